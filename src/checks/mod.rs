@@ -1,0 +1,1 @@
+//! CRITERIA. One file per type of check, one trait, groups that combine them.

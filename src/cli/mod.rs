@@ -1,0 +1,1 @@
+//! WORDS IN, WORDS OUT. Arguments, output, exit codes; one file per command.

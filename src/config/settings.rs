@@ -1,0 +1,329 @@
+//! `completion.json` as types, after defaults and after every dialect was lowered to one form.
+
+use std::time::Duration;
+
+/// Everything that a configuration file can say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// How the top-level checks combine.
+    pub mode: Mode,
+    /// What decides where no checks are configured.
+    pub on_no_criteria: OnNoCriteria,
+    /// The weakest evidence that is accepted for `complete`.
+    pub require_evidence: Evidence,
+    /// The smart completion check.
+    pub completion_check: CompletionSettings,
+    /// Whom to ask.
+    pub agent: AgentSettings,
+    /// How uncommitted work is salvaged.
+    pub rescue: RescueSettings,
+    /// The circuit breaker.
+    pub breaker: BreakerSettings,
+    /// Paths (globs) that the session must not change.
+    pub guards: Vec<String>,
+    /// In which order checks run.
+    pub order: CheckOrder,
+    /// Limits of sessions and loops.
+    pub limits: Limits,
+    /// The configured criteria.
+    pub checks: Vec<CheckSpec>,
+}
+
+/// How strong a `complete` is. Ordered from weak to strong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Evidence {
+    /// Nothing stands behind it.
+    None,
+    /// The agent's word.
+    Claimed,
+    /// A count of iterations.
+    Counted,
+    /// git, a command or a file showed it.
+    Verified,
+}
+
+impl Evidence {
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Evidence::None => "none",
+            Evidence::Claimed => "claimed",
+            Evidence::Counted => "counted",
+            Evidence::Verified => "verified",
+        }
+    }
+}
+
+/// How checks of a group combine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Stops at the first that is not complete.
+    All,
+    /// Stops at the first that is.
+    Any,
+    /// `any` that names its winner.
+    First,
+}
+
+/// What decides where no checks are configured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnNoCriteria {
+    /// Commits decide.
+    Git,
+    /// A person decides.
+    Review,
+}
+
+/// In which order checks run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckOrder {
+    /// Files and git before commands and judges.
+    CheapFirst,
+    /// As written.
+    Given,
+}
+
+/// The smart completion check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompletionSettings {
+    /// Rounds at most.
+    pub max_probes: u32,
+    /// Pause between rounds.
+    pub probe_interval: Duration,
+    /// Deadline of one probe.
+    pub probe_timeout: Duration,
+    /// Whether uncommitted work is rescued after the last round.
+    pub final_rescue_attempt: bool,
+}
+
+/// Whom a probe asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentSettings {
+    /// A known agent.
+    pub preset: Preset,
+    /// The model that answers probes.
+    pub model: Option<String>,
+    /// Another program instead of the preset: argv, prompt on stdin.
+    pub probe: Option<Vec<String>>,
+}
+
+/// The agents that watchdog knows how to ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preset {
+    /// Claude Code.
+    Claude,
+    /// Codex CLI.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+    /// opencode.
+    Opencode,
+}
+
+/// How uncommitted work is salvaged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RescueSettings {
+    /// What is done after the snapshot.
+    pub mode: RescueMode,
+    /// The user's program for [`RescueMode::Command`], as argv.
+    pub command: Option<Vec<String>>,
+    /// Deadline of the rescue.
+    pub timeout: Duration,
+    /// Names or globs that are never committed.
+    pub exclude: Vec<String>,
+    /// More changed files than this are not committed.
+    pub max_files: u64,
+    /// Larger files than this many bytes are not committed.
+    pub max_bytes: u64,
+    /// Branches (names or globs) that rescue never commits to.
+    pub protect: Vec<String>,
+    /// How long snapshots are kept.
+    pub keep_days: u32,
+    /// Shortest time between snapshots during a session; zero = none.
+    pub snapshot_every: Duration,
+}
+
+/// What rescue does after the snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RescueMode {
+    /// The agent plans the commits, watchdog makes them.
+    Plan,
+    /// One commit of everything.
+    Single,
+    /// The user's command only.
+    Command,
+    /// Nothing is committed.
+    Snapshot,
+    /// Not even a snapshot.
+    Off,
+}
+
+/// The circuit breaker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BreakerSettings {
+    /// Strikes that open it.
+    pub limit: u32,
+    /// How long it stays open before one trial.
+    pub cooldown: Duration,
+}
+
+/// Limits of sessions and loops.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limits {
+    /// Iterations of a loop at most.
+    pub max_iterations: u32,
+    /// Pause between iterations.
+    pub cooldown: Duration,
+    /// How often a stop hook may hold the agent.
+    pub max_stop_blocks: u32,
+    /// Wall-clock instant (RFC 3339) after which nothing is started.
+    pub deadline: Option<jiff::Timestamp>,
+    /// Turns of the agent at most.
+    pub max_turns: Option<u64>,
+    /// Tokens at most, input and output.
+    pub max_total_tokens: Option<u64>,
+    /// US dollars at most.
+    pub max_cost_usd: Option<f64>,
+    /// Wall time of a loop at most.
+    pub max_wall: Option<Duration>,
+    /// Wall time of one session at most.
+    pub session_timeout: Option<Duration>,
+}
+
+/// One entry of `checks`: a criterion or a group of them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CheckSpec {
+    /// Several that combine.
+    Group { mode: Mode, checks: Vec<CheckSpec> },
+    /// A single one.
+    Single {
+        /// Given by the user, or the type word.
+        name: String,
+        /// What it looks at.
+        criterion: Criterion,
+    },
+}
+
+/// The criteria that this version can judge.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Criterion {
+    /// A program decides: the verify command.
+    Command(CommandCriterion),
+    /// Commits and cleanliness decide.
+    Git { min_commits: u64, require_clean: bool },
+    /// Files must be there (globs allowed), and not empty.
+    Files { paths: Vec<String> },
+    /// Always met.
+    Always,
+    /// A type of the contract that this version cannot judge yet; never a pass.
+    NotYet { kind: String },
+}
+
+/// A program that decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandCriterion {
+    /// What to run.
+    pub run: CommandLine,
+    /// Its deadline.
+    pub timeout: Duration,
+    /// What counts as met.
+    pub success: SuccessRule,
+    /// Lines of its output that go into the feedback.
+    pub tail_lines: usize,
+}
+
+/// A command as the user wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommandLine {
+    /// One string, run by `sh -c`.
+    Shell(String),
+    /// A program and its arguments, run as they are.
+    Argv(Vec<String>),
+}
+
+/// What counts as met for a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SuccessRule {
+    /// This exit code.
+    Exit(i32),
+    /// Nothing on stdout or stderr, and exit code 0.
+    Empty,
+    /// This text in its output, and exit code 0.
+    Contains(String),
+    /// This regular expression in its output, and exit code 0.
+    Regex(String),
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            mode: Mode::All,
+            on_no_criteria: OnNoCriteria::Git,
+            require_evidence: Evidence::Claimed,
+            completion_check: CompletionSettings {
+                max_probes: 5,
+                probe_interval: Duration::from_secs(30),
+                probe_timeout: Duration::from_secs(60),
+                final_rescue_attempt: true,
+            },
+            agent: AgentSettings { preset: Preset::Claude, model: Some("sonnet".into()), probe: None },
+            rescue: RescueSettings {
+                mode: RescueMode::Plan,
+                command: None,
+                timeout: Duration::from_secs(300),
+                exclude: vec![".env".into()],
+                max_files: 500,
+                max_bytes: 52_428_800,
+                protect: Vec::new(),
+                keep_days: 30,
+                snapshot_every: Duration::from_secs(300),
+            },
+            breaker: BreakerSettings { limit: 3, cooldown: Duration::from_secs(1800) },
+            guards: Vec::new(),
+            order: CheckOrder::CheapFirst,
+            limits: Limits {
+                max_iterations: 30,
+                cooldown: Duration::from_secs(5),
+                max_stop_blocks: 7,
+                deadline: None,
+                max_turns: None,
+                max_total_tokens: None,
+                max_cost_usd: None,
+                max_wall: None,
+                session_timeout: None,
+            },
+            checks: Vec::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// Every program that this configuration would make watchdog run, for `watchdog trust` to show.
+    pub fn commands(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if let Some(argv) = &self.agent.probe {
+            found.push(format!("agent.probe: {}", argv.join(" ")));
+        }
+        if let Some(argv) = &self.rescue.command {
+            found.push(format!("rescue.command: {}", argv.join(" ")));
+        }
+        collect_commands(&self.checks, &mut found);
+        found
+    }
+}
+
+fn collect_commands(checks: &[CheckSpec], found: &mut Vec<String>) {
+    for check in checks {
+        match check {
+            CheckSpec::Group { checks, .. } => collect_commands(checks, found),
+            CheckSpec::Single { name, criterion: Criterion::Command(command) } => {
+                let line = match &command.run {
+                    CommandLine::Shell(line) => line.clone(),
+                    CommandLine::Argv(argv) => argv.join(" "),
+                };
+                found.push(format!("check {name}: {line}"));
+            }
+            CheckSpec::Single { .. } => {}
+        }
+    }
+}

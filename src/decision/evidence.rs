@@ -1,0 +1,432 @@
+//! Facts read at one instant, as values. A fact that could not be read is a value too
+//! ([`Unreadable`]), so that no code path can mistake it for zero.
+//!
+//! Nothing here judges; [`super::machine`] does.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+/// Why a fact is unknown. Ends a check as `error`, never as "nothing there".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct Unreadable {
+    /// Which class of fault it was; decides the verdict's reason.
+    pub kind: FaultKind,
+    /// What happened and why, for a person, without a final period.
+    pub why: String,
+    /// What the person can do next, where we know it.
+    pub hint: Option<String>,
+}
+
+/// The classes of faults that the verdict tells apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    /// There is no git work tree at the path.
+    NotARepository,
+    /// git's data could not be read.
+    Git,
+    /// watchdog's own state could not be read or written.
+    Store,
+    /// The configuration is unusable.
+    Config,
+}
+
+/// A fact, or the reason why it is unknown.
+pub type Fact<T> = Result<T, Unreadable>;
+
+/// Something that weakens the facts without making them unreadable.
+///
+/// `code` is a stable snake-case word that programs may match; `detail` is for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Degraded {
+    /// Stable word, such as `history_rewritten`.
+    pub code: &'static str,
+    /// One sentence for a person.
+    pub detail: String,
+}
+
+/// Where a commit came from, as far as HEAD's reflog and the recorded refs prove it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Nothing proves that it came from elsewhere.
+    MadeHere,
+    /// Pulled, fast-forwarded, reset to or checked out from elsewhere.
+    Imported,
+}
+
+/// One commit since the baseline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// Full hexadecimal object name.
+    pub id: String,
+    /// First line of the message, lossy UTF-8, not yet escaped for display.
+    pub subject: String,
+    /// Whether it was made in this worktree.
+    pub origin: Origin,
+}
+
+/// The commits since the baseline.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Commits {
+    /// HEAD now; `None` on an unborn branch.
+    pub head: Option<String>,
+    /// What `git rev-list --count baseline..HEAD` says.
+    pub new_commits: u64,
+    /// How many count as made here. After a rewritten history: patches that the baseline's side does not have.
+    pub made_here: u64,
+    /// How many are proved to come from elsewhere.
+    pub imported: u64,
+    /// Whether HEAD's tree differs from the baseline's tree.
+    pub net_change: bool,
+    /// Newest first, at most [`Commits::LISTED`].
+    pub listed: Vec<Commit>,
+    /// What weakens these numbers, such as a rewritten history.
+    pub degraded: Vec<Degraded>,
+}
+
+impl Commits {
+    /// How many commits are listed by name at most.
+    pub const LISTED: usize = 100;
+
+    /// Whether these commits alone show that the session did its work.
+    pub fn completes(&self) -> bool {
+        self.made_here > 0 && self.net_change
+    }
+}
+
+/// An operation of git that was left half done in a worktree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// `git merge` waits for its commit.
+    Merge,
+    /// `git rebase`, of either backend.
+    Rebase,
+    /// `git am`.
+    ApplyMailbox,
+    /// `git cherry-pick`.
+    CherryPick,
+    /// `git revert`.
+    Revert,
+    /// `git bisect`.
+    Bisect,
+}
+
+impl Operation {
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Operation::Merge => "merge",
+            Operation::Rebase => "rebase",
+            Operation::ApplyMailbox => "am",
+            Operation::CherryPick => "cherry-pick",
+            Operation::Revert => "revert",
+            Operation::Bisect => "bisect",
+        }
+    }
+}
+
+/// Uncommitted changes of a worktree, ignored files aside.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Changes {
+    /// Paths whose index entry differs from HEAD.
+    pub staged: u64,
+    /// Paths whose work tree file differs from the index (deleted and dirty submodules included).
+    pub unstaged: u64,
+    /// Files that git does not track and does not ignore.
+    pub untracked: u64,
+    /// Paths with unmerged index entries.
+    pub conflicted: u64,
+    /// What is half done, if anything.
+    pub operation: Option<Operation>,
+    /// Changed paths, sorted, each once, percent-escaped where not UTF-8; at most [`Changes::LISTED`].
+    pub paths: Vec<String>,
+    /// Changes when a changed file is written again: a hash over the changed paths with their sizes and times.
+    pub fingerprint: u64,
+    /// What weakens this fact, such as entries hidden by assume-unchanged.
+    pub degraded: Vec<Degraded>,
+}
+
+impl Changes {
+    /// How many paths are listed by name at most.
+    pub const LISTED: usize = 1000;
+
+    /// Whether anything is uncommitted. An operation in progress alone is not a change.
+    pub fn any(&self) -> bool {
+        self.staged + self.unstaged + self.untracked + self.conflicted > 0
+    }
+
+    /// How many kinds of changes there are in all; a path that is both staged and unstaged counts twice.
+    pub fn total(&self) -> u64 {
+        self.staged + self.unstaged + self.untracked + self.conflicted
+    }
+}
+
+/// The three words that an agent may answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplyStatus {
+    /// It says that everything is done.
+    Complete,
+    /// It says that it waits for something that runs elsewhere.
+    Waiting,
+    /// It says that it still works.
+    Working,
+}
+
+impl ReplyStatus {
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ReplyStatus::Complete => "complete",
+            ReplyStatus::Waiting => "waiting",
+            ReplyStatus::Working => "working",
+        }
+    }
+}
+
+/// What the agent answered about itself. A claim, not a fact about the work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The one word that decides.
+    pub status: ReplyStatus,
+    /// Free text.
+    pub message: String,
+    /// Whether it says that agents or background work still run. `None` = not said.
+    pub agents_active: Option<bool>,
+    /// Free text per active agent.
+    pub agents_details: Vec<String>,
+    /// What it says is done.
+    pub tasks_completed: Vec<String>,
+    /// What it says is left.
+    pub tasks_pending: Vec<String>,
+    /// How many commits it says it made. `None` = not said.
+    pub commits_made: Option<u64>,
+    /// Whether it wants to go on. `None` = not said, taken as yes.
+    pub should_continue: Option<bool>,
+    /// What it says comes next.
+    pub next_action: Option<String>,
+}
+
+impl Reply {
+    /// A reply with a status and nothing else said.
+    pub fn bare(status: ReplyStatus) -> Self {
+        Reply {
+            status,
+            message: String::new(),
+            agents_active: None,
+            agents_details: Vec::new(),
+            tasks_completed: Vec::new(),
+            tasks_pending: Vec::new(),
+            commits_made: None,
+            should_continue: None,
+            next_action: None,
+        }
+    }
+
+    /// Why the reply contradicts itself, if it does.
+    pub fn contradiction(&self) -> Option<String> {
+        if self.status != ReplyStatus::Complete {
+            return None;
+        }
+        match (self.agents_active, self.tasks_pending.len()) {
+            (Some(true), 0) => Some("it says complete and that agents are still active".into()),
+            (Some(true), n) => Some(format!("it says complete, that agents are still active, and that {n} tasks are pending")),
+            (_, 0) => None,
+            (_, n) => Some(format!("it says complete and that {n} tasks are pending")),
+        }
+    }
+
+    /// Why the reply contradicts git, given the commits since the baseline.
+    pub fn contradicts(&self, commits: &Commits) -> Option<String> {
+        let claimed = self.commits_made.unwrap_or(0);
+        (self.status == ReplyStatus::Complete && claimed > 0 && commits.new_commits == 0)
+            .then(|| format!("it says that it made {claimed} commits, and git shows none since the baseline"))
+    }
+}
+
+/// How one probe ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProbeOutcome {
+    /// A usable answer.
+    Reply(Reply),
+    /// Output without a usable answer in it.
+    Unreadable { why: String },
+    /// No output at all.
+    Empty,
+    /// Its deadline passed.
+    TimedOut,
+    /// The agent knows no session to resume, or answered from a fresh one.
+    NoConversation { why: String },
+    /// The program is not there or cannot be executed.
+    NotInstalled { why: String },
+    /// The agent refuses until a person logs in.
+    NotLoggedIn { why: String },
+    /// The service is overloaded or failed in passing.
+    Overloaded { why: String },
+    /// A usage limit, with the instant of its reset where the text tells it.
+    RateLimited { why: String, retry_at: Option<Timestamp> },
+    /// It ended with an error that fits nothing above.
+    Failed { why: String },
+}
+
+impl ProbeOutcome {
+    /// The word used in JSON.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            ProbeOutcome::Reply(_) => "reply",
+            ProbeOutcome::Unreadable { .. } => "unreadable",
+            ProbeOutcome::Empty => "empty",
+            ProbeOutcome::TimedOut => "timed_out",
+            ProbeOutcome::NoConversation { .. } => "no_conversation",
+            ProbeOutcome::NotInstalled { .. } => "not_installed",
+            ProbeOutcome::NotLoggedIn { .. } => "not_logged_in",
+            ProbeOutcome::Overloaded { .. } => "overloaded",
+            ProbeOutcome::RateLimited { .. } => "rate_limited",
+            ProbeOutcome::Failed { .. } => "failed",
+        }
+    }
+
+    /// The explanation for a person, where the outcome carries one.
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            ProbeOutcome::Unreadable { why }
+            | ProbeOutcome::NoConversation { why }
+            | ProbeOutcome::NotInstalled { why }
+            | ProbeOutcome::NotLoggedIn { why }
+            | ProbeOutcome::Overloaded { why }
+            | ProbeOutcome::RateLimited { why, .. }
+            | ProbeOutcome::Failed { why } => Some(why),
+            ProbeOutcome::Reply(_) | ProbeOutcome::Empty | ProbeOutcome::TimedOut => None,
+        }
+    }
+}
+
+/// How the process of a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// It returned this code.
+    Code(i32),
+    /// This signal ended it.
+    Signal(i32),
+}
+
+impl Exit {
+    /// Whether it returned 0.
+    pub fn success(self) -> bool {
+        self == Exit::Code(0)
+    }
+}
+
+impl std::fmt::Display for Exit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Exit::Code(code) => write!(f, "exit code {code}"),
+            Exit::Signal(signal) => write!(f, "signal {signal}"),
+        }
+    }
+}
+
+/// How a session ended, as `run` saw it. `check` knows nothing of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionEnd {
+    /// It ended by itself.
+    Ended { exit: Exit },
+    /// watchdog ended it at its timeout.
+    TimedOut { after: Duration },
+    /// It ended, and the last it said was that a usage limit is reached.
+    RateLimited { why: String, retry_at: Option<Timestamp> },
+    /// It could not be started.
+    NotStarted { why: String },
+}
+
+/// One configured criterion, judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckResult {
+    /// Its name in the configuration, or its type.
+    pub name: String,
+    /// Its type word.
+    pub kind: String,
+    /// How it ended.
+    pub outcome: CheckOutcome,
+    /// How strong a pass is.
+    pub evidence: super::verdict::Evidence,
+    /// What is missing, for the agent; empty on a pass.
+    pub feedback: String,
+    /// Wall time that it took.
+    pub duration: Duration,
+}
+
+/// How one check ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckOutcome {
+    /// Met.
+    Pass,
+    /// Not met; the feedback says what is missing.
+    Unmet,
+    /// Cannot be met yet, by something that runs elsewhere.
+    Waiting,
+    /// Could not be run at all; never a pass.
+    Unrunnable,
+    /// Ran, and could not tell (its deadline passed, its output made no sense).
+    Failed,
+    /// Its deadline passed.
+    TimedOut,
+}
+
+impl CheckOutcome {
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            CheckOutcome::Pass => "pass",
+            CheckOutcome::Unmet => "unmet",
+            CheckOutcome::Waiting => "waiting",
+            CheckOutcome::Unrunnable => "unrunnable",
+            CheckOutcome::Failed => "failed",
+            CheckOutcome::TimedOut => "timed_out",
+        }
+    }
+}
+
+/// A path that rescue left alone, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Percent-escaped where not UTF-8.
+    pub path: String,
+    /// Stable word: `secret`, `excluded`, `too_large`, `too_many`, `unreadable`, `nested_repository`.
+    pub why: &'static str,
+}
+
+/// What a rescue did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RescueOutcome {
+    /// How many commits HEAD gained by it.
+    pub commits: u64,
+    /// Whether a program or git refused, as opposed to having nothing to do. Holds the reason.
+    pub failed: Option<String>,
+    /// Paths of the snapshot that are neither in HEAD nor in the work tree any more.
+    pub lost: Vec<String>,
+    /// What was left alone on purpose.
+    pub left_out: Vec<LeftOut>,
+    /// Things a person should know, such as a rescue command that is not there.
+    pub warnings: Vec<Degraded>,
+}
+
+/// Signs of life during a check. `None` = could not be looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Activity {
+    /// Files of the worktree changed.
+    pub worktree: Option<bool>,
+    /// Processes of the session still run.
+    pub processes: Option<bool>,
+    /// The agent's transcript grew.
+    pub transcript: Option<bool>,
+}
+
+impl Activity {
+    /// The first kind of activity that was seen, named for the verdict.
+    pub fn seen(&self) -> Option<&'static str> {
+        [(self.worktree, "activity_in_worktree"), (self.processes, "activity_in_processes"), (self.transcript, "activity_in_transcript")]
+            .into_iter()
+            .find_map(|(seen, name)| (seen == Some(true)).then_some(name))
+    }
+}

@@ -1,0 +1,4 @@
+//! THE CORE. Facts in, verdict out. No IO, no clock, no async, no logging; time and chance are handed in.
+
+pub mod evidence;
+pub mod verdict;

@@ -1,0 +1,231 @@
+//! The judgement: status, reason and strength of evidence, with the words and exit codes of the contract.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+pub use crate::config::settings::Evidence;
+
+use super::evidence::{Changes, CheckResult, Commits, Degraded, LeftOut, ProbeOutcome};
+
+/// What a check came to. The order is the contract's, not one of severity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// The work is done.
+    Complete,
+    /// More work is wanted.
+    Incomplete,
+    /// Work runs elsewhere or cannot run yet.
+    Waiting,
+    /// A person must decide.
+    Review,
+    /// Every probe was spent and nothing came.
+    Timeout,
+    /// A limit ended it.
+    Stopped,
+    /// Trying again cannot help.
+    Failed,
+    /// The question could not be answered.
+    Error,
+}
+
+impl Status {
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Complete => "complete",
+            Status::Incomplete => "incomplete",
+            Status::Waiting => "waiting",
+            Status::Review => "review",
+            Status::Timeout => "timeout",
+            Status::Stopped => "stopped",
+            Status::Failed => "failed",
+            Status::Error => "error",
+        }
+    }
+
+    /// The exit code of the process that prints it.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Status::Complete => 0,
+            Status::Incomplete => 10,
+            Status::Waiting => 11,
+            Status::Review => 12,
+            Status::Timeout => 13,
+            Status::Stopped => 14,
+            Status::Failed => 15,
+            Status::Error => 16,
+        }
+    }
+}
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident => $status:ident, $word:literal;)*) => {
+        /// Why a verdict is what it is. Each reason belongs to exactly one status.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Reason { $($(#[$doc])* $name,)* }
+
+        impl Reason {
+            /// Every reason, in the contract's order.
+            pub const ALL: &'static [Reason] = &[$(Reason::$name,)*];
+
+            /// The status that this reason belongs to.
+            pub fn status(self) -> Status { match self { $(Reason::$name => Status::$status,)* } }
+
+            /// The word used in JSON.
+            pub fn as_str(self) -> &'static str { match self { $(Reason::$name => $word,)* } }
+        }
+    };
+}
+
+reasons! {
+    /// Commits were made here, with a net change.
+    NewCommits => Complete, "new_commits";
+    /// A rescue made the commits.
+    Rescued => Complete, "rescued";
+    /// The agent says that nothing was to be done, and nothing is uncommitted.
+    NothingToDo => Complete, "nothing_to_do";
+    /// Every configured check passed.
+    ChecksPassed => Complete, "checks_passed";
+    /// A configured check is not met.
+    ChecksUnmet => Incomplete, "checks_unmet";
+    /// The agent still works, or was cut short.
+    Working => Incomplete, "working";
+    /// The agent waits for something that runs elsewhere.
+    BackgroundWork => Waiting, "background_work";
+    /// A session of this worktree still runs.
+    SessionActive => Waiting, "session_active";
+    /// A usage limit; `retry_at` where it is known.
+    RateLimited => Waiting, "rate_limited";
+    /// Another watchdog works on this worktree.
+    Locked => Waiting, "locked";
+    /// Tasks that this one depends on are not done.
+    Dependencies => Waiting, "dependencies";
+    /// No criteria are configured, and the configuration asks for a person then.
+    NoCriteria => Review, "no_criteria";
+    /// The cap of iterations is reached.
+    MaxIterations => Review, "max_iterations";
+    /// A check's own deadline passed.
+    VerifyTimeout => Review, "verify_timeout";
+    /// A check ran and could not tell.
+    VerifyFailed => Review, "verify_failed";
+    /// The third "nothing to do" in a row.
+    RepeatedNothingToDo => Review, "repeated_nothing_to_do";
+    /// The agent contradicts itself or git, twice; or its evidence is too weak for the configuration.
+    Disputed => Review, "disputed";
+    /// Guarded criteria changed during the session.
+    CriteriaChanged => Review, "criteria_changed";
+    /// The configuration's commands are not trusted.
+    Untrusted => Review, "untrusted";
+    /// Work could not be proved to be in HEAD or in the work tree.
+    RescueIncomplete => Review, "rescue_incomplete";
+    /// Every probe was spent and nothing came.
+    MaxProbes => Timeout, "max_probes";
+    /// The session's own time ran out with nothing done.
+    SessionTimeout => Timeout, "session_timeout";
+    /// The circuit breaker is open.
+    BreakerOpen => Stopped, "breaker_open";
+    /// A budget is spent.
+    BudgetExhausted => Stopped, "budget_exhausted";
+    /// The configured deadline passed.
+    DeadlineExceeded => Stopped, "deadline_exceeded";
+    /// The agent said that it should not go on.
+    AgentStopped => Stopped, "agent_stopped";
+    /// A signal ended it.
+    Interrupted => Stopped, "interrupted";
+    /// A check's command cannot be run.
+    VerifyUnrunnable => Failed, "verify_unrunnable";
+    /// The agent's program cannot be run.
+    AgentUnrunnable => Failed, "agent_unrunnable";
+    /// A halt was asked for.
+    Halted => Failed, "halted";
+    /// No probe was answered.
+    ProbeError => Error, "probe_error";
+    /// git's data could not be read.
+    GitError => Error, "git_error";
+    /// There is no git work tree.
+    NotARepository => Error, "not_a_repository";
+    /// The configuration is unusable.
+    ConfigError => Error, "config_error";
+    /// watchdog's own state could not be read or written.
+    StoreError => Error, "store_error";
+}
+
+/// One probe as it went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProbeRecord {
+    /// When it was sent.
+    pub at: Timestamp,
+    /// Wall time that it took.
+    pub duration: Duration,
+    /// How it ended.
+    pub outcome: ProbeOutcome,
+    /// Why its reply is disputed, if it is.
+    pub disputed: Option<String>,
+}
+
+/// The judgement with everything that it rests on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// Decides the status as well.
+    pub reason: Reason,
+    /// Strength of a `complete`; [`Evidence::None`] for everything else.
+    pub evidence: Evidence,
+    /// One line for a person.
+    pub message: String,
+    /// What the agent should do next; never `None` when incomplete.
+    pub feedback: Option<String>,
+    /// When looking again makes sense, where that is known.
+    pub retry_at: Option<Timestamp>,
+    /// The commits as last read; `None` if they were never readable.
+    pub commits: Option<Commits>,
+    /// The changes as last read; `None` where they were not needed.
+    pub changes: Option<Changes>,
+    /// Commits made by rescue.
+    pub rescue_commits: u64,
+    /// The last snapshot ref.
+    pub snapshot: Option<String>,
+    /// What rescue left alone.
+    pub left_out: Vec<LeftOut>,
+    /// Rounds spent, those of earlier `--once` calls included.
+    pub probes_used: u32,
+    /// The probes of this call.
+    pub probes: Vec<ProbeRecord>,
+    /// The configured checks, as last judged.
+    pub checks: Vec<CheckResult>,
+    /// Whether the breaker counts it.
+    pub strike: bool,
+    /// Why it is not a strike; `None` when it is one.
+    pub not_a_strike_because: Option<&'static str>,
+    /// What weakens the facts.
+    pub degraded: Vec<Degraded>,
+}
+
+impl Verdict {
+    /// A verdict with a reason and a message, and nothing else known.
+    pub fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Verdict {
+            reason,
+            evidence: Evidence::None,
+            message: message.into(),
+            feedback: None,
+            retry_at: None,
+            commits: None,
+            changes: None,
+            rescue_commits: 0,
+            snapshot: None,
+            left_out: Vec::new(),
+            probes_used: 0,
+            probes: Vec::new(),
+            checks: Vec::new(),
+            strike: false,
+            not_a_strike_because: Some(reason.status().as_str()),
+            degraded: Vec::new(),
+        }
+    }
+
+    /// The status, as the reason has it.
+    pub fn status(&self) -> Status {
+        self.reason.status()
+    }
+}

@@ -1,0 +1,3 @@
+//! The `watchdog` binary. Everything is in the library.
+
+fn main() {}

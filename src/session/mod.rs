@@ -1,0 +1,1 @@
+//! Where a session begins and ends: its baseline, and waiting for its end.

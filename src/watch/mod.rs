@@ -1,0 +1,1 @@
+//! Only notify. Says that something moved in a git directory; what moved is for git to tell.
