@@ -1,0 +1,303 @@
+//! What each end of the decision tree says: reason, evidence, message, feedback, and whether it is a strike.
+
+use jiff::Timestamp;
+
+use crate::config::settings::OnNoCriteria;
+use crate::decision::evidence::{Activity, FaultKind, ProbeOutcome, Reply, ReplyStatus, SessionEnd, Unreadable};
+use crate::decision::verdict::{Evidence, Reason, Status, Verdict};
+
+use super::facts::{Action, Trust};
+use super::step::Machine;
+
+/// After this many "nothing to do" in a row for a spec, a person is asked.
+const NOTHING_TO_DO_LIMIT: u32 = 3;
+
+impl Machine {
+    pub(super) fn conclude_new_commits(&mut self) -> Action {
+        let made = self.commits.as_ref().map_or(0, |commits| commits.made_here);
+        let mut message = format!("{} made since the baseline", plural(made, "commit"));
+        if let Some(left) = self.leftovers() {
+            message.push_str(&left);
+        }
+        if let Some(SessionEnd::TimedOut { .. }) = &self.setup.session {
+            message.push_str("; the session was ended by its timeout");
+        }
+        if let Some(SessionEnd::RateLimited { retry_at, .. }) = &self.setup.session {
+            let retry_at = *retry_at;
+            message.push_str("; the session then met a usage limit");
+            return self.conclude(Verdict { retry_at, evidence: Evidence::Verified, ..Verdict::new(Reason::NewCommits, message) });
+        }
+        self.conclude(Verdict { evidence: Evidence::Verified, ..Verdict::new(Reason::NewCommits, message) })
+    }
+
+    pub(super) fn conclude_rescued(&mut self) -> Action {
+        let message = format!("{} made by rescue", plural(self.rescue_commits, "commit"));
+        self.conclude(Verdict { evidence: Evidence::Verified, ..Verdict::new(Reason::Rescued, message) })
+    }
+
+    pub(super) fn conclude_checks_passed(&mut self) -> Action {
+        let evidence = self.judged.as_ref().map_or(Evidence::None, |judged| judged.evidence);
+        let mut message = "every check passed".to_string();
+        if self.rescue_commits > 0 {
+            message.push_str(&format!("; {} made by rescue", plural(self.rescue_commits, "commit")));
+        } else if let Some(left) = self.leftovers() {
+            message.push_str(&left);
+        }
+        self.conclude(Verdict { evidence, ..Verdict::new(Reason::ChecksPassed, message) })
+    }
+
+    pub(super) fn conclude_checks_unmet(&mut self) -> Action {
+        let feedback = self.judged.as_ref().map(|judged| judged.feedback.clone()).filter(|text| !text.is_empty());
+        let feedback = feedback.unwrap_or_else(|| "A configured check is not met.".to_string());
+        let message = format!("a check is not met: {}", first_line(&feedback));
+        self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::ChecksUnmet, message) })
+    }
+
+    pub(super) fn conclude_from_checks(&mut self, reason: Reason) -> Action {
+        let feedback = self.judged.as_ref().map(|judged| judged.feedback.clone()).unwrap_or_default();
+        let message = match reason {
+            Reason::VerifyUnrunnable => format!("a check cannot be run: {}", first_line(&feedback)),
+            Reason::VerifyTimeout => format!("a check did not end in time: {}", first_line(&feedback)),
+            Reason::BackgroundWork => format!("a check waits: {}", first_line(&feedback)),
+            _ => format!("a check could not tell: {}", first_line(&feedback)),
+        };
+        self.conclude(Verdict { feedback: (!feedback.is_empty()).then_some(feedback), ..Verdict::new(reason, message) })
+    }
+
+    pub(super) fn conclude_nothing_to_do(&mut self) -> Action {
+        let streak = self.setup.earlier.nothing_to_do_streak + 1;
+        if streak >= NOTHING_TO_DO_LIMIT {
+            let message =
+                format!("the agent says for the {} time in a row that nothing is to be done, and git shows nothing", ordinal(streak));
+            return self.conclude_with(Reason::RepeatedNothingToDo, message);
+        }
+        let message = "the agent says that everything is done; there are no new commits and no changes";
+        self.conclude(Verdict { evidence: Evidence::Claimed, ..Verdict::new(Reason::NothingToDo, message) })
+    }
+
+    /// Uncommitted work is there, it should be committed, and it could not be.
+    pub(super) fn conclude_not_committed(&mut self) -> Action {
+        let why = match &self.rescue_failed {
+            Some(why) => format!("rescue could not commit it: {why}"),
+            None => "nothing was committed, as the rescue mode asks".to_string(),
+        };
+        let message = format!("uncommitted work is left; {why}{}", self.kept_in());
+        self.conclude_with(Reason::RescueIncomplete, message)
+    }
+
+    pub(super) fn conclude_lost(&mut self, lost: &[String]) -> Action {
+        let named = lost.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let more = lost.len().saturating_sub(3);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let message = format!("after the rescue {named}{more} is neither in HEAD nor in the work tree as it was before{}", self.kept_in());
+        self.conclude_with(Reason::RescueIncomplete, message)
+    }
+
+    pub(super) fn conclude_disputed(&mut self) -> Action {
+        let why = self.disputed.clone().unwrap_or_default();
+        let message = format!("the agent contradicts what is known, asked twice: {why}{}", self.kept_in());
+        self.conclude_with(Reason::Disputed, message)
+    }
+
+    pub(super) fn conclude_agent_stopped(&mut self) -> Action {
+        let said = self.last_message();
+        let message = format!("the agent says that it should not go on{said}{}", self.kept_in());
+        self.conclude_with(Reason::AgentStopped, message)
+    }
+
+    /// `--once`: the agent is alive, and a later run looks again.
+    pub(super) fn conclude_alive(&mut self, reply: Reply) -> Action {
+        let said = self.last_message();
+        let left = self.setup.completion.max_probes.saturating_sub(self.rounds_used);
+        match reply.status {
+            ReplyStatus::Waiting => {
+                let message = format!("the agent waits for work that runs elsewhere{said}; {} left", plural(left.into(), "probe"));
+                self.conclude_with(Reason::BackgroundWork, message)
+            }
+            ReplyStatus::Working | ReplyStatus::Complete => {
+                let message = format!("the agent says that it still works{said}; {} left", plural(left.into(), "probe"));
+                let feedback = reply.next_action.unwrap_or_else(|| "Finish the work and commit it.".to_string());
+                self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
+            }
+        }
+    }
+
+    pub(super) fn conclude_no_probe(&mut self) -> Action {
+        let message = format!("no new commit, and the agent was not asked{}", self.kept_in());
+        let unmet = self.judged.as_ref().map(|judged| judged.feedback.clone()).filter(|text| !text.is_empty());
+        let feedback = unmet.unwrap_or_else(|| "No new commit was made. Finish the work and commit it.".to_string());
+        self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
+    }
+
+    pub(super) fn conclude_cut_short(&mut self) -> Action {
+        let what = match self.rescue_commits {
+            0 => format!("its uncommitted work was left as it is{}", self.kept_in()),
+            n => format!("{} made by rescue", plural(n, "commit")),
+        };
+        let message = format!("the session was ended by its timeout; {what}");
+        let feedback = "The session was cut short by its timeout. Go on from where it stopped, and commit.".to_string();
+        self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
+    }
+
+    pub(super) fn conclude_session_timeout(&mut self) -> Action {
+        self.conclude_with(Reason::SessionTimeout, "the session was ended by its timeout, with no commit and no change")
+    }
+
+    pub(super) fn conclude_session_limit(&mut self) -> Action {
+        let (why, retry_at) = match &self.setup.session {
+            Some(SessionEnd::RateLimited { why, retry_at }) => (why.clone(), *retry_at),
+            _ => (String::new(), None),
+        };
+        let message = format!("the session met a usage limit: {}{}", first_line(&why), self.kept_in());
+        self.conclude(Verdict { retry_at, ..Verdict::new(Reason::RateLimited, message) })
+    }
+
+    pub(super) fn conclude_probe_limit(&mut self, why: String, retry_at: Option<Timestamp>) -> Action {
+        let message = format!("the agent met a usage limit: {}{}", first_line(&why), self.kept_in());
+        self.conclude(Verdict { retry_at, ..Verdict::new(Reason::RateLimited, message) })
+    }
+
+    pub(super) fn conclude_probe_error(&mut self) -> Action {
+        let last = self.probes.last().map(|record| &record.outcome);
+        let how = last.map_or("no probe was answered", |outcome| outcome.as_str());
+        let why = last.and_then(|outcome| outcome.why()).map(|why| format!(": {}", first_line(why))).unwrap_or_default();
+        let message = format!("no probe was answered; the last one ended as {how}{why}{}", self.kept_in());
+        self.conclude_with(Reason::ProbeError, message)
+    }
+
+    pub(super) fn conclude_unreadable(&mut self, unreadable: Unreadable) -> Action {
+        let reason = match unreadable.kind {
+            FaultKind::NotARepository => Reason::NotARepository,
+            FaultKind::Git => Reason::GitError,
+            FaultKind::Store => Reason::StoreError,
+            FaultKind::Config => Reason::ConfigError,
+        };
+        let hint = unreadable.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+        self.conclude_with(reason, format!("{}{hint}", unreadable.why))
+    }
+
+    pub(super) fn conclude_interrupted(&mut self) -> Action {
+        let made = self.commits.as_ref().map_or(0, |commits| commits.made_here);
+        let message = format!("interrupted; {} made here so far{}", plural(made, "commit"), self.kept_in());
+        self.conclude_with(Reason::Interrupted, message)
+    }
+
+    /// Every probe was spent. A strike only if the agent was alive and nothing at all moved.
+    pub(super) fn conclude_timeout(&mut self, activity: Activity) -> Action {
+        let message = match self.rounds_used {
+            0 => format!("no new commit, and no probe is allowed{}", self.kept_in()),
+            n => format!("{} spent, and no commit came{}", plural(n.into(), "probe"), self.kept_in()),
+        };
+        let not_a_strike = if self.commits.as_ref().is_some_and(|commits| commits.new_commits > 0) {
+            Some("new_commits")
+        } else if self.rescue_commits > 0 {
+            Some("rescued")
+        } else if self.alive == 0 {
+            Some("no_probe_answered_waiting_or_working")
+        } else {
+            activity.seen()
+        };
+        let verdict = Verdict::new(Reason::MaxProbes, message);
+        self.conclude(Verdict { strike: not_a_strike.is_none(), not_a_strike_because: not_a_strike, ..verdict })
+    }
+
+    pub(super) fn conclude_with(&mut self, reason: Reason, message: impl Into<String>) -> Action {
+        self.conclude(Verdict::new(reason, message))
+    }
+
+    fn conclude(&mut self, verdict: Verdict) -> Action {
+        self.done();
+        let verdict = self.accept(verdict);
+        let mut degraded = std::mem::take(&mut self.degraded);
+        let of_facts = [self.commits.as_ref().map(|commits| &commits.degraded), self.changes.as_ref().map(|changes| &changes.degraded)];
+        for note in of_facts.into_iter().flatten().flatten() {
+            if !degraded.contains(note) {
+                degraded.push(note.clone());
+            }
+        }
+        Action::Conclude(Box::new(Verdict {
+            commits: self.commits.clone(),
+            changes: self.changes.clone(),
+            rescue_commits: self.rescue_commits,
+            snapshot: self.snapshot.clone(),
+            left_out: self.left_out.clone(),
+            probes_used: self.rounds_used,
+            probes: self.probes.clone(),
+            checks: self.judged.as_ref().map(|judged| judged.results.clone()).unwrap_or_default(),
+            degraded,
+            ..verdict
+        }))
+    }
+
+    /// Turns a `complete` that the configuration does not accept into `review`.
+    fn accept(&self, verdict: Verdict) -> Verdict {
+        if verdict.status() != Status::Complete {
+            return verdict;
+        }
+        let refused = match &self.setup.trust {
+            Trust::Untrusted { allow_with } => Some((
+                Reason::Untrusted,
+                format!(
+                    "{}, but completion.json is not trusted, so its criteria were not judged; read it, then type: {allow_with}",
+                    verdict.message
+                ),
+            )),
+            Trust::Settled if !self.setup.has_checks && self.setup.on_no_criteria == OnNoCriteria::Review => {
+                Some((Reason::NoCriteria, format!("{}, but no criteria are configured", verdict.message)))
+            }
+            Trust::Settled if verdict.evidence < self.setup.require_evidence => Some((
+                Reason::Disputed,
+                format!(
+                    "{}, but its evidence is '{}' and the configuration requires '{}'",
+                    verdict.message,
+                    verdict.evidence.as_str(),
+                    self.setup.require_evidence.as_str()
+                ),
+            )),
+            Trust::Settled => None,
+        };
+        match refused {
+            Some((reason, message)) => Verdict { retry_at: verdict.retry_at, ..Verdict::new(reason, message) },
+            None => verdict,
+        }
+    }
+
+    /// What is uncommitted besides the commits that decided.
+    fn leftovers(&self) -> Option<String> {
+        let changes = self.changes.as_ref().filter(|changes| changes.any())?;
+        Some(format!("; {} left uncommitted{}", plural(changes.total(), "change"), self.kept_in()))
+    }
+
+    fn kept_in(&self) -> String {
+        match &self.snapshot {
+            Some(name) => {
+                let id = name.strip_prefix("refs/watchdog/rescue/").unwrap_or(name);
+                format!("; everything is kept, restore it with: watchdog rescue restore {id}")
+            }
+            None => String::new(),
+        }
+    }
+
+    fn last_message(&self) -> String {
+        match self.probes.last().map(|record| &record.outcome) {
+            Some(ProbeOutcome::Reply(reply)) if !reply.message.is_empty() => format!(": {}", first_line(&reply.message)),
+            _ => String::new(),
+        }
+    }
+}
+
+fn plural(n: u64, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+fn ordinal(n: u32) -> String {
+    match n {
+        3 => "third".to_string(),
+        n => format!("{n}th"),
+    }
+}
+
+/// The first line with text, cut at 200 characters: messages are one line.
+fn first_line(text: &str) -> String {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().chars().take(200).collect()
+}

@@ -1,0 +1,138 @@
+//! What the machine is given at the start, what it asks for, and what it is told.
+
+use std::time::Duration;
+
+use crate::config::settings::{CompletionSettings, OnNoCriteria, RescueMode};
+use crate::decision::evidence::{Activity, Changes, CheckOutcome, CheckResult, Commits, Degraded, Fact, RescueOutcome, SessionEnd};
+use crate::decision::verdict::{Evidence, ProbeRecord, Verdict};
+
+/// Everything that is settled before the first fact is read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setup {
+    /// Limits of the probing.
+    pub completion: CompletionSettings,
+    /// What rescue may do.
+    pub rescue_mode: RescueMode,
+    /// `--no-rescue`: snapshots are taken, nothing is committed.
+    pub no_rescue: bool,
+    /// `--no-probe`: nobody is asked.
+    pub no_probe: bool,
+    /// `--once`: one round, no waiting.
+    pub once: bool,
+    /// Whether criteria are configured.
+    pub has_checks: bool,
+    /// Whether judging them runs programs, so that work must be secured first.
+    pub checks_run_programs: bool,
+    /// What decides where no criteria are configured.
+    pub on_no_criteria: OnNoCriteria,
+    /// The weakest evidence that is accepted.
+    pub require_evidence: Evidence,
+    /// Whether the configuration file counts.
+    pub trust: Trust,
+    /// Whether uncommitted work is looked at even when commits decided (`run`, `loop`, `sweep`).
+    pub look_at_leftovers: bool,
+    /// How the session ended, where watchdog itself ran it.
+    pub session: Option<SessionEnd>,
+    /// What earlier calls with the same baseline left behind.
+    pub earlier: Earlier,
+    /// What weakens the facts already, such as changed criteria.
+    pub notes: Vec<Degraded>,
+}
+
+/// Whether a configuration file that was found counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trust {
+    /// It counts, or there is none.
+    Settled,
+    /// It is not used; holds what a person must type to allow it.
+    Untrusted { allow_with: String },
+}
+
+/// What earlier calls with the same baseline left behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Earlier {
+    /// Rounds that `--once` calls have spent.
+    pub rounds_used: u32,
+    /// How many of them were answered at all.
+    pub answered: u32,
+    /// How many of them were answered with `waiting` or `working`.
+    pub alive: u32,
+    /// How often in a row the verdict of this spec was `nothing_to_do`.
+    pub nothing_to_do_streak: u32,
+}
+
+/// The configured criteria, judged together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChecksJudged {
+    /// What they come to.
+    pub outcome: CheckOutcome,
+    /// How strong a pass is.
+    pub evidence: Evidence,
+    /// What is missing, for the agent.
+    pub feedback: String,
+    /// Each one.
+    pub results: Vec<CheckResult>,
+}
+
+/// What the machine is told.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// Begin.
+    Start,
+    /// Commits were looked at.
+    Commits(Fact<Commits>),
+    /// Uncommitted changes were looked at.
+    Changes(Fact<Changes>),
+    /// A snapshot was taken: its ref, or `None` where nothing was uncommitted any more.
+    Snapshot(Fact<Option<String>>),
+    /// The configured criteria were judged.
+    Checks(ChecksJudged),
+    /// A question to the agent ended.
+    Probe(ProbeRecord),
+    /// A rescue ended.
+    Rescue(Fact<RescueOutcome>),
+    /// The pause is over, or was cut short because something moved.
+    WaitOver,
+    /// Signs of life were looked for.
+    Activity(Activity),
+    /// A signal asks for an end.
+    Interrupt,
+}
+
+/// What the machine asks for next.
+#[must_use = "the machine waits until the action was carried out and its event was handed back"]
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Answer with [`Event::Commits`].
+    ReadCommits,
+    /// Answer with [`Event::Changes`].
+    ReadChanges,
+    /// Answer with [`Event::Snapshot`].
+    TakeSnapshot,
+    /// Answer with [`Event::Checks`].
+    JudgeChecks,
+    /// Answer with [`Event::Probe`].
+    Ask {
+        /// Counts from 1 over all calls with this baseline.
+        number: u32,
+        /// What the last answer contradicted, to be named in the question.
+        contradiction: Option<String>,
+    },
+    /// Answer with [`Event::Rescue`].
+    Rescue,
+    /// Answer with [`Event::WaitOver`].
+    Wait(Pause),
+    /// Answer with [`Event::Activity`].
+    ReadActivity,
+    /// The end.
+    Conclude(Box<Verdict>),
+}
+
+/// How long to pause, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pause {
+    /// The configured pause between rounds: the agent said that it needs time.
+    Interval(Duration),
+    /// A backoff after a question that failed; `attempt` counts failures in a row from 1, `at_most` bounds it.
+    Backoff { attempt: u32, at_most: Duration },
+}
