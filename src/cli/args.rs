@@ -1,0 +1,319 @@
+//! The words of the command line. Filling these needs nothing but what the user typed or exported;
+//! whatever must look at the system happens later.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 complete · 10 incomplete: go on · 11 waiting: look again later · 12 review: a person must decide
+            13 timeout · 14 stopped · 15 failed · 16 error · 2 wrong usage or configuration
+
+Start here:
+  watchdog demo                                  the whole flow in a scratch repository; no agent needed
+  watchdog run --spec auth -- claude -p \"...\"    wrap one session: snapshot, run, wait, judge
+  B=$(watchdog snapshot); ./my-session.sh; watchdog check --baseline \"$B\" --json";
+
+/// Tells from git whether a coding agent's session is complete, still running, stalled, or done but never committed.
+#[derive(Debug, Parser)]
+#[command(name = "watchdog", version, about, after_help = AFTER_HELP, max_term_width = 110)]
+pub struct Cli {
+    /// What applies to every command.
+    #[command(flatten)]
+    pub global: GlobalArgs,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Flags that every command takes.
+#[derive(Debug, Clone, Args)]
+pub struct GlobalArgs {
+    /// Act on the worktree at PATH instead of the current folder, as git -C does
+    #[arg(short = 'C', long = "worktree", value_name = "PATH", env = "WATCHDOG_WORKTREE", global = true)]
+    pub worktree: Option<PathBuf>,
+    /// Use this configuration instead of the worktree's completion.json; naming it means trusting it
+    #[arg(long, value_name = "FILE", env = "WATCHDOG_CONFIG", global = true)]
+    pub config: Option<PathBuf>,
+    /// Where journal, baselines and breakers live [default: $XDG_STATE_HOME/watchdog]
+    #[arg(long, value_name = "DIR", env = "WATCHDOG_STATE_DIR", global = true)]
+    pub state_dir: Option<PathBuf>,
+    /// Print one JSON object on stdout; everything for people goes to stderr
+    #[arg(long, env = "WATCHDOG_JSON", value_parser = clap::builder::FalseyValueParser::new(), global = true)]
+    pub json: bool,
+    /// Say less: only the result
+    #[arg(short, long, env = "WATCHDOG_QUIET", value_parser = clap::builder::FalseyValueParser::new(), global = true)]
+    pub quiet: bool,
+    /// Say more: what is looked at and why (twice for details)
+    #[arg(short, long, action = clap::ArgAction::Count, env = "WATCHDOG_VERBOSE", global = true)]
+    pub verbose: u8,
+    /// When to use colours; NO_COLOR is honoured
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorWhen::Auto, env = "WATCHDOG_COLOR", global = true)]
+    pub color: ColorWhen,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ColorWhen {
+    /// When the output is a terminal
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Record and print the baseline of this worktree: the commit that HEAD names now
+    Snapshot(SnapshotArgs),
+    /// Judge what happened since the baseline: commits first, then the agent's word, then rescue
+    Check(CheckArgs),
+    /// Wrap one session: record the baseline, run CMD, wait for its end, judge
+    Run(RunArgs),
+    /// Ask the agent once what its state is, and print the answer
+    Probe(ProbeArgs),
+    /// Salvage uncommitted work now, or look at, bring back and drop snapshots
+    Rescue(RescueArgs),
+    /// Show or reset the circuit breaker of this worktree
+    Breaker(BreakerArgs),
+    /// Allow the commands that a configuration file names, as its bytes are now
+    Trust(TrustArgs),
+    /// Take that back
+    Untrust(UntrustArgs),
+    /// Write a first completion.json, and trust it
+    Init(InitArgs),
+    /// Say what is missing on this machine; with --rebuild, bring records back from git
+    Doctor(DoctorArgs),
+    /// What watchdog saw and decided, oldest first
+    Events(EventsArgs),
+    /// Show the whole flow, live, in a scratch repository; needs no agent and no network
+    Demo,
+    /// Print shell completions
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
+}
+
+/// Arguments of `watchdog snapshot`.
+#[derive(Debug, Args)]
+pub struct SnapshotArgs {
+    /// A name for the work [default: the branch]
+    #[arg(long, value_name = "NAME", env = "WATCHDOG_SPEC")]
+    pub spec: Option<String>,
+}
+
+/// What `check` and `run` have in common.
+#[derive(Debug, Clone, Args)]
+pub struct JudgeArgs {
+    /// A name for the work [default: the branch]
+    #[arg(long, value_name = "NAME", env = "WATCHDOG_SPEC")]
+    pub spec: Option<String>,
+    /// Ask the agent at most N times [default: 5]
+    #[arg(long, value_name = "N", env = "WATCHDOG_MAX_PROBES")]
+    pub max_probes: Option<u32>,
+    /// Pause between two questions; a commit cuts it short [default: 30s]
+    #[arg(long, value_name = "DUR", env = "WATCHDOG_PROBE_INTERVAL", value_parser = duration)]
+    pub probe_interval: Option<Duration>,
+    /// Deadline of one question [default: 60s]
+    #[arg(long, value_name = "DUR", env = "WATCHDOG_PROBE_TIMEOUT", value_parser = duration)]
+    pub probe_timeout: Option<Duration>,
+    /// Ask nobody: git decides, or nothing does
+    #[arg(long, env = "WATCHDOG_NO_PROBE", value_parser = clap::builder::FalseyValueParser::new())]
+    pub no_probe: bool,
+    /// Commit nothing; uncommitted work is still kept in a snapshot
+    #[arg(long, env = "WATCHDOG_NO_RESCUE", value_parser = clap::builder::FalseyValueParser::new())]
+    pub no_rescue: bool,
+}
+
+/// Arguments of `watchdog check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Any git revision [default: the recorded baseline]
+    #[arg(long, value_name = "REV", env = "WATCHDOG_BASELINE")]
+    pub baseline: Option<String>,
+    #[command(flatten)]
+    pub judge: JudgeArgs,
+    /// Look one time and do not wait; the count of questions goes on from run to run
+    #[arg(long, env = "WATCHDOG_ONCE", value_parser = clap::builder::FalseyValueParser::new())]
+    pub once: bool,
+    /// First wait for this process to end
+    #[arg(long, value_name = "PID", env = "WATCHDOG_PID")]
+    pub pid: Option<u32>,
+}
+
+/// Arguments of `watchdog run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub judge: JudgeArgs,
+    /// End the session, and everything that it started, after this time
+    #[arg(long, value_name = "DUR", env = "WATCHDOG_TIMEOUT", value_parser = duration)]
+    pub timeout: Option<Duration>,
+    /// Between TERM and KILL when a session must end
+    #[arg(long, value_name = "DUR", env = "WATCHDOG_GRACE", value_parser = duration, default_value = "10s")]
+    pub grace: Duration,
+    /// How long to wait for children that outlive the session
+    #[arg(long, value_name = "DUR", env = "WATCHDOG_CHILD_WAIT", value_parser = duration, default_value = "10s")]
+    pub child_wait: Duration,
+    /// The session: a program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
+    pub command: Vec<std::ffi::OsString>,
+}
+
+/// Arguments of `watchdog probe`.
+#[derive(Debug, Args)]
+pub struct ProbeArgs {
+    /// Read a reply from FILE, or from stdin with '-', and ask nobody
+    #[arg(long, value_name = "FILE")]
+    pub parse: Option<PathBuf>,
+    /// Deadline of the question [default: 60s]
+    #[arg(long, value_name = "DUR", env = "WATCHDOG_PROBE_TIMEOUT", value_parser = duration)]
+    pub probe_timeout: Option<Duration>,
+    /// A name for the work [default: the branch]
+    #[arg(long, value_name = "NAME", env = "WATCHDOG_SPEC")]
+    pub spec: Option<String>,
+}
+
+/// Arguments of `watchdog rescue`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct RescueArgs {
+    /// What to do with snapshots; without it, salvage now
+    #[command(subcommand)]
+    pub command: Option<RescueCommand>,
+    /// Say what would be committed and what left alone, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// A name for the work [default: the branch]
+    #[arg(long, value_name = "NAME", env = "WATCHDOG_SPEC")]
+    pub spec: Option<String>,
+}
+
+/// What to do with snapshots.
+#[derive(Debug, Subcommand)]
+pub enum RescueCommand {
+    /// List the snapshots of this repository, newest first
+    List,
+    /// Show what a snapshot holds
+    Show {
+        /// As `rescue list` prints it
+        id: String,
+    },
+    /// Bring a snapshot back: into the work tree if it is clean, else into a new branch
+    Restore {
+        /// As `rescue list` prints it
+        id: String,
+        /// Into a new branch of this name
+        #[arg(long, value_name = "NAME", conflicts_with = "into")]
+        branch: Option<String>,
+        /// Into this new or empty folder
+        #[arg(long = "to", id = "into", value_name = "DIR")]
+        into: Option<PathBuf>,
+    },
+    /// Drop a snapshot for ever
+    Drop {
+        /// As `rescue list` prints it
+        id: String,
+    },
+}
+
+/// Arguments of `watchdog breaker`.
+#[derive(Debug, Args)]
+pub struct BreakerArgs {
+    /// What to do; without it, show
+    #[command(subcommand)]
+    pub command: Option<BreakerCommand>,
+    /// A name for the work [default: the branch]
+    #[arg(long, value_name = "NAME", env = "WATCHDOG_SPEC", global = true)]
+    pub spec: Option<String>,
+}
+
+/// What to do with the breaker.
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub enum BreakerCommand {
+    /// Print its state
+    Show,
+    /// Close it and forget its strikes
+    Reset,
+}
+
+/// Arguments of `watchdog trust`.
+#[derive(Debug, Args)]
+pub struct TrustArgs {
+    /// The file [default: completion.json of the worktree]
+    pub file: Option<PathBuf>,
+    /// List what is trusted
+    #[arg(long, conflicts_with = "file")]
+    pub list: bool,
+}
+
+/// Arguments of `watchdog untrust`.
+#[derive(Debug, Args)]
+pub struct UntrustArgs {
+    /// The file [default: completion.json of the worktree]
+    pub file: Option<PathBuf>,
+}
+
+/// Arguments of `watchdog init`.
+#[derive(Debug, Args)]
+pub struct InitArgs {
+    /// Replace a file that is there
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Arguments of `watchdog doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Bring baselines and snapshots back into the records from the refs in git
+    #[arg(long)]
+    pub rebuild: bool,
+}
+
+/// Arguments of `watchdog events`.
+#[derive(Debug, Args)]
+pub struct EventsArgs {
+    /// Only the last N
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
+    pub last: usize,
+    /// Of every worktree, not only this one
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// Reads `90`, `90s`, `1.5m`, `1h30m` or `2 days` as a time span; a bare number is seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let unreadable = || format!("'{text}' is not a time span; write 90s, 5m or 1h30m");
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).map_err(|_| unreadable());
+    }
+    let signed: jiff::SignedDuration = text.parse().map_err(|_| unreadable())?;
+    Duration::try_from(signed).map_err(|_| unreadable())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory as _;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn time_spans_are_read_with_and_without_a_unit() {
+        for (text, millis) in [("90", 90_000), ("90s", 90_000), ("1.5", 1500), ("5m", 300_000), ("1h30m", 5_400_000), ("0", 0), ("250ms", 250)] {
+            assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for text in ["", "-5", "soon", "-5s", "1e400", "NaN"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The verdict as programs read it: one JSON object, `schema` 1. Fields may be added; none changes its meaning.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::decision::evidence::{Changes, CheckResult, Commits, ProbeOutcome, Reply};
+use crate::decision::verdict::{ProbeRecord, Status, Verdict};
+
+/// What a verdict was about, and what stands around it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// The judgement itself.
+    pub verdict: Verdict,
+    /// The worktree's top folder, or the path that was asked for where there is none.
+    pub worktree: String,
+    /// The name of the work.
+    pub spec: Option<String>,
+    /// The branch, where HEAD is on one.
+    pub branch: Option<String>,
+    /// Full hexadecimal name, or `unborn`.
+    pub baseline: Option<String>,
+    /// The breaker after this verdict.
+    pub breaker: Option<BreakerJson>,
+    /// The session's log file, where watchdog ran it.
+    pub log: Option<String>,
+    /// What was left running after the session ended by itself.
+    pub survivors: Vec<String>,
+    /// Wall time of the whole judgement.
+    pub duration: Duration,
+}
+
+/// The breaker in a verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BreakerJson {
+    /// `closed`, `open` or `half_open`.
+    pub state: &'static str,
+    /// Strikes counted since the last complete.
+    pub strikes: u32,
+    /// Strikes that open it.
+    pub limit: u32,
+    /// RFC 3339.
+    pub open_until: Option<String>,
+    /// RFC 3339.
+    pub since: Option<String>,
+    /// What the last strike was.
+    pub why: Option<String>,
+}
+
+impl Judgement {
+    /// The exit code that goes with it.
+    pub fn exit_code(&self) -> u8 {
+        self.verdict.status().exit_code()
+    }
+
+    /// The object of the contract.
+    pub fn to_json(&self) -> Value {
+        let verdict = &self.verdict;
+        let commits = verdict.commits.as_ref();
+        let head = commits.map(|commits| commits.head.clone().unwrap_or_else(|| "unborn".into()));
+        json!({
+            "schema": 1,
+            "status": verdict.status().as_str(),
+            "reason": verdict.reason.as_str(),
+            "complete": verdict.status() == Status::Complete,
+            "evidence": verdict.evidence.as_str(),
+            "message": verdict.message,
+            "feedback": verdict.feedback,
+            "retry_at": verdict.retry_at.map(|at| at.to_string()),
+            "worktree": self.worktree,
+            "spec": self.spec,
+            "branch": self.branch,
+            "baseline": self.baseline,
+            "head": head,
+            "new_commits": commits.map(|commits| commits.new_commits),
+            "made_here": commits.map(|commits| commits.made_here),
+            "imported_commits": commits.map(|commits| commits.imported),
+            "net_change": commits.map(|commits| commits.net_change),
+            "commits": commits.map(commits_json).unwrap_or_default(),
+            "changes": verdict.changes.as_ref().map(changes_json),
+            "rescued": verdict.rescue_commits > 0,
+            "rescue": rescue_json(verdict),
+            "probes_used": verdict.probes_used,
+            "probes": verdict.probes.iter().map(probe_json).collect::<Vec<_>>(),
+            "checks": verdict.checks.iter().map(check_json).collect::<Vec<_>>(),
+            "strike": verdict.strike,
+            "not_a_strike_because": verdict.not_a_strike_because,
+            "breaker": self.breaker,
+            "degraded": verdict.degraded.iter().map(|note| note.code).collect::<Vec<_>>(),
+            "notes": verdict.degraded.iter().map(|note| json!({"code": note.code, "detail": note.detail})).collect::<Vec<_>>(),
+            "log": self.log,
+            "survivors": self.survivors,
+            "duration_ms": millis(self.duration),
+        })
+    }
+}
+
+fn commits_json(commits: &Commits) -> Vec<Value> {
+    let origin = |origin| match origin {
+        crate::decision::evidence::Origin::MadeHere => "made_here",
+        crate::decision::evidence::Origin::Imported => "imported",
+    };
+    commits.listed.iter().map(|commit| json!({"id": commit.id, "subject": commit.subject, "origin": origin(commit.origin)})).collect()
+}
+
+fn changes_json(changes: &Changes) -> Value {
+    json!({
+        "staged": changes.staged,
+        "unstaged": changes.unstaged,
+        "untracked": changes.untracked,
+        "conflicted": changes.conflicted,
+        "operation": changes.operation.map(|operation| operation.as_str()),
+        "paths": changes.paths,
+    })
+}
+
+fn rescue_json(verdict: &Verdict) -> Value {
+    if verdict.snapshot.is_none() && verdict.rescue_commits == 0 && verdict.left_out.is_empty() {
+        return Value::Null;
+    }
+    json!({
+        "snapshot": verdict.snapshot,
+        "commits": verdict.rescue_commits,
+        "left_out": verdict.left_out.iter().map(|left| json!({"path": left.path, "why": left.why})).collect::<Vec<_>>(),
+    })
+}
+
+/// One probe, as in `probes` of a verdict.
+pub fn probe_json(record: &ProbeRecord) -> Value {
+    let retry_at = match &record.outcome {
+        ProbeOutcome::RateLimited { retry_at, .. } => retry_at.map(|at| at.to_string()),
+        _ => None,
+    };
+    json!({
+        "at": record.at.to_string(),
+        "duration_ms": millis(record.duration),
+        "outcome": record.outcome.as_str(),
+        "reply": reply_of(&record.outcome).map(reply_json),
+        "why": record.outcome.why(),
+        "retry_at": retry_at,
+        "disputed": record.disputed,
+    })
+}
+
+/// The reply that a probe brought, if it brought one.
+pub fn reply_of(outcome: &ProbeOutcome) -> Option<&Reply> {
+    match outcome {
+        ProbeOutcome::Reply(reply) => Some(reply),
+        _ => None,
+    }
+}
+
+/// A reply with the field names of the question.
+pub fn reply_json(reply: &Reply) -> Value {
+    json!({
+        "status": reply.status.as_str(),
+        "message": reply.message,
+        "agents_active": reply.agents_active,
+        "agents_details": reply.agents_details,
+        "tasks_completed": reply.tasks_completed,
+        "tasks_pending": reply.tasks_pending,
+        "commits_made": reply.commits_made,
+        "should_continue": reply.should_continue,
+        "next_action": reply.next_action,
+    })
+}
+
+fn check_json(check: &CheckResult) -> Value {
+    json!({
+        "name": check.name,
+        "type": check.kind,
+        "outcome": check.outcome.as_str(),
+        "evidence": check.evidence.as_str(),
+        "feedback": (!check.feedback.is_empty()).then_some(&check.feedback),
+        "duration_ms": millis(check.duration),
+    })
+}
+
+/// Whole milliseconds, saturating.
+pub fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
