@@ -1,4 +1,21 @@
-//! The judge that any agent loop can call.
+//! The judge that any agent loop can call: tells from git whether a coding agent's session is complete, still running,
+//! stalled, or done but never committed.
+//!
+//! # Theory of operation
+//!
+//! A check is a conversation. [`decision::machine::Machine`] asks for one thing at a time (read the commits, take a
+//! snapshot, ask the agent, rescue, wait), the [`supervisor`] has it done by the adapters and hands the outcome back,
+//! until the machine concludes with a [`decision::verdict::Verdict`]. The machine is a total function of the facts it was
+//! given; a fact that could not be read is a value of its own, so nothing unreadable is ever taken for zero.
+//!
+//! Git is the source of truth: commits made here since the baseline, with a net change, complete a session. Only when
+//! there are none is the agent asked, uncommitted work rescued, and, at the very end, a strike counted by the
+//! [`decision::breaker`].
+//!
+//! # The rooms, in reading order
+//!
+//! [`config`] (what was asked) ← [`decision`] (the core) ← [`checks`] (criteria), [`git`], [`agent`], [`store`],
+//! [`watch`] (adapters) ← [`rescue`], [`session`] ← [`supervisor`] (the shell) ← [`cli`] (words in, words out).
 
 pub mod config;
 pub mod decision;

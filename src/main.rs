@@ -1,3 +1,7 @@
 //! The `watchdog` binary. Everything is in the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    completion_watchdog::cli::main()
+}

@@ -1,0 +1,76 @@
+//! Why a command could not do its work, and the exit code that says so.
+
+use serde_json::json;
+
+use crate::decision::evidence::{FaultKind, Unreadable};
+use crate::decision::verdict::{Reason, Status};
+
+/// Wrong usage, or a bad configuration file.
+pub const USAGE: u8 = 2;
+/// A bug in watchdog.
+pub const BUG: u8 = 70;
+
+/// A command that could not do its work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The process's exit code.
+    pub code: u8,
+    /// The word for programs.
+    pub reason: &'static str,
+    /// What happened, and why.
+    pub message: String,
+    /// What to do next.
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    /// A failure that a reason of the contract names.
+    pub fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Failure { code: reason.status().exit_code(), reason: reason.as_str(), message: message.into(), hint: None }
+    }
+
+    /// Wrong usage.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Failure { code: USAGE, reason: "usage", message: message.into(), hint: None }
+    }
+
+    /// A bad configuration file: its own exit code, and the reason of the contract.
+    pub fn configuration(message: impl Into<String>) -> Self {
+        Failure { code: USAGE, reason: Reason::ConfigError.as_str(), message: message.into(), hint: None }
+    }
+
+    /// Adds what to do next.
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Failure { hint: Some(hint.into()), ..self }
+    }
+
+    /// The object for programs.
+    pub fn to_json(&self) -> serde_json::Value {
+        json!({
+            "schema": 1,
+            "status": Status::Error.as_str(),
+            "reason": self.reason,
+            "complete": false,
+            "message": self.message,
+            "hint": self.hint,
+        })
+    }
+}
+
+impl From<Unreadable> for Failure {
+    fn from(unreadable: Unreadable) -> Self {
+        let reason = match unreadable.kind {
+            FaultKind::NotARepository => Reason::NotARepository,
+            FaultKind::Git => Reason::GitError,
+            FaultKind::Store => Reason::StoreError,
+            FaultKind::Config => return Failure { hint: unreadable.hint, ..Failure::configuration(unreadable.why) },
+        };
+        Failure { hint: unreadable.hint, ..Failure::new(reason, unreadable.why) }
+    }
+}
+
+impl From<crate::git::Error> for Failure {
+    fn from(error: crate::git::Error) -> Self {
+        Unreadable::from(error).into()
+    }
+}

@@ -1,0 +1,122 @@
+//! The two streams of the process. Results go to stdout; everything that tells a story goes to stderr.
+
+use std::io::{self, Write as _};
+use std::sync::Arc;
+
+use anstyle::{AnsiColor, Style};
+use serde_json::Value;
+
+use crate::decision::display::escape_for_display;
+use crate::decision::verdict::Status;
+use crate::supervisor::{Judgement, Narrate};
+
+use super::args::{ColorWhen, GlobalArgs};
+
+/// How a command speaks.
+#[derive(Debug, Clone, Copy)]
+pub struct Terminal {
+    /// One JSON object on stdout.
+    pub json: bool,
+    quiet: bool,
+}
+
+impl Terminal {
+    /// Settles colours for the whole process.
+    pub fn new(global: &GlobalArgs) -> Self {
+        match global.color {
+            ColorWhen::Auto => {}
+            ColorWhen::Always => anstream::ColorChoice::Always.write_global(),
+            ColorWhen::Never => anstream::ColorChoice::Never.write_global(),
+        }
+        Terminal { json: global.json, quiet: global.quiet }
+    }
+
+    /// A line of the result on stdout. A reader that went away is no fault of ours.
+    pub fn line(&self, text: &str) {
+        let _ = writeln!(anstream::stdout(), "{text}");
+    }
+
+    /// A JSON value on stdout, on one line.
+    pub fn value(&self, value: &Value) {
+        let _ = writeln!(io::stdout(), "{value}");
+    }
+
+    /// A line of the story on stderr, unless asked to be quiet.
+    pub fn tell(&self, text: &str) {
+        if !self.quiet {
+            let _ = writeln!(anstream::stderr(), "{text}");
+        }
+    }
+
+    /// A line on stderr that is never suppressed.
+    pub fn complain(&self, text: &str) {
+        let _ = writeln!(anstream::stderr(), "{text}");
+    }
+
+    /// What the supervisor uses to tell its story.
+    pub fn narrator(&self) -> Narrate {
+        let terminal = *self;
+        Arc::new(move |text: &str| {
+            let dim = Style::new().dimmed();
+            terminal.tell(&format!("{dim}watchdog: {}{dim:#}", escape_for_display(text)));
+        })
+    }
+
+    /// A verdict: the object for programs, or a few lines for people (on `stderr` where stdout belongs to a session).
+    pub fn verdict(&self, judgement: &Judgement, to_stderr: bool) {
+        if self.json {
+            return self.value(&judgement.to_json());
+        }
+        for line in verdict_lines(judgement) {
+            if to_stderr { self.complain(&line) } else { self.line(&line) }
+        }
+    }
+}
+
+fn verdict_lines(judgement: &Judgement) -> Vec<String> {
+    let verdict = &judgement.verdict;
+    let colour = match verdict.status() {
+        Status::Complete => AnsiColor::Green,
+        Status::Incomplete | Status::Waiting => AnsiColor::Yellow,
+        Status::Review | Status::Timeout | Status::Stopped | Status::Failed | Status::Error => AnsiColor::Red,
+    };
+    let bold = Style::new().bold().fg_color(Some(colour.into()));
+    let mut lines =
+        vec![format!("{bold}{}{bold:#} ({}): {}", verdict.status().as_str(), verdict.reason.as_str(), escape_for_display(&verdict.message))];
+    if let Some(commits) = &verdict.commits {
+        for commit in commits.listed.iter().take(10) {
+            let imported = if commit.origin == crate::decision::evidence::Origin::Imported { " (imported)" } else { "" };
+            let id: String = commit.id.chars().take(10).collect();
+            lines.push(format!("  {id} {}{imported}", escape_for_display(&commit.subject)));
+        }
+        if commits.listed.len() > 10 {
+            lines.push(format!("  and {} more", commits.new_commits.saturating_sub(10)));
+        }
+    }
+    for check in &verdict.checks {
+        lines.push(format!("  check {}: {}", escape_for_display(&check.name), check.outcome.as_str()));
+    }
+    for left in verdict.left_out.iter().take(10) {
+        lines.push(format!("  left out: {} ({})", escape_for_display(&left.path), left.why));
+    }
+    if verdict.left_out.len() > 10 {
+        lines.push(format!("  left out: {} more", verdict.left_out.len() - 10));
+    }
+    for note in &verdict.degraded {
+        lines.push(format!("  note: {} ({})", escape_for_display(&note.detail), note.code));
+    }
+    for survivor in &judgement.survivors {
+        lines.push(format!("  still running: {}", escape_for_display(survivor)));
+    }
+    if let Some(feedback) = &verdict.feedback {
+        lines.push("  feedback:".to_string());
+        lines.extend(feedback.lines().take(20).map(|line| format!("    {}", escape_for_display(line))));
+    }
+    if let Some(at) = verdict.retry_at {
+        lines.push(format!("  look again at {at}"));
+    }
+    if let Some(breaker) = judgement.breaker.as_ref().filter(|breaker| breaker.strikes > 0) {
+        lines.push(format!("  breaker: {}, {} of {} strikes", breaker.state, breaker.strikes, breaker.limit));
+    }
+    lines
+}

@@ -1,0 +1,79 @@
+//! Signals to watchdog itself: the first asks for an end, the second ends the session at once, the third ends watchdog.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+/// How urgently an end was asked for. Ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    /// Nobody asked.
+    None,
+    /// End the session, judge and record what is there.
+    Interrupted,
+    /// The same, without a grace period.
+    Hurry,
+}
+
+/// The signals that were received so far.
+#[derive(Debug, Clone)]
+pub struct Signals {
+    urgency: watch::Receiver<Urgency>,
+    last: Arc<AtomicI32>,
+}
+
+impl Signals {
+    /// Listens from now on to INT, TERM, HUP and QUIT. Must be called inside the runtime.
+    pub fn listen() -> std::io::Result<Self> {
+        let (sender, urgency) = watch::channel(Urgency::None);
+        let last = Arc::new(AtomicI32::new(0));
+        for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()] {
+            let mut stream = signal(kind)?;
+            let sender = sender.clone();
+            let last = Arc::clone(&last);
+            tokio::spawn(async move {
+                while stream.recv().await.is_some() {
+                    last.store(kind.as_raw_value(), Ordering::Relaxed);
+                    let mut enough = false;
+                    sender.send_modify(|urgency| match *urgency {
+                        Urgency::None => *urgency = Urgency::Interrupted,
+                        Urgency::Interrupted => *urgency = Urgency::Hurry,
+                        Urgency::Hurry => enough = true,
+                    });
+                    if enough {
+                        // Whoever sends a third signal wants the prompt back more than a verdict.
+                        std::process::exit(128 + kind.as_raw_value());
+                    }
+                }
+            });
+        }
+        Ok(Signals { urgency, last })
+    }
+
+    /// A source that never fires, for embedders that handle signals themselves.
+    pub fn none() -> Self {
+        let (sender, urgency) = watch::channel(Urgency::None);
+        // The sender must outlive the receivers, or waiting for a change would end at once.
+        std::mem::forget(sender);
+        Signals { urgency, last: Arc::new(AtomicI32::new(0)) }
+    }
+
+    /// What was asked for so far.
+    pub fn urgency(&self) -> Urgency {
+        *self.urgency.borrow()
+    }
+
+    /// The last signal's number; 0 if there was none.
+    pub fn last(&self) -> i32 {
+        self.last.load(Ordering::Relaxed)
+    }
+
+    /// Waits until an end was asked for at least this urgently.
+    pub async fn reached(&mut self, at_least: Urgency) {
+        if self.urgency.wait_for(|urgency| *urgency >= at_least).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
