@@ -1,3 +1,32 @@
 //! Only duct. Starts every process, ends process trees, keeps bounded output; asks agents about themselves and reads their replies.
+//!
+//! Every process goes through [`builder`]: it leads its own process group, carries the mark of its tree, and its output is read by [`drain`].
+//! [`program`] runs one to its end, [`session_process`] shows and logs one that may last for hours, [`wait_pid`] waits for one that somebody else
+//! started. [`tree`] ends all that descends from one; who that is is judged in [`kinship`], from the table that [`process_table`] reads, under the
+//! lock of [`registry`].
+//!
+//! The first start makes this process a subreaper. It must then start everything through here, but for children that stay in its own
+//! process group: an orphan in another group is taken for a part of a tree.
 
+pub mod builder;
+pub mod cancel;
+mod drain;
+mod kinship;
+mod log_file;
+mod mirror;
+mod output;
+mod process_table;
 pub mod program;
+pub mod registry;
+pub mod session_process;
+pub mod tree;
+pub mod wait_pid;
+
+pub use builder::Stdin;
+pub use cancel::Cancel;
+pub use mirror::Mirror;
+pub use program::{Finished, Kept, Leftovers, Program, StartError};
+pub use registry::{become_subreaper, reap_orphans};
+pub use session_process::{Session, SessionOutcome, SessionSpec};
+pub use tree::Survivor;
+pub use wait_pid::{PidEnd, WaitPidError, wait_for_pid};

@@ -3,8 +3,15 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
+
+use super::builder::{self, Plan, Started, Stdin};
+use super::cancel::Cancel;
+use super::drain::{Drain, Keep, Stream};
+use super::output::HeadTail;
+use super::tree::{Survivor, Wake};
 use crate::decision::evidence::Exit;
 
 /// A program to run, with everything that it inherits.
@@ -61,29 +68,104 @@ pub enum StartError {
     System { program: String, source: std::io::Error },
 }
 
+/// What to do with processes that a program leaves running when it ends by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Leftovers {
+    /// Let them run: a compiler cache, git's own maintenance.
+    #[default]
+    Leave,
+    /// End them as at a deadline: TERM, grace period, KILL.
+    End,
+}
+
 impl Program {
-    /// Runs it to its end, or to its deadline.
-    pub fn run(&self) -> Result<Finished, StartError> {
-        let program = self.argv.first().map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
-        let mut cmd = duct::cmd(&self.argv[0], &self.argv[1..])
-            .dir(&self.cwd)
-            .stdin_bytes(self.stdin.clone())
-            .stdout_capture()
-            .stderr_capture()
-            .unchecked();
-        for (name, value) in &self.env {
-            cmd = match value {
-                Some(value) => cmd.env(name, value),
-                None => cmd.env_remove(name),
-            };
+    /// A program with the usual limits: no input, a minute of time, five seconds of grace, 1 MiB kept of each stream.
+    pub fn new(argv: impl IntoIterator<Item = impl Into<OsString>>, cwd: impl Into<PathBuf>) -> Self {
+        Program {
+            argv: argv.into_iter().map(Into::into).collect(),
+            cwd: cwd.into(),
+            env: BTreeMap::new(),
+            stdin: Vec::new(),
+            deadline: Duration::from_secs(60),
+            grace: Duration::from_secs(5),
+            keep: 1 << 20,
         }
-        let out = cmd.run().map_err(|source| StartError::System { program, source })?;
-        Ok(Finished {
-            exit: Exit::Code(out.status.code().unwrap_or(-1)),
-            timed_out: false,
-            stdout: Kept { bytes: out.stdout, dropped: 0 },
-            stderr: Kept { bytes: out.stderr, dropped: 0 },
-            duration: Duration::ZERO,
-        })
+    }
+
+    /// Runs it to its end, or to its deadline, at which its whole tree is ended.
+    ///
+    /// It inherits the environment without the variables that redirect git ([`REDIRECTING_VARIABLES`](super::builder::REDIRECTING_VARIABLES)),
+    /// and leads a process group of its own. Output beyond `keep` is read and dropped from the middle. Daemons that it leaves behind, even with its
+    /// output in hand, are not waited for. The deadline counts on a clock that stands still while the machine is suspended.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn run(&self) -> Result<Finished, StartError> {
+        self.run_cancellable(&Cancel::new())
+    }
+
+    /// As [`run`](Self::run), and ends the tree when `cancel` is raised. Whether that happened is to be asked of `cancel`.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn run_cancellable(&self, cancel: &Cancel) -> Result<Finished, StartError> {
+        self.run_with(cancel, Leftovers::Leave).map(|(finished, _)| finished)
+    }
+
+    /// As [`run_cancellable`](Self::run_cancellable), with a choice about what outlives its normal end; returns what still runs.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn run_with(&self, cancel: &Cancel, leftovers: Leftovers) -> Result<(Finished, Vec<Survivor>), StartError> {
+        let begin = Instant::now();
+        let stdin = if self.stdin.is_empty() { Stdin::Null } else { Stdin::Bytes(self.stdin.clone()) };
+        let Started { mut tree, stdout, stderr } = builder::start(Plan { argv: &self.argv, cwd: &self.cwd, env: &self.env, stdin })?;
+        let mut drain = Drain::start(stdout, stderr, BothEnds::new(self.keep), [None, None])
+            .map_err(|source| StartError::System { program: self.name(), source })?;
+
+        let wake = tree.wait(begin.checked_add(self.deadline), cancel);
+        let mut survivors = if wake == Wake::Ended { Vec::new() } else { tree.end(self.grace, cancel) };
+        if wake == Wake::Ended && leftovers == Leftovers::End && !tree.survivors().is_empty() {
+            survivors = tree.end(self.grace, cancel);
+        }
+        drain.settle(|| false);
+        if wake == Wake::Ended && leftovers == Leftovers::Leave {
+            survivors = tree.survivors();
+        }
+        // A leader that even KILL does not end is stuck in the kernel; that signal is the end it will come to.
+        let exit = tree.finish().unwrap_or(Exit::Signal(Signal::KILL.as_raw()));
+        let kept = drain.finish().unwrap_or_else(|| BothEnds::new(0));
+        let finished = Finished {
+            exit,
+            timed_out: wake == Wake::Deadline,
+            stdout: kept.stdout.into_kept(),
+            stderr: kept.stderr.into_kept(),
+            duration: begin.elapsed(),
+        };
+        Ok((finished, survivors))
+    }
+
+    fn name(&self) -> String {
+        self.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+}
+
+struct BothEnds {
+    stdout: HeadTail,
+    stderr: HeadTail,
+}
+
+impl BothEnds {
+    fn new(keep: usize) -> Self {
+        BothEnds { stdout: HeadTail::new(keep), stderr: HeadTail::new(keep) }
+    }
+}
+
+impl Keep for BothEnds {
+    fn keep(&mut self, from: Stream, bytes: &[u8]) {
+        match from {
+            Stream::Stdout => self.stdout.push(bytes),
+            Stream::Stderr => self.stderr.push(bytes),
+        }
     }
 }

@@ -1,0 +1,200 @@
+//! The one place that starts processes. It fixes the environment, the folder, the process group and the pipes of each, on top of duct.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use os_pipe::{PipeReader, PipeWriter};
+use rustix::io::Errno;
+use rustix::process::Pid;
+
+use super::program::StartError;
+use super::registry::{self, TREE_VARIABLE};
+use super::tree::Tree;
+
+/// Variables that point git at another repository, index or object store than the folder it is run in. A process that watchdog starts
+/// (from within a git hook, say) gets them only when they are set for it on purpose.
+pub const REDIRECTING_VARIABLES: [&str; 13] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_COMMON_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_QUARANTINE_PATH",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_GRAFT_FILE",
+    "GIT_SHALLOW_FILE",
+    "GIT_REPLACE_REF_BASE",
+];
+
+/// What a process reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stdin {
+    /// The stdin of this process, unless that is a terminal: a process in a group of its own is stopped when it reads one, so it gets none.
+    Inherit,
+    /// Nothing.
+    Null,
+    /// These bytes, then end of file. It may stop reading at any time.
+    Bytes(Vec<u8>),
+}
+
+/// Everything that is to be known about a process before it starts.
+pub(super) struct Plan<'a> {
+    pub argv: &'a [OsString],
+    pub cwd: &'a Path,
+    pub env: &'a BTreeMap<OsString, Option<OsString>>,
+    pub stdin: Stdin,
+}
+
+/// A process that runs, and its output.
+pub(super) struct Started {
+    pub tree: Tree,
+    pub stdout: PipeReader,
+    pub stderr: PipeReader,
+}
+
+/// Starts a process as the leader of its own process group and tree.
+pub(super) fn start(plan: Plan<'_>) -> Result<Started, StartError> {
+    let name = plan.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let fail = |source: io::Error| explain(source, &name, &plan);
+    if name.is_empty() {
+        return Err(StartError::NotRunnable { program: name, why: "no program was named".into() });
+    }
+    let (stdout, stdout_end) = os_pipe::pipe().map_err(fail)?;
+    let (stderr, stderr_end) = os_pipe::pipe().map_err(fail)?;
+    let (stdin, stdin_end) = match &plan.stdin {
+        Stdin::Bytes(bytes) if !bytes.is_empty() => os_pipe::pipe().map(|(read, write)| (Some(read), Some(write))).map_err(fail)?,
+        _ => (None, None),
+    };
+    let expression = expression(&plan, stdin, stdout_end, stderr_end);
+
+    // Another thread may have been forked off while it held a program open that was just written: that passes within moments.
+    let mut tries = 0;
+    let (id, (leader, handle)) = loop {
+        match registry::plant(|mark| begin(&expression, mark)) {
+            Err(error) if error.raw_os_error() == Some(Errno::TXTBSY.raw_os_error()) && tries < 20 => {
+                tries += 1;
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            result => break result.map_err(fail)?,
+        }
+    };
+    // The expression owns our copies of the ends that the process writes to: without this its output would never end.
+    drop(expression);
+    let tree = Tree::new(handle, id, leader);
+    if let (Some(end), Stdin::Bytes(bytes)) = (stdin_end, plan.stdin) {
+        feed(end, bytes).map_err(|source| StartError::System { program: name, source })?;
+    }
+    Ok(Started { tree, stdout, stderr })
+}
+
+/// Everything but the mark of the tree. In duct the innermost word counts, so nothing may be said twice.
+fn expression(plan: &Plan<'_>, stdin: Option<PipeReader>, stdout: PipeWriter, stderr: PipeWriter) -> duct::Expression {
+    let mut expression = duct::cmd(located(&plan.argv[0], plan.cwd), &plan.argv[1..])
+        .dir(plan.cwd)
+        .stdout_file(stdout)
+        .stderr_file(stderr)
+        .unchecked()
+        .before_spawn(|command| {
+            command.process_group(0);
+            Ok(())
+        });
+    expression = match (stdin, &plan.stdin) {
+        (Some(pipe), _) => expression.stdin_file(pipe),
+        (None, Stdin::Inherit) if !io::stdin().is_terminal() => expression,
+        _ => expression.stdin_null(),
+    };
+    for name in REDIRECTING_VARIABLES {
+        if !plan.env.contains_key(OsStr::new(name)) {
+            expression = expression.env_remove(name);
+        }
+    }
+    for (name, value) in plan.env.iter().filter(|(name, _)| name.as_os_str() != TREE_VARIABLE) {
+        expression = match value {
+            Some(value) => expression.env(name, value),
+            None => expression.env_remove(name),
+        };
+    }
+    expression
+}
+
+fn begin(expression: &duct::Expression, mark: &OsStr) -> io::Result<(u32, (Pid, duct::Handle))> {
+    let handle = expression.env(TREE_VARIABLE, mark).start()?;
+    let pid = handle.pids().first().copied().ok_or_else(|| io::Error::other("it was started without a pid"))?;
+    let leader = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(|| io::Error::other("it was started with pid 0"))?;
+    Ok((pid, (leader, handle)))
+}
+
+/// A name without a slash is left to `PATH`; a relative path is meant from the folder that the program runs in.
+fn located(program: &OsStr, cwd: &Path) -> OsString {
+    let path = Path::new(program);
+    if program.as_encoded_bytes().contains(&b'/') && path.is_relative() { cwd.join(path).into_os_string() } else { program.to_owned() }
+}
+
+/// Writes stdin from a thread of its own. A process that closes its stdin, or ends, ends the thread.
+fn feed(mut end: PipeWriter, bytes: Vec<u8>) -> io::Result<()> {
+    std::thread::Builder::new().name("stdin".into()).stack_size(64 << 10).spawn(move || {
+        let _ = end.write_all(&bytes);
+    })?;
+    Ok(())
+}
+
+/// Tells a program that cannot be run, which trying again does not help, from a system that refuses.
+fn explain(source: io::Error, program: &str, plan: &Plan<'_>) -> StartError {
+    let program = program.to_owned();
+    let not_runnable = |why: String| StartError::NotRunnable { program: program.clone(), why };
+    let because = |why: String| StartError::System { program: program.clone(), source: io::Error::new(source.kind(), why) };
+    let cwd = plan.cwd.display();
+    if !plan.cwd.is_dir() {
+        return because(format!("the folder '{cwd}' that it should run in does not exist or is no folder"));
+    }
+    let Some(errno) = source.raw_os_error().map(Errno::from_raw_os_error) else {
+        return StartError::System { program, source };
+    };
+    let by_path =
+        plan.argv.first().filter(|name| name.as_encoded_bytes().contains(&b'/')).map(|name| PathBuf::from(located(name, plan.cwd)));
+    match errno {
+        Errno::NOENT if by_path.as_ref().is_some_and(|path| path.exists()) => {
+            not_runnable("the interpreter that its first line names does not exist".into())
+        }
+        Errno::NOENT if by_path.is_some() => not_runnable("there is no such file".into()),
+        Errno::NOENT => not_runnable("it is not in PATH; install it, or name it by its full path".into()),
+        Errno::NOTDIR => not_runnable("a part of its path is not a folder".into()),
+        Errno::ACCESS | Errno::PERM | Errno::ISDIR if by_path.as_ref().is_some_and(|path| path.is_dir()) => {
+            not_runnable("it is a folder".into())
+        }
+        Errno::ACCESS if rustix::fs::access(plan.cwd, rustix::fs::Access::EXEC_OK).is_err() => {
+            because(format!("the folder '{cwd}' that it should run in may not be entered"))
+        }
+        Errno::ACCESS | Errno::PERM => not_runnable("it may not be executed; chmod +x makes a file executable".into()),
+        Errno::NOEXEC => not_runnable("it is not a program of this machine, and a script needs a first line that begins with #!".into()),
+        Errno::TXTBSY => not_runnable("it is open for writing".into()),
+        Errno::LOOP | Errno::NAMETOOLONG => not_runnable(source.to_string()),
+        Errno::TOOBIG => because(format!(
+            "its arguments and environment are too long ({} bytes of arguments); pass long text on stdin or in a file",
+            plan.argv.iter().map(|arg| arg.len()).sum::<usize>()
+        )),
+        _ => StartError::System { program, source },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relative_path_is_meant_from_the_folder_of_the_program() {
+        let cwd = Path::new("/work tree");
+        for (program, expected) in
+            [("sh", "sh"), ("./run.sh", "/work tree/./run.sh"), ("scripts/run", "/work tree/scripts/run"), ("/bin/sh", "/bin/sh")]
+        {
+            assert_eq!(located(OsStr::new(program), cwd), OsStr::new(expected));
+        }
+    }
+}

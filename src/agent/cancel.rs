@@ -1,0 +1,55 @@
+//! The word that ends a wait early, shared between whoever hears of a reason (a signal, a caller) and whoever waits.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+const WANTED: u8 = 1;
+const URGENT: u8 = 2;
+
+/// A flag that is raised once and never lowered. Clones share it. Waits look at it at least every 100 ms.
+#[derive(Debug, Clone, Default)]
+pub struct Cancel(Arc<AtomicU8>);
+
+impl Cancel {
+    /// A flag that is not raised.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks every wait that looks at this flag to end; processes get their grace period.
+    pub fn cancel(&self) {
+        self.0.fetch_max(WANTED, Ordering::SeqCst);
+    }
+
+    /// Asks the same, and takes the grace period away: what still runs is killed. For a second signal.
+    pub fn cancel_now(&self) {
+        self.0.fetch_max(URGENT, Ordering::SeqCst);
+    }
+
+    /// Whether somebody asked.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::SeqCst) >= WANTED
+    }
+
+    /// Whether somebody asked to skip the grace period.
+    pub fn is_urgent(&self) -> bool {
+        self.0.load(Ordering::SeqCst) >= URGENT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_raised_flag_is_seen_by_its_clones_and_urgency_is_never_taken_back() {
+        let flag = Cancel::new();
+        let other = flag.clone();
+        assert!(!other.is_cancelled());
+        flag.cancel();
+        assert!(other.is_cancelled() && !other.is_urgent());
+        other.cancel_now();
+        flag.cancel();
+        assert!(flag.is_urgent());
+    }
+}

@@ -1,0 +1,269 @@
+//! Which process belongs to which tree. Pure: it judges a table of processes that somebody else has read.
+//!
+//! A tree is a leader that this process started and everything below it. What leaves the leader's side (a daemon whose
+//! parents have ended) is adopted by this process, a subreaper, and is told apart by what it cannot easily shed, in this order:
+//! it was seen below the leader before; its process group or session was begun inside the tree; its environment carries the tree's mark.
+//! A daemon that shed all of that belongs to the only tree that was alive when it began, and to nobody if there were several:
+//! ending one tree must never end a part of another.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// One process, as the system's table shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Row {
+    pub pid: u32,
+    pub parent: u32,
+    pub group: u32,
+    pub session: u32,
+    /// It has ended and waits to be reaped.
+    pub dead: bool,
+    /// When it began, in clock ticks since the boot. With the pid this names it, but for a pid reused within one tick.
+    pub started: u64,
+    pub name: String,
+}
+
+/// The process that watches.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Own {
+    pub pid: u32,
+    pub group: u32,
+    /// Whether orphans below it become its children.
+    pub reaper: bool,
+}
+
+/// One living tree.
+#[derive(Debug)]
+pub(super) struct Lineage {
+    pub leader: u32,
+    /// When the leader began.
+    pub started: u64,
+    /// Everything that was ever seen in it and still is in the table: pid and when it began.
+    pub known: HashMap<u32, u64>,
+}
+
+/// What an environment says about the tree that it was inherited from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// It names this tree, which may have ended.
+    Tree(u64),
+    /// No mark of this process, or it may not be read.
+    None,
+}
+
+/// What is needed to judge a table beyond the table.
+pub(super) struct Sight<'a> {
+    pub own: Own,
+    /// The children that the main thread of this process holds: orphans are handed to it, while what other threads start stays with them.
+    pub adopted: &'a HashSet<u32>,
+    /// Reads the mark of a process.
+    pub mark: &'a dyn Fn(u32) -> Mark,
+}
+
+/// All living trees of this process, and what ended ones left running on purpose.
+#[derive(Debug, Default)]
+pub(super) struct Families {
+    pub trees: BTreeMap<u64, Lineage>,
+    pub left: HashMap<u32, u64>,
+}
+
+impl Families {
+    /// Whether this pid leads a tree that was not reaped yet.
+    pub fn is_leader(&self, pid: u32) -> bool {
+        self.trees.values().any(|tree| tree.leader == pid)
+    }
+
+    /// Everything in this tree, parents before children, the leader first, the dead included. Remembers what it finds.
+    pub fn members(&mut self, id: u64, table: &[Row], sight: &Sight<'_>) -> Vec<Row> {
+        let present: HashMap<u32, u64> = table.iter().map(|row| (row.pid, row.started)).collect();
+        for tree in self.trees.values_mut() {
+            tree.known.retain(|pid, started| present.get(pid) == Some(started));
+        }
+        self.left.retain(|pid, started| present.get(pid) == Some(started));
+        let Some(tree) = self.trees.get(&id) else { return Vec::new() };
+
+        let (leader, started) = (tree.leader, tree.started);
+        let mut found: Vec<&Row> = table.iter().filter(|row| row.pid == leader && row.started == started).collect();
+        let orphans = table.iter().filter(|row| {
+            let strayed = row.parent == sight.own.pid || !sight.own.reaper;
+            strayed && row.started >= started && row.pid != sight.own.pid && !self.is_leader(row.pid)
+        });
+        found.extend(orphans.filter(|row| self.owner(row, sight) == Some(id)));
+
+        let mut below: HashMap<u32, Vec<&Row>> = HashMap::new();
+        for row in table {
+            below.entry(row.parent).or_default().push(row);
+        }
+        let mut seen: HashSet<u32> = found.iter().map(|row| row.pid).collect();
+        let mut next = 0;
+        while next < found.len() {
+            for &child in below.get(&found[next].pid).into_iter().flatten() {
+                if seen.insert(child.pid) {
+                    found.push(child);
+                }
+            }
+            next += 1;
+        }
+        let found: Vec<Row> = found.into_iter().cloned().collect();
+        if let Some(tree) = self.trees.get_mut(&id) {
+            tree.known.extend(found.iter().map(|row| (row.pid, row.started)));
+        }
+        found
+    }
+
+    /// The orphans that have ended and that nobody but this process can reap. Never a leader, nor what another part of this process may have started.
+    pub fn to_reap<'t>(&self, table: &'t [Row], sight: &Sight<'_>) -> Vec<&'t Row> {
+        let ours = |row: &Row| {
+            let known = |known: &HashMap<u32, u64>| known.get(&row.pid) == Some(&row.started);
+            known(&self.left)
+                || self.trees.values().any(|tree| known(&tree.known))
+                || self.trees.values().any(|tree| row.group == tree.leader)
+                || (sight.adopted.contains(&row.pid) && row.group != sight.own.group)
+        };
+        table.iter().filter(|row| row.dead && row.parent == sight.own.pid && !self.is_leader(row.pid) && ours(row)).collect()
+    }
+
+    /// The living tree that an orphan came from.
+    fn owner(&self, orphan: &Row, sight: &Sight<'_>) -> Option<u64> {
+        let seen = |known: &HashMap<u32, u64>| known.get(&orphan.pid) == Some(&orphan.started);
+        if let Some((id, _)) = self.trees.iter().find(|(_, tree)| seen(&tree.known)) {
+            return Some(*id);
+        }
+        if seen(&self.left) {
+            return None;
+        }
+        let from_inside = |tree: &Lineage| {
+            (orphan.group != orphan.pid && (orphan.group == tree.leader || tree.known.contains_key(&orphan.group)))
+                || (orphan.session != orphan.pid && tree.known.contains_key(&orphan.session))
+        };
+        if let Some((id, _)) = self.trees.iter().find(|(_, tree)| from_inside(tree)) {
+            return Some(*id);
+        }
+        if let Mark::Tree(id) = (sight.mark)(orphan.pid) {
+            return self.trees.contains_key(&id).then_some(id);
+        }
+        // The first process of a machine or container adopts strangers too; what stayed in the own group may be a child of a library.
+        if sight.own.pid == 1 || orphan.group == sight.own.group || !sight.adopted.contains(&orphan.pid) {
+            return None;
+        }
+        let mut candidates = self.trees.iter().filter(|(_, tree)| tree.started <= orphan.started).map(|(id, _)| *id);
+        let only = candidates.next();
+        if candidates.next().is_some() { None } else { only }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: Own = Own { pid: 50, group: 40, reaper: true };
+
+    fn row(pid: u32, parent: u32, group: u32, session: u32, started: u64) -> Row {
+        Row { pid, parent, group, session, dead: false, started, name: format!("p{pid}") }
+    }
+
+    fn two_trees() -> Families {
+        let mut families = Families::default();
+        families.trees.insert(1, Lineage { leader: 100, started: 10, known: HashMap::new() });
+        families.trees.insert(2, Lineage { leader: 200, started: 20, known: HashMap::new() });
+        families
+    }
+
+    fn pids(families: &mut Families, id: u64, table: &[Row], adopted: &[u32], marks: &[(u32, u64)]) -> Vec<u32> {
+        let adopted: HashSet<u32> = adopted.iter().copied().collect();
+        let mark = |pid| marks.iter().find(|(of, _)| *of == pid).map_or(Mark::None, |(_, id)| Mark::Tree(*id));
+        families.members(id, table, &Sight { own: OWN, adopted: &adopted, mark: &mark }).iter().map(|row| row.pid).collect()
+    }
+
+    fn leaders() -> Vec<Row> {
+        vec![row(50, 1, 40, 40, 1), row(100, 50, 100, 40, 10), row(200, 50, 200, 40, 20)]
+    }
+
+    #[test]
+    fn descendants_belong_whatever_group_or_session_they_moved_to_and_parents_come_first() {
+        let mut table =
+            vec![row(103, 102, 103, 103, 13), row(102, 101, 102, 102, 12), row(101, 100, 100, 40, 11), row(201, 200, 200, 40, 21)];
+        table.extend(leaders());
+        assert_eq!(pids(&mut two_trees(), 1, &table, &[], &[]), [100, 101, 102, 103]);
+        assert_eq!(pids(&mut two_trees(), 2, &table, &[], &[]), [200, 201]);
+    }
+
+    #[test]
+    fn an_orphan_is_told_by_its_history_then_its_group_then_its_mark() {
+        let mut families = two_trees();
+        let mut before = leaders();
+        before.push(row(300, 100, 300, 300, 30));
+        assert_eq!(pids(&mut families, 1, &before, &[], &[]), [100, 300]);
+
+        let mut table = leaders();
+        table.extend([row(300, 50, 300, 300, 30), row(301, 50, 200, 40, 31), row(302, 50, 302, 302, 32), row(303, 50, 303, 300, 33)]);
+        let adopted = [300, 301, 302, 303];
+        assert_eq!(pids(&mut families, 1, &table, &adopted, &[(302, 2)]), [100, 300, 303]);
+        assert_eq!(pids(&mut families, 2, &table, &adopted, &[(302, 2)]), [200, 301, 302]);
+    }
+
+    #[test]
+    fn a_reused_pid_is_not_taken_for_the_process_that_had_it() {
+        let mut families = two_trees();
+        let mut before = leaders();
+        before.push(row(300, 100, 300, 300, 30));
+        pids(&mut families, 1, &before, &[], &[]);
+        let mut table = leaders();
+        table.push(row(300, 50, 300, 300, 99));
+        assert_eq!(pids(&mut families, 1, &table, &[300], &[]), [100]);
+    }
+
+    #[test]
+    fn an_orphan_without_any_trace_belongs_to_the_only_tree_that_it_can_have_come_from() {
+        let mut table = leaders();
+        table.push(row(300, 50, 300, 299, 15));
+        assert_eq!(pids(&mut two_trees(), 1, &table, &[300], &[]), [100, 300], "only the first tree was alive then");
+        table.push(row(301, 50, 301, 299, 25));
+        assert_eq!(pids(&mut two_trees(), 1, &table, &[300, 301], &[]), [100, 300], "two trees were: nobody's");
+        let mut alone = two_trees();
+        alone.trees.remove(&2);
+        table.retain(|row| row.pid != 200);
+        assert_eq!(pids(&mut alone, 1, &table, &[300, 301], &[]), [100, 300, 301]);
+    }
+
+    #[test]
+    fn what_may_be_a_child_of_somebody_else_in_this_process_is_left_alone() {
+        let mut families = two_trees();
+        families.trees.remove(&2);
+        let mut table = leaders();
+        table.pop();
+        table.extend([row(300, 50, 40, 40, 30), row(301, 50, 301, 301, 31), row(302, 50, 302, 302, 5), row(303, 50, 303, 303, 33)]);
+        // 300 is in the own group, 301 was started by another thread, 302 is older than the tree, 303 carries the mark of a tree that ended.
+        assert_eq!(pids(&mut families, 1, &table, &[300, 302, 303], &[(303, 9)]), [100]);
+    }
+
+    #[test]
+    fn what_an_ended_tree_left_on_purpose_is_not_claimed_by_another() {
+        let mut families = two_trees();
+        families.trees.remove(&2);
+        families.left.insert(300, 30);
+        let mut table = leaders();
+        table.pop();
+        table.push(row(300, 50, 300, 300, 30));
+        assert_eq!(pids(&mut families, 1, &table, &[300], &[]), [100]);
+    }
+
+    #[test]
+    fn only_dead_orphans_are_reaped_and_never_a_leader() {
+        let mut families = two_trees();
+        families.left.insert(303, 33);
+        let mut table = leaders();
+        table.extend([
+            row(300, 50, 300, 300, 30),
+            row(301, 50, 301, 301, 31),
+            row(302, 50, 40, 40, 32),
+            row(303, 50, 303, 303, 33),
+            row(304, 100, 100, 40, 34),
+        ]);
+        for row in &mut table[1..] {
+            row.dead = true;
+        }
+        let adopted = HashSet::from([300, 302]);
+        let reaped = families.to_reap(&table, &Sight { own: OWN, adopted: &adopted, mark: &|_| Mark::None });
+        assert_eq!(reaped.iter().map(|row| row.pid).collect::<Vec<_>>(), [300, 303]);
+    }
+}

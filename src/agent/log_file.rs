@@ -1,0 +1,206 @@
+//! The log of a session: everything that it wrote, in a file that does not grow for ever.
+//!
+//! The file holds the first 8 MiB. What follows goes in turn to two parts of 28 MiB beside it (`<log>.1`, `<log>.2`), the older of which is
+//! begun anew when both are full. At the end the parts are appended to the file, after a line that says how much was left out; so one file of
+//! at most 64 MiB is left, with the beginning and at least the last 28 MiB. Killed before that, the parts remain as they are.
+//! A log that cannot be written, on a full disk say, is given up with a note: the session is worth more than its log.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The sizes of the parts of a log, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Of the beginning.
+    pub head: u64,
+    /// Of each of the two parts that take turns.
+    pub part: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { head: 8 << 20, part: 28 << 20 }
+    }
+}
+
+/// A log that is being written.
+#[derive(Debug)]
+pub(super) struct LogFile {
+    path: PathBuf,
+    limits: Limits,
+    file: File,
+    written: u64,
+    /// How many parts were begun.
+    turns: u64,
+    dropped: u64,
+    fault: Option<String>,
+}
+
+/// What became of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Logged {
+    /// Bytes that were left out of its middle.
+    pub dropped: u64,
+    /// Why it is not whole, if writing failed.
+    pub fault: Option<String>,
+}
+
+impl LogFile {
+    /// Begins a log, readable by its owner only; an older one at the same path is replaced.
+    pub fn create(path: &Path, limits: Limits) -> io::Result<Self> {
+        let file = open_private(path)?;
+        let log = LogFile { path: path.to_owned(), limits, file, written: 0, turns: 0, dropped: 0, fault: None };
+        // Parts of a run that was killed would be taken for ours.
+        for part in [log.part(1), log.part(2)] {
+            match std::fs::remove_file(part) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(log)
+    }
+
+    /// Appends bytes. Never fails: the first fault is remembered and ends the logging.
+    pub fn write(&mut self, bytes: &[u8]) {
+        if self.fault.is_none()
+            && let Err(error) = self.try_write(bytes)
+        {
+            self.fault = Some(format!("the log stops here, the session went on: cannot write {}: {error}", self.path.display()));
+        }
+    }
+
+    /// Puts the parts together.
+    pub fn finish(mut self) -> Logged {
+        if self.turns > 0
+            && let Err(error) = self.join()
+        {
+            let text = format!("the end of the log is in {}.1 and .2: cannot append it: {error}", self.path.display());
+            self.fault.get_or_insert(text);
+        }
+        Logged { dropped: self.dropped, fault: self.fault }
+    }
+
+    fn try_write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let limit = if self.turns == 0 { self.limits.head } else { self.limits.part };
+            if self.written >= limit {
+                self.turn()?;
+                continue;
+            }
+            let room = usize::try_from(limit - self.written).unwrap_or(usize::MAX);
+            let (now, later) = bytes.split_at(room.min(bytes.len()));
+            self.file.write_all(now)?;
+            self.written += now.len() as u64;
+            bytes = later;
+        }
+        Ok(())
+    }
+
+    /// Goes on to the next part, over the older one if both are full.
+    fn turn(&mut self) -> io::Result<()> {
+        self.turns += 1;
+        let part = self.part(self.turns);
+        if self.turns > 2 {
+            self.dropped += self.limits.part;
+        }
+        self.file = open_private(&part)?;
+        self.written = 0;
+        Ok(())
+    }
+
+    fn join(&mut self) -> io::Result<()> {
+        let mut whole = OpenOptions::new().append(true).open(&self.path)?;
+        if self.dropped > 0 {
+            write!(whole, "\n[watchdog: {} bytes are left out here]\n", self.dropped)?;
+        }
+        for turn in [self.turns - 1, self.turns] {
+            if turn > 0 {
+                let part = self.part(turn);
+                io::copy(&mut File::open(&part)?, &mut whole)?;
+                std::fs::remove_file(part)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn part(&self, turn: u64) -> PathBuf {
+        let mut name = OsString::from(&self.path);
+        name.push(if turn % 2 == 1 { ".1" } else { ".2" });
+        PathBuf::from(name)
+    }
+}
+
+fn open_private(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    // The mode above counts for new files only. What is not a file, such as /dev/null, keeps its own.
+    if file.metadata()?.is_file() {
+        file.set_permissions(Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SMALL: Limits = Limits { head: 10, part: 20 };
+
+    fn logged(chunks: &[Vec<u8>]) -> (Vec<u8>, Logged) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let mut log = LogFile::create(&path, SMALL).unwrap();
+        chunks.iter().for_each(|chunk| log.write(chunk));
+        let end = log.finish();
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "the parts are gone");
+        (std::fs::read(path).unwrap(), end)
+    }
+
+    proptest! {
+        #[test]
+        fn a_log_is_the_beginning_and_the_end_of_what_was_written(chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..30), 0..12)) {
+            let all = chunks.concat();
+            let (text, end) = logged(&chunks);
+            prop_assert_eq!(end.fault, None);
+            if all.len() <= 50 {
+                prop_assert_eq!(&text, &all);
+                prop_assert_eq!(end.dropped, 0);
+            } else {
+                let note = format!("\n[watchdog: {} bytes are left out here]\n", end.dropped);
+                let rest = all.len() - 10 - usize::try_from(end.dropped).unwrap();
+                prop_assert!(end.dropped == 0 || (20..=40).contains(&rest), "{rest} bytes of the end");
+                let mut expected = all[..10].to_vec();
+                if end.dropped > 0 {
+                    expected.extend_from_slice(note.as_bytes());
+                }
+                expected.extend_from_slice(&all[all.len() - rest..]);
+                prop_assert_eq!(&text, &expected);
+            }
+        }
+    }
+
+    #[test]
+    fn a_log_is_private_even_where_an_older_one_was_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        std::fs::write(&path, "older and longer").unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        let mut log = LogFile::create(&path, SMALL).unwrap();
+        log.write(b"new");
+        log.finish();
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_full_disk_ends_the_log_with_a_note_and_nothing_else() {
+        let mut log = LogFile::create(Path::new("/dev/full"), SMALL).unwrap();
+        log.write(b"first");
+        log.write(b"second");
+        assert!(log.finish().fault.unwrap().contains("No space left"));
+    }
+}

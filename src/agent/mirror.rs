@@ -1,0 +1,122 @@
+//! Shows the output of a session on our own streams, byte for byte, without ever being stuck there.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+/// Where the output of a session is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mirror {
+    /// Its stdout on our stdout, its stderr on our stderr.
+    #[default]
+    Through,
+    /// Both on our stderr, for our stdout is kept for a verdict.
+    ToStderr,
+    /// Nowhere.
+    Off,
+}
+
+/// The most that a pipe which is ready for writing takes at once without blocking.
+const PIECE: usize = 4096;
+
+/// How often a writer that waits for a slow reader looks whether it should still wait.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// One of our own streams, as a writer that gives up on a closed reader and can be told to stop waiting for a slow one.
+pub(super) struct MirrorEnd {
+    /// A duplicate: closing it does not close ours. None once nobody reads any more.
+    to: Option<File>,
+    piece: usize,
+}
+
+impl Mirror {
+    /// The ends for stdout and stderr of the session.
+    pub(super) fn ends(self) -> [Option<MirrorEnd>; 2] {
+        match self {
+            Mirror::Through => [MirrorEnd::new(std::io::stdout()), MirrorEnd::new(std::io::stderr())],
+            Mirror::ToStderr => [MirrorEnd::new(std::io::stderr()), MirrorEnd::new(std::io::stderr())],
+            Mirror::Off => [None, None],
+        }
+    }
+}
+
+impl MirrorEnd {
+    /// None if the stream is closed.
+    fn new(stream: impl AsFd) -> Option<Self> {
+        let to = stream.as_fd().try_clone_to_owned().ok()?;
+        let kind = rustix::fs::fstat(&to).map(|stat| FileType::from_raw_mode(stat.st_mode));
+        // A regular file never makes its writer wait; anything else takes one piece after it said that it is ready.
+        let piece = if matches!(kind, Ok(FileType::RegularFile)) { usize::MAX } else { PIECE };
+        Some(MirrorEnd { to: Some(File::from(to)), piece })
+    }
+
+    /// Writes all of `bytes`, unless the reader is gone, or it is slow and `stop` says that there is no time for it.
+    pub fn show(&mut self, mut bytes: &[u8], stop: impl Fn() -> bool) {
+        while let Some(to) = &self.to
+            && !bytes.is_empty()
+        {
+            if !ready(to) {
+                if stop() {
+                    return;
+                }
+                continue;
+            }
+            match rustix::io::write(to, &bytes[..bytes.len().min(self.piece)]) {
+                Ok(written) => bytes = &bytes[written..],
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                // A closed reader, a full disk, a terminal that hung up: the session goes on unseen, and its log is complete.
+                Err(_) => self.to = None,
+            }
+        }
+    }
+}
+
+/// Waits a moment until a write would not block.
+fn ready(to: &File) -> bool {
+    let look = Timespec::try_from(LOOK).unwrap_or_default();
+    !matches!(poll(&mut [PollFd::new(to, PollFlags::OUT)], Some(&look)), Ok(0) | Err(Errno::INTR))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn every_byte_arrives_in_order_however_slow_the_reader_is() {
+        let (mut read, write) = os_pipe::pipe().unwrap();
+        let bytes: Vec<u8> = (0..300_000_u32).flat_map(u32::to_ne_bytes).collect();
+        let expected = bytes.clone();
+        let writer = std::thread::spawn(move || MirrorEnd::new(write).unwrap().show(&bytes, || false));
+        let mut got = Vec::new();
+        read.read_to_end(&mut got).unwrap();
+        writer.join().unwrap();
+        assert!(got == expected);
+    }
+
+    #[test]
+    fn a_reader_that_left_is_forgotten() {
+        let (read, write) = os_pipe::pipe().unwrap();
+        let mut end = MirrorEnd::new(write).unwrap();
+        drop(read);
+        end.show(b"unseen", || false);
+        assert!(end.to.is_none());
+        end.show(b"unseen", || false);
+    }
+
+    #[test]
+    fn a_reader_that_sleeps_is_waited_for_only_until_told_otherwise() {
+        let (read, write) = os_pipe::pipe().unwrap();
+        let hurry = std::sync::Arc::new(AtomicBool::new(false));
+        let told = hurry.clone();
+        let writer = std::thread::spawn(move || MirrorEnd::new(write).unwrap().show(&[0; 1 << 20], || told.load(Ordering::SeqCst)));
+        hurry.store(true, Ordering::SeqCst);
+        writer.join().unwrap();
+        drop(read);
+    }
+}

@@ -1,0 +1,185 @@
+//! Reads the system's table of processes, and signals one of them without ever meeting a stranger that got its pid. Linux only; elsewhere it says so.
+
+use super::kinship::Row;
+
+/// What became of a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// It was delivered.
+    Delivered,
+    /// The process is gone, or is another one by now.
+    Gone,
+    /// The process belongs to somebody who does not take signals from us.
+    Refused,
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::collections::HashSet;
+    use std::ffi::OsStr;
+    use std::io;
+    use std::os::unix::ffi::OsStrExt;
+
+    use rustix::io::Errno;
+    use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+
+    use super::{Row, Sent};
+
+    /// Every process that this user may see.
+    pub fn read_all() -> io::Result<Vec<Row>> {
+        let mut rows = Vec::with_capacity(256);
+        for entry in std::fs::read_dir("/proc")? {
+            let name = entry?.file_name();
+            if let Some(row) = name.to_str().and_then(|name| name.parse().ok()).and_then(read_one) {
+                rows.push(row);
+            }
+        }
+        if rows.is_empty() {
+            return Err(io::Error::other("/proc shows no process"));
+        }
+        Ok(rows)
+    }
+
+    /// One process; none if it is gone.
+    pub fn read_one(pid: u32) -> Option<Row> {
+        parse_stat(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    /// The line of `/proc/<pid>/stat`. The name stands in parentheses and may itself hold spaces and parentheses.
+    pub(super) fn parse_stat(line: &[u8]) -> Option<Row> {
+        let open = line.iter().position(|b| *b == b'(')?;
+        let close = line.iter().rposition(|b| *b == b')')?;
+        let pid = std::str::from_utf8(&line[..open]).ok()?.trim().parse().ok()?;
+        let name = String::from_utf8_lossy(line.get(open + 1..close)?).into_owned();
+        let fields: Vec<&str> = std::str::from_utf8(line.get(close + 1..)?).ok()?.split_ascii_whitespace().collect();
+        let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+        let small = |at: usize| u32::try_from(number(at)?).ok();
+        // A main thread that has left while others go on is shown as a zombie with more than one thread.
+        let dead = matches!(*fields.first()?, "Z" | "X" | "x") && number(17)? <= 1;
+        Some(Row { pid, parent: small(1)?, group: small(2)?, session: small(3)?, dead, started: number(19)?, name })
+    }
+
+    /// The value of an environment variable that a process began with; none if it has none or may not be read.
+    pub fn variable(pid: u32, name: &str) -> Option<Vec<u8>> {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let found = environment.split(|b| *b == 0).find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+        Some(found.to_vec())
+    }
+
+    /// The children of this process that its main thread holds; none where the kernel does not tell.
+    pub fn children_of_main_thread() -> Option<HashSet<u32>> {
+        let own = std::process::id();
+        children_of_thread(OsStr::new(&own.to_string()))
+    }
+
+    /// All children of this process; none where the kernel does not tell.
+    pub fn children() -> Option<HashSet<u32>> {
+        let mut all = HashSet::new();
+        for thread in std::fs::read_dir("/proc/self/task").ok()? {
+            let thread = thread.ok()?.file_name();
+            // A thread that ended meanwhile has handed its children on; the main thread is read last to meet them.
+            all.extend(children_of_thread(&thread).unwrap_or_default());
+        }
+        all.extend(children_of_main_thread()?);
+        Some(all)
+    }
+
+    fn children_of_thread(thread: &OsStr) -> Option<HashSet<u32>> {
+        let mut path = b"/proc/self/task/".to_vec();
+        path.extend_from_slice(thread.as_bytes());
+        path.extend_from_slice(b"/children");
+        let text = std::fs::read_to_string(OsStr::from_bytes(&path)).ok()?;
+        Some(text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
+    }
+
+    /// Signals the process that `row` describes.
+    ///
+    /// The pidfd is opened first and the table is read again after: if the row is still right then, the pidfd holds that very process,
+    /// and a pid that is reused later cannot redirect the signal.
+    pub fn signal(row: &Row, signal: Signal) -> Sent {
+        let Some(pid) = i32::try_from(row.pid).ok().and_then(Pid::from_raw) else { return Sent::Gone };
+        let told = |result: rustix::io::Result<()>| match result {
+            Ok(()) => Sent::Delivered,
+            Err(Errno::PERM) => Sent::Refused,
+            Err(_) => Sent::Gone,
+        };
+        let still_it = || read_one(row.pid).is_some_and(|now| now.started == row.started);
+        match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(_) if !still_it() => Sent::Gone,
+            Ok(pidfd) => told(pidfd_send_signal(pidfd, signal)),
+            // Kernels before 5.3 and some sandboxes have no pidfd.
+            Err(Errno::NOSYS | Errno::PERM) if still_it() => told(kill_process(pid, signal)),
+            Err(_) => Sent::Gone,
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+pub(super) use linux::{children, children_of_main_thread, read_all, read_one, signal, variable};
+
+#[cfg(not(target_os = "linux"))]
+mod elsewhere {
+    use std::collections::HashSet;
+    use std::io;
+
+    use rustix::process::Signal;
+
+    use super::{Row, Sent};
+
+    pub fn read_all() -> io::Result<Vec<Row>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub fn read_one(_pid: u32) -> Option<Row> {
+        None
+    }
+
+    pub fn variable(_pid: u32, _name: &str) -> Option<Vec<u8>> {
+        None
+    }
+
+    pub fn children_of_main_thread() -> Option<HashSet<u32>> {
+        None
+    }
+
+    pub fn children() -> Option<HashSet<u32>> {
+        None
+    }
+
+    pub fn signal(_row: &Row, _signal: Signal) -> Sent {
+        Sent::Gone
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) use elsewhere::{children, children_of_main_thread, read_all, read_one, signal, variable};
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use rustix::process::Signal;
+
+    use super::linux::parse_stat;
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses_and_spaces_does_not_shift_the_fields() {
+        let line = b"42 (a) S (b c) Z 7 8 9 0 -1 4228100 0 0 0 0 0 0 0 0 20 0 1 0 123456 0 0\n";
+        let row = parse_stat(line).expect("a row");
+        assert_eq!((row.pid, row.name.as_str(), row.parent, row.group, row.session), (42, "a) S (b c", 7, 8, 9));
+        assert_eq!((row.dead, row.started), (true, 123456));
+        let threads = b"42 (a) Z 7 8 9 0 -1 4228100 0 0 0 0 0 0 0 0 20 0 3 0 123456 0 0\n";
+        assert!(!parse_stat(threads).expect("a row").dead, "its other threads run on");
+        for broken in [&b""[..], b"42", b"42 (a", b"42 (a) S 1", b"x (a) S 1 2 3"] {
+            assert_eq!(parse_stat(broken), None);
+        }
+    }
+
+    #[test]
+    fn this_process_is_in_the_table_and_a_row_of_another_life_is_not_signalled() {
+        let own = std::process::id();
+        let row = read_all().expect("a table").into_iter().find(|row| row.pid == own).expect("own row");
+        assert_eq!(Some(&row), read_one(own).as_ref());
+        let former = Row { started: row.started - 1, ..row };
+        assert_eq!(signal(&former, Signal::KILL), Sent::Gone);
+    }
+}

@@ -1,0 +1,187 @@
+//! The trees that live in this process, so that each is ended without touching another, and the reaping of what they leave behind.
+//!
+//! Trees are registered while they start and forgotten while they are reaped, both under one lock that every look at the table takes
+//! as well: nobody ever sees a child of ours that is not yet, or no longer, known as a leader.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use rustix::process::{Pid, Signal, WaitOptions, getpgrp, waitpid};
+
+use super::kinship::{Families, Lineage, Mark, Own, Row, Sight};
+use super::process_table::{self, Sent};
+
+/// The environment variable that every started process carries: the trees that it is in, outermost first, separated by colons.
+pub const TREE_VARIABLE: &str = "WATCHDOG_TREE";
+
+/// Marks of watchdogs around this one that are handed on; each is some 30 bytes.
+const MARKS_KEPT: usize = 8;
+
+#[derive(Default)]
+struct Registry {
+    families: Families,
+    last: u64,
+}
+
+/// What a round of signals met.
+#[derive(Debug, Default)]
+pub(super) struct Round {
+    /// Living members at the time of the round.
+    pub alive: Vec<Row>,
+    /// How many of them take no signals from this user.
+    pub refused: usize,
+}
+
+fn lock() -> MutexGuard<'static, Registry> {
+    static REGISTRY: OnceLock<Mutex<Registry>> = OnceLock::new();
+    // The registry is a plain map, whole after each statement: a panic elsewhere cannot leave it half-changed.
+    REGISTRY.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes this process adopt the orphans below it, so that a daemon cannot leave its tree. Done once per process, by the first start;
+/// false where the system has no such thing, and a tree is then its process group and whatever still carries its mark.
+pub fn become_subreaper() -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        static DONE: OnceLock<bool> = OnceLock::new();
+        *DONE.get_or_init(|| rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok())
+    }
+    #[cfg(not(target_os = "linux"))]
+    false
+}
+
+/// Names this process in marks. Random, because pids come again.
+fn token() -> &'static str {
+    static TOKEN: OnceLock<String> = OnceLock::new();
+    TOKEN.get_or_init(|| format!("{:x}-{:016x}", std::process::id(), RandomState::new().hash_one(std::process::id())))
+}
+
+/// The mark of a new tree, after those of the watchdogs that this one itself runs under.
+fn mark_for(id: u64, inherited: Option<&OsStr>) -> OsString {
+    let inherited = inherited.and_then(OsStr::to_str).unwrap_or_default();
+    let outer: Vec<&str> = inherited.split(':').filter(|mark| !mark.is_empty() && mark.len() <= 64).collect();
+    let mut marks: Vec<String> = outer[outer.len().saturating_sub(MARKS_KEPT)..].iter().map(ToString::to_string).collect();
+    marks.push(format!("{}.{id}", token()));
+    OsString::from(marks.join(":"))
+}
+
+/// Which tree of this process a mark names.
+fn tree_of(mark: &[u8]) -> Mark {
+    let named = String::from_utf8_lossy(mark);
+    let id = named.split(':').rev().find_map(|mark| mark.strip_prefix(token())?.strip_prefix('.')?.parse().ok());
+    id.map_or(Mark::None, Mark::Tree)
+}
+
+/// Starts the leader of a new tree. `start` is given the value of [`TREE_VARIABLE`] and returns the pid of what it started.
+pub(super) fn plant<T>(start: impl FnOnce(&OsStr) -> io::Result<(u32, T)>) -> io::Result<(u64, T)> {
+    become_subreaper();
+    let mut registry = lock();
+    registry.last += 1;
+    let id = registry.last;
+    let (leader, started_thing) = start(&mark_for(id, std::env::var_os(TREE_VARIABLE).as_deref()))?;
+    let started = process_table::read_one(leader).map_or(0, |row| row.started);
+    registry.families.trees.insert(id, Lineage { leader, started, known: HashMap::new() });
+    Ok((id, started_thing))
+}
+
+/// Looks at the table once: the living members of a tree. `None` where there is no table to read.
+pub(super) fn living(id: u64) -> Option<Vec<Row>> {
+    look(&mut lock(), id)
+}
+
+/// As [`living`], but quick in the common case that nothing is left of a tree whose leader has ended.
+pub(super) fn left_by_ended_leader(id: u64) -> Option<Vec<Row>> {
+    let mut registry = lock();
+    if become_subreaper()
+        && let Some(children) = process_table::children()
+        && children.iter().all(|pid| registry.families.is_leader(*pid))
+    {
+        return Some(Vec::new());
+    }
+    look(&mut registry, id)
+}
+
+/// Signals every living member of a tree, parents first, so that none starts its children anew.
+pub(super) fn signal(id: u64, signal: Signal) -> Option<Round> {
+    let mut registry = lock();
+    let alive = look(&mut registry, id)?;
+    let refused = alive.iter().filter(|row| process_table::signal(row, signal) == Sent::Refused).count();
+    Some(Round { alive, refused })
+}
+
+/// Forgets a tree after `reap` has taken its leader off the system's list; what still lives of it is remembered as left behind.
+pub(super) fn forget<T>(id: u64, reap: impl FnOnce() -> T) -> T {
+    let mut registry = lock();
+    let reaped = reap();
+    if let Some(tree) = registry.families.trees.remove(&id) {
+        registry.families.left.extend(tree.known.into_iter().filter(|(pid, _)| *pid != tree.leader));
+    }
+    reaped
+}
+
+/// Reaps the orphans that ended since the last look. Every look at a tree does this too; call it where no tree may run for long.
+pub fn reap_orphans() {
+    let registry = lock();
+    let leaders_alone = process_table::children().is_none_or(|children| children.iter().all(|pid| registry.families.is_leader(*pid)));
+    if !leaders_alone && let Ok(table) = process_table::read_all() {
+        reap(&registry, &table);
+    }
+}
+
+fn look(registry: &mut Registry, id: u64) -> Option<Vec<Row>> {
+    let table = process_table::read_all().ok()?;
+    let members = with_sight(|sight| registry.families.members(id, &table, sight));
+    reap(registry, &table);
+    Some(members.into_iter().filter(|row| !row.dead).collect())
+}
+
+fn reap(registry: &Registry, table: &[Row]) {
+    if !table.iter().any(|row| row.dead && row.parent == std::process::id()) {
+        return;
+    }
+    with_sight(|sight| {
+        for row in registry.families.to_reap(table, sight) {
+            if let Some(pid) = i32::try_from(row.pid).ok().and_then(Pid::from_raw) {
+                // It was a zombie child of ours when the table was read and only we reap those, so the pid is still its own.
+                let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+            }
+        }
+    });
+}
+
+fn with_sight<T>(use_it: impl FnOnce(&Sight<'_>) -> T) -> T {
+    let own = Own { pid: std::process::id(), group: getpgrp().as_raw_nonzero().get().unsigned_abs(), reaper: become_subreaper() };
+    let adopted: HashSet<u32> = process_table::children_of_main_thread().unwrap_or_default();
+    let mark = |pid| process_table::variable(pid, TREE_VARIABLE).map_or(Mark::None, |value| tree_of(&value));
+    use_it(&Sight { own, adopted: &adopted, mark: &mark })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_found_again_among_those_of_other_watchdogs() {
+        let nested = mark_for(7, Some(OsStr::new("1-00ff.3:2-00fe.7")));
+        assert_eq!(tree_of(nested.as_encoded_bytes()), Mark::Tree(7));
+        let inner = format!("{}:9-0001.4", nested.to_string_lossy());
+        assert_eq!(tree_of(inner.as_bytes()), Mark::Tree(7), "an inner watchdog appends its own");
+        assert_eq!(tree_of(b"1-00ff.3:2-00fe.7"), Mark::None);
+        assert_eq!(tree_of(b"\xff\xfe::"), Mark::None);
+    }
+
+    #[test]
+    fn a_long_line_of_watchdogs_does_not_grow_the_environment_for_ever() {
+        let mut mark = OsString::new();
+        for id in 0..100 {
+            mark = mark_for(id, Some(&mark));
+        }
+        assert!(mark.len() < 64 * (MARKS_KEPT + 1), "{mark:?}");
+        assert_eq!(tree_of(mark.as_encoded_bytes()), Mark::Tree(99));
+        let hostile = "x".repeat(1 << 20);
+        assert!(mark_for(1, Some(OsStr::new(&hostile))).len() < 64);
+    }
+}

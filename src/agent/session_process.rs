@@ -1,0 +1,240 @@
+//! The process of a session: shown as it runs, logged, waited for with its children, ended when it must.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::builder::{self, Plan, Started, Stdin};
+use super::cancel::Cancel;
+use super::drain::{Drain, Keep, Stream};
+use super::log_file::{Limits, LogFile};
+use super::mirror::Mirror;
+use super::output::Tail;
+use super::program::StartError;
+use super::tree::{Survivor, Tree, Wake};
+use crate::decision::evidence::Exit;
+
+/// A session to start.
+#[derive(Debug, Clone)]
+pub struct SessionSpec {
+    /// The program and its arguments; the first is looked up in `PATH`, or is a path from `cwd`.
+    pub argv: Vec<OsString>,
+    /// The folder that it runs in.
+    pub cwd: PathBuf,
+    /// Variables to set (`Some`) or to remove (`None`).
+    pub env: BTreeMap<OsString, Option<OsString>>,
+    /// What it reads.
+    pub stdin: Stdin,
+    /// Where its output is logged: at most 64 MiB, the middle is left out. One that cannot be written does not keep the session from running.
+    pub log: Option<PathBuf>,
+    /// Bytes that are kept of the end of its output.
+    pub keep_tail: usize,
+    /// Where its output is shown.
+    pub mirror: Mirror,
+    /// How long processes that outlive its normal end are waited for.
+    pub child_wait: Duration,
+    /// Whether those that outlive even that are ended. Otherwise they are reported only.
+    pub end_survivors: bool,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use = "a session may have been cut short, or have left processes behind"]
+pub struct SessionOutcome {
+    /// Its own exit, also after it was ended; none if nothing could end it.
+    pub exit: Option<Exit>,
+    /// Whether it ran into the deadline and was ended for that.
+    pub timed_out: bool,
+    /// Whether the wait was cancelled, and what ran was ended for that.
+    pub cancelled: bool,
+    /// Wall time from its start, children included.
+    pub duration: Duration,
+    /// The end of its stdout.
+    pub tail_stdout: Vec<u8>,
+    /// The end of its stdout and stderr, as they came.
+    pub tail: Vec<u8>,
+    /// The log, if one was written.
+    pub log: Option<PathBuf>,
+    /// Whether something is missing in the middle or at the end of the log.
+    pub log_truncated: bool,
+    /// Why the log is missing or not whole, if it could not be written.
+    pub log_note: Option<String>,
+    /// What still runs of it.
+    pub survivors: Vec<Survivor>,
+    /// How long its children were waited for after its own end.
+    pub waited_for_children: Duration,
+}
+
+/// A session that runs. Dropped without [`wait`](Self::wait), its tree is killed.
+pub struct Session {
+    tree: Tree,
+    drain: Drain<Record>,
+    begin: Instant,
+    child_wait: Duration,
+    end_survivors: bool,
+}
+
+impl SessionSpec {
+    /// A session that reads nothing, shows its output, keeps the last 256 KiB, and gives its children five seconds.
+    pub fn new(argv: impl IntoIterator<Item = impl Into<OsString>>, cwd: impl Into<PathBuf>) -> Self {
+        SessionSpec {
+            argv: argv.into_iter().map(Into::into).collect(),
+            cwd: cwd.into(),
+            env: BTreeMap::new(),
+            stdin: Stdin::Inherit,
+            log: None,
+            keep_tail: 256 << 10,
+            mirror: Mirror::Through,
+            child_wait: Duration::from_secs(5),
+            end_survivors: false,
+        }
+    }
+}
+
+impl Session {
+    /// Starts a session. Its output is taken and shown from now on, whether or not somebody waits for it.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(spec: &SessionSpec) -> Result<Session, StartError> {
+        let begin = Instant::now();
+        let plan = Plan { argv: &spec.argv, cwd: &spec.cwd, env: &spec.env, stdin: spec.stdin.clone() };
+        let Started { tree, stdout, stderr } = builder::start(plan)?;
+        let drain = Drain::start(stdout, stderr, Record::new(spec), spec.mirror.ends()).map_err(|source| {
+            let program = spec.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            StartError::System { program, source }
+        })?;
+        Ok(Session { tree, drain, begin, child_wait: spec.child_wait, end_survivors: spec.end_survivors })
+    }
+
+    /// The pid of its leader.
+    pub fn pid(&self) -> u32 {
+        self.tree.pid()
+    }
+
+    /// Waits for its end.
+    ///
+    /// `deadline` counts from its start, on a clock that stands still while the machine is suspended but not while this process is stopped.
+    /// When it passes, or `cancel` is raised, the whole tree is ended: TERM, `grace`, KILL. After a normal end what outlives the leader is waited
+    /// for within `child_wait` and the deadline; it may go on writing meanwhile, and later without being shown or logged.
+    pub fn wait(mut self, deadline: Option<Duration>, grace: Duration, cancel: &Cancel) -> SessionOutcome {
+        let until = deadline.and_then(|deadline| self.begin.checked_add(deadline));
+        let over = || until.is_some_and(|until| until <= Instant::now());
+        let wake = self.tree.wait(until, cancel);
+        let mut waited_for_children = Duration::ZERO;
+        let mut survivors = match wake {
+            Wake::Ended => {
+                let (left, waited) = self.wait_for_children(over, cancel);
+                waited_for_children = waited;
+                left
+            }
+            Wake::Deadline | Wake::Cancelled => self.tree.end(grace, cancel),
+        };
+        let cancelled = wake == Wake::Cancelled || (!survivors.is_empty() && cancel.is_cancelled());
+        if wake == Wake::Ended && !survivors.is_empty() && (cancelled || self.end_survivors) {
+            survivors = self.tree.end(grace, cancel);
+        }
+        if wake != Wake::Ended {
+            self.drain.hurry();
+        }
+        self.drain.settle(|| wake == Wake::Ended && (over() || cancel.is_cancelled()));
+        if wake == Wake::Ended && (over() || cancel.is_cancelled()) {
+            // Whoever reads our output is slow: the rest, a pipe full at most, goes to the log only.
+            self.drain.hurry();
+            self.drain.settle(|| false);
+        }
+        let exit = self.tree.finish();
+        let record = self.drain.finish().unwrap_or_default().finish();
+        SessionOutcome {
+            exit,
+            timed_out: wake == Wake::Deadline,
+            cancelled,
+            duration: self.begin.elapsed(),
+            tail_stdout: record.stdout,
+            tail: record.both,
+            log: record.log,
+            log_truncated: record.log_truncated,
+            log_note: record.log_note,
+            survivors,
+            waited_for_children,
+        }
+    }
+
+    fn wait_for_children(&self, over: impl Fn() -> bool, cancel: &Cancel) -> (Vec<Survivor>, Duration) {
+        let begin = Instant::now();
+        let mut pause = Duration::from_millis(10);
+        let mut left = self.tree.survivors();
+        if left.is_empty() {
+            return (left, Duration::ZERO);
+        }
+        while !left.is_empty() && begin.elapsed() < self.child_wait && !over() && !cancel.is_cancelled() {
+            std::thread::sleep(pause.min(self.child_wait.saturating_sub(begin.elapsed())));
+            pause = (pause * 2).min(super::tree::TICK);
+            left = self.tree.survivors();
+        }
+        (left, begin.elapsed())
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("tree", &self.tree).finish_non_exhaustive()
+    }
+}
+
+/// What is kept of the output.
+#[derive(Default)]
+struct Record {
+    stdout: Tail,
+    both: Tail,
+    log: Option<LogFile>,
+    path: Option<PathBuf>,
+    log_note: Option<String>,
+}
+
+/// The same, closed.
+struct Recorded {
+    stdout: Vec<u8>,
+    both: Vec<u8>,
+    log: Option<PathBuf>,
+    log_truncated: bool,
+    log_note: Option<String>,
+}
+
+impl Record {
+    fn new(spec: &SessionSpec) -> Self {
+        let mut record = Record { stdout: Tail::new(spec.keep_tail), both: Tail::new(spec.keep_tail), ..Record::default() };
+        if let Some(path) = &spec.log {
+            match LogFile::create(path, Limits::default()) {
+                Ok(log) => (record.log, record.path) = (Some(log), Some(path.clone())),
+                Err(error) => record.log_note = Some(format!("the session is not logged: cannot create {}: {error}", path.display())),
+            }
+        }
+        record
+    }
+
+    fn finish(self) -> Recorded {
+        let logged = self.log.map(LogFile::finish);
+        let log_truncated = logged.as_ref().is_some_and(|logged| logged.dropped > 0 || logged.fault.is_some());
+        Recorded {
+            stdout: self.stdout.into_bytes(),
+            both: self.both.into_bytes(),
+            log: self.path,
+            log_truncated,
+            log_note: logged.and_then(|logged| logged.fault).or(self.log_note),
+        }
+    }
+}
+
+impl Keep for Record {
+    fn keep(&mut self, from: Stream, bytes: &[u8]) {
+        if from == Stream::Stdout {
+            self.stdout.push(bytes);
+        }
+        self.both.push(bytes);
+        if let Some(log) = &mut self.log {
+            log.write(bytes);
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! A started program and everything below it: waiting for its leader, and ending all of it.
+//!
+//! Ending: TERM to the leader's process group (and CONT, for a stopped process takes no TERM), the grace period, then KILL to all that is left,
+//! also to what moved to its own session or process group, round after round until a look finds nobody. On Linux descendants are found in
+//! the process table and signalled through pidfds; elsewhere a tree is its process group.
+//! What asks another program to start things for it (a service supervisor, a container engine, cron) leaves no trace to follow.
+
+use std::os::unix::process::ExitStatusExt;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid};
+
+use super::cancel::Cancel;
+use super::registry;
+use crate::decision::evidence::Exit;
+
+/// The longest time between two looks at [`Cancel`].
+pub(super) const TICK: Duration = Duration::from_millis(100);
+
+/// How long a killed process may take to go before it is reported. Together with the rounds it stays below a second.
+const KILL_PATIENCE: Duration = Duration::from_millis(700);
+
+/// Descendants are looked at this soon after the start, then ever less often, down to the second figure.
+const FIRST_TRACKING: Duration = Duration::from_millis(50);
+const LAST_TRACKING: Duration = Duration::from_secs(2);
+
+/// A process that outlived what it was started by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Survivor {
+    /// Its pid.
+    pub pid: u32,
+    /// Its name, as the system's process list shows it.
+    pub name: String,
+}
+
+/// Why [`Tree::wait`] returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wake {
+    /// The leader has ended.
+    Ended,
+    /// The deadline has passed, and the leader runs.
+    Deadline,
+    /// The wait was cancelled, and the leader runs.
+    Cancelled,
+}
+
+/// A leader that was started in a process group of its own, and its descendants. Dropped unfinished it kills them all.
+pub struct Tree {
+    handle: duct::Handle,
+    id: u64,
+    leader: Pid,
+    #[cfg(target_os = "linux")]
+    pidfd: Option<rustix::fd::OwnedFd>,
+    tracking: Tracking,
+    finished: bool,
+}
+
+/// When to look at the descendants next.
+struct Tracking {
+    next: Instant,
+    interval: Duration,
+}
+
+impl Tree {
+    /// Takes over what the builder has registered as `id` and started as `leader`.
+    pub(super) fn new(handle: duct::Handle, id: u64, leader: Pid) -> Self {
+        Tree {
+            handle,
+            id,
+            leader,
+            #[cfg(target_os = "linux")]
+            pidfd: rustix::process::pidfd_open(leader, rustix::process::PidfdFlags::empty()).ok(),
+            tracking: Tracking { next: Instant::now() + FIRST_TRACKING, interval: FIRST_TRACKING },
+            finished: false,
+        }
+    }
+
+    /// The pid of the leader, which is the id of its process group too.
+    pub fn pid(&self) -> u32 {
+        self.leader.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// Waits until the leader has ended, `until` has passed or the wait is cancelled. The leader is not reaped, so its pid stays its own.
+    pub(super) fn wait(&mut self, until: Option<Instant>, cancel: &Cancel) -> Wake {
+        loop {
+            if self.leader_has_ended() {
+                return Wake::Ended;
+            }
+            if cancel.is_cancelled() {
+                return Wake::Cancelled;
+            }
+            let now = Instant::now();
+            if until.is_some_and(|until| until <= now) {
+                return Wake::Deadline;
+            }
+            if self.tracking.next <= now {
+                self.track();
+            }
+            let stop = until.map_or(now + TICK, |until| until.min(now + TICK)).min(self.tracking.next);
+            self.sleep_until_leader_ends(stop.saturating_duration_since(now));
+        }
+    }
+
+    /// What is alive of the tree, the leader left out.
+    pub fn survivors(&self) -> Vec<Survivor> {
+        let rows = if self.leader_has_ended() { registry::left_by_ended_leader(self.id) } else { registry::living(self.id) };
+        let own = self.pid();
+        match rows {
+            Some(rows) => rows.into_iter().filter(|row| row.pid != own).map(|row| Survivor { pid: row.pid, name: row.name }).collect(),
+            None if self.group_is_empty() => Vec::new(),
+            None if !self.leader_has_ended() => Vec::new(),
+            None => vec![Survivor { pid: own, name: "process group".into() }],
+        }
+    }
+
+    /// Ends the tree: TERM, at most `grace`, KILL. Returns what could not be ended: nothing, but for processes of another user or stuck in the kernel.
+    pub(super) fn end(&mut self, grace: Duration, cancel: &Cancel) -> Vec<Survivor> {
+        let until = Instant::now().checked_add(grace);
+        let leader_ended_before = self.leader_has_ended();
+        self.signal_group(Signal::TERM);
+        if leader_ended_before {
+            // Nobody is left who would pass the TERM on.
+            registry::signal(self.id, Signal::TERM);
+        }
+        self.signal_group(Signal::CONT);
+        let over = || cancel.is_urgent() || until.is_some_and(|until| until <= Instant::now());
+        while !over() && !self.leader_has_ended() {
+            let left = until.map_or(TICK, |until| until.saturating_duration_since(Instant::now()));
+            self.sleep_until_leader_ends(left.min(TICK));
+        }
+        let group = self.pid();
+        let graced = || match registry::left_by_ended_leader(self.id) {
+            Some(rows) => rows.iter().any(|row| leader_ended_before || row.group == group),
+            None => !self.group_is_empty(),
+        };
+        while !over() && graced() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.kill()
+    }
+
+    /// Kills what is left, round after round.
+    fn kill(&mut self) -> Vec<Survivor> {
+        let give_up = Instant::now() + KILL_PATIENCE;
+        let mut pause = Duration::from_micros(500);
+        let mut empty_rounds = 0;
+        // One empty look is not enough: a process may be born of a parent that was already read and die of nothing.
+        while empty_rounds < 2 && Instant::now() < give_up {
+            self.signal_group(Signal::KILL);
+            let Some(round) = registry::signal(self.id, Signal::KILL) else { break };
+            if round.alive.is_empty() {
+                empty_rounds += 1;
+                continue;
+            }
+            empty_rounds = 0;
+            let deaf = round.refused == round.alive.len();
+            std::thread::sleep(if deaf { Duration::from_millis(20) } else { pause });
+            pause = (pause * 2).min(Duration::from_millis(10));
+        }
+        while !self.leader_has_ended() && Instant::now() < give_up {
+            self.sleep_until_leader_ends(give_up.saturating_duration_since(Instant::now()));
+        }
+        self.survivors()
+    }
+
+    /// Reaps the leader and forgets the tree. `None` if the leader still runs, which only an unkillable one does.
+    pub(super) fn finish(&mut self) -> Option<Exit> {
+        self.finished = true;
+        let handle = &self.handle;
+        let status = registry::forget(self.id, || handle.try_wait().ok().flatten().map(|output| output.status))?;
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Some(Exit::Code(code)),
+            (None, signal) => signal.map(Exit::Signal),
+        }
+    }
+
+    /// Remembers who is below the leader while that can still be seen, so that those who leave it later are recognised.
+    fn track(&mut self) {
+        let begin = Instant::now();
+        registry::living(self.id);
+        // A table of many thousand processes takes long to read; looking may cost two percent of one core, no more.
+        let cost = begin.elapsed() * 50;
+        self.tracking.interval = (self.tracking.interval * 2).min(LAST_TRACKING);
+        self.tracking.next = Instant::now() + self.tracking.interval.max(cost);
+    }
+
+    fn leader_has_ended(&self) -> bool {
+        loop {
+            match waitid(WaitId::Pid(self.leader), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG) {
+                Ok(status) => return status.is_some(),
+                Err(Errno::INTR) => {}
+                // No such child: it has been reaped.
+                Err(_) => return true,
+            }
+        }
+    }
+
+    fn sleep_until_leader_ends(&self, limit: Duration) {
+        #[cfg(target_os = "linux")]
+        if let Some(pidfd) = &self.pidfd {
+            super::wait_pid::poll_readable(pidfd, limit);
+            return;
+        }
+        let until = Instant::now() + limit;
+        while !self.leader_has_ended() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5).min(limit));
+        }
+    }
+
+    /// Signals the process group of the leader. The unreaped leader keeps the id of the group from being used again.
+    fn signal_group(&self, signal: Signal) {
+        if !self.finished {
+            let _ = kill_process_group(self.leader, signal);
+        }
+    }
+
+    /// Only asked where there is no process table. An ended leader is reaped first, for as long as it is a zombie its group counts as inhabited.
+    fn group_is_empty(&self) -> bool {
+        let _ = self.handle.try_wait();
+        test_kill_process_group(self.leader).is_err()
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        if !self.finished {
+            self.kill();
+            self.finish();
+        }
+    }
+}
+
+impl std::fmt::Debug for Tree {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tree").field("leader", &self.pid()).field("id", &self.id).finish_non_exhaustive()
+    }
+}

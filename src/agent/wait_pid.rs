@@ -1,0 +1,105 @@
+//! Waits for the end of a process that somebody else started.
+//!
+//! On Linux a pidfd is opened first: it stands for that very process, whatever its pid is used for afterwards.
+//! Elsewhere, and in sandboxes without pidfds, the pid is polled, and a pid that is reused between two looks is waited for as if it were the first.
+
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
+use super::cancel::Cancel;
+
+/// How a wait for a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PidEnd {
+    /// It ran, and ended.
+    Ended,
+    /// There was no such process to begin with.
+    NotRunning,
+    /// It still ran when the time was over.
+    TimedOut,
+    /// It still ran when the wait was cancelled.
+    Cancelled,
+}
+
+/// Why a process cannot be waited for.
+#[derive(Debug, thiserror::Error)]
+pub enum WaitPidError {
+    /// Not a number that names a process.
+    #[error("{pid} is not a process id")]
+    NotAPid { pid: u32 },
+    /// The own process does not end while it waits.
+    #[error("{pid} is this process itself, which cannot wait for its own end")]
+    Own { pid: u32 },
+    /// A thread's id, say.
+    #[error("failed to wait for process {pid}: {source}")]
+    System { pid: u32, source: std::io::Error },
+}
+
+/// How often a pid is looked at where there are no pidfds.
+const POLL: Duration = Duration::from_millis(100);
+
+/// Waits until process `pid` has ended, be it a child or not, whoever owns it.
+/// One that had ended before and only was not reaped yet is [`PidEnd::NotRunning`].
+///
+/// # Errors
+/// When `pid` cannot name a process, is this one, or the system refuses to look.
+pub fn wait_for_pid(pid: u32, cancel: &Cancel, timeout: Option<Duration>) -> Result<PidEnd, WaitPidError> {
+    let target = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(WaitPidError::NotAPid { pid })?;
+    if pid == std::process::id() {
+        return Err(WaitPidError::Own { pid });
+    }
+    let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    #[cfg(target_os = "linux")]
+    {
+        match rustix::process::pidfd_open(target, rustix::process::PidfdFlags::empty()) {
+            Ok(pidfd) => {
+                let mut seen = false;
+                return Ok(repeat(until, cancel, |limit| {
+                    let end = if seen { PidEnd::Ended } else { PidEnd::NotRunning };
+                    seen = true;
+                    poll_readable(&pidfd, limit).then_some(end)
+                }));
+            }
+            Err(Errno::SRCH) => return Ok(PidEnd::NotRunning),
+            Err(Errno::NOSYS | Errno::PERM) => {}
+            Err(errno) => return Err(WaitPidError::System { pid, source: errno.into() }),
+        }
+    }
+    let mut seen = false;
+    Ok(repeat(until, cancel, |limit| {
+        // Not being allowed to signal it proves that it is there.
+        if test_kill_process(target) == Err(Errno::SRCH) {
+            return Some(if seen { PidEnd::Ended } else { PidEnd::NotRunning });
+        }
+        seen = true;
+        std::thread::sleep(limit);
+        None
+    }))
+}
+
+/// Calls `look` with the time that it may take, first none at all, until it knows the end.
+fn repeat(until: Option<Instant>, cancel: &Cancel, mut look: impl FnMut(Duration) -> Option<PidEnd>) -> PidEnd {
+    let mut limit = Duration::ZERO;
+    loop {
+        if let Some(end) = look(limit) {
+            return end;
+        }
+        if cancel.is_cancelled() {
+            return PidEnd::Cancelled;
+        }
+        limit = until.map_or(POLL, |until| until.saturating_duration_since(Instant::now()).min(POLL));
+        if limit.is_zero() {
+            return PidEnd::TimedOut;
+        }
+    }
+}
+
+/// Waits until there is something to read from, which for a pidfd is the end of its process; false if the time was over first, or a signal came.
+#[cfg(target_os = "linux")]
+pub(super) fn poll_readable(fd: &rustix::fd::OwnedFd, limit: Duration) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let time = Timespec::try_from(limit).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
+    matches!(poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&time)), Ok(ready) if ready > 0)
+}
