@@ -1,3 +1,10 @@
 //! Only duct. Starts every process, ends process trees, keeps bounded output; asks agents about themselves and reads their replies.
 
 pub mod program;
+
+pub mod envelope;
+mod plain_text;
+pub mod reply;
+mod reply_fields;
+mod reply_json;
+mod reply_scan;
