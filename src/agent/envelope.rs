@@ -1,0 +1,353 @@
+//! The structure that known agents print around an answer: Claude Code's result (one object, an array of events, or
+//! stream-json lines), Codex's and opencode's event lines, Gemini's object.
+//!
+//! Unknown keys and events are passed over without being kept, so that a hostile output costs little memory.
+
+use std::fmt;
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+/// Bytes of an output that are searched for an envelope: its end.
+const CAP: usize = 2 * 1024 * 1024;
+
+/// What an agent's program said in its own structure.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Envelope {
+    /// The final answer as text; `None` if there was none.
+    pub text: Option<String>,
+    /// The answer that followed a requested schema.
+    pub structured_output: Option<Value>,
+    /// Whether the program itself calls it an error.
+    pub is_error: bool,
+    /// What it says about the error.
+    pub errors: Vec<String>,
+    /// The HTTP status of the service, where that was the error.
+    pub api_error_status: Option<u64>,
+    /// Why the run ended, in the program's own word, such as `api_error`.
+    pub terminal_reason: Option<String>,
+    /// The session that answered.
+    pub session_id: Option<String>,
+}
+
+impl Envelope {
+    /// Everything that was said about the error, on one line each.
+    pub fn error_text(&self) -> String {
+        let said: Vec<&str> = self.errors.iter().map(String::as_str).chain(self.text.as_deref()).filter(|t| !t.is_empty()).collect();
+        match (said.is_empty(), &self.terminal_reason) {
+            (false, _) => said.join("\n"),
+            (true, Some(reason)) => reason.clone(),
+            (true, None) => "it does not say which".into(),
+        }
+    }
+}
+
+/// Reads the envelope of an output. `None`: there is none, it is prose.
+///
+/// Lines count as events only if the first or the last of them is one, so that an example within prose does not.
+pub fn read(bytes: &[u8]) -> Option<Envelope> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii();
+    if bytes.len() <= CAP && bytes.starts_with(b"{") {
+        if let Ok(event) = serde_json::from_slice::<Event>(bytes) {
+            return fold([event]);
+        }
+    } else if bytes.len() <= CAP
+        && bytes.starts_with(b"[")
+        && let Ok(Events(folded)) = serde_json::from_slice(bytes)
+    {
+        return folded.done();
+    }
+    from_lines(bytes)
+}
+
+fn from_lines(bytes: &[u8]) -> Option<Envelope> {
+    let tail = &bytes[bytes.len().saturating_sub(CAP)..];
+    // Without a line end in sight nothing in there can be a whole event.
+    let tail = if tail.len() < bytes.len() { &tail[tail.iter().position(|b| *b == b'\n')?..] } else { tail };
+    let lines = || tail.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
+    let is_event = |line: &[u8]| serde_json::from_slice::<Event>(line).is_ok_and(|event| event.kind().is_some());
+    if !is_event(lines().next()?) && !is_event(lines().next_back()?) {
+        return None;
+    }
+    fold(lines().filter(|line| line.starts_with(b"{")).filter_map(|line| serde_json::from_slice(line).ok()))
+}
+
+/// The id of the session that an agent's output belongs to, for a probe to resume.
+///
+/// Takes any part of the output (its head or its tail) of a session that prints JSON or stream-json. The last event that
+/// names an id wins. Only a UUID is one, so it is safe as an argument.
+pub fn session_id_in(bytes: &[u8]) -> Option<String> {
+    static NAMED: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r#"[{,]\s*"(?:session_id|thread_id)"\s*:\s*"([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})""#)
+            .expect("the pattern is a constant")
+    });
+    static RESULT: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r#"[{,]\s*"type"\s*:\s*"result"\s*[,}]"#).expect("the pattern is a constant"));
+    if let Some(id) = read(bytes).and_then(|found| found.session_id) {
+        return Some(id);
+    }
+    // A tail that begins within the one line of `--output-format json`: the key, unescaped, is still there.
+    // Prose may quote such a line, so it must be the last line, a result, and name one session only.
+    let tail = bytes[bytes.len().saturating_sub(CAP)..].trim_ascii_end();
+    let line = tail.rsplit(|b| *b == b'\n').next().unwrap_or_default();
+    if !line.ends_with(b"}") || !RESULT.is_match(line) {
+        return None;
+    }
+    let mut ids = NAMED.captures_iter(line).map(|found| String::from_utf8_lossy(&found[1]).into_owned());
+    let first = ids.next()?;
+    ids.all(|id| id == first).then_some(first)
+}
+
+/// Whether a word is a UUID, the only form of session id that goes into arguments.
+pub(super) fn is_session_id(word: &str) -> bool {
+    let groups: Vec<&str> = word.split('-').collect();
+    groups.len() == 5
+        && groups.iter().zip([8, 4, 4, 4, 12]).all(|(group, length)| group.len() == length && group.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+/// The members of one event that matter; the others are read past.
+#[derive(Default)]
+struct Event(serde_json::Map<String, Value>);
+
+const MEMBERS: &[&str] = &[
+    "type",
+    "subtype",
+    "is_error",
+    "result",
+    "structured_output",
+    "session_id",
+    "thread_id",
+    "api_error_status",
+    "terminal_reason",
+    "errors",
+    "error",
+    "message",
+    "item",
+    "part",
+    "response",
+    "status",
+    "parent_tool_use_id",
+    "is_api_error_message",
+    "msg",
+];
+
+impl<'de> Deserialize<'de> for Event {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Event;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an event")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Event, A::Error> {
+                let mut kept = serde_json::Map::new();
+                while let Some(key) = map.next_key::<String>()? {
+                    if MEMBERS.contains(&key.as_str()) {
+                        kept.insert(key, map.next_value()?);
+                    } else {
+                        map.next_value::<IgnoredAny>()?;
+                    }
+                }
+                Ok(Event(kept))
+            }
+        }
+        from.deserialize_map(Members)
+    }
+}
+
+/// An array of events, folded while it is read.
+struct Events(Folded);
+
+impl<'de> Deserialize<'de> for Events {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Items;
+        impl<'de> Visitor<'de> for Items {
+            type Value = Events;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an array of events")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Events, A::Error> {
+                let mut folded = Folded::default();
+                while let Some(event) = items.next_element::<Event>()? {
+                    folded.take(event);
+                }
+                Ok(Events(folded))
+            }
+        }
+        from.deserialize_seq(Items)
+    }
+}
+
+impl Event {
+    fn text_of(&self, key: &str) -> Option<&str> {
+        self.0.get(key)?.as_str()
+    }
+
+    fn kind(&self) -> Option<&str> {
+        self.text_of("type").or_else(|| self.0.get("msg")?.get("type")?.as_str())
+    }
+}
+
+fn fold(events: impl IntoIterator<Item = Event>) -> Option<Envelope> {
+    let mut folded = Folded::default();
+    for event in events {
+        folded.take(event);
+    }
+    folded.done()
+}
+
+#[derive(Default)]
+struct Folded {
+    envelope: Envelope,
+    /// Whether the envelope is a final result, rather than what was said on the way.
+    result: bool,
+    known: bool,
+}
+
+impl Folded {
+    fn done(self) -> Option<Envelope> {
+        self.known.then_some(self.envelope)
+    }
+
+    fn take(&mut self, mut event: Event) {
+        if let Some(id) = event.text_of("session_id").or_else(|| event.text_of("thread_id")).filter(|id| is_session_id(id)) {
+            self.envelope.session_id = Some(id.to_owned());
+        }
+        let kind = event.kind().map(str::to_owned);
+        let known = match kind.as_deref() {
+            Some("result") => {
+                self.claude_result(event);
+                true
+            }
+            Some("assistant") => {
+                self.claude_message(&event);
+                true
+            }
+            Some("item.completed" | "agent_message") => {
+                self.codex_message(&event);
+                true
+            }
+            Some("turn.completed") => {
+                self.no_error();
+                true
+            }
+            Some("turn.failed" | "error") => {
+                self.failed(&event);
+                true
+            }
+            Some("text") => {
+                self.say(event.0.get("part").and_then(|part| part.get("text")).and_then(Value::as_str));
+                event.0.contains_key("part")
+            }
+            Some(kind) => ["system", "thread.started", "turn.started", "step_start"].contains(&kind),
+            // A `status` of its own makes it an answer, whatever else is in it.
+            None if event.0.contains_key("status") => false,
+            None => match event.0.remove("response") {
+                Some(Value::String(text)) => {
+                    self.envelope.text = Some(text);
+                    true
+                }
+                _ if event.0.contains_key("error") => {
+                    self.failed(&event);
+                    true
+                }
+                _ => false,
+            },
+        };
+        self.known |= known;
+    }
+
+    /// Of several results (background work makes more turns) the last one counts.
+    fn claude_result(&mut self, mut event: Event) {
+        let said = self.envelope.text.take();
+        let session_id = self.envelope.session_id.take();
+        let error_subtype = event.text_of("subtype").is_some_and(|s| s.starts_with("error"));
+        // Two results with nothing said between them: the first one's answer is not the second's.
+        let said = said.filter(|_| !self.result && !error_subtype);
+        self.result = true;
+        self.envelope = Envelope {
+            // Without a result of its own, what the assistant said last is the answer.
+            text: match event.0.remove("result") {
+                Some(Value::String(text)) => Some(text),
+                Some(Value::Null) | None => said,
+                Some(other) => Some(other.to_string()),
+            },
+            structured_output: event.0.remove("structured_output").filter(|value| !value.is_null()),
+            is_error: error_subtype || event.0.get("is_error").and_then(Value::as_bool).unwrap_or(false),
+            errors: event
+                .0
+                .get("errors")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
+            api_error_status: event.0.get("api_error_status").and_then(Value::as_u64),
+            terminal_reason: event.text_of("terminal_reason").or(event.text_of("subtype").filter(|_| error_subtype)).map(str::to_owned),
+            session_id,
+        };
+    }
+
+    fn claude_message(&mut self, event: &Event) {
+        // Subagents speak in the same stream.
+        if event.text_of("parent_tool_use_id").is_some() {
+            return;
+        }
+        let blocks = event.0.get("message").and_then(|m| m.get("content")).and_then(Value::as_array);
+        let texts = blocks.into_iter().flatten().filter(|block| block.get("type").and_then(Value::as_str) == Some("text"));
+        let said: String = texts.filter_map(|block| block.get("text")?.as_str()).collect();
+        if said.is_empty() {
+            return;
+        }
+        // Cut off before its result: a synthetic message carries the error.
+        let is_error = event.0.get("is_api_error_message").and_then(Value::as_bool).unwrap_or(false);
+        self.result = false;
+        self.envelope.is_error = is_error;
+        self.envelope.structured_output = None;
+        self.envelope.api_error_status = event.0.get("api_error_status").and_then(Value::as_u64);
+        self.envelope.text = Some(said);
+    }
+
+    fn codex_message(&mut self, event: &Event) {
+        let item = event.0.get("item").or_else(|| event.0.get("msg"));
+        if item.and_then(|i| i.get("type")).and_then(Value::as_str) == Some("agent_message") {
+            self.say(item.and_then(|i| i.get("text").or_else(|| i.get("message"))).and_then(Value::as_str));
+        }
+    }
+
+    fn say(&mut self, text: Option<&str>) {
+        if let Some(text) = text {
+            self.envelope.text = Some(text.to_owned());
+            self.no_error();
+        }
+    }
+
+    /// An error on the way (a lost connection that came back) is none once the turn goes on.
+    fn no_error(&mut self) {
+        self.envelope.is_error = false;
+        self.envelope.errors.clear();
+    }
+
+    fn failed(&mut self, event: &Event) {
+        let error = event.0.get("error").or_else(|| event.0.get("msg")).or_else(|| event.0.get("message"));
+        let message = error.and_then(|e| {
+            e.as_str()
+                .or_else(|| e.get("message")?.as_str())
+                .or_else(|| e.get("data")?.get("message")?.as_str())
+                .or_else(|| e.get("name")?.as_str())
+        });
+        self.envelope.is_error = true;
+        if let Some(message) = message.or_else(|| event.text_of("message"))
+            && self.envelope.errors.len() < 8
+            && !self.envelope.errors.iter().any(|known| known == message)
+        {
+            self.envelope.errors.push(message.to_owned());
+        }
+        if let Some(status) = error.and_then(|e| e.get("code").or_else(|| e.get("status"))).and_then(Value::as_u64) {
+            self.envelope.api_error_status = Some(status);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The optional fields of a reply, read from whatever type the model gave them.
+//!
+//! `Ok(None)` or an empty list means that nothing was said; `Err` that something was said and cannot be understood.
+
+use serde_json::Value;
+
+use crate::decision::display::bounded;
+
+/// Bytes kept of a free text.
+const TEXT: usize = 4096;
+/// Entries kept of a list.
+const ENTRIES: usize = 100;
+/// Bytes kept of one entry.
+const ENTRY: usize = 500;
+
+/// Something was said that cannot be understood.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct NotUnderstood;
+
+/// Yes or no: booleans, their words, and counts (any above zero means yes).
+pub(super) fn flag(value: &Value) -> Result<Option<bool>, NotUnderstood> {
+    match value {
+        Value::Null => Ok(None),
+        Value::Bool(yes) => Ok(Some(*yes)),
+        Value::Number(_) => count(value).map(|n| Some(n > 0)).ok_or(NotUnderstood),
+        Value::Array(items) => Ok(Some(!items.is_empty())),
+        Value::String(word) => match word.trim().to_lowercase().as_str() {
+            "" => Ok(None),
+            "true" | "yes" => Ok(Some(true)),
+            "false" | "no" | "none" => Ok(Some(false)),
+            number => number.parse::<u64>().map(|n| Some(n > 0)).map_err(|_| NotUnderstood),
+        },
+        Value::Object(_) => Err(NotUnderstood),
+    }
+}
+
+/// A list of texts: an array of texts or objects, one text, or a number of things that are not named.
+pub(super) fn list(value: &Value) -> Result<Vec<String>, NotUnderstood> {
+    match value {
+        Value::Null => Ok(Vec::new()),
+        Value::Array(items) => Ok(items.iter().filter_map(entry).take(ENTRIES).collect()),
+        Value::Bool(false) => Ok(Vec::new()),
+        Value::Bool(true) => Ok(unnamed(1)),
+        Value::Number(_) => count(value).map(unnamed).ok_or(NotUnderstood),
+        Value::String(word) => match word.trim().parse::<u64>() {
+            Ok(number) => Ok(unnamed(number)),
+            Err(_) => Ok(entry(value).into_iter().collect()),
+        },
+        Value::Object(members) => {
+            Ok(members.iter().map(|(name, of)| bounded(&format!("{name}: {}", plain(of)), ENTRY)).take(ENTRIES).collect())
+        }
+    }
+}
+
+/// A count: whole numbers, and words that begin with one (`"2"`, `"2 commits"`). `None` where it is none.
+pub(super) fn count(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) => number.as_u64().or_else(|| {
+            let float = number.as_f64()?;
+            (float >= 0.0 && float.fract() == 0.0 && float < 1e15).then_some(float as u64)
+        }),
+        Value::String(word) => word.split_whitespace().next()?.parse().ok(),
+        Value::Array(items) => Some(items.len() as u64),
+        Value::Null | Value::Bool(_) | Value::Object(_) => None,
+    }
+}
+
+/// A text; other values as their JSON. `None` where nothing was said.
+pub(super) fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        value => Some(bounded(&plain(value), TEXT)).filter(|text| !text.is_empty()),
+    }
+}
+
+fn unnamed(number: u64) -> Vec<String> {
+    (1..=number.min(ENTRIES as u64)).map(|i| format!("{i} of {number}, not named")).collect()
+}
+
+/// One entry, or nothing for what stands for "none".
+fn entry(item: &Value) -> Option<String> {
+    let shown = match item {
+        Value::Null => return None,
+        Value::Object(members) => {
+            let name = ["title", "name", "task", "description", "message", "id"].iter().find_map(|key| members.get(*key)?.as_str());
+            name.map_or_else(|| item.to_string(), str::to_owned)
+        }
+        item => plain(item),
+    };
+    let shown = shown.trim();
+    let nothing = matches!(shown.to_lowercase().as_str(), "" | "none" | "n/a" | "nothing");
+    (!nothing).then(|| bounded(shown, ENTRY))
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_flag_is_read_from_its_words_and_never_guessed() {
+        for (value, flagged) in [
+            (json!(null), Ok(None)),
+            (json!(true), Ok(Some(true))),
+            (json!("False"), Ok(Some(false))),
+            (json!(" yes "), Ok(Some(true))),
+            (json!(0), Ok(Some(false))),
+            (json!(3), Ok(Some(true))),
+            (json!("2"), Ok(Some(true))),
+            (json!([]), Ok(Some(false))),
+            (json!(["a"]), Ok(Some(true))),
+            (json!("maybe"), Err(NotUnderstood)),
+            (json!(-1), Err(NotUnderstood)),
+            (json!({"n": 1}), Err(NotUnderstood)),
+            (json!("1e999999"), Err(NotUnderstood)),
+        ] {
+            assert_eq!(flag(&value), flagged, "{value}");
+        }
+    }
+
+    #[test]
+    fn pending_tasks_are_counted_in_any_form() {
+        for (value, entries) in [
+            (json!(null), 0),
+            (json!([]), 0),
+            (json!(["a", {"title": "b"}, 3]), 3),
+            (json!(["none"]), 0),
+            (json!("None"), 0),
+            (json!("write the docs"), 1),
+            (json!(2), 2),
+            (json!("2"), 2),
+            (json!(0), 0),
+            (json!(true), 1),
+            (json!({"a": "open", "b": "open"}), 2),
+            (json!(u64::MAX), 100),
+        ] {
+            assert_eq!(list(&value).map(|l| l.len()), Ok(entries), "{value}");
+        }
+        assert_eq!(list(&json!(-1)), Err(NotUnderstood));
+        assert_eq!(list(&json!(1.5)), Err(NotUnderstood));
+    }
+
+    #[test]
+    fn commits_are_counted_where_a_count_is_given() {
+        for (value, commits) in [
+            (json!(2), Some(2)),
+            (json!(2.0), Some(2)),
+            (json!("2"), Some(2)),
+            (json!("2 commits"), Some(2)),
+            (json!("two"), None),
+            (json!(-2), None),
+            (json!(1.5), None),
+            (json!(true), None),
+        ] {
+            assert_eq!(count(&value), commits, "{value}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        assert!(text(&json!("x".repeat(100_000))).is_some_and(|t| t.len() <= TEXT));
+        assert!(list(&json!(vec!["y".repeat(9000); 900])).is_ok_and(|l| l.len() == ENTRIES && l.iter().all(|e| e.len() <= ENTRY)));
+    }
+}

@@ -1,0 +1,118 @@
+//! Makes untrusted text safe to show: what could steer a terminal or reorder a line becomes visible.
+//!
+//! Text from agents, commits, files and programs goes through here before it reaches a person.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// What happens to line feeds and tabs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lines {
+    /// They stay: the text may fill several lines.
+    Keep,
+    /// They are escaped: the text stays on one line.
+    Escape,
+}
+
+/// Escapes control, C1 and bidirectional characters, line feeds and tabs aside. See [`escape`].
+pub fn escape_for_display(text: &str) -> String {
+    escape(text, Lines::Keep).into_owned()
+}
+
+/// Escapes the same, and keeps the result on one line.
+pub fn escape_to_one_line(text: &str) -> String {
+    escape(text, Lines::Escape).into_owned()
+}
+
+/// Escapes what a terminal would obey or a reader could not see.
+///
+/// ESC becomes `\x1b`, so the sequences that it opens (colours, titles, clipboard) show as plain text.
+/// Characters beyond ASCII are written as `\u{202e}`. Backslashes stay, so the result is for reading, not for parsing.
+pub fn escape(text: &str, lines: Lines) -> Cow<'_, str> {
+    if !text.chars().any(|c| is_hostile(c, lines)) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            _ if !is_hostile(c, lines) => shown.push(c),
+            '\n' => shown.push_str("\\n"),
+            '\t' => shown.push_str("\\t"),
+            '\r' => shown.push_str("\\r"),
+            c if c.is_ascii() => write!(shown, "\\x{:02x}", u32::from(c)).expect("writing to a string cannot fail"),
+            c => write!(shown, "\\u{{{:x}}}", u32::from(c)).expect("writing to a string cannot fail"),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+fn is_hostile(c: char, lines: Lines) -> bool {
+    match c {
+        '\n' | '\t' => lines == Lines::Escape,
+        // Covers C0, DEL and C1; a lone CR would let a line overwrite itself.
+        c if c.is_control() => true,
+        // Zero-width joiners stay, since emoji and several scripts need them.
+        '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{feff}' => true,
+        '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' => true,
+        // Tag characters: invisible, and able to carry a hidden text.
+        '\u{e0000}'..='\u{e007f}' => true,
+        _ => false,
+    }
+}
+
+/// Cuts a text to at most `bytes` bytes at a character boundary, marking the cut with an ellipsis.
+pub fn bounded(text: &str, bytes: usize) -> String {
+    const MARK: char = '…';
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let mut kept = text[..text.floor_char_boundary(bytes.saturating_sub(MARK.len_utf8()))].to_owned();
+    kept.push(MARK);
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn terminal_sequences_become_visible() {
+        for (raw, shown) in [
+            ("plain — text ✓", "plain — text ✓"),
+            ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
+            ("\x1b]52;c;ZXZpbA==\x07", "\\x1b]52;c;ZXZpbA==\\x07"),
+            ("\u{9b}2J", "\\u{9b}2J"),
+            ("a\rb", "a\\rb"),
+            ("abc\u{202e}cod.exe", "abc\\u{202e}cod.exe"),
+            ("x\u{2066}y\u{2069}", "x\\u{2066}y\\u{2069}"),
+            ("\0\x7f", "\\x00\\x7f"),
+            ("hid\u{e0041}den", "hid\\u{e0041}den"),
+            ("two\n\tlines", "two\n\tlines"),
+        ] {
+            assert_eq!(escape_for_display(raw), shown);
+        }
+    }
+
+    #[test]
+    fn one_line_stays_one_line() {
+        assert_eq!(escape_to_one_line("a\n\tb\u{2028}c"), "a\\n\\tb\\u{2028}c");
+    }
+
+    #[test]
+    fn a_cut_keeps_whole_characters_and_says_so() {
+        assert_eq!(bounded("short", 10), "short");
+        assert_eq!(bounded("ääääääää", 8), "ää…");
+        assert!(bounded("ääääääää", 8).len() <= 8);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_steers_a_terminal_is_left(text in any::<String>()) {
+            let shown = escape_to_one_line(&text);
+            prop_assert!(shown.chars().all(|c| !c.is_control()));
+            prop_assert!(!shown.contains(['\u{202e}', '\u{2066}', '\u{2028}']));
+        }
+    }
+}

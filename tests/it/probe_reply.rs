@@ -1,0 +1,32 @@
+//! What an agent printed, against what it said: every public case, by id and name.
+
+use completion_watchdog::agent::reply::{Reading, read};
+use serde_json::Value;
+
+const CASES: &str = include_str!("fixtures/probe_status.jsonl");
+
+#[test]
+fn every_public_case_of_a_probed_agent_is_read_as_agreed() {
+    let mut wrong = Vec::new();
+    for line in CASES.lines() {
+        let case: Value = serde_json::from_str(line).expect("a case is JSON");
+        let stdout = case["stdout"].as_str().expect("a case has stdout");
+        let reading = read(stdout.as_bytes());
+        let got = match &reading {
+            Reading::Reply(reply) => Some(reply.status.as_str()),
+            Reading::Empty => Some("empty"),
+            Reading::Unreadable { .. } => None,
+        };
+        let mut agrees = got == case["want"].as_str();
+        if let Reading::Reply(reply) = &reading {
+            agrees &= case["message"].as_str().is_none_or(|message| reply.message == message);
+            agrees &= case["commits_made"].as_u64().is_none_or(|commits| reply.commits_made == Some(commits));
+            agrees &= reply.contradiction().is_some() == (case["contradicts"] == true);
+        }
+        if !agrees {
+            wrong.push(format!("{} ({}): {reading:?}", case["id"], case["name"]));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(CASES.lines().count(), 42);
+}
