@@ -1,0 +1,4 @@
+//! Every end-to-end test, in one binary: one link step, and one place that says what there is.
+
+// The configuration as users write it.
+mod config;
