@@ -25,6 +25,12 @@ pub struct Settings {
     pub order: CheckOrder,
     /// Limits of sessions and loops.
     pub limits: Limits,
+    /// Where task files are.
+    pub tasks: TaskSettings,
+    /// The agents that work on tasks.
+    pub agents: Vec<AgentEntry>,
+    /// Whom to tell about verdicts.
+    pub notify: Vec<NotifyRule>,
     /// The configured criteria.
     pub checks: Vec<CheckSpec>,
 }
@@ -190,6 +196,35 @@ pub struct Limits {
     pub session_timeout: Option<Duration>,
 }
 
+/// Where task files are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskSettings {
+    /// A folder inside the worktree, relative to its root.
+    pub dir: String,
+}
+
+/// An agent that works on tasks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentEntry {
+    /// Unique among the agents.
+    pub name: String,
+    /// Which tasks it takes; `None` takes those of any role.
+    pub role: Option<String>,
+    /// The known agent that it is.
+    pub preset: Preset,
+    /// The model that it works with; `None` leaves it to the agent.
+    pub model: Option<String>,
+}
+
+/// A program to run when a verdict is one of some words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotifyRule {
+    /// Statuses or reasons of the contract; any of them sets it off.
+    pub on: Vec<String>,
+    /// What to run, as argv.
+    pub command: Vec<String>,
+}
+
 /// One entry of `checks`: a criterion or a group of them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CheckSpec {
@@ -204,7 +239,7 @@ pub enum CheckSpec {
     },
 }
 
-/// The criteria that this version can judge.
+/// What a criterion looks at.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Criterion {
     /// A program decides: the verify command.
@@ -216,7 +251,27 @@ pub enum Criterion {
     /// Always met.
     Always,
     /// A type of the contract that this version cannot judge yet; never a pass.
-    NotYet { kind: String },
+    NotYet {
+        /// Its type word.
+        kind: String,
+        /// The program that it names, for `watchdog trust` to show.
+        run: Option<CommandLine>,
+        /// The validated entry as it was written, `type` included; its `name` is the check's.
+        entry: serde_json::Value,
+    },
+}
+
+impl Criterion {
+    /// The type word, as in `completion.json`.
+    pub fn kind(&self) -> &str {
+        match self {
+            Criterion::Command(_) => "command",
+            Criterion::Git { .. } => "git",
+            Criterion::Files { .. } => "files",
+            Criterion::Always => "always",
+            Criterion::NotYet { kind, .. } => kind,
+        }
+    }
 }
 
 /// A program that decides.
@@ -224,6 +279,8 @@ pub enum Criterion {
 pub struct CommandCriterion {
     /// What to run.
     pub run: CommandLine,
+    /// The folder inside the worktree that it runs in, relative to its root; `None` = the root.
+    pub cwd: Option<String>,
     /// Its deadline.
     pub timeout: Duration,
     /// What counts as met.
@@ -239,6 +296,15 @@ pub enum CommandLine {
     Shell(String),
     /// A program and its arguments, run as they are.
     Argv(Vec<String>),
+}
+
+impl std::fmt::Display for CommandLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            CommandLine::Shell(line) => f.write_str(line),
+            CommandLine::Argv(argv) => f.write_str(&argv.join(" ")),
+        }
+    }
 }
 
 /// What counts as met for a command.
@@ -292,6 +358,9 @@ impl Default for Settings {
                 max_wall: None,
                 session_timeout: None,
             },
+            tasks: TaskSettings { dir: ".watchdog/tasks".into() },
+            agents: Vec::new(),
+            notify: Vec::new(),
             checks: Vec::new(),
         }
     }
@@ -307,6 +376,9 @@ impl Settings {
         if let Some(argv) = &self.rescue.command {
             found.push(format!("rescue.command: {}", argv.join(" ")));
         }
+        for rule in &self.notify {
+            found.push(format!("notify on {}: {}", rule.on.join(", "), rule.command.join(" ")));
+        }
         collect_commands(&self.checks, &mut found);
         found
     }
@@ -316,13 +388,8 @@ fn collect_commands(checks: &[CheckSpec], found: &mut Vec<String>) {
     for check in checks {
         match check {
             CheckSpec::Group { checks, .. } => collect_commands(checks, found),
-            CheckSpec::Single { name, criterion: Criterion::Command(command) } => {
-                let line = match &command.run {
-                    CommandLine::Shell(line) => line.clone(),
-                    CommandLine::Argv(argv) => argv.join(" "),
-                };
-                found.push(format!("check {name}: {line}"));
-            }
+            CheckSpec::Single { name, criterion: Criterion::Command(command) } => found.push(format!("check {name}: {}", command.run)),
+            CheckSpec::Single { name, criterion: Criterion::NotYet { run: Some(run), .. } } => found.push(format!("check {name}: {run}")),
             CheckSpec::Single { .. } => {}
         }
     }

@@ -1,4 +1,6 @@
-//! The tests that need files, git or processes, as one binary.
+//! Every end-to-end test, in one binary: one link step, and one place that says what there is.
 
-/// Replies of probed agents, read from fixtures.
+// The configuration as users write it.
+mod config;
+// Replies of probed agents, read from fixtures.
 mod probe_reply;

@@ -1,0 +1,128 @@
+//! `checks`: criteria and groups of them, at any depth.
+
+use super::super::problem::shown;
+use super::super::reader::Node;
+use super::super::settings::{CheckSpec, Criterion, Mode};
+use super::{command, facts, later};
+
+/// The words for [`Mode`].
+pub(in super::super) const MODES: &[(&str, Mode)] = &[("all", Mode::All), ("any", Mode::Any), ("first", Mode::First)];
+
+/// Every type of check, in the contract's order.
+pub(in super::super) const KINDS: &[&str] = &[
+    "signal",
+    "command",
+    "plan",
+    "feature_list",
+    "git",
+    "files",
+    "issue",
+    "structured",
+    "sql_result",
+    "judge",
+    "phase",
+    "iterations",
+    "custom",
+    "always",
+];
+
+pub(in super::super) fn read(node: &Node<'_>) -> Option<Vec<CheckSpec>> {
+    node.list(entry)
+}
+
+fn entry(node: &Node<'_>) -> Option<CheckSpec> {
+    if node.members().is_none() {
+        node.expected("an object: a check with `type`, or a group with `mode` and `checks`");
+        return None;
+    }
+    if node.has("type") {
+        single(node)
+    } else if node.has("mode") || node.has("checks") {
+        group(node)
+    } else {
+        node.wrong("neither a check nor a group; a check has `type`, a group has `mode` and `checks`");
+        None
+    }
+}
+
+fn group(node: &Node<'_>) -> Option<CheckSpec> {
+    let section = node.section(&["mode", "checks"])?;
+    let mode = section.required("mode", "a group says how its checks combine: `all`, `any` or `first`").and_then(|n| n.word(MODES));
+    let list = section.required("checks", "a group lists its checks")?;
+    let checks = read(&list)?;
+    if matches!(&list.json.kind, super::super::syntax::Kind::List(items) if items.is_empty()) {
+        list.wrong("a group without checks can never be complete; add one or remove the group");
+    }
+    Some(CheckSpec::Group { mode: mode?, checks })
+}
+
+fn single(node: &Node<'_>) -> Option<CheckSpec> {
+    let kind = node.peek("type")?;
+    let word = kind.text()?;
+    let Some(known) = KINDS.iter().find(|known| **known == word) else {
+        let hint = super::super::nearest::hint(&word, KINDS.iter().copied());
+        kind.wrong(format!("no type of check is named {}{hint}", shown(&word)));
+        return None;
+    };
+    let criterion = match *known {
+        "command" => command::read(node).map(Criterion::Command),
+        "git" => facts::git(node),
+        "files" => facts::files(node),
+        "always" => node.section(&["type", "name"]).map(|_| Criterion::Always),
+        other => later::read(other, node),
+    };
+    let name = match node.peek("name") {
+        Some(name) => name.text(),
+        None => Some(word),
+    };
+    Some(CheckSpec::Single { name: name?, criterion: criterion? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::parse::testing::{fails, reads};
+    use super::*;
+
+    #[test]
+    fn groups_nest() {
+        let found = reads(
+            r#"{"mode": "any", "checks": [{"type": "always"}, {"mode": "all", "checks": [{"mode": "first", "checks": [{"type": "always", "name": "n"}]}]}]}"#,
+        );
+        let always = |name: &str| CheckSpec::Single { name: name.into(), criterion: Criterion::Always };
+        assert_eq!(found.mode, Mode::Any);
+        assert_eq!(
+            found.checks,
+            [
+                always("always"),
+                CheckSpec::Group { mode: Mode::All, checks: vec![CheckSpec::Group { mode: Mode::First, checks: vec![always("n")] }] }
+            ]
+        );
+    }
+
+    #[test]
+    fn an_unknown_type_names_the_nearest() {
+        fails(
+            r#"{"checks": [{"type": "comand", "run": "x"}]}"#,
+            "checks[0].type: no type of check is named \"comand\", did you mean `command`?",
+        );
+        fails(r#"{"checks": [{"type": "featureList"}]}"#, "did you mean `feature_list`?");
+        fails(r#"{"checks": [{"type": "zzzzzzzz"}]}"#, "the nearest known one is `");
+        fails(r#"{"checks": [{"type": 5}]}"#, "checks[0].type: expected a text, found the number 5");
+    }
+
+    #[test]
+    fn what_is_neither_check_nor_group_is_named() {
+        fails(r#"{"checks": [{"name": "x"}]}"#, "checks[0]: neither a check nor a group");
+        fails(
+            r#"{"checks": ["tests"]}"#,
+            "checks[0]: expected an object: a check with `type`, or a group with `mode` and `checks`, found the text",
+        );
+        fails(r#"{"checks": {"type": "always"}}"#, "checks: expected a list, found an object");
+        fails(r#"{"checks": [{"mode": "any"}]}"#, "checks[0].checks: missing");
+        fails(r#"{"checks": [{"checks": [{"type": "always"}]}]}"#, "checks[0].mode: missing");
+        fails(r#"{"checks": [{"mode": "none", "checks": [{"type": "always"}]}]}"#, "checks[0].mode: unknown word \"none\"");
+        fails(r#"{"checks": [{"mode": "any", "checks": []}]}"#, "checks[0].checks: a group without checks can never be complete");
+        fails(r#"{"checks": [{"type": "always", "checks": []}]}"#, "checks[0].checks: unknown key");
+        fails(r#"{"checks": [{"type": "always", "name": ""}]}"#, "checks[0].name: must not be empty");
+    }
+}

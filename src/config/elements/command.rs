@@ -1,0 +1,139 @@
+//! The check type `command`: a program decides.
+
+use std::time::Duration;
+
+use super::super::nearest::hint;
+use super::super::patterns::output_regex;
+use super::super::problem::shown;
+use super::super::reader::{Node, put};
+use super::super::settings::{CommandCriterion, CommandLine, SuccessRule};
+
+const KEYS: &[&str] = &["type", "name", "run", "cwd", "timeout_seconds", "success", "tail_lines"];
+
+/// The rules that take something after a colon, and those that do not.
+const RULES: &[&str] = &["exit:0", "empty", "contains:", "regex:"];
+
+impl CommandCriterion {
+    /// A command with the defaults of everything else: five minutes, exit code 0, 20 lines.
+    pub fn new(run: CommandLine) -> Self {
+        CommandCriterion { run, cwd: None, timeout: Duration::from_secs(300), success: SuccessRule::Exit(0), tail_lines: 20 }
+    }
+}
+
+pub(in super::super) fn read(node: &Node<'_>) -> Option<CommandCriterion> {
+    let section = node.section(KEYS)?;
+    let run = section.required("run", "it is the command that decides").and_then(|n| n.command_line());
+    let mut found = CommandCriterion::new(run.unwrap_or(CommandLine::Argv(Vec::new())));
+    found.cwd = section.nullable("cwd", |n| n.inside_path()).flatten();
+    put(&mut found.timeout, section.get("timeout_seconds").and_then(|n| n.seconds(1)));
+    put(&mut found.success, section.get("success").and_then(|n| success(&n)));
+    put(&mut found.tail_lines, section.get("tail_lines").and_then(|n| n.whole(0..=1000)).map(|n| n as usize));
+    (found.run != CommandLine::Argv(Vec::new())).then_some(found)
+}
+
+fn success(node: &Node<'_>) -> Option<SuccessRule> {
+    let text = node.text()?;
+    let (rule, argument) = text.split_once(':').map_or((text.as_str(), None), |(rule, argument)| (rule, Some(argument)));
+    match (rule, argument) {
+        ("exit", Some(code)) => match code.parse::<u8>() {
+            Ok(126 | 127) => {
+                node.wrong("126 and 127 say that a command could not be run; they are never a success");
+                None
+            }
+            Ok(code) => Some(SuccessRule::Exit(code.into())),
+            Err(_) => {
+                node.wrong(format!("`exit:` takes an exit code from 0 to 255, found {}", shown(code)));
+                None
+            }
+        },
+        ("empty", None) => Some(SuccessRule::Empty),
+        ("contains" | "regex", Some("")) => {
+            node.wrong("nothing follows the colon, and every output would be a success");
+            None
+        }
+        ("contains", Some(wanted)) => Some(SuccessRule::Contains(wanted.to_owned())),
+        ("regex", Some(pattern)) => match output_regex(pattern) {
+            Ok(regex) if regex.is_match("") => {
+                node.wrong(format!("the regular expression {} matches an empty output, so it would always be a success", shown(pattern)));
+                None
+            }
+            Ok(_) => Some(SuccessRule::Regex(pattern.to_owned())),
+            Err(error) => {
+                node.wrong(format!("not a valid regular expression: {}", last_line(&error.to_string())));
+                None
+            }
+        },
+        _ => {
+            node.wrong(format!(
+                "unknown rule {}{}; it must be `exit:` with a code, `empty`, `contains:` with a text, or `regex:` with a pattern",
+                shown(&text),
+                hint(&text, RULES.iter().copied())
+            ));
+            None
+        }
+    }
+}
+
+/// regex explains itself over several lines, of which the last says what is wrong.
+fn last_line(text: &str) -> &str {
+    text.lines().last().unwrap_or(text).trim_start_matches("error: ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::parse::testing::{fails, reads};
+    use super::super::super::settings::{CheckSpec, Criterion};
+    use super::*;
+
+    fn command(keys: &str) -> CommandCriterion {
+        match reads(&format!(r#"{{"checks": [{{"type": "command", {keys}}}]}}"#)).checks.remove(0) {
+            CheckSpec::Single { criterion: Criterion::Command(command), .. } => command,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn refuses(keys: &str, words: &str) {
+        fails(&format!(r#"{{"checks": [{{"type": "command", {keys}}}]}}"#), words);
+    }
+
+    #[test]
+    fn a_command_needs_nothing_but_what_to_run() {
+        let found = command(r#""run": "cargo test""#);
+        assert_eq!(found, CommandCriterion::new(CommandLine::Shell("cargo test".into())));
+        assert_eq!((found.timeout, found.success, found.tail_lines), (Duration::from_secs(300), SuccessRule::Exit(0), 20));
+        assert_eq!(command(r#""run": ["a", "b c"]"#).run, CommandLine::Argv(vec!["a".into(), "b c".into()]));
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let found = command(r#""run": "x", "cwd": "web", "timeout_seconds": 9, "success": "exit:3", "tail_lines": 0"#);
+        assert_eq!((found.cwd.as_deref(), found.timeout), (Some("web"), Duration::from_secs(9)));
+        assert_eq!((found.success, found.tail_lines), (SuccessRule::Exit(3), 0));
+    }
+
+    #[test]
+    fn success_rules_are_read() {
+        let rule = |text: &str| command(&format!(r#""run": "x", "success": "{text}""#)).success;
+        assert_eq!(rule("empty"), SuccessRule::Empty);
+        assert_eq!(rule("contains:a: b"), SuccessRule::Contains("a: b".into()));
+        assert_eq!(rule("regex:^ok$"), SuccessRule::Regex("^ok$".into()));
+    }
+
+    #[test]
+    fn empty_commands_and_bad_rules_are_named() {
+        refuses(r#""name": "t""#, "checks[0].run: missing; it is the command that decides");
+        refuses(r#""run": "  ""#, "checks[0].run: must not be empty");
+        refuses(r#""run": []"#, "checks[0].run: must name a program; the list is empty");
+        refuses(r#""run": 5"#, "checks[0].run: expected a command: a text for the shell, or a list");
+        refuses(r#""run": "x", "cwd": "../..""#, "checks[0].cwd: must be a path inside the worktree");
+        refuses(r#""run": "x", "timeout": 5"#, "checks[0].timeout: unknown key, did you mean `timeout_seconds`?");
+        refuses(r#""run": "x", "timeout_seconds": 0"#, "checks[0].timeout_seconds");
+        refuses(r#""run": "x", "success": "exit:256""#, "from 0 to 255, found \"256\"");
+        refuses(r#""run": "x", "success": "exit:127""#, "never a success");
+        refuses(r#""run": "x", "success": "exit""#, "did you mean `exit:0`?");
+        refuses(r#""run": "x", "success": "contains:""#, "every output would be a success");
+        refuses(r#""run": "x", "success": "regex:(""#, "not a valid regular expression: unclosed group");
+        refuses(r#""run": "x", "success": "regex:a*""#, "would always be a success");
+        refuses(r#""run": "x", "success": "contain:a""#, "unknown rule \"contain:a\", did you mean `contains:`?");
+    }
+}

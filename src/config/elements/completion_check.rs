@@ -1,0 +1,76 @@
+//! `completion_check`: how often and how long the agent is asked.
+
+use super::super::reader::{Node, put, small};
+use super::super::settings::CompletionSettings;
+
+pub(in super::super) const KEYS: &[&str] = &["max_probes", "probe_interval_seconds", "probe_timeout_seconds", "final_rescue_attempt"];
+
+/// More rounds than this are a mistake.
+pub(in super::super) const MAX_PROBES: u64 = 10_000;
+
+pub(in super::super) fn read(node: &Node<'_>, into: &mut CompletionSettings) {
+    let Some(section) = node.section(KEYS) else { return };
+    put(&mut into.max_probes, section.get("max_probes").and_then(|n| n.whole(0..=MAX_PROBES)).map(small));
+    put(&mut into.probe_interval, section.get("probe_interval_seconds").and_then(|n| n.seconds(0)));
+    put(&mut into.probe_timeout, section.get("probe_timeout_seconds").and_then(|n| n.seconds(1)));
+    put(&mut into.final_rescue_attempt, section.get("final_rescue_attempt").and_then(|n| n.flag()));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::super::parse::testing::{fails, reads};
+
+    #[test]
+    fn an_empty_file_asks_five_times_with_half_a_minute_between() {
+        let found = reads("{}").completion_check;
+        assert_eq!((found.max_probes, found.probe_interval, found.probe_timeout), (5, Duration::from_secs(30), Duration::from_secs(60)));
+        assert!(found.final_rescue_attempt);
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let found = reads(
+            r#"{"completion_check": {"max_probes": 0, "probe_interval_seconds": 0, "probe_timeout_seconds": 7, "final_rescue_attempt": false}}"#,
+        );
+        let found = found.completion_check;
+        assert_eq!((found.max_probes, found.probe_interval, found.probe_timeout), (0, Duration::ZERO, Duration::from_secs(7)));
+        assert!(!found.final_rescue_attempt);
+    }
+
+    #[test]
+    fn a_misspelt_key_names_its_path_its_place_and_the_nearest_key() {
+        fails(
+            "{\n  \"completion_check\": {\"max_probse\": 5}\n}",
+            "completion.json:2:24: completion_check.max_probse: unknown key, did you mean `max_probes`?",
+        );
+    }
+
+    #[test]
+    fn a_wrong_type_names_what_was_expected_and_what_was_found() {
+        let whole = "completion_check.max_probes: expected a whole number from 0 to 10000, found ";
+        for (value, found) in [
+            ("\"5\"", "the text \"5\""),
+            ("-1", "the number -1"),
+            ("5.5", "the number 5.5"),
+            ("5e0", "the number 5e0"),
+            ("99999999999999999999999", "the number 99999999999999999999999"),
+            ("10001", "the number 10001"),
+            ("null", "null"),
+            ("[5]", "a list"),
+        ] {
+            fails(&format!(r#"{{"completion_check": {{"max_probes": {value}}}}}"#), &format!("{whole}{found}"));
+        }
+        fails(r#"{"completion_check": {"probe_timeout_seconds": 0}}"#, "probe_timeout_seconds: expected whole seconds from 1 to ");
+        fails(r#"{"completion_check": {"probe_interval_seconds": "30s"}}"#, "found the text \"30s\"");
+        fails(r#"{"completion_check": {"final_rescue_attempt": "yes"}}"#, "expected true or false, found the text \"yes\"");
+        fails(r#"{"completion_check": 5}"#, "completion_check: expected an object, found the number 5");
+    }
+
+    #[test]
+    fn a_key_at_the_wrong_place_is_told_where_it_belongs() {
+        fails(r#"{"max_probes": 5}"#, "max_probes: unknown key here, it belongs in `completion_check`");
+        fails(r#"{"completion_check": {"on_no_criteria": "git"}}"#, "it belongs at the top of the file");
+    }
+}

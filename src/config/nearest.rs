@@ -1,0 +1,66 @@
+//! The known word nearest to one that is not known.
+
+/// The nearest of `known`, and whether it is near enough to be what was meant. `None` where nothing is known.
+///
+/// Case and the difference between `maxProbes`, `max-probes` and `max_probes` count for nothing.
+pub(super) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<(&'k str, bool)> {
+    // Longer words cannot be near, and comparing costs the product of the lengths.
+    let word = snake(&word.chars().take(100).collect::<String>());
+    let (distance, best) = known.into_iter().map(|known| (distance(&word, &snake(known)), known)).min_by_key(|(distance, _)| *distance)?;
+    let allowed = word.chars().count().max(best.len()).div_ceil(3);
+    Some((best, distance <= allowed))
+}
+
+/// A hint that names the nearest word; empty where nothing is known.
+pub(super) fn hint<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+    match nearest(word, known) {
+        Some((best, true)) => format!(", did you mean `{best}`?"),
+        Some((best, false)) => format!(", the nearest known one is `{best}`"),
+        None => String::new(),
+    }
+}
+
+fn distance(a: &str, b: &str) -> usize {
+    let edits = strsim::damerau_levenshtein(a, b);
+    // `probes` for `max_probes`: a whole part of the word was left out, which is nearer than its edits say.
+    let part = a.len() >= 4 && b.split('_').count() > 1 && (b.ends_with(&format!("_{a}")) || b.starts_with(&format!("{a}_")));
+    if part { edits.min(1) } else { edits }
+}
+
+fn snake(word: &str) -> String {
+    let mut out = String::with_capacity(word.len() + 4);
+    let mut after_lower = false;
+    for c in word.chars() {
+        if c.is_uppercase() && after_lower {
+            out.push('_');
+        }
+        after_lower = c.is_lowercase() || c.is_ascii_digit();
+        if c == '-' || c == ' ' { out.push('_') } else { out.extend(c.to_lowercase()) }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word_is_named() {
+        let known = ["max_probes", "probe_interval_seconds", "probe_timeout_seconds", "final_rescue_attempt"];
+        for (word, expected) in [
+            ("max_probse", ("max_probes", true)),
+            ("maxProbes", ("max_probes", true)),
+            ("MAX-PROBES", ("max_probes", true)),
+            ("probes", ("max_probes", true)),
+            ("probe_timeout", ("probe_timeout_seconds", true)),
+            ("probe_intervall_seconds", ("probe_interval_seconds", true)),
+            ("zzz", ("max_probes", false)),
+            ("", ("max_probes", false)),
+        ] {
+            assert_eq!(nearest(word, known), Some(expected), "{word}");
+        }
+        assert_eq!(nearest("x", []), None);
+        assert_eq!(hint("max_probse", known), ", did you mean `max_probes`?");
+        assert_eq!(hint("zzz", known), ", the nearest known one is `max_probes`");
+    }
+}

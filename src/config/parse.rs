@@ -1,0 +1,308 @@
+//! The whole file: from text to settings, or to everything that is wrong with it.
+
+use std::path::Path;
+
+use super::elements::{
+    agent, behavior, breaker, check_list, completion_block, completion_check, flat_keys, limits, notification, rescue, tasks,
+};
+use super::problem::{ConfigError, Report};
+use super::reader::{Node, Section, put};
+use super::settings::{CheckOrder, CheckSpec, Evidence, Mode, OnNoCriteria, Settings};
+use super::syntax;
+
+/// The largest file that is read, in bytes.
+pub const MAX_BYTES: usize = 1 << 20;
+
+/// The keys at the top of the file, those of the other dialects aside.
+pub(super) const KEYS: &[&str] = &[
+    "version",
+    "mode",
+    "on_no_criteria",
+    "require_evidence",
+    "completion_check",
+    "agent",
+    "rescue",
+    "breaker",
+    "guards",
+    "order",
+    "tasks",
+    "agents",
+    "notify",
+    "limits",
+    "checks",
+];
+
+/// Blocks of other dialects.
+const DIALECTS: &[&str] = &["completion", "behavior"];
+
+pub(super) const ON_NO_CRITERIA: &[(&str, OnNoCriteria)] = &[("git", OnNoCriteria::Git), ("review", OnNoCriteria::Review)];
+
+pub(super) const EVIDENCE: &[(&str, Evidence)] =
+    &[("verified", Evidence::Verified), ("counted", Evidence::Counted), ("claimed", Evidence::Claimed), ("none", Evidence::None)];
+
+pub(super) const ORDERS: &[(&str, CheckOrder)] = &[("cheap_first", CheckOrder::CheapFirst), ("given", CheckOrder::Given)];
+
+/// What a file says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parsed {
+    /// With defaults for everything that the file does not say, and every dialect lowered.
+    pub settings: Settings,
+    /// What is no error and the user should know, such as a check that this version cannot judge.
+    pub notes: Vec<String>,
+}
+
+/// Reads a configuration. `origin` names the file in messages.
+///
+/// # Errors
+/// Everything that is wrong with it, each problem with line, column and key.
+pub fn parse(text: &str, origin: &Path) -> Result<Parsed, ConfigError> {
+    let report = Report::new(text);
+    let mut settings = Settings::default();
+    if text.len() > MAX_BYTES {
+        report.problem(0, "", || format!("the file is {} bytes long; at most {MAX_BYTES} are read", text.len()));
+    } else if let Some(json) = syntax::read(text, &report) {
+        top(&Node { report: &report, json: &json, path: String::new() }, &mut settings);
+    }
+    let notes = report.finish(origin)?;
+    Ok(Parsed { settings, notes })
+}
+
+/// Reads a configuration from the bytes of a file.
+///
+/// # Errors
+/// As [`parse`]; also where the bytes are not UTF-8.
+pub fn parse_bytes(bytes: &[u8], origin: &Path) -> Result<Parsed, ConfigError> {
+    let refuse = |valid: &str, why: String| {
+        let report = Report::new(valid);
+        report.problem(valid.len(), "", || why);
+        report.finish(origin).map(|notes| Parsed { settings: Settings::default(), notes })
+    };
+    if bytes.len() > MAX_BYTES {
+        return refuse("", format!("the file is {} bytes long; at most {MAX_BYTES} are read", bytes.len()));
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => parse(text, origin),
+        Err(error) => {
+            let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+            let utf16 = matches!(bytes, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]);
+            let hint = if utf16 { "; it looks like UTF-16" } else { "" };
+            refuse(&valid, format!("the file is not UTF-8 text{hint}; save it as UTF-8"))
+        }
+    }
+}
+
+fn top(node: &Node<'_>, settings: &mut Settings) {
+    if node.members().is_none() {
+        node.expected("an object, { … }, at the top of the file");
+        return;
+    }
+    if behavior::is_agent_file(node) {
+        let Some(section) = node.open_section() else { return };
+        behavior::check_agent_file(&section);
+        settings.checks = section.get("behavior").map(|n| behavior::read(&n)).unwrap_or_default();
+        return;
+    }
+    // A newer version may have other keys and meanings, so that nothing else would be a helpful complaint.
+    if let Some(version) = node.peek("version")
+        && version.whole(0..=u64::MAX).is_some_and(|n| n != 1)
+    {
+        version.wrong("this program reads version 1 of the configuration; update watchdog or write \"version\": 1");
+        return;
+    }
+    let known: Vec<&str> = KEYS.iter().chain(flat_keys::KEYS).chain(DIALECTS).copied().collect();
+    let Some(section) = node.section(&known) else { return };
+    words(&section, settings);
+    blocks(&section, settings);
+    checks(&section, settings);
+}
+
+fn words(section: &Section<'_>, settings: &mut Settings) {
+    put(&mut settings.mode, section.get("mode").and_then(|n| n.word(check_list::MODES)));
+    put(&mut settings.on_no_criteria, section.get("on_no_criteria").and_then(|n| n.word(ON_NO_CRITERIA)));
+    put(&mut settings.require_evidence, section.get("require_evidence").and_then(|n| n.word(EVIDENCE)));
+    put(&mut settings.order, section.get("order").and_then(|n| n.word(ORDERS)));
+    put(&mut settings.guards, section.get("guards").and_then(|n| n.list(Node::inside_glob)));
+}
+
+fn blocks(section: &Section<'_>, settings: &mut Settings) {
+    let block = section.get("completion_check");
+    if let Some(node) = &block {
+        completion_check::read(node, &mut settings.completion_check);
+    }
+    flat_keys::read(section, block.as_ref(), &mut settings.completion_check);
+    if let Some(node) = section.get("agent") {
+        agent::read(&node, &mut settings.agent);
+    }
+    if let Some(node) = section.get("rescue") {
+        rescue::read(&node, &mut settings.rescue);
+    }
+    if let Some(node) = section.get("breaker") {
+        breaker::read(&node, &mut settings.breaker);
+    }
+    if let Some(node) = section.get("limits") {
+        limits::read(&node, &mut settings.limits);
+    }
+    if let Some(node) = section.get("tasks") {
+        tasks::read(&node, &mut settings.tasks);
+    }
+    put(&mut settings.agents, section.get("agents").and_then(|n| agent::read_list(&n, settings.agent.preset)));
+    put(&mut settings.notify, section.get("notify").and_then(|n| notification::read_list(&n)));
+}
+
+/// The checks of every block that names some. Several blocks join with mode all.
+fn checks(section: &Section<'_>, settings: &mut Settings) {
+    if let Some(node) = section.get("checks") {
+        put(&mut settings.checks, check_list::read(&node));
+        if settings.checks.is_empty() {
+            section.note("checks", "the list is empty, which is the same as none: `on_no_criteria` decides");
+        }
+    }
+    let mut more: Vec<CheckSpec> = section.get("completion").map(|n| completion_block::read(&n, &mut settings.limits)).unwrap_or_default();
+    more.extend(section.get("behavior").map(|n| behavior::read(&n)).unwrap_or_default());
+    if more.is_empty() {
+        return;
+    }
+    if settings.mode != Mode::All && !settings.checks.is_empty() {
+        let group = CheckSpec::Group { mode: settings.mode, checks: std::mem::take(&mut settings.checks) };
+        settings.checks.push(group);
+    }
+    settings.mode = Mode::All;
+    settings.checks.extend(more);
+}
+
+#[cfg(test)]
+pub(super) mod testing {
+    //! What every element's tests ask: what a text reads as, and how it fails.
+
+    use super::*;
+
+    #[track_caller]
+    pub(in super::super) fn reads(text: &str) -> Settings {
+        match parse(text, Path::new("completion.json")) {
+            Ok(parsed) => parsed.settings,
+            Err(error) => panic!("{text}\n{error}"),
+        }
+    }
+
+    #[track_caller]
+    pub(in super::super) fn notes(text: &str) -> Vec<String> {
+        parse(text, Path::new("completion.json")).unwrap().notes
+    }
+
+    #[track_caller]
+    pub(in super::super) fn fails(text: &str, words: &str) {
+        let error = parse(text, Path::new("completion.json")).expect_err(text).to_string();
+        assert!(error.contains(words), "{text}\nexpected: {words}\nfound: {error}");
+        assert!(error.starts_with("completion.json:"), "{error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::settings::Criterion;
+    use super::testing::{fails, notes, reads};
+    use super::*;
+
+    /// The file of the contract, section 4, word for word.
+    const CONTRACT: &str = include_str!("../../tests/fixtures/config/contract.json");
+
+    #[test]
+    fn an_empty_object_is_every_default() {
+        assert_eq!(reads("{}"), Settings::default());
+        assert!(notes("{}").is_empty());
+        assert_eq!(reads(r#"{"version": 1}"#), Settings::default());
+    }
+
+    #[test]
+    fn the_contracts_own_file_is_read() {
+        let found = reads(CONTRACT);
+        let defaults = Settings { checks: found.checks.clone(), guards: vec!["tests/**".into()], ..Settings::default() };
+        assert_eq!(Settings { agents: Vec::new(), notify: Vec::new(), ..found.clone() }, defaults);
+        assert_eq!((found.checks.len(), found.agents.len(), found.notify.len()), (13, 1, 1));
+        assert_eq!(
+            found.commands(),
+            [
+                "notify on review, failed, breaker_open: notify-send watchdog",
+                "check tests: cargo test",
+                "check custom: python3 checks/decisions.py"
+            ]
+        );
+    }
+
+    #[test]
+    fn words_at_the_top_are_read() {
+        let found = reads(
+            r#"{"mode": "first", "on_no_criteria": "review", "require_evidence": "verified", "order": "given", "guards": ["tests/**"]}"#,
+        );
+        assert_eq!((found.mode, found.on_no_criteria), (Mode::First, OnNoCriteria::Review));
+        assert_eq!((found.require_evidence, found.order), (Evidence::Verified, CheckOrder::Given));
+        fails(r#"{"mode": "al"}"#, "mode: unknown word \"al\", did you mean `all`?; it must be one of `all`, `any`, `first`");
+        fails(r#"{"require_evidence": "verify"}"#, "did you mean `verified`?");
+        fails(r#"{"order": 1}"#, "order: expected one of `cheap_first`, `given`, found the number 1");
+        fails(r#"{"guards": ["a["]}"#, "guards[0]: not a valid glob");
+        fails(r#"{"cheks": []}"#, "cheks: unknown key, did you mean `checks`?");
+    }
+
+    #[test]
+    fn another_version_is_refused_without_other_complaints() {
+        let error = parse(r#"{"version": 2, "new": 1}"#, Path::new("c")).unwrap_err();
+        assert_eq!(error.problems.len(), 1);
+        assert!(error.to_string().contains("reads version 1"), "{error}");
+        fails(r#"{"version": "1"}"#, "version: expected a whole number");
+        fails(r#"{"version": null}"#, "version: expected a whole number");
+    }
+
+    #[test]
+    fn what_is_no_configuration_at_all_is_told_apart() {
+        for (text, words) in [
+            ("", "completion.json:1:1: the file is empty"),
+            ("[]", "expected an object, { … }, at the top of the file, found a list"),
+            ("5", "found the number 5"),
+            ("null", "found null"),
+            ("\u{feff}{}", "byte order mark"),
+        ] {
+            fails(text, words);
+        }
+        fails(&format!("{{}}{}", " ".repeat(MAX_BYTES)), "the file is 1048578 bytes long; at most 1048576 are read");
+        fails(&format!("{{\"a\":{}", "[".repeat(1000)), "nested too deep");
+        let bytes = |bytes: &[u8]| parse_bytes(bytes, Path::new("c")).unwrap_err().to_string();
+        assert_eq!(bytes(b"{\n\"a\xff\": 1}"), "c:2:3: the file is not UTF-8 text; save it as UTF-8");
+        assert!(bytes(&[0xff, 0xfe, b'{', 0]).contains("UTF-16"));
+        assert!(bytes(&vec![b' '; MAX_BYTES + 1]).contains("bytes long"));
+        assert!(parse_bytes(b"{}", Path::new("c")).is_ok());
+    }
+
+    #[test]
+    fn all_problems_are_named_at_once_in_the_order_of_the_file() {
+        let text =
+            "{\n \"breaker\": {\"limit\": 0},\n \"mode\": \"none\",\n \"completion_check\": {\"max_probes\": \"5\", \"max_probes\": 5}\n}";
+        let error = parse(text, Path::new("c")).unwrap_err();
+        let found: Vec<_> = error.problems.iter().map(|p| (p.line, p.key.as_str())).collect();
+        let probes = "completion_check.max_probes";
+        assert_eq!(found, [(2, "breaker.limit"), (3, "mode"), (4, probes), (4, probes)]);
+        assert!(error.to_string().contains("the key is given twice, first on line 4; keep one"), "{error}");
+    }
+
+    #[test]
+    fn a_file_of_nothing_but_problems_is_bounded_in_time_and_length() {
+        let text = format!("{{{}\"z\": 1}}", (0..60_000).map(|n| format!("\"key_{n}\": 1,")).collect::<String>());
+        let error = parse(&text, Path::new("c")).unwrap_err();
+        assert_eq!((error.problems.len(), error.more), (20, 59_981));
+        assert!(error.to_string().len() < 4000);
+    }
+
+    #[test]
+    fn several_blocks_join_with_mode_all() {
+        let found = reads(r#"{"mode": "any", "checks": [{"type": "always"}, {"type": "git"}], "completion": {"verify": "x"}}"#);
+        assert_eq!(found.mode, Mode::All);
+        assert!(matches!(&found.checks[0], CheckSpec::Group { mode: Mode::Any, checks } if checks.len() == 2));
+        assert!(matches!(&found.checks[1], CheckSpec::Single { criterion: Criterion::Command(_), .. }));
+        let found = reads(r#"{"completion": {"verify": "x"}, "behavior": {"completionType": "issue"}, "checks": [{"type": "git"}]}"#);
+        assert_eq!(found.checks.len(), 3);
+    }
+
+    #[test]
+    fn an_empty_list_of_checks_is_noted() {
+        assert!(notes(r#"{"checks": []}"#)[0].starts_with("checks: the list is empty"));
+    }
+}

@@ -1,0 +1,62 @@
+//! Globs, regular expressions and paths as the configuration writes them: one meaning, checked when the file is read and used when
+//! the checks run.
+
+use globset::{Glob, GlobBuilder};
+use regex::{Regex, RegexBuilder};
+
+/// A pattern of paths relative to the root of the worktree: `*` stays inside one folder, `**` does not.
+pub fn path_glob(pattern: &str) -> Result<Glob, globset::Error> {
+    GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build()
+}
+
+/// A pattern searched in a command's output: `^` and `$` match at the ends of each line. Bounded in size.
+pub fn output_regex(pattern: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(pattern).multi_line(true).size_limit(1 << 20).dfa_size_limit(1 << 20).build()
+}
+
+/// Why a path, taken from the root of the worktree, could lead out of it; `None` if it cannot by its own words.
+/// Symbolic links are not looked at here.
+pub fn escapes_worktree(path: &str) -> Option<&'static str> {
+    if path.trim().is_empty() {
+        Some("it is empty")
+    } else if path.contains('\0') {
+        Some("it contains a NUL character")
+    } else if path.starts_with('/') || path.starts_with('\\') || path.as_bytes().get(1) == Some(&b':') {
+        Some("it is not relative to the worktree")
+    } else if path.split(['/', '\\']).any(|part| part == "..") {
+        Some("it leads out of the worktree")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stays_in_its_folder() {
+        let matches = |pattern: &str, path: &str| path_glob(pattern).unwrap().compile_matcher().is_match(path);
+        assert!(matches("src/*.rs", "src/lib.rs"));
+        assert!(!matches("src/*.rs", "src/git/open.rs"));
+        assert!(matches("tests/**", "tests/it/main.rs"));
+        assert!(path_glob("a[").is_err());
+    }
+
+    #[test]
+    fn a_regex_matches_lines_and_is_bounded() {
+        assert!(output_regex("^ok$").unwrap().is_match("building\nok\ndone"));
+        assert!(output_regex("(").is_err());
+        assert!(output_regex("(a{1000}){1000}").is_err());
+    }
+
+    #[test]
+    fn a_path_out_of_the_worktree_is_refused() {
+        for path in ["", " ", "/etc/passwd", "../x", "a/../../x", "a\\..\\b", "C:\\x", "a\0b", ".."] {
+            assert!(escapes_worktree(path).is_some(), "{path}");
+        }
+        for path in ["a", "a/b", ".env", "a..b", "...", "src/**/*.rs"] {
+            assert_eq!(escapes_worktree(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! Typed access to a value of the file. Whatever does not fit is reported with its key and place, and reading goes on, so that one
+//! run names every problem. `None` means "not given, or wrong and reported".
+
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use super::nearest::hint;
+use super::patterns::{escapes_worktree, path_glob};
+use super::problem::{Report, shown, shown_key};
+use super::settings::CommandLine;
+use super::syntax::{Json, Kind, Member};
+
+/// Ten years. Longer waits are mistakes, and cannot be added to an instant everywhere.
+const MAX_SECONDS: u64 = 315_360_000;
+
+/// The longest list that is read.
+const MAX_ENTRIES: usize = 1000;
+
+/// A value, where it is, and where problems go.
+pub(super) struct Node<'a> {
+    pub(super) report: &'a Report<'a>,
+    pub(super) json: &'a Json<'a>,
+    pub(super) path: String,
+}
+
+/// An object whose keys are known.
+pub(super) struct Section<'a> {
+    report: &'a Report<'a>,
+    members: &'a [Member<'a>],
+    at: usize,
+    path: String,
+}
+
+impl<'a> Node<'a> {
+    /// Reports what is wrong with this value.
+    pub(super) fn wrong(&self, message: impl Into<String>) {
+        let message = message.into();
+        self.report.problem(self.json.at, &self.path, || message);
+    }
+
+    /// Reports that something else was expected here.
+    pub(super) fn expected(&self, what: &str) {
+        self.report.problem(self.json.at, &self.path, || format!("expected {what}, found {}", self.json.found()));
+    }
+
+    pub(super) fn is_null(&self) -> bool {
+        matches!(self.json.kind, Kind::Null)
+    }
+
+    /// The members, unchecked, where it is an object.
+    pub(super) fn members(&self) -> Option<&'a [Member<'a>]> {
+        match &self.json.kind {
+            Kind::Object(members) => Some(members),
+            _ => None,
+        }
+    }
+
+    /// Whether it is an object with this key.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.members().is_some_and(|members| members.iter().any(|m| m.name == key))
+    }
+
+    /// One member's value, unchecked.
+    pub(super) fn peek(&self, key: &str) -> Option<Node<'a>> {
+        let member = self.members()?.iter().find(|m| m.name == key)?;
+        Some(Node { report: self.report, json: &member.value, path: joined(&self.path, key) })
+    }
+
+    /// The object, with unknown and repeated keys reported. `known` are its keys.
+    pub(super) fn section(&self, known: &[&str]) -> Option<Section<'a>> {
+        let section = self.open_section()?;
+        for member in section.members.iter().filter(|m| !known.contains(&m.name.as_ref())) {
+            self.report.problem(member.at, &joined(&self.path, &shown_key(&member.name)), || {
+                let elsewhere = super::elements::home_of(&member.name).filter(|home| *home != self.path);
+                match elsewhere {
+                    Some("") => "unknown key here, it belongs at the top of the file".into(),
+                    Some(home) => format!("unknown key here, it belongs in `{home}`"),
+                    None => format!("unknown key{}", hint(&member.name, known.iter().copied())),
+                }
+            });
+        }
+        Some(section)
+    }
+
+    /// The object with any keys; repeated ones are reported.
+    pub(super) fn open_section(&self) -> Option<Section<'a>> {
+        let Some(members) = self.members() else {
+            self.expected("an object");
+            return None;
+        };
+        let mut seen = HashSet::new();
+        for member in members.iter().filter(|m| !seen.insert(m.name.as_ref())) {
+            self.report.problem(member.at, &joined(&self.path, &shown_key(&member.name)), || {
+                let first = members.iter().find(|m| m.name == member.name).map_or(0, |m| self.report.position(m.at).0);
+                format!("the key is given twice, first on line {first}; keep one")
+            });
+        }
+        Some(Section { report: self.report, members, at: self.json.at, path: self.path.clone() })
+    }
+
+    pub(super) fn flag(&self) -> Option<bool> {
+        match self.json.kind {
+            Kind::Flag(flag) => Some(flag),
+            _ => {
+                self.expected("true or false");
+                None
+            }
+        }
+    }
+
+    pub(super) fn whole(&self, range: RangeInclusive<u64>) -> Option<u64> {
+        let read = match self.json.kind {
+            Kind::Number(number) => number.parse::<u64>().ok().filter(|n| range.contains(n)),
+            _ => None,
+        };
+        if read.is_none() {
+            self.expected(&match *range.end() {
+                u64::MAX => format!("a whole number of at least {}", range.start()),
+                end => format!("a whole number from {} to {end}", range.start()),
+            });
+        }
+        read
+    }
+
+    /// A number above zero, fractions allowed.
+    pub(super) fn positive(&self) -> Option<f64> {
+        let read = match self.json.kind {
+            Kind::Number(number) => number.parse::<f64>().ok().filter(|n| n.is_finite() && *n > 0.0),
+            _ => None,
+        };
+        if read.is_none() {
+            self.expected("a number above 0");
+        }
+        read
+    }
+
+    /// Whole seconds, `least` or more.
+    pub(super) fn seconds(&self, least: u64) -> Option<Duration> {
+        let read = match self.json.kind {
+            Kind::Number(number) => number.parse::<u64>().ok().filter(|n| (least..=MAX_SECONDS).contains(n)),
+            _ => None,
+        };
+        if read.is_none() {
+            self.expected(&format!("whole seconds from {least} to {MAX_SECONDS}, as a number"));
+        }
+        read.map(Duration::from_secs)
+    }
+
+    /// A text that says something, without NUL.
+    pub(super) fn text(&self) -> Option<String> {
+        match &self.json.kind {
+            Kind::Text(text) if text.trim().is_empty() => {
+                self.wrong("must not be empty");
+                None
+            }
+            Kind::Text(text) if text.contains('\0') => {
+                self.wrong("must not contain a NUL character");
+                None
+            }
+            Kind::Text(text) => Some(text.clone().into_owned()),
+            _ => {
+                self.expected("a text");
+                None
+            }
+        }
+    }
+
+    /// One of some words.
+    pub(super) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Option<T> {
+        let Kind::Text(text) = &self.json.kind else {
+            self.expected(&format!("one of {}", listed(words.iter().map(|(word, _)| *word))));
+            return None;
+        };
+        let found = words.iter().find(|(word, _)| word == text).map(|(_, meaning)| *meaning);
+        if found.is_none() {
+            self.report.problem(self.json.at, &self.path, || {
+                let words = || words.iter().map(|(word, _)| *word);
+                format!("unknown word {}{}; it must be one of {}", shown(text), hint(text, words()), listed(words()))
+            });
+        }
+        found
+    }
+
+    /// Each entry of a list, those that are wrong left out.
+    pub(super) fn list<T>(&self, read: impl Fn(&Node<'a>) -> Option<T>) -> Option<Vec<T>> {
+        let Kind::List(items) = &self.json.kind else {
+            self.expected("a list");
+            return None;
+        };
+        if items.len() > MAX_ENTRIES {
+            self.wrong(format!("has {} entries; at most {MAX_ENTRIES} are read", items.len()));
+            return None;
+        }
+        Some(items.iter().enumerate().filter_map(|(n, item)| read(&self.item(n, item))).collect())
+    }
+
+    fn item(&self, n: usize, json: &'a Json<'a>) -> Node<'a> {
+        Node { report: self.report, json, path: format!("{}[{n}]", self.path) }
+    }
+
+    /// A program and its arguments.
+    pub(super) fn argv(&self) -> Option<Vec<String>> {
+        let Kind::List(items) = &self.json.kind else {
+            self.expected("a list of texts, the program and its arguments");
+            return None;
+        };
+        if items.is_empty() {
+            self.wrong("must name a program; the list is empty");
+            return None;
+        }
+        let mut argv = Vec::with_capacity(items.len());
+        for (n, item) in items.iter().enumerate() {
+            let node = self.item(n, item);
+            match &item.kind {
+                // Empty arguments are fine, an empty program is not.
+                Kind::Text(text) if n > 0 && text.is_empty() => argv.push(String::new()),
+                _ => argv.push(if n == 0 { node.text()? } else { node.argument()? }),
+            }
+        }
+        Some(argv)
+    }
+
+    fn argument(&self) -> Option<String> {
+        match &self.json.kind {
+            Kind::Text(text) if !text.contains('\0') => Some(text.clone().into_owned()),
+            Kind::Text(_) => {
+                self.wrong("must not contain a NUL character");
+                None
+            }
+            _ => {
+                self.expected("a text");
+                None
+            }
+        }
+    }
+
+    /// A shell line or an argv.
+    pub(super) fn command_line(&self) -> Option<CommandLine> {
+        match &self.json.kind {
+            Kind::Text(_) => self.text().map(CommandLine::Shell),
+            Kind::List(_) => self.argv().map(CommandLine::Argv),
+            _ => {
+                self.expected("a command: a text for the shell, or a list of the program and its arguments");
+                None
+            }
+        }
+    }
+
+    /// A pattern of names or paths.
+    pub(super) fn glob(&self) -> Option<String> {
+        let text = self.text()?;
+        match path_glob(&text) {
+            Ok(_) => Some(text),
+            Err(error) => {
+                self.wrong(format!("not a valid glob: {}", error.kind()));
+                None
+            }
+        }
+    }
+
+    /// A pattern of paths inside the worktree.
+    pub(super) fn inside_glob(&self) -> Option<String> {
+        let text = self.glob()?;
+        match escapes_worktree(&text) {
+            None => Some(text),
+            Some(why) => {
+                self.wrong(format!("must be a path inside the worktree: {why}"));
+                None
+            }
+        }
+    }
+
+    /// A path inside the worktree.
+    pub(super) fn inside_path(&self) -> Option<String> {
+        let text = self.text()?;
+        match escapes_worktree(&text) {
+            None => Some(text),
+            Some(why) => {
+                self.wrong(format!("must be a path inside the worktree: {why}"));
+                None
+            }
+        }
+    }
+}
+
+impl<'a> Section<'a> {
+    pub(super) fn get(&self, key: &str) -> Option<Node<'a>> {
+        let member = self.members.iter().find(|m| m.name == key)?;
+        Some(Node { report: self.report, json: &member.value, path: joined(&self.path, key) })
+    }
+
+    /// The key's value, reported as missing where it is not given. `why` says who needs it.
+    pub(super) fn required(&self, key: &str, why: &str) -> Option<Node<'a>> {
+        let node = self.get(key);
+        if node.is_none() {
+            self.missing(key, why);
+        }
+        node
+    }
+
+    /// Reports a key that is not given.
+    pub(super) fn missing(&self, key: &str, why: &str) {
+        self.report.problem(self.at, &joined(&self.path, key), || format!("missing; {why}"));
+    }
+
+    /// Reads the key where it is given and not null; `Some(None)` is an explicit null.
+    pub(super) fn nullable<T>(&self, key: &str, read: impl FnOnce(&Node<'a>) -> Option<T>) -> Option<Option<T>> {
+        let node = self.get(key)?;
+        if node.is_null() { Some(None) } else { read(&node).map(Some) }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// Reports what is wrong with the section as a whole.
+    pub(super) fn wrong(&self, message: impl Into<String>) {
+        let message = message.into();
+        self.report.problem(self.at, &self.path, || message);
+    }
+
+    pub(super) fn note(&self, key: &str, note: &str) {
+        self.report.note(format!("{}: {note}", joined(&self.path, key)));
+    }
+}
+
+/// Overwrites a default where something was read.
+pub(super) fn put<T>(slot: &mut T, read: Option<T>) {
+    if let Some(value) = read {
+        *slot = value;
+    }
+}
+
+/// A number of at most `u32::MAX`, which every caller's range ensures.
+pub(super) fn small(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Words as a list in a sentence.
+pub(super) fn listed<'w>(words: impl Iterator<Item = &'w str>) -> String {
+    words.map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn joined(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}

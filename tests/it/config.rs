@@ -1,0 +1,53 @@
+//! The configuration as users write it.
+
+use std::path::Path;
+
+use completion_watchdog::config::parse;
+use completion_watchdog::config::settings::{CheckSpec, Criterion, Mode};
+use completion_watchdog::decision::verdict::{Reason, Status};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn this_repositorys_own_configuration_is_valid_and_asks_for_tests_and_a_commit() {
+    let text = std::fs::read_to_string(root().join("completion.json")).unwrap();
+    let parsed = parse(&text, Path::new("completion.json")).unwrap();
+    assert!(parsed.notes.is_empty(), "{:?}", parsed.notes);
+    assert_eq!(parsed.settings.mode, Mode::All);
+    let kinds: Vec<&str> = parsed
+        .settings
+        .checks
+        .iter()
+        .map(|check| match check {
+            CheckSpec::Single { criterion, .. } => criterion.kind(),
+            CheckSpec::Group { .. } => "group",
+        })
+        .collect();
+    assert_eq!(kinds, ["command", "git"]);
+    assert!(matches!(parsed.settings.checks[1], CheckSpec::Single { criterion: Criterion::Git { min_commits: 1, .. }, .. }));
+}
+
+#[test]
+fn every_status_and_reason_of_a_verdict_can_be_told_about() {
+    let reasons = Reason::ALL.iter().map(|reason| reason.as_str());
+    let statuses = Reason::ALL.iter().map(|reason| reason.status().as_str());
+    for word in reasons.chain(statuses).chain([Status::Complete.as_str()]) {
+        let text = format!(r#"{{"notify": [{{"on": ["{word}"], "command": ["x"]}}]}}"#);
+        parse(&text, Path::new("completion.json")).unwrap();
+    }
+}
+
+/// Every example of the page for users is read, so that the page cannot drift from the program.
+#[test]
+fn every_example_of_the_page_on_configuration_is_read() {
+    let page = std::fs::read_to_string(root().join("docs/configuration.md")).unwrap();
+    let examples: Vec<&str> = page.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert!(examples.len() >= 5, "{}", examples.len());
+    for example in examples {
+        if let Err(error) = parse(example, Path::new("docs/configuration.md")) {
+            panic!("{example}\n{error}");
+        }
+    }
+}
