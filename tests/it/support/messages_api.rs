@@ -124,7 +124,8 @@ impl Shared {
 
     /// Holds an answer back, but not beyond the life of the server.
     fn hold(&self, time: Duration) -> io::Result<()> {
-        let (state, _) = self.stopping.wait_timeout_while(self.lock(), time, |state| !state.stopped).unwrap_or_else(PoisonError::into_inner);
+        let (state, _) =
+            self.stopping.wait_timeout_while(self.lock(), time, |state| !state.stopped).unwrap_or_else(PoisonError::into_inner);
         if state.stopped { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
     }
 
