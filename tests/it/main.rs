@@ -2,6 +2,8 @@
 
 // What the tests stand on.
 mod support;
+// Each leaf of the decision tree, with a scripted agent.
+mod decision_tree;
 // Floods, endless lines and escape sequences.
 mod hostile_output;
 // kill -9 at random moments.
