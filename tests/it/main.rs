@@ -1,6 +1,22 @@
 //! Every end-to-end test, in one binary: one link step, and one place that says what there is.
 
+// What the tests stand on.
+mod support;
 // The configuration as users write it.
 mod config;
+// Each leaf of the decision tree, with a scripted agent.
+mod decision_tree;
+// Floods, endless lines and escape sequences.
+mod hostile_output;
+// kill -9 at random moments.
+mod kill_nine;
+// The rules of `ARCHITECTURE.md` that a compiler does not enforce, and that this list is complete.
+mod layers;
 // Replies of probed agents, read from fixtures.
 mod probe_reply;
+// Sessions of the real Claude Code CLI, judged.
+mod real_claude;
+// The question to the real Claude Code CLI.
+mod real_claude_probe;
+// The scripted API and the fake agent do what the other tests take for granted.
+mod support_works;

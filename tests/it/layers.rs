@@ -1,0 +1,310 @@
+//! The rules of `ARCHITECTURE.md` that a compiler does not enforce: who imports whom, which crate is used where,
+//! what is banned in which room, and what every file must look like.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+
+/// The rooms by height. A room may import rooms that lie strictly lower; what lies level does not know each other.
+const HEIGHTS: &[(&str, u8)] = &[
+    ("config", 0),
+    ("decision", 1),
+    ("checks", 2),
+    ("git", 2),
+    ("agent", 2),
+    ("store", 2),
+    ("watch", 2),
+    ("rescue", 3),
+    ("session", 3),
+    ("tasks", 3),
+    ("hooks", 3),
+    ("supervisor", 4),
+    ("report", 5),
+    ("cli", 6),
+];
+
+/// External crates that only these rooms may use.
+const CRATES: &[(&str, &[&str])] = &[
+    ("gix", &["git"]),
+    ("duct", &["agent"]),
+    ("os_pipe", &["agent"]),
+    ("rusqlite", &["store"]),
+    ("notify", &["watch"]),
+    ("tokio", &["supervisor", "cli"]),
+    ("backoff", &["supervisor"]),
+    ("clap", &["cli"]),
+    ("clap_complete", &["cli"]),
+    ("clap_mangen", &["cli"]),
+    ("tracing_subscriber", &["cli"]),
+    ("jsonc_parser", &["config"]),
+];
+
+/// The rooms that compute and never look outside: no files, processes, clock, environment, threads or logging.
+const PURE: &[&str] = &["config", "decision"];
+
+/// What is banned in a pure room.
+const IMPURE: &[&str] = &[
+    r"\bstd::(fs|env|process|net|thread)\b",
+    r"\b(Instant|SystemTime|Timestamp|Zoned)::now\b",
+    r"\b(tokio|tracing|rustix)::",
+    r"\.(exists|is_file|is_dir|metadata|canonicalize|read_dir)\(\)",
+];
+
+/// What is banned outside the rooms that own it.
+const OWNED: &[(&str, &[&str])] = &[
+    (r"\bCommand::new\b", &[]),
+    (r"\bstd::fs\b", &["git", "agent", "store", "watch", "rescue", "session", "tasks", "hooks", "cli"]),
+    (r"\benv::vars?(_os)?\b", &["agent", "git", "store", "cli"]),
+    (r"\bSystemTime::now\b", &["git", "agent", "store"]),
+    (r"\bTimestamp::now\b", &["store", "rescue", "agent", "supervisor", "session", "cli"]),
+    (r"\bInstant::now\b", &["git", "agent", "store", "watch", "rescue", "session", "supervisor", "cli"]),
+];
+
+/// Words that say nothing about what is in a file.
+const CATCH_ALL: &[&str] =
+    &["util", "utils", "helper", "helpers", "manager", "misc", "common", "service", "processor", "handler", "stuff", "lib2", "tools"];
+
+struct Source {
+    /// Relative to the project, with `/`.
+    name: String,
+    /// The whole text.
+    text: String,
+}
+
+impl Source {
+    /// The first folder below `src`; `None` for the roots (`main.rs`, `lib.rs`) and for tests.
+    fn room(&self) -> Option<&str> {
+        self.name.strip_prefix("src/")?.split_once('/').map(|(room, _)| room)
+    }
+
+    /// What ships: without comments and without the tests, which stand at the end of a file or in one of their own.
+    fn shipped(&self) -> String {
+        let stem = self.name.rsplit('/').next().unwrap_or_default();
+        if stem == "tests.rs" || stem.ends_with("_tests.rs") || self.name.contains("/tests/") {
+            return String::new();
+        }
+        let tests = self.text.find("#[cfg(test)]\nmod ").unwrap_or(self.text.len());
+        let lines = self.text[..tests].lines().filter(|line| !line.trim_start().starts_with("//"));
+        lines.flat_map(|line| [line, "\n"]).collect()
+    }
+}
+
+fn sources(folders: &[&str]) -> Vec<Source> {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    let mut open: Vec<PathBuf> = folders.iter().map(|folder| top.join(folder)).collect();
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(top).expect("below the top").to_string_lossy().replace('\\', "/");
+                found.push(Source { name, text: fs::read_to_string(&path).expect("a source file is text") });
+            }
+        }
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    assert!(!found.is_empty(), "no sources in {folders:?}");
+    found
+}
+
+#[track_caller]
+fn assert_none(faults: &[String]) {
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
+
+/// The rooms that a text names, be it in a path or in a group such as `use crate::{git, store}`.
+fn imported(text: &str) -> Vec<String> {
+    let path = Regex::new(r"\bcrate::(\{[^;]*?\}\s*;|[a-z_]+)").expect("a fixed pattern");
+    let outermost = Regex::new(r"(?:^\{|,)\s*([a-z_]+)").expect("a fixed pattern");
+    let mut rooms = Vec::new();
+    for found in path.captures_iter(text) {
+        if found[1].starts_with('{') {
+            rooms.extend(outermost.captures_iter(&without_inner_groups(&found[1])).map(|one| one[1].to_string()));
+        } else {
+            rooms.push(found[1].to_string());
+        }
+    }
+    rooms
+}
+
+/// `{a::{b, c}, d}` as `{a::, d}`: only the outermost names are rooms.
+fn without_inner_groups(group: &str) -> String {
+    let mut depth = 0;
+    let mut kept = String::new();
+    for c in group.chars() {
+        depth -= i32::from(c == '}');
+        if depth <= 1 && !(c == '}' && depth == 1) && !(c == '{' && depth == 1) {
+            kept.push(c);
+        }
+        depth += i32::from(c == '{');
+    }
+    kept
+}
+
+#[test]
+fn groups_of_imports_are_understood() {
+    let text = "use crate::{git::{history, open}, store, decision::evidence::Fact};\nuse crate::config::settings;\ncrate::agent::x();";
+    assert_eq!(imported(text), ["git", "store", "decision", "config", "agent"]);
+}
+
+#[test]
+fn rooms_import_only_what_lies_below_them() {
+    let height = |room: &str| HEIGHTS.iter().find(|(name, _)| *name == room).map(|(_, height)| *height);
+    let mut faults = Vec::new();
+    for source in sources(&["src"]) {
+        let Some(room) = source.room() else { continue };
+        let Some(own) = height(room) else {
+            faults.push(format!("{}: the room {room} has no height in tests/it/layers.rs", source.name));
+            continue;
+        };
+        for other in imported(&source.shipped()) {
+            if other != room && height(&other).is_none_or(|height| height >= own) {
+                faults.push(format!("{}: {room} must not know {other}", source.name));
+            }
+        }
+    }
+    assert_none(&faults);
+}
+
+#[test]
+fn each_external_crate_is_used_in_its_own_room_only() {
+    let mut faults = Vec::new();
+    for source in sources(&["src"]) {
+        let room = source.room().unwrap_or("the root");
+        for (name, rooms) in CRATES {
+            let used = Regex::new(&format!(r"(^|[^:\w]){name}::|\buse {name}\b")).expect("a crate's name is no pattern");
+            if !rooms.contains(&room) && used.is_match(&source.shipped()) {
+                faults.push(format!("{}: {name} is for {rooms:?}", source.name));
+            }
+        }
+    }
+    assert_none(&faults);
+}
+
+#[test]
+fn backoff_stands_behind_one_module() {
+    let files = sources(&["src"]);
+    let users: Vec<&str> =
+        files.iter().filter(|source| source.shipped().contains("backoff::")).map(|source| source.name.as_str()).collect();
+    assert!(users.len() <= 1, "backoff is unmaintained and must be replaceable in one place: {users:?}");
+}
+
+#[test]
+fn pure_rooms_never_look_outside() {
+    let banned: Vec<Regex> = IMPURE.iter().map(|pattern| Regex::new(pattern).expect("a fixed pattern")).collect();
+    let mut faults = Vec::new();
+    for source in sources(&["src"]).iter().filter(|source| source.room().is_some_and(|room| PURE.contains(&room))) {
+        for found in banned.iter().filter_map(|pattern| pattern.find(&source.shipped()).map(|found| found.as_str().to_string())) {
+            faults.push(format!("{}: {found} in a pure room", source.name));
+        }
+    }
+    assert_none(&faults);
+}
+
+#[test]
+fn the_decision_room_has_no_shape_for_disk_or_wire() {
+    let decision = sources(&["src/decision"]);
+    let faults = decision.iter().filter(|source| source.shipped().contains("serde")).map(|source| source.name.clone());
+    assert_none(&faults.collect::<Vec<_>>());
+}
+
+#[test]
+fn what_touches_the_outside_stays_in_the_rooms_that_own_it() {
+    let mut faults = Vec::new();
+    for source in sources(&["src"]) {
+        let room = source.room().unwrap_or("the root");
+        for (pattern, owners) in OWNED {
+            let found = Regex::new(pattern).expect("a fixed pattern").find(&source.shipped()).map(|found| found.as_str().to_string());
+            if let Some(found) = found.filter(|_| !owners.contains(&room)) {
+                faults.push(format!("{}: {found} is for {owners:?}", source.name));
+            }
+        }
+    }
+    assert_none(&faults);
+}
+
+#[test]
+fn every_file_says_what_it_is_for_and_is_short_enough_to_read() {
+    let mut faults = Vec::new();
+    for source in sources(&["src", "tests"]) {
+        let lines = source.text.lines().count();
+        let says = source.text.lines().next().is_some_and(|first| first.starts_with("//! ") && first.len() > 20);
+        if !says {
+            faults.push(format!("{}: does not open with //! and what it is for", source.name));
+        }
+        if lines > 500 {
+            faults.push(format!("{}: {lines} lines, at most 500", source.name));
+        }
+    }
+    assert_none(&faults);
+}
+
+#[test]
+fn no_name_is_a_catch_all() {
+    let named = Regex::new(r"\b(?:mod|struct|enum|trait)\s+(\w+)").expect("a fixed pattern");
+    let words = Regex::new(r"[A-Z]?[a-z0-9]+").expect("a fixed pattern");
+    let vague = |name: &str| words.find_iter(name).any(|word| CATCH_ALL.contains(&word.as_str().to_ascii_lowercase().as_str()));
+    let mut faults = Vec::new();
+    for source in sources(&["src", "tests"]) {
+        if vague(source.name.trim_end_matches(".rs")) {
+            faults.push(format!("{}: a name that says nothing", source.name));
+        }
+        let shipped = source.shipped();
+        let names = named.captures_iter(&shipped).map(|found| found[1].to_string());
+        faults.extend(names.filter(|name| vague(name)).map(|name| format!("{}: {name} is a name that says nothing", source.name)));
+    }
+    assert_none(&faults);
+}
+
+#[test]
+fn nothing_unfinished_or_unexplained_is_shipped() {
+    let banned = [
+        (r"\.unwrap\(\)", "say why it holds: expect(\"…\")"),
+        (r"\.unwrap_err\(\)", "say why it holds: expect_err(\"…\")"),
+        (r"\b(todo|unimplemented|dbg)!", "finish it"),
+        (r"#!?\[allow\(", "#[expect(…, reason = \"…\")] instead"),
+        (r"#!?\[expect\([^\]]*\]", "an expectation needs a reason"),
+    ];
+    let mut faults = Vec::new();
+    for source in sources(&["src"]) {
+        let shipped = source.shipped();
+        for (pattern, instead) in banned {
+            let pattern = Regex::new(pattern).expect("a fixed pattern");
+            let found = pattern.find_iter(&shipped).find(|found| !found.as_str().contains("reason"));
+            faults.extend(found.map(|found| format!("{}: {}: {instead}", source.name, found.as_str())));
+        }
+    }
+    assert_none(&faults);
+}
+
+#[test]
+fn mod_files_hold_docs_and_re_exports_only() {
+    let item = Regex::new(r"(?m)^\s*(pub(\([a-z]+\))? )?(fn|struct|enum|trait|impl|const|static|macro_rules!)\b").expect("a fixed pattern");
+    let files = sources(&["src"]);
+    let faults = files.iter().filter(|source| source.name.ends_with("/mod.rs") && item.is_match(&source.shipped()));
+    assert_none(&faults.map(|source| format!("{}: logic belongs into a file with a name", source.name)).collect::<Vec<_>>());
+}
+
+#[test]
+fn every_file_of_end_to_end_tests_is_declared_with_a_comment() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
+    let main = fs::read_to_string(top.join("main.rs")).expect("this very binary");
+    let lines: Vec<&str> = main.lines().collect();
+    let mut faults = Vec::new();
+    for entry in fs::read_dir(&top).expect("this very folder").flatten() {
+        let path = entry.path();
+        let name = path.file_stem().expect("an entry has a name").to_string_lossy().into_owned();
+        if name == "main" || (path.is_file() && path.extension().is_none_or(|extension| extension != "rs")) {
+            continue;
+        }
+        match lines.iter().position(|line| *line == format!("mod {name};")) {
+            None => faults.push(format!("tests/it/{name} never runs: main.rs does not declare it")),
+            Some(at) if at == 0 || !lines[at - 1].starts_with("// ") => faults.push(format!("main.rs does not say what {name} is for")),
+            Some(_) => {}
+        }
+    }
+    assert_none(&faults);
+}

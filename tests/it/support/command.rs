@@ -1,0 +1,215 @@
+//! Runs a program with a cleared environment and a deadline, and keeps all that it said.
+//!
+//! Output goes to files rather than pipes: a daemon that keeps the pipe open would otherwise hang the test.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::wait_for;
+
+/// A program about to be run. Made by [`super::TestEnv::command`] and the shorthands around it.
+#[must_use = "nothing runs before `run` or `spawn`"]
+pub struct Run {
+    argv: Vec<OsString>,
+    cwd: PathBuf,
+    vars: BTreeMap<OsString, OsString>,
+    stdin: Vec<u8>,
+    timeout: Duration,
+    keep: PathBuf,
+    discard_stdout: bool,
+}
+
+/// Numbers the files that hold outputs, so that runs in one environment do not share them.
+static RUNS: AtomicU64 = AtomicU64::new(0);
+
+impl Run {
+    /// `keep` is the folder for output files.
+    pub fn new(program: impl Into<OsString>, cwd: &Path, keep: &Path, vars: BTreeMap<OsString, OsString>) -> Self {
+        Run {
+            argv: vec![program.into()],
+            cwd: cwd.to_owned(),
+            vars,
+            stdin: Vec::new(),
+            timeout: Duration::from_secs(60),
+            keep: keep.to_owned(),
+            discard_stdout: false,
+        }
+    }
+
+    /// Adds arguments.
+    pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+        self.argv.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self
+    }
+
+    /// Sets a variable.
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.vars.insert(name.into(), value.as_ref().to_owned());
+        self
+    }
+
+    /// What it reads on stdin; end of file without.
+    pub fn stdin(mut self, text: impl AsRef<[u8]>) -> Self {
+        self.stdin = text.as_ref().to_owned();
+        self
+    }
+
+    /// When it counts as hung. One minute without.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Throws its stdout away, for programs that print more than a disk should hold.
+    pub fn discard_stdout(mut self) -> Self {
+        self.discard_stdout = true;
+        self
+    }
+
+    /// Runs it to its end. A hang fails the test.
+    #[must_use = "an exit code that nobody looks at proves nothing"]
+    #[track_caller]
+    pub fn run(self) -> CommandOutput {
+        self.spawn().wait()
+    }
+
+    /// Starts it, as the leader of its own process group.
+    #[track_caller]
+    pub fn spawn(self) -> Running {
+        let number = RUNS.fetch_add(1, Ordering::Relaxed);
+        let stdout = self.keep.join(format!("{number}.stdout"));
+        let stderr = self.keep.join(format!("{number}.stderr"));
+        let stdin = self.keep.join(format!("{number}.stdin"));
+        let create = |path: &Path| File::create(path).unwrap_or_else(|e| panic!("cannot create {}: {e}", path.display()));
+        create(&stdin).write_all(&self.stdin).expect("the scratch folder takes a file");
+        let child = Command::new(&self.argv[0])
+            .args(&self.argv[1..])
+            .current_dir(&self.cwd)
+            .env_clear()
+            .envs(&self.vars)
+            .stdin(File::open(&stdin).expect("was just written"))
+            .stdout(if self.discard_stdout { Stdio::null() } else { create(&stdout).into() })
+            .stderr(create(&stderr))
+            .process_group(0)
+            .spawn()
+            .unwrap_or_else(|e| panic!("cannot run {:?}: {e}", self.argv[0]));
+        Running { child, argv: self.argv, stdout, stderr, deadline: Instant::now() + self.timeout, timeout: self.timeout }
+    }
+}
+
+/// A program that runs. Its group is killed if the test drops it.
+#[must_use = "a dropped program is killed"]
+pub struct Running {
+    child: Child,
+    argv: Vec<OsString>,
+    stdout: PathBuf,
+    stderr: PathBuf,
+    deadline: Instant,
+    timeout: Duration,
+}
+
+impl Running {
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it wrote to stderr so far.
+    pub fn stderr_so_far(&self) -> String {
+        read(&self.stderr)
+    }
+
+    /// Whether it has ended.
+    pub fn ended(&mut self) -> bool {
+        self.child.try_wait().expect("our own child can be waited for").is_some()
+    }
+
+    /// Sends a signal to it alone.
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        // It may have ended on its own; the test then looks at how.
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+
+    /// Waits for its end. A hang fails the test.
+    #[must_use = "an exit code that nobody looks at proves nothing"]
+    #[track_caller]
+    pub fn wait(mut self) -> CommandOutput {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let child = &mut self.child;
+        let status = wait_for(left, || child.try_wait().expect("our own child can be waited for"));
+        let Some(status) = status else {
+            let hung = CommandOutput::new(&self.argv, &self.stdout, &self.stderr, None);
+            panic!("{:?} still ran after {:?}\n{hung}", self.argv, self.timeout);
+        };
+        CommandOutput::new(&self.argv, &self.stdout, &self.stderr, Some(status))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            let _ = rustix::process::kill_process_group(rustix::process::Pid::from_child(&self.child), rustix::process::Signal::KILL);
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// What a program said and how it ended. Displayed, it is one snapshot of all three.
+#[derive(Debug, Clone)]
+pub struct CommandOutput {
+    /// Standard output, lossy.
+    pub stdout: String,
+    /// Standard error, lossy.
+    pub stderr: String,
+    /// Exit code; 128+n when signal n ended it, as a shell has it; `None` while it runs.
+    pub code: Option<i32>,
+    argv: Vec<OsString>,
+}
+
+impl CommandOutput {
+    fn new(argv: &[OsString], stdout: &Path, stderr: &Path, status: Option<ExitStatus>) -> Self {
+        let code = status.and_then(|status| status.code().or_else(|| status.signal().map(|signal| 128 + signal)));
+        CommandOutput { stdout: read(stdout), stderr: read(stderr), code, argv: argv.to_vec() }
+    }
+
+    /// Fails the test unless it ended with `code`.
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{:?} ended otherwise than with {code}\n{self}", self.argv);
+        self
+    }
+
+    /// The one JSON object on its stdout.
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{:?}: stdout is no JSON: {e}\n{self}", self.argv))
+    }
+
+    /// The verdict's status and reason, as `status/reason`.
+    #[track_caller]
+    pub fn verdict(&self) -> String {
+        let json = self.json();
+        let word = |key: &str| json[key].as_str().unwrap_or_else(|| panic!("no \"{key}\" in the verdict\n{self}")).to_string();
+        format!("{}/{}", word("status"), word("reason"))
+    }
+}
+
+impl fmt::Display for CommandOutput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let code = self.code.map_or("still running".to_string(), |code| format!("exit {code}"));
+        write!(f, "{code}\n--- stdout\n{}\n--- stderr\n{}\n---", self.stdout.trim_end(), self.stderr.trim_end())
+    }
+}
+
+fn read(path: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+}

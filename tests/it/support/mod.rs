@@ -1,0 +1,21 @@
+//! What every end-to-end test stands on: a hermetic place to work in, real programs, and waiting for conditions.
+
+mod api_rules;
+mod claude_cli;
+mod command;
+mod env;
+mod fake_agent;
+mod messages_api;
+mod processes;
+mod repo;
+mod wait;
+
+pub use api_rules::Rule;
+pub use claude_cli::Claude;
+pub use command::{CommandOutput, Running};
+pub use env::TestEnv;
+pub use fake_agent::{Step, config_asking};
+pub use messages_api::MessagesApi;
+pub use processes::peak_resident_kib;
+pub use repo::Repo;
+pub use wait::{wait_for, wait_until};

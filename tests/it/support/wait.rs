@@ -1,0 +1,24 @@
+//! Waiting for conditions. Nothing in these tests sleeps for a fixed time and hopes.
+
+use std::time::{Duration, Instant};
+
+/// Polls until `look` finds something, and returns it; `None` once `timeout` has passed.
+pub fn wait_for<T>(timeout: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let deadline = Instant::now() + timeout;
+    loop {
+        if let Some(found) = look() {
+            return Some(found);
+        }
+        if Instant::now() >= deadline {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Polls until `condition` holds; fails the test, naming `what`, once `timeout` has passed.
+#[track_caller]
+pub fn wait_until(what: &str, timeout: Duration, mut condition: impl FnMut() -> bool) {
+    let held = wait_for(timeout, || condition().then_some(()));
+    assert!(held.is_some(), "still not so after {timeout:?}: {what}");
+}
