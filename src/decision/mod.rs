@@ -1,4 +1,5 @@
 //! THE CORE. Facts in, verdict out. No IO, no clock, no async, no logging; time and chance are handed in.
 
+pub mod breaker;
 pub mod evidence;
 pub mod verdict;
