@@ -1,1 +1,32 @@
-//! Only the database and the files beside it: journal, baselines, breakers, locks, trust.
+//! Only the database and the files beside it: journal, baselines, breakers, leases, locks, trust.
+//!
+//! - [`state_dir`]: where everything lives, and who may touch it.
+//! - [`engine`]: the [`Store`] trait, which knows nothing of SQLite; [`sqlite`] implements it.
+//! - [`journal`], [`baseline`], [`breaker`], [`progress`], [`session`]: what is kept, as typed, versioned rows over any [`Store`].
+//! - [`rebuild`]: rows made anew from git's refs, which stay the truth.
+//! - [`lock`], [`trust`]: plain files, so that they work where the database does not.
+//!
+//! Rescue never waits for this room: every failure here is a value that the caller reports and works on without.
+
+mod clock;
+mod codec;
+mod error;
+mod file;
+mod gate;
+mod key;
+mod records;
+
+pub mod engine;
+pub mod journal;
+pub mod lock;
+pub mod rebuild;
+pub mod sqlite;
+pub mod state_dir;
+pub mod trust;
+
+pub use engine::Store;
+pub use error::StoreError;
+pub use key::Key;
+pub use records::{baseline, breaker, progress, session};
+pub use sqlite::SqliteStore;
+pub use state_dir::StateDir;

@@ -1,0 +1,263 @@
+//! The circuit breaker: closed, open, half-open, fed by strikes alone.
+//!
+//! A strike is a genuine timeout; what is one is decided elsewhere (contract, section 2, rule 4). Time is handed in and may jump:
+//! a clock that was set back never keeps the breaker open for longer than one cooldown from the next [`Breaker::admit`],
+//! one that was set forward half-opens it early at worst.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::config::settings::BreakerSettings;
+
+/// The breaker of one spec in one worktree. Each state carries only what holds in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Breaker {
+    /// Work goes on.
+    Closed {
+        /// Strikes since the last `complete`.
+        strikes: u32,
+        /// Why the last strike was one, if there was any.
+        why: Option<String>,
+    },
+    /// Work is refused until the cooldown is over.
+    Open {
+        /// Strikes since the last `complete`.
+        strikes: u32,
+        /// When it opened; the cooldown counts from here.
+        since: Timestamp,
+        /// Why the strike that opened it was one.
+        why: String,
+    },
+    /// One trial decides whether it closes or opens again.
+    HalfOpen {
+        /// Strikes since the last `complete`.
+        strikes: u32,
+        /// When it opened.
+        since: Timestamp,
+        /// Why the strike that opened it was one.
+        why: String,
+        /// When the trial that is under way began; `None` while the one slot is free.
+        trial_since: Option<Timestamp>,
+    },
+}
+
+/// The three states, as words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BreakerState {
+    /// Work goes on.
+    Closed,
+    /// Work is refused.
+    Open,
+    /// One trial is allowed.
+    HalfOpen,
+}
+
+impl BreakerState {
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            BreakerState::Closed => "closed",
+            BreakerState::Open => "open",
+            BreakerState::HalfOpen => "half_open",
+        }
+    }
+}
+
+/// What a person or a program sees of a breaker at one instant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BreakerView {
+    /// Its state now.
+    pub state: BreakerState,
+    /// Strikes since the last `complete`.
+    pub strikes: u32,
+    /// Strikes that open it; 0 = it never opens.
+    pub limit: u32,
+    /// When it half-opens; only while it is open.
+    pub open_until: Option<Timestamp>,
+    /// When it opened; `None` while it is closed.
+    pub since: Option<Timestamp>,
+    /// When the trial under way began; only while it is half-open.
+    pub trial_since: Option<Timestamp>,
+    /// Why the last strike was one.
+    pub why: Option<String>,
+}
+
+/// Whether work may begin.
+#[must_use = "a refused admission means that no session may be started and no probe may be sent"]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Admission {
+    /// It may.
+    Go,
+    /// It may, as the one trial of a half-open breaker. Its outcome must be recorded.
+    Trial,
+    /// It may not.
+    Refused {
+        /// The instant from which asking again makes sense.
+        until: Timestamp,
+        /// When the breaker opened.
+        since: Timestamp,
+        /// Why the strike that opened it was one.
+        why: String,
+        /// Strikes since the last `complete`.
+        strikes: u32,
+        /// Whether the reason is a trial under way, not the cooldown.
+        trial_under_way: bool,
+    },
+}
+
+/// What the breaker is told about a finished check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The work is complete.
+    Complete,
+    /// A genuine timeout.
+    Strike {
+        /// Why it was one, for a person.
+        why: String,
+    },
+    /// Everything else: it proves neither that work is done nor that it stalls.
+    Neutral,
+}
+
+impl Default for Breaker {
+    fn default() -> Self {
+        Breaker::Closed { strikes: 0, why: None }
+    }
+}
+
+/// `at` plus `wait`, at most the last instant that can be told.
+fn later(at: Timestamp, wait: Duration) -> Timestamp {
+    at.checked_add(wait).unwrap_or(Timestamp::MAX)
+}
+
+/// When a wait of `cooldown` that began at `since` is over, seen from `now`. A `since` in the future is a clock
+/// that was set back: the wait then counts from `now`.
+fn over_at(since: Timestamp, now: Timestamp, cooldown: Duration) -> Timestamp {
+    later(since.min(now), cooldown)
+}
+
+impl Breaker {
+    /// Strikes since the last `complete`.
+    pub fn strikes(&self) -> u32 {
+        match self {
+            Breaker::Closed { strikes, .. } | Breaker::Open { strikes, .. } | Breaker::HalfOpen { strikes, .. } => *strikes,
+        }
+    }
+
+    /// How it looks at `now`. A breaker whose limit is 0 is never open.
+    pub fn state(&self, now: Timestamp, settings: &BreakerSettings) -> BreakerView {
+        let view = |state, open_until, since, trial_since, why| BreakerView {
+            state,
+            strikes: self.strikes(),
+            limit: settings.limit,
+            open_until,
+            since,
+            trial_since,
+            why,
+        };
+        match self {
+            Breaker::Closed { why, .. } => view(BreakerState::Closed, None, None, None, why.clone()),
+            Breaker::Open { why, .. } | Breaker::HalfOpen { why, .. } if settings.limit == 0 => {
+                view(BreakerState::Closed, None, None, None, Some(why.clone()))
+            }
+            Breaker::Open { since, why, .. } => {
+                let until = over_at(*since, now, settings.cooldown);
+                if now < until {
+                    view(BreakerState::Open, Some(until), Some(*since), None, Some(why.clone()))
+                } else {
+                    view(BreakerState::HalfOpen, None, Some(*since), None, Some(why.clone()))
+                }
+            }
+            Breaker::HalfOpen { since, why, trial_since, .. } => {
+                view(BreakerState::HalfOpen, None, Some(*since), *trial_since, Some(why.clone()))
+            }
+        }
+    }
+
+    /// Asks whether work may begin at `now`. Store the breaker when it changed: the trial slot is taken by that.
+    ///
+    /// A trial whose outcome never comes frees its slot after one more cooldown, or at once by [`Breaker::release_trial`].
+    pub fn admit(&mut self, now: Timestamp, settings: &BreakerSettings) -> Admission {
+        self.anchor(now);
+        self.half_open_when_over(now, settings);
+        if settings.limit == 0 {
+            return Admission::Go;
+        }
+        match self {
+            Breaker::Closed { .. } => Admission::Go,
+            Breaker::Open { strikes, since, why } => Admission::Refused {
+                until: over_at(*since, now, settings.cooldown),
+                since: *since,
+                why: why.clone(),
+                strikes: *strikes,
+                trial_under_way: false,
+            },
+            Breaker::HalfOpen { strikes, since, why, trial_since } => match *trial_since {
+                Some(began) if now < over_at(began, now, settings.cooldown) => Admission::Refused {
+                    until: over_at(began, now, settings.cooldown),
+                    since: *since,
+                    why: why.clone(),
+                    strikes: *strikes,
+                    trial_under_way: true,
+                },
+                _ => {
+                    *trial_since = Some(now);
+                    Admission::Trial
+                }
+            },
+        }
+    }
+
+    /// Takes the outcome of a check into account. Only [`Outcome::Strike`] raises the count, only [`Outcome::Complete`] clears it.
+    pub fn record(&mut self, now: Timestamp, settings: &BreakerSettings, outcome: Outcome) {
+        self.anchor(now);
+        self.half_open_when_over(now, settings);
+        match outcome {
+            Outcome::Complete => *self = Breaker::default(),
+            Outcome::Neutral => self.release_trial(),
+            Outcome::Strike { why } => {
+                let strikes = self.strikes().saturating_add(1);
+                *self = match self {
+                    Breaker::Closed { .. } if settings.limit == 0 || strikes < settings.limit => {
+                        Breaker::Closed { strikes, why: Some(why) }
+                    }
+                    Breaker::Closed { .. } | Breaker::HalfOpen { .. } => Breaker::Open { strikes, since: now, why },
+                    // Somebody who was admitted before it opened: that counts, but does not make the wait longer.
+                    Breaker::Open { since, .. } => Breaker::Open { strikes, since: *since, why },
+                };
+            }
+        }
+    }
+
+    /// Frees the trial slot. For the one who holds the worktree's lock and so knows that whoever began the trial is gone.
+    pub fn release_trial(&mut self) {
+        if let Breaker::HalfOpen { trial_since, .. } = self {
+            *trial_since = None;
+        }
+    }
+
+    /// Moves instants that lie in the future to `now`, so that a clock that was set back costs one cooldown at most.
+    fn anchor(&mut self, now: Timestamp) {
+        match self {
+            Breaker::Closed { .. } => {}
+            Breaker::Open { since, .. } => *since = (*since).min(now),
+            Breaker::HalfOpen { since, trial_since, .. } => {
+                *since = (*since).min(now);
+                *trial_since = trial_since.map(|began| began.min(now));
+            }
+        }
+    }
+
+    fn half_open_when_over(&mut self, now: Timestamp, settings: &BreakerSettings) {
+        if let Breaker::Open { strikes, since, why } = self
+            && now >= over_at(*since, now, settings.cooldown)
+        {
+            *self = Breaker::HalfOpen { strikes: *strikes, since: *since, why: std::mem::take(why), trial_since: None };
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "breaker_tests.rs"]
+mod tests;

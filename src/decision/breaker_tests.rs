@@ -1,0 +1,311 @@
+//! Tables and properties of the circuit breaker.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use proptest::prelude::*;
+
+use super::{Admission, Breaker, BreakerState, Outcome};
+use crate::config::settings::BreakerSettings;
+
+const COOLDOWN: i64 = 1800;
+
+fn settings(limit: u32) -> BreakerSettings {
+    BreakerSettings { limit, cooldown: Duration::from_secs(COOLDOWN as u64) }
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_700_000_000 + second).expect("a plain instant")
+}
+
+fn strike() -> Outcome {
+    Outcome::Strike { why: "5 probes, no progress".into() }
+}
+
+fn opened(limit: u32) -> Breaker {
+    let mut breaker = Breaker::default();
+    for _ in 0..limit {
+        breaker.record(at(0), &settings(limit), strike());
+    }
+    breaker
+}
+
+fn state(breaker: &Breaker, second: i64) -> BreakerState {
+    breaker.state(at(second), &settings(3)).state
+}
+
+/// One case: results in order, the streak after each, and the 1-based result after which it is open.
+fn check(results: &[&str], streaks: &[u32], abort_at: Option<usize>) {
+    let mut breaker = Breaker::default();
+    let mut aborted = None;
+    for (n, (result, streak)) in results.iter().zip(streaks).enumerate() {
+        let outcome = match *result {
+            "timeout" => strike(),
+            "rescued" => Outcome::Complete,
+            _ => Outcome::Neutral,
+        };
+        breaker.record(at(n as i64 * 60), &settings(3), outcome);
+        assert_eq!(breaker.strikes(), *streak, "after result {} of {results:?}", n + 1);
+        if aborted.is_none() && breaker.state(at(n as i64 * 60), &settings(3)).state == BreakerState::Open {
+            aborted = Some(n + 1);
+        }
+    }
+    assert_eq!(results.len(), streaks.len());
+    assert_eq!(aborted, abort_at, "{results:?}");
+}
+
+#[test]
+fn only_genuine_timeouts_count_and_the_third_opens() {
+    check(&["timeout", "probe_error", "timeout", "timeout"], &[1, 1, 2, 3], Some(4));
+    check(&["timeout", "waiting", "timeout"], &[1, 1, 2], None);
+    check(&["timeout", "timeout"], &[1, 2], None);
+    check(&["timeout", "timeout", "rescued"], &[1, 2, 0], None);
+    check(&["timeout", "timeout", "timeout"], &[1, 2, 3], Some(3));
+}
+
+#[test]
+fn an_open_breaker_says_since_when_until_when_and_why() {
+    let mut breaker = opened(3);
+    let view = breaker.state(at(10), &settings(3));
+    assert_eq!((view.state, view.strikes, view.limit), (BreakerState::Open, 3, 3));
+    assert_eq!((view.since, view.open_until), (Some(at(0)), Some(at(COOLDOWN))));
+    assert_eq!(view.why.as_deref(), Some("5 probes, no progress"));
+    let Admission::Refused { until, since, strikes, trial_under_way, .. } = breaker.admit(at(10), &settings(3)) else {
+        panic!("an open breaker admitted work");
+    };
+    assert_eq!((until, since, strikes, trial_under_way), (at(COOLDOWN), at(0), 3, false));
+}
+
+#[test]
+fn after_the_cooldown_exactly_one_trial_is_admitted() {
+    let mut breaker = opened(3);
+    assert_eq!(state(&breaker, COOLDOWN - 1), BreakerState::Open);
+    assert_eq!(state(&breaker, COOLDOWN), BreakerState::HalfOpen);
+    assert_eq!(breaker.admit(at(COOLDOWN), &settings(3)), Admission::Trial);
+    let Admission::Refused { until, trial_under_way: true, .. } = breaker.admit(at(COOLDOWN + 5), &settings(3)) else {
+        panic!("a second trial was admitted beside the first");
+    };
+    assert_eq!(until, at(2 * COOLDOWN));
+}
+
+#[test]
+fn a_trial_decides_between_closed_and_open_and_a_neutral_one_decides_nothing() {
+    let half_open = || {
+        let mut breaker = opened(3);
+        assert_eq!(breaker.admit(at(COOLDOWN), &settings(3)), Admission::Trial);
+        breaker
+    };
+    let mut breaker = half_open();
+    breaker.record(at(COOLDOWN + 9), &settings(3), Outcome::Complete);
+    assert_eq!(breaker, Breaker::default());
+
+    let mut breaker = half_open();
+    breaker.record(at(COOLDOWN + 9), &settings(3), strike());
+    let view = breaker.state(at(COOLDOWN + 9), &settings(3));
+    assert_eq!((view.state, view.strikes, view.open_until), (BreakerState::Open, 4, Some(at(2 * COOLDOWN + 9))));
+
+    let mut breaker = half_open();
+    breaker.record(at(COOLDOWN + 9), &settings(3), Outcome::Neutral);
+    assert_eq!(state(&breaker, COOLDOWN + 9), BreakerState::HalfOpen);
+    assert_eq!(breaker.admit(at(COOLDOWN + 9), &settings(3)), Admission::Trial);
+}
+
+#[test]
+fn a_trial_that_was_killed_does_not_wedge_the_breaker() {
+    let mut breaker = opened(3);
+    assert_eq!(breaker.admit(at(COOLDOWN), &settings(3)), Admission::Trial);
+    assert_eq!(breaker.admit(at(2 * COOLDOWN), &settings(3)), Admission::Trial, "its slot expires after another cooldown");
+    breaker.release_trial();
+    assert_eq!(breaker.admit(at(2 * COOLDOWN + 1), &settings(3)), Admission::Trial, "the lock's holder knows that it is gone");
+}
+
+#[test]
+fn a_clock_set_back_costs_one_cooldown_at_most() {
+    let mut breaker = opened(3);
+    let long_ago = -10 * 365 * 86_400;
+    assert_eq!(breaker.state(at(long_ago), &settings(3)).open_until, Some(at(long_ago + COOLDOWN)));
+    assert!(matches!(breaker.admit(at(long_ago), &settings(3)), Admission::Refused { .. }));
+    assert_eq!(breaker.admit(at(long_ago + COOLDOWN), &settings(3)), Admission::Trial);
+    assert!(matches!(breaker.admit(at(2 * long_ago), &settings(3)), Admission::Refused { trial_under_way: true, .. }));
+    assert_eq!(breaker.admit(at(2 * long_ago + COOLDOWN), &settings(3)), Admission::Trial);
+}
+
+#[test]
+fn a_limit_of_one_opens_at_the_first_strike_and_zero_never_opens() {
+    assert_eq!(opened(1).state(at(0), &settings(1)).state, BreakerState::Open);
+    let mut breaker = opened(3);
+    assert_eq!(breaker.admit(at(1), &settings(0)), Admission::Go);
+    assert_eq!(breaker.state(at(1), &settings(0)).state, BreakerState::Closed);
+    let mut breaker = Breaker::default();
+    for _ in 0..100 {
+        breaker.record(at(0), &settings(0), strike());
+    }
+    assert_eq!((breaker.strikes(), breaker.admit(at(0), &settings(0))), (100, Admission::Go));
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Wait(i64),
+    Admit,
+    Strike,
+    Complete,
+    Neutral,
+    Release,
+}
+
+/// The reference: a flat record of plain numbers, and rules written down a second time, from the contract.
+#[derive(Debug, Default)]
+struct Model {
+    strikes: u32,
+    opened_at: Option<i64>,
+    trial_at: Option<i64>,
+    half_open: bool,
+}
+
+impl Model {
+    fn see(&mut self, now: i64) {
+        self.opened_at = self.opened_at.map(|t| t.min(now));
+        self.trial_at = self.trial_at.map(|t| t.min(now));
+        if self.opened_at.is_some_and(|t| now - t >= COOLDOWN) {
+            self.half_open = true;
+        }
+    }
+
+    /// 0 = go, 1 = trial, 2 = refused.
+    fn admit(&mut self, now: i64) -> u8 {
+        self.see(now);
+        if self.opened_at.is_none() {
+            return 0;
+        }
+        let slot_taken = self.trial_at.is_some_and(|t| now - t < COOLDOWN);
+        if !self.half_open || slot_taken {
+            return 2;
+        }
+        self.trial_at = Some(now);
+        1
+    }
+
+    fn strike(&mut self, now: i64, limit: u32) {
+        self.see(now);
+        self.strikes += 1;
+        if self.half_open || (self.opened_at.is_none() && self.strikes >= limit) {
+            *self = Model { strikes: self.strikes, opened_at: Some(now), trial_at: None, half_open: false };
+        }
+    }
+}
+
+fn steps(backwards: bool) -> impl Strategy<Value = Vec<Step>> {
+    let wait = if backwards { -4 * COOLDOWN..4 * COOLDOWN } else { 0..2 * COOLDOWN };
+    let step = prop_oneof![
+        3 => wait.prop_map(Step::Wait),
+        3 => Just(Step::Admit),
+        4 => Just(Step::Strike),
+        1 => Just(Step::Complete),
+        2 => Just(Step::Neutral),
+        1 => Just(Step::Release),
+    ];
+    prop::collection::vec(step, 0..60)
+}
+
+/// The property tests run 10,000 sequences each; they cost about a second together.
+fn many() -> ProptestConfig {
+    ProptestConfig { cases: 10_000, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(many())]
+
+    #[test]
+    fn every_sequence_agrees_with_the_reference(limit in 1u32..5, steps in steps(true)) {
+        let settings = settings(limit);
+        let (mut breaker, mut model, mut now) = (Breaker::default(), Model::default(), 0);
+        for step in steps {
+            match step {
+                Step::Wait(seconds) => now += seconds,
+                Step::Admit => {
+                    let told = match breaker.admit(at(now), &settings) {
+                        Admission::Go => 0,
+                        Admission::Trial => 1,
+                        Admission::Refused { .. } => 2,
+                    };
+                    prop_assert_eq!(told, model.admit(now));
+                }
+                Step::Strike => {
+                    breaker.record(at(now), &settings, strike());
+                    model.strike(now, limit);
+                }
+                Step::Complete => {
+                    breaker.record(at(now), &settings, Outcome::Complete);
+                    model = Model::default();
+                }
+                Step::Neutral => {
+                    breaker.record(at(now), &settings, Outcome::Neutral);
+                    model.see(now);
+                    model.trial_at = None;
+                }
+                Step::Release => {
+                    breaker.release_trial();
+                    model.trial_at = None;
+                }
+            }
+            prop_assert_eq!(breaker.strikes(), model.strikes);
+        }
+    }
+
+    #[test]
+    fn it_opens_by_strikes_alone_and_only_at_the_limit(limit in 1u32..5, steps in steps(false)) {
+        let settings = settings(limit);
+        let (mut breaker, mut now, mut since_complete) = (Breaker::default(), 0, 0);
+        for step in steps {
+            let before = breaker.clone();
+            match step {
+                Step::Wait(seconds) => now += seconds,
+                Step::Admit => { let _ = breaker.admit(at(now), &settings); }
+                Step::Release => breaker.release_trial(),
+                Step::Neutral => breaker.record(at(now), &settings, Outcome::Neutral),
+                Step::Complete => { breaker.record(at(now), &settings, Outcome::Complete); since_complete = 0; }
+                Step::Strike => { breaker.record(at(now), &settings, strike()); since_complete += 1; }
+            }
+            prop_assert_eq!(breaker.strikes(), since_complete, "nothing but strikes and completions moves the count");
+            let closed = |b: &Breaker| b.state(at(now), &settings).state == BreakerState::Closed;
+            prop_assert_eq!(closed(&breaker), since_complete < limit, "from {:?}", before);
+        }
+    }
+
+    #[test]
+    fn whatever_happened_one_cooldown_after_a_refusal_work_is_admitted(limit in 0u32..5, steps in steps(true), jump in -9_000_000i64..9_000_000) {
+        let settings = settings(limit);
+        let (mut breaker, mut now) = (Breaker::default(), 0);
+        for step in steps {
+            match step {
+                Step::Wait(seconds) => now += seconds,
+                Step::Admit => { let _ = breaker.admit(at(now), &settings); }
+                Step::Release => breaker.release_trial(),
+                Step::Neutral => breaker.record(at(now), &settings, Outcome::Neutral),
+                Step::Complete => breaker.record(at(now), &settings, Outcome::Complete),
+                Step::Strike => breaker.record(at(now), &settings, strike()),
+            }
+        }
+        now += jump;
+        if let Admission::Refused { until, .. } = breaker.admit(at(now), &settings) {
+            prop_assert!(until > at(now) && until <= at(now + COOLDOWN));
+            prop_assert!(matches!(breaker.admit(until, &settings), Admission::Trial));
+        }
+    }
+
+    #[test]
+    fn no_instant_and_no_setting_makes_it_panic(
+        instants in prop::collection::vec(prop_oneof![Just(Timestamp::MIN), Just(Timestamp::MAX), (-9i64..9).prop_map(at)], 1..20),
+        limit in prop_oneof![Just(0), Just(1), Just(u32::MAX)],
+        cooldown in prop_oneof![Just(Duration::ZERO), Just(Duration::MAX), Just(Duration::from_secs(1))],
+    ) {
+        let settings = BreakerSettings { limit, cooldown };
+        let mut breaker = Breaker::Open { strikes: u32::MAX, since: Timestamp::MAX, why: String::new() };
+        for now in instants {
+            let _ = breaker.state(now, &settings);
+            let _ = breaker.admit(now, &settings);
+            breaker.record(now, &settings, strike());
+        }
+        prop_assert!(breaker.strikes() >= 1);
+    }
+}

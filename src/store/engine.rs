@@ -1,0 +1,178 @@
+//! The one trait that an engine implements. It knows nothing of SQLite, so that a networked engine can take its place.
+//!
+//! Everything blocks; callers who must not block call from a thread of their own. What every engine promises:
+//!
+//! - A value that was acknowledged survives the death of any process at any moment.
+//! - [`Rev`] changes with every write of a key and never comes back, not even after a delete. It is opaque.
+//! - A fence grows strictly with every [`Store::acquire`] of its key. What is guarded by a lease that expired, was released or was
+//!   taken over has no effect. Expiry is judged by the engine's own clock alone ([`Store::now`]), never by the caller's.
+//! - Appending an event whose id is there already is a no-op. [`Store::read`] never skips an event that was acknowledged.
+//! - [`Cas::Unknown`] is an answer: the write may or may not have happened, and the caller must look again.
+//!
+//! The queue of tasks will come as three further functions of the same shape: `enqueue` (the id makes a repetition a no-op),
+//! `claim` (yields a task with a fence, as `acquire` does) and `finish` (refused for a stale fence, atomic with events, as `append` is).
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::decision::evidence::Degraded;
+
+use super::error::StoreError;
+use super::key::Key;
+
+/// An instant of the engine's own clock, in milliseconds since an origin that only the engine knows.
+/// Comparable with other instants of the same engine; no wall-clock time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StoreTime(pub i64);
+
+/// The revision of a stored value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Rev(pub i64);
+
+/// What a write expects to find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// No value.
+    Absent,
+    /// The value with this revision.
+    Rev(Rev),
+}
+
+/// How a compare-and-swap ended.
+#[must_use = "a conflict means that nothing was written"]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cas {
+    /// Written, durably.
+    Ok(Rev),
+    /// Something else was there; nothing was written.
+    Conflict,
+    /// Sent, and the answer never came: look again.
+    Unknown,
+}
+
+/// A stored value with its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub key: Key,
+    /// Its revision.
+    pub rev: Rev,
+    /// Its bytes.
+    pub value: Vec<u8>,
+}
+
+/// The right to act on something, for a while.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// What it is a right to.
+    pub key: Key,
+    /// Who has it. Names one life of one process, so that a successor is somebody else.
+    pub holder: String,
+    /// Larger than that of every earlier lease of this key.
+    pub fence: i64,
+    /// When it expires, unless renewed.
+    pub until: StoreTime,
+}
+
+/// Whether a lease still stands.
+#[must_use = "a lost lease means that somebody else may act already"]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hold {
+    /// It does, with a new end.
+    Held(Lease),
+    /// It expired, was released, or was taken over.
+    Lost,
+}
+
+/// An event to be written down.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewEvent {
+    /// Unique; a second append of the same id is a no-op.
+    pub id: String,
+    /// When it happened, by the clock of whoever saw it. Kept to the microsecond.
+    pub at: Timestamp,
+    /// The worktree that it is about.
+    pub worktree: String,
+    /// The spec that it is about, if any.
+    pub spec: Option<String>,
+    /// One of [`super::journal::kind`].
+    pub kind: String,
+    /// What else is known.
+    pub data: serde_json::Value,
+}
+
+/// An event as it was written down. The order of events is that of the store, not that of their times.
+pub type Event = NewEvent;
+
+/// A place in the stream of events: everything up to it was read. Opaque, and valid for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cursor(pub i64);
+
+impl Cursor {
+    /// Before the first event.
+    pub const START: Cursor = Cursor(0);
+}
+
+/// How an append ended.
+#[must_use = "a fenced append wrote nothing"]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Append {
+    /// Written, durably; ids that were there already were left alone.
+    Done,
+    /// The lease that guards it does not stand any more; nothing was written.
+    Fenced,
+}
+
+/// Which events are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// Events older than this may go …
+    pub older_than: Timestamp,
+    /// … but this many of the newest stay in any case, so that a clock that jumped forward cannot empty the journal.
+    pub at_least: u64,
+    /// More than this many never stay, however young.
+    pub at_most: u64,
+}
+
+/// An engine that keeps watchdog's state. The module's head says what every implementation promises.
+pub trait Store: Send + Sync {
+    /// The engine's clock.
+    fn now(&self) -> Result<StoreTime, StoreError>;
+
+    /// The value of a key, with its revision.
+    fn get(&self, key: &Key) -> Result<Option<(Rev, Vec<u8>)>, StoreError>;
+
+    /// Writes a value if what is there is what the caller expects.
+    fn cas(&self, key: &Key, expect: Expect, value: &[u8]) -> Result<Cas, StoreError>;
+
+    /// Removes a value if it has this revision. [`Cas::Ok`] carries the revision that was removed.
+    fn delete(&self, key: &Key, expect: Rev) -> Result<Cas, StoreError>;
+
+    /// At most `limit` values whose keys begin with `prefix`, in the order of their keys, after the key `after`.
+    fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, StoreError>;
+
+    /// Takes a lease that nobody holds; `None` while somebody does (the same holder included).
+    fn acquire(&self, key: &Key, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError>;
+
+    /// Moves the end of a lease to `ttl` from now, if it still stands.
+    fn renew(&self, lease: &Lease, ttl: Duration) -> Result<Hold, StoreError>;
+
+    /// Gives a lease back. Without effect, and `false`, if it does not stand any more.
+    fn release(&self, lease: &Lease) -> Result<bool, StoreError>;
+
+    /// Writes events down, all or none; with a guard, only while that lease stands.
+    fn append(&self, events: &[NewEvent], guard: Option<&Lease>) -> Result<Append, StoreError>;
+
+    /// At most `limit` events after `after`, and where to go on from.
+    fn read(&self, after: Cursor, limit: usize) -> Result<(Vec<Event>, Cursor), StoreError>;
+
+    /// At most `limit` of the newest events, newest last.
+    fn newest(&self, limit: usize) -> Result<Vec<Event>, StoreError>;
+
+    /// Forgets events beyond what `retention` keeps, and says how many.
+    fn prune(&self, retention: &Retention) -> Result<u64, StoreError>;
+
+    /// What weakened this store since the last call, such as a damaged database that was put aside. Each note is told once.
+    fn notes(&self) -> Vec<Degraded>;
+}

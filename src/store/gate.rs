@@ -1,0 +1,74 @@
+//! The gate before the database: everyone who uses it stands in the doorway; whoever creates it or puts a damaged one aside has it alone.
+//!
+//! It is a lock on a file that is never deleted; the kernel opens it when its holder dies. Every use of the database passes
+//! through it, so a damaged file is never renamed under somebody who writes to it.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::error::StoreError;
+use super::file::open_private;
+
+/// The gate of one database.
+#[derive(Debug)]
+pub(super) struct Gate {
+    file: Arc<File>,
+    patience: Duration,
+}
+
+/// A stay in the doorway; ends when dropped.
+#[must_use = "the gate closes when this is dropped"]
+pub(super) struct Passage(Arc<File>);
+
+impl Drop for Passage {
+    fn drop(&mut self) {
+        // Closing the file frees the lock as well, so a refusal here cannot keep others out for longer than this process lives.
+        let _ = self.0.unlock();
+    }
+}
+
+impl Gate {
+    /// The gate that the lock file at `path` stands for.
+    pub fn open(path: &Path, patience: Duration) -> Result<Self, StoreError> {
+        Ok(Gate { file: Arc::new(open_private(path)?), patience })
+    }
+
+    /// Waits until nobody has the gate alone. `database` is named in the error.
+    pub fn shared(&self, database: &Path) -> Result<Passage, StoreError> {
+        self.pass(database, File::try_lock_shared)
+    }
+
+    /// Waits until nobody else stands in the doorway.
+    pub fn alone(&self, database: &Path) -> Result<Passage, StoreError> {
+        self.pass(database, File::try_lock)
+    }
+
+    /// Whether nobody else stands in the doorway; takes it alone if so.
+    pub fn try_alone(&self) -> Option<Passage> {
+        self.file.try_lock().is_ok().then(|| Passage(self.file.clone()))
+    }
+
+    /// Stands in the doorway until this gate is dropped or used otherwise.
+    pub fn stay(&self, database: &Path) -> Result<(), StoreError> {
+        self.shared(database).map(std::mem::forget)
+    }
+
+    fn pass(&self, database: &Path, lock: impl Fn(&File) -> Result<(), TryLockError>) -> Result<Passage, StoreError> {
+        let started = Instant::now();
+        loop {
+            match lock(&self.file) {
+                Ok(()) => return Ok(Passage(self.file.clone())),
+                // A file system without locks, such as some network ones: the database's own locks must do.
+                Err(TryLockError::Error(e)) if e.kind() != io::ErrorKind::Interrupted => return Ok(Passage(self.file.clone())),
+                Err(_) if started.elapsed() > self.patience => {
+                    return Err(StoreError::Busy { path: database.to_owned(), seconds: self.patience.as_secs() });
+                }
+                Err(_) => sleep(Duration::from_millis(2)),
+            }
+        }
+    }
+}

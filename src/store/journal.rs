@@ -1,0 +1,88 @@
+//! The journal: everything that was seen and decided, as events that are only ever appended.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::codec::sha256_hex;
+use super::engine::{NewEvent, Retention, Store};
+use super::error::StoreError;
+
+/// The kinds of events. Readers must expect kinds that they do not know.
+pub mod kind {
+    /// A baseline was recorded.
+    pub const BASELINE: &str = "baseline";
+    /// A session began.
+    pub const SESSION_STARTED: &str = "session_started";
+    /// A session ended.
+    pub const SESSION_ENDED: &str = "session_ended";
+    /// Commits were looked at.
+    pub const COMMITS: &str = "commits";
+    /// Uncommitted changes were looked at.
+    pub const CHANGES: &str = "changes";
+    /// A snapshot of uncommitted work was made.
+    pub const SNAPSHOT: &str = "snapshot";
+    /// The agent was asked.
+    pub const PROBE: &str = "probe";
+    /// A configured check was judged.
+    pub const CHECK: &str = "check";
+    /// Uncommitted work was rescued, or could not be.
+    pub const RESCUE: &str = "rescue";
+    /// A snapshot was brought back.
+    pub const RESTORE: &str = "restore";
+    /// A verdict was reached.
+    pub const VERDICT: &str = "verdict";
+    /// The breaker changed.
+    pub const BREAKER: &str = "breaker";
+    /// A signal ended watchdog.
+    pub const INTERRUPTED: &str = "interrupted";
+    /// A configuration was allowed or disallowed.
+    pub const TRUST: &str = "trust";
+    /// The guarded criteria changed during a session.
+    pub const CRITERIA_CHANGED: &str = "criteria_changed";
+    /// A fact was weakened, such as by a damaged database.
+    pub const DEGRADED: &str = "degraded";
+}
+
+/// How long events stay.
+const KEPT: Duration = Duration::from_secs(90 * 86_400);
+/// The newest so many stay however old they are.
+const KEPT_AT_LEAST: u64 = 1_000;
+/// More than so many never stay; some 50 MB.
+const KEPT_AT_MOST: u64 = 100_000;
+
+/// An event with an id of its own.
+pub fn event(at: Timestamp, worktree_id: &str, spec: Option<&str>, kind: &str, data: serde_json::Value) -> NewEvent {
+    NewEvent { id: event_id(at), at, worktree: worktree_id.into(), spec: spec.map(Into::into), kind: kind.into(), data }
+}
+
+/// The event that a snapshot ref stands for. Its id comes from the ref, so that rebuilding the journal from git repeats nothing.
+pub fn snapshot_event(at: Timestamp, worktree_id: &str, spec: Option<&str>, reference: &str, commit: &str) -> NewEvent {
+    let data = serde_json::json!({ "ref": reference, "commit": commit });
+    let id = format!("snapshot-{}", &sha256_hex(&[worktree_id.as_bytes(), reference.as_bytes(), commit.as_bytes()])[..32]);
+    NewEvent { id, at, worktree: worktree_id.into(), spec: spec.map(Into::into), kind: kind::SNAPSHOT.into(), data }
+}
+
+/// An id that no other event has: the time, 64 random bits per process, and a count. Sorts by time.
+pub fn event_id(at: Timestamp) -> String {
+    static PROCESS: OnceLock<u64> = OnceLock::new();
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    // The standard library seeds its hash maps from the system's random source: no further dependency is needed for an id.
+    let process = PROCESS.get_or_init(|| {
+        let mut hasher = RandomState::new().build_hasher();
+        hasher.write_u32(std::process::id());
+        hasher.finish()
+    });
+    // A forked process would share the random bits, hence its pid besides them.
+    let (pid, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    format!("{:014x}-{process:016x}-{pid:x}-{count:x}", at.as_microsecond().max(0))
+}
+
+/// Forgets old events, so that the journal does not grow for ever. Cheap where there is nothing to forget; for the end of a command.
+pub fn tidy(store: &dyn Store, now: Timestamp) -> Result<u64, StoreError> {
+    let older_than = now.checked_sub(KEPT).unwrap_or(Timestamp::MIN);
+    store.prune(&Retention { older_than, at_least: KEPT_AT_LEAST, at_most: KEPT_AT_MOST })
+}

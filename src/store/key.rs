@@ -1,0 +1,60 @@
+//! Names of rows and leases, the same for every engine.
+
+use super::codec;
+
+/// The name of a row or of a lease: a kind and its parts, such as `baseline/<worktree>/<spec>`.
+///
+/// Parts may hold any text; they are escaped so that no two lists of parts share a key. Ordered byte by byte.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(String);
+
+impl Key {
+    /// The key of `parts` among those of `kind`. `kind` is one of our own words.
+    pub fn new(kind: &str, parts: &[&str]) -> Self {
+        let mut text = codec::name(kind);
+        for part in parts {
+            text.push('/');
+            text.push_str(&codec::name(part));
+        }
+        Key(text)
+    }
+
+    /// The prefix that all keys of `kind` share whose first parts are `parts`, for [`super::Store::list`].
+    pub fn prefix(kind: &str, parts: &[&str]) -> String {
+        format!("{}/", Key::new(kind, parts).0)
+    }
+
+    /// For engines: a key as it was stored.
+    pub fn from_stored(text: String) -> Self {
+        Key(text)
+    }
+
+    /// For engines: the text to store. ASCII, without blanks and control characters.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The last part, as it was given to [`Key::new`].
+    pub fn last_part(&self) -> String {
+        let last = self.0.rsplit('/').next().unwrap_or_default();
+        codec::path_from_text(last).to_string_lossy().into_owned()
+    }
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slash_in_a_part_does_not_make_two_parts() {
+        assert_ne!(Key::new("baseline", &["wt", "a/b"]), Key::new("baseline", &["wt", "a", "b"]));
+        assert!(!Key::new("baseline", &["wt2", "a"]).as_str().starts_with(&Key::prefix("baseline", &["wt"])));
+        assert_eq!(Key::new("baseline", &["wt", "spec/ü 1"]).last_part(), "spec/ü 1");
+    }
+}

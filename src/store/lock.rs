@@ -1,0 +1,201 @@
+//! One actor per worktree at a time: a lock file that the kernel frees when its holder dies, however it dies.
+//!
+//! The files are never deleted: a deleted lock file could be locked a second time under its old name.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::codec::file_name;
+use super::error::StoreError;
+use super::file::open_private;
+use super::state_dir::StateDir;
+
+/// Longer holder lines than this are not read.
+const LONGEST_LINE: u64 = 64 * 1024;
+
+/// Who holds a worktree's lock, for those who find it taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// Its process.
+    pub pid: u32,
+    /// The command that it runs, for people: `watchdog run`.
+    pub command: String,
+    /// Since when it holds the lock.
+    pub since: Timestamp,
+    /// Whether a session of it runs right now; otherwise it only judges.
+    pub session_active: bool,
+    /// The spec that it works on.
+    pub spec: Option<String>,
+}
+
+/// The first line of a lock file.
+#[derive(Serialize, Deserialize)]
+struct HolderV1 {
+    v: u64,
+    pid: u32,
+    command: String,
+    since: Timestamp,
+    session_active: bool,
+    spec: Option<String>,
+}
+
+/// How an attempt to take a lock ended.
+#[must_use = "the worktree is only ours while the lock is held"]
+#[derive(Debug)]
+pub enum Acquired {
+    /// It is ours until dropped.
+    Held(WorktreeLock),
+    /// Somebody else has it; `None` where they have not said yet who they are.
+    Busy(Option<Holder>),
+}
+
+/// The lock of one worktree. Freed when dropped, or by the kernel when this process ends.
+///
+/// Children do not inherit it: its descriptor is closed when they begin to run.
+#[derive(Debug)]
+#[must_use = "the lock is freed when this is dropped"]
+pub struct WorktreeLock {
+    file: File,
+    path: PathBuf,
+    holder: Holder,
+    left_behind: Option<Holder>,
+}
+
+impl WorktreeLock {
+    /// Takes the lock of a worktree if nobody has it; never waits.
+    pub fn try_acquire(dir: &StateDir, worktree_id: &str, holder: Holder) -> Result<Acquired, StoreError> {
+        let path = dir.locks().join(format!("{}.lock", file_name(worktree_id)));
+        let file = open_private(&path)?;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => return Ok(Acquired::Busy(who(&path))),
+                Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(TryLockError::Error(e)) => return Err(StoreError::io("lock", &path, &e)),
+            }
+        }
+        let left_behind = read_holder(&path);
+        let lock = WorktreeLock { file, path, holder, left_behind };
+        // Saying who we are is a courtesy to others: on a full disk the lock holds all the same.
+        let _ = lock.say();
+        Ok(Acquired::Held(lock))
+    }
+
+    /// The one who held the lock before and died without freeing it, and so left work half done.
+    pub fn left_behind(&self) -> Option<&Holder> {
+        self.left_behind.as_ref()
+    }
+
+    /// Tells others whether a session runs under this lock.
+    pub fn set_session_active(&mut self, active: bool) -> Result<(), StoreError> {
+        self.holder.session_active = active;
+        self.say().map_err(|e| StoreError::io("write", &self.path, &e))
+    }
+
+    /// Tells others the spec, where it became known only under the lock.
+    pub fn set_spec(&mut self, spec: &str) -> Result<(), StoreError> {
+        self.holder.spec = Some(spec.to_string());
+        self.say().map_err(|e| StoreError::io("write", &self.path, &e))
+    }
+
+    fn say(&self) -> io::Result<()> {
+        let Holder { pid, command, since, session_active, spec } = self.holder.clone();
+        let disk = HolderV1 { v: 1, pid, command, since, session_active, spec };
+        let mut line = serde_json::to_vec(&disk).expect("a holder holds nothing that JSON cannot");
+        line.push(b'\n');
+        // Written over in place and cut afterwards: a reader takes the first line, which is whole at any moment.
+        self.file.write_all_at(&line, 0)?;
+        self.file.set_len(line.len() as u64)
+    }
+}
+
+impl Drop for WorktreeLock {
+    fn drop(&mut self) {
+        // An emptied file says that its holder ended in order. If that fails, the next one only finds us left behind.
+        let _ = self.file.set_len(0);
+    }
+}
+
+/// The holder, given that somebody has the lock; waits a moment for one who is about to say so.
+fn who(path: &Path) -> Option<Holder> {
+    for _ in 0..5 {
+        if let Some(holder) = read_holder(path) {
+            return Some(holder);
+        }
+        sleep(Duration::from_millis(1));
+    }
+    None
+}
+
+fn read_holder(path: &Path) -> Option<Holder> {
+    let mut content = Vec::new();
+    File::open(path).ok()?.take(LONGEST_LINE).read_to_end(&mut content).ok()?;
+    let line = content.split(|&byte| byte == b'\n').next()?;
+    let HolderV1 { pid, command, since, session_active, spec, .. } = serde_json::from_slice(line).ok()?;
+    Some(Holder { pid, command, since, session_active, spec })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn dir() -> (tempfile::TempDir, StateDir) {
+        let tmp = tempfile::tempdir().unwrap();
+        let dir = StateDir::resolve(Some(tmp.path().join("state")), None, None).unwrap();
+        dir.ensure().unwrap();
+        (tmp, dir)
+    }
+
+    fn me(command: &str) -> Holder {
+        Holder { pid: std::process::id(), command: command.into(), since: Timestamp::UNIX_EPOCH, session_active: false, spec: None }
+    }
+
+    fn held(acquired: Acquired) -> WorktreeLock {
+        match acquired {
+            Acquired::Held(lock) => lock,
+            Acquired::Busy(holder) => panic!("busy: {holder:?}"),
+        }
+    }
+
+    #[test]
+    fn the_second_is_told_who_holds_it_and_whether_a_session_runs() {
+        let (_tmp, dir) = dir();
+        let mut lock = held(WorktreeLock::try_acquire(&dir, "wt/ü", me("watchdog run, with a rather long line")).unwrap());
+        let told = || match WorktreeLock::try_acquire(&dir, "wt/ü", me("x")).unwrap() {
+            Acquired::Busy(holder) => holder.unwrap(),
+            Acquired::Held(_) => panic!("taken twice"),
+        };
+        assert_eq!(told(), me("watchdog run, with a rather long line"));
+        lock.set_spec("auth").unwrap();
+        lock.set_session_active(true).unwrap();
+        assert!(told().session_active);
+        lock.set_session_active(false).unwrap();
+        assert_eq!((told().session_active, told().spec.as_deref()), (false, Some("auth")));
+        drop(lock);
+        assert_eq!(held(WorktreeLock::try_acquire(&dir, "wt/ü", me("x")).unwrap()).left_behind(), None);
+    }
+
+    #[test]
+    fn worktrees_do_not_share_a_lock() {
+        let (_tmp, dir) = dir();
+        let _a = held(WorktreeLock::try_acquire(&dir, "a/b", me("x")).unwrap());
+        let _b = held(WorktreeLock::try_acquire(&dir, "a_b", me("x")).unwrap());
+    }
+
+    #[test]
+    fn garbage_in_the_file_is_neither_a_holder_nor_an_obstacle() {
+        let (_tmp, dir) = dir();
+        fs::write(dir.locks().join("wt.lock"), [0xff, 0, b'{', b'\n', 7]).unwrap();
+        let lock = held(WorktreeLock::try_acquire(&dir, "wt", me("x")).unwrap());
+        assert_eq!(lock.left_behind(), None);
+    }
+}

@@ -1,0 +1,73 @@
+//! Rows made anew from git's refs after the database was lost. git is the truth; the database only remembers.
+
+use jiff::Timestamp;
+
+use super::baseline::{self, BaselineRecord};
+use super::engine::Store;
+use super::error::StoreError;
+use super::journal;
+
+/// A baseline as git's refs tell it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BaselineFact {
+    /// The worktree's id.
+    pub worktree_id: String,
+    /// The spec that it was recorded for.
+    pub spec: String,
+    /// What can be told about it; `refs` may be empty, and then nothing proves a commit imported.
+    pub baseline: BaselineRecord,
+}
+
+/// A snapshot as git's refs tell it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotFact {
+    /// The worktree's id.
+    pub worktree_id: String,
+    /// The spec, where the ref or its commit tells it.
+    pub spec: Option<String>,
+    /// The full name of the ref.
+    pub reference: String,
+    /// The commit that it names.
+    pub commit: String,
+    /// When it was made, as its commit says.
+    pub at: Timestamp,
+}
+
+/// What git's refs tell.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GitFacts {
+    /// Every baseline ref.
+    pub baselines: Vec<BaselineFact>,
+    /// Every snapshot ref.
+    pub snapshots: Vec<SnapshotFact>,
+}
+
+/// What was made anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Rebuilt {
+    /// Baselines that were missing.
+    pub baselines: u64,
+    /// Snapshots that the journal was told of; those that it knew already are counted, and not repeated.
+    pub snapshots: u64,
+}
+
+/// Creates the rows that are missing. What is recorded already is left alone, so that running it twice, or beside a
+/// working watchdog, does no harm.
+pub fn rebuild(store: &dyn Store, facts: &GitFacts) -> Result<Rebuilt, StoreError> {
+    let mut rebuilt = Rebuilt::default();
+    for fact in &facts.baselines {
+        if baseline::record_if_absent(store, &fact.worktree_id, &fact.spec, &fact.baseline)? {
+            rebuilt.baselines += 1;
+        }
+    }
+    for some in facts.snapshots.chunks(500) {
+        let events: Vec<_> = some
+            .iter()
+            .map(|fact| journal::snapshot_event(fact.at, &fact.worktree_id, fact.spec.as_deref(), &fact.reference, &fact.commit))
+            .collect();
+        // Without a guard an append cannot be fenced.
+        let _done = store.append(&events, None)?;
+        rebuilt.snapshots += events.len() as u64;
+    }
+    Ok(rebuilt)
+}

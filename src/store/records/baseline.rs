@@ -1,0 +1,98 @@
+//! Where a session began: HEAD and the tips of all refs at that moment, per worktree and spec.
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::row::{self, Row};
+use crate::store::codec::{path_from_text, path_to_text};
+use crate::store::engine::Store;
+use crate::store::error::StoreError;
+
+/// A recorded baseline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BaselineRecord {
+    /// The commit that HEAD named; `None` = unborn.
+    pub commit: Option<String>,
+    /// The branch that was checked out; `None` = detached.
+    pub branch: Option<String>,
+    /// Full names of all refs, each with the object that it named.
+    pub refs: Vec<(String, String)>,
+    /// When it was recorded.
+    pub at: Timestamp,
+    /// The top folder of the worktree, for people.
+    pub worktree: PathBuf,
+}
+
+/// A repository may have tens of thousands of refs, so they are one text of `<object> <name>` lines: neither can hold blanks.
+#[derive(Serialize, Deserialize)]
+pub(super) struct BaselineV1 {
+    commit: Option<String>,
+    branch: Option<String>,
+    at: Timestamp,
+    worktree: String,
+    refs: String,
+}
+
+impl Row for BaselineRecord {
+    type Disk = BaselineV1;
+    const VERSION: u64 = 1;
+    const KIND: &'static str = "baseline";
+
+    fn to_disk(&self) -> BaselineV1 {
+        let lines: Vec<String> = self.refs.iter().map(|(name, object)| format!("{object} {name}")).collect();
+        BaselineV1 {
+            commit: self.commit.clone(),
+            branch: self.branch.clone(),
+            at: self.at,
+            worktree: path_to_text(&self.worktree),
+            refs: lines.join("\n"),
+        }
+    }
+
+    fn from_disk(disk: BaselineV1) -> Result<Self, String> {
+        let pair = |line: &str| line.split_once(' ').map(|(object, name)| (name.to_string(), object.to_string()));
+        let refs: Option<Vec<_>> = disk.refs.lines().map(pair).collect();
+        Ok(BaselineRecord {
+            commit: disk.commit,
+            branch: disk.branch,
+            refs: refs.ok_or("a line of its refs has no name")?,
+            at: disk.at,
+            worktree: path_from_text(&disk.worktree),
+        })
+    }
+}
+
+/// Records a baseline in place of the former one.
+pub fn record(store: &dyn Store, worktree_id: &str, spec: &str, baseline: &BaselineRecord) -> Result<(), StoreError> {
+    row::overwrite(store, &row::key::<BaselineRecord>(worktree_id, spec), baseline)
+}
+
+/// Records a baseline where there is none, and says whether it did. For rebuilding.
+pub fn record_if_absent(store: &dyn Store, worktree_id: &str, spec: &str, baseline: &BaselineRecord) -> Result<bool, StoreError> {
+    row::create(store, &row::key::<BaselineRecord>(worktree_id, spec), baseline)
+}
+
+/// The baseline of a spec, if one is recorded.
+pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<Option<BaselineRecord>, StoreError> {
+    row::load(store, &row::key::<BaselineRecord>(worktree_id, spec))
+}
+
+/// The baseline of a worktree that was recorded last, with its spec. For commands that name no spec.
+pub fn latest(store: &dyn Store, worktree_id: &str) -> Result<Option<(String, BaselineRecord)>, StoreError> {
+    let mut latest: Option<(String, BaselineRecord)> = None;
+    let mut failed = None;
+    row::each::<BaselineRecord>(store, &[worktree_id], |key, found| match found {
+        Ok(found) if latest.as_ref().is_none_or(|(_, best)| best.at <= found.at) => latest = Some((key.last_part(), found)),
+        Ok(_) => {}
+        Err(error) => failed = Some(error),
+    })?;
+    // One that cannot be read may be the latest: a guess would count commits from the wrong place.
+    failed.map_or(Ok(latest), Err)
+}
+
+/// Forgets the baseline of a spec.
+pub fn forget(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
+    row::remove::<BaselineRecord>(store, &row::key::<BaselineRecord>(worktree_id, spec))
+}

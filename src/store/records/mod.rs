@@ -1,0 +1,10 @@
+//! What is kept about worktrees, as typed, versioned rows over any [`Store`](super::Store).
+//!
+//! The types that callers see are not those on disk: each file has its own disk form with a version, and turns one into the other.
+
+pub mod baseline;
+pub mod breaker;
+pub mod progress;
+pub mod session;
+
+mod row;

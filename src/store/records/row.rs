@@ -1,0 +1,161 @@
+//! Reading, writing and updating one versioned JSON row, by compare-and-swap alone.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::store::engine::{Cas, Expect, Rev, Store};
+use crate::store::error::StoreError;
+use crate::store::key::Key;
+
+/// How often an update is tried before we call it contended. Each lost round is a won one for somebody else.
+const ATTEMPTS: u32 = 300;
+
+/// A run-time type with a form on disk.
+pub(super) trait Row: Sized {
+    /// The form on disk, in the newest version that we know.
+    type Disk: Serialize + DeserializeOwned;
+    /// The newest version that we know. Raise it only together with a reader of the older ones.
+    const VERSION: u64;
+    /// What it is called in keys and messages.
+    const KIND: &'static str;
+
+    /// To disk.
+    fn to_disk(&self) -> Self::Disk;
+    /// From disk; `Err` says what is wrong with it.
+    fn from_disk(disk: Self::Disk) -> Result<Self, String>;
+}
+
+#[derive(Serialize, serde::Deserialize)]
+struct Versioned<D> {
+    v: u64,
+    #[serde(flatten)]
+    disk: D,
+}
+
+#[derive(serde::Deserialize)]
+struct VersionOnly {
+    v: u64,
+}
+
+/// The key of the row of one spec in one worktree.
+pub(super) fn key<R: Row>(worktree_id: &str, spec: &str) -> Key {
+    Key::new(R::KIND, &[worktree_id, spec])
+}
+
+fn what<R: Row>(key: &Key) -> String {
+    format!("{} of '{}'", R::KIND, key.last_part())
+}
+
+fn encode<R: Row>(row: &R) -> Vec<u8> {
+    serde_json::to_vec(&Versioned { v: R::VERSION, disk: row.to_disk() }).expect("disk forms hold nothing that JSON cannot")
+}
+
+/// Turns stored bytes into a row, and refuses what a later version wrote.
+pub(super) fn decode<R: Row>(key: &Key, bytes: &[u8]) -> Result<R, StoreError> {
+    let bad = |why: String| StoreError::BadRecord { what: what::<R>(key), why };
+    let VersionOnly { v } = serde_json::from_slice(bytes).map_err(|e| bad(e.to_string()))?;
+    if v > R::VERSION {
+        return Err(StoreError::NewerRecord { what: what::<R>(key), found: v, known: R::VERSION });
+    }
+    let versioned: Versioned<R::Disk> = serde_json::from_slice(bytes).map_err(|e| bad(e.to_string()))?;
+    R::from_disk(versioned.disk).map_err(bad)
+}
+
+/// The row, or `None` where there is none.
+pub(super) fn load<R: Row>(store: &dyn Store, key: &Key) -> Result<Option<R>, StoreError> {
+    store.get(key)?.map(|(_, bytes)| decode(key, &bytes)).transpose()
+}
+
+/// One try to put `bytes` where `found` was. `None` = somebody was faster.
+fn swap(store: &dyn Store, key: &Key, found: Option<Rev>, bytes: &[u8]) -> Result<Option<()>, StoreError> {
+    match store.cas(key, found.map_or(Expect::Absent, Expect::Rev), bytes)? {
+        Cas::Ok(_) => Ok(Some(())),
+        Cas::Conflict => Ok(None),
+        // It is written if what is there now is what we wrote; otherwise the next round decides.
+        Cas::Unknown => Ok(store.get(key)?.is_some_and(|(rev, there)| Some(rev) != found && there == bytes).then_some(())),
+    }
+}
+
+/// Repeats `round` until it is `Some`, with growing pauses.
+fn rounds<R: Row, T>(key: &Key, mut round: impl FnMut() -> Result<Option<T>, StoreError>) -> Result<T, StoreError> {
+    for attempt in 0..ATTEMPTS {
+        if let Some(done) = round()? {
+            return Ok(done);
+        }
+        if attempt > 3 {
+            // Processes that collided once differ in their ids, and so do their pauses.
+            sleep(Duration::from_micros(u64::from(attempt.min(40)) * (100 + u64::from(std::process::id() % 97))));
+        }
+    }
+    Err(StoreError::Contended { what: what::<R>(key), attempts: ATTEMPTS })
+}
+
+/// Changes a row by `change`, which may run several times; a missing row is given as `None`.
+/// Nothing is written where `change` leaves the row as it was.
+pub(super) fn update<R: Row, T>(store: &dyn Store, key: &Key, change: impl Fn(Option<R>) -> (R, T)) -> Result<T, StoreError> {
+    rounds::<R, T>(key, || {
+        let found = store.get(key)?;
+        let before = found.as_ref().map(|(_, bytes)| decode(key, bytes)).transpose()?;
+        let (after, told) = change(before);
+        let bytes = encode(&after);
+        if found.as_ref().is_some_and(|(_, before)| *before == bytes) {
+            return Ok(Some(told));
+        }
+        Ok(swap(store, key, found.map(|(rev, _)| rev), &bytes)?.map(|()| told))
+    })
+}
+
+/// Writes a row over whatever is there, unreadable rows included; only one of a later version is refused.
+pub(super) fn overwrite<R: Row>(store: &dyn Store, key: &Key, row: &R) -> Result<(), StoreError> {
+    let bytes = encode(row);
+    rounds::<R, ()>(key, || {
+        let found = store.get(key)?;
+        if let Some((_, before)) = &found
+            && let Err(newer @ StoreError::NewerRecord { .. }) = decode::<R>(key, before)
+        {
+            return Err(newer);
+        }
+        swap(store, key, found.map(|(rev, _)| rev), &bytes)
+    })
+}
+
+/// Writes a row where there is none, and says whether it did.
+pub(super) fn create<R: Row>(store: &dyn Store, key: &Key, row: &R) -> Result<bool, StoreError> {
+    let bytes = encode(row);
+    rounds::<R, bool>(key, || match store.get(key)? {
+        Some(_) => Ok(Some(false)),
+        None => Ok(swap(store, key, None, &bytes)?.map(|()| true)),
+    })
+}
+
+/// Removes a row, if it is there.
+pub(super) fn remove<R: Row>(store: &dyn Store, key: &Key) -> Result<(), StoreError> {
+    rounds::<R, ()>(key, || {
+        let Some((rev, _)) = store.get(key)? else { return Ok(Some(())) };
+        Ok(matches!(store.delete(key, rev)?, Cas::Ok(_)).then_some(()))
+    })
+}
+
+/// Every row of a kind below the given first parts, with its key, page by page.
+pub(super) fn each<R: Row>(
+    store: &dyn Store,
+    parts: &[&str],
+    mut visit: impl FnMut(&Key, Result<R, StoreError>),
+) -> Result<(), StoreError> {
+    const PAGE: usize = 32;
+    let prefix = Key::prefix(R::KIND, parts);
+    let mut after: Option<Key> = None;
+    loop {
+        let page = store.list(&prefix, after.as_ref(), PAGE)?;
+        for entry in &page {
+            visit(&entry.key, decode(&entry.key, &entry.value));
+        }
+        if page.len() < PAGE {
+            return Ok(());
+        }
+        after = page.into_iter().next_back().map(|entry| entry.key);
+    }
+}

@@ -1,0 +1,307 @@
+//! SQLite as the engine: one file, many processes, any of which may die at any moment.
+//!
+//! Write-ahead log with full synchronisation, every write in an immediate transaction, no memory-mapped file.
+//! A damaged database is put aside as `watchdog.db.corrupt-<time>` and a fresh one is begun; the caller learns it by [`Store::notes`].
+
+mod faults;
+mod site;
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+
+use crate::decision::evidence::Degraded;
+
+use super::clock::boot_time;
+use super::engine::{Append, Cas, Cursor, Entry, Event, Expect, Hold, Lease, NewEvent, Retention, Rev, Store, StoreTime};
+use super::error::StoreError;
+use super::key::Key;
+use super::state_dir::StateDir;
+use faults::is_io_failure;
+use site::Site;
+
+/// How many events one transaction of [`Store::prune`] deletes, so that writers never wait long for it.
+const PRUNE_BATCH: i64 = 2000;
+
+/// The database of one state directory.
+pub struct SqliteStore {
+    site: Mutex<Site>,
+}
+
+impl SqliteStore {
+    /// Opens the database of an [ensured](StateDir::ensure) directory, creates or migrates it if need be.
+    ///
+    /// A database of a newer watchdog or of another program is refused and not touched. A damaged one is put aside; see [`Store::notes`].
+    pub fn open(dir: &StateDir) -> Result<Self, StoreError> {
+        Ok(SqliteStore { site: Mutex::new(Site::open(dir)?) })
+    }
+
+    /// Runs one operation against the database, puts a damaged one aside and tries once more with a fresh one.
+    fn with<T>(&self, doing: &'static str, op: impl Fn(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        // A panic elsewhere cannot have left the connection within a transaction: transactions roll back when dropped.
+        let mut site = self.site.lock().unwrap_or_else(PoisonError::into_inner);
+        match site.attempt(doing, &op)? {
+            Some(done) => Ok(done),
+            None => site.attempt(doing, &op)?.ok_or_else(|| StoreError::Damaged {
+                path: site.database().to_owned(),
+                why: "a fresh database was damaged at once, as by a failing disk".into(),
+            }),
+        }
+    }
+}
+
+/// Begins a transaction that has the right to write from its first statement on.
+fn writing(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+    connection.transaction_with_behavior(TransactionBehavior::Immediate)
+}
+
+/// Draws the next number of the counter that revisions and fences share. Numbers never come back.
+fn next_number(tx: &Transaction<'_>) -> rusqlite::Result<i64> {
+    tx.prepare_cached("UPDATE counter SET value = value + 1 RETURNING value")?.query_row([], |row| row.get(0))
+}
+
+fn current_rev(tx: &Transaction<'_>, key: &Key) -> rusqlite::Result<Option<Rev>> {
+    tx.prepare_cached("SELECT rev FROM record WHERE key = ?1")?.query_row([key.as_str()], |row| row.get(0).map(Rev)).optional()
+}
+
+/// Whether this very lease still stands, by the engine's clock.
+fn stands(tx: &Transaction<'_>, lease: &Lease) -> rusqlite::Result<bool> {
+    let now = boot_time();
+    tx.prepare_cached("SELECT 1 FROM lease WHERE key = ?1 AND fence = ?2 AND holder = ?3 AND boot = ?4 AND until > ?5")?.exists(params![
+        lease.key.as_str(),
+        lease.fence,
+        lease.holder,
+        now.boot,
+        now.at.0
+    ])
+}
+
+fn after(now: StoreTime, ttl: Duration) -> StoreTime {
+    StoreTime(now.0.saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX)))
+}
+
+/// Text that a damaged disk may have garbled must not make a whole listing unreadable.
+fn text(row: &Row<'_>, index: usize) -> rusqlite::Result<String> {
+    Ok(String::from_utf8_lossy(row.get_ref(index)?.as_bytes()?).into_owned())
+}
+
+fn event(row: &Row<'_>) -> rusqlite::Result<(i64, Event)> {
+    let micros: i64 = row.get(2)?;
+    let spec = row.get_ref(4)?.as_bytes_or_null()?.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    let data = text(row, 6)?;
+    let event = Event {
+        id: text(row, 1)?,
+        at: Timestamp::from_microsecond(micros).unwrap_or(Timestamp::UNIX_EPOCH),
+        worktree: text(row, 3)?,
+        spec,
+        kind: text(row, 5)?,
+        data: serde_json::from_str(&data).unwrap_or_else(|_| serde_json::json!({ "unreadable": data })),
+    };
+    Ok((row.get(0)?, event))
+}
+
+fn limit(n: usize) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+impl Store for SqliteStore {
+    fn now(&self) -> Result<StoreTime, StoreError> {
+        Ok(boot_time().at)
+    }
+
+    fn get(&self, key: &Key) -> Result<Option<(Rev, Vec<u8>)>, StoreError> {
+        self.with("read a row", |connection| {
+            connection
+                .prepare_cached("SELECT rev, value FROM record WHERE key = ?1")?
+                .query_row([key.as_str()], |row| Ok((Rev(row.get(0)?), row.get(1)?)))
+                .optional()
+        })
+    }
+
+    fn cas(&self, key: &Key, expect: Expect, value: &[u8]) -> Result<Cas, StoreError> {
+        self.with("write a row", |connection| {
+            let tx = writing(connection)?;
+            let found = current_rev(&tx, key)?;
+            let expected = match expect {
+                Expect::Absent => None,
+                Expect::Rev(rev) => Some(rev),
+            };
+            if found != expected {
+                return Ok(Cas::Conflict);
+            }
+            let rev = next_number(&tx)?;
+            tx.prepare_cached("INSERT OR REPLACE INTO record (key, rev, value) VALUES (?1, ?2, ?3)")?.execute(params![
+                key.as_str(),
+                rev,
+                value
+            ])?;
+            match tx.commit() {
+                Ok(()) => Ok(Cas::Ok(Rev(rev))),
+                Err(error) if is_io_failure(&error) => Ok(Cas::Unknown),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    fn delete(&self, key: &Key, expect: Rev) -> Result<Cas, StoreError> {
+        self.with("delete a row", |connection| {
+            let tx = writing(connection)?;
+            let deleted = tx.prepare_cached("DELETE FROM record WHERE key = ?1 AND rev = ?2")?.execute(params![key.as_str(), expect.0])?;
+            match tx.commit() {
+                Ok(()) if deleted == 0 => Ok(Cas::Conflict),
+                Ok(()) => Ok(Cas::Ok(expect)),
+                Err(error) if is_io_failure(&error) => Ok(Cas::Unknown),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    fn list(&self, prefix: &str, after: Option<&Key>, n: usize) -> Result<Vec<Entry>, StoreError> {
+        // Keys are printable ASCII, so DEL sorts behind all that begin with the prefix.
+        let end = format!("{prefix}\u{7f}");
+        let after = after.map_or("", Key::as_str);
+        self.with("list rows", |connection| {
+            connection
+                .prepare_cached("SELECT key, rev, value FROM record WHERE key >= ?1 AND key < ?2 AND key > ?3 ORDER BY key LIMIT ?4")?
+                .query_map(params![prefix, end, after, limit(n)], |row| {
+                    Ok(Entry { key: Key::from_stored(text(row, 0)?), rev: Rev(row.get(1)?), value: row.get(2)? })
+                })?
+                .collect()
+        })
+    }
+
+    fn acquire(&self, key: &Key, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError> {
+        self.with("take a lease", |connection| {
+            let tx = writing(connection)?;
+            let now = boot_time();
+            let taken = tx.prepare_cached("SELECT 1 FROM lease WHERE key = ?1 AND boot = ?2 AND until > ?3")?.exists(params![
+                key.as_str(),
+                now.boot,
+                now.at.0
+            ])?;
+            if taken {
+                return Ok(None);
+            }
+            let lease = Lease { key: key.clone(), holder: holder.to_string(), fence: next_number(&tx)?, until: after(now.at, ttl) };
+            tx.prepare_cached("INSERT OR REPLACE INTO lease (key, holder, fence, boot, until) VALUES (?1, ?2, ?3, ?4, ?5)")?
+                .execute(params![key.as_str(), holder, lease.fence, now.boot, lease.until.0])?;
+            tx.commit()?;
+            Ok(Some(lease))
+        })
+    }
+
+    fn renew(&self, lease: &Lease, ttl: Duration) -> Result<Hold, StoreError> {
+        self.with("renew a lease", |connection| {
+            let tx = writing(connection)?;
+            if !stands(&tx, lease)? {
+                return Ok(Hold::Lost);
+            }
+            let until = after(boot_time().at, ttl);
+            tx.prepare_cached("UPDATE lease SET until = ?2 WHERE key = ?1")?.execute(params![lease.key.as_str(), until.0])?;
+            tx.commit()?;
+            Ok(Hold::Held(Lease { until, ..lease.clone() }))
+        })
+    }
+
+    fn release(&self, lease: &Lease) -> Result<bool, StoreError> {
+        self.with("release a lease", |connection| {
+            let tx = writing(connection)?;
+            if !stands(&tx, lease)? {
+                return Ok(false);
+            }
+            tx.prepare_cached("DELETE FROM lease WHERE key = ?1")?.execute([lease.key.as_str()])?;
+            tx.commit()?;
+            Ok(true)
+        })
+    }
+
+    fn append(&self, events: &[NewEvent], guard: Option<&Lease>) -> Result<Append, StoreError> {
+        self.with("write the journal", |connection| {
+            let tx = writing(connection)?;
+            if let Some(lease) = guard
+                && !stands(&tx, lease)?
+            {
+                return Ok(Append::Fenced);
+            }
+            for event in events {
+                tx.prepare_cached(
+                    "INSERT INTO event (id, at, worktree, spec, kind, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING",
+                )?
+                .execute(params![
+                    event.id,
+                    event.at.as_microsecond(),
+                    event.worktree,
+                    event.spec,
+                    event.kind,
+                    event.data.to_string()
+                ])?;
+            }
+            tx.commit()?;
+            Ok(Append::Done)
+        })
+    }
+
+    fn read(&self, after: Cursor, n: usize) -> Result<(Vec<Event>, Cursor), StoreError> {
+        let rows: Vec<(i64, Event)> = self.with("read the journal", |connection| {
+            connection
+                .prepare_cached("SELECT seq, id, at, worktree, spec, kind, data FROM event WHERE seq > ?1 ORDER BY seq LIMIT ?2")?
+                .query_map(params![after.0, limit(n)], event)?
+                .collect()
+        })?;
+        let cursor = rows.last().map_or(after, |(seq, _)| Cursor(*seq));
+        Ok((rows.into_iter().map(|(_, event)| event).collect(), cursor))
+    }
+
+    fn newest(&self, n: usize) -> Result<Vec<Event>, StoreError> {
+        let mut rows: Vec<(i64, Event)> = self.with("read the journal", |connection| {
+            connection
+                .prepare_cached("SELECT seq, id, at, worktree, spec, kind, data FROM event ORDER BY seq DESC LIMIT ?1")?
+                .query_map([limit(n)], event)?
+                .collect()
+        })?;
+        rows.reverse();
+        Ok(rows.into_iter().map(|(_, event)| event).collect())
+    }
+
+    fn prune(&self, retention: &Retention) -> Result<u64, StoreError> {
+        // The sequence number of the n-th newest event; everything up to it is beyond the n newest.
+        let beyond = "coalesce((SELECT seq FROM event ORDER BY seq DESC LIMIT 1 OFFSET ?), -1)";
+        let sql = format!(
+            "DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE seq <= {beyond} AND (at < ? OR seq <= {beyond}) ORDER BY seq LIMIT ?)"
+        );
+        let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        let at_least = retention.at_least.min(retention.at_most);
+        let mut forgotten = 0;
+        loop {
+            let deleted = self.with("prune the journal", |connection| {
+                let tx = writing(connection)?;
+                let deleted = tx.prepare_cached(&sql)?.execute(params![
+                    count(at_least),
+                    retention.older_than.as_microsecond(),
+                    count(retention.at_most),
+                    PRUNE_BATCH
+                ])?;
+                tx.commit()?;
+                Ok(deleted as u64)
+            })?;
+            forgotten += deleted;
+            if deleted < PRUNE_BATCH as u64 {
+                return Ok(forgotten);
+            }
+        }
+    }
+
+    fn notes(&self) -> Vec<Degraded> {
+        self.site.lock().unwrap_or_else(PoisonError::into_inner).take_notes()
+    }
+}
+
+#[cfg(test)]
+#[path = "conformance.rs"]
+mod conformance;
+
+#[cfg(test)]
+#[path = "sqlite/tests.rs"]
+mod tests;

@@ -1,0 +1,396 @@
+//! One database file in its place: opened, created, migrated, checked after a crash, put aside when damaged.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::faults::{is_damage, told};
+use crate::decision::evidence::Degraded;
+use crate::store::clock::wall_micros;
+use crate::store::error::StoreError;
+use crate::store::file::open_private;
+use crate::store::gate::Gate;
+use crate::store::state_dir::StateDir;
+
+/// "wdog" in the file's header: tells our databases from others.
+const APPLICATION_ID: i32 = 0x7764_6f67;
+
+/// The migrations, in order; the number of those applied is the file's `user_version`. Only ever appended to.
+const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql")];
+
+/// Longest wait for other processes. Busy disks were seen to need almost four seconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Damaged databases that are kept beside the living one.
+const KEPT_DAMAGED: usize = 3;
+
+/// What SQLite keeps beside a database.
+const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// How changes are made safe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Journal {
+    /// Write-ahead log: readers and a writer side by side.
+    Ahead,
+    /// Rollback journal, for file systems on which processes cannot share memory.
+    Rollback,
+}
+
+/// The database file, the connection to it, and who else is there.
+pub(super) struct Site {
+    /// First, so that it is closed before `presence` says that we are gone.
+    connected: Option<Connected>,
+    database: PathBuf,
+    gate: Gate,
+    /// Held shared for as long as we may be connected: whoever gets it alone knows that nobody is.
+    presence: Gate,
+    journal: Journal,
+    notes: Vec<Degraded>,
+}
+
+struct Connected {
+    connection: Connection,
+    identity: (u64, u64),
+}
+
+/// What a look at the file says.
+enum Found {
+    Ready,
+    /// Missing, empty, of an older format, or in the other journal mode.
+    NeedsSetup,
+}
+
+/// Why a connection could not be made usable.
+enum Fault {
+    Sqlite(rusqlite::Error),
+    Refused(StoreError),
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Fault::Sqlite(error)
+    }
+}
+
+impl Site {
+    pub fn open(dir: &StateDir) -> Result<Self, StoreError> {
+        let journal = journal_for(dir.root());
+        let mut site = Site::at(dir, journal)?;
+        if journal == Journal::Rollback {
+            site.note("state_on_network_fs", format!("{} is on a network file system: slower, and less safe", dir.root().display()));
+        }
+        site.connect()?;
+        Ok(site)
+    }
+
+    /// A site that is not connected yet.
+    pub fn at(dir: &StateDir, journal: Journal) -> Result<Self, StoreError> {
+        Ok(Site {
+            database: dir.database(),
+            gate: Gate::open(&dir.locks().join("store.gate"), PATIENCE)?,
+            presence: Gate::open(&dir.locks().join("store.presence"), PATIENCE)?,
+            journal,
+            connected: None,
+            notes: Vec::new(),
+        })
+    }
+
+    pub fn database(&self) -> &Path {
+        &self.database
+    }
+
+    pub fn take_notes(&mut self) -> Vec<Degraded> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Runs one operation. `None` means that the database was damaged and has been put aside.
+    pub fn attempt<T>(
+        &mut self,
+        doing: &'static str,
+        op: &impl Fn(&mut Connection) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, StoreError> {
+        self.connect()?;
+        let passage = self.gate.shared(&self.database)?;
+        let mut connected = match self.connected.take() {
+            // Between `connect` and the passage somebody may have put the file aside: then the next attempt finds a fresh one.
+            Some(connected) if identity(&self.database) == Some(connected.identity) => connected,
+            _ => return Ok(None),
+        };
+        let result = op(&mut connected.connection);
+        drop(passage);
+        match result {
+            Ok(done) => {
+                self.connected = Some(connected);
+                Ok(Some(done))
+            }
+            Err(error) if is_damage(&error) => {
+                self.put_aside(Some(connected), &error.to_string())?;
+                Ok(None)
+            }
+            Err(error) => {
+                self.connected = Some(connected);
+                Err(told(doing, &self.database, PATIENCE.as_secs(), &error))
+            }
+        }
+    }
+
+    /// Sees to it that we are connected to the file that is in place now.
+    fn connect(&mut self) -> Result<(), StoreError> {
+        if let Some(connected) = &self.connected {
+            if identity(&self.database) == Some(connected.identity) {
+                return Ok(());
+            }
+            self.connected = None;
+            self.note(
+                "store_replaced",
+                format!("{} was moved or deleted while in use; what is there now is used instead", self.database.display()),
+            );
+        }
+        // The last one may have been killed: then nobody is present, and something is left in the log.
+        let unclean = match self.presence.try_alone() {
+            Some(_passage) => ["-wal", "-journal"].iter().any(|c| fs::metadata(self.companion(c)).is_ok_and(|meta| meta.len() > 0)),
+            None => false,
+        };
+        self.presence.stay(&self.database)?;
+        // Each turn either succeeds, fails, or puts one damaged file aside.
+        for _ in 0..3 {
+            match self.try_connect(unclean) {
+                Ok(connected) => {
+                    self.connected = Some(connected);
+                    return Ok(());
+                }
+                Err(Fault::Refused(error)) => return Err(error),
+                Err(Fault::Sqlite(error)) if is_damage(&error) => self.put_aside(None, &error.to_string())?,
+                Err(Fault::Sqlite(error)) => return Err(told("open the database", &self.database, PATIENCE.as_secs(), &error)),
+            }
+        }
+        Err(StoreError::Damaged {
+            path: self.database.clone(),
+            why: "every fresh database was damaged at once, as by a failing disk".into(),
+        })
+    }
+
+    fn try_connect(&mut self, unclean: bool) -> Result<Connected, Fault> {
+        {
+            let _passage = self.gate.shared(&self.database).map_err(Fault::Refused)?;
+            if let Some(identity) = identity(&self.database) {
+                let connection = self.connection()?;
+                if let Found::Ready = self.look(&connection)? {
+                    if unclean {
+                        check(&connection)?;
+                    }
+                    return Ok(Connected { connection, identity });
+                }
+            }
+        }
+        let _passage = self.gate.alone(&self.database).map_err(Fault::Refused)?;
+        let fresh = identity(&self.database).is_none();
+        if fresh {
+            // A log without its database would be taken for that of the new one.
+            self.move_companions(&self.name_for_damaged()).map_err(Fault::Refused)?;
+            drop(open_private(&self.database).map_err(Fault::Refused)?);
+        }
+        let mut connection = self.connection()?;
+        if let Found::NeedsSetup = self.look(&connection)? {
+            set_up(&mut connection)?;
+            if !self.choose_journal(&connection)? {
+                self.note(
+                    "store_journal_mode",
+                    format!("{} stays in its old journal mode while others have it open", self.database.display()),
+                );
+            }
+        }
+        let identity = identity(&self.database)
+            .ok_or_else(|| Fault::Refused(StoreError::Io { doing: "open", path: self.database.clone(), why: "it vanished".into() }))?;
+        Ok(Connected { connection, identity })
+    }
+
+    fn connection(&self) -> rusqlite::Result<Connection> {
+        let connection = Connection::open_with_flags(&self.database, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        connection.busy_timeout(PATIENCE)?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "mmap_size", 0)?;
+        connection.pragma_update(None, "cell_size_check", true)?;
+        connection.pragma_update(None, "trusted_schema", false)?;
+        connection.pragma_update(None, "journal_size_limit", 4 << 20)?;
+        connection.set_prepared_statement_cache_capacity(32);
+        Ok(connection)
+    }
+
+    /// Reads only: whatever is refused here has not been touched.
+    fn look(&self, connection: &Connection) -> Result<Found, Fault> {
+        let (application, version, tables): (i32, i64, i64) = connection.query_row(
+            "SELECT (SELECT * FROM pragma_application_id), (SELECT * FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )?;
+        let known = MIGRATIONS.len() as i64;
+        let path = || self.database.clone();
+        if application != APPLICATION_ID {
+            let empty = application == 0 && version == 0 && tables == 0;
+            return if empty { Ok(Found::NeedsSetup) } else { Err(Fault::Refused(StoreError::Foreign { path: path() })) };
+        }
+        if version > known {
+            return Err(Fault::Refused(StoreError::Newer { path: path(), found: version, known }));
+        }
+        let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+        Ok(if version == known && mode == self.journal.word() { Found::Ready } else { Found::NeedsSetup })
+    }
+
+    /// Returns whether the mode is the wanted one now.
+    fn choose_journal(&self, connection: &Connection) -> rusqlite::Result<bool> {
+        let mode: String = connection.pragma_update_and_check(None, "journal_mode", self.journal.word(), |row| row.get(0))?;
+        Ok(mode == self.journal.word())
+    }
+
+    /// Renames a damaged database, so that a fresh one can be begun and the damaged one can still be studied.
+    fn put_aside(&mut self, connected: Option<Connected>, why: &str) -> Result<(), StoreError> {
+        let seen = connected.as_ref().map(|c| c.identity);
+        if let Some(connected) = connected {
+            // Closing must not write the log into the damaged file: what is there is evidence. A refusal changes nothing for us.
+            let _ = connected.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        }
+        let passage = self.gate.alone(&self.database)?;
+        let now = identity(&self.database);
+        if now.is_none() || seen.is_some_and(|seen| now != Some(seen)) {
+            return Ok(());
+        }
+        if seen.is_none() {
+            // Somebody else may have repaired it while we waited for the gate.
+            match self.connection().and_then(|connection| check(&connection)) {
+                Ok(()) => return Ok(()),
+                Err(error) if is_damage(&error) => {}
+                Err(error) => return Err(told("check the database", &self.database, PATIENCE.as_secs(), &error)),
+            }
+        }
+        let aside = self.name_for_damaged();
+        fs::rename(&self.database, &aside).map_err(|e| StoreError::io("put aside", &self.database, &e))?;
+        self.move_companions(&aside)?;
+        self.forget_old_damaged();
+        drop(passage);
+        self.note(
+            "store_damaged",
+            format!("{} was damaged ({why}); it is kept as {}, and a fresh one was begun", self.database.display(), aside.display()),
+        );
+        Ok(())
+    }
+
+    fn companion(&self, suffix: &str) -> PathBuf {
+        with_suffix(&self.database, suffix)
+    }
+
+    fn move_companions(&self, aside: &Path) -> Result<(), StoreError> {
+        for suffix in COMPANIONS {
+            let from = self.companion(suffix);
+            match fs::rename(&from, with_suffix(aside, suffix)) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(StoreError::io("put aside", &from, &e)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn name_for_damaged(&self) -> PathBuf {
+        let now = Timestamp::from_microsecond(wall_micros()).unwrap_or(Timestamp::UNIX_EPOCH);
+        let stem = format!(".corrupt-{}", now.strftime("%Y%m%dT%H%M%S%.6fZ"));
+        with_suffix(&self.database, &stem)
+    }
+
+    /// Keeps the newest few damaged databases, so that a failing disk is not filled up as well.
+    fn forget_old_damaged(&self) {
+        let (Some(dir), Some(name)) = (self.database.parent(), self.database.file_name()) else { return };
+        let prefix = format!("{}.corrupt-", name.to_string_lossy());
+        let Ok(entries) = fs::read_dir(dir) else { return };
+        let mut damaged: Vec<String> = entries
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter(|name| name.starts_with(&prefix) && !COMPANIONS.iter().any(|c| name.ends_with(c)))
+            .collect();
+        damaged.sort();
+        for name in damaged.iter().rev().skip(KEPT_DAMAGED) {
+            for suffix in ["", "-wal", "-shm", "-journal"] {
+                // Whatever cannot be removed now is tried again the next time.
+                let _ = fs::remove_file(dir.join(format!("{name}{suffix}")));
+            }
+        }
+    }
+
+    fn note(&mut self, code: &'static str, detail: String) {
+        self.notes.push(Degraded { code, detail });
+    }
+}
+
+impl Journal {
+    fn word(self) -> &'static str {
+        match self {
+            Journal::Ahead => "wal",
+            Journal::Rollback => "delete",
+        }
+    }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Tells one file from its successor of the same name. Never opens it: closing it would drop SQLite's locks.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
+}
+
+/// Creates what is missing up to the newest format, all or nothing.
+fn set_up(connection: &mut Connection) -> rusqlite::Result<()> {
+    let tx = connection.transaction_with_behavior(TransactionBehavior::Exclusive)?;
+    let version: i64 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let applied = usize::try_from(version).unwrap_or(0);
+    for migration in &MIGRATIONS[applied.min(MIGRATIONS.len())..] {
+        tx.execute_batch(migration)?;
+    }
+    if applied == 0 {
+        // Revisions, fences and cursors count on from the clock, so that those of a database that was lost never come back.
+        let origin = wall_micros();
+        tx.execute("INSERT INTO counter (value) VALUES (?1)", [origin])?;
+        tx.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('event', ?1)", [origin])?;
+        tx.pragma_update(None, "application_id", APPLICATION_ID)?;
+    }
+    tx.pragma_update(None, "user_version", MIGRATIONS.len() as i64)?;
+    tx.commit()
+}
+
+/// SQLite's own check of the whole file; an error that counts as damage where it finds fault.
+fn check(connection: &Connection) -> rusqlite::Result<()> {
+    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if verdict == "ok" {
+        return Ok(());
+    }
+    Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT), Some(verdict)))
+}
+
+#[cfg(target_os = "linux")]
+fn journal_for(dir: &Path) -> Journal {
+    // What cannot be asked is taken for local: SQLite itself refuses a log that it cannot share.
+    rustix::fs::statfs(dir).map_or(Journal::Ahead, |fs| journal_on(fs.f_type as u32))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn journal_for(_dir: &Path) -> Journal {
+    Journal::Ahead
+}
+
+/// The journal for a file system, by the magic number that `statfs(2)` tells.
+#[cfg(target_os = "linux")]
+pub(super) fn journal_on(magic: u32) -> Journal {
+    match magic {
+        // nfs, smb, smb2, cifs, fuse (sshfs and the like), 9p, afs (two of them), ceph, coda, ncp, lustre, gfs2, ocfs2, vboxsf
+        0x6969 | 0x517b | 0xfe53_4d42 | 0xff53_4d42 | 0x6573_5546 | 0x0102_1997 | 0x5346_414f | 0x6b41_4653 | 0x00c3_6400 | 0x7375_7245
+        | 0x564c | 0x0bd0_0bd0 | 0x0116_1970 | 0x7461_636f | 0x786f_4256 => Journal::Rollback,
+        _ => Journal::Ahead,
+    }
+}

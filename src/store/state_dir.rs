@@ -1,0 +1,185 @@
+//! Where watchdog's state lives, and the rule that nobody else may reach into it.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use super::error::StoreError;
+use super::file::create_private_dir;
+
+/// Name of the database in the state directory.
+const DATABASE: &str = "watchdog.db";
+
+/// The state directory: one per user, shared by every watchdog that this user runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateDir {
+    root: PathBuf,
+}
+
+impl StateDir {
+    /// Picks the directory: the flag, else `watchdog` under `XDG_STATE_HOME`, else `.local/state/watchdog` under `HOME`.
+    ///
+    /// The values come from the caller, so that this reads no environment. Relative values of the two variables count
+    /// as not set, as the XDG specification asks; a relative flag is taken from the current directory.
+    pub fn resolve(flag: Option<PathBuf>, xdg_state_home: Option<PathBuf>, home: Option<PathBuf>) -> Result<Self, StoreError> {
+        let absolute = |path: Option<PathBuf>| path.filter(|p| p.is_absolute());
+        let root = if let Some(flag) = flag.filter(|p| !p.as_os_str().is_empty()) {
+            std::path::absolute(&flag).map_err(|e| StoreError::io("find", &flag, &e))?
+        } else if let Some(xdg) = absolute(xdg_state_home) {
+            xdg.join("watchdog")
+        } else if let Some(home) = absolute(home) {
+            home.join(".local/state/watchdog")
+        } else {
+            return Err(StoreError::NoPlace);
+        };
+        Ok(StateDir { root })
+    }
+
+    /// Creates what is missing (0700), and refuses a directory that others could write to or redirect.
+    pub fn ensure(&self) -> Result<(), StoreError> {
+        if let Some(parent) = self.root.parent() {
+            fs::create_dir_all(parent).map_err(|e| StoreError::io("create", parent, &e))?;
+        }
+        create_private_dir(&self.root)?;
+        self.check_owner(&self.root)?;
+        self.close_to_others()?;
+        for dir in [self.locks(), self.logs(), self.trust()] {
+            create_private_dir(&dir)?;
+            self.check_owner(&dir)?;
+        }
+        Ok(())
+    }
+
+    /// The directory itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The database file.
+    pub fn database(&self) -> PathBuf {
+        self.root.join(DATABASE)
+    }
+
+    /// The folder of lock files.
+    pub fn locks(&self) -> PathBuf {
+        self.root.join("locks")
+    }
+
+    /// The folder of session logs.
+    pub fn logs(&self) -> PathBuf {
+        self.root.join("logs")
+    }
+
+    /// The folder of trusted fingerprints.
+    pub fn trust(&self) -> PathBuf {
+        self.root.join("trust")
+    }
+
+    /// Refuses what another user owns: the directory, or a link that could be turned elsewhere.
+    fn check_owner(&self, dir: &Path) -> Result<(), StoreError> {
+        let looking = |e: io::Error| StoreError::io("look at", dir, &e);
+        let user = rustix::process::geteuid().as_raw();
+        let link = fs::symlink_metadata(dir).map_err(looking)?;
+        let target = fs::metadata(dir).map_err(looking)?;
+        if !target.is_dir() {
+            return Err(StoreError::NotADirectory { path: dir.to_owned() });
+        }
+        match [link.uid(), target.uid()].into_iter().find(|&owner| owner != user) {
+            Some(owner) => Err(StoreError::ForeignOwner { path: dir.to_owned(), owner, user }),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes the rights of others away where the directory is plainly ours (new, or used by us before). Any other directory keeps
+    /// its mode, because somebody may have named one that serves more than us; it is refused where others may write.
+    fn close_to_others(&self) -> Result<(), StoreError> {
+        let looking = |e: io::Error| StoreError::io("look at", &self.root, &e);
+        let mode = fs::metadata(&self.root).map_err(looking)?.mode() & 0o7777;
+        if mode & 0o077 == 0 {
+            return Ok(());
+        }
+        let ours = self.database().exists() || fs::read_dir(&self.root).map_err(looking)?.next().is_none();
+        if ours && mode & 0o1000 == 0 {
+            return fs::set_permissions(&self.root, Permissions::from_mode(0o700))
+                .map_err(|e| StoreError::io("set the permissions of", &self.root, &e));
+        }
+        if mode & 0o022 != 0 { Err(StoreError::OpenToOthers { path: self.root.clone(), mode }) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    #[test]
+    fn the_flag_wins_then_xdg_then_home_and_relative_variables_do_not_count() {
+        let at = |flag: &str, xdg: &str, home: &str| {
+            let some = |s: &str| (!s.is_empty()).then(|| PathBuf::from(s));
+            StateDir::resolve(some(flag), some(xdg), some(home)).map(|d| d.root().to_owned())
+        };
+        assert_eq!(at("/f", "/x", "/h").unwrap(), Path::new("/f"));
+        assert_eq!(at("", "/x", "/h").unwrap(), Path::new("/x/watchdog"));
+        assert_eq!(at("", "rel", "/h").unwrap(), Path::new("/h/.local/state/watchdog"));
+        assert!(at("here", "", "").unwrap().is_absolute());
+        assert!(matches!(at("", "", "rel"), Err(StoreError::NoPlace)));
+    }
+
+    #[test]
+    fn it_is_made_private_with_its_parents_and_twice_is_fine() {
+        let tmp = tempfile::tempdir().unwrap();
+        let dir = StateDir::resolve(Some(tmp.path().join("a/b/state")), None, None).unwrap();
+        dir.ensure().unwrap();
+        dir.ensure().unwrap();
+        for path in [dir.root().to_owned(), dir.locks(), dir.logs(), dir.trust()] {
+            assert_eq!(mode(&path), 0o700, "{}", path.display());
+        }
+    }
+
+    #[test]
+    fn a_fresh_directory_is_tightened_and_a_shared_one_is_refused_but_not_touched() {
+        let tmp = tempfile::tempdir().unwrap();
+        let dir = StateDir { root: tmp.path().join("state") };
+        fs::create_dir(dir.root()).unwrap();
+        fs::set_permissions(dir.root(), Permissions::from_mode(0o775)).unwrap();
+        dir.ensure().unwrap();
+        assert_eq!(mode(dir.root()), 0o700);
+
+        let shared = StateDir { root: tmp.path().join("shared") };
+        fs::create_dir(shared.root()).unwrap();
+        fs::write(shared.root().join("mail"), "of somebody").unwrap();
+        fs::set_permissions(shared.root(), Permissions::from_mode(0o1777)).unwrap();
+        let error = shared.ensure().unwrap_err();
+        assert!(matches!(error, StoreError::OpenToOthers { .. }), "{error}");
+        assert!(error.hint().contains("--state-dir"), "{}", error.hint());
+        assert_eq!(mode(shared.root()), 0o1777);
+    }
+
+    #[test]
+    fn a_file_in_its_place_is_named_and_left_alone() {
+        let tmp = tempfile::tempdir().unwrap();
+        let file = tmp.path().join("state");
+        fs::write(&file, "mine").unwrap();
+        for root in [file.clone(), file.join("below")] {
+            let error = StateDir { root }.ensure().unwrap_err();
+            assert!(matches!(error, StoreError::NotADirectory { .. }), "{error}");
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+    }
+
+    #[test]
+    fn ones_own_symlink_is_followed() {
+        let tmp = tempfile::tempdir().unwrap();
+        fs::create_dir(tmp.path().join("big-disk")).unwrap();
+        symlink(tmp.path().join("big-disk"), tmp.path().join("state")).unwrap();
+        let dir = StateDir { root: tmp.path().join("state") };
+        dir.ensure().unwrap();
+        assert!(tmp.path().join("big-disk/locks").is_dir());
+    }
+}
