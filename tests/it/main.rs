@@ -1,0 +1,11 @@
+//! All tests against real repositories, processes and files: one binary.
+
+mod support {
+    //! What the tests stand on.
+    pub mod repo;
+}
+
+/// The commits since a baseline.
+mod git_history;
+/// Which repositories open, and how the others are refused.
+mod git_open;
