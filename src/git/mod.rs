@@ -1,5 +1,16 @@
 //! Only gix. Reads HEAD, history and changes, makes and restores snapshots. Never starts a process.
 
+mod baseline;
+mod discover;
+mod harden;
+mod history;
+mod net_change;
 mod open;
+mod origin;
+mod patch;
+mod reflog;
+mod rewritten;
+mod walk;
 
+pub use baseline::Point;
 pub use open::{Error, Worktree};

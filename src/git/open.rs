@@ -1,7 +1,14 @@
 //! Opens a worktree so that looking at it runs nothing that the repository itself names.
 
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use gix::bstr::ByteSlice;
+use sha2::{Digest, Sha256};
+
+use super::harden;
 use crate::decision::evidence::{FaultKind, Unreadable};
 
 /// Why a worktree could not be opened or read.
@@ -62,26 +69,88 @@ impl From<Error> for Unreadable {
 /// An opened worktree: one git work tree, main or linked.
 pub struct Worktree {
     pub(super) repo: gix::Repository,
+    /// How many filter drivers of the repository's own configuration are ignored.
+    pub(super) ignored_filters: usize,
     root: PathBuf,
+    git_dir: PathBuf,
+    common_dir: PathBuf,
 }
 
 impl Worktree {
     /// Opens the worktree that `path` lies in, as `git -C path` would find it.
+    ///
+    /// Environment variables that move git elsewhere (`GIT_DIR`, `GIT_INDEX_FILE` and their like) are
+    /// ignored, so that the answer is the same inside a hook. Programs that the repository's own
+    /// configuration names are never run.
+    ///
+    /// # Errors
+    /// [`Error::NotARepository`], [`Error::Bare`], [`Error::ForeignOwner`] (unless the user's or the
+    /// system's `safe.directory` allows it), or [`Error::Read`] for a damaged or unknown layout.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let (found, _trust) = gix::discover::upwards(path).map_err(|_| Error::NotARepository { path: path.to_owned() })?;
-        let (git_dir, _) = found.into_repository_and_work_tree_directories();
-        let mut permissions = gix::open::Permissions::all();
-        permissions.env.git_prefix = gix::sec::Permission::Deny;
-        permissions.env.objects = gix::sec::Permission::Deny;
-        permissions.config.env = false;
-        let options = gix::open::Options::default().permissions(permissions).config_overrides(["gitoxide.core.useNsec=true"]);
-        let repo = gix::open_opts(git_dir, options).map_err(|e| Error::read("open the repository", e))?;
-        let root = repo.workdir().ok_or_else(|| Error::Bare { path: path.to_owned() })?.to_owned();
-        Ok(Worktree { repo, root })
+        Self::open_at(&super::discover::dot_git(path)?, path)
+    }
+
+    /// Opens the worktree of a `.git` entry that was already found. `asked` names it in errors.
+    pub(super) fn open_at(dot_git: &Path, asked: &Path) -> Result<Self, Error> {
+        let doing = || format!("open the repository at {}", dot_git.display());
+        let mut repo = gix::open_opts(dot_git, harden::options()).map_err(|e| Error::read(doing(), e))?;
+        if repo.git_dir_trust() != gix::sec::Trust::Full {
+            return Err(Error::ForeignOwner { path: repo.workdir().unwrap_or(repo.git_dir()).to_owned() });
+        }
+        harden::refuse_unknown_layout(&repo)?;
+        let Some(workdir) = repo.workdir() else {
+            return Err(Error::Bare { path: asked.to_owned() });
+        };
+        let real = |path: &Path| fs::canonicalize(path).map_err(|e| Error::read(format!("find {}", path.display()), e));
+        let (root, git_dir, common_dir) = (real(workdir)?, real(repo.git_dir())?, real(repo.common_dir())?);
+        let ignored_filters = harden::drop_local_programs(&mut repo).map_err(|e| Error::read(doing(), e))?;
+        Ok(Worktree { repo, ignored_filters, root, git_dir, common_dir })
     }
 
     /// The top folder of the work tree, absolute and with symlinks resolved.
     pub fn root(&self) -> &Path {
         &self.root
     }
+
+    /// The git directory of this worktree, which holds its HEAD and index. Absolute, symlinks resolved.
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// The git directory that all worktrees of the repository share. Absolute, symlinks resolved.
+    pub fn common_dir(&self) -> &Path {
+        &self.common_dir
+    }
+
+    /// A short hexadecimal name of this worktree, the same in every process and every time.
+    pub fn worktree_id(&self) -> String {
+        let name = if self.git_dir == self.common_dir { &[] } else { self.git_dir.file_name().map_or(&[][..], OsStr::as_bytes) };
+        short_id(&[b"watchdog worktree", self.common_dir.as_os_str().as_bytes(), name])
+    }
+
+    /// A short hexadecimal name of the repository, the same in all of its worktrees.
+    pub fn repository_id(&self) -> String {
+        short_id(&[b"watchdog repository", self.common_dir.as_os_str().as_bytes()])
+    }
+
+    /// The short name of the branch that HEAD is on, also where it has no commit yet; `None` when detached.
+    pub fn branch(&self) -> Option<String> {
+        let name = self.repo.head_name().ok()??;
+        Some(name.shorten().to_str_lossy().into_owned())
+    }
+
+    /// The name of the work where nobody gave one: the branch, or `detached`.
+    pub fn default_spec(&self) -> String {
+        self.branch().unwrap_or_else(|| "detached".to_string())
+    }
+}
+
+/// The first 16 hexadecimal digits of the SHA-256 over the parts, separated by NUL.
+fn short_id(parts: &[&[u8]]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part);
+        hash.update([0]);
+    }
+    hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }

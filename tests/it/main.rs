@@ -6,6 +6,10 @@ mod support;
 mod config;
 // Each leaf of the decision tree, with a scripted agent.
 mod decision_tree;
+// The commits since a baseline.
+mod git_history;
+// Which repositories open, and how the others are refused.
+mod git_open;
 // Floods, endless lines and escape sequences.
 mod hostile_output;
 // kill -9 at random moments.

@@ -1,0 +1,112 @@
+//! Where HEAD is, what a revision names, and where all refs point: what a baseline consists of.
+
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+
+use super::open::{Error, Worktree};
+
+/// A place in history: a commit, or the void before the first one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Point {
+    /// The branch has no commit yet.
+    Unborn,
+    /// Full hexadecimal object name of a commit.
+    Commit(String),
+}
+
+impl Point {
+    /// The word for [`Point::Unborn`] on the command line, in JSON and in the store.
+    pub const UNBORN: &'static str = "unborn";
+
+    /// The full object name, or `unborn`.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Point::Unborn => Point::UNBORN,
+            Point::Commit(id) => id,
+        }
+    }
+}
+
+impl std::fmt::Display for Point {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Our own refs: snapshots of work. They are no evidence of where a commit came from.
+const OWN_REFS: &str = "refs/watchdog/";
+
+impl Worktree {
+    /// Where HEAD is now. Reads refs only; the commit itself is not looked at.
+    ///
+    /// # Errors
+    /// [`Error::Read`] where HEAD or its branch is damaged.
+    pub fn head(&self) -> Result<Point, Error> {
+        Ok(self.head_id()?.map_or(Point::Unborn, |id| Point::Commit(id.to_hex().to_string())))
+    }
+
+    /// Like [`Worktree::head`], as an object id.
+    pub(super) fn head_id(&self) -> Result<Option<ObjectId>, Error> {
+        let doing = || format!("read HEAD of {}", self.root().display());
+        let head = self.repo.head().map_err(|e| Error::read(doing(), e))?;
+        if head.is_unborn() {
+            return Ok(None);
+        }
+        if let Some(id) = head.id() {
+            return Ok(Some(id.detach()));
+        }
+        // A branch that is itself a symbolic ref: follow it to its end.
+        match head.try_into_referent() {
+            Some(mut branch) => Ok(Some(branch.follow_to_object().map_err(|e| Error::read(doing(), e))?.detach())),
+            None => Err(Error::Read { doing: doing(), why: "it names neither a branch nor a commit".to_string() }),
+        }
+    }
+
+    /// What a revision names, tags peeled to their commit; `unborn` is the void before the first commit.
+    ///
+    /// # Errors
+    /// [`Error::UnknownRevision`] where it names nothing here, [`Error::Read`] where it names something
+    /// that is no commit, or whose object is missing.
+    pub fn resolve(&self, rev: &str) -> Result<Point, Error> {
+        if rev == Point::UNBORN {
+            return Ok(Point::Unborn);
+        }
+        let unknown = || Error::UnknownRevision { rev: rev.to_string() };
+        let id = self.repo.rev_parse_single(rev).map_err(|_| unknown())?.detach();
+        let doing = || format!("take '{rev}' as a baseline");
+        let object = match self.repo.try_find_object(id).map_err(|e| Error::read(doing(), e))? {
+            Some(object) => object,
+            // A name that was typed in full says nothing about being here; a ref to a missing object is damage.
+            None if rev.len() == id.kind().len_in_hex() && rev.eq_ignore_ascii_case(&id.to_hex().to_string()) => return Err(unknown()),
+            None => return Err(Error::Read { doing: doing(), why: format!("object {id} is missing") }),
+        };
+        let end = object.peel_tags_to_end().map_err(|e| Error::read(doing(), e))?;
+        if end.kind != gix::object::Kind::Commit {
+            return Err(Error::Read { doing: doing(), why: format!("it names a {}, not a commit", end.kind) });
+        }
+        Ok(Point::Commit(end.id.to_hex().to_string()))
+    }
+
+    /// All refs with the objects they name, sorted by name, our own snapshots left out. Recorded with
+    /// a baseline, they prove later which commits were already there. Tags are not peeled.
+    ///
+    /// # Errors
+    /// [`Error::Read`] where the refs cannot be listed. A single damaged ref is left out: it proves nothing.
+    pub fn ref_tips(&self) -> Result<Vec<(String, String)>, Error> {
+        let doing = || format!("list the refs of {}", self.common_dir().display());
+        let refs = self.repo.references().map_err(|e| Error::read(doing(), e))?;
+        let mut tips = Vec::new();
+        for reference in refs.all().map_err(|e| Error::read(doing(), e))?.flatten() {
+            let name = reference.name().as_bstr().to_str_lossy().into_owned();
+            if name.starts_with(OWN_REFS) {
+                continue;
+            }
+            if let Some(id) = reference.target().try_id() {
+                tips.push((name, id.to_hex().to_string()));
+            }
+        }
+        tips.sort();
+        tips.dedup();
+        Ok(tips)
+    }
+}

@@ -1,0 +1,128 @@
+//! Opening rules that keep a repository from choosing what runs, or where we look.
+//!
+//! The repository's settings that change what git sees (line endings, file modes, excludes) stay in
+//! force, or the verdict would differ from git's; only its programs are dropped.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use gix::config::source::Kind;
+use gix::open::{Options, Permissions};
+
+use super::open::Error;
+
+/// What we ask of gix when it opens a repository.
+pub(super) fn options() -> Options {
+    let mut permissions = Permissions::all();
+    permissions.env.git_prefix = gix::sec::Permission::Deny;
+    permissions.env.objects = gix::sec::Permission::Deny;
+    permissions.config.env = false;
+    // git stores nanoseconds in the index; comparing them spares us re-reading every file of a fresh checkout.
+    let options = Options::default().config_overrides(["gitoxide.core.useNsec=true"]);
+    let options = user_files(options, &mut permissions, |name| std::env::var_os(name));
+    options.permissions(permissions)
+}
+
+/// Where the user moved their own configuration files. They are the user's words and hold
+/// `safe.directory`, so unlike every other `GIT_*` variable they count.
+///
+/// gix has no switch for these alone: the two outer slots (installation, system) take the system's and
+/// the user's file instead, which keeps their order.
+fn user_files(options: Options, permissions: &mut Permissions, env: impl Fn(&str) -> Option<OsString>) -> Options {
+    let no_system = env("GIT_CONFIG_NOSYSTEM").is_some_and(|v| !matches!(v.to_str(), Some("" | "0" | "false" | "no" | "off")));
+    let system = if no_system { None } else { env("GIT_CONFIG_SYSTEM").map(PathBuf::from) };
+    permissions.config.system = !no_system;
+    let Some(global) = env("GIT_CONFIG_GLOBAL").map(PathBuf::from) else {
+        return match system {
+            Some(path) => options.system_config_path(path),
+            None => options,
+        };
+    };
+    permissions.config.git = false;
+    permissions.config.user = false;
+    // The system file in the installation's slot, the user's file in the system's slot.
+    let options = match system.or_else(|| (!no_system).then(default_system_file).flatten()) {
+        Some(path) => {
+            permissions.config.git_binary = true;
+            options.git_installation_config_path(path)
+        }
+        None => options,
+    };
+    if global.is_file() {
+        permissions.config.system = true;
+        options.system_config_path(global)
+    } else {
+        permissions.config.system = false;
+        options
+    }
+}
+
+fn default_system_file() -> Option<PathBuf> {
+    gix::config::Source::System.storage_location(&mut |_| None)
+}
+
+/// Removes the sections of the repository's own configuration (its includes too) that name programs to
+/// run while reading. Returns how many filter drivers went. The user's and the system's own, such as
+/// git-lfs, stay.
+pub(super) fn drop_local_programs(repo: &mut gix::Repository) -> gix::Result<usize> {
+    let local = |repo: &gix::Repository, name: &str| {
+        let config = repo.config_snapshot();
+        config.plumbing().sections_and_ids_by_name(name).into_iter().flatten().any(|(s, _)| s.meta().source.kind() == Kind::Repository)
+    };
+    // A commit of the snapshot re-reads every cached value, so it is worth asking first.
+    let (filters, drivers) = (local(repo, "filter"), local(repo, "diff"));
+    if !filters && !drivers {
+        return Ok(0);
+    }
+    let mut config = repo.config_snapshot_mut();
+    let mut ids = Vec::new();
+    let mut dropped = 0;
+    for name in ["filter", "diff"] {
+        for (section, id) in config.sections_and_ids_by_name(name).into_iter().flatten() {
+            // `[diff]` itself holds harmless settings but for `external`; its subsections are drivers.
+            if section.meta().source.kind() == Kind::Repository
+                && (name == "filter" || section.header().subsection_name().is_some() || section.value("external").is_some())
+            {
+                dropped += usize::from(name == "filter");
+                ids.push(id);
+            }
+        }
+    }
+    for id in ids {
+        config.remove_section_by_id(id);
+    }
+    config.commit()?;
+    Ok(dropped)
+}
+
+/// Extensions of the repository format that we read right, or that change nothing we read.
+const KNOWN_EXTENSIONS: &[&str] =
+    &["noop", "noop-v1", "preciousobjects", "partialclone", "worktreeconfig", "objectformat", "refstorage", "relativeworktrees"];
+
+/// git refuses a repository whose format it does not know, and so must we: what we cannot read is not "nothing".
+pub(super) fn refuse_unknown_layout(repo: &gix::Repository) -> Result<(), Error> {
+    let config = repo.config_snapshot();
+    let doing = || format!("read the refs of {}", repo.common_dir().display());
+    if let Some(storage) = config.string("extensions.refStorage")
+        && !storage.eq_ignore_ascii_case(b"files")
+    {
+        let why = format!("extensions.refStorage is '{storage}', and only 'files' is understood");
+        return Err(Error::Read { doing: doing(), why });
+    }
+    if config.integer("core.repositoryFormatVersion").unwrap_or(0) < 1 {
+        return Ok(());
+    }
+    for section in config.plumbing().sections_by_name("extensions").into_iter().flatten() {
+        if section.meta().source.kind() != Kind::Repository {
+            continue;
+        }
+        for key in section.value_names() {
+            let key = key.to_string().to_ascii_lowercase();
+            if !KNOWN_EXTENSIONS.contains(&key.as_str()) {
+                let doing = format!("open the repository at {}", repo.common_dir().display());
+                return Err(Error::Read { doing, why: format!("its format has the unknown extension '{key}'") });
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! The commits since a baseline: how many, made where, and whether they changed anything.
+
+use std::collections::HashSet;
+
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+
+use super::baseline::Point;
+use super::net_change::{self, Effect};
+use super::open::{Error, Worktree};
+use super::origin::{self, Origins};
+use super::rewritten;
+use super::walk::{History, Node};
+use crate::decision::evidence::{Commit, Commits, Degraded, Origin};
+
+impl Worktree {
+    /// The commits that HEAD has and `baseline` has not.
+    ///
+    /// `known` are the refs recorded with the baseline ([`Worktree::ref_tips`]); they prove which
+    /// commits were there before. Without them only the reflogs speak.
+    ///
+    /// Where the baseline is no longer part of HEAD's history (amend, rebase, reset), `degraded` says
+    /// `history_rewritten`, and only commits whose patch the baseline's side does not have count as made here.
+    ///
+    /// # Errors
+    /// [`Error::UnknownRevision`] names a baseline that is not here; [`Error::Read`] where an object or
+    /// ref that is needed cannot be read. Nothing that could not be read is counted as zero.
+    pub fn commits_since(&self, baseline: &Point, known: Option<&[(String, String)]>) -> Result<Commits, Error> {
+        let baseline = match baseline {
+            Point::Unborn => None,
+            Point::Commit(hex) => {
+                let unknown = || Error::UnknownRevision { rev: hex.clone() };
+                Some(ObjectId::from_hex(hex.as_bytes()).map_err(|_| unknown())?)
+            }
+        };
+        let head = self.head_id()?;
+        let mut history = History::new(self)?;
+        if let Some(baseline) = baseline {
+            let node = history.node(baseline);
+            if !history.load(node)? {
+                return Err(Error::UnknownRevision { rev: baseline.to_hex().to_string() });
+            }
+        }
+        let Some(head) = head else {
+            return Ok(unborn_again(baseline));
+        };
+        let (new, contains_baseline, boundary) = match baseline {
+            Some(baseline) => {
+                let range = history.range(baseline, head)?;
+                (range.commits, range.contains_baseline, range.boundary)
+            }
+            None => (history.all(head)?, true, Vec::new()),
+        };
+        let mut commits = Commits { head: Some(head.to_hex().to_string()), new_commits: new.len() as u64, ..Commits::default() };
+        let origins = origin::sort(self, &mut history, baseline, &new, known)?;
+        commits.imported = origins.imported.len() as u64;
+        commits.degraded.extend(origins.degraded.iter().cloned());
+
+        let mut made: HashSet<Node> = new.iter().filter(|node| !origins.imported.contains(node)).copied().collect();
+        if let Some(baseline) = baseline.filter(|_| !contains_baseline) {
+            made = rewritten::made_anew(self, &mut history, &new, made, (baseline, head), &boundary, &mut commits.degraded)?;
+        }
+        commits.made_here = made.len() as u64;
+        let effect = net_change::of(&mut history, baseline, head, &new, &made, &origins)?;
+        commits.net_change = effect != Effect::Nothing && effect != Effect::Empty;
+        note_effect(&mut commits, effect);
+        commits.listed = self.list(&history, &new, &origins)?;
+        Ok(commits)
+    }
+
+    fn list(&self, history: &History<'_>, new: &[Node], origins: &Origins) -> Result<Vec<Commit>, Error> {
+        let mut listed = Vec::with_capacity(new.len().min(Commits::LISTED));
+        for node in new.iter().take(Commits::LISTED) {
+            let id = history.id(*node);
+            let doing = || format!("read commit {id}");
+            let commit = self.repo.find_commit(id).map_err(|e| Error::read(doing(), e))?;
+            let message = commit.message_raw().map_err(|e| Error::read(doing(), e))?;
+            let subject = message.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            let origin = if origins.imported.contains(node) { Origin::Imported } else { Origin::MadeHere };
+            listed.push(Commit { id: id.to_hex().to_string(), subject: subject.trim().to_str_lossy().into_owned(), origin });
+        }
+        Ok(listed)
+    }
+}
+
+/// HEAD has no commit. With a baseline that has one, its history is not here any more.
+fn unborn_again(baseline: Option<ObjectId>) -> Commits {
+    let mut commits = Commits::default();
+    if let Some(baseline) = baseline {
+        let detail = format!("HEAD is on a branch without commits, and no longer contains the baseline {}", baseline.to_hex_with_len(12));
+        commits.degraded.push(Degraded { code: "history_rewritten", detail });
+    }
+    commits
+}
+
+fn note_effect(commits: &mut Commits, effect: Effect) {
+    if commits.made_here == 0 {
+        return;
+    }
+    let count = commits.made_here;
+    let (code, detail) = match effect {
+        Effect::Empty => ("empty_commits", format!("the {count} commits made here change no file")),
+        Effect::Nothing => ("no_net_change", format!("the {count} commits made here add up to no change since the baseline")),
+        Effect::Change => return,
+    };
+    commits.degraded.push(Degraded { code, detail: detail.replace("the 1 commits made here change", "the commit made here changes") });
+}

@@ -1,0 +1,196 @@
+//! Reads reflogs: the record of how HEAD came to where it is. What is not written there is not known.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use gix::ObjectId;
+
+use super::open::Error;
+
+/// One movement of a ref.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Where it was; null for a ref that was not there.
+    pub old: ObjectId,
+    /// Where it went.
+    pub new: ObjectId,
+    /// By what kind of action.
+    pub action: Action,
+}
+
+/// What an entry's message says about the commit it arrives at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    /// git made the commit here, from work done here.
+    Made,
+    /// git made the commit here, by joining histories without anyone's help.
+    Merged {
+        /// Whether the other side was pulled.
+        pulled: bool,
+    },
+    /// The commit was there already.
+    Moved {
+        /// Whether it came out of another repository.
+        pulled: bool,
+    },
+    /// The message tells nothing.
+    Unknown,
+}
+
+impl Action {
+    /// Whether the commit that the entry arrives at was made by the action.
+    pub fn makes(self) -> bool {
+        matches!(self, Action::Made | Action::Merged { .. })
+    }
+
+    /// Whether the message proves that what arrived was pulled.
+    pub fn pulled(self) -> bool {
+        matches!(self, Action::Merged { pulled: true } | Action::Moved { pulled: true })
+    }
+}
+
+/// Reads an action out of a reflog message, `commit (amend): subject` for example.
+///
+/// `GIT_REFLOG_ACTION` lets programs choose the first part, so only words of git's own count.
+pub(super) fn action(message: &str, pulls_locally: bool) -> Action {
+    let (what, rest) = message.split_once(": ").unwrap_or((message, ""));
+    let (what, step) = match what.rsplit_once(" (") {
+        Some((verb, step)) if step.ends_with(')') => (verb, Some(&step[..step.len() - 1])),
+        _ => (what, None),
+    };
+    let mut words = what.split(' ');
+    let verb = words.next().unwrap_or("");
+    let pulled = match verb {
+        // Where `.` is pulled, or what the branch follows is a branch of this same repository, nothing came from elsewhere.
+        "pull" => {
+            let mut args = words.clone().filter(|word| !word.starts_with('-')).peekable();
+            if args.peek().is_none() { !pulls_locally } else { args.all(|arg| arg != ".") }
+        }
+        "merge" => words.clone().next() == Some("FETCH_HEAD"),
+        _ => false,
+    };
+    let moved = Action::Moved { pulled };
+    match (verb, step) {
+        ("cherry-pick" | "rebase", None) if rest == "fast-forward" => moved,
+        ("commit" | "cherry-pick" | "revert" | "am", _) => Action::Made,
+        ("rebase" | "pull", Some("pick" | "reword" | "edit" | "squash" | "fixup" | "continue")) if rest == "fast-forward" => moved,
+        ("rebase" | "pull", Some("pick" | "reword" | "edit" | "squash" | "fixup" | "continue")) => Action::Made,
+        ("rebase" | "pull", Some("merge")) => Action::Merged { pulled: false },
+        ("rebase" | "pull", Some(_)) => moved,
+        ("merge" | "pull", None) => {
+            if rest.starts_with("Merge made by") || rest.starts_with("In-index merge") {
+                Action::Merged { pulled }
+            } else if rest.starts_with("Fast-forward") || rest.starts_with("fast-forward") || rest.starts_with("storing head") {
+                moved
+            } else {
+                Action::Unknown
+            }
+        }
+        // The older rebase: `rebase: checkout main`, `rebase finished: returning to ...`, else a pick.
+        ("rebase", None) => match what == "rebase" && !rest.is_empty() && !rest.starts_with("checkout ") {
+            true => Action::Made,
+            false => moved,
+        },
+        ("initial", None) if what == "initial pull" => Action::Moved { pulled: true },
+        ("clone", _) => Action::Moved { pulled: true },
+        ("checkout" | "reset" | "push" | "branch" | "fetch", _) => moved,
+        ("update", _) if what == "update by push" => moved,
+        _ => Action::Unknown,
+    }
+}
+
+/// The entries of a reflog, oldest first, read from the end back until `enough` says so of what was
+/// read, or until the beginning. No file, no entries.
+pub(super) fn read(path: &Path, pulls_locally: bool, enough: impl Fn(&[Entry]) -> bool) -> Result<Vec<Entry>, Error> {
+    let doing = || format!("read the reflog {}", path.display());
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => return Ok(Vec::new()),
+        Err(e) => return Err(Error::read(doing(), e)),
+    };
+    let length = file.metadata().map_err(|e| Error::read(doing(), e))?.len();
+    let mut span = 8 * 1024;
+    loop {
+        let start = length.saturating_sub(span);
+        let mut text = Vec::new();
+        file.seek(SeekFrom::Start(start)).map_err(|e| Error::read(doing(), e))?;
+        (&mut file).take(length - start).read_to_end(&mut text).map_err(|e| Error::read(doing(), e))?;
+        // The first line of a part read from the middle is most likely cut.
+        let from = if start == 0 { 0 } else { text.iter().position(|b| *b == b'\n').map_or(text.len(), |at| at + 1) };
+        let entries: Vec<Entry> = text[from..].split(|b| *b == b'\n').filter_map(|line| parse(line, pulls_locally)).collect();
+        if start == 0 || enough(&entries) {
+            return Ok(entries);
+        }
+        span *= 8;
+    }
+}
+
+/// One line: `old new Name <mail> seconds zone TAB message`. A damaged line proves nothing.
+fn parse(line: &[u8], pulls_locally: bool) -> Option<Entry> {
+    let (head, message) = match line.iter().position(|b| *b == b'\t') {
+        Some(tab) => (&line[..tab], &line[tab + 1..]),
+        None => (line, &[][..]),
+    };
+    let mut words = head.split(|b| *b == b' ');
+    let old = ObjectId::from_hex(words.next()?).ok()?;
+    let new = ObjectId::from_hex(words.next()?).ok()?;
+    Some(Entry { old, new, action: action(&String::from_utf8_lossy(message), pulls_locally) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_tell_what_was_made_here_and_what_only_arrived() {
+        let moved = Action::Moved { pulled: false };
+        let pulled = Action::Moved { pulled: true };
+        for (message, expected) in [
+            ("commit: x", Action::Made),
+            ("commit (amend): x: y", Action::Made),
+            ("commit (initial): x", Action::Made),
+            ("commit (merge): Merge branch 'a'", Action::Made),
+            ("commit (cherry-pick): x", Action::Made),
+            ("cherry-pick: x", Action::Made),
+            ("cherry-pick: fast-forward", moved),
+            ("revert: Revert \"x\"", Action::Made),
+            ("am: x", Action::Made),
+            ("rebase (start): checkout origin/main", moved),
+            ("rebase (pick): x", Action::Made),
+            ("rebase (continue): x", Action::Made),
+            ("rebase (pick): fast-forward", moved),
+            ("rebase: fast-forward", moved),
+            ("rebase -i (squash): x", Action::Made),
+            ("rebase (finish): returning to refs/heads/main", moved),
+            ("rebase (abort): returning to refs/heads/main", moved),
+            ("rebase: x", Action::Made),
+            ("rebase: checkout main", moved),
+            ("rebase finished: returning to refs/heads/x", moved),
+            ("merge origin/x: Fast-forward", moved),
+            ("merge origin/x: Merge made by the 'ort' strategy.", Action::Merged { pulled: false }),
+            ("merge FETCH_HEAD: Fast-forward", pulled),
+            ("pull: Fast-forward", pulled),
+            ("pull --ff-only origin main: Fast-forward", pulled),
+            ("pull . side: Fast-forward", moved),
+            ("pull origin main: Merge made by the 'ort' strategy.", Action::Merged { pulled: true }),
+            ("pull --rebase (start): checkout 1234", pulled),
+            ("pull --rebase (pick): x", Action::Made),
+            ("initial pull", pulled),
+            ("clone: from https://example.com/x", pulled),
+            ("reset: moving to HEAD~1", moved),
+            ("checkout: moving from main to x", moved),
+            ("", Action::Unknown),
+            ("commits: x", Action::Unknown),
+            ("some tool did this", Action::Unknown),
+        ] {
+            assert_eq!(action(message, false), expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_pull_from_a_branch_of_the_same_repository_brings_nothing_from_elsewhere() {
+        assert_eq!(action("pull: Fast-forward", true), Action::Moved { pulled: false });
+        assert_eq!(action("pull origin main: Fast-forward", true), Action::Moved { pulled: true });
+    }
+}

@@ -1,0 +1,87 @@
+//! After a rewritten history: which commits are really new, and which only a new form of what the
+//! baseline had.
+
+use std::collections::HashSet;
+
+use gix::ObjectId;
+
+use super::open::{Error, Worktree};
+use super::patch::{PatchId, Patches};
+use super::walk::{History, Node};
+use crate::decision::evidence::Degraded;
+
+/// How many commits of each side are compared at most.
+const MAX_COMMITS: usize = 2000;
+
+/// How many bytes of files are read for each side at most.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// Those of `made` whose patch the baseline's side does not have, and a `history_rewritten` in `degraded`.
+///
+/// Where a side is too large to compare, nothing is proved to be new: none of its commits count, and
+/// `degraded` says `rewrite_too_large`.
+pub(super) fn made_anew(
+    worktree: &Worktree,
+    history: &mut History<'_>,
+    new: &[Node],
+    made: HashSet<Node>,
+    (baseline, head): (ObjectId, ObjectId),
+    boundary: &[Node],
+    degraded: &mut Vec<Degraded>,
+) -> Result<HashSet<Node>, Error> {
+    let common = match boundary.first() {
+        Some(node) => format!("it goes back to their common commit {}", history.id(*node).to_hex_with_len(12)),
+        None => "the two have no commit in common".to_string(),
+    };
+    degraded.push(Degraded {
+        code: "history_rewritten",
+        detail: format!("HEAD no longer contains the baseline {}; {common}", baseline.to_hex_with_len(12)),
+    });
+    if made.is_empty() {
+        return Ok(made);
+    }
+    let empty_tree = ObjectId::empty_tree(baseline.kind());
+    // A walk of its own: the paint of the first one belongs to the other direction.
+    let mut other = History::new(worktree)?;
+    let left_behind = other.range(head, baseline)?.commits;
+    let (theirs, all_theirs) = patches(worktree, &mut other, &left_behind, empty_tree)?;
+    let mut had: HashSet<PatchId> = theirs.into_iter().map(|(_, patch)| patch).collect();
+    // No change at all is not work.
+    had.extend(Patches::new(&worktree.repo, 0).name(empty_tree, empty_tree)?);
+    let candidates: Vec<Node> = new.iter().filter(|node| made.contains(node)).copied().collect();
+    let (ours, all_ours) = patches(worktree, history, &candidates, empty_tree)?;
+    if !all_theirs || !all_ours {
+        let detail = format!(
+            "a side has more than {MAX_COMMITS} commits or {} MiB of changed files; what could not be compared does not count as made here",
+            MAX_BYTES >> 20
+        );
+        degraded.push(Degraded { code: "rewrite_too_large", detail });
+    }
+    if !all_theirs {
+        return Ok(HashSet::new());
+    }
+    Ok(ours.into_iter().filter(|(_, patch)| !had.contains(patch)).map(|(node, _)| node).collect())
+}
+
+/// The patches of these commits against their first parents, and whether all could be read.
+fn patches(
+    worktree: &Worktree,
+    history: &mut History<'_>,
+    commits: &[Node],
+    empty_tree: ObjectId,
+) -> Result<(Vec<(Node, PatchId)>, bool), Error> {
+    let mut patches = Patches::new(&worktree.repo, MAX_BYTES);
+    let mut named = Vec::new();
+    for &node in commits.iter().take(MAX_COMMITS) {
+        let before = match history.parents(node).first().copied() {
+            Some(parent) => history.tree(parent)?,
+            None => empty_tree,
+        };
+        let after = history.tree(node)?;
+        match patches.name(before, after)? {
+            Some(patch) => named.push((node, patch)),
+            None => return Ok((named, false)),
+        }
+    }
+    Ok((named, commits.len() <= MAX_COMMITS))
+}

@@ -1,0 +1,391 @@
+//! Walks the commit graph. Counts a range exactly as `git rev-list` does, without reading more of
+//! history than it must.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::fs;
+
+use gix::ObjectId;
+use gix::objs::Find;
+
+use super::open::{Error, Worktree};
+
+/// A commit's place in [`History`].
+pub(super) type Node = u32;
+
+const UNINTERESTING: u8 = 1;
+const SEEN: u8 = 2;
+const QUEUED: u8 = 4;
+
+/// How many further uninteresting commits git looks at before it trusts that clocks were right.
+const SLOP: u32 = 5;
+
+/// From how many commits on the commit-graph file is worth opening.
+const GRAPH_AFTER: usize = 24;
+
+/// What is known of one commit.
+struct Known {
+    id: ObjectId,
+    flags: u8,
+    parsed: Option<Parsed>,
+}
+
+struct Parsed {
+    /// Committer time in seconds since 1970; 0 where malformed, as in git.
+    date: u64,
+    tree: ObjectId,
+    parents: Vec<Node>,
+}
+
+/// The part of the commit graph that was read so far.
+pub(super) struct History<'w> {
+    worktree: &'w Worktree,
+    nodes: Vec<Known>,
+    by_id: HashMap<ObjectId, Node>,
+    shallow: Option<gix::shallow::Commits>,
+    grafts: HashMap<ObjectId, Vec<ObjectId>>,
+    graph: Graph,
+    buf: Vec<u8>,
+}
+
+enum Graph {
+    /// Not worth looking for yet.
+    Later,
+    Absent,
+    Open(Box<gix::commitgraph::Graph>),
+}
+
+/// Commits reachable from HEAD and not from the baseline.
+pub(super) struct Range {
+    /// Newest first by committer time, as git lists them.
+    pub commits: Vec<Node>,
+    /// Whether the baseline is still part of HEAD's history.
+    pub contains_baseline: bool,
+    /// Where the range touches the baseline's history; empty where the two share nothing.
+    pub boundary: Vec<Node>,
+}
+
+impl<'w> History<'w> {
+    pub(super) fn new(worktree: &'w Worktree) -> Result<Self, Error> {
+        let shallow = worktree.repo.shallow_commits().map_err(|e| Error::read("read the shallow boundary of the clone", e))?;
+        let grafts = read_grafts(worktree)?;
+        // Each of these changes what a commit's parents are, which the file cannot know.
+        let graph_is_true = shallow.is_none() && grafts.is_empty() && worktree.repo.objects.store_ref().replacements().next().is_none();
+        let graph = if graph_is_true { Graph::Later } else { Graph::Absent };
+        Ok(History { worktree, nodes: Vec::new(), by_id: HashMap::new(), shallow, grafts, graph, buf: Vec::new() })
+    }
+
+    pub(super) fn id(&self, node: Node) -> ObjectId {
+        self.nodes[node as usize].id
+    }
+
+    pub(super) fn node(&mut self, id: ObjectId) -> Node {
+        *self.by_id.entry(id).or_insert_with(|| {
+            self.nodes.push(Known { id, flags: 0, parsed: None });
+            Node::try_from(self.nodes.len() - 1).expect("fewer than 4 billion commits")
+        })
+    }
+
+    /// The node of a commit that was met already.
+    pub(super) fn find(&self, id: &ObjectId) -> Option<Node> {
+        self.by_id.get(id).copied()
+    }
+
+    /// Parents of a commit that was read.
+    pub(super) fn parents(&self, node: Node) -> &[Node] {
+        self.nodes[node as usize].parsed.as_ref().map_or(&[], |p| &p.parents)
+    }
+
+    /// The tree of a commit, read if need be.
+    pub(super) fn tree(&mut self, node: Node) -> Result<ObjectId, Error> {
+        self.require(node)?;
+        Ok(self.nodes[node as usize].parsed.as_ref().expect("just read").tree)
+    }
+
+    fn date(&self, node: Node) -> u64 {
+        self.nodes[node as usize].parsed.as_ref().map_or(0, |p| p.date)
+    }
+
+    fn has(&self, node: Node, flag: u8) -> bool {
+        self.nodes[node as usize].flags & flag != 0
+    }
+
+    /// Reads a commit that must be there.
+    pub(super) fn require(&mut self, node: Node) -> Result<(), Error> {
+        if self.load(node)? {
+            return Ok(());
+        }
+        Err(Error::Read { doing: format!("read commit {}", self.id(node)), why: "the object is missing".to_string() })
+    }
+
+    /// Reads a commit; `false` where its object is missing or is no commit.
+    pub(super) fn load(&mut self, node: Node) -> Result<bool, Error> {
+        if self.nodes[node as usize].parsed.is_some() {
+            return Ok(true);
+        }
+        let id = self.id(node);
+        if let Some((date, tree, parents)) = self.load_from_graph(&id)? {
+            self.fill(node, date, tree, parents);
+            return Ok(true);
+        }
+        let doing = || format!("read commit {id}");
+        let (mut date, mut parents) = (0, Vec::new());
+        let found = self.worktree.repo.objects.try_find(&id, &mut self.buf).map_err(|e| Error::read(doing(), e))?;
+        let Some(data) = found.filter(|data| data.kind == gix::object::Kind::Commit) else {
+            return Ok(false);
+        };
+        let mut commit = gix::objs::CommitRefIter::from_bytes(data.data, id.kind());
+        let tree = commit.tree_id().map_err(|e| Error::read(doing(), e))?;
+        let cut = self.shallow.as_ref().is_some_and(|s| s.contains(&id));
+        for token in commit {
+            match token.map_err(|e| Error::read(doing(), e))? {
+                gix::objs::commit::ref_iter::Token::Parent { id } if !cut => parents.push(id),
+                gix::objs::commit::ref_iter::Token::Committer { signature } => {
+                    date = u64::try_from(signature.seconds()).unwrap_or(0);
+                    break;
+                }
+                _ => {}
+            }
+        }
+        if let Some(grafted) = self.grafts.get(&id) {
+            parents.clone_from(grafted);
+        }
+        self.fill(node, date, tree, parents);
+        Ok(true)
+    }
+
+    fn fill(&mut self, node: Node, date: u64, tree: ObjectId, parents: Vec<ObjectId>) {
+        let parents = parents.into_iter().map(|id| self.node(id)).collect();
+        self.nodes[node as usize].parsed = Some(Parsed { date, tree, parents });
+    }
+
+    fn load_from_graph(&mut self, id: &ObjectId) -> Result<Option<(u64, ObjectId, Vec<ObjectId>)>, Error> {
+        if matches!(self.graph, Graph::Later) && self.nodes.len() >= GRAPH_AFTER {
+            // A damaged graph file only costs time: git warns and reads the objects, and so do we.
+            self.graph = match self.worktree.repo.commit_graph_if_enabled() {
+                Ok(Some(graph)) => Graph::Open(Box::new(graph)),
+                Ok(None) | Err(_) => Graph::Absent,
+            };
+        }
+        let Graph::Open(graph) = &self.graph else { return Ok(None) };
+        let Some(commit) = graph.commit_by_id(id) else { return Ok(None) };
+        let mut parents = Vec::new();
+        for position in commit.iter_parents() {
+            let position = position.map_err(|e| Error::read(format!("read commit {id} from the commit-graph file"), e))?;
+            parents.push(graph.id_at(position).to_owned());
+        }
+        Ok(Some((commit.committer_timestamp(), commit.root_tree_id().to_owned(), parents)))
+    }
+
+    /// The commits of `baseline..head`. Both must be there.
+    ///
+    /// This is git's own algorithm (`limit_list`), kept step by step, so that the count is git's also
+    /// where clocks were wrong: newest first, paint what the baseline reaches, and stop when nothing
+    /// unpainted is queued, after a few commits more.
+    pub(super) fn range(&mut self, baseline: ObjectId, head: ObjectId) -> Result<Range, Error> {
+        let (baseline, head) = (self.node(baseline), self.node(head));
+        self.require(baseline)?;
+        self.require(head)?;
+        if baseline == head {
+            return Ok(Range { commits: Vec::new(), contains_baseline: true, boundary: vec![baseline] });
+        }
+        let mut queue = Queue::default();
+        self.paint(baseline, &mut queue);
+        self.paint_parents(baseline, &mut queue);
+        for node in [baseline, head] {
+            self.nodes[node as usize].flags |= SEEN;
+            self.push(node, &mut queue);
+        }
+        let mut found = Vec::new();
+        let mut oldest = u64::MAX;
+        let mut slop = SLOP;
+        while let Some(node) = self.pop(&mut queue) {
+            let parents = self.parents(node).to_vec();
+            if self.has(node, UNINTERESTING) {
+                for parent in parents {
+                    self.paint(parent, &mut queue);
+                    // Behind the baseline a missing commit changes nothing; git does not mind either.
+                    if !self.load(parent).unwrap_or(false) {
+                        continue;
+                    }
+                    self.paint_parents(parent, &mut queue);
+                    self.meet(parent, &mut queue);
+                }
+                self.paint_parents(node, &mut queue);
+                slop = match queue.heap.peek() {
+                    None => break,
+                    Some((date, _, _)) if oldest <= *date => SLOP,
+                    Some(_) if queue.interesting > 0 => SLOP,
+                    Some(_) => slop - 1,
+                };
+                if slop == 0 {
+                    break;
+                }
+                continue;
+            }
+            for parent in parents {
+                self.require(parent)?;
+                self.meet(parent, &mut queue);
+            }
+            oldest = self.date(node);
+            found.push(node);
+        }
+        found.retain(|node| !self.has(*node, UNINTERESTING));
+        let mut boundary: Vec<Node> = Vec::new();
+        for node in &found {
+            boundary.extend(self.parents(*node).iter().filter(|p| self.has(**p, UNINTERESTING)));
+        }
+        if found.is_empty() {
+            boundary.push(head);
+        }
+        boundary.sort_by_key(|node| (Reverse(self.date(*node)), *node));
+        boundary.dedup();
+        Ok(Range { contains_baseline: boundary.contains(&baseline), commits: found, boundary })
+    }
+
+    /// All commits reachable from `head`, newest first where clocks were right.
+    pub(super) fn all(&mut self, head: ObjectId) -> Result<Vec<Node>, Error> {
+        let mut queue = Queue::default();
+        let head = self.node(head);
+        self.require(head)?;
+        self.meet(head, &mut queue);
+        let mut found = Vec::new();
+        while let Some(node) = self.pop(&mut queue) {
+            found.push(node);
+            for parent in self.parents(node).to_vec() {
+                self.require(parent)?;
+                self.meet(parent, &mut queue);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The commits of `new` that `tips` reach. Tips that are missing or no commits reach nothing.
+    ///
+    /// Looks back no further than `new` itself, and at no more than `limit` other commits; the second
+    /// value tells whether that sufficed.
+    pub(super) fn reached(&mut self, tips: &[ObjectId], new: &HashSet<Node>, limit: usize) -> Result<(HashSet<Node>, bool), Error> {
+        // A day of slack for clocks that were wrong; without proof a commit counts as made here anyway.
+        let horizon = new.iter().map(|n| self.date(*n)).min().unwrap_or(0).saturating_sub(86_400);
+        let mut starts = Vec::new();
+        let mut seen = HashSet::new();
+        let mut around: BinaryHeap<(u64, Node)> = BinaryHeap::new();
+        let mut queue: Vec<Node> = Vec::new();
+        for tip in tips {
+            if let Some(node) = self.commit_of_tip(*tip)? {
+                queue.push(node);
+            }
+        }
+        let mut looked_at = 0;
+        loop {
+            for node in queue.drain(..) {
+                if new.contains(&node) {
+                    starts.push(node);
+                } else if !self.has(node, UNINTERESTING) && seen.insert(node) && self.load(node)? && self.date(node) >= horizon {
+                    around.push((self.date(node), node));
+                }
+            }
+            let Some((_, node)) = around.pop() else { break };
+            looked_at += 1;
+            if looked_at > limit {
+                return Ok((self.descend(&starts, new), false));
+            }
+            queue.extend_from_slice(self.parents(node));
+        }
+        Ok((self.descend(&starts, new), true))
+    }
+
+    /// What `starts` reach inside of `new`, themselves included.
+    pub(super) fn descend(&self, starts: &[Node], new: &HashSet<Node>) -> HashSet<Node> {
+        let mut reached = HashSet::new();
+        let mut stack: Vec<Node> = starts.to_vec();
+        while let Some(node) = stack.pop() {
+            if new.contains(&node) && reached.insert(node) {
+                stack.extend_from_slice(self.parents(node));
+            }
+        }
+        reached
+    }
+
+    /// The commit that a ref's object is or, for a tag, leads to.
+    fn commit_of_tip(&mut self, tip: ObjectId) -> Result<Option<Node>, Error> {
+        if let Some(node) = self.find(&tip) {
+            return Ok(Some(node));
+        }
+        let Ok(Some(object)) = self.worktree.repo.try_find_object(tip) else { return Ok(None) };
+        let end = match object.kind {
+            gix::object::Kind::Tag => match object.peel_tags_to_end() {
+                Ok(end) => end,
+                Err(_) => return Ok(None),
+            },
+            _ => object,
+        };
+        if end.kind != gix::object::Kind::Commit {
+            return Ok(None);
+        }
+        let id = end.id;
+        Ok(Some(self.node(id)))
+    }
+
+    fn meet(&mut self, node: Node, queue: &mut Queue) {
+        if !self.has(node, SEEN) {
+            self.nodes[node as usize].flags |= SEEN;
+            self.push(node, queue);
+        }
+    }
+
+    fn push(&mut self, node: Node, queue: &mut Queue) {
+        queue.pushed += 1;
+        queue.heap.push((self.date(node), Reverse(queue.pushed), node));
+        self.nodes[node as usize].flags |= QUEUED;
+        queue.interesting += usize::from(!self.has(node, UNINTERESTING));
+    }
+
+    fn pop(&mut self, queue: &mut Queue) -> Option<Node> {
+        let (_, _, node) = queue.heap.pop()?;
+        self.nodes[node as usize].flags &= !QUEUED;
+        queue.interesting -= usize::from(!self.has(node, UNINTERESTING));
+        Some(node)
+    }
+
+    fn paint(&mut self, node: Node, queue: &mut Queue) {
+        if !self.has(node, UNINTERESTING) {
+            queue.interesting -= usize::from(self.has(node, QUEUED));
+            self.nodes[node as usize].flags |= UNINTERESTING;
+        }
+    }
+
+    /// Paints what is known of a commit's ancestors, up to those that were painted before.
+    fn paint_parents(&mut self, node: Node, queue: &mut Queue) {
+        let mut stack = self.parents(node).to_vec();
+        while let Some(node) = stack.pop() {
+            if !self.has(node, UNINTERESTING) {
+                self.paint(node, queue);
+                stack.extend_from_slice(self.parents(node));
+            }
+        }
+    }
+}
+
+/// Newest first; of the same second, first come first served.
+#[derive(Default)]
+struct Queue {
+    heap: BinaryHeap<(u64, Reverse<usize>, Node)>,
+    pushed: usize,
+    interesting: usize,
+}
+
+/// The old way to graft parents, which git still honours.
+fn read_grafts(worktree: &Worktree) -> Result<HashMap<ObjectId, Vec<ObjectId>>, Error> {
+    let path = worktree.common_dir().join("info/grafts");
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(HashMap::new()),
+        Err(e) => return Err(Error::read(format!("read {}", path.display()), e)),
+    };
+    let line = |line: &str| {
+        let mut ids = line.split_whitespace().map(|hex| ObjectId::from_hex(hex.as_bytes()).ok());
+        Some((ids.next()??, ids.collect::<Option<Vec<_>>>()?))
+    };
+    Ok(text.lines().filter_map(line).collect())
+}

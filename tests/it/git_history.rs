@@ -1,0 +1,1 @@
+//! The commits since a baseline.

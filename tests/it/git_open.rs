@@ -1,0 +1,241 @@
+//! Which repositories open, and how the others are refused.
+
+use std::fs;
+use std::path::Path;
+
+use completion_watchdog::decision::evidence::{FaultKind, Unreadable};
+use completion_watchdog::git::{Error, Point, Worktree};
+
+use crate::support::lone_repo::Repo;
+
+fn refused(path: &Path) -> Error {
+    match Worktree::open(path) {
+        Ok(worktree) => panic!("{} was opened", worktree.root().display()),
+        Err(error) => error,
+    }
+}
+
+#[test]
+fn a_subfolder_leads_to_the_top_of_its_work_tree() {
+    let repo = Repo::init();
+    repo.write("a/b/c.txt", "x");
+    let worktree = Worktree::open(&repo.path("a/b")).unwrap();
+    assert_eq!(worktree.root(), repo.root());
+    assert_eq!(worktree.git_dir(), repo.path(".git"));
+    assert_eq!(worktree.common_dir(), repo.path(".git"));
+}
+
+#[test]
+fn a_symlink_to_a_work_tree_gives_the_same_identity() {
+    let repo = Repo::init();
+    let link = repo.root().parent().unwrap().join("link");
+    std::os::unix::fs::symlink(repo.root(), &link).unwrap();
+    let (direct, linked) = (Worktree::open(repo.root()).unwrap(), Worktree::open(&link).unwrap());
+    assert_eq!(linked.root(), repo.root());
+    assert_eq!(direct.worktree_id(), linked.worktree_id());
+}
+
+#[test]
+fn linked_worktrees_share_the_repository_and_differ_in_themselves() {
+    let repo = Repo::init();
+    repo.commit("one");
+    repo.git(&["worktree", "add", "-q", "-b", "side", "../side"]);
+    let (main, side) = (Worktree::open(repo.root()).unwrap(), Worktree::open(repo.at("side").root()).unwrap());
+    assert_eq!(side.root(), repo.at("side").root());
+    assert_eq!(side.git_dir(), repo.path(".git/worktrees/side"));
+    assert_eq!(side.common_dir(), main.common_dir());
+    assert_eq!(side.repository_id(), main.repository_id());
+    assert_ne!(side.worktree_id(), main.worktree_id());
+    assert_ne!(main.repository_id(), main.worktree_id());
+    assert!(main.worktree_id().len() == 16 && main.worktree_id().bytes().all(|b| b.is_ascii_hexdigit()));
+    assert_eq!((side.default_spec(), main.default_spec()), ("side".to_string(), "main".to_string()));
+}
+
+#[test]
+fn a_worktree_of_a_bare_repository_opens_and_the_bare_one_does_not() {
+    let repo = Repo::init();
+    repo.commit("one");
+    repo.git(&["clone", "-q", "--bare", ".", "../bare.git"]);
+    let bare = repo.at("bare.git");
+    bare.git(&["worktree", "add", "-q", "../linked", "main"]);
+    assert_eq!(Worktree::open(repo.at("linked").root()).unwrap().branch().as_deref(), Some("main"));
+    assert!(matches!(refused(bare.root()), Error::Bare { .. }));
+    assert!(matches!(refused(&bare.path("refs")), Error::Bare { .. }));
+}
+
+#[test]
+fn a_folder_without_a_repository_and_a_missing_folder_are_not_repositories() {
+    let folder = tempfile::tempdir().unwrap();
+    for path in [folder.path().to_owned(), folder.path().join("nowhere")] {
+        let error = refused(&path);
+        assert!(matches!(&error, Error::NotARepository { path: named } if *named == path), "{error}");
+        let fault = Unreadable::from(error);
+        assert_eq!(fault.kind, FaultKind::NotARepository);
+        assert!(fault.hint.unwrap().contains("-C PATH"));
+    }
+}
+
+#[test]
+fn a_broken_git_folder_is_named_and_never_replaced_by_the_repository_above() {
+    let outer = Repo::init();
+    outer.commit("one");
+    for (what, name, text) in
+        [("truncated HEAD", "HEAD", ""), ("garbage in HEAD", "HEAD", "nonsense\n"), ("garbage in config", "config", "[core\nnonsense")]
+    {
+        let folder = format!("inner-{}", what.replace(' ', "-"));
+        outer.git(&["init", "-q", &folder]);
+        outer.write(&format!("{folder}/.git/{name}"), text);
+        let error = refused(&outer.path(&folder));
+        assert!(matches!(error, Error::Read { .. }), "{what}: {error}");
+        assert!(error.to_string().contains(&format!("{folder}/.git")), "{what}: {error}");
+    }
+    // Sandboxes leave empty `.git` folders behind; git walks past them.
+    fs::create_dir_all(outer.path("sandbox/.git")).unwrap();
+    assert_eq!(Worktree::open(&outer.path("sandbox")).unwrap().root(), outer.root());
+}
+
+#[test]
+fn a_worktree_whose_repository_is_gone_is_named() {
+    let repo = Repo::init();
+    repo.commit("one");
+    repo.git(&["worktree", "add", "-q", "../side"]);
+    fs::remove_dir_all(repo.path(".git/worktrees/side")).unwrap();
+    let error = refused(repo.at("side").root());
+    assert!(matches!(error, Error::Read { .. }));
+    assert!(error.to_string().contains("side/.git") && error.to_string().contains(".git/worktrees/side"), "{error}");
+}
+
+#[test]
+fn unknown_ways_to_store_refs_are_refused_by_name() {
+    let repo = Repo::init_with(&["--ref-format=reftable"]);
+    let error = refused(repo.root());
+    assert!(error.to_string().contains("extensions.refStorage is 'reftable'"), "{error}");
+}
+
+#[test]
+fn unknown_extensions_are_refused_by_name_as_git_does() {
+    let repo = Repo::init();
+    repo.git(&["config", "core.repositoryFormatVersion", "1"]);
+    repo.git(&["config", "extensions.timeTravel", "true"]);
+    assert!(!repo.try_git(&["status"]).status.success());
+    let error = refused(repo.root());
+    assert!(error.to_string().contains("timetravel"), "{error}");
+}
+
+#[test]
+fn sha256_repositories_shallow_clones_and_relative_worktrees_open() {
+    let repo = Repo::init_with(&["--object-format=sha256"]);
+    let head = repo.commit("one");
+    assert_eq!(head.len(), 64);
+    assert_eq!(Worktree::open(repo.root()).unwrap().head().unwrap(), Point::Commit(head));
+
+    let repo = Repo::init();
+    repo.commit("one");
+    let head = repo.commit("two");
+    repo.git(&["clone", "-q", "--depth=1", &format!("file://{}", repo.root().display()), "../shallow"]);
+    assert_eq!(Worktree::open(repo.at("shallow").root()).unwrap().head().unwrap(), Point::Commit(head));
+}
+
+#[test]
+fn the_repository_of_another_user_is_refused_as_git_refuses_it() {
+    let repo = Repo::init();
+    repo.commit("one");
+    if std::os::unix::fs::chown(repo.root(), Some(12345), None).is_err() {
+        return; // Only root can give files away.
+    }
+    std::os::unix::fs::chown(repo.path(".git"), Some(12345), None).unwrap();
+    assert!(!repo.try_git(&["status"]).status.success());
+    let error = refused(repo.root());
+    assert!(matches!(error, Error::ForeignOwner { .. }), "{error}");
+    let fault = Unreadable::from(error);
+    assert!(fault.hint.unwrap().contains("safe.directory"));
+    // The repository cannot vouch for itself.
+    fs::write(repo.path(".git/config"), "[core]\n\trepositoryformatversion = 0\n[safe]\n\tdirectory = *\n").unwrap();
+    assert!(matches!(refused(repo.root()), Error::ForeignOwner { .. }));
+}
+
+#[test]
+fn head_is_a_commit_a_detached_commit_or_unborn() {
+    let repo = Repo::init();
+    let worktree = Worktree::open(repo.root()).unwrap();
+    assert_eq!((worktree.head().unwrap(), worktree.branch().as_deref()), (Point::Unborn, Some("main")));
+    let one = repo.commit("one");
+    assert_eq!(worktree.head().unwrap(), Point::Commit(one.clone()));
+    repo.git(&["checkout", "-q", "--detach"]);
+    assert_eq!((worktree.head().unwrap(), worktree.branch()), (Point::Commit(one.clone()), None));
+    assert_eq!(worktree.default_spec(), "detached");
+    repo.git(&["symbolic-ref", "refs/heads/alias", "refs/heads/main"]);
+    repo.git(&["symbolic-ref", "HEAD", "refs/heads/alias"]);
+    assert_eq!(worktree.head().unwrap(), Point::Commit(one));
+}
+
+#[test]
+fn a_damaged_branch_is_an_error_and_not_unborn() {
+    let repo = Repo::init();
+    repo.commit("one");
+    for text in ["", "garbage\n", "0123\n"] {
+        repo.write(".git/refs/heads/main", text);
+        let error = Worktree::open(repo.root()).and_then(|w| w.head()).unwrap_err();
+        assert!(matches!(error, Error::Read { .. }), "{text:?}: {error}");
+    }
+}
+
+#[test]
+fn revisions_resolve_to_commits() {
+    let repo = Repo::init();
+    let one = repo.commit("one");
+    let two = repo.commit("two");
+    repo.git(&["tag", "-a", "v1", "-m", "first", &one]);
+    repo.git(&["tag", "-a", "v1-again", "-m", "first", "v1"]);
+    let worktree = Worktree::open(repo.root()).unwrap();
+    for (rev, expected) in [
+        ("HEAD", &two),
+        ("HEAD~0", &two),
+        ("HEAD~1", &one),
+        ("HEAD^", &one),
+        ("main", &two),
+        ("@", &two),
+        ("@{1}", &one),
+        ("v1", &one),
+        ("v1-again", &one),
+        ("refs/tags/v1^{commit}", &one),
+        (&one[..8], &one),
+        (one.as_str(), &one),
+    ] {
+        assert_eq!(worktree.resolve(rev).unwrap_or_else(|e| panic!("{rev}: {e}")), Point::Commit(expected.clone()), "{rev}");
+    }
+    assert_eq!(worktree.resolve("unborn").unwrap(), Point::Unborn);
+}
+
+#[test]
+fn a_revision_that_names_no_commit_is_an_error_that_names_it() {
+    let repo = Repo::init();
+    let one = repo.commit("one");
+    let worktree = Worktree::open(repo.root()).unwrap();
+    let missing = "1".repeat(40);
+    for rev in ["nowhere", "HEAD~7", missing.as_str(), "", "HEAD..main", "-x"] {
+        let error = worktree.resolve(rev).unwrap_err();
+        assert!(matches!(&error, Error::UnknownRevision { rev: named } if named == rev), "{rev}: {error}");
+    }
+    for rev in ["HEAD:one.txt", "HEAD^{tree}"] {
+        let error = worktree.resolve(rev).unwrap_err();
+        assert!(matches!(error, Error::Read { .. }) && error.to_string().contains("not a commit"), "{rev}: {error}");
+    }
+    fs::remove_file(repo.path(&format!(".git/objects/{}/{}", &one[..2], &one[2..]))).unwrap();
+    let error = Worktree::open(repo.root()).unwrap().resolve("main").unwrap_err();
+    assert!(matches!(error, Error::Read { .. }) && error.to_string().contains("missing"), "{error}");
+}
+
+#[test]
+fn the_recorded_refs_leave_out_our_own() {
+    let repo = Repo::init();
+    let one = repo.commit("one");
+    repo.git(&["update-ref", "refs/watchdog/rescue/x", &one]);
+    repo.git(&["update-ref", "refs/remotes/origin/main", &one]);
+    repo.git(&["pack-refs", "--all"]);
+    repo.git(&["branch", "later"]);
+    let tips = Worktree::open(repo.root()).unwrap().ref_tips().unwrap();
+    let names: Vec<&str> = tips.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["refs/heads/later", "refs/heads/main", "refs/remotes/origin/main"]);
+    assert!(tips.iter().all(|(_, id)| *id == one));
+}
