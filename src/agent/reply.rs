@@ -120,3 +120,267 @@ fn status(word: &str) -> Option<ReplyStatus> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn status_in(output: &str) -> Option<&'static str> {
+        match read(output.as_bytes()) {
+            Reading::Reply(reply) => Some(reply.status.as_str()),
+            Reading::Unreadable { .. } | Reading::Empty => None,
+        }
+    }
+
+    const WORKING: Option<&str> = Some("working");
+    const WAITING: Option<&str> = Some("waiting");
+    const COMPLETE: Option<&str> = Some("complete");
+
+    #[test]
+    fn words_and_their_plain_synonyms_are_the_whole_vocabulary() {
+        for (word, status) in [
+            ("complete", COMPLETE),
+            ("  Completed\\n", COMPLETE),
+            ("DONE", COMPLETE),
+            ("finished", COMPLETE),
+            ("waiting", WAITING),
+            ("\u{a0}WAITING ", WAITING),
+            ("working", WORKING),
+            ("In Progress", WORKING),
+            ("in-progress", WORKING),
+            ("running", WORKING),
+            ("pending", None),
+            ("blocked", None),
+            ("success", None),
+            ("ok", None),
+            ("not complete", None),
+            ("incomplete", None),
+            ("complete.", None),
+            ("complete | waiting | working", None),
+            ("", None),
+        ] {
+            assert_eq!(status_in(&format!("{{\"status\": \"{word}\"}}")), status, "{word:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_found_wherever_it_stands_for_itself() {
+        for (output, status) in [
+            ("```python\n{\"status\": \"working\"}\n```", WORKING),
+            ("~~~json\n{\"status\": \"working\"}\n~~~\nBye.", WORKING),
+            ("Status: ```json\n{\"status\": \"working\"}```", WORKING),
+            ("```json {\"status\": \"working\"} ```\nmore", WORKING),
+            ("- ```json\n  {\"status\": \"waiting\"}\n  ```\n- next", WAITING),
+            ("`{\"status\": \"waiting\"}`", WAITING),
+            ("My status: `{\"status\": \"waiting\"}`.", WAITING),
+            ("```json\n{\"status\": \"complete\"}\n```\nNo, wait:\n```json\n{\"status\": \"waiting\"}\n```", WAITING),
+            ("\x1b[32m{\"status\":\x1b[1m \"working\"}\x1b[0m", WORKING),
+            ("thinking...\r{\"status\": \"working\"}\r\n", WORKING),
+            ("{\"status\": \"working\", \"message\": \"ran\n```\nls\n```\nfine\"}", WORKING),
+            ("fn main() { call({ 1 }) }\n{\"status\": \"working\"}", WORKING),
+            ("the `if (x) {` was missing\n\n{\"status\": \"working\"}", WORKING),
+            ("see [1], [x] and [draft]: {\"status\": \"working\"}", WORKING),
+            ("{\"plan\": 1}\n{\"status\": \"working\"}", WORKING),
+            ("{\"status\": \"complete|waiting|working\"}\nMine: {\"status\": \"working\"}", WORKING),
+            ("{\"status\": \"working\"}\nas asked: {\"status\": \"complete|waiting|working\"}", WORKING),
+            ("{\"status\":\"complete\",\"mess\n\nAgain:\n{\"status\":\"working\"}", WORKING),
+            ("{\"status\": \"working\"} {\"status\": \"banana\"}", WORKING),
+            ("Use ``` as a fence, then {\"status\": \"working\"}", WORKING),
+            ("a <!-- {\"status\": \"complete\"} --> b {\"status\": \"working\"}", WORKING),
+        ] {
+            assert_eq!(status_in(output), status, "{output}");
+        }
+    }
+
+    #[test]
+    fn what_is_part_of_something_or_somebody_elses_is_no_answer() {
+        for output in [
+            "{\"a\": [{\"status\": \"complete\"}]}",
+            "[1, {\"status\": \"complete\"}]",
+            "[{\"status\": \"complete\"}, oops",
+            "{draft: {\"status\": \"complete\"}}",
+            "{draft: {\"status\": \"complete\"}",
+            "{\"draft\": {\"status\": \"complete\"}",
+            "{\"draft\":\n{\"status\": \"complete\"}",
+            "{\"draft\": oops {\"status\": \"complete\"}}",
+            "{\"log\": \"{\\\"status\\\": \\\"complete\\\"}\"}",
+            "\"{\\\"status\\\": \\\"complete\\\"}\"",
+            "return {\"code\": {\"status\": \"complete\"}};",
+            "> {\"status\": \"complete\"}",
+            "> ```json\n> {\"status\": \"complete\"}\n> ```",
+            "it said \"{\"status\": \"complete\"}\"",
+            "echo '{\"status\": \"complete\"}'",
+            "```\n$ curl host/status\n{\"status\": \"complete\"}\n```\nThe tests still run.",
+            "```log\n{\"status\": \"complete\"}\n```\nThe tests still run.",
+            "```json\nresponse was {\"status\": \"complete\"}\n```",
+            "```\n$ curl host/status\n{\"status\": \"complete\"}",
+            "2026-01-01T10:00:00Z {\"status\": \"complete\"}",
+            "[INFO] {\"status\": \"complete\"}",
+            "$ echo {\"status\": \"complete\"}",
+            "<stdout>\n{\"status\": \"complete\"}\n</stdout>\nstill at it",
+            "I will print `{\"status\": \"complete\"}` when it is over.",
+            "{\"type\": \"run\", \"status\": \"completed\"}",
+            "{\"id\": 1, \"status\": \"completed\", \"conclusion\": \"success\"}",
+            "{\"level\": \"info\", \"status\": \"done\"}",
+            "{\"status\": \"complete\"}\nno, wait: {\"status\": \"wor",
+            "{\"status\": \"complete\", \"agents_active\": \"some\"}",
+            "{\"status\": \"complete\", \"tasks_pending\": -1}",
+            "{\"status\": [\"complete\"]}",
+        ] {
+            assert_eq!(status_in(output), None, "{output}");
+        }
+    }
+
+    #[test]
+    fn the_window_cannot_turn_a_part_into_an_answer() {
+        let padding = "x".repeat(WINDOW);
+        assert_eq!(status_in(&format!("{{\"log\": \"{padding}\", \"of\": {{\"status\": \"complete\"}}}}")), None);
+        assert_eq!(status_in(&format!("[{{\"log\": \"{padding}\"}},\n{{\"status\": \"complete\"}}]")), None);
+        assert_eq!(status_in(&format!("{padding}\n{{\"status\": \"working\"}}")), WORKING);
+        assert_eq!(status_in(&format!("```\n{padding}\n```\nso:\n```json\n{{\"status\": \"working\"}}\n```")), WORKING);
+    }
+
+    #[test]
+    fn envelopes_of_the_known_agents_are_opened() {
+        let claude = |more: Value| {
+            let mut event = json!({"type": "result", "subtype": "success", "is_error": false, "session_id": "s"});
+            event.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+            event
+        };
+        let structured = claude(json!({"result": "{\"status\":\"complete\"}", "structured_output": {"status": "waiting"}}));
+        let fenced = claude(json!({"result": "```json\n{\"status\":\"working\"}\n```"}));
+        let assistant = json!({"type": "assistant", "message": {"content": [{"type": "text", "text": "{\"status\":\"working\"}"}]}});
+        let subagent = json!({"type": "assistant", "parent_tool_use_id": "t", "message": {"content": [{"type": "text", "text": "{\"status\":\"complete\"}"}]}});
+        let init = json!({"type": "system", "subtype": "init"});
+        for (output, status) in [
+            (structured.to_string(), WAITING),
+            (serde_json::to_string_pretty(&fenced).expect("a value serializes"), WORKING),
+            (json!([init, assistant, claude(json!({"result": "{\"status\":\"waiting\"}"}))]).to_string(), WAITING),
+            (format!("{init}\n{}\n{assistant}\n{fenced}\n", claude(json!({"result": "{\"status\":\"complete\"}"}))), WORKING),
+            (format!("warning: old version\n{init}\n{fenced}"), WORKING),
+            (format!("{init}\n{assistant}\n{subagent}\n{{\"type\":\"assis"), WORKING),
+            (format!("{init}\n{assistant}\n{}", json!({"type": "result", "subtype": "success"})), WORKING),
+            (claude(json!({"is_error": true, "result": "{\"status\":\"complete\"}"})).to_string(), None),
+            (json!({"type": "result", "subtype": "error_max_turns", "result": "{\"status\":\"complete\"}"}).to_string(), None),
+            (claude(json!({"result": ""})).to_string(), None),
+            (
+                format!(
+                    "{}\n{}\n{}",
+                    json!({"type": "thread.started", "thread_id": "x"}),
+                    json!({"type": "item.completed", "item": {"type": "agent_message", "text": "{\"status\":\"waiting\"}"}}),
+                    json!({"type": "turn.completed"})
+                ),
+                WAITING,
+            ),
+            (json!({"response": "{\"status\": \"working\"}", "stats": {"status": "complete"}}).to_string(), WORKING),
+            (
+                format!(
+                    "{}\n{}",
+                    json!({"type": "step_start", "part": {}}),
+                    json!({"type": "text", "part": {"type": "text", "text": "{\"status\": \"working\"}"}})
+                ),
+                WORKING,
+            ),
+            (format!("An example:\n```\n{}\n```\nI still work on it.", claude(json!({"result": "{\"status\":\"complete\"}"}))), None),
+            (json!({"session_id": "s", "status": "working", "error": null}).to_string(), WORKING),
+        ] {
+            assert_eq!(status_in(&output), status, "{output}");
+        }
+        assert_eq!(read(claude(json!({"result": ""})).to_string().as_bytes()), Reading::Empty);
+    }
+
+    #[test]
+    fn every_field_is_read() {
+        let output = json!({"status": "waiting", "message": "m", "agents_active": true, "agents_details": ["a1"], "tasks_completed": ["t1"],
+            "tasks_pending": ["t2", "t3"], "commits_made": 2, "should_continue": false, "next_action": "wait"});
+        let Reading::Reply(reply) = read(output.to_string().as_bytes()) else { panic!("not read") };
+        let expected = Reply {
+            status: ReplyStatus::Waiting,
+            message: "m".into(),
+            agents_active: Some(true),
+            agents_details: vec!["a1".into()],
+            tasks_completed: vec!["t1".into()],
+            tasks_pending: vec!["t2".into(), "t3".into()],
+            commits_made: Some(2),
+            should_continue: Some(false),
+            next_action: Some("wait".into()),
+        };
+        assert_eq!(reply, expected);
+    }
+
+    #[test]
+    fn hostile_output_is_read_in_bounded_time() {
+        let million = 1_000_000;
+        let answer = "\n{\"status\": \"working\"}";
+        for soup in [
+            "{",
+            "[",
+            "[{",
+            "{\"a\":",
+            "{\"a\":[",
+            "{\"status\":\"",
+            "{}",
+            "```\n",
+            "````\n```\n",
+            "~~~x\n",
+            "<!--",
+            "<log>",
+            "{//",
+            "{/*",
+            "> ",
+            "\"",
+            "\\",
+            "{\"",
+            "{ ",
+            "\x1b]",
+            "\x1b[",
+            "{\"a\":\"{",
+            "`{",
+            "{\"status\":\"complete\"",
+            "{\"status\":\"banana\"}",
+        ] {
+            let noise = soup.repeat(million / soup.len());
+            for output in [noise.clone(), format!("{noise}{answer}"), format!("{{\"type\":\"result\",\"result\":{noise}")] {
+                assert_ne!(status_in(&output), COMPLETE, "{soup}");
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+            let _ = read(&bytes);
+        }
+
+        #[test]
+        fn no_brace_soup_panics(pieces in proptest::collection::vec(
+            proptest::sample::select(&["{", "}", "[", "]", "\"", ":", ",", "status", "complete", "\n", "```", "json", "> ", "\\", "/*", "*/", "//", "'",
+                "\u{fffd}", "ä", "\x1b[", "{\"status\":", "\"complete\"", "<!--", "-->", "`", "true", "1e9", " "][..]), 0..60)) {
+            let _ = read(pieces.concat().as_bytes());
+        }
+
+        #[test]
+        fn a_reply_on_its_own_line_in_prose_without_braces_is_found(
+            before in "[^\\{\\}\\[\\]`~<>\\p{C}]{0,80}", after in "[^\\{\\}\\[\\]`~<>\\p{C}]{0,80}",
+            message in any::<String>(), pretty in any::<bool>(),
+            word in proptest::sample::select(&["complete", "waiting", "working"][..])) {
+            let object = json!({"message": message, "nested": {"status": "complete"}, "status": word});
+            let shown = if pretty { serde_json::to_string_pretty(&object).expect("a value serializes") } else { object.to_string() };
+            prop_assert_eq!(status_in(&format!("{before}\n{shown}\n{after}")), Some(word));
+        }
+
+        #[test]
+        fn a_nested_status_is_never_an_answer(depth in 1usize..6, array in any::<bool>(), noise in "[a-z \\n]{0,20}") {
+            let mut object = json!({"status": "complete"});
+            for _ in 0..depth {
+                object = if array { json!([object]) } else { json!({"of": object}) };
+            }
+            prop_assert_eq!(status_in(&format!("{noise}\n{object}\n{noise}")), None);
+        }
+    }
+}

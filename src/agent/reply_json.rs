@@ -28,8 +28,10 @@ impl Work {
 /// Why no value could be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// It is not JSON, or nested too deep.
+    /// It is not JSON.
     Broken,
+    /// Nested too deep; the position where that was noticed.
+    TooDeep(usize),
     /// The text ended within it.
     Cut,
     /// All work is spent.
@@ -107,7 +109,7 @@ impl Reader<'_> {
 
     fn value(&mut self, depth: usize) -> Result<Value, Stop> {
         if depth > DEPTH {
-            return Err(Stop::Broken);
+            return Err(Stop::TooDeep(self.at));
         }
         match self.peek()? {
             b'{' => self.object(depth),
@@ -308,8 +310,8 @@ mod tests {
     fn depth_is_bounded() {
         let nested = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
         assert!(read(&nested(DEPTH)).is_ok());
-        assert_eq!(read(&nested(DEPTH + 2)), Err(Stop::Broken));
-        assert_eq!(read(&"[".repeat(5_000_000)), Err(Stop::Broken));
+        assert_eq!(read(&nested(DEPTH + 2)), Err(Stop::TooDeep(DEPTH + 1)));
+        assert_eq!(read(&"[".repeat(5_000_000)), Err(Stop::TooDeep(DEPTH + 1)));
     }
 
     fn any_json() -> impl Strategy<Value = Value> {

@@ -36,8 +36,7 @@ static EVENT: LazyLock<Regex> = LazyLock::new(|| {
         r"(?m)^[ \t]*>[^\n]*",
         r"|(?:`{3,}|~{3,})[^\n`~{}\[\]]*$",
         r"|<!--|<(?:stdout|stderr|output|log|logs|tool_result|tool_output|function_results|local-command-stdout|system-reminder)>",
-        r"|\[\s*\{",
-        r"|\{",
+        r"|[\[{]",
     ))
     .expect("the pattern is a constant")
 });
@@ -152,8 +151,16 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> Scanner<'_, T, F> {
             }
             Err(Stop::Cut) => self.cut_off(start),
             Err(Stop::Broken) => self.not_json(start),
+            Err(Stop::TooDeep(at)) => self.too_deep(at),
             Err(Stop::Spent) => Err(Stop::Spent),
         }
+    }
+
+    /// Goes on behind the part that was found to be nested too deep, so that it is looked at once only.
+    fn too_deep(&mut self, at: usize) -> Result<(), Stop> {
+        self.within_unclosed = true;
+        self.at = at;
+        Ok(())
     }
 
     fn cut_off(&mut self, start: usize) -> Result<(), Stop> {
@@ -183,8 +190,10 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> Scanner<'_, T, F> {
         match value_at(self.text, start, &mut self.work) {
             Ok((_, end)) => self.at = end,
             Err(Stop::Spent) => return Err(Stop::Spent),
+            Err(Stop::TooDeep(at)) => self.too_deep(at)?,
             Err(Stop::Broken | Stop::Cut) => {
-                self.within_unclosed = true;
+                // Brackets are common in prose; this one encloses something only if an object follows it at once.
+                self.within_unclosed |= self.text[start + 1..].trim_start().starts_with('{');
                 self.at = start + 1;
             }
         }
@@ -237,7 +246,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> Scanner<'_, T, F> {
                         self.later_one_cut |= rest.contains("\"status\"");
                         return Ok(None);
                     }
-                    Err(Stop::Broken) => return Ok(None),
+                    Err(Stop::Broken | Stop::TooDeep(_)) => return Ok(None),
                     Err(Stop::Spent) => return Err(Stop::Spent),
                 }
             }
