@@ -100,7 +100,8 @@ fn take(name: &str, what: &Value) {
         }
         "ignore" => ignore(text(what)),
         "probe" => {
-            let number: usize = std::env::var("WATCHDOG_PROBE").ok().and_then(|n| n.parse().ok()).unwrap_or_else(|| fail("WATCHDOG_PROBE?"));
+            let number: usize =
+                std::env::var("WATCHDOG_PROBE").ok().and_then(|n| n.parse().ok()).unwrap_or_else(|| fail("WATCHDOG_PROBE?"));
             let all = what.as_array().unwrap_or_else(|| fail("probe: an array of scripts"));
             play(&all[number.saturating_sub(1).min(all.len() - 1)]);
         }

@@ -187,7 +187,8 @@ fn each_external_crate_is_used_in_its_own_room_only() {
 #[test]
 fn backoff_stands_behind_one_module() {
     let files = sources(&["src"]);
-    let users: Vec<&str> = files.iter().filter(|source| source.shipped().contains("backoff::")).map(|source| source.name.as_str()).collect();
+    let users: Vec<&str> =
+        files.iter().filter(|source| source.shipped().contains("backoff::")).map(|source| source.name.as_str()).collect();
     assert!(users.len() <= 1, "backoff is unmaintained and must be replaceable in one place: {users:?}");
 }
 

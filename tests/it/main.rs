@@ -2,7 +2,17 @@
 
 // What the tests stand on.
 mod support;
+// Each leaf of the decision tree, with a scripted agent.
+mod decision_tree;
+// Floods, endless lines and escape sequences.
+mod hostile_output;
+// kill -9 at random moments.
+mod kill_nine;
 // The rules of `ARCHITECTURE.md` that a compiler does not enforce, and that this list is complete.
 mod layers;
+// Sessions of the real Claude Code CLI, judged.
+mod real_claude;
+// The question to the real Claude Code CLI.
+mod real_claude_probe;
 // The scripted API and the fake agent do what the other tests take for granted.
 mod support_works;

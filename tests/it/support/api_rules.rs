@@ -18,7 +18,6 @@ pub struct Rule {
     pub(super) delay: Duration,
     /// Streaming: after the first content block has started.
     pub(super) stall: Duration,
-    stop_reason: Option<String>,
 }
 
 /// What is sent.
@@ -37,23 +36,12 @@ pub(super) enum Answer {
 #[derive(Debug, Clone)]
 enum Condition {
     LastUser(Regex),
-    Anywhere(Regex),
-    Model(Regex),
     OffersTool(String),
-    OffersTools(bool),
 }
 
 impl Rule {
     fn answering(answer: Answer) -> Self {
-        Rule {
-            conditions: Vec::new(),
-            left: Some(1),
-            answer,
-            headers: Vec::new(),
-            delay: Duration::ZERO,
-            stall: Duration::ZERO,
-            stop_reason: None,
-        }
+        Rule { conditions: Vec::new(), left: Some(1), answer, headers: Vec::new(), delay: Duration::ZERO, stall: Duration::ZERO }
     }
 
     /// The assistant says a text.
@@ -69,11 +57,6 @@ impl Rule {
     /// The assistant runs a command line with the Bash tool.
     pub fn bash(command: &str) -> Self {
         Rule::tool("Bash", json!({"command": command, "description": "work"}))
-    }
-
-    /// The assistant answers with these content blocks as they are.
-    pub fn blocks(blocks: Vec<Value>) -> Self {
-        Rule::answering(Answer::Blocks(blocks))
     }
 
     /// An API error with its usual type.
@@ -107,24 +90,9 @@ impl Rule {
         self.when(Condition::LastUser(compile(pattern)))
     }
 
-    /// Only if the pattern is found anywhere in the request's JSON.
-    pub fn when_anywhere(self, pattern: &str) -> Self {
-        self.when(Condition::Anywhere(compile(pattern)))
-    }
-
-    /// Only if the pattern is found in the model's name.
-    pub fn when_model(self, pattern: &str) -> Self {
-        self.when(Condition::Model(compile(pattern)))
-    }
-
     /// Only if this tool is offered.
     pub fn when_offered(self, tool: &str) -> Self {
         self.when(Condition::OffersTool(tool.to_string()))
-    }
-
-    /// Only if any tools at all are offered, or none.
-    pub fn when_tools(self, any: bool) -> Self {
-        self.when(Condition::OffersTools(any))
     }
 
     fn when(mut self, condition: Condition) -> Self {
@@ -162,12 +130,6 @@ impl Rule {
         self
     }
 
-    /// Another reason to stop than the usual.
-    pub fn stop_reason(mut self, reason: &str) -> Self {
-        self.stop_reason = Some(reason.to_string());
-        self
-    }
-
     /// Whether it applies to this request; if so, one use is spent.
     pub(super) fn take(&mut self, body: &Value) -> bool {
         if self.left == Some(0) || !self.conditions.iter().all(|condition| condition.holds(body)) {
@@ -188,7 +150,7 @@ impl Rule {
             }
         }
         let calls = blocks.iter().any(|block| block["type"] == "tool_use");
-        let stop = self.stop_reason.as_deref().unwrap_or(if calls { "tool_use" } else { "end_turn" });
+        let stop = if calls { "tool_use" } else { "end_turn" };
         json!({
             "id": format!("msg_{number:024}"), "type": "message", "role": "assistant", "model": model, "content": blocks,
             "stop_reason": stop, "stop_sequence": null,
@@ -201,10 +163,7 @@ impl Condition {
     fn holds(&self, body: &Value) -> bool {
         match self {
             Condition::LastUser(pattern) => pattern.is_match(&last_user_text(body)),
-            Condition::Anywhere(pattern) => pattern.is_match(&body.to_string()),
-            Condition::Model(pattern) => pattern.is_match(body["model"].as_str().unwrap_or_default()),
             Condition::OffersTool(tool) => offered_tools(body).contains(&tool.as_str()),
-            Condition::OffersTools(any) => *any != offered_tools(body).is_empty(),
         }
     }
 }

@@ -56,18 +56,6 @@ impl Run {
         self
     }
 
-    /// Takes a variable away.
-    pub fn env_remove(mut self, name: &str) -> Self {
-        self.vars.remove(OsStr::new(name));
-        self
-    }
-
-    /// Runs in another folder.
-    pub fn cwd(mut self, cwd: &Path) -> Self {
-        self.cwd = cwd.to_owned();
-        self
-    }
-
     /// What it reads on stdin; end of file without.
     pub fn stdin(mut self, text: impl AsRef<[u8]>) -> Self {
         self.stdin = text.as_ref().to_owned();
@@ -132,11 +120,6 @@ impl Running {
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
-    }
-
-    /// What it wrote to stdout so far.
-    pub fn stdout_so_far(&self) -> String {
-        read(&self.stdout)
     }
 
     /// What it wrote to stderr so far.

@@ -1,7 +1,7 @@
 //! A scripted Messages API on the loopback interface, for the real `claude` to talk to. It answers by [`Rule`]s and
 //! remembers what it was asked.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -36,8 +36,6 @@ pub struct Request {
     pub method: String,
     /// Without the query.
     pub path: String,
-    /// Names in lower case.
-    pub headers: Vec<(String, String)>,
     /// The JSON body; null where there was none.
     pub body: Value,
     /// Which rule answered it, counted from 0; `None` for the default reply and for other paths.
@@ -96,16 +94,6 @@ impl MessagesApi {
     pub fn messages(&self) -> Vec<Request> {
         self.requests().into_iter().filter(|request| request.path == "/v1/messages").collect()
     }
-
-    /// The requests for a message whose last user message has this text in it.
-    pub fn asked(&self, text: &str) -> Vec<Request> {
-        self.messages().into_iter().filter(|request| request.last_user().contains(text)).collect()
-    }
-
-    /// Adds rules behind those that are there.
-    pub fn add(&self, rules: impl IntoIterator<Item = Rule>) {
-        self.shared.lock().rules.extend(rules);
-    }
 }
 
 impl Drop for MessagesApi {
@@ -124,7 +112,8 @@ impl Shared {
 
     /// Holds an answer back, but not beyond the life of the server.
     fn hold(&self, time: Duration) -> io::Result<()> {
-        let (state, _) = self.stopping.wait_timeout_while(self.lock(), time, |state| !state.stopped).unwrap_or_else(PoisonError::into_inner);
+        let (state, _) =
+            self.stopping.wait_timeout_while(self.lock(), time, |state| !state.stopped).unwrap_or_else(PoisonError::into_inner);
         if state.stopped { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
     }
 
@@ -210,7 +199,6 @@ fn read_request(reader: &mut impl BufRead) -> io::Result<Option<Request>> {
     let method = words.next().unwrap_or_default().to_string();
     let target = words.next().unwrap_or_default();
     let path = target.split('?').next().unwrap_or_default().to_string();
-    let mut headers = Vec::new();
     let mut length = 0;
     loop {
         let mut line = String::new();
@@ -221,17 +209,14 @@ fn read_request(reader: &mut impl BufRead) -> io::Result<Option<Request>> {
         if line.is_empty() {
             break;
         }
-        let (name, value) = line.split_once(':').unwrap_or((line, ""));
-        let (name, value) = (name.to_ascii_lowercase(), value.trim().to_string());
-        if name == "content-length" {
-            length = value.parse().map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+        if let Some((name, value)) = line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("content-length")) {
+            length = value.trim().parse().map_err(|_| io::Error::other(format!("{name}: {value}")))?;
         }
-        headers.push((name, value));
     }
     let mut bytes = vec![0; length];
     reader.read_exact(&mut bytes)?;
     let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-    Ok(Some(Request { method, path, headers, body, rule: None }))
+    Ok(Some(Request { method, path, body, rule: None }))
 }
 
 fn head_lines(status: u16, kind: &str, headers: &[(String, String)]) -> String {

@@ -12,10 +12,10 @@ mod wait;
 
 pub use api_rules::Rule;
 pub use claude_cli::Claude;
-pub use command::{CommandOutput, Run, Running};
+pub use command::{CommandOutput, Running};
 pub use env::TestEnv;
 pub use fake_agent::{Step, config_asking};
-pub use messages_api::{MessagesApi, Request};
-pub use processes::{Process, peak_resident_kib};
+pub use messages_api::MessagesApi;
+pub use processes::peak_resident_kib;
 pub use repo::Repo;
 pub use wait::{wait_for, wait_until};

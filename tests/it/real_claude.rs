@@ -1,0 +1,191 @@
+//! The whole judge around the real Claude Code CLI: sessions that commit, forget, wait and stall.
+//!
+//! The model behind it is scripted; everything else (argument parsing, transcripts, tools, exit codes) is the CLI's.
+//! What can go wrong with the question itself is in `real_claude_probe`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::{Claude, Rule, config_asking, wait_until};
+
+/// A session whose output tells its id.
+pub const STREAMING: &[&str] =
+    &["--", "claude", "-p", "--output-format", "stream-json", "--verbose", "--allowedTools", "Bash", "--", "MAIN TASK"];
+
+/// A session that prints nothing but its last words.
+const PLAIN: &[&str] = &["--", "claude", "-p", "--allowedTools", "Bash", "--", "MAIN TASK"];
+
+/// `watchdog run` with these options around a session.
+pub fn run<'a>(options: &[&'a str], session: &[&'a str]) -> Vec<&'a str> {
+    [&["run", "--json"], options, session].concat()
+}
+
+/// A configuration that asks Claude Code; probes follow each other quickly.
+pub fn config(claude: &Claude, more: Value) -> String {
+    let path: PathBuf = config_asking(&claude.env, json!({"preset": "claude"}), more);
+    path.to_string_lossy().into_owned()
+}
+
+/// The model's answer to the main task: one command line, then some words.
+pub fn session_that_runs(command: &str) -> [Rule; 2] {
+    [Rule::bash(command).when_offered("Bash").when_last_user("MAIN TASK"), Rule::text("I stop here.").when_offered("Bash")]
+}
+
+/// The model's answer to every probe.
+pub fn probes_say(status: &str) -> Rule {
+    Rule::tool("StructuredOutput", reply(status)).when_offered("StructuredOutput").always()
+}
+
+/// A whole reply with one word that matters.
+pub fn reply(status: &str) -> Value {
+    json!({
+        "status": status, "message": "scripted", "agents_active": false, "agents_details": [], "tasks_completed": [],
+        "tasks_pending": [], "commits_made": 0, "should_continue": true, "next_action": "none",
+    })
+}
+
+#[test]
+fn a_session_that_commits_is_complete_and_nobody_is_asked() {
+    let claude = Claude::answering(session_that_runs("echo x > f.txt && git add f.txt && git commit -qm 'work: f'"));
+    let repo = claude.env.repo();
+    let config = config(&claude, json!({}));
+    let out = repo.watchdog(&run(&["--config", &config], STREAMING)).expect(0);
+    let json = out.json();
+    assert_eq!(out.verdict(), "complete/new_commits");
+    assert_eq!((&json["evidence"], &json["new_commits"], &json["probes_used"]), (&json!("verified"), &json!(1), &json!(0)), "{out}");
+    assert_eq!(json["commits"][0]["subject"], "work: f");
+    assert_eq!(claude.api.messages().len(), 2, "the session's own two requests and no probe");
+    claude.env.assert_nothing_left();
+}
+
+#[test]
+fn a_session_that_forgets_to_commit_is_asked_and_its_work_is_rescued() {
+    let rules = session_that_runs("echo x > f.txt && mkdir d && echo y > d/g.txt && git add f.txt");
+    let claude = Claude::answering(rules.into_iter().chain([probes_say("complete")]));
+    let repo = claude.env.repo();
+    let baseline = repo.head();
+    let config = config(&claude, json!({}));
+    let out = repo.watchdog(&run(&["--config", &config], PLAIN)).expect(0);
+    let json = out.json();
+    assert_eq!(out.verdict(), "complete/rescued");
+    assert_eq!((&json["rescued"], &json["probes_used"], &json["evidence"]), (&json!(true), &json!(1), &json!("verified")), "{out}");
+    assert_eq!(repo.subjects_since(&baseline).len(), 1);
+    assert_eq!(repo.file_in("HEAD", "f.txt").as_deref(), Some("x\n"));
+    assert_eq!(repo.file_in("HEAD", "d/g.txt").as_deref(), Some("y\n"));
+    assert_eq!(repo.status(), "");
+    assert_eq!(repo.snapshots().len(), 1, "{out}");
+}
+
+#[test]
+fn work_that_lands_later_from_a_background_task_cuts_the_wait_short() {
+    let late = "(setsid sh -c 'while [ ! -e \"$HOME/go\" ]; do sleep 0.05; done; echo x > late.txt; git add late.txt; \
+                git commit -qm late' >/dev/null 2>&1 </dev/null &) ; echo started";
+    let claude = Claude::answering(session_that_runs(late).into_iter().chain([probes_say("waiting")]));
+    let repo = claude.env.repo();
+    let config = config(&claude, json!({"completion_check": {"probe_interval_seconds": 600}}));
+    let watchdog = repo.watchdog_command(&run(&["--config", &config, "--child-wait", "200ms"], STREAMING));
+    let running = watchdog.timeout(Duration::from_secs(120)).spawn();
+    let probed = || claude.api.messages().iter().filter(|asked| asked.tools().contains(&"StructuredOutput")).count();
+    wait_until("the first probe is asked", Duration::from_secs(60), || probed() == 1);
+    claude.env.write("home/go", "");
+    let out = running.wait().expect(0);
+    assert_eq!(out.verdict(), "complete/new_commits");
+    assert_eq!((&out.json()["probes_used"], probed()), (&json!(1), 1), "{out}");
+    assert_eq!(out.json()["commits"][0]["subject"], "late");
+    claude.env.assert_nothing_left();
+}
+
+#[test]
+fn an_agent_that_only_ever_works_is_a_timeout_and_three_of_them_open_the_breaker() {
+    let claude = Claude::answering([Rule::text("I think.").when_offered("Bash").always(), probes_say("working")]);
+    let repo = claude.env.repo();
+    let config = config(&claude, json!({"completion_check": {"max_probes": 2, "probe_interval_seconds": 0}}));
+    let args = run(&["--config", &config, "--spec", "stalled"], STREAMING);
+    for strikes in 1..=3 {
+        let out = repo.watchdog(&args).expect(13);
+        let json = out.json();
+        assert_eq!(out.verdict(), "timeout/max_probes");
+        assert_eq!((&json["strike"], &json["probes_used"]), (&json!(true), &json!(2)), "{out}");
+        let state = if strikes == 3 { "open" } else { "closed" };
+        assert_eq!((&json["breaker"]["strikes"], &json["breaker"]["state"]), (&json!(strikes), &json!(state)), "{out}");
+    }
+    let asked = claude.api.messages().len();
+    let out = repo.watchdog(&args).expect(14);
+    assert_eq!(out.verdict(), "stopped/breaker_open");
+    assert_eq!(claude.api.messages().len(), asked, "an open breaker costs no tokens");
+    assert_eq!(repo.watchdog(&["check", "--json", "--spec", "stalled", "--config", &config]).expect(14).verdict(), "stopped/breaker_open");
+    let other = repo.watchdog(&["check", "--json", "--spec", "other", "--config", &config, "--baseline", "HEAD", "--no-probe"]);
+    assert_eq!(other.expect(10).verdict(), "incomplete/working", "the breaker of one spec holds up no other");
+    repo.watchdog(&["breaker", "reset", "--spec", "stalled"]).expect(0);
+    repo.watchdog(&args).expect(13);
+}
+
+#[test]
+fn a_usage_limit_in_the_sessions_own_output_is_believed_and_nobody_is_asked() {
+    for session in [PLAIN, STREAMING] {
+        let limit = Rule::error(429, "You've hit your session limit · resets 5am (UTC)").header("x-should-retry", "false");
+        let claude = Claude::answering([
+            Rule::bash("echo half > half.txt").when_offered("Bash").when_last_user("MAIN TASK"),
+            limit.when_offered("Bash").always(),
+            probes_say("complete"),
+        ]);
+        let repo = claude.env.repo();
+        let config = config(&claude, json!({}));
+        let out = repo.watchdog(&run(&["--config", &config], session)).expect(11);
+        assert_eq!(out.verdict(), "waiting/rate_limited");
+        let retry_at = out.json()["retry_at"].as_str().unwrap_or_default().to_string();
+        assert!(retry_at.contains("T05:00:00"), "{out}");
+        assert!(claude.api.messages().iter().all(|asked| asked.tools().contains(&"Bash")), "a probe would have met the same limit");
+        assert!(repo.has("half.txt"));
+        assert_eq!(repo.snapshots().len(), 1, "the unfinished work is kept\n{out}");
+    }
+}
+
+#[test]
+fn a_session_cut_off_in_a_tool_call_leaves_nothing_running() {
+    let hang = "touch \"$HOME/started\"; (setsid sh -c 'trap \"\" TERM; setsid tail -f /dev/null & tail -f /dev/null' >/dev/null 2>&1 &) ; \
+                tail -f /dev/null";
+    let claude = Claude::answering(session_that_runs(hang));
+    let repo = claude.env.repo();
+    let config = config(&claude, json!({}));
+    let out = repo.watchdog(&run(&["--config", &config, "--timeout", "8s", "--grace", "2s"], STREAMING)).expect(13);
+    assert!(claude.env.home().join("started").exists(), "the session did not get as far as its tool call\n{out}");
+    assert_eq!(out.verdict(), "timeout/session_timeout");
+    assert_eq!(out.json()["probes_used"], 0, "{out}");
+    claude.env.assert_nothing_left();
+}
+
+#[test]
+fn a_session_cut_off_with_unfinished_work_is_rescued_and_called_incomplete() {
+    let claude = Claude::answering(session_that_runs("echo half > half.txt; touch \"$HOME/started\"; tail -f /dev/null"));
+    let repo = claude.env.repo();
+    let config = config(&claude, json!({}));
+    let out = repo.watchdog(&run(&["--config", &config, "--timeout", "8s", "--grace", "2s"], STREAMING)).expect(10);
+    assert!(claude.env.home().join("started").exists(), "{out}");
+    assert_eq!(out.verdict(), "incomplete/working");
+    assert_eq!((&out.json()["rescued"], out.json()["feedback"].is_string()), (&json!(true), true), "{out}");
+    assert_eq!(repo.file_in("HEAD", "half.txt").as_deref(), Some("half\n"));
+    claude.env.assert_nothing_left();
+}
+
+#[test]
+fn watchdog_that_is_told_to_end_takes_the_sessions_whole_tree_with_it() {
+    use rustix::process::Signal;
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let hang = "echo half > half.txt; (setsid tail -f /dev/null >/dev/null 2>&1 &) ; touch \"$HOME/started\"; tail -f /dev/null";
+        let claude = Claude::answering(session_that_runs(hang));
+        let repo = claude.env.repo();
+        let config = config(&claude, json!({}));
+        let running = repo.watchdog_command(&run(&["--config", &config, "--grace", "2s"], STREAMING)).spawn();
+        let started = claude.env.home().join("started");
+        wait_until("the session is in its tool call", Duration::from_secs(30), || started.exists());
+        running.signal(signal);
+        let out = running.wait().expect(14);
+        assert_eq!(out.verdict(), "stopped/interrupted");
+        let kept = repo.snapshots().iter().any(|snapshot| repo.file_in(snapshot, "half.txt").is_some());
+        assert!(kept || repo.file_in("HEAD", "half.txt").is_some(), "the unfinished work is kept\n{out}");
+        claude.env.assert_nothing_left();
+    }
+}
