@@ -4,8 +4,12 @@
 mod support;
 // Each leaf of the decision tree, with a scripted agent.
 mod decision_tree;
+// What a user can do wrong, and what can be wrong around them.
+mod faults;
 // Floods, endless lines and escape sequences.
 mod hostile_output;
+// A repository that names programs to run.
+mod hostile_repository;
 // kill -9 at random moments.
 mod kill_nine;
 // The rules of `ARCHITECTURE.md` that a compiler does not enforce, and that this list is complete.
