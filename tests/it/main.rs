@@ -6,12 +6,16 @@ mod support;
 mod config;
 // Each leaf of the decision tree, with a scripted agent.
 mod decision_tree;
+// What a user can do wrong, and what can be wrong around them.
+mod faults;
 // The commits since a baseline.
 mod git_history;
 // Which repositories open, and how the others are refused.
 mod git_open;
 // Floods, endless lines and escape sequences.
 mod hostile_output;
+// A repository that names programs to run.
+mod hostile_repository;
 // kill -9 at random moments.
 mod kill_nine;
 // The rules of `ARCHITECTURE.md` that a compiler does not enforce, and that this list is complete.

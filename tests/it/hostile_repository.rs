@@ -1,0 +1,117 @@
+//! A repository whose own configuration names programs: none of them runs while watchdog looks or takes a snapshot.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+
+use crate::support::{Repo, Step, TestEnv};
+
+/// Every way to name a program that git would run by itself, each leaving its name behind in `marks`.
+fn booby_trap(env: &TestEnv, repo: &Repo<'_>) {
+    let marks = env.root().join("marks");
+    fs::create_dir(&marks).expect("a new folder");
+    let trap = |name: &str, rest: &str| {
+        let path = env.write(&format!("traps/{name}"), format!("#!/bin/sh\ntouch '{}/{name}'\n{rest}\n", marks.display()));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("our own file");
+        path.to_string_lossy().into_owned()
+    };
+    let hooks = env.root().join("hooks");
+    fs::create_dir(&hooks).expect("a new folder");
+    for hook in [
+        "pre-commit",
+        "prepare-commit-msg",
+        "commit-msg",
+        "post-commit",
+        "post-checkout",
+        "post-index-change",
+        "reference-transaction",
+        "pre-auto-gc",
+        "post-rewrite",
+        "fsmonitor-watchman",
+    ] {
+        fs::copy(trap(&format!("hook-{hook}"), "cat >/dev/null 2>&1 </dev/null"), hooks.join(hook)).expect("a hook");
+        fs::copy(hooks.join(hook), repo.path().join(".git/hooks").join(hook)).expect("a hook");
+    }
+    repo.write(".gitattributes", "*.txt filter=evil diff=evil merge=evil\n*.lfs filter=process\n");
+    repo.write("tracked.txt", "tracked\n");
+    repo.write("tracked.lfs", "tracked\n");
+    repo.git(&["-c", "core.hooksPath=/dev/null", "add", "-A"]);
+    repo.git(&["-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", "tracked"]);
+    for (key, value) in [
+        ("core.fsmonitor", trap("fsmonitor", "printf '/'")),
+        ("core.hooksPath", hooks.to_string_lossy().into_owned()),
+        ("core.sshCommand", trap("ssh", "exit 1")),
+        ("core.editor", trap("editor", "")),
+        ("core.pager", trap("pager", "cat")),
+        ("core.askPass", trap("askpass", "")),
+        ("core.alternateRefsCommand", trap("alternate-refs", "")),
+        ("sequence.editor", trap("sequence-editor", "")),
+        ("credential.helper", trap("credential", "")),
+        ("gpg.program", trap("gpg", "exit 1")),
+        ("commit.gpgSign", "true".into()),
+        ("diff.external", trap("diff-external", "")),
+        ("diff.evil.command", trap("diff-command", "")),
+        ("diff.evil.textconv", trap("textconv", "cat \"$1\"")),
+        ("merge.evil.driver", trap("merge-driver", "")),
+        ("filter.evil.clean", trap("filter-clean", "cat")),
+        ("filter.evil.smudge", trap("filter-smudge", "cat")),
+        ("filter.evil.required", "true".into()),
+        ("filter.process.process", trap("filter-process", "exit 1")),
+        ("remote.origin.url", "ssh://nowhere.invalid/x".into()),
+        ("remote.origin.uploadpack", trap("uploadpack", "exit 1")),
+        ("remote.origin.promisor", "true".into()),
+        ("extensions.partialClone", "origin".into()),
+        ("alias.rev-list", format!("!{}", trap("alias", ""))),
+        ("alias.status", format!("!{}", trap("alias", ""))),
+    ] {
+        repo.git(&["config", key, &value]);
+    }
+}
+
+/// The names of the traps that went off.
+fn marks(env: &TestEnv) -> Vec<String> {
+    let entries = fs::read_dir(env.root().join("marks")).expect("made above").flatten();
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn no_program_that_the_repository_names_runs_while_watchdog_looks_or_keeps_work() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    booby_trap(&env, &repo);
+    // Changed at the same size, so that looking must read content; plus staged and new work.
+    repo.write("tracked.txt", "changed\n");
+    repo.write("tracked.lfs", "changed\n");
+    repo.write("new.txt", "new\n");
+    let _ = repo.try_git(&["status"]);
+    assert!(marks(&env).len() > 1, "the traps must be live for git itself: {:?}", marks(&env));
+    fs::remove_dir_all(env.root().join("marks")).expect("made above");
+    fs::create_dir(env.root().join("marks")).expect("a new folder");
+
+    let config = env.config_asking(
+        &[Step::print("{\"status\": \"working\"}")],
+        json!({"rescue": {"mode": "snapshot"}, "completion_check": {"max_probes": 2, "probe_interval_seconds": 0}}),
+    );
+    let config = config.to_str().expect("UTF-8");
+    assert_eq!(repo.watchdog(&["snapshot"]).expect(0).stdout.trim().len(), 40);
+    assert_eq!(marks(&env), [""; 0], "while the baseline was recorded");
+    let out = repo.watchdog(&["check", "--json", "--no-probe", "--config", config]);
+    assert_eq!(out.verdict(), "incomplete/working", "{out}");
+    assert_eq!(marks(&env), [""; 0], "while it looked\n{out}");
+    let out = repo.watchdog(&["check", "--json", "--config", config]);
+    assert_ne!(out.code, Some(0), "{out}");
+    assert_eq!(marks(&env), [""; 0], "while it kept the work\n{out}");
+    let out = repo.watchdog(&["rescue", "--config", config]);
+    assert_eq!(marks(&env), [""; 0], "while it salvaged\n{out}");
+    // Disarmed, so that git itself can be asked what was kept.
+    fs::write(repo.path().join(".git/config"), "[core]\n\trepositoryformatversion = 0\n").expect("our own file");
+    let snapshots = repo.snapshots();
+    let kept = snapshots.iter().any(|snapshot| {
+        ["tracked.txt", "tracked.lfs"].iter().all(|name| repo.file_in(snapshot, name).as_deref() == Some("changed\n"))
+            && repo.file_in(snapshot, "new.txt").as_deref() == Some("new\n")
+    });
+    assert!(kept, "the bytes are kept as they are on disk: {snapshots:?}");
+}
