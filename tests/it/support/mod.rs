@@ -5,6 +5,7 @@ mod claude_cli;
 mod command;
 mod env;
 mod fake_agent;
+pub mod lone_repo;
 mod messages_api;
 mod processes;
 mod repo;
