@@ -1,6 +1,7 @@
 //! Only gix. Reads HEAD, history and changes, makes and restores snapshots. Never starts a process.
 
 mod baseline;
+mod blob;
 mod discover;
 mod harden;
 mod history;
