@@ -11,7 +11,9 @@ mod origin;
 mod patch;
 mod reflog;
 mod rewritten;
+mod snapshot;
 mod walk;
 
 pub use baseline::Point;
 pub use open::{Error, Worktree};
+pub use snapshot::{RestoreError, RestoreTarget, Restored, RestoredTo, Snapshot, SnapshotInfo, SnapshotRequest};

@@ -3,7 +3,7 @@
 use completion_watchdog::decision::evidence::{Commits, Origin};
 use completion_watchdog::git::{Error, Point, Worktree};
 
-use crate::support::repo::Repo;
+use crate::support::lone_repo::Repo;
 
 /// A session as the tests see it: the baseline with the refs of that moment.
 struct Session<'r> {

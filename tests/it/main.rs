@@ -26,5 +26,7 @@ mod probe_reply;
 mod real_claude;
 // The question to the real Claude Code CLI.
 mod real_claude_probe;
+// Snapshots of uncommitted work: complete, harmless, restorable.
+mod snapshot;
 // The scripted API and the fake agent do what the other tests take for granted.
 mod support_works;
