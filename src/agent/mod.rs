@@ -8,3 +8,5 @@ pub mod reply;
 mod reply_fields;
 mod reply_json;
 mod reply_scan;
+mod reset_time;
+pub mod usage_limit;
