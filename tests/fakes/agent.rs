@@ -141,7 +141,7 @@ fn ignore(signal: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap_or_else(|e| fail(&format!("runtime: {e}")));
     let _inside = runtime.enter();
     // The handler, once there, stays for the life of the process; nobody listens to what it catches.
-    listen(kind).unwrap_or_else(|e| fail(&format!("ignore: {e}")));
+    let _listener = listen(kind).unwrap_or_else(|e| fail(&format!("ignore: {e}")));
 }
 
 fn git(args: &[&str]) {

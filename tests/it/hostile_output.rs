@@ -129,18 +129,11 @@ fn no_text_from_outside_steers_the_terminal_or_the_json() {
     let committed = [check(&["--json"]), check(&["--color", "never"])];
     assert_eq!(committed[0].verdict(), "complete/new_commits");
     let events = [repo.watchdog(&["events"]), repo.watchdog(&["events", "--json"]), repo.watchdog(&["rescue", "list"])];
+    // Colours are watchdog's own and are wanted where they were asked for; nothing else of the kind is.
+    let colours = regex::Regex::new("\u{1b}\\[[0-9;]*m").expect("a fixed pattern");
     for out in asked.iter().chain(&committed).chain(&events) {
-        // Colours are watchdog's own and are wanted where they were asked for; nothing else of the kind is.
-        let plain = regex::Regex::new("\u{1b}\\[[0-9;]*m").expect("a fixed pattern").replace_all(&out.stderr, "").into_owned();
-        assert_harmless("stderr", &plain);
-        assert_harmless("stdout", &regex::Regex::new("\u{1b}\\[[0-9;]*m").expect("a fixed pattern").replace_all(&out.stdout, ""));
-        assert!(
-            !out.stdout.contains("[2J")
-                || out.stdout.contains("\\u{1b}[2J")
-                || out.stdout.contains("\\u001b[2J")
-                || out.stdout.contains("%1B[2J"),
-            "{out}"
-        );
+        assert_harmless("stderr", &colours.replace_all(&out.stderr, ""));
+        assert_harmless("stdout", &colours.replace_all(&out.stdout, ""));
     }
 }
 

@@ -1,5 +1,7 @@
 //! Every end-to-end test, in one binary: one link step, and one place that says what there is.
 
+#![expect(clippy::disallowed_methods, reason = "tests run real programs themselves, to judge from outside")]
+
 // What the tests stand on.
 mod support;
 // The configuration as users write it.
