@@ -4,7 +4,7 @@ use gix::refs::Target;
 use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
 
 use super::open::{Error, Worktree};
-use super::refname;
+use super::snapshot::spec_for_ref;
 
 /// Where baselines are kept: below it the worktree's id, then the spec.
 const PREFIX: &str = "refs/watchdog/baseline/";
@@ -26,7 +26,7 @@ impl Worktree {
     /// # Errors
     /// When the ref cannot be written.
     pub fn keep_baseline(&self, spec: &str, commit: &str) -> Result<(), Error> {
-        let name = format!("{PREFIX}{}/{}", self.worktree_id(), refname::component(spec));
+        let name = format!("{PREFIX}{}/{}", self.worktree_id(), spec_for_ref(spec));
         let doing = || format!("write {name}");
         let id = gix::ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
         let edit = RefEdit {
@@ -57,7 +57,7 @@ impl Worktree {
             let name = reference.name().as_bstr().to_string();
             let Some((worktree_id, spec)) = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('/')) else { continue };
             if let Some(id) = reference.try_id() {
-                kept.push(KeptBaseline { worktree_id: worktree_id.into(), spec: refname::spec(spec), commit: id.to_string() });
+                kept.push(KeptBaseline { worktree_id: worktree_id.into(), spec: spec.into(), commit: id.to_string() });
             }
         }
         Ok(kept)

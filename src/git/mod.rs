@@ -1,6 +1,7 @@
 //! Only gix. Reads HEAD, history and changes, makes and restores snapshots. Never starts a process.
 
 mod baseline;
+mod baseline_ref;
 mod blob;
 mod discover;
 mod harden;
@@ -15,5 +16,6 @@ mod snapshot;
 mod walk;
 
 pub use baseline::Point;
+pub use baseline_ref::KeptBaseline;
 pub use open::{Error, Worktree};
 pub use snapshot::{RestoreError, RestoreTarget, Restored, RestoredTo, Snapshot, SnapshotInfo, SnapshotRequest};

@@ -29,5 +29,6 @@ mod take;
 mod tree;
 mod types;
 
+pub(in crate::git) use spec_name::for_ref as spec_for_ref;
 pub use restore::{RestoreError, RestoreTarget, Restored, RestoredTo};
 pub use types::{Snapshot, SnapshotInfo, SnapshotRequest};

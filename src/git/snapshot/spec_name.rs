@@ -9,7 +9,7 @@ pub(super) const PREFIX: &str = "refs/watchdog/rescue/";
 const LONGEST: usize = 180;
 
 /// Makes `spec` usable in a ref. Two specs never share a name; most names stay as they are.
-pub(super) fn for_ref(spec: &str) -> String {
+pub(in crate::git) fn for_ref(spec: &str) -> String {
     let bytes = spec.as_bytes();
     let mut out = String::with_capacity(spec.len());
     for (at, c) in spec.char_indices() {

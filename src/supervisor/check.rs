@@ -1,0 +1,133 @@
+//! `watchdog check`: judges what happened since a baseline.
+
+use std::sync::Arc;
+
+use crate::agent::{Cancel, PidEnd, wait_for_pid};
+use crate::decision::evidence::{FaultKind, Unreadable};
+use crate::decision::verdict::{Reason, Verdict};
+use crate::session::{Recorded, recorded};
+
+use super::case::{Asked, Case};
+use super::configuration::governing;
+use super::journal::Journal;
+use super::judge::{SessionSeen, early, fault, judge, refused};
+use super::place::{Claim, Place};
+use super::signals::{Signals, Urgency};
+use super::surroundings::{Surroundings, now};
+use super::verdict_json::Judgement;
+
+/// What to judge.
+#[derive(Debug, Clone, Default)]
+pub struct CheckRequest {
+    /// Any git revision; by default the recorded baseline.
+    pub baseline: Option<String>,
+    /// The name of the work; by default that of the recorded baseline, or the branch.
+    pub spec: Option<String>,
+    /// A process to wait for first.
+    pub pid: Option<u32>,
+    /// What the command line asks for.
+    pub asked: Asked,
+}
+
+/// Judges what happened since the baseline.
+pub async fn check(surroundings: &Surroundings, request: CheckRequest, signals: &mut Signals) -> Judgement {
+    let begun = now();
+    let prepared = match prepare(surroundings, &request) {
+        Ok(prepared) => prepared,
+        Err(verdict) => return early(surroundings, None, *verdict, begun),
+    };
+    let Prepared { place, mut lock, .. } = prepared;
+    if let Some(pid) = request.pid {
+        let marked = lock.set_session_active(true);
+        if let Err(verdict) = wait_for(surroundings, pid, signals).await {
+            return early(surroundings, None, verdict, begun);
+        }
+        if marked.and_then(|()| lock.set_session_active(false)).is_err() {
+            surroundings.tell("others could not be told that a session is waited for");
+        }
+    }
+    let store = Arc::clone(&place.store);
+    let case = match settle_case(surroundings, place, &request) {
+        Ok(case) => case,
+        Err(unreadable) => return early(surroundings, None, fault(unreadable), begun),
+    };
+    let journal = Arc::new(Journal::new(Arc::clone(&store), &case.worktree_id, &case.spec));
+    let judgement = match case.admit(store.as_ref()) {
+        Err(unreadable) => early(surroundings, Some(&case), fault(unreadable), begun),
+        Ok(Some(verdict)) => refused(surroundings, &case, store.as_ref(), &journal, verdict, begun),
+        Ok(None) => judge(case, store, journal, SessionSeen::default(), surroundings, signals, begun).await,
+    };
+    drop(lock);
+    judgement
+}
+
+struct Prepared {
+    place: Place,
+    lock: crate::store::lock::WorktreeLock,
+}
+
+fn prepare(surroundings: &Surroundings, _request: &CheckRequest) -> Result<Prepared, Box<Verdict>> {
+    let place = Place::open(surroundings).map_err(|unreadable| Box::new(fault(unreadable)))?;
+    match place.claim(surroundings, "watchdog check", false).map_err(|unreadable| Box::new(fault(unreadable)))? {
+        Claim::Ours(lock) => Ok(Prepared { place, lock }),
+        Claim::Taken(verdict) => Err(verdict),
+    }
+}
+
+fn settle_case(surroundings: &Surroundings, place: Place, request: &CheckRequest) -> Result<Case, Unreadable> {
+    let found = recorded(place.store.as_ref(), &place.worktree_id, request.spec.as_deref())?;
+    let (recorded, known) = match &request.baseline {
+        Some(rev) => {
+            let point = place.worktree.resolve(rev)?;
+            // The recorded refs belong to this judgement only where they were recorded with this very commit.
+            match found.filter(|found| found.point == point) {
+                Some(found) => (found, true),
+                None => {
+                    let spec = request.spec.clone().unwrap_or_else(|| place.worktree.default_spec());
+                    (Recorded { spec, point, refs: Vec::new(), at: now(), notes: Vec::new() }, false)
+                }
+            }
+        }
+        None => (found.ok_or_else(|| nothing_recorded(request.spec.as_deref()))?, true),
+    };
+    let governing = governing(surroundings, &place.worktree, Some(&recorded.point))?;
+    Ok(Case::new(place, recorded, known, governing, request.asked.clone()))
+}
+
+fn nothing_recorded(spec: Option<&str>) -> Unreadable {
+    let of = spec.map(|spec| format!(" for the spec '{spec}'")).unwrap_or_default();
+    Unreadable {
+        kind: FaultKind::Store,
+        why: format!("no baseline is recorded{of} in this worktree"),
+        hint: Some("record one with 'watchdog snapshot' before the session, or name a revision with --baseline REV".into()),
+    }
+}
+
+async fn wait_for(surroundings: &Surroundings, pid: u32, signals: &mut Signals) -> Result<(), Verdict> {
+    surroundings.tell(&format!("waiting for process {pid} to end"));
+    let cancel = Cancel::new();
+    let waiting = {
+        let cancel = cancel.clone();
+        tokio::task::spawn_blocking(move || wait_for_pid(pid, &cancel, None))
+    };
+    tokio::pin!(waiting);
+    let ended = tokio::select! {
+        ended = &mut waiting => ended,
+        () = signals.reached(Urgency::Interrupted) => {
+            cancel.cancel();
+            waiting.await
+        }
+    };
+    match ended {
+        Ok(Ok(PidEnd::Ended)) => Ok(()),
+        Ok(Ok(PidEnd::NotRunning)) => {
+            surroundings.tell(&format!("process {pid} is not running (any more)"));
+            Ok(())
+        }
+        Ok(Ok(PidEnd::Cancelled | PidEnd::TimedOut)) => {
+            Err(Verdict::new(Reason::Interrupted, format!("interrupted while waiting for process {pid}; nothing was judged")))
+        }
+        Ok(Err(error)) => Err(Verdict::new(Reason::ProbeError, error.to_string())),
+        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    }
+}

@@ -1,0 +1,104 @@
+//! One loop between the decision machine and the world: it hands every action to the executor,
+//! and every outcome, signal and movement back as an event. It decides nothing itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::agent::Cancel;
+use crate::decision::machine::{Action, Event, Machine, Pause};
+use crate::decision::verdict::Verdict;
+
+use super::executor::Executor;
+use super::signals::{Signals, Urgency};
+use super::{backoff, journal};
+
+/// How long git directories must be quiet after a movement before HEAD is looked at: the index follows the branch.
+const SETTLE: Duration = Duration::from_millis(40);
+
+/// Drives a machine to its conclusion.
+pub async fn drive(mut machine: Machine, executor: Arc<Executor>, signals: &mut Signals) -> Verdict {
+    let mut event = Event::Start;
+    let mut told = false;
+    loop {
+        if !told && signals.urgency() >= Urgency::Interrupted {
+            told = true;
+            // What was just learned is taken in first: a rescue that ended must not be forgotten.
+            let _ = machine.step(event);
+            event = Event::Interrupt;
+        }
+        let action = machine.step(event);
+        event = match action {
+            Action::Conclude(verdict) => return *verdict,
+            Action::Wait(pause) => {
+                wait(pause, &executor, signals, told).await;
+                Event::WaitOver
+            }
+            Action::ReadCommits
+            | Action::ReadChanges
+            | Action::TakeSnapshot
+            | Action::JudgeChecks
+            | Action::Ask { .. }
+            | Action::Rescue
+            | Action::ReadActivity => perform(action, &machine, &executor, signals, told).await,
+        };
+        journal::observed(executor.journal(), &event);
+    }
+}
+
+/// Carries out one action in a thread of its own. A signal ends programs that only look or ask;
+/// reading, snapshots and rescue commits are short and are let finish.
+async fn perform(action: Action, machine: &Machine, executor: &Arc<Executor>, signals: &mut Signals, told: bool) -> Event {
+    let cancel = Cancel::new();
+    let may_cancel = matches!(action, Action::Ask { .. } | Action::JudgeChecks);
+    let doing = {
+        let executor = Arc::clone(executor);
+        let facts = (machine.commits().cloned(), machine.changes().cloned());
+        let cancel = cancel.clone();
+        tokio::task::spawn_blocking(move || executor.perform(&action, facts, &cancel))
+    };
+    tokio::pin!(doing);
+    let at_least = if told || !may_cancel { Urgency::Hurry } else { Urgency::Interrupted };
+    let outcome = tokio::select! {
+        outcome = &mut doing => outcome,
+        () = signals.reached(at_least) => {
+            cancel.cancel();
+            doing.await
+        }
+    };
+    match outcome {
+        Ok(event) => event,
+        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    }
+}
+
+/// Pauses; a commit or a signal cuts it short.
+async fn wait(pause: Pause, executor: &Arc<Executor>, signals: &mut Signals, told: bool) {
+    let length = match pause {
+        Pause::Interval(length) => length,
+        Pause::Backoff { attempt, at_most } => backoff::pause(attempt, at_most),
+    };
+    executor.tell_pause(length);
+    let moved = Arc::new(Notify::new());
+    let watching = executor.watch({
+        let moved = Arc::clone(&moved);
+        move || moved.notify_one()
+    });
+    let at_least = if told { Urgency::Hurry } else { Urgency::Interrupted };
+    let head_moves = async {
+        if watching.is_none() {
+            std::future::pending::<()>().await;
+        }
+        // The first look catches what moved between the last look and the start of the watch.
+        while !executor.head_moved().await {
+            moved.notified().await;
+            tokio::time::sleep(SETTLE).await;
+        }
+    };
+    tokio::select! {
+        () = tokio::time::sleep(length) => {}
+        () = head_moves => {}
+        () = signals.reached(at_least) => {}
+    }
+}

@@ -1,0 +1,219 @@
+//! The hands of the decision machine: carries out one action through the adapters, and says what came of it.
+//! Everything here blocks; the dispatcher calls it from threads.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::agent::probe::{self, ProbeRequest};
+use crate::agent::{Cancel, Survivor, prompt, transcript};
+use crate::checks::{self, CheckContext};
+use crate::decision::evidence::{Activity, Changes, Commits, Fact, FaultKind, ProbeOutcome, RescueOutcome, Unreadable};
+use crate::decision::machine::{Action, ChecksJudged, Event};
+use crate::decision::verdict::ProbeRecord;
+use crate::git::{Point, Snapshot, SnapshotRequest, Worktree};
+use crate::rescue;
+use crate::watch::{GitDirs, Watching};
+
+use super::capabilities::Outside;
+use super::case::Case;
+use super::journal::Journal;
+use super::surroundings::{Surroundings, now};
+
+/// The hands of one judgement.
+pub struct Executor {
+    case: Arc<Case>,
+    surroundings: Surroundings,
+    journal: Arc<Journal>,
+    git_dirs: GitDirs,
+    root: PathBuf,
+    /// The session to ask, where its id is known.
+    session_id: Option<String>,
+    /// What the session left running.
+    survivors: Vec<Survivor>,
+    seen: Mutex<Seen>,
+}
+
+/// What was seen first, to compare with later.
+#[derive(Default)]
+struct Seen {
+    head: Option<Point>,
+    fingerprint: Option<u64>,
+    transcript: Option<transcript::Latest>,
+    snapshot: Option<Snapshot>,
+}
+
+impl Executor {
+    /// Hands for a case. `fingerprint` is that of the work when earlier calls first looked at it.
+    pub fn new(case: Arc<Case>, surroundings: Surroundings, journal: Arc<Journal>, fingerprint: Option<u64>) -> Self {
+        let (git_dirs, root) = {
+            let worktree = case.worktree.lock().expect("no panic while it was held");
+            let dirs = GitDirs { git_dir: worktree.git_dir().to_owned(), common_dir: worktree.common_dir().to_owned() };
+            (dirs, worktree.root().to_owned())
+        };
+        let seen = Seen { fingerprint, ..Seen::default() };
+        Executor { case, surroundings, journal, git_dirs, root, session_id: None, survivors: Vec::new(), seen: Mutex::new(seen) }
+    }
+
+    /// Adds what a session that watchdog ran told about itself.
+    pub fn with_session(self, session_id: Option<String>, survivors: Vec<Survivor>) -> Self {
+        Executor { session_id, survivors, ..self }
+    }
+
+    /// Where to write down what is seen.
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// The fingerprint of the work when it was first looked at.
+    pub fn fingerprint(&self) -> Option<u64> {
+        self.seen().fingerprint
+    }
+
+    /// Tells how long the pause is.
+    pub fn tell_pause(&self, length: Duration) {
+        if !length.is_zero() {
+            self.surroundings.tell(&format!("looking again in {} s, or as soon as a commit lands", length.as_secs_f64().ceil()));
+        }
+    }
+
+    /// Watches for commits; `None`, and a word about it, where that is impossible.
+    pub fn watch(&self, moved: impl Fn() + Send + 'static) -> Option<Watching> {
+        self.git_dirs.watch(moved).map_err(|error| self.surroundings.tell(&format!("a pause will not be cut short by a commit: {error}"))).ok()
+    }
+
+    /// Whether HEAD names another commit than when commits were last read.
+    pub fn head_moved(&self) -> bool {
+        let Ok(head) = self.worktree(|worktree| worktree.head()) else { return false };
+        self.seen().head.as_ref().is_some_and(|seen| *seen != head)
+    }
+
+    /// Carries out one action.
+    pub fn perform(&self, action: &Action, facts: &(Option<Commits>, Option<Changes>), cancel: &Cancel) -> Event {
+        match action {
+            Action::ReadCommits => Event::Commits(self.commits()),
+            Action::ReadChanges => Event::Changes(self.changes()),
+            Action::TakeSnapshot => Event::Snapshot(self.snapshot("before anything that could disturb it")),
+            Action::JudgeChecks => Event::Checks(self.judge_checks(cancel)),
+            Action::Ask { number, contradiction } => Event::Probe(self.ask(*number, contradiction.as_deref(), facts, cancel)),
+            Action::Rescue => Event::Rescue(self.rescue()),
+            Action::ReadActivity => Event::Activity(self.activity()),
+            Action::Wait(_) => Event::WaitOver,
+            Action::Conclude(_) => Event::Start,
+        }
+    }
+
+    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+        self.seen.lock().expect("no panic while it was held")
+    }
+
+    fn worktree<T>(&self, look: impl FnOnce(&Worktree) -> T) -> T {
+        look(&self.case.worktree.lock().expect("no panic while it was held"))
+    }
+
+    fn commits(&self) -> Fact<Commits> {
+        let commits = self.worktree(|worktree| worktree.commits_since(&self.case.baseline, self.case.known.as_deref()))?;
+        self.seen().head = Some(commits.head.clone().map_or(Point::Unborn, Point::Commit));
+        Ok(commits)
+    }
+
+    fn changes(&self) -> Fact<Changes> {
+        let changes = self.worktree(Worktree::changes)?;
+        self.seen().fingerprint.get_or_insert(changes.fingerprint);
+        Ok(changes)
+    }
+
+    fn snapshot(&self, why: &str) -> Fact<Option<String>> {
+        let request = SnapshotRequest { spec: &self.case.spec, at: now(), why };
+        let taken = self.worktree(|worktree| worktree.take_snapshot(&request))?;
+        let name = taken.as_ref().map(|snapshot| snapshot.name.clone());
+        if let Some(snapshot) = taken.as_ref().filter(|snapshot| !snapshot.reused) {
+            self.surroundings.tell(&format!("kept {} changed files in {}", snapshot.files, snapshot.name));
+        }
+        self.seen().snapshot = taken;
+        Ok(name)
+    }
+
+    fn judge_checks(&self, cancel: &Cancel) -> ChecksJudged {
+        let outside = Outside::new(&self.case, &self.root, cancel);
+        let outcome = checks::evaluate(&self.case.settings, &CheckContext::new(&outside));
+        ChecksJudged { outcome: outcome.outcome, evidence: outcome.evidence, feedback: outcome.feedback, results: outcome.results }
+    }
+
+    fn ask(&self, number: u32, contradiction: Option<&str>, facts: &(Option<Commits>, Option<Changes>), cancel: &Cancel) -> ProbeRecord {
+        let at = now();
+        let settings = &self.case.settings;
+        self.surroundings.tell(&format!("no new commit; asking the agent ({number} of {})", settings.completion_check.max_probes));
+        // What git says goes into the question, so that the agent answers about the same state.
+        self.journal.flush();
+        self.remember_transcript();
+        let (commits, changes) = (facts.0.as_ref(), facts.1.as_ref());
+        let outcome = probe::ask(
+            &ProbeRequest {
+                settings: &settings.agent,
+                worktree: &self.root,
+                session_id: self.session_id.as_deref(),
+                number,
+                prompt: prompt::question(self.case.baseline.as_str(), commits, changes, contradiction),
+                timeout: settings.completion_check.probe_timeout,
+                now: at,
+                environment: self.surroundings.agent_environment(),
+            },
+            cancel,
+        );
+        let record = ProbeRecord { at, duration: since(at), outcome, disputed: None };
+        self.surroundings.tell(&told(&record));
+        record
+    }
+
+    fn rescue(&self) -> Fact<RescueOutcome> {
+        let Some(snapshot) = self.seen().snapshot.clone() else {
+            // The machine asks for a rescue only after a snapshot; with nothing in it there is nothing to rescue.
+            return Ok(RescueOutcome::default());
+        };
+        self.surroundings.tell("rescuing uncommitted work");
+        let request = rescue::Request { settings: &self.case.settings.rescue, spec: &self.case.spec, snapshot: &snapshot };
+        self.worktree(|worktree| rescue::rescue(worktree, &request))
+            .map_err(|error| Unreadable { kind: FaultKind::Git, why: error.to_string(), hint: None })
+    }
+
+    fn activity(&self) -> Activity {
+        let now_changed = self.worktree(Worktree::changes).ok().map(|changes| changes.fingerprint);
+        let first = self.seen().fingerprint;
+        let worktree = match (first, now_changed) {
+            (Some(first), Some(now)) => Some(first != now),
+            (_, _) => None,
+        };
+        let processes = (!self.survivors.is_empty()).then(|| self.survivors.iter().any(Survivor::still_runs));
+        let transcript = self.seen().transcript.clone().map(|before| self.latest_transcript() != Some(before));
+        Activity { worktree, processes, transcript }
+    }
+
+    fn remember_transcript(&self) {
+        if self.seen().transcript.is_none() {
+            self.seen().transcript = self.latest_transcript();
+        }
+    }
+
+    fn latest_transcript(&self) -> Option<transcript::Latest> {
+        transcript::latest_session(&self.root, &self.surroundings.agent_environment())
+    }
+}
+
+/// Wall time since an instant; zero where the clock was set back.
+pub fn since(at: Timestamp) -> Duration {
+    Duration::try_from(now().duration_since(at)).unwrap_or_default()
+}
+
+fn told(record: &ProbeRecord) -> String {
+    match &record.outcome {
+        ProbeOutcome::Reply(reply) if reply.message.is_empty() => format!("the agent says: {}", reply.status.as_str()),
+        ProbeOutcome::Reply(reply) => format!("the agent says: {} ({})", reply.status.as_str(), reply.message),
+        other => match other.why() {
+            Some(why) => format!("the question ended as {}: {why}", other.as_str()),
+            None => format!("the question ended as {}", other.as_str()),
+        },
+    }
+}

@@ -1,0 +1,130 @@
+//! Drives a case to its verdict, and settles what follows from it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::agent::Survivor;
+use crate::decision::evidence::{Degraded, FaultKind, SessionEnd, Unreadable};
+use crate::decision::machine::Machine;
+use crate::decision::rounds;
+use crate::decision::verdict::{Reason, Verdict};
+use crate::store::Store;
+use crate::store::journal::{kind, tidy};
+
+use super::case::Case;
+use super::dispatcher::drive;
+use super::executor::{Executor, since};
+use super::journal::Journal;
+use super::signals::Signals;
+use super::surroundings::{Surroundings, now};
+use super::verdict_json::Judgement;
+
+/// What `run` knows of the session that it ran.
+#[derive(Debug, Default)]
+pub struct SessionSeen {
+    /// How it ended.
+    pub end: Option<SessionEnd>,
+    /// The agent's own name for it.
+    pub session_id: Option<String>,
+    /// What it left running.
+    pub survivors: Vec<Survivor>,
+    /// Its output.
+    pub log: Option<PathBuf>,
+    /// What a person should know about it.
+    pub notes: Vec<Degraded>,
+}
+
+/// Judges a case: drives the machine, then tells breaker, progress and journal.
+pub async fn judge(
+    case: Case,
+    store: Arc<dyn Store>,
+    journal: Arc<Journal>,
+    session: SessionSeen,
+    surroundings: &Surroundings,
+    signals: &mut Signals,
+    begun: Timestamp,
+) -> Judgement {
+    let ran_a_session = session.end.is_some();
+    let (earlier, fingerprint) = match case.earlier(store.as_ref()) {
+        Ok(earlier) => earlier,
+        Err(unreadable) => return early(surroundings, Some(&case), fault(unreadable), begun),
+    };
+    let mut setup = case.setup(earlier, session.end.clone(), ran_a_session);
+    setup.notes.extend(session.notes);
+    let case = Arc::new(case);
+    let executor = Executor::new(Arc::clone(&case), surroundings.clone(), Arc::clone(&journal), fingerprint)
+        .with_session(session.session_id, session.survivors.clone());
+    let executor = Arc::new(executor);
+    let mut verdict = drive(Machine::new(setup), Arc::clone(&executor), signals).await;
+
+    let left = rounds::after(earlier, &verdict);
+    let settled = case
+        .leave(store.as_ref(), left, executor.fingerprint())
+        .and_then(|()| case.feed_breaker(store.as_ref(), &verdict, &journal));
+    if let Err(unreadable) = settled {
+        verdict.degraded.push(Degraded { code: "store_unwritable", detail: unreadable.why });
+    }
+    let mut judgement = about(surroundings, Some(&case), verdict, begun);
+    judgement.breaker = case.breaker(store.as_ref());
+    judgement.log = session.log.map(|path| path.display().to_string());
+    judgement.survivors = session.survivors.iter().map(|survivor| format!("{} (process {})", survivor.name, survivor.pid)).collect();
+    journal.write(kind::VERDICT, judgement.to_json());
+    if let Some(why) = journal.fault() {
+        judgement.verdict.degraded.push(Degraded { code: "journal_unwritable", detail: why });
+    }
+    // Old events go after a verdict that took its time; a quick check stays quick.
+    if judgement.duration > Duration::from_secs(1) && tidy(store.as_ref(), now()).is_err() {
+        surroundings.tell("old events could not be removed from the journal");
+    }
+    judgement
+}
+
+/// A verdict without a check: something kept it from beginning.
+pub fn early(surroundings: &Surroundings, case: Option<&Case>, verdict: Verdict, begun: Timestamp) -> Judgement {
+    about(surroundings, case, verdict, begun)
+}
+
+/// A verdict that the breaker, a lock or a fault gave before anything was judged, written down where there is a journal.
+pub fn refused(surroundings: &Surroundings, case: &Case, store: &dyn Store, journal: &Journal, verdict: Verdict, begun: Timestamp) -> Judgement {
+    let mut judgement = about(surroundings, Some(case), verdict, begun);
+    judgement.breaker = case.breaker(store);
+    journal.write(kind::VERDICT, json!({"status": judgement.verdict.status().as_str(), "reason": judgement.verdict.reason.as_str(), "message": judgement.verdict.message}));
+    judgement
+}
+
+/// A fault as a verdict.
+pub fn fault(unreadable: Unreadable) -> Verdict {
+    let reason = match unreadable.kind {
+        FaultKind::NotARepository => Reason::NotARepository,
+        FaultKind::Git => Reason::GitError,
+        FaultKind::Store => Reason::StoreError,
+        FaultKind::Config => Reason::ConfigError,
+    };
+    let hint = unreadable.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+    Verdict::new(reason, format!("{}{hint}", unreadable.why))
+}
+
+fn about(surroundings: &Surroundings, case: Option<&Case>, verdict: Verdict, begun: Timestamp) -> Judgement {
+    let (worktree, branch) = match case {
+        Some(case) => {
+            let worktree = case.worktree.lock().expect("no panic while it was held");
+            (worktree.root().to_owned(), worktree.branch())
+        }
+        None => (surroundings.worktree.clone(), None),
+    };
+    Judgement {
+        verdict,
+        worktree: worktree.display().to_string(),
+        spec: case.map(|case| case.spec.clone()),
+        branch,
+        baseline: case.map(|case| case.baseline.as_str().to_owned()),
+        breaker: None,
+        log: None,
+        survivors: Vec::new(),
+        duration: since(begun),
+    }
+}
