@@ -1,16 +1,24 @@
 //! Only gix. Reads HEAD, history and changes, makes and restores snapshots. Never starts a process.
 
 mod baseline;
+mod changes;
 mod discover;
 mod harden;
+mod hidden;
 mod history;
 mod net_change;
 mod open;
+mod operation;
 mod origin;
 mod patch;
+mod path_text;
 mod reflog;
 mod rewritten;
+mod staged;
+mod submodule;
+mod unstaged;
 mod walk;
 
 pub use baseline::Point;
 pub use open::{Error, Worktree};
+pub use path_text::{escape_path, unescape_path};

@@ -5,6 +5,8 @@ mod support {
     pub mod repo;
 }
 
+/// What is uncommitted, against git's own answer.
+mod git_changes;
 /// The commits since a baseline.
 mod git_history;
 /// Which repositories open, and how the others are refused.
