@@ -3,19 +3,27 @@
 mod baseline;
 mod baseline_ref;
 mod blob;
+mod changes;
 mod discover;
 mod harden;
+mod hidden;
 mod history;
 mod net_change;
 mod open;
+mod operation;
 mod origin;
 mod patch;
+mod path_text;
 mod reflog;
 mod rewritten;
 mod snapshot;
+mod staged;
+mod submodule;
+mod unstaged;
 mod walk;
 
 pub use baseline::Point;
 pub use baseline_ref::KeptBaseline;
 pub use open::{Error, Worktree};
 pub use snapshot::{RestoreError, RestoreTarget, Restored, RestoredTo, Snapshot, SnapshotInfo, SnapshotRequest};
+pub use path_text::{escape_path, unescape_path};

@@ -1,7 +1,5 @@
 //! Every end-to-end test, in one binary: one link step, and one place that says what there is.
 
-#![expect(clippy::disallowed_methods, reason = "tests run real programs themselves, to judge from outside")]
-
 // What the tests stand on.
 mod support;
 // The configuration as users write it.
@@ -10,6 +8,8 @@ mod config;
 mod decision_tree;
 // What a user can do wrong, and what can be wrong around them.
 mod faults;
+// What is uncommitted, against git's own answer.
+mod git_changes;
 // The commits since a baseline.
 mod git_history;
 // Which repositories open, and how the others are refused.

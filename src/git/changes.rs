@@ -1,0 +1,134 @@
+//! What is uncommitted in a worktree: the same facts as `git status`, read without touching anything.
+//!
+//! Nothing is written, not even the index's own cache of file times, and no program of the repository runs.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use sha2::{Digest, Sha256};
+
+use super::hidden;
+use super::open::{Error, Worktree};
+use super::path_text::escape_path;
+use super::{staged, unstaged};
+use crate::decision::evidence::{Changes, Degraded};
+
+/// What the parts of the comparison found.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Paths whose index entry differs from HEAD, with the object that is staged.
+    pub staged: Vec<(BString, ObjectId)>,
+    /// Paths whose file differs from the index.
+    pub unstaged: Vec<BString>,
+    /// Files that are neither tracked nor ignored; a nested repository is one.
+    pub untracked: Vec<BString>,
+    /// Unmerged paths.
+    pub conflicted: Vec<BString>,
+    /// What stands for the state of a changed submodule in the fingerprint.
+    pub submodules: Vec<u64>,
+    /// Paths that could not be read, with the reason.
+    pub unreadable: Vec<(String, String)>,
+    /// Anything else that weakens the fact.
+    pub degraded: Vec<Degraded>,
+}
+
+impl Worktree {
+    /// What is uncommitted here, ignored files aside.
+    ///
+    /// Untracked files are looked for whatever `status.showUntrackedFiles` says. `degraded` tells what
+    /// could not be seen: `unreadable_path` (it counts as a change where it is tracked), `hidden_entries`
+    /// (edits behind assume-unchanged, skip-worktree or a submodule's `ignore` setting), `ignored_filters`
+    /// (the repository's own filters did not run, so a file may only seem changed).
+    ///
+    /// # Errors
+    /// [`Error::Read`] where the index, HEAD's tree or the work tree cannot be read.
+    pub fn changes(&self) -> Result<Changes, Error> {
+        self.changes_below(0)
+    }
+
+    pub(super) fn changes_below(&self, depth: usize) -> Result<Changes, Error> {
+        let doing = || format!("read the index of {}", self.root().display());
+        let head = self.head_id()?;
+        let index = self.repo.index_or_empty().map_err(|e| Error::read(doing(), e))?;
+        let mut found = Found::default();
+        let prepared = hidden::prepare(self, &index, &mut found)?;
+        let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);
+        unstaged::find(self, index, depth, &mut found)?;
+        staged::find(self, index, head, &mut found)?;
+        Ok(self.sum(found, head))
+    }
+
+    fn sum(&self, mut found: Found, head: Option<ObjectId>) -> Changes {
+        for list in [&mut found.unstaged, &mut found.untracked, &mut found.conflicted] {
+            list.sort();
+            list.dedup();
+        }
+        found.staged.sort();
+        found.staged.dedup();
+        let mut degraded = std::mem::take(&mut found.degraded);
+        found.unreadable.sort();
+        found.unreadable.dedup();
+        for (path, why) in &found.unreadable {
+            degraded.push(Degraded { code: "unreadable_path", detail: format!("'{path}' could not be read: {why}") });
+        }
+        if self.ignored_filters > 0 && !found.unstaged.is_empty() {
+            degraded.push(Degraded {
+                code: "ignored_filters",
+                detail: "the repository's own filter programs were not run, so an unstaged file may only seem changed".to_string(),
+            });
+        }
+        let operation = self.operation();
+        let paths: BTreeSet<&BStr> = (found.staged.iter().map(|(path, _)| path))
+            .chain(&found.unstaged)
+            .chain(&found.untracked)
+            .chain(&found.conflicted)
+            .map(|path| path.as_bstr())
+            .collect();
+        let fingerprint = self.fingerprint(&found, &paths, head);
+        let mut listed: Vec<String> = paths.into_iter().map(|path| escape_path(path)).collect();
+        listed.sort();
+        listed.truncate(Changes::LISTED);
+        Changes {
+            staged: found.staged.len() as u64,
+            unstaged: found.unstaged.len() as u64,
+            untracked: found.untracked.len() as u64,
+            conflicted: found.conflicted.len() as u64,
+            operation,
+            paths: listed,
+            fingerprint,
+            degraded,
+        }
+    }
+
+    fn fingerprint(&self, found: &Found, paths: &BTreeSet<&BStr>, head: Option<ObjectId>) -> u64 {
+        let mut hash = Sha256::new();
+        hash.update(head.map_or_else(Vec::new, |id| id.as_bytes().to_vec()));
+        for path in paths {
+            hash.update(path.as_bytes());
+            hash.update([0]);
+            let metadata = gix::path::from_bstr(*path).ok().and_then(|path| fs::symlink_metadata(self.root().join(path)).ok());
+            if let Some(m) = metadata {
+                hash.update(m.mode().to_le_bytes());
+                // A folder's own size and time move with things that are no work of anybody's.
+                if !m.is_dir() {
+                    hash.update(m.size().to_le_bytes());
+                    hash.update(m.mtime().to_le_bytes());
+                    hash.update(m.mtime_nsec().to_le_bytes());
+                }
+            }
+        }
+        for (path, id) in &found.staged {
+            hash.update(path.as_bytes());
+            hash.update([0]);
+            hash.update(id.as_bytes());
+        }
+        for submodule in &found.submodules {
+            hash.update(submodule.to_le_bytes());
+        }
+        let digest = hash.finalize();
+        u64::from_le_bytes(digest[..8].try_into().expect("a SHA-256 has 32 bytes"))
+    }
+}

@@ -1,0 +1,109 @@
+//! Index entries that git is told not to look at, and indexes that are folded up: what a plain
+//! comparison would pass over in silence.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+
+use gix::bstr::{BString, ByteSlice};
+use gix::index::State;
+use gix::index::entry::{Flags, Mode, Stat};
+
+use super::changes::Found;
+use super::open::{Error, Worktree};
+use super::path_text::escape_path;
+use crate::decision::evidence::Degraded;
+
+/// Notes edits behind assume-unchanged and skip-worktree, and returns an index to use instead of the
+/// one on disk where that one would be misread.
+///
+/// As git does: a sparse index is unfolded, and in a sparse checkout a file that is there after all is
+/// compared like any other.
+pub(super) fn prepare(worktree: &Worktree, index: &State, found: &mut Found) -> Result<Option<State>, Error> {
+    let unfolded = if index.is_sparse() { Some(unfold(worktree, index)?) } else { None };
+    let current = unfolded.as_ref().unwrap_or(index);
+    if !current.entries().iter().any(|entry| entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)) {
+        return Ok(unfolded);
+    }
+    let config = worktree.repo.config_snapshot();
+    let sparse_checkout =
+        config.boolean("core.sparseCheckout").unwrap_or(false) && !config.boolean("sparse.expectFilesOutsideOfPatterns").unwrap_or(false);
+    let stat_options =
+        worktree.repo.stat_options().map_err(|e| Error::read(format!("read the configuration of {}", worktree.root().display()), e))?;
+    let mut present = Vec::new();
+    let mut hidden: Vec<BString> = Vec::new();
+    for (at, entry) in current.entries().iter().enumerate() {
+        if !entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE) || entry.mode == Mode::COMMIT {
+            continue;
+        }
+        let path = entry.path(current);
+        let skipped = entry.flags.contains(Flags::SKIP_WORKTREE);
+        let file = gix::path::from_bstr(path).ok().map(|path| worktree.root().join(path));
+        let metadata = file.as_ref().and_then(|file| gix::index::fs::Metadata::from_path_no_follow(file).ok());
+        match metadata {
+            Some(_) if skipped && sparse_checkout => present.push(at),
+            Some(metadata) => {
+                let same = Stat::from_fs(&metadata).is_ok_and(|stat| stat.matches(&entry.stat, stat_options));
+                // An entry that was never checked out has no times to compare; only its content can tell.
+                if !same && !content_is(worktree, entry, file.as_deref()) {
+                    hidden.push(path.to_owned());
+                }
+            }
+            None if skipped => {}
+            None => hidden.push(path.to_owned()),
+        }
+    }
+    if let Some(first) = hidden.first() {
+        let detail = format!(
+            "{} changed files are hidden by assume-unchanged or skip-worktree, '{}' for one; see: git ls-files -v",
+            hidden.len(),
+            escape_path(first)
+        );
+        found.degraded.push(Degraded { code: "hidden_entries", detail });
+    }
+    if present.is_empty() {
+        return Ok(unfolded);
+    }
+    let mut shown = unfolded.unwrap_or_else(|| index.clone());
+    for at in present {
+        shown.entries_mut()[at].flags.remove(Flags::SKIP_WORKTREE);
+    }
+    Ok(Some(shown))
+}
+
+/// Whether a file has the content of its entry, line endings and filters aside.
+fn content_is(worktree: &Worktree, entry: &gix::index::Entry, file: Option<&std::path::Path>) -> bool {
+    let Some(file) = file else { return false };
+    let kind = fs::symlink_metadata(file).map(|metadata| metadata.file_type());
+    let content = match (kind, entry.mode) {
+        (Ok(kind), Mode::SYMLINK) if kind.is_symlink() => fs::read_link(file).map(|target| target.as_os_str().as_bytes().to_vec()),
+        (Ok(kind), Mode::FILE | Mode::FILE_EXECUTABLE) if kind.is_file() => fs::read(file),
+        // Anything else, a pipe for one, is not to be opened.
+        _ => return false,
+    };
+    let is_same = |content: Vec<u8>| {
+        gix::objs::compute_hash(worktree.repo.object_hash(), gix::object::Kind::Blob, &content).is_ok_and(|id| id == entry.id)
+    };
+    content.is_ok_and(is_same)
+}
+
+/// The same index with every folded-up folder replaced by the files in it.
+fn unfold(worktree: &Worktree, index: &State) -> Result<State, Error> {
+    let mut unfolded = State::new(index.object_hash());
+    unfolded.set_timestamp(index.timestamp());
+    for entry in index.entries() {
+        let path = entry.path(index);
+        if entry.mode != Mode::DIR {
+            unfolded.dangerously_push_entry(entry.stat, entry.id, entry.flags, entry.mode, path);
+            continue;
+        }
+        let doing = || format!("read tree {} of the sparse index", entry.id);
+        let folder = worktree.repo.index_from_tree(&entry.id).map_err(|e| Error::read(doing(), e))?;
+        for inner in folder.entries() {
+            let full = [path.as_bytes(), inner.path(&folder).as_bytes()].concat();
+            let flags = Flags::SKIP_WORKTREE | Flags::EXTENDED;
+            unfolded.dangerously_push_entry(Stat::default(), inner.id, flags, inner.mode, full.as_bstr());
+        }
+    }
+    unfolded.sort_entries();
+    Ok(unfolded)
+}

@@ -1,0 +1,41 @@
+//! What git operation was left half done in a worktree.
+
+use std::fs;
+use std::path::Path;
+
+use super::open::Worktree;
+use crate::decision::evidence::Operation;
+
+impl Worktree {
+    /// The operation that waits to be finished, if any; of several the one that git would go on with first.
+    pub fn operation(&self) -> Option<Operation> {
+        in_git_dir(self.git_dir())
+    }
+}
+
+fn in_git_dir(git_dir: &Path) -> Option<Operation> {
+    let has = |name: &str| git_dir.join(name).exists();
+    if has("rebase-apply") {
+        return Some(if has("rebase-apply/applying") { Operation::ApplyMailbox } else { Operation::Rebase });
+    }
+    if has("rebase-merge") {
+        return Some(Operation::Rebase);
+    }
+    for (name, operation) in
+        [("MERGE_HEAD", Operation::Merge), ("CHERRY_PICK_HEAD", Operation::CherryPick), ("REVERT_HEAD", Operation::Revert)]
+    {
+        if has(name) {
+            return Some(operation);
+        }
+    }
+    // Between two picks of a series only the list of what is left tells.
+    if let Ok(todo) = fs::read(git_dir.join("sequencer/todo")) {
+        let word = todo.trim_ascii_start().split(|b| b.is_ascii_whitespace()).next().unwrap_or_default();
+        match word {
+            b"pick" | b"p" => return Some(Operation::CherryPick),
+            b"revert" => return Some(Operation::Revert),
+            _ => {}
+        }
+    }
+    has("BISECT_LOG").then_some(Operation::Bisect)
+}

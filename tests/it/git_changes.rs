@@ -1,0 +1,375 @@
+//! What is uncommitted, against git's own answer.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use completion_watchdog::decision::evidence::{Changes, Operation};
+use completion_watchdog::git::{Error, Worktree, escape_path, unescape_path};
+
+use crate::support::lone_repo::Repo;
+
+fn changes(repo: &Repo) -> Changes {
+    Worktree::open(repo.root()).unwrap().changes().unwrap()
+}
+
+fn codes(changes: &Changes) -> Vec<&'static str> {
+    changes.degraded.iter().map(|d| d.code).collect()
+}
+
+/// What git says, in our terms: counts and paths.
+fn of_git(repo: &Repo) -> (u64, u64, u64, u64, Vec<String>) {
+    let mut command = repo.command(&["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]);
+    let output = command.args(["-c", "status.renames=true", "status", "--porcelain=v2", "-uall", "-z"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let (mut staged, mut unstaged, mut untracked, mut conflicted) = (0, 0, 0, 0);
+    let mut paths = BTreeSet::new();
+    let mut records = output.stdout.split(|b| *b == 0);
+    while let Some(record) = records.next().filter(|record| !record.is_empty()) {
+        let fields = match record[0] {
+            b'1' => 9,
+            b'2' => 10,
+            b'u' => 11,
+            _ => 2,
+        };
+        let path = record.splitn(fields, |b| *b == b' ').last().unwrap();
+        paths.insert(escape_path(path.strip_suffix(b"/").unwrap_or(path)));
+        match record[0] {
+            b'1' | b'2' => {
+                staged += u64::from(record[2] != b'.');
+                unstaged += u64::from(record[3] != b'.');
+                if record[0] == b'2' {
+                    records.next();
+                }
+            }
+            b'u' => conflicted += 1,
+            b'?' => untracked += 1,
+            other => panic!("unexpected record {}", other as char),
+        }
+    }
+    (staged, unstaged, untracked, conflicted, paths.into_iter().collect())
+}
+
+fn of_us(changes: &Changes) -> (u64, u64, u64, u64, Vec<String>) {
+    (changes.staged, changes.unstaged, changes.untracked, changes.conflicted, changes.paths.clone())
+}
+
+/// The repository that the table's cases start from.
+fn with_some_files() -> Repo {
+    let repo = Repo::init();
+    for (path, text) in [("a.txt", "a\n"), ("b c.txt", "b\n"), ("foo.txt", "foo\n"), ("src/old.txt", "old\nold\nold\n")] {
+        repo.write(path, text);
+    }
+    repo.git(&["add", "."]);
+    repo.git(&["commit", "-q", "-m", "base"]);
+    repo
+}
+
+fn take_step(repo: &Repo, step: &[String]) {
+    let words: Vec<&str> = step.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["write", path, text] => repo.write(path, text),
+        ["remove", path] => fs::remove_file(repo.path(path)).unwrap(),
+        ["folder", path] => fs::create_dir_all(repo.path(path)).unwrap(),
+        ["symlink", path, target] => std::os::unix::fs::symlink(target, repo.path(path)).unwrap(),
+        ["mode", path, mode] => {
+            fs::set_permissions(repo.path(path), PermissionsExt::from_mode(u32::from_str_radix(mode, 8).unwrap())).unwrap();
+        }
+        ["fails", args @ ..] => assert!(!repo.try_git(args).status.success()),
+        ["git", args @ ..] => drop(repo.git(args)),
+        other => panic!("no such step: {other:?}"),
+    }
+}
+
+#[test]
+fn every_case_of_the_table_holds_and_git_agrees() {
+    let cases: serde_json::Value = serde_json::from_str(include_str!("fixtures/changes.json")).unwrap();
+    for case in cases.as_array().unwrap() {
+        let repo = with_some_files();
+        let steps: Vec<Vec<String>> = serde_json::from_value(case["steps"].clone()).unwrap();
+        for step in &steps {
+            take_step(&repo, step);
+        }
+        let (found, name) = (changes(&repo), &case["name"]);
+        for (kind, count) in
+            [("staged", found.staged), ("unstaged", found.unstaged), ("untracked", found.untracked), ("conflicted", found.conflicted)]
+        {
+            assert_eq!(count, case["expect"][kind].as_u64().unwrap_or(0), "{kind}: {name}");
+        }
+        let paths: Vec<String> = serde_json::from_value(case["expect"]["paths"].clone()).unwrap_or_default();
+        assert_eq!(found.paths, paths, "{name}");
+        assert_eq!(found.operation.map(Operation::as_str), case["expect"]["operation"].as_str(), "{name}");
+        assert_eq!(found.any(), !paths.is_empty(), "{name}");
+        assert_eq!(codes(&found), [""; 0], "{name}");
+        assert_eq!(of_us(&found), of_git(&repo), "git says otherwise: {name}");
+    }
+}
+
+#[test]
+fn before_the_first_commit_everything_counts() {
+    let repo = Repo::init();
+    assert_eq!(of_us(&changes(&repo)), (0, 0, 0, 0, vec![]));
+    repo.write("new.txt", "x");
+    repo.write("staged.txt", "x");
+    repo.git(&["add", "staged.txt"]);
+    assert_eq!(of_us(&changes(&repo)), of_git(&repo));
+    assert_eq!((changes(&repo).staged, changes(&repo).untracked), (1, 1));
+}
+
+#[test]
+fn names_that_are_not_utf8_come_through_without_loss() {
+    let repo = with_some_files();
+    for name in [&b"caf\xe9.txt"[..], b"50%\xff", b"a%FFb"] {
+        fs::write(repo.root().join(Path::new(std::ffi::OsStr::from_bytes(name))), "x").unwrap();
+    }
+    let found = changes(&repo);
+    assert_eq!(found.untracked, 3);
+    let mut names: Vec<Vec<u8>> = found.paths.iter().map(|path| unescape_path(path)).collect();
+    names.sort();
+    assert_eq!(names, [&b"50%\xff"[..], b"a%FFb", b"caf\xe9.txt"]);
+    assert_eq!(of_us(&found), of_git(&repo));
+}
+
+#[test]
+fn linked_worktrees_have_changes_of_their_own() {
+    let repo = with_some_files();
+    repo.git(&["worktree", "add", "-q", "../side"]);
+    let side = repo.at("side");
+    side.write("a.txt", "changed");
+    assert_eq!((changes(&side).unstaged, changes(&repo).any()), (1, false));
+    assert_eq!(of_us(&changes(&side)), of_git(&side));
+}
+
+#[test]
+fn a_fifo_is_no_file_to_commit() {
+    let repo = with_some_files();
+    rustix::fs::mknodat(rustix::fs::CWD, repo.path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    fs::remove_file(repo.path("a.txt")).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, repo.path("a.txt"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let found = changes(&repo);
+    assert_eq!((found.unstaged, found.untracked), (1, 0));
+    assert_eq!(of_us(&found), of_git(&repo));
+}
+
+#[test]
+fn the_fingerprint_moves_when_a_changed_file_is_written_again() {
+    let repo = with_some_files();
+    let clean = changes(&repo).fingerprint;
+    assert_eq!(clean, changes(&repo).fingerprint);
+    repo.write("new.txt", "one");
+    let first = changes(&repo).fingerprint;
+    assert_ne!(clean, first);
+    assert_eq!(first, changes(&repo).fingerprint);
+    repo.write("new.txt", "two!");
+    let second = changes(&repo).fingerprint;
+    assert_ne!(first, second);
+    repo.git(&["add", "new.txt"]);
+    assert_ne!(second, changes(&repo).fingerprint);
+    repo.git(&["commit", "-q", "-m", "new"]);
+    assert_ne!(clean, changes(&repo).fingerprint);
+}
+
+#[test]
+fn half_done_operations_are_named() {
+    for (operation, steps) in [
+        (Operation::Merge, &[&["merge", "-q", "side"][..]][..]),
+        (Operation::Rebase, &[&["rebase", "-q", "side"]]),
+        (Operation::Rebase, &[&["rebase", "-q", "--apply", "side"]]),
+        (Operation::CherryPick, &[&["cherry-pick", "side"]]),
+        (Operation::CherryPick, &[&["cherry-pick", "side", "side~1"], &["reset", "-q", "--hard"]]),
+        (Operation::Revert, &[&["revert", "--no-edit", "HEAD~1"]]),
+        (Operation::ApplyMailbox, &[&["am", "-q", "../mail"]]),
+        (Operation::Bisect, &[&["bisect", "start"]]),
+    ] {
+        let repo = Repo::init();
+        repo.commit_file("f", "one\n", "one");
+        repo.git(&["checkout", "-q", "-b", "side"]);
+        repo.commit("other");
+        repo.commit_file("f", "side\n", "side");
+        fs::write(repo.root().parent().unwrap().join("mail"), repo.git(&["format-patch", "-1", "--stdout"]) + "\n").unwrap();
+        repo.git(&["checkout", "-q", "main"]);
+        repo.commit_file("f", "two\n", "two");
+        repo.commit_file("f", "three\n", "three");
+        assert_eq!(Worktree::open(repo.root()).unwrap().operation(), None);
+        for step in steps {
+            repo.try_git(step);
+        }
+        assert_eq!(Worktree::open(repo.root()).unwrap().operation(), Some(operation), "{steps:?}");
+        assert_eq!(of_us(&changes(&repo)), of_git(&repo), "{steps:?}");
+    }
+}
+
+#[test]
+fn edits_that_git_was_told_to_overlook_are_reported() {
+    for flag in ["--assume-unchanged", "--skip-worktree"] {
+        let repo = with_some_files();
+        repo.git(&["update-index", flag, "a.txt", "foo.txt"]);
+        assert_eq!(codes(&changes(&repo)), [""; 0], "{flag}");
+        repo.write("a.txt", "hidden edit");
+        let found = changes(&repo);
+        assert_eq!(codes(&found), ["hidden_entries"], "{flag}");
+        assert!(found.degraded[0].detail.contains("'a.txt'"));
+        assert_eq!(of_us(&found), of_git(&repo), "{flag}");
+    }
+}
+
+#[test]
+fn sparse_checkouts_and_sparse_indexes_are_read_right() {
+    for index in ["--no-sparse-index", "--sparse-index"] {
+        let repo = Repo::init();
+        for path in ["in/1", "in/2", "out/1", "out/deep/2", "top"] {
+            repo.write(path, "x\n");
+        }
+        repo.git(&["add", "."]);
+        repo.git(&["commit", "-q", "-m", "base"]);
+        repo.git(&["sparse-checkout", "set", "--cone", index, "in"]);
+        assert!(!repo.path("out").exists());
+        assert_eq!(of_us(&changes(&repo)), (0, 0, 0, 0, vec![]), "{index}");
+        repo.write("in/1", "changed\n");
+        repo.write("in/new", "x\n");
+        repo.git(&["add", "in/new"]);
+        assert_eq!((changes(&repo).staged, changes(&repo).unstaged), (1, 1), "{index}");
+        // A file outside of the cone that is there after all, changed and unchanged.
+        repo.write("out/1", "changed\n");
+        repo.write("out/new", "x\n");
+        let found = changes(&repo);
+        assert_eq!(of_us(&found), of_git(&repo), "{index}");
+        assert_eq!((found.unstaged, found.untracked), (2, 1), "{index}");
+    }
+}
+
+#[test]
+fn dirty_submodules_count_once_and_their_ignore_setting_is_named() {
+    let inner = Repo::init();
+    inner.commit("inner");
+    let repo = inner.at("outer");
+    fs::create_dir(repo.root()).unwrap();
+    repo.git(&["init", "-q", "-b", "main"]);
+    repo.git(&["-c", "protocol.file.allow=always", "submodule", "-q", "add", "../repo", "sub"]);
+    repo.git(&["commit", "-q", "-m", "base"]);
+    assert!(!changes(&repo).any());
+    let clean = changes(&repo).fingerprint;
+    repo.write("sub/inner.txt", "changed");
+    let found = changes(&repo);
+    assert_eq!((of_us(&found), found.unstaged), (of_git(&repo), 1));
+    assert_ne!(found.fingerprint, clean);
+    repo.write("sub/inner.txt", "inner\n");
+    repo.write("sub/new", "x");
+    assert_eq!(of_us(&changes(&repo)), of_git(&repo));
+    repo.git(&["config", "submodule.sub.ignore", "untracked"]);
+    let found = changes(&repo);
+    assert_eq!((of_us(&found), codes(&found)), (of_git(&repo), vec!["hidden_entries"]));
+    // A new commit in it is a change of ours.
+    repo.git(&["-C", "sub", "add", "."]);
+    repo.git(&["-C", "sub", "commit", "-q", "-m", "new"]);
+    let found = changes(&repo);
+    assert_eq!((of_us(&found), found.unstaged), (of_git(&repo), 1));
+    repo.git(&["add", "sub"]);
+    assert_eq!((of_us(&changes(&repo)), changes(&repo).staged), (of_git(&repo), 1));
+    // Broken inside: nobody can tell, so it counts and is named.
+    fs::write(repo.path(".git/modules/sub/HEAD"), "").unwrap();
+    let found = changes(&repo);
+    assert_eq!((found.unstaged, codes(&found)), (1, vec!["unreadable_path"]));
+}
+
+#[test]
+fn what_cannot_be_read_is_an_error_and_never_no_changes() {
+    let repo = with_some_files();
+    let index = repo.path(".git/index");
+    let good = fs::read(&index).unwrap();
+    for bad in [&b""[..], b"DIRC", &good[..good.len() / 2], &[0xff; 200]] {
+        fs::write(&index, bad).unwrap();
+        let error = Worktree::open(repo.root()).unwrap().changes().unwrap_err();
+        assert!(matches!(error, Error::Read { .. }) && error.to_string().contains("index"), "{error}");
+    }
+    fs::write(&index, &good).unwrap();
+    repo.write("staged.txt", "x");
+    repo.git(&["add", "staged.txt"]);
+    let tree = repo.git(&["rev-parse", "HEAD^{tree}"]);
+    fs::remove_file(repo.path(&format!(".git/objects/{}/{}", &tree[..2], &tree[2..]))).unwrap();
+    let error = Worktree::open(repo.root()).unwrap().changes().unwrap_err();
+    assert!(matches!(error, Error::Read { .. }) && error.to_string().contains(&tree), "{error}");
+}
+
+#[test]
+fn looking_writes_nothing() {
+    let repo = with_some_files();
+    repo.write("a.txt", "a\n");
+    repo.write("new.txt", "x");
+    let stamp = |path: PathBuf| fs::metadata(path).unwrap().modified().unwrap();
+    let before = (fs::read(repo.path(".git/index")).unwrap(), stamp(repo.path(".git/index")), stamp(repo.path(".git")));
+    fs::write(repo.path(".git/index.lock"), "").unwrap();
+    let locked = stamp(repo.path(".git"));
+    changes(&repo);
+    assert_eq!((fs::read(repo.path(".git/index")).unwrap(), stamp(repo.path(".git/index"))), (before.0, before.1));
+    assert_eq!(stamp(repo.path(".git")), locked);
+}
+
+/// A small deterministic source of choices.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % sides as u64) as usize
+    }
+
+    fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+        &of[self.roll(of.len())]
+    }
+}
+
+#[test]
+fn random_work_trees_read_as_git_reads_them() {
+    for seed in 1..=40_u64 {
+        let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let repo = Repo::init();
+        let names: Vec<String> = ["a", "b.rs", "d/e", "d/f g", "d/h/i", "j/k.log", "ü", "z"].map(String::from).to_vec();
+        for name in &names {
+            if dice.roll(4) > 0 {
+                repo.write(name, &format!("{name}\nline\nline\n{}", "more\n".repeat(dice.roll(4))));
+            }
+        }
+        repo.write(".gitignore", ["*.log\n", "d/\n", "/z\n", "!a\n"][dice.roll(4)]);
+        repo.git(&["add", "-f", "."]);
+        repo.git(&["commit", "-q", "-m", "base"]);
+        repo.git(&["branch", "other"]);
+        let mut done = Vec::new();
+        for _ in 0..12 {
+            let (name, second) = (dice.pick(&names).clone(), format!("{}{}", dice.pick(&names), dice.roll(3)));
+            let path = repo.path(&name);
+            let what = dice.roll(15);
+            done.push((what, name.clone(), second.clone()));
+            match what {
+                0 | 1 => drop(fs::create_dir_all(path.parent().unwrap()).and_then(|()| fs::write(&path, format!("{}\n", dice.roll(9))))),
+                2 => drop(fs::remove_file(&path)),
+                3 => drop(fs::set_permissions(&path, PermissionsExt::from_mode(0o755))),
+                4 => drop(fs::remove_file(&path).and_then(|()| std::os::unix::fs::symlink("nowhere", &path))),
+                5 => drop(repo.try_git(&["add", "-f", &name])),
+                6 => drop(repo.try_git(&["add", "."])),
+                7 => drop(repo.try_git(&["rm", "-q", "--cached", &name])),
+                8 => drop(repo.try_git(&["mv", &name, &second])),
+                9 => drop(fs::create_dir_all(repo.path(&second)).and_then(|()| fs::write(repo.path(&second).join("in"), "x"))),
+                10 => drop(repo.try_git(&["add", "-N", "-f", &second])),
+                11 => drop(repo.try_git(&["commit", "-q", "-m", "more"])),
+                12 => {
+                    repo.try_git(&["stash", "-q"]);
+                    repo.try_git(&["checkout", "-q", "other"]);
+                    repo.try_git(&["stash", "pop", "-q"]);
+                }
+                13 => drop(fs::rename(&path, repo.path(&second))),
+                _ => {
+                    let bytes = std::ffi::OsString::from_vec(vec![b'n', 0xff, b'0' + dice.roll(3) as u8]);
+                    fs::write(repo.root().join(bytes), "x").unwrap();
+                }
+            }
+        }
+        let found = changes(&repo);
+        assert_eq!(of_us(&found), of_git(&repo), "seed {seed}: {done:?}");
+        assert_eq!(codes(&found), [""; 0], "seed {seed}");
+    }
+}
