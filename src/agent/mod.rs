@@ -3,10 +3,15 @@
 pub mod program;
 
 pub mod envelope;
+mod failure;
 mod plain_text;
+pub mod presets;
+pub mod probe;
+pub mod prompt;
 pub mod reply;
 mod reply_fields;
 mod reply_json;
 mod reply_scan;
 mod reset_time;
+pub mod transcript;
 pub mod usage_limit;
