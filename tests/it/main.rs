@@ -22,6 +22,8 @@ mod hostile_repository;
 mod kill_nine;
 // The rules of `ARCHITECTURE.md` that a compiler does not enforce, and that this list is complete.
 mod layers;
+// Probes of real programs.
+mod probe_ask;
 // Replies of probed agents, read from fixtures.
 mod probe_reply;
 // Sessions of the real Claude Code CLI, judged.

@@ -1,0 +1,145 @@
+//! Tells why an agent gave no answer, from what it printed instead. Pure.
+//!
+//! Only texts of errors come here: what a program that failed printed, or what an envelope calls an error.
+//! The order matters: a refusal to work before a login may well mention a rate, and the other way round.
+
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use regex::Regex;
+
+use super::envelope::Envelope;
+use super::usage_limit;
+use crate::decision::display::bounded;
+use crate::decision::evidence::ProbeOutcome;
+
+/// Bytes of an explanation that are kept.
+const WHY: usize = 4096;
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("the pattern is a constant")
+}
+
+static NOT_LOGGED_IN: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)\bnot (?:logged|signed) in\b|please run /login|please (?:log|sign) in\b|\blogin required\b|invalid (?:x-)?api[ -]key|authentication_error|failed to authenticate|\b401 unauthorized|(?:http|status|error|code)[: ]+401\b|oauth token (?:has )?(?:expired|been revoked)|(?:api key|credentials?) (?:is |are |was )?(?:missing|not found|not set|expired|revoked)|set an auth method",
+    )
+});
+static NO_CONVERSATION: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)\bno (?:conversation|rollout|recorded session|previous sessions?|saved sessions?|sessions?)\b[^\n]{0,40}\bfound|session not found|requires a valid session|error resuming session|no (?:session|conversation) to (?:resume|continue)",
+    )
+});
+static OVERLOADED: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"(?i)\boverloaded|serverOverloaded|\bat capacity\b|api error: (?:5\d\d|repeated 5\d\d|connection|request timed out|fetch|unable to connect|json parse)|(?:http|status|code|status code|error)"?[:= ]+5\d\d\b|\b5\d\d (?:internal server error|bad gateway|service unavailable|gateway time-?out)|internal server error|service unavailable|temporarily unavailable|bad gateway|connection (?:error|dropped|closed|refused|reset|timed out)|\bE(?:CONNRESET|CONNREFUSED|TIMEDOUT|NOTFOUND|AI_AGAIN|PIPE)\b|socket hang up|fetch failed|network error|getaddrinfo|\brequest timed out|please (?:back ?off|retry) (?:and|later)"#,
+    )
+});
+static UNKNOWN_OPTION: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?im)^(?:error: )?(?:unknown option|unexpected argument|unknown arguments?:)\s+['‘]?(--?[\w-]+)"));
+
+/// The option that a program says it does not know.
+pub(super) fn unknown_option(stderr: &str) -> Option<&str> {
+    UNKNOWN_OPTION.captures(stderr).and_then(|found| found.get(1)).map(|option| option.as_str())
+}
+
+/// The outcome that an envelope's error stands for.
+pub(super) fn of_envelope(found: &Envelope, now: Timestamp, local: &TimeZone) -> ProbeOutcome {
+    let said = found.error_text();
+    if let Some(limit) = usage_limit::in_envelope(found, now, local) {
+        return ProbeOutcome::RateLimited { why: limit.why, retry_at: limit.retry_at };
+    }
+    let why = bounded(&said, WHY);
+    match found.api_error_status {
+        Some(401 | 403) => return ProbeOutcome::NotLoggedIn { why },
+        Some(408 | 500..=599) => return ProbeOutcome::Overloaded { why },
+        _ => {}
+    }
+    if found.terminal_reason.as_deref().is_some_and(|reason| reason.contains("structured_output")) {
+        return ProbeOutcome::Unreadable { why };
+    }
+    of_text(&said, now, local).unwrap_or(ProbeOutcome::Failed { why })
+}
+
+/// The outcome that the text of an error stands for; `None` where it fits none of the known ones.
+pub(super) fn of_text(text: &str, now: Timestamp, local: &TimeZone) -> Option<ProbeOutcome> {
+    let line_with = |pattern: &Regex| {
+        let found = pattern.find(text)?;
+        let start = text[..found.start()].rfind('\n').map_or(0, |i| i + 1);
+        let end = text[found.end()..].find('\n').map_or(text.len(), |i| found.end() + i);
+        Some(bounded(text[start..end].trim(), WHY))
+    };
+    if let Some(why) = line_with(&NOT_LOGGED_IN) {
+        return Some(ProbeOutcome::NotLoggedIn { why });
+    }
+    if let Some(why) = line_with(&NO_CONVERSATION) {
+        return Some(ProbeOutcome::NoConversation { why });
+    }
+    if let Some(limit) = usage_limit::read_in(text, now, local) {
+        return Some(ProbeOutcome::RateLimited { why: limit.why, retry_at: limit.retry_at });
+    }
+    line_with(&OVERLOADED).map(|why| ProbeOutcome::Overloaded { why })
+}
+
+/// The outcome of prose after a good exit. Only whole answers that are such a message count, since the agent may talk about anything.
+pub(super) fn of_short_answer(text: &str, now: Timestamp, local: &TimeZone) -> Option<ProbeOutcome> {
+    const SHORT: usize = 400;
+    (text.len() <= SHORT && text.trim().lines().count() <= 3).then(|| of_text(text, now, local)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn word(text: &str) -> Option<&'static str> {
+        let now = "2026-08-19T16:28:34Z".parse().expect("an instant");
+        of_text(text, now, &TimeZone::UTC).map(|outcome| outcome.as_str())
+    }
+
+    #[test]
+    fn errors_are_told_apart_by_their_words() {
+        for (text, outcome) in [
+            ("Not logged in · Please run /login", Some("not_logged_in")),
+            ("Invalid API key · Fix external API key", Some("not_logged_in")),
+            ("API Error: 401 {\"type\":\"error\",\"error\":{\"type\":\"authentication_error\"}}", Some("not_logged_in")),
+            ("unexpected status 401 Unauthorized", Some("not_logged_in")),
+            ("Please set an Auth method in settings.json", Some("not_logged_in")),
+            ("No conversation found with session ID: x", Some("no_conversation")),
+            ("Error: --resume requires a valid session ID or session title when used with --print.", Some("no_conversation")),
+            ("no rollout found for conversation id x", Some("no_conversation")),
+            ("API Error: Repeated 529 Overloaded errors. The API is at capacity", Some("overloaded")),
+            ("API Error: 500 Internal server error.", Some("overloaded")),
+            ("Request timed out. If the API is slow to answer", Some("overloaded")),
+            ("API Error: Connection dropped (ECONNRESET).", Some("overloaded")),
+            ("API Error: JSON Parse error: Unexpected identifier", Some("overloaded")),
+            ("{\"codexErrorInfo\":\"serverOverloaded\"}", Some("overloaded")),
+            ("Selected model is at capacity", Some("overloaded")),
+            ("provider request failed: HTTP 529", Some("overloaded")),
+            ("provider request failed with status code 503", Some("overloaded")),
+            ("{\"status_code\":502}", Some("overloaded")),
+            ("claude turn failed: overloaded_error", Some("overloaded")),
+            ("Server is overloaded, please try again later", Some("overloaded")),
+            ("Please backoff and retry", Some("overloaded")),
+            ("warming up\nYou've hit your limit · resets 7pm (UTC)\n", Some("rate_limited")),
+            ("Error: HTTP 429 Too Many Requests", Some("rate_limited")),
+            ("model context window is 500 tokens", None),
+            ("Error: File not found", None),
+            ("Credit balance is too low", None),
+            ("", None),
+        ] {
+            assert_eq!(word(text), outcome, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_option_is_named() {
+        for (stderr, option) in [
+            ("error: unknown option '--no-session-persistence'\n", Some("--no-session-persistence")),
+            ("error: unexpected argument '--ephemeral' found", Some("--ephemeral")),
+            ("error: missing required argument", None),
+        ] {
+            assert_eq!(unknown_option(stderr), option);
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! How each known agent is asked without doing harm: its arguments, environment and input. Pure.
+//!
+//! Claude Code: no tools, no hooks, no MCP servers, nothing written to the transcript, a schema requested. Tried against 2.1.328.
+//! The others follow their own `--help` (codex-cli 0.169, gemini 0.61, opencode 1.18); what they do at run time was not tried.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::time::Duration;
+
+use super::envelope::is_session_id;
+use super::prompt::REPLY_SCHEMA;
+use crate::config::settings::{AgentSettings, Preset};
+
+/// What to run for a probe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invocation {
+    /// The program and what follows, option by option.
+    words: Vec<Word>,
+    /// Variables to set, or to remove (`None`).
+    pub env: BTreeMap<OsString, Option<OsString>>,
+    /// What it reads.
+    pub stdin: Vec<u8>,
+}
+
+/// One option with its value, or one positional word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Word {
+    text: OsString,
+    value: Option<OsString>,
+    /// Whether the probe could do harm without it.
+    safety: bool,
+}
+
+impl Invocation {
+    /// Everything as one argument vector.
+    pub fn argv(&self) -> Vec<OsString> {
+        self.words.iter().flat_map(|word| std::iter::once(word.text.clone()).chain(word.value.clone())).collect()
+    }
+
+    /// The same without an option that the program does not know.
+    /// `None`: it is not there, or the probe could do harm without it.
+    pub fn without(&self, option: &str) -> Option<Self> {
+        let known = self.words.iter().position(|word| word.text == option && !word.safety)?;
+        let mut fewer = self.clone();
+        fewer.words.remove(known);
+        // Either of the two turns hooks off; the one that is left must stay.
+        if ["--settings", "--setting-sources"].contains(&option) {
+            for word in fewer.words.iter_mut().filter(|word| word.text == "--settings" || word.text == "--setting-sources") {
+                word.safety = true;
+            }
+        }
+        Some(fewer)
+    }
+
+    fn new(program: OsString, number: u32) -> Self {
+        let env = BTreeMap::from([("WATCHDOG_PROBE".into(), Some(number.to_string().into()))]);
+        Invocation { words: vec![Word { text: program, value: None, safety: true }], env, stdin: Vec::new() }
+    }
+
+    fn word(mut self, text: impl Into<OsString>) -> Self {
+        self.words.push(Word { text: text.into(), value: None, safety: false });
+        self
+    }
+
+    fn option(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.words.push(Word { text: name.into(), value: Some(value.into()), safety: false });
+        self
+    }
+
+    /// The option before this call is one that keeps the probe harmless.
+    fn for_safety(mut self) -> Self {
+        if let Some(last) = self.words.last_mut() {
+            last.safety = true;
+        }
+        self
+    }
+
+    fn set(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.env.insert(name.into(), Some(value.into()));
+        self
+    }
+
+    fn reading(mut self, stdin: &str) -> Self {
+        self.stdin = stdin.as_bytes().to_vec();
+        self
+    }
+}
+
+/// What an invocation depends on.
+#[derive(Debug, Clone)]
+pub struct Asking<'a> {
+    /// Whom to ask.
+    pub settings: &'a AgentSettings,
+    /// Another file than the preset's own name in `PATH`.
+    pub program: Option<OsString>,
+    /// The session to resume. Only a UUID is one; anything else counts as unknown.
+    pub session_id: Option<&'a str>,
+    /// Which probe it is, from 1.
+    pub number: u32,
+    /// The question.
+    pub prompt: &'a str,
+    /// How long it may take.
+    pub timeout: Duration,
+}
+
+/// Builds what to run. A configured `agent.probe` replaces the preset: its argv, the prompt on its stdin.
+pub fn invocation(asking: &Asking<'_>) -> Invocation {
+    // At the start of a prompt these would make it a slash command or an option.
+    let marked = asking.prompt.trim_start().starts_with(['/', '-']).then(|| format!("STATUS PROBE. {}", asking.prompt));
+    let asking = &Asking { prompt: marked.as_deref().unwrap_or(asking.prompt), ..asking.clone() };
+    if let Some(argv) = &asking.settings.probe {
+        let mut words = argv.iter().cloned();
+        let custom = Invocation::new(words.next().unwrap_or_default().into(), asking.number).reading(asking.prompt);
+        return words.fold(custom, Invocation::word);
+    }
+    match asking.settings.preset {
+        Preset::Claude => claude(asking),
+        Preset::Codex => codex(asking),
+        Preset::Gemini => gemini(asking),
+        Preset::Opencode => opencode(asking),
+    }
+}
+
+fn start(asking: &Asking<'_>, name: &str) -> Invocation {
+    Invocation::new(asking.program.clone().unwrap_or_else(|| name.into()), asking.number)
+}
+
+fn known_session<'a>(asking: &Asking<'a>) -> Option<&'a str> {
+    asking.session_id.filter(|id| is_session_id(id))
+}
+
+/// The model, unless it is one of Claude's short names, which the default configuration has and no other agent knows.
+fn foreign_model<'a>(asking: &'a Asking<'_>) -> Option<&'a str> {
+    asking.settings.model.as_deref().filter(|model| !["sonnet", "opus", "haiku", "fable"].contains(model))
+}
+
+fn claude(asking: &Asking<'_>) -> Invocation {
+    let start = start(asking, "claude");
+    let resumed = match known_session(asking) {
+        Some(id) => start.option("--resume", id).for_safety(),
+        None => start.word("--continue").for_safety(),
+    };
+    let mut asked = resumed
+        .word("--print")
+        .for_safety()
+        .option("--output-format", "json")
+        .word("--no-session-persistence")
+        .for_safety()
+        // An empty list: the one form that holds against every permission mode.
+        .option("--tools", "")
+        .for_safety()
+        .word("--strict-mcp-config")
+        .for_safety()
+        // Hooks off twice: either option would do, so an older version may lack one.
+        .option("--settings", r#"{"disableAllHooks":true}"#)
+        .option("--setting-sources", "")
+        .option("--permission-prompts", "none")
+        .option("--permission-mode", "dontAsk")
+        .word("--disable-slash-commands");
+    if let Some(model) = &asking.settings.model {
+        asked = asked.option("--model", model);
+    }
+    asked
+        .option("--json-schema", REPLY_SCHEMA)
+        .set("CLAUDE_CODE_MAX_RETRIES", claude_retries(asking.timeout).to_string())
+        .set("CLAUDE_CODE_SKIP_PROMPT_HISTORY", "1")
+        .set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+        .set("DISABLE_AUTOUPDATER", "1")
+        .reading(asking.prompt)
+}
+
+/// Retries that Claude Code may make itself, so that it names the fault within a quarter of the deadline.
+/// It waits 0.5, 1, 2, 4, … seconds before each; left alone it goes on for three minutes.
+fn claude_retries(timeout: Duration) -> u32 {
+    let quarter = timeout.as_secs_f64() / 4.0;
+    (1..=6).take_while(|retries| 0.5 * (f64::from(2u32.pow(*retries)) - 1.0) <= quarter).last().unwrap_or(0)
+}
+
+fn codex(asking: &Asking<'_>) -> Invocation {
+    let resumed = start(asking, "codex").word("exec").word("resume");
+    let resumed = match known_session(asking) {
+        Some(id) => resumed.word(id),
+        None => resumed.word("--last"),
+    };
+    let mut asked = resumed.word("--json").word("--ephemeral").for_safety();
+    if let Some(model) = foreign_model(asking) {
+        asked = asked.option("--model", model);
+    }
+    asked
+        .option("-c", "sandbox_mode=\"read-only\"")
+        .for_safety()
+        .option("-c", "approval_policy=\"never\"")
+        .for_safety()
+        .word("-")
+        .reading(asking.prompt)
+}
+
+fn gemini(asking: &Asking<'_>) -> Invocation {
+    let mut asked = start(asking, "gemini").option("--resume", "latest").option("--approval-mode", "plan").for_safety();
+    if let Some(model) = foreign_model(asking) {
+        asked = asked.option("--model", model);
+    }
+    asked.option("--output-format", "json").option("--prompt", asking.prompt)
+}
+
+fn opencode(asking: &Asking<'_>) -> Invocation {
+    // The fork takes the question, so that the session itself stays as it is.
+    let mut asked = start(asking, "opencode").word("run").word("--continue").word("--fork").for_safety().option("--format", "json");
+    if let Some(model) = foreign_model(asking) {
+        asked = asked.option("--model", model);
+    }
+    asked.word(asking.prompt).set("OPENCODE_PERMISSION", r#"{"*":"deny","edit":"deny","bash":"deny","webfetch":"deny"}"#)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
+
+    fn line(preset: Preset, model: Option<&str>, session_id: Option<&str>) -> String {
+        let settings = AgentSettings { preset, model: model.map(str::to_owned), probe: None };
+        let asking =
+            Asking { settings: &settings, program: None, session_id, number: 2, prompt: "STATUS", timeout: Duration::from_secs(60) };
+        let built = invocation(&asking);
+        assert_eq!(built.env[&OsString::from("WATCHDOG_PROBE")], Some("2".into()));
+        let words: Vec<String> = built.argv().iter().map(|word| word.to_string_lossy().replace(REPLY_SCHEMA, "SCHEMA")).collect();
+        format!("{words:?} < {}", String::from_utf8_lossy(&built.stdin))
+    }
+
+    #[test]
+    fn each_preset_is_asked_by_its_own_words() {
+        let claude = |how: &str| {
+            format!(
+                r#"["claude", {how}, "--print", "--output-format", "json", "--no-session-persistence", "--tools", "", "--strict-mcp-config", "--settings", "{{\"disableAllHooks\":true}}", "--setting-sources", "", "--permission-prompts", "none", "--permission-mode", "dontAsk", "--disable-slash-commands", "--model", "sonnet", "--json-schema", "SCHEMA"] < STATUS"#
+            )
+        };
+        assert_eq!(line(Preset::Claude, Some("sonnet"), None), claude("\"--continue\""));
+        assert_eq!(line(Preset::Claude, Some("sonnet"), Some(ID)), claude(&format!("\"--resume\", \"{ID}\"")));
+        assert_eq!(line(Preset::Claude, Some("sonnet"), Some("--dangerously-skip-permissions")), claude("\"--continue\""));
+        assert_eq!(
+            line(Preset::Codex, Some("sonnet"), None),
+            r#"["codex", "exec", "resume", "--last", "--json", "--ephemeral", "-c", "sandbox_mode=\"read-only\"", "-c", "approval_policy=\"never\"", "-"] < STATUS"#
+        );
+        assert_eq!(
+            line(Preset::Gemini, Some("pro"), None),
+            r#"["gemini", "--resume", "latest", "--approval-mode", "plan", "--model", "pro", "--output-format", "json", "--prompt", "STATUS"] < "#
+        );
+        assert_eq!(line(Preset::Opencode, None, None), r#"["opencode", "run", "--continue", "--fork", "--format", "json", "STATUS"] < "#);
+    }
+
+    #[test]
+    fn an_unknown_option_can_be_left_out_unless_it_keeps_the_probe_harmless() {
+        let settings = AgentSettings { preset: Preset::Claude, model: None, probe: None };
+        let asking =
+            Asking { settings: &settings, program: None, session_id: None, number: 1, prompt: "", timeout: Duration::from_secs(9) };
+        let built = invocation(&asking);
+        for option in ["--json-schema", "--permission-prompts", "--disable-slash-commands"] {
+            let fewer = built.without(option).expect("it can be left out").argv();
+            assert!(!fewer.iter().any(|word| word == option || word == REPLY_SCHEMA && option == "--json-schema"));
+        }
+        for option in ["--tools", "--no-session-persistence", "--strict-mcp-config", "--print", "--continue", "--none", "claude"] {
+            assert_eq!(built.without(option), None, "{option}");
+        }
+        let no_settings = built.without("--settings").expect("the other one still turns hooks off");
+        assert!(no_settings.without("--setting-sources").is_none());
+    }
+
+    #[test]
+    fn retries_fit_into_the_deadline() {
+        for (seconds, retries) in [(1, 0), (2, 1), (10, 2), (60, 4), (300, 6), (3600, 6)] {
+            assert_eq!(claude_retries(Duration::from_secs(seconds)), retries, "{seconds}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! One probe: asks an agent about its own state, and tells an answer from every way of not getting one.
+//!
+//! What decides, in this order
+//! 1. Its deadline passed: `timed_out`, whatever it printed before.
+//! 2. It ended well and printed a usable reply: that is the answer, if the session that was asked gave it.
+//! 3. It failed (another exit than 0, or its envelope says error): never an answer, even with a reply in its output;
+//!    the text of the error says which failure.
+//!
+//! Claude Code answers `--continue` from a fresh session where there is nothing to continue. So without a known session it is
+//! only asked if one was recorded beforehand, and the session that answers must be that one.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use super::envelope::{self, Envelope};
+use super::failure;
+use super::plain_text::plain_text;
+use super::presets::{Asking, Invocation, invocation};
+use super::program::{Finished, Program, StartError};
+use super::reply::{self, Reading};
+use crate::config::settings::{AgentSettings, Preset};
+use crate::decision::display::bounded;
+use crate::decision::evidence::{Exit, ProbeOutcome};
+
+/// Between TERM and KILL once the deadline passed.
+const GRACE: Duration = Duration::from_secs(3);
+/// Bytes kept of each stream; its tail holds every envelope that [`envelope::read`] looks for.
+const KEEP: usize = 4 * 1024 * 1024;
+/// Bytes of an explanation that are kept.
+const WHY: usize = 4096;
+/// Options that an old version may lack before we give up.
+const FEWER_OPTIONS: usize = 4;
+
+/// One question to one agent.
+#[derive(Debug, Clone)]
+pub struct ProbeRequest<'a> {
+    /// Whom to ask.
+    pub settings: &'a AgentSettings,
+    /// Another file than the preset's own name in `PATH`; ignored for a configured `agent.probe`.
+    pub program: Option<OsString>,
+    /// Where it runs.
+    pub worktree: &'a Path,
+    /// The session that worked here, where it is known from its output or a hook.
+    pub session_id: Option<&'a str>,
+    /// The latest session recorded for the worktree ([`super::transcript::latest_session`]).
+    pub expected_session: Option<String>,
+    /// Which probe it is, from 1.
+    pub number: u32,
+    /// The question ([`super::prompt::probe_prompt`]).
+    pub prompt: String,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// The instant of asking.
+    pub now: Timestamp,
+}
+
+impl ProbeRequest<'_> {
+    /// Whether Claude Code itself is asked, whose answers name their session.
+    fn asks_claude(&self) -> bool {
+        self.settings.probe.is_none() && self.settings.preset == Preset::Claude
+    }
+
+    /// The session that has to answer, if it is known.
+    fn session(&self) -> Option<&str> {
+        self.session_id.filter(|id| envelope::is_session_id(id)).or(self.expected_session.as_deref())
+    }
+}
+
+/// Asks once. Blocks until the agent answered, failed, or its deadline passed.
+pub fn ask(request: &ProbeRequest<'_>) -> ProbeOutcome {
+    ask_with(request, &Program::run)
+}
+
+/// The same with the way of running a program handed in, for one that can be cancelled.
+pub fn ask_with(request: &ProbeRequest<'_>, run: &dyn Fn(&Program) -> Result<Finished, StartError>) -> ProbeOutcome {
+    if request.asks_claude() && request.session().is_none() {
+        let why = format!("no session of Claude Code is recorded for {}", request.worktree.display());
+        return ProbeOutcome::NoConversation { why };
+    }
+    let mut asked = invocation(&Asking {
+        settings: request.settings,
+        program: request.program.clone(),
+        session_id: request.session_id,
+        number: request.number,
+        prompt: &request.prompt,
+        timeout: request.timeout,
+    });
+    let mut spent = Duration::ZERO;
+    for _ in 0..=FEWER_OPTIONS {
+        let finished = match run(&program(request, &asked, request.timeout.saturating_sub(spent))) {
+            Ok(finished) => finished,
+            Err(error) => return not_started(request, &error),
+        };
+        spent += finished.duration;
+        let stderr = plain_text(&finished.stderr.bytes).text;
+        match failure::unknown_option(&stderr).filter(|_| !finished.exit.success() && request.settings.probe.is_none()) {
+            None => return outcome(request, &finished, &stderr, spent),
+            Some(option) => match asked.without(option) {
+                Some(fewer) => asked = fewer,
+                None => {
+                    let name = asked.argv()[0].to_string_lossy().into_owned();
+                    let why = format!("this version of '{name}' does not know {option}, without which a probe could do harm; update it");
+                    return ProbeOutcome::Failed { why };
+                }
+            },
+        }
+    }
+    ProbeOutcome::Failed { why: "the agent's program knows too few of the options that a probe needs; update it".into() }
+}
+
+fn program(request: &ProbeRequest<'_>, asked: &Invocation, deadline: Duration) -> Program {
+    Program {
+        argv: asked.argv(),
+        cwd: request.worktree.to_owned(),
+        env: asked.env.clone(),
+        stdin: asked.stdin.clone(),
+        deadline,
+        grace: GRACE,
+        keep: KEEP,
+    }
+}
+
+fn not_started(request: &ProbeRequest<'_>, error: &StartError) -> ProbeOutcome {
+    let why = error.to_string();
+    let not_there = match error {
+        StartError::NotRunnable { .. } => true,
+        StartError::System { source, .. } => {
+            use std::io::ErrorKind::{NotFound, PermissionDenied};
+            // A worktree that is gone gives the same error as a program that is.
+            matches!(source.kind(), NotFound | PermissionDenied) && request.worktree.is_dir()
+        }
+    };
+    if not_there { ProbeOutcome::NotInstalled { why } } else { ProbeOutcome::Failed { why } }
+}
+
+/// Judges a finished program.
+fn outcome(request: &ProbeRequest<'_>, finished: &Finished, stderr: &str, spent: Duration) -> ProbeOutcome {
+    if finished.timed_out {
+        return ProbeOutcome::TimedOut;
+    }
+    // "In 5 minutes" counts from when it was said.
+    let now = request.now.saturating_add(SignedDuration::try_from(spent).unwrap_or_default()).unwrap_or(request.now);
+    let local = TimeZone::system();
+    let found = envelope::read(&finished.stdout.bytes);
+    if let Some(found) = found.as_ref().filter(|found| found.is_error) {
+        return match failure::of_envelope(found, now, &local) {
+            ProbeOutcome::Failed { why } => failed(finished.exit, &[&why, stderr]),
+            told => told,
+        };
+    }
+    if !finished.exit.success() {
+        let printed = plain_text(&finished.stdout.bytes).text;
+        return unsuccessful(request, finished.exit, &printed, stderr, now, &local);
+    }
+    let reading = match &found {
+        Some(found) => reply::from_envelope(found),
+        None => reply::read(&finished.stdout.bytes),
+    };
+    match reading {
+        Reading::Reply(reply) => stranger(request, found.as_ref()).unwrap_or(ProbeOutcome::Reply(reply)),
+        Reading::Empty => ProbeOutcome::Empty,
+        Reading::Unreadable { why } => {
+            let said = match found {
+                Some(found) => found.text.unwrap_or_default(),
+                None => plain_text(&finished.stdout.bytes).text,
+            };
+            failure::of_short_answer(&said, now, &local).unwrap_or(ProbeOutcome::Unreadable { why })
+        }
+    }
+}
+
+/// The outcome if another session answered than the one that was asked.
+fn stranger(request: &ProbeRequest<'_>, found: Option<&Envelope>) -> Option<ProbeOutcome> {
+    let expected = request.session().filter(|_| request.asks_claude())?;
+    let answered = found?.session_id.as_deref()?;
+    (answered != expected).then(|| ProbeOutcome::NoConversation {
+        why: format!("session {answered} answered, which is not {expected}: it knows nothing of the work"),
+    })
+}
+
+/// Judges a program that failed without an envelope.
+fn unsuccessful(request: &ProbeRequest<'_>, exit: Exit, stdout: &str, stderr: &str, now: Timestamp, local: &TimeZone) -> ProbeOutcome {
+    // A shell's way to say that there is no such program, or that it may not be executed.
+    if request.settings.probe.is_some() && matches!(exit, Exit::Code(126 | 127)) {
+        let ProbeOutcome::Failed { why } = failed(exit, &[stderr, stdout]) else { return ProbeOutcome::Empty };
+        return ProbeOutcome::NotInstalled { why };
+    }
+    [stderr, stdout]
+        .into_iter()
+        .find_map(|text| failure::of_text(&text[text.ceil_char_boundary(text.len().saturating_sub(WHY))..], now, local))
+        .unwrap_or_else(|| failed(exit, &[stderr, stdout]))
+}
+
+/// A failure of no known kind, with the exit and the end of the first text that says anything.
+fn failed(exit: Exit, texts: &[&str]) -> ProbeOutcome {
+    let said = texts.iter().map(|text| text.trim()).find(|text| !text.is_empty()).unwrap_or("it printed nothing");
+    let tail = &said[said.ceil_char_boundary(said.len().saturating_sub(WHY - 100))..];
+    ProbeOutcome::Failed { why: bounded(&format!("the agent's program ended with {exit}: {tail}"), WHY) }
+}
