@@ -4,6 +4,8 @@ use std::io;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::config::path_glob;
 use crate::config::settings::{CheckOrder, CheckSpec, CommandCriterion, CommandLine, Criterion, Mode, Settings};
@@ -284,4 +286,37 @@ fn what_done_means_is_told_in_one_list() {
             - nothing more is asked"#]]
     .assert_eq(&describe(&settings));
     assert_eq!(describe(&Settings::default()), "");
+}
+
+/// Random trees in the letters of [`parse_tree`], none of whose groups is empty.
+fn trees() -> impl Strategy<Value = String> {
+    let leaf = prop::sample::select(vec!["p", "c", "v", "x", "w", "u", "f", "t"]).prop_map(str::to_owned);
+    leaf.prop_recursive(4, 16, 4, |inner| {
+        let brackets = prop::sample::select(vec![("[", "]"), ("(", ")"), ("<", ">")]);
+        (brackets, prop::collection::vec(inner, 1..4)).prop_map(|((open, close), members)| format!("{open}{}{close}", members.concat()))
+    })
+}
+
+/// Whether a tree is met, by the words of the contract alone.
+fn met(tree: &CheckTree) -> bool {
+    match tree {
+        CheckTree::Single { name, .. } => ["p", "c", "v"].contains(&name.as_str()),
+        CheckTree::Group { mode: Mode::All, members } => members.iter().all(met),
+        CheckTree::Group { members, .. } => members.iter().any(met),
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_tree_passes_when_the_contract_says_so_in_any_order(text in trees()) {
+        let fake = Fake::default();
+        let tree = parse_tree(&mut text.chars()).unwrap();
+        for order in [CheckOrder::CheapFirst, CheckOrder::Given] {
+            let found = tree.evaluate(order, &CheckContext::new(&fake));
+            prop_assert_eq!(found.outcome == CheckOutcome::Pass, met(&tree), "{}", text);
+            prop_assert_eq!(found.feedback.is_empty(), met(&tree));
+            prop_assert!(found.evidence == Evidence::None || met(&tree));
+            prop_assert!(!found.results.is_empty());
+        }
+    }
 }

@@ -10,6 +10,7 @@ mod patterns;
 mod problem;
 mod reader;
 mod resolved;
+mod schema;
 pub mod settings;
 mod syntax;
 
@@ -17,3 +18,4 @@ pub use parse::{MAX_BYTES, Parsed, parse, parse_bytes};
 pub use patterns::{escapes_worktree, output_regex, path_glob};
 pub use problem::{ConfigError, Problem};
 pub use resolved::to_json;
+pub use schema::SCHEMA;

@@ -33,7 +33,7 @@ pub(super) const KEYS: &[&str] = &[
 ];
 
 /// Blocks of other dialects.
-const DIALECTS: &[&str] = &["completion", "behavior"];
+pub(super) const DIALECTS: &[&str] = &["completion", "behavior"];
 
 pub(super) const ON_NO_CRITERIA: &[(&str, OnNoCriteria)] = &[("git", OnNoCriteria::Git), ("review", OnNoCriteria::Review)];
 

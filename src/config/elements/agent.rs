@@ -8,6 +8,8 @@ use super::super::settings::{AgentEntry, AgentSettings, Preset};
 
 pub(in super::super) const KEYS: &[&str] = &["preset", "model", "probe"];
 
+pub(in super::super) const ENTRY_KEYS: &[&str] = &["name", "role", "preset", "model"];
+
 const PRESETS: &[(&str, Preset)] =
     &[("claude", Preset::Claude), ("codex", Preset::Codex), ("gemini", Preset::Gemini), ("opencode", Preset::Opencode)];
 
@@ -26,7 +28,7 @@ pub(in super::super) fn read(node: &Node<'_>, into: &mut AgentSettings) {
 /// Reads `agents`.
 pub(in super::super) fn read_list(node: &Node<'_>, default: Preset) -> Option<Vec<AgentEntry>> {
     let entries = node.list(|entry| {
-        let section = entry.section(&["name", "role", "preset", "model"])?;
+        let section = entry.section(ENTRY_KEYS)?;
         let name = section.required("name", "every agent has a name of its own").and_then(|n| n.text());
         let role = section.nullable("role", |n| n.text()).flatten();
         let preset = section.get("preset").and_then(|n| n.word(PRESETS)).unwrap_or(default);

@@ -26,6 +26,17 @@ pub(in super::super) const KINDS: &[&str] = &[
     "always",
 ];
 
+/// The keys of a type of check.
+pub(in super::super) fn keys(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "command" => command::KEYS,
+        "git" => facts::GIT_KEYS,
+        "files" => facts::FILES_KEYS,
+        "always" => &["type", "name"],
+        other => later::keys(other),
+    }
+}
+
 pub(in super::super) fn read(node: &Node<'_>) -> Option<Vec<CheckSpec>> {
     node.list(entry)
 }
@@ -68,7 +79,7 @@ fn single(node: &Node<'_>) -> Option<CheckSpec> {
         "command" => command::read(node).map(Criterion::Command),
         "git" => facts::git(node),
         "files" => facts::files(node),
-        "always" => node.section(&["type", "name"]).map(|_| Criterion::Always),
+        "always" => node.section(keys(known)).map(|_| Criterion::Always),
         other => later::read(other, node),
     };
     let name = match node.peek("name") {

@@ -8,7 +8,7 @@ use super::super::problem::shown;
 use super::super::reader::{Node, put};
 use super::super::settings::{CommandCriterion, CommandLine, SuccessRule};
 
-const KEYS: &[&str] = &["type", "name", "run", "cwd", "timeout_seconds", "success", "tail_lines"];
+pub(in super::super) const KEYS: &[&str] = &["type", "name", "run", "cwd", "timeout_seconds", "success", "tail_lines"];
 
 /// The rules that take something after a colon, and those that do not.
 const RULES: &[&str] = &["exit:0", "empty", "contains:", "regex:"];

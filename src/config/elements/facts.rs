@@ -4,9 +4,13 @@ use super::super::reader::Node;
 use super::super::settings::Criterion;
 use super::super::syntax::Kind;
 
+pub(in super::super) const GIT_KEYS: &[&str] = &["type", "name", "min_commits", "require_clean"];
+
+pub(in super::super) const FILES_KEYS: &[&str] = &["type", "name", "paths"];
+
 /// Reads a `git` check.
 pub(in super::super) fn git(node: &Node<'_>) -> Option<Criterion> {
-    let section = node.section(&["type", "name", "min_commits", "require_clean"])?;
+    let section = node.section(GIT_KEYS)?;
     let min_commits = match section.get("min_commits") {
         Some(n) => n.whole(0..=u64::from(u32::MAX))?,
         None => 1,
@@ -24,7 +28,7 @@ pub(in super::super) fn git(node: &Node<'_>) -> Option<Criterion> {
 
 /// Reads a `files` check.
 pub(in super::super) fn files(node: &Node<'_>) -> Option<Criterion> {
-    let section = node.section(&["type", "name", "paths"])?;
+    let section = node.section(FILES_KEYS)?;
     let list = section.required("paths", "it lists the files that must be there")?;
     let paths = list.list(|n| n.inside_glob())?;
     if matches!(&list.json.kind, Kind::List(items) if items.is_empty()) {

@@ -7,7 +7,20 @@ use super::super::syntax::Kind;
 
 /// Reads an entry of one of these types.
 pub(in super::super) fn read(kind: &str, node: &Node<'_>) -> Option<Criterion> {
-    let keys: &[&str] = match kind {
+    let section = node.section(keys(kind))?;
+    validate(kind, &section);
+    let run = section.nullable("run", |n| n.command_line()).flatten();
+    node.report.note(format!("{}: this version cannot judge a check of type `{kind}`; it is never taken for passed", node.path));
+    let mut entry = node.json.to_value();
+    if let Some(members) = entry.as_object_mut() {
+        members.remove("name");
+    }
+    Some(not_yet(kind, run, entry))
+}
+
+/// The keys of one of these types.
+pub(in super::super) fn keys(kind: &str) -> &'static [&'static str] {
+    match kind {
         "signal" => &["type", "name", "text", "match"],
         "plan" => &["type", "name", "path", "done", "max_titles"],
         "feature_list" => &["type", "name", "path", "freeze"],
@@ -18,16 +31,7 @@ pub(in super::super) fn read(kind: &str, node: &Node<'_>) -> Option<Criterion> {
         "phase" => &["type", "name", "project", "final"],
         "iterations" => &["type", "name", "count"],
         _ => &["type", "name", "run", "timeout_seconds"],
-    };
-    let section = node.section(keys)?;
-    validate(kind, &section);
-    let run = section.nullable("run", |n| n.command_line()).flatten();
-    node.report.note(format!("{}: this version cannot judge a check of type `{kind}`; it is never taken for passed", node.path));
-    let mut entry = node.json.to_value();
-    if let Some(members) = entry.as_object_mut() {
-        members.remove("name");
     }
-    Some(not_yet(kind, run, entry))
 }
 
 /// A criterion of a type that this version cannot judge.

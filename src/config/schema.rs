@@ -1,0 +1,69 @@
+//! The JSON Schema of `completion.json`, for editors and for other programs. The reader does not use it: its messages are better.
+
+/// JSON Schema (2020-12) of a configuration file.
+pub const SCHEMA: &str = include_str!("../../docs/schema/config.json");
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::super::elements::{agent, breaker, check_list, completion_check, flat_keys, limits, notification, rescue, tasks};
+    use super::super::parse::{self, DIALECTS};
+    use super::super::to_json;
+    use super::*;
+    use crate::config::settings::Settings;
+
+    fn schema() -> Value {
+        serde_json::from_str(SCHEMA).unwrap()
+    }
+
+    #[track_caller]
+    fn same_keys(place: &Value, keys: impl IntoIterator<Item = &'static str>) {
+        let described: BTreeSet<&str> = place["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(described, keys.into_iter().collect::<BTreeSet<_>>());
+        assert_eq!(place["additionalProperties"], false);
+    }
+
+    #[test]
+    fn the_schema_knows_the_keys_that_the_reader_knows() {
+        let schema = schema();
+        let blocks = &schema["properties"];
+        same_keys(&schema, parse::KEYS.iter().chain(flat_keys::KEYS).chain(DIALECTS).copied());
+        same_keys(&blocks["completion_check"], completion_check::KEYS.iter().copied());
+        same_keys(&blocks["agent"], agent::KEYS.iter().copied());
+        same_keys(&blocks["agents"]["items"], agent::ENTRY_KEYS.iter().copied());
+        same_keys(&blocks["rescue"], rescue::KEYS.iter().copied());
+        same_keys(&blocks["breaker"], breaker::KEYS.iter().copied());
+        same_keys(&blocks["limits"], limits::KEYS.iter().copied());
+        same_keys(&blocks["tasks"], tasks::KEYS.iter().copied());
+        assert_eq!(blocks["notify"]["items"]["properties"]["on"]["items"]["enum"], serde_json::json!(notification::WORDS));
+        for kind in check_list::KINDS {
+            same_keys(&schema["$defs"][kind], check_list::keys(kind).iter().copied());
+            assert_eq!(schema["$defs"][kind]["properties"]["type"]["const"], *kind);
+        }
+    }
+
+    /// Each `default` that the schema states, by the path of its key.
+    fn defaults(place: &Value, path: &str, found: &mut Vec<(String, Value)>) {
+        for (key, value) in place["properties"].as_object().into_iter().flatten() {
+            let path = format!("{path}/{key}");
+            if let Some(default) = value.get("default") {
+                found.push((path.clone(), default.clone()));
+            }
+            defaults(value, &path, found);
+        }
+    }
+
+    #[test]
+    fn the_schema_states_the_defaults_that_the_reader_fills_in() {
+        let mut stated = Vec::new();
+        defaults(&schema(), "", &mut stated);
+        assert!(stated.len() > 25, "{}", stated.len());
+        let filled_in = to_json(&Settings::default());
+        for (path, default) in stated {
+            assert_eq!(filled_in.pointer(&path), Some(&default), "{path}");
+        }
+    }
+}
