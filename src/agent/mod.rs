@@ -24,8 +24,10 @@ pub mod reply;
 mod reply_fields;
 mod reply_json;
 mod reply_scan;
+mod reset_time;
 pub mod session_process;
 pub mod tree;
+pub mod usage_limit;
 pub mod wait_pid;
 
 pub use builder::Stdin;

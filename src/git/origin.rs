@@ -6,7 +6,7 @@
 //! 2. A ref recorded with the baseline reaches it: it was there before, imported.
 //! 3. A reflog of any worktree or branch of this repository shows it being made: made here.
 //! 4. HEAD's reflog shows it arriving by a pull, or arriving by another movement while a
-//!    remote-tracking ref reaches it: imported.
+//!    remote-tracking ref or the last fetch reaches it: imported.
 
 use std::collections::HashSet;
 use std::fs;
@@ -161,7 +161,15 @@ fn remote_tips(worktree: &Worktree) -> Result<Vec<ObjectId>, Error> {
     let doing = || format!("list the remote-tracking refs of {}", worktree.common_dir().display());
     let refs = worktree.repo.references().map_err(|e| Error::read(doing(), e))?;
     let refs = refs.remote_branches().map_err(|e| Error::read(doing(), e))?;
-    Ok(ids(refs.flatten().filter_map(|reference| reference.target().try_id().map(ToOwned::to_owned))))
+    let tracked = refs.flatten().filter_map(|reference| reference.target().try_id().map(ToOwned::to_owned));
+    Ok(ids(tracked.chain(last_fetch(worktree))))
+}
+
+/// What was fetched last, unless from this same repository: `id TAB [not-for-merge] TAB branch 'x' of address`.
+fn last_fetch(worktree: &Worktree) -> Vec<ObjectId> {
+    let text = fs::read(worktree.git_dir().join("FETCH_HEAD")).unwrap_or_default();
+    let line = |line: &[u8]| (!line.ends_with(b" of .")).then(|| ObjectId::from_hex(line.split(|b| *b == b'\t').next()?).ok()).flatten();
+    text.split(|b| *b == b'\n').filter_map(line).collect()
 }
 
 fn ids(ids: impl Iterator<Item = ObjectId>) -> Vec<ObjectId> {

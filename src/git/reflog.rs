@@ -67,7 +67,6 @@ pub(super) fn action(message: &str, pulls_locally: bool) -> Action {
             let mut args = words.clone().filter(|word| !word.starts_with('-')).peekable();
             if args.peek().is_none() { !pulls_locally } else { args.all(|arg| arg != ".") }
         }
-        "merge" => words.clone().next() == Some("FETCH_HEAD"),
         _ => false,
     };
     let moved = Action::Moved { pulled };
@@ -169,7 +168,6 @@ mod tests {
             ("rebase finished: returning to refs/heads/x", moved),
             ("merge origin/x: Fast-forward", moved),
             ("merge origin/x: Merge made by the 'ort' strategy.", Action::Merged { pulled: false }),
-            ("merge FETCH_HEAD: Fast-forward", pulled),
             ("pull: Fast-forward", pulled),
             ("pull --ff-only origin main: Fast-forward", pulled),
             ("pull . side: Fast-forward", moved),

@@ -51,3 +51,11 @@ fn every_example_of_the_page_on_configuration_is_read() {
         }
     }
 }
+
+#[test]
+fn the_errors_that_the_page_shows_are_those_of_the_program() {
+    let page = std::fs::read_to_string(root().join("docs/configuration.md")).unwrap();
+    let shown = page.split("```text\n").nth(1).unwrap().split("\n```").next().unwrap();
+    let text = std::fs::read_to_string(root().join("tests/fixtures/config/wrong.json")).unwrap();
+    assert_eq!(parse(&text, Path::new("completion.json")).unwrap_err().to_string(), shown);
+}

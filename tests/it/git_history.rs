@@ -1,1 +1,508 @@
-//! The commits since a baseline.
+//! The commits since a baseline: how many, made where, and whether they changed anything.
+
+use completion_watchdog::decision::evidence::{Commits, Origin};
+use completion_watchdog::git::{Error, Point, Worktree};
+
+use crate::support::lone_repo::Repo;
+
+/// A session as the tests see it: the baseline with the refs of that moment.
+struct Session<'r> {
+    repo: &'r Repo,
+    baseline: Point,
+    known: Vec<(String, String)>,
+}
+
+impl<'r> Session<'r> {
+    fn begin(repo: &'r Repo) -> Self {
+        let worktree = Worktree::open(repo.root()).unwrap();
+        Session { repo, baseline: worktree.head().unwrap(), known: worktree.ref_tips().unwrap() }
+    }
+
+    /// With the recorded refs, checked against git's own count.
+    #[track_caller]
+    fn commits(&self) -> Commits {
+        let commits = since(self.repo, &self.baseline, Some(&self.known)).unwrap();
+        let range = match &self.baseline {
+            Point::Unborn => "HEAD".to_string(),
+            Point::Commit(id) => format!("{id}..HEAD"),
+        };
+        if commits.head.is_some() {
+            assert_eq!(commits.new_commits.to_string(), self.repo.git(&["rev-list", "--count", &range]), "git counts differently");
+        }
+        commits
+    }
+
+    /// As (all, made here, imported, net change) and the codes in `degraded`.
+    #[track_caller]
+    fn sum(&self) -> (u64, u64, u64, bool, Vec<&'static str>) {
+        sum(&self.commits())
+    }
+}
+
+fn since(repo: &Repo, baseline: &Point, known: Option<&[(String, String)]>) -> Result<Commits, Error> {
+    Worktree::open(repo.root()).unwrap().commits_since(baseline, known)
+}
+
+fn sum(commits: &Commits) -> (u64, u64, u64, bool, Vec<&'static str>) {
+    let codes = commits.degraded.iter().map(|d| d.code).collect();
+    (commits.new_commits, commits.made_here, commits.imported, commits.net_change, codes)
+}
+
+/// A repository with a colleague: `origin` (bare), the agent's clone, and the colleague's clone `other`.
+fn with_colleague() -> (Repo, Repo, Repo) {
+    let seed = Repo::init();
+    seed.commit("seed");
+    seed.git(&["clone", "-q", "--bare", ".", "../origin.git"]);
+    for name in ["agent", "other"] {
+        seed.git(&["clone", "-q", "../origin.git", &format!("../{name}")]);
+    }
+    let (agent, other) = (seed.at("agent"), seed.at("other"));
+    (seed, agent, other)
+}
+
+fn colleague_pushes(other: &Repo, names: &[&str]) {
+    for name in names {
+        other.commit(name);
+    }
+    other.git(&["push", "-q", "origin", "HEAD"]);
+}
+
+#[test]
+fn nothing_happened() {
+    let repo = Repo::init();
+    repo.commit("one");
+    let session = Session::begin(&repo);
+    assert_eq!(session.sum(), (0, 0, 0, false, vec![]));
+    assert_eq!(session.commits().head, Some(repo.head()));
+}
+
+#[test]
+fn commits_are_listed_newest_first_with_their_subjects() {
+    let repo = Repo::init();
+    repo.commit("one");
+    let session = Session::begin(&repo);
+    let two = repo.commit("two");
+    repo.write("three.txt", "3");
+    repo.git(&["add", "."]);
+    repo.git(&["commit", "-q", "-m", "feat: three\nmore\n\nbody"]);
+    let commits = session.commits();
+    assert_eq!(sum(&commits), (2, 2, 0, true, vec![]));
+    let listed: Vec<_> = commits.listed.iter().map(|c| (c.id.as_str(), c.subject.as_str(), c.origin)).collect();
+    assert_eq!(listed, [(repo.head().as_str(), "feat: three", Origin::MadeHere), (two.as_str(), "two", Origin::MadeHere)]);
+}
+
+#[test]
+fn everything_is_new_after_an_unborn_baseline() {
+    let repo = Repo::init();
+    let session = Session::begin(&repo);
+    assert_eq!(session.baseline, Point::Unborn);
+    assert_eq!(session.sum(), (0, 0, 0, false, vec![]));
+    assert_eq!(session.commits().head, None);
+    repo.commit("one");
+    repo.commit("two");
+    assert_eq!(session.sum(), (2, 2, 0, true, vec![]));
+}
+
+#[test]
+fn a_first_commit_without_files_is_no_change() {
+    let repo = Repo::init();
+    let session = Session::begin(&repo);
+    repo.git(&["commit", "-q", "--allow-empty", "-m", "empty"]);
+    assert_eq!(session.sum(), (1, 1, 0, false, vec!["empty_commits"]));
+}
+
+#[test]
+fn a_merge_counts_its_side_commits_and_itself() {
+    let repo = Repo::init();
+    repo.commit("seed");
+    let session = Session::begin(&repo);
+    repo.git(&["checkout", "-q", "-b", "side"]);
+    repo.commit("s1");
+    repo.commit("s2");
+    repo.git(&["checkout", "-q", "main"]);
+    repo.commit("m1");
+    repo.git(&["merge", "-q", "--no-edit", "side"]);
+    assert_eq!(session.sum(), (4, 4, 0, true, vec![]));
+}
+
+#[test]
+fn a_commit_on_another_branch_does_not_count() {
+    let repo = Repo::init();
+    repo.commit("seed");
+    let session = Session::begin(&repo);
+    repo.git(&["checkout", "-q", "-b", "side"]);
+    repo.commit("s1");
+    repo.git(&["checkout", "-q", "main"]);
+    assert_eq!(session.sum(), (0, 0, 0, false, vec![]));
+}
+
+#[test]
+fn a_fast_forward_pull_imports_the_colleagues_commits() {
+    let (_seed, agent, other) = with_colleague();
+    let session = Session::begin(&agent);
+    colleague_pushes(&other, &["c1", "c2", "c3"]);
+    agent.git(&["pull", "-q", "--ff-only"]);
+    let commits = session.commits();
+    assert_eq!(sum(&commits), (3, 0, 3, true, vec![]));
+    assert!(!commits.completes());
+    assert!(commits.listed.iter().all(|c| c.origin == Origin::Imported));
+    // The same without the recorded refs.
+    assert_eq!(sum(&since(&agent, &session.baseline, None).unwrap()), (3, 0, 3, true, vec![]));
+}
+
+#[test]
+fn a_pull_from_an_address_without_tracking_refs_imports() {
+    let (_seed, agent, other) = with_colleague();
+    let session = Session::begin(&agent);
+    other.commit("c1");
+    agent.git(&["pull", "-q", "--ff-only", "../other", "main"]);
+    assert_eq!(session.sum(), (1, 0, 1, true, vec![]));
+    other.commit("c2");
+    agent.git(&["fetch", "-q", "../other", "main"]);
+    agent.git(&["merge", "-q", "FETCH_HEAD"]);
+    assert_eq!(session.sum(), (2, 0, 2, true, vec![]));
+}
+
+#[test]
+fn fetched_commits_that_are_merged_reset_to_or_checked_out_are_imported() {
+    for (how, expected) in [
+        (&["merge", "-q", "origin/main"][..], (2, 0, 2, true)),
+        (&["merge", "-q", "--no-ff", "--no-edit", "origin/main"], (3, 1, 2, false)),
+        (&["reset", "-q", "--hard", "origin/main"], (2, 0, 2, true)),
+        (&["checkout", "-q", "-b", "new", "origin/main"], (2, 0, 2, true)),
+        (&["switch", "-q", "--detach", "origin/main"], (2, 0, 2, true)),
+        (&["rebase", "-q", "origin/main"], (2, 0, 2, true)),
+    ] {
+        let (_seed, agent, other) = with_colleague();
+        let session = Session::begin(&agent);
+        colleague_pushes(&other, &["c1", "c2"]);
+        agent.git(&["fetch", "-q"]);
+        agent.git(how);
+        let (all, made, imported, net, _) = session.sum();
+        assert_eq!((all, made, imported, net), expected, "{how:?}");
+        assert!(!session.commits().completes(), "{how:?}");
+    }
+}
+
+#[test]
+fn work_on_top_of_a_pull_counts_and_is_told_apart() {
+    let (_seed, agent, other) = with_colleague();
+    let session = Session::begin(&agent);
+    colleague_pushes(&other, &["c1", "c2"]);
+    agent.git(&["pull", "-q", "--ff-only"]);
+    agent.commit("own");
+    let commits = session.commits();
+    assert_eq!(sum(&commits), (3, 1, 2, true, vec![]));
+    assert!(commits.completes());
+    // Undone again: what is left is only theirs.
+    agent.git(&["revert", "--no-edit", "HEAD"]);
+    assert_eq!(session.sum(), (4, 2, 2, false, vec!["no_net_change"]));
+}
+
+#[test]
+fn work_that_is_undone_after_a_merge_is_no_net_change() {
+    let (_seed, agent, other) = with_colleague();
+    let session = Session::begin(&agent);
+    let own = agent.commit("own");
+    colleague_pushes(&other, &["c1"]);
+    agent.git(&["pull", "-q", "--no-rebase", "--no-edit"]);
+    assert_eq!(session.sum(), (3, 2, 1, true, vec![]));
+    agent.git(&["revert", "--no-edit", &own]);
+    assert_eq!(session.sum(), (4, 3, 1, false, vec!["no_net_change"]));
+}
+
+#[test]
+fn an_empty_commit_on_top_of_a_pull_is_no_change() {
+    let (_seed, agent, other) = with_colleague();
+    let session = Session::begin(&agent);
+    colleague_pushes(&other, &["c1"]);
+    agent.git(&["pull", "-q", "--ff-only"]);
+    agent.git(&["commit", "-q", "--allow-empty", "-m", "done"]);
+    let (all, made, imported, net, _) = session.sum();
+    assert_eq!((all, made, imported, net), (2, 1, 1, false));
+}
+
+#[test]
+fn a_merge_that_somebody_had_to_finish_is_work() {
+    let (_seed, agent, other) = with_colleague();
+    let session = Session::begin(&agent);
+    other.commit_file("seed.txt", "theirs\n", "c1");
+    other.git(&["push", "-q"]);
+    agent.commit_file("seed.txt", "ours\n", "own");
+    agent.git(&["fetch", "-q"]);
+    assert!(!agent.try_git(&["merge", "-q", "origin/main"]).status.success());
+    agent.commit_file("seed.txt", "both\n", "resolved");
+    assert_eq!(session.sum(), (3, 2, 1, true, vec![]));
+}
+
+#[test]
+fn pushed_commits_stay_made_here() {
+    let (_seed, agent, _other) = with_colleague();
+    let session = Session::begin(&agent);
+    agent.commit("own");
+    agent.git(&["push", "-q"]);
+    assert_eq!(session.sum(), (1, 1, 0, true, vec![]));
+    // Even when they are thrown away and fetched back.
+    agent.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    assert_eq!(session.sum(), (0, 0, 0, false, vec![]));
+    agent.git(&["pull", "-q", "--ff-only"]);
+    assert_eq!(session.sum(), (1, 1, 0, true, vec![]));
+}
+
+#[test]
+fn a_branch_that_was_there_before_is_imported_and_a_new_one_is_not() {
+    let repo = Repo::init();
+    repo.commit("seed");
+    repo.git(&["checkout", "-q", "-b", "old"]);
+    repo.commit("before");
+    repo.git(&["checkout", "-q", "main"]);
+    let session = Session::begin(&repo);
+    repo.git(&["checkout", "-q", "-b", "new", "old"]);
+    assert_eq!(session.sum(), (1, 0, 1, true, vec![]));
+    repo.git(&["checkout", "-q", "-b", "side", "main"]);
+    repo.commit("during");
+    repo.git(&["checkout", "-q", "main"]);
+    repo.git(&["merge", "-q", "side"]);
+    assert_eq!(session.sum(), (1, 1, 0, true, vec![]));
+    repo.git(&["merge", "-q", "--no-edit", "old"]);
+    assert_eq!(session.sum(), (3, 2, 1, true, vec![]));
+}
+
+#[test]
+fn a_recorded_tag_proves_what_was_there_before() {
+    let repo = Repo::init();
+    repo.commit("seed");
+    repo.git(&["checkout", "-q", "--detach"]);
+    repo.commit("tagged");
+    repo.git(&["tag", "-a", "v1", "-m", "v1"]);
+    repo.git(&["checkout", "-q", "main"]);
+    let session = Session::begin(&repo);
+    repo.git(&["merge", "-q", "v1"]);
+    assert_eq!(session.sum(), (1, 0, 1, true, vec![]));
+}
+
+#[test]
+fn commits_made_in_another_worktree_during_the_session_are_made_here() {
+    let repo = Repo::init();
+    repo.commit("seed");
+    let session = Session::begin(&repo);
+    repo.git(&["worktree", "add", "-q", "-b", "sub", "../sub"]);
+    repo.at("sub").commit("by-a-subagent");
+    repo.git(&["merge", "-q", "sub"]);
+    assert_eq!(session.sum(), (1, 1, 0, true, vec![]));
+}
+
+#[test]
+fn commits_of_another_worktree_stay_made_here_when_they_came_back_through_the_remote() {
+    let (_seed, agent, _other) = with_colleague();
+    let session = Session::begin(&agent);
+    agent.git(&["worktree", "add", "-q", "-b", "sub", "../sub"]);
+    agent.at("sub").commit("by-a-subagent");
+    agent.at("sub").git(&["push", "-q", "origin", "HEAD:main"]);
+    agent.git(&["pull", "-q", "--ff-only"]);
+    assert_eq!(session.sum(), (1, 1, 0, true, vec![]));
+}
+
+#[test]
+fn without_a_reflog_only_the_recorded_refs_prove_an_import() {
+    let (_seed, agent, other) = with_colleague();
+    colleague_pushes(&other, &["c1"]);
+    agent.git(&["fetch", "-q"]);
+    let session = Session::begin(&agent);
+    agent.git(&["config", "core.logAllRefUpdates", "false"]);
+    std::fs::remove_dir_all(agent.path(".git/logs")).unwrap();
+    agent.git(&["merge", "-q", "origin/main"]);
+    assert_eq!(session.sum(), (1, 0, 1, true, vec![]));
+    colleague_pushes(&other, &["c2"]);
+    agent.git(&["pull", "-q", "--ff-only"]);
+    assert_eq!(session.sum(), (2, 1, 1, true, vec![]));
+}
+
+#[test]
+fn cherry_picked_reverted_applied_and_amended_commits_are_made_here() {
+    let (_seed, agent, other) = with_colleague();
+    colleague_pushes(&other, &["c1", "c2"]);
+    agent.git(&["fetch", "-q"]);
+    let session = Session::begin(&agent);
+    agent.git(&["cherry-pick", "origin/main"]);
+    agent.git(&["revert", "--no-edit", "HEAD"]);
+    agent.commit("own");
+    agent.git(&["commit", "-q", "--amend", "-m", "reworded"]);
+    let patch = other.git(&["format-patch", "-1", "HEAD~1", "-o", ".."]);
+    agent.git(&["am", "-q", &format!("../other/{patch}")]);
+    assert_eq!(session.sum(), (4, 4, 0, true, vec![]));
+}
+
+#[test]
+fn empty_commits_and_a_revert_back_to_the_start_are_no_change_and_say_so() {
+    let repo = Repo::init();
+    repo.commit("seed");
+    let session = Session::begin(&repo);
+    repo.git(&["commit", "-q", "--allow-empty", "-m", "done"]);
+    assert_eq!(session.sum(), (1, 1, 0, false, vec!["empty_commits"]));
+    assert_eq!(session.commits().degraded[0].detail, "the commit made here changes no file");
+    repo.commit("work");
+    assert_eq!(session.sum(), (2, 2, 0, true, vec![]));
+    repo.git(&["revert", "--no-edit", "HEAD"]);
+    assert_eq!(session.sum(), (3, 3, 0, false, vec!["no_net_change"]));
+}
+
+#[test]
+fn an_amended_baseline_counts_only_new_content() {
+    let repo = Repo::init();
+    repo.commit("seed");
+    repo.commit_file("work.txt", "a\nb\nc\n", "work");
+    let session = Session::begin(&repo);
+    repo.git(&["commit", "-q", "--amend", "-m", "reworded"]);
+    let commits = session.commits();
+    assert_eq!(sum(&commits), (1, 0, 0, false, vec!["history_rewritten"]));
+    let seed = repo.git(&["rev-parse", "HEAD~1"]);
+    assert!(commits.degraded[0].detail.contains(&seed[..12]), "{}", commits.degraded[0].detail);
+    repo.write("work.txt", "a\nb\nc\nd\n");
+    repo.git(&["commit", "-q", "-a", "--amend", "--no-edit"]);
+    assert_eq!(session.sum(), (1, 1, 0, true, vec!["history_rewritten"]));
+}
+
+#[test]
+fn rebased_commits_are_the_same_work_and_what_they_now_stand_on_is_imported() {
+    let (_seed, agent, other) = with_colleague();
+    agent.commit_file("file.txt", "1\n2\n3\n4\n5\n6\n7\n8\n", "base");
+    agent.git(&["push", "-q"]);
+    other.git(&["pull", "-q"]);
+    agent.commit_file("file.txt", "1\n2\n3\n4\n5\n6\n7\nEIGHT\n", "own");
+    let session = Session::begin(&agent);
+    // The colleague's change moves the agent's lines.
+    other.commit_file("file.txt", "0\n0\n1\n2\n3\n4\n5\n6\n7\n8\n", "c1");
+    other.git(&["push", "-q"]);
+    agent.git(&["pull", "-q", "--rebase"]);
+    assert_eq!(session.sum(), (2, 0, 1, true, vec!["history_rewritten"]));
+    assert!(!session.commits().completes());
+    agent.commit("more");
+    assert_eq!(session.sum(), (3, 1, 1, true, vec!["history_rewritten"]));
+    assert!(session.commits().completes());
+}
+
+#[test]
+fn a_rebase_onto_a_recorded_branch_makes_nothing_new() {
+    let repo = Repo::init();
+    repo.commit("seed");
+    repo.git(&["checkout", "-q", "-b", "feature"]);
+    repo.commit("f1");
+    repo.commit("f2");
+    repo.git(&["checkout", "-q", "main"]);
+    repo.commit("m1");
+    repo.git(&["checkout", "-q", "feature"]);
+    let session = Session::begin(&repo);
+    repo.git(&["rebase", "-q", "main"]);
+    assert_eq!(session.sum(), (3, 0, 1, true, vec!["history_rewritten"]));
+    // Squashed, the patch is a new one, and the content is not.
+    repo.git(&["reset", "-q", "--soft", "HEAD~2"]);
+    repo.git(&["commit", "-q", "-m", "squashed"]);
+    let (all, made, imported, ..) = session.sum();
+    assert_eq!((all, made, imported), (2, 1, 1));
+}
+
+#[test]
+fn a_reset_to_an_older_commit_is_noticed() {
+    let repo = Repo::init();
+    repo.commit("one");
+    repo.commit("two");
+    let session = Session::begin(&repo);
+    repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    assert_eq!(session.sum(), (0, 0, 0, true, vec!["history_rewritten"]));
+    assert!(!session.commits().completes());
+}
+
+#[test]
+fn an_orphan_branch_is_noticed() {
+    let repo = Repo::init();
+    repo.commit("one");
+    let session = Session::begin(&repo);
+    repo.git(&["checkout", "-q", "--orphan", "fresh"]);
+    let commits = session.commits();
+    assert_eq!((commits.head.clone(), sum(&commits)), (None, (0, 0, 0, false, vec!["history_rewritten"])));
+    repo.commit("two");
+    let commits = session.commits();
+    assert_eq!(sum(&commits), (1, 1, 0, true, vec!["history_rewritten"]));
+    assert!(commits.degraded[0].detail.contains("no commit in common"), "{}", commits.degraded[0].detail);
+}
+
+#[test]
+fn a_rewrite_with_binary_and_mode_changes_is_compared_too() {
+    let repo = Repo::init();
+    repo.commit("seed");
+    repo.commit_file("blob.bin", "a\0b", "blob");
+    std::fs::set_permissions(repo.path("blob.bin"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    repo.git(&["commit", "-q", "-a", "-m", "mode"]);
+    let session = Session::begin(&repo);
+    repo.git(&["rebase", "-q", "-x", "git commit -q --amend -m reworded-$(git rev-parse HEAD)", "HEAD~2"]);
+    assert_eq!(session.sum(), (2, 0, 0, false, vec!["history_rewritten"]));
+    repo.commit_file("blob.bin", "a\0c", "blob again");
+    let (_, made, _, net, _) = session.sum();
+    assert_eq!((made, net), (1, true));
+}
+
+#[test]
+fn an_unknown_baseline_is_an_error_that_names_it() {
+    let repo = Repo::init();
+    repo.commit("one");
+    for rev in ["1".repeat(40), "garbage".to_string(), repo.git(&["rev-parse", "HEAD^{tree}"])] {
+        let error = since(&repo, &Point::Commit(rev.clone()), None).unwrap_err();
+        assert!(matches!(&error, Error::UnknownRevision { rev: named } if *named == rev), "{error}");
+    }
+}
+
+#[test]
+fn a_missing_commit_in_between_is_an_error_and_not_a_smaller_count() {
+    let repo = Repo::init();
+    repo.commit("one");
+    let session = Session::begin(&repo);
+    let two = repo.commit("two");
+    repo.commit("three");
+    std::fs::remove_file(repo.path(&format!(".git/objects/{}/{}", &two[..2], &two[2..]))).unwrap();
+    let error = since(&repo, &session.baseline, None).unwrap_err();
+    assert!(matches!(error, Error::Read { .. }) && error.to_string().contains(&two), "{error}");
+    std::fs::remove_file(repo.path(&format!(".git/objects/{}/{}", &repo.head()[..2], &repo.head()[2..]))).unwrap();
+    assert!(matches!(since(&repo, &session.baseline, None), Err(Error::Read { .. })));
+}
+
+#[test]
+fn shallow_clones_replaced_and_grafted_commits_count_as_git_counts() {
+    let repo = Repo::init();
+    for name in ["a", "b", "c", "d"] {
+        repo.commit(name);
+    }
+    repo.git(&["clone", "-q", "--depth=2", &format!("file://{}", repo.root().display()), "../shallow"]);
+    let shallow = repo.at("shallow");
+    let session = Session::begin(&shallow);
+    shallow.commit("e");
+    assert_eq!(session.sum(), (1, 1, 0, true, vec![]));
+    let all = Session { repo: &shallow, baseline: Point::Unborn, known: Vec::new() };
+    assert_eq!(all.commits().new_commits, 3);
+
+    let first = Session { repo: &repo, baseline: Point::Commit(repo.git(&["rev-parse", "HEAD~3"])), known: Vec::new() };
+    assert_eq!(first.commits().new_commits, 3);
+    repo.git(&["commit-graph", "write", "--reachable"]);
+    repo.git(&["replace", "--graft", "HEAD", "HEAD~2"]);
+    assert_eq!(first.commits().new_commits, 2);
+    repo.git(&["replace", "-d", &repo.head()]);
+    let graft = format!("{} {}\n", repo.head(), repo.git(&["rev-parse", "HEAD~3"]));
+    repo.write(".git/info/grafts", &graft);
+    assert_eq!(first.commits().new_commits, 1);
+}
+
+#[test]
+fn a_long_reflog_is_read_as_far_back_as_needed() {
+    let repo = Repo::init();
+    repo.commit("seed");
+    let session = Session::begin(&repo);
+    repo.commit("work");
+    let (log, id) = (repo.path(".git/logs/HEAD"), repo.head());
+    let mut text = std::fs::read_to_string(&log).unwrap();
+    for _ in 0..2000 {
+        text.push_str(&format!("{id} {id} N <m> 1700000000 +0000\tcheckout: moving from main to main\n"));
+    }
+    text.push_str("half a line");
+    std::fs::write(&log, text).unwrap();
+    assert_eq!(session.sum(), (1, 1, 0, true, vec![]));
+}

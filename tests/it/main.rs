@@ -32,5 +32,7 @@ mod real_claude;
 mod real_claude_probe;
 // Ends of sessions: by themselves, by a timeout, with children left.
 mod session_end;
+// Snapshots of uncommitted work: complete, harmless, restorable.
+mod snapshot;
 // The scripted API and the fake agent do what the other tests take for granted.
 mod support_works;

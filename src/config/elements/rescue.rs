@@ -29,7 +29,7 @@ pub(in super::super) fn read(node: &Node<'_>, into: &mut RescueSettings) {
     put(&mut into.snapshot_every, section.get("snapshot_seconds").and_then(|n| n.seconds(0)));
     match (into.mode, command_given) {
         (RescueMode::Command, false) => {
-            section.missing("command", "the mode `command` needs the program to run");
+            section.note("command", "is not given, although the mode is `command`; the work would stay uncommitted")
         }
         (RescueMode::Command, true) | (_, false) => {}
         (_, true) => section.note("command", "is not used, because the mode is not `command`"),
@@ -77,10 +77,12 @@ mod tests {
     }
 
     #[test]
-    fn the_command_mode_needs_its_command() {
-        fails(r#"{"rescue": {"mode": "command"}}"#, "rescue.command: missing");
-        fails(r#"{"rescue": {"mode": "command", "command": null}}"#, "rescue.command: missing");
+    fn a_command_and_a_mode_that_do_not_go_together_are_noted() {
+        for text in [r#"{"rescue": {"mode": "command"}}"#, r#"{"rescue": {"mode": "command", "command": null}}"#] {
+            assert_eq!(notes(text), ["rescue.command: is not given, although the mode is `command`; the work would stay uncommitted"]);
+        }
         assert_eq!(notes(r#"{"rescue": {"command": ["x"]}}"#), ["rescue.command: is not used, because the mode is not `command`"]);
+        assert!(notes(r#"{"rescue": {"mode": "command", "command": ["x"]}}"#).is_empty());
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub struct Progress {
     pub rounds_used: u32,
     /// How many of them the agent answered.
     pub rounds_answered: u32,
+    /// How many of them it answered with `waiting` or `working`.
+    pub rounds_alive: u32,
     /// How many checks of this spec in a row, this baseline or not, ended as `nothing_to_do`.
     pub nothing_to_do_streak: u32,
     /// The fingerprint of the uncommitted changes when they were last looked at.
@@ -27,7 +29,7 @@ pub struct Progress {
 impl Progress {
     /// Nothing done yet.
     pub fn begin(baseline: Option<String>, now: Timestamp) -> Self {
-        Progress { baseline, rounds_used: 0, rounds_answered: 0, nothing_to_do_streak: 0, fingerprint: None, updated_at: now }
+        Progress { baseline, rounds_used: 0, rounds_answered: 0, rounds_alive: 0, nothing_to_do_streak: 0, fingerprint: None, updated_at: now }
     }
 
     /// The rounds start anew; the streak goes on, because it counts checks and not rounds.
@@ -43,6 +45,7 @@ pub(super) struct ProgressV1 {
     baseline: Option<String>,
     rounds_used: u32,
     rounds_answered: u32,
+    rounds_alive: u32,
     nothing_to_do_streak: u32,
     fingerprint: Option<String>,
     updated_at: Timestamp,
@@ -58,6 +61,7 @@ impl Row for Progress {
             baseline: self.baseline.clone(),
             rounds_used: self.rounds_used,
             rounds_answered: self.rounds_answered,
+            rounds_alive: self.rounds_alive,
             nothing_to_do_streak: self.nothing_to_do_streak,
             fingerprint: self.fingerprint.map(|bits| format!("{bits:016x}")),
             updated_at: self.updated_at,
@@ -70,6 +74,7 @@ impl Row for Progress {
             baseline: disk.baseline,
             rounds_used: disk.rounds_used,
             rounds_answered: disk.rounds_answered,
+            rounds_alive: disk.rounds_alive,
             nothing_to_do_streak: disk.nothing_to_do_streak,
             fingerprint: bits.map_err(|e| format!("its fingerprint is not hexadecimal: {e}"))?,
             updated_at: disk.updated_at,

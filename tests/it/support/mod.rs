@@ -1,3 +1,4 @@
+<<<<<<< HEAD
 //! What every end-to-end test stands on: a hermetic place to work in, real programs, and waiting for conditions.
 
 mod api_rules;
@@ -20,3 +21,8 @@ pub use messages_api::MessagesApi;
 pub use processes::peak_resident_kib;
 pub use repo::Repo;
 pub use wait::{wait_for, wait_until};
+=======
+//! What several test modules share.
+
+pub mod scratch_repo;
+>>>>>>> work/rescue

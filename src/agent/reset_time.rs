@@ -1,0 +1,290 @@
+//! The instant at which a usage limit ends, read from the words that announce it. Pure: now and the local zone are handed in.
+//!
+//! Understood, in this order: instants (epoch seconds or milliseconds, RFC 3339), durations ("in 3 days 4 hours",
+//! "retry-after: 120"), dates and weekdays with or without a time, and clock times in 12 or 24 hours. A time zone in
+//! parentheses or an abbreviation after a time is honoured; an unknown one makes the instant unknown.
+//! A clock time means its next occurrence; one that passed at most two minutes ago means just that, since the text may be older than now.
+
+use std::sync::LazyLock;
+
+use jiff::civil::{Date, DateTime, Time, Weekday};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Span, Timestamp, ToSpan};
+use regex::{Captures, Regex};
+
+/// A limit that ends later than this is taken for a misreading.
+const FARTHEST: SignedDuration = SignedDuration::from_hours(40 * 24);
+/// How long ago a clock time may be to mean its last occurrence.
+const JUST_PASSED: SignedDuration = SignedDuration::from_mins(2);
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("the pattern is a constant")
+}
+
+static EPOCH: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r#"(?i)(?:limit reached\s*\||(?:resets?|retry|available)[_ ]?(?:at|time)?"?\s*[:=]?\s*"?)(\d{10})(\d{3})?(?:\D|$)"#)
+});
+static RFC_3339: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?"));
+/// Words that announce an instant or a duration.
+const CUE: &str = r"(?:resets?(?:\stime)?|try\sagain|retry|retrying|wait|available(?:\sagain)?|come\sback|renews?|until|restored)";
+static DURATION: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(&format!(
+        r#"(?i)\b{CUE}"?(?:[-_ ]?(?:after|in|delay|for|about|approximately|(?:in_)?seconds|at))*"?\s*[:=]?\s*"?((?:\d+(?:\.\d+)?\s*(?:days?|d|hours?|hrs?|hr|h|minutes?|mins?|min|m|seconds?|secs?|sec|s|ms)\b[\s,]*(?:and\s+)?)+)"#
+    ))
+});
+static PART: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)(\d+(?:\.\d+)?)\s*(ms|[dhms])"));
+static BARE_SECONDS: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r#"(?i)\b(?:retry[-_ ]after|resets?_(?:in_seconds|after_seconds|in|after))"?\s*[:=]?\s*"?(\d+(?:\.\d+)?)(?:[^\d.\w:]|$)"#)
+});
+/// A date or weekday, a clock time, and a zone, each optional, after a cue.
+static WHEN: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(&format!(
+        r"(?ix)\b{CUE}(?:\s+(?:at|on|by|is))?[\s:]+
+        (?:(?P<day>today|tomorrow|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*)\b,?\s*)?
+        (?:(?P<month>(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*)\.?\s+(?P<date>\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(?P<year>\d{{4}}))?\b,?\s*)?
+        (?:(?:at\s+)?(?P<hour>\d{{1,2}})(?::(?P<minute>\d\d)(?::\d\d)?)?\s*(?P<half>[ap]\.?m\b\.?)?)?
+        \s*(?:\((?P<zone>[A-Za-z][\w/+-]*)\)|(?P<short>UTC|GMT|[A-Z]{{1,3}}[SD]T|CET|CEST|BST|IST|JST)\b)?"
+    ))
+});
+
+/// Reads the instant from the text of a limit. `local` is the zone of times that name none.
+pub(super) fn reset_at(text: &str, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
+    instant(text).or_else(|| duration(text, now)).or_else(|| clock(text, now, local)).filter(|at| at.duration_since(now) <= FARTHEST)
+}
+
+fn instant(text: &str) -> Option<Timestamp> {
+    if let Some(found) = EPOCH.captures(text) {
+        return Timestamp::from_second(found[1].parse().ok()?).ok();
+    }
+    let found = RFC_3339.captures(text)?;
+    let date: Date = found[1].parse().ok()?;
+    let time: Time = found[2].parse().ok()?;
+    let zone = match found.get(3).map(|zone| zone.as_str()) {
+        // A date without a zone is common in logs and says nothing certain.
+        None => return None,
+        Some("Z" | "UTC" | "GMT") => TimeZone::UTC,
+        Some(offset) => {
+            let sign = if offset.starts_with('-') { -1 } else { 1 };
+            let digits: String = offset.chars().filter(char::is_ascii_digit).collect();
+            let minutes = digits[..2].parse::<i32>().ok()? * 60 + digits[2..].parse::<i32>().ok()?;
+            TimeZone::fixed(jiff::tz::Offset::from_seconds(sign * minutes * 60).ok()?)
+        }
+    };
+    zone.to_timestamp(date.to_datetime(time)).ok()
+}
+
+fn duration(text: &str, now: Timestamp) -> Option<Timestamp> {
+    let seconds = match DURATION.captures(text) {
+        Some(found) => PART
+            .captures_iter(&found[1])
+            .filter_map(|part| {
+                let unit = match part[2].to_ascii_lowercase().as_str() {
+                    "ms" => 0.001,
+                    "s" => 1.0,
+                    "m" => 60.0,
+                    "h" => 3600.0,
+                    _ => 86400.0,
+                };
+                Some(part[1].parse::<f64>().ok()? * unit)
+            })
+            .sum(),
+        None => BARE_SECONDS.captures(text)?[1].parse::<f64>().ok()?,
+    };
+    let wait = SignedDuration::try_from_secs_f64(seconds.ceil()).ok()?;
+    // "0 seconds" says nothing about when.
+    (wait.is_positive() && wait <= FARTHEST).then(|| now + wait)
+}
+
+fn clock(text: &str, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
+    WHEN.captures_iter(text).find_map(|found| named_time(&found, now, local))
+}
+
+fn named_time(found: &Captures<'_>, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
+    let zone = match (found.name("zone"), found.name("short")) {
+        (Some(name), _) => zone_named(name.as_str())?,
+        (None, Some(short)) => zone_named(short.as_str())?,
+        (None, None) => local.clone(),
+    };
+    let today = now.to_zoned(zone.clone()).date();
+    let time = time_of(found)?;
+    let at = |date: Date, time: Time| zone.to_timestamp(DateTime::from_parts(date, time)).ok();
+    let is_next = |instant: Timestamp| instant > now - JUST_PASSED;
+    if let (Some(month), Some(date)) = (found.name("month"), found.name("date")) {
+        let month = month_named(month.as_str())?;
+        let date: i8 = date.as_str().parse().ok()?;
+        let time = time.unwrap_or(Time::midnight());
+        return match found.name("year") {
+            Some(year) => at(Date::new(year.as_str().parse().ok()?, month, date).ok()?, time),
+            None => [today.year(), today.year() + 1]
+                .into_iter()
+                .find_map(|year| Date::new(year, month, date).ok().and_then(|d| at(d, time)).filter(|t| is_next(*t))),
+        };
+    }
+    let days: Vec<Span> = match found.name("day").map(|day| day.as_str().to_lowercase()) {
+        None => (0..3).map(|n| n.days()).collect(),
+        Some(day) if day == "today" => vec![0.days()],
+        Some(day) if day == "tomorrow" => vec![1.days()],
+        Some(day) => {
+            let wanted = weekday_named(&day)?;
+            (0..8).filter(|n| today.saturating_add(n.days()).weekday() == wanted).map(|n| n.days()).collect()
+        }
+    };
+    // A clock time alone must be there; a day without one begins at midnight.
+    let time = match (time, found.name("day")) {
+        (Some(time), _) => time,
+        (None, Some(_)) => Time::midnight(),
+        (None, None) => return None,
+    };
+    days.into_iter().filter_map(|n| at(today.checked_add(n).ok()?, time)).find(|t| is_next(*t))
+}
+
+/// The clock time of a match: `Some(None)` if it names none, `None` if what it names is no time.
+fn time_of(found: &Captures<'_>) -> Option<Option<Time>> {
+    let Some(hour) = found.name("hour") else { return Some(None) };
+    let hour: i8 = hour.as_str().parse().ok()?;
+    let minute = found.name("minute");
+    let half = found.name("half").map(|half| half.as_str().to_ascii_lowercase());
+    // A bare number is no time of day.
+    if minute.is_none() && half.is_none() {
+        return None;
+    }
+    let hour = match half.as_deref() {
+        None => hour,
+        Some(_) if !(1..=12).contains(&hour) => return None,
+        Some(half) => hour % 12 + if half.starts_with('p') { 12 } else { 0 },
+    };
+    let minute = minute.map_or(Ok(0), |m| m.as_str().parse()).ok()?;
+    Time::new(hour, minute, 0, 0).ok().map(Some)
+}
+
+fn zone_named(name: &str) -> Option<TimeZone> {
+    let name = match name.to_ascii_uppercase().as_str() {
+        "UTC" | "GMT" | "Z" => return Some(TimeZone::UTC),
+        "PST" | "PDT" | "PT" => "America/Los_Angeles",
+        "MST" | "MDT" | "MT" => "America/Denver",
+        "CST" | "CDT" | "CT" => "America/Chicago",
+        "EST" | "EDT" | "ET" => "America/New_York",
+        "CET" | "CEST" => "Europe/Berlin",
+        "BST" => "Europe/London",
+        "JST" => "Asia/Tokyo",
+        _ => name,
+    };
+    TimeZone::get(name).ok()
+}
+
+fn month_named(word: &str) -> Option<i8> {
+    const NAMES: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    let word = word.to_lowercase();
+    NAMES.iter().position(|name| word.starts_with(name)).and_then(|i| i8::try_from(i + 1).ok())
+}
+
+fn weekday_named(word: &str) -> Option<Weekday> {
+    const NAMES: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+    let position = NAMES.iter().position(|name| word.starts_with(name))?;
+    Weekday::from_monday_one_offset(i8::try_from(position + 1).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A Wednesday.
+    const NOW: &str = "2026-08-19T16:28:34Z";
+
+    #[track_caller]
+    fn check(text: &str, now: &str, zone: &str, expected: Option<&str>) {
+        let zone = TimeZone::get(zone).expect("a known zone");
+        let at = reset_at(text, now.parse().expect("an instant"), &zone);
+        assert_eq!(at.map(|t| t.to_string()).as_deref(), expected, "{text}");
+    }
+
+    #[test]
+    fn clock_times_mean_their_next_occurrence() {
+        for (text, expected) in [
+            ("resets 7pm (America/Los_Angeles)", "2026-08-20T02:00:00Z"),
+            ("resets 7am (America/Los_Angeles)", "2026-08-20T14:00:00Z"),
+            ("resets 9:30am (America/Los_Angeles)", "2026-08-19T16:30:00Z"),
+            ("resets 9:27am (America/Los_Angeles)", "2026-08-19T16:27:00Z"),
+            ("resets 3am", "2026-08-20T03:00:00Z"),
+            ("resets at 12am", "2026-08-20T00:00:00Z"),
+            ("resets at 12:30 PM", "2026-08-20T12:30:00Z"),
+            ("Your limit will reset at 19:00", "2026-08-19T19:00:00Z"),
+            ("resets 18:05 CEST", "2026-08-20T16:05:00Z"),
+            ("try again at 6 p.m. UTC", "2026-08-19T18:00:00Z"),
+            ("resets at 11:15 PM PST", "2026-08-20T06:15:00Z"),
+        ] {
+            check(text, NOW, "UTC", Some(expected));
+        }
+        check("Try again at 9:39 PM", NOW, "America/Chicago", Some("2026-08-20T02:39:00Z"));
+    }
+
+    #[test]
+    fn dates_and_weekdays_are_read() {
+        for (text, expected) in [
+            ("try again at Aug 20th, 2026 10:27 AM.", "2026-08-20T10:27:00Z"),
+            ("resets Aug 25, 10:30am (UTC)", "2026-08-25T10:30:00Z"),
+            ("resets Aug 25 at 10am", "2026-08-25T10:00:00Z"),
+            ("resets on Sep 1", "2026-09-01T00:00:00Z"),
+            ("resets Monday 9am", "2026-08-24T09:00:00Z"),
+            ("resets Wed at 17:00", "2026-08-19T17:00:00Z"),
+            ("resets Wed at 9:00", "2026-08-26T09:00:00Z"),
+            ("resets tomorrow at 3am", "2026-08-20T03:00:00Z"),
+            ("resets Friday", "2026-08-21T00:00:00Z"),
+            ("available again at 2026-08-20T10:27:00+02:00", "2026-08-20T08:27:00Z"),
+            ("until 2026-08-20 10:27 UTC", "2026-08-20T10:27:00Z"),
+        ] {
+            check(text, NOW, "UTC", Some(expected));
+        }
+        check("resets Jan 2 at 10am", "2026-12-30T10:00:00Z", "UTC", Some("2027-01-02T10:00:00Z"));
+    }
+
+    #[test]
+    fn epochs_and_durations_are_read() {
+        for (text, expected) in [
+            ("usage limit reached|1787200000", "2026-08-20T04:26:40Z"),
+            (r#"{"resetAt":1787200000}"#, "2026-08-20T04:26:40Z"),
+            (r#"{"resets_at": 1787200000123}"#, "2026-08-20T04:26:40Z"),
+            ("try again in 3 days 4 hours 5 minutes.", "2026-08-22T20:33:34Z"),
+            ("try again in 1 hour and 30 minutes", "2026-08-19T17:58:34Z"),
+            ("Please retry in 37.2s", "2026-08-19T16:29:12Z"),
+            ("retry-after: 120", "2026-08-19T16:30:34Z"),
+            ("retry after 45s", "2026-08-19T16:29:19Z"),
+            (r#""retryDelay": "37s""#, "2026-08-19T16:29:11Z"),
+            (r#""resets_in_seconds": 60"#, "2026-08-19T16:29:34Z"),
+            ("Please wait 30 seconds before retrying.", "2026-08-19T16:29:04Z"),
+            ("resets in 2h 5m", "2026-08-19T18:33:34Z"),
+        ] {
+            check(text, NOW, "UTC", Some(expected));
+        }
+    }
+
+    #[test]
+    fn what_is_no_instant_stays_unknown() {
+        for text in [
+            "resets soon",
+            "try again later",
+            "retry-after: 0",
+            "resets 7",
+            "resets 25:00",
+            "resets 13pm",
+            "resets 7pm (Middle/Earth)",
+            "resets Feb 31 at 10am",
+            "try again in 900 days",
+            "2026-08-20 10:27 something",
+            "resets",
+        ] {
+            check(text, NOW, "UTC", None);
+        }
+    }
+
+    #[test]
+    fn a_clock_change_neither_skips_nor_doubles_the_instant() {
+        // 02:30 does not exist on that day; 03:30 does.
+        check("resets 2:30am (Europe/Berlin)", "2026-03-28T22:00:00Z", "UTC", Some("2026-03-29T01:30:00Z"));
+        // 02:30 is there twice; the first one counts.
+        check("resets 2:30am (Europe/Berlin)", "2026-10-24T22:00:00Z", "UTC", Some("2026-10-25T00:30:00Z"));
+        // A day of 25 hours lies between.
+        check("resets 9am (Europe/Berlin)", "2026-10-24T08:00:00Z", "UTC", Some("2026-10-25T08:00:00Z"));
+    }
+}

@@ -1,0 +1,296 @@
+//! Tells a usage or rate limit from everything else that agents print, and when it ends. Pure.
+//!
+//! A limit is what a program says about itself: at the start of a line or sentence, after the usual lead-ins
+//! (`API Error:`, `HTTP`, a program's name), and complete in itself. Prose, code and quotations that talk about limits are none,
+//! and neither is a warning that a limit comes near, nor an overloaded service.
+
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use regex::Regex;
+use serde_json::Value;
+
+use super::envelope::{self, Envelope};
+use super::plain_text::plain_text;
+use super::reset_time::reset_at;
+use crate::decision::display::bounded;
+use crate::decision::evidence::Exit;
+
+/// A usage limit that was announced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limit {
+    /// The words that announced it, bounded, not escaped.
+    pub why: String,
+    /// When it ends, where the words tell. May be in the past if they are old.
+    pub retry_at: Option<Timestamp>,
+}
+
+/// Lines of a text that are looked at, from its end.
+const LINES: usize = 60;
+/// Bytes of a line that are looked at.
+const LINE: usize = 2000;
+/// Lines after the announcement that may hold its instant.
+const FOLLOWING: usize = 2;
+
+/// What programs put before the matter. Repeated; `\w+Error:` and `name:` are a program's own labels.
+const LEAD_IN: &str = r"(?:\[[^\]]{1,40}\]\s*|[\w./@-]{1,40}:\s+|(?:fatal|error|warning|api|apierror|anthropic|openai|azure|google|gemini|codex|claude|ai|opencode|provider|server|service|upstream|stream|request|turn|rejected|failed|returned|exceeded retry limit,|last|with|unexpected)\b[\s:·,-]*)*";
+
+/// What a program says when it means a limit of the user's plan. Strong: hardly ever said otherwise.
+const PLAN_LIMIT: &str = r"(?:you(?:['’]ve| have)(?: just)? (?:hit|reached|exceeded|used up) (?:your|the) (?:[\w$-]+ ){0,4}?(?:limits?|quota|allowance)|you(?:['’]re| are) out of (?:extra )?usage|(?:(?:claude|ai|opus|sonnet|fable|haiku|your|the|\d+[- ]hour|five[- ]hour|weekly|daily|monthly|hourly|session|usage|message|spend(?:ing)?|plan|individual|account)[ -]){1,5}limit (?:has been |was )?(?:reached|exceeded|hit)|limit reached\s*[|∙·]|(?:> )?\d\. stop and wait for (?:the )?limit to reset)";
+
+/// What a service says when it refuses for the rate or the quota.
+const RATE_LIMIT: &str = r#"(?:(?:(?:api|account|organi[sz]ation|org|model|tokens?|requests?|user|project|input|output|your|the|github|secondary|daily|monthly|free|tier) ){0,3}?rate[- ]limit (?:has been |was )?(?:reached|exceeded|hit|error)|(?:you (?:have been|are|were) )?rate[- ]limited|rate[- ]limit[.:]\s*(?:please )?(?:retry|try again|wait)\b.*|this request would exceed your (?:[\w'’-]+ ){0,3}rate limit|too many requests|(?:(?:api|account|organi[sz]ation|org|model|tokens?|requests?|user|project|input|output|your|the|github|secondary|daily|monthly|free|tier) ){0,3}?quota[- ]exceeded|(?:you )?(?:have )?exceeded (?:your |the )?(?:[\w-]+ ){0,4}?(?:quota|limit)|(?:tokens|requests) per (?:second|minute|hour|day) limit (?:exceeded|reached)|request limit (?:exceeded|reached)|request throttled|throttl(?:ed|ing)(?: request)?|(?:http(?:/[\d.]+)?|status(?: code)?|error(?: code)?|api[- ]error|code|\(|request rejected \()[\s:]*429\)?|resource[ _]exhausted|rate_limit_(?:error|exceeded)|usage_limit_reached|insufficient_quota)"#;
+
+/// What may follow, so that the words end there: "rate limit exceeded errors are retried" goes on, and is prose.
+const END: &str = r#"(?:\s*$|\s*[.!|:;,∙·•—–()\[\]"{}-]|\s+(?:for|by|until|in|at|and|or|please|try|retry|resets?|today|this|wait|again|response|error|rate_limit_error|too many requests|upgrade|run|/)(?:\b|\s|$))"#;
+
+static PLAN: LazyLock<Regex> = LazyLock::new(|| anchored(PLAN_LIMIT));
+static RATE: LazyLock<Regex> = LazyLock::new(|| anchored(RATE_LIMIT));
+
+/// The same in JSON, as services answer.
+static JSON: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r#"(?i)"(?:type|code|status|reason|codexErrorInfo|error)"\s*:\s*"?(?:rate_limit_error|rate_limit_exceeded|rate_limit|usage_?limit_?(?:reached|exceeded)|insufficient_quota|resource_exhausted|429)\b"#,
+    )
+    .expect("the pattern is a constant")
+});
+
+/// The start of a line that is such an answer, and no prose about one.
+static JSON_LINE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(&format!(r"(?i)^{LEAD_IN}(?:\d{{3}}\s*)?\{{")).expect("the pattern is a constant"));
+
+fn anchored(matter: &str) -> Regex {
+    Regex::new(&format!("(?i)^{LEAD_IN}{matter}{END}")).expect("the pattern is a constant")
+}
+
+/// How sure a sign of a limit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Strength {
+    /// A service's refusal; believed where the program failed.
+    Refusal,
+    /// The words of a plan's limit; believed anywhere they are the last thing said.
+    Plan,
+}
+
+/// Recognises a limit in the text of an error, and when it ends. Times without a zone are in the system's.
+pub fn read(text: &str, now: Timestamp) -> Option<Limit> {
+    read_in(text, now, &TimeZone::system())
+}
+
+/// The same, with times without a zone in `local`.
+pub fn read_in(text: &str, now: Timestamp, local: &TimeZone) -> Option<Limit> {
+    let lines = last_lines(text);
+    // The last one announced is the one in force.
+    let at = lines.iter().rposition(|line| strength(line).is_some())?;
+    Some(limit_at(&lines, at, now, local))
+}
+
+/// Recognises that a session ended in a limit, from the end of its output and its exit.
+///
+/// Structured output tells by its last result. Of plain text only the last words count, and after a good exit only the
+/// words of a plan's limit: a session that mentions limits and goes on is none.
+pub fn ended_in_limit(tail_stdout: &[u8], exit: Exit, now: Timestamp) -> Option<Limit> {
+    ended_in_limit_in(tail_stdout, exit, now, &TimeZone::system())
+}
+
+fn ended_in_limit_in(tail_stdout: &[u8], exit: Exit, now: Timestamp, local: &TimeZone) -> Option<Limit> {
+    if let Some(found) = envelope::read(tail_stdout) {
+        return in_envelope(&found, now, local);
+    }
+    let text = plain_text(tail_stdout).text;
+    let lines = last_lines(&text);
+    // A menu, a hint or a stack trace may follow the words; a page of prose may not.
+    let last_words = lines.len().saturating_sub(if exit.success() { 1 } else { 6 });
+    let at = (last_words..lines.len())
+        .rev()
+        .find(|i| strength(lines[*i]) >= Some(if exit.success() { Strength::Plan } else { Strength::Refusal }))?;
+    Some(limit_at(&lines, at, now, local))
+}
+
+/// The limit that an envelope reports, if it does.
+pub(super) fn in_envelope(found: &Envelope, now: Timestamp, local: &TimeZone) -> Option<Limit> {
+    let said = found.error_text();
+    if found.is_error {
+        if let Some(limit) = read_in(&said, now, local) {
+            return Some(limit);
+        }
+        return (found.api_error_status == Some(429))
+            .then(|| Limit { why: bounded(said.trim(), LINE), retry_at: reset_at(&said, now, local) });
+    }
+    // Some versions print the plan's limit as an ordinary answer. Then it is the whole answer.
+    let text = found.text.as_deref().filter(|_| found.structured_output.is_none()).unwrap_or_default();
+    let lines = last_lines(text);
+    (lines.len() <= 2 && strength(lines.first()?) == Some(Strength::Plan)).then(|| limit_at(&lines, 0, now, local))
+}
+
+/// The last lines that say anything, in order.
+fn last_lines(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> =
+        text.lines().rev().map(|line| line[..line.floor_char_boundary(LINE)].trim()).filter(|line| !line.is_empty()).take(LINES).collect();
+    lines.reverse();
+    lines
+}
+
+fn limit_at(lines: &[&str], at: usize, now: Timestamp, local: &TimeZone) -> Limit {
+    let told = lines[at..lines.len().min(at + 1 + FOLLOWING)].join("\n");
+    Limit { why: bounded(undecorated(lines[at]), LINE), retry_at: reset_at(&told, now, local) }
+}
+
+/// Whether a line announces a limit: at its start, or at the start of one of its sentences.
+fn strength(line: &str) -> Option<Strength> {
+    let line = undecorated(line);
+    if JSON_LINE.is_match(line) && JSON.is_match(line) && serde_json_like(line) {
+        return Some(Strength::Refusal);
+    }
+    let sentences = line.match_indices([' ']).filter(|(i, _)| line[..*i].ends_with(['.', '!', '·', '∙', '|'])).map(|(i, _)| i + 1).take(16);
+    std::iter::once(0)
+        .chain(sentences)
+        .filter_map(|start| {
+            let sentence = &line[start..];
+            if PLAN.is_match(sentence) { Some(Strength::Plan) } else { RATE.is_match(sentence).then_some(Strength::Refusal) }
+        })
+        .max()
+}
+
+/// What is left without the marks that terminals draw before a line. Not `>`, `#`, `*`, `-` or `/`: those quote, list or comment.
+fn undecorated(line: &str) -> &str {
+    line.trim_start_matches(|c: char| c.is_whitespace() || "⎿└├│╰●⏺•✻✗✘✖❌⚠\u{fe0f}▲■❯".contains(c)).trim_end()
+}
+
+/// Whether the JSON in a line says it at its top or in its `error`, rather than in a text that it carries.
+fn serde_json_like(line: &str) -> bool {
+    let Some(start) = line.find('{') else { return false };
+    let Ok(value) = serde_json::from_str::<Value>(&line[start..]) else {
+        // Cut at the bound of a line, or followed by more: the pattern decides.
+        return true;
+    };
+    let is_plain = |value: &Value| JSON.is_match(&value.to_string());
+    [Some(&value), value.get("error")].into_iter().flatten().any(|object| {
+        object.as_object().is_some_and(|members| {
+            members.iter().any(|(name, of)| !of.is_object() && !of.is_array() && is_plain(&serde_json::json!({ name.as_str(): of })))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn now() -> Timestamp {
+        "2026-08-19T16:28:34Z".parse().expect("an instant")
+    }
+
+    fn limit(text: &str) -> Option<Option<String>> {
+        read_in(text, now(), &TimeZone::UTC).map(|limit| limit.retry_at.map(|at| at.to_string()))
+    }
+
+    #[test]
+    fn limits_are_recognised_as_agents_print_them() {
+        for (text, retry_at) in [
+            ("You've hit your limit · resets 7pm (America/Los_Angeles)", Some("2026-08-20T02:00:00Z")),
+            ("You’ve hit your session limit · resets 4:10pm (UTC)", Some("2026-08-20T16:10:00Z")),
+            ("Claude AI usage limit reached|1787200000", Some("2026-08-20T04:26:40Z")),
+            ("5-hour limit reached ∙ resets 3am", Some("2026-08-20T03:00:00Z")),
+            ("Opus weekly limit reached ∙ resets Aug 25, 10:30am (UTC)", Some("2026-08-25T10:30:00Z")),
+            ("Claude usage limit reached. Your limit will reset at 9pm.", Some("2026-08-19T21:00:00Z")),
+            ("You've hit your individual spend limit · run /usage-credits to raise it", None),
+            ("You're out of extra usage · resets 2am", Some("2026-08-20T02:00:00Z")),
+            ("API Error: Request rejected (429) · This request would exceed your account's rate limit. Please try again later.", None),
+            ("API Error: Rate limit reached", None),
+            (
+                "You've hit your usage limit. Upgrade to Pro (https://example.com/pricing) or try again in 3 days 4 hours.",
+                Some("2026-08-22T20:28:34Z"),
+            ),
+            ("ERROR: exceeded retry limit, last status: 429 Too Many Requests", None),
+            ("Error: HTTP 429 Too Many Requests", None),
+            ("stream error: Rate limit exceeded. retry-after: 30s", Some("2026-08-19T16:29:04Z")),
+            ("API Error: 429 {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"slow down\"}}", None),
+            ("{\"error\":{\"type\":\"usageLimitExceeded\",\"resetAt\":1787200000}}", Some("2026-08-20T04:26:40Z")),
+            (
+                "{\"error\":{\"code\":429,\"status\":\"RESOURCE_EXHAUSTED\",\"message\":\"Please retry in 37.2s.\"}}",
+                Some("2026-08-19T16:29:12Z"),
+            ),
+            ("Error: Exceeded tokens per minute limit", None),
+            ("You exceeded your current quota, please check your plan and billing details.", None),
+            ("  ⎿  You've hit your limit · resets 7pm (UTC)\n\n❯ waiting", Some("2026-08-19T19:00:00Z")),
+            ("✗ You've hit your limit\n  Try again at 9:39 PM", Some("2026-08-19T21:39:00Z")),
+        ] {
+            assert_eq!(limit(text), Some(retry_at.map(str::to_owned)), "{text}");
+        }
+    }
+
+    #[test]
+    fn talk_about_limits_is_none() {
+        for text in [
+            "I added a retry for when the rate limit is exceeded.",
+            "Rate limit exceeded errors are now retried with backoff.",
+            "The tests cover 'usage limit reached' and HTTP 429 responses.",
+            "HTTP 429 responses are handled.",
+            "console.log(\"Rate limit exceeded\");",
+            "// rate limit exceeded",
+            "- Rate limit exceeded: shown to the user",
+            "I saw rate limit exceeded.",
+            "> You've hit your limit · resets 7pm",
+            "if (response.status === 429) { retry(); }",
+            "import { Ratelimit } from \"@upstash/ratelimit\"",
+            "TypeError: ratelimit.check is not a function",
+            "You've hit your limit on nested callbacks here, so I split the function.",
+            "85% of your daily usage consumed",
+            "You're close to your usage limit.",
+            "Approaching usage limit · resets at 7pm",
+            "Processing item 429",
+            "claude turn failed: error_max_turns",
+            "API Error: Repeated 529 Overloaded errors.",
+            "Server is overloaded, please try again later",
+            "{\"message\":\"the \\\"rate_limit_error\\\" is handled\"}",
+            "{\"result\":{\"log\":{\"type\":\"rate_limit_error\"}}}",
+            "",
+        ] {
+            assert_eq!(limit(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_session_ended_in_a_limit_only_if_that_was_its_last_word() {
+        let ended = |output: &str, exit| ended_in_limit_in(output.as_bytes(), exit, now(), &TimeZone::UTC).is_some();
+        let result = |is_error: bool, status: Option<u64>, text: &str| {
+            json!({"type": "result", "subtype": "success", "is_error": is_error, "api_error_status": status, "result": text}).to_string()
+        };
+        let words = "You've hit your limit · resets 7pm (UTC)";
+        let (good, bad) = (Exit::Code(0), Exit::Code(1));
+        let prose =
+            "I read the log.\nRate limit exceeded.\nIt was from last week.\nAll tests pass now.\nThe code is committed.\nOne\nTwo\nThree";
+        for (output, exit, expected) in [
+            (result(true, Some(429), "API Error: Request rejected (429) · slow down"), bad, true),
+            (result(true, Some(429), "something in another tongue"), bad, true),
+            (result(true, None, "Claude AI usage limit reached|1787200000"), good, true),
+            (result(false, None, words), good, true),
+            (result(false, None, &format!("Found in the log:\n{words}\nNothing to fix.")), good, false),
+            (result(true, Some(529), "API Error: Repeated 529 Overloaded errors."), bad, false),
+            (result(false, None, "I made the rate limit configurable."), good, false),
+            (format!("working\n{words}\n"), bad, true),
+            (format!("working\n{words}\n"), good, true),
+            (format!("{words}\nNow I went on and finished."), good, false),
+            ("Rate limit exceeded.".into(), good, false),
+            ("Rate limit exceeded.".into(), bad, true),
+            (format!("{words}\n\nWhat do you want to do?\n> 1. Stop and wait for limit to reset\n  2. Upgrade"), bad, true),
+            (prose.into(), bad, false),
+            (format!("{}\n{}", json!({"type": "thread.started"}), json!({"type": "turn.failed", "error": {"message": words}})), bad, true),
+            (String::new(), bad, false),
+        ] {
+            assert_eq!(ended(&output, exit), expected, "{output} {exit}");
+        }
+    }
+
+    #[test]
+    fn long_and_hostile_text_is_read_in_bounded_time() {
+        for soup in ["a. ", "error: ", "rate ", "you've hit your ", "[x] ", "{\"type\":\"", "1 day ", "resets ", "🦀"] {
+            let text = soup.repeat(1_000_000 / soup.len());
+            let _ = read_in(&text, now(), &TimeZone::UTC);
+            let _ = ended_in_limit_in(text.replace(' ', "\n").as_bytes(), Exit::Code(1), now(), &TimeZone::UTC);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What a check is: one configured criterion of completion.
+
+use crate::decision::evidence::CheckOutcome;
+use crate::decision::verdict::Evidence;
+
+use super::capabilities::Capabilities;
+
+/// One configured criterion of completion.
+///
+/// A check looks at facts through the [`Capabilities`] of its context and says whether its criterion is met. It does no IO of its own.
+/// What it cannot read is [`Judgement::Failed`], never a pass.
+///
+/// # Example
+/// A criterion of one's own: the changelog must be there, and the agent must have committed.
+/// ```
+/// use completion_watchdog::checks::{CheckContext, CompletionCheck, Judgement};
+/// use completion_watchdog::decision::verdict::Evidence;
+///
+/// struct Changelog;
+///
+/// impl CompletionCheck for Changelog {
+///     fn check(&self, context: &CheckContext<'_>) -> Judgement {
+///         let commits = match context.capabilities.commits() {
+///             Ok(commits) => commits,
+///             Err(unreadable) => return Judgement::Failed { why: unreadable.why },
+///         };
+///         match context.capabilities.files("CHANGELOG.md") {
+///             Err(error) => Judgement::Failed { why: format!("cannot look for CHANGELOG.md: {error}") },
+///             Ok(found) if found.is_empty() => Judgement::Unmet { feedback: "write CHANGELOG.md".into() },
+///             Ok(_) if !commits.completes() => Judgement::Unmet { feedback: "commit the work".into() },
+///             Ok(_) => Judgement::Pass { evidence: Evidence::Verified },
+///         }
+///     }
+///
+///     fn description(&self) -> String {
+///         "CHANGELOG.md is written and the work is committed".into()
+///     }
+/// }
+/// ```
+pub trait CompletionCheck: Send + Sync {
+    /// Judges the criterion now.
+    fn check(&self, context: &CheckContext<'_>) -> Judgement;
+
+    /// What done means, in one sentence without a final period, for the agent's prompt at the start of a session.
+    fn description(&self) -> String;
+}
+
+/// What a check may look at.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct CheckContext<'a> {
+    /// The way to everything outside.
+    pub capabilities: &'a dyn Capabilities,
+}
+
+impl<'a> CheckContext<'a> {
+    /// A context with these capabilities.
+    pub fn new(capabilities: &'a dyn Capabilities) -> Self {
+        CheckContext { capabilities }
+    }
+}
+
+/// How a check judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use = "a judgement that nobody looks at is a check that was not made"]
+pub enum Judgement {
+    /// Met, and how strongly that is shown.
+    Pass { evidence: Evidence },
+    /// Not met. The feedback tells the agent what is missing.
+    Unmet { feedback: String },
+    /// Cannot be met yet, by something that runs elsewhere.
+    Waiting { feedback: String },
+    /// Could not be run at all.
+    Unrunnable { why: String },
+    /// Ran, and could not tell.
+    Failed { why: String },
+    /// Its deadline passed.
+    TimedOut { why: String },
+}
+
+impl Judgement {
+    /// The outcome without its words.
+    pub fn outcome(&self) -> CheckOutcome {
+        match self {
+            Judgement::Pass { .. } => CheckOutcome::Pass,
+            Judgement::Unmet { .. } => CheckOutcome::Unmet,
+            Judgement::Waiting { .. } => CheckOutcome::Waiting,
+            Judgement::Unrunnable { .. } => CheckOutcome::Unrunnable,
+            Judgement::Failed { .. } => CheckOutcome::Failed,
+            Judgement::TimedOut { .. } => CheckOutcome::TimedOut,
+        }
+    }
+
+    /// How strongly a pass is shown; [`Evidence::None`] for everything else.
+    pub fn evidence(&self) -> Evidence {
+        match self {
+            Judgement::Pass { evidence } => *evidence,
+            _ => Evidence::None,
+        }
+    }
+
+    /// What is missing or went wrong; empty on a pass.
+    pub fn feedback(&self) -> &str {
+        match self {
+            Judgement::Pass { .. } => "",
+            Judgement::Unmet { feedback } | Judgement::Waiting { feedback } => feedback,
+            Judgement::Unrunnable { why } | Judgement::Failed { why } | Judgement::TimedOut { why } => why,
+        }
+    }
+}

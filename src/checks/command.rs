@@ -1,0 +1,245 @@
+//! The type `command`: a program decides.
+
+use crate::config::output_regex;
+use crate::config::settings::{CommandCriterion, SuccessRule};
+use crate::decision::evidence::Exit;
+use crate::decision::verdict::Evidence;
+
+use super::capabilities::{CommandOutput, CommandRequest, CommandRun};
+use super::check::{CheckContext, CompletionCheck, Judgement};
+use super::feedback::{MAX_CHARS, bounded, one_line, tail};
+
+/// Met when a command ends as its rule of success says.
+#[derive(Debug, Clone)]
+pub struct CommandCheck {
+    criterion: CommandCriterion,
+}
+
+/// Whether the rule is met, or why not.
+enum Ruling {
+    Met,
+    Unmet(String),
+    /// The part of the output that would decide was dropped.
+    Unknown(String),
+}
+
+impl CommandCheck {
+    /// A check of this command.
+    pub fn new(criterion: CommandCriterion) -> Self {
+        CommandCheck { criterion }
+    }
+
+    fn title(&self) -> String {
+        let line = bounded(one_line(&self.criterion.run.to_string()), 200);
+        match &self.criterion.cwd {
+            Some(cwd) => format!("`{line}` in `{}`", one_line(cwd)),
+            None => format!("`{line}`"),
+        }
+    }
+
+    /// A sentence, and below it the end of what the command wrote.
+    fn with_output(&self, sentence: String, output: &CommandOutput) -> String {
+        let lines = self.criterion.tail_lines;
+        let end = |stream: &super::capabilities::Captured| stream.stretches().last().map(|bytes| tail(bytes, lines)).unwrap_or_default();
+        let (stdout, stderr) = (end(&output.stdout), end(&output.stderr));
+        let text = match (stdout.is_empty(), stderr.is_empty()) {
+            (true, true) => sentence,
+            (false, true) => format!("{sentence}\n{stdout}"),
+            (true, false) => format!("{sentence}\n{stderr}"),
+            (false, false) => format!("{sentence}\nstderr:\n{stderr}\nstdout:\n{stdout}"),
+        };
+        bounded(text, MAX_CHARS + MAX_CHARS / 4)
+    }
+
+    fn rule(&self, exit: Exit, output: &CommandOutput) -> Ruling {
+        let wanted = match &self.criterion.success {
+            SuccessRule::Exit(code) => *code,
+            SuccessRule::Empty | SuccessRule::Contains(_) | SuccessRule::Regex(_) => 0,
+        };
+        if exit != Exit::Code(wanted) {
+            return Ruling::Unmet(match exit {
+                Exit::Code(code) => format!("ended with exit {code}, not {wanted}"),
+                Exit::Signal(signal) => format!("was ended by signal {signal}"),
+            });
+        }
+        match &self.criterion.success {
+            SuccessRule::Exit(_) => Ruling::Met,
+            SuccessRule::Empty if output.stdout.is_blank() && output.stderr.is_blank() => Ruling::Met,
+            SuccessRule::Empty => Ruling::Unmet("must print nothing, and printed something".into()),
+            SuccessRule::Contains(text) => {
+                let found = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains(text.as_str());
+                search(output, found, &format!("\"{}\"", one_line(text)))
+            }
+            SuccessRule::Regex(pattern) => match output_regex(pattern) {
+                Ok(regex) => {
+                    search(output, |bytes| regex.is_match(&String::from_utf8_lossy(bytes)), &format!("a match of /{}/", one_line(pattern)))
+                }
+                Err(_) => Ruling::Unknown("has a rule of success that is not a valid regular expression".into()),
+            },
+        }
+    }
+}
+
+/// Looks in either stream. What was dropped may have held it, so that its absence is known only where nothing was.
+fn search(output: &CommandOutput, found: impl Fn(&[u8]) -> bool, what: &str) -> Ruling {
+    let streams = [&output.stdout, &output.stderr];
+    if streams.iter().flat_map(|stream| stream.stretches()).any(|bytes| found(&bytes)) {
+        return Ruling::Met;
+    }
+    match streams.iter().map(|stream| stream.dropped).sum::<u64>() {
+        0 => Ruling::Unmet(format!("did not print {what}")),
+        dropped => Ruling::Unknown(format!("printed too much to tell whether it printed {what}: {dropped} bytes were dropped")),
+    }
+}
+
+impl CompletionCheck for CommandCheck {
+    fn check(&self, context: &CheckContext<'_>) -> Judgement {
+        let mut request = CommandRequest::new(&self.criterion.run, self.criterion.timeout);
+        request.cwd = self.criterion.cwd.as_deref();
+        let title = self.title();
+        match context.capabilities.run_command(&request) {
+            CommandRun::Unrunnable { why } => Judgement::Unrunnable { why: format!("{title} cannot be run: {}", one_line(&why)) },
+            CommandRun::TimedOut { output } => {
+                let seconds = self.criterion.timeout.as_secs();
+                Judgement::TimedOut { why: self.with_output(format!("{title} did not end within {seconds} seconds"), &output) }
+            }
+            // The shell's words for "not executable" and "not found".
+            CommandRun::Finished { exit: Exit::Code(code @ (126 | 127)), output } => {
+                Judgement::Unrunnable { why: self.with_output(format!("{title} cannot be run (exit {code})"), &output) }
+            }
+            CommandRun::Finished { exit, output } => match self.rule(exit, &output) {
+                Ruling::Met => Judgement::Pass { evidence: Evidence::Verified },
+                Ruling::Unmet(how) => Judgement::Unmet { feedback: self.with_output(format!("{title} {how}"), &output) },
+                Ruling::Unknown(how) => Judgement::Failed { why: self.with_output(format!("{title} {how}"), &output) },
+            },
+        }
+    }
+
+    fn description(&self) -> String {
+        let title = self.title();
+        match &self.criterion.success {
+            SuccessRule::Exit(code) => format!("{title} ends with exit {code}"),
+            SuccessRule::Empty => format!("{title} ends with exit 0 and prints nothing"),
+            SuccessRule::Contains(text) => format!("{title} ends with exit 0 and prints \"{}\"", one_line(text)),
+            SuccessRule::Regex(pattern) => format!("{title} ends with exit 0 and prints a match of /{}/", one_line(pattern)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::capabilities::Captured;
+    use super::super::tests::Fake;
+    use super::*;
+    use crate::config::settings::CommandLine;
+    use crate::decision::evidence::CheckOutcome;
+
+    fn criterion(success: SuccessRule) -> CommandCriterion {
+        CommandCriterion { success, ..CommandCriterion::new(CommandLine::Shell("npm test".into())) }
+    }
+
+    fn finished(exit: Exit, stdout: &[u8], stderr: &[u8]) -> CommandRun {
+        CommandRun::Finished { exit, output: CommandOutput { stdout: Captured::whole(stdout), stderr: Captured::whole(stderr) } }
+    }
+
+    #[track_caller]
+    fn check(success: SuccessRule, run: CommandRun, outcome: CheckOutcome, words: &[&str]) {
+        let fake = Fake { runs: vec![("npm test", run.clone())], ..Fake::default() };
+        let judgement = CommandCheck::new(criterion(success.clone())).check(&CheckContext::new(&fake));
+        assert_eq!(judgement.outcome(), outcome, "{success:?} {run:?}: {judgement:?}");
+        for word in words {
+            assert!(judgement.feedback().contains(word), "{success:?} {run:?}: {judgement:?}");
+        }
+        let expected = if outcome == CheckOutcome::Pass { Evidence::Verified } else { Evidence::None };
+        assert_eq!(judgement.evidence(), expected);
+        assert_eq!(judgement.feedback().is_empty(), outcome == CheckOutcome::Pass);
+    }
+
+    #[test]
+    fn the_rule_of_success_decides() {
+        use CheckOutcome::{Pass, Unmet};
+        let contains = || SuccessRule::Contains("success".into());
+        let regex = || SuccessRule::Regex("^[0-9]+ passed$".into());
+        let code = |code| Exit::Code(code);
+        for (rule, exit, stdout, stderr, outcome, words) in [
+            (SuccessRule::Exit(0), code(0), "", "", Pass, ""),
+            (SuccessRule::Exit(0), code(1), "", "", Unmet, "`npm test` ended with exit 1, not 0"),
+            (SuccessRule::Exit(0), code(1), "", "test foo ... FAILED", Unmet, "FAILED"),
+            (SuccessRule::Exit(3), code(3), "", "", Pass, ""),
+            (SuccessRule::Exit(3), code(0), "", "", Unmet, "exit 0, not 3"),
+            (SuccessRule::Exit(0), Exit::Signal(9), "", "", Unmet, "signal 9"),
+            (SuccessRule::Empty, code(0), "", "", Pass, ""),
+            (SuccessRule::Empty, code(0), " \n", "\n", Pass, ""),
+            (SuccessRule::Empty, code(0), "M a.rs", "", Unmet, "M a.rs"),
+            (SuccessRule::Empty, code(0), "", "warning", Unmet, "warning"),
+            (SuccessRule::Empty, code(1), "", "", Unmet, "exit 1"),
+            (contains(), code(0), "test success message", "", Pass, ""),
+            (contains(), code(0), "", "success", Pass, ""),
+            (contains(), code(0), "Success", "", Unmet, "did not print \"success\""),
+            (contains(), code(1), "success", "", Unmet, "exit 1"),
+            (regex(), code(0), "run\n12 passed\ndone", "", Pass, ""),
+            (regex(), code(0), "12 passed, 1 failed", "", Unmet, "did not print a match of /^[0-9]+ passed$/"),
+        ] {
+            check(rule, finished(exit, stdout.as_bytes(), stderr.as_bytes()), outcome, &[words]);
+        }
+    }
+
+    #[test]
+    fn a_command_that_could_not_run_is_never_a_pass_whatever_its_rule() {
+        for success in [SuccessRule::Exit(127), SuccessRule::Exit(126), SuccessRule::Exit(0), SuccessRule::Empty] {
+            let not_found = finished(Exit::Code(127), b"", b"sh: npm: not found");
+            check(success.clone(), not_found, CheckOutcome::Unrunnable, &["cannot be run (exit 127)", "npm: not found"]);
+            check(success.clone(), finished(Exit::Code(126), b"", b""), CheckOutcome::Unrunnable, &["exit 126"]);
+            let refused = CommandRun::Unrunnable { why: "permission\ndenied".into() };
+            check(success, refused, CheckOutcome::Unrunnable, &["`npm test` cannot be run: permission denied"]);
+        }
+    }
+
+    #[test]
+    fn a_deadline_that_passed_shows_what_was_printed_until_then() {
+        let output = CommandOutput { stdout: Captured::whole("waiting for the database"), stderr: Captured::default() };
+        let words = ["did not end within 300 seconds", "waiting for the database"];
+        check(SuccessRule::Exit(0), CommandRun::TimedOut { output }, CheckOutcome::TimedOut, &words);
+    }
+
+    #[test]
+    fn what_was_dropped_is_unknown_and_not_absent() {
+        let gap = |head: &str, tail: &str| CommandRun::Finished {
+            exit: Exit::Code(0),
+            output: CommandOutput { stdout: Captured { head: head.into(), dropped: 99, tail: tail.into() }, stderr: Captured::default() },
+        };
+        let contains = || SuccessRule::Contains("success".into());
+        check(contains(), gap("", "noise"), CheckOutcome::Failed, &["99 bytes were dropped"]);
+        check(contains(), gap("suc", "cess"), CheckOutcome::Failed, &["too much to tell"]);
+        check(contains(), gap("success", ""), CheckOutcome::Pass, &[]);
+        check(SuccessRule::Empty, gap("", ""), CheckOutcome::Unmet, &["printed something"]);
+        check(SuccessRule::Exit(0), gap("", ""), CheckOutcome::Pass, &[]);
+    }
+
+    #[test]
+    fn feedback_is_the_bounded_end_of_both_streams() {
+        let lines: String = (0..100).map(|n| format!("line {n}\n")).collect();
+        let criterion = CommandCriterion { tail_lines: 2, ..criterion(SuccessRule::Exit(0)) };
+        let fake = Fake { runs: vec![("npm test", finished(Exit::Code(1), lines.as_bytes(), b"oops"))], ..Fake::default() };
+        let judgement = CommandCheck::new(criterion).check(&CheckContext::new(&fake));
+        assert_eq!(judgement.feedback(), "`npm test` ended with exit 1, not 0\nstderr:\noops\nstdout:\nline 98\nline 99");
+        let endless = vec![b'x'; 5_000_000];
+        let fake = Fake { runs: vec![("npm test", finished(Exit::Code(1), &endless, &endless))], ..Fake::default() };
+        let judgement =
+            CommandCheck::new(super::CommandCriterion::new(CommandLine::Shell("npm test".into()))).check(&CheckContext::new(&fake));
+        assert!(judgement.feedback().chars().count() < 8000);
+    }
+
+    #[test]
+    fn the_description_names_command_folder_and_rule() {
+        let mut criterion = criterion(SuccessRule::Exit(0));
+        criterion.cwd = Some("web".into());
+        criterion.timeout = Duration::from_secs(7);
+        assert_eq!(CommandCheck::new(criterion.clone()).description(), "`npm test` in `web` ends with exit 0");
+        let fake = Fake { runs: vec![("npm test", finished(Exit::Code(0), b"", b""))], ..Fake::default() };
+        assert_eq!(CommandCheck::new(criterion).check(&CheckContext::new(&fake)).outcome(), CheckOutcome::Pass);
+        assert_eq!(fake.asked(), ["run npm test in web for 7 s"]);
+    }
+}

@@ -1,0 +1,215 @@
+//! How checks combine: all, any, first, at any depth; in which order they run, when they stop, and what is surfaced.
+
+use std::time::Duration;
+
+use crate::config::settings::{CheckOrder, Mode, Settings};
+use crate::decision::evidence::{CheckOutcome, CheckResult};
+use crate::decision::verdict::Evidence;
+
+use super::check::{CheckContext, CompletionCheck, Judgement};
+use super::feedback::{MAX_CHARS, bounded};
+use super::registry::build;
+
+/// A check, or several that combine.
+pub enum CheckTree {
+    /// Several that combine.
+    Group {
+        /// How they combine.
+        mode: Mode,
+        /// In the order of the configuration.
+        members: Vec<CheckTree>,
+    },
+    /// A single one.
+    Single {
+        /// Its name in results.
+        name: String,
+        /// Its type word in results.
+        kind: String,
+        /// What it costs to ask it.
+        cost: Cost,
+        /// The check itself.
+        check: Box<dyn CompletionCheck>,
+    },
+}
+
+/// What it costs to ask a check. Ordered as [`CheckOrder::CheapFirst`] asks them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cost {
+    /// Reads files or git.
+    Cheap,
+    /// Runs a program or asks a model.
+    Dear,
+    /// Costs nothing and shows nothing. Asked last, so that where one of several suffices, one that shows something wins.
+    Vacuous,
+}
+
+/// What the configured checks came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use = "the outcome decides whether the work is complete"]
+pub struct GroupOutcome {
+    /// The outcome of the whole.
+    pub outcome: CheckOutcome,
+    /// Strength of a pass: the weakest of what was needed for `all`, the winner's for `any` and `first`. [`Evidence::None`] otherwise.
+    pub evidence: Evidence,
+    /// Every single check that was asked, in the order in which they were.
+    pub results: Vec<CheckResult>,
+    /// What is missing, for the agent; empty on a pass and never empty otherwise.
+    pub feedback: String,
+    /// Which one passed, where the mode is `first`.
+    pub winner: Option<String>,
+}
+
+/// What a part of the tree came to.
+struct Part {
+    outcome: CheckOutcome,
+    evidence: Evidence,
+    feedback: String,
+    winner: Option<String>,
+}
+
+/// Judges the configured checks. Without any, the outcome is unmet: what to do then is not for the checks to say.
+pub fn evaluate(settings: &Settings, context: &CheckContext<'_>) -> GroupOutcome {
+    tree(settings).evaluate(settings.order, context)
+}
+
+/// What done means, for the agent's prompt: one line per check, groups indented. Empty without checks.
+pub fn describe(settings: &Settings) -> String {
+    if settings.checks.is_empty() {
+        return String::new();
+    }
+    let mut lines = Vec::new();
+    tree(settings).describe(0, &mut lines);
+    lines.join("\n")
+}
+
+fn tree(settings: &Settings) -> CheckTree {
+    CheckTree::Group { mode: settings.mode, members: settings.checks.iter().map(build).collect() }
+}
+
+impl CheckTree {
+    /// Judges the whole tree.
+    pub fn evaluate(&self, order: CheckOrder, context: &CheckContext<'_>) -> GroupOutcome {
+        let mut results = Vec::new();
+        let Part { outcome, evidence, feedback, winner } = self.judge(order, context, &mut results);
+        GroupOutcome { outcome, evidence, results, feedback, winner }
+    }
+
+    /// Adds its lines to a description.
+    fn describe(&self, depth: usize, lines: &mut Vec<String>) {
+        let indent = "  ".repeat(depth);
+        match self {
+            CheckTree::Single { name, kind, check, .. } => {
+                let title = if name == kind { String::new() } else { format!("{}: ", super::feedback::one_line(name)) };
+                lines.push(format!("{indent}- {title}{}", check.description()));
+            }
+            CheckTree::Group { mode, members } => {
+                let bullet = if depth == 0 { String::new() } else { format!("{indent}- ") };
+                let which = match mode {
+                    Mode::All => "all of these:",
+                    Mode::Any | Mode::First => "one of these:",
+                };
+                lines.push(format!("{bullet}{which}"));
+                members.iter().for_each(|member| member.describe(depth + 1, lines));
+            }
+        }
+    }
+
+    fn cost(&self) -> Cost {
+        match self {
+            CheckTree::Single { cost, .. } => *cost,
+            CheckTree::Group { members, .. } => members.iter().map(CheckTree::cost).max().unwrap_or(Cost::Cheap),
+        }
+    }
+
+    fn judge(&self, order: CheckOrder, context: &CheckContext<'_>, results: &mut Vec<CheckResult>) -> Part {
+        match self {
+            CheckTree::Single { name, kind, check, .. } => {
+                let began = context.capabilities.clock();
+                let judgement = check.check(context);
+                let duration = context.capabilities.clock().saturating_sub(began);
+                let result = result(name, kind, check.as_ref(), &judgement, duration);
+                let feedback = result.feedback.clone();
+                results.push(result);
+                Part { outcome: judgement.outcome(), evidence: judgement.evidence(), feedback, winner: Some(name.clone()) }
+            }
+            CheckTree::Group { members, .. } if members.is_empty() => Part {
+                outcome: CheckOutcome::Unmet,
+                evidence: Evidence::None,
+                feedback: "no checks are configured, and an empty list is never complete".into(),
+                winner: None,
+            },
+            CheckTree::Group { mode: Mode::All, members } => all(members, order, context, results),
+            CheckTree::Group { mode: mode @ (Mode::Any | Mode::First), members } => any(*mode, members, order, context, results),
+        }
+    }
+}
+
+/// Stops at the first that is not complete, and is what that one is.
+fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>, results: &mut Vec<CheckResult>) -> Part {
+    let mut weakest = Evidence::Verified;
+    for n in sequence(Mode::All, members, order) {
+        let part = members[n].judge(order, context, results);
+        if part.outcome != CheckOutcome::Pass {
+            return Part { winner: None, ..part };
+        }
+        weakest = weakest.min(part.evidence);
+    }
+    Part { outcome: CheckOutcome::Pass, evidence: weakest, feedback: String::new(), winner: None }
+}
+
+/// Stops at the first that is complete. Where none is, the gravest outcome is surfaced, so that a check that could not run is not
+/// mistaken for work that is missing; the feedback is everybody's, in the order of the configuration.
+fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>, results: &mut Vec<CheckResult>) -> Part {
+    let mut gravest = CheckOutcome::Unmet;
+    let mut feedback: Vec<(usize, String)> = Vec::new();
+    for n in sequence(mode, members, order) {
+        let part = members[n].judge(order, context, results);
+        if part.outcome == CheckOutcome::Pass {
+            let winner = if mode == Mode::First { part.winner.or_else(|| Some(format!("group {}", n + 1))) } else { None };
+            return Part { winner, ..part };
+        }
+        if gravity(part.outcome) > gravity(gravest) {
+            gravest = part.outcome;
+        }
+        feedback.push((n, part.feedback));
+    }
+    feedback.sort_by_key(|(n, _)| *n);
+    let words: Vec<String> = feedback.into_iter().map(|(_, words)| words).collect();
+    Part { outcome: gravest, evidence: Evidence::None, feedback: joined(&words), winner: None }
+}
+
+/// In which order the members are asked. `first` keeps the order of the configuration: it is the user's order of preference.
+fn sequence(mode: Mode, members: &[CheckTree], order: CheckOrder) -> Vec<usize> {
+    let mut sequence: Vec<usize> = (0..members.len()).collect();
+    if order == CheckOrder::CheapFirst && mode != Mode::First {
+        sequence.sort_by_key(|n| members[*n].cost());
+    }
+    sequence
+}
+
+/// How grave an outcome is that is no pass.
+fn gravity(outcome: CheckOutcome) -> u8 {
+    match outcome {
+        CheckOutcome::Pass | CheckOutcome::Unmet => 0,
+        CheckOutcome::Waiting => 1,
+        CheckOutcome::TimedOut => 2,
+        CheckOutcome::Failed => 3,
+        CheckOutcome::Unrunnable => 4,
+    }
+}
+
+/// One sentence after the other; where one has several lines, each on lines of its own.
+fn joined(words: &[String]) -> String {
+    let separator = if words.iter().any(|words| words.contains('\n')) { "\n" } else { " " };
+    bounded(words.join(separator), 2 * MAX_CHARS)
+}
+
+fn result(name: &str, kind: &str, check: &dyn CompletionCheck, judgement: &Judgement, duration: Duration) -> CheckResult {
+    let outcome = judgement.outcome();
+    let mut feedback = bounded(judgement.feedback().to_owned(), MAX_CHARS + MAX_CHARS / 4);
+    if outcome != CheckOutcome::Pass && feedback.trim().is_empty() {
+        // An agent that is told to go on must be told why.
+        feedback = format!("not met: {}", check.description());
+    }
+    CheckResult { name: name.to_owned(), kind: kind.to_owned(), outcome, evidence: judgement.evidence(), feedback, duration }
+}

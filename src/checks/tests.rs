@@ -1,0 +1,287 @@
+//! Facts handed to checks by tests, and the tables of how checks combine.
+
+use std::io;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use super::*;
+use crate::config::path_glob;
+use crate::config::settings::{CheckOrder, CheckSpec, CommandCriterion, CommandLine, Criterion, Mode, Settings};
+use crate::decision::evidence::{Changes, CheckOutcome, Commits, Exit, Fact, FaultKind, Unreadable};
+use crate::decision::verdict::Evidence;
+
+/// The outside as a test describes it, and what was asked of it.
+#[derive(Default)]
+pub(super) struct Fake {
+    pub(super) runs: Vec<(&'static str, CommandRun)>,
+    pub(super) commits: Option<Fact<Commits>>,
+    pub(super) changes: Option<Fact<Changes>>,
+    pub(super) files: Vec<(&'static str, u64)>,
+    pub(super) unreadable: Vec<&'static str>,
+    pub(super) asked: Mutex<Vec<String>>,
+}
+
+impl Fake {
+    pub(super) fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    fn note(&self, what: String) {
+        self.asked.lock().unwrap().push(what);
+    }
+}
+
+impl Capabilities for Fake {
+    /// One millisecond per look.
+    fn clock(&self) -> Duration {
+        Duration::from_millis(self.asked.lock().unwrap().len() as u64)
+    }
+
+    fn run_command(&self, request: &CommandRequest<'_>) -> CommandRun {
+        let cwd = request.cwd.map(|cwd| format!(" in {cwd}")).unwrap_or_default();
+        self.note(format!("run {}{cwd} for {} s", request.line, request.timeout.as_secs()));
+        let run = self.runs.iter().find(|(line, _)| *line == request.line.to_string());
+        run.unwrap_or_else(|| panic!("{} is not to be run", request.line)).1.clone()
+    }
+
+    fn commits(&self) -> Fact<Commits> {
+        self.note("commits".into());
+        self.commits.clone().expect("commits are not to be read")
+    }
+
+    fn changes(&self) -> Fact<Changes> {
+        self.note("changes".into());
+        self.changes.clone().expect("changes are not to be read")
+    }
+
+    fn files(&self, glob: &str) -> io::Result<Vec<FoundFile>> {
+        self.note(format!("files {glob}"));
+        if self.unreadable.contains(&glob) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        let matcher = path_glob(glob).unwrap().compile_matcher();
+        let found = self.files.iter().filter(|(path, _)| matcher.is_match(path));
+        Ok(found.map(|(path, size)| FoundFile { path: (*path).to_owned(), size: *size }).collect())
+    }
+}
+
+pub(super) fn broken(why: &str) -> Unreadable {
+    Unreadable { kind: FaultKind::Git, why: why.into(), hint: Some("run git fsck".into()) }
+}
+
+/// A check whose judgement is given, and that fails the test where it should not be asked.
+struct Scripted(Option<Judgement>);
+
+impl CompletionCheck for Scripted {
+    fn check(&self, _: &CheckContext<'_>) -> Judgement {
+        self.0.clone().expect("this check is not to be asked")
+    }
+
+    fn description(&self) -> String {
+        "the script says so".into()
+    }
+}
+
+fn scripted(name: &str, judgement: Option<Judgement>) -> CheckTree {
+    CheckTree::Single { name: name.into(), kind: "scripted".into(), cost: Cost::Cheap, check: Box::new(Scripted(judgement)) }
+}
+
+/// `p` passes, `c` passes claimed, `v` passes showing nothing, `x` is unmet, `w` waits, `u` is unrunnable, `f` failed, `t` timed out,
+/// `-` must not be asked; `[…]` is all, `(…)` is any, `<…>` is first, and empty ones are empty.
+fn parse_tree(text: &mut std::str::Chars<'_>) -> Option<CheckTree> {
+    let pass = |evidence| Some(Judgement::Pass { evidence });
+    let say = |text: &str| text.to_owned();
+    let letter = text.next()?;
+    let judgement = match letter {
+        '[' => return Some(CheckTree::Group { mode: Mode::All, members: members(text) }),
+        '(' => return Some(CheckTree::Group { mode: Mode::Any, members: members(text) }),
+        '<' => return Some(CheckTree::Group { mode: Mode::First, members: members(text) }),
+        ']' | ')' | '>' => return None,
+        'p' => pass(Evidence::Verified),
+        'c' => pass(Evidence::Claimed),
+        'v' => pass(Evidence::None),
+        'x' => Some(Judgement::Unmet { feedback: say("X failed") }),
+        'w' => Some(Judgement::Waiting { feedback: say("W waits") }),
+        'u' => Some(Judgement::Unrunnable { why: say("U cannot") }),
+        'f' => Some(Judgement::Failed { why: say("F unknown") }),
+        't' => Some(Judgement::TimedOut { why: say("T late") }),
+        '-' => None,
+        other => panic!("{other}"),
+    };
+    Some(scripted(&letter.to_string(), judgement))
+}
+
+fn members(text: &mut std::str::Chars<'_>) -> Vec<CheckTree> {
+    std::iter::from_fn(|| parse_tree(text)).collect()
+}
+
+#[track_caller]
+fn judged(tree: &str) -> GroupOutcome {
+    let fake = Fake::default();
+    parse_tree(&mut tree.chars()).unwrap().evaluate(CheckOrder::CheapFirst, &CheckContext::new(&fake))
+}
+
+#[test]
+fn groups_stop_as_soon_as_they_can_know() {
+    use CheckOutcome::{Failed, Pass, TimedOut, Unmet, Unrunnable, Waiting};
+    for (tree, outcome, feedback) in [
+        ("[pp]", Pass, ""),
+        ("[x-]", Unmet, "X failed"),
+        ("[px-]", Unmet, "X failed"),
+        ("[u-]", Unrunnable, "U cannot"),
+        ("[w-]", Waiting, "W waits"),
+        ("[f-]", Failed, "F unknown"),
+        ("[t-]", TimedOut, "T late"),
+        ("(p-)", Pass, ""),
+        ("(xp-)", Pass, ""),
+        ("(xx)", Unmet, "X failed X failed"),
+        ("(up-)", Pass, ""),
+        ("(xu)", Unrunnable, "X failed U cannot"),
+        ("(uxw)", Unrunnable, "U cannot X failed W waits"),
+        ("(xw)", Waiting, "X failed W waits"),
+        ("(tfw)", Failed, "T late F unknown W waits"),
+        ("(xt)", TimedOut, "X failed T late"),
+        ("<xp->", Pass, ""),
+        ("<xx>", Unmet, "X failed X failed"),
+        ("[(xp-)p]", Pass, ""),
+        ("[(xp-)x]", Unmet, "X failed"),
+        ("([px-]p)", Pass, ""),
+        ("([px-]u)", Unrunnable, "X failed U cannot"),
+        ("[[[(<xp->)]]]", Pass, ""),
+    ] {
+        let found = judged(tree);
+        assert_eq!((found.outcome, found.feedback.as_str()), (outcome, feedback), "{tree}");
+        assert_eq!(found.evidence == Evidence::None, outcome != Pass, "{tree}");
+    }
+}
+
+#[test]
+fn an_empty_list_is_never_complete_at_any_depth() {
+    for tree in ["[]", "()", "<>", "[p[]]", "[p()]", "([])", "(()())", "[[[]]]"] {
+        let found = judged(tree);
+        assert_eq!(found.outcome, CheckOutcome::Unmet, "{tree}");
+        assert!(found.feedback.contains("never complete"), "{tree}: {}", found.feedback);
+    }
+    let found = evaluate(&Settings::default(), &CheckContext::new(&Fake::default()));
+    assert_eq!((found.outcome, found.results.len()), (CheckOutcome::Unmet, 0));
+}
+
+#[test]
+fn a_pass_is_as_strong_as_its_weakest_need() {
+    for (tree, evidence) in [
+        ("[pp]", Evidence::Verified),
+        ("[pc]", Evidence::Claimed),
+        ("[pv]", Evidence::None),
+        ("(xc-)", Evidence::Claimed),
+        ("(v-)", Evidence::None),
+        ("[p(xp-)]", Evidence::Verified),
+        ("[p(c-)]", Evidence::Claimed),
+        ("([cp]-)", Evidence::Claimed),
+    ] {
+        let found = judged(tree);
+        assert_eq!((found.outcome, found.evidence), (CheckOutcome::Pass, evidence), "{tree}");
+    }
+}
+
+#[test]
+fn first_names_its_winner() {
+    assert_eq!(judged("<xp->").winner.as_deref(), Some("p"));
+    assert_eq!(judged("<x<xc->->").winner.as_deref(), Some("c"));
+    assert_eq!(judged("<x[pc]->").winner.as_deref(), Some("group 2"));
+    assert_eq!(judged("<xx>").winner, None);
+    assert_eq!(judged("(xp-)").winner, None);
+}
+
+#[test]
+fn a_check_without_words_still_tells_the_agent_why() {
+    let silent = scripted("s", Some(Judgement::Unmet { feedback: "  ".into() }));
+    let found = silent.evaluate(CheckOrder::Given, &CheckContext::new(&Fake::default()));
+    assert_eq!(found.feedback, "not met: the script says so");
+}
+
+fn single(criterion: Criterion) -> CheckSpec {
+    CheckSpec::Single { name: criterion.kind().to_owned(), criterion }
+}
+
+fn command() -> CheckSpec {
+    single(Criterion::Command(CommandCriterion::new(CommandLine::Shell("npm test".into()))))
+}
+
+fn git() -> CheckSpec {
+    single(Criterion::Git { min_commits: 1, require_clean: false })
+}
+
+fn files() -> CheckSpec {
+    single(Criterion::Files { paths: vec!["a".into()] })
+}
+
+/// A worktree with a commit and the file `a`, in which the tests end with `exit`.
+fn worktree(exit: i32) -> Fake {
+    Fake {
+        runs: vec![("npm test", CommandRun::Finished { exit: Exit::Code(exit), output: CommandOutput::default() })],
+        commits: Some(Ok(Commits { made_here: 1, net_change: true, ..Commits::default() })),
+        files: vec![("a", 1)],
+        ..Fake::default()
+    }
+}
+
+#[test]
+fn cheap_checks_come_before_dear_ones_unless_the_order_is_given() {
+    let mut settings = Settings { checks: vec![command(), git(), files()], ..Settings::default() };
+    let fake = worktree(0);
+    let found = evaluate(&settings, &CheckContext::new(&fake));
+    assert_eq!((found.outcome, found.evidence), (CheckOutcome::Pass, Evidence::Verified));
+    assert_eq!(fake.asked(), ["commits", "files a", "run npm test for 300 s"]);
+    assert_eq!(found.results.iter().map(|r| r.kind.as_str()).collect::<Vec<_>>(), ["git", "files", "command"]);
+    assert!(found.results.iter().all(|r| r.duration == Duration::from_millis(1) && r.feedback.is_empty()));
+    settings.order = CheckOrder::Given;
+    let fake = worktree(0);
+    let _ = evaluate(&settings, &CheckContext::new(&fake));
+    assert_eq!(fake.asked(), ["run npm test for 300 s", "commits", "files a"]);
+}
+
+#[test]
+fn first_keeps_the_users_preference() {
+    let settings = Settings { mode: Mode::First, checks: vec![command(), git()], ..Settings::default() };
+    let found = evaluate(&settings, &CheckContext::new(&worktree(0)));
+    assert_eq!(found.winner.as_deref(), Some("command"));
+}
+
+#[test]
+fn where_one_suffices_one_that_shows_something_wins_over_always() {
+    let settings = Settings { mode: Mode::Any, checks: vec![single(Criterion::Always), command()], ..Settings::default() };
+    let found = evaluate(&settings, &CheckContext::new(&worktree(0)));
+    assert_eq!((found.outcome, found.evidence), (CheckOutcome::Pass, Evidence::Verified));
+    let found = evaluate(&settings, &CheckContext::new(&worktree(1)));
+    assert_eq!((found.outcome, found.evidence), (CheckOutcome::Pass, Evidence::None));
+}
+
+#[test]
+fn a_type_that_cannot_be_judged_never_passes_and_is_named() {
+    let signal = || single(Criterion::NotYet { kind: "signal".into(), run: None, entry: serde_json::json!({"type": "signal"}) });
+    let fake = worktree(0);
+    let settings = Settings { checks: vec![command(), signal()], ..Settings::default() };
+    let found = evaluate(&settings, &CheckContext::new(&fake));
+    assert_eq!(found.outcome, CheckOutcome::Unrunnable);
+    assert!(found.feedback.contains("cannot judge checks of type `signal`"), "{}", found.feedback);
+    assert!(fake.asked().is_empty(), "the tests need not run where another check decides already");
+    let settings = Settings { mode: Mode::Any, checks: vec![signal(), command()], ..Settings::default() };
+    assert_eq!(evaluate(&settings, &CheckContext::new(&worktree(0))).outcome, CheckOutcome::Pass);
+    assert_eq!(evaluate(&settings, &CheckContext::new(&worktree(1))).outcome, CheckOutcome::Unrunnable);
+}
+
+#[test]
+fn what_done_means_is_told_in_one_list() {
+    let group = CheckSpec::Group { mode: Mode::Any, checks: vec![files(), single(Criterion::Always)] };
+    let named = CheckSpec::Single { name: "committed".into(), criterion: Criterion::Git { min_commits: 1, require_clean: true } };
+    let settings = Settings { checks: vec![command(), named, group], ..Settings::default() };
+    expect_test::expect![[r#"
+        all of these:
+          - `npm test` ends with exit 0
+          - committed: 1 new commit with a net change is made, and nothing is left uncommitted
+          - one of these:
+            - these files exist and are not empty: a
+            - nothing more is asked"#]]
+    .assert_eq(&describe(&settings));
+    assert_eq!(describe(&Settings::default()), "");
+}

@@ -1,0 +1,65 @@
+//! Keeps the baseline commit in a ref, so that no garbage collection takes it away and the records can be rebuilt from git.
+
+use gix::refs::Target;
+use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
+
+use super::open::{Error, Worktree};
+use super::refname;
+
+/// Where baselines are kept: below it the worktree's id, then the spec.
+const PREFIX: &str = "refs/watchdog/baseline/";
+
+/// A baseline as its ref tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptBaseline {
+    /// The worktree that it was recorded in.
+    pub worktree_id: String,
+    /// The spec, as far as a ref name can hold it.
+    pub spec: String,
+    /// The commit.
+    pub commit: String,
+}
+
+impl Worktree {
+    /// Points the baseline ref of this worktree and spec at a commit.
+    ///
+    /// # Errors
+    /// When the ref cannot be written.
+    pub fn keep_baseline(&self, spec: &str, commit: &str) -> Result<(), Error> {
+        let name = format!("{PREFIX}{}/{}", self.worktree_id(), refname::component(spec));
+        let doing = || format!("write {name}");
+        let id = gix::ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
+        let edit = RefEdit {
+            change: Change::Update {
+                log: LogChange { mode: RefLog::AndReference, force_create_reflog: false, message: "watchdog: baseline".into() },
+                expected: PreviousValue::Any,
+                new: Target::Object(id),
+            },
+            name: name.as_str().try_into().map_err(|e| Error::read(doing(), e))?,
+            deref: false,
+        };
+        // An identity of our own: a repository without a configured one can be watched as well.
+        let committer = gix::actor::SignatureRef { name: "watchdog".into(), email: "watchdog@localhost".into(), time: "0 +0000" };
+        self.repo.edit_references_as(Some(edit), Some(committer)).map_err(|e| Error::read(doing(), e))?;
+        Ok(())
+    }
+
+    /// Every baseline that is kept in this repository.
+    ///
+    /// # Errors
+    /// When refs cannot be read.
+    pub fn kept_baselines(&self) -> Result<Vec<KeptBaseline>, Error> {
+        let doing = || "read the baseline refs".to_string();
+        let platform = self.repo.references().map_err(|e| Error::read(doing(), e))?;
+        let mut kept = Vec::new();
+        for reference in platform.prefixed(PREFIX).map_err(|e| Error::read(doing(), e))? {
+            let reference = reference.map_err(|e| Error::read(doing(), e))?;
+            let name = reference.name().as_bstr().to_string();
+            let Some((worktree_id, spec)) = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('/')) else { continue };
+            if let Some(id) = reference.try_id() {
+                kept.push(KeptBaseline { worktree_id: worktree_id.into(), spec: refname::spec(spec), commit: id.to_string() });
+            }
+        }
+        Ok(kept)
+    }
+}

@@ -1,0 +1,21 @@
+//! Reads one file as it was in a commit.
+
+use super::open::{Error, Worktree};
+
+impl Worktree {
+    /// The bytes of a file at the root of a commit's tree; `None` where the commit has no such file.
+    ///
+    /// # Errors
+    /// When the commit or the file cannot be read: a configuration that is unreadable is not one that is missing.
+    pub fn blob_at(&self, commit: &str, path: &str) -> Result<Option<Vec<u8>>, Error> {
+        let doing = || format!("read {path} of commit {commit}");
+        let id = gix::ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
+        let tree = self.repo.find_commit(id).and_then(|commit| commit.tree()).map_err(|e| Error::read(doing(), e))?;
+        let Some(entry) = tree.lookup_entry_by_path(path).map_err(|e| Error::read(doing(), e))? else { return Ok(None) };
+        if !entry.mode().is_blob() {
+            return Ok(None);
+        }
+        let object = entry.object().map_err(|e| Error::read(doing(), e))?;
+        Ok(Some(object.data.clone()))
+    }
+}

@@ -1,0 +1,209 @@
+//! Puts files into the object database as they are on disk, byte for byte, and makes them durable.
+//!
+//! No filter ever runs here: a filter is a program that the repository names, and what it makes of a
+//! file is not what the user would get back.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::PathBuf;
+
+use gix::ObjectId;
+use gix::bstr::BStr;
+use gix::objs::tree::EntryKind;
+use gix::objs::{Kind as ObjectKind, Write as _};
+
+use super::disk::{Below, Kind, Stat, stat_of};
+use crate::git::Error;
+
+/// Files up to this size are read whole; larger ones pass through in pieces.
+const WHOLE: u64 = 8 << 20;
+/// How often a file is read again that changes while it is read.
+const ATTEMPTS: usize = 5;
+/// More new objects than this are flushed with the whole file system at once.
+const FLUSH_ONE_BY_ONE: usize = 64;
+
+/// One file or symlink as it was at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Taken {
+    pub kind: EntryKind,
+    pub id: ObjectId,
+    pub stat: Stat,
+}
+
+/// The object database that a snapshot goes to.
+pub(super) struct Blobs<'repo> {
+    repo: &'repo gix::Repository,
+    written: HashSet<ObjectId>,
+    dry: bool,
+}
+
+/// What is to become of a file that was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// Only its name is wanted.
+    Name,
+    /// It is written into the object database.
+    Content,
+    /// It is written unless it is this object.
+    UnlessIs(ObjectId),
+}
+
+impl Keep {
+    fn wants(self, id: ObjectId) -> bool {
+        match self {
+            Keep::Name => false,
+            Keep::Content => true,
+            Keep::UnlessIs(known) => known != id,
+        }
+    }
+}
+
+impl<'repo> Blobs<'repo> {
+    pub fn new(repo: &'repo gix::Repository) -> Self {
+        Blobs { repo, written: HashSet::new(), dry: false }
+    }
+
+    /// Only names content, writes nothing.
+    pub fn dry(repo: &'repo gix::Repository) -> Self {
+        Blobs { dry: true, ..Blobs::new(repo) }
+    }
+
+    /// Reads what is at `path` and keeps it. `None` where nothing is that git could hold.
+    ///
+    /// A file that changes meanwhile is read again; one that never rests is taken as it was last read.
+    pub fn take(&mut self, below: &mut Below, path: &BStr, keep: Keep) -> io::Result<Option<Taken>> {
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            let Some(stat) = below.lstat(path)? else { return Ok(None) };
+            let attempt = match stat.kind {
+                Kind::Folder | Kind::Special => return Ok(None),
+                Kind::Link => below.read_link(path).and_then(|target| {
+                    let id = self.buffer(&target, keep)?;
+                    Ok((Taken { kind: EntryKind::Link, id, stat }, below.lstat(path)? == Some(stat)))
+                }),
+                Kind::File { .. } => below.open_file(path).and_then(|(file, opened)| self.file(file, opened, keep)),
+            };
+            match attempt {
+                Ok((taken, true)) => return Ok(Some(taken)),
+                Ok((taken, false)) => last = Some(Ok(Some(taken))),
+                Err(error) => last = Some(Err(error)),
+            }
+            below.forget();
+        }
+        last.unwrap_or(Ok(None))
+    }
+
+    /// Reads an opened file. The flag says whether it stayed as it was.
+    fn file(&mut self, mut file: File, stat: Stat, keep: Keep) -> io::Result<(Taken, bool)> {
+        let kind = match stat.kind {
+            Kind::File { executable: true } => EntryKind::BlobExecutable,
+            _ => EntryKind::Blob,
+        };
+        let (id, read) = if stat.size <= WHOLE {
+            let mut bytes = Vec::with_capacity(stat.size as usize + 1);
+            (&mut file).take(WHOLE + 1).read_to_end(&mut bytes)?;
+            if bytes.len() as u64 > WHOLE { self.stream(&mut file, keep)? } else { (self.buffer(&bytes, keep)?, bytes.len() as u64) }
+        } else {
+            self.stream(&mut file, keep)?
+        };
+        let after = stat_of(&file)?;
+        Ok((Taken { kind, id, stat: Stat { size: read, ..stat } }, after == stat && read == stat.size))
+    }
+
+    fn buffer(&mut self, bytes: &[u8], keep: Keep) -> io::Result<ObjectId> {
+        let id = gix::objs::compute_hash(self.repo.object_hash(), ObjectKind::Blob, bytes).map_err(io::Error::other)?;
+        if !self.dry && keep.wants(id) && !self.repo.has_object(id) {
+            self.repo.objects.write_buf_with_known_id(ObjectKind::Blob, bytes, id).map_err(io::Error::other)?;
+            self.written.insert(id);
+        }
+        Ok(id)
+    }
+
+    /// Hashes first and writes only what is new, so that a large file that did not change costs no disk.
+    fn stream(&mut self, file: &mut File, keep: Keep) -> io::Result<(ObjectId, u64)> {
+        let size = file.seek(io::SeekFrom::End(0))?;
+        file.rewind()?;
+        let mut hasher = gix::hash::hasher(self.repo.object_hash());
+        hasher.update(&gix::objs::encode::loose_header(ObjectKind::Blob, size));
+        let mut exact = Exactly { from: &mut *file, left: size };
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            match exact.read(&mut buffer)? {
+                0 => break,
+                read => hasher.update(&buffer[..read]),
+            }
+        }
+        let id = hasher.try_finalize().map_err(io::Error::other)?;
+        if self.dry || !keep.wants(id) || self.repo.has_object(id) {
+            return Ok((id, size));
+        }
+        file.rewind()?;
+        let mut exact = Exactly { from: file, left: size };
+        // The name is computed again from what is really written: the file may have changed since.
+        let id = self.repo.objects.write_stream(ObjectKind::Blob, size, &mut exact).map_err(io::Error::other)?;
+        self.written.insert(id);
+        Ok((id, size))
+    }
+
+    /// Writes a tree, a commit or bytes of our own, unless it is there.
+    pub fn object(&mut self, object: &dyn gix::objs::WriteTo) -> Result<ObjectId, Error> {
+        let mut bytes = Vec::new();
+        object.write_to(&mut bytes).map_err(|e| Error::read("encode an object", e))?;
+        let kind = object.kind();
+        let id = gix::objs::compute_hash(self.repo.object_hash(), kind, &bytes).map_err(|e| Error::read("name an object", e))?;
+        if !self.dry && !self.repo.has_object(id) {
+            self.repo.objects.write_buf_with_known_id(kind, &bytes, id).map_err(|e| Error::read("write an object", e))?;
+            self.written.insert(id);
+        }
+        Ok(id)
+    }
+
+    /// Makes sure that what was written survives a power cut. To be called before a ref names it.
+    pub fn make_durable(&mut self) -> io::Result<()> {
+        let objects = self.repo.objects.store_ref().path().to_owned();
+        #[cfg(target_os = "linux")]
+        if self.written.len() > FLUSH_ONE_BY_ONE {
+            rustix::fs::syncfs(File::open(&objects)?)?;
+            self.written.clear();
+            return Ok(());
+        }
+        let mut folders: HashSet<PathBuf> = HashSet::new();
+        for id in self.written.drain() {
+            let hex = id.to_string();
+            let folder = objects.join(&hex[..2]);
+            File::open(folder.join(&hex[2..]))?.sync_all()?;
+            folders.insert(folder);
+        }
+        if !folders.is_empty() {
+            folders.insert(objects);
+        }
+        for folder in folders {
+            File::open(folder)?.sync_all()?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads exactly so many bytes: neither what was appended meanwhile, nor fewer without an error, as an
+/// object that is shorter than its header says would be corrupt.
+struct Exactly<'f> {
+    from: &'f mut File,
+    left: u64,
+}
+
+impl Read for Exactly<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 || buffer.is_empty() {
+            return Ok(0);
+        }
+        let most = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        match self.from.read(&mut buffer[..most])? {
+            0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter while it was read")),
+            read => {
+                self.left -= read as u64;
+                Ok(read)
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Looks at files below one folder without ever following a symlink or waiting on a pipe.
+//!
+//! Every path is walked component by component from an open folder, so that a folder swapped for a
+//! symlink cannot lead a read or a write out of the work tree.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use gix::bstr::{BStr, BString, ByteSlice};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+/// What is at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    File {
+        executable: bool,
+    },
+    Link,
+    Folder,
+    /// A pipe, socket or device: nothing that git could hold.
+    Special,
+}
+
+/// What `lstat` says, as far as it tells whether a file was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stat {
+    pub kind: Kind,
+    pub size: u64,
+    pub mtime: (i64, i64),
+    pub ctime: (i64, i64),
+    pub inode: u64,
+}
+
+impl Stat {
+    fn new(raw: &rustix::fs::Stat) -> Self {
+        let kind = match FileType::from_raw_mode(raw.st_mode) {
+            FileType::RegularFile => Kind::File { executable: raw.st_mode & 0o100 != 0 },
+            FileType::Symlink => Kind::Link,
+            FileType::Directory => Kind::Folder,
+            _ => Kind::Special,
+        };
+        #[expect(clippy::unnecessary_cast, reason = "the widths differ between platforms")]
+        Stat {
+            kind,
+            size: raw.st_size as u64,
+            mtime: (raw.st_mtime as i64, raw.st_mtime_nsec as i64),
+            ctime: (raw.st_ctime as i64, raw.st_ctime_nsec as i64),
+            inode: raw.st_ino as u64,
+        }
+    }
+}
+
+/// An entry of a folder.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub name: BString,
+    pub kind: Kind,
+}
+
+/// A folder and everything below it, with the folder of the last path kept open.
+pub(super) struct Below {
+    root: OwnedFd,
+    last: Option<(BString, OwnedFd)>,
+}
+
+/// Splits `a/b/c` into `a/b` and `c`.
+pub(super) fn split(path: &BStr) -> (&BStr, &BStr) {
+    match path.rfind_byte(b'/') {
+        Some(at) => (path[..at].as_bstr(), path[at + 1..].as_bstr()),
+        None => (BStr::new(""), path),
+    }
+}
+
+/// Whether nothing can be at a path, as opposed to something that could not be looked at.
+fn is_absent(errno: Errno) -> bool {
+    // ELOOP and ENOTDIR: a parent is a symlink or a file, so git has nothing at this path either.
+    matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
+}
+
+/// A path of git as a path of the system.
+pub(super) fn as_path(path: &BStr) -> &Path {
+    Path::new(os(path))
+}
+
+fn os(name: &BStr) -> &OsStr {
+    OsStr::from_bytes(name)
+}
+
+impl Below {
+    /// Opens `root`, following symlinks in its own name only.
+    pub fn open(root: &Path) -> io::Result<Self> {
+        let root = rustix::fs::open(root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Below { root, last: None })
+    }
+
+    fn step(at: &OwnedFd, name: &BStr) -> Result<OwnedFd, Errno> {
+        let mut flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // A folder that may be entered but not listed still has files that can be read.
+        #[cfg(target_os = "linux")]
+        {
+            flags |= OFlags::PATH;
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            flags |= OFlags::RDONLY;
+        }
+        if name == ".." || name == "." {
+            return Err(Errno::NOENT);
+        }
+        rustix::fs::openat(at, os(name), flags, Mode::empty())
+    }
+
+    /// The opened folder `path`; empty for the root.
+    pub fn folder(&mut self, path: &BStr) -> Result<&OwnedFd, Errno> {
+        if path.is_empty() {
+            return Ok(&self.root);
+        }
+        let known = self.last.as_ref().is_some_and(|(last, _)| last == path);
+        if !known {
+            let start = self.last.take().filter(|(last, _)| path.len() > last.len() && path.starts_with(last) && path[last.len()] == b'/');
+            let (mut at, rest) = match start {
+                Some((last, fd)) => (Some(fd), path[last.len() + 1..].as_bstr()),
+                None => (None, path),
+            };
+            for name in rest.split_str("/") {
+                at = Some(Self::step(at.as_ref().unwrap_or(&self.root), name.as_bstr())?);
+            }
+            self.last = Some((path.to_owned(), at.expect("a path that is not empty has a component")));
+        }
+        Ok(&self.last.as_ref().expect("just set").1)
+    }
+
+    /// Forgets the folder that was kept open, as it may be replaced.
+    pub fn forget(&mut self) {
+        self.last = None;
+    }
+
+    /// What is at `path`; `None` where nothing is.
+    pub fn lstat(&mut self, path: &BStr) -> io::Result<Option<Stat>> {
+        let (parent, name) = split(path);
+        let found = self.folder(parent).and_then(|dir| rustix::fs::statat(dir, os(name), AtFlags::SYMLINK_NOFOLLOW));
+        match found {
+            Ok(raw) => Ok(Some(Stat::new(&raw))),
+            Err(errno) if is_absent(errno) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Opens the regular file at `path`, and says what it is at this moment.
+    pub fn open_file(&mut self, path: &BStr) -> io::Result<(File, Stat)> {
+        let (parent, name) = split(path);
+        let dir = self.folder(parent)?;
+        // NONBLOCK: a pipe that took the place of the file must not hold us.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(dir, os(name), flags, Mode::empty())?;
+        let stat = stat_of(&fd)?;
+        match stat.kind {
+            Kind::File { .. } => Ok((File::from(fd), stat)),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+        }
+    }
+
+    /// Where the symlink at `path` points to.
+    pub fn read_link(&mut self, path: &BStr) -> io::Result<Vec<u8>> {
+        let (parent, name) = split(path);
+        let dir = self.folder(parent)?;
+        Ok(rustix::fs::readlinkat(dir, os(name), Vec::new())?.into_bytes())
+    }
+
+    /// The entries of the folder `path`, sorted by name.
+    pub fn list(&mut self, path: &BStr) -> io::Result<Vec<Entry>> {
+        let dir = self.folder(path)?;
+        let fd = rustix::fs::openat(dir, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let mut entries = Vec::new();
+        for entry in rustix::fs::Dir::new(fd)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes().as_bstr();
+            if name == "." || name == ".." {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                FileType::Directory => Kind::Folder,
+                FileType::Symlink => Kind::Link,
+                FileType::RegularFile => Kind::File { executable: false },
+                FileType::Unknown => match rustix::fs::statat(dir, os(name), AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(raw) => Stat::new(&raw).kind,
+                    Err(errno) if is_absent(errno) => continue,
+                    Err(errno) => return Err(errno.into()),
+                },
+                _ => Kind::Special,
+            };
+            entries.push(Entry { name: name.to_owned(), kind });
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+}
+
+/// What an opened file is at this moment.
+pub(super) fn stat_of(fd: &impl AsFd) -> io::Result<Stat> {
+    Ok(Stat::new(&rustix::fs::fstat(fd)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_symlinked_parent_leads_nowhere() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("real")).unwrap();
+        std::fs::write(dir.path().join("real/file"), b"x").unwrap();
+        std::os::unix::fs::symlink("real", dir.path().join("link")).unwrap();
+        let mut below = Below::open(dir.path()).unwrap();
+        assert!(below.lstat("real/file".into()).unwrap().is_some());
+        assert_eq!(below.lstat("link/file".into()).unwrap(), None);
+        assert!(below.open_file("link/file".into()).is_err());
+        assert_eq!(below.lstat("../x".into()).unwrap(), None);
+        assert_eq!(below.lstat("link".into()).unwrap().unwrap().kind, Kind::Link);
+    }
+
+    #[test]
+    fn a_pipe_is_never_read() {
+        let dir = tempfile::tempdir().unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, dir.path().join("pipe"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let mut below = Below::open(dir.path()).unwrap();
+        assert_eq!(below.lstat("pipe".into()).unwrap().unwrap().kind, Kind::Special);
+        assert!(below.open_file("pipe".into()).is_err());
+    }
+}

@@ -1,0 +1,102 @@
+//! Which untracked files git ignores, from the same sources in the same order as git reads them.
+//!
+//! The files are read here and not by gix, because each of them is in the hands of the agent: a pipe
+//! named `.gitignore` must not hold us, and one that cannot be read must make a snapshot larger, not fail.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use gix::bstr::{BStr, ByteSlice};
+use gix::glob::pattern::Case;
+use gix::ignore::{Search, search::Ignore};
+
+use super::disk::{Below, as_path};
+
+/// A list of patterns larger than this is not one that a person wrote.
+const LARGEST: u64 = 8 << 20;
+const FILE: &str = ".gitignore";
+
+/// The patterns that hold in the folder that is being walked.
+pub(super) struct Rules {
+    search: Search,
+    case: Case,
+    root: PathBuf,
+}
+
+impl Rules {
+    /// The patterns that hold everywhere in `repo`: the user's own list and `info/exclude`.
+    ///
+    /// `root` is the folder that paths are relative to, which is not the work tree for a nested repository.
+    pub fn global(repo: &gix::Repository, root: &Path) -> Self {
+        let config = repo.config_snapshot();
+        let case = if config.boolean("core.ignoreCase").unwrap_or(false) { Case::Fold } else { Case::Sensitive };
+        let users = match config.trusted_path("core.excludesFile") {
+            Ok(Some(path)) => Some(path),
+            _ => gix::path::env::xdg_config("ignore", &mut gix::path::env::var),
+        };
+        let mut rules = Rules { search: Search::default(), case, root: root.to_owned() };
+        for file in users.into_iter().chain([repo.common_dir().join("info").join("exclude")]) {
+            if let Some(bytes) = read_regular(&file) {
+                rules.add(&bytes, file, None);
+            }
+        }
+        rules
+    }
+
+    fn add(&mut self, bytes: &[u8], source: PathBuf, root: Option<&Path>) {
+        // The only error is a name that cannot be expressed, which unix does not have.
+        self.search.add_patterns_buffer(bytes, source, root, Ignore { support_precious: false }).ok();
+    }
+
+    /// Adds the patterns of `folder`, and says what to hand to [`Rules::leave`].
+    ///
+    /// `prefix` leads from the opened folder to the root of these rules. `fallback` is what the index has, for a
+    /// sparse checkout that leaves the file out.
+    pub fn enter(&mut self, below: &mut Below, prefix: &BStr, folder: &BStr, fallback: impl FnOnce(&BStr) -> Option<Vec<u8>>) -> usize {
+        let before = self.search.patterns.len();
+        let path = join(folder, FILE.into());
+        let bytes = match below.open_file(join(prefix, path.as_bstr()).as_bstr()) {
+            Ok((file, _)) => {
+                let mut bytes = Vec::new();
+                file.take(LARGEST).read_to_end(&mut bytes).ok().map(|_| bytes)
+            }
+            Err(_) => fallback(path.as_bstr()),
+        };
+        if let Some(bytes) = bytes {
+            let root = self.root.clone();
+            self.add(&bytes, root.join(as_path(path.as_bstr())), Some(&root));
+        }
+        before
+    }
+
+    /// Drops the patterns that [`Rules::enter`] added.
+    pub fn leave(&mut self, before: usize) {
+        self.search.patterns.truncate(before);
+    }
+
+    /// Whether git would ignore `path`, given that it does not ignore its folder.
+    pub fn ignores(&self, path: &BStr, is_folder: bool) -> bool {
+        self.search.pattern_matching_relative_path(path, Some(is_folder), self.case).is_some_and(|found| !found.pattern.is_negative())
+    }
+}
+
+/// Joins a folder and a name; the root is the empty folder.
+pub(super) fn join(folder: &BStr, name: &BStr) -> gix::bstr::BString {
+    let mut path = folder.to_owned();
+    if !path.is_empty() {
+        path.push(b'/');
+    }
+    path.extend_from_slice(name);
+    path
+}
+
+fn read_regular(path: &Path) -> Option<Vec<u8>> {
+    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
+    let file = std::fs::File::from(rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?);
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(LARGEST).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}

@@ -1,0 +1,33 @@
+//! Snapshots: all uncommitted work of a worktree as commits that nothing else refers to, and the way back.
+//!
+//! A snapshot is a commit at `refs/watchdog/rescue/<spec>/<utc>-<n>`. Its tree is the work tree: tracked and
+//! untracked files byte for byte, ignored files aside. Its parents are, as its message names them:
+//! - `Watchdog-Head`: the commit that HEAD named, absent on an unborn branch;
+//! - `Watchdog-Index`: a commit of the exact index, absent where the index cannot be read;
+//! - `Watchdog-Extras`, only where needed: `conflicts/<stage>/<path>` holds the stages of a conflict,
+//!   `nested/<path>` the uncommitted files of submodules and of linked worktrees inside this one, and
+//!   `intent-to-add` the paths that were added without content.
+//!
+//! The files of a repository inside the worktree that is no submodule are ordinary files of the snapshot; its own
+//! `.git` folder is not part of it. Modes are what git knows: executable or not, symlink or not.
+
+mod blobs;
+mod diff;
+mod disk;
+mod ignore_rules;
+mod list;
+mod nested;
+mod proof;
+mod record;
+mod restore;
+mod restore_disk;
+mod restore_in_place;
+mod restore_index;
+mod scan;
+mod spec_name;
+mod take;
+mod tree;
+mod types;
+
+pub use restore::{RestoreError, RestoreTarget, Restored, RestoredTo};
+pub use types::{Snapshot, SnapshotInfo, SnapshotRequest};

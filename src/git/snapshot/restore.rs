@@ -1,0 +1,176 @@
+//! Brings a snapshot back: into the work tree, as a branch, or into a folder. Never over unsaved work.
+
+use std::path::PathBuf;
+
+use gix::ObjectId;
+use gix::bstr::{BStr, ByteSlice};
+use gix::refs::Target;
+use gix::refs::transaction::{Change as RefChange, LogChange, PreviousValue, RefEdit};
+
+use super::diff;
+use super::disk::Below;
+use super::proof::nested_files;
+use super::record::{self, Stored};
+use super::restore_disk::{Writer, is_safe};
+use super::restore_in_place::in_place;
+use super::spec_name::{PREFIX, path_text};
+use crate::decision::evidence::LeftOut;
+use crate::git::{Error, Worktree};
+
+/// Where a snapshot is to be brought back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RestoreTarget {
+    /// Into the work tree where that harms nothing, else as the branch `watchdog/restored/<id>`.
+    Automatic,
+    /// Into the work tree, or not at all.
+    InPlace,
+    /// As a new branch of this name at the snapshot's commit.
+    Branch(String),
+    /// The whole tree into a new or empty folder.
+    Directory(PathBuf),
+}
+
+/// Where a snapshot was brought back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RestoredTo {
+    /// Into the work tree. `index` says whether the index is as it was, too.
+    WorkTree { index: bool },
+    /// As this branch.
+    Branch(String),
+    /// Into this folder.
+    Directory(PathBuf),
+}
+
+/// What a restore did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    /// Where it went.
+    pub to: RestoredTo,
+    /// Paths that were written or removed.
+    pub files: u64,
+    /// What was not brought back, and why: submodules (`nested_repository`), names that no work tree may hold (`excluded`).
+    pub left_out: Vec<LeftOut>,
+    /// What a person should know, such as why it is a branch.
+    pub note: Option<String>,
+}
+
+/// Why a snapshot could not be brought back. Nothing was changed, except after [`RestoreError::Write`].
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// git's data could not be read or written.
+    #[error(transparent)]
+    Git(#[from] Error),
+    /// There is no such snapshot.
+    #[error("there is no snapshot '{id}': list them with watchdog rescue list")]
+    Unknown { id: String },
+    /// The work tree or index has changes that are in no commit.
+    #[error("the work tree has uncommitted changes ({}): commit them first, or restore into a branch or a folder", some(paths))]
+    NotClean { paths: Vec<String> },
+    /// Files that git does not track are in the way.
+    #[error("files that are in no commit are in the way ({}): move them, or restore into a branch or a folder", some(paths))]
+    WouldOverwrite { paths: Vec<String> },
+    /// HEAD has other content there than the snapshot started from.
+    #[error("HEAD changed the same files since the snapshot ({}): restore into a branch and merge it", some(paths))]
+    Moved { paths: Vec<String> },
+    /// The branch is there already, or one that its name needs as a folder.
+    #[error("cannot create the branch '{name}': {why}")]
+    Branch { name: String, why: String },
+    /// The folder has something in it, or is no folder.
+    #[error("{path} is not an empty folder: name a new one")]
+    NotEmpty { path: PathBuf },
+    /// The file system refused. What was restored so far stays; the same restore can be run again.
+    #[error("failed to restore {path}: {source}")]
+    Write { path: String, source: std::io::Error },
+}
+
+/// The first few paths.
+fn some(paths: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let mut text = paths.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if paths.len() > SHOWN {
+        text.push_str(&format!(" and {} more", paths.len() - SHOWN));
+    }
+    text
+}
+
+impl Worktree {
+    /// Brings back the snapshot `id`, byte for byte with modes, links and deletions.
+    ///
+    /// # Errors
+    /// See [`RestoreError`].
+    pub fn restore(&self, id: &str, target: RestoreTarget) -> Result<Restored, RestoreError> {
+        let stored = self.find_snapshot(id)?;
+        let id = stored.name.strip_prefix(PREFIX).unwrap_or(id).to_owned();
+        match target {
+            RestoreTarget::InPlace => in_place(self, &stored),
+            RestoreTarget::Branch(name) => self.restore_branch(&stored, &name),
+            RestoreTarget::Directory(path) => self.restore_directory(&stored, path),
+            RestoreTarget::Automatic => match in_place(self, &stored) {
+                Err(why @ (RestoreError::NotClean { .. } | RestoreError::WouldOverwrite { .. } | RestoreError::Moved { .. })) => {
+                    let name = format!("watchdog/restored/{id}");
+                    let note = format!("restored as the branch {name}, because {why}");
+                    let there = self.repo.try_find_reference(&format!("refs/heads/{name}")).ok().flatten();
+                    if there.is_some_and(|r| r.target().try_id() == Some(stored.commit.as_ref())) {
+                        return Ok(Restored { to: RestoredTo::Branch(name), files: 0, left_out: Vec::new(), note: Some(note) });
+                    }
+                    let restored = self.restore_branch(&stored, &name)?;
+                    Ok(Restored { note: Some(note), ..restored })
+                }
+                other => other,
+            },
+        }
+    }
+
+    fn restore_branch(&self, stored: &Stored, name: &str) -> Result<Restored, RestoreError> {
+        let fault = |why: String| RestoreError::Branch { name: name.to_owned(), why };
+        let full: gix::refs::FullName =
+            format!("refs/heads/{name}").as_str().try_into().map_err(|_| fault("git allows no such name".into()))?;
+        if self.repo.try_find_reference(full.as_ref()).map_err(|e| Error::read("look for the branch", e))?.is_some() {
+            return Err(fault("it exists".into()));
+        }
+        let edit = RefEdit {
+            change: RefChange::Update {
+                log: LogChange { message: format!("watchdog: restored {}", stored.name).into(), ..LogChange::default() },
+                expected: PreviousValue::MustNotExist,
+                new: Target::Object(stored.commit),
+            },
+            name: full,
+            deref: false,
+        };
+        let mut time = gix::date::parse::TimeBuf::default();
+        let who = record::identity(stored.record.at);
+        let created = self.repo.edit_references_as([edit], Some(who.to_ref(&mut time)));
+        created.map_err(|e| fault(Error::read("create it", e).to_string()))?;
+        Ok(Restored { to: RestoredTo::Branch(name.to_owned()), files: stored.record.files, left_out: Vec::new(), note: None })
+    }
+
+    fn restore_directory(&self, stored: &Stored, path: PathBuf) -> Result<Restored, RestoreError> {
+        let write = |source| RestoreError::Write { path: path.display().to_string(), source };
+        match std::fs::read_dir(&path).map(Iterator::count) {
+            Ok(0) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => std::fs::create_dir_all(&path).map_err(write)?,
+            Ok(_) | Err(_) => return Err(RestoreError::NotEmpty { path }),
+        }
+        let mut writer = Writer::new(&self.repo, Below::open(&path).map_err(write)?);
+        let mut files = 0;
+        let mut left_out = Vec::new();
+        let empty = ObjectId::empty_tree(self.repo.object_hash());
+        let mut put = |path: &BStr, mode: gix::objs::tree::EntryMode, id: ObjectId| {
+            if !is_safe(path) {
+                left_out.push(LeftOut { path: path_text(path), why: "excluded" });
+                return Ok(());
+            }
+            files += 1;
+            writer.put(path, mode.kind(), id).map_err(|source| RestoreError::Write { path: path_text(path), source })
+        };
+        for entry in diff::changes(&self.repo, empty, stored.tree)? {
+            if let Some((mode, id)) = entry.after {
+                put(entry.path.as_bstr(), mode, id)?;
+            }
+        }
+        for (path, (kind, id)) in nested_files(&self.repo, stored.record.extras)? {
+            put(path.as_bstr(), kind.into(), id)?;
+        }
+        Ok(Restored { to: RestoredTo::Directory(path), files, left_out, note: None })
+    }
+}

@@ -1,0 +1,138 @@
+//! Writes restored files so that no path leads out of the folder and no file is ever half written.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::objs::tree::EntryKind;
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::disk::{Below, Kind, split};
+use super::ignore_rules::join;
+
+/// Whether every component of a path from a tree may be a name in a work tree.
+pub(super) fn is_safe(path: &BStr) -> bool {
+    let options = gix::validate::path::component::Options { protect_windows: false, protect_hfs: true, protect_ntfs: true };
+    path.split_str("/").all(|name| !matches!(name, b"." | b"..") && gix::validate::path::component(name.as_bstr(), None, options).is_ok())
+}
+
+/// Puts objects below a folder.
+pub(super) struct Writer<'repo> {
+    repo: &'repo gix::Repository,
+    below: Below,
+    count: u64,
+}
+
+impl<'repo> Writer<'repo> {
+    pub fn new(repo: &'repo gix::Repository, below: Below) -> Self {
+        Writer { repo, below, count: 0 }
+    }
+
+    /// Creates the folder and what leads to it.
+    fn make_folder(&mut self, folder: &BStr) -> io::Result<()> {
+        if self.below.folder(folder).is_ok() {
+            return Ok(());
+        }
+        let (parent, name) = split(folder);
+        if !parent.is_empty() {
+            self.make_folder(parent)?;
+        }
+        let at = self.below.folder(parent)?;
+        match rustix::fs::mkdirat(at, OsStr::from_bytes(name), Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        self.below.folder(folder)?;
+        Ok(())
+    }
+
+    /// Puts an object at a path: beside it first, then over it in one step.
+    pub fn put(&mut self, path: &BStr, kind: EntryKind, id: ObjectId) -> io::Result<()> {
+        let (folder, name) = split(path);
+        if !folder.is_empty() {
+            self.make_folder(folder)?;
+        }
+        if matches!(kind, EntryKind::Commit | EntryKind::Tree) {
+            return self.make_folder(path);
+        }
+        self.clear_folders(path)?;
+        let data = self.repo.find_blob(id).map_err(io::Error::other)?.take_data();
+        self.count += 1;
+        let beside = format!(".watchdog-restore-{}-{}", std::process::id(), self.count);
+        let at = self.below.folder(folder)?;
+        let written = match kind {
+            EntryKind::Link => rustix::fs::symlinkat(OsStr::from_bytes(&data), at, beside.as_str()).map_err(io::Error::from),
+            kind => {
+                let mode = Mode::from_raw_mode(if kind == EntryKind::BlobExecutable { 0o777 } else { 0o666 });
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                rustix::fs::openat(at, beside.as_str(), flags, mode).map_err(io::Error::from).and_then(|fd| File::from(fd).write_all(&data))
+            }
+        };
+        let done = written.and_then(|()| Ok(rustix::fs::renameat(at, beside.as_str(), at, OsStr::from_bytes(name))?));
+        if done.is_err() {
+            rustix::fs::unlinkat(at, beside.as_str(), AtFlags::empty()).ok();
+        }
+        done
+    }
+
+    /// Removes a folder that holds nothing but folders.
+    fn clear_folders(&mut self, path: &BStr) -> io::Result<()> {
+        if !self.below.lstat(path)?.is_some_and(|stat| stat.kind == Kind::Folder) {
+            return Ok(());
+        }
+        for entry in self.below.list(path)? {
+            if entry.kind == Kind::Folder {
+                self.clear_folders(join(path, entry.name.as_bstr()).as_bstr())?;
+            }
+        }
+        let (parent, name) = split(path);
+        self.below.forget();
+        let at = self.below.folder(parent)?;
+        Ok(rustix::fs::unlinkat(at, OsStr::from_bytes(name), AtFlags::REMOVEDIR)?)
+    }
+
+    /// Removes a file, and the folders that it leaves empty.
+    pub fn remove(&mut self, path: &BStr) -> io::Result<()> {
+        let (folder, name) = split(path);
+        let at = match self.below.folder(folder) {
+            Ok(at) => at,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+            Err(errno) => return Err(errno.into()),
+        };
+        match rustix::fs::unlinkat(at, OsStr::from_bytes(name), AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let mut folder: BString = folder.to_owned();
+        self.below.forget();
+        while !folder.is_empty() {
+            let (parent, name) = split(folder.as_bstr());
+            let Ok(at) = self.below.folder(parent) else { break };
+            if rustix::fs::unlinkat(at, OsStr::from_bytes(name), AtFlags::REMOVEDIR).is_err() {
+                break;
+            }
+            folder = parent.to_owned();
+            self.below.forget();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_lead_elsewhere_are_refused() {
+        for bad in ["../x", "a/../x", ".git/hooks/post-commit", "a/.GIT/config", "/etc/passwd", "a//b", "git~1/x", "."] {
+            assert!(!is_safe(bad.into()), "{bad}");
+        }
+        for good in ["a", ".gitignore", "a/.env", "a b\nc", "a\\b"] {
+            assert!(is_safe(good.into()), "{good}");
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Takes a snapshot: scan, trees, commits, and last the ref that makes it count.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::PathBuf;
+
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::refs::Target;
+use gix::refs::transaction::{Change as RefChange, LogChange, PreviousValue, RefEdit};
+
+use super::blobs::{Blobs, Keep};
+use super::disk::Below;
+use super::record::{self, Record, Stored};
+use super::scan::{Change, Found, Scan, Scope};
+use super::spec_name::{PREFIX, for_ref, path_text};
+use super::{Snapshot, SnapshotRequest, diff, nested, tree};
+use crate::git::{Error, Worktree};
+
+/// How often paths are taken again that changed while the snapshot was made.
+const ROUNDS: usize = 3;
+/// How many snapshots of one spec fit into one second.
+const PER_SECOND: usize = 1000;
+
+impl Worktree {
+    /// Keeps all uncommitted work of this worktree as a commit under `refs/watchdog/rescue/`.
+    ///
+    /// `None` where there is nothing uncommitted. Where the newest snapshot of the spec holds the very same
+    /// state, that one is returned. Neither the index nor HEAD, work tree, stash, hooks or branches are touched,
+    /// and nothing that the repository names is run.
+    ///
+    /// # Errors
+    /// When HEAD, its tree or the object database cannot be read or written. A file that cannot be read is no
+    /// error: it is named in [`Snapshot::left_out`].
+    pub fn take_snapshot(&self, request: &SnapshotRequest<'_>) -> Result<Option<Snapshot>, Error> {
+        let repo = nested::quiet(&self.repo)?;
+        let head = repo.head().map_err(|e| Error::read("read HEAD", e))?;
+        let branch = head.referent_name().map(|name| path_text(name.shorten()));
+        let head = match head.is_unborn() {
+            true => None,
+            false => Some(repo.head_id().map_err(|e| Error::read("read the commit of HEAD", e))?.detach()),
+        };
+        let head_tree = repo.head_tree_id_or_empty().map_err(|e| Error::read("read the tree of HEAD", e))?.detach();
+        let (index, readable) = read_index(&repo, head_tree)?;
+
+        let mut blobs = Blobs::new(&repo);
+        let found = scan(self, &repo, &index, &mut blobs)?;
+        let index_tree = tree::of_index(&repo, &index, &mut blobs)?;
+        let extras_tree = tree::of_extras(&repo, &index, &found.nested, &mut blobs)?;
+        let tree = tree::edited(&repo, index_tree, &found.changes, &mut blobs)?;
+        if tree == head_tree && index_tree == head_tree && extras_tree.is_none() && found.left_out.is_empty() {
+            return Ok(None);
+        }
+
+        let spec = for_ref(request.spec);
+        let changed = diff::changes(&repo, head_tree, tree)?;
+        let nested_bytes: u64 = found.nested.values().map(|t| t.stat.size).sum();
+        let mut record = Record {
+            spec: request.spec.to_owned(),
+            at: request.at,
+            why: request.why.to_owned(),
+            branch,
+            worktree: self.root().to_string_lossy().into_owned(),
+            head,
+            index: None,
+            extras: None,
+            files: (changed.len() + found.nested.len()) as u64,
+            bytes: changed.iter().map(|c| c.bytes).sum::<u64>() + nested_bytes,
+            left_out: found.left_out,
+        };
+        if let Some(same) = newest_of(&repo, &spec)?
+            && is_same(&repo, &same, &record, tree, readable.then_some(index_tree), extras_tree)
+        {
+            return Ok(Some(snapshot(same.name, same.commit, tree, &same.record, record.left_out, true)));
+        }
+        let name = line_of(&spec, request.at);
+        if readable {
+            let message = format!("index of the watchdog snapshot {name}\n");
+            record.index = Some(record::commit(&mut blobs, index_tree, head, request.at, message)?);
+        }
+        if let Some(extras) = extras_tree {
+            let message = format!("conflicts and nested files of the watchdog snapshot {name}\n");
+            record.extras = Some(record::commit(&mut blobs, extras, None, request.at, message)?);
+        }
+        let parents: Vec<ObjectId> = record.parents().collect();
+        let commit = record::commit(&mut blobs, tree, parents, request.at, record.message())?;
+        blobs.make_durable().map_err(|e| Error::read("make the snapshot durable", e))?;
+        let name = publish(&repo, &name, commit, request.at)?;
+        let left_out = std::mem::take(&mut record.left_out);
+        Ok(Some(snapshot(name, commit, tree, &record, left_out, false)))
+    }
+}
+
+fn snapshot(
+    name: String,
+    commit: ObjectId,
+    tree: ObjectId,
+    record: &Record,
+    left_out: Vec<crate::decision::evidence::LeftOut>,
+    reused: bool,
+) -> Snapshot {
+    Snapshot {
+        name,
+        commit: commit.to_string(),
+        tree: tree.to_string(),
+        parent: record.head.map(|id| id.to_string()),
+        files: record.files,
+        bytes: record.bytes,
+        left_out,
+        at: record.at,
+        reused,
+    }
+}
+
+/// The index, or HEAD's tree in its place where the index is corrupt. The flag says which.
+pub(super) fn read_index(repo: &gix::Repository, head_tree: ObjectId) -> Result<(gix::index::File, bool), Error> {
+    match repo.open_index() {
+        Ok(index) => Ok((index, true)),
+        Err(_) if !repo.index_path().exists() => Ok((nested::empty_index(repo), true)),
+        Err(_) => {
+            let index = repo.index_from_tree(&head_tree).map_err(|e| Error::read("read HEAD in place of the unreadable index", e))?;
+            Ok((index, false))
+        }
+    }
+}
+
+pub(super) fn scan(worktree: &Worktree, repo: &gix::Repository, index: &gix::index::File, blobs: &mut Blobs<'_>) -> Result<Found, Error> {
+    let root = worktree.root();
+    let below = Below::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+    let mut scan = Scan { root, below, blobs, found: Found::default() };
+    let scope = Scope { repo, index, prefix: BString::default(), everything: false, forced: BTreeSet::new(), apart: false, depth: 0 };
+    scan.run(&scope)?;
+    for _ in 0..ROUNDS {
+        let again = stale(&mut scan, repo);
+        if again.is_empty() {
+            break;
+        }
+        for path in again {
+            scan.take_again(path.as_bstr(), index);
+        }
+    }
+    Ok(scan.found)
+}
+
+/// Paths to take again: those whose file was written since, and those that another listing knows and we do not.
+fn stale(scan: &mut Scan<'_, '_>, repo: &gix::Repository) -> BTreeSet<BString> {
+    let mut again = BTreeSet::new();
+    let taken: Vec<(BString, Change)> = scan.found.changes.iter().map(|(p, c)| (p.clone(), *c)).collect();
+    for (path, change) in taken {
+        let now = scan.below.lstat(path.as_bstr()).ok().flatten();
+        let rests = match change {
+            Change::Put(taken) => now == Some(taken.stat),
+            Change::Submodule(_) | Change::Remove => true,
+        };
+        if !rests {
+            again.insert(path);
+        }
+    }
+    if !scan.found.odd_rules {
+        again.extend(listed_by_status(repo).into_iter().filter(|path| !scan.knows(path.as_bstr())));
+    }
+    again
+}
+
+/// Changed paths as gix's own status lists them: the witness that the scan forgot nothing.
+///
+/// What it cannot list it leaves out; the scan has named what is unreadable.
+fn listed_by_status(repo: &gix::Repository) -> Vec<BString> {
+    use gix::dir::walk::EmissionMode;
+    use gix::status::index_worktree::Item;
+    let Ok(platform) = repo.status(gix::progress::Discard) else { return Vec::new() };
+    let Ok(walk) = repo.dirwalk_options() else { return Vec::new() };
+    let walk = walk.emit_untracked(EmissionMode::Matching);
+    let ignore = gix::status::Submodule::Given { ignore: gix::submodule::config::Ignore::All, check_dirty: true };
+    let items = platform
+        .index_worktree_submodules(ignore)
+        .index_worktree_options_mut(|o| o.dirwalk_options = Some(walk))
+        .into_index_worktree_iter(Vec::new());
+    let Ok(items) = items else { return Vec::new() };
+    items
+        .flatten()
+        .filter_map(|item| match item {
+            Item::Modification { rela_path, .. } => Some(rela_path),
+            Item::DirectoryContents { entry, .. } => {
+                use gix::dir::entry::{Kind, Status};
+                let file = matches!(entry.disk_kind, Some(Kind::File | Kind::Symlink));
+                (file && entry.status == Status::Untracked).then_some(entry.rela_path)
+            }
+            Item::Rewrite { .. } => None,
+        })
+        .collect()
+}
+
+impl Scan<'_, '_> {
+    /// Whether the scan has judged this path, or the repository that it lies in.
+    fn knows(&self, path: &BStr) -> bool {
+        let inside = |folder: &BString| path == folder.as_bstr() || (path.starts_with(folder) && path.get(folder.len()) == Some(&b'/'));
+        let text = path_text(path);
+        self.found.changes.contains_key(path)
+            || self.found.repositories.iter().any(inside)
+            || self.found.left_out.iter().any(|l| l.path == text)
+    }
+
+    fn take_again(&mut self, path: &BStr, index: &gix::index::File) {
+        self.below.forget();
+        let tracked = index.entry_index_by_path(path).is_ok();
+        match self.blobs.take(&mut self.below, path, Keep::Content) {
+            Ok(Some(taken)) => drop(self.found.changes.insert(path.to_owned(), Change::Put(taken))),
+            Ok(None) if tracked => drop(self.found.changes.insert(path.to_owned(), Change::Remove)),
+            Ok(None) => drop(self.found.changes.remove(path)),
+            Err(_) => self.found.leave_out(path, "unreadable"),
+        }
+    }
+}
+
+fn newest_of(repo: &gix::Repository, spec: &str) -> Result<Option<Stored>, Error> {
+    let all = record::all(repo)?;
+    let of_spec = |s: &Stored| s.name.strip_prefix(PREFIX).and_then(|id| id.rsplit_once('/')).is_some_and(|(name, _)| name == spec);
+    Ok(all.into_iter().filter(of_spec).max_by_key(|s| (s.record.at, sequence(&s.name))))
+}
+
+/// The number that ends a snapshot's name.
+pub(super) fn sequence(name: &str) -> u64 {
+    name.rsplit_once('-').and_then(|(_, n)| n.parse().ok()).unwrap_or(0)
+}
+
+fn is_same(repo: &gix::Repository, old: &Stored, new: &Record, tree: ObjectId, index: Option<ObjectId>, extras: Option<ObjectId>) -> bool {
+    let tree_of = |id: Option<ObjectId>| id.and_then(|id| repo.find_commit(id).ok()?.tree_id().ok().map(gix::Id::detach));
+    old.tree == tree
+        && old.record.head == new.head
+        && old.record.worktree == new.worktree
+        && tree_of(old.record.index) == index
+        && tree_of(old.record.extras) == extras
+}
+
+/// The name of a snapshot's ref up to its number.
+fn line_of(spec: &str, at: jiff::Timestamp) -> String {
+    let utc = at.to_zoned(jiff::tz::TimeZone::UTC);
+    format!("{PREFIX}{spec}/{}", utc.strftime("%Y%m%dT%H%M%SZ"))
+}
+
+/// Creates the ref under the first number that is free.
+fn publish(repo: &gix::Repository, line: &str, commit: ObjectId, at: jiff::Timestamp) -> Result<String, Error> {
+    let who = record::identity(at);
+    let mut time = gix::date::parse::TimeBuf::default();
+    for n in 0..PER_SECOND {
+        let name = format!("{line}-{n}");
+        let doing = || format!("create {name}");
+        if repo.try_find_reference(&name).map_err(|e| Error::read(doing(), e))?.is_some() {
+            continue;
+        }
+        let edit = RefEdit {
+            change: RefChange::Update {
+                log: LogChange { message: "snapshot".into(), ..LogChange::default() },
+                expected: PreviousValue::MustNotExist,
+                new: Target::Object(commit),
+            },
+            name: name.as_str().try_into().map_err(|e| Error::read(doing(), e))?,
+            deref: false,
+        };
+        match repo.edit_references_as([edit], Some(who.to_ref(&mut time))) {
+            Ok(_) => {
+                sync_ref(repo, &name).map_err(|e| Error::read(format!("make {name} durable"), e))?;
+                return Ok(name);
+            }
+            // Another watchdog took the number in between.
+            Err(_) if repo.try_find_reference(&name).is_ok_and(|found| found.is_some()) => {}
+            Err(error) => return Err(Error::read(doing(), error)),
+        }
+    }
+    Err(Error::Read { doing: format!("create {line}-N"), why: "every number of this second is taken".into() })
+}
+
+/// Makes a loose ref and the folders that lead to it survive a power cut.
+fn sync_ref(repo: &gix::Repository, name: &str) -> std::io::Result<()> {
+    let top = repo.common_dir().to_owned();
+    let mut path: PathBuf = top.join(name);
+    while path != top {
+        match File::open(&path) {
+            Ok(file) => file.sync_all()?,
+            // Packed in between, by a git that makes its own work durable.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        path.pop();
+    }
+    Ok(())
+}

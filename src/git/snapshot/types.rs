@@ -1,0 +1,64 @@
+//! What is asked of a snapshot and what is told about one.
+
+use jiff::Timestamp;
+
+use crate::decision::evidence::LeftOut;
+
+/// What to note down with a snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SnapshotRequest<'a> {
+    /// The name of the work; becomes a part of the ref's name.
+    pub spec: &'a str,
+    /// Now.
+    pub at: Timestamp,
+    /// Why it is taken, for a person, such as `before rescue`.
+    pub why: &'a str,
+}
+
+/// A snapshot that was just taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The whole name of its ref.
+    pub name: String,
+    /// Its commit, hexadecimal.
+    pub commit: String,
+    /// The tree of the work, hexadecimal.
+    pub tree: String,
+    /// The commit that HEAD named, hexadecimal; `None` on an unborn branch.
+    pub parent: Option<String>,
+    /// Paths in it that differ from HEAD, deleted ones included.
+    pub files: u64,
+    /// Size of the files that differ, in bytes.
+    pub bytes: u64,
+    /// What could not be kept, and why.
+    pub left_out: Vec<LeftOut>,
+    /// When it was taken.
+    pub at: Timestamp,
+    /// The newest snapshot of the spec held this very state, so that no new one was needed.
+    pub reused: bool,
+}
+
+/// A snapshot of any time, as its commit tells about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotInfo {
+    /// The whole name of its ref.
+    pub name: String,
+    /// What follows `refs/watchdog/rescue/`: its name on the command line.
+    pub id: String,
+    /// Its commit, hexadecimal.
+    pub commit: String,
+    /// The name of the work.
+    pub spec: String,
+    /// When it was taken.
+    pub at: Timestamp,
+    /// Why it was taken.
+    pub why: String,
+    /// The branch of that moment; `None` when detached.
+    pub branch: Option<String>,
+    /// The top folder of the worktree that it was taken of.
+    pub worktree: String,
+    /// Paths in it that differ from the commit of that moment.
+    pub files: u64,
+    /// Size of the files that differ, in bytes.
+    pub bytes: u64,
+}

@@ -1,0 +1,237 @@
+//! One case to be judged: the worktree, its baseline, what is asked, and what earlier calls left behind.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::config::settings::{CheckSpec, Criterion, Settings};
+use crate::decision::breaker::{Admission, BreakerView};
+use crate::decision::evidence::{Degraded, SessionEnd, Unreadable};
+use crate::decision::machine::{Earlier, Setup, Trust};
+use crate::decision::verdict::{Reason, Verdict};
+use crate::git::{Point, Worktree};
+use crate::session::Recorded;
+use crate::store::{breaker, progress};
+
+use super::configuration::Governing;
+use super::journal::Journal;
+use super::place::Place;
+use super::surroundings::{now, store_fault};
+use super::verdict_json::BreakerJson;
+
+/// What the command line asks for, over what the configuration says.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// `--max-probes`.
+    pub max_probes: Option<u32>,
+    /// `--probe-interval`.
+    pub probe_interval: Option<Duration>,
+    /// `--probe-timeout`.
+    pub probe_timeout: Option<Duration>,
+    /// `--no-probe`.
+    pub no_probe: bool,
+    /// `--no-rescue`.
+    pub no_rescue: bool,
+    /// `--once`.
+    pub once: bool,
+}
+
+/// One case to be judged.
+pub struct Case {
+    /// The worktree; one look at a time.
+    pub worktree: Mutex<Worktree>,
+    /// Everything else about the place.
+    pub worktree_id: String,
+    /// The name of the work.
+    pub spec: String,
+    /// Where the session began.
+    pub baseline: Point,
+    /// The refs of that moment, where they were recorded with this very baseline.
+    pub known: Option<Vec<(String, String)>>,
+    /// What is asked, after the command line had its say.
+    pub settings: Settings,
+    /// What was asked on the command line.
+    pub asked: Asked,
+    /// Whether the configuration counts.
+    pub trust: Trust,
+    /// What weakens the facts already.
+    pub notes: Vec<Degraded>,
+}
+
+impl Case {
+    /// Joins what was found out.
+    pub fn new(place: Place, recorded: Recorded, known: bool, governing: Governing, asked: Asked) -> Self {
+        let mut settings = governing.settings;
+        let completion = &mut settings.completion_check;
+        completion.max_probes = asked.max_probes.unwrap_or(completion.max_probes);
+        completion.probe_interval = asked.probe_interval.unwrap_or(completion.probe_interval);
+        completion.probe_timeout = asked.probe_timeout.unwrap_or(completion.probe_timeout);
+        let mut notes = place.notes;
+        notes.extend(recorded.notes);
+        notes.extend(governing.notes);
+        Case {
+            worktree: Mutex::new(place.worktree),
+            worktree_id: place.worktree_id,
+            spec: recorded.spec,
+            baseline: recorded.point,
+            known: known.then_some(recorded.refs),
+            settings,
+            asked,
+            trust: governing.trust,
+            notes,
+        }
+    }
+
+    /// What the machine needs to know before the first fact.
+    pub fn setup(&self, earlier: Earlier, session: Option<SessionEnd>, look_at_leftovers: bool) -> Setup {
+        Setup {
+            completion: self.settings.completion_check.clone(),
+            rescue_mode: self.settings.rescue.mode,
+            no_rescue: self.asked.no_rescue,
+            no_probe: self.asked.no_probe,
+            once: self.asked.once,
+            has_checks: !self.settings.checks.is_empty(),
+            checks_run_programs: self.settings.checks.iter().any(runs_programs),
+            on_no_criteria: self.settings.on_no_criteria,
+            require_evidence: self.settings.require_evidence,
+            trust: self.trust.clone(),
+            look_at_leftovers,
+            session,
+            earlier,
+            notes: self.notes.clone(),
+        }
+    }
+
+    /// Asks the breaker whether work may begin; the verdict to give where it may not.
+    pub fn admit(&self, store: &dyn crate::store::Store) -> Result<Option<Verdict>, Unreadable> {
+        let settings = &self.settings.breaker;
+        let at = now();
+        let recorded = breaker::of(store, &self.worktree_id, &self.spec).map_err(store_fault)?;
+        let mut changed = recorded.clone();
+        let mut admission = changed.admit(at, settings);
+        if changed != recorded {
+            admission =
+                breaker::update(store, &self.worktree_id, &self.spec, |breaker| breaker.admit(at, settings)).map_err(store_fault)?;
+        }
+        match admission {
+            Admission::Go | Admission::Trial => Ok(None),
+            Admission::Refused { until, since, why, strikes, trial_under_way } => {
+                let message = if trial_under_way {
+                    format!("the breaker is half-open since {since:.0} and its one trial is under way")
+                } else {
+                    format!(
+                        "the breaker is open since {since:.0}, after {strikes} strikes: {why}; one trial is let through at {until:.0}, \
+                         or close it now with: watchdog breaker reset"
+                    )
+                };
+                Ok(Some(Verdict { retry_at: Some(until), ..Verdict::new(Reason::BreakerOpen, message) }))
+            }
+        }
+    }
+
+    /// The breaker as it is now, for the verdict.
+    pub fn breaker(&self, store: &dyn crate::store::Store) -> Option<BreakerJson> {
+        let breaker = breaker::of(store, &self.worktree_id, &self.spec).ok()?;
+        Some(breaker_json(&breaker.state(now(), &self.settings.breaker)))
+    }
+
+    /// What earlier calls with the same baseline left behind, and the fingerprint of the work at the first of them.
+    pub fn earlier(&self, store: &dyn crate::store::Store) -> Result<(Earlier, Option<u64>), Unreadable> {
+        let Some(progress) = progress::of(store, &self.worktree_id, &self.spec).map_err(store_fault)? else {
+            return Ok((Earlier::default(), None));
+        };
+        let streak = Earlier { nothing_to_do_streak: progress.nothing_to_do_streak, ..Earlier::default() };
+        // Only `--once` carries rounds on; a check that waits begins anew.
+        if !self.asked.once || progress.baseline != self.baseline_commit() {
+            return Ok((streak, None));
+        }
+        let rounds = Earlier {
+            rounds_used: progress.rounds_used,
+            answered: progress.rounds_answered,
+            alive: progress.rounds_alive,
+            nothing_to_do_streak: progress.nothing_to_do_streak,
+        };
+        Ok((rounds, progress.fingerprint))
+    }
+
+    /// Writes down what the next call must know. Quiet where nothing changes.
+    pub fn leave(&self, store: &dyn crate::store::Store, left: Earlier, fingerprint: Option<u64>) -> Result<(), Unreadable> {
+        let baseline = self.baseline_commit();
+        let fingerprint = if left.rounds_used > 0 { fingerprint } else { None };
+        let found = progress::of(store, &self.worktree_id, &self.spec).map_err(store_fault)?;
+        let unchanged = match &found {
+            None => left == Earlier::default(),
+            Some(progress) => {
+                progress.baseline == baseline
+                    && (progress.rounds_used, progress.rounds_answered, progress.rounds_alive, progress.nothing_to_do_streak)
+                        == (left.rounds_used, left.answered, left.alive, left.nothing_to_do_streak)
+            }
+        };
+        if unchanged {
+            return Ok(());
+        }
+        progress::update(store, &self.worktree_id, &self.spec, baseline.as_deref(), now(), |progress| {
+            progress.rounds_used = left.rounds_used;
+            progress.rounds_answered = left.answered;
+            progress.rounds_alive = left.alive;
+            progress.nothing_to_do_streak = left.nothing_to_do_streak;
+            progress.fingerprint = progress.fingerprint.filter(|_| left.rounds_used > 0).or(fingerprint);
+        })
+        .map_err(store_fault)
+    }
+
+    /// Tells the breaker what came of it. Quiet where nothing changes.
+    pub fn feed_breaker(&self, store: &dyn crate::store::Store, verdict: &Verdict, journal: &Journal) -> Result<(), Unreadable> {
+        use crate::decision::breaker::Outcome;
+        use crate::decision::verdict::Status;
+        let outcome = match verdict.status() {
+            Status::Complete => Outcome::Complete,
+            _ if verdict.strike => Outcome::Strike { why: verdict.message.clone() },
+            _ => Outcome::Neutral,
+        };
+        let at = now();
+        let settings = &self.settings.breaker;
+        let before = breaker::of(store, &self.worktree_id, &self.spec).map_err(store_fault)?;
+        let mut after = before.clone();
+        after.record(at, settings, outcome.clone());
+        if after == before {
+            return Ok(());
+        }
+        breaker::update(store, &self.worktree_id, &self.spec, |breaker| breaker.record(at, settings, outcome.clone()))
+            .map_err(store_fault)?;
+        let view = after.state(at, settings);
+        journal.note(crate::store::journal::kind::BREAKER, json!(breaker_json(&view)));
+        Ok(())
+    }
+
+    fn baseline_commit(&self) -> Option<String> {
+        match &self.baseline {
+            Point::Unborn => None,
+            Point::Commit(commit) => Some(commit.clone()),
+        }
+    }
+}
+
+/// A breaker as verdicts and `watchdog breaker` show it.
+pub fn breaker_json(view: &BreakerView) -> BreakerJson {
+    BreakerJson {
+        state: view.state.as_str(),
+        strikes: view.strikes,
+        limit: view.limit,
+        open_until: view.open_until.map(|at| at.to_string()),
+        since: view.since.map(|at| at.to_string()),
+        why: view.why.clone(),
+    }
+}
+
+/// Whether judging a check runs a program that could disturb the work.
+fn runs_programs(check: &CheckSpec) -> bool {
+    match check {
+        CheckSpec::Group { checks, .. } => checks.iter().any(runs_programs),
+        CheckSpec::Single { criterion, .. } => match criterion {
+            Criterion::Command(_) => true,
+            Criterion::Git { .. } | Criterion::Files { .. } | Criterion::Always | Criterion::NotYet { .. } => false,
+        },
+    }
+}

@@ -1,0 +1,94 @@
+//! Which configuration governs: the one that the user named, else the baseline commit's, else the worktree's; and whether it is trusted.
+
+use std::io;
+use std::path::Path;
+
+use crate::config::settings::Settings;
+use crate::config::{ConfigError, parse_bytes};
+use crate::decision::evidence::{Degraded, FaultKind, Unreadable};
+use crate::decision::machine::Trust;
+use crate::git::{Point, Worktree};
+use crate::store::trust::{TrustStore, fingerprint};
+
+use super::surroundings::{Surroundings, store_fault};
+
+/// The name of the configuration at the root of a worktree.
+pub const FILE: &str = "completion.json";
+
+/// The configuration that governs a judgement.
+#[derive(Debug, Clone)]
+pub struct Governing {
+    /// What it asks for; defaults where there is none, or none that is trusted.
+    pub settings: Settings,
+    /// Whether a file was found that does not count.
+    pub trust: Trust,
+    /// What a person should know about it.
+    pub notes: Vec<Degraded>,
+}
+
+/// Finds, reads and judges the configuration.
+pub fn governing(surroundings: &Surroundings, worktree: &Worktree, baseline: Option<&Point>) -> Result<Governing, Unreadable> {
+    if let Some(path) = &surroundings.config {
+        let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
+        return Ok(trusted(&bytes, path)?);
+    }
+    let path = worktree.root().join(FILE);
+    let in_worktree = read_if_there(&path)?;
+    let in_baseline = match baseline {
+        Some(Point::Commit(commit)) => worktree.blob_at(commit, FILE)?,
+        Some(Point::Unborn) | None => None,
+    };
+    let mut notes = Vec::new();
+    let (bytes, rev) = match (in_baseline, in_worktree) {
+        (None, None) => return Ok(Governing { settings: Settings::default(), trust: Trust::Settled, notes }),
+        (None, Some(bytes)) => (bytes, None),
+        (Some(bytes), in_worktree) => {
+            let same = in_worktree.as_ref() == Some(&bytes);
+            if !same {
+                let detail = match in_worktree {
+                    Some(_) => format!("{FILE} differs from the baseline's, which governs"),
+                    None => format!("{FILE} was removed; the baseline's governs"),
+                };
+                notes.push(Degraded { code: "criteria_changed", detail });
+            }
+            (bytes, if same { None } else { baseline.map(|point| point.as_str().to_owned()) })
+        }
+    };
+    // Also an untrusted file is parsed: a mistake in it is told at once, and parsing runs nothing.
+    let governing = trusted(&bytes, &path)?;
+    let hash = fingerprint(&worktree.repository_id(), Path::new(FILE), &bytes);
+    let store = TrustStore::new(&surroundings.state);
+    if store.is_trusted(&hash, surroundings.trusted.as_deref()).map_err(store_fault)? {
+        notes.extend(governing.notes);
+        return Ok(Governing { notes, ..governing });
+    }
+    let allow_with = match rev {
+        None => "watchdog trust".to_string(),
+        Some(rev) => format!("watchdog trust --rev {}", &rev[..rev.len().min(12)]),
+    };
+    notes.push(Degraded { code: "untrusted", detail: format!("{FILE} is not trusted and not used; read it, then allow it with: {allow_with}") });
+    Ok(Governing { settings: Settings::default(), trust: Trust::Untrusted { allow_with }, notes })
+}
+
+fn trusted(bytes: &[u8], origin: &Path) -> Result<Governing, Unreadable> {
+    let parsed = parse_bytes(bytes, origin).map_err(|error| bad(&error))?;
+    let notes = parsed.notes.into_iter().map(|detail| Degraded { code: "configuration", detail }).collect();
+    Ok(Governing { settings: parsed.settings, trust: Trust::Settled, notes })
+}
+
+/// A configuration error as a fact that could not be read.
+pub fn bad(error: &ConfigError) -> Unreadable {
+    Unreadable { kind: FaultKind::Config, why: error.to_string(), hint: Some("see docs/configuration.md".into()) }
+}
+
+fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, Unreadable> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unreadable(path, &error)),
+    }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Unreadable {
+    Unreadable { kind: FaultKind::Config, why: format!("failed to read {}: {error}", path.display()), hint: None }
+}

@@ -1,0 +1,52 @@
+//! What a command was told from outside: paths, environment, and whom to tell its story. Read once, at the edge.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::decision::evidence::{FaultKind, Unreadable};
+use crate::store::{StateDir, StoreError};
+
+/// Takes one line of the story, for a person. The text may hold anything: whoever shows it escapes it.
+pub type Narrate = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// What a command was told from outside.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// A path in the worktree.
+    pub worktree: PathBuf,
+    /// The configuration that the user named; naming it means trusting it.
+    pub config: Option<PathBuf>,
+    /// Where watchdog keeps its own state.
+    pub state: StateDir,
+    /// Fingerprints that the environment trusts (`WATCHDOG_TRUST`).
+    pub trusted: Option<String>,
+    /// The agent's program, where it is not the preset's usual one.
+    pub agent_program: Option<OsString>,
+    /// The user's home folder.
+    pub home: Option<PathBuf>,
+    /// Where Claude Code keeps its files, where that is not in the home folder.
+    pub claude_config: Option<PathBuf>,
+    /// Whom to tell.
+    pub narrate: Narrate,
+}
+
+impl Surroundings {
+    /// Tells one line.
+    pub fn tell(&self, text: &str) {
+        (self.narrate)(text);
+    }
+}
+
+/// The wall clock. Everything below takes the time as a parameter.
+pub fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+/// A fault of the store as a fact that could not be read.
+pub fn store_fault(error: StoreError) -> Unreadable {
+    let hint = error.hint();
+    Unreadable { kind: FaultKind::Store, why: error.to_string(), hint: (!hint.is_empty()).then_some(hint) }
+}

@@ -1,0 +1,206 @@
+//! A git repository made by git itself, away from the user's configuration, and views on all of its state.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use completion_watchdog::git::{Snapshot, SnapshotRequest, Worktree};
+
+/// A repository with a work tree in a temporary folder.
+pub struct ScratchRepo {
+    dir: tempfile::TempDir,
+    root: PathBuf,
+}
+
+/// Everything in a folder, `.git` aside: kind, executable bit and bytes by path.
+pub type Files = BTreeMap<Vec<u8>, (char, Vec<u8>)>;
+
+impl ScratchRepo {
+    /// A repository on the unborn branch `main`.
+    pub fn unborn() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap().join("repo");
+        std::fs::create_dir_all(&root).unwrap();
+        std::fs::create_dir_all(dir.path().join("home")).unwrap();
+        let repo = ScratchRepo { dir, root };
+        repo.git(["init", "-q", "-b", "main"]);
+        repo
+    }
+
+    /// A repository with one commit: `tracked` (content `one`), `dir/inner`, `run.sh` (executable), `link` to `tracked`.
+    pub fn new() -> Self {
+        let repo = Self::unborn();
+        repo.write("tracked", "one\n");
+        repo.write("dir/inner", "inner\n");
+        repo.write("run.sh", "#!/bin/sh\n");
+        repo.chmod("run.sh", 0o755);
+        repo.symlink("tracked", "link");
+        repo.git(["add", "-A"]);
+        repo.git(["commit", "-qm", "start"]);
+        repo
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// A path beside the repository, in the same temporary folder.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join(name)
+    }
+
+    pub fn path(&self, name: impl AsRef<OsStr>) -> PathBuf {
+        self.root.join(name.as_ref())
+    }
+
+    pub fn write(&self, name: impl AsRef<OsStr>, content: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    pub fn remove(&self, name: &str) {
+        std::fs::remove_file(self.path(name)).unwrap();
+    }
+
+    pub fn chmod(&self, name: &str, mode: u32) {
+        std::fs::set_permissions(self.path(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    pub fn symlink(&self, target: &str, name: &str) {
+        std::os::unix::fs::symlink(target, self.path(name)).unwrap();
+    }
+
+    /// A shell script that runs as a hook.
+    pub fn hook(&self, name: &str, script: &str) {
+        let path = self.path(".git/hooks").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn command(&self, folder: &Path) -> Command {
+        let mut command = Command::new("git");
+        for (name, _) in std::env::vars_os() {
+            if name.as_bytes().starts_with(b"GIT_") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .current_dir(folder)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("HOME", self.dir.path().join("home"));
+        for who in ["AUTHOR", "COMMITTER"] {
+            command.env(format!("GIT_{who}_NAME"), "A Person").env(format!("GIT_{who}_EMAIL"), "person@example.com");
+        }
+        command.args(["-c", "protocol.file.allow=always"]);
+        command
+    }
+
+    /// Runs git in a folder, whatever comes of it.
+    pub fn try_git_in<S: AsRef<OsStr>>(&self, folder: &Path, args: impl IntoIterator<Item = S>) -> Output {
+        self.command(folder).args(args).output().unwrap()
+    }
+
+    /// Runs git in a folder; it must succeed.
+    pub fn git_in<S: AsRef<OsStr>>(&self, folder: &Path, args: impl IntoIterator<Item = S>) -> String {
+        let out = self.try_git_in(folder, args);
+        assert!(out.status.success(), "git failed: {}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+        String::from_utf8_lossy(&out.stdout).trim_end().to_owned()
+    }
+
+    /// Runs git in the work tree; it must succeed.
+    pub fn git<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> String {
+        self.git_in(&self.root, args)
+    }
+
+    pub fn open(&self) -> Worktree {
+        Worktree::open(&self.root).unwrap()
+    }
+
+    /// Takes a snapshot of the spec `auth`.
+    pub fn try_snapshot(&self) -> Option<Snapshot> {
+        self.open().take_snapshot(&SnapshotRequest { spec: "auth", at: instant(), why: "test" }).unwrap()
+    }
+
+    /// Takes a snapshot where there must be something to keep.
+    pub fn snapshot(&self) -> Snapshot {
+        self.try_snapshot().expect("there is uncommitted work")
+    }
+
+    /// The id of a snapshot on the command line.
+    pub fn id(snapshot: &Snapshot) -> &str {
+        snapshot.name.strip_prefix("refs/watchdog/rescue/").unwrap()
+    }
+
+    /// Throws away everything that is in no commit, as an agent might.
+    pub fn wipe(&self) {
+        self.git(["reset", "-q", "--hard"]);
+        self.git(["clean", "-q", "-ffdx"]);
+    }
+
+    /// Everything that git would not ignore is in here, and more.
+    pub fn files(&self) -> Files {
+        files(&self.root)
+    }
+
+    /// The bytes, times and inodes of the whole `.git` folder that a snapshot must not touch.
+    pub fn private_state(&self) -> BTreeMap<PathBuf, (Vec<u8>, i64, i64, u64)> {
+        let mut found = BTreeMap::new();
+        let mut folders = vec![self.root.join(".git")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let meta = std::fs::symlink_metadata(&path).unwrap();
+                let inside = path.strip_prefix(self.root.join(".git")).unwrap();
+                if inside.starts_with("objects") || inside.starts_with("refs/watchdog") {
+                    continue;
+                }
+                if meta.is_dir() {
+                    folders.push(path);
+                } else {
+                    found.insert(path.clone(), (std::fs::read(&path).unwrap_or_default(), meta.mtime(), meta.mtime_nsec(), meta.ino()));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// A fixed instant, so that names are known.
+pub fn instant() -> jiff::Timestamp {
+    "2026-03-04T05:06:07Z".parse().unwrap()
+}
+
+/// Kind, executable bit and bytes of everything in a folder, `.git` aside.
+pub fn files(root: &Path) -> Files {
+    let mut found = Files::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let meta = std::fs::symlink_metadata(&path).unwrap();
+            if path.file_name() == Some(OsStr::new(".git")) {
+                continue;
+            }
+            let name = path.strip_prefix(root).unwrap().as_os_str().as_bytes().to_vec();
+            if meta.is_dir() {
+                folders.push(path);
+            } else if meta.is_symlink() {
+                found.insert(name, ('l', std::fs::read_link(&path).unwrap().as_os_str().as_bytes().to_vec()));
+            } else if meta.is_file() {
+                let kind = if meta.mode() & 0o100 != 0 { 'x' } else { 'f' };
+                found.insert(name, (kind, std::fs::read(&path).unwrap()));
+            }
+        }
+    }
+    found
+}
