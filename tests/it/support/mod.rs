@@ -1,4 +1,3 @@
-<<<<<<< HEAD
 //! What every end-to-end test stands on: a hermetic place to work in, real programs, and waiting for conditions.
 
 mod api_rules;
@@ -10,6 +9,7 @@ pub mod lone_repo;
 mod messages_api;
 mod processes;
 mod repo;
+pub mod scratch_repo;
 mod wait;
 
 pub use api_rules::Rule;
@@ -21,8 +21,3 @@ pub use messages_api::MessagesApi;
 pub use processes::peak_resident_kib;
 pub use repo::Repo;
 pub use wait::{wait_for, wait_until};
-=======
-//! What several test modules share.
-
-pub mod scratch_repo;
->>>>>>> work/rescue
