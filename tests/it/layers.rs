@@ -54,7 +54,7 @@ const IMPURE: &[&str] = &[
 /// What is banned outside the rooms that own it.
 const OWNED: &[(&str, &[&str])] = &[
     (r"\bCommand::new\b", &[]),
-    (r"\bstd::fs\b", &["git", "agent", "store", "watch", "rescue", "session", "tasks", "hooks", "cli"]),
+    (r"\bstd::fs\b", &["git", "agent", "store", "watch", "rescue", "session", "tasks", "hooks", "supervisor", "cli"]),
     (r"\benv::vars?(_os)?\b", &["agent", "git", "store", "cli"]),
     (r"\bSystemTime::now\b", &["git", "agent", "store"]),
     (r"\bTimestamp::now\b", &["store", "rescue", "agent", "supervisor", "session", "cli"]),
@@ -70,25 +70,14 @@ struct Source {
     name: String,
     /// The whole text.
     text: String,
-    /// Whether it is compiled for tests only.
-    tests_only: bool,
+    /// What ships of it: without comments and without the tests, which stand at the end of a file or in one of their own.
+    shipped: String,
 }
 
 impl Source {
     /// The first folder below `src`; `None` for the roots (`main.rs`, `lib.rs`) and for tests.
     fn room(&self) -> Option<&str> {
         self.name.strip_prefix("src/")?.split_once('/').map(|(room, _)| room)
-    }
-
-    /// What ships: without comments and without the tests, which stand at the end of a file or in one of their own.
-    fn shipped(&self) -> String {
-        if self.tests_only {
-            return String::new();
-        }
-        let inline = Regex::new(r"(?m)^\s*#\[cfg\(test\)\]\s*(pub(\([a-z]+\))? )?mod \w+ \{").expect("a fixed pattern");
-        let end = inline.find(&self.text).map_or(self.text.len(), |tests| tests.start());
-        let lines = self.text[..end].lines().filter(|line| !line.trim_start().starts_with("//"));
-        lines.flat_map(|line| [line, "\n"]).collect()
     }
 
     /// The files that this one declares for tests only.
@@ -116,14 +105,19 @@ fn sources(folders: &[&str]) -> Vec<Source> {
                 open.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let name = path.strip_prefix(top).expect("below the top").to_string_lossy().replace('\\', "/");
-                found.push(Source { name, text: fs::read_to_string(&path).expect("a source file is text"), tests_only: false });
+                found.push(Source { name, text: fs::read_to_string(&path).expect("a source file is text"), shipped: String::new() });
             }
         }
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
     assert!(!found.is_empty(), "no sources in {folders:?}");
     let tests: Vec<String> = found.iter().flat_map(Source::test_files).collect();
-    found.iter_mut().for_each(|source| source.tests_only = tests.contains(&source.name));
+    let inline = Regex::new(r"(?m)^\s*#\[cfg\(test\)\]\s*(pub(\([a-z]+\))? )?mod \w+ \{").expect("a fixed pattern");
+    for source in found.iter_mut().filter(|source| !tests.contains(&source.name)) {
+        let end = inline.find(&source.text).map_or(source.text.len(), |tests| tests.start());
+        let lines = source.text[..end].lines().filter(|line| !line.trim_start().starts_with("//"));
+        source.shipped = lines.flat_map(|line| [line, "\n"]).collect();
+    }
     found
 }
 
@@ -177,7 +171,7 @@ fn rooms_import_only_what_lies_below_them() {
             faults.push(format!("{}: the room {room} has no height in tests/it/layers.rs", source.name));
             continue;
         };
-        for other in imported(&source.shipped()) {
+        for other in imported(&source.shipped) {
             if other != room && height(&other).is_none_or(|height| height >= own) {
                 faults.push(format!("{}: {room} must not know {other}", source.name));
             }
@@ -189,11 +183,12 @@ fn rooms_import_only_what_lies_below_them() {
 #[test]
 fn each_external_crate_is_used_in_its_own_room_only() {
     let mut faults = Vec::new();
-    for source in sources(&["src"]) {
-        let room = source.room().unwrap_or("the root");
-        for (name, rooms) in CRATES {
-            let used = Regex::new(&format!(r"(^|[^:\w]){name}::|\buse {name}\b")).expect("a crate's name is no pattern");
-            if !rooms.contains(&room) && used.is_match(&source.shipped()) {
+    let files = sources(&["src"]);
+    for (name, rooms) in CRATES {
+        let used = Regex::new(&format!(r"(^|[^:\w]){name}::|\buse {name}\b")).expect("a crate's name is no pattern");
+        for source in &files {
+            let room = source.room().unwrap_or("the root");
+            if !rooms.contains(&room) && used.is_match(&source.shipped) {
                 faults.push(format!("{}: {name} is for {rooms:?}", source.name));
             }
         }
@@ -206,7 +201,7 @@ fn backoff_stands_behind_one_module() {
     let files = sources(&["src"]);
     // Our own module has the same name; how it is named when used tells them apart.
     let used = Regex::new(r"\buse (::)?backoff::").expect("a fixed pattern");
-    let users: Vec<&str> = files.iter().filter(|source| used.is_match(&source.shipped())).map(|source| source.name.as_str()).collect();
+    let users: Vec<&str> = files.iter().filter(|source| used.is_match(&source.shipped)).map(|source| source.name.as_str()).collect();
     assert_eq!(users.len(), 1, "backoff is unmaintained and must be replaceable in one place: {users:?}");
 }
 
@@ -215,7 +210,7 @@ fn pure_rooms_never_look_outside() {
     let banned: Vec<Regex> = IMPURE.iter().map(|pattern| Regex::new(pattern).expect("a fixed pattern")).collect();
     let mut faults = Vec::new();
     for source in sources(&["src"]).iter().filter(|source| source.room().is_some_and(|room| PURE.contains(&room))) {
-        for found in banned.iter().filter_map(|pattern| pattern.find(&source.shipped()).map(|found| found.as_str().to_string())) {
+        for found in banned.iter().filter_map(|pattern| pattern.find(&source.shipped).map(|found| found.as_str().to_string())) {
             faults.push(format!("{}: {found} in a pure room", source.name));
         }
     }
@@ -225,17 +220,19 @@ fn pure_rooms_never_look_outside() {
 #[test]
 fn the_decision_room_has_no_shape_for_disk_or_wire() {
     let decision = sources(&["src/decision"]);
-    let faults = decision.iter().filter(|source| source.shipped().contains("serde")).map(|source| source.name.clone());
+    let faults = decision.iter().filter(|source| source.shipped.contains("serde")).map(|source| source.name.clone());
     assert_none(&faults.collect::<Vec<_>>());
 }
 
 #[test]
 fn what_touches_the_outside_stays_in_the_rooms_that_own_it() {
     let mut faults = Vec::new();
-    for source in sources(&["src"]) {
-        let room = source.room().unwrap_or("the root");
-        for (pattern, owners) in OWNED {
-            let found = Regex::new(pattern).expect("a fixed pattern").find(&source.shipped()).map(|found| found.as_str().to_string());
+    let files = sources(&["src"]);
+    for (pattern, owners) in OWNED {
+        let pattern = Regex::new(pattern).expect("a fixed pattern");
+        for source in &files {
+            let room = source.room().unwrap_or("the root");
+            let found = pattern.find(&source.shipped).map(|found| found.as_str());
             if let Some(found) = found.filter(|_| !owners.contains(&room)) {
                 faults.push(format!("{}: {found} is for {owners:?}", source.name));
             }
@@ -270,8 +267,8 @@ fn no_name_is_a_catch_all() {
         if vague(source.name.trim_end_matches(".rs")) {
             faults.push(format!("{}: a name that says nothing", source.name));
         }
-        let shipped = source.shipped();
-        let names = named.captures_iter(&shipped).map(|found| found[1].to_string());
+        let shipped = &source.shipped;
+        let names = named.captures_iter(shipped).map(|found| found[1].to_string());
         faults.extend(names.filter(|name| vague(name)).map(|name| format!("{}: {name} is a name that says nothing", source.name)));
     }
     assert_none(&faults);
@@ -288,10 +285,10 @@ fn nothing_unfinished_or_unexplained_is_shipped() {
     ];
     let mut faults = Vec::new();
     for source in sources(&["src"]) {
-        let shipped = source.shipped();
+        let shipped = &source.shipped;
         for (pattern, instead) in banned {
             let pattern = Regex::new(pattern).expect("a fixed pattern");
-            let found = pattern.find_iter(&shipped).find(|found| !found.as_str().contains("reason"));
+            let found = pattern.find_iter(shipped).find(|found| !found.as_str().contains("reason"));
             faults.extend(found.map(|found| format!("{}: {}: {instead}", source.name, found.as_str())));
         }
     }
@@ -302,7 +299,7 @@ fn nothing_unfinished_or_unexplained_is_shipped() {
 fn mod_files_hold_docs_and_re_exports_only() {
     let item = Regex::new(r"(?m)^\s*(pub(\([a-z]+\))? )?(fn|struct|enum|trait|impl|const|static|macro_rules!)\b").expect("a fixed pattern");
     let files = sources(&["src"]);
-    let faults = files.iter().filter(|source| source.name.ends_with("/mod.rs") && item.is_match(&source.shipped()));
+    let faults = files.iter().filter(|source| source.name.ends_with("/mod.rs") && item.is_match(&source.shipped));
     assert_none(&faults.map(|source| format!("{}: logic belongs into a file with a name", source.name)).collect::<Vec<_>>());
 }
 

@@ -2,6 +2,8 @@
 
 // What the tests stand on.
 mod support;
+// Strikes and trusted files, from call to call.
+mod breaker_and_trust;
 // The configuration as users write it.
 mod config;
 // Each leaf of the decision tree, with a scripted agent.
@@ -30,6 +32,8 @@ mod probe_reply;
 mod real_claude;
 // The question to the real Claude Code CLI.
 mod real_claude_probe;
+// Ends of sessions: by themselves, by a timeout, with children left.
+mod session_end;
 // Snapshots of uncommitted work: complete, harmless, restorable.
 mod snapshot;
 // The scripted API and the fake agent do what the other tests take for granted.

@@ -1,0 +1,100 @@
+//! What watchdog remembers from call to call: strikes, and which configurations a person has allowed.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::{Step, TestEnv, wait_until};
+
+#[test]
+fn after_its_cooldown_the_breaker_lets_one_trial_through_and_a_complete_closes_it() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let stalled = [Step::print("{\"status\": \"working\"}")];
+    let settings = json!({"breaker": {"limit": 2, "cooldown_seconds": 2}, "completion_check": {"max_probes": 1}});
+    let config = env.config_asking(&stalled, settings).to_string_lossy().into_owned();
+    let baseline = repo.head();
+    let check = || repo.watchdog(&["check", "--json", "--baseline", &baseline, "--config", &config]);
+    assert_eq!(check().expect(13).json()["breaker"]["state"], "closed");
+    assert_eq!(check().expect(13).json()["breaker"]["state"], "open");
+    let refused = check().expect(14);
+    assert_eq!(refused.verdict(), "stopped/breaker_open");
+    assert!(refused.json()["breaker"]["open_until"].is_string(), "{refused}");
+    let shown = repo.watchdog(&["breaker", "--json"]).expect(0);
+    assert!(shown.stdout.contains("open"), "{shown}");
+    wait_until("a trial is let through", Duration::from_secs(20), || check().code == Some(13));
+    assert_eq!(check().expect(14).verdict(), "stopped/breaker_open", "a failed trial opens it again");
+    repo.write("a.txt", "a");
+    repo.commit_all("a");
+    wait_until("a trial completes", Duration::from_secs(20), || check().code == Some(0));
+    let closed = check().expect(0);
+    assert_eq!((&closed.json()["breaker"]["state"], &closed.json()["breaker"]["strikes"]), (&json!("closed"), &json!(0)), "{closed}");
+}
+
+#[test]
+fn activity_in_the_worktree_is_no_strike() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let alive = [
+        Step::append("ignored.log", "still at it\n"),
+        Step::append("notes.txt", "still at it\n"),
+        Step::print("{\"status\": \"working\"}"),
+    ];
+    let settings = json!({"rescue": {"mode": "off"}, "completion_check": {"max_probes": 2, "probe_interval_seconds": 0}});
+    let config = env.config_asking(&alive, settings).to_string_lossy().into_owned();
+    let out = repo.watchdog(&["check", "--json", "--baseline", "HEAD", "--config", &config]).expect(13);
+    assert_eq!((&out.json()["strike"], &out.json()["not_a_strike_because"]), (&json!(false), &json!("activity_in_worktree")), "{out}");
+}
+
+/// A configuration in the repository that runs a command, which leaves a mark.
+fn own_configuration(env: &TestEnv) -> String {
+    let mark = env.root().join("command-ran");
+    let config: Value = json!({
+        "version": 1,
+        "checks": [{"type": "command", "name": "tests", "run": format!("touch '{}'", mark.display())}],
+        "completion_check": {"max_probes": 0},
+    });
+    config.to_string()
+}
+
+#[test]
+fn a_repository_runs_no_command_before_a_person_trusts_its_bytes() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let ran = || env.root().join("command-ran").exists();
+    repo.write("completion.json", own_configuration(&env));
+    let baseline = repo.commit_all("configure");
+    repo.watchdog(&["snapshot"]).expect(0);
+    repo.write("a.txt", "a");
+    repo.commit_all("a");
+    let check = || repo.watchdog(&["check", "--json", "--no-probe", "--baseline", &baseline]);
+
+    let untrusted = check().expect(12);
+    assert_eq!(untrusted.verdict(), "review/untrusted");
+    assert!(untrusted.json()["message"].as_str().is_some_and(|message| message.contains("watchdog trust")), "{untrusted}");
+    assert!(!ran());
+
+    repo.watchdog(&["trust"]).expect(0);
+    assert_eq!(check().expect(0).verdict(), "complete/checks_passed");
+    assert!(ran());
+
+    repo.watchdog(&["untrust"]).expect(0);
+    assert_eq!(check().expect(12).verdict(), "review/untrusted");
+}
+
+#[test]
+fn a_session_cannot_move_its_own_goalposts() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let strict = json!({"version": 1, "checks": [{"type": "files", "paths": ["wanted.txt"]}], "completion_check": {"max_probes": 0}});
+    repo.write("completion.json", strict.to_string());
+    let baseline = repo.commit_all("configure");
+    repo.watchdog(&["trust"]).expect(0);
+    repo.watchdog(&["snapshot"]).expect(0);
+    repo.write("completion.json", json!({"version": 1, "checks": [{"type": "always"}]}).to_string());
+    repo.commit_all("make it easy");
+    let out = repo.watchdog(&["check", "--json", "--no-probe", "--baseline", &baseline]).expect(10);
+    assert_eq!(out.verdict(), "incomplete/checks_unmet");
+    assert!(out.json()["degraded"].to_string().contains("criteria_changed"), "{out}");
+    assert!(out.json()["feedback"].as_str().is_some_and(|feedback| feedback.contains("wanted.txt")), "{out}");
+}

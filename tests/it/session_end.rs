@@ -1,0 +1,138 @@
+//! How `watchdog run` waits for a session's end, and what it does with each way in which one ends.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::support::{CommandOutput, Repo, Step, TestEnv, wait_until};
+
+/// `watchdog run --json` around a scripted session, asking a scripted agent that says this status.
+#[track_caller]
+fn run(env: &TestEnv, repo: &Repo<'_>, options: &[&str], session: &[Step], status: &str) -> CommandOutput {
+    let config = env.config_asking(&[Step::print_json(&json!({"status": status, "message": "scripted"}))], json!({}));
+    let agent = env.fake_agent("session", session);
+    let args = [&["run", "--json", "--config", config.to_str().expect("UTF-8")], options, &["--", &agent[0], &agent[1]]].concat();
+    repo.watchdog(&args)
+}
+
+#[test]
+fn a_session_that_fails_after_its_commit_is_complete_all_the_same() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let session = [Step::write("a.txt", "a"), Step::commit("a"), Step::complain("crashed\n"), Step::exit(7)];
+    let out = run(&env, &repo, &[], &session, "working").expect(0);
+    assert_eq!(out.verdict(), "complete/new_commits");
+}
+
+#[test]
+fn what_a_complete_session_left_uncommitted_is_kept_and_said() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let session = [Step::write("a.txt", "a"), Step::commit("a"), Step::write("b.txt", "b")];
+    let out = run(&env, &repo, &[], &session, "working").expect(0);
+    assert_eq!(out.verdict(), "complete/new_commits");
+    assert_eq!((&out.json()["changes"]["untracked"], repo.snapshots().len()), (&json!(1), 1), "{out}");
+    assert!(out.json()["message"].as_str().is_some_and(|message| message.contains("uncommitted")), "{out}");
+    assert!(repo.has("b.txt"));
+}
+
+#[test]
+fn children_that_outlive_the_session_are_waited_for() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let go = env.root().join("go");
+    let late = [Step::write("up", ""), Step::wait_for(&go), Step::write("late.txt", "late"), Step::commit("late")];
+    let config = env.config_asking(&[Step::print("{\"status\": \"working\"}")], json!({}));
+    let agent = env.fake_agent("session", &[Step::daemon(&late), Step::wait_for(&repo.path().join("up"))]);
+    let args = ["run", "--json", "--config", config.to_str().expect("UTF-8"), "--child-wait", "50s", "--", &agent[0], &agent[1]];
+    let mut running = repo.watchdog_spawn(&args);
+    wait_until("the session itself has ended", Duration::from_secs(20), || {
+        repo.has("up") && !env.processes_left().iter().any(|process| process.command.ends_with("session.json"))
+    });
+    assert!(!running.ended(), "the child still runs, and so must watchdog");
+    env.write("go", "");
+    let out = running.wait().expect(0);
+    assert_eq!((out.verdict().as_str(), &out.json()["probes_used"]), ("complete/new_commits", &json!(0)), "{out}");
+}
+
+#[test]
+fn children_that_never_end_are_reported_and_left_alone() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let session = [Step::daemon(&[Step::hang()]), Step::write("a.txt", "a"), Step::commit("a")];
+    let out = run(&env, &repo, &["--child-wait", "300ms"], &session, "working").expect(0);
+    assert_eq!(out.verdict(), "complete/new_commits");
+    let left = env.processes_left();
+    assert_eq!(left.len(), 1, "{left:#?}\n{out}");
+    assert!(out.json()["survivors"].to_string().contains(&left[0].pid.to_string()), "{out}");
+}
+
+#[test]
+fn at_its_timeout_a_session_ends_with_all_that_it_started() {
+    let stubborn = [Step::ignore("TERM"), Step::hang()];
+    let tree = [Step::daemon(&stubborn), Step::child(&[Step::daemon(&stubborn), Step::hang()]), Step::ignore("TERM")];
+    for (work, verdict, code) in [
+        (vec![], "timeout/session_timeout", 13),
+        (vec![Step::write("half.txt", "half")], "incomplete/working", 10),
+        (vec![Step::write("a.txt", "a"), Step::commit("a")], "complete/new_commits", 0),
+    ] {
+        let env = TestEnv::new();
+        let repo = env.repo();
+        let began = Instant::now();
+        let session = [&tree[..], &work, &[Step::hang()]].concat();
+        let out = run(&env, &repo, &["--timeout", "2s", "--grace", "500ms"], &session, "working").expect(code);
+        assert_eq!((out.verdict().as_str(), &out.json()["probes_used"]), (verdict, &json!(0)), "{out}");
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+        if verdict == "incomplete/working" {
+            assert_eq!((&out.json()["rescued"], repo.file_in("HEAD", "half.txt").as_deref()), (&json!(true), Some("half")), "{out}");
+        }
+        env.assert_nothing_left();
+    }
+}
+
+#[test]
+fn words_about_limits_are_no_limit() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let talk = "I added the rate limit middleware: after 5 requests the API says \"usage limit reached\" and resets at 5pm.\n";
+    let out = run(&env, &repo, &[], &[Step::print(talk), Step::write("a.txt", "a")], "complete").expect(0);
+    assert_eq!(out.verdict(), "complete/rescued");
+}
+
+#[test]
+fn a_foreign_process_is_waited_for_by_its_pid() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let go = env.root().join("go");
+    let agent = env.fake_agent("session", &[Step::wait_for(&go), Step::write("a.txt", "a"), Step::commit("a")]);
+    let baseline = repo.head();
+    // A parent that reaps it, as a shell would: a zombie has ended, but a test must not depend on that.
+    let session = env.command("sh", repo.path()).args(["-c", "\"$0\" \"$1\"; true", &agent[0], &agent[1]]).spawn();
+    let pid = session.pid().to_string();
+    let mut running = repo.watchdog_spawn(&["check", "--json", "--no-probe", "--baseline", &baseline, "--pid", &pid]);
+    wait_until("watchdog has begun", Duration::from_secs(10), || {
+        env.processes_left().iter().any(|process| process.command.contains("--pid"))
+    });
+    assert!(!running.ended());
+    env.write("go", "");
+    session.wait().expect(0);
+    assert_eq!(running.wait().expect(0).verdict(), "complete/new_commits");
+}
+
+#[test]
+fn two_watchdogs_do_not_judge_one_worktree_at_the_same_time() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let (up, go) = (env.root().join("up"), env.root().join("go"));
+    let agent = env.fake_agent(
+        "session",
+        &[Step::write(&up.to_string_lossy(), ""), Step::wait_for(&go), Step::write("a.txt", "a"), Step::commit("a")],
+    );
+    let first = repo.watchdog_spawn(&["run", "--json", "--no-probe", "--", &agent[0], &agent[1]]);
+    wait_until("the session runs", Duration::from_secs(20), || up.exists());
+    let second = repo.watchdog(&["check", "--json", "--no-probe"]).expect(11);
+    assert!(["waiting/locked", "waiting/session_active"].contains(&second.verdict().as_str()), "{second}");
+    env.write("go", "");
+    assert_eq!(first.wait().expect(0).verdict(), "complete/new_commits");
+    assert_eq!(repo.watchdog(&["check", "--json", "--no-probe"]).expect(0).verdict(), "complete/new_commits");
+}
