@@ -2,4 +2,5 @@
 
 pub mod evidence;
 pub mod machine;
+pub mod rounds;
 pub mod verdict;
