@@ -4,4 +4,5 @@ pub mod breaker;
 pub mod display;
 pub mod evidence;
 pub mod machine;
+pub mod rounds;
 pub mod verdict;

@@ -177,7 +177,7 @@ pub struct Verdict {
     pub feedback: Option<String>,
     /// When looking again makes sense, where that is known.
     pub retry_at: Option<Timestamp>,
-    /// The commits as last read; `None` if they were never readable.
+    /// The commits as last read; `None` where that failed or was not needed.
     pub commits: Option<Commits>,
     /// The changes as last read; `None` where they were not needed.
     pub changes: Option<Changes>,
@@ -189,6 +189,8 @@ pub struct Verdict {
     pub left_out: Vec<LeftOut>,
     /// Rounds spent, those of earlier `--once` calls included.
     pub probes_used: u32,
+    /// Rounds that a later `--once` call may still spend.
+    pub probes_left: u32,
     /// The probes of this call.
     pub probes: Vec<ProbeRecord>,
     /// The configured checks, as last judged.
@@ -216,6 +218,7 @@ impl Verdict {
             snapshot: None,
             left_out: Vec::new(),
             probes_used: 0,
+            probes_left: 0,
             probes: Vec::new(),
             checks: Vec::new(),
             strike: false,

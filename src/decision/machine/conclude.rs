@@ -1,12 +1,13 @@
-//! What each end of the decision tree says: reason, evidence, message, feedback, and whether it is a strike.
+//! What each end of the decision tree says: reason, evidence, message and feedback.
 
 use jiff::Timestamp;
 
 use crate::config::settings::OnNoCriteria;
-use crate::decision::evidence::{Activity, FaultKind, ProbeOutcome, Reply, ReplyStatus, SessionEnd, Unreadable};
+use crate::decision::evidence::{FaultKind, ProbeOutcome, Reply, ReplyStatus, SessionEnd, Unreadable};
 use crate::decision::verdict::{Evidence, Reason, Status, Verdict};
 
 use super::facts::{Action, Trust};
+use super::stage::Stage;
 use super::step::Machine;
 
 /// After this many "nothing to do" in a row for a spec, a person is asked.
@@ -19,15 +20,16 @@ impl Machine {
         if let Some(left) = self.leftovers() {
             message.push_str(&left);
         }
-        if let Some(SessionEnd::TimedOut { .. }) = &self.setup.session {
-            message.push_str("; the session was ended by its timeout");
+        let mut retry_at = None;
+        match &self.setup.session {
+            Some(SessionEnd::TimedOut { .. }) => message.push_str("; the session was ended by its timeout"),
+            Some(SessionEnd::RateLimited { retry_at: reset, .. }) => {
+                message.push_str("; the session then met a usage limit");
+                retry_at = *reset;
+            }
+            Some(SessionEnd::Ended { .. } | SessionEnd::NotStarted { .. }) | None => {}
         }
-        if let Some(SessionEnd::RateLimited { retry_at, .. }) = &self.setup.session {
-            let retry_at = *retry_at;
-            message.push_str("; the session then met a usage limit");
-            return self.conclude(Verdict { retry_at, evidence: Evidence::Verified, ..Verdict::new(Reason::NewCommits, message) });
-        }
-        self.conclude(Verdict { evidence: Evidence::Verified, ..Verdict::new(Reason::NewCommits, message) })
+        self.conclude(Verdict { retry_at, evidence: Evidence::Verified, ..Verdict::new(Reason::NewCommits, message) })
     }
 
     pub(super) fn conclude_rescued(&mut self) -> Action {
@@ -47,41 +49,44 @@ impl Machine {
     }
 
     pub(super) fn conclude_checks_unmet(&mut self) -> Action {
-        let feedback = self.judged.as_ref().map(|judged| judged.feedback.clone()).filter(|text| !text.is_empty());
-        let feedback = feedback.unwrap_or_else(|| "A configured check is not met.".to_string());
-        let message = format!("a check is not met: {}", first_line(&feedback));
+        let feedback = self.unmet().unwrap_or_else(|| "A configured check is not met.".to_string());
+        let left = self.leftovers().unwrap_or_default();
+        let message = format!("a check is not met: {}{left}", first_line(&feedback));
         self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::ChecksUnmet, message) })
     }
 
     pub(super) fn conclude_from_checks(&mut self, reason: Reason) -> Action {
-        let feedback = self.judged.as_ref().map(|judged| judged.feedback.clone()).unwrap_or_default();
+        let feedback = self.unmet();
+        let why = feedback.as_deref().map(|text| format!(": {}", first_line(text))).unwrap_or_default();
         let message = match reason {
-            Reason::VerifyUnrunnable => format!("a check cannot be run: {}", first_line(&feedback)),
-            Reason::VerifyTimeout => format!("a check did not end in time: {}", first_line(&feedback)),
-            Reason::BackgroundWork => format!("a check waits: {}", first_line(&feedback)),
-            _ => format!("a check could not tell: {}", first_line(&feedback)),
+            Reason::VerifyUnrunnable => format!("a check cannot be run{why}"),
+            Reason::VerifyTimeout => format!("a check did not end in time{why}"),
+            Reason::BackgroundWork => format!("a check waits{why}"),
+            _ => format!("a check could not tell{why}"),
         };
-        self.conclude(Verdict { feedback: (!feedback.is_empty()).then_some(feedback), ..Verdict::new(reason, message) })
+        self.conclude(Verdict { feedback, ..Verdict::new(reason, message) })
     }
 
     pub(super) fn conclude_nothing_to_do(&mut self) -> Action {
         let streak = self.setup.earlier.nothing_to_do_streak + 1;
         if streak >= NOTHING_TO_DO_LIMIT {
-            let message =
-                format!("the agent says for the {} time in a row that nothing is to be done, and git shows nothing", ordinal(streak));
+            let message = format!("the agent says {streak} times in a row that nothing is to be done, and git shows nothing");
             return self.conclude_with(Reason::RepeatedNothingToDo, message);
         }
-        let message = "the agent says that everything is done; there are no new commits and no changes";
+        let message = format!("the agent says that everything is done; git shows no work of this session{}", self.kept_in());
         self.conclude(Verdict { evidence: Evidence::Claimed, ..Verdict::new(Reason::NothingToDo, message) })
     }
 
-    /// Uncommitted work is there, it should be committed, and it could not be.
+    /// Uncommitted work should be committed, and it could not be.
     pub(super) fn conclude_not_committed(&mut self) -> Action {
         let why = match &self.rescue_failed {
-            Some(why) => format!("rescue could not commit it: {why}"),
-            None => "nothing was committed, as the rescue mode asks".to_string(),
+            Some(why) => format!("rescue failed: {}", first_line(why)),
+            None if !self.rescue_commits_allowed() => "rescue may not commit here".to_string(),
+            None if self.rescue_commits > 0 => "what rescue committed leaves the tree as it was at the baseline".to_string(),
+            None => "rescue had nothing that it could commit".to_string(),
         };
-        let message = format!("uncommitted work is left; {why}{}", self.kept_in());
+        let left = if self.dirty() { "uncommitted work is left; " } else { "" };
+        let message = format!("{left}{why}{}", self.kept_in());
         self.conclude_with(Reason::RescueIncomplete, message)
     }
 
@@ -95,37 +100,38 @@ impl Machine {
 
     pub(super) fn conclude_disputed(&mut self) -> Action {
         let why = self.disputed.clone().unwrap_or_default();
-        let message = format!("the agent contradicts what is known, asked twice: {why}{}", self.kept_in());
+        let times = self.probes.iter().filter(|record| record.disputed.is_some()).count();
+        let message = format!("the agent contradicts what is known ({}): {why}{}", plural(times as u64, "answer"), self.kept_in());
         self.conclude_with(Reason::Disputed, message)
     }
 
     pub(super) fn conclude_agent_stopped(&mut self) -> Action {
         let said = self.last_message();
-        let message = format!("the agent says that it should not go on{said}{}", self.kept_in());
+        let failed = self.rescue_failed.as_deref().map(|why| format!("; rescue failed: {}", first_line(why))).unwrap_or_default();
+        let message = format!("the agent says that it should not go on{said}{failed}{}", self.kept_in());
         self.conclude_with(Reason::AgentStopped, message)
     }
 
     /// `--once`: the agent is alive, and a later run looks again.
     pub(super) fn conclude_alive(&mut self, reply: Reply) -> Action {
         let said = self.last_message();
-        let left = self.setup.completion.max_probes.saturating_sub(self.rounds_used);
-        match reply.status {
-            ReplyStatus::Waiting => {
-                let message = format!("the agent waits for work that runs elsewhere{said}; {} left", plural(left.into(), "probe"));
-                self.conclude_with(Reason::BackgroundWork, message)
-            }
-            ReplyStatus::Working | ReplyStatus::Complete => {
-                let message = format!("the agent says that it still works{said}; {} left", plural(left.into(), "probe"));
-                let feedback = reply.next_action.unwrap_or_else(|| "Finish the work and commit it.".to_string());
-                self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
-            }
+        let left = match self.rounds_left() {
+            0 => "the next look is the last".to_string(),
+            n => format!("{} left", plural(n.into(), "probe")),
+        };
+        if reply.status == ReplyStatus::Waiting {
+            let message = format!("the agent waits for work that runs elsewhere{said}; {left}");
+            return self.conclude_with(Reason::BackgroundWork, message);
         }
+        let message = format!("the agent says that it still works{said}; {left}");
+        let next = reply.next_action.filter(|text| !text.trim().is_empty());
+        let feedback = next.unwrap_or_else(|| "Finish the work and commit it.".to_string());
+        self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
     }
 
     pub(super) fn conclude_no_probe(&mut self) -> Action {
         let message = format!("no new commit, and the agent was not asked{}", self.kept_in());
-        let unmet = self.judged.as_ref().map(|judged| judged.feedback.clone()).filter(|text| !text.is_empty());
-        let feedback = unmet.unwrap_or_else(|| "No new commit was made. Finish the work and commit it.".to_string());
+        let feedback = self.unmet().unwrap_or_else(|| "No new commit was made. Finish the work and commit it.".to_string());
         self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
     }
 
@@ -139,8 +145,11 @@ impl Machine {
         self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
     }
 
+    /// Nobody was asked, so nobody is known to have been alive: no strike.
     pub(super) fn conclude_session_timeout(&mut self) -> Action {
-        self.conclude_with(Reason::SessionTimeout, "the session was ended by its timeout, with no commit and no change")
+        let message = "the session was ended by its timeout, with no commit and no change";
+        let not_a_strike_because = Some("no_probe_answered_waiting_or_working");
+        self.conclude(Verdict { not_a_strike_because, ..Verdict::new(Reason::SessionTimeout, message) })
     }
 
     pub(super) fn conclude_session_limit(&mut self) -> Action {
@@ -148,20 +157,29 @@ impl Machine {
             Some(SessionEnd::RateLimited { why, retry_at }) => (why.clone(), *retry_at),
             _ => (String::new(), None),
         };
-        let message = format!("the session met a usage limit: {}{}", first_line(&why), self.kept_in());
-        self.conclude(Verdict { retry_at, ..Verdict::new(Reason::RateLimited, message) })
+        self.conclude_limit("the session", &why, retry_at)
     }
 
-    pub(super) fn conclude_probe_limit(&mut self, why: String, retry_at: Option<Timestamp>) -> Action {
-        let message = format!("the agent met a usage limit: {}{}", first_line(&why), self.kept_in());
-        self.conclude(Verdict { retry_at, ..Verdict::new(Reason::RateLimited, message) })
+    /// `who` met a usage limit; `why` is its own text.
+    pub(super) fn conclude_limit(&mut self, who: &str, why: &str, retry_at: Option<Timestamp>) -> Action {
+        let message = format!("{who} met a usage limit: {}{}", first_line(why), self.kept_in());
+        self.conclude(Verdict { retry_at, feedback: self.unmet(), ..Verdict::new(Reason::RateLimited, message) })
+    }
+
+    pub(super) fn conclude_agent_unrunnable(&mut self, why: &str) -> Action {
+        let message = format!("the agent cannot be run: {}{}", first_line(why), self.kept_in());
+        self.conclude_with(Reason::AgentUnrunnable, message)
     }
 
     pub(super) fn conclude_probe_error(&mut self) -> Action {
-        let last = self.probes.last().map(|record| &record.outcome);
-        let how = last.map_or("no probe was answered", |outcome| outcome.as_str());
-        let why = last.and_then(|outcome| outcome.why()).map(|why| format!(": {}", first_line(why))).unwrap_or_default();
-        let message = format!("no probe was answered; the last one ended as {how}{why}{}", self.kept_in());
+        let how = match self.probes.last().map(|record| &record.outcome) {
+            Some(outcome) => {
+                let why = outcome.why().map(|why| format!(": {}", first_line(why))).unwrap_or_default();
+                format!("the last probe ended as {}{why}", outcome.as_str())
+            }
+            None => "no probe was answered".to_string(),
+        };
+        let message = format!("{how}{}", self.kept_in());
         self.conclude_with(Reason::ProbeError, message)
     }
 
@@ -177,28 +195,22 @@ impl Machine {
     }
 
     pub(super) fn conclude_interrupted(&mut self) -> Action {
-        let made = self.commits.as_ref().map_or(0, |commits| commits.made_here);
-        let message = format!("interrupted; {} made here so far{}", plural(made, "commit"), self.kept_in());
+        let made = match &self.commits {
+            Some(commits) => format!("{} made here so far", plural(commits.made_here, "commit")),
+            None => "the commits could not be read".to_string(),
+        };
+        let message = format!("interrupted; {made}{}", self.kept_in());
         self.conclude_with(Reason::Interrupted, message)
     }
 
-    /// Every probe was spent. A strike only if the agent was alive and nothing at all moved.
-    pub(super) fn conclude_timeout(&mut self, activity: Activity) -> Action {
+    /// Every probe was spent. A strike where nothing speaks against it.
+    pub(super) fn conclude_timeout(&mut self, not_a_strike_because: Option<&'static str>) -> Action {
         let message = match self.rounds_used {
             0 => format!("no new commit, and no probe is allowed{}", self.kept_in()),
             n => format!("{} spent, and no commit came{}", plural(n.into(), "probe"), self.kept_in()),
         };
-        let not_a_strike = if self.commits.as_ref().is_some_and(|commits| commits.new_commits > 0) {
-            Some("new_commits")
-        } else if self.rescue_commits > 0 {
-            Some("rescued")
-        } else if self.alive == 0 {
-            Some("no_probe_answered_waiting_or_working")
-        } else {
-            activity.seen()
-        };
-        let verdict = Verdict::new(Reason::MaxProbes, message);
-        self.conclude(Verdict { strike: not_a_strike.is_none(), not_a_strike_because: not_a_strike, ..verdict })
+        let strike = not_a_strike_because.is_none();
+        self.conclude(Verdict { strike, not_a_strike_because, ..Verdict::new(Reason::MaxProbes, message) })
     }
 
     pub(super) fn conclude_with(&mut self, reason: Reason, message: impl Into<String>) -> Action {
@@ -206,7 +218,7 @@ impl Machine {
     }
 
     fn conclude(&mut self, verdict: Verdict) -> Action {
-        self.done();
+        self.stage = Stage::Done;
         let verdict = self.accept(verdict);
         let mut degraded = std::mem::take(&mut self.degraded);
         let of_facts = [self.commits.as_ref().map(|commits| &commits.degraded), self.changes.as_ref().map(|changes| &changes.degraded)];
@@ -222,6 +234,7 @@ impl Machine {
             snapshot: self.snapshot.clone(),
             left_out: self.left_out.clone(),
             probes_used: self.rounds_used,
+            probes_left: self.rounds_left(),
             probes: self.probes.clone(),
             checks: self.judged.as_ref().map(|judged| judged.results.clone()).unwrap_or_default(),
             degraded,
@@ -262,6 +275,11 @@ impl Machine {
         }
     }
 
+    /// What the configured checks miss, where they say it.
+    fn unmet(&self) -> Option<String> {
+        self.judged.as_ref().map(|judged| judged.feedback.clone()).filter(|text| !text.trim().is_empty())
+    }
+
     /// What is uncommitted besides the commits that decided.
     fn leftovers(&self) -> Option<String> {
         let changes = self.changes.as_ref().filter(|changes| changes.any())?;
@@ -288,13 +306,6 @@ impl Machine {
 
 fn plural(n: u64, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
-}
-
-fn ordinal(n: u32) -> String {
-    match n {
-        3 => "third".to_string(),
-        n => format!("{n}th"),
-    }
 }
 
 /// The first line with text, cut at 200 characters: messages are one line.

@@ -4,8 +4,11 @@
 //! is told what came of it ([`Event`]), and ends with [`Action::Conclude`]. It ends after at most
 //! `max_probes` questions to the agent, whatever the facts are.
 
+mod ask;
 mod conclude;
 mod facts;
+mod salvage;
+mod stage;
 mod step;
 
 #[cfg(test)]

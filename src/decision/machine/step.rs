@@ -1,21 +1,22 @@
-//! The steps of the decision tree. What a verdict says is in [`super::conclude`].
+//! The machine itself, and what commits and criteria decide. What a reply leads to is in [`super::ask`],
+//! how work is secured and rescued in [`super::salvage`], what a verdict says in [`super::conclude`].
 
-use crate::config::settings::RescueMode;
-use crate::decision::evidence::{
-    Changes, CheckOutcome, Commits, Degraded, Fact, LeftOut, ProbeOutcome, Reply, ReplyStatus, RescueOutcome, SessionEnd,
-};
+use crate::decision::evidence::{Activity, Changes, CheckOutcome, Commits, Degraded, Fact, LeftOut, SessionEnd};
 use crate::decision::verdict::{ProbeRecord, Reason};
 
-use super::facts::{Action, ChecksJudged, Event, Pause, Setup};
+use super::facts::{Action, ChecksJudged, Event, Setup, Trust};
+use super::stage::{Look, RescueFor, Stage, Then};
 
 /// The check in progress.
 #[derive(Debug, Clone)]
 pub struct Machine {
     pub(super) setup: Setup,
-    stage: Stage,
+    pub(super) stage: Stage,
     /// What is being waited for, asked again if an event of another kind comes.
     pending: Option<Action>,
+    /// As last read; `None` where that failed.
     pub(super) commits: Option<Commits>,
+    /// As last read with these commits; what was uncommitted before them says nothing about now.
     pub(super) changes: Option<Changes>,
     pub(super) snapshot: Option<String>,
     pub(super) judged: Option<ChecksJudged>,
@@ -24,74 +25,13 @@ pub struct Machine {
     pub(super) answered: u32,
     /// Answers of `waiting` or `working`: the agent was alive.
     pub(super) alive: u32,
-    failures_in_a_row: u32,
+    pub(super) failures_in_a_row: u32,
     /// The contradiction of the last reply, named in the next question.
     pub(super) disputed: Option<String>,
     pub(super) rescue_commits: u64,
     pub(super) rescue_failed: Option<String>,
     pub(super) left_out: Vec<LeftOut>,
     pub(super) degraded: Vec<Degraded>,
-}
-
-/// What the machine waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Begin,
-    Commits(Look),
-    Changes(Then),
-    Snapshot(Then),
-    Checks(Look),
-    Probe,
-    Rescue(RescueFor),
-    Pause,
-    Activity,
-    Done,
-}
-
-/// Why commits are looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Look {
-    /// A round begins.
-    Round,
-    /// The last round is over.
-    Last,
-    /// A reply came that calls for a rescue; commits may have landed while the agent answered.
-    Reply(RescueFor),
-    /// A rescue made commits: what it was for is decided with them.
-    Rescued(RescueFor),
-    /// A signal came.
-    Interrupted,
-}
-
-/// What follows once the changes are known and the work is in a snapshot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Then {
-    JudgeChecks(Look),
-    Ask,
-    /// Commits decided; only say what is left.
-    NewCommits,
-    /// Nobody is asked.
-    NoProbe,
-    /// The session met a usage limit.
-    RateLimited,
-    /// Rescue, then decide by what called for it.
-    Rescue(RescueFor),
-    Interrupted,
-}
-
-/// What called for a rescue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RescueFor {
-    /// The agent says complete.
-    Claim,
-    /// The agent says that it should not go on.
-    AgentStopped,
-    /// The last round is over.
-    Last,
-    /// The session was cut short by its timeout.
-    SessionTimeout,
-    /// Every criterion passed.
-    ChecksPassed,
 }
 
 impl Machine {
@@ -128,8 +68,8 @@ impl Machine {
         self.changes.as_ref()
     }
 
-    /// Takes one event and says what comes next. An event that was not asked for changes nothing:
-    /// the machine repeats what it waits for.
+    /// Takes one event and says what comes next. The first event begins, whatever it is. Later, an event that
+    /// was not asked for changes nothing: the machine repeats what it waits for.
     pub fn step(&mut self, event: Event) -> Action {
         let action = self.transition(event);
         self.pending = Some(action.clone());
@@ -139,8 +79,8 @@ impl Machine {
     fn transition(&mut self, event: Event) -> Action {
         match (self.stage, event) {
             (Stage::Done, _) => self.repeat(),
-            (_, Event::Interrupt) => self.read_commits(Look::Interrupted),
-            (Stage::Begin, Event::Start) => self.begin(),
+            (stage, Event::Interrupt) if !stage.is_ending() => self.read_commits(Look::Interrupted),
+            (Stage::Begin, _) => self.begin(),
             (Stage::Commits(look), Event::Commits(fact)) => self.on_commits(look, fact),
             (Stage::Changes(then), Event::Changes(fact)) => self.on_changes(then, fact),
             (Stage::Snapshot(then), Event::Snapshot(fact)) => self.on_snapshot(then, fact),
@@ -148,75 +88,77 @@ impl Machine {
             (Stage::Probe, Event::Probe(record)) => self.on_probe(record),
             (Stage::Rescue(why), Event::Rescue(fact)) => self.on_rescue(why, fact),
             (Stage::Pause, Event::WaitOver) => self.next_round(),
-            (Stage::Activity, Event::Activity(activity)) => self.conclude_timeout(activity),
+            (Stage::Activity, Event::Activity(activity)) => self.on_activity(activity),
             (_, _) => self.repeat(),
         }
     }
 
     fn repeat(&mut self) -> Action {
-        self.pending.clone().unwrap_or_else(|| self.begin())
-    }
-
-    pub(super) fn done(&mut self) {
-        self.stage = Stage::Done;
+        self.pending.clone().expect("only the first stage has nothing pending, and it takes every event")
     }
 
     fn begin(&mut self) -> Action {
         match &self.setup.session {
             Some(SessionEnd::NotStarted { why }) => {
                 let why = why.clone();
-                self.conclude_with(Reason::AgentUnrunnable, why)
+                self.conclude_agent_unrunnable(&why)
             }
-            _ => self.next_round(),
+            Some(SessionEnd::Ended { .. } | SessionEnd::TimedOut { .. } | SessionEnd::RateLimited { .. }) | None => self.next_round(),
         }
     }
 
-    fn next_round(&mut self) -> Action {
-        let look = if self.rounds_left() || self.setup.no_probe { Look::Round } else { Look::Last };
+    pub(super) fn next_round(&mut self) -> Action {
+        let look = if self.rounds_left() > 0 || self.setup.no_probe { Look::Round } else { Look::Last };
         self.read_commits(look)
     }
 
-    fn rounds_left(&self) -> bool {
-        self.rounds_used < self.setup.completion.max_probes
+    pub(super) fn rounds_left(&self) -> u32 {
+        self.setup.completion.max_probes.saturating_sub(self.rounds_used)
     }
 
-    fn read_commits(&mut self, look: Look) -> Action {
+    pub(super) fn read_commits(&mut self, look: Look) -> Action {
         self.stage = Stage::Commits(look);
         Action::ReadCommits
     }
 
-    /// Reads the changes and secures them in a snapshot, then goes on with `then`.
-    fn secure(&mut self, then: Then) -> Action {
-        self.stage = Stage::Changes(then);
-        Action::ReadChanges
+    pub(super) fn committed(&self) -> bool {
+        self.commits.as_ref().is_some_and(Commits::completes)
     }
 
     fn on_commits(&mut self, look: Look, fact: Fact<Commits>) -> Action {
-        let before = self.commits.clone();
+        let before = self.commits.take();
         match fact {
             Ok(commits) => self.commits = Some(commits),
             Err(unreadable) if look == Look::Interrupted => self.note("commits_unreadable", unreadable.why),
             Err(unreadable) => return self.conclude_unreadable(unreadable),
         }
-        let head_moved = self.commits.as_ref().map(|commits| &commits.head) != before.as_ref().map(|commits| &commits.head);
+        let moved = self.commits != before;
+        if moved {
+            self.changes = None;
+        }
         match look {
             Look::Interrupted => self.secure(Then::Interrupted),
             Look::Rescued(RescueFor::SessionTimeout) => self.conclude_cut_short(),
             // A commit of what was judged does not change what was judged.
             Look::Rescued(RescueFor::ChecksPassed) => self.conclude_checks_passed(),
-            Look::Reply(why) if !head_moved => self.secure(Then::Rescue(why)),
-            Look::Round | Look::Last | Look::Reply(_) | Look::Rescued(_) => match (self.setup.has_checks, self.setup.checks_run_programs) {
-                (true, true) => self.secure(Then::JudgeChecks(look)),
-                (true, false) => self.judge_checks(look),
-                (false, _) => self.without_checks(look),
+            // Nothing new: commits did not decide when the round began, and the criteria were judged on these.
+            Look::Probed if !moved => self.undecided(look),
+            Look::Round | Look::Last | Look::Probed | Look::Rescued(_) if self.has_checks() => match self.setup.checks_run_programs {
+                true => self.secure(Then::JudgeChecks(look)),
+                false => self.judge_checks(look),
             },
+            Look::Round | Look::Last | Look::Probed | Look::Rescued(_) => self.without_checks(look),
         }
     }
 
+    /// The criteria of a file that is not trusted do not count.
+    fn has_checks(&self) -> bool {
+        self.setup.has_checks && self.setup.trust == Trust::Settled
+    }
+
     fn without_checks(&mut self, look: Look) -> Action {
-        let completes = self.commits.as_ref().is_some_and(Commits::completes);
-        match (completes, look) {
-            (_, Look::Rescued(_)) => self.conclude_rescued(),
+        match (self.committed(), look) {
+            (true, Look::Rescued(_)) => self.conclude_rescued(),
             (true, _) if self.setup.look_at_leftovers => self.secure(Then::NewCommits),
             (true, _) => self.conclude_new_commits(),
             (false, _) => self.undecided(look),
@@ -227,12 +169,14 @@ impl Machine {
     fn undecided(&mut self, look: Look) -> Action {
         match look {
             Look::Last => self.last_resort(),
-            Look::Reply(why) => self.secure(Then::Rescue(why)),
-            Look::Round | Look::Rescued(_) | Look::Interrupted => self.ask_or_use_the_session(),
+            Look::Probed => self.on_outcome(),
+            // It made commits that leave the tree as it was at the baseline: they complete nothing.
+            Look::Rescued(why) => self.rescue_decided_nothing(why),
+            Look::Round | Look::Interrupted => self.ask_or_use_the_session(),
         }
     }
 
-    fn judge_checks(&mut self, look: Look) -> Action {
+    pub(super) fn judge_checks(&mut self, look: Look) -> Action {
         self.stage = Stage::Checks(look);
         Action::JudgeChecks
     }
@@ -240,16 +184,24 @@ impl Machine {
     fn on_checks(&mut self, look: Look, judged: ChecksJudged) -> Action {
         let outcome = judged.outcome;
         self.judged = Some(judged);
-        let committed = self.rescue_commits > 0 || self.commits.as_ref().is_some_and(Commits::completes);
         match outcome {
             CheckOutcome::Pass if self.rescue_commits > 0 => self.conclude_checks_passed(),
             CheckOutcome::Pass => self.secure(Then::Rescue(RescueFor::ChecksPassed)),
-            CheckOutcome::Unmet if committed => self.conclude_checks_unmet(),
+            CheckOutcome::Unmet if self.rescue_commits > 0 || self.committed() => self.unmet_with_commits(),
             CheckOutcome::Unmet => self.undecided(look),
             CheckOutcome::Waiting => self.conclude_from_checks(Reason::BackgroundWork),
             CheckOutcome::Unrunnable => self.conclude_from_checks(Reason::VerifyUnrunnable),
             CheckOutcome::Failed => self.conclude_from_checks(Reason::VerifyFailed),
             CheckOutcome::TimedOut => self.conclude_from_checks(Reason::VerifyTimeout),
+        }
+    }
+
+    fn unmet_with_commits(&mut self) -> Action {
+        match &self.setup.session {
+            // More work is wanted, and none can be done before the limit is lifted.
+            Some(SessionEnd::RateLimited { .. }) => self.secure(Then::RateLimited),
+            _ if self.setup.look_at_leftovers => self.secure(Then::ChecksUnmet),
+            _ => self.conclude_checks_unmet(),
         }
     }
 
@@ -263,210 +215,18 @@ impl Machine {
         }
     }
 
-    fn on_changes(&mut self, then: Then, fact: Fact<Changes>) -> Action {
-        match fact {
-            Ok(changes) => self.changes = Some(changes),
-            Err(unreadable) => match then {
-                // Commits have decided, or a person asked for an end: the fact is missing, not the verdict.
-                Then::NewCommits | Then::Interrupted => {
-                    self.note("changes_unreadable", unreadable.why);
-                    return self.after_securing(then);
-                }
-                _ => return self.conclude_unreadable(unreadable),
-            },
-        }
-        let dirty = self.changes.as_ref().is_some_and(Changes::any);
-        if dirty && self.setup.rescue_mode != RescueMode::Off {
-            self.stage = Stage::Snapshot(then);
-            return Action::TakeSnapshot;
-        }
-        self.after_securing(then)
-    }
-
-    fn on_snapshot(&mut self, then: Then, fact: Fact<Option<String>>) -> Action {
-        match fact {
-            Ok(Some(name)) => self.snapshot = Some(name),
-            Ok(None) => {}
-            Err(unreadable) => match then {
-                Then::NewCommits | Then::Interrupted | Then::RateLimited => self.note("snapshot_failed", unreadable.why),
-                // Nothing that could disturb the work runs while it is in no snapshot.
-                _ => return self.conclude_unreadable(unreadable),
-            },
-        }
-        self.after_securing(then)
-    }
-
-    fn after_securing(&mut self, then: Then) -> Action {
-        let dirty = self.changes.as_ref().is_some_and(Changes::any);
-        match then {
-            Then::JudgeChecks(look) => self.judge_checks(look),
-            Then::Ask => {
-                self.stage = Stage::Probe;
-                Action::Ask { number: self.rounds_used + 1, contradiction: self.disputed.clone() }
-            }
-            Then::NewCommits => self.conclude_new_commits(),
-            Then::NoProbe => self.conclude_no_probe(),
-            Then::RateLimited => self.conclude_session_limit(),
-            Then::Interrupted => self.conclude_interrupted(),
-            Then::Rescue(why) if dirty && self.may_rescue(why) => {
-                self.stage = Stage::Rescue(why);
-                Action::Rescue
-            }
-            Then::Rescue(why) => self.nothing_rescued(why),
-        }
-    }
-
-    fn may_rescue(&self, why: RescueFor) -> bool {
-        !self.setup.no_rescue
-            && (why != RescueFor::Last || self.setup.completion.final_rescue_attempt)
-            && match self.setup.rescue_mode {
-                RescueMode::Plan | RescueMode::Single | RescueMode::Command => true,
-                RescueMode::Snapshot | RescueMode::Off => false,
-            }
-    }
-
-    fn on_probe(&mut self, record: ProbeRecord) -> Action {
-        self.rounds_used += 1;
-        let outcome = record.outcome.clone();
-        self.probes.push(record);
-        match outcome {
-            ProbeOutcome::Reply(reply) => {
-                self.answered += 1;
-                self.failures_in_a_row = 0;
-                self.on_reply(reply)
-            }
-            ProbeOutcome::RateLimited { why, retry_at } => self.conclude_probe_limit(why, retry_at),
-            ProbeOutcome::NotInstalled { why } => self.conclude_with(Reason::AgentUnrunnable, why),
-            ProbeOutcome::NotLoggedIn { why } => self.conclude_with(Reason::ProbeError, why),
-            ProbeOutcome::Unreadable { .. }
-            | ProbeOutcome::Empty
-            | ProbeOutcome::TimedOut
-            | ProbeOutcome::NoConversation { .. }
-            | ProbeOutcome::Overloaded { .. }
-            | ProbeOutcome::Failed { .. } => self.on_failed_probe(),
-        }
-    }
-
-    fn on_failed_probe(&mut self) -> Action {
-        self.failures_in_a_row += 1;
-        if !self.rounds_left() {
-            return self.read_commits(Look::Last);
-        }
-        if self.setup.once {
-            return self.conclude_probe_error();
-        }
-        self.stage = Stage::Pause;
-        Action::Wait(Pause::Backoff { attempt: self.failures_in_a_row, at_most: self.setup.completion.probe_interval })
-    }
-
-    fn on_reply(&mut self, reply: Reply) -> Action {
-        let against_git = self.commits.as_ref().and_then(|commits| reply.contradicts(commits));
-        if let Some(why) = reply.contradiction().or(against_git) {
-            return self.on_dispute(why);
-        }
-        self.disputed = None;
-        match reply.status {
-            ReplyStatus::Complete => self.read_commits(Look::Reply(RescueFor::Claim)),
-            ReplyStatus::Waiting | ReplyStatus::Working => {
-                self.alive += 1;
-                if reply.should_continue == Some(false) {
-                    return self.read_commits(Look::Reply(RescueFor::AgentStopped));
-                }
-                self.wait_for_the_agent(reply)
-            }
-        }
-    }
-
-    /// One more question, with the contradiction named; the second one in a row is for a person.
-    fn on_dispute(&mut self, why: String) -> Action {
-        if let Some(last) = self.probes.last_mut() {
-            last.disputed = Some(why.clone());
-        }
-        let second = self.disputed.replace(why).is_some();
-        if second {
-            return self.conclude_disputed();
-        }
-        // Commits are looked at first: they may have landed while the agent answered, and they settle it without a question.
-        self.next_round()
-    }
-
-    fn wait_for_the_agent(&mut self, reply: Reply) -> Action {
-        if self.setup.once {
-            return match self.rounds_left() {
-                true => self.conclude_alive(reply),
-                false => self.read_commits(Look::Last),
-            };
-        }
-        self.stage = Stage::Pause;
-        Action::Wait(Pause::Interval(self.setup.completion.probe_interval))
-    }
-
     /// After the last round, with no commits: the final rescue.
-    fn last_resort(&mut self) -> Action {
+    pub(super) fn last_resort(&mut self) -> Action {
         match self.setup.session {
             Some(SessionEnd::TimedOut { .. } | SessionEnd::RateLimited { .. }) => self.ask_or_use_the_session(),
+            // Whether work that is claimed complete and pending at once should be committed is for a person.
             _ if self.disputed.is_some() => self.conclude_disputed(),
             _ => self.secure(Then::Rescue(RescueFor::Last)),
         }
     }
 
-    /// A rescue was called for, and there was nothing to rescue or it is not allowed.
-    fn nothing_rescued(&mut self, why: RescueFor) -> Action {
-        let dirty = self.changes.as_ref().is_some_and(Changes::any);
-        match (why, dirty) {
-            (RescueFor::Claim, false) if self.judged.is_some() => self.conclude_checks_unmet(),
-            (RescueFor::Claim, false) => self.conclude_nothing_to_do(),
-            // Asking again cannot commit anything where rescue may not.
-            (RescueFor::Claim, true) => self.conclude_not_committed(),
-            (RescueFor::AgentStopped, _) => self.conclude_agent_stopped(),
-            (RescueFor::Last, _) => self.out_of_probes(),
-            (RescueFor::SessionTimeout, false) => self.conclude_session_timeout(),
-            (RescueFor::SessionTimeout, true) => self.conclude_cut_short(),
-            (RescueFor::ChecksPassed, _) => self.conclude_checks_passed(),
-        }
-    }
-
-    fn on_rescue(&mut self, why: RescueFor, fact: Fact<RescueOutcome>) -> Action {
-        let outcome = match fact {
-            Ok(outcome) => outcome,
-            Err(unreadable) => RescueOutcome { failed: Some(unreadable.why), ..RescueOutcome::default() },
-        };
-        self.rescue_commits += outcome.commits;
-        self.left_out = outcome.left_out;
-        for warning in outcome.warnings {
-            self.note(warning.code, warning.detail);
-        }
-        self.rescue_failed = outcome.failed;
-        if !outcome.lost.is_empty() {
-            return self.conclude_lost(&outcome.lost);
-        }
-        if outcome.commits > 0 {
-            return self.read_commits(Look::Rescued(why));
-        }
-        match why {
-            RescueFor::ChecksPassed | RescueFor::SessionTimeout if self.rescue_failed.is_some() => self.conclude_not_committed(),
-            RescueFor::ChecksPassed => self.conclude_checks_passed(),
-            RescueFor::SessionTimeout => self.conclude_cut_short(),
-            RescueFor::Claim => self.try_again(),
-            RescueFor::AgentStopped => self.conclude_agent_stopped(),
-            RescueFor::Last => self.out_of_probes(),
-        }
-    }
-
-    /// The agent says complete, and its work could not be committed: the next round tries again.
-    fn try_again(&mut self) -> Action {
-        if !self.rounds_left() {
-            return self.read_commits(Look::Last);
-        }
-        if self.setup.once {
-            return self.conclude_not_committed();
-        }
-        self.stage = Stage::Pause;
-        Action::Wait(Pause::Interval(self.setup.completion.probe_interval))
-    }
-
     /// Every probe is spent, and there is still no commit.
-    fn out_of_probes(&mut self) -> Action {
+    pub(super) fn out_of_probes(&mut self) -> Action {
         let asked = self.rounds_used > 0;
         if self.rescue_failed.is_some() {
             self.conclude_not_committed()
@@ -476,6 +236,23 @@ impl Machine {
             self.stage = Stage::Activity;
             Action::ReadActivity
         }
+    }
+
+    /// Rule 4 of the contract: a strike only if the agent was alive and nothing at all moved.
+    fn on_activity(&mut self, activity: Activity) -> Action {
+        let looked_at = [activity.worktree, activity.processes, activity.transcript].iter().any(Option::is_some);
+        let not_a_strike = if self.commits.as_ref().is_some_and(|commits| commits.new_commits > 0) {
+            Some("new_commits")
+        } else if self.rescue_commits > 0 {
+            Some("rescued")
+        } else if self.alive == 0 {
+            Some("no_probe_answered_waiting_or_working")
+        } else if !looked_at {
+            Some("activity_unknown")
+        } else {
+            activity.seen()
+        };
+        self.conclude_timeout(not_a_strike)
     }
 
     pub(super) fn note(&mut self, code: &'static str, detail: String) {

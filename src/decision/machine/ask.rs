@@ -1,0 +1,88 @@
+//! What an answer of the agent leads to, and what no answer leads to.
+
+use crate::decision::evidence::{ProbeOutcome, Reply, ReplyStatus};
+use crate::decision::verdict::ProbeRecord;
+
+use super::facts::{Action, Pause};
+use super::stage::{Look, RescueFor, Stage, Then};
+use super::step::Machine;
+
+impl Machine {
+    pub(super) fn ask(&mut self) -> Action {
+        self.stage = Stage::Probe;
+        Action::Ask { number: self.rounds_used + 1, contradiction: self.disputed.clone() }
+    }
+
+    /// Commits are looked at before anything is concluded from an answer: they may have landed while the agent was asked.
+    pub(super) fn on_probe(&mut self, record: ProbeRecord) -> Action {
+        self.rounds_used += 1;
+        self.probes.push(record);
+        self.read_commits(Look::Probed)
+    }
+
+    /// No commit came while the agent was asked: its answer counts.
+    pub(super) fn on_outcome(&mut self) -> Action {
+        let last = self.probes.last().expect("a probe ended, and was recorded");
+        match last.outcome.clone() {
+            ProbeOutcome::Reply(reply) => {
+                self.answered += 1;
+                self.failures_in_a_row = 0;
+                self.on_reply(reply)
+            }
+            ProbeOutcome::RateLimited { why, retry_at } => self.conclude_limit("the agent", &why, retry_at),
+            ProbeOutcome::NotInstalled { why } => self.conclude_agent_unrunnable(&why),
+            ProbeOutcome::NotLoggedIn { .. } => self.conclude_probe_error(),
+            ProbeOutcome::Unreadable { .. }
+            | ProbeOutcome::Empty
+            | ProbeOutcome::TimedOut
+            | ProbeOutcome::NoConversation { .. }
+            | ProbeOutcome::Overloaded { .. }
+            | ProbeOutcome::Failed { .. } => self.on_failed_probe(),
+        }
+    }
+
+    fn on_failed_probe(&mut self) -> Action {
+        self.failures_in_a_row += 1;
+        if self.rounds_left() == 0 {
+            return self.last_resort();
+        }
+        if self.setup.once {
+            return self.conclude_probe_error();
+        }
+        self.pause(Pause::Backoff { attempt: self.failures_in_a_row, at_most: self.setup.completion.probe_interval })
+    }
+
+    fn on_reply(&mut self, reply: Reply) -> Action {
+        let against_git = self.commits.as_ref().and_then(|commits| reply.contradicts(commits));
+        if let Some(why) = reply.contradiction().or(against_git) {
+            return self.on_dispute(why);
+        }
+        self.disputed = None;
+        match reply.status {
+            ReplyStatus::Complete => self.secure(Then::Rescue(RescueFor::Claim)),
+            ReplyStatus::Waiting | ReplyStatus::Working => {
+                self.alive += 1;
+                match reply.should_continue {
+                    Some(false) => self.secure(Then::Rescue(RescueFor::AgentStopped)),
+                    // No time may pass in this call, so that even after the last round a later call has the last look.
+                    Some(true) | None if self.setup.once => self.conclude_alive(reply),
+                    Some(true) | None => self.pause(Pause::Interval(self.setup.completion.probe_interval)),
+                }
+            }
+        }
+    }
+
+    /// One more question, with the contradiction named; the second one in a row is for a person.
+    fn on_dispute(&mut self, why: String) -> Action {
+        if let Some(last) = self.probes.last_mut() {
+            last.disputed = Some(why.clone());
+        }
+        let again = self.disputed.replace(why).is_some();
+        if again || self.rounds_left() == 0 { self.conclude_disputed() } else { self.secure(Then::Ask) }
+    }
+
+    pub(super) fn pause(&mut self, pause: Pause) -> Action {
+        self.stage = Stage::Pause;
+        Action::Wait(pause)
+    }
+}

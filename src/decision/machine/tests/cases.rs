@@ -1,0 +1,58 @@
+//! The cases that the smart completion check was designed from, under their own ids, in the contract's words.
+//!
+//! Where the contract and the cases differ, the contract wins:
+//! - `commits_created` is `new_commits`, `probe_error` has the status `error`, and the agent's word alone has the
+//!   strength `claimed`;
+//! - a rescue that failed, as opposed to one that had no program to run, ends as `rescue_incomplete` instead of
+//!   a timeout;
+//! - a claim that stays uncommitted is a timeout but no strike: nobody said `waiting` or `working`;
+//! - where no probe is wanted, the verdict is `incomplete`, not a timeout.
+
+use crate::decision::evidence::ProbeOutcome;
+
+use super::world::*;
+
+#[test]
+fn the_cases_of_the_design_hold() {
+    check_table([
+        ("tr-complete-clean", World::clean().replies([complete()]), "complete/nothing_to_do claimed probes=1"),
+        (
+            "tr-complete-dirty-no-rescue",
+            World::dirty().replies([complete()]).rescue(Salvage::CommitsNothing),
+            "timeout/max_probes probes=3 rescues=4 waits=2 snapshots=7",
+        ),
+        (
+            "tr-complete-dirty-rescue-fails",
+            World::dirty().replies([complete()]).rescue(Salvage::Fails),
+            "review/rescue_incomplete probes=3 rescues=4 waits=2 snapshots=7",
+        ),
+        ("tr-working-forever-clean", World::clean().replies([working()]), "timeout/max_probes STRIKE probes=3 waits=3"),
+        ("tr-waiting-forever", World::clean().replies([waiting()]), "timeout/max_probes STRIKE probes=3 waits=3"),
+        (
+            "tr-final-rescue-off",
+            World::dirty().replies([working()]).set(|setup| setup.completion.final_rescue_attempt = false),
+            "timeout/max_probes STRIKE probes=3 waits=3 snapshots=4",
+        ),
+        ("tr-probe-all-errors", World::clean().replies([garbage()]), "error/probe_error probes=3 waits=2"),
+        (
+            "tr-unknown-status",
+            World::clean().replies([ProbeOutcome::Unreadable { why: "the status is not one of the three".into() }]),
+            "error/probe_error probes=3 waits=2",
+        ),
+        ("tr-max-probes-0", World::clean().replies([complete()]).set(|setup| setup.completion.max_probes = 0), "timeout/max_probes"),
+        ("tr-max-probes-0-commits", World::committed().set(|setup| setup.completion.max_probes = 0), "complete/new_commits verified"),
+        ("tr-no-probe-configured", World::clean().set(|setup| setup.no_probe = true), "incomplete/working"),
+        (
+            "tr-every-call-bounded",
+            World::clean().replies([ProbeOutcome::TimedOut]).set(|setup| setup.completion.max_probes = 1),
+            "error/probe_error probes=1",
+        ),
+        ("rs-clean-tree", World::clean().replies([gives_up()]), "stopped/agent_stopped probes=1"),
+        (
+            "rs-discarding-is-not-rescue",
+            World::dirty().replies([complete()]).rescue(Salvage::Loses),
+            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
+        ),
+        ("br-rescue-before-abort", World::dirty().replies([working()]), "complete/rescued verified probes=3 rescues=1 waits=3 snapshots=4"),
+    ]);
+}

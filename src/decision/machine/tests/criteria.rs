@@ -1,0 +1,200 @@
+//! Configured criteria, trust, the strength that is asked for, facts that cannot be read, and signals.
+
+use crate::config::settings::{OnNoCriteria, RescueMode};
+use crate::decision::evidence::CheckOutcome::{self, Failed, Pass, TimedOut, Unmet, Unrunnable};
+use crate::decision::machine::Trust;
+use crate::decision::verdict::{Evidence, Reason};
+
+use super::world::*;
+
+#[test]
+fn configured_checks_decide_with_commits_and_without() {
+    let passes = |world: World| world.checks(Criteria::Always(Pass));
+    let unmet = |world: World| world.checks(Criteria::Always(Unmet));
+    check_table([
+        ("pass, commit", passes(World::committed()), "complete/checks_passed verified checks=1"),
+        ("pass, nothing", passes(World::clean()), "complete/checks_passed verified checks=1"),
+        ("pass, dirty", passes(World::dirty()), "complete/checks_passed verified rescues=1 snapshots=1 checks=1"),
+        (
+            "pass, dirty, --no-rescue",
+            passes(World::dirty()).set(|setup| setup.no_rescue = true),
+            "complete/checks_passed verified snapshots=1 checks=1",
+        ),
+        ("pass, rescue fails", passes(World::dirty()).rescue(Salvage::Fails), "review/rescue_incomplete rescues=1 snapshots=1 checks=1"),
+        (
+            "pass, rescue makes nothing",
+            passes(World::dirty()).rescue(Salvage::CommitsNothing),
+            "complete/checks_passed verified rescues=1 snapshots=1 checks=1",
+        ),
+        (
+            "work is secured before a program runs, and again before the rescue",
+            World::dirty().checks_with_programs(Criteria::Always(Pass)),
+            "complete/checks_passed verified rescues=1 snapshots=2 checks=1",
+        ),
+        ("unmet, commit", unmet(World::committed()), "incomplete/checks_unmet checks=1"),
+        (
+            "unmet, commit and leftovers, run",
+            unmet(World::committed().after(Effect::Edit)).set(|setup| setup.look_at_leftovers = true),
+            "incomplete/checks_unmet snapshots=1 checks=1",
+        ),
+        ("unmet, claim", unmet(World::clean()).replies([complete()]), "incomplete/checks_unmet probes=1 checks=1"),
+        ("unmet, working", unmet(World::clean()).replies([working()]), "timeout/max_probes STRIKE probes=3 waits=3 checks=4"),
+        ("unmet, no answer", unmet(World::clean()).replies([garbage()]), "error/probe_error probes=3 waits=2 checks=3"),
+        ("unmet, --no-probe", unmet(World::clean()).set(|setup| setup.no_probe = true), "incomplete/working checks=1"),
+        (
+            "unmet, claim, dirty",
+            unmet(World::dirty()).replies([complete()]),
+            "incomplete/checks_unmet probes=1 rescues=1 snapshots=2 checks=2",
+        ),
+        (
+            "unmet, claim, dirty, --no-rescue",
+            unmet(World::dirty()).replies([complete()]).set(|setup| setup.no_rescue = true),
+            "incomplete/checks_unmet probes=1 snapshots=2 checks=1",
+        ),
+        ("unmet, gives up", unmet(World::clean()).replies([gives_up()]), "stopped/agent_stopped probes=1 checks=1"),
+    ]);
+}
+
+#[test]
+fn checks_are_judged_again_when_head_moves() {
+    check_table([
+        (
+            "a commit while the agent answers meets it",
+            World::clean().checks(Criteria::NeedCommits).replies([working()]).during(During::Probe(1), Effect::Commit),
+            "complete/checks_passed verified probes=1 checks=2",
+        ),
+        (
+            "a commit while the agent answers does not meet it",
+            World::clean().checks(Criteria::Always(Unmet)).replies([complete()]).during(During::Probe(1), Effect::Commit),
+            "incomplete/checks_unmet probes=1 checks=2",
+        ),
+        (
+            "a pull while the agent answers",
+            World::clean().checks(Criteria::NeedCommits).replies([complete()]).during(During::Probe(1), Effect::Pull),
+            "incomplete/checks_unmet probes=1 checks=2",
+        ),
+        (
+            "the rescue meets it",
+            World::dirty().checks(Criteria::NeedCommits).replies([complete()]),
+            "complete/checks_passed verified probes=1 rescues=1 snapshots=2 checks=2",
+        ),
+        (
+            "the final rescue meets it",
+            World::dirty().checks(Criteria::NeedClean).replies([working()]),
+            "complete/checks_passed verified probes=3 rescues=1 waits=3 snapshots=4 checks=5",
+        ),
+        (
+            "a wait meets it",
+            World::dirty().checks(Criteria::NeedClean).replies([working()]).during(During::Wait(1), Effect::Discard),
+            "complete/checks_passed verified probes=1 waits=1 snapshots=1 checks=2",
+        ),
+    ]);
+}
+
+#[test]
+fn a_check_that_cannot_tell_is_never_a_pass() {
+    let outcome = |outcome: CheckOutcome| World::committed().after(Effect::Edit).checks_with_programs(Criteria::Always(outcome));
+    check_table([
+        ("waiting", outcome(CheckOutcome::Waiting), "waiting/background_work snapshots=1 checks=1"),
+        ("unrunnable", outcome(Unrunnable), "failed/verify_unrunnable snapshots=1 checks=1"),
+        ("failed", outcome(Failed), "review/verify_failed snapshots=1 checks=1"),
+        ("timed out", outcome(TimedOut), "review/verify_timeout snapshots=1 checks=1"),
+    ]);
+}
+
+#[test]
+fn what_an_untrusted_file_would_complete_is_for_a_person() {
+    let untrusted = |world: World| world.set(|setup| setup.trust = Trust::Untrusted { allow_with: "watchdog trust".into() });
+    check_table([
+        ("commit", untrusted(World::committed()), "review/untrusted"),
+        ("rescue", untrusted(World::dirty().replies([complete()])), "review/untrusted probes=1 rescues=1 snapshots=2"),
+        ("claim", untrusted(World::clean().replies([complete()])), "review/untrusted probes=1"),
+        ("its checks are not judged", untrusted(World::committed().checks_with_programs(Criteria::Always(Pass))), "review/untrusted"),
+        ("what is not complete stays so", untrusted(World::clean().replies([usage_limit()])), "waiting/rate_limited probes=1"),
+    ]);
+    let verdict = untrusted(World::committed()).run().verdict;
+    assert!(verdict.message.contains("then type: watchdog trust"), "{}", verdict.message);
+}
+
+#[test]
+fn the_configuration_can_ask_for_more_than_a_word() {
+    let review = |world: World| world.set(|setup| setup.on_no_criteria = OnNoCriteria::Review);
+    let verified = |world: World| world.set(|setup| setup.require_evidence = Evidence::Verified);
+    check_table([
+        ("no criteria, commit", review(World::committed()), "review/no_criteria"),
+        ("no criteria, claim", review(World::clean().replies([complete()])), "review/no_criteria probes=1"),
+        ("no criteria, rescue", review(World::dirty().replies([complete()])), "review/no_criteria probes=1 rescues=1 snapshots=2"),
+        ("criteria", review(World::clean().checks(Criteria::Always(Pass))), "complete/checks_passed verified checks=1"),
+        ("verified, claim", verified(World::clean().replies([complete()])), "review/disputed probes=1"),
+        ("verified, commit", verified(World::committed()), "complete/new_commits verified"),
+        ("verified, rescue", verified(World::dirty().replies([complete()])), "complete/rescued verified probes=1 rescues=1 snapshots=2"),
+    ]);
+}
+
+#[test]
+fn a_fact_that_cannot_be_read_is_an_error_and_never_nothing() {
+    let claims = || World::dirty().replies([complete()]);
+    check_table([
+        ("first commits", claims().unreadable(Kind::Commits, 1), "error/git_error"),
+        ("first changes", claims().unreadable(Kind::Changes, 1), "error/git_error"),
+        ("first snapshot: nobody is asked", claims().unreadable(Kind::Snapshot, 1), "error/git_error snapshots=1"),
+        ("commits after the answer", claims().unreadable(Kind::Commits, 2), "error/git_error probes=1 snapshots=1"),
+        ("changes after the answer", claims().unreadable(Kind::Changes, 2), "error/git_error probes=1 snapshots=1"),
+        ("snapshot before the rescue", claims().unreadable(Kind::Snapshot, 2), "error/git_error probes=1 snapshots=2"),
+        ("commits after the rescue", claims().unreadable(Kind::Commits, 3), "error/git_error probes=1 rescues=1 snapshots=2"),
+        ("last commits", World::clean().replies([working()]).unreadable(Kind::Commits, 7), "error/git_error probes=3 waits=3"),
+        ("last changes", World::clean().replies([working()]).unreadable(Kind::Changes, 4), "error/git_error probes=3 waits=3"),
+        (
+            "snapshot before a check's program",
+            World::dirty().checks_with_programs(Criteria::Always(Pass)).unreadable(Kind::Snapshot, 1),
+            "error/git_error snapshots=1",
+        ),
+        (
+            "what a commit left uncommitted",
+            World::committed().set(|setup| setup.look_at_leftovers = true).unreadable(Kind::Changes, 1),
+            "error/git_error",
+        ),
+    ]);
+    assert_eq!(claims().unreadable(Kind::Commits, 2).run().verdict.commits, None);
+    let unsaved =
+        World::committed().after(Effect::Edit).set(|setup| setup.look_at_leftovers = true).unreadable(Kind::Snapshot, 1).run().verdict;
+    assert_eq!((unsaved.reason, unsaved.snapshot), (Reason::NewCommits, None));
+    assert_eq!(unsaved.degraded[0].code, "snapshot_failed");
+    assert_eq!(unsaved.message, "1 commit made since the baseline; 1 change left uncommitted");
+}
+
+#[test]
+fn a_signal_at_any_point_secures_the_work_and_ends() {
+    let worlds = || {
+        [
+            World::dirty().replies([working()]).rescue(Salvage::CommitsNothing),
+            World::dirty().replies([complete()]).rescue(Salvage::Fails),
+            World::dirty().checks_with_programs(Criteria::NeedCommits).replies([garbage(), complete()]).rescue(Salvage::Fails),
+            World::clean().replies([contradiction(), working()]),
+        ]
+    };
+    for world in worlds() {
+        let actions = world.clone().run().actions;
+        for at in 1..actions.len() {
+            let dirty = world.uncommitted > 0;
+            let run = World { interrupt_at: Some(at), ..world.clone() }.run();
+            assert_eq!(run.verdict.reason, Reason::Interrupted, "at {at} of {actions:?}");
+            let expected: &[&str] =
+                if dirty { &["commits", "changes", "snapshot", "conclude"] } else { &["commits", "changes", "conclude"] };
+            assert_eq!(&run.actions[at..], expected, "at {at} of {actions:?}");
+            assert_eq!(run.verdict.snapshot.is_some(), dirty);
+        }
+    }
+}
+
+#[test]
+fn a_signal_is_heeded_even_where_git_cannot_be_read() {
+    let interrupted = World { interrupt_at: Some(3), ..World::dirty().replies([working()]) };
+    let verdict = interrupted.clone().unreadable(Kind::Commits, 2).unreadable(Kind::Changes, 2).run().verdict;
+    assert_eq!((verdict.reason, &verdict.commits, &verdict.changes), (Reason::Interrupted, &None, &None));
+    assert_eq!(verdict.message, "interrupted; the commits could not be read");
+    let codes: Vec<&str> = verdict.degraded.iter().map(|note| note.code).collect();
+    assert_eq!(codes, ["commits_unreadable", "changes_unreadable"]);
+    let off = interrupted.set(|setup| setup.rescue_mode = RescueMode::Off).run();
+    assert_eq!((off.verdict.reason, off.count("snapshot")), (Reason::Interrupted, 0));
+}

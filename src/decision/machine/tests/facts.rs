@@ -1,0 +1,227 @@
+//! Arbitrary setups and facts for the properties: any answer may follow any other, consistent or not.
+
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::config::settings::{CompletionSettings, OnNoCriteria, RescueMode};
+use crate::decision::evidence::{
+    Activity, Changes, CheckOutcome, Commits, Fact, FaultKind, ProbeOutcome, Reply, ReplyStatus, RescueOutcome, SessionEnd, Unreadable,
+};
+use crate::decision::machine::{Action, ChecksJudged, Earlier, Event, Setup, Trust};
+use crate::decision::verdict::{Evidence, ProbeRecord};
+
+/// What is answered, per kind of question; each list is used in order and over again.
+#[derive(Debug, Clone)]
+pub(super) struct Facts {
+    pub(super) commits: Vec<Fact<Commits>>,
+    pub(super) changes: Vec<Fact<Changes>>,
+    pub(super) snapshots: Vec<Fact<Option<String>>>,
+    pub(super) checks: Vec<ChecksJudged>,
+    pub(super) probes: Vec<ProbeOutcome>,
+    pub(super) rescues: Vec<Fact<RescueOutcome>>,
+    pub(super) activity: Activity,
+}
+
+impl Facts {
+    /// The answer to an action; `nth` counts the actions of its kind from 0.
+    pub(super) fn answer(&self, action: &Action, nth: usize) -> Option<Event> {
+        fn pick<T: Clone>(facts: &[T], nth: usize) -> T {
+            facts[nth % facts.len()].clone()
+        }
+        Some(match action {
+            Action::ReadCommits => Event::Commits(pick(&self.commits, nth)),
+            Action::ReadChanges => Event::Changes(pick(&self.changes, nth)),
+            Action::TakeSnapshot => Event::Snapshot(pick(&self.snapshots, nth)),
+            Action::JudgeChecks => Event::Checks(pick(&self.checks, nth)),
+            Action::Ask { .. } => Event::Probe(record(pick(&self.probes, nth))),
+            Action::Rescue => Event::Rescue(pick(&self.rescues, nth)),
+            Action::Wait(_) => Event::WaitOver,
+            Action::ReadActivity => Event::Activity(self.activity),
+            Action::Conclude(_) => return None,
+        })
+    }
+}
+
+fn record(outcome: ProbeOutcome) -> ProbeRecord {
+    ProbeRecord { at: jiff::Timestamp::UNIX_EPOCH, duration: Duration::ZERO, outcome, disputed: None }
+}
+
+/// One in eight facts cannot be read.
+fn fact<T: Clone + std::fmt::Debug + 'static>(value: impl Strategy<Value = T> + 'static) -> impl Strategy<Value = Fact<T>> {
+    let kinds = prop_oneof![Just(FaultKind::NotARepository), Just(FaultKind::Git), Just(FaultKind::Store), Just(FaultKind::Config)];
+    prop_oneof![
+        7 => value.prop_map(Ok),
+        1 => kinds.prop_map(|kind| Err(Unreadable { kind, why: "unreadable".into(), hint: None })),
+    ]
+}
+
+fn commits() -> impl Strategy<Value = Commits> {
+    (0..3u8, 0..2u64, 0..2u64, any::<bool>()).prop_map(|(head, made_here, imported, net_change)| Commits {
+        head: Some(head.to_string()),
+        new_commits: made_here + imported,
+        made_here,
+        imported,
+        net_change,
+        ..Commits::default()
+    })
+}
+
+fn changes() -> impl Strategy<Value = Changes> {
+    (0..2u64, 0..2u64).prop_map(|(unstaged, untracked)| Changes { unstaged, untracked, ..Changes::default() })
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![Just(String::new()), Just(" \n".to_string()), Just("more is wanted".to_string())]
+}
+
+fn checks() -> impl Strategy<Value = ChecksJudged> {
+    use CheckOutcome::*;
+    let outcome =
+        prop_oneof![2 => Just(Pass), 6 => Just(Unmet), 1 => Just(Waiting), 1 => Just(Unrunnable), 1 => Just(Failed), 1 => Just(TimedOut)];
+    (outcome, evidence(), text()).prop_map(|(outcome, evidence, feedback)| ChecksJudged {
+        outcome,
+        evidence,
+        feedback,
+        results: Vec::new(),
+    })
+}
+
+fn evidence() -> impl Strategy<Value = Evidence> {
+    prop_oneof![Just(Evidence::None), Just(Evidence::Claimed), Just(Evidence::Counted), Just(Evidence::Verified)]
+}
+
+fn reply() -> impl Strategy<Value = Reply> {
+    let status = prop_oneof![Just(ReplyStatus::Complete), Just(ReplyStatus::Waiting), Just(ReplyStatus::Working)];
+    let continues = prop_oneof![3 => Just(None), 3 => Just(Some(true)), 1 => Just(Some(false))];
+    let pending = prop_oneof![3 => Just(0), 1 => Just(1)];
+    let claimed = prop_oneof![3 => Just(None), 1 => Just(Some(1))];
+    (status, continues, any::<Option<bool>>(), pending, claimed, any::<Option<()>>(), text()).prop_map(
+        |(status, should_continue, agents_active, pending, commits_made, next, text)| Reply {
+            should_continue,
+            agents_active,
+            tasks_pending: vec!["task".into(); pending],
+            commits_made,
+            next_action: next.map(|()| text.clone()),
+            message: text,
+            ..Reply::bare(status)
+        },
+    )
+}
+
+fn probe() -> impl Strategy<Value = ProbeOutcome> {
+    let why = "why".to_string();
+    prop_oneof![
+        10 => reply().prop_map(ProbeOutcome::Reply),
+        1 => Just(ProbeOutcome::Unreadable { why: why.clone() }),
+        1 => Just(ProbeOutcome::Empty),
+        1 => Just(ProbeOutcome::TimedOut),
+        1 => Just(ProbeOutcome::NoConversation { why: why.clone() }),
+        1 => Just(ProbeOutcome::Overloaded { why: why.clone() }),
+        1 => Just(ProbeOutcome::Failed { why: why.clone() }),
+        1 => Just(ProbeOutcome::NotInstalled { why: why.clone() }),
+        1 => Just(ProbeOutcome::NotLoggedIn { why: why.clone() }),
+        1 => Just(ProbeOutcome::RateLimited { why, retry_at: None }),
+    ]
+}
+
+fn rescue() -> impl Strategy<Value = RescueOutcome> {
+    let rarely = || prop_oneof![3 => Just(false), 1 => Just(true)];
+    (0..2u64, rarely(), rarely()).prop_map(|(commits, failed, lost)| RescueOutcome {
+        commits,
+        failed: failed.then(|| "refused".to_string()),
+        lost: if lost { vec!["file".into()] } else { Vec::new() },
+        ..RescueOutcome::default()
+    })
+}
+
+pub(super) fn facts() -> impl Strategy<Value = Facts> {
+    // In most worlds nothing was committed at first, or nothing else would ever be reached.
+    let quiet = vec(Just(Ok(Commits { head: Some("0".into()), ..Commits::default() })), 0..8);
+    let snapshot = any::<Option<()>>().prop_map(|taken| taken.map(|()| "refs/watchdog/rescue/1".to_string()));
+    let seen = any::<(Option<bool>, Option<bool>, Option<bool>)>();
+    (
+        (quiet, vec(fact(commits()), 1..6)).prop_map(|(quiet, then)| [quiet, then].concat()),
+        vec(fact(changes()), 1..6),
+        vec(fact(snapshot), 1..4),
+        vec(checks(), 1..4),
+        vec(probe(), 1..6),
+        vec(fact(rescue()), 1..4),
+        seen.prop_map(|(worktree, processes, transcript)| Activity { worktree, processes, transcript }),
+    )
+        .prop_map(|(commits, changes, snapshots, checks, probes, rescues, activity)| Facts {
+            commits,
+            changes,
+            snapshots,
+            checks,
+            probes,
+            rescues,
+            activity,
+        })
+}
+
+fn session() -> impl Strategy<Value = Option<SessionEnd>> {
+    let exit = crate::decision::evidence::Exit::Code(0);
+    prop_oneof![
+        6 => Just(None),
+        2 => Just(Some(SessionEnd::Ended { exit })),
+        1 => Just(Some(SessionEnd::TimedOut { after: Duration::from_secs(1) })),
+        1 => Just(Some(SessionEnd::RateLimited { why: "limit".into(), retry_at: None })),
+    ]
+}
+
+pub(super) fn setup() -> impl Strategy<Value = Setup> {
+    let rarely = || prop_oneof![5 => Just(false), 1 => Just(true)];
+    let mode = prop_oneof![
+        3 => Just(RescueMode::Plan),
+        1 => Just(RescueMode::Single),
+        1 => Just(RescueMode::Command),
+        1 => Just(RescueMode::Snapshot),
+        1 => Just(RescueMode::Off)
+    ];
+    let earlier = (0..3u32, 0..3u32, 0..3u32, 0..3u32).prop_map(|(rounds_used, answered, alive, nothing_to_do_streak)| {
+        let answered = answered.min(rounds_used);
+        Earlier { rounds_used, answered, alive: alive.min(answered), nothing_to_do_streak }
+    });
+    let trust = prop_oneof![5 => Just(Trust::Settled), 1 => Just(Trust::Untrusted { allow_with: "watchdog trust".into() })];
+    let required = prop_oneof![5 => Just(Evidence::Claimed), 1 => evidence()];
+    let flags = (rarely(), rarely(), rarely(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    (0..6u32, mode, earlier, trust, required, flags, rarely(), session()).prop_map(
+        |(max_probes, rescue_mode, earlier, trust, require_evidence, flags, review, session)| {
+            let (no_rescue, no_probe, once, has_checks, checks_run_programs, look_at_leftovers, final_rescue_attempt) = flags;
+            let interval = Duration::from_secs(30);
+            Setup {
+                completion: CompletionSettings { max_probes, probe_interval: interval, probe_timeout: interval, final_rescue_attempt },
+                rescue_mode,
+                no_rescue,
+                no_probe,
+                once,
+                has_checks,
+                checks_run_programs,
+                on_no_criteria: if review { OnNoCriteria::Review } else { OnNoCriteria::Git },
+                require_evidence,
+                trust,
+                look_at_leftovers,
+                session,
+                earlier,
+                notes: Vec::new(),
+            }
+        },
+    )
+}
+
+/// Any event, whether or not anybody asked for it.
+pub(super) fn stray() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        Just(Event::Start),
+        fact(commits()).prop_map(Event::Commits),
+        fact(changes()).prop_map(Event::Changes),
+        Just(Event::Snapshot(Ok(None))),
+        checks().prop_map(Event::Checks),
+        probe().prop_map(|outcome| Event::Probe(record(outcome))),
+        fact(rescue()).prop_map(Event::Rescue),
+        Just(Event::WaitOver),
+        Just(Event::Activity(Activity::default())),
+    ]
+}

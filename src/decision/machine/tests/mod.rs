@@ -1,0 +1,14 @@
+//! The decision tree, proved: a scripted world ([`world`]), tables with every leaf of the contract's tree
+//! ([`leaves`], [`criteria`]), the cases that the design was drawn from ([`cases`]), what `run` knows more
+//! ([`sessions`]), `--once` over several calls ([`once`]), the words of the verdict ([`words`]), and
+//! properties ([`properties`]) over arbitrary facts ([`facts`]).
+
+mod cases;
+mod criteria;
+mod facts;
+mod leaves;
+mod once;
+mod properties;
+mod sessions;
+mod words;
+mod world;

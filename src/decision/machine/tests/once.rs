@@ -1,0 +1,177 @@
+//! `--once`: one round per call, counted over several calls with the same baseline.
+
+use crate::decision::machine::Earlier;
+use crate::decision::rounds;
+use crate::decision::verdict::Verdict;
+
+use super::world::*;
+
+/// Makes one call after another, each with what the earlier ones left behind.
+fn calls(worlds: impl IntoIterator<Item = World>) -> (Vec<String>, Earlier) {
+    let mut earlier = Earlier::default();
+    let mut said = Vec::new();
+    for world in worlds {
+        let run = world.set(|setup| {
+            setup.once = true;
+            setup.earlier = earlier;
+        });
+        let run = run.run();
+        assert_eq!(run.count("wait"), 0, "--once does not wait");
+        earlier = rounds::after(earlier, &run.verdict);
+        said.push(run.summary());
+    }
+    (said, earlier)
+}
+
+fn clean(reply: crate::decision::evidence::ProbeOutcome) -> World {
+    World::clean().replies([reply])
+}
+
+fn dirty(reply: crate::decision::evidence::ProbeOutcome) -> World {
+    World::dirty().replies([reply])
+}
+
+#[test]
+fn an_agent_that_is_alive_is_a_verdict_and_its_round_counts() {
+    let (said, earlier) = calls([clean(working()), clean(waiting())]);
+    assert_eq!(said, ["incomplete/working probes=1", "waiting/background_work probes=1"]);
+    assert_eq!(earlier, Earlier { rounds_used: 2, answered: 2, alive: 2, nothing_to_do_streak: 0 });
+}
+
+#[test]
+fn once_every_round_is_spent_the_next_call_has_the_last_look_and_asks_nobody() {
+    let spent = || [dirty(working()), dirty(working()), dirty(working())];
+    let working = "incomplete/working probes=1 snapshots=1";
+    let (said, earlier) = calls(spent().into_iter().chain([World::clean()]));
+    assert_eq!(said, [working, working, working, "timeout/max_probes STRIKE"]);
+    assert_eq!(earlier, Earlier::default(), "the question is answered, and the next call begins anew");
+    let (said, _) = calls(spent().into_iter().chain([World::dirty()]));
+    assert_eq!(said[3], "complete/rescued verified rescues=1 snapshots=1");
+    let (said, _) = calls(spent().into_iter().chain([World::committed()]));
+    assert_eq!(said[3], "complete/new_commits verified");
+}
+
+#[test]
+fn questions_are_numbered_over_all_calls() {
+    let earlier = Earlier { rounds_used: 2, answered: 1, alive: 1, nothing_to_do_streak: 0 };
+    let run = clean(working()).set(|setup| setup.earlier = earlier).run();
+    assert_eq!(run.questions, [(3, None)], "a call that waits goes on with the rounds as well");
+    assert_eq!((run.verdict.probes_used, run.verdict.probes_left, run.verdict.probes.len()), (3, 0, 1));
+}
+
+#[test]
+fn a_commit_between_two_calls_begins_anew() {
+    let (said, earlier) = calls([clean(working()), World::committed()]);
+    assert_eq!(said[1], "complete/new_commits verified");
+    assert_eq!(earlier, Earlier::default());
+}
+
+#[test]
+fn a_commit_while_the_agent_answers_is_seen_in_the_same_call() {
+    let (said, _) = calls([clean(working()).during(During::Probe(1), Effect::Commit)]);
+    assert_eq!(said, ["complete/new_commits verified probes=1"]);
+}
+
+#[test]
+fn a_round_without_an_answer_counts_and_the_last_one_ends_it() {
+    let (said, earlier) = calls([clean(garbage()), clean(garbage())]);
+    assert_eq!(said, ["error/probe_error probes=1", "error/probe_error probes=1"]);
+    assert_eq!(earlier, Earlier { rounds_used: 2, ..Earlier::default() });
+    let (said, earlier) = calls([clean(garbage()), clean(garbage()), clean(garbage())]);
+    assert_eq!(said[2], "error/probe_error probes=1");
+    assert_eq!(earlier, Earlier::default(), "an agent that is out of order is asked again later, not never");
+    let (said, _) = calls([clean(working()), clean(garbage()), clean(garbage())]);
+    assert_eq!(said[2], "timeout/max_probes STRIKE probes=1");
+    let (said, _) = calls([dirty(garbage()), dirty(garbage()), dirty(garbage())]);
+    assert_eq!(said[2], "complete/rescued verified probes=1 rescues=1 snapshots=2");
+}
+
+#[test]
+fn a_claim_is_settled_in_the_call_that_heard_it() {
+    let (said, earlier) = calls([clean(working()), clean(complete())]);
+    assert_eq!(said[1], "complete/nothing_to_do claimed probes=1");
+    assert_eq!(earlier, Earlier { nothing_to_do_streak: 1, ..Earlier::default() });
+    let (said, _) = calls([dirty(complete())]);
+    assert_eq!(said, ["complete/rescued verified probes=1 rescues=1 snapshots=2"]);
+    let (said, _) = calls([dirty(complete()).rescue(Salvage::Fails)]);
+    assert_eq!(said, ["review/rescue_incomplete probes=1 rescues=1 snapshots=2"]);
+    let (said, _) = calls([dirty(complete()).rescue(Salvage::CommitsWithoutNetChange)]);
+    assert_eq!(said, ["review/rescue_incomplete probes=1 rescues=1 snapshots=2"]);
+    let (said, _) = calls([clean(gives_up())]);
+    assert_eq!(said, ["stopped/agent_stopped probes=1"]);
+}
+
+#[test]
+fn a_contradiction_is_asked_about_in_the_same_call() {
+    let (said, earlier) = calls([clean(contradiction())]);
+    assert_eq!(said, ["review/disputed probes=2"]);
+    assert_eq!(earlier, Earlier::default());
+    let (said, earlier) = calls([World::clean().replies([contradiction(), working()])]);
+    assert_eq!(said, ["incomplete/working probes=2"]);
+    assert_eq!(earlier, Earlier { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 0 });
+}
+
+#[test]
+fn a_limit_a_signal_or_a_fault_leaves_the_count_as_it_was() {
+    let one = Earlier { rounds_used: 1, answered: 1, alive: 1, nothing_to_do_streak: 0 };
+    let interrupted = World { interrupt_at: Some(3), ..clean(working()) };
+    for (between, said_of_it) in [
+        (clean(usage_limit()), "waiting/rate_limited probes=1"),
+        (interrupted, "stopped/interrupted probes=1"),
+        (clean(working()).unreadable(Kind::Commits, 1), "error/git_error"),
+    ] {
+        let (said, earlier) = calls([clean(working()), between]);
+        assert_eq!((said[1].as_str(), earlier), (said_of_it, one));
+    }
+}
+
+#[test]
+fn the_third_nothing_to_do_in_a_row_is_for_a_person() {
+    let claim = || clean(complete());
+    let nothing = "complete/nothing_to_do claimed probes=1";
+    let repeated = "review/repeated_nothing_to_do probes=1";
+    assert_eq!(calls([claim(), claim(), claim(), claim()]).0, [nothing, nothing, repeated, repeated]);
+    let (said, _) = calls([claim(), claim(), World::committed(), claim()]);
+    assert_eq!(said[3], nothing, "a commit breaks the row");
+    let (said, _) = calls([claim(), clean(working()), claim(), clean(usage_limit()), claim()]);
+    assert_eq!(said[4], repeated, "a call that did not decide does not");
+}
+
+#[test]
+fn a_new_baseline_forgets_rounds_and_keeps_the_row() {
+    let earlier = Earlier { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 2 };
+    assert_eq!(rounds::at_new_baseline(earlier), Earlier { nothing_to_do_streak: 2, ..Earlier::default() });
+}
+
+#[test]
+fn each_reason_counts_on_leaves_alone_or_begins_anew() {
+    use crate::decision::verdict::Reason::{self, *};
+    let earlier = Earlier { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 1 };
+    let open: &[Reason] = &[
+        Working,
+        BackgroundWork,
+        SessionActive,
+        RateLimited,
+        Locked,
+        Dependencies,
+        BreakerOpen,
+        BudgetExhausted,
+        DeadlineExceeded,
+        Interrupted,
+        GitError,
+        NotARepository,
+        ConfigError,
+        StoreError,
+    ];
+    for &reason in Reason::ALL {
+        let after = rounds::after(earlier, &Verdict::new(reason, "without a probe of its own"));
+        let expected = match reason {
+            NothingToDo | RepeatedNothingToDo => Earlier { nothing_to_do_streak: 2, ..Earlier::default() },
+            reason if open.contains(&reason) => earlier,
+            _ => Earlier::default(),
+        };
+        assert_eq!(after, expected, "{reason:?}");
+    }
+    let rounds_left = Verdict { probes_left: 1, ..Verdict::new(ProbeError, "out of order") };
+    assert_eq!(rounds::after(earlier, &rounds_left), earlier);
+}

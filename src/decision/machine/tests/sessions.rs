@@ -1,0 +1,95 @@
+//! What `run` knows of the session comes before any question.
+
+use std::time::Duration;
+
+use crate::decision::evidence::{CheckOutcome, Exit, SessionEnd};
+use crate::decision::verdict::Reason;
+
+use super::world::*;
+
+fn cut_short(world: World) -> World {
+    world.session(SessionEnd::TimedOut { after: Duration::from_secs(60) })
+}
+
+fn limited(world: World) -> World {
+    world.session(SessionEnd::RateLimited { why: "limit reached".into(), retry_at: Some(reset()) })
+}
+
+#[test]
+fn a_session_cut_short_is_rescued_and_nobody_is_asked() {
+    let unmet = Criteria::Always(CheckOutcome::Unmet);
+    check_table([
+        ("commit", cut_short(World::committed()), "complete/new_commits verified"),
+        ("commit and leftovers", cut_short(World::committed().after(Effect::Edit)), "complete/new_commits verified snapshots=1"),
+        ("dirty", cut_short(World::dirty()), "incomplete/working rescues=1 snapshots=1"),
+        ("nothing", cut_short(World::clean()), "timeout/session_timeout"),
+        ("only a pull", cut_short(World::clean().after(Effect::Pull)), "timeout/session_timeout"),
+        ("rescue fails", cut_short(World::dirty()).rescue(Salvage::Fails), "review/rescue_incomplete rescues=1 snapshots=1"),
+        ("rescue loses", cut_short(World::dirty()).rescue(Salvage::Loses), "review/rescue_incomplete rescues=1 snapshots=1"),
+        ("rescue makes nothing", cut_short(World::dirty()).rescue(Salvage::CommitsNothing), "incomplete/working rescues=1 snapshots=1"),
+        ("--no-rescue", cut_short(World::dirty()).set(|setup| setup.no_rescue = true), "incomplete/working snapshots=1"),
+        (
+            "no final rescue does not forbid this one",
+            cut_short(World::dirty()).set(|setup| setup.completion.final_rescue_attempt = false),
+            "incomplete/working rescues=1 snapshots=1",
+        ),
+        (
+            "no probes, dirty",
+            cut_short(World::dirty()).set(|setup| setup.completion.max_probes = 0),
+            "incomplete/working rescues=1 snapshots=1",
+        ),
+        ("no probes, nothing", cut_short(World::clean()).set(|setup| setup.completion.max_probes = 0), "timeout/session_timeout"),
+        ("--no-probe, nothing", cut_short(World::clean()).set(|setup| setup.no_probe = true), "timeout/session_timeout"),
+        ("checks pass", cut_short(World::clean().checks(Criteria::Always(CheckOutcome::Pass))), "complete/checks_passed verified checks=1"),
+        ("checks unmet, commit", cut_short(World::committed().checks(unmet)), "incomplete/checks_unmet checks=1"),
+        ("checks unmet, dirty", cut_short(World::dirty().checks(unmet)), "incomplete/working rescues=1 snapshots=1 checks=1"),
+        ("checks unmet, nothing", cut_short(World::clean().checks(unmet)), "timeout/session_timeout checks=1"),
+    ]);
+    let verdict = cut_short(World::dirty()).run().verdict;
+    assert_eq!((verdict.rescue_commits, verdict.strike), (1, false));
+    assert_eq!(verdict.message, "the session was ended by its timeout; 1 commit made by rescue");
+    let nothing = cut_short(World::clean()).run().verdict;
+    assert_eq!((nothing.strike, nothing.not_a_strike_because), (false, Some("no_probe_answered_waiting_or_working")));
+}
+
+#[test]
+fn a_session_that_met_a_usage_limit_is_not_asked_until_it_is_lifted() {
+    let unmet = Criteria::Always(CheckOutcome::Unmet);
+    check_table([
+        ("nothing", limited(World::clean()), "waiting/rate_limited"),
+        ("dirty", limited(World::dirty()), "waiting/rate_limited snapshots=1"),
+        ("dirty, snapshot fails", limited(World::dirty()).unreadable(Kind::Snapshot, 1), "waiting/rate_limited snapshots=1"),
+        ("commit", limited(World::committed()), "complete/new_commits verified"),
+        ("no probes", limited(World::dirty()).set(|setup| setup.completion.max_probes = 0), "waiting/rate_limited snapshots=1"),
+        ("--no-probe", limited(World::clean()).set(|setup| setup.no_probe = true), "waiting/rate_limited"),
+        ("checks unmet, nothing", limited(World::clean().checks(unmet)), "waiting/rate_limited checks=1"),
+        (
+            "checks unmet, commit and leftovers",
+            limited(World::committed().after(Effect::Edit).checks(unmet)),
+            "waiting/rate_limited snapshots=1 checks=1",
+        ),
+    ]);
+    for world in [World::clean(), World::dirty(), World::committed(), World::committed().checks(unmet)] {
+        assert_eq!(limited(world).run().verdict.retry_at, Some(reset()));
+    }
+    let unmet = limited(World::committed().checks(unmet)).run().verdict;
+    assert_eq!(unmet.feedback.as_deref(), Some("tests fail"), "the next session is told what is missing");
+}
+
+#[test]
+fn a_session_that_ended_by_itself_is_asked_as_a_check_does() {
+    let ended = |world: World| world.session(SessionEnd::Ended { exit: Exit::Code(1) });
+    check_table([
+        ("commit", ended(World::committed()), "complete/new_commits verified"),
+        ("claim", ended(World::clean().replies([complete()])), "complete/nothing_to_do claimed probes=1"),
+        ("dirty claim", ended(World::dirty().replies([complete()])), "complete/rescued verified probes=1 rescues=1 snapshots=2"),
+        ("working", ended(World::clean().replies([working()])), "timeout/max_probes STRIKE probes=3 waits=3"),
+    ]);
+}
+
+#[test]
+fn a_session_that_could_not_start_is_a_failure() {
+    let verdict = World::dirty().session(SessionEnd::NotStarted { why: "no such program: agent".into() }).run().verdict;
+    assert_eq!(verdict.reason, Reason::AgentUnrunnable);
+    assert_eq!(verdict.message, "the agent cannot be run: no such program: agent");
+}

@@ -1,0 +1,107 @@
+//! What a verdict says besides its reason: counts, changes, feedback, messages of one line.
+
+use crate::decision::evidence::{Degraded, ProbeOutcome, Reply, ReplyStatus};
+use crate::decision::machine::{ChecksJudged, Event, Machine};
+use crate::decision::verdict::Evidence;
+
+use super::world::*;
+
+fn message(world: World) -> String {
+    world.run().verdict.message
+}
+
+#[test]
+fn a_verdict_names_what_was_made_and_what_is_left() {
+    assert_eq!(message(World::committed()), "1 commit made since the baseline");
+    assert_eq!(
+        message(World::committed().after(Effect::Edit).set(|setup| setup.look_at_leftovers = true)),
+        "1 commit made since the baseline; 1 change left uncommitted; everything is kept, restore it with: watchdog rescue restore 1"
+    );
+    assert_eq!(message(World::dirty().replies([complete()]).rescue(Salvage::Commits(2))), "2 commits made by rescue");
+    assert_eq!(
+        message(World::dirty().replies([complete()]).set(|setup| setup.no_rescue = true)),
+        "uncommitted work is left; rescue may not commit here; everything is kept, restore it with: watchdog rescue restore 2"
+    );
+    assert_eq!(
+        message(World::dirty().replies([complete()]).rescue(Salvage::Fails)),
+        "uncommitted work is left; rescue failed: exit code 1; everything is kept, restore it with: watchdog rescue restore 7"
+    );
+    assert_eq!(message(World::clean().replies([working()])), "3 probes spent, and no commit came");
+    assert_eq!(message(World::clean().set(|setup| setup.completion.max_probes = 0)), "no new commit, and no probe is allowed");
+}
+
+#[test]
+fn changes_of_another_head_are_not_shown_as_still_there() {
+    let rescued = World::dirty().replies([complete()]).run().verdict;
+    assert_eq!((rescued.rescue_commits, rescued.changes), (1, None));
+    let landed = World::dirty().replies([working()]).during(During::Wait(1), Effect::Commit).run().verdict;
+    assert_eq!((landed.changes, landed.message.as_str()), (None, "1 commit made since the baseline"));
+    let limited = World::dirty().replies([usage_limit()]).run().verdict;
+    assert_eq!(limited.changes.map(|changes| changes.unstaged), Some(2));
+}
+
+#[test]
+fn feedback_of_incomplete_is_never_blank() {
+    let blank = ProbeOutcome::Reply(Reply { next_action: Some("  ".into()), ..Reply::bare(ReplyStatus::Working) });
+    let once = |reply| World::clean().replies([reply]).set(|setup| setup.once = true).run().verdict;
+    assert_eq!(once(blank).feedback.as_deref(), Some("Finish the work and commit it."));
+    let told = ProbeOutcome::Reply(Reply { next_action: Some("write tests".into()), ..Reply::bare(ReplyStatus::Working) });
+    assert_eq!(once(told).feedback.as_deref(), Some("write tests"));
+
+    let mut machine = Machine::new(World::committed().checks(Criteria::NeedClean).setup);
+    let _ = machine.step(Event::Start);
+    let _ = machine.step(Event::Commits(Ok(World::committed().commits)));
+    let outcome = crate::decision::evidence::CheckOutcome::Unmet;
+    let silent = ChecksJudged { outcome, evidence: Evidence::None, feedback: "\n".into(), results: Vec::new() };
+    let crate::decision::machine::Action::Conclude(verdict) = machine.step(Event::Checks(silent)) else { panic!("it ends") };
+    assert_eq!(verdict.feedback.as_deref(), Some("A configured check is not met."));
+}
+
+#[test]
+fn a_message_is_one_line_of_bounded_length() {
+    let why = format!("{}\nsecond line", "x".repeat(1000));
+    for outcome in [
+        ProbeOutcome::NotInstalled { why: why.clone() },
+        ProbeOutcome::NotLoggedIn { why: why.clone() },
+        ProbeOutcome::RateLimited { why: why.clone(), retry_at: None },
+        ProbeOutcome::Failed { why: why.clone() },
+        ProbeOutcome::Reply(Reply { message: why, should_continue: Some(false), ..Reply::bare(ReplyStatus::Waiting) }),
+    ] {
+        let message = message(World::clean().replies([outcome]));
+        assert!(!message.contains('\n') && message.len() < 400, "{message}");
+    }
+}
+
+#[test]
+fn a_dispute_says_how_often_the_agent_was_heard() {
+    assert_eq!(
+        message(World::clean().replies([contradiction()])),
+        "the agent contradicts what is known (2 answers): it says complete and that 1 tasks are pending"
+    );
+    assert_eq!(
+        message(World::clean().replies([claims_a_commit()]).set(|setup| setup.completion.max_probes = 1)),
+        "the agent contradicts what is known (1 answer): it says that it made 1 commits, and git shows none since the baseline"
+    );
+}
+
+#[test]
+fn once_says_what_is_left_to_ask() {
+    let once = |max_probes| {
+        message(World::clean().replies([waiting()]).set(|setup| {
+            setup.once = true;
+            setup.completion.max_probes = max_probes;
+        }))
+    };
+    assert_eq!(once(3), "the agent waits for work that runs elsewhere; 2 probes left");
+    assert_eq!(once(1), "the agent waits for work that runs elsewhere; the next look is the last");
+}
+
+#[test]
+fn what_weakens_the_facts_is_passed_on_once() {
+    let note = |code| Degraded { code, detail: "detail".into() };
+    let mut world = World::dirty().replies([complete()]).rescue(Salvage::CommitsThenFails);
+    world.commits.degraded = vec![note("history_rewritten")];
+    let verdict = world.set(|setup| setup.notes = vec![note("criteria_changed"), note("history_rewritten")]).run().verdict;
+    let codes: Vec<&str> = verdict.degraded.iter().map(|note| note.code).collect();
+    assert_eq!(codes, ["criteria_changed", "history_rewritten", "rescue_failed"]);
+}

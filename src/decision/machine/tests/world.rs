@@ -1,0 +1,415 @@
+//! A scripted world: a repository, an agent and a rescue that behave as a test says, driven by the machine
+//! until it concludes. Counts what was asked for.
+
+use std::time::Duration;
+
+use crate::config::settings::{OnNoCriteria, RescueMode, Settings};
+use crate::decision::evidence::{
+    Activity, Changes, CheckOutcome, CheckResult, Commits, Fact, FaultKind, ProbeOutcome, Reply, ReplyStatus, RescueOutcome, SessionEnd,
+    Unreadable,
+};
+use crate::decision::machine::{Action, ChecksJudged, Earlier, Event, Machine, Pause, Setup, Trust};
+use crate::decision::verdict::{Evidence, ProbeRecord, Verdict};
+
+/// The state of a worktree, and how everybody around it behaves.
+#[derive(Clone)]
+pub(super) struct World {
+    pub(super) setup: Setup,
+    pub(super) commits: Commits,
+    pub(super) uncommitted: u64,
+    /// Answers in order; the last one repeats.
+    pub(super) replies: Vec<ProbeOutcome>,
+    /// What happens while something goes on.
+    pub(super) effects: Vec<(During, Effect)>,
+    /// Rescues in order; the last one repeats.
+    pub(super) rescues: Vec<Salvage>,
+    pub(super) checks: Criteria,
+    pub(super) activity: Activity,
+    /// These looks fail, counted from 1 per kind.
+    pub(super) unreadable: Vec<(Kind, usize)>,
+    /// A signal comes instead of the answer to the n-th action, counted from 1.
+    pub(super) interrupt_at: Option<usize>,
+}
+
+/// When an effect happens: always after the look at commits of that round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum During {
+    Probe(usize),
+    Wait(usize),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Effect {
+    Commit,
+    Pull,
+    EmptyCommit,
+    Edit,
+    Discard,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Salvage {
+    Commits(u64),
+    /// Its commits put the tree back to the baseline's.
+    CommitsWithoutNetChange,
+    /// As where the user's command is not there, or all that is left is a secret.
+    CommitsNothing,
+    Fails,
+    CommitsThenFails,
+    Loses,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Criteria {
+    Always(CheckOutcome),
+    NeedCommits,
+    NeedClean,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    Commits,
+    Changes,
+    Snapshot,
+    Rescue,
+}
+
+/// What came of it.
+pub(super) struct Run {
+    pub(super) verdict: Verdict,
+    pub(super) actions: Vec<&'static str>,
+    pub(super) pauses: Vec<Pause>,
+    pub(super) questions: Vec<(u32, Option<String>)>,
+}
+
+impl Run {
+    pub(super) fn count(&self, action: &str) -> usize {
+        self.actions.iter().filter(|&&name| name == action).count()
+    }
+
+    /// Status, reason and strength, and what it cost.
+    pub(super) fn summary(&self) -> String {
+        let verdict = &self.verdict;
+        let evidence = match verdict.evidence {
+            Evidence::None => String::new(),
+            strength => format!(" {}", strength.as_str()),
+        };
+        let strike = if verdict.strike { " STRIKE" } else { "" };
+        let counts = [("ask", "probes"), ("rescue", "rescues"), ("wait", "waits"), ("snapshot", "snapshots"), ("checks", "checks")]
+            .iter()
+            .filter(|(action, _)| self.count(action) > 0)
+            .map(|(action, word)| format!(" {word}={}", self.count(action)))
+            .collect::<String>();
+        format!("{}/{}{evidence}{strike}{counts}", verdict.status().as_str(), verdict.reason.as_str())
+    }
+}
+
+impl World {
+    /// Nothing new, nothing uncommitted, defaults but three rounds, and nobody who answers.
+    pub(super) fn clean() -> World {
+        let mut completion = Settings::default().completion_check;
+        completion.max_probes = 3;
+        World {
+            setup: Setup {
+                completion,
+                rescue_mode: RescueMode::Plan,
+                no_rescue: false,
+                no_probe: false,
+                once: false,
+                has_checks: false,
+                checks_run_programs: false,
+                on_no_criteria: OnNoCriteria::Git,
+                require_evidence: Evidence::Claimed,
+                trust: Trust::Settled,
+                look_at_leftovers: false,
+                session: None,
+                earlier: Earlier::default(),
+                notes: Vec::new(),
+            },
+            commits: Commits { head: Some("0".into()), ..Commits::default() },
+            uncommitted: 0,
+            replies: Vec::new(),
+            effects: Vec::new(),
+            rescues: vec![Salvage::Commits(1)],
+            checks: Criteria::Always(CheckOutcome::Pass),
+            activity: Activity { worktree: Some(false), processes: Some(false), transcript: None },
+            unreadable: Vec::new(),
+            interrupt_at: None,
+        }
+    }
+
+    pub(super) fn dirty() -> World {
+        World { uncommitted: 2, ..World::clean() }
+    }
+
+    /// One commit was made since the baseline.
+    pub(super) fn committed() -> World {
+        World::clean().after(Effect::Commit)
+    }
+
+    /// This happened before the check began.
+    pub(super) fn after(mut self, effect: Effect) -> World {
+        self.happens(effect);
+        self
+    }
+
+    pub(super) fn set(mut self, change: impl FnOnce(&mut Setup)) -> World {
+        change(&mut self.setup);
+        self
+    }
+
+    pub(super) fn replies(self, replies: impl IntoIterator<Item = ProbeOutcome>) -> World {
+        World { replies: replies.into_iter().collect(), ..self }
+    }
+
+    pub(super) fn during(mut self, when: During, effect: Effect) -> World {
+        self.effects.push((when, effect));
+        self
+    }
+
+    pub(super) fn rescue(self, salvage: Salvage) -> World {
+        World { rescues: vec![salvage], ..self }
+    }
+
+    pub(super) fn rescues(self, salvages: &[Salvage]) -> World {
+        World { rescues: salvages.to_vec(), ..self }
+    }
+
+    /// Criteria that need no program.
+    pub(super) fn checks(self, checks: Criteria) -> World {
+        World { checks, ..self }.set(|setup| setup.has_checks = true)
+    }
+
+    pub(super) fn checks_with_programs(self, checks: Criteria) -> World {
+        self.checks(checks).set(|setup| setup.checks_run_programs = true)
+    }
+
+    pub(super) fn unreadable(mut self, kind: Kind, nth: usize) -> World {
+        self.unreadable.push((kind, nth));
+        self
+    }
+
+    pub(super) fn session(self, end: SessionEnd) -> World {
+        self.set(|setup| {
+            setup.session = Some(end);
+            setup.look_at_leftovers = true;
+        })
+    }
+
+    fn happens(&mut self, effect: Effect) {
+        let moved = |head: &Option<String>| head.as_ref().map(|head| format!("{head}'"));
+        match effect {
+            Effect::Commit => {
+                self.commits.head = moved(&self.commits.head);
+                self.commits.new_commits += 1;
+                self.commits.made_here += 1;
+                self.commits.net_change = true;
+                self.uncommitted = 0;
+            }
+            Effect::Pull => {
+                self.commits.head = moved(&self.commits.head);
+                self.commits.new_commits += 1;
+                self.commits.imported += 1;
+                self.commits.net_change = true;
+            }
+            Effect::EmptyCommit => {
+                self.commits.head = moved(&self.commits.head);
+                self.commits.new_commits += 1;
+                self.commits.made_here += 1;
+            }
+            Effect::Edit => self.uncommitted += 1,
+            Effect::Discard => self.uncommitted = 0,
+        }
+    }
+
+    fn pass_time(&mut self, now: During) {
+        let due: Vec<Effect> = self.effects.iter().filter(|(when, _)| *when == now).map(|(_, effect)| *effect).collect();
+        for effect in due {
+            self.happens(effect);
+        }
+    }
+
+    /// Drives the machine to its end.
+    pub(super) fn run(mut self) -> Run {
+        let mut machine = Machine::new(self.setup.clone());
+        let mut run = Run { verdict: placeholder(), actions: Vec::new(), pauses: Vec::new(), questions: Vec::new() };
+        let mut action = machine.step(Event::Start);
+        loop {
+            assert!(run.actions.len() < 500, "it does not end: {:?}", run.actions);
+            run.actions.push(word(&action));
+            let interrupted = self.interrupt_at == Some(run.actions.len());
+            let event = match &action {
+                Action::Conclude(verdict) => {
+                    run.verdict = verdict.as_ref().clone();
+                    return run;
+                }
+                _ if interrupted => Event::Interrupt,
+                other => self.answer(other, &mut run),
+            };
+            action = machine.step(event);
+        }
+    }
+
+    fn answer(&mut self, action: &Action, run: &mut Run) -> Event {
+        let nth = run.count(word(action));
+        match action {
+            Action::ReadCommits => Event::Commits(self.readable(Kind::Commits, nth, self.commits.clone())),
+            Action::ReadChanges => {
+                let changes = Changes { unstaged: self.uncommitted, ..Changes::default() };
+                Event::Changes(self.readable(Kind::Changes, nth, changes))
+            }
+            Action::TakeSnapshot => {
+                let name = (self.uncommitted > 0).then(|| format!("refs/watchdog/rescue/{nth}"));
+                Event::Snapshot(self.readable(Kind::Snapshot, nth, name))
+            }
+            Action::JudgeChecks => Event::Checks(self.judge()),
+            Action::Ask { number, contradiction } => {
+                run.questions.push((*number, contradiction.clone()));
+                let outcome = repeating(&self.replies, nth).expect("this world expects no question");
+                self.pass_time(During::Probe(nth));
+                Event::Probe(ProbeRecord { at: jiff::Timestamp::UNIX_EPOCH, duration: Duration::ZERO, outcome, disputed: None })
+            }
+            Action::Rescue => {
+                let salvage = repeating(&self.rescues, nth).expect("this world expects no rescue");
+                let outcome = self.salvage(salvage);
+                Event::Rescue(self.readable(Kind::Rescue, nth, outcome))
+            }
+            Action::Wait(pause) => {
+                run.pauses.push(*pause);
+                self.pass_time(During::Wait(nth));
+                Event::WaitOver
+            }
+            Action::ReadActivity => Event::Activity(self.activity),
+            Action::Conclude(_) => unreachable!("the end needs no answer"),
+        }
+    }
+
+    fn readable<T>(&self, kind: Kind, nth: usize, value: T) -> Fact<T> {
+        if self.unreadable.contains(&(kind, nth)) {
+            return Err(Unreadable { kind: FaultKind::Git, why: format!("cannot read the {kind:?}"), hint: Some("look".into()) });
+        }
+        Ok(value)
+    }
+
+    fn judge(&self) -> ChecksJudged {
+        let met = |met: bool| if met { CheckOutcome::Pass } else { CheckOutcome::Unmet };
+        let outcome = match self.checks {
+            Criteria::Always(outcome) => outcome,
+            Criteria::NeedCommits => met(self.commits.made_here > 0),
+            Criteria::NeedClean => met(self.uncommitted == 0),
+        };
+        let feedback = if outcome == CheckOutcome::Pass { "" } else { "tests fail" }.to_string();
+        let evidence = Evidence::Verified;
+        let result = CheckResult {
+            name: "tests".into(),
+            kind: "command".into(),
+            outcome,
+            evidence,
+            feedback: feedback.clone(),
+            duration: Duration::ZERO,
+        };
+        ChecksJudged { outcome, evidence, feedback, results: vec![result] }
+    }
+
+    fn salvage(&mut self, salvage: Salvage) -> RescueOutcome {
+        let nothing = RescueOutcome::default();
+        match salvage {
+            Salvage::Commits(count) => {
+                (0..count).for_each(|_| self.happens(Effect::Commit));
+                RescueOutcome { commits: count, ..nothing }
+            }
+            Salvage::CommitsWithoutNetChange => {
+                self.happens(Effect::EmptyCommit);
+                self.happens(Effect::Discard);
+                RescueOutcome { commits: 1, ..nothing }
+            }
+            Salvage::CommitsNothing => nothing,
+            Salvage::Fails => RescueOutcome { failed: Some("exit code 1".into()), ..nothing },
+            Salvage::CommitsThenFails => {
+                self.happens(Effect::Commit);
+                RescueOutcome { commits: 1, failed: Some("exit code 1".into()), ..nothing }
+            }
+            Salvage::Loses => {
+                self.happens(Effect::Commit);
+                RescueOutcome { commits: 1, lost: vec!["lib.rs".into()], ..nothing }
+            }
+        }
+    }
+}
+
+fn repeating<T: Clone>(script: &[T], nth: usize) -> Option<T> {
+    script.get(nth - 1).or(script.last()).cloned()
+}
+
+fn placeholder() -> Verdict {
+    Verdict::new(crate::decision::verdict::Reason::Halted, "not concluded")
+}
+
+pub(super) fn word(action: &Action) -> &'static str {
+    match action {
+        Action::ReadCommits => "commits",
+        Action::ReadChanges => "changes",
+        Action::TakeSnapshot => "snapshot",
+        Action::JudgeChecks => "checks",
+        Action::Ask { .. } => "ask",
+        Action::Rescue => "rescue",
+        Action::Wait(_) => "wait",
+        Action::ReadActivity => "activity",
+        Action::Conclude(_) => "conclude",
+    }
+}
+
+/// Every row at once, so that one wrong row does not hide another.
+pub(super) fn check_table(rows: impl IntoIterator<Item = (&'static str, World, &'static str)>) {
+    let wrong: Vec<String> = rows
+        .into_iter()
+        .filter_map(|(id, world, expected)| {
+            let got = world.run().summary();
+            (got != expected).then(|| format!("{id}\n  expected {expected}\n  got      {got}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+pub(super) fn says(status: ReplyStatus) -> ProbeOutcome {
+    ProbeOutcome::Reply(Reply::bare(status))
+}
+
+pub(super) fn complete() -> ProbeOutcome {
+    says(ReplyStatus::Complete)
+}
+
+pub(super) fn waiting() -> ProbeOutcome {
+    says(ReplyStatus::Waiting)
+}
+
+pub(super) fn working() -> ProbeOutcome {
+    says(ReplyStatus::Working)
+}
+
+/// It still works, and does not want to go on.
+pub(super) fn gives_up() -> ProbeOutcome {
+    ProbeOutcome::Reply(Reply { should_continue: Some(false), ..Reply::bare(ReplyStatus::Working) })
+}
+
+/// Complete, and a task is pending.
+pub(super) fn contradiction() -> ProbeOutcome {
+    ProbeOutcome::Reply(Reply { tasks_pending: vec!["tests".into()], ..Reply::bare(ReplyStatus::Complete) })
+}
+
+/// Complete, with a commit that git does not know.
+pub(super) fn claims_a_commit() -> ProbeOutcome {
+    ProbeOutcome::Reply(Reply { commits_made: Some(1), ..Reply::bare(ReplyStatus::Complete) })
+}
+
+pub(super) fn garbage() -> ProbeOutcome {
+    ProbeOutcome::Unreadable { why: "no JSON in it".into() }
+}
+
+pub(super) fn usage_limit() -> ProbeOutcome {
+    ProbeOutcome::RateLimited { why: "limit reached".into(), retry_at: Some(reset()) }
+}
+
+pub(super) fn reset() -> jiff::Timestamp {
+    jiff::Timestamp::constant(1_800_000_000, 0)
+}

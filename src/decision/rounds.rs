@@ -1,0 +1,96 @@
+//! What one call leaves behind for the next with the same baseline: how many rounds are spent, and how often
+//! in a row nothing was to be done. Kept in the store by whoever calls; counted here.
+
+use super::evidence::{Commits, ProbeOutcome, ReplyStatus};
+use super::machine::Earlier;
+use super::verdict::{ProbeRecord, Reason, Verdict};
+
+/// What a verdict does to the rounds that count toward `max_probes`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rounds {
+    /// The question is still open and its probes were spent on it.
+    CountOn,
+    /// The question was not put, or nobody could answer it: as if the call had not been.
+    Untouched,
+    /// The question is answered; the next call begins anew.
+    BeginAnew,
+}
+
+/// What the next call with the same baseline is told, given what this one was told and came to.
+pub fn after(earlier: Earlier, verdict: &Verdict) -> Earlier {
+    let committed = verdict.rescue_commits > 0 || verdict.commits.as_ref().is_some_and(Commits::completes);
+    let rounds = if committed { Rounds::BeginAnew } else { rounds(verdict) };
+    let streak = match verdict.reason {
+        Reason::NothingToDo | Reason::RepeatedNothingToDo => earlier.nothing_to_do_streak.saturating_add(1),
+        _ if rounds == Rounds::BeginAnew => 0,
+        _ => earlier.nothing_to_do_streak,
+    };
+    let counted = match rounds {
+        Rounds::CountOn => Earlier {
+            rounds_used: earlier.rounds_used.saturating_add(count(verdict, |_| true)),
+            answered: earlier.answered.saturating_add(count(verdict, |record| matches!(record.outcome, ProbeOutcome::Reply(_)))),
+            alive: earlier.alive.saturating_add(count(verdict, said_alive)),
+            ..earlier
+        },
+        Rounds::Untouched => earlier,
+        Rounds::BeginAnew => Earlier::default(),
+    };
+    Earlier { nothing_to_do_streak: streak, ..counted }
+}
+
+/// What the first call with a new baseline is told: rounds belong to a baseline, the streak to the spec.
+pub fn at_new_baseline(earlier: Earlier) -> Earlier {
+    Earlier { nothing_to_do_streak: earlier.nothing_to_do_streak, ..Earlier::default() }
+}
+
+fn rounds(verdict: &Verdict) -> Rounds {
+    match verdict.reason {
+        Reason::Working | Reason::BackgroundWork => Rounds::CountOn,
+        // With no round left it was the last word on the question; counting on would never ask again.
+        Reason::ProbeError if verdict.probes_left > 0 => Rounds::CountOn,
+        Reason::SessionActive
+        | Reason::RateLimited
+        | Reason::Locked
+        | Reason::Dependencies
+        | Reason::BreakerOpen
+        | Reason::BudgetExhausted
+        | Reason::DeadlineExceeded
+        | Reason::Interrupted
+        | Reason::GitError
+        | Reason::NotARepository
+        | Reason::ConfigError
+        | Reason::StoreError => Rounds::Untouched,
+        Reason::NewCommits
+        | Reason::Rescued
+        | Reason::NothingToDo
+        | Reason::ChecksPassed
+        | Reason::ChecksUnmet
+        | Reason::NoCriteria
+        | Reason::MaxIterations
+        | Reason::VerifyTimeout
+        | Reason::VerifyFailed
+        | Reason::RepeatedNothingToDo
+        | Reason::Disputed
+        | Reason::CriteriaChanged
+        | Reason::Untrusted
+        | Reason::RescueIncomplete
+        | Reason::MaxProbes
+        | Reason::SessionTimeout
+        | Reason::AgentStopped
+        | Reason::VerifyUnrunnable
+        | Reason::AgentUnrunnable
+        | Reason::Halted
+        | Reason::ProbeError => Rounds::BeginAnew,
+    }
+}
+
+fn count(verdict: &Verdict, of: impl Fn(&ProbeRecord) -> bool) -> u32 {
+    u32::try_from(verdict.probes.iter().filter(|record| of(record)).count()).unwrap_or(u32::MAX)
+}
+
+fn said_alive(record: &ProbeRecord) -> bool {
+    match &record.outcome {
+        ProbeOutcome::Reply(reply) => matches!(reply.status, ReplyStatus::Waiting | ReplyStatus::Working),
+        _ => false,
+    }
+}
