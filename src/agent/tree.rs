@@ -34,6 +34,13 @@ pub struct Survivor {
     pub name: String,
 }
 
+impl Survivor {
+    /// Whether a process of this pid and name is there. Another one that got both by chance cannot be told apart.
+    pub fn still_runs(&self) -> bool {
+        super::process_table::read_one(self.pid).is_some_and(|row| row.name == self.name)
+    }
+}
+
 /// Why [`Tree::wait`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wake {

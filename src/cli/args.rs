@@ -129,6 +129,9 @@ pub struct JudgeArgs {
     /// Commit nothing; uncommitted work is still kept in a snapshot
     #[arg(long, env = "WATCHDOG_NO_RESCUE", value_parser = clap::builder::FalseyValueParser::new())]
     pub no_rescue: bool,
+    /// The agent's program, where it is not in PATH under its usual name
+    #[arg(long, value_name = "PROGRAM", env = "WATCHDOG_AGENT_PROGRAM")]
+    pub agent_program: Option<std::ffi::OsString>,
 }
 
 /// Arguments of `watchdog check`.
@@ -178,6 +181,9 @@ pub struct ProbeArgs {
     /// A name for the work [default: the branch]
     #[arg(long, value_name = "NAME", env = "WATCHDOG_SPEC")]
     pub spec: Option<String>,
+    /// The agent's program, where it is not in PATH under its usual name
+    #[arg(long, value_name = "PROGRAM", env = "WATCHDOG_AGENT_PROGRAM")]
+    pub agent_program: Option<std::ffi::OsString>,
 }
 
 /// Arguments of `watchdog rescue`.
@@ -251,6 +257,9 @@ pub struct TrustArgs {
     /// List what is trusted
     #[arg(long, conflicts_with = "file")]
     pub list: bool,
+    /// Allow the file as this revision has it: a baseline's copy governs while that baseline is judged
+    #[arg(long, value_name = "REV", conflicts_with = "list")]
+    pub rev: Option<String>,
 }
 
 /// Arguments of `watchdog untrust`.

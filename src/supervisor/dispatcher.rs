@@ -56,7 +56,7 @@ async fn perform(action: Action, machine: &Machine, executor: &Arc<Executor>, si
         let executor = Arc::clone(executor);
         let facts = (machine.commits().cloned(), machine.changes().cloned());
         let cancel = cancel.clone();
-        tokio::task::spawn_blocking(move || executor.perform(&action, facts, &cancel))
+        tokio::task::spawn_blocking(move || executor.perform(&action, &facts, &cancel))
     };
     tokio::pin!(doing);
     let at_least = if told || !may_cancel { Urgency::Hurry } else { Urgency::Interrupted };
@@ -71,6 +71,12 @@ async fn perform(action: Action, machine: &Machine, executor: &Arc<Executor>, si
         Ok(event) => event,
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     }
+}
+
+/// Whether HEAD moved, looked at in a thread of its own.
+async fn look(executor: &Arc<Executor>) -> bool {
+    let executor = Arc::clone(executor);
+    tokio::task::spawn_blocking(move || executor.head_moved()).await.unwrap_or(false)
 }
 
 /// Pauses; a commit or a signal cuts it short.
@@ -91,7 +97,7 @@ async fn wait(pause: Pause, executor: &Arc<Executor>, signals: &mut Signals, tol
             std::future::pending::<()>().await;
         }
         // The first look catches what moved between the last look and the start of the watch.
-        while !executor.head_moved().await {
+        while !look(&executor).await {
             moved.notified().await;
             tokio::time::sleep(SETTLE).await;
         }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::agent::probe::{self, ProbeRequest};
-use crate::agent::{Cancel, Survivor, prompt, transcript};
+use crate::agent::prompt::{GitFacts, probe_prompt};
+use crate::agent::transcript::{self, Transcript};
+use crate::agent::{Cancel, Survivor};
 use crate::checks::{self, CheckContext};
 use crate::decision::evidence::{Activity, Changes, Commits, Fact, FaultKind, ProbeOutcome, RescueOutcome, Unreadable};
 use crate::decision::machine::{Action, ChecksJudged, Event};
@@ -41,7 +43,7 @@ pub struct Executor {
 struct Seen {
     head: Option<Point>,
     fingerprint: Option<u64>,
-    transcript: Option<transcript::Latest>,
+    transcript: Option<Transcript>,
     snapshot: Option<Snapshot>,
 }
 
@@ -149,20 +151,19 @@ impl Executor {
         // What git says goes into the question, so that the agent answers about the same state.
         self.journal.flush();
         self.remember_transcript();
-        let (commits, changes) = (facts.0.as_ref(), facts.1.as_ref());
-        let outcome = probe::ask(
-            &ProbeRequest {
-                settings: &settings.agent,
-                worktree: &self.root,
-                session_id: self.session_id.as_deref(),
-                number,
-                prompt: prompt::question(self.case.baseline.as_str(), commits, changes, contradiction),
-                timeout: settings.completion_check.probe_timeout,
-                now: at,
-                environment: self.surroundings.agent_environment(),
-            },
-            cancel,
-        );
+        let facts = GitFacts { commits: facts.0.as_ref(), changes: facts.1.as_ref() };
+        let request = ProbeRequest {
+            settings: &settings.agent,
+            program: self.surroundings.agent_program.clone(),
+            worktree: &self.root,
+            session_id: self.session_id.as_deref(),
+            expected_session: self.latest_transcript().map(|transcript| transcript.session_id),
+            number,
+            prompt: probe_prompt(&facts, contradiction),
+            timeout: settings.completion_check.probe_timeout,
+            now: at,
+        };
+        let outcome = probe::ask_with(&request, &|program| program.run_cancellable(cancel));
         let record = ProbeRecord { at, duration: since(at), outcome, disputed: None };
         self.surroundings.tell(&told(&record));
         record
@@ -197,8 +198,12 @@ impl Executor {
         }
     }
 
-    fn latest_transcript(&self) -> Option<transcript::Latest> {
-        transcript::latest_session(&self.root, &self.surroundings.agent_environment())
+    fn latest_transcript(&self) -> Option<Transcript> {
+        let home = &self.surroundings.claude_home;
+        match &self.session_id {
+            Some(id) => transcript::session(&self.root, home, id),
+            None => transcript::latest_session(&self.root, home),
+        }
     }
 }
 

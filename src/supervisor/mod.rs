@@ -1,18 +1,28 @@
 //! THE SHELL. Feeds facts to the decision machine and carries out the actions it asks for.
 //!
-//! [`check`] and [`run`] are thin: they settle what is asked (`place`, `configuration`), let `dispatcher` drive the machine with
-//! the hands of `executor`, and settle what follows from the verdict (`settle`).
+//! [`check()`] and [`run()`] are thin: they settle what is asked (`place`, `configuration`, `case`), let `dispatcher` drive the
+//! machine with the hands of `executor`, and settle what follows from the verdict (`judge`).
 
 mod backoff;
+mod capabilities;
 mod case;
+mod check;
 mod configuration;
+mod dispatcher;
+mod executor;
 mod journal;
+mod judge;
 mod place;
+mod run;
 mod signals;
 mod surroundings;
 mod verdict_json;
 
+pub use case::{Asked, breaker_json};
+pub use check::{CheckRequest, check};
+pub use configuration::{FILE as CONFIGURATION_FILE, Governing, bad as bad_configuration, governing};
 pub use place::{Claim, Place};
+pub use run::{RunRequest, run};
 pub use signals::{Signals, Urgency};
 pub use surroundings::{Narrate, Surroundings, now, store_fault};
 pub use verdict_json::{BreakerJson, Judgement, millis, probe_json, reply_json, reply_of};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::agent::transcript::ClaudeHome;
 use crate::decision::evidence::{FaultKind, Unreadable};
 use crate::store::{StateDir, StoreError};
 
@@ -25,10 +26,8 @@ pub struct Surroundings {
     pub trusted: Option<String>,
     /// The agent's program, where it is not the preset's usual one.
     pub agent_program: Option<OsString>,
-    /// The user's home folder.
-    pub home: Option<PathBuf>,
-    /// Where Claude Code keeps its files, where that is not in the home folder.
-    pub claude_config: Option<PathBuf>,
+    /// Where Claude Code keeps its transcripts.
+    pub claude_home: ClaudeHome,
     /// Whom to tell.
     pub narrate: Narrate,
 }

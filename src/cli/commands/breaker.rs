@@ -1,0 +1,52 @@
+//! `watchdog breaker`: shows or resets the breaker of this worktree.
+
+use serde_json::json;
+
+use crate::cli::args::{BreakerArgs, BreakerCommand};
+use crate::cli::failure::Failure;
+use crate::cli::terminal::Terminal;
+use crate::decision::display::escape_to_one_line;
+use crate::session::recorded;
+use crate::store::breaker as records;
+use crate::store::journal::{event, kind};
+use crate::supervisor::{BreakerJson, Place, Surroundings, breaker_json, governing, now, store_fault};
+
+/// Shows or resets the breaker.
+pub fn breaker(surroundings: &Surroundings, terminal: &Terminal, args: BreakerArgs) -> Result<u8, Failure> {
+    let place = Place::open(surroundings)?;
+    let store = place.store.as_ref();
+    let latest = recorded(store, &place.worktree_id, args.spec.as_deref())?;
+    let spec = args.spec.or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| place.worktree.default_spec());
+    let settings = governing(surroundings, &place.worktree, latest.as_ref().map(|latest| &latest.point))?.settings.breaker;
+    if let Some(BreakerCommand::Reset) = args.command {
+        records::reset(store, &place.worktree_id, &spec).map_err(store_fault)?;
+        let noted = event(now(), &place.worktree_id, Some(&spec), kind::BREAKER, json!({"state": "closed", "strikes": 0, "why": "reset by hand"}));
+        // Nothing guards this append, so it cannot be fenced.
+        let _done = store.append(&[noted], None).map_err(store_fault)?;
+    }
+    let view = records::of(store, &place.worktree_id, &spec).map_err(store_fault)?.state(now(), &settings);
+    let shown = breaker_json(&view);
+    if terminal.json {
+        let worktree = place.root().display().to_string();
+        terminal.value(&json!({"schema": 1, "worktree": worktree, "spec": spec, "breaker": shown}));
+    } else {
+        for line in lines(&spec, &shown) {
+            terminal.line(&line);
+        }
+    }
+    Ok(0)
+}
+
+fn lines(spec: &str, breaker: &BreakerJson) -> Vec<String> {
+    let mut lines = vec![format!("{} for '{}': {} of {} strikes", breaker.state, escape_to_one_line(spec), breaker.strikes, breaker.limit)];
+    if let Some(since) = &breaker.since {
+        lines.push(format!("  since {since}"));
+    }
+    if let Some(until) = &breaker.open_until {
+        lines.push(format!("  one trial is let through at {until}"));
+    }
+    if let Some(why) = &breaker.why {
+        lines.push(format!("  last strike: {}", escape_to_one_line(why)));
+    }
+    lines
+}

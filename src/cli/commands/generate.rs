@@ -1,0 +1,36 @@
+//! `watchdog completions` and `watchdog man`: made from the command line's own definition, so they cannot lag behind it.
+
+use std::io::Write as _;
+
+use clap::CommandFactory as _;
+
+use crate::cli::args::Cli;
+use crate::cli::failure::Failure;
+
+/// Prints shell completions.
+pub fn completions(shell: clap_complete::Shell) -> Result<u8, Failure> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "watchdog", &mut text);
+    print(&text)
+}
+
+/// Prints the manual page, with a section per command.
+pub fn man() -> Result<u8, Failure> {
+    let mut text = Vec::new();
+    let mut command = Cli::command();
+    command.build();
+    let failed = |error: std::io::Error| Failure::usage(format!("failed to make the manual page: {error}"));
+    clap_mangen::Man::new(command.clone()).render(&mut text).map_err(failed)?;
+    for sub in command.get_subcommands() {
+        let name = format!("watchdog {}", sub.get_name());
+        clap_mangen::Man::new(sub.clone().name(name)).render_description_section(&mut text).map_err(failed)?;
+        clap_mangen::Man::new(sub.clone()).render_options_section(&mut text).map_err(failed)?;
+    }
+    print(&text)
+}
+
+fn print(text: &[u8]) -> Result<u8, Failure> {
+    // A reader that went away (a pager that was quit) is no fault of ours.
+    let _ = std::io::stdout().write_all(text);
+    Ok(0)
+}

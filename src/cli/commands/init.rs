@@ -1,0 +1,48 @@
+//! `watchdog init`: a first completion.json, trusted because its author asked for it.
+
+use std::io::Write as _;
+
+use serde_json::json;
+
+use crate::cli::args::InitArgs;
+use crate::cli::failure::Failure;
+use crate::cli::terminal::Terminal;
+use crate::decision::verdict::Reason;
+use crate::git::Worktree;
+use crate::store::trust::TrustStore;
+use crate::supervisor::{CONFIGURATION_FILE, Surroundings, store_fault};
+
+/// Everything in it is the default, so that it changes nothing until it is edited.
+const FIRST: &str = r#"{
+  "version": 1,
+  "completion_check": {"max_probes": 5, "probe_interval_seconds": 30, "probe_timeout_seconds": 60, "final_rescue_attempt": true},
+  "agent": {"preset": "claude", "model": "sonnet"},
+  "rescue": {"mode": "plan", "exclude": [".env"]},
+  "breaker": {"limit": 3, "cooldown_seconds": 1800},
+  "checks": []
+}
+"#;
+
+/// Writes the file and trusts it.
+pub fn init(surroundings: &Surroundings, terminal: &Terminal, args: InitArgs) -> Result<u8, Failure> {
+    let worktree = Worktree::open(&surroundings.worktree)?;
+    surroundings.state.ensure().map_err(store_fault)?;
+    let path = worktree.root().join(CONFIGURATION_FILE);
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(args.force).create_new(!args.force);
+    let failed = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => Failure::usage(format!("{} is there already", path.display()))
+            .hint("allow it as it is with 'watchdog trust', or replace it with --force"),
+        _ => Failure::new(Reason::ConfigError, format!("failed to write {}: {error}", path.display())),
+    };
+    options.open(&path).and_then(|mut file| file.write_all(FIRST.as_bytes())).map_err(failed)?;
+    let store = TrustStore::new(&surroundings.state);
+    let grant = super::trust::allow(&worktree, &store, &path, CONFIGURATION_FILE.as_ref(), FIRST.as_bytes())?;
+    if terminal.json {
+        terminal.value(&json!({"schema": 1, "written": path.display().to_string(), "trusted": grant.hash}));
+    } else {
+        terminal.line(&format!("wrote {}; it holds the defaults and is trusted", path.display()));
+        terminal.line("edit it, allow the new bytes with 'watchdog trust', and commit it");
+    }
+    Ok(0)
+}

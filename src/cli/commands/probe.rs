@@ -1,0 +1,150 @@
+//! `watchdog probe`: asks the agent once and prints the answer, or reads an answer from a file.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::agent::probe::{ProbeRequest, ask_with, read_output};
+use crate::agent::prompt::{GitFacts, probe_prompt};
+use crate::agent::{Cancel, transcript};
+use crate::cli::args::ProbeArgs;
+use crate::cli::failure::Failure;
+use crate::cli::terminal::Terminal;
+use crate::decision::display::{escape_for_display, escape_to_one_line};
+use crate::decision::evidence::{ProbeOutcome, Reply};
+use crate::decision::verdict::Reason;
+use crate::session::recorded;
+use crate::store::session as sessions;
+use crate::supervisor::{Place, Surroundings, governing, now, reply_json, reply_of, store_fault};
+
+/// More of a file than this is not read: an answer is at its end.
+const LONGEST: u64 = 256 << 20;
+
+/// Asks once, or reads an answer.
+pub fn probe(around: impl FnOnce() -> Result<Surroundings, Failure>, terminal: &Terminal, args: ProbeArgs) -> Result<u8, Failure> {
+    let (outcome, against_git) = match &args.parse {
+        Some(path) => (read_output(&read(path)?, now()), None),
+        None => ask(&around()?, &args)?,
+    };
+    let disputed = reply_of(&outcome).and_then(Reply::contradiction).or(against_git);
+    if terminal.json {
+        let retry_at = match &outcome {
+            ProbeOutcome::RateLimited { retry_at, .. } => retry_at.map(|at| at.to_string()),
+            _ => None,
+        };
+        terminal.value(&json!({
+            "schema": 1,
+            "outcome": outcome.as_str(),
+            "reply": reply_of(&outcome).map(reply_json),
+            "disputed": disputed,
+            "why": outcome.why(),
+            "retry_at": retry_at,
+        }));
+    } else {
+        show(terminal, &outcome, disputed.as_deref());
+    }
+    Ok(match outcome {
+        ProbeOutcome::Reply(_) => 0,
+        ProbeOutcome::RateLimited { .. } => Reason::RateLimited.status().exit_code(),
+        ProbeOutcome::NotInstalled { .. } => Reason::AgentUnrunnable.status().exit_code(),
+        ProbeOutcome::Unreadable { .. }
+        | ProbeOutcome::Empty
+        | ProbeOutcome::TimedOut
+        | ProbeOutcome::NoConversation { .. }
+        | ProbeOutcome::NotLoggedIn { .. }
+        | ProbeOutcome::Overloaded { .. }
+        | ProbeOutcome::Failed { .. } => Reason::ProbeError.status().exit_code(),
+    })
+}
+
+fn ask(surroundings: &Surroundings, args: &ProbeArgs) -> Result<(ProbeOutcome, Option<String>), Failure> {
+    let place = Place::open(surroundings)?;
+    let store = place.store.as_ref();
+    let recorded = recorded(store, &place.worktree_id, args.spec.as_deref())?;
+    let settings = governing(surroundings, &place.worktree, recorded.as_ref().map(|found| &found.point))?.settings;
+    let commits = match &recorded {
+        Some(found) => Some(place.worktree.commits_since(&found.point, Some(&found.refs))?),
+        None => None,
+    };
+    let changes = place.worktree.changes()?;
+    let session_id = match recorded.as_ref() {
+        Some(found) => sessions::of(store, &place.worktree_id, &found.spec).map_err(store_fault)?.and_then(|session| session.session_id),
+        None => None,
+    };
+    let facts = GitFacts { commits: commits.as_ref(), changes: Some(&changes) };
+    let request = ProbeRequest {
+        settings: &settings.agent,
+        program: surroundings.agent_program.clone(),
+        worktree: place.root(),
+        session_id: session_id.as_deref(),
+        expected_session: transcript::latest_session(place.root(), &surroundings.claude_home).map(|found| found.session_id),
+        number: 1,
+        prompt: probe_prompt(&facts, None),
+        timeout: args.probe_timeout.unwrap_or(settings.completion_check.probe_timeout),
+        now: now(),
+    };
+    let cancel = Cancel::new();
+    let outcome = with_interrupt(&cancel, || ask_with(&request, &|program| program.run_cancellable(&cancel)))?;
+    let against_git = reply_of(&outcome).zip(commits.as_ref()).and_then(|(reply, commits)| reply.contradicts(commits));
+    Ok((outcome, against_git))
+}
+
+/// Runs something that blocks while Ctrl-C, TERM and HUP raise `cancel`, so that no agent is left behind.
+fn with_interrupt<T: Send>(cancel: &Cancel, work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
+    let failed = |error: std::io::Error| Failure::new(Reason::StoreError, format!("failed to start the event loop: {error}"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    std::thread::scope(|scope| {
+        let working = scope.spawn(work);
+        runtime.block_on(async {
+            let mut signals = crate::supervisor::Signals::listen().map_err(failed)?;
+            while !working.is_finished() {
+                tokio::select! {
+                    () = signals.reached(crate::supervisor::Urgency::Interrupted) => {
+                        cancel.cancel();
+                        break;
+                    }
+                    () = tokio::time::sleep(Duration::from_millis(20)) => {}
+                }
+            }
+            Ok(())
+        })?;
+        working.join().map_err(|panicked| std::panic::resume_unwind(panicked))
+    })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let failed = |error: std::io::Error| Failure::usage(format!("failed to read {}: {error}", path.display()));
+    let mut bytes = Vec::new();
+    if path == Path::new("-") {
+        std::io::stdin().take(LONGEST).read_to_end(&mut bytes).map_err(failed)?;
+    } else {
+        std::fs::File::open(path).map_err(failed)?.take(LONGEST).read_to_end(&mut bytes).map_err(failed)?;
+    }
+    Ok(bytes)
+}
+
+fn show(terminal: &Terminal, outcome: &ProbeOutcome, disputed: Option<&str>) {
+    let line = |text: String| terminal.line(&text);
+    match outcome {
+        ProbeOutcome::Reply(reply) => {
+            line(format!("{}: {}", reply.status.as_str(), escape_to_one_line(&reply.message)));
+            for (name, tasks) in [("completed", &reply.tasks_completed), ("pending", &reply.tasks_pending), ("active", &reply.agents_details)] {
+                for task in tasks {
+                    line(format!("  {name}: {}", escape_to_one_line(task)));
+                }
+            }
+            if let Some(next) = &reply.next_action {
+                line(format!("  next: {}", escape_to_one_line(next)));
+            }
+        }
+        other => {
+            let why = other.why().map(|why| format!(": {}", escape_for_display(why))).unwrap_or_default();
+            line(format!("{}{why}", other.as_str()));
+        }
+    }
+    if let Some(why) = disputed {
+        line(format!("  disputed: {}", escape_to_one_line(why)));
+    }
+}

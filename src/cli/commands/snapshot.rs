@@ -1,0 +1,36 @@
+//! `watchdog snapshot`: records and prints the baseline.
+
+use serde_json::json;
+
+use crate::cli::args::SnapshotArgs;
+use crate::cli::failure::Failure;
+use crate::cli::terminal::Terminal;
+use crate::session::record;
+use crate::store::journal::{event, kind};
+use crate::supervisor::{Place, Surroundings, now, store_fault};
+
+/// Records HEAD as the baseline of the spec, and prints it.
+pub fn snapshot(surroundings: &Surroundings, terminal: &Terminal, args: SnapshotArgs) -> Result<u8, Failure> {
+    let place = Place::open(surroundings)?;
+    let recorded = record(place.store.as_ref(), &place.worktree, args.spec.as_deref(), now())?;
+    let noted = event(recorded.at, &place.worktree_id, Some(&recorded.spec), kind::BASELINE, json!({"baseline": recorded.point.as_str()}));
+    // Nothing guards this append, so it cannot be fenced.
+    let _done = place.store.append(&[noted], None).map_err(store_fault)?;
+    for note in place.notes.iter().chain(&recorded.notes) {
+        terminal.complain(&format!("watchdog: {} ({})", crate::decision::display::escape_to_one_line(&note.detail), note.code));
+    }
+    if terminal.json {
+        terminal.value(&json!({
+            "schema": 1,
+            "baseline": recorded.point.as_str(),
+            "worktree": place.root().display().to_string(),
+            "spec": recorded.spec,
+            "branch": place.worktree.branch(),
+            "refs": recorded.refs.len(),
+            "at": recorded.at.to_string(),
+        }));
+    } else {
+        terminal.line(recorded.point.as_str());
+    }
+    Ok(0)
+}
