@@ -4,4 +4,7 @@ mod open;
 mod snapshot;
 
 pub use open::{Error, Worktree};
-pub use snapshot::{RestoreError, RestoreTarget, Restored, RestoredTo, Snapshot, SnapshotInfo, SnapshotRequest};
+pub use snapshot::{
+    CommitState, RestoreError, RestoreTarget, Restored, RestoredTo, SavedIndex, Snapshot, SnapshotInfo, SnapshotKind, SnapshotPath,
+    SnapshotRequest,
+};

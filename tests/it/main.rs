@@ -2,5 +2,8 @@
 
 mod support;
 
+/// Rescues: commits a person would keep, nothing lost, nothing leaked.
+mod rescue;
+
 /// Snapshots of uncommitted work: complete, harmless, restorable.
 mod snapshot;

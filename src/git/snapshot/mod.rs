@@ -12,6 +12,7 @@
 //! `.git` folder is not part of it. Modes are what git knows: executable or not, symlink or not.
 
 mod blobs;
+mod contents;
 mod diff;
 mod disk;
 mod ignore_rules;
@@ -29,5 +30,6 @@ mod take;
 mod tree;
 mod types;
 
+pub use contents::{CommitState, SavedIndex, SnapshotKind, SnapshotPath};
 pub use restore::{RestoreError, RestoreTarget, Restored, RestoredTo};
 pub use types::{Snapshot, SnapshotInfo, SnapshotRequest};
