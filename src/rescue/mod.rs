@@ -1,1 +1,14 @@
 //! Uncommitted work into commits: snapshot, commit by mode, proof that nothing was lost.
+//!
+//! The snapshot is taken by [`crate::git::Worktree::take_snapshot`] before a rescue is asked for; a rescue cannot
+//! be asked for without one. What is left out of a commit stays in the work tree and in the snapshot.
+
+mod carry_out;
+mod git_program;
+mod message;
+mod secrets;
+mod selection;
+mod single;
+mod user_command;
+
+pub use carry_out::{Request, rescue};

@@ -32,9 +32,17 @@ mod probe_reply;
 mod real_claude;
 // The question to the real Claude Code CLI.
 mod real_claude_probe;
+// Rescues: commits a person would keep, nothing lost, nothing leaked.
+mod rescue;
 // Ends of sessions: by themselves, by a timeout, with children left.
 mod session_end;
 // Snapshots of uncommitted work: complete, harmless, restorable.
 mod snapshot;
+// Snapshots where the repository, its neighbours or the file system work against them.
+mod snapshot_hostile;
+// The way back: exact, and never over work that is in no commit.
+mod snapshot_restore;
+// Random trees of random changes: every byte must come back.
+mod snapshot_torture;
 // The scripted API and the fake agent do what the other tests take for granted.
 mod support_works;

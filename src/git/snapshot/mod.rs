@@ -12,6 +12,7 @@
 //! `.git` folder is not part of it. Modes are what git knows: executable or not, symlink or not.
 
 mod blobs;
+mod contents;
 mod diff;
 mod disk;
 mod ignore_rules;
@@ -30,5 +31,6 @@ mod tree;
 mod types;
 
 pub(in crate::git) use spec_name::for_ref as spec_for_ref;
+pub use contents::{CommitState, SavedIndex, SnapshotKind, SnapshotPath};
 pub use restore::{RestoreError, RestoreTarget, Restored, RestoredTo};
 pub use types::{Snapshot, SnapshotInfo, SnapshotRequest};

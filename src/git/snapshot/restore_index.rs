@@ -66,12 +66,16 @@ fn as_recorded(repo: &gix::Repository, stored: &Stored, index_tree: ObjectId) ->
     let Some(extras) = stored.record.extras else { return Ok(state) };
     let empty = ObjectId::empty_tree(repo.object_hash());
     let mut conflicts: Vec<(BString, Stage, Mode, ObjectId)> = Vec::new();
-    let mut intent: Vec<BString> = Vec::new();
+    let mut intent: Vec<(Mode, BString)> = Vec::new();
     for entry in diff::changes(repo, empty, tree_of(repo, extras)?)? {
         let Some((mode, id)) = entry.after else { continue };
         if entry.path == tree::INTENT_TO_ADD {
             let names = repo.find_blob(id).map_err(|e| Error::read("read the recorded index", e))?.take_data();
-            intent.extend(names.split(|b| *b == 0).filter(|n| !n.is_empty()).map(BString::from));
+            intent.extend(names.split(|b| *b == 0).filter_map(|line| {
+                let (mode, path) = line.split_once_str(" ")?;
+                let mode = Mode::from_bits(u32::from_str_radix(mode.to_str().ok()?, 8).ok()?)?;
+                Some((mode, BString::from(path)))
+            }));
         }
         let Some(rest) = entry.path.strip_prefix(tree::CONFLICTS.as_bytes()).and_then(|r| r.strip_prefix(b"/")) else { continue };
         let stage = match rest.first() {
@@ -93,9 +97,9 @@ fn as_recorded(repo: &gix::Repository, stored: &Stored, index_tree: ObjectId) ->
         state.dangerously_push_entry(gix::index::entry::Stat::default(), *id, Flags::from_stage(*stage), *mode, path.as_bstr());
     }
     let nothing = ObjectId::empty_blob(repo.object_hash());
-    for path in &intent {
+    for (mode, path) in &intent {
         let flags = Flags::INTENT_TO_ADD | Flags::EXTENDED;
-        state.dangerously_push_entry(gix::index::entry::Stat::default(), nothing, flags, Mode::FILE, path.as_bstr());
+        state.dangerously_push_entry(gix::index::entry::Stat::default(), nothing, flags, *mode, path.as_bstr());
     }
     state.sort_entries();
     Ok(state)

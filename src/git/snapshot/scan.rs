@@ -209,7 +209,7 @@ impl Scan<'_, '_> {
                 }
                 Step::Enter(folder) => folder,
             };
-            let full = join(scope.prefix.as_bstr(), folder.as_bstr());
+            let full = if folder.is_empty() { scope.prefix.clone() } else { join(scope.prefix.as_bstr(), folder.as_bstr()) };
             let entries = match self.below.list(full.as_bstr()) {
                 Ok(entries) => entries,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,

@@ -16,7 +16,7 @@ use crate::git::Error;
 pub(super) const CONFLICTS: &str = "conflicts";
 /// Where the third parent keeps uncommitted files of repositories inside the worktree: `nested/<path>`.
 pub(super) const NESTED: &str = "nested";
-/// Where the third parent names the paths that were added without content, each ended by NUL.
+/// Where the third parent names the paths that were added without content: `<octal mode> <path>`, each ended by NUL.
 pub(super) const INTENT_TO_ADD: &str = "intent-to-add";
 
 /// One entry of an index that can be part of a tree.
@@ -132,6 +132,7 @@ pub(super) fn of_extras(
     for entry in index.entries() {
         let path = entry.path(index);
         if entry.flags.contains(Flags::INTENT_TO_ADD) {
+            intent.extend_from_slice(format!("{:o} ", entry.mode.bits()).as_bytes());
             intent.extend_from_slice(path);
             intent.push(0);
         }

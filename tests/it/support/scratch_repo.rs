@@ -27,6 +27,10 @@ impl ScratchRepo {
         std::fs::create_dir_all(dir.path().join("home")).unwrap();
         let repo = ScratchRepo { dir, root };
         repo.git(["init", "-q", "-b", "main"]);
+        for (key, value) in [("user.name", "A Person"), ("user.email", "person@example.com"), ("commit.gpgSign", "false"), ("gc.auto", "0")]
+        {
+            repo.git(["config", key, value]);
+        }
         repo
     }
 
@@ -152,23 +156,28 @@ impl ScratchRepo {
         files(&self.root)
     }
 
-    /// The bytes, times and inodes of the whole `.git` folder that a snapshot must not touch.
-    pub fn private_state(&self) -> BTreeMap<PathBuf, (Vec<u8>, i64, i64, u64)> {
+    /// Length, hash and time of every file of `.git` that a snapshot must not touch.
+    pub fn private_state(&self) -> BTreeMap<PathBuf, (usize, u64, i64, i64)> {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let git = self.root.join(".git");
         let mut found = BTreeMap::new();
-        let mut folders = vec![self.root.join(".git")];
+        let mut folders = vec![git.clone()];
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
-                let meta = std::fs::symlink_metadata(&path).unwrap();
-                let inside = path.strip_prefix(self.root.join(".git")).unwrap();
-                if inside.starts_with("objects") || inside.starts_with("refs/watchdog") {
+                let inside = path.strip_prefix(&git).unwrap().to_owned();
+                if inside.starts_with("objects") || inside.starts_with("refs/watchdog") || inside.ends_with("COMMIT_EDITMSG") {
                     continue;
                 }
+                let meta = std::fs::symlink_metadata(&path).unwrap();
                 if meta.is_dir() {
                     folders.push(path);
-                } else {
-                    found.insert(path.clone(), (std::fs::read(&path).unwrap_or_default(), meta.mtime(), meta.mtime_nsec(), meta.ino()));
+                    continue;
                 }
+                let bytes = std::fs::read(&path).unwrap();
+                let mut hasher = DefaultHasher::new();
+                bytes.hash(&mut hasher);
+                found.insert(inside, (bytes.len(), hasher.finish(), meta.mtime(), meta.mtime_nsec()));
             }
         }
         found
@@ -203,4 +212,22 @@ pub fn files(root: &Path) -> Files {
         }
     }
     found
+}
+
+/// Runs one test of this binary in a process of its own, started by `prefix` (a program and its arguments) and with
+/// other variables. Returns true in the process that is to go on with the test.
+pub fn in_own_process(test: &str, prefix: &[&str], variables: &[(&str, &str)]) -> bool {
+    const MARK: &str = "WATCHDOG_TEST_IN_OWN_PROCESS";
+    if std::env::var_os(MARK).is_some() {
+        return true;
+    }
+    let this = std::env::current_exe().unwrap();
+    let this = this.to_str().unwrap();
+    let argv: Vec<&str> = prefix.iter().copied().chain([this, "--exact", test, "--nocapture"]).collect();
+    let mut command = Command::new(argv[0]);
+    command.args(&argv[1..]).env(MARK, "1").envs(variables.iter().copied());
+    let out = command.output().unwrap();
+    let text = format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    assert!(out.status.success() && text.contains("1 passed"), "{text}");
+    false
 }

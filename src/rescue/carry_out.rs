@@ -1,0 +1,48 @@
+//! Does what the mode asks for, then counts the commits and proves that nothing was lost.
+
+use crate::config::settings::{RescueMode, RescueSettings};
+use crate::decision::evidence::RescueOutcome;
+use crate::git::{Error, Snapshot, Worktree};
+
+use super::{single, user_command};
+
+/// One rescue of one worktree.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// Mode, limits and what is never committed.
+    pub settings: &'a RescueSettings,
+    /// The name of the work.
+    pub spec: &'a str,
+    /// What the work was before the rescue, and what it is proved against afterwards.
+    pub snapshot: &'a Snapshot,
+}
+
+/// Turns the work that `request.snapshot` holds into commits on the current branch, as far as mode and state allow.
+///
+/// What stands against a commit (a conflict, an operation in progress, a detached HEAD, a protected branch, a
+/// failing hook) is told in [`RescueOutcome::failed`], and leaves index and work tree as they were.
+///
+/// # Errors
+/// When git's data cannot be read, so that neither the commits nor the proof can be told.
+pub fn rescue(worktree: &Worktree, request: &Request<'_>) -> Result<RescueOutcome, Error> {
+    let before = worktree.commit_state()?;
+    let mut outcome = RescueOutcome { left_out: request.snapshot.left_out.clone(), ..RescueOutcome::default() };
+    match request.settings.mode {
+        RescueMode::Off | RescueMode::Snapshot => {}
+        RescueMode::Command => user_command::run(worktree, request, &mut outcome),
+        // Until the agent is asked for a plan, a plan is one commit of everything.
+        RescueMode::Plan | RescueMode::Single => single::commit(worktree, request, &before, &mut outcome)?,
+    }
+    let head = worktree.head_commit()?;
+    if head != before.head {
+        outcome.commits = worktree.commits_gained(before.head.as_deref())?;
+    }
+    if request.settings.mode == RescueMode::Command && outcome.commits == 0 && outcome.failed.is_none() && outcome.warnings.is_empty() {
+        outcome.failed = Some(match head == before.head {
+            true => "the rescue command ended well, but made no commit".into(),
+            false => "the rescue command moved HEAD without a new commit".into(),
+        });
+    }
+    outcome.lost = worktree.missing_from(request.snapshot)?;
+    Ok(outcome)
+}

@@ -1,0 +1,94 @@
+//! How the git program is run where commits are made: as the user would, but never asking anybody.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::time::Duration;
+
+use crate::agent::program::{Finished, Kept, Program};
+
+/// Between TERM and KILL.
+const GRACE: Duration = Duration::from_secs(5);
+/// Bytes of output that are kept.
+const KEEP: usize = 64 << 10;
+/// Who commits where nobody is configured.
+const NAME: &str = "watchdog";
+const EMAIL: &str = "watchdog@localhost";
+
+/// Variables of git that say who and with which configuration, as opposed to in which repository.
+const KEPT: [&str; 11] = [
+    "GIT_AUTHOR_NAME",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_COMMITTER_NAME",
+    "GIT_COMMITTER_EMAIL",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_EXEC_PATH",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_ASKPASS",
+];
+
+/// The variables for a program that works in the worktree: those of git that point elsewhere are removed.
+pub(super) fn environment() -> BTreeMap<OsString, Option<OsString>> {
+    std::env::vars_os()
+        .map(|(name, _)| name)
+        .filter(|name| name.to_string_lossy().starts_with("GIT_") && !KEPT.iter().any(|kept| name == kept))
+        .map(|name| (name, None))
+        .collect()
+}
+
+/// A git command in the work tree `root`, with the paths on its stdin.
+pub(super) fn git(root: &Path, args: &[&str], paths: &[&[u8]], identity: bool, deadline: Duration) -> Program {
+    // Nothing runs in the background after us, and no monitor of the repository may lie about what changed.
+    let fixed = ["git", "--literal-pathspecs", "-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "core.fsmonitor=false"];
+    let mut env = environment();
+    let mut set = |name: &str, value: &str| env.insert(name.into(), Some(value.into()));
+    set("GIT_TERMINAL_PROMPT", "0");
+    set("GIT_EDITOR", "true");
+    // Messages are told to the user, and read: untranslated, but without taking UTF-8 away from hooks.
+    set("LANGUAGE", "en");
+    if !identity {
+        for (name, value) in
+            [("GIT_AUTHOR_NAME", NAME), ("GIT_COMMITTER_NAME", NAME), ("GIT_AUTHOR_EMAIL", EMAIL), ("GIT_COMMITTER_EMAIL", EMAIL)]
+        {
+            if std::env::var_os(name).is_none_or(|v| v.is_empty()) {
+                set(name, value);
+            }
+        }
+    }
+    // A passphrase that nobody can type must fail, not wait.
+    env.insert("GPG_TTY".into(), None);
+    Program {
+        argv: fixed.iter().chain(args).map(OsString::from).collect(),
+        cwd: root.to_owned(),
+        env,
+        stdin: paths.iter().flat_map(|path| path.iter().copied().chain([0])).collect(),
+        deadline,
+        grace: GRACE,
+        keep: KEEP,
+    }
+}
+
+/// A program of the user in the work tree.
+pub(super) fn users(root: &Path, argv: Vec<OsString>, extra: &[(&str, &OsStr)], deadline: Duration) -> Program {
+    let mut env = environment();
+    for (name, value) in extra {
+        env.insert(name.into(), Some((*value).to_owned()));
+    }
+    Program { argv, cwd: root.to_owned(), env, stdin: Vec::new(), deadline, grace: GRACE, keep: KEEP }
+}
+
+/// The last lines that a program wrote, complaints before the rest, for a person.
+pub(super) fn tail(finished: &Finished) -> String {
+    const LINES: usize = 20;
+    const CHARS: usize = 4000;
+    let text = |kept: &Kept| String::from_utf8_lossy(&kept.bytes).trim().to_owned();
+    let (err, out) = (text(&finished.stderr), text(&finished.stdout));
+    let all = if err.is_empty() || out.is_empty() { format!("{out}{err}") } else { format!("{out}\n{err}") };
+    let lines: Vec<&str> = all.lines().collect();
+    let tail = lines[lines.len().saturating_sub(LINES)..].join("\n");
+    let skip = tail.chars().count().saturating_sub(CHARS);
+    tail.chars().skip(skip).collect()
+}

@@ -1,0 +1,163 @@
+//! Which names look like secrets and which folders like something that a tool can make again.
+
+/// Endings of environment files that are made to be shared.
+const SHARED_ENV: [&str; 5] = ["example", "sample", "template", "dist", "schema"];
+/// Whole names.
+const NAMES: [&str; 14] = [
+    ".npmrc",
+    ".netrc",
+    "_netrc",
+    ".pypirc",
+    ".pgpass",
+    ".htpasswd",
+    ".git-credentials",
+    ".dockercfg",
+    ".terraformrc",
+    "kubeconfig",
+    ".kubeconfig",
+    "secrets.json",
+    "secrets.yml",
+    "secrets.yaml",
+];
+/// Endings of names.
+const ENDINGS: [&str; 12] =
+    [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".tfstate", ".tfstate.backup", ".kubeconfig", ".ovpn"];
+/// Beginnings of names of private keys.
+const KEYS: [&str; 4] = ["id_rsa", "id_ed25519", "id_ecdsa", "id_dsa"];
+/// Endings of `credentials…` and `service-account…` files that hold data and not source.
+const DATA: [&str; 9] = ["json", "yml", "yaml", "toml", "ini", "cfg", "csv", "txt", "xml"];
+/// Whole paths below a home folder.
+const TAILS: [&str; 4] = [".aws/credentials", ".kube/config", ".docker/config.json", ".config/gcloud/application_default_credentials.json"];
+
+/// Whether a path names a file that usually holds a secret.
+pub(super) fn looks_secret(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    let name = path.rsplit('/').next().unwrap_or(&path);
+    let holds_data = |stem: &str| match name.strip_prefix(stem) {
+        None => false,
+        Some(rest) => match rest.rsplit_once('.') {
+            None => rest.is_empty() || !rest.starts_with(|c: char| c.is_ascii_alphanumeric()),
+            Some((_, ending)) => DATA.contains(&ending),
+        },
+    };
+    is_env_file(name)
+        || NAMES.contains(&name)
+        || ENDINGS.iter().any(|ending| name.ends_with(ending))
+        || KEYS.iter().any(|key| name.starts_with(key)) && !name.ends_with(".pub")
+        || holds_data("credentials")
+        || holds_data("service-account")
+        || holds_data("service_account")
+        || TAILS.iter().any(|tail| path == *tail || path.ends_with(&format!("/{tail}")))
+}
+
+/// `.env` and `.env.local`, but not `.env.example`.
+pub(super) fn is_env_file(name: &str) -> bool {
+    match name.strip_prefix(".env") {
+        Some("") => true,
+        Some(rest) => rest.starts_with(['.', '-', '_']) && !SHARED_ENV.iter().any(|shared| rest.ends_with(shared)),
+        None => false,
+    }
+}
+
+/// Folders that package managers and tools fill and that nobody commits on purpose.
+const BULK: [&str; 18] = [
+    "node_modules",
+    "bower_components",
+    ".venv",
+    "__pycache__",
+    ".tox",
+    ".nox",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".gradle",
+    ".terraform",
+    ".next",
+    ".nuxt",
+    ".parcel-cache",
+    ".svelte-kit",
+    ".eggs",
+    ".cargo-cache",
+    ".pnpm-store",
+];
+
+/// Folders whose name alone proves nothing, with what lies in them when a tool made them.
+const BULK_IF: [(&str, &[&str]); 3] = [
+    ("target", &["CACHEDIR.TAG", ".rustc_info.json", "debug/", "release/", "classes/", "maven-status/"]),
+    ("venv", &["pyvenv.cfg"]),
+    ("env", &["pyvenv.cfg"]),
+];
+
+/// The folder that makes `path` a file that a tool can make again, if one does. `exists` tells whether a path, or
+/// with a final slash any path below it, is among the untracked ones.
+pub(super) fn bulk_folder<'p>(path: &'p str, exists: impl Fn(&str) -> bool) -> Option<&'p str> {
+    let mut start = 0;
+    while let Some(length) = path[start..].find('/') {
+        let (name, folder) = (&path[start..start + length], &path[..start + length]);
+        let marked = BULK_IF.iter().any(|(bulk, marks)| *bulk == name && marks.iter().any(|mark| exists(&format!("{folder}/{mark}"))));
+        if BULK.contains(&name) || marked {
+            return Some(folder);
+        }
+        start += length + 1;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_told_from_source() {
+        for secret in [
+            ".env",
+            ".env.local",
+            "a/.env.production",
+            "server.pem",
+            "deep/tls.KEY",
+            "id_rsa",
+            "id_ed25519_work",
+            ".npmrc",
+            "x/.netrc",
+            "credentials",
+            "credentials.json",
+            "credentials-prod.yml",
+            "prod.tfstate",
+            "cert.p12",
+            "kubeconfig",
+            ".kube/config",
+            "home/.aws/credentials",
+            "service-account.json",
+        ] {
+            assert!(looks_secret(secret), "{secret}");
+        }
+        for open in [
+            ".env.example",
+            ".env.sample",
+            ".envrc",
+            "environment.ts",
+            "src/credentials.rs",
+            "credentials_test.go",
+            "id_rsa.pub",
+            "keyboard.rs",
+            "monkey",
+            "src/key.rs",
+            "credentialsform.tsx",
+            "env",
+            "public.gpg",
+        ] {
+            assert!(!looks_secret(open), "{open}");
+        }
+    }
+
+    #[test]
+    fn folders_of_tools_are_told_from_folders_of_people() {
+        let all = ["target/debug/x", "src/target/main.c", "web/node_modules/left-pad/index.js", "venv/pyvenv.cfg"];
+        let exists = |wanted: &str| all.iter().any(|p| *p == wanted || wanted.ends_with('/') && p.starts_with(wanted));
+        assert_eq!(bulk_folder("target/debug/x", exists), Some("target"));
+        assert_eq!(bulk_folder("src/target/main.c", exists), None);
+        assert_eq!(bulk_folder("web/node_modules/left-pad/index.js", exists), Some("web/node_modules"));
+        assert_eq!(bulk_folder("venv/lib/x.py", exists), Some("venv"));
+        assert_eq!(bulk_folder("node_modules", exists), None, "a file of that name is no folder");
+    }
+}

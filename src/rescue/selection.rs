@@ -1,0 +1,209 @@
+//! Decides which changed paths go into a commit, and which stay out and why. Pure.
+
+use std::collections::BTreeSet;
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+use super::secrets::{bulk_folder, is_env_file, looks_secret};
+use crate::config::settings::RescueSettings;
+use crate::decision::evidence::LeftOut;
+use crate::git::{SnapshotKind, SnapshotPath};
+
+/// What goes into a commit and what does not.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Selection<'p> {
+    /// In git's order.
+    pub commit: Vec<&'p SnapshotPath>,
+    /// In git's order.
+    pub left_out: Vec<LeftOut>,
+    /// There would have been this many, more than allowed: nothing is committed.
+    pub too_many: Option<u64>,
+}
+
+/// Sorts `paths` by the rules of `settings`.
+pub(super) fn select<'p>(paths: &'p [SnapshotPath], settings: &RescueSettings) -> Selection<'p> {
+    let exclude = Patterns::new(&settings.exclude);
+    let untracked: BTreeSet<&str> = paths.iter().filter(|p| p.untracked).map(|p| p.text.as_str()).collect();
+    let exists = |wanted: &str| match wanted.ends_with('/') {
+        true => untracked.range(wanted..).next().is_some_and(|p| p.starts_with(wanted)),
+        false => untracked.contains(wanted),
+    };
+    let judged = paths.iter().map(|path| {
+        let deleted = path.kind == SnapshotKind::Deleted;
+        let why = if path.nested {
+            Some("nested_repository")
+        } else if path.hidden || exclude.matches(&path.text) {
+            Some("excluded")
+        } else if !deleted && looks_secret(&path.text) {
+            Some("secret")
+        } else if path.untracked && !deleted && bulk_folder(&path.text, exists).is_some() {
+            Some("excluded")
+        } else if path.bytes > settings.max_bytes {
+            Some("too_large")
+        } else {
+            None
+        };
+        (path, why)
+    });
+    let (mut commit, mut left) = (Vec::new(), Vec::new());
+    for (path, why) in judged {
+        match why {
+            Some(why) => left.push((path, why)),
+            None => commit.push(path),
+        }
+    }
+    // To git, a path also names what is below it: a file that became a folder must not bring along what stays out.
+    let stays: BTreeSet<&[u8]> = left.iter().map(|(path, _)| path.path.as_slice()).collect();
+    commit.retain(|path| {
+        let below = [path.path.as_slice(), b"/"].concat();
+        let clash = stays.range(below.as_slice()..).next().is_some_and(|p| p.starts_with(&below));
+        if clash {
+            left.push((path, "excluded"));
+        }
+        !clash
+    });
+    let many = commit.len() as u64;
+    let too_many = (many > settings.max_files).then_some(many);
+    if too_many.is_some() {
+        left.extend(commit.drain(..).map(|path| (path, "too_many")));
+    }
+    left.sort_by(|(a, _), (b, _)| a.path.cmp(&b.path));
+    Selection { commit, left_out: left.into_iter().map(|(path, why)| LeftOut { path: path.text.clone(), why }).collect(), too_many }
+}
+
+/// Names or globs of the user. A pattern without a slash matches a name at any depth.
+pub(super) struct Patterns {
+    names: GlobSet,
+    paths: GlobSet,
+    env: bool,
+}
+
+impl Patterns {
+    pub fn new(patterns: &[String]) -> Self {
+        let (mut names, mut paths) = (GlobSetBuilder::new(), GlobSetBuilder::new());
+        for pattern in patterns {
+            let trimmed = pattern.trim_start_matches("./").trim_end_matches('/');
+            let add = |set: &mut GlobSetBuilder, text: &str| {
+                let glob = |text: &str| GlobBuilder::new(text).literal_separator(true).build();
+                // What is no glob is meant as it is written.
+                if let Ok(glob) = glob(text).or_else(|_| glob(&globset::escape(text))) {
+                    set.add(glob);
+                }
+            };
+            if trimmed.contains('/') {
+                let anchored = trimmed.trim_start_matches('/');
+                add(&mut paths, anchored);
+                add(&mut paths, &format!("{anchored}/**"));
+            } else {
+                add(&mut names, trimmed);
+            }
+        }
+        let build = |set: GlobSetBuilder| set.build().unwrap_or_else(|_| GlobSet::empty());
+        Patterns { names: build(names), paths: build(paths), env: patterns.iter().any(|p| p == ".env") }
+    }
+
+    pub fn matches(&self, path: &str) -> bool {
+        let env = self.env && is_env_file(path.rsplit('/').next().unwrap_or(path));
+        env || self.paths.is_match(path) || path.split('/').any(|name| self.names.is_match(name))
+    }
+
+    /// Whether a whole name, such as a branch with its slashes, is one of the patterns.
+    pub fn matches_branch(patterns: &[String], branch: &str) -> bool {
+        patterns.iter().any(|pattern| {
+            let glob = GlobBuilder::new(pattern).literal_separator(false).build();
+            pattern == branch || glob.is_ok_and(|glob| glob.compile_matcher().is_match(branch))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::settings::Settings;
+
+    fn path(text: &str) -> SnapshotPath {
+        SnapshotPath {
+            path: text.as_bytes().to_vec(),
+            text: text.into(),
+            kind: SnapshotKind::File,
+            bytes: 10,
+            untracked: true,
+            hidden: false,
+            nested: false,
+        }
+    }
+
+    fn left(paths: &[SnapshotPath], change: impl FnOnce(&mut RescueSettings)) -> Vec<(String, &'static str)> {
+        let mut settings = Settings::default().rescue;
+        change(&mut settings);
+        select(paths, &settings).left_out.into_iter().map(|l| (l.path, l.why)).collect()
+    }
+
+    #[test]
+    fn every_reason_is_named() {
+        let paths = [
+            path(".env.local"),
+            path("big"),
+            path("hidden"),
+            path("key.pem"),
+            path("nested/file"),
+            path("node_modules/x/index.js"),
+            path("src/main.rs"),
+        ];
+        let mut paths = paths.to_vec();
+        paths[1].bytes = 1 << 40;
+        paths[2].hidden = true;
+        paths[4].nested = true;
+        let want = [
+            (".env.local", "excluded"),
+            ("big", "too_large"),
+            ("hidden", "excluded"),
+            ("key.pem", "secret"),
+            ("nested/file", "nested_repository"),
+            ("node_modules/x/index.js", "excluded"),
+        ];
+        assert_eq!(left(&paths, |_| {}), want.map(|(p, w)| (p.to_owned(), w)));
+        assert_eq!(select(&paths, &Settings::default().rescue).commit, [&paths[6]]);
+    }
+
+    #[test]
+    fn more_files_than_allowed_means_none() {
+        let paths = [path("a"), path("b"), path("c")];
+        assert_eq!(left(&paths, |s| s.max_files = 3), []);
+        let settings = RescueSettings { max_files: 2, ..Settings::default().rescue };
+        let selection = select(&paths, &settings);
+        assert_eq!((selection.commit.len(), selection.left_out.len(), selection.too_many), (0, 3, Some(3)));
+    }
+
+    #[test]
+    fn patterns_match_as_a_person_means_them() {
+        for (pattern, path, want) in [
+            (".env", ".env", true),
+            (".env", "deep/.env.production", true),
+            (".env", ".env.example", false),
+            ("*.log", "a/b/c.log", true),
+            ("private", "private/notes", true),
+            ("docs/*.md", "docs/a.md", true),
+            ("docs/*.md", "docs/deep/a.md", false),
+            ("docs/**", "docs/deep/a.md", true),
+            ("build/", "a/build/x", true),
+            ("/top", "top", true),
+            ("a/b", "a/b/c", true),
+            ("[", "[", true),
+            ("*.log", "log", false),
+        ] {
+            assert_eq!(Patterns::new(&[pattern.into()]).matches(path), want, "{pattern} {path}");
+        }
+        for (pattern, branch, want) in [("main", "main", true), ("release/*", "release/1.0", true), ("main", "maintenance", false)] {
+            assert_eq!(Patterns::matches_branch(&[pattern.into()], branch), want, "{pattern} {branch}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_became_a_folder_brings_no_secret_along() {
+        let mut paths = [path("config"), path("config/.env"), path("config/open")];
+        paths[0].kind = SnapshotKind::Deleted;
+        let selection = select(&paths, &Settings::default().rescue);
+        assert_eq!(selection.commit, [&paths[2]]);
+    }
+}

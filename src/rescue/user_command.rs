@@ -1,0 +1,68 @@
+//! The user's own rescue command.
+
+use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
+use std::path::Path;
+
+use super::carry_out::Request;
+use super::git_program::{tail, users};
+use crate::agent::program::StartError;
+use crate::decision::evidence::{Degraded, RescueOutcome};
+use crate::git::Worktree;
+
+/// What is run where nothing is configured, if the worktree has it.
+const DEFAULT: &str = "scripts/commit-rescue";
+
+/// Runs the command in the worktree with `WATCHDOG_SPEC` and `WATCHDOG_SNAPSHOT` set.
+///
+/// One that is not there is a warning: the work stays uncommitted and in the snapshot. It is not judged here what
+/// the command did; commits are counted and the snapshot is proved afterwards.
+pub(super) fn run(worktree: &Worktree, request: &Request<'_>, outcome: &mut RescueOutcome) {
+    let root = worktree.root();
+    let missing = |what: String| Degraded {
+        code: "rescue_command_missing",
+        detail: format!("{what}; the work stays uncommitted, and is kept in {}", request.snapshot.name),
+    };
+    let Some(argv) = argv(root, request) else {
+        outcome.warnings.push(missing(format!("no rescue.command is configured and the worktree has no {DEFAULT}")));
+        return;
+    };
+    let shown = argv[0].to_string_lossy().into_owned();
+    let variables = [("WATCHDOG_SPEC", OsStr::new(request.spec)), ("WATCHDOG_SNAPSHOT", OsStr::new(&request.snapshot.name))];
+    match users(root, argv, &variables, request.settings.timeout).run() {
+        Err(StartError::NotRunnable { program, why }) => {
+            outcome.warnings.push(missing(format!("the rescue command '{program}' cannot be run: {why}")));
+        }
+        Err(StartError::System { program, source }) if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => {
+            outcome.warnings.push(missing(format!("the rescue command '{program}' cannot be run: {source}")));
+        }
+        Err(error) => outcome.failed = Some(error.to_string()),
+        Ok(finished) if finished.timed_out => {
+            let seconds = request.settings.timeout.as_secs();
+            outcome.failed = Some(with_tail(format!("'{shown}' did not end within {seconds} s"), &tail(&finished)));
+        }
+        Ok(finished) if !finished.exit.success() => {
+            outcome.failed = Some(with_tail(format!("'{shown}' ended with {}", finished.exit), &tail(&finished)));
+        }
+        Ok(_) => {}
+    }
+}
+
+fn with_tail(what: String, tail: &str) -> String {
+    if tail.is_empty() { what } else { format!("{what}\n{tail}") }
+}
+
+/// The configured command, or the worktree's own script with the spec's name.
+fn argv(root: &Path, request: &Request<'_>) -> Option<Vec<OsString>> {
+    match request.settings.command.as_deref() {
+        Some([program, rest @ ..]) => {
+            // A path is meant from the worktree, wherever watchdog itself was started.
+            let program = if program.contains('/') { root.join(program).into_os_string() } else { program.into() };
+            Some([program].into_iter().chain(rest.iter().map(OsString::from)).collect())
+        }
+        Some([]) | None => {
+            let script = root.join(DEFAULT);
+            script.is_file().then(|| vec![script.into_os_string(), request.spec.into()])
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! Rescues: commits a person would keep, nothing lost, nothing leaked.
+
+use std::time::Duration;
+
+use completion_watchdog::config::settings::{RescueMode, RescueSettings, Settings};
+use completion_watchdog::decision::evidence::RescueOutcome;
+use completion_watchdog::git::{RestoreTarget, Snapshot};
+use completion_watchdog::rescue::{Request, rescue};
+
+use crate::support::scratch_repo::{ScratchRepo, in_own_process};
+
+fn settings(change: impl FnOnce(&mut RescueSettings)) -> RescueSettings {
+    let mut settings = Settings::default().rescue;
+    settings.mode = RescueMode::Single;
+    settings.timeout = Duration::from_secs(30);
+    change(&mut settings);
+    settings
+}
+
+fn rescued_with(repo: &ScratchRepo, snapshot: &Snapshot, settings: &RescueSettings) -> RescueOutcome {
+    rescue(&repo.open(), &Request { settings, spec: "auth", snapshot }).unwrap()
+}
+
+fn rescued(repo: &ScratchRepo, change: impl FnOnce(&mut RescueSettings)) -> RescueOutcome {
+    rescued_with(repo, &repo.snapshot(), &settings(change))
+}
+
+fn command(line: &str) -> impl FnOnce(&mut RescueSettings) {
+    let argv = vec!["sh".into(), "-c".into(), line.into()];
+    move |settings| (settings.mode, settings.command) = (RescueMode::Command, Some(argv))
+}
+
+/// The paths and reasons of what was left out.
+fn left_out(outcome: &RescueOutcome) -> Vec<(&str, &str)> {
+    outcome.left_out.iter().map(|l| (l.path.as_str(), l.why)).collect()
+}
+
+/// Asserts that a refusal changed nothing: HEAD, index (byte for byte) and files.
+fn assert_refused(repo: &ScratchRepo, why: &str, change: impl FnOnce(&mut RescueSettings)) {
+    let snapshot = repo.snapshot();
+    let (private, files) = (repo.private_state(), repo.files());
+    let outcome = rescued_with(repo, &snapshot, &settings(change));
+    let failed = outcome.failed.expect("it must be refused");
+    assert!(failed.contains(why), "{failed}");
+    assert_eq!((outcome.commits, outcome.lost), (0, vec![]));
+    assert_eq!(repo.private_state(), private);
+    assert_eq!(repo.files(), files);
+}
+
+#[test]
+fn everything_becomes_one_commit_that_a_person_would_keep() {
+    let repo = ScratchRepo::new();
+    repo.write("tracked", "two\n");
+    repo.remove("dir/inner");
+    repo.write("new/file", "n");
+    repo.write("staged", "s");
+    repo.git(["add", "staged"]);
+    repo.write("staged", "s2");
+    repo.chmod("run.sh", 0o644);
+    repo.git(["rm", "-q", "link"]);
+    let outcome = rescued(&repo, |_| {});
+    assert_eq!(outcome, RescueOutcome { commits: 1, ..RescueOutcome::default() });
+    assert_eq!(repo.git(["status", "--porcelain"]), "");
+    let message = repo.git(["log", "-1", "--format=%an|%s|%(trailers:key=Watchdog-Snapshot,valueonly)"]);
+    assert_eq!(message.trim(), "A Person|chore(auth): rescue uncommitted work|refs/watchdog/rescue/auth/20260304T050607Z-0");
+    assert_eq!(repo.git(["show", "HEAD:staged"]), "s2");
+    assert_eq!(
+        repo.git(["diff", "--name-status", "HEAD~1", "HEAD"]),
+        "D\tdir/inner\nD\tlink\nA\tnew/file\nM\trun.sh\nA\tstaged\nM\ttracked"
+    );
+}
+
+#[test]
+fn nothing_to_commit_is_no_failure() {
+    let repo = ScratchRepo::new();
+    repo.write(".env", "TOKEN=1");
+    let outcome = rescued(&repo, |_| {});
+    assert_eq!((outcome.commits, &outcome.failed), (0, &None));
+    assert_eq!(left_out(&outcome), [(".env", "excluded")]);
+}
+
+#[test]
+fn what_looks_secret_or_bulky_stays_out_even_when_it_was_staged() {
+    let repo = ScratchRepo::new();
+    for secret in [".env", "sub/.env.local", "id_rsa", "server.pem"] {
+        repo.write(secret, "secret");
+    }
+    repo.write("node_modules/left-pad/index.js", "x");
+    repo.write("target/CACHEDIR.TAG", "x");
+    repo.write("target/debug/app", "x");
+    repo.write("big", vec![0; 2000]);
+    repo.write("code.rs", "fn main() {}\n");
+    repo.write(".env.example", "TOKEN=\n");
+    repo.git(["add", ".env", "server.pem", "big"]);
+    let snapshot = repo.snapshot();
+    let outcome = rescued_with(&repo, &snapshot, &settings(|s| s.max_bytes = 1999));
+    assert_eq!(outcome.commits, 1, "{:?}", outcome.failed);
+    assert_eq!(
+        left_out(&outcome),
+        [
+            (".env", "excluded"),
+            ("big", "too_large"),
+            ("id_rsa", "secret"),
+            ("node_modules/left-pad/index.js", "excluded"),
+            ("server.pem", "secret"),
+            ("sub/.env.local", "excluded"),
+            ("target/CACHEDIR.TAG", "excluded"),
+            ("target/debug/app", "excluded"),
+        ]
+    );
+    assert_eq!(repo.git(["show", "--format=", "--name-only", "HEAD"]), ".env.example\ncode.rs");
+    assert_eq!(repo.read(".env"), "secret");
+    assert_eq!(repo.git(["diff", "--cached", "--name-only"]), ".env\nbig\nserver.pem", "what was staged stays staged");
+    assert_eq!(repo.git(["show", &format!("{}:id_rsa", snapshot.commit)]), "secret", "the snapshot has it");
+}
+
+#[test]
+fn edits_that_the_user_hid_from_git_stay_local() {
+    let repo = ScratchRepo::new();
+    repo.git(["update-index", "--assume-unchanged", "tracked"]);
+    repo.git(["update-index", "--skip-worktree", "dir/inner"]);
+    repo.write("tracked", "local");
+    repo.write("dir/inner", "local");
+    repo.write("new", "n");
+    let outcome = rescued(&repo, |_| {});
+    assert_eq!(left_out(&outcome), [("dir/inner", "excluded"), ("tracked", "excluded")]);
+    assert_eq!(repo.git(["show", "--format=", "--name-only", "HEAD"]), "new");
+    assert_eq!(repo.read("tracked"), "local");
+}
+
+#[test]
+fn more_files_than_allowed_are_not_committed() {
+    let repo = ScratchRepo::new();
+    for n in 0..5 {
+        repo.write(format!("f{n}"), "x");
+    }
+    assert_refused(&repo, "more than rescue.max_files (4)", |s| s.max_files = 4);
+}
+
+#[test]
+fn odd_names_are_taken_literally() {
+    let repo = ScratchRepo::new();
+    use std::os::unix::ffi::OsStrExt;
+    for name in [&b"\xff\xfe"[..], b"new\nline", b":(exclude)tracked", b"*", b"-A", b"sp ace/x", b"\"quoted\""] {
+        repo.write(std::ffi::OsStr::from_bytes(name), "x");
+    }
+    repo.write("[ab]", "x");
+    let outcome = rescued(&repo, |_| {});
+    assert_eq!((outcome.commits, &outcome.failed), (1, &None));
+    assert_eq!(repo.git(["status", "--porcelain"]), "");
+}
+
+#[test]
+fn files_and_folders_may_change_places() {
+    let repo = ScratchRepo::new();
+    repo.remove("tracked");
+    repo.write("tracked/folder/file", "f");
+    std::fs::remove_dir_all(repo.path("dir")).unwrap();
+    repo.write("dir", "file");
+    repo.remove("run.sh");
+    repo.symlink("dir", "run.sh");
+    let outcome = rescued(&repo, |_| {});
+    assert_eq!((outcome.commits, &outcome.failed), (1, &None));
+    assert_eq!(repo.git(["status", "--porcelain"]), "");
+}
+
+#[test]
+fn the_first_commit_of_a_repository_can_be_a_rescue() {
+    let repo = ScratchRepo::unborn();
+    repo.write("a", "1");
+    repo.write("b", "2");
+    repo.git(["add", "b"]);
+    let outcome = rescued(&repo, |_| {});
+    assert_eq!((outcome.commits, &outcome.failed), (1, &None));
+    assert_eq!(repo.git(["ls-tree", "--name-only", "HEAD"]), "a\nb");
+}
+
+#[test]
+fn a_failing_hook_leaves_index_and_work_as_they_were() {
+    let repo = ScratchRepo::new();
+    repo.write("tracked", "two\n");
+    repo.write("staged", "s");
+    repo.git(["add", "staged"]);
+    repo.write("staged", "s2");
+    repo.write("untracked", "u");
+    repo.hook("pre-commit", "echo 'lint: no' >&2; exit 3");
+    assert_refused(&repo, "lint: no", |_| {});
+}
+
+#[test]
+fn a_failing_hook_on_an_unborn_branch_leaves_no_index_behind() {
+    let repo = ScratchRepo::unborn();
+    repo.write("untracked", "u");
+    repo.hook("commit-msg", "echo refused; exit 1");
+    assert_refused(&repo, "refused", |_| {});
+    assert!(!repo.path(".git/index").exists());
+}
+
+#[test]
+fn hooks_run_as_for_a_person() {
+    let repo = ScratchRepo::new();
+    repo.write("new", "n");
+    repo.hook("pre-commit", "git diff --cached --name-only > ../seen");
+    repo.hook("commit-msg", "grep -q '^chore(auth): ' \"$1\"");
+    let outcome = rescued(&repo, |_| {});
+    assert_eq!(outcome.commits, 1, "{:?}", outcome.failed);
+    assert_eq!(std::fs::read_to_string(repo.beside("seen")).unwrap(), "new\n");
+}
+
+#[test]
+fn states_that_allow_no_commit_are_told_and_left_alone() {
+    let repo = ScratchRepo::new();
+    repo.git(["switch", "-qc", "other"]);
+    repo.write("tracked", "theirs\n");
+    repo.git(["commit", "-qam", "theirs"]);
+    repo.git(["switch", "-q", "main"]);
+    repo.write("tracked", "ours\n");
+    repo.git(["commit", "-qam", "ours"]);
+    repo.write("untracked", "u");
+    repo.try_git_in(repo.root(), ["merge", "other"]);
+    assert_refused(&repo, "a merge is in progress", |_| {});
+    repo.git(["merge", "--abort"]);
+    repo.try_git_in(repo.root(), ["rebase", "other"]);
+    assert_refused(&repo, "a rebase is in progress", |_| {});
+    repo.git(["rebase", "--abort"]);
+    repo.try_git_in(repo.root(), ["cherry-pick", "other"]);
+    assert_refused(&repo, "a cherry-pick is in progress", |_| {});
+    repo.git(["cherry-pick", "--abort"]);
+    assert_refused(&repo, "protected", |s| s.protect = vec!["ma*".into()]);
+    repo.git(["switch", "-q", "--detach"]);
+    assert_refused(&repo, "detached", |_| {});
+}
+
+#[test]
+fn the_modes_that_commit_nothing_commit_nothing() {
+    for mode in [RescueMode::Snapshot, RescueMode::Off] {
+        let repo = ScratchRepo::new();
+        repo.write("new", "n");
+        let outcome = rescued(&repo, |s| s.mode = mode);
+        assert_eq!(outcome, RescueOutcome::default());
+        assert_eq!(repo.git(["status", "--porcelain"]), "?? new");
+    }
+}
+
+#[test]
+fn a_command_that_commits_is_a_rescue() {
+    let repo = ScratchRepo::new();
+    repo.write("a", "1");
+    repo.write("b", "2");
+    let line = "git add a && git commit -qm \"$WATCHDOG_SPEC: a\" && git add b && git commit -qm \"$WATCHDOG_SNAPSHOT\"";
+    let outcome = rescued(&repo, command(line));
+    assert_eq!(outcome, RescueOutcome { commits: 2, ..RescueOutcome::default() });
+    assert_eq!(repo.git(["log", "-2", "--format=%s"]), "refs/watchdog/rescue/auth/20260304T050607Z-0\nauth: a");
+}
+
+#[test]
+fn the_worktrees_own_script_is_the_default_command() {
+    let repo = ScratchRepo::new();
+    repo.write("scripts/commit-rescue", "#!/bin/sh\ngit add -A && git commit -qm \"rescue $1\"\n");
+    repo.chmod("scripts/commit-rescue", 0o755);
+    let outcome = rescued(&repo, |s| s.mode = RescueMode::Command);
+    assert_eq!((outcome.commits, &outcome.failed), (1, &None));
+    assert_eq!(repo.git(["log", "-1", "--format=%s"]), "rescue auth");
+}
+
+#[test]
+fn a_missing_command_is_a_warning() {
+    for argv in [None, Some(vec!["no-such-program-anywhere".to_owned()]), Some(vec!["./not/there".to_owned()])] {
+        let repo = ScratchRepo::new();
+        repo.write("new", "n");
+        let outcome = rescued(&repo, |s| (s.mode, s.command) = (RescueMode::Command, argv));
+        assert_eq!((outcome.commits, &outcome.failed), (0, &None));
+        assert_eq!(outcome.warnings[0].code, "rescue_command_missing");
+    }
+}
+
+#[test]
+fn a_command_that_fails_or_does_nothing_is_a_failure() {
+    let repo = ScratchRepo::new();
+    repo.write("new", "n");
+    let failed = |line: &str| rescued(&repo, command(line)).failed.unwrap();
+    assert!(failed("echo it broke >&2; exit 9").contains("exit code 9\nit broke"));
+    assert!(failed("true").contains("made no commit"));
+    assert_eq!(repo.read("new"), "n");
+}
+
+#[test]
+fn throwing_work_away_is_detected_and_can_be_undone() {
+    for line in [
+        "git checkout -q . && git clean -qfd",
+        "git reset -q --hard && git clean -qfd",
+        "git stash -q -u",
+        "git commit -q --allow-empty -m fake && git reset -q --hard && git clean -qfd",
+        "git reset -q --hard HEAD~1 && git clean -qfd",
+    ] {
+        let repo = ScratchRepo::new();
+        repo.write("tracked", "committed\n");
+        repo.git(["commit", "-qam", "second"]);
+        repo.write("tracked", "uncommitted\n");
+        repo.write("new", "n");
+        let snapshot = repo.snapshot();
+        let before = repo.files();
+        let outcome = rescued_with(&repo, &snapshot, &settings(command(line)));
+        assert_eq!(outcome.lost, ["new", "tracked"], "{line}");
+        repo.git(["reset", "-q", "--hard", snapshot.parent.as_deref().unwrap()]);
+        repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap();
+        assert_eq!(repo.files(), before, "{line}");
+    }
+}
+
+#[test]
+fn a_deletion_that_was_reverted_is_lost_and_a_kept_one_is_not() {
+    let repo = ScratchRepo::new();
+    repo.remove("tracked");
+    let outcome = rescued(&repo, command("git checkout -q ."));
+    assert_eq!(outcome.lost, ["tracked"]);
+    repo.remove("tracked");
+    let outcome = rescued(&repo, |_| {});
+    assert_eq!((outcome.commits, outcome.lost), (1, vec![]));
+}
+
+#[test]
+fn work_that_was_committed_and_then_changed_again_is_not_lost() {
+    let repo = ScratchRepo::new();
+    repo.write("new", "first");
+    let line = "git add -A && git commit -qm one && echo more >> new && git commit -qam two";
+    let outcome = rescued(&repo, command(line));
+    assert_eq!((outcome.commits, outcome.lost), (2, vec![]));
+}
+
+#[test]
+fn line_endings_that_git_converts_are_not_lost() {
+    let repo = ScratchRepo::new();
+    repo.git(["config", "core.autocrlf", "true"]);
+    repo.write("new", "a\r\nb\r\n");
+    let outcome = rescued(&repo, |_| {});
+    assert_eq!((outcome.commits, outcome.lost), (1, vec![]));
+    assert_eq!(repo.git(["cat-file", "-s", "HEAD:new"]), "4");
+    assert_eq!(repo.try_snapshot(), None, "git regards the file as committed");
+}
+
+#[test]
+fn without_any_identity_watchdog_signs_itself() {
+    let none =
+        [("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1"), ("HOME", "/nonexistent"), ("XDG_CONFIG_HOME", "/nonexistent")];
+    if !in_own_process(
+        "rescue::without_any_identity_watchdog_signs_itself",
+        &["env", "-u", "GIT_AUTHOR_NAME", "-u", "GIT_COMMITTER_NAME"],
+        &none,
+    ) {
+        return;
+    }
+    let repo = ScratchRepo::new();
+    repo.git(["config", "--unset", "user.name"]);
+    repo.git(["config", "--unset", "user.email"]);
+    repo.git(["config", "user.useConfigOnly", "true"]);
+    repo.write("new", "n");
+    let outcome = rescued(&repo, |_| {});
+    assert_eq!((outcome.commits, &outcome.failed), (1, &None));
+    assert_eq!(repo.git(["log", "-1", "--format=%an <%ae>"]), "watchdog <watchdog@localhost>");
+}

@@ -1,0 +1,239 @@
+//! Snapshots where the repository, its neighbours or the file system work against them.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use completion_watchdog::git::{RestoreTarget, Worktree};
+
+use crate::support::scratch_repo::{ScratchRepo, files, in_own_process};
+
+fn show(repo: &ScratchRepo, object: &str) -> String {
+    repo.git(["cat-file", "blob", object])
+}
+
+fn paths(repo: &ScratchRepo, commit: &str) -> Vec<String> {
+    repo.git(["ls-tree", "-r", "--name-only", commit]).lines().map(ToOwned::to_owned).collect()
+}
+
+/// A repository in `folder` with one commit of the file `own`.
+fn other_repository(repo: &ScratchRepo, folder: &Path) {
+    std::fs::create_dir_all(folder).unwrap();
+    repo.git_in(folder, ["init", "-q", "-b", "main"]);
+    std::fs::write(folder.join("own"), "own\n").unwrap();
+    repo.git_in(folder, ["add", "-A"]);
+    repo.git_in(folder, ["commit", "-qm", "own"]);
+}
+
+#[test]
+fn nothing_that_the_repository_names_is_run() {
+    let repo = ScratchRepo::new();
+    let marker = repo.beside("marker");
+    let touch = format!("sh -c 'echo x >> {}; cat'", marker.display());
+    let library = repo.beside("library");
+    other_repository(&repo, &library);
+    repo.git(["submodule", "--quiet", "add", library.to_str().unwrap(), "sub"]);
+    repo.git(["commit", "-qm", "sub"]);
+    for folder in [repo.root().to_owned(), repo.path("sub")] {
+        for (key, value) in
+            [("filter.evil.clean", &touch), ("filter.evil.smudge", &touch), ("filter.evil.process", &touch), ("core.fsmonitor", &touch)]
+        {
+            repo.git_in(&folder, ["config", key, value]);
+        }
+        std::fs::write(folder.join(".gitattributes"), "* filter=evil\n").unwrap();
+    }
+    repo.git(["config", "core.hooksPath", "hooks"]);
+    for hook in ["post-index-change", "reference-transaction", "post-commit", "pre-commit"] {
+        repo.write(format!("hooks/{hook}"), format!("#!/bin/sh\n{touch} </dev/null\n"));
+        repo.chmod(&format!("hooks/{hook}"), 0o755);
+    }
+    repo.write("tracked", "two\n");
+    repo.write("sub/own", "changed\n");
+    repo.write("new", "n\n");
+    std::fs::remove_file(&marker).ok();
+
+    let snapshot = repo.snapshot();
+    assert!(!marker.exists(), "a snapshot ran something: {:?}", std::fs::read_to_string(&marker));
+    assert_eq!(show(&repo, &format!("{}:tracked", snapshot.commit)), "two");
+    repo.open().missing_from(&snapshot).unwrap();
+    repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::Directory(repo.beside("out"))).unwrap();
+    repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::Automatic).unwrap();
+    assert!(!marker.exists(), "a proof or restore ran something");
+
+    repo.try_git_in(repo.root(), ["add", "new"]);
+    assert!(marker.exists(), "the trap itself must work");
+}
+
+#[test]
+fn filtered_files_are_kept_raw() {
+    let repo = ScratchRepo::new();
+    repo.git(["config", "filter.upper.clean", "tr a-z A-Z"]);
+    repo.git(["config", "core.autocrlf", "true"]);
+    repo.write(".gitattributes", "*.up filter=upper\n");
+    repo.write("a.up", "lower\r\n");
+    let snapshot = repo.snapshot();
+    assert_eq!(repo.git(["cat-file", "-s", &format!("{}:a.up", snapshot.commit)]), "7");
+}
+
+#[test]
+fn a_submodule_is_kept_with_its_commit_and_its_uncommitted_files() {
+    let repo = ScratchRepo::new();
+    let library = repo.beside("library");
+    other_repository(&repo, &library);
+    repo.git(["submodule", "--quiet", "add", library.to_str().unwrap(), "sub"]);
+    repo.git(["commit", "-qm", "sub"]);
+    assert_eq!(repo.try_snapshot(), None, "a clean submodule is nothing");
+    let sub = repo.path("sub");
+    std::fs::write(sub.join("second"), "2").unwrap();
+    repo.git_in(&sub, ["add", "-A"]);
+    repo.git_in(&sub, ["commit", "-qm", "second"]);
+    std::fs::write(sub.join("own"), "dirty\n").unwrap();
+    std::fs::write(sub.join("untracked"), "u\n").unwrap();
+    std::fs::write(sub.join("staged"), "s\n").unwrap();
+    repo.git_in(&sub, ["add", "staged"]);
+    let before = files(&sub);
+    let snapshot = repo.snapshot();
+    assert_eq!(repo.git(["rev-parse", &format!("{}:sub", snapshot.commit)]), repo.git_in(&sub, ["rev-parse", "HEAD"]));
+    assert_eq!(show(&repo, &format!("{}^3:nested/sub/own", snapshot.commit)), "dirty");
+    assert_eq!(paths(&repo, &format!("{}^3", snapshot.commit)), ["nested/sub/own", "nested/sub/staged", "nested/sub/untracked"]);
+    let worktree = repo.open();
+    assert_eq!(worktree.missing_from(&snapshot).unwrap(), Vec::<String>::new());
+
+    repo.git_in(&sub, ["reset", "-q", "--hard"]);
+    repo.git_in(&sub, ["clean", "-qffdx"]);
+    assert_eq!(worktree.missing_from(&snapshot).unwrap(), ["sub/own", "sub/staged", "sub/untracked"]);
+    worktree.restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap();
+    assert_eq!(files(&sub), before);
+    repo.git_in(&sub, ["add", "-A"]);
+    repo.git_in(&sub, ["commit", "-qm", "all"]);
+    std::fs::remove_file(sub.join("untracked")).unwrap();
+    assert_eq!(worktree.missing_from(&snapshot).unwrap(), ["sub"], "committed in the submodule, but at another commit than recorded");
+}
+
+#[test]
+fn a_repository_inside_is_kept_as_files() {
+    let repo = ScratchRepo::new();
+    other_repository(&repo, &repo.path("inside"));
+    repo.write("inside/untracked", "u");
+    repo.write("inside/.gitignore", "*.tmp\n");
+    repo.write("inside/x.tmp", "ignored there");
+    repo.write("unborn/file", "f");
+    repo.git_in(&repo.path("unborn"), ["init", "-q"]);
+    repo.write("empty-git/file", "f");
+    std::fs::create_dir(repo.path("empty-git/.git")).unwrap();
+    let snapshot = repo.snapshot();
+    let new: Vec<String> = paths(&repo, &snapshot.commit).into_iter().filter(|p| p.contains('/') && !p.starts_with("dir/")).collect();
+    assert_eq!(new, ["empty-git/file", "inside/.gitignore", "inside/own", "inside/untracked", "unborn/file"]);
+    repo.remove("inside/x.tmp");
+    let before = repo.files();
+    repo.wipe();
+    repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap();
+    assert_eq!(repo.files(), before);
+}
+
+#[test]
+fn a_linked_worktree_inside_counts_by_what_is_uncommitted_in_it() {
+    let repo = ScratchRepo::new();
+    repo.git(["worktree", "add", "-q", ".trees/one", "-b", "one"]);
+    assert_eq!(repo.try_snapshot(), None);
+    repo.write(".trees/one/tracked", "changed there\n");
+    let snapshot = repo.snapshot();
+    assert_eq!(paths(&repo, &format!("{}^3", snapshot.commit)), ["nested/.trees/one/tracked"]);
+    // Seen from the linked worktree itself, it is an ordinary change, and the snapshots are shared.
+    let linked = Worktree::open(&repo.path(".trees/one")).unwrap();
+    let request = completion_watchdog::git::SnapshotRequest { spec: "one", at: crate::support::scratch_repo::instant(), why: "test" };
+    let own = linked.take_snapshot(&request).unwrap().unwrap();
+    assert_eq!(show(&repo, &format!("{}:tracked", own.commit)), "changed there");
+    assert_eq!(repo.open().snapshots(None).unwrap().len(), 2);
+    repo.git(["worktree", "remove", "--force", ".trees/one"]);
+    assert_eq!(repo.open().snapshots(Some("one")).unwrap().len(), 1, "it outlives its worktree");
+}
+
+#[test]
+fn sparse_checkouts_keep_what_they_leave_out() {
+    for sparse_index in ["--no-sparse-index", "--sparse-index"] {
+        let repo = ScratchRepo::new();
+        repo.write("kept/a", "a\n");
+        repo.write("left/b", "b\n");
+        repo.git(["add", "-A"]);
+        repo.git(["commit", "-qm", "folders"]);
+        repo.git(["sparse-checkout", "set", "--cone", sparse_index, "kept"]);
+        assert!(!repo.path("left").exists());
+        assert_eq!(repo.try_snapshot(), None, "{sparse_index}");
+        repo.write("kept/a", "a2\n");
+        repo.write("left/new", "outside the cone\n");
+        let snapshot = repo.snapshot();
+        assert_eq!(show(&repo, &format!("{}:left/b", snapshot.commit)), "b", "{sparse_index}");
+        assert_eq!(show(&repo, &format!("{}:left/new", snapshot.commit)), "outside the cone");
+        assert_eq!(snapshot.files, 2);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_named_and_the_rest_is_kept() {
+    // Root reads everything: the test goes on as somebody else.
+    let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    let prefix: &[&str] = if rustix::process::geteuid().is_root() { &nobody } else { &["env"] };
+    let home = [("HOME", "/nonexistent"), ("TMPDIR", "/tmp")];
+    if !in_own_process("snapshot_hostile::what_cannot_be_read_is_named_and_the_rest_is_kept", prefix, &home) {
+        return;
+    }
+    let repo = ScratchRepo::new();
+    repo.write("closed", "c");
+    repo.write("folder/new", "n");
+    repo.write("new", "n");
+    repo.write("tracked", "two\n");
+    repo.chmod("closed", 0);
+    repo.chmod("tracked", 0);
+    repo.chmod("folder", 0);
+    repo.chmod("dir", 0);
+    let snapshot = repo.snapshot();
+    let mut left: Vec<(&str, &str)> = snapshot.left_out.iter().map(|l| (l.path.as_str(), l.why)).collect();
+    left.sort();
+    left.dedup();
+    for folder in ["folder", "dir"] {
+        std::fs::set_permissions(repo.path(folder), std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    assert_eq!(
+        left,
+        [("closed", "unreadable"), ("dir", "unreadable"), ("dir/inner", "unreadable"), ("folder", "unreadable"), ("tracked", "unreadable")]
+    );
+    assert_eq!(show(&repo, &format!("{}:new", snapshot.commit)), "n");
+    assert_eq!(show(&repo, &format!("{}:tracked", snapshot.commit)), "one", "as it was committed");
+    assert_eq!(show(&repo, &format!("{}:dir/inner", snapshot.commit)), "inner", "unreadable is not deleted");
+}
+
+#[test]
+fn a_file_that_is_written_meanwhile_is_kept_whole() {
+    let repo = ScratchRepo::new();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut round = 0u64;
+            while !stop.load(Ordering::Relaxed) {
+                round += 1;
+                repo.write("busy", format!("{round}\n").repeat((round % 50 + 1) as usize * 100));
+                repo.write(format!("many/{}", round % 200), "x");
+            }
+        });
+        for _ in 0..10 {
+            let Some(snapshot) = repo.try_snapshot() else { continue };
+            repo.git(["cat-file", "-e", &format!("{}^{{tree}}", snapshot.commit)]);
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    repo.git(["fsck", "--strict", "--connectivity-only"]);
+    let last = repo.snapshot();
+    assert_eq!(show(&repo, &format!("{}:busy", last.commit)), repo.read("busy").trim_end());
+    repo.git(["fsck", "--strict"]);
+}
+
+#[test]
+fn a_large_file_passes_through_in_pieces() {
+    let repo = ScratchRepo::new();
+    let large: Vec<u8> = (0..40u32 << 18).flat_map(|n| (n / 7).to_le_bytes()).collect();
+    repo.write("large", &large);
+    let snapshot = repo.snapshot();
+    assert_eq!(snapshot.bytes, large.len() as u64);
+    assert_eq!(repo.git(["rev-parse", &format!("{}:large", snapshot.commit)]), repo.git(["hash-object", "--no-filters", "large"]));
+}

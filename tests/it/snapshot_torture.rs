@@ -1,0 +1,110 @@
+//! Random trees of random changes: snapshot, wipe, restore, and every byte must be back.
+
+use crate::support::scratch_repo::{Files, ScratchRepo};
+use completion_watchdog::git::RestoreTarget;
+
+/// xorshift: the same changes for the same seed, everywhere.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % sides as u64) as usize
+    }
+}
+
+const NAMES: [&str; 12] = ["a", "b", "c.txt", "d e", "ü", "new\nline", "-x", "a.b", "a-b", "A", "sub", "sub.x"];
+
+fn path(dice: &mut Dice) -> String {
+    let depth = dice.roll(3) + 1;
+    (0..depth).map(|_| NAMES[dice.roll(NAMES.len())]).collect::<Vec<_>>().join("/")
+}
+
+/// Changes one random thing in the work tree, or the index, or both.
+fn change(repo: &ScratchRepo, dice: &mut Dice) {
+    let name = path(dice);
+    let target = repo.path(&name);
+    match dice.roll(10) {
+        0..=4 => {
+            // Whatever stands in the way goes: files become folders and folders become files.
+            let mut at = repo.root().to_owned();
+            for part in std::path::Path::new(&name).parent().unwrap() {
+                at.push(part);
+                if at.symlink_metadata().is_ok_and(|m| !m.is_dir()) {
+                    std::fs::remove_file(&at).unwrap();
+                }
+            }
+            if target.is_dir() && !target.is_symlink() {
+                std::fs::remove_dir_all(&target).unwrap();
+            } else {
+                std::fs::remove_file(&target).ok();
+            }
+            std::fs::create_dir_all(target.parent().unwrap()).unwrap();
+            match dice.roll(5) {
+                0 => std::os::unix::fs::symlink(NAMES[dice.roll(NAMES.len())], &target).unwrap(),
+                _ => {
+                    repo.write(&name, vec![b'a' + dice.roll(4) as u8; [0, 1, 3, 3, 20_000][dice.roll(5)]]);
+                    repo.chmod(&name, [0o644, 0o755][dice.roll(2)]);
+                }
+            }
+        }
+        5 => drop(std::fs::remove_file(&target)),
+        6 if target.is_dir() && !target.is_symlink() => std::fs::remove_dir_all(&target).unwrap(),
+        7 => drop(repo.try_git_in(repo.root(), ["--literal-pathspecs", "add", "--", &name])),
+        8 => drop(repo.try_git_in(repo.root(), ["--literal-pathspecs", "add", "-N", "--", &name])),
+        9 => drop(repo.try_git_in(repo.root(), ["--literal-pathspecs", "rm", "-rfq", "--cached", "--", &name])),
+        _ => {}
+    }
+}
+
+fn round(seed: u64) {
+    let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let repo = if dice.roll(6) == 0 { ScratchRepo::unborn() } else { ScratchRepo::new() };
+    for _ in 0..dice.roll(15) {
+        change(&repo, &mut dice);
+    }
+    if dice.roll(6) > 0 {
+        repo.git(["add", "-A"]);
+        repo.try_git_in(repo.root(), ["commit", "-qm", "base"]);
+    }
+    for _ in 0..=dice.roll(25) {
+        change(&repo, &mut dice);
+    }
+    let (before, private): (Files, _) = (repo.files(), repo.private_state());
+    let staged = |repo: &ScratchRepo| repo.git(["ls-files", "--stage", "-z"]);
+    let index = staged(&repo);
+    let Some(snapshot) = repo.try_snapshot() else {
+        assert_eq!(repo.git(["status", "--porcelain"]), "", "seed {seed}: nothing was kept of a tree that is not clean");
+        return;
+    };
+    assert_eq!(repo.private_state(), private, "seed {seed}");
+    assert_eq!(snapshot.left_out, [], "seed {seed}");
+    let worktree = repo.open();
+    assert_eq!(worktree.missing_from(&snapshot).unwrap(), Vec::<String>::new(), "seed {seed}");
+
+    if snapshot.parent.is_some() {
+        repo.git(["reset", "-q", "--hard"]);
+    } else {
+        repo.try_git_in(repo.root(), ["rm", "-rqf", "--cached", "."]);
+    }
+    repo.git(["clean", "-qffdx"]);
+    if dice.roll(4) == 0 {
+        repo.git(["gc", "-q", "--prune=now"]);
+    }
+    worktree.restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+    assert_eq!(repo.files(), before, "seed {seed}");
+    assert_eq!(staged(&repo), index, "seed {seed}: the index");
+    assert_eq!(worktree.missing_from(&snapshot).unwrap(), Vec::<String>::new(), "seed {seed}");
+    // The restored state is the state that was kept: the same snapshot holds it.
+    assert!(repo.snapshot().reused, "seed {seed}: the restored state differs");
+    repo.git(["fsck", "--strict"]);
+}
+
+#[test]
+fn every_byte_of_a_random_tree_comes_back() {
+    let rounds: u64 = std::env::var("WATCHDOG_TORTURE_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(40);
+    let first: u64 = std::env::var("WATCHDOG_TORTURE_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    (first..first + rounds).for_each(round);
+}
