@@ -22,7 +22,10 @@ fn escape(bytes: &[u8], keep: impl Fn(u8) -> bool) -> String {
 /// A name of letters, digits, `.`, `_` and `-` that no two texts share. Fit for keys; never `.` or `..` alone.
 pub(super) fn name(text: &str) -> String {
     let escaped = escape(text.as_bytes(), |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'));
-    if escaped.starts_with('.') { format!("%2E{}", &escaped[1..]) } else { escaped }
+    match escaped.strip_prefix('.') {
+        Some(rest) => format!("%2E{rest}"),
+        None => escaped,
+    }
 }
 
 /// [`name`], short enough for every file system.

@@ -1,1 +1,374 @@
+//! What every engine must do, written against `&dyn Store` alone: a further engine is one more line in [`on_every_engine`].
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use proptest::prelude::*;
+
+use super::tests::{Scratch, rollback_store};
+use crate::store::engine::{Append, Cas, Cursor, Expect, Hold, Lease, NewEvent, Retention, Rev, Store};
+use crate::store::journal::{event_id, kind};
+use crate::store::records::{baseline, breaker, progress, session};
+use crate::store::{Key, SqliteStore, journal, rebuild};
+
+const LONG: Duration = Duration::from_secs(3600);
+const SHORT: Duration = Duration::from_millis(40);
+
+fn on_every_engine(test: impl Fn(&dyn Store)) {
+    let scratch = Scratch::new();
+    test(&SqliteStore::open(&scratch.dir).unwrap());
+    let scratch = Scratch::new();
+    test(&rollback_store(&scratch.dir));
+}
+
+fn key(name: &str) -> Key {
+    Key::new("test", &[name])
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn happened(second: i64) -> NewEvent {
+    journal::event(at(second), "wt", Some("auth"), kind::PROBE, serde_json::json!({ "n": second }))
+}
+
+fn written(cas: Cas) -> Rev {
+    match cas {
+        Cas::Ok(rev) => rev,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn taken(lease: Option<Lease>) -> Lease {
+    lease.expect("nobody held the lease")
+}
+
+/// Waits for what must come true, at most ten seconds.
+fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let started = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(started.elapsed() < Duration::from_secs(10), "it never came true");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_write_that_expects_something_else_changes_nothing() {
+    on_every_engine(|store| {
+        let k = key("a");
+        assert_eq!(store.get(&k).unwrap(), None);
+        let first = written(store.cas(&k, Expect::Absent, b"1").unwrap());
+        assert_eq!(store.cas(&k, Expect::Absent, b"2").unwrap(), Cas::Conflict);
+        let second = written(store.cas(&k, Expect::Rev(first), b"2").unwrap());
+        assert_eq!(store.cas(&k, Expect::Rev(first), b"3").unwrap(), Cas::Conflict);
+        assert_eq!(store.get(&k).unwrap(), Some((second, b"2".to_vec())));
+        assert_eq!(store.delete(&k, first).unwrap(), Cas::Conflict);
+        assert_eq!(store.delete(&k, second).unwrap(), Cas::Ok(second));
+        assert_eq!(store.cas(&k, Expect::Rev(second), b"4").unwrap(), Cas::Conflict);
+        let third = written(store.cas(&k, Expect::Absent, b"1").unwrap());
+        assert!(third != first && third != second, "a revision came back");
+    });
+}
+
+#[test]
+fn listing_pages_through_exactly_the_keys_below_the_prefix() {
+    on_every_engine(|store| {
+        for name in ["a", "a/b", "b", "ab", "z"] {
+            written(store.cas(&Key::new("kind", &["one", name]), Expect::Absent, name.as_bytes()).unwrap());
+        }
+        written(store.cas(&Key::new("kind", &["one2", "x"]), Expect::Absent, b"").unwrap());
+        let (mut found, mut after) = (Vec::new(), None);
+        loop {
+            let page = store.list(&Key::prefix("kind", &["one"]), after.as_ref(), 2).unwrap();
+            let Some(last) = page.last() else { break };
+            after = Some(last.key.clone());
+            found.extend(page.into_iter().map(|entry| (entry.key.last_part(), entry.value)));
+        }
+        let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["a", "a/b", "ab", "b", "z"]);
+        assert!(found.iter().all(|(name, value)| name.as_bytes() == value));
+    });
+}
+
+#[test]
+fn a_lease_has_one_holder_and_its_fence_only_grows() {
+    on_every_engine(|store| {
+        let k = key("lease");
+        let first = taken(store.acquire(&k, "a", LONG).unwrap());
+        assert_eq!(store.acquire(&k, "b", LONG).unwrap(), None);
+        assert_eq!(store.acquire(&k, "a", LONG).unwrap(), None, "a namesake is somebody else");
+        assert!(taken(store.acquire(&key("other"), "b", LONG).unwrap()).fence != first.fence);
+        assert!(store.release(&first).unwrap());
+        let second = taken(store.acquire(&k, "b", LONG).unwrap());
+        assert!(second.fence > first.fence);
+        assert!(second.until > store.now().unwrap());
+    });
+}
+
+#[test]
+fn whoever_lost_a_lease_has_no_effect_any_more() {
+    on_every_engine(|store| {
+        let k = key("lease");
+        let lost = taken(store.acquire(&k, "a", SHORT).unwrap());
+        let next = eventually(|| store.acquire(&k, "b", LONG).unwrap());
+        assert!(next.fence > lost.fence);
+        assert_eq!(store.renew(&lost, LONG).unwrap(), Hold::Lost);
+        assert!(!store.release(&lost).unwrap());
+        assert_eq!(store.append(&[happened(1)], Some(&lost)).unwrap(), Append::Fenced);
+        assert_eq!(store.append(&[happened(2)], Some(&Lease { fence: next.fence, ..lost.clone() })).unwrap(), Append::Fenced);
+        assert_eq!(store.append(&[happened(3)], Some(&next)).unwrap(), Append::Done);
+        assert!(matches!(store.renew(&next, LONG).unwrap(), Hold::Held(_)), "the stale holder did not disturb the new one");
+        let (events, _) = store.read(Cursor::START, 10).unwrap();
+        assert_eq!(events.iter().map(|e| e.at).collect::<Vec<_>>(), [at(3)]);
+    });
+}
+
+#[test]
+fn an_expired_lease_is_lost_even_where_nobody_else_took_it() {
+    on_every_engine(|store| {
+        let lease = taken(store.acquire(&key("lease"), "a", SHORT).unwrap());
+        let Hold::Held(lease) = store.renew(&lease, SHORT).unwrap() else { panic!("lost while it stood") };
+        eventually(|| (store.now().unwrap() >= lease.until).then_some(()));
+        assert_eq!(store.renew(&lease, LONG).unwrap(), Hold::Lost);
+        assert_eq!(store.append(&[happened(1)], Some(&lease)).unwrap(), Append::Fenced);
+    });
+}
+
+#[test]
+fn an_event_is_told_once_and_as_it_was_written() {
+    on_every_engine(|store| {
+        let mut event = happened(7);
+        event.data = serde_json::json!({ "text": "ü\u{0}\n\"", "big": u64::MAX, "list": [1.5, null] });
+        event.spec = None;
+        assert_eq!(store.append(&[event.clone(), event.clone()], None).unwrap(), Append::Done);
+        let again = NewEvent { kind: "other".into(), ..event.clone() };
+        assert_eq!(store.append(&[again], None).unwrap(), Append::Done);
+        assert_eq!(store.read(Cursor::START, 10).unwrap().0, [event.clone()]);
+        assert_eq!(store.newest(10).unwrap(), [event]);
+    });
+}
+
+#[test]
+fn a_reader_that_follows_misses_nothing_while_many_write() {
+    on_every_engine(|store| {
+        const WRITERS: i64 = 4;
+        const EACH: i64 = 60;
+        let seen = thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                scope.spawn(move || {
+                    for n in 0..EACH {
+                        assert_eq!(store.append(&[happened(writer * 1000 + n)], None).unwrap(), Append::Done);
+                    }
+                });
+            }
+            let (mut seen, mut cursor) = (Vec::new(), Cursor::START);
+            eventually(|| {
+                let (events, next) = store.read(cursor, 7).unwrap();
+                cursor = next;
+                seen.extend(events.into_iter().map(|e| e.at.as_second()));
+                (seen.len() as i64 >= WRITERS * EACH).then_some(())
+            });
+            assert_eq!(store.read(cursor, 7).unwrap(), (Vec::new(), cursor));
+            seen
+        });
+        for writer in 0..WRITERS {
+            let own: Vec<_> = seen.iter().filter(|n| **n / 1000 == writer).map(|n| n % 1000).collect();
+            assert_eq!(own, (0..EACH).collect::<Vec<_>>(), "in the order of writing, none missing, none twice");
+        }
+    });
+}
+
+#[test]
+fn pruning_goes_by_age_and_count_and_spares_the_newest() {
+    on_every_engine(|store| {
+        let events: Vec<_> = (0..5000).map(happened).collect();
+        assert_eq!(store.append(&events, None).unwrap(), Append::Done);
+        let keep = |older_than, at_least, at_most| Retention { older_than, at_least, at_most };
+        assert_eq!(store.prune(&keep(at(0), 0, 100_000)).unwrap(), 0);
+        assert_eq!(store.prune(&keep(at(100), 10, 100_000)).unwrap(), 100);
+        assert_eq!(store.prune(&keep(at(0), 10, 1000)).unwrap(), 3900);
+        assert_eq!(store.prune(&keep(Timestamp::MAX, 10, 1000)).unwrap(), 990, "a clock in the far future");
+        let (left, cursor) = store.read(Cursor::START, 100).unwrap();
+        assert_eq!(left.iter().map(|e| e.at.as_second()).collect::<Vec<_>>(), (4990..5000).collect::<Vec<_>>());
+        assert_eq!(store.append(&[happened(9)], None).unwrap(), Append::Done);
+        assert_eq!(store.read(cursor, 100).unwrap().0.len(), 1, "a cursor stays good across pruning");
+    });
+}
+
+#[test]
+fn records_updated_by_many_at_once_lose_no_update() {
+    use crate::config::settings::Settings;
+    use crate::decision::breaker::{Breaker, Outcome};
+    on_every_engine(|store| {
+        let settings = Settings {
+            breaker: crate::config::settings::BreakerSettings { limit: 0, ..Settings::default().breaker },
+            ..Settings::default()
+        };
+        let tries = AtomicU64::new(0);
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..25 {
+                        breaker::update(store, "wt", "auth", |breaker: &mut Breaker| {
+                            tries.fetch_add(1, Ordering::Relaxed);
+                            breaker.record(at(1), &settings.breaker, Outcome::Strike { why: "stalled".into() });
+                        })
+                        .unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(breaker::of(store, "wt", "auth").unwrap().strikes(), 200);
+        assert!(tries.into_inner() >= 200);
+        assert_eq!(breaker::of(store, "wt", "other").unwrap(), Breaker::default());
+        breaker::reset(store, "wt", "auth").unwrap();
+        assert_eq!(breaker::all(store, "wt").unwrap(), [("auth".to_string(), Breaker::default())]);
+    });
+}
+
+fn a_baseline(second: i64, refs: usize) -> baseline::BaselineRecord {
+    baseline::BaselineRecord {
+        commit: (second > 0).then(|| format!("{second:040x}")),
+        branch: None,
+        refs: (0..refs).map(|n| (format!("refs/heads/b{n}"), format!("{n:040x}"))).collect(),
+        at: at(second),
+        worktree: std::ffi::OsStr::new("/src/10% ü").into(),
+    }
+}
+
+#[test]
+fn the_latest_baseline_is_found_without_a_spec() {
+    on_every_engine(|store| {
+        assert_eq!(baseline::latest(store, "wt").unwrap(), None);
+        baseline::record(store, "wt", "z", &a_baseline(5, 0)).unwrap();
+        baseline::record(store, "wt", "spec/auth", &a_baseline(9, 3000)).unwrap();
+        baseline::record(store, "wt2", "late", &a_baseline(99, 0)).unwrap();
+        assert_eq!(baseline::latest(store, "wt").unwrap(), Some(("spec/auth".into(), a_baseline(9, 3000))));
+        baseline::record(store, "wt", "z", &a_baseline(0, 1)).unwrap();
+        assert_eq!(baseline::of(store, "wt", "z").unwrap(), Some(a_baseline(0, 1)));
+        baseline::forget(store, "wt", "z").unwrap();
+        assert_eq!(baseline::of(store, "wt", "z").unwrap(), None);
+    });
+}
+
+#[test]
+fn rounds_of_once_add_up_until_a_new_baseline_and_the_streak_outlives_it() {
+    on_every_engine(|store| {
+        let round = |baseline: &str, now| {
+            progress::update(store, "wt", "auth", Some(baseline), at(now), |p| {
+                p.rounds_used += 1;
+                p.nothing_to_do_streak += 1;
+                p.fingerprint = Some(u64::MAX - 1);
+                (p.rounds_used, p.nothing_to_do_streak)
+            })
+            .unwrap()
+        };
+        assert_eq!((round("aa", 1), round("aa", 2), round("bb", 3)), ((1, 1), (2, 2), (1, 3)));
+        let kept = progress::of(store, "wt", "auth").unwrap().unwrap();
+        assert_eq!((kept.fingerprint, kept.updated_at), (Some(u64::MAX - 1), at(3)));
+    });
+}
+
+#[test]
+fn a_session_is_found_again_and_its_end_is_written_beside_its_beginning() {
+    on_every_engine(|store| {
+        let began =
+            session::SessionRecord { session_id: None, pid: Some(7), started_at: at(1), ended_at: None, log: Some("/logs/a".into()) };
+        assert!(!session::update(store, "wt", "auth", |_| ()).unwrap());
+        session::record(store, "wt", "auth", &began).unwrap();
+        assert!(
+            session::update(store, "wt", "auth", |s| {
+                s.session_id = Some("4f1c".into());
+                s.ended_at = Some(at(2));
+            })
+            .unwrap()
+        );
+        let (spec, found) = session::latest(store, "wt").unwrap().unwrap();
+        assert_eq!(
+            (spec.as_str(), found),
+            ("auth", session::SessionRecord { session_id: Some("4f1c".into()), ended_at: Some(at(2)), ..began })
+        );
+    });
+}
+
+#[test]
+fn rows_of_a_later_version_are_refused_and_garbage_only_until_it_is_recorded_anew() {
+    on_every_engine(|store| {
+        let k = Key::new("breaker", &["wt", "auth"]);
+        let rev = written(store.cas(&k, Expect::Absent, br#"{"v":2,"state":"ajar"}"#).unwrap());
+        let newer =
+            [breaker::of(store, "wt", "auth").map(drop), breaker::reset(store, "wt", "auth"), breaker::update(store, "wt", "auth", |_| ())];
+        for error in newer.map(Result::unwrap_err) {
+            assert!(error.to_string().contains("format 2"), "{error}");
+        }
+        assert_eq!(store.get(&k).unwrap().unwrap().0, rev, "nothing was written over it");
+        written(store.cas(&k, Expect::Rev(rev), b"\x00{").unwrap());
+        let error = breaker::of(store, "wt", "auth").unwrap_err();
+        assert!(error.to_string().contains("breaker of 'auth'") && error.hint().contains("breaker reset"), "{error}");
+        breaker::reset(store, "wt", "auth").unwrap();
+        assert_eq!(breaker::of(store, "wt", "auth").unwrap().strikes(), 0);
+    });
+}
+
+#[test]
+fn rebuilding_from_git_fills_gaps_and_touches_nothing_else() {
+    on_every_engine(|store| {
+        baseline::record(store, "wt", "auth", &a_baseline(9, 2)).unwrap();
+        let known = rebuild::SnapshotFact {
+            worktree_id: "wt".into(),
+            spec: None,
+            reference: "refs/watchdog/rescue/1".into(),
+            commit: "aa".into(),
+            at: at(4),
+        };
+        let event = journal::snapshot_event(known.at, "wt", Some("auth"), &known.reference, &known.commit);
+        assert_eq!(store.append(&[event], None).unwrap(), Append::Done);
+        let fact = |spec: &str| rebuild::BaselineFact { worktree_id: "wt".into(), spec: spec.into(), baseline: a_baseline(1, 0) };
+        let new = rebuild::SnapshotFact { reference: "refs/watchdog/rescue/2".into(), ..known.clone() };
+        let facts = rebuild::GitFacts { baselines: vec![fact("auth"), fact("lost")], snapshots: vec![known, new] };
+        for baselines in [1, 0] {
+            assert_eq!(rebuild::rebuild(store, &facts).unwrap(), rebuild::Rebuilt { baselines, snapshots: 2 });
+        }
+        assert_eq!(baseline::of(store, "wt", "auth").unwrap(), Some(a_baseline(9, 2)));
+        assert_eq!(baseline::of(store, "wt", "lost").unwrap(), Some(a_baseline(1, 0)));
+        assert_eq!(store.read(Cursor::START, 10).unwrap().0.len(), 2);
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_sequence_of_writes_reads_back_as_in_a_plain_map(steps in prop::collection::vec((0..4u8, any::<bool>(), any::<bool>(), ".{0,9}"), 1..40)) {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        let mut model = std::collections::HashMap::<u8, (Rev, Vec<u8>)>::new();
+        for (name, right, delete, value) in steps {
+            let k = key(&name.to_string());
+            let there = model.get(&name).map(|(rev, _)| *rev);
+            let rev = if right { there } else { Some(Rev(-1)) };
+            let done = match (rev, delete) {
+                (Some(rev), true) => store.delete(&k, rev).unwrap(),
+                (rev, _) => store.cas(&k, rev.map_or(Expect::Absent, Expect::Rev), value.as_bytes()).unwrap(),
+            };
+            match done {
+                Cas::Ok(_) if delete && rev.is_some() => { model.remove(&name); }
+                Cas::Ok(new) => { model.insert(name, (new, value.into_bytes())); }
+                _ => prop_assert!(!right),
+            }
+            prop_assert_eq!(store.get(&k).unwrap(), model.get(&name).cloned());
+        }
+    }
+
+    #[test]
+    fn ids_of_events_are_never_the_same(times in prop::collection::vec(0i64..3, 2..200)) {
+        let ids: std::collections::HashSet<_> = times.iter().map(|t| event_id(at(*t))).collect();
+        prop_assert_eq!(ids.len(), times.len());
+    }
+}

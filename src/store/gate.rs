@@ -39,12 +39,12 @@ impl Gate {
 
     /// Waits until nobody has the gate alone. `database` is named in the error.
     pub fn shared(&self, database: &Path) -> Result<Passage, StoreError> {
-        self.pass(database, File::try_lock_shared)
+        self.wait(database, File::try_lock_shared).map(|()| Passage(self.file.clone()))
     }
 
     /// Waits until nobody else stands in the doorway.
     pub fn alone(&self, database: &Path) -> Result<Passage, StoreError> {
-        self.pass(database, File::try_lock)
+        self.wait(database, File::try_lock).map(|()| Passage(self.file.clone()))
     }
 
     /// Whether nobody else stands in the doorway; takes it alone if so.
@@ -54,16 +54,16 @@ impl Gate {
 
     /// Stands in the doorway until this gate is dropped or used otherwise.
     pub fn stay(&self, database: &Path) -> Result<(), StoreError> {
-        self.shared(database).map(std::mem::forget)
+        self.wait(database, File::try_lock_shared)
     }
 
-    fn pass(&self, database: &Path, lock: impl Fn(&File) -> Result<(), TryLockError>) -> Result<Passage, StoreError> {
+    fn wait(&self, database: &Path, lock: impl Fn(&File) -> Result<(), TryLockError>) -> Result<(), StoreError> {
         let started = Instant::now();
         loop {
             match lock(&self.file) {
-                Ok(()) => return Ok(Passage(self.file.clone())),
+                Ok(()) => return Ok(()),
                 // A file system without locks, such as some network ones: the database's own locks must do.
-                Err(TryLockError::Error(e)) if e.kind() != io::ErrorKind::Interrupted => return Ok(Passage(self.file.clone())),
+                Err(TryLockError::Error(e)) if e.kind() != io::ErrorKind::Interrupted => return Ok(()),
                 Err(_) if started.elapsed() > self.patience => {
                     return Err(StoreError::Busy { path: database.to_owned(), seconds: self.patience.as_secs() });
                 }

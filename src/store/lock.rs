@@ -120,6 +120,8 @@ impl Drop for WorktreeLock {
     fn drop(&mut self) {
         // An emptied file says that its holder ended in order. If that fails, the next one only finds us left behind.
         let _ = self.file.set_len(0);
+        // Closing alone would not do while a child that was just forked still has its copy of the descriptor.
+        let _ = self.file.unlock();
     }
 }
 

@@ -304,4 +304,4 @@ mod conformance;
 
 #[cfg(test)]
 #[path = "sqlite/tests.rs"]
-mod tests;
+pub(super) mod tests;

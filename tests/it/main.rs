@@ -44,5 +44,7 @@ mod snapshot_hostile;
 mod snapshot_restore;
 // Random trees of random changes: every byte must come back.
 mod snapshot_torture;
+// The state directory under many processes, kill -9, damage, full and read-only disks.
+mod store;
 // The scripted API and the fake agent do what the other tests take for granted.
 mod support_works;

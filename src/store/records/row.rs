@@ -159,3 +159,7 @@ pub(super) fn each<R: Row>(
         after = page.into_iter().next_back().map(|entry| entry.key);
     }
 }
+
+#[cfg(test)]
+#[path = "row_tests.rs"]
+mod tests;

@@ -212,8 +212,9 @@ impl Site {
     }
 
     fn connection(&self) -> rusqlite::Result<Connection> {
-        let connection = Connection::open_with_flags(&self.database, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-        connection.busy_timeout(PATIENCE)?;
+        let mut connection =
+            Connection::open_with_flags(&self.database, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        connection.busy_handler(Some(wait_for_others))?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "mmap_size", 0)?;
         connection.pragma_update(None, "cell_size_check", true)?;
@@ -332,6 +333,15 @@ impl Journal {
             Journal::Rollback => "delete",
         }
     }
+}
+
+/// Waits a moment for whoever has the database, or gives up after about [`PATIENCE`]. SQLite's own handler sleeps up to 100 ms
+/// at a time, and a process that is unlucky with that starves behind those that are awake more often.
+fn wait_for_others(tries: i32) -> bool {
+    const QUICK: i32 = 100;
+    let pause = if tries < QUICK { Duration::from_millis(1) } else { Duration::from_millis(5) };
+    std::thread::sleep(pause);
+    u128::from(tries.unsigned_abs()) * 5 < PATIENCE.as_millis()
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
