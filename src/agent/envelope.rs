@@ -351,3 +351,66 @@ impl Folded {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
+    const OTHER: &str = "11111111-137f-44c8-a906-ac97e99b783f";
+
+    #[test]
+    fn the_session_is_named_by_any_part_of_structured_output() {
+        let init = json!({"type": "system", "subtype": "init", "session_id": ID}).to_string();
+        let result =
+            json!({"duration_ms": 1, "session_id": ID, "result": format!("\"session_id\":\"{OTHER}\""), "type": "result"}).to_string();
+        for (output, id) in [
+            (result.clone(), Some(ID)),
+            (format!("{init}\n{{\"type\":\"assi"), Some(ID)),
+            (format!("ssage\":\"cut\"}}\n{result}\n"), Some(ID)),
+            (format!("text that was cut\",\"x\":1,{}", &result[1..]), Some(ID)),
+            (json!({"type": "thread.started", "thread_id": ID}).to_string(), Some(ID)),
+            (format!("In the log I saw:\n{init}\nbut it is old."), None),
+            (format!("The last line was {init}"), None),
+            (json!({"type": "system", "session_id": "--continue"}).to_string(), None),
+            (format!("{{\"type\":\"user\",\"x\":{{\"session_id\":\"{OTHER}\"}}}}"), None),
+            ("plain words".into(), None),
+            (String::new(), None),
+        ] {
+            assert_eq!(session_id_in(output.as_bytes()).as_deref(), id, "{output}");
+        }
+    }
+
+    #[test]
+    fn an_error_on_the_way_is_none_once_the_turn_goes_on() {
+        let lines = |events: &[Value]| events.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
+        let lost = json!({"type": "error", "message": "Reconnecting 1/5"});
+        let said = json!({"type": "item.completed", "item": {"type": "agent_message", "text": "hello"}});
+        let failed = json!({"type": "turn.failed", "error": {"message": "no more"}});
+        let found = read(lines(&[lost.clone(), said.clone(), json!({"type": "turn.completed"})]).as_bytes()).expect("an envelope");
+        assert_eq!((found.is_error, found.text.as_deref()), (false, Some("hello")));
+        let found = read(lines(&[said, lost, failed]).as_bytes()).expect("an envelope");
+        assert!(found.is_error && found.error_text().contains("no more"));
+        let gemini = json!({"error": {"type": "ApiError", "message": "quota", "code": 429}}).to_string();
+        assert_eq!(read(gemini.as_bytes()).and_then(|found| found.api_error_status), Some(429));
+    }
+
+    #[test]
+    fn a_stream_that_was_cut_short_tells_the_error_of_its_last_message() {
+        let message = json!({"type": "assistant", "is_api_error_message": true, "api_error_status": 429, "session_id": ID,
+            "message": {"content": [{"type": "text", "text": "API Error: Request rejected (429)"}]}});
+        let found = read(message.to_string().as_bytes()).expect("an envelope");
+        assert_eq!((found.is_error, found.api_error_status, found.session_id.as_deref()), (true, Some(429), Some(ID)));
+    }
+
+    #[test]
+    fn a_long_stream_is_read_from_its_end() {
+        let noise = json!({"type": "user", "message": {"content": "x".repeat(1000)}}).to_string() + "\n";
+        let result = json!({"type": "result", "result": "end"}).to_string();
+        let output = noise.repeat(2 * CAP / noise.len()) + &result;
+        assert_eq!(read(output.as_bytes()).and_then(|found| found.text).as_deref(), Some("end"));
+        assert_eq!(read(&vec![b'x'; 2 * CAP]), None);
+    }
+}

@@ -282,7 +282,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> Scanner<'_, T, F> {
         let after = &self.text[end..];
         if self.within_unclosed {
             let previous = self.text[..line].trim_end();
-            let member = previous.ends_with(['[', '{', ',']) || previous.ends_with("\":") || previous.ends_with("':");
+            let member = previous.ends_with(['[', ',']) || previous.ends_with("\":") || previous.ends_with("':");
             if !before.trim().is_empty() || member {
                 return false;
             }
