@@ -6,9 +6,11 @@
 mod carry_out;
 mod git_program;
 mod message;
+mod preview;
 mod secrets;
 mod selection;
 mod single;
 mod user_command;
 
 pub use carry_out::{Request, rescue};
+pub use preview::{Preview, preview};

@@ -32,10 +32,11 @@ pub(super) fn select<'p>(paths: &'p [SnapshotPath], settings: &RescueSettings) -
         let deleted = path.kind == SnapshotKind::Deleted;
         let why = if path.nested {
             Some("nested_repository")
+        } else if !deleted && looks_secret(&path.text) {
+            // Said before the user's own patterns: why a file is dangerous tells more than that it was named.
+            Some("secret")
         } else if path.hidden || exclude.matches(&path.text) {
             Some("excluded")
-        } else if !deleted && looks_secret(&path.text) {
-            Some("secret")
         } else if path.untracked && !deleted && bulk_folder(&path.text, exists).is_some() {
             Some("excluded")
         } else if path.bytes > settings.max_bytes {

@@ -40,7 +40,7 @@ pub(super) fn commit(worktree: &Worktree, request: &Request<'_>, state: &CommitS
         outcome.failed = Some(obstacle);
         return Ok(());
     }
-    let paths = worktree.snapshot_paths(request.snapshot)?;
+    let paths = worktree.snapshot_paths(&request.snapshot.commit)?;
     let selection = select(&paths, request.settings);
     outcome.left_out.extend(selection.left_out);
     if let Some(many) = selection.too_many {

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use crate::cli::args::{RescueArgs, RescueCommand};
 use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
-use crate::config::settings::RescueMode;
+use crate::config::settings::{RescueMode, RescueSettings};
 use crate::decision::display::escape_to_one_line;
 use crate::decision::evidence::{LeftOut, RescueOutcome};
 use crate::decision::verdict::Reason;
-use crate::git::{RestoreError, RestoreTarget, RestoredTo, Snapshot, SnapshotInfo, SnapshotRequest};
+use crate::git::{RestoreError, RestoreTarget, RestoredTo, Snapshot, SnapshotInfo, SnapshotKind, SnapshotPath, SnapshotRequest};
 use crate::rescue;
 use crate::session::recorded;
 use crate::store::journal::{event, kind};
@@ -49,11 +49,11 @@ fn salvage(surroundings: &Surroundings, terminal: &Terminal, place: Place, spec:
     if !changes.any() {
         return Ok(nothing(terminal));
     }
-    if dry_run {
-        return preview(terminal, &place, &settings.rescue);
-    }
     let request = SnapshotRequest { spec: &spec, at: now(), why: "asked for by watchdog rescue" };
     let Some(snapshot) = place.worktree.take_snapshot(&request)? else { return Ok(nothing(terminal)) };
+    if dry_run {
+        return preview(terminal, &place, &settings.rescue, &snapshot);
+    }
     let outcome = match settings.rescue.mode {
         RescueMode::Snapshot | RescueMode::Off => RescueOutcome { left_out: snapshot.left_out.clone(), ..RescueOutcome::default() },
         RescueMode::Plan | RescueMode::Single | RescueMode::Command => {
@@ -76,8 +76,12 @@ fn nothing(terminal: &Terminal) -> u8 {
     0
 }
 
-fn preview(terminal: &Terminal, place: &Place, settings: &crate::config::settings::RescueSettings) -> Result<u8, Failure> {
-    let preview = rescue::preview(&place.worktree, settings)?;
+fn preview(terminal: &Terminal, place: &Place, settings: &RescueSettings, snapshot: &Snapshot) -> Result<u8, Failure> {
+    let preview = rescue::preview(&place.worktree, settings, snapshot)?;
+    // What is previewed is read from a snapshot; one that was taken only for that leaves no trace.
+    if !snapshot.reused {
+        place.worktree.drop_snapshot(id_of(&snapshot.name)).map_err(refused)?;
+    }
     if terminal.json {
         terminal.value(&json!({"schema": 1, "dry_run": true, "would_commit": preview.chosen, "left_out": left_out_json(&preview.left_out),
                                "refused": preview.refused}));
@@ -142,18 +146,18 @@ fn show(terminal: &Terminal, place: &Place, id: &str) -> Result<u8, Failure> {
     let Some(info) = place.worktree.snapshots(None)?.into_iter().find(|info| info.id == id || info.name == id) else {
         return Err(refused(RestoreError::Unknown { id: id.into() }));
     };
-    let paths = place.worktree.snapshot_changes(&info)?;
+    let paths = place.worktree.snapshot_paths(&info.commit)?;
     if terminal.json {
         let mut value = info_json(&info);
         value["schema"] = json!(1);
-        value["paths"] = json!(paths.iter().map(|path| json!({"path": path.path, "change": path.change})).collect::<Vec<_>>());
+        value["paths"] = json!(paths.iter().map(|path| json!({"path": path.text, "change": change_word(path), "bytes": path.bytes})).collect::<Vec<_>>());
         terminal.value(&value);
         return Ok(0);
     }
     let branch = info.branch.as_deref().unwrap_or("(detached)");
     terminal.line(&format!("{} of spec '{}', taken {:.0} on {}: {}", info.name, escape_to_one_line(&info.spec), info.at, branch, escape_to_one_line(&info.why)));
     for path in &paths {
-        terminal.line(&format!("  {:<8} {}", path.change, escape_to_one_line(&path.path)));
+        terminal.line(&format!("  {:<8} {}", change_word(path), escape_to_one_line(&path.text)));
     }
     terminal.line(&format!("see the contents with: git diff {0}^ {0}", &info.commit[..12]));
     Ok(0)
@@ -200,6 +204,15 @@ fn drop_one(terminal: &Terminal, place: &Place, id: &str) -> Result<u8, Failure>
         terminal.line(&format!("dropped {}; until git collects garbage it is still there as {}", dropped.id, dropped.commit));
     }
     Ok(0)
+}
+
+fn change_word(path: &SnapshotPath) -> &'static str {
+    match path.kind {
+        SnapshotKind::Deleted => "deleted",
+        SnapshotKind::Submodule => "submodule",
+        SnapshotKind::File if path.untracked => "new",
+        SnapshotKind::File => "changed",
+    }
 }
 
 fn refused(error: RestoreError) -> Failure {

@@ -15,7 +15,7 @@ use super::ignore_rules::join;
 use super::proof::{nested_files, tree_of};
 use super::record::Record;
 use super::spec_name::path_text;
-use super::{Snapshot, diff, nested};
+use super::{diff, nested};
 use crate::decision::evidence::Operation;
 use crate::git::{Error, Worktree};
 
@@ -70,14 +70,14 @@ pub struct SavedIndex {
 }
 
 impl Worktree {
-    /// The paths of `snapshot` that differ from the commit that it started from, in git's order.
+    /// The paths of the snapshot with this commit that differ from the commit that it started from, in git's order.
     ///
     /// # Errors
     /// When the snapshot or the index cannot be read.
-    pub fn snapshot_paths(&self, snapshot: &Snapshot) -> Result<Vec<SnapshotPath>, Error> {
+    pub fn snapshot_paths(&self, commit: &str) -> Result<Vec<SnapshotPath>, Error> {
         let repo = &self.repo;
         let doing = "read the snapshot";
-        let id = ObjectId::from_hex(snapshot.commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
+        let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
         let commit = repo.find_commit(id).map_err(|e| Error::read(doing, e))?;
         let tree = commit.tree_id().map_err(|e| Error::read(doing, e))?.detach();
         let record = Record::parse(&commit.message_raw_sloppy().to_str_lossy());
