@@ -79,6 +79,16 @@ fn checks_are_judged_again_when_head_moves() {
             "complete/checks_passed verified probes=1 rescues=1 snapshots=2 checks=2",
         ),
         (
+            "the rescue meets it, and leaves a secret: no second rescue",
+            World::dirty().checks(Criteria::NeedCommits).replies([complete()]).rescue(Salvage::CommitsAPart),
+            "complete/checks_passed verified probes=1 rescues=1 snapshots=2 checks=2",
+        ),
+        (
+            "the rescue does not meet it, nor change anything in the end: the claim is answered at once",
+            World::dirty().checks(Criteria::Always(Unmet)).replies([complete()]).rescue(Salvage::CommitsWithoutNetChange),
+            "incomplete/checks_unmet probes=1 rescues=1 snapshots=2 checks=2",
+        ),
+        (
             "the final rescue meets it",
             World::dirty().checks(Criteria::NeedClean).replies([working()]),
             "complete/checks_passed verified probes=3 rescues=1 waits=3 snapshots=4 checks=5",
@@ -161,6 +171,9 @@ fn a_fact_that_cannot_be_read_is_an_error_and_never_nothing() {
     assert_eq!((unsaved.reason, unsaved.snapshot), (Reason::NewCommits, None));
     assert_eq!(unsaved.degraded[0].code, "snapshot_failed");
     assert_eq!(unsaved.message, "1 commit made since the baseline; 1 change left uncommitted");
+    let older = World::dirty().replies([working()]).set(|setup| setup.look_at_leftovers = true).unreadable(Kind::Snapshot, 2);
+    let older = older.during(During::Wait(1), Effect::Commit).during(During::Wait(1), Effect::Edit).run().verdict;
+    assert_eq!((older.reason, older.snapshot), (Reason::NewCommits, None), "the snapshot of the first round holds less");
 }
 
 #[test]

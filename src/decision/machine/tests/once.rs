@@ -144,6 +144,14 @@ fn a_new_baseline_forgets_rounds_and_keeps_the_row() {
 }
 
 #[test]
+fn a_session_cut_short_with_commits_of_a_rescue_begins_anew() {
+    let earlier = Earlier { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 1 };
+    let cut_short = Verdict::new(crate::decision::verdict::Reason::Working, "cut short");
+    assert_eq!(rounds::after(earlier, &cut_short), earlier);
+    assert_eq!(rounds::after(earlier, &Verdict { rescue_commits: 1, ..cut_short }), Earlier::default());
+}
+
+#[test]
 fn each_reason_counts_on_leaves_alone_or_begins_anew() {
     use crate::decision::verdict::Reason::{self, *};
     let earlier = Earlier { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 1 };

@@ -50,6 +50,8 @@ pub(super) enum Effect {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Salvage {
     Commits(u64),
+    /// Something stays uncommitted, as a secret does.
+    CommitsAPart,
     /// Its commits put the tree back to the baseline's.
     CommitsWithoutNetChange,
     /// As where the user's command is not there, or all that is left is a secret.
@@ -317,6 +319,11 @@ impl World {
             Salvage::Commits(count) => {
                 (0..count).for_each(|_| self.happens(Effect::Commit));
                 RescueOutcome { commits: count, ..nothing }
+            }
+            Salvage::CommitsAPart => {
+                self.happens(Effect::Commit);
+                self.happens(Effect::Edit);
+                RescueOutcome { commits: 1, ..nothing }
             }
             Salvage::CommitsWithoutNetChange => {
                 self.happens(Effect::EmptyCommit);
