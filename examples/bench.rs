@@ -54,9 +54,20 @@ fn main() -> Result<()> {
         make_repository(&repo, row)?;
         let state = scratch.path().join("state");
         let check: Vec<OsString> = [
-            watchdog.as_os_str().to_owned(), "-C".into(), repo.clone().into(), "--state-dir".into(), state.into(),
-            "check".into(), "--baseline".into(), "HEAD~1".into(), "--spec".into(), "bench".into(), "--no-probe".into(), "--json".into(),
-        ].into();
+            watchdog.as_os_str().to_owned(),
+            "-C".into(),
+            repo.clone().into(),
+            "--state-dir".into(),
+            state.into(),
+            "check".into(),
+            "--baseline".into(),
+            "HEAD~1".into(),
+            "--spec".into(),
+            "bench".into(),
+            "--no-probe".into(),
+            "--json".into(),
+        ]
+        .into();
         let git = |args: &[&str]| -> Vec<OsString> {
             let mut argv: Vec<OsString> = vec!["git".into(), "-C".into(), repo.clone().into()];
             argv.extend(args.iter().map(Into::into));
@@ -79,7 +90,13 @@ fn main() -> Result<()> {
         let (check, count, both) = (median(&mut checks), median(&mut counts), median(&mut boths));
         println!(
             "| {} | {} | {} | {:.2}x | {} | {:.2}x | {:.1} MB |",
-            row.name, millis(check), millis(count), ratio(check, count), millis(both), ratio(check, both), peak as f64 / 1024.0
+            row.name,
+            millis(check),
+            millis(count),
+            ratio(check, count),
+            millis(both),
+            ratio(check, both),
+            peak as f64 / 1024.0
         );
     }
     let (mut versions, mut nothings) = (Vec::new(), Vec::new());

@@ -156,19 +156,36 @@ fn outcome(request: &ProbeRequest<'_>, finished: &Finished, stderr: &str, spent:
         let printed = plain_text(&finished.stdout.bytes).text;
         return unsuccessful(request, finished.exit, &printed, stderr, now, &local);
     }
+    let stranger = stranger(request, found.as_ref());
+    match answer(found, &finished.stdout.bytes, now, &local) {
+        ProbeOutcome::Reply(reply) => stranger.unwrap_or(ProbeOutcome::Reply(reply)),
+        told => told,
+    }
+}
+
+/// Reads what an agent printed when it ended well, as a probe would: for output that is at hand already.
+pub fn read_output(stdout: &[u8], now: Timestamp) -> ProbeOutcome {
+    let local = TimeZone::system();
+    match envelope::read(stdout) {
+        Some(found) if found.is_error => failure::of_envelope(&found, now, &local),
+        found => answer(found, stdout, now, &local),
+    }
+}
+
+fn answer(found: Option<Envelope>, stdout: &[u8], now: Timestamp, local: &TimeZone) -> ProbeOutcome {
     let reading = match &found {
         Some(found) => reply::from_envelope(found),
-        None => reply::read(&finished.stdout.bytes),
+        None => reply::read(stdout),
     };
     match reading {
-        Reading::Reply(reply) => stranger(request, found.as_ref()).unwrap_or(ProbeOutcome::Reply(reply)),
+        Reading::Reply(reply) => ProbeOutcome::Reply(reply),
         Reading::Empty => ProbeOutcome::Empty,
         Reading::Unreadable { why } => {
             let said = match found {
                 Some(found) => found.text.unwrap_or_default(),
-                None => plain_text(&finished.stdout.bytes).text,
+                None => plain_text(stdout).text,
             };
-            failure::of_short_answer(&said, now, &local).unwrap_or(ProbeOutcome::Unreadable { why })
+            failure::of_short_answer(&said, now, local).unwrap_or(ProbeOutcome::Unreadable { why })
         }
     }
 }

@@ -318,7 +318,9 @@ mod tests {
 
     #[test]
     fn time_spans_are_read_with_and_without_a_unit() {
-        for (text, millis) in [("90", 90_000), ("90s", 90_000), ("1.5", 1500), ("5m", 300_000), ("1h30m", 5_400_000), ("0", 0), ("250ms", 250)] {
+        for (text, millis) in
+            [("90", 90_000), ("90s", 90_000), ("1.5", 1500), ("5m", 300_000), ("1h30m", 5_400_000), ("0", 0), ("250ms", 250)]
+        {
             assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
         }
         for text in ["", "-5", "soon", "-5s", "1e400", "NaN"] {

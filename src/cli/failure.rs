@@ -74,3 +74,9 @@ impl From<crate::git::Error> for Failure {
         Unreadable::from(error).into()
     }
 }
+
+impl From<crate::store::StoreError> for Failure {
+    fn from(error: crate::store::StoreError) -> Self {
+        Unreadable::from(error).into()
+    }
+}

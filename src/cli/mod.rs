@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::agent::transcript::ClaudeHome;
 use crate::store::StateDir;
-use crate::supervisor::{Surroundings, store_fault};
+use crate::supervisor::Surroundings;
 
 use args::Cli;
 use failure::{BUG, Failure};
@@ -34,7 +34,8 @@ pub fn main() -> ExitCode {
         Err(_) => {
             terminal.complain("watchdog: this is a bug; please report it with the message above");
             if terminal.json {
-                terminal.value(&json!({"schema": 1, "status": "error", "reason": "bug", "complete": false, "message": "watchdog panicked"}));
+                terminal
+                    .value(&json!({"schema": 1, "status": "error", "reason": "bug", "complete": false, "message": "watchdog panicked"}));
             }
             ExitCode::from(BUG)
         }
@@ -69,12 +70,12 @@ fn surroundings(global: &args::GlobalArgs, terminal: &Terminal, agent_program: O
         global.state_dir.clone(),
         std::env::var_os("XDG_STATE_HOME").map(Into::into),
         std::env::var_os("HOME").map(Into::into),
-    )
-    .map_err(|error| Failure::from(store_fault(error)))?;
+    )?;
     let worktree = match &global.worktree {
         Some(path) => path.clone(),
-        None => std::env::current_dir()
-            .map_err(|error| Failure::new(crate::decision::verdict::Reason::NotARepository, format!("the current folder is gone: {error}")))?,
+        None => std::env::current_dir().map_err(|error| {
+            Failure::new(crate::decision::verdict::Reason::NotARepository, format!("the current folder is gone: {error}"))
+        })?,
     };
     Ok(Surroundings {
         worktree,

@@ -81,8 +81,12 @@ fn verdict_lines(judgement: &Judgement) -> Vec<String> {
         Status::Review | Status::Timeout | Status::Stopped | Status::Failed | Status::Error => AnsiColor::Red,
     };
     let bold = Style::new().bold().fg_color(Some(colour.into()));
-    let mut lines =
-        vec![format!("{bold}{}{bold:#} ({}): {}", verdict.status().as_str(), verdict.reason.as_str(), escape_for_display(&verdict.message))];
+    let mut lines = vec![format!(
+        "{bold}{}{bold:#} ({}): {}",
+        verdict.status().as_str(),
+        verdict.reason.as_str(),
+        escape_for_display(&verdict.message)
+    )];
     if let Some(commits) = &verdict.commits {
         for commit in commits.listed.iter().take(10) {
             let imported = if commit.origin == crate::decision::evidence::Origin::Imported { " (imported)" } else { "" };

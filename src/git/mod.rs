@@ -25,7 +25,6 @@ mod walk;
 pub use baseline::Point;
 pub use baseline_ref::KeptBaseline;
 pub use open::{Error, Worktree};
-pub use snapshot::{RestoreError, RestoreTarget, Restored, RestoredTo, Snapshot, SnapshotInfo, SnapshotRequest};
 pub use path_text::{escape_path, unescape_path};
 pub use snapshot::{
     CommitState, RestoreError, RestoreTarget, Restored, RestoredTo, SavedIndex, Snapshot, SnapshotInfo, SnapshotKind, SnapshotPath,

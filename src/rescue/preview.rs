@@ -29,7 +29,8 @@ pub fn preview(worktree: &Worktree, settings: &RescueSettings, snapshot: &Snapsh
         RescueMode::Snapshot | RescueMode::Off => Some("the rescue mode asks for no commit".to_string()),
         RescueMode::Command => Some("the rescue command decides".to_string()),
         RescueMode::Plan | RescueMode::Single => {
-            let many = selection.too_many.map(|many| format!("{many} files are more than rescue.max_files ({}) allows", settings.max_files));
+            let many =
+                selection.too_many.map(|many| format!("{many} files are more than rescue.max_files ({}) allows", settings.max_files));
             obstacle(&worktree.commit_state()?, settings).or(many)
         }
     };

@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use crate::decision::evidence::{Degraded, FaultKind, Unreadable};
+use crate::decision::evidence::{Degraded, Unreadable};
 use crate::git::{Point, Worktree};
 use crate::store::baseline::BaselineRecord;
-use crate::store::{Store, StoreError, baseline};
+use crate::store::{Store, baseline};
 
 /// A recorded baseline with the name of the work.
 #[derive(Debug, Clone)]
@@ -40,15 +40,15 @@ pub fn record(store: &dyn Store, worktree: &Worktree, spec: Option<&str>, now: T
         }
     };
     let record = BaselineRecord { commit, branch: worktree.branch(), refs: refs.clone(), at: now, worktree: worktree.root().to_owned() };
-    baseline::record(store, &worktree.worktree_id(), &spec, &record).map_err(fault)?;
+    baseline::record(store, &worktree.worktree_id(), &spec, &record)?;
     Ok(Recorded { spec, point, refs, at: now, notes })
 }
 
 /// The recorded baseline of a spec; without one named, the latest of the worktree.
 pub fn recorded(store: &dyn Store, worktree_id: &str, spec: Option<&str>) -> Result<Option<Recorded>, Unreadable> {
     let found = match spec {
-        Some(spec) => baseline::of(store, worktree_id, spec).map_err(fault)?.map(|record| (spec.to_owned(), record)),
-        None => baseline::latest(store, worktree_id).map_err(fault)?,
+        Some(spec) => baseline::of(store, worktree_id, spec)?.map(|record| (spec.to_owned(), record)),
+        None => baseline::latest(store, worktree_id)?,
     };
     Ok(found.map(|(spec, record)| Recorded {
         spec,
@@ -57,9 +57,4 @@ pub fn recorded(store: &dyn Store, worktree_id: &str, spec: Option<&str>) -> Res
         at: record.at,
         notes: Vec::new(),
     }))
-}
-
-fn fault(error: StoreError) -> Unreadable {
-    let hint = error.hint();
-    Unreadable { kind: FaultKind::Store, why: error.to_string(), hint: (!hint.is_empty()).then_some(hint) }
 }

@@ -83,8 +83,10 @@ impl Capabilities for Outside<'_> {
     fn files(&self, glob: &str) -> io::Result<Vec<FoundFile>> {
         let matcher = path_glob(glob).map_err(io::Error::other)?.compile_matcher();
         // Everything before the first wildcard is a plain folder: nothing beside it can match.
-        let plain: PathBuf =
-            Path::new(glob).components().take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{', '\\'])).collect();
+        let plain: PathBuf = Path::new(glob)
+            .components()
+            .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{', '\\']))
+            .collect();
         let mut walk = Walk { root: self.root, real_root: self.root.canonicalize()?, seen: HashSet::new(), found: Vec::new() };
         walk.visit(&plain, &|path| matcher.is_match(path))?;
         let mut found = walk.found;

@@ -17,7 +17,7 @@ use crate::store::{breaker, progress};
 use super::configuration::Governing;
 use super::journal::Journal;
 use super::place::Place;
-use super::surroundings::{now, store_fault};
+use super::surroundings::now;
 use super::verdict_json::BreakerJson;
 
 /// What the command line asks for, over what the configuration says.
@@ -107,12 +107,11 @@ impl Case {
     pub fn admit(&self, store: &dyn crate::store::Store) -> Result<Option<Verdict>, Unreadable> {
         let settings = &self.settings.breaker;
         let at = now();
-        let recorded = breaker::of(store, &self.worktree_id, &self.spec).map_err(store_fault)?;
+        let recorded = breaker::of(store, &self.worktree_id, &self.spec)?;
         let mut changed = recorded.clone();
         let mut admission = changed.admit(at, settings);
         if changed != recorded {
-            admission =
-                breaker::update(store, &self.worktree_id, &self.spec, |breaker| breaker.admit(at, settings)).map_err(store_fault)?;
+            admission = breaker::update(store, &self.worktree_id, &self.spec, |breaker| breaker.admit(at, settings))?;
         }
         match admission {
             Admission::Go | Admission::Trial => Ok(None),
@@ -138,7 +137,7 @@ impl Case {
 
     /// What earlier calls with the same baseline left behind, and the fingerprint of the work at the first of them.
     pub fn earlier(&self, store: &dyn crate::store::Store) -> Result<(Earlier, Option<u64>), Unreadable> {
-        let Some(progress) = progress::of(store, &self.worktree_id, &self.spec).map_err(store_fault)? else {
+        let Some(progress) = progress::of(store, &self.worktree_id, &self.spec)? else {
             return Ok((Earlier::default(), None));
         };
         let streak = Earlier { nothing_to_do_streak: progress.nothing_to_do_streak, ..Earlier::default() };
@@ -159,7 +158,7 @@ impl Case {
     pub fn leave(&self, store: &dyn crate::store::Store, left: Earlier, fingerprint: Option<u64>) -> Result<(), Unreadable> {
         let baseline = self.baseline_commit();
         let fingerprint = if left.rounds_used > 0 { fingerprint } else { None };
-        let found = progress::of(store, &self.worktree_id, &self.spec).map_err(store_fault)?;
+        let found = progress::of(store, &self.worktree_id, &self.spec)?;
         let unchanged = match &found {
             None => left == Earlier::default(),
             Some(progress) => {
@@ -178,7 +177,7 @@ impl Case {
             progress.nothing_to_do_streak = left.nothing_to_do_streak;
             progress.fingerprint = progress.fingerprint.filter(|_| left.rounds_used > 0).or(fingerprint);
         })
-        .map_err(store_fault)
+        .map_err(Unreadable::from)
     }
 
     /// Tells the breaker what came of it. Quiet where nothing changes.
@@ -192,14 +191,13 @@ impl Case {
         };
         let at = now();
         let settings = &self.settings.breaker;
-        let before = breaker::of(store, &self.worktree_id, &self.spec).map_err(store_fault)?;
+        let before = breaker::of(store, &self.worktree_id, &self.spec)?;
         let mut after = before.clone();
         after.record(at, settings, outcome.clone());
         if after == before {
             return Ok(());
         }
-        breaker::update(store, &self.worktree_id, &self.spec, |breaker| breaker.record(at, settings, outcome.clone()))
-            .map_err(store_fault)?;
+        breaker::update(store, &self.worktree_id, &self.spec, |breaker| breaker.record(at, settings, outcome.clone()))?;
         let view = after.state(at, settings);
         journal.note(crate::store::journal::kind::BREAKER, json!(breaker_json(&view)));
         Ok(())

@@ -10,7 +10,7 @@ use crate::decision::machine::Trust;
 use crate::git::{Point, Worktree};
 use crate::store::trust::{TrustStore, fingerprint};
 
-use super::surroundings::{Surroundings, store_fault};
+use super::surroundings::Surroundings;
 
 /// The name of the configuration at the root of a worktree.
 pub const FILE: &str = "completion.json";
@@ -58,7 +58,7 @@ pub fn governing(surroundings: &Surroundings, worktree: &Worktree, baseline: Opt
     let governing = trusted(&bytes, &path)?;
     let hash = fingerprint(&worktree.repository_id(), Path::new(FILE), &bytes);
     let store = TrustStore::new(&surroundings.state);
-    if store.is_trusted(&hash, surroundings.trusted.as_deref()).map_err(store_fault)? {
+    if store.is_trusted(&hash, surroundings.trusted.as_deref())? {
         notes.extend(governing.notes);
         return Ok(Governing { notes, ..governing });
     }
@@ -66,7 +66,10 @@ pub fn governing(surroundings: &Surroundings, worktree: &Worktree, baseline: Opt
         None => "watchdog trust".to_string(),
         Some(rev) => format!("watchdog trust --rev {}", &rev[..rev.len().min(12)]),
     };
-    notes.push(Degraded { code: "untrusted", detail: format!("{FILE} is not trusted and not used; read it, then allow it with: {allow_with}") });
+    notes.push(Degraded {
+        code: "untrusted",
+        detail: format!("{FILE} is not trusted and not used; read it, then allow it with: {allow_with}"),
+    });
     Ok(Governing { settings: Settings::default(), trust: Trust::Untrusted { allow_with }, notes })
 }
 

@@ -83,7 +83,10 @@ impl Executor {
 
     /// Watches for commits; `None`, and a word about it, where that is impossible.
     pub fn watch(&self, moved: impl Fn() + Send + 'static) -> Option<Watching> {
-        self.git_dirs.watch(moved).map_err(|error| self.surroundings.tell(&format!("a pause will not be cut short by a commit: {error}"))).ok()
+        self.git_dirs
+            .watch(moved)
+            .map_err(|error| self.surroundings.tell(&format!("a pause will not be cut short by a commit: {error}")))
+            .ok()
     }
 
     /// Whether HEAD names another commit than when commits were last read.
@@ -176,8 +179,11 @@ impl Executor {
         };
         self.surroundings.tell("rescuing uncommitted work");
         let request = rescue::Request { settings: &self.case.settings.rescue, spec: &self.case.spec, snapshot: &snapshot };
-        self.worktree(|worktree| rescue::rescue(worktree, &request))
-            .map_err(|error| Unreadable { kind: FaultKind::Git, why: error.to_string(), hint: None })
+        self.worktree(|worktree| rescue::rescue(worktree, &request)).map_err(|error| Unreadable {
+            kind: FaultKind::Git,
+            why: error.to_string(),
+            hint: None,
+        })
     }
 
     fn activity(&self) -> Activity {

@@ -73,7 +73,10 @@ pub fn observed(journal: &Journal, event: &Event) {
         ),
         Event::Snapshot(Ok(Some(name))) => journal.write(kind::SNAPSHOT, json!({"ref": name})),
         Event::Snapshot(Ok(None)) => {}
-        Event::Commits(Err(unreadable)) | Event::Changes(Err(unreadable)) | Event::Snapshot(Err(unreadable)) | Event::Rescue(Err(unreadable)) => {
+        Event::Commits(Err(unreadable))
+        | Event::Changes(Err(unreadable))
+        | Event::Snapshot(Err(unreadable))
+        | Event::Rescue(Err(unreadable)) => {
             journal.note(kind::DEGRADED, json!({"why": unreadable.why}));
         }
         Event::Checks(judged) => {
@@ -84,7 +87,10 @@ pub fn observed(journal: &Journal, event: &Event) {
         Event::Probe(record) => journal.write(kind::PROBE, probe_json(record)),
         Event::Rescue(Ok(outcome)) => {
             let left_out = outcome.left_out.iter().map(|left| json!({"path": left.path, "why": left.why})).collect::<Vec<_>>();
-            journal.write(kind::RESCUE, json!({"commits": outcome.commits, "failed": outcome.failed, "lost": outcome.lost, "left_out": left_out}));
+            journal.write(
+                kind::RESCUE,
+                json!({"commits": outcome.commits, "failed": outcome.failed, "lost": outcome.lost, "left_out": left_out}),
+            );
         }
         Event::Interrupt => journal.write(kind::INTERRUPTED, json!({})),
     }

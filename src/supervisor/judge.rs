@@ -62,9 +62,8 @@ pub async fn judge(
     let mut verdict = drive(Machine::new(setup), Arc::clone(&executor), signals).await;
 
     let left = rounds::after(earlier, &verdict);
-    let settled = case
-        .leave(store.as_ref(), left, executor.fingerprint())
-        .and_then(|()| case.feed_breaker(store.as_ref(), &verdict, &journal));
+    let settled =
+        case.leave(store.as_ref(), left, executor.fingerprint()).and_then(|()| case.feed_breaker(store.as_ref(), &verdict, &journal));
     if let Err(unreadable) = settled {
         verdict.degraded.push(Degraded { code: "store_unwritable", detail: unreadable.why });
     }
@@ -89,7 +88,14 @@ pub fn early(surroundings: &Surroundings, case: Option<&Case>, verdict: Verdict,
 }
 
 /// A verdict that the breaker, a lock or a fault gave before anything was judged, written down where there is a journal.
-pub fn refused(surroundings: &Surroundings, case: &Case, store: &dyn Store, journal: &Journal, verdict: Verdict, begun: Timestamp) -> Judgement {
+pub fn refused(
+    surroundings: &Surroundings,
+    case: &Case,
+    store: &dyn Store,
+    journal: &Journal,
+    verdict: Verdict,
+    begun: Timestamp,
+) -> Judgement {
     let mut judgement = about(surroundings, Some(case), verdict, begun);
     judgement.breaker = case.breaker(store);
     journal.write(kind::VERDICT, json!({"status": judgement.verdict.status().as_str(), "reason": judgement.verdict.reason.as_str(), "message": judgement.verdict.message}));

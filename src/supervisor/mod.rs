@@ -24,5 +24,5 @@ pub use configuration::{FILE as CONFIGURATION_FILE, Governing, bad as bad_config
 pub use place::{Claim, Place};
 pub use run::{RunRequest, run};
 pub use signals::{Signals, Urgency};
-pub use surroundings::{Narrate, Surroundings, now, store_fault};
+pub use surroundings::{Narrate, Surroundings, now};
 pub use verdict_json::{BreakerJson, Judgement, millis, probe_json, reply_json, reply_of};

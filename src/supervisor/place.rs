@@ -10,7 +10,7 @@ use crate::store::lock::{Acquired, Holder, WorktreeLock};
 use crate::store::{SqliteStore, Store};
 use crate::watch::GitDirs;
 
-use super::surroundings::{Surroundings, now, store_fault};
+use super::surroundings::{Surroundings, now};
 
 /// An opened worktree with its store.
 pub struct Place {
@@ -36,8 +36,8 @@ impl Place {
     /// Opens the worktree, then the store.
     pub fn open(surroundings: &Surroundings) -> Result<Self, Unreadable> {
         let worktree = Worktree::open(&surroundings.worktree)?;
-        surroundings.state.ensure().map_err(store_fault)?;
-        let store = SqliteStore::open(&surroundings.state).map_err(store_fault)?;
+        surroundings.state.ensure()?;
+        let store = SqliteStore::open(&surroundings.state)?;
         let notes = store.notes();
         Ok(Place { worktree_id: worktree.worktree_id(), worktree, store: Arc::new(store), notes })
     }
@@ -60,7 +60,7 @@ impl Place {
     /// Takes the worktree's lock, or says who has it.
     pub fn claim(&self, surroundings: &Surroundings, command: &str, session_active: bool) -> Result<Claim, Unreadable> {
         let holder = Holder { pid: std::process::id(), command: command.into(), since: now(), session_active, spec: None };
-        match WorktreeLock::try_acquire(&surroundings.state, &self.worktree_id, holder).map_err(store_fault)? {
+        match WorktreeLock::try_acquire(&surroundings.state, &self.worktree_id, holder)? {
             Acquired::Held(lock) => Ok(Claim::Ours(lock)),
             Acquired::Busy(holder) => Ok(Claim::Taken(Box::new(taken(holder)))),
         }

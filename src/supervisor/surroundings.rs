@@ -7,8 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::agent::transcript::ClaudeHome;
-use crate::decision::evidence::{FaultKind, Unreadable};
-use crate::store::{StateDir, StoreError};
+use crate::store::StateDir;
 
 /// Takes one line of the story, for a person. The text may hold anything: whoever shows it escapes it.
 pub type Narrate = Arc<dyn Fn(&str) + Send + Sync>;
@@ -42,10 +41,4 @@ impl Surroundings {
 /// The wall clock. Everything below takes the time as a parameter.
 pub fn now() -> Timestamp {
     Timestamp::now()
-}
-
-/// A fault of the store as a fact that could not be read.
-pub fn store_fault(error: StoreError) -> Unreadable {
-    let hint = error.hint();
-    Unreadable { kind: FaultKind::Store, why: error.to_string(), hint: (!hint.is_empty()).then_some(hint) }
 }

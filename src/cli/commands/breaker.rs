@@ -9,7 +9,7 @@ use crate::decision::display::escape_to_one_line;
 use crate::session::recorded;
 use crate::store::breaker as records;
 use crate::store::journal::{event, kind};
-use crate::supervisor::{BreakerJson, Place, Surroundings, breaker_json, governing, now, store_fault};
+use crate::supervisor::{BreakerJson, Place, Surroundings, breaker_json, governing, now};
 
 /// Shows or resets the breaker.
 pub fn breaker(surroundings: &Surroundings, terminal: &Terminal, args: BreakerArgs) -> Result<u8, Failure> {
@@ -19,12 +19,13 @@ pub fn breaker(surroundings: &Surroundings, terminal: &Terminal, args: BreakerAr
     let spec = args.spec.or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| place.worktree.default_spec());
     let settings = governing(surroundings, &place.worktree, latest.as_ref().map(|latest| &latest.point))?.settings.breaker;
     if let Some(BreakerCommand::Reset) = args.command {
-        records::reset(store, &place.worktree_id, &spec).map_err(store_fault)?;
-        let noted = event(now(), &place.worktree_id, Some(&spec), kind::BREAKER, json!({"state": "closed", "strikes": 0, "why": "reset by hand"}));
+        records::reset(store, &place.worktree_id, &spec)?;
+        let noted =
+            event(now(), &place.worktree_id, Some(&spec), kind::BREAKER, json!({"state": "closed", "strikes": 0, "why": "reset by hand"}));
         // Nothing guards this append, so it cannot be fenced.
-        let _done = store.append(&[noted], None).map_err(store_fault)?;
+        let _done = store.append(&[noted], None)?;
     }
-    let view = records::of(store, &place.worktree_id, &spec).map_err(store_fault)?.state(now(), &settings);
+    let view = records::of(store, &place.worktree_id, &spec)?.state(now(), &settings);
     let shown = breaker_json(&view);
     if terminal.json {
         let worktree = place.root().display().to_string();

@@ -15,7 +15,7 @@ use crate::git::Worktree;
 use crate::store::SqliteStore;
 use crate::store::baseline::BaselineRecord;
 use crate::store::rebuild::{BaselineFact, GitFacts, SnapshotFact, rebuild};
-use crate::supervisor::{Place, Surroundings, governing, now, store_fault};
+use crate::supervisor::{Place, Surroundings, governing, now};
 
 /// One thing that was looked at.
 struct Finding {
@@ -93,7 +93,9 @@ fn version(what: &'static str, program: &std::ffi::OsStr, missing: &str) -> Find
             let text = String::from_utf8_lossy(&finished.stdout.bytes).lines().next().unwrap_or_default().to_string();
             Finding { what, ok: true, detail: text }
         }
-        Ok(finished) => Finding { what, ok: false, detail: format!("{} --version ended with {}", program.to_string_lossy(), finished.exit) },
+        Ok(finished) => {
+            Finding { what, ok: false, detail: format!("{} --version ended with {}", program.to_string_lossy(), finished.exit) }
+        }
         Err(error) => Finding { what, ok: false, detail: format!("{error}; {missing}") },
     }
 }
@@ -115,7 +117,7 @@ fn bring_back(surroundings: &Surroundings, terminal: &Terminal) -> Result<u8, Fa
         at: info.at,
     });
     let facts = GitFacts { baselines: baselines.collect(), snapshots: snapshots.collect() };
-    let rebuilt = rebuild(place.store.as_ref(), &facts).map_err(store_fault)?;
+    let rebuilt = rebuild(place.store.as_ref(), &facts)?;
     if terminal.json {
         terminal.value(&json!({"schema": 1, "baselines": rebuilt.baselines, "snapshots": rebuilt.snapshots}));
     } else {

@@ -7,7 +7,7 @@ use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
 use crate::decision::display::escape_to_one_line;
 use crate::store::engine::Event;
-use crate::supervisor::{Place, Surroundings, store_fault};
+use crate::supervisor::{Place, Surroundings};
 
 /// How many events are looked through for those of one worktree.
 const LOOKED_THROUGH: usize = 20_000;
@@ -16,7 +16,7 @@ const LOOKED_THROUGH: usize = 20_000;
 pub fn events(surroundings: &Surroundings, terminal: &Terminal, args: EventsArgs) -> Result<u8, Failure> {
     let place = Place::open(surroundings)?;
     let limit = if args.all { args.last } else { LOOKED_THROUGH };
-    let mut events = place.store.newest(limit).map_err(store_fault)?;
+    let mut events = place.store.newest(limit)?;
     events.retain(|event| args.all || event.worktree == place.worktree_id);
     let skip = events.len().saturating_sub(args.last);
     for event in events.iter().skip(skip) {

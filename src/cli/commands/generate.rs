@@ -21,10 +21,12 @@ pub fn man() -> Result<u8, Failure> {
     command.build();
     let failed = |error: std::io::Error| Failure::usage(format!("failed to make the manual page: {error}"));
     clap_mangen::Man::new(command.clone()).render(&mut text).map_err(failed)?;
-    for sub in command.get_subcommands() {
-        let name = format!("watchdog {}", sub.get_name());
-        clap_mangen::Man::new(sub.clone().name(name)).render_description_section(&mut text).map_err(failed)?;
-        clap_mangen::Man::new(sub.clone()).render_options_section(&mut text).map_err(failed)?;
+    for sub in command.get_subcommands_mut() {
+        let name: &'static str = Box::leak(format!("watchdog {}", sub.get_name()).into_boxed_str());
+        let page = clap_mangen::Man::new(sub.clone().name(name));
+        page.render_name_section(&mut text).map_err(failed)?;
+        page.render_synopsis_section(&mut text).map_err(failed)?;
+        page.render_options_section(&mut text).map_err(failed)?;
     }
     print(&text)
 }

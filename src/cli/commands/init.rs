@@ -10,7 +10,7 @@ use crate::cli::terminal::Terminal;
 use crate::decision::verdict::Reason;
 use crate::git::Worktree;
 use crate::store::trust::TrustStore;
-use crate::supervisor::{CONFIGURATION_FILE, Surroundings, store_fault};
+use crate::supervisor::{CONFIGURATION_FILE, Surroundings};
 
 /// Everything in it is the default, so that it changes nothing until it is edited.
 const FIRST: &str = r#"{
@@ -26,7 +26,7 @@ const FIRST: &str = r#"{
 /// Writes the file and trusts it.
 pub fn init(surroundings: &Surroundings, terminal: &Terminal, args: InitArgs) -> Result<u8, Failure> {
     let worktree = Worktree::open(&surroundings.worktree)?;
-    surroundings.state.ensure().map_err(store_fault)?;
+    surroundings.state.ensure()?;
     let path = worktree.root().join(CONFIGURATION_FILE);
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(args.force).create_new(!args.force);

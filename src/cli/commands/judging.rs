@@ -10,12 +10,8 @@ use crate::supervisor::{Asked, CheckRequest, Judgement, RunRequest, Signals, Sur
 
 /// Judges what happened since a baseline.
 pub fn check(surroundings: &Surroundings, terminal: &Terminal, args: CheckArgs) -> Result<u8, Failure> {
-    let request = CheckRequest {
-        baseline: args.baseline,
-        spec: args.judge.spec.clone(),
-        pid: args.pid,
-        asked: asked(&args.judge, args.once),
-    };
+    let request =
+        CheckRequest { baseline: args.baseline, spec: args.judge.spec.clone(), pid: args.pid, asked: asked(&args.judge, args.once) };
     let judgement = in_runtime(async |signals| judge_check(surroundings, request, signals).await)?;
     terminal.verdict(&judgement, false);
     Ok(judgement.exit_code())
@@ -54,7 +50,7 @@ fn in_runtime(work: impl AsyncFnOnce(&mut Signals) -> Judgement) -> Result<Judge
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let judgement = runtime.block_on(async {
         let mut signals = Signals::listen().map_err(failed)?;
-        Ok(work(&mut signals).await)
+        Ok::<_, Failure>(work(&mut signals).await)
     })?;
     // A thread that still reads output which a survivor holds open must not keep us.
     runtime.shutdown_timeout(Duration::from_millis(100));

@@ -17,7 +17,7 @@ use crate::decision::evidence::{ProbeOutcome, Reply};
 use crate::decision::verdict::Reason;
 use crate::session::recorded;
 use crate::store::session as sessions;
-use crate::supervisor::{Place, Surroundings, governing, now, reply_json, reply_of, store_fault};
+use crate::supervisor::{Place, Surroundings, governing, now, reply_json, reply_of};
 
 /// More of a file than this is not read: an answer is at its end.
 const LONGEST: u64 = 256 << 20;
@@ -70,7 +70,7 @@ fn ask(surroundings: &Surroundings, args: &ProbeArgs) -> Result<(ProbeOutcome, O
     };
     let changes = place.worktree.changes()?;
     let session_id = match recorded.as_ref() {
-        Some(found) => sessions::of(store, &place.worktree_id, &found.spec).map_err(store_fault)?.and_then(|session| session.session_id),
+        Some(found) => sessions::of(store, &place.worktree_id, &found.spec)?.and_then(|session| session.session_id),
         None => None,
     };
     let facts = GitFacts { commits: commits.as_ref(), changes: Some(&changes) };
@@ -108,7 +108,7 @@ fn with_interrupt<T: Send>(cancel: &Cancel, work: impl FnOnce() -> T + Send) -> 
                     () = tokio::time::sleep(Duration::from_millis(20)) => {}
                 }
             }
-            Ok(())
+            Ok::<(), Failure>(())
         })?;
         working.join().map_err(|panicked| std::panic::resume_unwind(panicked))
     })
@@ -130,7 +130,9 @@ fn show(terminal: &Terminal, outcome: &ProbeOutcome, disputed: Option<&str>) {
     match outcome {
         ProbeOutcome::Reply(reply) => {
             line(format!("{}: {}", reply.status.as_str(), escape_to_one_line(&reply.message)));
-            for (name, tasks) in [("completed", &reply.tasks_completed), ("pending", &reply.tasks_pending), ("active", &reply.agents_details)] {
+            for (name, tasks) in
+                [("completed", &reply.tasks_completed), ("pending", &reply.tasks_pending), ("active", &reply.agents_details)]
+            {
                 for task in tasks {
                     line(format!("  {name}: {}", escape_to_one_line(task)));
                 }

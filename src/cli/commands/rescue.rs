@@ -60,7 +60,13 @@ fn salvage(surroundings: &Surroundings, terminal: &Terminal, place: Place, spec:
             rescue::rescue(&place.worktree, &rescue::Request { settings: &settings.rescue, spec: &spec, snapshot: &snapshot })?
         }
     };
-    let noted = event(now(), &place.worktree_id, Some(&spec), kind::RESCUE, json!({"snapshot": snapshot.name, "commits": outcome.commits, "failed": outcome.failed}));
+    let noted = event(
+        now(),
+        &place.worktree_id,
+        Some(&spec),
+        kind::RESCUE,
+        json!({"snapshot": snapshot.name, "commits": outcome.commits, "failed": outcome.failed}),
+    );
     if place.store.append(&[noted], None).is_err() {
         terminal.complain("watchdog: the rescue could not be written into the journal");
     }
@@ -136,7 +142,11 @@ fn list(terminal: &Terminal, place: &Place, spec: Option<&str>) -> Result<u8, Fa
     for info in &snapshots {
         terminal.line(&format!(
             "{}  {:.0}  {} files, {} bytes  {}",
-            escape_to_one_line(&info.id), info.at, info.files, info.bytes, escape_to_one_line(&info.why)
+            escape_to_one_line(&info.id),
+            info.at,
+            info.files,
+            info.bytes,
+            escape_to_one_line(&info.why)
         ));
     }
     Ok(0)
@@ -150,12 +160,21 @@ fn show(terminal: &Terminal, place: &Place, id: &str) -> Result<u8, Failure> {
     if terminal.json {
         let mut value = info_json(&info);
         value["schema"] = json!(1);
-        value["paths"] = json!(paths.iter().map(|path| json!({"path": path.text, "change": change_word(path), "bytes": path.bytes})).collect::<Vec<_>>());
+        value["paths"] = json!(
+            paths.iter().map(|path| json!({"path": path.text, "change": change_word(path), "bytes": path.bytes})).collect::<Vec<_>>()
+        );
         terminal.value(&value);
         return Ok(0);
     }
     let branch = info.branch.as_deref().unwrap_or("(detached)");
-    terminal.line(&format!("{} of spec '{}', taken {:.0} on {}: {}", info.name, escape_to_one_line(&info.spec), info.at, branch, escape_to_one_line(&info.why)));
+    terminal.line(&format!(
+        "{} of spec '{}', taken {:.0} on {}: {}",
+        info.name,
+        escape_to_one_line(&info.spec),
+        info.at,
+        branch,
+        escape_to_one_line(&info.why)
+    ));
     for path in &paths {
         terminal.line(&format!("  {:<8} {}", change_word(path), escape_to_one_line(&path.text)));
     }
@@ -219,8 +238,7 @@ fn refused(error: RestoreError) -> Failure {
     match error {
         RestoreError::Git(error) => error.into(),
         RestoreError::Unknown { .. } => Failure::usage(error.to_string()),
-        other => Failure::new(Reason::RescueIncomplete, other.to_string())
-            .hint("name another place with --branch NAME or --to DIR"),
+        other => Failure::new(Reason::RescueIncomplete, other.to_string()).hint("name another place with --branch NAME or --to DIR"),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
 use crate::session::record;
 use crate::store::journal::{event, kind};
-use crate::supervisor::{Place, Surroundings, now, store_fault};
+use crate::supervisor::{Place, Surroundings, now};
 
 /// Records HEAD as the baseline of the spec, and prints it.
 pub fn snapshot(surroundings: &Surroundings, terminal: &Terminal, args: SnapshotArgs) -> Result<u8, Failure> {
@@ -15,7 +15,7 @@ pub fn snapshot(surroundings: &Surroundings, terminal: &Terminal, args: Snapshot
     let recorded = record(place.store.as_ref(), &place.worktree, args.spec.as_deref(), now())?;
     let noted = event(recorded.at, &place.worktree_id, Some(&recorded.spec), kind::BASELINE, json!({"baseline": recorded.point.as_str()}));
     // Nothing guards this append, so it cannot be fenced.
-    let _done = place.store.append(&[noted], None).map_err(store_fault)?;
+    let _done = place.store.append(&[noted], None)?;
     for note in place.notes.iter().chain(&recorded.notes) {
         terminal.complain(&format!("watchdog: {} ({})", crate::decision::display::escape_to_one_line(&note.detail), note.code));
     }

@@ -11,11 +11,11 @@ use crate::config::parse_bytes;
 use crate::decision::display::escape_to_one_line;
 use crate::git::{Point, Worktree};
 use crate::store::trust::{Grant, TrustStore, fingerprint};
-use crate::supervisor::{CONFIGURATION_FILE, Surroundings, bad_configuration, now, store_fault};
+use crate::supervisor::{CONFIGURATION_FILE, Surroundings, bad_configuration, now};
 
 /// Allows a file as its bytes are now, and shows the commands that it names.
 pub fn trust(surroundings: &Surroundings, terminal: &Terminal, args: TrustArgs) -> Result<u8, Failure> {
-    surroundings.state.ensure().map_err(store_fault)?;
+    surroundings.state.ensure()?;
     let store = TrustStore::new(&surroundings.state);
     if args.list {
         return list(terminal, &store);
@@ -51,7 +51,7 @@ pub fn allow(worktree: &Worktree, store: &TrustStore, path: &Path, relative: &Pa
         at: now(),
         commands: parsed.settings.commands(),
     };
-    store.allow(&grant).map_err(store_fault)?;
+    store.allow(&grant)?;
     Ok(grant)
 }
 
@@ -61,10 +61,10 @@ pub fn untrust(surroundings: &Surroundings, terminal: &Terminal, args: UntrustAr
     let store = TrustStore::new(&surroundings.state);
     let (path, relative) = named(&worktree, surroundings, args.file)?;
     // Every grant for this path goes: whoever takes trust back does not mean one version of the file only.
-    let grants = store.list().map_err(store_fault)?;
+    let grants = store.list()?;
     let mut revoked = 0;
     for grant in grants.iter().filter(|grant| grant.path == relative && grant.repository == worktree.common_dir()) {
-        revoked += usize::from(store.revoke(&grant.hash).map_err(store_fault)?);
+        revoked += usize::from(store.revoke(&grant.hash)?);
     }
     if terminal.json {
         terminal.value(&json!({"schema": 1, "revoked": revoked}));
@@ -99,7 +99,7 @@ fn at_revision(worktree: &Worktree, rev: &str, relative: &Path) -> Result<Vec<u8
 }
 
 fn list(terminal: &Terminal, store: &TrustStore) -> Result<u8, Failure> {
-    let grants = store.list().map_err(store_fault)?;
+    let grants = store.list()?;
     if terminal.json {
         let grants = grants.iter().map(|grant| {
             json!({"hash": grant.hash, "repository": grant.repository.display().to_string(), "path": grant.path.display().to_string(),

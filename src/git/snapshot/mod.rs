@@ -30,7 +30,7 @@ mod take;
 mod tree;
 mod types;
 
-pub(in crate::git) use spec_name::for_ref as spec_for_ref;
 pub use contents::{CommitState, SavedIndex, SnapshotKind, SnapshotPath};
 pub use restore::{RestoreError, RestoreTarget, Restored, RestoredTo};
+pub(in crate::git) use spec_name::for_ref as spec_for_ref;
 pub use types::{Snapshot, SnapshotInfo, SnapshotRequest};

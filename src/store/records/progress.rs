@@ -29,7 +29,15 @@ pub struct Progress {
 impl Progress {
     /// Nothing done yet.
     pub fn begin(baseline: Option<String>, now: Timestamp) -> Self {
-        Progress { baseline, rounds_used: 0, rounds_answered: 0, rounds_alive: 0, nothing_to_do_streak: 0, fingerprint: None, updated_at: now }
+        Progress {
+            baseline,
+            rounds_used: 0,
+            rounds_answered: 0,
+            rounds_alive: 0,
+            nothing_to_do_streak: 0,
+            fingerprint: None,
+            updated_at: now,
+        }
     }
 
     /// The rounds start anew; the streak goes on, because it counts checks and not rounds.
