@@ -8,6 +8,7 @@
 //! The first start makes this process a subreaper. It must then start everything through here, but for children that stay in its own
 //! process group: an orphan in another group is taken for a part of a tree.
 
+mod brand;
 pub mod builder;
 pub mod cancel;
 mod drain;
