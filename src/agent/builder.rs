@@ -172,6 +172,10 @@ fn explain(source: io::Error, program: &str, plan: &Plan<'_>) -> StartError {
         Errno::ACCESS if rustix::fs::access(plan.cwd, rustix::fs::Access::EXEC_OK).is_err() => {
             because(format!("the folder '{cwd}' that it should run in may not be entered"))
         }
+        // Also what a lookup ends in that met a folder of PATH which this user may not search.
+        Errno::ACCESS if by_path.is_none() => {
+            not_runnable("it is not in PATH, or may not be executed there; install it, or name it by its full path".into())
+        }
         Errno::ACCESS | Errno::PERM => not_runnable("it may not be executed; chmod +x makes a file executable".into()),
         Errno::NOEXEC => not_runnable("it is not a program of this machine, and a script needs a first line that begins with #!".into()),
         Errno::TXTBSY => not_runnable("it is open for writing".into()),

@@ -10,17 +10,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use os_pipe::PipeReader;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 
 use super::mirror::MirrorEnd;
 
 /// How long an open but silent stream is listened to after the end of the leader.
 const LEAK_GRACE: Duration = Duration::from_millis(200);
 
-/// More than a pipe holds: when this much was read since the leader ended, all that the leader wrote was.
-const PIPE_CAPACITY: u64 = 1 << 20;
-
-/// Bytes per read; what an ordinary pipe holds.
-const CHUNK: usize = 64 << 10;
+/// Bytes per read, and what a pipe is made to hold where the system allows it: a flood then costs fewer switches between writer and reader.
+const CHUNK: usize = 256 << 10;
 
 const PASSING: u8 = 0;
 const HURRYING: u8 = 1;
@@ -43,6 +42,8 @@ pub(super) struct Drain<K> {
     kept: Arc<Mutex<Option<K>>>,
     phase: Arc<AtomicU8>,
     progress: [Arc<Progress>; 2],
+    /// Duplicates, to see what lies unread.
+    pipes: [PipeReader; 2],
     ends: Receiver<()>,
     open: usize,
 }
@@ -51,9 +52,17 @@ pub(super) struct Drain<K> {
 #[derive(Default)]
 struct Progress {
     read: AtomicU64,
-    /// It has bytes in hand, which a slow terminal may hold up.
-    busy: AtomicBool,
+    /// It has no byte in hand and waits for more. Lowered before bytes are taken off the pipe, raised after they were dealt with.
+    waiting: AtomicBool,
     ended: AtomicBool,
+}
+
+/// How far one stream was when its leader had ended.
+struct Rest {
+    /// Once more than this was read, all that the leader wrote was dealt with.
+    until: u64,
+    read: u64,
+    quiet_since: Instant,
 }
 
 impl<K: Keep> Drain<K> {
@@ -64,6 +73,7 @@ impl<K: Keep> Drain<K> {
             kept: Arc::new(Mutex::new(Some(keep))),
             phase: Arc::default(),
             progress: [Arc::default(), Arc::default()],
+            pipes: [stdout.try_clone()?, stderr.try_clone()?],
             ends,
             open: 2,
         };
@@ -82,32 +92,37 @@ impl<K: Keep> Drain<K> {
     /// Waits until all that the ended leader wrote was taken: both streams have ended, or are silent and held open by somebody else.
     /// A slow terminal is waited for, until `give_up` says so.
     pub fn settle(&mut self, give_up: impl Fn() -> bool) {
-        let begin: [u64; 2] = std::array::from_fn(|at| self.progress[at].read.load(Ordering::Acquire));
-        let mut last = begin;
-        let mut quiet_since = [Instant::now(); 2];
+        let mut rests: [Rest; 2] = std::array::from_fn(|at| {
+            let unread = self.unread(at);
+            let read = self.progress[at].read.load(Ordering::Acquire);
+            // The bytes in hand may not be counted yet, and those that are may not be dealt with: each at most a chunk.
+            Rest { until: read + unread + 2 * CHUNK as u64, read, quiet_since: Instant::now() }
+        });
         while self.open > 0 && !give_up() {
             match self.ends.recv_timeout(Duration::from_millis(10)) {
-                Ok(()) => {
-                    self.open -= 1;
-                    continue;
-                }
+                Ok(()) => self.open -= 1,
                 Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) if (0..2).all(|at| self.has_come(at, &mut rests[at])) => return,
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            let mut wanted = false;
-            for (at, progress) in self.progress.iter().enumerate() {
-                let read = progress.read.load(Ordering::Acquire);
-                if progress.busy.load(Ordering::Acquire) || read != last[at] {
-                    quiet_since[at] = Instant::now();
-                    last[at] = read;
-                }
-                let leaked = quiet_since[at].elapsed() >= LEAK_GRACE || read - begin[at] > PIPE_CAPACITY;
-                wanted |= !leaked && !progress.ended.load(Ordering::Acquire);
-            }
-            if !wanted {
-                return;
-            }
         }
+    }
+
+    /// Whether all that the ended leader wrote to a stream was dealt with, and what others write is not worth waiting for.
+    fn has_come(&self, at: usize, rest: &mut Rest) -> bool {
+        // The order matters: nothing unread first, then nothing in hand. A thread that gets no processor time on a busy machine is not mistaken
+        // for a silent stream.
+        let unread = self.unread(at);
+        let progress = &self.progress[at];
+        let read = progress.read.load(Ordering::Acquire);
+        if unread > 0 || !progress.waiting.load(Ordering::Acquire) || read != rest.read {
+            (rest.quiet_since, rest.read) = (Instant::now(), read);
+        }
+        progress.ended.load(Ordering::Acquire) || read > rest.until || rest.quiet_since.elapsed() >= LEAK_GRACE
+    }
+
+    fn unread(&self, at: usize) -> u64 {
+        rustix::io::ioctl_fionread(&self.pipes[at]).unwrap_or(0)
     }
 
     /// Stops waiting for whoever reads the mirrored output: what is still to come is kept, not shown.
@@ -132,15 +147,21 @@ fn read_to_end<K: Keep>(
     progress: &Progress,
     tell: &Sender<()>,
 ) {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::pipe::fcntl_setpipe_size(&pipe, CHUNK);
     let mut buffer = vec![0; CHUNK];
     loop {
+        progress.waiting.store(true, Ordering::Release);
+        if poll(&mut [PollFd::new(&pipe, PollFlags::IN)], None) == Err(Errno::INTR) {
+            continue;
+        }
+        progress.waiting.store(false, Ordering::Release);
         let read = match pipe.read(&mut buffer) {
             Ok(0) => break,
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) => break,
         };
-        progress.busy.store(true, Ordering::Release);
         progress.read.fetch_add(read as u64, Ordering::AcqRel);
         if phase.load(Ordering::Acquire) < DISCARDING
             && let Some(kept) = kept.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
@@ -150,7 +171,6 @@ fn read_to_end<K: Keep>(
         if let Some(mirror) = &mut mirror {
             mirror.show(&buffer[..read], || phase.load(Ordering::Acquire) > PASSING);
         }
-        progress.busy.store(false, Ordering::Release);
     }
     progress.ended.store(true, Ordering::Release);
     let _ = tell.send(());

@@ -2,8 +2,8 @@
 //!
 //! A tree is a leader that this process started and everything below it. What leaves the leader's side (a daemon whose
 //! parents have ended) is adopted by this process, a subreaper, and is told apart by what it cannot easily shed, in this order:
-//! it was seen below the leader before; its process group or session was begun inside the tree; its environment carries the tree's mark.
-//! A daemon that shed all of that belongs to the only tree that was alive when it began, and to nobody if there were several:
+//! it was seen below the leader before; its process group or session was begun inside the tree; its environment carries the tree's mark;
+//! it has the tree's brand. A daemon that shed all of that belongs to the only tree that was alive when it began, and to nobody if there were several:
 //! ending one tree must never end a part of another.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -37,6 +37,8 @@ pub(super) struct Lineage {
     pub leader: u32,
     /// When the leader began.
     pub started: u64,
+    /// A limit that its processes inherit, and that others have only by chance.
+    pub brand: Option<u64>,
     /// Everything that was ever seen in it and still is in the table: pid and when it began.
     pub known: HashMap<u32, u64>,
 }
@@ -57,6 +59,8 @@ pub(super) struct Sight<'a> {
     pub adopted: &'a HashSet<u32>,
     /// Reads the mark of a process.
     pub mark: &'a dyn Fn(u32) -> Mark,
+    /// Reads the brand of a process.
+    pub brand: &'a dyn Fn(u32) -> Option<u64>,
 }
 
 /// All living trees of this process, and what ended ones left running on purpose.
@@ -141,8 +145,17 @@ impl Families {
         if let Mark::Tree(id) = (sight.mark)(orphan.pid) {
             return self.trees.contains_key(&id).then_some(id);
         }
-        // The first process of a machine or container adopts strangers too; what stayed in the own group may be a child of a library.
-        if sight.own.pid == 1 || orphan.group == sight.own.group || !sight.adopted.contains(&orphan.pid) {
+        // What stayed in the own group may be a child of a library.
+        if orphan.group == sight.own.group || !sight.adopted.contains(&orphan.pid) {
+            return None;
+        }
+        let brand = (sight.brand)(orphan.pid);
+        if let Some((id, _)) = self.trees.iter().find(|(_, tree)| brand.is_some() && tree.brand == brand && tree.started <= orphan.started)
+        {
+            return Some(*id);
+        }
+        // The first process of a machine or container adopts strangers too.
+        if sight.own.pid == 1 {
             return None;
         }
         let mut candidates = self.trees.iter().filter(|(_, tree)| tree.started <= orphan.started).map(|(id, _)| *id);
@@ -163,15 +176,16 @@ mod tests {
 
     fn two_trees() -> Families {
         let mut families = Families::default();
-        families.trees.insert(1, Lineage { leader: 100, started: 10, known: HashMap::new() });
-        families.trees.insert(2, Lineage { leader: 200, started: 20, known: HashMap::new() });
+        families.trees.insert(1, Lineage { leader: 100, started: 10, brand: Some(901), known: HashMap::new() });
+        families.trees.insert(2, Lineage { leader: 200, started: 20, brand: Some(902), known: HashMap::new() });
         families
     }
 
     fn pids(families: &mut Families, id: u64, table: &[Row], adopted: &[u32], marks: &[(u32, u64)]) -> Vec<u32> {
         let adopted: HashSet<u32> = adopted.iter().copied().collect();
         let mark = |pid| marks.iter().find(|(of, _)| *of == pid).map_or(Mark::None, |(_, id)| Mark::Tree(*id));
-        families.members(id, table, &Sight { own: OWN, adopted: &adopted, mark: &mark }).iter().map(|row| row.pid).collect()
+        let brand = |pid: u32| Some(if pid >= 900 { u64::from(pid) } else { 999 });
+        families.members(id, table, &Sight { own: OWN, adopted: &adopted, mark: &mark, brand: &brand }).iter().map(|row| row.pid).collect()
     }
 
     fn leaders() -> Vec<Row> {
@@ -226,6 +240,14 @@ mod tests {
     }
 
     #[test]
+    fn an_orphan_that_shed_all_but_its_brand_is_told_by_that() {
+        let mut table = leaders();
+        table.extend([row(901, 50, 901, 901, 30), row(902, 50, 902, 902, 30), row(903, 50, 903, 903, 30)]);
+        assert_eq!(pids(&mut two_trees(), 1, &table, &[901, 902, 903], &[]), [100, 901]);
+        assert_eq!(pids(&mut two_trees(), 2, &table, &[901, 902, 903], &[]), [200, 902]);
+    }
+
+    #[test]
     fn what_may_be_a_child_of_somebody_else_in_this_process_is_left_alone() {
         let mut families = two_trees();
         families.trees.remove(&2);
@@ -263,7 +285,7 @@ mod tests {
             row.dead = true;
         }
         let adopted = HashSet::from([300, 302]);
-        let reaped = families.to_reap(&table, &Sight { own: OWN, adopted: &adopted, mark: &|_| Mark::None });
+        let reaped = families.to_reap(&table, &Sight { own: OWN, adopted: &adopted, mark: &|_| Mark::None, brand: &|_| None });
         assert_eq!(reaped.iter().map(|row| row.pid).collect::<Vec<_>>(), [300, 303]);
     }
 }

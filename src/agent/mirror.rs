@@ -1,11 +1,11 @@
 //! Shows the output of a session on our own streams, byte for byte, without ever being stuck there.
 
 use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 /// Where the output of a session is shown.
@@ -20,7 +20,7 @@ pub enum Mirror {
     Off,
 }
 
-/// The most that a pipe which is ready for writing takes at once without blocking.
+/// The most that a pipe which is ready for writing takes at once for sure.
 const PIECE: usize = 4096;
 
 /// How often a writer that waits for a slow reader looks whether it should still wait.
@@ -47,10 +47,13 @@ impl Mirror {
 impl MirrorEnd {
     /// None if the stream is closed.
     fn new(stream: impl AsFd) -> Option<Self> {
-        let to = stream.as_fd().try_clone_to_owned().ok()?;
-        let kind = rustix::fs::fstat(&to).map(|stat| FileType::from_raw_mode(stat.st_mode));
-        // A regular file never makes its writer wait; anything else takes one piece after it said that it is ready.
-        let piece = if matches!(kind, Ok(FileType::RegularFile)) { usize::MAX } else { PIECE };
+        let stream = stream.as_fd();
+        let kind = FileType::from_raw_mode(rustix::fs::fstat(stream).ok()?.st_mode);
+        let slow = matches!(kind, FileType::Fifo | FileType::Socket) || rustix::termios::isatty(stream);
+        // What is neither pipe, socket nor terminal never makes its writer wait; a file opened once more would be written from its beginning.
+        let again = if slow && kind != FileType::Socket { never_blocking(stream) } else { None };
+        let piece = if slow && again.is_none() { PIECE } else { usize::MAX };
+        let to = again.or_else(|| stream.try_clone_to_owned().ok())?;
         Some(MirrorEnd { to: Some(File::from(to)), piece })
     }
 
@@ -73,6 +76,12 @@ impl MirrorEnd {
             }
         }
     }
+}
+
+/// The same pipe or terminal opened once more, where Linux allows it. Setting our own stream to not block would set it for all who share it.
+fn never_blocking(stream: BorrowedFd<'_>) -> Option<OwnedFd> {
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    rustix::fs::open(format!("/proc/self/fd/{}", stream.as_raw_fd()), flags, Mode::empty()).ok()
 }
 
 /// Waits a moment until a write would not block.

@@ -1,13 +1,14 @@
 //! Only duct. Starts every process, ends process trees, keeps bounded output; asks agents about themselves and reads their replies.
 //!
-//! Every process goes through [`builder`]: it leads its own process group, carries the mark of its tree, and its output is read by [`drain`].
+//! Every process goes through [`builder`]: it leads its own process group, carries the mark of its tree, and its output is read by `drain`.
 //! [`program`] runs one to its end, [`session_process`] shows and logs one that may last for hours, [`wait_pid`] waits for one that somebody else
-//! started. [`tree`] ends all that descends from one; who that is is judged in [`kinship`], from the table that [`process_table`] reads, under the
+//! started. [`tree`] ends all that descends from one; who that is is judged in `kinship`, from the table that `process_table` reads, under the
 //! lock of [`registry`].
 //!
 //! The first start makes this process a subreaper. It must then start everything through here, but for children that stay in its own
 //! process group: an orphan in another group is taken for a part of a tree.
 
+mod brand;
 pub mod builder;
 pub mod cancel;
 mod drain;

@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::process::{Pid, Signal, WaitOptions, getpgrp, waitpid};
 
+use super::brand;
 use super::kinship::{Families, Lineage, Mark, Own, Row, Sight};
 use super::process_table::{self, Sent};
 
@@ -53,10 +54,16 @@ pub fn become_subreaper() -> bool {
     false
 }
 
-/// Names this process in marks. Random, because pids come again.
+/// A number that no other process has, now or after this one: pids come again.
+fn salt() -> u64 {
+    static SALT: OnceLock<u64> = OnceLock::new();
+    *SALT.get_or_init(|| RandomState::new().hash_one(std::process::id()))
+}
+
+/// Names this process in marks.
 fn token() -> &'static str {
     static TOKEN: OnceLock<String> = OnceLock::new();
-    TOKEN.get_or_init(|| format!("{:x}-{:016x}", std::process::id(), RandomState::new().hash_one(std::process::id())))
+    TOKEN.get_or_init(|| format!("{:x}-{:016x}", std::process::id(), salt()))
 }
 
 /// The mark of a new tree, after those of the watchdogs that this one itself runs under.
@@ -81,9 +88,11 @@ pub(super) fn plant<T>(start: impl FnOnce(&OsStr) -> io::Result<(u32, T)>) -> io
     let mut registry = lock();
     registry.last += 1;
     let id = registry.last;
-    let (leader, started_thing) = start(&mark_for(id, std::env::var_os(TREE_VARIABLE).as_deref()))?;
+    let mark = mark_for(id, std::env::var_os(TREE_VARIABLE).as_deref());
+    let (brand, result) = brand::branding(salt(), id, || start(&mark));
+    let (leader, started_thing) = result?;
     let started = process_table::read_one(leader).map_or(0, |row| row.started);
-    registry.families.trees.insert(id, Lineage { leader, started, known: HashMap::new() });
+    registry.families.trees.insert(id, Lineage { leader, started, brand, known: HashMap::new() });
     Ok((id, started_thing))
 }
 
@@ -156,7 +165,7 @@ fn with_sight<T>(use_it: impl FnOnce(&Sight<'_>) -> T) -> T {
     let own = Own { pid: std::process::id(), group: getpgrp().as_raw_nonzero().get().unsigned_abs(), reaper: become_subreaper() };
     let adopted: HashSet<u32> = process_table::children_of_main_thread().unwrap_or_default();
     let mark = |pid| process_table::variable(pid, TREE_VARIABLE).map_or(Mark::None, |value| tree_of(&value));
-    use_it(&Sight { own, adopted: &adopted, mark: &mark })
+    use_it(&Sight { own, adopted: &adopted, mark: &mark, brand: &brand::brand_of })
 }
 
 #[cfg(test)]

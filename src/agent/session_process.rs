@@ -15,6 +15,9 @@ use super::program::StartError;
 use super::tree::{Survivor, Tree, Wake};
 use crate::decision::evidence::Exit;
 
+/// How long the last output of an ended session is waited for when time is over. Only a reader that is stuck in our stdout takes so long.
+const HURRY: Duration = Duration::from_millis(800);
+
 /// A session to start.
 #[derive(Debug, Clone)]
 pub struct SessionSpec {
@@ -135,14 +138,13 @@ impl Session {
         if wake == Wake::Ended && !survivors.is_empty() && (cancelled || self.end_survivors) {
             survivors = self.tree.end(grace, cancel);
         }
-        if wake != Wake::Ended {
+        let no_time = || wake != Wake::Ended || over() || cancel.is_cancelled();
+        self.drain.settle(no_time);
+        if no_time() {
+            // Whoever reads our output may be slow: the rest, a pipe full at most, is kept and logged only.
             self.drain.hurry();
-        }
-        self.drain.settle(|| wake == Wake::Ended && (over() || cancel.is_cancelled()));
-        if wake == Wake::Ended && (over() || cancel.is_cancelled()) {
-            // Whoever reads our output is slow: the rest, a pipe full at most, goes to the log only.
-            self.drain.hurry();
-            self.drain.settle(|| false);
+            let begin = Instant::now();
+            self.drain.settle(|| begin.elapsed() > HURRY);
         }
         let exit = self.tree.finish();
         let record = self.drain.finish().unwrap_or_default().finish();

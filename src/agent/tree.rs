@@ -141,8 +141,10 @@ impl Tree {
             Some(rows) => rows.iter().any(|row| leader_ended_before || row.group == group),
             None => !self.group_is_empty(),
         };
+        let mut pause = Duration::from_millis(5);
         while !over() && graced() {
-            std::thread::sleep(Duration::from_millis(10));
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(50));
         }
         self.kill()
     }

@@ -28,6 +28,10 @@ mod layers;
 mod probe_ask;
 // Replies of probed agents, read from fixtures.
 mod probe_reply;
+// Programs, their trees, and waiting for the end of a process.
+mod process;
+// What the tests of processes stand on: scratch folders, looks at `/proc`, tests in a process of their own.
+mod process_scene;
 // Sessions of the real Claude Code CLI, judged.
 mod real_claude;
 // The question to the real Claude Code CLI.
@@ -36,6 +40,8 @@ mod real_claude_probe;
 mod rescue;
 // Ends of sessions: by themselves, by a timeout, with children left.
 mod session_end;
+// The process of a session: shown, logged, ended.
+mod session_process;
 // Snapshots of uncommitted work: complete, harmless, restorable.
 mod snapshot;
 // Snapshots where the repository, its neighbours or the file system work against them.

@@ -1,0 +1,82 @@
+//! A mark that a process cannot shed by clearing its environment: the soft limit on the size of its POSIX message queues.
+//!
+//! Limits are inherited through fork, exec, setsid and `env -i`, anybody may read those of their own processes, and this one is a number that next to
+//! no program looks at or changes. Each tree gets one that is a little below the hard limit. It tells trees apart where several live in one process.
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    /// Brands are this many at most; a hard limit must leave room for them.
+    const BRANDS: u64 = 65_521;
+
+    /// Calls `start` so that what it starts carries the brand of tree `id`; returns the brand, if there is room for one.
+    /// While it runs, what other threads start carries it too: the caller must not take the brand alone for proof.
+    pub fn branding<T>(salt: u64, id: u64, start: impl FnOnce() -> T) -> (Option<u64>, T) {
+        let before = getrlimit(Resource::Msgqueue);
+        let brand = brand_below(before.maximum, salt, id);
+        let branded =
+            brand.is_some_and(|brand| setrlimit(Resource::Msgqueue, Rlimit { current: Some(brand), maximum: before.maximum }).is_ok());
+        let started = start();
+        if branded {
+            // The soft limit was this high before, so it may be again.
+            let _ = setrlimit(Resource::Msgqueue, before);
+        }
+        (brand.filter(|_| branded), started)
+    }
+
+    pub(super) fn brand_below(ceiling: Option<u64>, salt: u64, id: u64) -> Option<u64> {
+        let ceiling = ceiling.unwrap_or(1 << 40);
+        let offset = 1 + salt.wrapping_add(id) % BRANDS;
+        // Less than a tenth is taken off: whoever does use message queues will hardly notice.
+        (ceiling >= BRANDS * 10).then(|| ceiling - offset)
+    }
+
+    /// The brand of a process; none if it is gone or has no such limit.
+    pub fn brand_of(pid: u32) -> Option<u64> {
+        soft_limit(&std::fs::read_to_string(format!("/proc/{pid}/limits")).ok()?)
+    }
+
+    pub(super) fn soft_limit(limits: &str) -> Option<u64> {
+        limits.lines().find_map(|line| line.strip_prefix("Max msgqueue size")?.split_ascii_whitespace().next()?.parse().ok())
+    }
+}
+
+#[cfg(target_os = "linux")]
+pub(super) use linux::{brand_of, branding};
+
+#[cfg(not(target_os = "linux"))]
+mod elsewhere {
+    pub fn branding<T>(_salt: u64, _id: u64, start: impl FnOnce() -> T) -> (Option<u64>, T) {
+        (None, start())
+    }
+
+    pub fn brand_of(_pid: u32) -> Option<u64> {
+        None
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) use elsewhere::{brand_of, branding};
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::linux::{brand_below, brand_of, soft_limit};
+
+    #[test]
+    fn trees_that_live_at_once_have_brands_of_their_own_below_the_limit() {
+        let brands: std::collections::HashSet<u64> = (0..1000).filter_map(|id| brand_below(Some(819_200), u64::MAX - 5, id)).collect();
+        assert_eq!(brands.len(), 1000);
+        assert!(brands.iter().all(|brand| (700_000..819_200).contains(brand)));
+        assert_eq!(brand_below(Some(0), 1, 1), None, "no room");
+        assert!(brand_below(None, 1, 1).is_some());
+    }
+
+    #[test]
+    fn the_limit_is_read_from_among_the_others() {
+        let text = "Limit                     Soft Limit           Hard Limit           Units     \nMax pending signals       96000                96000                signals   \nMax msgqueue size         819100               819200               bytes     \n";
+        assert_eq!(soft_limit(text), Some(819_100));
+        assert_eq!(soft_limit("Max msgqueue size         unlimited            unlimited            bytes"), None);
+        assert!(brand_of(std::process::id()).is_some());
+    }
+}

@@ -1,0 +1,358 @@
+//! Programs against real processes: their output, their limits, the end of their whole tree; and waiting for processes of others.
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use completion_watchdog::agent::{
+    Cancel, Finished, Kept, Leftovers, PidEnd, Program, StartError, WaitPidError, reap_orphans, wait_for_pid,
+};
+use completion_watchdog::decision::evidence::Exit;
+
+use crate::process_scene::{Scene, alive, kill, passes_in_own_process, state, until};
+
+const SOON: Duration = Duration::from_secs(1);
+
+/// A double fork and a session of its own: what a daemon does. Its pid goes to the file.
+fn daemon(file: &str) -> String {
+    format!("(setsid sh -c 'echo $$ > {file}; exec sleep 1000' >/dev/null 2>&1 </dev/null &); ")
+}
+
+/// Runs until `ready`, then cancels; returns how it ended and how long that took.
+fn cancelled_when(program: &Program, ready: impl FnOnce()) -> (Finished, Duration) {
+    let cancel = Cancel::new();
+    std::thread::scope(|scope| {
+        let runs = scope.spawn(|| program.run_cancellable(&cancel).expect("it starts"));
+        ready();
+        let begin = Instant::now();
+        cancel.cancel();
+        (runs.join().expect("no panic"), begin.elapsed())
+    })
+}
+
+#[test]
+fn output_exit_code_and_signal_are_told_apart() {
+    let scene = Scene::new();
+    let finished = scene.sh("echo out; echo err >&2; exit 7").run().unwrap();
+    assert_eq!((finished.exit, finished.timed_out), (Exit::Code(7), false));
+    assert_eq!(finished.stdout, Kept { bytes: b"out\n".to_vec(), dropped: 0 });
+    assert_eq!(finished.stderr, Kept { bytes: b"err\n".to_vec(), dropped: 0 });
+    assert_eq!(scene.sh("kill -9 $$").run().unwrap().exit, Exit::Signal(9));
+    assert_eq!(scene.sh("kill -SEGV $$").run().unwrap().exit, Exit::Signal(11));
+}
+
+#[test]
+fn bytes_that_are_no_text_arrive_as_they_are() {
+    let scene = Scene::new();
+    let bytes: Vec<u8> = (0..2_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let mut cat = scene.sh("cat");
+    (cat.stdin, cat.keep) = (bytes.clone(), bytes.len());
+    let finished = cat.run().unwrap();
+    assert!(finished.stdout.bytes == bytes && finished.stdout.dropped == 0);
+}
+
+#[test]
+fn of_long_output_the_beginning_and_the_end_are_kept() {
+    let scene = Scene::new();
+    let mut program = scene.sh("seq 1 200000");
+    program.keep = 100;
+    let kept = program.run().unwrap().stdout;
+    let all: Vec<u8> = (1..=200_000).flat_map(|n| format!("{n}\n").into_bytes()).collect();
+    assert_eq!(kept.bytes, [&all[..50], &all[all.len() - 50..]].concat());
+    assert_eq!(kept.dropped, all.len() as u64 - 100);
+}
+
+#[test]
+fn stdin_of_64_mib_arrives_and_may_be_left_unread() {
+    let scene = Scene::new();
+    let mut program = scene.sh("wc -c");
+    program.stdin = vec![b'x'; 64 << 20];
+    assert_eq!(program.run().unwrap().stdout.bytes, b"67108864\n");
+    for script in ["true", "head -c 1 >/dev/null", "exec <&-; sleep 0.1"] {
+        program.argv[2] = script.into();
+        assert_eq!(program.run().unwrap().exit, Exit::Code(0), "{script}");
+    }
+    program.argv[2] = "exec sleep 100".into();
+    program.deadline = Duration::from_millis(200);
+    let finished = program.run().unwrap();
+    assert!(finished.timed_out && finished.duration < SOON, "{:?}", finished.duration);
+}
+
+#[test]
+fn without_stdin_a_program_reads_its_end() {
+    assert_eq!(Scene::new().sh("cat; echo end").run().unwrap().stdout.bytes, b"end\n");
+}
+
+#[test]
+fn at_the_deadline_a_program_is_asked_to_end() {
+    let scene = Scene::new();
+    let mut program = scene.sh("trap 'echo asked; exit 3' TERM; while :; do sleep 0.05; done");
+    program.deadline = Duration::from_millis(300);
+    let finished = program.run().unwrap();
+    assert_eq!((finished.exit, finished.timed_out), (Exit::Code(3), true));
+    assert_eq!(finished.stdout.bytes, b"asked\n", "what it says at its end is kept");
+    assert!(finished.duration < program.deadline + SOON, "{:?}", finished.duration);
+    assert_eq!(scene.left(), []);
+}
+
+#[test]
+fn what_ignores_term_is_killed_after_the_grace_period() {
+    let scene = Scene::new();
+    let mut program = scene.sh("trap '' TERM; (trap '' TERM; while :; do sleep 0.05; done) & while :; do sleep 0.05; done");
+    (program.deadline, program.grace) = (Duration::from_millis(200), Duration::from_millis(500));
+    let finished = program.run().unwrap();
+    assert_eq!((finished.exit, finished.timed_out), (Exit::Signal(9), true));
+    assert!(finished.duration >= Duration::from_millis(700), "{:?}", finished.duration);
+    assert!(finished.duration < Duration::from_millis(700) + SOON, "{:?}", finished.duration);
+    assert_eq!(scene.left(), []);
+}
+
+#[test]
+fn a_second_cancel_takes_the_grace_period_away() {
+    let scene = Scene::new();
+    let mut program = scene.sh("trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done");
+    program.grace = Duration::from_secs(20);
+    let cancel = Cancel::new();
+    std::thread::scope(|scope| {
+        let runs = scope.spawn(|| program.run_cancellable(&cancel).unwrap());
+        scene.number("pid");
+        cancel.cancel();
+        cancel.cancel_now();
+        let finished = runs.join().unwrap();
+        assert!(finished.exit == Exit::Signal(9) && finished.duration < Duration::from_secs(10), "{finished:?}");
+    });
+}
+
+#[test]
+fn a_stopped_program_ends_at_its_deadline_too() {
+    let scene = Scene::new();
+    let mut program = scene.sh("kill -STOP $$");
+    program.deadline = Duration::from_millis(200);
+    let finished = program.run().unwrap();
+    assert_eq!((finished.exit, finished.timed_out), (Exit::Signal(15), true));
+}
+
+#[test]
+fn daemons_end_with_the_tree_whatever_they_shed() {
+    let scene = Scene::new();
+    let script = daemon("plain")
+        // The environment too.
+        + "(setsid env -i sh -c 'echo $$ > bare; exec sleep 1000' >/dev/null 2>&1 </dev/null &); "
+        // Three generations, each in a session of its own.
+        + "(setsid sh -c 'setsid sh -c \"echo \\$\\$ > deep; exec sleep 1000\" & exec sleep 1000' &); "
+        + "(trap '' TERM HUP; nohup sh -c 'echo $$ > nohup; exec sleep 1000' >/dev/null 2>&1 &); wait; sleep 1000";
+    let mut pids = Vec::new();
+    let (finished, took) =
+        cancelled_when(&scene.sh(&script), || pids.extend(["plain", "bare", "deep", "nohup"].map(|file| scene.number(file))));
+    assert!(!finished.timed_out);
+    for pid in pids {
+        assert!(!alive(pid), "{pid} of {:?}", scene.left());
+    }
+    assert_eq!(scene.left(), []);
+    assert!(took < Duration::from_secs(2) + SOON, "{took:?}");
+}
+
+#[test]
+fn a_tree_that_forks_while_it_is_killed_is_gone_in_the_end() {
+    let scene = Scene::new();
+    let churn = "while :; do (setsid sh -c 'trap \"\" TERM; while :; do sleep 0.3 & sleep 0.01; done' &) ; sleep 0.03; done";
+    let mut program = scene.sh(churn);
+    (program.deadline, program.grace) = (Duration::from_millis(400), Duration::from_millis(100));
+    let finished = program.run().unwrap();
+    assert!(finished.timed_out && finished.duration < Duration::from_millis(500) + SOON, "{:?}", finished.duration);
+    assert_eq!(scene.left(), []);
+}
+
+#[test]
+fn a_daemon_that_holds_the_output_holds_nobody_up_and_is_not_killed_by_our_leaving() {
+    let scene = Scene::new();
+    let program =
+        scene.sh("(while [ ! -e go ]; do sleep 0.02; done; echo late; echo late >&2; echo $? > written; exec sleep 1000) & echo done");
+    let (finished, survivors) = program.run_with(&Cancel::new(), Leftovers::Leave).unwrap();
+    assert_eq!((finished.exit, &finished.stdout.bytes[..]), (Exit::Code(0), &b"done\n"[..]));
+    assert!(finished.duration < SOON, "{:?}", finished.duration);
+    assert!(survivors.iter().any(|survivor| alive(survivor.pid) && survivor.name == "sh"), "{survivors:?}");
+    std::fs::write(scene.path("go"), "").unwrap();
+    assert_eq!(scene.number("written"), 0, "its output is still taken");
+    assert!(!scene.left().is_empty());
+    scene.clear();
+}
+
+#[test]
+fn a_daemon_that_never_stops_writing_holds_nobody_up() {
+    let scene = Scene::new();
+    let finished = scene.sh("yes & echo $! > pid").run().unwrap();
+    assert!(finished.exit.success() && finished.duration < Duration::from_secs(3), "{:?}", finished.duration);
+    assert!(alive(scene.number("pid")));
+    scene.clear();
+}
+
+#[test]
+fn leftovers_of_a_normal_end_are_ended_where_that_is_asked_for() {
+    let scene = Scene::new();
+    let program = scene.sh(&(daemon("daemon") + "while [ ! -e daemon ]; do sleep 0.01; done; sleep 1000 & exit 4"));
+    let (finished, survivors) = program.run_with(&Cancel::new(), Leftovers::End).unwrap();
+    assert_eq!((finished.exit, survivors), (Exit::Code(4), Vec::new()));
+    assert_eq!(scene.left(), []);
+}
+
+#[test]
+fn ending_one_of_two_programs_leaves_the_other_and_its_daemons() {
+    let (one, other) = (Scene::new(), Scene::new());
+    // The second daemon has nothing of the tree left: no parent, group, session or environment.
+    let script = daemon("daemon")
+        + "(setsid env -i sh -c 'echo $$ > bare; exec sleep 1000' >/dev/null 2>&1 </dev/null &); sleep 1000 & echo $! > child; wait";
+    let (first, second) = (one.sh(&script), other.sh(&script));
+    let mut seen = Vec::new();
+    let (finished, _) = cancelled_when(&second, || {
+        let kept = ["daemon", "bare", "child"].map(|file| other.number(file));
+        cancelled_when(&first, || ["daemon", "bare", "child"].into_iter().for_each(|file| assert!(alive(one.number(file)))));
+        assert!(one.left().is_empty() && !alive(one.number("bare")));
+        seen.extend(kept.map(alive));
+    });
+    assert_eq!((finished.exit, seen), (Exit::Signal(15), vec![true; 3]));
+    assert!(other.left().is_empty() && !alive(other.number("bare")));
+}
+
+#[test]
+fn a_thousand_short_children_leave_no_zombie_no_descriptor_and_no_thread() {
+    let scene = Scene::new();
+    passes_in_own_process("process::a_thousand_short_children", &scene.path("."), &[]);
+}
+
+#[test]
+#[ignore = "runs in a process of its own, by the test above"]
+fn a_thousand_short_children() {
+    let scene = Scene::new();
+    let count = |folder: &str| std::fs::read_dir(folder).unwrap().count();
+    let program = scene.sh("i=0; while [ $i -lt 10 ]; do (setsid true &); (sleep 0.0$i >/dev/null 2>&1 &); i=$((i+1)); done");
+    program.run().unwrap();
+    let (descriptors, threads) = (count("/proc/self/fd"), count("/proc/self/task"));
+    (0..50).for_each(|_| assert!(program.run().unwrap().exit.success()));
+    let own = std::process::id();
+    until("no child is left, dead or alive", || {
+        reap_orphans();
+        let children = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        let listed: String = children.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default()).collect();
+        listed.split_whitespace().all(|pid| pid.parse::<u32>().is_ok_and(|pid| state(pid).is_none() && pid != own))
+    });
+    until("the readers have ended", || count("/proc/self/task") <= threads);
+    assert_eq!(count("/proc/self/fd"), descriptors);
+}
+
+#[test]
+fn programs_that_cannot_be_run_are_told_from_a_system_that_refuses() {
+    let scene = Scene::new();
+    let write = |name: &str, text: &str, mode: u32| {
+        std::fs::write(scene.path(name), text).unwrap();
+        std::fs::set_permissions(scene.path(name), PermissionsExt::from_mode(mode)).unwrap();
+    };
+    write("plain", "#!/bin/sh\n", 0o644);
+    write("orphaned", "#!/no/such/interpreter\n", 0o755);
+    write("binary", "\x7fELF nonsense", 0o755);
+    write("good", "#!/bin/sh\necho \"$0\"\n", 0o755);
+    let run = |program: &str| Program::new([program], scene.path(".")).run();
+    let cases = [
+        ("no-such-program-anywhere", "PATH"),
+        ("./missing", "no such file"),
+        ("./plain", "chmod +x"),
+        ("./orphaned", "interpreter"),
+        ("./binary", "#!"),
+        ("/", "folder"),
+        ("./plain/x", "not a folder"),
+        ("", "no program"),
+    ];
+    for (program, expected) in cases {
+        match run(program) {
+            Err(StartError::NotRunnable { program: named, why }) => assert!(named == program && why.contains(expected), "{program}: {why}"),
+            other => panic!("{program}: {other:?}"),
+        }
+    }
+    assert!(run("./good").unwrap().exit.success(), "a relative path is meant from the folder of the program");
+
+    let long = Program::new(["true".to_string(), "x".repeat(8 << 20)], scene.path(".")).run().unwrap_err();
+    assert!(matches!(&long, StartError::System { source, .. } if source.to_string().contains("too long")), "{long:?}");
+    let nowhere = Program::new(["true"], scene.path("nowhere")).run().unwrap_err();
+    assert!(matches!(&nowhere, StartError::System { source, .. } if source.to_string().contains("nowhere")), "{nowhere:?}");
+    assert!(matches!(Program::new(["a\0b"], scene.path(".")).run(), Err(StartError::System { .. })));
+}
+
+#[test]
+fn variables_that_redirect_git_are_not_inherited_but_can_be_set() {
+    let scene = Scene::new();
+    let env = [("GIT_DIR", "/elsewhere"), ("GIT_INDEX_FILE", "/elsewhere/index"), ("GIT_AUTHOR_NAME", "A"), ("SEEN", "1")];
+    passes_in_own_process("process::the_environment_of_a_program", &scene.path("."), &env);
+}
+
+#[test]
+#[ignore = "runs in a process of its own, by the test above"]
+fn the_environment_of_a_program() {
+    let scene = Scene::new();
+    let mut program = scene.sh("echo $GIT_DIR,$GIT_INDEX_FILE,$GIT_AUTHOR_NAME,$SEEN,$SET");
+    program.env.extend([("GIT_INDEX_FILE".into(), Some("/own".into())), ("SEEN".into(), None), ("SET".into(), Some("2".into()))]);
+    assert_eq!(std::env::var("GIT_DIR").as_deref(), Ok("/elsewhere"));
+    assert_eq!(String::from_utf8_lossy(&program.run().unwrap().stdout.bytes), ",/own,A,,2\n");
+}
+
+#[test]
+fn the_end_of_a_process_of_somebody_else_is_noticed() {
+    let scene = Scene::new();
+    let none = Cancel::new();
+    let (_, _) = cancelled_when(&scene.sh("sleep 1000 & echo $! > pid; wait; sleep 1000"), || {
+        let pid = scene.number("pid");
+        assert_eq!(wait_for_pid(pid, &none, Some(Duration::from_millis(50))).unwrap(), PidEnd::TimedOut);
+        let cancel = Cancel::new();
+        cancel.cancel();
+        assert_eq!(wait_for_pid(pid, &cancel, None).unwrap(), PidEnd::Cancelled);
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| wait_for_pid(pid, &none, Some(Duration::from_secs(10))).unwrap());
+            until("it is waited for", || std::fs::read_dir("/proc/self/fd").unwrap().flatten().any(|fd| is_pidfd_of(&fd.path(), pid)));
+            kill(pid);
+            assert_eq!(waits.join().unwrap(), PidEnd::Ended);
+        });
+        until("it was reaped", || state(pid).is_none());
+        assert_eq!(wait_for_pid(pid, &none, None).unwrap(), PidEnd::NotRunning);
+    });
+    assert!(matches!(wait_for_pid(0, &none, None), Err(WaitPidError::NotAPid { pid: 0 })));
+    assert!(matches!(wait_for_pid(u32::MAX, &none, None), Err(WaitPidError::NotAPid { .. })));
+    assert!(matches!(wait_for_pid(std::process::id(), &none, None), Err(WaitPidError::Own { .. })));
+    assert_eq!(wait_for_pid(1, &none, Some(Duration::from_millis(10))).unwrap(), PidEnd::TimedOut);
+}
+
+fn is_pidfd_of(fd: &std::path::Path, pid: u32) -> bool {
+    let name = fd.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    std::fs::read_to_string(format!("/proc/self/fdinfo/{name}")).is_ok_and(|text| text.lines().any(|line| line == format!("Pid:\t{pid}")))
+}
+
+#[test]
+fn a_pid_that_another_process_got_meanwhile_does_not_prolong_the_wait() {
+    let scene = Scene::new();
+    // Linux lets root choose the next pid. Where it does not, or others are quicker in all rounds, there is nothing to show.
+    let reuse = "n=0; while [ $n -lt 50 ]; do n=$((n+1)); sleep 1000 & p=$!; echo $p > pid.new; mv pid.new pid.$n; \
+                 while [ ! -e go.$n ]; do :; done; kill -9 $p; wait $p 2>/dev/null; \
+                 echo $((p-1)) 2>/dev/null > /proc/sys/kernel/ns_last_pid || exit; sleep 1000 & [ $! = $p ] && { echo $p > reused; wait; }; done";
+    let cancel = Cancel::new();
+    let program = scene.sh(reuse);
+    std::thread::scope(|scope| {
+        let runs = scope.spawn(|| program.run_cancellable(&cancel).unwrap());
+        for round in 1.. {
+            until("the next round", || scene.path(&format!("pid.{round}")).exists() || runs.is_finished());
+            if runs.is_finished() {
+                return eprintln!("skipped: no pid could be chosen");
+            }
+            let pid = scene.number(&format!("pid.{round}"));
+            let waits = scope.spawn(move || wait_for_pid(pid, &Cancel::new(), Some(Duration::from_secs(10))).unwrap());
+            until("it is waited for", || std::fs::read_dir("/proc/self/fd").unwrap().flatten().any(|fd| is_pidfd_of(&fd.path(), pid)));
+            std::fs::write(scene.path(&format!("go.{round}")), "").unwrap();
+            assert_eq!(waits.join().unwrap(), PidEnd::Ended);
+            until("reused or next", || {
+                scene.path("reused").exists() || scene.path(&format!("pid.{}", round + 1)).exists() || runs.is_finished()
+            });
+            if scene.path("reused").exists() {
+                assert!(alive(pid), "another process has the pid");
+                break;
+            }
+        }
+        cancel.cancel();
+    });
+    assert_eq!(scene.left(), []);
+}
