@@ -20,7 +20,7 @@ pub(in crate::git) fn for_ref(spec: &str) -> String {
             '.' => {
                 let edge = matches!(before, None | Some(b'/' | b'.')) || matches!(after, None | Some(b'/' | b'.'));
                 let rest = &spec[at..];
-                !edge && !(rest.starts_with(".lock") && matches!(rest.as_bytes().get(5), None | Some(b'/')))
+                !(edge || rest.starts_with(".lock") && matches!(rest.as_bytes().get(5), None | Some(b'/')))
             }
             '/' => !matches!(before, None | Some(b'/')) && after.is_some(),
             c => !c.is_ascii() && !c.is_control() && c.is_alphanumeric(),
