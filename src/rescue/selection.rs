@@ -154,7 +154,7 @@ mod tests {
         paths[2].hidden = true;
         paths[4].nested = true;
         let want = [
-            (".env.local", "excluded"),
+            (".env.local", "secret"),
             ("big", "too_large"),
             ("hidden", "excluded"),
             ("key.pem", "secret"),
