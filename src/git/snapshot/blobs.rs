@@ -111,9 +111,16 @@ impl<'repo> Blobs<'repo> {
         Ok((Taken { kind, id, stat: Stat { size: read, ..stat } }, after == stat && read == stat.size))
     }
 
+    /// Whether the database itself has the object. `Repository::has_object()` also claims the empty tree, which git
+    /// misses when it checks the repository.
+    fn is_there(&self, id: &gix::oid) -> bool {
+        use gix::objs::Exists;
+        self.repo.objects.exists(id)
+    }
+
     fn buffer(&mut self, bytes: &[u8], keep: Keep) -> io::Result<ObjectId> {
         let id = gix::objs::compute_hash(self.repo.object_hash(), ObjectKind::Blob, bytes).map_err(io::Error::other)?;
-        if !self.dry && keep.wants(id) && !self.repo.has_object(id) {
+        if !self.dry && keep.wants(id) && !self.is_there(&id) {
             self.repo.objects.write_buf_with_known_id(ObjectKind::Blob, bytes, id).map_err(io::Error::other)?;
             self.written.insert(id);
         }
@@ -135,7 +142,7 @@ impl<'repo> Blobs<'repo> {
             }
         }
         let id = hasher.try_finalize().map_err(io::Error::other)?;
-        if self.dry || !keep.wants(id) || self.repo.has_object(id) {
+        if self.dry || !keep.wants(id) || self.is_there(&id) {
             return Ok((id, size));
         }
         file.rewind()?;
@@ -152,7 +159,7 @@ impl<'repo> Blobs<'repo> {
         object.write_to(&mut bytes).map_err(|e| Error::read("encode an object", e))?;
         let kind = object.kind();
         let id = gix::objs::compute_hash(self.repo.object_hash(), kind, &bytes).map_err(|e| Error::read("name an object", e))?;
-        if !self.dry && !self.repo.has_object(id) {
+        if !self.dry && !self.is_there(&id) {
             self.repo.objects.write_buf_with_known_id(kind, &bytes, id).map_err(|e| Error::read("write an object", e))?;
             self.written.insert(id);
         }
