@@ -11,3 +11,9 @@ mod git_changes;
 mod git_history;
 /// Which repositories open, and how the others are refused.
 mod git_open;
+/// The commits since a baseline that is no longer part of HEAD's history.
+mod git_rewritten;
+/// Counts on random histories, against git's own.
+mod git_counts;
+/// Repositories that try to run programs while they are looked at.
+mod git_hostile;
