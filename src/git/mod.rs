@@ -2,6 +2,7 @@
 
 mod baseline;
 mod changes;
+mod content;
 mod discover;
 mod harden;
 mod hidden;
@@ -14,10 +15,11 @@ mod patch;
 mod path_text;
 mod reflog;
 mod rewritten;
+mod span;
 mod staged;
 mod submodule;
-mod unstaged;
 mod walk;
+mod work_tree;
 
 pub use baseline::Point;
 pub use open::{Error, Worktree};

@@ -87,6 +87,9 @@ fn no_program_of_the_repository_runs_while_it_is_looked_at() {
         let trap = Trap::new(&repo);
         arm(&repo, &trap);
         repo.write("one.txt", "eno\n"); // Same size, so that only the content tells.
+        // A new time and the same content: git wants to note that in its index.
+        let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        fs::File::open(repo.path("two.txt")).unwrap().set_modified(long_ago).unwrap();
         trap.sprung();
         look(&repo);
         assert!(!trap.sprung(), "{name} ran");
@@ -152,9 +155,10 @@ fn look_from_a_process_of_its_own() {
 /// What a process sees at the repository that `adjust` prepared.
 fn seen_by(repo: &Repo, adjust: impl FnOnce(&mut Command)) -> String {
     // Another user may not be able to enter the build folder.
-    let program = repo.root().parent().unwrap().join("looker");
-    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let (here, program) = (std::env::current_exe().unwrap(), repo.root().parent().unwrap().join("looker"));
+    if !program.exists() {
+        fs::hard_link(&here, &program).or_else(|_| fs::copy(&here, &program).map(drop)).unwrap();
+    }
     fs::set_permissions(repo.root().parent().unwrap(), PermissionsExt::from_mode(0o755)).unwrap();
     let mut command = Command::new(program);
     hermetic(&mut command, repo.root().parent().unwrap());
@@ -201,11 +205,20 @@ fn the_users_own_configuration_counts_wherever_it_is() {
     let config = format!("[core]\n\texcludesFile = {}\n", folder.join("ignore").display());
     assert!(seen_by(&repo, |_| {}).contains(" 1 [\"x.log\"]"));
     fs::write(folder.join("elsewhere"), &config).unwrap();
-    let moved = |name: &'static str| seen_by(&repo, |command| drop(command.env(name, folder.join("elsewhere")).env_remove("GIT_CONFIG_NOSYSTEM")));
+    let moved = |name: &'static str| {
+        seen_by(&repo, |command| {
+            command.env(name, folder.join("elsewhere")).env_remove("GIT_CONFIG_NOSYSTEM");
+        })
+    };
     assert!(moved("GIT_CONFIG_GLOBAL").contains(" 0 []"));
     assert!(moved("GIT_CONFIG_SYSTEM").contains(" 0 []"));
     fs::write(folder.join(".gitconfig"), &config).unwrap();
-    assert!(seen_by(&repo, |command| drop(command.env_remove("GIT_CONFIG_GLOBAL"))).contains(" 0 []"));
+    assert!(
+        seen_by(&repo, |command| {
+            command.env_remove("GIT_CONFIG_GLOBAL");
+        })
+        .contains(" 0 []")
+    );
 }
 
 /// Whether this process may become another user, which some tests need.
@@ -232,9 +245,19 @@ fn a_folder_that_cannot_be_read_is_named_and_hides_nothing_else() {
     }
     fs::set_permissions(repo.path("closed"), PermissionsExt::from_mode(0o000)).unwrap();
     fs::set_permissions(repo.path("three.txt"), PermissionsExt::from_mode(0o000)).unwrap();
-    let saw = seen_by(&repo, |command| drop(command.uid(nobody).gid(nobody)));
+    let saw = seen_by(&repo, |command| {
+        command.uid(nobody).gid(nobody);
+    });
     fs::set_permissions(repo.path("closed"), PermissionsExt::from_mode(0o755)).unwrap();
-    for part in ["\"closed/tracked.txt\"", "\"open/new.txt\"", "\"shut.txt\"", "\"three.txt\"", "unreadable_path", "'closed' could not", "'three.txt' could not"] {
+    for part in [
+        "\"closed/tracked.txt\"",
+        "\"open/new.txt\"",
+        "\"shut.txt\"",
+        "\"three.txt\"",
+        "unreadable_path",
+        "'closed' could not",
+        "'three.txt' could not",
+    ] {
         assert!(saw.contains(part), "{part} is not in: {saw}");
     }
 }
@@ -252,6 +275,8 @@ fn a_foreign_repository_opens_only_where_the_user_said_so() {
     let folder = repo.root().parent().unwrap().to_owned();
     assert!(seen_by(&repo, |_| {}).contains("owned by another user"));
     fs::write(folder.join("user"), format!("[safe]\n\tdirectory = {}\n", repo.root().display())).unwrap();
-    let saw = seen_by(&repo, |command| drop(command.env("GIT_CONFIG_GLOBAL", folder.join("user"))));
+    let saw = seen_by(&repo, |command| {
+        command.env("GIT_CONFIG_GLOBAL", folder.join("user"));
+    });
     assert_eq!(saw, format!("{} 0 [] []", repo.root().display()));
 }
