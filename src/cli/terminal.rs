@@ -7,7 +7,7 @@ use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
 use crate::decision::display::{escape_for_display, is_hostile};
-use crate::decision::verdict::Status;
+use crate::decision::verdict::{Reason, Status};
 use crate::supervisor::{Judgement, Narrate};
 
 use super::args::{ColorWhen, GlobalArgs};
@@ -68,7 +68,7 @@ impl Terminal {
             return self.value(&judgement.to_json());
         }
         for line in verdict_lines(judgement) {
-            if to_stderr { self.complain(&line) } else { self.line(&line) }
+            if to_stderr || judgement.verdict.reason == Reason::ConfigError { self.complain(&line) } else { self.line(&line) }
         }
     }
 }

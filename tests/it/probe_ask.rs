@@ -176,7 +176,7 @@ fn another_session_than_the_one_that_was_asked_is_no_conversation() {
 
 #[test]
 fn claude_code_is_not_asked_where_no_session_was_recorded() {
-    let agent = Agent { session_id: None, ..Agent::claude("touch asked") };
+    let agent = Agent { session_id: None, ..Agent::claude("[ \"$1\" = --version ] || touch asked") };
     assert_fails(&agent, "no_conversation", "no session of Claude Code is recorded");
     assert!(!agent.path().join("asked").exists());
 }

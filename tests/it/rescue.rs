@@ -76,7 +76,7 @@ fn nothing_to_commit_is_no_failure() {
     repo.write(".env", "TOKEN=1");
     let outcome = rescued(&repo, |_| {});
     assert_eq!((outcome.commits, &outcome.failed), (0, &None));
-    assert_eq!(left_out(&outcome), [(".env", "excluded")]);
+    assert_eq!(left_out(&outcome), [(".env", "secret")]);
 }
 
 #[test]
@@ -98,12 +98,12 @@ fn what_looks_secret_or_bulky_stays_out_even_when_it_was_staged() {
     assert_eq!(
         left_out(&outcome),
         [
-            (".env", "excluded"),
+            (".env", "secret"),
             ("big", "too_large"),
             ("id_rsa", "secret"),
             ("node_modules/left-pad/index.js", "excluded"),
             ("server.pem", "secret"),
-            ("sub/.env.local", "excluded"),
+            ("sub/.env.local", "secret"),
             ("target/CACHEDIR.TAG", "excluded"),
             ("target/debug/app", "excluded"),
         ]
