@@ -26,7 +26,7 @@ fn of_git(repo: &Repo) -> (u64, u64, u64, u64, Vec<String>) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let (mut staged, mut unstaged, mut untracked, mut conflicted) = (0, 0, 0, 0);
     let mut paths = BTreeSet::new();
-    let mut records = output.stdout.split(|b| *b == 0);
+    let mut records = output.stdout.split(|b| *b == 0).peekable();
     while let Some(record) = records.next().filter(|record| !record.is_empty()) {
         let fields = match record[0] {
             b'1' => 9,
@@ -40,8 +40,13 @@ fn of_git(repo: &Repo) -> (u64, u64, u64, u64, Vec<String>) {
             b'1' | b'2' => {
                 staged += u64::from(record[2] != b'.');
                 unstaged += u64::from(record[3] != b'.');
-                if record[0] == b'2' {
-                    records.next();
+                // The old name of a rename. In the work tree git sees one only towards `git add -N`; to us
+                // that is one file gone and one to come.
+                if let Some(old) = records.next_if(|_| record[0] == b'2')
+                    && record[3] == b'R'
+                {
+                    unstaged += 1;
+                    paths.insert(escape_path(old));
                 }
             }
             b'u' => conflicted += 1,
