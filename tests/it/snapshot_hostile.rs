@@ -241,25 +241,22 @@ fn a_large_file_passes_through_in_pieces() {
 #[test]
 fn a_garbage_collection_at_the_same_time_leaves_no_hole() {
     let repo = ScratchRepo::new();
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !stop.load(Ordering::Relaxed) {
-                repo.git(["prune", "--expire=now"]);
-            }
-        });
-        for round in 0..15 {
-            for n in 0..40 {
-                repo.write(format!("folder/{n}"), format!("{round} {n}"));
-            }
-            let request =
-                completion_watchdog::git::SnapshotRequest { spec: "auth", at: crate::support::scratch_repo::instant(), why: "test" };
-            // An error is honest; a snapshot with a hole would not be.
-            if let Ok(Some(snapshot)) = repo.open().take_snapshot(&request) {
-                repo.git(["rev-list", "--objects", "--quiet", &snapshot.commit]);
-            }
+    for round in 0..12u64 {
+        for n in 0..300 {
+            repo.write(format!("folder/{n}"), format!("{round} {n}"));
         }
-        stop.store(true, Ordering::Relaxed);
-    });
+        std::thread::scope(|scope| {
+            // At another moment of the snapshot in each round.
+            scope.spawn(|| {
+                let start = std::time::Instant::now();
+                while start.elapsed() < std::time::Duration::from_millis(round * 25) {
+                    std::thread::yield_now();
+                }
+                repo.git(["gc", "-q", "--prune=now"]);
+            });
+            let snapshot = repo.snapshot();
+            repo.git(["rev-list", "--objects", "--quiet", &snapshot.commit]);
+        });
+    }
     repo.git(["fsck", "--connectivity-only"]);
 }

@@ -28,15 +28,7 @@ impl Worktree {
     /// When there is no such snapshot, or its ref cannot be deleted.
     pub fn drop_snapshot(&self, id: &str) -> Result<SnapshotInfo, RestoreError> {
         let stored = self.find_snapshot(id)?;
-        let doing = || format!("delete {}", stored.name);
-        let edit = RefEdit {
-            change: Change::Delete { expected: PreviousValue::MustExistAndMatch(Target::Object(stored.commit)), log: RefLog::AndReference },
-            name: stored.name.as_str().try_into().map_err(|e| Error::read(doing(), e))?,
-            deref: false,
-        };
-        let mut time = gix::date::parse::TimeBuf::default();
-        let who = record::identity(stored.record.at);
-        self.repo.edit_references_as([edit], Some(who.to_ref(&mut time))).map_err(|e| Error::read(doing(), e))?;
+        delete(&self.repo, &stored.name, &stored.commit.to_string(), stored.record.at)?;
         Ok(stored.info())
     }
 
@@ -49,4 +41,19 @@ impl Worktree {
         let reference = self.repo.try_find_reference(name.as_ref()).map_err(|e| Error::read(format!("read {name:?}"), e))?;
         record::read(&self.repo, &reference.ok_or_else(unknown)?)?.ok_or_else(unknown)
     }
+}
+
+/// Deletes the ref `name`, provided that it still names `commit`.
+pub(super) fn delete(repo: &gix::Repository, name: &str, commit: &str, at: jiff::Timestamp) -> Result<(), Error> {
+    let doing = || format!("delete {name}");
+    let commit = gix::ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
+    let edit = RefEdit {
+        change: Change::Delete { expected: PreviousValue::MustExistAndMatch(Target::Object(commit)), log: RefLog::AndReference },
+        name: name.try_into().map_err(|e| Error::read(doing(), e))?,
+        deref: false,
+    };
+    let mut time = gix::date::parse::TimeBuf::default();
+    let who = record::identity(at);
+    repo.edit_references_as([edit], Some(who.to_ref(&mut time))).map_err(|e| Error::read(doing(), e))?;
+    Ok(())
 }

@@ -163,7 +163,9 @@ pub(super) fn all(repo: &gix::Repository) -> Result<Vec<Stored>, Error> {
 pub(super) fn read(repo: &gix::Repository, reference: &gix::Reference<'_>) -> Result<Option<Stored>, Error> {
     let name = path_text(reference.name().as_bstr());
     let Some(id) = reference.target().try_id().map(ToOwned::to_owned) else { return Ok(None) };
-    let object = repo.find_object(id).map_err(|e| Error::read(format!("read the snapshot {name}"), e))?;
+    // A ref to nothing is a snapshot that is gone; it must not hide the others, or keep a new one from being taken.
+    let object = repo.try_find_object(id).map_err(|e| Error::read(format!("read the snapshot {name}"), e))?;
+    let Some(object) = object else { return Ok(None) };
     let Ok(commit) = object.try_into_commit() else { return Ok(None) };
     let tree = commit.tree_id().map_err(|e| Error::read(format!("read the snapshot {name}"), e))?.detach();
     let record = Record::parse(&commit.message_raw_sloppy().to_str_lossy());

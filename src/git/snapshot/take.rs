@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -19,6 +20,11 @@ use crate::git::{Error, Worktree};
 
 /// How often a snapshot is tried, and paths are taken again that changed meanwhile.
 const ROUNDS: usize = 3;
+/// How often and how long it is looked whether a garbage collection has ended: 5 s in all.
+const GC_POLLS: usize = 250;
+const GC_POLL: Duration = Duration::from_millis(20);
+/// When the mark of a garbage collection is no longer believed.
+const GC_STALE: Duration = Duration::from_secs(12 * 3600);
 /// How many snapshots of one spec fit into one second.
 const PER_SECOND: usize = 1000;
 
@@ -33,19 +39,30 @@ impl Worktree {
     /// When HEAD, its tree or the object database cannot be read or written. A file that cannot be read is no
     /// error: it is named in [`Snapshot::left_out`].
     pub fn take_snapshot(&self, request: &SnapshotRequest<'_>) -> Result<Option<Snapshot>, Error> {
+        let repo = nested::quiet(&self.repo)?;
         for _ in 0..ROUNDS {
-            let (snapshot, vanished) = self.attempt(request)?;
-            if !vanished {
-                return Ok(snapshot);
+            let mut blobs = Blobs::new(&repo);
+            let result = self.attempt(request, &repo, &mut blobs);
+            if matches!(result, Ok(None)) {
+                return result;
+            }
+            // A garbage collection that began before the ref was there is free to take everything away until it ends.
+            wait_for_garbage_collection(&repo);
+            if !blobs.vanished() {
+                return result;
+            }
+            // A ref to what is gone would break the repository for git.
+            if let Ok(Some(broken)) = &result
+                && !broken.reused
+            {
+                super::list::delete(&repo, &broken.name, &broken.commit, request.at)?;
             }
         }
         let why = "its objects vanish while it is taken; is a garbage collection with --prune=now running?";
         Err(Error::Read { doing: "keep a snapshot".into(), why: why.into() })
     }
 
-    /// Takes a snapshot once. The flag says that parts of it are gone again, so that another attempt is due.
-    fn attempt(&self, request: &SnapshotRequest<'_>) -> Result<(Option<Snapshot>, bool), Error> {
-        let repo = nested::quiet(&self.repo)?;
+    fn attempt(&self, request: &SnapshotRequest<'_>, repo: &gix::Repository, blobs: &mut Blobs<'_>) -> Result<Option<Snapshot>, Error> {
         let head = repo.head().map_err(|e| Error::read("read HEAD", e))?;
         let branch = head.referent_name().map(|name| path_text(name.shorten()));
         let head = match head.is_unborn() {
@@ -53,19 +70,18 @@ impl Worktree {
             false => Some(repo.head_id().map_err(|e| Error::read("read the commit of HEAD", e))?.detach()),
         };
         let head_tree = repo.head_tree_id_or_empty().map_err(|e| Error::read("read the tree of HEAD", e))?.detach();
-        let (index, readable) = read_index(&repo, head_tree)?;
+        let (index, readable) = read_index(repo, head_tree)?;
 
-        let mut blobs = Blobs::new(&repo);
-        let found = scan(self, &repo, &index, &mut blobs)?;
-        let index_tree = tree::of_index(&repo, &index, &mut blobs)?;
-        let extras_tree = tree::of_extras(&repo, &index, &found.nested, &mut blobs)?;
-        let tree = tree::edited(&repo, index_tree, &found.changes, &mut blobs)?;
+        let found = scan(self, repo, &index, blobs)?;
+        let index_tree = tree::of_index(repo, &index, blobs)?;
+        let extras_tree = tree::of_extras(repo, &index, &found.nested, blobs)?;
+        let tree = tree::edited(repo, index_tree, &found.changes, blobs)?;
         if tree == head_tree && index_tree == head_tree && extras_tree.is_none() && found.left_out.is_empty() {
-            return Ok((None, false));
+            return Ok(None);
         }
 
         let spec = for_ref(request.spec);
-        let changed = diff::changes(&repo, head_tree, tree)?;
+        let changed = diff::changes(repo, head_tree, tree)?;
         let nested_bytes: u64 = found.nested.values().map(|t| t.stat.size).sum();
         let mut record = Record {
             spec: request.spec.to_owned(),
@@ -80,28 +96,27 @@ impl Worktree {
             bytes: changed.iter().map(|c| c.bytes).sum::<u64>() + nested_bytes,
             left_out: found.left_out,
         };
-        if let Some(same) = newest_of(&repo, &spec)?
-            && is_same(&repo, &same, &record, tree, readable.then_some(index_tree), extras_tree)
+        if let Some(same) = newest_of(repo, &spec)?
+            && is_same(repo, &same, &record, tree, readable.then_some(index_tree), extras_tree)
         {
             blobs.make_durable().map_err(|e| Error::read("make the snapshot durable", e))?;
-            let snapshot = snapshot(same.name, same.commit, tree, &same.record, record.left_out, true);
-            return Ok((Some(snapshot), blobs.vanished()));
+            return Ok(Some(snapshot(same.name, same.commit, tree, &same.record, record.left_out, true)));
         }
         let name = line_of(&spec, request.at);
         if readable {
             let message = format!("index of the watchdog snapshot {name}\n");
-            record.index = Some(record::commit(&mut blobs, index_tree, head, request.at, message)?);
+            record.index = Some(record::commit(blobs, index_tree, head, request.at, message)?);
         }
         if let Some(extras) = extras_tree {
             let message = format!("conflicts and nested files of the watchdog snapshot {name}\n");
-            record.extras = Some(record::commit(&mut blobs, extras, None, request.at, message)?);
+            record.extras = Some(record::commit(blobs, extras, None, request.at, message)?);
         }
         let parents: Vec<ObjectId> = record.parents().collect();
-        let commit = record::commit(&mut blobs, tree, parents, request.at, record.message())?;
+        let commit = record::commit(blobs, tree, parents, request.at, record.message())?;
         blobs.make_durable().map_err(|e| Error::read("make the snapshot durable", e))?;
-        let name = publish(&repo, &name, commit, request.at)?;
+        let name = publish(repo, &name, commit, request.at)?;
         let left_out = std::mem::take(&mut record.left_out);
-        Ok((Some(snapshot(name, commit, tree, &record, left_out, false)), blobs.vanished()))
+        Ok(Some(snapshot(name, commit, tree, &record, left_out, false)))
     }
 }
 
@@ -123,6 +138,22 @@ fn snapshot(
         left_out,
         at: record.at,
         reused,
+    }
+}
+
+/// Waits, for a bounded time, until no `git gc` runs that may have looked at the refs before ours was there.
+///
+/// Only one with `--prune=now` could do harm, and which one it is cannot be told. A bare `git prune --expire=now`
+/// cannot be seen at all, as git itself warns about it.
+fn wait_for_garbage_collection(repo: &gix::Repository) {
+    let mark = repo.common_dir().join("gc.pid");
+    for _ in 0..GC_POLLS {
+        // A mark that a killed gc left behind is hours old: git itself gives up on it, too.
+        let fresh = mark.symlink_metadata().and_then(|m| m.modified()).is_ok_and(|at| at.elapsed().is_ok_and(|age| age < GC_STALE));
+        if !fresh {
+            return;
+        }
+        std::thread::sleep(GC_POLL);
     }
 }
 
