@@ -47,7 +47,7 @@ fn children_that_outlive_the_session_are_waited_for() {
     let args = ["run", "--json", "--config", config.to_str().expect("UTF-8"), "--child-wait", "50s", "--", &agent[0], &agent[1]];
     let mut running = repo.watchdog_spawn(&args);
     wait_until("the session itself has ended", Duration::from_secs(20), || {
-        repo.has("up") && !env.processes_left().iter().any(|process| process.command.ends_with("session.json"))
+        repo.has("up") && !env.processes_left().iter().any(|process| process.command == agent.join(" "))
     });
     assert!(!running.ended(), "the child still runs, and so must watchdog");
     env.write("go", "");
