@@ -4,6 +4,8 @@
 //! Printed are medians, ratios and peak memory; there are no thresholds here, because a timing is no test.
 //! Call it by `scripts/bench`, which builds the release binary first.
 
+#![expect(clippy::disallowed_methods, reason = "a benchmark starts and times processes itself")]
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

@@ -131,6 +131,34 @@ fn begin(expression: &duct::Expression, mark: &OsStr) -> io::Result<(u32, (Pid, 
     Ok((pid, (leader, handle)))
 }
 
+/// Variables of git that say who commits and with which configuration, as opposed to in which repository.
+const PERSONAL_GIT_VARIABLES: [&str; 11] = [
+    "GIT_AUTHOR_NAME",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_COMMITTER_NAME",
+    "GIT_COMMITTER_EMAIL",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_EXEC_PATH",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_ASKPASS",
+];
+
+/// The variables of git in our environment that a git which commits must not inherit: all but those that say who and how.
+pub fn foreign_git_variables() -> Vec<OsString> {
+    std::env::vars_os()
+        .map(|(name, _)| name)
+        .filter(|name| name.to_string_lossy().starts_with("GIT_") && !PERSONAL_GIT_VARIABLES.iter().any(|kept| name == kept))
+        .collect()
+}
+
+/// Whether a variable of our environment is set to something.
+pub fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
 /// A name without a slash is left to `PATH`; a relative path is meant from the folder that the program runs in.
 fn located(program: &OsStr, cwd: &Path) -> OsString {
     let path = Path::new(program);

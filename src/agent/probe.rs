@@ -78,6 +78,12 @@ pub fn ask(request: &ProbeRequest<'_>) -> ProbeOutcome {
 /// The same with the way of running a program handed in, for one that can be cancelled.
 pub fn ask_with(request: &ProbeRequest<'_>, run: &dyn Fn(&Program) -> Result<Finished, StartError>) -> ProbeOutcome {
     if request.asks_claude() && request.session().is_none() {
+        // A missing program is the better reason: installing it is what helps.
+        let name = request.program.clone().unwrap_or_else(|| "claude".into());
+        let version = Program { deadline: request.timeout, ..Program::new([name, "--version".into()], request.worktree) };
+        if let Err(error) = run(&version) {
+            return not_started(request, &error);
+        }
         let why = format!("no session of Claude Code is recorded for {}", request.worktree.display());
         return ProbeOutcome::NoConversation { why };
     }

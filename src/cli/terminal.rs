@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
-use crate::decision::display::escape_for_display;
+use crate::decision::display::{escape_for_display, is_hostile};
 use crate::decision::verdict::Status;
 use crate::supervisor::{Judgement, Narrate};
 
@@ -38,7 +38,7 @@ impl Terminal {
 
     /// A JSON value on stdout, on one line.
     pub fn value(&self, value: &Value) {
-        let _ = writeln!(io::stdout(), "{value}");
+        let _ = writeln!(io::stdout(), "{}", harmless(&value.to_string()));
     }
 
     /// A line of the story on stderr, unless asked to be quiet.
@@ -71,6 +71,22 @@ impl Terminal {
             if to_stderr { self.complain(&line) } else { self.line(&line) }
         }
     }
+}
+
+/// JSON leaves C1 and bidirectional characters as they are, and a person may look at it in a terminal.
+/// Such characters stand only inside strings there, so their escapes mean the same.
+fn harmless(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_hostile(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                text.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            text.push(c);
+        }
+    }
+    text
 }
 
 fn verdict_lines(judgement: &Judgement) -> Vec<String> {

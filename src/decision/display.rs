@@ -29,13 +29,13 @@ pub fn escape_to_one_line(text: &str) -> String {
 /// ESC becomes `\x1b`, so the sequences that it opens (colours, titles, clipboard) show as plain text.
 /// Characters beyond ASCII are written as `\u{202e}`. Backslashes stay, so the result is for reading, not for parsing.
 pub fn escape(text: &str, lines: Lines) -> Cow<'_, str> {
-    if !text.chars().any(|c| is_hostile(c, lines)) {
+    if !text.chars().any(|c| hostile(c, lines)) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         match c {
-            _ if !is_hostile(c, lines) => shown.push(c),
+            _ if !hostile(c, lines) => shown.push(c),
             '\n' => shown.push_str("\\n"),
             '\t' => shown.push_str("\\t"),
             '\r' => shown.push_str("\\r"),
@@ -46,7 +46,12 @@ pub fn escape(text: &str, lines: Lines) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-fn is_hostile(c: char, lines: Lines) -> bool {
+/// Whether a terminal would obey a character, or a reader could not see it; line feeds and tabs are not meant.
+pub fn is_hostile(c: char) -> bool {
+    hostile(c, Lines::Keep)
+}
+
+fn hostile(c: char, lines: Lines) -> bool {
     match c {
         '\n' | '\t' => lines == Lines::Escape,
         // Covers C0, DEL and C1; a lone CR would let a line overwrite itself.

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::hidden;
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
-use super::{staged, unstaged};
+use super::{staged, work_tree};
 use crate::decision::evidence::{Changes, Degraded};
 
 /// What the parts of the comparison found.
@@ -33,6 +33,19 @@ pub(super) struct Found {
     pub unreadable: Vec<(String, String)>,
     /// Anything else that weakens the fact.
     pub degraded: Vec<Degraded>,
+}
+
+impl Found {
+    /// Adds what one thread found to the whole.
+    pub(super) fn give_to(mut self, whole: &mut Found) {
+        whole.staged.append(&mut self.staged);
+        whole.unstaged.append(&mut self.unstaged);
+        whole.untracked.append(&mut self.untracked);
+        whole.conflicted.append(&mut self.conflicted);
+        whole.submodules.append(&mut self.submodules);
+        whole.unreadable.append(&mut self.unreadable);
+        whole.degraded.append(&mut self.degraded);
+    }
 }
 
 impl Worktree {
@@ -56,7 +69,7 @@ impl Worktree {
         let mut found = Found::default();
         let prepared = hidden::prepare(self, &index, &mut found)?;
         let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);
-        unstaged::find(self, index, depth, &mut found)?;
+        work_tree::find(self, index, depth, &mut found)?;
         staged::find(self, index, head, &mut found)?;
         Ok(self.sum(found, head))
     }
@@ -68,6 +81,8 @@ impl Worktree {
         }
         found.staged.sort();
         found.staged.dedup();
+        // Threads finish in any order.
+        found.submodules.sort_unstable();
         let mut degraded = std::mem::take(&mut found.degraded);
         found.unreadable.sort();
         found.unreadable.dedup();

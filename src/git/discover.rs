@@ -67,6 +67,17 @@ fn inspect(dot_git: &Path) -> Result<bool, Error> {
     }
 }
 
+/// Whether a folder is the top of another repository's work tree, by git's own measure: a `.git` that
+/// is broken makes it an ordinary folder, unless nobody can tell.
+pub(super) fn is_nested_repository(folder: &Path) -> bool {
+    let dot_git = folder.join(".git");
+    match fs::metadata(&dot_git) {
+        Err(e) => e.kind() == std::io::ErrorKind::PermissionDenied,
+        Ok(metadata) if metadata.is_dir() => looks_like_git_dir(&dot_git),
+        Ok(metadata) => metadata.is_file() && inspect(&dot_git).unwrap_or(false),
+    }
+}
+
 /// git's own test: `HEAD` is readable and names something, `objects` and `refs` are there.
 fn looks_like_git_dir(path: &Path) -> bool {
     if !head_is_valid(&path.join("HEAD")) {

@@ -135,7 +135,7 @@ fn arrivals(history: &History<'_>, entries: &[Entry], all: &HashSet<Node>, origi
         let mut brought = history.descend(&[end], all);
         let before = start.map(|start| history.descend(&[start], all)).unwrap_or_default();
         steps += brought.len() + before.len();
-        brought.retain(|node| !before.contains(node) && !(entry.action.makes() && *node == end));
+        brought.retain(|node| !(before.contains(node) || entry.action.makes() && *node == end));
         if entry.action.pulled() { &mut arrived.pulled } else { &mut arrived.moved }.extend(brought);
     }
     arrived

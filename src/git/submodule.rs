@@ -3,38 +3,28 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::Mode;
-use gix::status::plumbing::index_as_worktree::traits::SubmoduleStatus;
 use gix::submodule::config::Ignore;
 
 use super::changes::Found;
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
-use super::unstaged::Unreadable;
 use crate::decision::evidence::Degraded;
 
 /// How deep submodules in submodules are looked into.
 const DEPTH: usize = 16;
 
-/// How a submodule differs from what the index says.
-#[derive(Clone)]
-pub(super) struct State {
-    /// Changes when its commit or its own changes do.
-    pub fingerprint: u64,
-}
-
-/// Looks at the submodules of one worktree.
-#[derive(Clone)]
+/// Looks at the submodules of one worktree; shared by all threads.
 pub(super) struct Submodules {
     root: PathBuf,
     depth: usize,
     /// What the user wants to see of each submodule, where that is not everything.
-    ignore: Arc<HashMap<BString, Ignore>>,
-    unreadable: Unreadable,
-    hidden: Arc<Mutex<Vec<String>>>,
+    ignore: HashMap<BString, Ignore>,
+    unreadable: Mutex<Vec<(String, String)>>,
+    hidden: Mutex<Vec<String>>,
 }
 
 impl Submodules {
@@ -44,11 +34,7 @@ impl Submodules {
             ignore = ignore_settings(worktree)?;
         }
         let root = worktree.root().to_owned();
-        Ok(Submodules { root, depth, ignore: Arc::new(ignore), unreadable: Unreadable::default(), hidden: Arc::default() })
-    }
-
-    pub(super) fn unreadable(&self) -> Unreadable {
-        self.unreadable.clone()
+        Ok(Submodules { root, depth, ignore, unreadable: Mutex::default(), hidden: Mutex::default() })
     }
 
     /// Hands over what was noted on the way.
@@ -62,7 +48,7 @@ impl Submodules {
     }
 
     /// How the submodule differs, whatever its `ignore` setting, and whether its commit does.
-    fn look(&self, entry: &gix::index::Entry, path: &BStr) -> Result<Option<(State, bool, bool)>, Error> {
+    fn look(&self, entry: &gix::index::Entry, path: &BStr) -> Result<Option<(u64, bool, bool)>, Error> {
         let folder =
             self.root.join(gix::path::from_bstr(path).map_err(|e| Error::read(format!("read the path of a submodule '{path}'"), e))?);
         let dot_git = folder.join(".git");
@@ -75,20 +61,16 @@ impl Submodules {
         let changes = inner.changes_below(self.depth + 1)?;
         let tracked = changes.staged + changes.unstaged + changes.conflicted > 0;
         let dirty = tracked || changes.untracked > 0;
-        Ok((commit_differs || dirty).then_some((State { fingerprint: changes.fingerprint }, commit_differs, tracked)))
+        Ok((commit_differs || dirty).then_some((changes.fingerprint, commit_differs, tracked)))
     }
-}
 
-impl SubmoduleStatus for Submodules {
-    type Output = State;
-
-    fn status(&mut self, entry: &gix::index::Entry, path: &BStr) -> gix::Result<Option<State>> {
-        let (state, commit_differs, tracked) = match self.look(entry, path) {
-            Ok(None) => return Ok(None),
-            Ok(Some(found)) => found,
+    /// What stands for the submodule's state, where it differs from its entry and is not to be passed over.
+    pub(super) fn differs(&self, entry: &gix::index::Entry, path: &BStr) -> Option<u64> {
+        let (fingerprint, commit_differs, tracked) = match self.look(entry, path) {
+            Ok(found) => found?,
             Err(error) => {
                 self.unreadable.lock().expect("no holder panics").push((escape_path(path), error.to_string()));
-                return Ok(Some(State { fingerprint: 0 }));
+                return Some(0);
             }
         };
         let shown = match self.ignore.get(path).copied().unwrap_or(Ignore::None) {
@@ -100,7 +82,7 @@ impl SubmoduleStatus for Submodules {
         if !shown {
             self.hidden.lock().expect("no holder panics").push(escape_path(path));
         }
-        Ok(shown.then_some(state))
+        shown.then_some(fingerprint)
     }
 }
 

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
+use crate::agent::builder::{foreign_git_variables, is_set};
 use crate::agent::program::{Finished, Kept, Program};
 
 /// Between TERM and KILL.
@@ -15,28 +16,9 @@ const KEEP: usize = 64 << 10;
 const NAME: &str = "watchdog";
 const EMAIL: &str = "watchdog@localhost";
 
-/// Variables of git that say who and with which configuration, as opposed to in which repository.
-const KEPT: [&str; 11] = [
-    "GIT_AUTHOR_NAME",
-    "GIT_AUTHOR_EMAIL",
-    "GIT_COMMITTER_NAME",
-    "GIT_COMMITTER_EMAIL",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_CONFIG_NOSYSTEM",
-    "GIT_EXEC_PATH",
-    "GIT_SSH",
-    "GIT_SSH_COMMAND",
-    "GIT_ASKPASS",
-];
-
 /// The variables for a program that works in the worktree: those of git that point elsewhere are removed.
 pub(super) fn environment() -> BTreeMap<OsString, Option<OsString>> {
-    std::env::vars_os()
-        .map(|(name, _)| name)
-        .filter(|name| name.to_string_lossy().starts_with("GIT_") && !KEPT.iter().any(|kept| name == kept))
-        .map(|name| (name, None))
-        .collect()
+    foreign_git_variables().into_iter().map(|name| (name, None)).collect()
 }
 
 /// A git command in the work tree `root`, with the paths on its stdin.
@@ -53,7 +35,7 @@ pub(super) fn git(root: &Path, args: &[&str], paths: &[&[u8]], identity: bool, d
         for (name, value) in
             [("GIT_AUTHOR_NAME", NAME), ("GIT_COMMITTER_NAME", NAME), ("GIT_AUTHOR_EMAIL", EMAIL), ("GIT_COMMITTER_EMAIL", EMAIL)]
         {
-            if std::env::var_os(name).is_none_or(|v| v.is_empty()) {
+            if !is_set(name) {
                 set(name, value);
             }
         }

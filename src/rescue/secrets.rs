@@ -90,7 +90,7 @@ const BULK_IF: [(&str, &[&str]); 3] = [
 
 /// The folder that makes `path` a file that a tool can make again, if one does. `exists` tells whether a path, or
 /// with a final slash any path below it, is among the untracked ones.
-pub(super) fn bulk_folder<'p>(path: &'p str, exists: impl Fn(&str) -> bool) -> Option<&'p str> {
+pub(super) fn bulk_folder(path: &str, exists: impl Fn(&str) -> bool) -> Option<&str> {
     let mut start = 0;
     while let Some(length) = path[start..].find('/') {
         let (name, folder) = (&path[start..start + length], &path[..start + length]);

@@ -35,9 +35,7 @@ pub(super) fn select<'p>(paths: &'p [SnapshotPath], settings: &RescueSettings) -
         } else if !deleted && looks_secret(&path.text) {
             // Said before the user's own patterns: why a file is dangerous tells more than that it was named.
             Some("secret")
-        } else if path.hidden || exclude.matches(&path.text) {
-            Some("excluded")
-        } else if path.untracked && !deleted && bulk_folder(&path.text, exists).is_some() {
+        } else if path.hidden || exclude.matches(&path.text) || (path.untracked && !deleted && bulk_folder(&path.text, exists).is_some()) {
             Some("excluded")
         } else if path.bytes > settings.max_bytes {
             Some("too_large")
@@ -156,7 +154,7 @@ mod tests {
         paths[2].hidden = true;
         paths[4].nested = true;
         let want = [
-            (".env.local", "excluded"),
+            (".env.local", "secret"),
             ("big", "too_large"),
             ("hidden", "excluded"),
             ("key.pem", "secret"),

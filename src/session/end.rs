@@ -1,5 +1,6 @@
 //! How a session ended, as far as it bears on the judgement, and where its output is kept.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -20,7 +21,20 @@ pub fn describe_end(outcome: &SessionOutcome, now: Timestamp) -> SessionEnd {
     }
 }
 
+/// Logs of this many sessions of a worktree are kept, the new one included.
+const LOGS_KEPT: usize = 20;
+
 /// The log file of a session: below `logs`, by worktree and start, so that names sort by time.
+/// Makes room for it: the oldest logs of the worktree go. Where that fails, so will writing the log, and that is told.
 pub fn log_path(logs: &Path, worktree_id: &str, started: Timestamp) -> PathBuf {
-    logs.join(worktree_id).join(format!("{}.log", started.strftime("%Y%m%dT%H%M%S%.3fZ")))
+    let folder = logs.join(worktree_id);
+    if fs::create_dir_all(&folder).is_ok() {
+        let mut known: Vec<PathBuf> = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+        known.sort();
+        for old in known.iter().rev().skip(LOGS_KEPT - 1) {
+            // One that cannot be removed is tried again by the next session.
+            let _ = fs::remove_file(old);
+        }
+    }
+    folder.join(format!("{}.log", started.strftime("%Y%m%dT%H%M%S%.3fZ")))
 }

@@ -186,7 +186,8 @@ impl Case {
         use crate::decision::verdict::Status;
         let outcome = match verdict.status() {
             Status::Complete => Outcome::Complete,
-            _ if verdict.strike => Outcome::Strike { why: verdict.message.clone() },
+            // What follows the first semicolon is advice about this one verdict.
+            _ if verdict.strike => Outcome::Strike { why: verdict.message.split(';').next().unwrap_or_default().to_owned() },
             _ => Outcome::Neutral,
         };
         let at = now();

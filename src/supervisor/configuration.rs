@@ -30,7 +30,7 @@ pub struct Governing {
 pub fn governing(surroundings: &Surroundings, worktree: &Worktree, baseline: Option<&Point>) -> Result<Governing, Unreadable> {
     if let Some(path) = &surroundings.config {
         let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
-        return Ok(trusted(&bytes, path)?);
+        return trusted(&bytes, path);
     }
     let path = worktree.root().join(FILE);
     let in_worktree = read_if_there(&path)?;

@@ -97,7 +97,7 @@ async fn wait(pause: Pause, executor: &Arc<Executor>, signals: &mut Signals, tol
             std::future::pending::<()>().await;
         }
         // The first look catches what moved between the last look and the start of the watch.
-        while !look(&executor).await {
+        while !look(executor).await {
             moved.notified().await;
             tokio::time::sleep(SETTLE).await;
         }

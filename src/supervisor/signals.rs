@@ -44,6 +44,7 @@ impl Signals {
                     });
                     if enough {
                         // Whoever sends a third signal wants the prompt back more than a verdict.
+                        #[expect(clippy::disallowed_methods, reason = "the sessions are killed already; nothing is left to drop")]
                         std::process::exit(128 + kind.as_raw_value());
                     }
                 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::decision::evidence::{Changes, CheckResult, Commits, ProbeOutcome, Reply};
-use crate::decision::verdict::{ProbeRecord, Status, Verdict};
+use crate::decision::verdict::{ProbeRecord, Reason, Status, Verdict};
 
 /// What a verdict was about, and what stands around it.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,9 +49,12 @@ pub struct BreakerJson {
 }
 
 impl Judgement {
-    /// The exit code that goes with it.
+    /// The exit code that goes with it: the status's, but for a bad configuration file, which is wrong usage.
     pub fn exit_code(&self) -> u8 {
-        self.verdict.status().exit_code()
+        match self.verdict.reason {
+            Reason::ConfigError => 2,
+            reason => reason.status().exit_code(),
+        }
     }
 
     /// The object of the contract.

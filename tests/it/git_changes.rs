@@ -241,6 +241,64 @@ fn sparse_checkouts_and_sparse_indexes_are_read_right() {
 }
 
 #[test]
+fn new_files_are_seen_in_a_folder_whose_own_files_are_all_overlooked() {
+    let repo = Repo::init();
+    repo.commit_file("d/one", "x\n", "one");
+    repo.commit_file("d/two", "x\n", "two");
+    repo.git(&["update-index", "--skip-worktree", "d/one", "d/two"]);
+    repo.write("d/new", "x");
+    let found = changes(&repo);
+    assert_eq!((of_us(&found), found.untracked), (of_git(&repo), 1));
+}
+
+#[test]
+fn pipes_in_the_place_of_ignore_and_attribute_files_hold_nobody_up() {
+    let pipe = |path: PathBuf| rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let repo = with_some_files();
+    pipe(repo.path("src/.gitignore"));
+    repo.write("src/new", "x");
+    let found = changes(&repo);
+    assert_eq!((found.untracked, codes(&found)), (1, vec!["unreadable_path"]));
+    let repo = with_some_files();
+    pipe(repo.path(".gitattributes"));
+    repo.write("a.txt", "b\n");
+    let found = changes(&repo);
+    assert_eq!((found.unstaged, codes(&found)), (1, vec!["unreadable_path"]));
+}
+
+#[test]
+fn line_endings_and_the_users_filters_are_applied_before_comparing() {
+    let repo = Repo::init();
+    repo.write(".gitattributes", "*.txt text eol=crlf\n");
+    repo.write("a.txt", "one\r\ntwo\r\n");
+    repo.git(&["add", "."]);
+    repo.git(&["commit", "-q", "-m", "base"]);
+    repo.write("a.txt", "one\r\ntwo\r\n");
+    assert_eq!((of_us(&changes(&repo)), changes(&repo).any()), (of_git(&repo), false));
+    repo.write("a.txt", "one\r\ntwo\r\r");
+    assert_eq!((of_us(&changes(&repo)), changes(&repo).unstaged), (of_git(&repo), 1));
+}
+
+#[test]
+fn a_large_work_tree_reads_the_same_on_many_threads() {
+    let repo = Repo::init();
+    for n in 0..4000 {
+        repo.write(&format!("d{}/e{}/f{n}", n % 7, n % 50), "x\n");
+    }
+    repo.git(&["add", "."]);
+    repo.git(&["commit", "-q", "-m", "base"]);
+    assert_eq!(of_us(&changes(&repo)), (0, 0, 0, 0, vec![]));
+    for n in (0..4000).step_by(37) {
+        fs::remove_file(repo.path(&format!("d{}/e{}/f{n}", n % 7, n % 50))).unwrap();
+        repo.write(&format!("d{}/e{}/g{n}", n % 7, n % 50), "x\n");
+        repo.write(&format!("d{}/e{}/f{}", (n + 1) % 7, (n + 1) % 50, n + 1), "yyy\n");
+    }
+    let found = changes(&repo);
+    assert_eq!(of_us(&found), of_git(&repo));
+    assert_eq!(found.fingerprint, changes(&repo).fingerprint);
+}
+
+#[test]
 fn dirty_submodules_count_once_and_their_ignore_setting_is_named() {
     let inner = Repo::init();
     inner.commit("inner");

@@ -91,7 +91,7 @@ fn at_the_deadline_a_program_is_asked_to_end() {
     assert_eq!((finished.exit, finished.timed_out), (Exit::Code(3), true));
     assert_eq!(finished.stdout.bytes, b"asked\n", "what it says at its end is kept");
     assert!(finished.duration < program.deadline + SOON, "{:?}", finished.duration);
-    assert_eq!(scene.left(), [0u32; 0]);
+    assert_eq!(scene.left(), [0_u32; 0]);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn what_ignores_term_is_killed_after_the_grace_period() {
     assert_eq!((finished.exit, finished.timed_out), (Exit::Signal(9), true));
     assert!(finished.duration >= Duration::from_millis(700), "{:?}", finished.duration);
     assert!(finished.duration < Duration::from_millis(700) + SOON, "{:?}", finished.duration);
-    assert_eq!(scene.left(), [0u32; 0]);
+    assert_eq!(scene.left(), [0_u32; 0]);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn daemons_end_with_the_tree_whatever_they_shed() {
     for pid in pids {
         assert!(!alive(pid), "{pid} of {:?}", scene.left());
     }
-    assert_eq!(scene.left(), [0u32; 0]);
+    assert_eq!(scene.left(), [0_u32; 0]);
     assert!(took < Duration::from_secs(2) + SOON, "{took:?}");
 }
 
@@ -159,7 +159,7 @@ fn a_tree_that_forks_while_it_is_killed_is_gone_in_the_end() {
     (program.deadline, program.grace) = (Duration::from_millis(400), Duration::from_millis(100));
     let finished = program.run().unwrap();
     assert!(finished.timed_out && finished.duration < Duration::from_millis(500) + SOON, "{:?}", finished.duration);
-    assert_eq!(scene.left(), [0u32; 0]);
+    assert_eq!(scene.left(), [0_u32; 0]);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn leftovers_of_a_normal_end_are_ended_where_that_is_asked_for() {
     let program = scene.sh(&(daemon("daemon") + "while [ ! -e daemon ]; do sleep 0.01; done; sleep 1000 & exit 4"));
     let (finished, survivors) = program.run_with(&Cancel::new(), Leftovers::End).unwrap();
     assert_eq!((finished.exit, survivors), (Exit::Code(4), Vec::new()));
-    assert_eq!(scene.left(), [0u32; 0]);
+    assert_eq!(scene.left(), [0_u32; 0]);
 }
 
 #[test]
@@ -354,5 +354,5 @@ fn a_pid_that_another_process_got_meanwhile_does_not_prolong_the_wait() {
         }
         cancel.cancel();
     });
-    assert_eq!(scene.left(), [0u32; 0]);
+    assert_eq!(scene.left(), [0_u32; 0]);
 }

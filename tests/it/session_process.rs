@@ -46,7 +46,7 @@ fn at_its_timeout_a_session_ends_with_everything_below_it() {
     assert_eq!((outcome.survivors, &outcome.tail[..]), (vec![], &b"last words\n"[..]));
     assert!(outcome.duration < Duration::from_millis(800) + GRACE, "{:?}", outcome.duration);
     assert!(!alive(scene.number("daemon")));
-    assert_eq!(scene.left(), [0u32; 0]);
+    assert_eq!(scene.left(), [0_u32; 0]);
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn children_that_end_soon_are_waited_for_and_heard() {
     let scene = Scene::new();
     let outcome = run(&spec(&scene, "(sleep 0.4; echo afterwards) & echo end"), None);
     assert_eq!((&outcome.tail[..], outcome.exit), (&b"end\nafterwards\n"[..], Some(Exit::Code(0))));
-    assert_eq!(outcome.survivors, []);
+    assert!(outcome.survivors.is_empty(), "{:?}", outcome.survivors);
     assert!(outcome.waited_for_children >= Duration::from_millis(200), "{:?}", outcome.waited_for_children);
 }
 
@@ -79,7 +79,7 @@ fn survivors_are_ended_where_that_is_asked_for_and_when_the_wait_is_cancelled() 
     (spec.child_wait, spec.end_survivors) = (Duration::from_millis(50), true);
     let outcome = run(&spec, None);
     assert_eq!((outcome.exit, outcome.survivors, outcome.cancelled), (Some(Exit::Code(0)), vec![], false));
-    assert_eq!(scene.left(), [0u32; 0]);
+    assert_eq!(scene.left(), [0_u32; 0]);
 
     (spec.child_wait, spec.end_survivors) = (Duration::from_secs(60), false);
     let cancel = Cancel::new();
@@ -92,7 +92,7 @@ fn survivors_are_ended_where_that_is_asked_for_and_when_the_wait_is_cancelled() 
         waits.join().unwrap()
     });
     assert_eq!((outcome.exit, outcome.survivors, outcome.cancelled), (Some(Exit::Code(0)), vec![], true));
-    assert_eq!(scene.left(), [0u32; 0]);
+    assert_eq!(scene.left(), [0_u32; 0]);
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_session_that_nobody_waits_for_does_not_outlive_its_handle() {
     let session = Session::start(&spec(&scene, "(setsid sleep 1000 &); echo $$ > pid; sleep 1000")).unwrap();
     scene.number("pid");
     drop(session);
-    assert_eq!(scene.left(), [0u32; 0]);
+    assert_eq!(scene.left(), [0_u32; 0]);
 }
 
 #[test]

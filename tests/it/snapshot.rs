@@ -306,3 +306,34 @@ fn snapshots_outlive_garbage_collection() {
     assert_eq!(repo.read("staged"), "later");
     assert_eq!(repo.git(["show", ":staged"]), "only in the index");
 }
+
+#[test]
+fn two_thousand_changed_files_take_seconds_and_a_repeat_much_less() {
+    let repo = ScratchRepo::new();
+    for n in 0..4000 {
+        repo.write(format!("src/{}/{n}", n % 50), format!("content {n}\n"));
+    }
+    repo.git(["add", "-A"]);
+    repo.git(["commit", "-qm", "many"]);
+    for n in 0..2000 {
+        repo.write(format!("src/{}/{n}", n % 50), format!("changed {n}\n"));
+    }
+    let worktree = repo.open();
+    let timed = |what: &str| {
+        let start = std::time::Instant::now();
+        let snapshot = repo.snapshot();
+        println!("{what}: {:?}", start.elapsed());
+        (snapshot, start.elapsed())
+    };
+    let (snapshot, first) = timed("first");
+    assert_eq!(snapshot.files, 2000);
+    let (again, second) = timed("unchanged");
+    assert!(again.reused && first.as_secs() < 30 && second < first.max(std::time::Duration::from_secs(5)), "{first:?} {second:?}");
+    let start = std::time::Instant::now();
+    assert_eq!(worktree.missing_from(&snapshot).unwrap(), Vec::<String>::new());
+    println!("proof: {:?}", start.elapsed());
+    repo.git(["stash", "-q"]);
+    let start = std::time::Instant::now();
+    worktree.restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap();
+    println!("restore: {:?}", start.elapsed());
+}

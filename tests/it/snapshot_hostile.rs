@@ -237,3 +237,29 @@ fn a_large_file_passes_through_in_pieces() {
     assert_eq!(snapshot.bytes, large.len() as u64);
     assert_eq!(repo.git(["rev-parse", &format!("{}:large", snapshot.commit)]), repo.git(["hash-object", "--no-filters", "large"]));
 }
+
+#[test]
+fn a_garbage_collection_at_the_same_time_leaves_no_hole() {
+    let repo = ScratchRepo::new();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                repo.git(["prune", "--expire=now"]);
+            }
+        });
+        for round in 0..15 {
+            for n in 0..40 {
+                repo.write(format!("folder/{n}"), format!("{round} {n}"));
+            }
+            let request =
+                completion_watchdog::git::SnapshotRequest { spec: "auth", at: crate::support::scratch_repo::instant(), why: "test" };
+            // An error is honest; a snapshot with a hole would not be.
+            if let Ok(Some(snapshot)) = repo.open().take_snapshot(&request) {
+                repo.git(["rev-list", "--objects", "--quiet", &snapshot.commit]);
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    repo.git(["fsck", "--connectivity-only"]);
+}

@@ -1,7 +1,9 @@
 //! Random trees of random changes: snapshot, wipe, restore, and every byte must be back.
 
 use crate::support::scratch_repo::{Files, ScratchRepo};
+use completion_watchdog::config::settings::{RescueMode, RescueSettings, Settings};
 use completion_watchdog::git::RestoreTarget;
+use completion_watchdog::rescue::{Request, rescue};
 
 /// xorshift: the same changes for the same seed, everywhere.
 struct Dice(u64);
@@ -59,19 +61,25 @@ fn change(repo: &ScratchRepo, dice: &mut Dice) {
     }
 }
 
-fn round(seed: u64) {
-    let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+/// A repository with random commits and random uncommitted changes.
+fn random_repo(dice: &mut Dice) -> ScratchRepo {
     let repo = if dice.roll(6) == 0 { ScratchRepo::unborn() } else { ScratchRepo::new() };
     for _ in 0..dice.roll(15) {
-        change(&repo, &mut dice);
+        change(&repo, dice);
     }
     if dice.roll(6) > 0 {
         repo.git(["add", "-A"]);
         repo.try_git_in(repo.root(), ["commit", "-qm", "base"]);
     }
     for _ in 0..=dice.roll(25) {
-        change(&repo, &mut dice);
+        change(&repo, dice);
     }
+    repo
+}
+
+fn round(seed: u64) {
+    let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let repo = random_repo(&mut dice);
     let (before, private): (Files, _) = (repo.files(), repo.private_state());
     let staged = |repo: &ScratchRepo| repo.git(["ls-files", "--stage", "-z"]);
     let index = staged(&repo);
@@ -102,9 +110,33 @@ fn round(seed: u64) {
     repo.git(["fsck", "--strict"]);
 }
 
+fn seeds() -> std::ops::Range<u64> {
+    let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default);
+    let first = number("WATCHDOG_TORTURE_SEED", 1);
+    first..first + number("WATCHDOG_TORTURE_ROUNDS", 40)
+}
+
 #[test]
 fn every_byte_of_a_random_tree_comes_back() {
-    let rounds: u64 = std::env::var("WATCHDOG_TORTURE_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(40);
-    let first: u64 = std::env::var("WATCHDOG_TORTURE_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
-    (first..first + rounds).for_each(round);
+    seeds().for_each(round);
+}
+
+#[test]
+fn every_random_tree_becomes_one_commit_of_exactly_that_tree() {
+    for seed in seeds() {
+        let repo = random_repo(&mut Dice(seed.wrapping_mul(0xD134_2543_DE82_EF95) | 1));
+        let Some(snapshot) = repo.try_snapshot() else { continue };
+        let before = repo.files();
+        let settings = RescueSettings { mode: RescueMode::Single, ..Settings::default().rescue };
+        let outcome = rescue(&repo.open(), &Request { settings: &settings, spec: "auth", snapshot: &snapshot }).unwrap();
+        assert_eq!(repo.files(), before, "seed {seed}");
+        assert_eq!((&outcome.failed, &outcome.lost), (&None, &vec![]), "seed {seed}");
+        let staged_only = snapshot.files == 0;
+        assert_eq!(outcome.commits, u64::from(!staged_only), "seed {seed}");
+        if !staged_only {
+            assert_eq!(repo.git(["rev-parse", "HEAD^{tree}"]), snapshot.tree, "seed {seed}");
+            // What is staged but not in the work tree is left staged, and nothing else is left.
+            assert!(repo.try_snapshot().is_none_or(|left| left.files == 0), "seed {seed}");
+        }
+    }
 }

@@ -1,7 +1,8 @@
-//! From the parsed command line to the command's own file.
+//! One file per command, and the way from the parsed command line to it.
 
 mod breaker;
 mod demo;
+mod dispatch;
 mod doctor;
 mod events;
 mod generate;
@@ -12,35 +13,4 @@ mod rescue;
 mod snapshot;
 mod trust;
 
-use super::args::{Cli, Command};
-use super::failure::Failure;
-use super::surroundings;
-use super::terminal::Terminal;
-
-/// Does what the command line says; returns the exit code.
-pub fn dispatch(cli: Cli, terminal: &Terminal) -> Result<u8, Failure> {
-    let global = &cli.global;
-    let agent = match &cli.command {
-        Command::Check(args) => args.judge.agent_program.clone(),
-        Command::Run(args) => args.judge.agent_program.clone(),
-        Command::Probe(args) => args.agent_program.clone(),
-        _ => None,
-    };
-    let around = || surroundings(global, terminal, agent);
-    match cli.command {
-        Command::Snapshot(args) => snapshot::snapshot(&around()?, terminal, args),
-        Command::Check(args) => judging::check(&around()?, terminal, args),
-        Command::Run(args) => judging::run(&around()?, terminal, args),
-        Command::Probe(args) => probe::probe(around, terminal, args),
-        Command::Rescue(args) => rescue::rescue(&around()?, terminal, args),
-        Command::Breaker(args) => breaker::breaker(&around()?, terminal, args),
-        Command::Trust(args) => trust::trust(&around()?, terminal, args),
-        Command::Untrust(args) => trust::untrust(&around()?, terminal, args),
-        Command::Init(args) => init::init(&around()?, terminal, args),
-        Command::Doctor(args) => doctor::doctor(&around()?, terminal, args),
-        Command::Events(args) => events::events(&around()?, terminal, args),
-        Command::Demo => demo::demo(terminal),
-        Command::Completions { shell } => generate::completions(shell),
-        Command::Man => generate::man(),
-    }
-}
+pub use dispatch::dispatch;

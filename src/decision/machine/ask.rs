@@ -64,8 +64,9 @@ impl Machine {
                 self.alive += 1;
                 match reply.should_continue {
                     Some(false) => self.secure(Then::Rescue(RescueFor::AgentStopped)),
-                    // No time may pass in this call, so that even after the last round a later call has the last look.
-                    Some(true) | None if self.setup.once => self.conclude_alive(reply),
+                    Some(true) | None if self.setup.once && self.rounds_left() > 0 => self.conclude_alive(reply),
+                    // The last round of `--once` is over with its answer: no time may pass in this call.
+                    Some(true) | None if self.setup.once => self.last_resort(),
                     Some(true) | None => self.pause(Pause::Interval(self.setup.completion.probe_interval)),
                 }
             }

@@ -73,7 +73,11 @@ impl Machine {
             let message = format!("the agent says {streak} times in a row that nothing is to be done, and git shows nothing");
             return self.conclude_with(Reason::RepeatedNothingToDo, message);
         }
-        let message = format!("the agent says that everything is done; git shows no work of this session{}", self.kept_in());
+        let left = match self.left_out.len() as u64 {
+            0 => String::new(),
+            n => format!("; {} left uncommitted on purpose", plural(n, "file")),
+        };
+        let message = format!("the agent says that everything is done; git shows no work of this session{left}{}", self.kept_in());
         self.conclude(Verdict { evidence: Evidence::Claimed, ..Verdict::new(Reason::NothingToDo, message) })
     }
 
@@ -115,10 +119,7 @@ impl Machine {
     /// `--once`: the agent is alive, and a later run looks again.
     pub(super) fn conclude_alive(&mut self, reply: Reply) -> Action {
         let said = self.last_message();
-        let left = match self.rounds_left() {
-            0 => "the next look is the last".to_string(),
-            n => format!("{} left", plural(n.into(), "probe")),
-        };
+        let left = format!("{} left", plural(self.rounds_left().into(), "probe"));
         if reply.status == ReplyStatus::Waiting {
             let message = format!("the agent waits for work that runs elsewhere{said}; {left}");
             return self.conclude_with(Reason::BackgroundWork, message);

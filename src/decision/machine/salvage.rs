@@ -126,10 +126,21 @@ impl Machine {
             RescueFor::ChecksPassed | RescueFor::SessionTimeout if self.rescue_failed.is_some() => self.conclude_not_committed(),
             RescueFor::ChecksPassed => self.conclude_checks_passed(),
             RescueFor::SessionTimeout => self.conclude_cut_short(),
+            RescueFor::Claim if self.left_out_on_purpose() && self.judged.is_some() => self.conclude_checks_unmet(),
+            RescueFor::Claim if self.left_out_on_purpose() => self.conclude_nothing_to_do(),
             RescueFor::Claim => self.try_again(),
             RescueFor::AgentStopped => self.conclude_agent_stopped(),
             RescueFor::Last => self.out_of_probes(),
         }
+    }
+
+    /// Whether all that is uncommitted was left out for good: asking again would not change what must not be committed.
+    /// A file that is too large or unreadable may be the very work, so that is for the next round, and then for a person.
+    fn left_out_on_purpose(&self) -> bool {
+        self.rescue_failed.is_none()
+            && self.rescue_commits == 0
+            && !self.left_out.is_empty()
+            && self.left_out.iter().all(|left| matches!(left.why, "secret" | "excluded"))
     }
 
     /// The agent says complete, and its work could not be committed: the next round tries again.

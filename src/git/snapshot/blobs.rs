@@ -35,6 +35,8 @@ pub(super) struct Taken {
 pub(super) struct Blobs<'repo> {
     repo: &'repo gix::Repository,
     written: HashSet<ObjectId>,
+    /// Everything that the snapshot relies on, new or not.
+    kept: HashSet<ObjectId>,
     dry: bool,
 }
 
@@ -61,7 +63,7 @@ impl Keep {
 
 impl<'repo> Blobs<'repo> {
     pub fn new(repo: &'repo gix::Repository) -> Self {
-        Blobs { repo, written: HashSet::new(), dry: false }
+        Blobs { repo, written: HashSet::new(), kept: HashSet::new(), dry: false }
     }
 
     /// Only names content, writes nothing.
@@ -111,9 +113,27 @@ impl<'repo> Blobs<'repo> {
         Ok((Taken { kind, id, stat: Stat { size: read, ..stat } }, after == stat && read == stat.size))
     }
 
+    /// Whether content is to be written. What is wanted is remembered for [`Blobs::vanished`].
+    fn is_new(&mut self, id: ObjectId, keep: Keep) -> bool {
+        let wanted = !self.dry && keep.wants(id);
+        wanted && self.kept.insert(id) && !self.is_there(&id)
+    }
+
+    /// Whether a garbage collection took away what nothing referred to yet. To be asked once a ref does.
+    pub fn vanished(&self) -> bool {
+        self.kept.iter().any(|id| !self.is_there(id))
+    }
+
+    /// Whether the database itself has the object. `Repository::has_object()` also claims the empty tree, which git
+    /// misses when it checks the repository.
+    fn is_there(&self, id: &gix::oid) -> bool {
+        use gix::objs::Exists;
+        self.repo.objects.exists(id)
+    }
+
     fn buffer(&mut self, bytes: &[u8], keep: Keep) -> io::Result<ObjectId> {
         let id = gix::objs::compute_hash(self.repo.object_hash(), ObjectKind::Blob, bytes).map_err(io::Error::other)?;
-        if !self.dry && keep.wants(id) && !self.repo.has_object(id) {
+        if self.is_new(id, keep) {
             self.repo.objects.write_buf_with_known_id(ObjectKind::Blob, bytes, id).map_err(io::Error::other)?;
             self.written.insert(id);
         }
@@ -135,7 +155,7 @@ impl<'repo> Blobs<'repo> {
             }
         }
         let id = hasher.try_finalize().map_err(io::Error::other)?;
-        if self.dry || !keep.wants(id) || self.repo.has_object(id) {
+        if !self.is_new(id, keep) {
             return Ok((id, size));
         }
         file.rewind()?;
@@ -143,6 +163,7 @@ impl<'repo> Blobs<'repo> {
         // The name is computed again from what is really written: the file may have changed since.
         let id = self.repo.objects.write_stream(ObjectKind::Blob, size, &mut exact).map_err(io::Error::other)?;
         self.written.insert(id);
+        self.kept.insert(id);
         Ok((id, size))
     }
 
@@ -152,7 +173,7 @@ impl<'repo> Blobs<'repo> {
         object.write_to(&mut bytes).map_err(|e| Error::read("encode an object", e))?;
         let kind = object.kind();
         let id = gix::objs::compute_hash(self.repo.object_hash(), kind, &bytes).map_err(|e| Error::read("name an object", e))?;
-        if !self.dry && !self.repo.has_object(id) {
+        if self.is_new(id, Keep::Content) {
             self.repo.objects.write_buf_with_known_id(kind, &bytes, id).map_err(|e| Error::read("write an object", e))?;
             self.written.insert(id);
         }

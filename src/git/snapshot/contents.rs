@@ -222,12 +222,12 @@ impl Worktree {
         }
         match &saved.content {
             Some((bytes, written)) => {
-                let mut write = |file: &mut std::fs::File| {
+                let write = |file: &mut std::fs::File| {
                     file.write_all(bytes)?;
                     file.set_modified(*written)?;
                     file.sync_all()
                 };
-                lock.with_mut(&mut write).map_err(|e| Error::read(doing, e))?;
+                lock.with_mut(write).map_err(|e| Error::read(doing, e))?;
                 lock.commit().map_err(|e| Error::read(doing, e))?;
             }
             None => std::fs::remove_file(&saved.path).map_err(|e| Error::read(doing, e))?,

@@ -19,8 +19,8 @@ pub(in crate::git) fn for_ref(spec: &str) -> String {
             'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' | '+' | '=' | ',' => !(c == '-' && matches!(before, None | Some(b'/'))),
             '.' => {
                 let edge = matches!(before, None | Some(b'/' | b'.')) || matches!(after, None | Some(b'/' | b'.'));
-                let rest = &spec[at..];
-                !edge && !(rest.starts_with(".lock") && matches!(rest.as_bytes().get(5), None | Some(b'/')))
+                let locks = spec[at..].starts_with(".lock") && matches!(bytes.get(at + 5), None | Some(b'/'));
+                !edge && !locks
             }
             '/' => !matches!(before, None | Some(b'/')) && after.is_some(),
             c => !c.is_ascii() && !c.is_control() && c.is_alphanumeric(),

@@ -17,7 +17,7 @@ use super::spec_name::{PREFIX, for_ref, path_text};
 use super::{Snapshot, SnapshotRequest, diff, nested, tree};
 use crate::git::{Error, Worktree};
 
-/// How often paths are taken again that changed while the snapshot was made.
+/// How often a snapshot is tried, and paths are taken again that changed meanwhile.
 const ROUNDS: usize = 3;
 /// How many snapshots of one spec fit into one second.
 const PER_SECOND: usize = 1000;
@@ -33,6 +33,18 @@ impl Worktree {
     /// When HEAD, its tree or the object database cannot be read or written. A file that cannot be read is no
     /// error: it is named in [`Snapshot::left_out`].
     pub fn take_snapshot(&self, request: &SnapshotRequest<'_>) -> Result<Option<Snapshot>, Error> {
+        for _ in 0..ROUNDS {
+            let (snapshot, vanished) = self.attempt(request)?;
+            if !vanished {
+                return Ok(snapshot);
+            }
+        }
+        let why = "its objects vanish while it is taken; is a garbage collection with --prune=now running?";
+        Err(Error::Read { doing: "keep a snapshot".into(), why: why.into() })
+    }
+
+    /// Takes a snapshot once. The flag says that parts of it are gone again, so that another attempt is due.
+    fn attempt(&self, request: &SnapshotRequest<'_>) -> Result<(Option<Snapshot>, bool), Error> {
         let repo = nested::quiet(&self.repo)?;
         let head = repo.head().map_err(|e| Error::read("read HEAD", e))?;
         let branch = head.referent_name().map(|name| path_text(name.shorten()));
@@ -49,7 +61,7 @@ impl Worktree {
         let extras_tree = tree::of_extras(&repo, &index, &found.nested, &mut blobs)?;
         let tree = tree::edited(&repo, index_tree, &found.changes, &mut blobs)?;
         if tree == head_tree && index_tree == head_tree && extras_tree.is_none() && found.left_out.is_empty() {
-            return Ok(None);
+            return Ok((None, false));
         }
 
         let spec = for_ref(request.spec);
@@ -71,7 +83,9 @@ impl Worktree {
         if let Some(same) = newest_of(&repo, &spec)?
             && is_same(&repo, &same, &record, tree, readable.then_some(index_tree), extras_tree)
         {
-            return Ok(Some(snapshot(same.name, same.commit, tree, &same.record, record.left_out, true)));
+            blobs.make_durable().map_err(|e| Error::read("make the snapshot durable", e))?;
+            let snapshot = snapshot(same.name, same.commit, tree, &same.record, record.left_out, true);
+            return Ok((Some(snapshot), blobs.vanished()));
         }
         let name = line_of(&spec, request.at);
         if readable {
@@ -87,7 +101,7 @@ impl Worktree {
         blobs.make_durable().map_err(|e| Error::read("make the snapshot durable", e))?;
         let name = publish(&repo, &name, commit, request.at)?;
         let left_out = std::mem::take(&mut record.left_out);
-        Ok(Some(snapshot(name, commit, tree, &record, left_out, false)))
+        Ok((Some(snapshot(name, commit, tree, &record, left_out, false)), blobs.vanished()))
     }
 }
 

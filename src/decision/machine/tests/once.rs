@@ -39,16 +39,14 @@ fn an_agent_that_is_alive_is_a_verdict_and_its_round_counts() {
 }
 
 #[test]
-fn once_every_round_is_spent_the_next_call_has_the_last_look_and_asks_nobody() {
-    let spent = || [dirty(working()), dirty(working()), dirty(working())];
-    let working = "incomplete/working probes=1 snapshots=1";
-    let (said, earlier) = calls(spent().into_iter().chain([World::clean()]));
-    assert_eq!(said, [working, working, working, "timeout/max_probes STRIKE"]);
+fn the_call_that_spends_the_last_round_has_the_last_look_as_well() {
+    let spent = |last: World| calls([clean(working()), clean(working()), last]);
+    let working_once = "incomplete/working probes=1";
+    let (said, earlier) = spent(clean(working()));
+    assert_eq!(said, [working_once, working_once, "timeout/max_probes STRIKE probes=1"]);
     assert_eq!(earlier, Earlier::default(), "the question is answered, and the next call begins anew");
-    let (said, _) = calls(spent().into_iter().chain([World::dirty()]));
-    assert_eq!(said[3], "complete/rescued verified rescues=1 snapshots=1");
-    let (said, _) = calls(spent().into_iter().chain([World::committed()]));
-    assert_eq!(said[3], "complete/new_commits verified");
+    assert_eq!(spent(dirty(working())).0[2], "complete/rescued verified probes=1 rescues=1 snapshots=2");
+    assert_eq!(spent(clean(working()).during(During::Probe(1), Effect::Commit)).0[2], "complete/new_commits verified probes=1");
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn once_says_what_is_left_to_ask() {
         }))
     };
     assert_eq!(once(3), "the agent waits for work that runs elsewhere; 2 probes left");
-    assert_eq!(once(1), "the agent waits for work that runs elsewhere; the next look is the last");
+    assert_eq!(once(2), "the agent waits for work that runs elsewhere; 1 probe left");
 }
 
 #[test]

@@ -1,0 +1,89 @@
+//! The whole program: reads the command line and the environment, does what they say, and returns the exit code.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use serde_json::json;
+
+use crate::agent::transcript::ClaudeHome;
+use crate::store::StateDir;
+use crate::supervisor::Surroundings;
+
+use super::args::{self, Cli};
+use super::commands;
+use super::failure::{BUG, Failure};
+use super::terminal::Terminal;
+
+/// The whole program: reads the command line, does what it says, and returns the exit code.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let terminal = Terminal::new(&cli.global);
+    start_logging(cli.global.verbose);
+    // A panic is a bug. It must not look like a verdict, nor end with the code that a shell gives to anything that fails.
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| commands::dispatch(cli, &terminal))) {
+        Ok(Ok(code)) => ExitCode::from(code),
+        Ok(Err(failure)) => {
+            complain(&terminal, &failure);
+            ExitCode::from(failure.code)
+        }
+        Err(_) => {
+            terminal.complain("watchdog: this is a bug; please report it with the message above");
+            if terminal.json {
+                terminal
+                    .value(&json!({"schema": 1, "status": "error", "reason": "bug", "complete": false, "message": "watchdog panicked"}));
+            }
+            ExitCode::from(BUG)
+        }
+    }
+}
+
+fn complain(terminal: &Terminal, failure: &Failure) {
+    use crate::decision::display::{escape_for_display, escape_to_one_line};
+    terminal.complain(&format!("watchdog: {}", escape_for_display(&failure.message)));
+    if let Some(hint) = &failure.hint {
+        terminal.complain(&format!("  {}", escape_to_one_line(hint)));
+    }
+    if terminal.json {
+        terminal.value(&failure.to_json());
+    }
+}
+
+fn start_logging(verbose: u8) {
+    let level = match verbose {
+        0 => return,
+        1 => tracing::Level::DEBUG,
+        _ => tracing::Level::TRACE,
+    };
+    let subscriber = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).without_time().with_target(false);
+    // Only an embedder that set its own subscriber makes this fail, and then that one is used.
+    let _ = subscriber.try_init();
+}
+
+/// Reads the environment, once, into what the commands need.
+pub(super) fn surroundings(
+    global: &args::GlobalArgs,
+    terminal: &Terminal,
+    agent_program: Option<OsString>,
+) -> Result<Surroundings, Failure> {
+    let state = StateDir::resolve(
+        global.state_dir.clone(),
+        std::env::var_os("XDG_STATE_HOME").map(Into::into),
+        std::env::var_os("HOME").map(Into::into),
+    )?;
+    let worktree = match &global.worktree {
+        Some(path) => path.clone(),
+        None => std::env::current_dir().map_err(|error| {
+            Failure::new(crate::decision::verdict::Reason::NotARepository, format!("the current folder is gone: {error}"))
+        })?,
+    };
+    Ok(Surroundings {
+        worktree,
+        config: global.config.clone(),
+        state,
+        trusted: std::env::var("WATCHDOG_TRUST").ok(),
+        agent_program,
+        claude_home: ClaudeHome::from_env(),
+        narrate: terminal.narrator(),
+    })
+}

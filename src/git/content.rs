@@ -1,0 +1,178 @@
+//! Whether a tracked file still is what the index says: by its file times where they tell, else by content.
+
+use std::io::Read;
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::AtomicBool;
+
+use gix::bstr::{BStr, ByteSlice};
+use gix::filter::plumbing::pipeline::convert::ToGitOutcome;
+use gix::index::entry::stat::Time;
+use gix::index::entry::{Flags, Mode, Stat, stat};
+use gix::index::{Entry, State};
+use rustix::fs::{AtFlags, FileType, Mode as Access, OFlags};
+
+/// How a tracked file compares.
+pub(super) enum Compared {
+    Same,
+    Changed,
+    /// Nobody can tell: it counts as changed, and the reason is named.
+    Unreadable(String),
+}
+
+/// What the repository's configuration says about comparing.
+#[derive(Clone, Copy)]
+pub(super) struct Rules {
+    pub stat: stat::Options,
+    pub executable_bit: bool,
+    pub symlinks: bool,
+    pub fold_case: bool,
+}
+
+impl Rules {
+    pub fn of(repo: &gix::Repository) -> gix::Result<Self> {
+        let files = repo.filesystem_options()?;
+        Ok(Rules {
+            stat: repo.stat_options()?,
+            executable_bit: files.executable_bit,
+            symlinks: files.symlink,
+            fold_case: files.ignore_case,
+        })
+    }
+}
+
+/// Compares the files of one work tree; a thread has its own.
+pub(super) struct Comparer<'w> {
+    repo: &'w gix::Repository,
+    index: &'w State,
+    rules: Rules,
+    /// Built when the first content must be read: it reads attributes.
+    filters: Option<gix::filter::Pipeline<'w>>,
+}
+
+impl<'w> Comparer<'w> {
+    pub fn new(repo: &'w gix::Repository, index: &'w State, rules: Rules) -> Self {
+        Comparer { repo, index, rules, filters: None }
+    }
+
+    /// Compares the file `name` in an open folder with its entry, which is no submodule.
+    pub fn compare(&mut self, folder: BorrowedFd<'_>, name: &[u8], entry: &Entry) -> Compared {
+        let found = match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => found,
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Compared::Changed,
+            Err(error) => return Compared::Unreadable(error.to_string()),
+        };
+        // With `git add -N` the content is still to come.
+        if entry.flags.contains(Flags::INTENT_TO_ADD) {
+            return Compared::Changed;
+        }
+        let kind = FileType::from_raw_mode(found.st_mode);
+        let fits = match entry.mode {
+            Mode::SYMLINK => kind == FileType::Symlink || kind == FileType::RegularFile && !self.rules.symlinks,
+            _ => kind == FileType::RegularFile,
+        };
+        let executable = found.st_mode & 0o100 != 0;
+        let bit_fits = !self.rules.executable_bit
+            || match entry.mode {
+                Mode::FILE => !executable,
+                Mode::FILE_EXECUTABLE => executable,
+                _ => true,
+            };
+        if !fits || !bit_fits {
+            return Compared::Changed;
+        }
+        let stat = stat_of(&found);
+        // The size of an entry is set to 0 where its times are not to be trusted.
+        let unclear = entry.stat.size == 0 && !entry.id.is_empty_blob();
+        if stat.matches(&entry.stat, self.rules.stat) && !stat.is_racy(self.index.timestamp(), self.rules.stat) && !unclear {
+            return Compared::Same;
+        }
+        if stat.size != entry.stat.size && !unclear {
+            return Compared::Changed;
+        }
+        match self.same_content(folder, name, entry, kind == FileType::Symlink) {
+            Ok(true) => Compared::Same,
+            Ok(false) => Compared::Changed,
+            Err(why) => Compared::Unreadable(why),
+        }
+    }
+
+    fn same_content(&mut self, folder: BorrowedFd<'_>, name: &[u8], entry: &Entry, symlink: bool) -> Result<bool, String> {
+        let hash = self.repo.object_hash();
+        let blob = gix::object::Kind::Blob;
+        if symlink {
+            let target = rustix::fs::readlinkat(folder, name, Vec::new()).map_err(|e| e.to_string())?;
+            return gix::objs::compute_hash(hash, blob, target.as_bytes()).map(|id| id == entry.id).map_err(|e| e.to_string());
+        }
+        let path = entry.path(self.index);
+        self.refuse_odd_attributes(path)?;
+        // Not blocking and checked again, as the file may have become a pipe meanwhile.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = std::fs::File::from(rustix::fs::openat(folder, name, flags, Access::empty()).map_err(|e| e.to_string())?);
+        let metadata = file.metadata().map_err(|e| e.to_string())?;
+        if !metadata.is_file() {
+            return Ok(false);
+        }
+        let filters = match &mut self.filters {
+            Some(filters) => filters,
+            none => none.insert(self.repo.filter_pipeline(None).map_err(|e| e.to_string())?.0),
+        };
+        let location = gix::path::from_bstr(path).map_err(|e| e.to_string())?;
+        let outcome = filters.convert_to_git(file, &location, self.index).map_err(|e| innermost(&e))?;
+        let (mut discard, never) = (gix::progress::Discard, AtomicBool::new(false));
+        let id = match outcome {
+            ToGitOutcome::Unchanged(mut file) => {
+                gix::objs::compute_stream_hash(hash, blob, &mut file, metadata.len(), &mut discard, &never).map_err(|e| innermost(&e))?
+            }
+            ToGitOutcome::Buffer(content) => gix::objs::compute_hash(hash, blob, content).map_err(|e| innermost(&e))?,
+            ToGitOutcome::Process(mut stream) => {
+                let mut content = Vec::new();
+                stream.read_to_end(&mut content).map_err(|e| e.to_string())?;
+                gix::objs::compute_hash(hash, blob, &content).map_err(|e| innermost(&e))?
+            }
+        };
+        Ok(id == entry.id)
+    }
+
+    /// A pipe called `.gitattributes` would keep us waiting for ever.
+    fn refuse_odd_attributes(&self, path: &BStr) -> Result<(), String> {
+        let root = self.repo.workdir().expect("only worktrees are opened");
+        let folders = path.find_iter("/").map(|at| &path[..at]).chain([BStr::new("")]);
+        for folder in folders {
+            let file = root.join(std::ffi::OsStr::from_bytes(folder)).join(".gitattributes");
+            if odd(&file) {
+                return Err(format!("{} is neither a file nor a link", file.display()));
+            }
+        }
+        let info = self.repo.common_dir().join("info/attributes");
+        if odd(&info) { Err(format!("{} is neither a file nor a link", info.display())) } else { Ok(()) }
+    }
+}
+
+/// Whether something is there that must not be opened.
+pub(super) fn odd(file: &std::path::Path) -> bool {
+    std::fs::symlink_metadata(file).is_ok_and(|m| !m.is_file() && !m.is_symlink() && !m.is_dir())
+}
+
+/// The innermost cause in a chain of errors, which is what a person can act on.
+pub(super) fn innermost(error: &gix::Error) -> String {
+    error.iter_errors().last().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::unnecessary_cast,
+    reason = "git keeps the low 32 bits of each, and the widths differ between systems"
+)]
+fn stat_of(found: &rustix::fs::Stat) -> Stat {
+    Stat {
+        mtime: Time { secs: found.st_mtime as u32, nsecs: found.st_mtime_nsec as u32 },
+        ctime: Time { secs: found.st_ctime as u32, nsecs: found.st_ctime_nsec as u32 },
+        dev: found.st_dev as u32,
+        ino: found.st_ino as u32,
+        uid: found.st_uid as u32,
+        gid: found.st_gid as u32,
+        size: found.st_size as u32,
+    }
+}

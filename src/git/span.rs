@@ -1,0 +1,82 @@
+//! The index seen folder by folder: which of its entries lie directly in a folder, and which below.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use gix::index::State;
+
+/// What the index has in one folder, looked up by name.
+pub(super) struct Children<'i> {
+    files: Vec<(Cow<'i, [u8]>, Range<usize>)>,
+    folders: Vec<(Cow<'i, [u8]>, Range<usize>)>,
+    fold: bool,
+}
+
+impl<'i> Children<'i> {
+    /// The children within `span`, all of whose paths begin with the same `prefix` bytes.
+    /// With `fold`, names are compared regardless of case, as on file systems that do.
+    pub fn new(index: &'i State, span: Range<usize>, prefix: usize, fold: bool) -> Self {
+        let mut children = Children { files: Vec::new(), folders: Vec::new(), fold };
+        let entries = index.entries();
+        let mut at = span.start;
+        while at < span.end {
+            let path: &[u8] = entries[at].path(index);
+            let rest = &path[prefix..];
+            // Folders follow one upon the other; a file has one entry, or one per side of a conflict.
+            let (name, same, list) = match rest.iter().position(|b| *b == b'/') {
+                Some(slash) => (&rest[..slash], &path[..=prefix + slash], &mut children.folders),
+                None => (rest, path, &mut children.files),
+            };
+            let is_folder = same.len() < path.len();
+            let end = at
+                + entries[at..span.end].partition_point(|entry| {
+                    let other: &[u8] = entry.path(index);
+                    if is_folder { other.starts_with(same) } else { other == same }
+                });
+            list.push((folded(name, fold), at..end));
+            at = end;
+        }
+        // Folders are ordered by their name with a slash behind it, which is not the order of the names.
+        children.folders.sort_by(|a, b| a.0.cmp(&b.0));
+        if fold {
+            children.files.sort_by(|a, b| a.0.cmp(&b.0));
+        }
+        children
+    }
+
+    /// Where the entries of a file are, as a position in [`Children::files`].
+    pub fn file(&self, name: &[u8]) -> Option<usize> {
+        let name = folded(name, self.fold);
+        self.files.binary_search_by(|(other, _)| other.cmp(&name)).ok()
+    }
+
+    /// Where a folder is, as a position in [`Children::folders`].
+    pub fn folder(&self, name: &[u8]) -> Option<usize> {
+        let name = folded(name, self.fold);
+        self.folders.binary_search_by(|(other, _)| other.cmp(&name)).ok()
+    }
+
+    /// The index positions of each file's entries.
+    pub fn files(&self) -> impl ExactSizeIterator<Item = Range<usize>> + '_ {
+        self.files.iter().map(|(_, span)| span.clone())
+    }
+
+    /// The index positions below each folder.
+    pub fn folders(&self) -> impl ExactSizeIterator<Item = Range<usize>> + '_ {
+        self.folders.iter().map(|(_, span)| span.clone())
+    }
+
+    /// The index positions of one file's entries.
+    pub fn file_span(&self, at: usize) -> Range<usize> {
+        self.files[at].1.clone()
+    }
+
+    /// The index positions below one folder.
+    pub fn folder_span(&self, at: usize) -> Range<usize> {
+        self.folders[at].1.clone()
+    }
+}
+
+fn folded(name: &[u8], fold: bool) -> Cow<'_, [u8]> {
+    if fold { Cow::Owned(name.to_ascii_lowercase()) } else { Cow::Borrowed(name) }
+}

@@ -1,0 +1,323 @@
+//! The work tree against the index: changed, missing, conflicted and untracked files.
+//!
+//! One pass over the folders finds all of them. Ignore files are only read where something untracked
+//! turns up, and contents only where the file times do not tell. What cannot be read is noted and gone around.
+
+use std::num::NonZero;
+use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Condvar, Mutex};
+
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::index::State;
+use gix::index::entry::{Flags, Mode};
+use gix::worktree::stack::state::ignore::Source;
+use rustix::fs::{AtFlags, Dir, FileType, Mode as Access, OFlags};
+
+use super::changes::Found;
+use super::content::{Compared, Comparer, Rules, innermost, odd};
+use super::discover;
+use super::open::{Error, Worktree};
+use super::path_text::escape_path;
+use super::span::Children;
+use super::submodule::Submodules;
+
+/// From how many index entries on more than one thread is worth starting.
+const THREADS_FROM: usize = 3000;
+
+/// How many threads share the work at most; more only wait for each other in the kernel.
+const MAX_THREADS: usize = 8;
+
+/// A folder to look through.
+struct Folder {
+    /// From the top, with a slash at the end; empty for the top.
+    path: BString,
+    /// What the index has below it.
+    span: Range<usize>,
+    /// Whether ignore files can be used here; not below one that must not be opened.
+    ignores: bool,
+}
+
+/// Adds what differs between index and work tree.
+pub(super) fn find(worktree: &Worktree, index: &State, depth: usize, found: &mut Found) -> Result<(), Error> {
+    let doing = || format!("compare {} with its index", worktree.root().display());
+    let rules = Rules::of(&worktree.repo).map_err(|e| Error::read(doing(), e))?;
+    let submodules = Submodules::new(worktree, index, depth)?;
+    let root = open_folder(rustix::fs::CWD, worktree.root()).map_err(|e| Error::read(doing(), e))?;
+    let exclude = worktree.common_dir().join("info/exclude");
+    let top = Folder { path: BString::default(), span: 0..index.entries().len(), ignores: !odd(&exclude) };
+    if !top.ignores {
+        found.unreadable.push((exclude.display().to_string(), "it is neither a file nor a link".to_string()));
+    }
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
+    if index.entries().len() < THREADS_FROM || threads == 1 {
+        let mut looker = Looker::new(&worktree.repo, index, rules, &root, &submodules);
+        let mut own = vec![top];
+        while let Some(folder) = own.pop() {
+            looker.look(folder, &mut own);
+        }
+        looker.found.give_to(found);
+    } else {
+        let shared = Shared { queue: Mutex::new((vec![top], 0)), more: Condvar::new() };
+        let repo = worktree.repo.clone().into_sync();
+        let work = || {
+            let repo = repo.to_thread_local();
+            let mut looker = Looker::new(&repo, index, rules, &root, &submodules);
+            while let Some(folder) = shared.take() {
+                let mut own = vec![folder];
+                while let Some(folder) = own.pop() {
+                    looker.look(folder, &mut own);
+                    shared.offer(&mut own);
+                }
+                shared.done();
+            }
+            looker.found
+        };
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            work().give_to(found);
+            for other in others {
+                other.join().expect("a panic is a bug, passed on").give_to(found);
+            }
+        });
+    }
+    submodules.finish(found);
+    Ok(())
+}
+
+/// Folders that any thread may take, and how many threads are at work on one.
+struct Shared {
+    queue: Mutex<(Vec<Folder>, usize)>,
+    more: Condvar,
+}
+
+impl Shared {
+    /// How many folders a thread keeps to itself.
+    const OWN: usize = 16;
+
+    fn take(&self) -> Option<Folder> {
+        let mut queue = self.queue.lock().expect("no holder panics");
+        loop {
+            if let Some(folder) = queue.0.pop() {
+                queue.1 += 1;
+                return Some(folder);
+            }
+            if queue.1 == 0 {
+                return None;
+            }
+            queue = self.more.wait(queue).expect("no holder panics");
+        }
+    }
+
+    /// Shares the older half of what a thread has plenty of.
+    fn offer(&self, own: &mut Vec<Folder>) {
+        if own.len() > Self::OWN {
+            self.queue.lock().expect("no holder panics").0.extend(own.drain(..Self::OWN / 2));
+            self.more.notify_all();
+        }
+    }
+
+    fn done(&self) {
+        let mut queue = self.queue.lock().expect("no holder panics");
+        queue.1 -= 1;
+        if queue.1 == 0 {
+            self.more.notify_all();
+        }
+    }
+}
+
+/// One thread's part of the work.
+struct Looker<'w> {
+    repo: &'w gix::Repository,
+    index: &'w State,
+    rules: Rules,
+    root: &'w OwnedFd,
+    comparer: Comparer<'w>,
+    submodules: &'w Submodules,
+    ignores: Option<gix::AttributeStack<'w>>,
+    found: Found,
+}
+
+impl<'w> Looker<'w> {
+    fn new(repo: &'w gix::Repository, index: &'w State, rules: Rules, root: &'w OwnedFd, submodules: &'w Submodules) -> Self {
+        let comparer = Comparer::new(repo, index, rules);
+        Looker { repo, index, rules, root, comparer, submodules, ignores: None, found: Found::default() }
+    }
+
+    /// Looks at one folder, and adds the folders in it to `queue`.
+    fn look(&mut self, mut folder: Folder, queue: &mut Vec<Folder>) {
+        let listing = match self.list(&folder) {
+            Ok(listing) => listing,
+            // It went away after its parent was read.
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR | rustix::io::Errno::LOOP) => {
+                return self.all_missing(folder.span);
+            }
+            Err(error) => {
+                self.unreadable(folder.path.trim_end_with(|c| c == '/').as_bstr(), error.to_string());
+                return self.all_missing(folder.span);
+            }
+        };
+        let (open, names) = listing;
+        if names
+            .iter()
+            .any(|(name, kind)| name == ".gitignore" && !matches!(kind, FileType::RegularFile | FileType::Symlink | FileType::Directory))
+        {
+            folder.ignores = false;
+            self.unreadable(join(&folder.path, b".gitignore").as_bstr(), "it is neither a file nor a link".to_string());
+        }
+        let children = Children::new(self.index, folder.span.clone(), folder.path.len(), self.rules.fold_case);
+        let (mut files, mut folders) = (vec![false; children.files().len()], vec![false; children.folders().len()]);
+        for (name, kind) in names {
+            let is_folder = kind == FileType::Directory;
+            let tracked = children.file(&name);
+            if let Some(at) = tracked {
+                files[at] = true;
+                let gitlink = self.tracked(&open, &name, is_folder, children.file_span(at));
+                if gitlink || !is_folder {
+                    continue;
+                }
+            }
+            if !is_folder {
+                if matches!(kind, FileType::RegularFile | FileType::Symlink) {
+                    self.untracked(&folder, &name);
+                }
+                continue;
+            }
+            match children.folder(&name) {
+                Some(at) => {
+                    folders[at] = true;
+                    queue.push(Folder { path: with_slash(&folder.path, &name), span: children.folder_span(at), ignores: folder.ignores });
+                }
+                None => self.untracked_folder(&folder, &name, queue),
+            }
+        }
+        for (span, seen) in children.files().chain(children.folders()).zip(files.into_iter().chain(folders)) {
+            if !seen {
+                self.all_missing(span);
+            }
+        }
+    }
+
+    /// The open folder and what is in it, without `.git`.
+    fn list(&self, folder: &Folder) -> rustix::io::Result<(OwnedFd, Vec<(BString, FileType)>)> {
+        let path: &[u8] = if folder.path.is_empty() { b"." } else { folder.path.trim_end_with(|c| c == '/') };
+        let open = open_folder(self.root.as_fd(), path)?;
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&open)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." || name == b".git" || self.rules.fold_case && name.eq_ignore_ascii_case(b".git") {
+                continue;
+            }
+            let mut kind = entry.file_type();
+            if kind == FileType::Unknown {
+                match rustix::fs::statat(&open, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(found) => kind = FileType::from_raw_mode(found.st_mode),
+                    Err(_) => continue,
+                }
+            }
+            names.push((BString::from(name), kind));
+        }
+        Ok((open, names))
+    }
+
+    /// Compares what stands where the index has entries; tells whether that is a submodule's place.
+    fn tracked(&mut self, open: &OwnedFd, name: &[u8], is_folder: bool, span: Range<usize>) -> bool {
+        let entry = &self.index.entries()[span.start];
+        let path = entry.path(self.index);
+        if entry.stage_raw() != 0 {
+            self.found.conflicted.push(path.to_owned());
+            return entry.mode == Mode::COMMIT;
+        }
+        if entry.mode == Mode::COMMIT {
+            if entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE) {
+                return true;
+            }
+            if !is_folder {
+                self.found.unstaged.push(path.to_owned());
+            } else if let Some(fingerprint) = self.submodules.differs(entry, path) {
+                self.found.unstaged.push(path.to_owned());
+                self.found.submodules.push(fingerprint);
+            }
+            return true;
+        }
+        if entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE) {
+            return false;
+        }
+        let compared = if is_folder { Compared::Changed } else { self.comparer.compare(open.as_fd(), name, entry) };
+        match compared {
+            Compared::Same => return false,
+            Compared::Changed => {}
+            Compared::Unreadable(why) => self.unreadable(path, why),
+        }
+        self.found.unstaged.push(path.to_owned());
+        false
+    }
+
+    /// Entries whose files are not there, or cannot be seen.
+    fn all_missing(&mut self, span: Range<usize>) {
+        for entry in &self.index.entries()[span] {
+            let path = entry.path(self.index).to_owned();
+            if entry.stage_raw() != 0 {
+                self.found.conflicted.push(path);
+            } else if !entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE) {
+                self.found.unstaged.push(path);
+            }
+        }
+    }
+
+    fn untracked(&mut self, folder: &Folder, name: &[u8]) {
+        let path = join(&folder.path, name);
+        if !self.is_ignored(folder, path.as_bstr(), Mode::FILE) {
+            self.found.untracked.push(path);
+        }
+    }
+
+    fn untracked_folder(&mut self, folder: &Folder, name: &[u8], queue: &mut Vec<Folder>) {
+        let path = join(&folder.path, name);
+        if self.is_ignored(folder, path.as_bstr(), Mode::DIR) {
+            return;
+        }
+        let inner = self.repo.workdir().expect("only worktrees are opened").join(gix::path::from_bstr(path.as_bstr()).unwrap_or_default());
+        if discover::is_nested_repository(&inner) {
+            self.found.untracked.push(path);
+            return;
+        }
+        queue.push(Folder { path: with_slash(&folder.path, name), span: 0..0, ignores: folder.ignores });
+    }
+
+    /// Whether git ignores something untracked. Where that cannot be found out it is not ignored, and named.
+    fn is_ignored(&mut self, folder: &Folder, path: &BStr, mode: Mode) -> bool {
+        if !folder.ignores {
+            return false;
+        }
+        let answer = match &mut self.ignores {
+            Some(stack) => Ok(stack),
+            none => self.repo.excludes(self.index, None, Source::WorktreeThenIdMappingIfNotSkipped).map(|stack| none.insert(stack)),
+        };
+        match answer.and_then(|stack| stack.at_entry(path, Some(mode)).map(|at| at.is_excluded())) {
+            Ok(excluded) => excluded,
+            Err(error) => {
+                let why = format!("its ignore files could not be read: {}", innermost(&error));
+                self.unreadable(folder.path.trim_end_with(|c| c == '/').as_bstr(), why);
+                false
+            }
+        }
+    }
+
+    fn unreadable(&mut self, path: &BStr, why: String) {
+        self.found.unreadable.push((escape_path(path), why));
+    }
+}
+
+fn open_folder(at: impl AsFd, path: impl rustix::path::Arg) -> rustix::io::Result<OwnedFd> {
+    rustix::fs::openat(at, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Access::empty())
+}
+
+fn join(folder: &[u8], name: &[u8]) -> BString {
+    [folder, name].concat().into()
+}
+
+fn with_slash(folder: &[u8], name: &[u8]) -> BString {
+    [folder, name, b"/"].concat().into()
+}

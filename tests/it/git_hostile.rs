@@ -1,0 +1,282 @@
+//! Repositories that try to run programs while they are looked at, and faults that need a process of
+//! their own to be met: another user, another environment.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use completion_watchdog::git::{Point, Worktree};
+
+use crate::support::repo::{Repo, hermetic};
+
+/// Where the trap leaves its mark.
+struct Trap {
+    marker: std::path::PathBuf,
+    script: String,
+}
+
+impl Trap {
+    fn new(repo: &Repo) -> Self {
+        let folder = repo.root().parent().unwrap();
+        let (marker, script) = (folder.join("marker"), folder.join("trap"));
+        fs::write(&script, format!("#!/bin/sh\ntouch '{}'\ncat\n", marker.display())).unwrap();
+        fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
+        Trap { marker, script: script.to_str().unwrap().to_string() }
+    }
+
+    /// Whether it ran since the last time.
+    fn sprung(&self) -> bool {
+        fs::remove_file(&self.marker).is_ok()
+    }
+}
+
+/// Everything that looks.
+fn look(repo: &Repo) {
+    let worktree = Worktree::open(repo.root()).unwrap();
+    let baseline = worktree.resolve("HEAD~1").unwrap();
+    worktree.commits_since(&baseline, Some(&worktree.ref_tips().unwrap())).unwrap();
+    worktree.changes().unwrap();
+    worktree.operation();
+}
+
+#[test]
+fn no_program_of_the_repository_runs_while_it_is_looked_at() {
+    type Arm = fn(&Repo, &Trap);
+    let traps: [(&str, Arm); 7] = [
+        ("filter.clean", |repo, trap| {
+            repo.git(&["config", "filter.evil.clean", &trap.script]);
+            repo.write(".gitattributes", "* filter=evil\n");
+        }),
+        ("filter.process", |repo, trap| {
+            repo.git(&["config", "filter.evil.process", &trap.script]);
+            repo.write(".gitattributes", "* filter=evil\n");
+        }),
+        ("filter in an included file", |repo, trap| {
+            repo.write(".git/more", &format!("[filter \"evil\"]\n\tclean = {}\n\trequired = true\n", trap.script));
+            repo.git(&["config", "include.path", "more"]);
+            repo.write(".git/info/attributes", "* filter=evil\n");
+        }),
+        ("filter in the worktree's configuration", |repo, trap| {
+            repo.git(&["config", "extensions.worktreeConfig", "true"]);
+            repo.git(&["config", "--worktree", "filter.evil.clean", &trap.script]);
+            repo.write(".git/info/attributes", "* filter=evil\n");
+        }),
+        ("core.fsmonitor", |repo, trap| drop(repo.git(&["config", "core.fsmonitor", &trap.script]))),
+        ("a hook", |repo, trap| {
+            fs::create_dir_all(repo.path(".git/hooks")).unwrap();
+            fs::copy(&trap.script, repo.path(".git/hooks/post-index-change")).unwrap();
+        }),
+        ("a filter of a submodule", |repo, trap| {
+            repo.git(&["init", "-q", "sub"]);
+            let sub = |args: &[&str]| repo.git(&[&["-C", "sub"], args].concat());
+            repo.write("sub/file", "one\n");
+            sub(&["add", "."]);
+            sub(&["commit", "-q", "-m", "one"]);
+            repo.git(&["-c", "advice.addEmbeddedRepo=false", "add", "sub"]);
+            repo.git(&["commit", "-q", "-m", "sub"]);
+            sub(&["config", "filter.evil.clean", &trap.script]);
+            repo.write("sub/.git/info/attributes", "* filter=evil\n");
+            repo.write("sub/file", "two\n");
+        }),
+    ];
+    for (name, arm) in traps {
+        let repo = Repo::init();
+        repo.commit("one");
+        repo.commit("two");
+        let trap = Trap::new(&repo);
+        arm(&repo, &trap);
+        repo.write("one.txt", "eno\n"); // Same size, so that only the content tells.
+        // A new time and the same content: git wants to note that in its index.
+        let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        fs::File::open(repo.path("two.txt")).unwrap().set_modified(long_ago).unwrap();
+        trap.sprung();
+        look(&repo);
+        assert!(!trap.sprung(), "{name} ran");
+        repo.try_git(&["status"]);
+        assert!(trap.sprung(), "{name} is no trap: git itself did not run it");
+    }
+}
+
+#[test]
+fn a_missing_object_is_never_fetched() {
+    let repo = Repo::init();
+    repo.commit("one");
+    repo.commit("two");
+    let trap = Trap::new(&repo);
+    fs::write(&trap.script, format!("#!/bin/sh\ntouch '{}'\n", trap.marker.display())).unwrap(); // Answers nothing.
+    for (key, value) in [
+        ("core.repositoryFormatVersion", "1"),
+        ("extensions.partialClone", "origin"),
+        ("remote.origin.url", "ssh://host.invalid/x"),
+        ("remote.origin.promisor", "true"),
+        ("core.sshCommand", trap.script.as_str()),
+    ] {
+        repo.git(&["config", key, value]);
+    }
+    let tree = repo.git(&["rev-parse", "HEAD^{tree}"]);
+    repo.write("staged.txt", "x");
+    repo.git(&["add", "staged.txt"]);
+    fs::remove_file(repo.path(&format!(".git/objects/{}/{}", &tree[..2], &tree[2..]))).unwrap();
+    let worktree = Worktree::open(repo.root()).unwrap();
+    worktree.commits_since(&worktree.resolve("HEAD~1").unwrap(), None).unwrap();
+    assert!(worktree.changes().unwrap_err().to_string().contains(&tree));
+    assert!(worktree.commits_since(&Point::Commit("1".repeat(40)), None).is_err());
+    assert!(!trap.sprung(), "a fetch was tried");
+    repo.try_git(&["status"]);
+    assert!(trap.sprung(), "no trap: git itself did not fetch");
+}
+
+#[test]
+fn filters_that_did_not_run_are_mentioned_where_they_may_matter() {
+    let repo = Repo::init();
+    repo.commit("one");
+    repo.git(&["config", "filter.upper.clean", "tr a-z A-Z"]);
+    let codes = |repo: &Repo| Worktree::open(repo.root()).unwrap().changes().unwrap().degraded.iter().map(|d| d.code).collect::<Vec<_>>();
+    assert_eq!(codes(&repo), [""; 0]);
+    repo.write("one.txt", "eno\n");
+    assert_eq!(codes(&repo), ["ignored_filters"]);
+}
+
+/// Not a test by itself: prints what is seen at `WATCHDOG_TEST_LOOK`, for tests that need another process.
+#[test]
+#[ignore = "run by other tests, in an environment of their making"]
+fn look_from_a_process_of_its_own() {
+    let Some(path) = std::env::var_os("WATCHDOG_TEST_LOOK") else { return };
+    match Worktree::open(path.as_ref()) {
+        Err(error) => println!("\nsaw {error}"),
+        Ok(worktree) => match worktree.changes() {
+            Err(error) => println!("\nsaw {error}"),
+            Ok(changes) => println!("\nsaw {} {} {:?} {:?}", worktree.root().display(), changes.total(), changes.paths, changes.degraded),
+        },
+    }
+}
+
+/// What a process sees at the repository that `adjust` prepared.
+fn seen_by(repo: &Repo, adjust: impl FnOnce(&mut Command)) -> String {
+    // Another user may not be able to enter the build folder.
+    let (here, program) = (std::env::current_exe().unwrap(), repo.root().parent().unwrap().join("looker"));
+    if !program.exists() {
+        fs::hard_link(&here, &program).or_else(|_| fs::copy(&here, &program).map(drop)).unwrap();
+    }
+    fs::set_permissions(repo.root().parent().unwrap(), PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = Command::new(program);
+    hermetic(&mut command, repo.root().parent().unwrap());
+    command.args(["--exact", "git_hostile::look_from_a_process_of_its_own", "--ignored", "--nocapture"]);
+    command.env("WATCHDOG_TEST_LOOK", repo.root()).current_dir("/");
+    adjust(&mut command);
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines().find_map(|line| line.strip_prefix("saw ")).unwrap_or_else(|| panic!("{output:?}")).to_string()
+}
+
+#[test]
+fn the_environment_of_a_hook_leads_nowhere_else() {
+    let repo = Repo::init();
+    repo.commit("one");
+    let other = repo.at("other");
+    repo.git(&["init", "-q", "../other"]);
+    let saw = seen_by(&repo, |command| {
+        for (name, value) in [
+            ("GIT_DIR", other.path(".git")),
+            ("GIT_WORK_TREE", other.root().to_owned()),
+            ("GIT_INDEX_FILE", other.path(".git/index")),
+            ("GIT_OBJECT_DIRECTORY", other.path(".git/objects")),
+            ("GIT_COMMON_DIR", other.path(".git")),
+            ("GIT_NAMESPACE", "x".into()),
+            ("GIT_SHALLOW_FILE", other.path("none")),
+            ("GIT_CONFIG_COUNT", "1".into()),
+            ("GIT_CONFIG_KEY_0", "core.bare".into()),
+            ("GIT_CONFIG_VALUE_0", "true".into()),
+        ] {
+            command.env(name, value);
+        }
+    });
+    assert_eq!(saw, format!("{} 0 [] []", repo.root().display()));
+}
+
+#[test]
+fn the_users_own_configuration_counts_wherever_it_is() {
+    let repo = Repo::init();
+    repo.commit("one");
+    repo.write("x.log", "x");
+    let folder = repo.root().parent().unwrap().to_owned();
+    fs::write(folder.join("ignore"), "*.log\n").unwrap();
+    let config = format!("[core]\n\texcludesFile = {}\n", folder.join("ignore").display());
+    assert!(seen_by(&repo, |_| {}).contains(" 1 [\"x.log\"]"));
+    fs::write(folder.join("elsewhere"), &config).unwrap();
+    let moved = |name: &'static str| {
+        seen_by(&repo, |command| {
+            command.env(name, folder.join("elsewhere")).env_remove("GIT_CONFIG_NOSYSTEM");
+        })
+    };
+    assert!(moved("GIT_CONFIG_GLOBAL").contains(" 0 []"));
+    assert!(moved("GIT_CONFIG_SYSTEM").contains(" 0 []"));
+    fs::write(folder.join(".gitconfig"), &config).unwrap();
+    assert!(
+        seen_by(&repo, |command| {
+            command.env_remove("GIT_CONFIG_GLOBAL");
+        })
+        .contains(" 0 []")
+    );
+}
+
+/// Whether this process may become another user, which some tests need.
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[test]
+fn a_folder_that_cannot_be_read_is_named_and_hides_nothing_else() {
+    if !is_root() {
+        return;
+    }
+    let repo = Repo::init();
+    repo.commit("one");
+    repo.commit_file("closed/tracked.txt", "x\n", "two");
+    repo.write("closed/new.txt", "x");
+    repo.write("shut.txt", "x");
+    repo.commit("three");
+    repo.write("three.txt", "eerht\n");
+    repo.write("open/new.txt", "x");
+    let (user, nobody) = (Some(65534), 65534);
+    for path in repo.git(&["ls-files", "-o", "-c"]).lines().map(String::from).chain(["", ".git", "closed", "open"].map(String::from)) {
+        std::os::unix::fs::chown(repo.path(&path), user, None).unwrap();
+    }
+    fs::set_permissions(repo.path("closed"), PermissionsExt::from_mode(0o000)).unwrap();
+    fs::set_permissions(repo.path("three.txt"), PermissionsExt::from_mode(0o000)).unwrap();
+    let saw = seen_by(&repo, |command| {
+        command.uid(nobody).gid(nobody);
+    });
+    fs::set_permissions(repo.path("closed"), PermissionsExt::from_mode(0o755)).unwrap();
+    for part in [
+        "\"closed/tracked.txt\"",
+        "\"open/new.txt\"",
+        "\"shut.txt\"",
+        "\"three.txt\"",
+        "unreadable_path",
+        "'closed' could not",
+        "'three.txt' could not",
+    ] {
+        assert!(saw.contains(part), "{part} is not in: {saw}");
+    }
+}
+
+#[test]
+fn a_foreign_repository_opens_only_where_the_user_said_so() {
+    if !is_root() {
+        return;
+    }
+    let repo = Repo::init();
+    repo.commit("one");
+    for path in ["", ".git"] {
+        std::os::unix::fs::chown(repo.path(path), Some(65534), None).unwrap();
+    }
+    let folder = repo.root().parent().unwrap().to_owned();
+    assert!(seen_by(&repo, |_| {}).contains("owned by another user"));
+    fs::write(folder.join("user"), format!("[safe]\n\tdirectory = {}\n", repo.root().display())).unwrap();
+    let saw = seen_by(&repo, |command| {
+        command.env("GIT_CONFIG_GLOBAL", folder.join("user"));
+    });
+    assert_eq!(saw, format!("{} 0 [] []", repo.root().display()));
+}

@@ -1,0 +1,99 @@
+//! The commits since a baseline that is no longer part of HEAD's history.
+
+use crate::git_history::{Session, sum, with_colleague};
+use crate::support::lone_repo::Repo;
+
+#[test]
+fn an_amended_baseline_counts_only_new_content() {
+    let repo = Repo::init();
+    repo.commit("seed");
+    repo.commit_file("work.txt", "a\nb\nc\n", "work");
+    let session = Session::begin(&repo);
+    repo.git(&["commit", "-q", "--amend", "-m", "reworded"]);
+    let commits = session.commits();
+    assert_eq!(sum(&commits), (1, 0, 0, false, vec!["history_rewritten"]));
+    let seed = repo.git(&["rev-parse", "HEAD~1"]);
+    assert!(commits.degraded[0].detail.contains(&seed[..12]), "{}", commits.degraded[0].detail);
+    repo.write("work.txt", "a\nb\nc\nd\n");
+    repo.git(&["commit", "-q", "-a", "--amend", "--no-edit"]);
+    assert_eq!(session.sum(), (1, 1, 0, true, vec!["history_rewritten"]));
+}
+
+#[test]
+fn rebased_commits_are_the_same_work_and_what_they_now_stand_on_is_imported() {
+    let (_seed, agent, other) = with_colleague();
+    agent.commit_file("file.txt", "1\n2\n3\n4\n5\n6\n7\n8\n", "base");
+    agent.git(&["push", "-q"]);
+    other.git(&["pull", "-q"]);
+    agent.commit_file("file.txt", "1\n2\n3\n4\n5\n6\n7\nEIGHT\n", "own");
+    let session = Session::begin(&agent);
+    // The colleague's change moves the agent's lines.
+    other.commit_file("file.txt", "0\n0\n1\n2\n3\n4\n5\n6\n7\n8\n", "c1");
+    other.git(&["push", "-q"]);
+    agent.git(&["pull", "-q", "--rebase"]);
+    assert_eq!(session.sum(), (2, 0, 1, true, vec!["history_rewritten"]));
+    assert!(!session.commits().completes());
+    agent.commit("more");
+    assert_eq!(session.sum(), (3, 1, 1, true, vec!["history_rewritten"]));
+    assert!(session.commits().completes());
+}
+
+#[test]
+fn a_rebase_onto_a_recorded_branch_makes_nothing_new() {
+    let repo = Repo::init();
+    repo.commit("seed");
+    repo.git(&["checkout", "-q", "-b", "feature"]);
+    repo.commit("f1");
+    repo.commit("f2");
+    repo.git(&["checkout", "-q", "main"]);
+    repo.commit("m1");
+    repo.git(&["checkout", "-q", "feature"]);
+    let session = Session::begin(&repo);
+    repo.git(&["rebase", "-q", "main"]);
+    assert_eq!(session.sum(), (3, 0, 1, true, vec!["history_rewritten"]));
+    // Squashed, the patch is a new one, and the content is not.
+    repo.git(&["reset", "-q", "--soft", "HEAD~2"]);
+    repo.git(&["commit", "-q", "-m", "squashed"]);
+    let (all, made, imported, ..) = session.sum();
+    assert_eq!((all, made, imported), (2, 1, 1));
+}
+
+#[test]
+fn a_reset_to_an_older_commit_is_noticed() {
+    let repo = Repo::init();
+    repo.commit("one");
+    repo.commit("two");
+    let session = Session::begin(&repo);
+    repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    assert_eq!(session.sum(), (0, 0, 0, true, vec!["history_rewritten"]));
+    assert!(!session.commits().completes());
+}
+
+#[test]
+fn an_orphan_branch_is_noticed() {
+    let repo = Repo::init();
+    repo.commit("one");
+    let session = Session::begin(&repo);
+    repo.git(&["checkout", "-q", "--orphan", "fresh"]);
+    let commits = session.commits();
+    assert_eq!((commits.head.clone(), sum(&commits)), (None, (0, 0, 0, false, vec!["history_rewritten"])));
+    repo.commit("two");
+    let commits = session.commits();
+    assert_eq!(sum(&commits), (1, 1, 0, true, vec!["history_rewritten"]));
+    assert!(commits.degraded[0].detail.contains("no commit in common"), "{}", commits.degraded[0].detail);
+}
+
+#[test]
+fn a_rewrite_with_binary_and_mode_changes_is_compared_too() {
+    let repo = Repo::init();
+    repo.commit("seed");
+    repo.commit_file("blob.bin", "a\0b", "blob");
+    std::fs::set_permissions(repo.path("blob.bin"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    repo.git(&["commit", "-q", "-a", "-m", "mode"]);
+    let session = Session::begin(&repo);
+    repo.git(&["rebase", "-q", "-x", "git commit -q --amend -m reworded-$(git rev-parse HEAD)", "HEAD~2"]);
+    assert_eq!(session.sum(), (2, 0, 0, false, vec!["history_rewritten"]));
+    repo.commit_file("blob.bin", "a\0c", "blob again");
+    let (_, made, _, net, _) = session.sum();
+    assert_eq!((made, net), (1, true));
+}
