@@ -8,7 +8,7 @@ use std::process::Command;
 
 use completion_watchdog::git::{Point, Worktree};
 
-use crate::support::repo::{Repo, hermetic};
+use crate::support::lone_repo::{Repo, hermetic};
 
 /// Where the trap leaves its mark.
 struct Trap {

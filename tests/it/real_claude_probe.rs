@@ -26,8 +26,8 @@ fn a_probe_leaves_the_transcript_as_it_was_to_the_byte() {
     assert_eq!(claude.transcripts(), before);
     let probe = claude.api.messages().pop().expect("the probe");
     assert!(probe.mentions("MAIN TASK"), "it knows the conversation");
-    // The CLI itself adds a placeholder that does nothing.
-    let offered: Vec<&str> = probe.tools().into_iter().filter(|tool| *tool != "DeferredToolPlaceholder").collect();
+    // The placeholder stands for tools that the CLI would load on demand, and does nothing.
+    let offered: Vec<_> = probe.tools().into_iter().filter(|name| *name != "DeferredToolPlaceholder").collect();
     assert_eq!(offered, ["StructuredOutput"], "it is offered nothing to do harm with");
 }
 
