@@ -47,6 +47,7 @@ fn flood_then_commit(unit: &str, bytes: u64, deadline: Duration) {
     let peak = peak_until_the_end(&mut running, deadline);
     running.wait().expect(0);
     assert!(repo.has("done.txt"));
+    println!("{} GiB printed, peak {} MiB", bytes >> 30, peak / 1024);
     assert!(peak < MEMORY_KIB, "{} MiB", peak / 1024);
     let kept = bytes_below(&env.state()) + bytes_below(&env.root().join("tmp"));
     assert!(kept < DISK_BYTES, "{} MiB of output kept on disk", kept >> 20);

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::{Repo, Step, TestEnv, wait_until};
+use crate::support::{Repo, Step, TestEnv, wait_for, wait_until};
 
 /// Rounds in all.
-const ROUNDS: u32 = 200;
+const ROUNDS: u32 = 240;
 
 /// Repositories that are worked in at the same time.
 const WORKERS: u32 = 2;
@@ -29,10 +29,15 @@ impl Random {
         self.0 ^= self.0 << 17;
         self.0 % end
     }
+
+    fn within(&mut self, time: Duration) -> Duration {
+        let micros = u64::try_from(time.as_micros()).expect("a run takes less than an age");
+        Duration::from_micros(self.below(micros.max(1)))
+    }
 }
 
 #[test]
-fn killed_at_two_hundred_random_points_nothing_is_lost() {
+fn killed_at_hundreds_of_random_points_nothing_is_lost() {
     let next = AtomicU32::new(0);
     let tally: Vec<Tally> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..WORKERS)
@@ -46,20 +51,26 @@ fn killed_at_two_hundred_random_points_nothing_is_lost() {
         workers.into_iter().map(|worker| worker.join().expect("a worker found a fault; see above")).collect()
     });
     let sum = |of: fn(&Tally) -> u32| tally.iter().map(of).sum::<u32>();
-    let (rounds, killed, before, after) = (sum(|t| t.rounds), sum(|t| t.killed), sum(|t| t.before_snapshot), sum(|t| t.after_commit));
-    println!("{rounds} rounds: {killed} killed in time, {before} before the snapshot, {after} after the commit");
+    let (rounds, before, between, after) = (sum(|t| t.rounds), sum(|t| t.before), sum(|t| t.between), sum(|t| t.after));
+    let late = rounds - before - between - after;
+    println!(
+        "{rounds} rounds: killed {before} times before the snapshot, {between} between it and the commit, {after} after that; {late} too late"
+    );
     assert_eq!(rounds, ROUNDS);
-    assert!(killed * 2 > rounds, "most kills must hit a watchdog that runs: {killed} of {rounds}");
-    assert!(before > 0 && after > 0 && before + after < rounds, "the moments must spread over the whole run: {before} {after} {rounds}");
+    assert!(before > 0 && between > 0 && after > 0, "the moments must spread over the whole run: {before}, {between}, {after}");
+    assert!(late * 4 < rounds, "most kills must hit a watchdog that runs: {late} of {rounds} came too late");
 }
 
 /// What the kills hit, to know that they hit everything.
 #[derive(Default)]
 struct Tally {
     rounds: u32,
-    killed: u32,
-    before_snapshot: u32,
-    after_commit: u32,
+    /// Before the snapshot of this round was there.
+    before: u32,
+    /// With a snapshot, and no commit yet.
+    between: u32,
+    /// After the rescue's commit, and before the end.
+    after: u32,
 }
 
 fn work(worker: u32, next: &AtomicU32) -> Tally {
@@ -67,36 +78,59 @@ fn work(worker: u32, next: &AtomicU32) -> Tally {
     let repo = env.repo_named(&format!("repo-{worker}"));
     let mut random = Random(SEED + u64::from(worker) * 0x9e37_79b9);
     let mut tally = Tally::default();
-    // The time that an undisturbed run takes, measured again now and then, as the repository grows.
-    let mut whole = Duration::ZERO;
+    // How long an undisturbed run takes, measured again now and then, as the repository grows.
+    let mut took = Took::default();
     loop {
         let round = next.fetch_add(1, Ordering::Relaxed);
         if round >= ROUNDS {
             return tally;
         }
         if tally.rounds % 25 == 0 {
-            let began = Instant::now();
-            one_round(&env, &repo, &format!("{round}-measured"), None);
-            whole = began.elapsed();
+            took = one_round(&env, &repo, &format!("{round}-measured"), None).took;
         }
-        let micros = u64::try_from(whole.as_micros()).expect("a run takes less than an age");
-        let after = Duration::from_micros(random.below(micros * 11 / 10));
-        let outcome = one_round(&env, &repo, &round.to_string(), Some(after));
+        // Half of the kills fall anywhere; the other half into the short while in which watchdog judges and rescues.
+        let kill = if random.below(2) == 0 {
+            Kill::AfterStart(random.within(took.whole))
+        } else {
+            Kill::AfterSession(random.within(took.judging))
+        };
+        let outcome = one_round(&env, &repo, &round.to_string(), Some(kill));
         tally.rounds += 1;
-        tally.killed += u32::from(outcome.killed);
-        tally.before_snapshot += u32::from(outcome.killed && !outcome.snapshot);
-        tally.after_commit += u32::from(outcome.committed);
+        match (outcome.killed, outcome.snapshot, outcome.committed) {
+            (false, _, _) => {}
+            (true, false, _) => tally.before += 1,
+            (true, true, false) => tally.between += 1,
+            (true, true, true) => tally.after += 1,
+        }
     }
 }
 
+/// When watchdog is killed.
+#[derive(Debug, Clone, Copy)]
+enum Kill {
+    /// So long after its start.
+    AfterStart(Duration),
+    /// So long after the session's last step.
+    AfterSession(Duration),
+}
+
+/// Wall times of a run.
+#[derive(Debug, Clone, Copy, Default)]
+struct Took {
+    whole: Duration,
+    /// From the session's last step to the end.
+    judging: Duration,
+}
+
 struct Outcome {
+    took: Took,
     killed: bool,
     snapshot: bool,
     committed: bool,
 }
 
-/// One session that changes four files in four ways and commits nothing; watchdog is killed `after` that time.
-fn one_round(env: &TestEnv, repo: &Repo<'_>, round: &str, after: Option<Duration>) -> Outcome {
+/// One session that changes four files in four ways and commits nothing; watchdog is killed meanwhile.
+fn one_round(env: &TestEnv, repo: &Repo<'_>, round: &str, kill: Option<Kill>) -> Outcome {
     let ledger = env.root().join(format!("ledger-{}", repo.path().file_name().expect("has a name").to_string_lossy()));
     let _ = fs::remove_file(&ledger);
     let files = [format!("new-{round}.txt"), "tracked.txt".to_string(), format!("deep/{round}/er.txt"), "staged.txt".to_string()];
@@ -106,43 +140,59 @@ fn one_round(env: &TestEnv, repo: &Repo<'_>, round: &str, after: Option<Duration
         // The ledger says what the session has surely written, whoever is killed meanwhile.
         steps.extend([Step::write(file, &text(file)), Step::append(&ledger.to_string_lossy(), &format!("{file}\n"))]);
     }
-    steps.push(Step::git(&["add", "staged.txt"]));
+    let over = env.root().join(format!("over-{round}"));
+    steps.extend([Step::git(&["add", "staged.txt"]), Step::write(&over.to_string_lossy(), "")]);
     let agent = env.fake_agent(&format!("session-{round}"), &steps);
     let config = env.config_asking(&[Step::print("{\"status\": \"complete\"}")], json!({}));
     let config = config.to_str().expect("a scratch path is UTF-8");
     let baseline = repo.head();
     let snapshots = repo.snapshots().len();
 
+    let began = Instant::now();
     let running = repo.watchdog_spawn(&["run", "--json", "--config", config, "--", &agent[0], &agent[1]]);
-    if let Some(after) = after {
-        let kill_at = Instant::now() + after;
-        while Instant::now() < kill_at {
-            std::thread::sleep(kill_at.saturating_duration_since(Instant::now()));
+    let over = || over.exists().then(Instant::now);
+    let mut session_over = None;
+    match kill {
+        None => session_over = wait_for(Duration::from_secs(20), over),
+        Some(Kill::AfterStart(after)) => sleep_until(began + after),
+        Some(Kill::AfterSession(after)) => {
+            session_over = wait_for(Duration::from_secs(20), over);
+            sleep_until(Instant::now() + after);
         }
+    }
+    if kill.is_some() {
         running.signal(Signal::KILL);
     }
     let out = running.wait();
+    let took = Took { whole: began.elapsed(), judging: session_over.map_or(Duration::ZERO, |at| at.elapsed()) };
     let killed = out.code == Some(137);
     assert!(killed || out.code == Some(0), "round {round}: {out}");
     // The session's process is an orphan now and may still write.
     wait_until("what the killed watchdog had started ends", Duration::from_secs(20), || env.processes_left().is_empty());
 
-    let outcome = Outcome { killed, snapshot: repo.snapshots().len() > snapshots, committed: repo.head() != baseline };
+    let outcome = Outcome { took, killed, snapshot: repo.snapshots().len() > snapshots, committed: repo.head() != baseline };
     assert_kept(repo, &ledger, round, &text);
     let next = repo.watchdog(&["check", "--json", "--no-probe", "--no-rescue", "--baseline", &baseline, "--config", config]);
     let expected = if outcome.committed { "complete/new_commits" } else { "incomplete/working" };
-    assert_eq!(next.verdict(), expected, "round {round}, killed after {after:?} (seed {SEED:#x}): {next}");
+    assert_eq!(next.verdict(), expected, "round {round}, {kill:?} (seed {SEED:#x}): {next}");
     assert_records_whole(env, round);
     // And the work that the killed one left is brought home by the next.
     if repo.status() != "" {
         let home = repo.watchdog(&["check", "--json", "--baseline", "HEAD", "--config", config]);
-        assert_eq!(home.verdict(), "complete/rescued", "round {round}, killed after {after:?}: {home}");
+        assert_eq!(home.verdict(), "complete/rescued", "round {round}, {kill:?}: {home}");
     }
     assert_eq!(repo.status(), "", "round {round}");
     for file in fs::read_to_string(&ledger).unwrap_or_default().lines() {
         assert_eq!(repo.file_in("HEAD", file), Some(text(file)), "round {round}: {file}");
     }
     outcome
+}
+
+/// The moment is what this test is about; nothing is waited for.
+fn sleep_until(moment: Instant) {
+    while let Some(left) = moment.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+        std::thread::sleep(left);
+    }
 }
 
 /// Everything that the session has surely written is in the work tree, in HEAD, or in a snapshot.

@@ -55,7 +55,7 @@ const IMPURE: &[&str] = &[
 const OWNED: &[(&str, &[&str])] = &[
     (r"\bCommand::new\b", &[]),
     (r"\bstd::fs\b", &["git", "agent", "store", "watch", "rescue", "session", "tasks", "hooks", "supervisor", "cli"]),
-    (r"\benv::vars?(_os)?\b", &["agent", "git", "store", "cli"]),
+    (r"\benv::vars?(_os)?\b", &["agent", "git", "store", "rescue", "cli"]),
     (r"\bSystemTime::now\b", &["git", "agent", "store"]),
     (r"\bTimestamp::now\b", &["store", "rescue", "agent", "supervisor", "session", "cli"]),
     (r"\bInstant::now\b", &["git", "agent", "store", "watch", "rescue", "session", "supervisor", "cli"]),
