@@ -78,6 +78,15 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.connected = None;
+        if let Some(_passage) = self.presence.try_alone() {
+            self.presence.say_left_in_order(true);
+        }
+    }
+}
+
 impl Site {
     pub fn open(dir: &StateDir) -> Result<Self, StoreError> {
         let journal = journal_for(dir.root());
@@ -154,7 +163,12 @@ impl Site {
         }
         // The last one may have been killed: then nobody is present, and something is left in the log.
         let unclean = match self.presence.try_alone() {
-            Some(_passage) => ["-wal", "-journal"].iter().any(|c| fs::metadata(self.companion(c)).is_ok_and(|meta| meta.len() > 0)),
+            Some(_passage) => {
+                let left = ["-wal", "-journal"].iter().any(|c| fs::metadata(self.companion(c)).is_ok_and(|meta| meta.len() > 0));
+                let unclean = left && !self.presence.was_left_in_order();
+                self.presence.say_left_in_order(false);
+                unclean
+            }
             None => false,
         };
         self.presence.stay(&self.database)?;
@@ -220,6 +234,10 @@ impl Site {
         connection.pragma_update(None, "cell_size_check", true)?;
         connection.pragma_update(None, "trusted_schema", false)?;
         connection.pragma_update(None, "journal_size_limit", 4 << 20)?;
+        // A process that writes one verdict and ends must not pay for moving the log into the database each time. The log stays
+        // where it is, and is moved when it has grown; it stays short, because the next process reads it once when it opens.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        connection.pragma_update(None, "wal_autocheckpoint", 128)?;
         connection.set_prepared_statement_cache_capacity(32);
         Ok(connection)
     }
