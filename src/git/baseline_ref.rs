@@ -9,6 +9,9 @@ use super::snapshot::spec_for_ref;
 /// Where baselines are kept: below it the worktree's id, then the spec.
 const PREFIX: &str = "refs/watchdog/baseline/";
 
+/// A lock of this age has no owner any more.
+const STALE_LOCK: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// A baseline as its ref tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptBaseline {
@@ -40,8 +43,20 @@ impl Worktree {
         };
         // An identity of our own: a repository without a configured one can be watched as well.
         let committer = gix::actor::SignatureRef { name: "watchdog".into(), email: "watchdog@localhost".into(), time: "0 +0000" };
-        self.repo.edit_references_as(Some(edit), Some(committer)).map_err(|e| Error::read(doing(), e))?;
-        Ok(())
+        let written = self.repo.edit_references_as(Some(edit.clone()), Some(committer));
+        if written.is_err() && self.drop_stale_lock(&name) {
+            self.repo.edit_references_as(Some(edit), Some(committer)).map_err(|e| Error::read(doing(), e))?;
+            return Ok(());
+        }
+        written.map(drop).map_err(|e| Error::read(doing(), e))
+    }
+
+    /// Removes the lock of a ref that only watchdog writes, if its owner must have been killed: the ref keeps its name
+    /// for ever, and the lock is held for less than a millisecond.
+    fn drop_stale_lock(&self, name: &str) -> bool {
+        let lock = self.repo.common_dir().join(format!("{name}.lock"));
+        let age = std::fs::metadata(&lock).and_then(|data| data.modified()).ok().and_then(|written| written.elapsed().ok());
+        age.is_some_and(|age| age >= STALE_LOCK) && std::fs::remove_file(lock).is_ok()
     }
 
     /// Every baseline that is kept in this repository.
