@@ -30,6 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Damaged databases that are kept beside the living one.
 const KEPT_DAMAGED: usize = 3;
 
+/// A log of fewer bytes than this may stay behind.
+const SHORT_LOG: u64 = 256 << 10;
+
 /// What SQLite keeps beside a database.
 const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
@@ -79,8 +82,14 @@ impl From<rusqlite::Error> for Fault {
 }
 
 impl Drop for Site {
+    /// A process that writes one verdict and ends must not pay for moving the log into the database each time. A short log
+    /// stays where it is, and the next process reads it once; a longer one is moved, as SQLite does by itself.
     fn drop(&mut self) {
-        self.connected = None;
+        if let Some(connected) = self.connected.take() {
+            let short = fs::metadata(self.companion("-wal")).is_ok_and(|meta| meta.len() < SHORT_LOG);
+            // A refusal changes nothing for us: then the log is moved now.
+            let _ = connected.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, short);
+        }
         if let Some(_passage) = self.presence.try_alone() {
             self.presence.say_left_in_order(true);
         }
@@ -234,10 +243,6 @@ impl Site {
         connection.pragma_update(None, "cell_size_check", true)?;
         connection.pragma_update(None, "trusted_schema", false)?;
         connection.pragma_update(None, "journal_size_limit", 4 << 20)?;
-        // A process that writes one verdict and ends must not pay for moving the log into the database each time. The log stays
-        // where it is, and is moved when it has grown; it stays short, because the next process reads it once when it opens.
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        connection.pragma_update(None, "wal_autocheckpoint", 128)?;
         connection.set_prepared_statement_cache_capacity(32);
         Ok(connection)
     }
