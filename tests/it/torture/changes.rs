@@ -140,6 +140,9 @@ fn one(ground: &Ground, dice: &mut Dice) -> &'static str {
 /// Something with a file that is there.
 fn on_existing(ground: &Ground, dice: &mut Dice) -> &'static str {
     let Some(name) = existing(ground, dice) else { return "nothing" };
+    if name.len() > 200 {
+        return "nothing";
+    }
     let path = ground.root.join(&name);
     let is_file = path.symlink_metadata().is_ok_and(|m| m.is_file());
     match dice.roll(6) {

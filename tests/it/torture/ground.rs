@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::support::lone_repo::hermetic;
-use crate::support::{Repo, TestEnv};
+use crate::support::TestEnv;
 
 /// Size of a small disk in MiB.
 const SMALL_DISK: u32 = 48;
@@ -70,11 +70,6 @@ impl Ground {
         }
         std::fs::create_dir_all(&root).unwrap();
         Ground { mounts, env, root, disk }
-    }
-
-    /// The repository, to run watchdog in.
-    pub fn repo(&self) -> Repo<'_> {
-        Repo::new(&self.env, self.root.clone())
     }
 
     /// Runs git in a folder, with no part of the fault.

@@ -17,6 +17,9 @@ pub struct Entry {
     pub sha256: [u8; 32],
     /// In bytes.
     pub size: u64,
+    /// Of the content with git's line endings, where git's own settings convert them ([`CONVERTED_ENDING`]). Such a file
+    /// is unchanged to git whatever its line endings are, and they come back as git writes them.
+    pub converted: Option<[u8; 32]>,
 }
 
 /// Everything by path.
@@ -29,9 +32,23 @@ pub const IGNORED_FOLDER: &str = "ignored-folder";
 /// The beginning of names that something writes to all the time, so that no content of them is the right one.
 pub const RESTLESS: &str = "restless-";
 
-/// An entry of content.
-pub fn entry(kind: char, bytes: &[u8]) -> Entry {
-    Entry { kind, sha256: Sha256::digest(bytes).into(), size: bytes.len() as u64 }
+/// Files with this ending have `eol=crlf` in each random tree's `.gitattributes`.
+pub const CONVERTED_ENDING: &[u8] = b".crlf";
+
+/// An entry of content at a path.
+pub fn entry(path: &[u8], kind: char, bytes: &[u8]) -> Entry {
+    let converted = (path.ends_with(CONVERTED_ENDING) && kind != 'l').then(|| {
+        let text: Vec<u8> = bytes.iter().copied().filter(|b| *b != b'\r').collect();
+        Sha256::digest(text).into()
+    });
+    Entry { kind, sha256: Sha256::digest(bytes).into(), size: bytes.len() as u64, converted }
+}
+
+impl Entry {
+    /// Whether the other has the same content, if need be with git's own line endings.
+    pub fn comes_back_as(&self, other: &Entry) -> bool {
+        self == other || (self.kind == other.kind && self.converted.is_some() && self.converted == other.converted)
+    }
 }
 
 /// Walks a folder, leaving out `.git`, what is ignored, and pipes, which have no content.
@@ -52,10 +69,12 @@ pub fn manifest(root: &Path) -> Manifest {
             if meta.is_dir() {
                 folders.push(path);
             } else if meta.is_symlink() {
-                found.insert(key, entry('l', std::fs::read_link(&path).unwrap().as_os_str().as_bytes()));
+                let target = entry(&key, 'l', std::fs::read_link(&path).unwrap().as_os_str().as_bytes());
+                found.insert(key, target);
             } else if meta.is_file() {
                 let kind = if meta.mode() & 0o100 != 0 { 'x' } else { 'f' };
-                found.insert(key, entry(kind, &std::fs::read(&path).unwrap()));
+                let content = entry(&key, kind, &std::fs::read(&path).unwrap());
+                found.insert(key, content);
             }
         }
     }

@@ -149,7 +149,7 @@ fn drop_committed(ground: &Ground, lost: &mut Manifest) {
     }
     for (prefix, dir) in git_dirs(&ground.root) {
         let dir = dir.to_str().unwrap();
-        let out = ground.try_git(&["--git-dir", dir, "ls-tree", "-r", "-z", "HEAD"]);
+        let out = ground.try_git(&["--git-dir", dir, "--work-tree", ".", "ls-tree", "-r", "-z", "HEAD"]);
         for line in out.stdout.split(|b| *b == 0).filter(|line| !line.is_empty()) {
             let tab = line.iter().position(|b| *b == b'\t').unwrap();
             let (meta, path) = (text(&line[..tab]), &line[tab + 1..]);
@@ -163,8 +163,8 @@ fn drop_committed(ground: &Ground, lost: &mut Manifest) {
                 "100755" => 'x',
                 _ => 'f',
             };
-            let blob = ground.try_git(&["--git-dir", dir, "cat-file", "blob", words[2]]);
-            if blob.status.success() && lost[&path] == entry(kind, &blob.stdout) {
+            let blob = ground.try_git(&["--git-dir", dir, "--work-tree", ".", "cat-file", "blob", words[2]]);
+            if blob.status.success() && lost[&path].comes_back_as(&entry(&path, kind, &blob.stdout)) {
                 lost.remove(&path);
             }
         }
@@ -187,7 +187,7 @@ fn bring_back(ground: &Ground, lost: &mut Manifest, tally: &mut Tally, told: &st
         assert_eq!(out.code, Some(0), "{out}\n{told}");
         let back = manifest(&to);
         let was = lost.len();
-        lost.retain(|path, entry| back.get(path) != Some(entry));
+        lost.retain(|path, entry| !back.get(path).is_some_and(|found| entry.comes_back_as(found)));
         tally.many("files", "only in snapshots", (was - lost.len()) as u64);
         tally.one("snapshots", "restored");
     }

@@ -32,6 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Plays the round of a seed. Panics where anything is lost or wrong.
 pub fn play(seed: u64, tally: &mut Tally) {
+    let began = Instant::now();
     let mut dice = Dice::new(seed);
     let dice = &mut dice;
     let fault = Fault::random(dice);
@@ -58,6 +59,10 @@ pub fn play(seed: u64, tally: &mut Tally) {
         Action::Check => scene.direct(&["check", "--json", "--config", &config]),
         Action::Rescue => scene.direct(&["rescue", "--json", "--config", &config]),
     };
+    if std::env::var_os("WATCHDOG_TORTURE_STORY").is_some() {
+        let word = out.stdout.lines().next().unwrap_or_default();
+        println!("seed {seed}: {:?}, {action:?}, {state:?}, {fault:?}, {what:?}, exit {:?}: {word}", began.elapsed(), out.code);
+    }
     let after = After { fault: &fault, action, state, out: &out, story: format!("{what:?} config {config}") };
     prove(&ground, &before, &after, tally);
 }
