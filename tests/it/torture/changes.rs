@@ -59,7 +59,7 @@ fn write(root: &Path, name: &OsStr, bytes: &[u8]) {
 
 /// A file or symlink that is there, outside of repositories inside; always the same one for the same dice.
 fn existing(ground: &Ground, dice: &mut Dice) -> Option<OsString> {
-    let nested = [nested::SUBMODULE, nested::OWN, nested::LINKED].map(|name| format!("{name}/").into_bytes());
+    let nested = nested::NESTED.map(|name| format!("{name}/").into_bytes());
     let keep = |path: &Vec<u8>| path != b".gitignore" && path != b".gitmodules" && !nested.iter().any(|folder| path.starts_with(folder));
     let all: Vec<Vec<u8>> = manifest(&ground.root).into_keys().filter(keep).collect();
     (!all.is_empty()).then(|| OsString::from_vec(dice.pick(&all).clone()))

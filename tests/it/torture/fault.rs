@@ -37,6 +37,8 @@ pub enum Fault {
     Lock(&'static str, Duration),
     /// Something writes to the work tree all the time.
     Restless,
+    /// Another watchdog rescues at the same time.
+    Twin,
 }
 
 const LOCKS: &[&str] = &["index.lock", "index.lock", "HEAD.lock", "refs/heads/main.lock", "packed-refs.lock", "config.lock"];
@@ -44,7 +46,7 @@ const LOCKS: &[&str] = &["index.lock", "index.lock", "HEAD.lock", "refs/heads/ma
 impl Fault {
     /// Any of them.
     pub fn random(dice: &mut Dice) -> Self {
-        match dice.roll(20) {
+        match dice.roll(21) {
             0 => Fault::None,
             1..=4 => Fault::Signal(Signal::KILL, moment(dice)),
             5 => Fault::Signal(*dice.pick(&[Signal::TERM, Signal::INT, Signal::HUP]), moment(dice)),
@@ -57,7 +59,8 @@ impl Fault {
             14 => Fault::Hook(*dice.pick(&[Hook::Hangs, Hook::Kills])),
             15 => Fault::Hook(*dice.pick(&[Hook::Destroys, Hook::Kills])),
             16 | 17 => Fault::Script,
-            18 => Fault::Lock(LOCKS[dice.roll(LOCKS.len())], Duration::from_secs(*dice.pick(&[0, 60, 4 * 24 * 3600]))),
+            18 => Fault::Twin,
+            19 => Fault::Lock(LOCKS[dice.roll(LOCKS.len())], Duration::from_secs(*dice.pick(&[0, 60, 4 * 24 * 3600]))),
             _ => Fault::Restless,
         }
     }
@@ -80,6 +83,7 @@ impl Fault {
             Fault::Script => "rescue script that destroys".into(),
             Fault::Lock(..) => "lock left behind".into(),
             Fault::Restless => "files written all the time".into(),
+            Fault::Twin => "another watchdog at the same time".into(),
         }
     }
 
@@ -148,7 +152,7 @@ impl Planted {
                 planted.lock = Some(path);
             }
             Fault::Restless => planted.restless = Some(write_all_the_time(ground.root.clone())),
-            Fault::None | Fault::Signal(..) | Fault::KillAgent | Fault::Hook(_) | Fault::Script => {}
+            Fault::None | Fault::Signal(..) | Fault::KillAgent | Fault::Hook(_) | Fault::Script | Fault::Twin => {}
         }
         planted
     }

@@ -76,7 +76,7 @@ impl Ground {
     pub fn git_in<S: AsRef<OsStr>>(&self, folder: &Path, args: &[S]) -> Output {
         let mut command = Command::new("git");
         hermetic(&mut command, &self.env.home());
-        let settings = ["gc.auto=0", "protocol.file.allow=always", "advice.detachedHead=false", "core.optionalLocks=false"];
+        let settings = ["gc.auto=0", "protocol.file.allow=always", "advice.detachedHead=false", "core.hooksPath=/dev/null"];
         command.args(settings.iter().flat_map(|setting| ["-c", setting]));
         command.current_dir(folder).env("GIT_OPTIONAL_LOCKS", "0").args(args).output().unwrap()
     }

@@ -12,6 +12,9 @@ pub const OWN: &str = "own-repository";
 /// Where a linked worktree is.
 pub const LINKED: &str = "linked-worktree";
 
+/// All of them.
+pub const NESTED: [&str; 3] = [SUBMODULE, OWN, LINKED];
+
 /// Sometimes adds a submodule, to be committed with the first commit.
 pub fn submodule(ground: &Ground, dice: &mut Dice) {
     if !dice.once_in(4) {

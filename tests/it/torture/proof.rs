@@ -1,12 +1,11 @@
 //! After a round: nothing is lost, nothing is broken, and nobody was told otherwise.
 
-use rustix::process::Signal;
 use serde_json::Value;
 
 use super::fault::Fault;
 use super::ground::Ground;
 use super::manifest::{Manifest, entry, manifest, missing};
-use super::nested::git_dirs;
+use super::nested::{NESTED, git_dirs};
 use super::round::Action;
 use super::scripts::Hook;
 use super::start::State;
@@ -71,9 +70,9 @@ pub struct After<'a> {
 }
 
 impl After<'_> {
-    /// Whether watchdog itself was killed, so that it could say nothing.
+    /// Whether watchdog itself was ended by a signal, so that it could say nothing.
     fn killed(&self) -> bool {
-        self.out.code == Some(128 + Signal::KILL.as_raw())
+        self.out.code.is_some_and(|code| code > 128) && self.out.stdout.is_empty()
     }
 
     fn tell(&self) -> String {
@@ -110,7 +109,22 @@ pub fn prove(ground: &Ground, before: &Before, after: &After<'_>, tally: &mut Ta
     bring_back(ground, &mut lost, tally, &told);
     tally.many("files", "lost", lost.len() as u64);
     assert!(lost.is_empty(), "LOST: {:?}\n{told}", names(&lost));
+    restoring_harms_nothing(ground, tally, &told);
     the_next_check_answers(ground, after, tally);
+}
+
+/// The newest snapshot goes into the work tree or becomes a branch; what is in no commit stays as it is.
+fn restoring_harms_nothing(ground: &Ground, tally: &mut Tally, told: &str) {
+    let listed = ground.env.watchdog(&ground.root, &["rescue", "list", "--json"]).expect(0).json();
+    let Some(id) = listed["snapshots"][0]["id"].as_str() else { return };
+    let mut unsaved = manifest(&ground.root);
+    drop_committed(ground, &mut unsaved);
+    let out = ground.env.watchdog(&ground.root, &["rescue", "restore", id, "--json"]);
+    assert_eq!(out.code, Some(0), "{out}\nafter {told}");
+    tally.one("restored to", out.json()["to"].as_str().unwrap());
+    let overwritten = missing(&unsaved, &manifest(&ground.root));
+    assert!(overwritten.is_empty(), "a restore overwrote {:?}\n{out}\nafter {told}", names(&overwritten));
+    no_lock_is_there(ground, told);
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -140,6 +154,11 @@ fn no_lock_is_left(ground: &Ground, after: &After<'_>, tally: &mut Tally) {
             }
         }
     }
+}
+
+fn no_lock_is_there(ground: &Ground, told: &str) {
+    let lock = ground.root.join(".git/index.lock");
+    assert!(!lock.exists(), "{} is left\n{told}", lock.display());
 }
 
 /// Removes what the tree of HEAD holds, that of the repositories inside the work tree included.
@@ -195,13 +214,19 @@ fn bring_back(ground: &Ground, lost: &mut Manifest, tally: &mut Tally, told: &st
 
 /// What watchdog said is so.
 fn the_verdict_is_true(ground: &Ground, before: &Before, after: &After<'_>, only_in_snapshots: &[String], tally: &mut Tally) {
+    let head_moved = ground.head() != before.head;
     if after.killed() {
-        tally.one("verdict", "(killed)");
+        let kept = !ground.git(&["for-each-ref", "refs/watchdog/rescue"]).is_empty();
+        let when = match (kept, head_moved) {
+            (false, false) => "before the snapshot",
+            (true, false) => "between snapshot and commit",
+            (_, true) => "after the commit",
+        };
+        tally.one("watchdog was killed", when);
         return;
     }
     let told = after.tell();
     let json = after.out.json();
-    let head_moved = ground.head() != before.head;
     let (good, word) = match after.action {
         Action::Rescue => {
             let good = after.out.code == Some(0);
@@ -223,6 +248,9 @@ fn the_verdict_is_true(ground: &Ground, before: &Before, after: &After<'_>, only
     if good {
         assert!(only_in_snapshots.is_empty(), "called good with {only_in_snapshots:?} neither in HEAD nor in the work tree\n{told}");
     }
+    if good && head_moved && !after.fault.has_foreign_writers() {
+        everything_is_in_head(ground, before, after, &json);
+    }
     if good && before.dirty && after.fault.forbids_keeping() {
         panic!("nothing could be kept, and it was called good\n{told}");
     }
@@ -231,6 +259,17 @@ fn the_verdict_is_true(ground: &Ground, before: &Before, after: &After<'_>, only
         let all = format!("{} {}", after.out.stdout, after.out.stderr);
         assert!(all.contains("watchdog rescue restore "), "{only_in_snapshots:?}: no word about the way back\n{told}");
     }
+}
+
+/// A rescue that went well leaves out only what it names.
+fn everything_is_in_head(ground: &Ground, before: &Before, after: &After<'_>, json: &Value) {
+    let mut uncommitted = before.manifest.clone();
+    drop_committed(ground, &mut uncommitted);
+    let rescue = if after.action == Action::Rescue { json } else { &json["rescue"] };
+    let named: Vec<String> = rescue["left_out"].as_array().into_iter().flatten().map(|left| left["path"].as_str().unwrap().to_owned()).collect();
+    let inside = |path: &str| NESTED.iter().any(|folder| path.starts_with(&format!("{folder}/")));
+    let unnamed: Vec<String> = names(&uncommitted).into_iter().filter(|path| !named.contains(path) && !inside(path)).collect();
+    assert!(unnamed.is_empty(), "called good, and {unnamed:?} is neither committed nor named\n{}", after.tell());
 }
 
 /// HEAD, branches and the index are as they were, but for the commits of a rescue.
@@ -244,7 +283,7 @@ fn the_index_is_whole(ground: &Ground, before: &Before, after: &After<'_>) {
     let now = index(ground);
     let head = ground.head();
     if head == before.head {
-        let announced = |line: &&Vec<u8>| line.starts_with(b"100") && line.windows(40).any(|id| id == EMPTY_BLOB.as_bytes());
+        let announced = |line: &&Vec<u8>| line.windows(40).any(|id| id == EMPTY_BLOB.as_bytes());
         let mut left: Vec<&Vec<u8>> = now.iter().filter(|line| !before.index.contains(line)).collect();
         if after.fault.kills() || after.killed() {
             // At most names that were announced to git, without content.

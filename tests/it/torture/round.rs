@@ -172,6 +172,11 @@ impl Scene<'_> {
             }
             running.signal(*signal);
         }
+        if *self.fault == Fault::Twin {
+            // It may be first, or find the other at work; either way it does no harm.
+            let twin = self.ground.env.watchdog(&self.ground.root, &["rescue", "--json"]);
+            self.tally.one("the other watchdog", format!("exit {}", twin.code.unwrap_or(-1)));
+        }
         let out = running.wait();
         self.tally.one("exit", out.code.map_or("none".into(), |code| code.to_string()));
         // A killed watchdog's children go on; what would never end is ended here.

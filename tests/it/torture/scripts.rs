@@ -25,13 +25,16 @@ const RESCUE_LINES: &[(&str, &str)] = &[
     ("reformat", "for f in *; do [ -f \"$f\" ] && echo formatted >>\"$f\"; done"),
     ("fail", "exit 3"),
     ("hang", "sleep 1000"),
-    ("kill watchdog", "kill -9 $PPID"),
+    ("kill watchdog", "end $PPID watchdog"),
 ];
+
+/// Kills a process, provided that it is what it is taken for: who is adopted by a stranger must not kill the stranger.
+const END: &str = "end() { [ \"$(cat /proc/$1/comm)\" = \"$2\" ] && kill -9 \"$1\"; }\nparent_of() { awk '{print $4}' \"/proc/$1/stat\"; }\n";
 
 /// A random rescue script; returns its command and what it does.
 pub fn rescue_script(ground: &Ground, dice: &mut Dice) -> (String, Vec<&'static str>) {
     let mut words = Vec::new();
-    let mut lines = String::from("#!/bin/sh\n");
+    let mut lines = format!("#!/bin/sh\n{END}");
     for _ in 0..=dice.roll(3) {
         let (word, line) = dice.pick(RESCUE_LINES);
         words.push(*word);
@@ -69,9 +72,9 @@ pub fn hook(ground: &Ground, dice: &mut Dice, kind: Hook) -> String {
         Hook::Fails => ("fails", "echo no >&2; exit 1"),
         Hook::Hangs => *dice.pick(&[("hangs", "sleep 1000"), ("hangs and ignores TERM", "trap '' TERM; while :; do sleep 1; done")]),
         Hook::Kills => *dice.pick(&[
-            ("kills git", "kill -9 $PPID"),
-            ("kills watchdog", "kill -9 $(awk '{print $4}' /proc/$PPID/stat)"),
-            ("kills watchdog and git", "w=$(awk '{print $4}' /proc/$PPID/stat); kill -9 $w $PPID"),
+            ("kills git", "end $PPID git"),
+            ("kills watchdog", "end $(parent_of $PPID) watchdog"),
+            ("kills watchdog and git", "end $(parent_of $PPID) watchdog; end $PPID git"),
         ]),
         Hook::Destroys => *dice.pick(&[
             ("formats", "for f in *.txt; do [ -f \"$f\" ] && echo formatted >>\"$f\" && git add -- \"$f\"; done; exit 0"),
@@ -84,7 +87,7 @@ pub fn hook(ground: &Ground, dice: &mut Dice, kind: Hook) -> String {
     };
     let path = ground.root.join(".git/hooks").join(at);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(&path, format!("#!/bin/sh\n{line}\n")).unwrap();
+    std::fs::write(&path, format!("#!/bin/sh\n{END}{line}\n")).unwrap();
     std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     format!("{at} {word}")
 }

@@ -22,6 +22,8 @@ pub enum State {
     Rebase,
     /// A cherry-pick stopped at a conflict.
     CherryPick,
+    /// On a branch, with a sparse checkout.
+    Sparse,
 }
 
 impl State {
@@ -33,6 +35,7 @@ impl State {
             3 | 4 => State::Merge,
             5 => State::Rebase,
             6 => State::CherryPick,
+            7 => State::Sparse,
             _ => State::Branch,
         }
     }
@@ -46,6 +49,7 @@ impl State {
             State::Merge => "mid-merge",
             State::Rebase => "mid-rebase",
             State::CherryPick => "mid-cherry-pick",
+            State::Sparse => "sparse checkout",
         }
     }
 }
@@ -89,6 +93,10 @@ fn diverge(ground: &Ground, state: State) {
     }
     let operation: &[&str] = match state {
         State::Branch | State::Unborn | State::Detached => return,
+        State::Sparse => {
+            ground.git(&["sparse-checkout", "set", "--no-cone", "/*", "!/a*", "!/sub", "!/conflict.txt"]);
+            return;
+        }
         State::Merge => &["merge", "-q", "other"],
         State::Rebase => &["rebase", "-q", "other"],
         State::CherryPick => &["cherry-pick", "other"],
