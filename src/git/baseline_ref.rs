@@ -4,6 +4,7 @@ use gix::refs::Target;
 use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
 
 use super::open::{Error, Worktree};
+use super::path_text::decode;
 use super::snapshot::spec_for_ref;
 
 /// Where baselines are kept: below it the worktree's id, then the spec.
@@ -17,7 +18,7 @@ const STALE_LOCK: std::time::Duration = std::time::Duration::from_secs(10);
 pub struct KeptBaseline {
     /// The worktree that it was recorded in.
     pub worktree_id: String,
-    /// The spec, as far as a ref name can hold it.
+    /// The spec; one that is too long for a ref's name comes back cut.
     pub spec: String,
     /// The commit.
     pub commit: String,
@@ -72,7 +73,11 @@ impl Worktree {
             let name = reference.name().as_bstr().to_string();
             let Some((worktree_id, spec)) = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('/')) else { continue };
             if let Some(id) = reference.try_id() {
-                kept.push(KeptBaseline { worktree_id: worktree_id.into(), spec: spec.into(), commit: id.to_string() });
+                kept.push(KeptBaseline {
+                    worktree_id: worktree_id.into(),
+                    spec: String::from_utf8_lossy(&decode(spec.as_bytes())).into_owned(),
+                    commit: id.to_string(),
+                });
             }
         }
         Ok(kept)
