@@ -64,3 +64,5 @@ mod snapshot_torture;
 mod store;
 // The scripted API and the fake agent do what the other tests take for granted.
 mod support_works;
+// Random trees, random faults, the real binary: whatever was in the work tree can be got back.
+mod torture;

@@ -17,6 +17,7 @@ mod diff;
 mod disk;
 mod ignore_rules;
 mod list;
+mod loose_ref;
 mod nested;
 mod proof;
 mod record;

@@ -1,8 +1,6 @@
 //! Takes a snapshot: scan, trees, commits, and last the ref that makes it count.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use gix::ObjectId;
@@ -15,7 +13,7 @@ use super::disk::Below;
 use super::record::{self, Record, Stored};
 use super::scan::{Change, Found, Scan, Scope};
 use super::spec_name::{PREFIX, for_ref, path_text};
-use super::{Snapshot, SnapshotRequest, diff, nested, tree};
+use super::{Snapshot, SnapshotRequest, diff, loose_ref, nested, tree};
 use crate::git::{Error, Worktree};
 
 /// How often a snapshot is tried, and paths are taken again that changed meanwhile.
@@ -73,6 +71,7 @@ impl Worktree {
         let (index, readable) = read_index(repo, head_tree)?;
 
         let found = scan(self, repo, &index, blobs)?;
+        blobs.all_kept()?;
         let index_tree = tree::of_index(repo, &index, blobs)?;
         let extras_tree = tree::of_extras(repo, &index, &found.nested, blobs)?;
         let tree = tree::edited(repo, index_tree, &found.changes, blobs)?;
@@ -286,50 +285,45 @@ fn line_of(spec: &str, at: jiff::Timestamp) -> String {
 
 /// Creates the ref under the first number that is free.
 fn publish(repo: &gix::Repository, line: &str, commit: ObjectId, at: jiff::Timestamp) -> Result<String, Error> {
-    let who = record::identity(at);
-    let mut time = gix::date::parse::TimeBuf::default();
     for n in 0..PER_SECOND {
         let name = format!("{line}-{n}");
-        let doing = || format!("create {name}");
-        // Under a lock: another watchdog is about to take it, or was killed while it did.
-        let locked = repo.common_dir().join(format!("{name}.lock")).exists();
-        if locked || repo.try_find_reference(&name).map_err(|e| Error::read(doing(), e))?.is_some() {
-            continue;
-        }
-        let edit = RefEdit {
-            change: RefChange::Update {
-                log: LogChange { message: "snapshot".into(), ..LogChange::default() },
-                expected: PreviousValue::MustNotExist,
-                new: Target::Object(commit),
-            },
-            name: name.as_str().try_into().map_err(|e| Error::read(doing(), e))?,
-            deref: false,
-        };
-        match repo.edit_references_as([edit], Some(who.to_ref(&mut time))) {
-            Ok(_) => {
-                sync_ref(repo, &name).map_err(|e| Error::read(format!("make {name} durable"), e))?;
-                return Ok(name);
-            }
-            // Another watchdog took the number in between.
-            Err(_) if repo.try_find_reference(&name).is_ok_and(|found| found.is_some()) => {}
-            Err(error) => return Err(Error::read(doing(), error)),
+        if create(repo, &name, commit, at)? {
+            return Ok(name);
         }
     }
     Err(Error::Read { doing: format!("create {line}-N"), why: "every number of this second is taken".into() })
 }
 
-/// Makes a loose ref and the folders that lead to it survive a power cut.
-fn sync_ref(repo: &gix::Repository, name: &str) -> std::io::Result<()> {
-    let top = repo.common_dir().to_owned();
-    let mut path: PathBuf = top.join(name);
-    while path != top {
-        match File::open(&path) {
-            Ok(file) => file.sync_all()?,
-            // Packed in between, by a git that makes its own work durable.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        path.pop();
+/// Creates a ref durably; `false` where the name is taken.
+fn create(repo: &gix::Repository, name: &str, commit: ObjectId, at: jiff::Timestamp) -> Result<bool, Error> {
+    let doing = || format!("create {name}");
+    // Under a lock: another watchdog is about to take it, or was killed while it did.
+    let locked = repo.common_dir().join(format!("{name}.lock")).exists();
+    if locked || repo.try_find_reference(name).map_err(|e| Error::read(doing(), e))?.is_some() {
+        return Ok(false);
     }
-    Ok(())
+    match loose_ref::create(repo, name, commit) {
+        Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {}
+        other => return other.map_err(|e| Error::read(doing(), e)),
+    }
+    let edit = RefEdit {
+        change: RefChange::Update {
+            log: LogChange { message: "snapshot".into(), ..LogChange::default() },
+            expected: PreviousValue::MustNotExist,
+            new: Target::Object(commit),
+        },
+        name: name.try_into().map_err(|e| Error::read(doing(), e))?,
+        deref: false,
+    };
+    let who = record::identity(at);
+    let mut time = gix::date::parse::TimeBuf::default();
+    match repo.edit_references_as([edit], Some(who.to_ref(&mut time))) {
+        Ok(_) => {
+            loose_ref::sync(repo, repo.common_dir().join(name)).map_err(|e| Error::read(format!("make {name} durable"), e))?;
+            Ok(true)
+        }
+        // Another watchdog took the number in between.
+        Err(_) if repo.try_find_reference(name).is_ok_and(|found| found.is_some()) => Ok(false),
+        Err(error) => Err(Error::read(doing(), error)),
+    }
 }
