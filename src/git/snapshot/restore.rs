@@ -9,6 +9,7 @@ use gix::refs::transaction::{Change as RefChange, LogChange, PreviousValue, RefE
 
 use super::diff;
 use super::disk::Below;
+use super::private::Whole;
 use super::proof::nested_files;
 use super::record::{self, Stored};
 use super::restore_disk::{Writer, is_safe};
@@ -63,6 +64,9 @@ pub enum RestoreError {
     /// There is no such snapshot.
     #[error("there is no snapshot '{id}': list them with watchdog rescue list")]
     Unknown { id: String },
+    /// Several snapshots begin so.
+    #[error("several snapshots begin with '{id}' ({}): give more of the id", some(candidates))]
+    Ambiguous { id: String, candidates: Vec<String> },
     /// The work tree or index has changes that are in no commit.
     #[error("the work tree has uncommitted changes ({}): commit them first, or restore into a branch or a folder", some(paths))]
     NotClean { paths: Vec<String> },
@@ -81,6 +85,14 @@ pub enum RestoreError {
     /// The file system refused. What was restored so far stays; the same restore can be run again.
     #[error("failed to restore {path}: {source}")]
     Write { path: String, source: std::io::Error },
+}
+
+/// What a branch does not hold: what is kept apart is never put on one.
+fn apart_from_branch(stored: &Stored) -> Option<String> {
+    let (many, id) = (stored.record.private_files, stored.name.strip_prefix(PREFIX)?);
+    let files = if many == 1 { "1 private file (secret or over-size) is" } else { "private files (secrets, over-size) are" };
+    let files = if many == 1 { files.to_owned() } else { format!("{many} {files}") };
+    (many > 0).then(|| format!("{files} not on the branch; get everything with: watchdog rescue restore {id} --to DIR"))
 }
 
 /// The first few paths.
@@ -108,7 +120,10 @@ impl Worktree {
             RestoreTarget::Automatic => match in_place(self, &stored) {
                 Err(why @ (RestoreError::NotClean { .. } | RestoreError::WouldOverwrite { .. } | RestoreError::Moved { .. })) => {
                     let name = format!("watchdog/restored/{id}");
-                    let note = format!("restored as the branch {name}, because {why}");
+                    let mut note = format!("restored as the branch {name}, because {why}");
+                    if let Some(apart) = apart_from_branch(&stored) {
+                        note.push_str(&format!("; {apart}"));
+                    }
                     let there = self.repo.try_find_reference(&format!("refs/heads/{name}")).ok().flatten();
                     if there.is_some_and(|r| r.target().try_id() == Some(stored.commit.as_ref())) {
                         return Ok(Restored { to: RestoredTo::Branch(name), files: 0, left_out: Vec::new(), note: Some(note) });
@@ -141,7 +156,8 @@ impl Worktree {
         let who = record::identity(stored.record.at);
         let created = self.repo.edit_references_as([edit], Some(who.to_ref(&mut time)));
         created.map_err(|e| fault(Error::read("create it", e).to_string()))?;
-        Ok(Restored { to: RestoredTo::Branch(name.to_owned()), files: stored.record.files, left_out: Vec::new(), note: None })
+        let files = stored.record.files.saturating_sub(stored.record.private_files);
+        Ok(Restored { to: RestoredTo::Branch(name.to_owned()), files, left_out: Vec::new(), note: apart_from_branch(stored) })
     }
 
     fn restore_directory(&self, stored: &Stored, path: PathBuf) -> Result<Restored, RestoreError> {
@@ -154,6 +170,7 @@ impl Worktree {
         let mut writer = Writer::new(&self.repo, Below::open(&path).map_err(write)?);
         let mut files = 0;
         let mut left_out = Vec::new();
+        let whole = Whole::of(&self.repo, &stored.record, stored.tree)?;
         let empty = ObjectId::empty_tree(self.repo.object_hash());
         let mut put = |path: &BStr, mode: gix::objs::tree::EntryMode, id: ObjectId| {
             if !is_safe(path) {
@@ -163,14 +180,14 @@ impl Worktree {
             files += 1;
             writer.put(path, mode.kind(), id).map_err(|source| RestoreError::Write { path: path_text(path), source })
         };
-        for entry in diff::changes(&self.repo, empty, stored.tree)? {
+        for entry in diff::changes(&whole.repo, empty, whole.tree)? {
             if let Some((mode, id)) = entry.after {
                 put(entry.path.as_bstr(), mode, id)?;
             }
         }
-        for (path, (kind, id)) in nested_files(&self.repo, stored.record.extras)? {
+        for (path, (kind, id)) in nested_files(&whole.repo, whole.extras)? {
             put(path.as_bstr(), kind.into(), id)?;
         }
-        Ok(Restored { to: RestoredTo::Directory(path), files, left_out, note: None })
+        Ok(Restored { to: RestoredTo::Directory(path), files, left_out, note: whole.note() })
     }
 }
