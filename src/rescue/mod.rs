@@ -5,6 +5,7 @@
 
 mod carry_out;
 mod git_program;
+mod keep_apart;
 mod message;
 mod preview;
 mod secrets;
@@ -13,4 +14,5 @@ mod single;
 mod user_command;
 
 pub use carry_out::{Request, rescue};
+pub use keep_apart::private_rule;
 pub use preview::{Preview, preview};

@@ -54,6 +54,8 @@ mod session_process;
 mod snapshot;
 // Snapshots where the repository, its neighbours or the file system work against them.
 mod snapshot_hostile;
+// Secrets and over-size files: kept, and kept apart.
+mod snapshot_private;
 // The way back: exact, and never over work that is in no commit.
 mod snapshot_restore;
 // Random trees of random changes: every byte must come back.

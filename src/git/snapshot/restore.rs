@@ -10,7 +10,7 @@ use gix::refs::transaction::{Change as RefChange, LogChange, PreviousValue, RefE
 use super::diff;
 use super::disk::Below;
 use super::private::Whole;
-use super::proof::nested_files;
+use super::proof::{nested_files, tree_of};
 use super::record::{self, Stored};
 use super::restore_disk::{Writer, is_safe};
 use super::restore_in_place::in_place;
@@ -156,7 +156,9 @@ impl Worktree {
         let who = record::identity(stored.record.at);
         let created = self.repo.edit_references_as([edit], Some(who.to_ref(&mut time)));
         created.map_err(|e| fault(Error::read("create it", e).to_string()))?;
-        let files = stored.record.files.saturating_sub(stored.record.private_files);
+        let start = stored.record.head.map(|head| tree_of(&self.repo, head)).transpose()?;
+        let start = start.unwrap_or_else(|| ObjectId::empty_tree(self.repo.object_hash()));
+        let files = diff::changes(&self.repo, start, stored.tree)?.len() as u64;
         Ok(Restored { to: RestoredTo::Branch(name.to_owned()), files, left_out: Vec::new(), note: apart_from_branch(stored) })
     }
 
