@@ -6,6 +6,7 @@
 mod carry_out;
 mod git_program;
 mod keep_apart;
+mod linked_worktree;
 mod message;
 mod preview;
 mod secrets;
@@ -15,4 +16,5 @@ mod user_command;
 
 pub use carry_out::{Request, rescue};
 pub use keep_apart::private_rule;
+pub use linked_worktree::{RestoreIntoError, restore_into_worktree};
 pub use preview::{Preview, preview};

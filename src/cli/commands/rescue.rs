@@ -50,7 +50,9 @@ fn salvage(surroundings: &Surroundings, terminal: &Terminal, place: Place, spec:
         return Ok(nothing(terminal));
     }
     let request = SnapshotRequest { spec: &spec, at: now(), why: "asked for by watchdog rescue" };
-    let Some(snapshot) = place.worktree.take_snapshot_apart(&request, &rescue::private_rule(&settings.rescue))? else { return Ok(nothing(terminal)) };
+    let Some(snapshot) = place.worktree.take_snapshot_apart(&request, &rescue::private_rule(&settings.rescue))? else {
+        return Ok(nothing(terminal));
+    };
     if dry_run {
         return preview(terminal, &place, &settings.rescue, &snapshot);
     }

@@ -27,6 +27,14 @@ impl Worktree {
         Ok(found)
     }
 
+    /// What is known of one snapshot, found as [`Worktree::restore`] finds it.
+    ///
+    /// # Errors
+    /// When there is no such snapshot, or several begin so.
+    pub fn snapshot_info(&self, id: &str) -> Result<SnapshotInfo, RestoreError> {
+        Ok(self.find_snapshot(id)?.info())
+    }
+
     /// Drops a snapshot. Its content is gone as soon as git collects garbage.
     ///
     /// # Errors

@@ -29,6 +29,7 @@ mod restore_disk;
 mod restore_in_place;
 mod restore_index;
 mod scan;
+mod show;
 mod spec_name;
 mod take;
 mod tree;
@@ -36,5 +37,6 @@ mod types;
 
 pub use contents::{CommitState, SavedIndex, SnapshotKind, SnapshotPath};
 pub use restore::{RestoreError, RestoreTarget, Restored, RestoredTo};
+pub use show::{FileDiff, SnapshotDiff};
 pub(in crate::git) use spec_name::for_ref as spec_for_ref;
 pub use types::{Candidate, PrivateRule, Snapshot, SnapshotInfo, SnapshotRequest};

@@ -149,6 +149,7 @@ impl Stored {
             spec: self.record.spec,
             at: self.record.at,
             why: self.record.why,
+            base: self.record.head.map(|id| id.to_string()),
             branch: self.record.branch,
             worktree: self.record.worktree,
             files: self.record.files,

@@ -7,14 +7,15 @@ use gix::bstr::{BStr, ByteSlice};
 use gix::refs::Target;
 use gix::refs::transaction::{Change as RefChange, LogChange, PreviousValue, RefEdit};
 
-use super::diff;
 use super::disk::Below;
 use super::private::Whole;
 use super::proof::{nested_files, tree_of};
 use super::record::{self, Stored};
 use super::restore_disk::{Writer, is_safe};
 use super::restore_in_place::in_place;
+use super::restore_index::restore_index;
 use super::spec_name::{PREFIX, path_text};
+use super::{diff, nested};
 use crate::decision::evidence::LeftOut;
 use crate::git::{Error, Worktree};
 
@@ -29,6 +30,8 @@ pub enum RestoreTarget {
     Branch(String),
     /// The whole tree into a new or empty folder.
     Directory(PathBuf),
+    /// The whole tree and the index into this worktree, which git just made without any files.
+    Fresh,
 }
 
 /// Where a snapshot was brought back.
@@ -117,6 +120,7 @@ impl Worktree {
             RestoreTarget::InPlace => in_place(self, &stored),
             RestoreTarget::Branch(name) => self.restore_branch(&stored, &name),
             RestoreTarget::Directory(path) => self.restore_directory(&stored, path),
+            RestoreTarget::Fresh => self.restore_fresh(&stored),
             RestoreTarget::Automatic => match in_place(self, &stored) {
                 Err(why @ (RestoreError::NotClean { .. } | RestoreError::WouldOverwrite { .. } | RestoreError::Moved { .. })) => {
                     let name = format!("watchdog/restored/{id}");
@@ -162,6 +166,19 @@ impl Worktree {
         Ok(Restored { to: RestoredTo::Branch(name.to_owned()), files, left_out: Vec::new(), note: apart_from_branch(stored) })
     }
 
+    fn restore_fresh(&self, stored: &Stored) -> Result<Restored, RestoreError> {
+        let path = self.root();
+        let write = |source| RestoreError::Write { path: path.display().to_string(), source };
+        let others = std::fs::read_dir(path).map_err(write)?.flatten().any(|entry| entry.file_name() != ".git");
+        if others || self.repo.index_path().exists() {
+            return Err(RestoreError::NotEmpty { path: path.to_owned() });
+        }
+        let whole = Whole::of(&nested::quiet(&self.repo)?, &stored.record, stored.tree)?;
+        let (files, left_out) = write_all(&whole, Below::open(path).map_err(write)?)?;
+        let (index, note) = restore_index(&whole.repo, stored, &whole, ObjectId::empty_tree(self.repo.object_hash()))?;
+        Ok(Restored { to: RestoredTo::WorkTree { index }, files, left_out, note: note.or_else(|| whole.note()) })
+    }
+
     fn restore_directory(&self, stored: &Stored, path: PathBuf) -> Result<Restored, RestoreError> {
         let write = |source| RestoreError::Write { path: path.display().to_string(), source };
         match std::fs::read_dir(&path).map(Iterator::count) {
@@ -169,27 +186,34 @@ impl Worktree {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => std::fs::create_dir_all(&path).map_err(write)?,
             Ok(_) | Err(_) => return Err(RestoreError::NotEmpty { path }),
         }
-        let mut writer = Writer::new(&self.repo, Below::open(&path).map_err(write)?);
-        let mut files = 0;
-        let mut left_out = Vec::new();
+        let below = Below::open(&path).map_err(write)?;
         let whole = Whole::of(&self.repo, &stored.record, stored.tree)?;
-        let empty = ObjectId::empty_tree(self.repo.object_hash());
-        let mut put = |path: &BStr, mode: gix::objs::tree::EntryMode, id: ObjectId| {
-            if !is_safe(path) {
-                left_out.push(LeftOut { path: path_text(path), why: "excluded" });
-                return Ok(());
-            }
-            files += 1;
-            writer.put(path, mode.kind(), id).map_err(|source| RestoreError::Write { path: path_text(path), source })
-        };
-        for entry in diff::changes(&whole.repo, empty, whole.tree)? {
-            if let Some((mode, id)) = entry.after {
-                put(entry.path.as_bstr(), mode, id)?;
-            }
-        }
-        for (path, (kind, id)) in nested_files(&whole.repo, whole.extras)? {
-            put(path.as_bstr(), kind.into(), id)?;
-        }
+        let (files, left_out) = write_all(&whole, below)?;
         Ok(Restored { to: RestoredTo::Directory(path), files, left_out, note: whole.note() })
     }
+}
+
+/// Writes everything that a snapshot holds below an empty folder. Returns how many files, and what was left out.
+fn write_all(whole: &Whole, below: Below) -> Result<(u64, Vec<LeftOut>), RestoreError> {
+    let mut writer = Writer::new(&whole.repo, below);
+    let mut files = 0;
+    let mut left_out = Vec::new();
+    let empty = ObjectId::empty_tree(whole.repo.object_hash());
+    let mut put = |path: &BStr, mode: gix::objs::tree::EntryMode, id: ObjectId| {
+        if !is_safe(path) {
+            left_out.push(LeftOut { path: path_text(path), why: "excluded" });
+            return Ok(());
+        }
+        files += 1;
+        writer.put(path, mode.kind(), id).map_err(|source| RestoreError::Write { path: path_text(path), source })
+    };
+    for entry in diff::changes(&whole.repo, empty, whole.tree)? {
+        if let Some((mode, id)) = entry.after {
+            put(entry.path.as_bstr(), mode, id)?;
+        }
+    }
+    for (path, (kind, id)) in nested_files(&whole.repo, whole.extras)? {
+        put(path.as_bstr(), kind.into(), id)?;
+    }
+    Ok((files, left_out))
 }

@@ -12,10 +12,10 @@ use gix::refs::transaction::{Change as RefChange, LogChange, PreviousValue, RefE
 
 use super::blobs::{Blobs, Keep};
 use super::disk::Below;
+use super::private::{self, Apart, Parts};
 use super::record::{self, Record, Stored};
 use super::scan::{Change, Found, Scan, Scope};
 use super::spec_name::{PREFIX, for_ref, path_text};
-use super::private::{self, Apart, Parts};
 use super::{PrivateRule, Snapshot, SnapshotRequest, diff, nested};
 use crate::git::{Error, Worktree};
 

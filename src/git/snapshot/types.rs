@@ -53,6 +53,8 @@ pub struct SnapshotInfo {
     pub at: Timestamp,
     /// Why it was taken.
     pub why: String,
+    /// The commit that HEAD named, hexadecimal; `None` on an unborn branch.
+    pub base: Option<String>,
     /// The branch of that moment; `None` when detached.
     pub branch: Option<String>,
     /// The top folder of the worktree that it was taken of.
