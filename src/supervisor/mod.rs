@@ -13,6 +13,7 @@ mod executor;
 mod expiry;
 mod journal;
 mod judge;
+mod periodic;
 mod place;
 mod run;
 mod signals;

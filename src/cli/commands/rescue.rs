@@ -48,27 +48,35 @@ fn salvage(surroundings: &Surroundings, terminal: &Terminal, place: Place, spec:
     for note in notes {
         terminal.tell(&format!("watchdog: {} ({})", escape_to_one_line(&note.detail), note.code));
     }
+    let code = salvage_as(terminal, &place, &spec, &settings.rescue, dry_run);
+    if !dry_run && let Err(why) = expire(&place.worktree, place.store.as_ref(), settings.rescue.keep_days) {
+        terminal.complain(&format!("watchdog: old snapshots could not be dropped: {}", escape_to_one_line(&why)));
+    }
+    code
+}
+
+fn salvage_as(terminal: &Terminal, place: &Place, spec: &str, settings: &RescueSettings, dry_run: bool) -> Result<u8, Failure> {
     let changes = place.worktree.changes()?;
     if !changes.any() {
         return Ok(nothing(terminal));
     }
-    let request = SnapshotRequest { spec: &spec, at: now(), why: "asked for by watchdog rescue" };
-    let Some(snapshot) = place.worktree.take_snapshot_apart(&request, &rescue::private_rule(&settings.rescue))? else {
+    let request = SnapshotRequest { spec, at: now(), why: "asked for by watchdog rescue" };
+    let Some(snapshot) = place.worktree.take_snapshot_apart(&request, &rescue::private_rule(settings))? else {
         return Ok(nothing(terminal));
     };
     if dry_run {
-        return preview(terminal, &place, &settings.rescue, &snapshot);
+        return preview(terminal, place, settings, &snapshot);
     }
-    let outcome = match settings.rescue.mode {
+    let outcome = match settings.mode {
         RescueMode::Snapshot | RescueMode::Off => RescueOutcome { left_out: snapshot.left_out.clone(), ..RescueOutcome::default() },
         RescueMode::Plan | RescueMode::Single | RescueMode::Command => {
-            rescue::rescue(&place.worktree, &rescue::Request { settings: &settings.rescue, spec: &spec, snapshot: &snapshot })?
+            rescue::rescue(&place.worktree, &rescue::Request { settings, spec, snapshot: &snapshot })?
         }
     };
     let noted = event(
         now(),
         &place.worktree_id,
-        Some(&spec),
+        Some(spec),
         kind::RESCUE,
         json!({"snapshot": snapshot.name, "commits": outcome.commits, "failed": outcome.failed}),
     );
