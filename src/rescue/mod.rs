@@ -5,9 +5,11 @@
 
 mod carry_out;
 mod git_program;
+mod index_lock;
 mod keep_apart;
 mod linked_worktree;
 mod message;
+mod outlast;
 mod preview;
 mod secrets;
 mod selection;
