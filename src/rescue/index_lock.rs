@@ -102,15 +102,17 @@ fn held(lock: &Path, since: SystemTime, holder: Option<Holder>, waited: Duration
         None => "a process that cannot be seen".to_owned(),
     };
     let seconds = waited.as_secs_f64().round();
-    format!("{} is held by {by} since {}, and was waited for {seconds} s", lock.display(), when(since))
+    format!("{} is held by {by} since {}, and was waited for {seconds} s ({})", name_of(lock), when(since), lock.display())
 }
 
 fn stale(lock: &Path, since: SystemTime) -> String {
-    format!(
-        "{0} was left behind at {1} by nobody that still runs; if no git works on this repository, remove it with: rm '{0}'",
-        lock.display(),
-        when(since)
-    )
+    let name = name_of(lock);
+    format!("{name} was left behind at {} by nobody that still runs; if no git works here, remove {}", when(since), lock.display())
+}
+
+/// The name alone comes first, as messages are cut where they are long.
+fn name_of(lock: &Path) -> std::borrow::Cow<'_, str> {
+    lock.file_name().unwrap_or_default().to_string_lossy()
 }
 
 #[cfg(test)]
@@ -148,7 +150,7 @@ mod tests {
         let (folder, lock) = aged(Duration::from_secs(86_400));
         let begun = Instant::now();
         let why = wait(&lock, folder.path(), soon(60_000)).unwrap_err();
-        assert!(why.contains("by nobody that still runs") && why.contains(&format!("rm '{}'", lock.display())), "{why}");
+        assert!(why.contains("by nobody that still runs") && why.contains(&format!("remove {}", lock.display())), "{why}");
         assert!(lock.exists() && begun.elapsed() < Duration::from_secs(5));
     }
 

@@ -34,6 +34,8 @@ mod kill_nine;
 mod layers;
 // Probes of real programs.
 mod probe_ask;
+// Snapshots while a session runs.
+mod periodic_snapshots;
 // Replies of probed agents, read from fixtures.
 mod probe_reply;
 // Programs, their trees, and waiting for the end of a process.
@@ -46,6 +48,10 @@ mod real_claude;
 mod real_claude_probe;
 // Rescues: commits a person would keep, nothing lost, nothing leaked.
 mod rescue;
+// `rescue list`, `show`, `restore`, `drop`, and how old snapshots go.
+mod rescue_cli;
+// Rescues beside other gits and other watchdogs.
+mod rescue_races;
 // Ends of sessions: by themselves, by a timeout, with children left.
 mod session_end;
 // The process of a session: shown, logged, ended.
