@@ -29,6 +29,6 @@ pub use baseline_ref::KeptBaseline;
 pub use open::{Error, Worktree};
 pub use path_text::{escape_path, unescape_path};
 pub use snapshot::{
-    CommitState, RestoreError, RestoreTarget, Restored, RestoredTo, SavedIndex, Snapshot, SnapshotInfo, SnapshotKind, SnapshotPath,
-    SnapshotRequest,
+    Candidate, CommitState, FileDiff, PrivateRule, RestoreError, RestoreTarget, Restored, RestoredTo, SavedIndex, Snapshot, SnapshotDiff,
+    SnapshotInfo, SnapshotKind, SnapshotPath, SnapshotRequest,
 };

@@ -4,7 +4,7 @@ use crate::config::settings::{RescueMode, RescueSettings};
 use crate::decision::evidence::RescueOutcome;
 use crate::git::{Error, Snapshot, Worktree};
 
-use super::{single, user_command};
+use super::{outlast, single, user_command};
 
 /// One rescue of one worktree.
 #[derive(Debug, Clone, Copy)]
@@ -29,9 +29,15 @@ pub fn rescue(worktree: &Worktree, request: &Request<'_>) -> Result<RescueOutcom
     let mut outcome = RescueOutcome { left_out: request.snapshot.left_out.clone(), ..RescueOutcome::default() };
     match request.settings.mode {
         RescueMode::Off | RescueMode::Snapshot => {}
-        RescueMode::Command => user_command::run(worktree, request, &mut outcome),
+        RescueMode::Command => {
+            if outlast::index_is_free(worktree, request, &mut outcome) {
+                user_command::run(worktree, request, &mut outcome);
+            }
+        }
         // Until the agent is asked for a plan, a plan is one commit of everything.
-        RescueMode::Plan | RescueMode::Single => single::commit(worktree, request, &before, &mut outcome)?,
+        RescueMode::Plan | RescueMode::Single => {
+            outlast::commit(worktree, request, &mut outcome, |request, state, outcome| single::commit(worktree, request, state, outcome))?
+        }
     }
     let head = worktree.head_commit()?;
     if head != before.head {

@@ -5,7 +5,11 @@
 
 mod carry_out;
 mod git_program;
+mod index_lock;
+mod keep_apart;
+mod linked_worktree;
 mod message;
+mod outlast;
 mod preview;
 mod secrets;
 mod selection;
@@ -13,4 +17,6 @@ mod single;
 mod user_command;
 
 pub use carry_out::{Request, rescue};
+pub use keep_apart::private_rule;
+pub use linked_worktree::{RestoreIntoError, restore_into_worktree};
 pub use preview::{Preview, preview};

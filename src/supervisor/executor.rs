@@ -133,7 +133,7 @@ impl Executor {
 
     fn snapshot(&self, why: &str) -> Fact<Option<String>> {
         let request = SnapshotRequest { spec: &self.case.spec, at: now(), why };
-        let taken = self.worktree(|worktree| worktree.take_snapshot(&request))?;
+        let taken = self.worktree(|worktree| worktree.take_snapshot_apart(&request, &rescue::private_rule(&self.case.settings.rescue)))?;
         let name = taken.as_ref().map(|snapshot| snapshot.name.clone());
         if let Some(snapshot) = taken.as_ref().filter(|snapshot| !snapshot.reused) {
             self.surroundings.tell(&format!("kept {} in {}", plural(snapshot.files, "changed file"), snapshot.name));

@@ -36,6 +36,8 @@ mod kill_nine;
 mod layers;
 // Probes of real programs.
 mod probe_ask;
+// Snapshots while a session runs.
+mod periodic_snapshots;
 // Replies of probed agents, read from fixtures.
 mod probe_reply;
 // Programs, their trees, and waiting for the end of a process.
@@ -48,6 +50,10 @@ mod real_claude;
 mod real_claude_probe;
 // Rescues: commits a person would keep, nothing lost, nothing leaked.
 mod rescue;
+// `rescue list`, `show`, `restore`, `drop`, and how old snapshots go.
+mod rescue_cli;
+// Rescues beside other gits and other watchdogs.
+mod rescue_races;
 // Ends of sessions: by themselves, by a timeout, with children left.
 mod session_end;
 // The process of a session: shown, logged, ended.
@@ -56,6 +62,8 @@ mod session_process;
 mod snapshot;
 // Snapshots where the repository, its neighbours or the file system work against them.
 mod snapshot_hostile;
+// Secrets and over-size files: kept, and kept apart.
+mod snapshot_private;
 // The way back: exact, and never over work that is in no commit.
 mod snapshot_restore;
 // Random trees of random changes: every byte must come back.
