@@ -4,13 +4,23 @@
 //! be asked for without one. What is left out of a commit stays in the work tree and in the snapshot.
 
 mod carry_out;
+mod choice;
+mod elsewhere;
 mod git_program;
+mod grouping;
 mod message;
+mod own_commits;
+mod plan;
+mod plan_diff;
 mod preview;
+mod secret_content;
 mod secrets;
 mod selection;
 mod single;
+mod task_list;
+mod tick;
 mod user_command;
 
-pub use carry_out::{Request, rescue};
+pub use carry_out::{Request, rescue, rescue_asking};
+pub use grouping::{Ask, NoPlan};
 pub use preview::{Preview, preview};

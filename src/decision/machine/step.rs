@@ -30,6 +30,7 @@ pub struct Machine {
     pub(super) disputed: Option<String>,
     pub(super) rescue_commits: u64,
     pub(super) rescue_failed: Option<String>,
+    pub(super) rescue_branch: Option<String>,
     pub(super) left_out: Vec<LeftOut>,
     pub(super) degraded: Vec<Degraded>,
 }
@@ -54,6 +55,7 @@ impl Machine {
             disputed: None,
             rescue_commits: 0,
             rescue_failed: None,
+            rescue_branch: None,
             left_out: Vec::new(),
         }
     }
