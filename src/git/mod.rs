@@ -31,6 +31,6 @@ pub use open::{Error, Worktree};
 pub use path_text::{escape_path, unescape_path};
 pub use rescue_branch::RescueBranch;
 pub use snapshot::{
-    CommitState, KeptEntry, RestoreError, RestoreTarget, Restored, RestoredTo, SavedIndex, Snapshot, SnapshotInfo, SnapshotKind,
-    SnapshotPath, SnapshotRequest, Versions,
+    AfterCommit, CommitState, KeptEntry, RestoreError, RestoreTarget, Restored, RestoredTo, SavedIndex, Snapshot, SnapshotInfo,
+    SnapshotKind, SnapshotPath, SnapshotRequest, Versions,
 };

@@ -12,7 +12,7 @@ use super::single::{Group, Made, commit, obstacle, protection};
 use super::{elsewhere, message, tick};
 use crate::config::settings::RescueMode;
 use crate::decision::evidence::{Degraded, RescueOutcome};
-use crate::git::{CommitState, Error, SnapshotPath, Worktree};
+use crate::git::{CommitState, Error, SnapshotPath, Worktree, escape_path};
 
 /// What was committed, for the proof that follows.
 #[derive(Debug, Default)]
@@ -129,8 +129,16 @@ fn one_by_one<'g, 'p>(
             return Ok((None, rest));
         }
         match commit(worktree, group, left(request, begun))? {
-            Made::Commit(id) => {
-                committed.made.push(id);
+            Made::Commit { commit, added } => {
+                committed.made.push(commit);
+                let added: Vec<String> = added.iter().map(|path| escape_path(path)).collect();
+                let leaked: BTreeSet<&str> =
+                    outcome.left_out.iter().map(|left| left.path.as_str()).filter(|path| added.iter().any(|a| a == path)).collect();
+                if !leaked.is_empty() {
+                    let named = leaked.into_iter().collect::<Vec<_>>().join(", ");
+                    let detail = format!("the repository's own hooks put into a commit what rescue leaves out: {named}");
+                    outcome.warnings.push(Degraded { code: "hooks_added_files", detail });
+                }
                 committed.paths.extend(group.paths.iter().map(|path| (path.text.clone(), path.path.clone())));
             }
             Made::CommitWithComplaint(why) => outcome.failed = Some(why),

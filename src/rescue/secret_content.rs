@@ -192,7 +192,7 @@ mod tests {
         for (rule, text) in samples() {
             let masked = mask(&format!("before\n{text}\nafter"));
             assert!(masked.starts_with("before\n") && masked.contains(&format!("[secret: {rule}]")), "{masked}");
-            let secret = text.split(|c: char| !c.is_ascii_alphanumeric()).max_by_key(|part| part.len()).unwrap();
+            let secret = text.split(|c: char| !c.is_ascii_alphanumeric() && !"_-/+".contains(c)).max_by_key(|part| part.len()).unwrap();
             assert!(!masked.contains(secret), "{masked}");
         }
     }

@@ -35,8 +35,8 @@ impl Group<'_> {
 /// How an attempt to commit ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Made {
-    /// This commit was made.
-    Commit(String),
+    /// This commit was made. A hook put more paths into it than it was asked for.
+    Commit { commit: String, added: Vec<Vec<u8>> },
     /// HEAD moved, and git ended with a complaint all the same, as where a hook after the commit hangs.
     CommitWithComplaint(String),
     /// None of the files differs from HEAD any more.
@@ -81,7 +81,7 @@ pub(super) fn commit(worktree: &Worktree, group: &Group<'_>, deadline: Duration)
         let finished = git(worktree.root(), args, paths, worktree.has_identity(), left).run().map_err(|error| error.to_string())?;
         let told = tail(&finished);
         if finished.timed_out {
-            return Err(format!("git {} did not end within {} s\n{told}", args[0], deadline.as_secs()));
+            return Err(format!("git {} did not end within {} s\n{told}", args[0], deadline.as_secs_f64().ceil()));
         }
         match finished.exit.success() {
             true => Ok(()),
@@ -103,8 +103,9 @@ pub(super) fn commit(worktree: &Worktree, group: &Group<'_>, deadline: Duration)
             let args = ["commit", "--quiet", "--only", "--cleanup=whitespace", "-m", &group.message];
             match run(&[&args[..], &from_stdin].concat(), &all) {
                 Ok(()) => {
-                    settle(worktree, &all, run)?;
-                    return Ok(worktree.head_commit()?.map_or(Made::Nothing, Made::Commit));
+                    let Some(commit) = worktree.head_commit()? else { return Ok(Made::Nothing) };
+                    let added = settle(worktree, &all, run)?;
+                    return Ok(Made::Commit { commit, added });
                 }
                 Err(why) => what_stopped(why),
             }
@@ -135,14 +136,15 @@ fn what_stopped(why: String) -> Made {
 }
 
 /// Brings the index to what was committed. A hook that adds files again does so in the index that git prepared for the
-/// commit; without this the user's own would still have them as they were before the hook.
-fn settle(worktree: &Worktree, committed: &[&[u8]], run: impl Fn(&[&str], &[&[u8]]) -> Result<(), String>) -> Result<(), Error> {
-    let behind = worktree.staged_among(committed)?;
+/// commit; without this the user's own would still have them as they were before the hook. Returns what a hook added.
+fn settle(worktree: &Worktree, asked: &[&[u8]], run: impl Fn(&[&str], &[&[u8]]) -> Result<(), String>) -> Result<Vec<Vec<u8>>, Error> {
+    let after = worktree.after_commit(asked)?;
+    let behind: Vec<&[u8]> = after.behind.iter().map(Vec::as_slice).collect();
     if !behind.is_empty() {
         // What git cannot settle shows up as uncommitted, which is harmless.
         run(&["reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul"], &behind).ok();
     }
-    Ok(())
+    Ok(after.added)
 }
 
 /// Drops deleted files whose place a folder took: git commits their end along with the folder's files, and fails
@@ -212,7 +214,7 @@ mod tests {
                 Made::Nothing => "nothing",
                 Made::NotTried(_) => "not tried",
                 Made::Refused(_) => "refused",
-                Made::Commit(_) | Made::CommitWithComplaint(_) => "made",
+                Made::Commit { .. } | Made::CommitWithComplaint(_) => "made",
             };
             assert_eq!(found, want, "{told}");
         }

@@ -93,7 +93,7 @@ pub(super) fn tick(worktree: &Worktree, request: &Request<'_>, path: &str, texts
     let group = TickCommit::new(path, request, texts);
     let made = commit(worktree, &group.group(), deadline)?;
     match made {
-        Made::Commit(id) => Ok(Ticked { commit: Some(id), note: None }),
+        Made::Commit { commit, .. } => Ok(Ticked { commit: Some(commit), note: None }),
         Made::CommitWithComplaint(_) => Ok(Ticked { commit: None, note: None }),
         Made::Nothing => not("git sees no change in it"),
         Made::Refused(why) | Made::NotTried(why) => {

@@ -46,6 +46,10 @@ mod real_claude;
 mod real_claude_probe;
 // Rescues: commits a person would keep, nothing lost, nothing leaked.
 mod rescue;
+// Rescues where hooks, signatures or protected branches refuse.
+mod rescue_hooks;
+// Rescues by a plan of the agent, and secrets that are known by their content.
+mod rescue_plan;
 // Ends of sessions: by themselves, by a timeout, with children left.
 mod session_end;
 // The process of a session: shown, logged, ended.

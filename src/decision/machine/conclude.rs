@@ -95,7 +95,8 @@ impl Machine {
     }
 
     /// The work is committed, but not where it belongs: whether it may go there is for a person.
-    pub(super) fn conclude_elsewhere(&mut self, branch: &str) -> Action {
+    pub(super) fn conclude_elsewhere(&mut self) -> Action {
+        let branch = self.rescue_branch.clone().unwrap_or_default();
         let why = self.rescue_failed.clone().unwrap_or_default();
         let here = match self.rescue_commits {
             0 => String::new(),

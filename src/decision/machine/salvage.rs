@@ -114,9 +114,9 @@ impl Machine {
         if !outcome.lost.is_empty() {
             return self.conclude_lost(&outcome.lost);
         }
-        if let Some(branch) = self.rescue_branch.clone() {
+        if self.rescue_branch.is_some() && outcome.commits == 0 {
             // Asking or trying again would meet the same refusal.
-            return self.conclude_elsewhere(&branch);
+            return self.conclude_elsewhere();
         }
         if outcome.commits > 0 {
             if let Some(failed) = self.rescue_failed.clone() {

@@ -140,6 +140,7 @@ impl Machine {
         }
         match look {
             Look::Interrupted => self.secure(Then::Interrupted),
+            Look::Rescued(_) if self.rescue_branch.is_some() => self.conclude_elsewhere(),
             Look::Rescued(RescueFor::SessionTimeout) => self.conclude_cut_short(),
             // A commit of what was judged does not change what was judged.
             Look::Rescued(RescueFor::ChecksPassed) => self.conclude_checks_passed(),

@@ -9,6 +9,7 @@ use gix::objs::tree::EntryMode;
 
 use super::Snapshot;
 use super::blobs::{Blobs, Keep, Taken};
+use super::diff;
 use super::disk::Below;
 use super::proof::{entry_at, tree_of};
 use super::spec_name::path_text;
@@ -30,6 +31,15 @@ pub struct KeptEntry {
     pub content: Option<(String, String)>,
     /// Whether the work tree still has it as the snapshot does.
     pub untouched: bool,
+}
+
+/// What a commit did besides what was asked of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AfterCommit {
+    /// Paths that the index still has as they were before the commit.
+    pub behind: Vec<Vec<u8>>,
+    /// Paths that nobody asked for, and that a hook put into the commit.
+    pub added: Vec<Vec<u8>>,
 }
 
 fn parsed(hex: &str, doing: &str) -> Result<ObjectId, Error> {
@@ -100,23 +110,42 @@ impl Worktree {
         Ok(found)
     }
 
-    /// Those of `paths` whose index entry is not what HEAD has.
+    /// What the commit of HEAD did besides what was asked of it, given the paths that it was asked for.
     ///
     /// # Errors
-    /// When the index or HEAD cannot be read.
-    pub fn staged_among<'p>(&self, paths: &[&'p [u8]]) -> Result<Vec<&'p [u8]>, Error> {
-        let index = super::nested::index(&self.repo);
-        let index = index.ok_or_else(|| Error::Read { doing: "read the index".into(), why: "it is corrupt".into() })?;
-        let tree = self.repo.head_tree_id_or_empty().map_err(|e| Error::read("read the tree of HEAD", e))?.detach();
-        let mut staged = Vec::new();
-        for path in paths {
-            let entry = index.entry_by_path(path.as_bstr()).map(|e| (e.mode.to_tree_entry_mode().map(|mode| mode.kind()), e.id));
-            let committed = entry_at(&self.repo, tree, path.as_bstr())?.map(|(mode, id)| (Some(mode.kind()), id));
-            if entry != committed {
-                staged.push(*path);
+    /// When the index or the commit cannot be read.
+    pub fn after_commit(&self, asked: &[&[u8]]) -> Result<AfterCommit, Error> {
+        let doing = "look at the commit that was made";
+        let repo = &self.repo;
+        let index =
+            super::nested::index(repo).ok_or_else(|| Error::Read { doing: "read the index".into(), why: "it is corrupt".into() })?;
+        let commit = repo.head_commit().map_err(|e| Error::read(doing, e))?;
+        let tree = commit.tree_id().map_err(|e| Error::read(doing, e))?.detach();
+        let before = match commit.parent_ids().next() {
+            Some(parent) => tree_of(repo, parent.detach())?,
+            None => ObjectId::empty_tree(repo.object_hash()),
+        };
+        let asked: BTreeSet<&[u8]> = asked.iter().copied().collect();
+        let indexed = |path: &BStr| index.entry_by_path(path).map(|e| (e.mode.to_tree_entry_mode().map(|mode| mode.kind()), e.id));
+        let entry = |entry: Option<(EntryMode, ObjectId)>| entry.map(|(mode, id)| (Some(mode.kind()), id));
+        let mut after = AfterCommit::default();
+        for path in &asked {
+            if indexed(path.as_bstr()) != entry(entry_at(repo, tree, path.as_bstr())?) {
+                after.behind.push(path.to_vec());
             }
         }
-        Ok(staged)
+        for change in diff::changes(repo, before, tree)? {
+            if asked.contains(change.path.as_slice()) {
+                continue;
+            }
+            let now = indexed(change.path.as_bstr());
+            // What the user staged for it is the user's.
+            if now != entry(change.after) && now == entry(change.before) {
+                after.behind.push(change.path.to_vec());
+            }
+            after.added.push(change.path.to_vec());
+        }
+        Ok(after)
     }
 
     /// Those of `paths` that HEAD has with other content than the snapshot, put there by one of the commits `made`,

@@ -32,7 +32,7 @@ mod tree;
 mod types;
 
 pub use contents::{CommitState, SavedIndex, SnapshotKind, SnapshotPath};
-pub use for_commits::{KeptEntry, Versions};
+pub use for_commits::{AfterCommit, KeptEntry, Versions};
 pub use restore::{RestoreError, RestoreTarget, Restored, RestoredTo};
 pub(in crate::git) use spec_name::for_ref as spec_for_ref;
 pub use types::{Snapshot, SnapshotInfo, SnapshotRequest};
