@@ -44,12 +44,16 @@ mod process_scene;
 mod real_claude;
 // The question to the real Claude Code CLI.
 mod real_claude_probe;
+// The plan of a rescue by the real Claude Code CLI.
+mod real_claude_rescue;
 // Rescues: commits a person would keep, nothing lost, nothing leaked.
 mod rescue;
 // Rescues where hooks, signatures or protected branches refuse.
 mod rescue_hooks;
 // Rescues by a plan of the agent, and secrets that are known by their content.
 mod rescue_plan;
+// The rescue command that users copy.
+mod rescue_script;
 // Ends of sessions: by themselves, by a timeout, with children left.
 mod session_end;
 // The process of a session: shown, logged, ended.
