@@ -205,26 +205,40 @@ pub struct RescueArgs {
 #[derive(Debug, Subcommand)]
 pub enum RescueCommand {
     /// List the snapshots of this repository, newest first
-    List,
-    /// Show what a snapshot holds
+    List {
+        /// Only those of this work
+        #[arg(long = "spec", id = "of", value_name = "NAME")]
+        spec: Option<String>,
+    },
+    /// Show what a snapshot changes: a summary, then the difference line by line
     Show {
-        /// As `rescue list` prints it
+        /// As `rescue list` prints it, or an unambiguous beginning of it, or `latest`
         id: String,
+        /// Only the summary
+        #[arg(long)]
+        stat: bool,
     },
     /// Bring a snapshot back: into the work tree if it is clean, else into a new branch
     Restore {
-        /// As `rescue list` prints it
+        /// As `rescue list` prints it, or an unambiguous beginning of it, or `latest`
         id: String,
-        /// Into a new branch of this name
-        #[arg(long, value_name = "NAME", conflicts_with = "into")]
+        /// Into a new branch of this name; secrets and over-size files stay off it
+        #[arg(long, value_name = "NAME", group = "target")]
         branch: Option<String>,
-        /// Into this new or empty folder
-        #[arg(long = "to", id = "into", value_name = "DIR")]
+        /// Into this new or empty folder, as plain files
+        #[arg(long = "to", visible_alias = "into", id = "into", value_name = "DIR", group = "target")]
         into: Option<PathBuf>,
+        /// Into a new linked worktree at DIR, exact with its index
+        #[arg(long = "worktree", id = "linked", value_name = "DIR", group = "target")]
+        linked: Option<PathBuf>,
+        /// Act on the worktree at PATH instead of the current folder, as git -C does
+        // The same id as the global flag keeps that from being added here, where its long form means something else.
+        #[arg(short = 'C', id = "worktree", value_name = "PATH")]
+        at: Option<PathBuf>,
     },
     /// Drop a snapshot for ever
     Drop {
-        /// As `rescue list` prints it
+        /// As `rescue list` prints it, or an unambiguous beginning of it, or `latest`
         id: String,
     },
 }
@@ -314,6 +328,25 @@ mod tests {
     fn the_command_line_is_consistent() {
         use clap::CommandFactory as _;
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_worktree_to_restore_into_is_not_the_worktree_to_act_on() {
+        for (line, at, linked) in [
+            ("watchdog rescue restore ID --worktree new", None, Some("new")),
+            ("watchdog --worktree here rescue restore ID --worktree new", Some("here"), Some("new")),
+            ("watchdog -C here rescue restore ID", Some("here"), None),
+            ("watchdog rescue restore -C here ID --worktree new", Some("here"), Some("new")),
+        ] {
+            let cli = Cli::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{line}: {error}"));
+            assert_eq!(cli.global.worktree, at.map(PathBuf::from), "{line}");
+            let Command::Rescue(RescueArgs { command: Some(RescueCommand::Restore { linked: found, .. }), .. }) = cli.command else {
+                panic!("{line}")
+            };
+            assert_eq!(found, linked.map(PathBuf::from), "{line}");
+        }
+        let both = "watchdog rescue restore ID --worktree new --to folder";
+        assert!(Cli::try_parse_from(both.split(' ')).is_err());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! WORDS IN, WORDS OUT. Arguments, output, exit codes; one file per command.
 
+mod amounts;
 mod args;
 mod commands;
 mod failure;

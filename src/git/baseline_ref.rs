@@ -4,7 +4,7 @@ use gix::refs::Target;
 use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
 
 use super::open::{Error, Worktree};
-use super::path_text::unescape_path;
+use super::path_text::decode;
 use super::snapshot::spec_for_ref;
 
 /// Where baselines are kept: below it the worktree's id, then the spec.
@@ -75,7 +75,7 @@ impl Worktree {
             if let Some(id) = reference.try_id() {
                 kept.push(KeptBaseline {
                     worktree_id: worktree_id.into(),
-                    spec: String::from_utf8_lossy(&unescape_path(spec)).into_owned(),
+                    spec: String::from_utf8_lossy(&decode(spec.as_bytes())).into_owned(),
                     commit: id.to_string(),
                 });
             }

@@ -33,6 +33,10 @@ pub mod kind {
     pub const RESCUE: &str = "rescue";
     /// A snapshot was brought back.
     pub const RESTORE: &str = "restore";
+    /// A person dropped a snapshot.
+    pub const DROPPED: &str = "dropped";
+    /// Old snapshots were dropped.
+    pub const EXPIRED: &str = "expired";
     /// A verdict was reached.
     pub const VERDICT: &str = "verdict";
     /// The breaker changed.

@@ -18,6 +18,7 @@ use crate::store::journal::{kind, tidy};
 use super::case::Case;
 use super::dispatcher::drive;
 use super::executor::{Executor, since};
+use super::expiry::expire;
 use super::journal::Journal;
 use super::signals::Signals;
 use super::surroundings::{Surroundings, now};
@@ -79,6 +80,11 @@ pub async fn judge(
     if judgement.duration > Duration::from_secs(1) && tidy(store.as_ref(), now()).is_err() {
         surroundings.tell("old events could not be removed from the journal");
     }
+    let worktree = case.worktree.lock().expect("no panic while it was held");
+    if let Err(why) = expire(&worktree, store.as_ref(), case.settings.rescue.keep_days) {
+        surroundings.tell(&format!("old snapshots could not be dropped: {why}"));
+    }
+    drop(worktree);
     judgement
 }
 

@@ -19,6 +19,7 @@ use super::case::{Asked, Case};
 use super::configuration::governing;
 use super::journal::Journal;
 use super::judge::{SessionSeen, early, judge, refused};
+use super::periodic::{Periodic, Subject};
 use super::place::{Claim, Place};
 use super::signals::{Signals, Urgency};
 use super::surroundings::{Surroundings, now};
@@ -56,7 +57,7 @@ pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut
         Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
     };
     let store = Arc::clone(&place.store);
-    let cwd = place.root().to_owned();
+    let root = place.root().to_owned();
     let case = match open_case(surroundings, place, &request, begun) {
         Ok(case) => case,
         Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
@@ -74,7 +75,7 @@ pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut
         log: Some(log.clone()),
         mirror: if request.output_to_stderr { Mirror::ToStderr } else { Mirror::Through },
         child_wait: request.child_wait,
-        ..SessionSpec::new(request.command.clone(), cwd)
+        ..SessionSpec::new(request.command.clone(), root.clone())
     };
     let seen = match Session::start(&spec) {
         Ok(session) => {
@@ -85,7 +86,17 @@ pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut
                 notes.push(Degraded { code: "store_unwritable", detail: error.to_string() });
             }
             let timeout = request.timeout.or(case.settings.limits.session_timeout);
+            let snapshots = Periodic::start(Subject {
+                root: root.clone(),
+                worktree_id: case.worktree_id.clone(),
+                spec: case.spec.clone(),
+                settings: case.settings.rescue.clone(),
+                store: Arc::clone(&store),
+                narrate: Arc::clone(&surroundings.narrate),
+            });
             let outcome = wait(session, timeout, request.grace, signals).await;
+            // One that is under way is let finish: the judgement would only begin the same.
+            snapshots.map(Periodic::stop);
             let seen = see(outcome, notes, now());
             journal.write(
                 kind::SESSION_ENDED,

@@ -34,6 +34,8 @@ mod hostile_repository;
 mod kill_nine;
 // The rules of `ARCHITECTURE.md` that a compiler does not enforce, and that this list is complete.
 mod layers;
+// Snapshots while a session runs.
+mod periodic_snapshots;
 // Probes of real programs.
 mod probe_ask;
 // Replies of probed agents, read from fixtures.
@@ -46,8 +48,20 @@ mod process_scene;
 mod real_claude;
 // The question to the real Claude Code CLI.
 mod real_claude_probe;
+// The plan of a rescue by the real Claude Code CLI.
+mod real_claude_rescue;
 // Rescues: commits a person would keep, nothing lost, nothing leaked.
 mod rescue;
+// `rescue list`, `show`, `restore`, `drop`, and how old snapshots go.
+mod rescue_cli;
+// Rescues where hooks, signatures or protected branches refuse.
+mod rescue_hooks;
+// Rescues by a plan of the agent, and secrets that are known by their content.
+mod rescue_plan;
+// Rescues beside other gits and other watchdogs.
+mod rescue_races;
+// The rescue command that users copy.
+mod rescue_script;
 // Ends of sessions: by themselves, by a timeout, with children left.
 mod session_end;
 // The process of a session: shown, logged, ended.
@@ -56,6 +70,8 @@ mod session_process;
 mod snapshot;
 // Snapshots where the repository, its neighbours or the file system work against them.
 mod snapshot_hostile;
+// Secrets and over-size files: kept, and kept apart.
+mod snapshot_private;
 // The way back: exact, and never over work that is in no commit.
 mod snapshot_restore;
 // Random trees of random changes: every byte must come back.

@@ -202,6 +202,24 @@ fn names_that_are_not_text_are_kept() {
 }
 
 #[test]
+fn names_that_differ_in_case_alone_are_kept_side_by_side() {
+    for ignore_case in ["false", "true"] {
+        let repo = ScratchRepo::new();
+        repo.git(["config", "core.ignoreCase", ignore_case]);
+        repo.write("TRACKED", "upper\n");
+        repo.write("tracked", "lower\n");
+        repo.write("Dir/inner", "another folder\n");
+        repo.write("new/a", "a");
+        repo.write("new/A", "A");
+        let snapshot = repo.snapshot();
+        for path in ["TRACKED", "Dir/inner", "new/A", "new/a", "dir/inner", "tracked"] {
+            assert_eq!(content(&repo, &snapshot.commit, path), repo.read(path).trim_end(), "{path}, ignoreCase {ignore_case}");
+        }
+        restore_after_wipe(&repo, &snapshot);
+    }
+}
+
+#[test]
 fn flags_and_times_hide_no_edit() {
     let repo = ScratchRepo::new();
     repo.git(["update-index", "--assume-unchanged", "tracked"]);

@@ -11,6 +11,7 @@ mod judging;
 mod probe;
 mod rescue;
 mod snapshot;
+mod snapshots;
 mod trust;
 
 pub use dispatch::dispatch;

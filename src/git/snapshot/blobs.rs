@@ -132,6 +132,16 @@ impl<'repo> Blobs<'repo> {
         wanted && self.kept.insert(id) && !self.is_there(&id)
     }
 
+    /// Where we are, for [`Blobs::forget_since`].
+    pub fn mark(&self) -> (HashSet<ObjectId>, HashSet<ObjectId>) {
+        (self.written.clone(), self.kept.clone())
+    }
+
+    /// Forgets what was written since: nothing relies on it any more.
+    pub fn forget_since(&mut self, mark: (HashSet<ObjectId>, HashSet<ObjectId>)) {
+        (self.written, self.kept) = mark;
+    }
+
     /// Whether a garbage collection took away what nothing referred to yet. To be asked once a ref does.
     pub fn vanished(&self) -> bool {
         self.kept.iter().any(|id| !self.is_there(id))

@@ -12,6 +12,7 @@ use gix::state::InProgress;
 
 use super::disk::{Below, split};
 use super::ignore_rules::join;
+use super::private::Whole;
 use super::proof::{nested_files, tree_of};
 use super::record::Record;
 use super::spec_name::path_text;
@@ -80,8 +81,11 @@ impl Worktree {
         let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
         let commit = repo.find_commit(id).map_err(|e| Error::read(doing, e))?;
         let tree = commit.tree_id().map_err(|e| Error::read(doing, e))?.detach();
-        let record = Record::parse(&commit.message_raw_sloppy().to_str_lossy());
-        let before = match record.as_ref().and_then(|r| r.head) {
+        let record = Record::parse(&commit.message_raw_sloppy().to_str_lossy())
+            .ok_or_else(|| Error::Read { doing: doing.into(), why: format!("{id} is not a snapshot of watchdog") })?;
+        let whole = Whole::of(repo, &record, tree)?;
+        let repo = &whole.repo;
+        let before = match record.head {
             Some(head) => tree_of(repo, head)?,
             None => ObjectId::empty_tree(repo.object_hash()),
         };
@@ -90,7 +94,7 @@ impl Worktree {
         let below = Below::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
         let mut boundary = Boundary { below, last: None };
         let mut paths: Vec<SnapshotPath> = Vec::new();
-        for change in diff::changes(repo, before, tree)? {
+        for change in diff::changes(repo, before, whole.tree)? {
             let path = change.path.as_bstr();
             let kind = match change.after {
                 None => SnapshotKind::Deleted,
@@ -109,7 +113,7 @@ impl Worktree {
                 path: path.to_vec(),
             });
         }
-        for (path, (_, id)) in nested_files(repo, record.and_then(|r| r.extras))? {
+        for (path, (_, id)) in nested_files(repo, whole.extras)? {
             paths.push(SnapshotPath {
                 text: path_text(path.as_bstr()),
                 kind: SnapshotKind::File,

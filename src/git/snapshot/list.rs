@@ -1,12 +1,17 @@
-//! The snapshots that are there: listing, finding, dropping.
+//! The snapshots that are there: listing, finding, dropping, expiring.
 
+use std::collections::BTreeMap;
+
+use gix::ObjectId;
 use gix::refs::Target;
 use gix::refs::transaction::{Change, PreviousValue, RefEdit, RefLog};
+use jiff::Timestamp;
 
 use super::SnapshotInfo;
+use super::private;
 use super::record::{self, Stored};
 use super::restore::RestoreError;
-use super::spec_name::PREFIX;
+use super::spec_name::{PREFIX, path_text};
 use super::take::sequence;
 use crate::git::{Error, Worktree};
 
@@ -22,31 +27,114 @@ impl Worktree {
         Ok(found)
     }
 
+    /// What is known of one snapshot, found as [`Worktree::restore`] finds it.
+    ///
+    /// # Errors
+    /// When there is no such snapshot, or several begin so.
+    pub fn snapshot_info(&self, id: &str) -> Result<SnapshotInfo, RestoreError> {
+        Ok(self.find_snapshot(id)?.info())
+    }
+
     /// Drops a snapshot. Its content is gone as soon as git collects garbage.
     ///
     /// # Errors
     /// When there is no such snapshot, or its ref cannot be deleted.
     pub fn drop_snapshot(&self, id: &str) -> Result<SnapshotInfo, RestoreError> {
         let stored = self.find_snapshot(id)?;
-        delete(&self.repo, &stored.name, &stored.commit.to_string(), stored.record.at)?;
+        delete_both(&self.repo, &stored.name, &stored.commit.to_string(), stored.record.at)?;
         Ok(stored.info())
     }
 
-    /// Finds a snapshot by its id or by the whole name of its ref.
-    pub(super) fn find_snapshot(&self, id: &str) -> Result<Stored, RestoreError> {
-        let unknown = || RestoreError::Unknown { id: id.to_owned() };
-        let id = id.strip_prefix(PREFIX).unwrap_or(id);
-        let name = format!("{PREFIX}{id}");
-        let name: gix::refs::FullName = name.as_str().try_into().map_err(|_| unknown())?;
+    /// Drops every snapshot that was taken before `before`, except the newest of each spec and worktree; and what a drop that
+    /// was cut short left of others. Returns those that were dropped.
+    ///
+    /// # Errors
+    /// When the refs cannot be read or deleted.
+    pub fn expire_snapshots(&self, before: Timestamp) -> Result<Vec<SnapshotInfo>, Error> {
+        let all = record::all(&self.repo)?;
+        let rank = |s: &Stored| (s.record.at, sequence(&s.name));
+        let mut newest: BTreeMap<(String, String), (Timestamp, u64)> = BTreeMap::new();
+        for stored in &all {
+            let best = newest.entry((stored.record.spec.clone(), stored.record.worktree.clone())).or_insert(rank(stored));
+            *best = rank(stored).max(*best);
+        }
+        let mut dropped = Vec::new();
+        for stored in all {
+            let key = (stored.record.spec.clone(), stored.record.worktree.clone());
+            if stored.record.at < before && newest.get(&key) != Some(&rank(&stored)) {
+                delete_both(&self.repo, &stored.name, &stored.commit.to_string(), stored.record.at)?;
+                dropped.push(stored.info());
+            }
+        }
+        self.drop_orphans(before)?;
+        Ok(dropped)
+    }
+
+    /// Deletes private refs from before `before` whose snapshot is gone.
+    fn drop_orphans(&self, before: Timestamp) -> Result<(), Error> {
+        let doing = "list the private parts of snapshots";
+        let platform = self.repo.references().map_err(|e| Error::read(doing, e))?;
+        let mut orphans = Vec::new();
+        for reference in platform.prefixed(private::PREFIX).map_err(|e| Error::read(doing, e))? {
+            let reference = reference.map_err(|e| Error::read(doing, e))?;
+            let name = path_text(reference.name().as_bstr());
+            let beside = name.replacen(private::PREFIX, PREFIX, 1);
+            let Some(id) = reference.target().try_id().map(ToOwned::to_owned) else { continue };
+            // The time of the commit is that of the snapshot; one that is gone is of no use either.
+            let commit = self.repo.find_commit(id).ok();
+            let old = commit.and_then(|commit| commit.time().ok()).is_none_or(|time| time.seconds < before.as_second());
+            if old && self.repo.try_find_reference(&beside).map_err(|e| Error::read(doing, e))?.is_none() {
+                orphans.push((name, id));
+            }
+        }
+        orphans.into_iter().try_for_each(|(name, id)| delete(&self.repo, &name, id, before))
+    }
+
+    /// Finds a snapshot by its id, by the whole name of its ref, or by the beginning of its id, of its time or of its
+    /// commit, as long as only one begins so.
+    pub(super) fn find_snapshot(&self, text: &str) -> Result<Stored, RestoreError> {
+        let unknown = || RestoreError::Unknown { id: text.to_owned() };
+        let id = text.strip_prefix(PREFIX).unwrap_or(text);
+        let name: gix::refs::FullName = format!("{PREFIX}{id}").as_str().try_into().map_err(|_| unknown())?;
         let reference = self.repo.try_find_reference(name.as_ref()).map_err(|e| Error::read(format!("read {name:?}"), e))?;
-        record::read(&self.repo, &reference.ok_or_else(unknown)?)?.ok_or_else(unknown)
+        if let Some(reference) = reference {
+            return record::read(&self.repo, &reference)?.ok_or_else(unknown);
+        }
+        let begins = |stored: &Stored| {
+            let own = stored.name.strip_prefix(PREFIX).unwrap_or(&stored.name);
+            let time = own.rsplit_once('/').map_or(own, |(_, time)| time);
+            own.starts_with(id) || time.starts_with(id) || (id.len() >= SHORTEST_COMMIT && stored.commit.to_string().starts_with(id))
+        };
+        let mut found: Vec<Stored> = record::all(&self.repo)?.into_iter().filter(begins).collect();
+        match found.len() {
+            0 | 1 => found.pop().filter(|_| !id.is_empty()).ok_or_else(unknown),
+            _ => {
+                let candidates = found.into_iter().map(|stored| stored.info().id).collect();
+                Err(RestoreError::Ambiguous { id: text.to_owned(), candidates })
+            }
+        }
+    }
+}
+
+/// Fewer digits of a commit name no snapshot.
+const SHORTEST_COMMIT: usize = 7;
+
+/// Deletes a snapshot's ref, and then that of what it keeps apart: a snapshot without it would be broken.
+pub(super) fn delete_both(repo: &gix::Repository, name: &str, commit: &str, at: Timestamp) -> Result<(), Error> {
+    let doing = || format!("delete {name}");
+    let commit = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
+    delete(repo, name, commit, at)?;
+    let beside = name.replacen(PREFIX, private::PREFIX, 1);
+    let found = repo.try_find_reference(&beside).map_err(|e| Error::read(doing(), e))?;
+    match found.and_then(|found| found.target().try_id().map(ToOwned::to_owned)) {
+        Some(private) => delete(repo, &beside, private, at),
+        None => Ok(()),
     }
 }
 
 /// Deletes the ref `name`, provided that it still names `commit`.
-pub(super) fn delete(repo: &gix::Repository, name: &str, commit: &str, at: jiff::Timestamp) -> Result<(), Error> {
+pub(super) fn delete(repo: &gix::Repository, name: &str, commit: ObjectId, at: Timestamp) -> Result<(), Error> {
     let doing = || format!("delete {name}");
-    let commit = gix::ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
     let edit = RefEdit {
         change: Change::Delete { expected: PreviousValue::MustExistAndMatch(Target::Object(commit)), log: RefLog::AndReference },
         name: name.try_into().map_err(|e| Error::read(doing(), e))?,

@@ -8,6 +8,9 @@
 //!   `nested/<path>` the uncommitted files of submodules and of linked worktrees inside this one, and
 //!   `intent-to-add` the paths that were added without content.
 //!
+//! Secrets and over-size files can be kept apart, at `refs/watchdog/private/<spec>/<utc>-<n>`; see `private.rs`. Nothing of the
+//! snapshot's own commit leads there, and whatever reads a snapshot puts both together.
+//!
 //! The files of a repository inside the worktree that is no submodule are ordinary files of the snapshot; its own
 //! `.git` folder is not part of it. Modes are what git knows: executable or not, symlink or not.
 
@@ -15,10 +18,12 @@ mod blobs;
 mod contents;
 mod diff;
 mod disk;
+mod for_commits;
 mod ignore_rules;
 mod list;
 mod loose_ref;
 mod nested;
+mod private;
 mod proof;
 mod record;
 mod restore;
@@ -26,12 +31,15 @@ mod restore_disk;
 mod restore_in_place;
 mod restore_index;
 mod scan;
+mod show;
 mod spec_name;
 mod take;
 mod tree;
 mod types;
 
 pub use contents::{CommitState, SavedIndex, SnapshotKind, SnapshotPath};
+pub use for_commits::{AfterCommit, KeptEntry, Versions};
 pub use restore::{RestoreError, RestoreTarget, Restored, RestoredTo};
+pub use show::{FileDiff, SnapshotDiff};
 pub(in crate::git) use spec_name::for_ref as spec_for_ref;
-pub use types::{Snapshot, SnapshotInfo, SnapshotRequest};
+pub use types::{Candidate, PrivateRule, Snapshot, SnapshotInfo, SnapshotRequest};

@@ -9,6 +9,7 @@ use gix::objs::tree::{EntryKind, EntryMode};
 use super::blobs::{Blobs, Keep};
 use super::diff::{self, Differs};
 use super::disk::{Below, as_path, split};
+use super::private::Whole;
 use super::record::Record;
 use super::spec_name::path_text;
 use super::{Snapshot, nested, tree};
@@ -20,7 +21,7 @@ const COMMITS: usize = 1000;
 impl Worktree {
     /// The paths of `snapshot` that are lost: neither committed since nor in the work tree with the same bytes.
     ///
-    /// A commit that holds a converted form of a file (line endings, large file storage) does not count by itself;
+    /// What the snapshot keeps apart is proved as well. A commit that holds a converted form of a file (line endings, large file storage) does not count by itself;
     /// the unchanged file in the work tree does. A deletion is lost only where the file is back in both.
     ///
     /// # Errors
@@ -39,17 +40,22 @@ impl Worktree {
         };
         let root = self.root();
         let below = Below::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+        let whole = Whole::of(repo, &record, tree)?;
+        if whole.incomplete {
+            return Err(Error::Read { doing: doing.into(), why: "the commit that keeps its private files is gone".into() });
+        }
+        let repo = &whole.repo;
         let mut search = Search { worktree: self, below, blobs: Blobs::dry(repo) };
 
         let mut missing: Vec<Differs> = Vec::new();
-        for change in diff::changes(repo, before, tree)? {
+        for change in diff::changes(repo, before, whole.tree)? {
             if !search.on_disk(&change) {
                 missing.push(change);
             }
         }
         search.drop_committed(&mut missing, record.head)?;
         let mut lost: Vec<String> = missing.iter().map(|c| path_text(c.path.as_bstr())).collect();
-        for (path, (_, id)) in nested_files(repo, record.extras)? {
+        for (path, (_, id)) in nested_files(repo, whole.extras)? {
             if !search.nested_is_safe(path.as_bstr(), id) {
                 lost.push(path_text(path.as_bstr()));
             }
@@ -66,11 +72,11 @@ pub(super) fn tree_of(repo: &gix::Repository, commit: ObjectId) -> Result<Object
     found.map_err(|e| Error::read(format!("read the tree of {commit}"), e))
 }
 
-/// The uncommitted files of nested repositories that a snapshot keeps apart.
+/// The uncommitted files of nested repositories that a snapshot's tree of extras holds.
 pub(super) fn nested_files(repo: &gix::Repository, extras: Option<ObjectId>) -> Result<BTreeMap<BString, (EntryKind, ObjectId)>, Error> {
     let Some(extras) = extras else { return Ok(BTreeMap::new()) };
     let empty = ObjectId::empty_tree(repo.object_hash());
-    let all = diff::changes(repo, empty, tree_of(repo, extras)?)?;
+    let all = diff::changes(repo, empty, extras)?;
     let nested = all.into_iter().filter_map(|c| {
         let path = c.path.strip_prefix(tree::NESTED.as_bytes())?.strip_prefix(b"/")?;
         c.after.map(|(mode, id)| (BString::from(path), (mode.kind(), id)))

@@ -23,6 +23,9 @@ pub(super) struct Record {
     pub index: Option<ObjectId>,
     /// Conflict stages and files of nested repositories.
     pub extras: Option<ObjectId>,
+    /// The commit of what is kept apart, and of how many paths; nothing else leads to it.
+    pub private: Option<ObjectId>,
+    pub private_files: u64,
     pub files: u64,
     pub bytes: u64,
     pub left_out: Vec<LeftOut>,
@@ -64,6 +67,8 @@ impl Record {
             ("Head", hex(self.head)),
             ("Index", hex(self.index)),
             ("Extras", hex(self.extras)),
+            ("Private", hex(self.private)),
+            ("Private-Files", self.private_files.to_string()),
             ("Files", self.files.to_string()),
             ("Bytes", self.bytes.to_string()),
         ] {
@@ -88,6 +93,8 @@ impl Record {
             head: id("Head"),
             index: id("Index"),
             extras: id("Extras"),
+            private: id("Private"),
+            private_files: value("Private-Files").and_then(|n| n.parse().ok()).unwrap_or(0),
             files: value("Files")?.parse().ok()?,
             bytes: value("Bytes")?.parse().ok()?,
             left_out: Vec::new(),
@@ -129,6 +136,11 @@ pub(super) struct Stored {
 }
 
 impl Stored {
+    /// The ref of what is kept apart, where there is any.
+    pub fn private_name(&self) -> Option<String> {
+        self.record.private.map(|_| self.name.replacen(PREFIX, super::private::PREFIX, 1))
+    }
+
     pub fn info(self) -> SnapshotInfo {
         SnapshotInfo {
             id: self.name.strip_prefix(PREFIX).unwrap_or(&self.name).to_owned(),
@@ -137,10 +149,12 @@ impl Stored {
             spec: self.record.spec,
             at: self.record.at,
             why: self.record.why,
+            base: self.record.head.map(|id| id.to_string()),
             branch: self.record.branch,
             worktree: self.record.worktree,
             files: self.record.files,
             bytes: self.record.bytes,
+            private_files: self.record.private_files,
         }
     }
 }
@@ -183,7 +197,7 @@ mod tests {
             let record = Record {
                 spec: line(&spec), at: Timestamp::from_second(secs).unwrap(), why: line(&why), branch: Some("main".into()),
                 worktree: "/w".into(), head: None, index: Some(ObjectId::null(gix::hash::Kind::Sha1)), extras: None,
-                files, bytes: 7, left_out: vec![],
+                private: None, private_files: 3, files, bytes: 7, left_out: vec![],
             };
             let with_left = Record { left_out: vec![LeftOut { path, why: "unreadable" }], ..record.clone() };
             prop_assert_eq!(Record::parse(&with_left.message()), Some(record));
@@ -201,6 +215,8 @@ mod tests {
             head: None,
             index: None,
             extras: None,
+            private: None,
+            private_files: 0,
             files: 1,
             bytes: 2,
             left_out: vec![],

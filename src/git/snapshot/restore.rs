@@ -7,13 +7,15 @@ use gix::bstr::{BStr, ByteSlice};
 use gix::refs::Target;
 use gix::refs::transaction::{Change as RefChange, LogChange, PreviousValue, RefEdit};
 
-use super::diff;
 use super::disk::Below;
-use super::proof::nested_files;
+use super::private::Whole;
+use super::proof::{nested_files, tree_of};
 use super::record::{self, Stored};
 use super::restore_disk::{Writer, is_safe};
 use super::restore_in_place::in_place;
+use super::restore_index::restore_index;
 use super::spec_name::{PREFIX, path_text};
+use super::{diff, nested};
 use crate::decision::evidence::LeftOut;
 use crate::git::{Error, Worktree};
 
@@ -28,6 +30,8 @@ pub enum RestoreTarget {
     Branch(String),
     /// The whole tree into a new or empty folder.
     Directory(PathBuf),
+    /// The whole tree and the index into this worktree, which git just made without any files.
+    Fresh,
 }
 
 /// Where a snapshot was brought back.
@@ -63,6 +67,9 @@ pub enum RestoreError {
     /// There is no such snapshot.
     #[error("there is no snapshot '{id}': list them with watchdog rescue list")]
     Unknown { id: String },
+    /// Several snapshots begin so.
+    #[error("several snapshots begin with '{id}' ({}): give more of the id", some(candidates))]
+    Ambiguous { id: String, candidates: Vec<String> },
     /// The work tree or index has changes that are in no commit.
     #[error("the work tree has uncommitted changes ({}): commit them first, or restore into a branch or a folder", some(paths))]
     NotClean { paths: Vec<String> },
@@ -81,6 +88,14 @@ pub enum RestoreError {
     /// The file system refused. What was restored so far stays; the same restore can be run again.
     #[error("failed to restore {path}: {source}")]
     Write { path: String, source: std::io::Error },
+}
+
+/// What a branch does not hold: what is kept apart is never put on one.
+fn apart_from_branch(stored: &Stored) -> Option<String> {
+    let (many, id) = (stored.record.private_files, stored.name.strip_prefix(PREFIX)?);
+    let files = if many == 1 { "1 private file (secret or over-size) is" } else { "private files (secrets, over-size) are" };
+    let files = if many == 1 { files.to_owned() } else { format!("{many} {files}") };
+    (many > 0).then(|| format!("{files} not on the branch; get everything with: watchdog rescue restore {id} --to DIR"))
 }
 
 /// The first few paths.
@@ -105,10 +120,14 @@ impl Worktree {
             RestoreTarget::InPlace => in_place(self, &stored),
             RestoreTarget::Branch(name) => self.restore_branch(&stored, &name),
             RestoreTarget::Directory(path) => self.restore_directory(&stored, path),
+            RestoreTarget::Fresh => self.restore_fresh(&stored),
             RestoreTarget::Automatic => match in_place(self, &stored) {
                 Err(why @ (RestoreError::NotClean { .. } | RestoreError::WouldOverwrite { .. } | RestoreError::Moved { .. })) => {
                     let name = format!("watchdog/restored/{id}");
-                    let note = format!("restored as the branch {name}, because {why}");
+                    let mut note = format!("restored as the branch {name}, because {why}");
+                    if let Some(apart) = apart_from_branch(&stored) {
+                        note.push_str(&format!("; {apart}"));
+                    }
                     let there = self.repo.try_find_reference(&format!("refs/heads/{name}")).ok().flatten();
                     if there.is_some_and(|r| r.target().try_id() == Some(stored.commit.as_ref())) {
                         return Ok(Restored { to: RestoredTo::Branch(name), files: 0, left_out: Vec::new(), note: Some(note) });
@@ -141,7 +160,23 @@ impl Worktree {
         let who = record::identity(stored.record.at);
         let created = self.repo.edit_references_as([edit], Some(who.to_ref(&mut time)));
         created.map_err(|e| fault(Error::read("create it", e).to_string()))?;
-        Ok(Restored { to: RestoredTo::Branch(name.to_owned()), files: stored.record.files, left_out: Vec::new(), note: None })
+        let start = stored.record.head.map(|head| tree_of(&self.repo, head)).transpose()?;
+        let start = start.unwrap_or_else(|| ObjectId::empty_tree(self.repo.object_hash()));
+        let files = diff::changes(&self.repo, start, stored.tree)?.len() as u64;
+        Ok(Restored { to: RestoredTo::Branch(name.to_owned()), files, left_out: Vec::new(), note: apart_from_branch(stored) })
+    }
+
+    fn restore_fresh(&self, stored: &Stored) -> Result<Restored, RestoreError> {
+        let path = self.root();
+        let write = |source| RestoreError::Write { path: path.display().to_string(), source };
+        let others = std::fs::read_dir(path).map_err(write)?.flatten().any(|entry| entry.file_name() != ".git");
+        if others || self.repo.index_path().exists() {
+            return Err(RestoreError::NotEmpty { path: path.to_owned() });
+        }
+        let whole = Whole::of(&nested::quiet(&self.repo)?, &stored.record, stored.tree)?;
+        let (files, left_out) = write_all(&whole, Below::open(path).map_err(write)?)?;
+        let (index, note) = restore_index(&whole.repo, stored, &whole, ObjectId::empty_tree(self.repo.object_hash()))?;
+        Ok(Restored { to: RestoredTo::WorkTree { index }, files, left_out, note: note.or_else(|| whole.note()) })
     }
 
     fn restore_directory(&self, stored: &Stored, path: PathBuf) -> Result<Restored, RestoreError> {
@@ -151,26 +186,34 @@ impl Worktree {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => std::fs::create_dir_all(&path).map_err(write)?,
             Ok(_) | Err(_) => return Err(RestoreError::NotEmpty { path }),
         }
-        let mut writer = Writer::new(&self.repo, Below::open(&path).map_err(write)?);
-        let mut files = 0;
-        let mut left_out = Vec::new();
-        let empty = ObjectId::empty_tree(self.repo.object_hash());
-        let mut put = |path: &BStr, mode: gix::objs::tree::EntryMode, id: ObjectId| {
-            if !is_safe(path) {
-                left_out.push(LeftOut { path: path_text(path), why: "excluded" });
-                return Ok(());
-            }
-            files += 1;
-            writer.put(path, mode.kind(), id).map_err(|source| RestoreError::Write { path: path_text(path), source })
-        };
-        for entry in diff::changes(&self.repo, empty, stored.tree)? {
-            if let Some((mode, id)) = entry.after {
-                put(entry.path.as_bstr(), mode, id)?;
-            }
-        }
-        for (path, (kind, id)) in nested_files(&self.repo, stored.record.extras)? {
-            put(path.as_bstr(), kind.into(), id)?;
-        }
-        Ok(Restored { to: RestoredTo::Directory(path), files, left_out, note: None })
+        let below = Below::open(&path).map_err(write)?;
+        let whole = Whole::of(&self.repo, &stored.record, stored.tree)?;
+        let (files, left_out) = write_all(&whole, below)?;
+        Ok(Restored { to: RestoredTo::Directory(path), files, left_out, note: whole.note() })
     }
+}
+
+/// Writes everything that a snapshot holds below an empty folder. Returns how many files, and what was left out.
+fn write_all(whole: &Whole, below: Below) -> Result<(u64, Vec<LeftOut>), RestoreError> {
+    let mut writer = Writer::new(&whole.repo, below);
+    let mut files = 0;
+    let mut left_out = Vec::new();
+    let empty = ObjectId::empty_tree(whole.repo.object_hash());
+    let mut put = |path: &BStr, mode: gix::objs::tree::EntryMode, id: ObjectId| {
+        if !is_safe(path) {
+            left_out.push(LeftOut { path: path_text(path), why: "excluded" });
+            return Ok(());
+        }
+        files += 1;
+        writer.put(path, mode.kind(), id).map_err(|source| RestoreError::Write { path: path_text(path), source })
+    };
+    for entry in diff::changes(&whole.repo, empty, whole.tree)? {
+        if let Some((mode, id)) = entry.after {
+            put(entry.path.as_bstr(), mode, id)?;
+        }
+    }
+    for (path, (kind, id)) in nested_files(&whole.repo, whole.extras)? {
+        put(path.as_bstr(), kind.into(), id)?;
+    }
+    Ok((files, left_out))
 }

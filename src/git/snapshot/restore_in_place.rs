@@ -10,6 +10,7 @@ use super::diff::{self, Differs};
 use super::disk::{Below, Kind, as_path, split};
 use super::ignore_rules::join;
 use super::nested;
+use super::private::Whole;
 use super::proof::{entry_at, nested_files, tree_of};
 use super::record::Stored;
 use super::restore::{RestoreError, Restored, RestoredTo};
@@ -32,14 +33,14 @@ struct Present<'a> {
 
 /// Restores `stored` into the work tree, or changes nothing and says why.
 pub(super) fn in_place(worktree: &Worktree, stored: &Stored) -> Result<Restored, RestoreError> {
-    let repo = nested::quiet(&worktree.repo)?;
-    let repo = &repo;
+    let whole = Whole::of(&nested::quiet(&worktree.repo)?, &stored.record, stored.tree)?;
+    let repo = &whole.repo;
     let head_tree = repo.head_tree_id_or_empty().map_err(|e| Error::read("read the tree of HEAD", e))?.detach();
     let start = match stored.record.head {
         Some(head) => tree_of(repo, head)?,
         None => ObjectId::empty_tree(repo.object_hash()),
     };
-    let (plan, mut left_out) = plan(repo, start, stored.tree)?;
+    let (plan, mut left_out) = plan(repo, start, whole.tree)?;
     let (index, _) = read_index(repo, head_tree)?;
     refuse_unclean(worktree, repo, &index, head_tree, &plan)?;
     refuse_moved(repo, head_tree, &plan)?;
@@ -73,7 +74,7 @@ pub(super) fn in_place(worktree: &Worktree, stored: &Stored) -> Result<Restored,
         }
     }
     let mut files = work.len() as u64;
-    for (path, (kind, id)) in nested_files(repo, stored.record.extras)? {
+    for (path, (kind, id)) in nested_files(repo, whole.extras)? {
         match present.nested(worktree, path.as_bstr(), id) {
             NestedFile::There => {}
             NestedFile::Write => {
@@ -83,12 +84,13 @@ pub(super) fn in_place(worktree: &Worktree, stored: &Stored) -> Result<Restored,
             NestedFile::Leave => left_out.push(LeftOut { path: path_text(path.as_bstr()), why: "nested_repository" }),
         }
     }
-    let (index, mut note) = restore_index(repo, stored, head_tree)?;
+    let (index, mut note) = restore_index(repo, stored, &whole, head_tree)?;
     let head = repo.head_id().ok().map(gix::Id::detach);
     if note.is_none() && head != stored.record.head {
         let was = stored.record.head.map_or("an unborn branch".into(), |id| id.to_string());
         note = Some(format!("the snapshot was taken at {was}, HEAD is elsewhere now: the index is left as it is"));
     }
+    let note = note.or_else(|| whole.note());
     Ok(Restored { to: RestoredTo::WorkTree { index }, files, left_out, note })
 }
 

@@ -8,7 +8,7 @@ use gix::index::entry::{Flags, Mode, Stage};
 use gix::objs::tree::EntryKind;
 
 use super::blobs::Blobs;
-use super::proof::tree_of;
+use super::private::Whole;
 use super::record::Stored;
 use super::restore::RestoreError;
 use super::{diff, nested, tree};
@@ -17,9 +17,14 @@ use crate::git::Error;
 /// Restores the index where HEAD is where it was, under git's own lock.
 ///
 /// Returns whether it did, and if not, why. An index that is not as HEAD has it is left alone.
-pub(super) fn restore_index(repo: &gix::Repository, stored: &Stored, head_tree: ObjectId) -> Result<(bool, Option<String>), RestoreError> {
+pub(super) fn restore_index(
+    repo: &gix::Repository,
+    stored: &Stored,
+    whole: &Whole,
+    head_tree: ObjectId,
+) -> Result<(bool, Option<String>), RestoreError> {
     let head = repo.head_id().ok().map(gix::Id::detach);
-    let Some(index_commit) = stored.record.index.filter(|_| head == stored.record.head) else { return Ok((false, None)) };
+    let Some(index_tree) = whole.index.filter(|_| head == stored.record.head) else { return Ok((false, None)) };
     let path = repo.index_path();
     let lock = gix::lock::File::acquire_to_update_resource(&path, gix::lock::acquire::Fail::Immediately, None, 0);
     let lock = match lock {
@@ -38,7 +43,7 @@ pub(super) fn restore_index(repo: &gix::Repository, stored: &Stored, head_tree: 
     if !current.entries().iter().all(plain) || tree::of_index(repo, &current, &mut Blobs::dry(repo))? != head_tree {
         return Ok((false, Some("the index is left as it is: something was staged meanwhile".into())));
     }
-    let mut index = as_recorded(repo, stored, tree_of(repo, index_commit)?)?;
+    let mut index = as_recorded(repo, index_tree, whole.extras)?;
     for (entry, path) in index.entries_mut_with_paths() {
         if let Some(known) =
             current.entry_by_path(path).filter(|k| k.id == entry.id && k.mode == entry.mode && entry.stage() == Stage::Unconflicted)
@@ -61,13 +66,13 @@ pub(super) fn restore_index(repo: &gix::Repository, stored: &Stored, head_tree: 
 }
 
 /// The index as the snapshot recorded it.
-fn as_recorded(repo: &gix::Repository, stored: &Stored, index_tree: ObjectId) -> Result<gix::index::State, RestoreError> {
+fn as_recorded(repo: &gix::Repository, index_tree: ObjectId, extras: Option<ObjectId>) -> Result<gix::index::State, RestoreError> {
     let mut state = gix::index::State::from(repo.index_from_tree(&index_tree).map_err(|e| Error::read("read the recorded index", e))?);
-    let Some(extras) = stored.record.extras else { return Ok(state) };
+    let Some(extras) = extras else { return Ok(state) };
     let empty = ObjectId::empty_tree(repo.object_hash());
     let mut conflicts: Vec<(BString, Stage, Mode, ObjectId)> = Vec::new();
     let mut intent: Vec<(Mode, BString)> = Vec::new();
-    for entry in diff::changes(repo, empty, tree_of(repo, extras)?)? {
+    for entry in diff::changes(repo, empty, extras)? {
         let Some((mode, id)) = entry.after else { continue };
         if entry.path == tree::INTENT_TO_ADD {
             let names = repo.find_blob(id).map_err(|e| Error::read("read the recorded index", e))?.take_data();

@@ -33,6 +33,8 @@ pub(super) enum Change {
     Put(Taken),
     /// This commit of a submodule is there.
     Submodule(ObjectId),
+    /// This entry is there, whatever is on disk.
+    Exactly(EntryKind, ObjectId),
     /// Nothing is there.
     Remove,
 }
@@ -313,6 +315,17 @@ pub(super) fn kind_of(mode: Mode) -> Option<EntryKind> {
         Mode::SYMLINK => Some(EntryKind::Link),
         Mode::COMMIT => Some(EntryKind::Commit),
         _ => None,
+    }
+}
+
+/// How an entry of a tree is written in an index.
+pub(super) fn mode_of(kind: EntryKind) -> Option<Mode> {
+    match kind {
+        EntryKind::Blob => Some(Mode::FILE),
+        EntryKind::BlobExecutable => Some(Mode::FILE_EXECUTABLE),
+        EntryKind::Link => Some(Mode::SYMLINK),
+        EntryKind::Commit => Some(Mode::COMMIT),
+        EntryKind::Tree => None,
     }
 }
 

@@ -10,10 +10,11 @@ use gix::refs::transaction::{Change as RefChange, LogChange, PreviousValue, RefE
 
 use super::blobs::{Blobs, Keep};
 use super::disk::Below;
+use super::private::{self, Apart, Parts};
 use super::record::{self, Record, Stored};
 use super::scan::{Change, Found, Scan, Scope};
 use super::spec_name::{PREFIX, for_ref, path_text};
-use super::{Snapshot, SnapshotRequest, diff, loose_ref, nested, tree};
+use super::{PrivateRule, Snapshot, SnapshotRequest, diff, loose_ref, nested};
 use crate::git::{Error, Worktree};
 
 /// How often a snapshot is tried, and paths are taken again that changed meanwhile.
@@ -37,10 +38,19 @@ impl Worktree {
     /// When HEAD, its tree or the object database cannot be read or written. A file that cannot be read is no
     /// error: it is named in [`Snapshot::left_out`].
     pub fn take_snapshot(&self, request: &SnapshotRequest<'_>) -> Result<Option<Snapshot>, Error> {
+        self.take_snapshot_apart(request, &|_| None)
+    }
+
+    /// The same; what `rule` names goes to `refs/watchdog/private/` under the same id instead, so that the snapshot's
+    /// own commit can be merged or pushed. Everything that reads a snapshot (restore, proof, paths) sees both as one.
+    ///
+    /// # Errors
+    /// As [`Worktree::take_snapshot`].
+    pub fn take_snapshot_apart(&self, request: &SnapshotRequest<'_>, rule: PrivateRule<'_>) -> Result<Option<Snapshot>, Error> {
         let repo = nested::quiet(&self.repo)?;
         for _ in 0..ROUNDS {
             let mut blobs = Blobs::new(&repo);
-            let result = self.attempt(request, &repo, &mut blobs);
+            let result = self.attempt(request, rule, &repo, &mut blobs);
             if matches!(result, Ok(None)) {
                 return result;
             }
@@ -53,14 +63,20 @@ impl Worktree {
             if let Ok(Some(broken)) = &result
                 && !broken.reused
             {
-                super::list::delete(&repo, &broken.name, &broken.commit, request.at)?;
+                super::list::delete_both(&repo, &broken.name, &broken.commit, request.at)?;
             }
         }
         let why = "its objects vanish while it is taken; is a garbage collection with --prune=now running?";
         Err(Error::Read { doing: "keep a snapshot".into(), why: why.into() })
     }
 
-    fn attempt(&self, request: &SnapshotRequest<'_>, repo: &gix::Repository, blobs: &mut Blobs<'_>) -> Result<Option<Snapshot>, Error> {
+    fn attempt(
+        &self,
+        request: &SnapshotRequest<'_>,
+        rule: PrivateRule<'_>,
+        repo: &gix::Repository,
+        blobs: &mut Blobs<'_>,
+    ) -> Result<Option<Snapshot>, Error> {
         let head = repo.head().map_err(|e| Error::read("read HEAD", e))?;
         let branch = head.referent_name().map(|name| path_text(name.shorten()));
         let head = match head.is_unborn() {
@@ -72,15 +88,24 @@ impl Worktree {
 
         let found = scan(self, repo, &index, blobs)?;
         blobs.all_kept()?;
-        let index_tree = tree::of_index(repo, &index, blobs)?;
-        let extras_tree = tree::of_extras(repo, &index, &found.nested, blobs)?;
-        let tree = tree::edited(repo, index_tree, &found.changes, blobs)?;
-        if tree == head_tree && index_tree == head_tree && extras_tree.is_none() && found.left_out.is_empty() {
+        let mark = blobs.mark();
+        let mut parts = Parts::build(repo, &index, &found.changes, &found.nested, blobs)?;
+        if parts.tree == head_tree && parts.index == head_tree && parts.extras.is_none() && found.left_out.is_empty() {
             return Ok(None);
         }
 
         let spec = for_ref(request.spec);
-        let changed = diff::changes(repo, head_tree, tree)?;
+        let changed = diff::changes(repo, head_tree, parts.tree)?;
+        let apart = Apart::find(repo, head_tree, &parts, &changed, &index, &found.nested, rule)?;
+        let mut private_tree = None;
+        if let Some(apart) = &apart {
+            // Built anew: the trees that hold everything are not relied on.
+            blobs.forget_since(mark);
+            let nested = apart.without_nested(&found.nested);
+            parts = Parts::build(repo, &apart.without_staged(&index), &apart.without(&found.changes), &nested, blobs)?;
+            private_tree = Some(apart.write(repo, blobs)?);
+        }
+        let Parts { tree, index: index_tree, extras: extras_tree } = parts;
         let nested_bytes: u64 = found.nested.values().map(|t| t.stat.size).sum();
         let mut record = Record {
             spec: request.spec.to_owned(),
@@ -91,12 +116,14 @@ impl Worktree {
             head,
             index: None,
             extras: None,
+            private: None,
+            private_files: apart.as_ref().map_or(0, Apart::len),
             files: (changed.len() + found.nested.len()) as u64,
             bytes: changed.iter().map(|c| c.bytes).sum::<u64>() + nested_bytes,
             left_out: found.left_out,
         };
         if let Some(same) = newest_of(repo, &spec)?
-            && is_same(repo, &same, &record, tree, readable.then_some(index_tree), extras_tree)
+            && is_same(repo, &same, &record, tree, [readable.then_some(index_tree), extras_tree, private_tree])
         {
             blobs.make_durable().map_err(|e| Error::read("make the snapshot durable", e))?;
             return Ok(Some(snapshot(same.name, same.commit, tree, &same.record, record.left_out, true)));
@@ -110,10 +137,13 @@ impl Worktree {
             let message = format!("conflicts and nested files of the watchdog snapshot {name}\n");
             record.extras = Some(record::commit(blobs, extras, None, request.at, message)?);
         }
+        if let Some(tree) = private_tree {
+            record.private = Some(private::commit(blobs, tree, &record, &name)?);
+        }
         let parents: Vec<ObjectId> = record.parents().collect();
         let commit = record::commit(blobs, tree, parents, request.at, record.message())?;
         blobs.make_durable().map_err(|e| Error::read("make the snapshot durable", e))?;
-        let name = publish(repo, &name, commit, request.at)?;
+        let name = publish(repo, &name, commit, record.private, request.at)?;
         let left_out = std::mem::take(&mut record.left_out);
         Ok(Some(snapshot(name, commit, tree, &record, left_out, false)))
     }
@@ -194,7 +224,7 @@ fn stale(scan: &mut Scan<'_, '_>, repo: &gix::Repository) -> BTreeSet<BString> {
         let now = scan.below.lstat(path.as_bstr()).ok().flatten();
         let rests = match change {
             Change::Put(taken) => now == Some(taken.stat),
-            Change::Submodule(_) | Change::Remove => true,
+            Change::Submodule(_) | Change::Exactly(..) | Change::Remove => true,
         };
         if !rests {
             again.insert(path);
@@ -268,13 +298,18 @@ pub(super) fn sequence(name: &str) -> u64 {
     name.rsplit_once('-').and_then(|(_, n)| n.parse().ok()).unwrap_or(0)
 }
 
-fn is_same(repo: &gix::Repository, old: &Stored, new: &Record, tree: ObjectId, index: Option<ObjectId>, extras: Option<ObjectId>) -> bool {
+/// Whether a snapshot holds this very state. `trees` are those of the index, the extras and the private part.
+fn is_same(repo: &gix::Repository, old: &Stored, new: &Record, tree: ObjectId, trees: [Option<ObjectId>; 3]) -> bool {
     let tree_of = |id: Option<ObjectId>| id.and_then(|id| repo.find_commit(id).ok()?.tree_id().ok().map(gix::Id::detach));
+    let kept = || {
+        let there = old.private_name().and_then(|name| repo.try_find_reference(&name).ok()?);
+        there.and_then(|found| found.target().try_id().map(ToOwned::to_owned))
+    };
     old.tree == tree
         && old.record.head == new.head
         && old.record.worktree == new.worktree
-        && tree_of(old.record.index) == index
-        && tree_of(old.record.extras) == extras
+        && [old.record.index, old.record.extras, old.record.private].map(tree_of) == trees
+        && (old.record.private.is_none() || kept() == old.record.private)
 }
 
 /// The name of a snapshot's ref up to its number.
@@ -283,12 +318,27 @@ fn line_of(spec: &str, at: jiff::Timestamp) -> String {
     format!("{PREFIX}{spec}/{}", utc.strftime("%Y%m%dT%H%M%SZ"))
 }
 
-/// Creates the ref under the first number that is free.
-fn publish(repo: &gix::Repository, line: &str, commit: ObjectId, at: jiff::Timestamp) -> Result<String, Error> {
+/// Creates the refs under the first number that is free. The snapshot's own comes last: it makes both count.
+fn publish(repo: &gix::Repository, line: &str, commit: ObjectId, private: Option<ObjectId>, at: jiff::Timestamp) -> Result<String, Error> {
     for n in 0..PER_SECOND {
         let name = format!("{line}-{n}");
-        if create(repo, &name, commit, at)? {
-            return Ok(name);
+        let beside = name.replacen(PREFIX, private::PREFIX, 1);
+        let Some(private) = private else {
+            let taken = repo.try_find_reference(&beside).map_err(|e| Error::read(format!("look for {beside}"), e))?.is_some();
+            if !taken && create(repo, &name, commit, at)? {
+                return Ok(name);
+            }
+            continue;
+        };
+        if !create(repo, &beside, private, at)? {
+            continue;
+        }
+        match create(repo, &name, commit, at) {
+            Ok(true) => return Ok(name),
+            other => {
+                super::list::delete(repo, &beside, private, at)?;
+                other?;
+            }
         }
     }
     Err(Error::Read { doing: format!("create {line}-N"), why: "every number of this second is taken".into() })

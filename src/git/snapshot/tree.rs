@@ -102,6 +102,7 @@ pub(super) fn edited(
         let (kind, id) = match change {
             Change::Put(taken) => (taken.kind, taken.id),
             Change::Submodule(head) => (EntryKind::Commit, *head),
+            Change::Exactly(kind, id) => (*kind, *id),
             Change::Remove => continue,
         };
         editor.upsert(path.split_str("/").map(ByteSlice::as_bstr), kind, id).map_err(|e| Error::read(doing, e))?;

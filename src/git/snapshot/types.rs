@@ -53,6 +53,8 @@ pub struct SnapshotInfo {
     pub at: Timestamp,
     /// Why it was taken.
     pub why: String,
+    /// The commit that HEAD named, hexadecimal; `None` on an unborn branch.
+    pub base: Option<String>,
     /// The branch of that moment; `None` when detached.
     pub branch: Option<String>,
     /// The top folder of the worktree that it was taken of.
@@ -61,4 +63,19 @@ pub struct SnapshotInfo {
     pub files: u64,
     /// Size of the files that differ, in bytes.
     pub bytes: u64,
+    /// How many of them are kept apart, in a ref of their own that is never merged or pushed.
+    pub private_files: u64,
 }
+
+/// A changed file, to be judged whether it may be in a snapshot that can be shared.
+pub struct Candidate<'a> {
+    /// Percent-escaped where not UTF-8.
+    pub path: &'a str,
+    /// Its size.
+    pub bytes: u64,
+    /// Reads all of it; `None` where it cannot be read. A symlink's content is its target.
+    pub content: &'a dyn Fn() -> Option<Vec<u8>>,
+}
+
+/// Says why a changed file is to be kept apart; `None` where it need not be.
+pub type PrivateRule<'a> = &'a dyn Fn(&Candidate<'_>) -> Option<&'static str>;

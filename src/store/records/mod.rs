@@ -4,6 +4,7 @@
 
 pub mod baseline;
 pub mod breaker;
+pub mod expiry;
 pub mod progress;
 pub mod session;
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use completion_watchdog::git::{Snapshot, SnapshotRequest, Worktree};
+use completion_watchdog::git::{PrivateRule, Snapshot, SnapshotRequest, Worktree};
 
 /// A repository with a work tree in a temporary folder.
 pub struct ScratchRepo {
@@ -133,6 +133,11 @@ impl ScratchRepo {
     /// Takes a snapshot of the spec `auth`.
     pub fn try_snapshot(&self) -> Option<Snapshot> {
         self.open().take_snapshot(&SnapshotRequest { spec: "auth", at: instant(), why: "test" }).unwrap()
+    }
+
+    /// Takes a snapshot of the spec `auth`, with what `rule` names kept apart.
+    pub fn snapshot_apart(&self, rule: PrivateRule<'_>) -> Option<Snapshot> {
+        self.open().take_snapshot_apart(&SnapshotRequest { spec: "auth", at: instant(), why: "test" }, rule).unwrap()
     }
 
     /// Takes a snapshot where there must be something to keep.

@@ -4,8 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::support::lone_repo::hermetic;
 use crate::support::TestEnv;
+use crate::support::lone_repo::hermetic;
 
 /// Size of a small disk in MiB.
 const SMALL_DISK: u32 = 48;
@@ -63,7 +63,10 @@ impl Ground {
             let at = env.root().join("disk");
             std::fs::create_dir(&at).unwrap();
             let size = OsString::from(format!("size={SMALL_DISK}m"));
-            mounts.mount(&["-t", "tmpfs", "-o"].map(OsStr::new).into_iter().chain([size.as_os_str(), OsStr::new("small")]).collect::<Vec<_>>(), &at);
+            mounts.mount(
+                &["-t", "tmpfs", "-o"].map(OsStr::new).into_iter().chain([size.as_os_str(), OsStr::new("small")]).collect::<Vec<_>>(),
+                &at,
+            );
             env.set("WATCHDOG_STATE_DIR", at.join("state"));
             root = at.join("repo");
             disk = Some(at);

@@ -38,7 +38,9 @@ pub struct Before {
 fn other_refs(ground: &Ground) -> Vec<u8> {
     let branch = ground.git_text(&["rev-parse", "--symbolic-full-name", "--revs-only", "HEAD"]);
     let all = ground.git_text(&["for-each-ref", "--format=%(refname) %(objectname)"]);
-    let own = |line: &&str| !line.starts_with("refs/watchdog/") && !line.starts_with("refs/heads/watchdog/") && !line.starts_with(&format!("{branch} "));
+    let own = |line: &&str| {
+        !line.starts_with("refs/watchdog/") && !line.starts_with("refs/heads/watchdog/") && !line.starts_with(&format!("{branch} "))
+    };
     all.lines().filter(own).collect::<Vec<_>>().join("\n").into_bytes()
 }
 

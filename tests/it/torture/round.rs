@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use super::changes;
 use super::fault::{Fault, Planted};
 use super::ground::Ground;
 use super::proof::{After, Before, prove};
 use super::scripts::{self, Hook};
 use super::start::{self, State};
 use super::tally::Tally;
-use super::changes;
 use crate::support::random_tree::Dice;
 use crate::support::{CommandOutput, Running, Step, wait_for, wait_until};
 

@@ -82,7 +82,10 @@ pub fn hook(ground: &Ground, dice: &mut Dice, kind: Hook) -> String {
             ("stashes and fails", "unset GIT_INDEX_FILE; git stash -q -u; exit 1"),
             ("resets and fails", "unset GIT_INDEX_FILE; rm -f .git/index.lock; git reset -q --hard; exit 1"),
             ("removes", "rm -rf ./*; exit 0"),
-            ("commits by itself", "[ -n \"$INNER\" ] && exit 0; unset GIT_INDEX_FILE; INNER=1 git commit -q --allow-empty -m inner; exit 0"),
+            (
+                "commits by itself",
+                "[ -n \"$INNER\" ] && exit 0; unset GIT_INDEX_FILE; INNER=1 git commit -q --allow-empty -m inner; exit 0",
+            ),
         ]),
     };
     let path = ground.root.join(".git/hooks").join(at);

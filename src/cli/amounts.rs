@@ -1,0 +1,81 @@
+//! Ages and sizes in words, for people. Pure.
+
+use jiff::Timestamp;
+
+/// How long ago an instant was: `12 minutes ago`. Never more than one unit, as nobody needs the rest.
+pub fn age(at: Timestamp, now: Timestamp) -> String {
+    let seconds = now.duration_since(at).as_secs();
+    let (count, unit) = match seconds {
+        ..0 => return "in the future".into(),
+        0..60 => return "just now".into(),
+        60..3600 => (seconds / 60, "minute"),
+        3600..86_400 => (seconds / 3600, "hour"),
+        86_400..1_209_600 => (seconds / 86_400, "day"),
+        1_209_600..5_184_000 => (seconds / 604_800, "week"),
+        5_184_000..63_072_000 => (seconds / 2_592_000, "month"),
+        _ => (seconds / 31_536_000, "year"),
+    };
+    format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" })
+}
+
+/// A number of bytes: `1.4 MiB`.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    #[expect(clippy::cast_precision_loss, reason = "one digit after the point is shown")]
+    let mut left = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    // What would be shown as 1024.0 belongs to the next unit.
+    while left >= 1023.95 {
+        left /= 1024.0;
+        unit += 1;
+    }
+    format!("{left:.1} {}", UNITS[unit])
+}
+
+/// A number of things: `1 file`, `2 files`.
+pub fn many(count: u64, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_have_one_unit() {
+        let now: Timestamp = "2026-03-04T05:06:07Z".parse().unwrap();
+        for (seconds, want) in [
+            (-5, "in the future"),
+            (0, "just now"),
+            (59, "just now"),
+            (60, "1 minute ago"),
+            (3599, "59 minutes ago"),
+            (7200, "2 hours ago"),
+            (86_400, "1 day ago"),
+            (86_400 * 13, "13 days ago"),
+            (86_400 * 14, "2 weeks ago"),
+            (86_400 * 61, "2 months ago"),
+            (86_400 * 800, "2 years ago"),
+        ] {
+            assert_eq!(age(now - jiff::SignedDuration::from_secs(seconds), now), want, "{seconds}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_one_digit_after_the_point() {
+        for (bytes, want) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (1536, "1.5 KiB"),
+            (1_048_575, "1.0 MiB"),
+            (52_428_800, "50.0 MiB"),
+            (u64::MAX, "16.0 EiB"),
+        ] {
+            assert_eq!(size(bytes), want);
+        }
+    }
+}

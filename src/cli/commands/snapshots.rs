@@ -1,0 +1,294 @@
+//! `watchdog rescue list|show|restore|drop`: the snapshots that are kept, and the way back.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::cli::amounts::{age, many, size};
+use crate::cli::failure::Failure;
+use crate::cli::terminal::Terminal;
+use crate::decision::display::{escape_for_display, escape_to_one_line};
+use crate::decision::evidence::LeftOut;
+use crate::decision::verdict::Reason;
+use crate::git::{FileDiff, RestoreError, RestoreTarget, Restored, RestoredTo, SnapshotDiff, SnapshotInfo, SnapshotKind};
+use crate::rescue::{RestoreIntoError, restore_into_worktree};
+use crate::session::recorded;
+use crate::store::journal::{event, kind};
+use crate::supervisor::{Claim, Place, Surroundings, now};
+
+/// What stands for the newest snapshot of this worktree's spec.
+const LATEST: &str = "latest";
+/// Patches are shown up to this many bytes.
+const PATCHES: usize = 256 << 10;
+/// Files that a summary for people names.
+const NAMED: usize = 500;
+
+/// Lists the snapshots, newest first.
+pub fn list(terminal: &Terminal, place: &Place, spec: Option<&str>) -> Result<u8, Failure> {
+    let snapshots = place.worktree.snapshots(spec)?;
+    if terminal.json {
+        terminal.value(&json!({"schema": 1, "snapshots": snapshots.iter().map(info_json).collect::<Vec<_>>()}));
+        return Ok(0);
+    }
+    if snapshots.is_empty() {
+        terminal.line("no snapshots");
+        return Ok(0);
+    }
+    let at = now();
+    let rows = snapshots.iter().map(|info| {
+        let private = if info.private_files > 0 { format!(" ({} private)", info.private_files) } else { String::new() };
+        [
+            escape_to_one_line(&info.id),
+            age(info.at, at),
+            escape_to_one_line(&info.spec),
+            format!("{}{private}", many(info.files, "file")),
+            size(info.bytes),
+            escape_to_one_line(&info.why),
+        ]
+    });
+    let head = ["ID", "AGE", "SPEC", "FILES", "SIZE", "WHY"].map(ToOwned::to_owned);
+    for line in table(&std::iter::once(head).chain(rows).collect::<Vec<_>>()) {
+        terminal.line(&line);
+    }
+    Ok(0)
+}
+
+/// Rows with their columns under each other.
+fn table<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
+    let widths: [usize; N] = std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
+/// Shows what a snapshot changes against the commit that it started from.
+pub fn show(terminal: &Terminal, place: &Place, id: &str, stat: bool) -> Result<u8, Failure> {
+    let id = resolve(place, id)?;
+    let diff = place.worktree.snapshot_diff(&id, if stat { 0 } else { PATCHES }).map_err(refused)?;
+    if terminal.json {
+        let mut value = info_json(&diff.info);
+        value["schema"] = json!(1);
+        value["paths"] = diff.files.iter().map(file_json).collect();
+        if !stat {
+            value["patch"] = diff.files.iter().filter_map(|file| file.patch.as_deref()).collect::<String>().into();
+            value["patch_cut"] = json!(diff.cut);
+        }
+        terminal.value(&value);
+        return Ok(0);
+    }
+    let info = &diff.info;
+    let branch = info.branch.as_deref().unwrap_or("a detached HEAD");
+    terminal.line(&format!("{}, spec '{}'", escape_to_one_line(&info.name), escape_to_one_line(&info.spec)));
+    terminal.line(&format!(
+        "taken {} ({:.0}) on {}: {}",
+        age(info.at, now()),
+        info.at,
+        escape_to_one_line(branch),
+        escape_to_one_line(&info.why)
+    ));
+    terminal.line(&compared_with(place, info));
+    terminal.line("");
+    for line in summary(&diff) {
+        terminal.line(&line);
+    }
+    if !stat {
+        for file in &diff.files {
+            if let Some(patch) = &file.patch {
+                terminal.line("");
+                terminal.line(escape_for_display(patch).trim_end_matches('\n'));
+            }
+        }
+        if diff.cut {
+            let base = info.base.as_deref().unwrap_or("4b825dc642cb6eb9a060e54bf8d69288fbee4904");
+            terminal.line(&format!("\nmore than {} of patches; see the rest with: git diff {base} {}", size(PATCHES as u64), info.commit));
+        }
+    }
+    Ok(0)
+}
+
+fn compared_with(place: &Place, info: &SnapshotInfo) -> String {
+    let short = |commit: &str| commit.chars().take(12).collect::<String>();
+    let head = place.worktree.head_commit().ok().flatten();
+    match (&info.base, head) {
+        (None, _) => "compared with nothing: there was no commit yet".into(),
+        (Some(base), Some(head)) if *base == head => format!("compared with HEAD ({})", short(base)),
+        (Some(base), _) => format!("compared with {}, which was HEAD then; HEAD has moved since", short(base)),
+    }
+}
+
+/// One line for each file, and one for all.
+fn summary(diff: &SnapshotDiff) -> Vec<String> {
+    let (mut added, mut removed) = (0, 0);
+    let mut rows = Vec::new();
+    for file in &diff.files {
+        let lines = match (&file.private, file.lines) {
+            (Some(why), _) => format!("kept apart: {}", escape_to_one_line(why)),
+            (None, Some((plus, minus))) => {
+                (added, removed) = (added + plus, removed + minus);
+                format!("+{plus} -{minus}")
+            }
+            (None, None) => size(file.bytes),
+        };
+        rows.push([format!("  {}", change_word(file)), lines, escape_to_one_line(&file.path)]);
+    }
+    let more = rows.len().saturating_sub(NAMED);
+    rows.truncate(NAMED);
+    let mut lines = table(&rows);
+    if more > 0 {
+        lines.push(format!("  and {} more", many(more as u64, "file")));
+    }
+    if diff.incomplete {
+        lines.push("  its private files are not in this repository any more".into());
+    }
+    lines.push(format!("  {} changed, {added} lines added, {removed} removed", many(diff.files.len() as u64, "file")));
+    lines
+}
+
+/// Where to bring a snapshot back.
+pub enum Target {
+    /// The work tree or a branch, a branch, or a plain folder.
+    Here(RestoreTarget),
+    /// A new linked worktree.
+    LinkedWorktree(PathBuf),
+}
+
+/// Brings a snapshot back.
+pub fn restore(surroundings: &Surroundings, terminal: &Terminal, place: &Place, id: &str, target: Target) -> Result<u8, Failure> {
+    let _lock = match place.claim(surroundings, "watchdog rescue restore", false)? {
+        Claim::Ours(lock) => lock,
+        Claim::Taken(verdict) => return Err(Failure::new(verdict.reason, verdict.message)),
+    };
+    let id = place.worktree.snapshot_info(&resolve(place, id)?).map_err(refused)?.id;
+    let (restored, linked) = match target {
+        Target::Here(target) => (place.worktree.restore(&id, target).map_err(refused)?, None),
+        Target::LinkedWorktree(folder) => {
+            let folder = std::path::absolute(&folder).unwrap_or(folder);
+            (restore_into_worktree(&place.worktree, &id, &folder).map_err(refused_worktree)?, Some(folder))
+        }
+    };
+    note(terminal, place, kind::RESTORE, &json!({"snapshot": id}));
+    tell_restored(terminal, place, &id, &restored, linked);
+    Ok(0)
+}
+
+fn tell_restored(terminal: &Terminal, place: &Place, id: &str, restored: &Restored, linked: Option<PathBuf>) {
+    let (word, to) = match (&restored.to, &linked) {
+        (RestoredTo::WorkTree { .. }, Some(folder)) => ("worktree", folder.display().to_string()),
+        (RestoredTo::WorkTree { .. }, None) => ("work_tree", place.root().display().to_string()),
+        (RestoredTo::Branch(name), _) => ("branch", name.clone()),
+        (RestoredTo::Directory(path), _) => ("directory", path.display().to_string()),
+    };
+    if terminal.json {
+        terminal.value(&json!({"schema": 1, "restored": id, "to": word, "where": to, "files": restored.files,
+                               "left_out": left_out_json(&restored.left_out), "note": restored.note}));
+        return;
+    }
+    let files = many(restored.files, "file");
+    let to = escape_to_one_line(&to);
+    terminal.line(&match (&restored.to, linked.is_some()) {
+        (RestoredTo::WorkTree { index: true }, true) => format!("{files} in the new worktree {to}, the index as it was"),
+        (RestoredTo::WorkTree { index: false }, true) => format!("{files} in the new worktree {to}"),
+        (RestoredTo::WorkTree { index: true }, false) => format!("{files} back in the work tree, the index as it was"),
+        (RestoredTo::WorkTree { index: false }, false) => format!("{files} back in the work tree"),
+        (RestoredTo::Branch(_), _) => format!("everything is on the new branch {to}; look at it with: git switch {to}"),
+        (RestoredTo::Directory(_), _) => format!("{files} in {to}"),
+    });
+    if let Some(note) = &restored.note {
+        terminal.line(&format!("  note: {}", escape_to_one_line(note)));
+    }
+    show_left_out(terminal, &restored.left_out);
+}
+
+/// Drops a snapshot.
+pub fn drop_one(terminal: &Terminal, place: &Place, id: &str) -> Result<u8, Failure> {
+    let dropped = place.worktree.drop_snapshot(&resolve(place, id)?).map_err(refused)?;
+    note(terminal, place, kind::DROPPED, &json!({"ref": dropped.name, "commit": dropped.commit}));
+    if terminal.json {
+        terminal.value(&json!({"schema": 1, "dropped": dropped.id, "commit": dropped.commit}));
+    } else {
+        let id = escape_to_one_line(&dropped.id);
+        terminal.line(&format!("dropped {id}; until git collects garbage it is still there as {}", dropped.commit));
+    }
+    Ok(0)
+}
+
+/// What a user typed as an id that the repository understands: `latest` is the newest snapshot of this worktree's spec.
+fn resolve(place: &Place, id: &str) -> Result<String, Failure> {
+    if id != LATEST {
+        return Ok(id.to_owned());
+    }
+    let spec = recorded(place.store.as_ref(), &place.worktree_id, None)?.map(|recorded| recorded.spec);
+    let spec = spec.unwrap_or_else(|| place.worktree.default_spec());
+    let root = place.root().to_string_lossy();
+    let all = place.worktree.snapshots(Some(&spec))?;
+    // Another worktree may work under the same spec: what was here comes first.
+    let newest = all.iter().find(|info| info.worktree == root).or(all.first());
+    newest.map(|info| info.id.clone()).ok_or_else(|| {
+        let spec = escape_to_one_line(&spec);
+        Failure::usage(format!("there is no snapshot of the spec '{spec}' yet")).hint("list all with: watchdog rescue list")
+    })
+}
+
+fn note(terminal: &Terminal, place: &Place, kind: &str, data: &Value) {
+    let noted = event(now(), &place.worktree_id, None, kind, data.clone());
+    if place.store.append(&[noted], None).is_err() {
+        terminal.complain("watchdog: this could not be written into the journal");
+    }
+}
+
+fn change_word(file: &FileDiff) -> &'static str {
+    match file.kind {
+        SnapshotKind::Deleted => "deleted",
+        SnapshotKind::Submodule => "submodule",
+        SnapshotKind::File if file.is_new => "new",
+        SnapshotKind::File => "changed",
+    }
+}
+
+/// Why a snapshot was not brought back or dropped, as an exit code and what to do.
+pub(super) fn refused(error: RestoreError) -> Failure {
+    match error {
+        RestoreError::Git(error) => error.into(),
+        RestoreError::Unknown { .. } | RestoreError::Ambiguous { .. } => Failure::usage(error.to_string()),
+        other => Failure::new(Reason::RescueIncomplete, other.to_string())
+            .hint("name another place with --branch NAME, --to DIR or --worktree DIR"),
+    }
+}
+
+fn refused_worktree(error: RestoreIntoError) -> Failure {
+    match error {
+        RestoreIntoError::Restore(error) => refused(error),
+        other => Failure::new(Reason::RescueIncomplete, other.to_string()).hint("or bring the files alone back with --to DIR"),
+    }
+}
+
+/// A snapshot's name on the command line.
+pub(super) fn id_of(name: &str) -> &str {
+    name.strip_prefix("refs/watchdog/rescue/").unwrap_or(name)
+}
+
+fn info_json(info: &SnapshotInfo) -> Value {
+    json!({"id": info.id, "ref": info.name, "commit": info.commit, "base": info.base, "spec": info.spec, "at": info.at.to_string(),
+           "why": info.why, "branch": info.branch, "worktree": info.worktree, "files": info.files, "bytes": info.bytes,
+           "private_files": info.private_files})
+}
+
+fn file_json(file: &FileDiff) -> Value {
+    let (added, removed) = file.lines.unzip();
+    json!({"path": file.path, "change": change_word(file), "bytes": file.bytes, "added": added, "removed": removed,
+           "private": file.private})
+}
+
+/// What was left out, for programs.
+pub(super) fn left_out_json(left_out: &[LeftOut]) -> Vec<Value> {
+    left_out.iter().map(|left| json!({"path": left.path, "why": left.why})).collect()
+}
+
+/// What was left out, for people.
+pub(super) fn show_left_out(terminal: &Terminal, left_out: &[LeftOut]) {
+    for left in left_out {
+        terminal.line(&format!("  left out: {} ({})", escape_to_one_line(&left.path), left.why));
+    }
+}

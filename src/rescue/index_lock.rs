@@ -1,0 +1,175 @@
+//! Waits for a git that holds a lock, and says who left one behind. A lock is never removed here.
+
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use jiff::Timestamp;
+
+/// The first pause between two looks; it doubles each time.
+const FIRST: Duration = Duration::from_millis(20);
+/// The longest pause between two looks.
+const LONGEST: Duration = Duration::from_secs(1);
+/// A lock that nobody has is believed to be left behind at this age. A git that ends removes its lock at once, and one that
+/// begins is seen: this is for what cannot be seen, such as another machine on the same disk.
+const STALE: Duration = Duration::from_secs(10);
+
+/// Waits until the lock file `lock` is gone, at most until `deadline`. `root` is the work tree that it is about.
+///
+/// # Errors
+/// Who has it, or left it behind and when, for a person.
+pub(super) fn wait(lock: &Path, root: &Path, deadline: Instant) -> Result<(), String> {
+    let begun = Instant::now();
+    let mut pause = FIRST;
+    let mut unowned: Option<(u64, SystemTime)> = None;
+    loop {
+        let Some((inode, since)) = look(lock)? else { return Ok(()) };
+        let holder = holder(lock, root);
+        match &holder {
+            Some(_) => unowned = None,
+            None => {
+                let age = since.elapsed().unwrap_or_default().max(begun.elapsed());
+                // Seen twice, as its owner may have begun between the look at the file and that at the processes.
+                if unowned == Some((inode, since)) && age >= STALE {
+                    return Err(stale(lock, since));
+                }
+                unowned = Some((inode, since));
+            }
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(held(lock, since, holder, begun.elapsed()));
+        }
+        if pause == FIRST {
+            tracing::debug!("waiting for {}", lock.display());
+        }
+        std::thread::sleep(pause.min(left));
+        pause = (pause * 2).min(LONGEST);
+    }
+}
+
+/// The lock's identity and when it was made; `None` where there is none.
+fn look(lock: &Path) -> Result<Option<(u64, SystemTime)>, String> {
+    match lock.symlink_metadata() {
+        Ok(found) => Ok(Some((found.ino(), found.modified().unwrap_or(SystemTime::UNIX_EPOCH)))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("failed to look at {}: {error}", lock.display())),
+    }
+}
+
+/// The lock file that git complained about, where it did.
+pub(super) fn named_in(complaint: &str) -> Option<PathBuf> {
+    let (_, rest) = complaint.split_once("Unable to create '")?;
+    let (path, rest) = rest.split_once("': ")?;
+    (path.ends_with(".lock") && rest.starts_with("File exists")).then(|| path.into())
+}
+
+/// A process that has the lock, or must be taken to have it.
+struct Holder {
+    pid: u32,
+    name: String,
+}
+
+/// Looks for the process that has `lock` open; else for a git at work in `root`, as git closes the file while hooks and
+/// editors run. `None` where there is none, or the system does not tell.
+fn holder(lock: &Path, root: &Path) -> Option<Holder> {
+    let mut at_work = None;
+    for entry in std::fs::read_dir("/proc").ok()?.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let folder = entry.path();
+        let name = || std::fs::read_to_string(folder.join("comm")).map(|name| name.trim().to_owned()).unwrap_or_default();
+        let open = std::fs::read_dir(folder.join("fd")).into_iter().flatten().flatten();
+        if open.into_iter().any(|fd| std::fs::read_link(fd.path()).is_ok_and(|target| target == lock)) {
+            return Some(Holder { pid, name: name() });
+        }
+        let inside = || std::fs::read_link(folder.join("cwd")).is_ok_and(|cwd| cwd.starts_with(root));
+        let name = name();
+        if at_work.is_none() && (name == "git" || name.starts_with("git-")) && inside() {
+            at_work = Some(Holder { pid, name });
+        }
+    }
+    at_work
+}
+
+fn when(since: SystemTime) -> String {
+    Timestamp::try_from(since).map_or_else(|_| "an unknown time".to_owned(), |at| format!("{at:.0}"))
+}
+
+fn held(lock: &Path, since: SystemTime, holder: Option<Holder>, waited: Duration) -> String {
+    let by = match holder {
+        Some(Holder { pid, name }) => format!("{name} (process {pid})"),
+        None => "a process that cannot be seen".to_owned(),
+    };
+    let seconds = waited.as_secs_f64().round();
+    format!("{} is held by {by} since {}, and was waited for {seconds} s ({})", name_of(lock), when(since), lock.display())
+}
+
+fn stale(lock: &Path, since: SystemTime) -> String {
+    let name = name_of(lock);
+    format!("{name} was left behind at {} by nobody that still runs; if no git works here, remove {}", when(since), lock.display())
+}
+
+/// The name alone comes first, as messages are cut where they are long.
+fn name_of(lock: &Path) -> std::borrow::Cow<'_, str> {
+    lock.file_name().unwrap_or_default().to_string_lossy()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn soon(millis: u64) -> Instant {
+        Instant::now() + Duration::from_millis(millis)
+    }
+
+    fn aged(age: Duration) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = folder.path().canonicalize().unwrap().join("index.lock");
+        let file = std::fs::File::create(&lock).unwrap();
+        file.set_modified(SystemTime::now() - age).unwrap();
+        (folder, lock)
+    }
+
+    #[test]
+    fn no_lock_is_no_wait() {
+        assert_eq!(wait(Path::new("/nowhere/index.lock"), Path::new("/nowhere"), soon(0)), Ok(()));
+    }
+
+    #[test]
+    fn a_lock_that_is_open_is_held_however_old() {
+        let (folder, lock) = aged(Duration::from_secs(86_400));
+        let _open = std::fs::File::open(&lock).unwrap();
+        let why = wait(&lock, folder.path(), soon(100)).unwrap_err();
+        assert!(why.contains(&format!("(process {})", std::process::id())) && why.contains("waited for 0 s"), "{why}");
+        assert!(lock.exists());
+    }
+
+    #[test]
+    fn an_old_lock_that_nobody_has_is_left_behind_and_left_alone() {
+        let (folder, lock) = aged(Duration::from_secs(86_400));
+        let begun = Instant::now();
+        let why = wait(&lock, folder.path(), soon(60_000)).unwrap_err();
+        assert!(why.contains("by nobody that still runs") && why.contains(&format!("remove {}", lock.display())), "{why}");
+        assert!(lock.exists() && begun.elapsed() < Duration::from_secs(5));
+    }
+
+    #[test]
+    fn a_young_lock_that_nobody_has_is_waited_for() {
+        let (folder, lock) = aged(Duration::ZERO);
+        let why = wait(&lock, folder.path(), soon(100)).unwrap_err();
+        assert!(why.contains("a process that cannot be seen"), "{why}");
+    }
+
+    #[test]
+    fn git_names_the_lock() {
+        let said = "git add ended with exit code 128\nfatal: Unable to create '/a b/.git/index.lock': File exists.\n\nAnother git process";
+        assert_eq!(named_in(said), Some("/a b/.git/index.lock".into()));
+        let head = "fatal: cannot lock ref 'HEAD': Unable to create '/r/.git/HEAD.lock': File exists.";
+        assert_eq!(named_in(head), Some("/r/.git/HEAD.lock".into()));
+        for other in ["fatal: Unable to create '/r/.git/index.lock': Permission denied", "lint: no", "Unable to create '/r/x': File exists"]
+        {
+            assert_eq!(named_in(other), None, "{other}");
+        }
+    }
+}

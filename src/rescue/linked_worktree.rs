@@ -1,0 +1,50 @@
+//! Brings a snapshot back into a linked worktree of its own: exact, index included, and away from everything else.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::git_program::{git, tail};
+use crate::git::{Error, RestoreError, RestoreTarget, Restored, Worktree};
+
+/// How long git may take to make a worktree without files.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// Why a snapshot could not be brought back into a linked worktree.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreIntoError {
+    /// The snapshot, or the folder, is not as it must be.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
+    /// git made no worktree. Nothing was restored.
+    #[error("failed to make a linked worktree at {path}: {why}")]
+    NotMade { path: PathBuf, why: String },
+    /// The worktree is there, but not what belongs in it.
+    #[error("{source}; the linked worktree that was made for it stays: remove it with git worktree remove --force '{path}'")]
+    Unfilled { path: PathBuf, source: RestoreError },
+}
+
+/// Makes a linked worktree at `folder`, which must be new or empty, with HEAD detached at the commit that the snapshot
+/// started from, and brings files and index back there. No hook or filter is run.
+///
+/// A snapshot of an unborn branch has no commit to start from: its files go into the plain folder instead.
+///
+/// # Errors
+/// See [`RestoreIntoError`].
+pub fn restore_into_worktree(worktree: &Worktree, id: &str, folder: &Path) -> Result<Restored, RestoreIntoError> {
+    let info = worktree.snapshot_info(id)?;
+    let Some(base) = info.base else {
+        let mut restored = worktree.restore(&info.id, RestoreTarget::Directory(folder.to_owned()))?;
+        restored.note.get_or_insert("a plain folder, as the snapshot is from before the first commit".into());
+        return Ok(restored);
+    };
+    let not_made = |why: String| RestoreIntoError::NotMade { path: folder.to_owned(), why };
+    let text = folder.to_str().ok_or_else(|| not_made("its name is not UTF-8; name another, or restore with --to".into()))?;
+    let args = ["-c", "core.hooksPath=/dev/null", "worktree", "add", "--quiet", "--detach", "--no-checkout", "--", text, &base];
+    let finished = git(worktree.root(), &args, &[], true, DEADLINE).run().map_err(|error| not_made(error.to_string()))?;
+    if !finished.exit.success() {
+        return Err(not_made(tail(&finished)));
+    }
+    let unfilled = |source| RestoreIntoError::Unfilled { path: folder.to_owned(), source };
+    let made = Worktree::open(folder).map_err(|error: Error| unfilled(error.into()))?;
+    made.restore(&info.id, RestoreTarget::Fresh).map_err(unfilled)
+}

@@ -1,0 +1,77 @@
+//! Commits although others work in the same repository: locks are waited for, and commits that appear meanwhile are fine.
+
+use std::time::Instant;
+
+use jiff::Timestamp;
+
+use super::carry_out::Request;
+use super::index_lock::{named_in, wait};
+use super::keep_apart::private_rule;
+use crate::decision::evidence::RescueOutcome;
+use crate::git::{CommitState, Error, Snapshot, SnapshotRequest, Worktree};
+
+/// How often it is tried in all.
+const ATTEMPTS: usize = 5;
+
+/// Waits for the index's lock, at most for the time of the whole rescue. `false`, and why in `outcome`, where it stays.
+pub(super) fn index_is_free(worktree: &Worktree, request: &Request<'_>, outcome: &mut RescueOutcome) -> bool {
+    let lock = worktree.git_dir().join("index.lock");
+    match wait(&lock, worktree.root(), Instant::now() + request.settings.timeout) {
+        Ok(()) => true,
+        Err(why) => {
+            outcome.failed = Some(why);
+            false
+        }
+    }
+}
+
+/// Calls `commit`, which adds to the outcome it is given, until it is not another git that made it fail.
+///
+/// - A lock (of the index, of HEAD, of a branch) is waited for, at most until the rescue's deadline.
+/// - Where HEAD moved since the snapshot, a failure may be about paths that are committed by now: what is left is looked at
+///   anew, and where nothing is, somebody else was faster.
+pub(super) fn commit(
+    worktree: &Worktree,
+    request: &Request<'_>,
+    outcome: &mut RescueOutcome,
+    mut commit: impl FnMut(&Request<'_>, &CommitState, &mut RescueOutcome) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let deadline = Instant::now() + request.settings.timeout;
+    let index_lock = worktree.git_dir().join("index.lock");
+    let before = outcome.clone();
+    let mut newer: Option<Snapshot> = None;
+    for attempt in 1..=ATTEMPTS {
+        *outcome = before.clone();
+        if let Err(why) = wait(&index_lock, worktree.root(), deadline) {
+            outcome.failed = Some(why);
+            return Ok(());
+        }
+        let snapshot = newer.as_ref().unwrap_or(request.snapshot);
+        let state = worktree.commit_state()?;
+        commit(&Request { snapshot, ..*request }, &state, outcome)?;
+        let Some(why) = &outcome.failed else { return Ok(()) };
+        if attempt == ATTEMPTS || Instant::now() >= deadline {
+            return Ok(());
+        }
+        if let Some(lock) = named_in(why) {
+            if let Err(why) = wait(&lock, worktree.root(), deadline) {
+                outcome.failed = Some(why);
+                return Ok(());
+            }
+        } else if state.head != snapshot.parent || why.contains("cannot lock ref") {
+            let again = SnapshotRequest { spec: request.spec, at: Timestamp::now(), why: "a commit appeared during the rescue" };
+            match worktree.take_snapshot_apart(&again, &private_rule(request.settings))? {
+                None => {
+                    outcome.failed = None;
+                    return Ok(());
+                }
+                // The same failure would come of the same state.
+                Some(same) if same.commit == snapshot.commit => return Ok(()),
+                Some(fresh) => newer = Some(fresh),
+            }
+        } else {
+            return Ok(());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! When the old snapshots of a repository were last looked for, so that it is done once a day and not with every command.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::row::{self, Row};
+use crate::store::engine::Store;
+use crate::store::error::StoreError;
+use crate::store::key::Key;
+
+/// The pause between two looks.
+const EVERY: Duration = Duration::from_secs(86_400);
+
+struct Expiry {
+    at: Timestamp,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ExpiryV1 {
+    at: Timestamp,
+}
+
+impl Row for Expiry {
+    type Disk = ExpiryV1;
+    const VERSION: u64 = 1;
+    const KIND: &'static str = "expiry";
+
+    fn to_disk(&self) -> ExpiryV1 {
+        ExpiryV1 { at: self.at }
+    }
+
+    fn from_disk(disk: ExpiryV1) -> Result<Self, String> {
+        Ok(Expiry { at: disk.at })
+    }
+}
+
+/// Whether it is time to look again. Of several that ask at the same time, one is told so.
+///
+/// A last look that lies in the future was noted by a clock that was wrong, and does not count.
+pub fn due(store: &dyn Store, repository_id: &str, now: Timestamp) -> Result<bool, StoreError> {
+    let key = Key::new(Expiry::KIND, &[repository_id]);
+    let fresh = |at: Timestamp| now.duration_since(at).unsigned_abs() < EVERY;
+    // Most calls end here, without a write.
+    if row::load::<Expiry>(store, &key)?.is_some_and(|last| fresh(last.at)) {
+        return Ok(false);
+    }
+    row::update(store, &key, |last: Option<Expiry>| match last {
+        Some(last) if fresh(last.at) => (last, false),
+        _ => (Expiry { at: now }, true),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{SqliteStore, StateDir};
+
+    #[test]
+    fn it_is_due_once_a_day_and_per_repository() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::resolve(Some(folder.path().join("state")), None, None).unwrap();
+        state.ensure().unwrap();
+        let store = SqliteStore::open(&state).unwrap();
+        let start: Timestamp = "2026-03-04T05:06:07Z".parse().unwrap();
+        let hours = |n: i64| start + jiff::SignedDuration::from_hours(n);
+        assert!(due(&store, "a", start).unwrap());
+        assert!(!due(&store, "a", hours(23)).unwrap());
+        assert!(due(&store, "b", start).unwrap());
+        assert!(due(&store, "a", hours(24)).unwrap());
+        assert!(!due(&store, "a", hours(25)).unwrap());
+        assert!(due(&store, "a", hours(-100)).unwrap(), "a clock that was set back must not end expiry for ever");
+    }
+}

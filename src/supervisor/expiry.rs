@@ -1,0 +1,32 @@
+//! Forgets old snapshots, at most once a day for each repository, at the end of a command.
+
+use serde_json::json;
+
+use crate::git::Worktree;
+use crate::store::journal::{event, kind};
+use crate::store::{Store, expiry};
+
+use super::surroundings::now;
+
+/// How many snapshots one event names.
+const NAMED: usize = 50;
+
+/// Drops the snapshots that are older than `keep_days`, never the newest of a spec, and writes that into the journal.
+///
+/// Returns what went wrong, for a person: nothing depends on it, and the next day tries again.
+pub fn expire(worktree: &Worktree, store: &dyn Store, keep_days: u32) -> Result<(), String> {
+    let at = now();
+    if !expiry::due(store, &worktree.repository_id(), at).map_err(|error| error.to_string())? {
+        return Ok(());
+    }
+    let before = at.checked_sub(jiff::SignedDuration::from_hours(24 * i64::from(keep_days))).map_err(|error| error.to_string())?;
+    let dropped = worktree.expire_snapshots(before).map_err(|error| error.to_string())?;
+    if dropped.is_empty() {
+        return Ok(());
+    }
+    let refs: Vec<_> = dropped.iter().take(NAMED).map(|info| json!({"ref": info.name, "commit": info.commit})).collect();
+    let data = json!({"count": dropped.len(), "older_than_days": keep_days, "snapshots": refs});
+    let noted = event(at, &worktree.worktree_id(), None, kind::EXPIRED, data);
+    // Nothing guards this append, so it cannot be fenced.
+    store.append(&[noted], None).map(drop).map_err(|error| error.to_string())
+}

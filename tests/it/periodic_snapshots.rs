@@ -1,0 +1,89 @@
+//! Snapshots while a session runs: what the agent itself throws away comes back.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::support::{Step, TestEnv, wait_until};
+
+const LONG: Duration = Duration::from_secs(30);
+
+fn config(env: &TestEnv, seconds: u64) -> String {
+    let rescue = json!({"rescue": {"mode": "single", "snapshot_seconds": seconds}});
+    let path = env.config_asking(&[Step::print("{\"status\": \"complete\"}")], rescue);
+    path.to_str().expect("UTF-8").to_owned()
+}
+
+#[test]
+fn what_a_session_throws_away_hours_into_its_work_comes_back() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let (began, go) = (env.root().join("began"), env.root().join("go"));
+    let steps = [
+        Step::write("README.md", "hours of work\n"),
+        Step::write("src/new.rs", "fn work() {}\n"),
+        Step::write("staged.txt", "staged\n"),
+        Step::git(&["add", "staged.txt"]),
+        Step::write(".env", "TOKEN=1\n"),
+        Step::write(&began.to_string_lossy(), ""),
+        Step::wait_for(&go),
+        Step::git(&["reset", "-q", "--hard"]),
+        Step::git(&["clean", "-qfdx"]),
+    ];
+    let agent = env.fake_agent("session", &steps);
+    let running = repo.watchdog_spawn(&["run", "--json", "--config", &config(&env, 1), "--", &agent[0], &agent[1]]);
+    wait_until("the session has worked", LONG, || began.exists());
+    // One may have been taken in the middle of the work; the one of the whole state has all four files.
+    wait_until("a snapshot of the quiet work tree", LONG, || {
+        let newest = repo.watchdog(&["rescue", "list", "--json"]).json()["snapshots"][0].clone();
+        newest["files"] == 4 && newest["why"] == "during the session"
+    });
+    let before = repo.git(&["ls-files", "--stage"]);
+    let status = repo.status();
+    fs::write(&go, "").expect("the scratch folder takes a file");
+    assert_eq!(running.wait().verdict(), "complete/nothing_to_do");
+    assert_eq!(repo.status(), "", "the session threw everything away");
+    assert!(!repo.has(".env") && !repo.has("src/new.rs"));
+
+    let out = repo.watchdog(&["rescue", "restore", "latest"]).expect(0);
+    assert!(out.stdout.contains("back in the work tree, the index as it was"), "{out}");
+    for (name, text) in
+        [("README.md", "hours of work\n"), ("src/new.rs", "fn work() {}\n"), ("staged.txt", "staged\n"), (".env", "TOKEN=1\n")]
+    {
+        assert_eq!(fs::read_to_string(repo.path().join(name)).ok().as_deref(), Some(text), "{name}");
+    }
+    assert_eq!((repo.git(&["ls-files", "--stage"]), repo.status()), (before, status));
+    let events = repo.watchdog(&["events", "--json", "-n", "200"]).expect(0).stdout;
+    assert!(events.contains("\"snapshot\"") && events.contains("\"restore\""), "{events}");
+}
+
+#[test]
+fn work_from_before_the_session_is_kept_at_its_beginning() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("mine.txt", "the user's own\n");
+    let go = env.root().join("go");
+    let agent = env.fake_agent("session", &[Step::wait_for(&go), Step::git(&["clean", "-qfdx"])]);
+    let running = repo.watchdog_spawn(&["run", "--json", "--config", &config(&env, 300), "--", &agent[0], &agent[1]]);
+    wait_until("a snapshot long before the interval is over", LONG, || repo.snapshots().len() == 1);
+    fs::write(&go, "").expect("the scratch folder takes a file");
+    assert_eq!(running.wait().verdict(), "complete/nothing_to_do");
+    assert!(!repo.has("mine.txt"));
+    repo.watchdog(&["rescue", "restore", "latest"]).expect(0);
+    assert!(repo.has("mine.txt"));
+}
+
+#[test]
+fn none_are_taken_where_none_are_wanted() {
+    for rescue in [json!({"snapshot_seconds": 0, "mode": "snapshot"}), json!({"mode": "off", "snapshot_seconds": 1})] {
+        let env = TestEnv::new();
+        let repo = env.repo();
+        repo.write("mine.txt", "m");
+        let config = env.write("c.json", json!({"version": 1, "rescue": rescue}).to_string());
+        let seen = env.root().join("seen");
+        let script = format!("sleep 1.5; git for-each-ref refs/watchdog/rescue > {}", seen.display());
+        repo.watchdog(&["run", "--json", "--no-probe", "--config", config.to_str().expect("UTF-8"), "--", "sh", "-c", &script]);
+        assert_eq!(fs::read_to_string(seen).expect("the session ran"), "", "{rescue}");
+    }
+}

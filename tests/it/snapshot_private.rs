@@ -1,0 +1,221 @@
+//! Secrets and over-size files: kept in every snapshot, and kept apart from what can be merged or pushed.
+
+use completion_watchdog::config::settings::{RescueMode, RescueSettings, Settings};
+use completion_watchdog::git::{RestoreTarget, RestoredTo, Snapshot};
+use completion_watchdog::rescue::{Request, private_rule, rescue};
+
+use crate::support::scratch_repo::{ScratchRepo, files};
+
+const LIMIT: u64 = 1000;
+
+fn settings() -> RescueSettings {
+    RescueSettings { mode: RescueMode::Single, max_bytes: LIMIT, ..Settings::default().rescue }
+}
+
+fn snapshot(repo: &ScratchRepo) -> Snapshot {
+    repo.snapshot_apart(&private_rule(&settings())).expect("there is uncommitted work")
+}
+
+fn private(snapshot: &Snapshot) -> String {
+    snapshot.name.replace("/rescue/", "/private/")
+}
+
+fn paths(repo: &ScratchRepo, object: &str) -> Vec<String> {
+    repo.git(["ls-tree", "-r", "--name-only", object]).lines().map(ToOwned::to_owned).collect()
+}
+
+/// Whether any object that a clone of the snapshot would get holds this text.
+fn leaks(repo: &ScratchRepo, snapshot: &Snapshot, text: &str) -> bool {
+    let clone = repo.beside("pushed.git");
+    std::fs::remove_dir_all(&clone).ok();
+    repo.git(["init", "-q", "--bare", clone.to_str().unwrap()]);
+    repo.git(["push", "-q", clone.to_str().unwrap(), &format!("{}:refs/heads/pushed", snapshot.commit)]);
+    let objects = repo.git_in(&clone, ["cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)"]);
+    objects.lines().filter_map(|line| line.strip_suffix(" blob")).any(|id| repo.git_in(&clone, ["cat-file", "blob", id]).contains(text))
+}
+
+/// Staged, changed, new and deleted files, with a secret or a big file among each.
+fn scene() -> ScratchRepo {
+    let repo = ScratchRepo::new();
+    repo.write("known.pem", "committed key\n");
+    repo.write("gone.pem", "committed key, too\n");
+    repo.write("grows", "small\n");
+    repo.git(["add", "-A"]);
+    repo.git(["commit", "-qm", "more"]);
+    repo.write("tracked", "two\n");
+    repo.write("new", "n\n");
+    repo.write(".env", "TOKEN=staged hunter2\n");
+    repo.write("staged.key", "only staged hunter2\n");
+    repo.write("ordinary", "o\n");
+    repo.git(["add", ".env", "staged.key", "ordinary"]);
+    repo.write(".env", "TOKEN=hunter2\n");
+    repo.remove("staged.key");
+    repo.write("known.pem", "new key hunter2\n");
+    repo.remove("gone.pem");
+    repo.write("grows", format!("hunter2{}", "x".repeat(5000)));
+    repo.symlink("hunter2", "id_rsa");
+    repo
+}
+
+#[test]
+fn what_is_private_is_in_no_object_that_the_snapshot_leads_to() {
+    let repo = scene();
+    let before = repo.files();
+    let snapshot = snapshot(&repo);
+    assert_eq!(repo.files(), before);
+    assert!(!leaks(&repo, &snapshot, "hunter2"));
+    let shared = ["dir/inner", "grows", "known.pem", "link", "new", "ordinary", "run.sh", "tracked"];
+    assert_eq!(paths(&repo, &snapshot.commit), shared, "a deletion carries no content, and is shared");
+    assert_eq!(repo.git(["show", &format!("{}:known.pem", snapshot.commit)]), "committed key", "as HEAD has it");
+    assert!(!paths(&repo, &format!("{}^2", snapshot.commit)).contains(&".env".to_owned()), "not in the index's commit either");
+    assert_eq!(
+        paths(&repo, &private(&snapshot)),
+        ["index/.env", "index/staged.key", "why", "work/.env", "work/grows", "work/id_rsa", "work/known.pem"]
+    );
+    let why = repo.git(["show", &format!("{}:why", private(&snapshot))]);
+    let why: Vec<&str> = why.split('\0').filter(|line| !line.is_empty()).collect();
+    assert_eq!(why, ["secret .env", "too_large grows", "secret id_rsa", "secret known.pem", "secret staged.key"]);
+    assert_eq!(repo.git(["rev-list", "--count", &private(&snapshot)]), "1", "it leads nowhere itself");
+    let info = repo.open().snapshots(None).unwrap().remove(0);
+    assert_eq!((info.files, info.private_files), (8, 5), "staged.key differs in the index alone");
+    repo.git(["fsck", "--strict"]);
+}
+
+#[test]
+fn both_parts_come_back_with_the_index_as_it_was() {
+    let repo = scene();
+    let (before, status) = (repo.files(), repo.git(["status", "--porcelain"]));
+    let staged = repo.git(["ls-files", "--stage"]);
+    let snapshot = snapshot(&repo);
+    repo.wipe();
+    repo.git(["reflog", "expire", "--expire=now", "--all"]);
+    repo.git(["gc", "-q", "--prune=now"]);
+    let restored = repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap();
+    assert_eq!((restored.to, restored.note), (RestoredTo::WorkTree { index: true }, None));
+    assert_eq!(repo.files(), before);
+    assert_eq!(repo.git(["status", "--porcelain"]), status);
+    assert_eq!(repo.git(["ls-files", "--stage"]), staged);
+    assert!(self::snapshot(&repo).reused, "the restored state is the state that was kept");
+
+    let out = repo.beside("out");
+    repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::Directory(out.clone())).unwrap();
+    assert_eq!(files(&out), before);
+}
+
+#[test]
+fn a_branch_gets_the_shared_part_only_and_says_where_the_rest_is() {
+    let repo = scene();
+    let snapshot = snapshot(&repo);
+    let id = ScratchRepo::id(&snapshot);
+    let restored = repo.open().restore(id, RestoreTarget::Automatic).unwrap();
+    assert_eq!(restored.to, RestoredTo::Branch(format!("watchdog/restored/{id}")));
+    let note = restored.note.unwrap();
+    assert!(note.contains("5 private files") && note.contains(&format!("watchdog rescue restore {id} --to DIR")), "{note}");
+    assert!(!paths(&repo, &format!("watchdog/restored/{id}")).contains(&".env".to_owned()));
+}
+
+#[test]
+fn the_proof_covers_what_is_private() {
+    let repo = scene();
+    let snapshot = snapshot(&repo);
+    assert_eq!(repo.open().missing_from(&snapshot).unwrap(), Vec::<String>::new());
+    let outcome = rescue(&repo.open(), &Request { settings: &settings(), spec: "auth", snapshot: &snapshot }).unwrap();
+    assert_eq!((outcome.commits, &outcome.failed, &outcome.lost), (1, &None, &vec![]));
+    let left: Vec<(&str, &str)> = outcome.left_out.iter().map(|l| (l.path.as_str(), l.why)).collect();
+    assert_eq!(left, [(".env", "secret"), ("grows", "too_large"), ("id_rsa", "secret"), ("known.pem", "secret")]);
+    repo.remove(".env");
+    repo.write("grows", "small\n");
+    assert_eq!(repo.open().missing_from(&snapshot).unwrap(), [".env", "grows"]);
+    // A proof that cannot look is no proof.
+    repo.git(["update-ref", "-d", &private(&snapshot)]);
+    repo.git(["gc", "-q", "--prune=now"]);
+    assert!(repo.open().missing_from(&snapshot).unwrap_err().to_string().contains("private files is gone"));
+}
+
+#[test]
+fn only_secrets_uncommitted_is_a_snapshot_too() {
+    let repo = ScratchRepo::new();
+    repo.write("sub/.env.local", "x");
+    let snapshot = snapshot(&repo);
+    assert_eq!(snapshot.tree, repo.git(["rev-parse", "HEAD^{tree}"]));
+    repo.wipe();
+    repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap();
+    assert_eq!(repo.read("sub/.env.local"), "x");
+    repo.write("sub/.env.local", "y");
+    let second = self::snapshot(&repo);
+    assert!(!second.reused, "a change of a secret alone is a new state");
+    repo.git(["update-ref", "-d", &private(&second)]);
+    assert!(!self::snapshot(&repo).reused, "a snapshot that lost its private part is not relied on");
+}
+
+#[test]
+fn dropping_drops_both_parts() {
+    let repo = scene();
+    let snapshot = snapshot(&repo);
+    repo.open().drop_snapshot(ScratchRepo::id(&snapshot)).unwrap();
+    assert_eq!(repo.git(["for-each-ref", "refs/watchdog"]), "");
+}
+
+#[test]
+fn secrets_in_conflict_in_submodules_and_beside_their_folder_are_kept_apart() {
+    let repo = ScratchRepo::new();
+    repo.write("server.pem", "base\n");
+    repo.write("config", "a file\n");
+    repo.git(["add", "-A"]);
+    repo.git(["commit", "-qm", "base"]);
+    let library = repo.beside("library");
+    std::fs::create_dir(&library).unwrap();
+    repo.git_in(&library, ["init", "-q", "-b", "main"]);
+    std::fs::write(library.join("own"), "own\n").unwrap();
+    repo.git_in(&library, ["add", "-A"]);
+    repo.git_in(&library, ["commit", "-qm", "own"]);
+    repo.git(["submodule", "--quiet", "add", library.to_str().unwrap(), "sub"]);
+    repo.git(["commit", "-qm", "sub"]);
+    repo.git(["switch", "-qc", "other"]);
+    repo.write("server.pem", "theirs hunter2\n");
+    repo.git(["commit", "-qam", "theirs"]);
+    repo.git(["switch", "-q", "main"]);
+    repo.write("server.pem", "ours\n");
+    repo.git(["commit", "-qam", "ours"]);
+    assert!(!repo.try_git_in(repo.root(), ["merge", "other"]).status.success());
+    repo.write("sub/.env", "hunter2\n");
+    repo.write("sub/plain", "p\n");
+    repo.remove("config");
+    repo.write("config/.env", "hunter2\n");
+    let (before, unmerged) = (repo.files(), repo.git(["ls-files", "-u"]));
+    let snapshot = snapshot(&repo);
+    assert!(!leaks(&repo, &snapshot, "hunter2"));
+    let private_paths = paths(&repo, &private(&snapshot));
+    for path in ["conflicts/3/server.pem", "nested/sub/.env", "work/config/.env", "work/server.pem"] {
+        assert!(private_paths.contains(&path.to_owned()), "{path}: {private_paths:?}");
+    }
+    assert_eq!(repo.open().missing_from(&snapshot).unwrap(), Vec::<String>::new());
+    repo.git(["merge", "--abort"]);
+    repo.git(["reset", "-q", "--hard"]);
+    std::fs::remove_dir_all(repo.path("config")).ok();
+    repo.git(["reset", "-q", "--hard"]);
+    for file in ["sub/.env", "sub/plain"] {
+        repo.remove(file);
+    }
+    repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap();
+    assert_eq!(repo.files(), before);
+    assert_eq!(repo.git(["ls-files", "-u"]), unmerged);
+}
+
+#[test]
+fn an_unborn_branch_and_odd_names_keep_their_secrets_apart() {
+    use std::os::unix::ffi::OsStrExt;
+    let repo = ScratchRepo::unborn();
+    repo.write("first", "1");
+    repo.write(std::ffi::OsStr::from_bytes(b"new\nline\xff.pem"), "hunter2");
+    repo.write(".env", "hunter2");
+    repo.git(["add", ".env"]);
+    let before = repo.files();
+    let snapshot = snapshot(&repo);
+    assert_eq!(paths(&repo, &snapshot.commit), ["first"]);
+    repo.git(["rm", "-qrf", "--cached", "."]);
+    repo.git(["clean", "-qffdx"]);
+    repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap();
+    assert_eq!(repo.files(), before);
+    assert_eq!(repo.git(["diff", "--cached", "--name-only"]), ".env");
+}
