@@ -23,6 +23,8 @@ pub enum Fault {
     KillGit(usize),
     /// The agent is killed while it works.
     KillAgent,
+    /// The agent throws its own work away, after a snapshot during the session.
+    AgentDestroys,
     /// This many bytes are left on the disk.
     DiskFull(u64),
     /// This many files can still be made on the disk.
@@ -46,7 +48,7 @@ const LOCKS: &[&str] = &["index.lock", "index.lock", "HEAD.lock", "refs/heads/ma
 impl Fault {
     /// Any of them.
     pub fn random(dice: &mut Dice) -> Self {
-        match dice.roll(21) {
+        match dice.roll(22) {
             0 => Fault::None,
             1..=4 => Fault::Signal(Signal::KILL, moment(dice)),
             5 => Fault::Signal(*dice.pick(&[Signal::TERM, Signal::INT, Signal::HUP]), moment(dice)),
@@ -60,6 +62,7 @@ impl Fault {
             15 => Fault::Hook(*dice.pick(&[Hook::Destroys, Hook::Kills])),
             16 | 17 => Fault::Script,
             18 => Fault::Twin,
+            20 => Fault::AgentDestroys,
             19 => Fault::Lock(LOCKS[dice.roll(LOCKS.len())], Duration::from_secs(*dice.pick(&[0, 60, 4 * 24 * 3600]))),
             _ => Fault::Restless,
         }
@@ -73,6 +76,7 @@ impl Fault {
             Fault::Signal(..) => "TERM, INT or HUP to watchdog".into(),
             Fault::KillGit(_) => "kill -9 of every git".into(),
             Fault::KillAgent => "kill -9 of the agent".into(),
+            Fault::AgentDestroys => "agent that destroys its work".into(),
             Fault::DiskFull(_) => "full disk".into(),
             Fault::NoMoreFiles(_) => "no more files on the disk".into(),
             Fault::ReadOnlyObjects => "read-only objects".into(),
@@ -99,7 +103,7 @@ impl Fault {
 
     /// Whether only programs of the user, and no fault of the system, touch the repository besides watchdog.
     pub fn has_foreign_writers(&self) -> bool {
-        matches!(self, Fault::Script | Fault::Hook(Hook::Destroys | Hook::Kills) | Fault::KillGit(_))
+        matches!(self, Fault::Script | Fault::AgentDestroys | Fault::Hook(Hook::Destroys | Hook::Kills) | Fault::KillGit(_))
     }
 
     /// Whether something is killed that may be in the midst of a change of the index.
@@ -152,7 +156,13 @@ impl Planted {
                 planted.lock = Some(path);
             }
             Fault::Restless => planted.restless = Some(write_all_the_time(ground.root.clone())),
-            Fault::None | Fault::Signal(..) | Fault::KillAgent | Fault::Hook(_) | Fault::Script | Fault::Twin => {}
+            Fault::None
+            | Fault::Signal(..)
+            | Fault::KillAgent
+            | Fault::AgentDestroys
+            | Fault::Hook(_)
+            | Fault::Script
+            | Fault::Twin => {}
         }
         planted
     }

@@ -27,6 +27,9 @@ pub enum Action {
     Run,
 }
 
+/// What a session writes last, where a snapshot of all of it is waited for.
+const LAST: &str = "written-last.txt";
+
 /// No round waits longer for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -37,7 +40,7 @@ pub fn play(seed: u64, tally: &mut Tally) {
     let dice = &mut dice;
     let fault = Fault::random(dice);
     let mut action = *dice.pick(&[Action::Check, Action::Rescue, Action::Run]);
-    if fault == Fault::KillAgent {
+    if matches!(fault, Fault::KillAgent | Fault::AgentDestroys) {
         action = Action::Run;
     }
     let mut ground = Ground::new(fault.needs_disk());
@@ -94,6 +97,9 @@ fn configure(ground: &Ground, dice: &mut Dice, fault: &Fault) -> (String, Vec<St
         _ => {}
     }
     let mut rescue = json!({"mode": mode, "command": command, "timeout_seconds": timeout});
+    if *fault == Fault::AgentDestroys {
+        rescue["snapshot_seconds"] = json!(1);
+    }
     if dice.once_in(4) {
         rescue["max_bytes"] = json!(100_000);
     }
@@ -151,7 +157,15 @@ impl Scene<'_> {
         let running = self.ground.env.watchdog_command(&self.ground.root, &args).timeout(PATIENCE).spawn();
         wait_until("the session is up", PATIENCE, || up.exists());
         changes::work(self.ground, self.dice, self.amount, self.tally);
+        if *self.fault == Fault::AgentDestroys {
+            std::fs::write(self.ground.root.join(LAST), "last\n").unwrap();
+        }
         let before = Before::look(self.ground);
+        if *self.fault == Fault::AgentDestroys {
+            self.wait_for_a_snapshot();
+            let word = scripts::destroy_as_the_agent(self.ground, self.dice);
+            self.tally.one("script or hook", format!("agent: {word}"));
+        }
         let planted = Planted::plant(self.ground, self.fault);
         std::fs::write(&go, "").unwrap();
         if *self.fault == Fault::KillAgent {
@@ -162,6 +176,14 @@ impl Scene<'_> {
         let out = self.to_the_end(running, Instant::now());
         planted.heal(self.ground, &out.to_string());
         (before, out)
+    }
+
+    /// Until one holds what was written last; it began after the rest was there.
+    fn wait_for_a_snapshot(&self) {
+        wait_until("a snapshot during the session", PATIENCE, || {
+            let refs = self.ground.git_text(&["for-each-ref", "--format=%(refname)", "refs/watchdog/rescue"]);
+            refs.lines().any(|name| self.ground.try_git(&["cat-file", "-e", &format!("{name}:{LAST}")]).status.success())
+        });
     }
 
     /// Signals where the fault is one; then waits until nothing runs any more.

@@ -50,6 +50,16 @@ fn program(ground: &Ground, name: &str, text: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
+/// The agent itself throws its work away; returns how.
+pub fn destroy_as_the_agent(ground: &Ground, dice: &mut Dice) -> &'static str {
+    let harmful: Vec<_> = RESCUE_LINES.iter().take(8).collect();
+    let (word, line) = **dice.pick(&harmful);
+    let out = ground.env.command("sh", &ground.root).args(["-c", line]).run();
+    // Some of them fail in some states, having done half of it.
+    assert!(out.code.is_some(), "{out}");
+    word
+}
+
 const HOOKS: &[&str] = &["pre-commit", "commit-msg", "prepare-commit-msg", "post-commit"];
 
 /// How a hook stands in the way.
