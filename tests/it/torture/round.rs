@@ -94,6 +94,8 @@ fn configure(ground: &Ground, dice: &mut Dice, fault: &Fault) -> (String, Vec<St
                 timeout = 1;
             }
         }
+        // A lock that somebody left is waited for until then.
+        Fault::Lock(..) | Fault::KillGit(_) => timeout = 2,
         _ => {}
     }
     let mut rescue = json!({"mode": mode, "command": command, "timeout_seconds": timeout});
