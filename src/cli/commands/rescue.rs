@@ -6,7 +6,7 @@ use crate::cli::args::{RescueArgs, RescueCommand};
 use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
 use crate::config::settings::{RescueMode, RescueSettings};
-use crate::decision::display::escape_to_one_line;
+use crate::decision::display::{escape_to_one_line, plural};
 use crate::decision::evidence::RescueOutcome;
 use crate::decision::verdict::Reason;
 use crate::git::{RestoreTarget, Snapshot, SnapshotRequest};
@@ -106,7 +106,7 @@ fn preview(terminal: &Terminal, place: &Place, settings: &RescueSettings, snapsh
                                "refused": preview.refused}));
         return Ok(0);
     }
-    terminal.line(&format!("would commit {} files:", preview.chosen.len()));
+    terminal.line(&format!("would commit {}:", plural(preview.chosen.len() as u64, "file")));
     for path in &preview.chosen {
         terminal.line(&format!("  {}", escape_to_one_line(path)));
     }
@@ -125,7 +125,7 @@ fn report(terminal: &Terminal, snapshot: &Snapshot, outcome: &RescueOutcome) -> 
         terminal.value(&json!({"schema": 1, "snapshot": snapshot.name, "commits": outcome.commits, "failed": outcome.failed,
                                "lost": outcome.lost, "left_out": left_out_json(&outcome.left_out), "warnings": warnings, "restore": restore}));
     } else {
-        terminal.line(&format!("{} commits made; everything is kept in {}", outcome.commits, snapshot.name));
+        terminal.line(&format!("{} made; everything is kept in {}", plural(outcome.commits, "commit"), snapshot.name));
         show_left_out(terminal, &outcome.left_out);
         for warning in &outcome.warnings {
             terminal.line(&format!("  note: {}", escape_to_one_line(&warning.detail)));

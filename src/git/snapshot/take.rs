@@ -350,7 +350,9 @@ fn create(repo: &gix::Repository, name: &str, commit: ObjectId, at: jiff::Timest
     let who = record::identity(at);
     let mut time = gix::date::parse::TimeBuf::default();
     let doing = || format!("create {name}");
-    if repo.try_find_reference(name).map_err(|e| Error::read(doing(), e))?.is_some() {
+    // Under a lock: another watchdog is about to take it, or was killed while it did.
+    let locked = repo.common_dir().join(format!("{name}.lock")).exists();
+    if locked || repo.try_find_reference(name).map_err(|e| Error::read(doing(), e))?.is_some() {
         return Ok(false);
     }
     let edit = RefEdit {
