@@ -59,12 +59,10 @@ impl Failure {
 
 impl From<Unreadable> for Failure {
     fn from(unreadable: Unreadable) -> Self {
-        let reason = match unreadable.kind {
-            FaultKind::NotARepository => Reason::NotARepository,
-            FaultKind::Git => Reason::GitError,
-            FaultKind::Store => Reason::StoreError,
-            FaultKind::Config => return Failure { hint: unreadable.hint, ..Failure::configuration(unreadable.why) },
-        };
+        if unreadable.kind == FaultKind::Config {
+            return Failure { hint: unreadable.hint, ..Failure::configuration(unreadable.why) };
+        }
+        let reason = Reason::from(unreadable.kind);
         Failure { hint: unreadable.hint, ..Failure::new(reason, unreadable.why) }
     }
 }

@@ -76,6 +76,11 @@ pub fn bounded(text: &str, bytes: usize) -> String {
     kept
 }
 
+/// A count with its noun, which forms its plural with an s.
+pub fn plural(n: u64, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 pub use crate::config::settings::Evidence;
 
-use super::evidence::{Changes, CheckResult, Commits, Degraded, LeftOut, ProbeOutcome};
+use super::evidence::{Changes, CheckResult, Commits, Degraded, FaultKind, LeftOut, ProbeOutcome, Unreadable};
 
 /// What a check came to. The order is the contract's, not one of severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -151,6 +151,17 @@ reasons! {
     StoreError => Error, "store_error";
 }
 
+impl From<FaultKind> for Reason {
+    fn from(kind: FaultKind) -> Self {
+        match kind {
+            FaultKind::NotARepository => Reason::NotARepository,
+            FaultKind::Git => Reason::GitError,
+            FaultKind::Store => Reason::StoreError,
+            FaultKind::Config => Reason::ConfigError,
+        }
+    }
+}
+
 /// One probe as it went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeRecord {
@@ -228,6 +239,12 @@ impl Verdict {
             not_a_strike_because: Some(reason.status().as_str()),
             degraded: Vec::new(),
         }
+    }
+
+    /// The verdict that a fact which could not be read leads to.
+    pub fn unreadable(unreadable: Unreadable) -> Self {
+        let hint = unreadable.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+        Verdict::new(unreadable.kind.into(), format!("{}{hint}", unreadable.why))
     }
 
     /// The status, as the reason has it.

@@ -4,17 +4,21 @@ use gix::refs::Target;
 use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
 
 use super::open::{Error, Worktree};
+use super::path_text::decode;
 use super::snapshot::spec_for_ref;
 
 /// Where baselines are kept: below it the worktree's id, then the spec.
 const PREFIX: &str = "refs/watchdog/baseline/";
+
+/// A lock of this age has no owner any more.
+const STALE_LOCK: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// A baseline as its ref tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptBaseline {
     /// The worktree that it was recorded in.
     pub worktree_id: String,
-    /// The spec, as far as a ref name can hold it.
+    /// The spec; one that is too long for a ref's name comes back cut.
     pub spec: String,
     /// The commit.
     pub commit: String,
@@ -40,8 +44,20 @@ impl Worktree {
         };
         // An identity of our own: a repository without a configured one can be watched as well.
         let committer = gix::actor::SignatureRef { name: "watchdog".into(), email: "watchdog@localhost".into(), time: "0 +0000" };
-        self.repo.edit_references_as(Some(edit), Some(committer)).map_err(|e| Error::read(doing(), e))?;
-        Ok(())
+        let written = self.repo.edit_references_as(Some(edit.clone()), Some(committer));
+        if written.is_err() && self.drop_stale_lock(&name) {
+            self.repo.edit_references_as(Some(edit), Some(committer)).map_err(|e| Error::read(doing(), e))?;
+            return Ok(());
+        }
+        written.map(drop).map_err(|e| Error::read(doing(), e))
+    }
+
+    /// Removes the lock of a ref that only watchdog writes, if its owner must have been killed: the ref keeps its name
+    /// for ever, and the lock is held for less than a millisecond.
+    fn drop_stale_lock(&self, name: &str) -> bool {
+        let lock = self.repo.common_dir().join(format!("{name}.lock"));
+        let age = std::fs::metadata(&lock).and_then(|data| data.modified()).ok().and_then(|written| written.elapsed().ok());
+        age.is_some_and(|age| age >= STALE_LOCK) && std::fs::remove_file(lock).is_ok()
     }
 
     /// Every baseline that is kept in this repository.
@@ -57,7 +73,11 @@ impl Worktree {
             let name = reference.name().as_bstr().to_string();
             let Some((worktree_id, spec)) = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('/')) else { continue };
             if let Some(id) = reference.try_id() {
-                kept.push(KeptBaseline { worktree_id: worktree_id.into(), spec: spec.into(), commit: id.to_string() });
+                kept.push(KeptBaseline {
+                    worktree_id: worktree_id.into(),
+                    spec: String::from_utf8_lossy(&decode(spec.as_bytes())).into_owned(),
+                    commit: id.to_string(),
+                });
             }
         }
         Ok(kept)

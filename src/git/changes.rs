@@ -67,10 +67,11 @@ impl Worktree {
         let head = self.head_id()?;
         let index = self.repo.index_or_empty().map_err(|e| Error::read(doing(), e))?;
         let mut found = Found::default();
+        let cached = staged::cached_tree(&index);
         let prepared = hidden::prepare(self, &index, &mut found)?;
         let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);
         work_tree::find(self, index, depth, &mut found)?;
-        staged::find(self, index, head, &mut found)?;
+        staged::find(self, index, cached, head, &mut found)?;
         Ok(self.sum(found, head))
     }
 

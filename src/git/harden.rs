@@ -27,7 +27,8 @@ pub(super) fn options() -> Options {
 /// `safe.directory`, so unlike every other `GIT_*` variable they count.
 ///
 /// gix has no switch for these alone: the two outer slots (installation, system) take the system's and
-/// the user's file instead, which keeps their order.
+/// the user's file instead, which keeps their order. The price: with `GIT_CONFIG_GLOBAL` set, a
+/// `safe.directory` in the system's file goes unheard.
 fn user_files(options: Options, permissions: &mut Permissions, env: impl Fn(&str) -> Option<OsString>) -> Options {
     let no_system = env("GIT_CONFIG_NOSYSTEM").is_some_and(|v| !matches!(v.to_str(), Some("" | "0" | "false" | "no" | "off")));
     let system = if no_system { None } else { env("GIT_CONFIG_SYSTEM").map(PathBuf::from) };

@@ -97,11 +97,15 @@ fn note_effect(commits: &mut Commits, effect: Effect) {
     if commits.made_here == 0 {
         return;
     }
-    let count = commits.made_here;
-    let (code, detail) = match effect {
-        Effect::Empty => ("empty_commits", format!("the {count} commits made here change no file")),
-        Effect::Nothing => ("no_net_change", format!("the {count} commits made here add up to no change since the baseline")),
-        Effect::Change => return,
+    let what = match commits.made_here {
+        1 => "the commit made here".to_string(),
+        count => format!("none of the {count} commits made here"),
     };
-    commits.degraded.push(Degraded { code, detail: detail.replace("the 1 commits made here change", "the commit made here changes") });
+    let (code, detail) = match effect {
+        Effect::Change => return,
+        Effect::Empty if commits.made_here == 1 => ("empty_commits", format!("{what} changes no file")),
+        Effect::Empty => ("empty_commits", format!("{what} changes a file")),
+        Effect::Nothing => ("no_net_change", "what was made here adds up to no change of its own".to_string()),
+    };
+    commits.degraded.push(Degraded { code, detail });
 }

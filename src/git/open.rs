@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use gix::bstr::ByteSlice;
+use gix::sec::Trust;
 use sha2::{Digest, Sha256};
 
 use super::harden;
@@ -94,7 +95,7 @@ impl Worktree {
     pub(super) fn open_at(dot_git: &Path, asked: &Path) -> Result<Self, Error> {
         let doing = || format!("open the repository at {}", dot_git.display());
         let mut repo = gix::open_opts(dot_git, harden::options()).map_err(|e| Error::read(doing(), e))?;
-        if repo.git_dir_trust() != gix::sec::Trust::Full {
+        if repo.git_dir_trust() != Trust::Full {
             return Err(Error::ForeignOwner { path: repo.workdir().unwrap_or(repo.git_dir()).to_owned() });
         }
         harden::refuse_unknown_layout(&repo)?;

@@ -22,13 +22,19 @@ pub(super) struct Patches<'r> {
     repo: &'r gix::Repository,
     /// Bytes of file content that may still be read.
     budget: u64,
+    /// Whether contents may be missing on purpose.
+    partial: bool,
     old: Vec<u8>,
     new: Vec<u8>,
 }
 
 impl<'r> Patches<'r> {
     pub(super) fn new(repo: &'r gix::Repository, budget: u64) -> Self {
-        Patches { repo, budget, old: Vec::new(), new: Vec::new() }
+        let config = repo.config_snapshot();
+        let promises = |section: gix::config::file::SectionRef<'_>| section.value("promisor").is_some();
+        let partial = config.string("extensions.partialClone").is_some()
+            || config.plumbing().sections_by_name("remote").into_iter().flatten().any(promises);
+        Patches { repo, budget, partial, old: Vec::new(), new: Vec::new() }
     }
 
     /// The name of the change between two trees; `Ok(None)` where the budget is spent. No change at all
@@ -87,11 +93,15 @@ impl<'r> Patches<'r> {
         for (mode, id) in [old, new].into_iter().flatten() {
             lines &= !mode.is_commit();
             if !mode.is_commit() {
-                let size = header(self.repo, id)?;
-                if size > LINES_UP_TO {
-                    lines = false;
-                    continue;
-                }
+                let size = match header(self.repo, id)? {
+                    Some(size) if size <= LINES_UP_TO => size,
+                    // A partial clone may not have it; its name is known all the same.
+                    None if !self.partial => return Err(missing(id)),
+                    Some(_) | None => {
+                        lines = false;
+                        continue;
+                    }
+                };
                 let Some(left) = self.budget.checked_sub(size) else { return Ok(FileChange::TooLarge) };
                 self.budget = left;
             }
@@ -147,12 +157,13 @@ fn find_tree<'b>(repo: &gix::Repository, id: ObjectId, buf: &'b mut Vec<u8>) -> 
     }
 }
 
-fn header(repo: &gix::Repository, id: ObjectId) -> Result<u64, Error> {
-    let doing = || format!("read object {id}");
-    match repo.objects.try_header(&id).map_err(|e| Error::read(doing(), e))? {
-        Some(header) => Ok(header.size),
-        None => Err(Error::Read { doing: doing(), why: "the object is missing".to_string() }),
-    }
+fn header(repo: &gix::Repository, id: ObjectId) -> Result<Option<u64>, Error> {
+    let header = repo.objects.try_header(&id).map_err(|e| Error::read(format!("read object {id}"), e))?;
+    Ok(header.map(|header| header.size))
+}
+
+fn missing(id: ObjectId) -> Error {
+    Error::Read { doing: format!("read object {id}"), why: "the object is missing".to_string() }
 }
 
 fn read(repo: &gix::Repository, id: Option<ObjectId>, buf: &mut Vec<u8>) -> Result<(), Error> {
@@ -162,6 +173,6 @@ fn read(repo: &gix::Repository, id: Option<ObjectId>, buf: &mut Vec<u8>) -> Resu
     };
     match repo.objects.try_find(&id, buf).map_err(|e| Error::read(format!("read object {id}"), e))? {
         Some(_) => Ok(()),
-        None => Err(Error::Read { doing: format!("read object {id}"), why: "the object is missing".to_string() }),
+        None => Err(missing(id)),
     }
 }

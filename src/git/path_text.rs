@@ -44,7 +44,7 @@ fn reads_as_escape(text: &[u8]) -> bool {
 }
 
 /// Replaces each `%XX` (upper case) by its byte.
-fn decode(text: &[u8]) -> Cow<'_, [u8]> {
+pub(super) fn decode(text: &[u8]) -> Cow<'_, [u8]> {
     if !text.contains(&b'%') {
         return Cow::Borrowed(text);
     }

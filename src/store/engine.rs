@@ -2,7 +2,7 @@
 //!
 //! Everything blocks; callers who must not block call from a thread of their own. What every engine promises:
 //!
-//! - A value that was acknowledged survives the death of any process at any moment.
+//! - A value that was acknowledged survives the death of any process at any moment, and a power cut.
 //! - [`Rev`] changes with every write of a key and never comes back, not even after a delete. It is opaque.
 //! - A fence grows strictly with every [`Store::acquire`] of its key. What is guarded by a lease that expired, was released or was
 //!   taken over has no effect. Expiry is judged by the engine's own clock alone ([`Store::now`]), never by the caller's.
@@ -161,7 +161,8 @@ pub trait Store: Send + Sync {
     /// Gives a lease back. Without effect, and `false`, if it does not stand any more.
     fn release(&self, lease: &Lease) -> Result<bool, StoreError>;
 
-    /// Writes events down, all or none; with a guard, only while that lease stands.
+    /// Writes events down, all or none; with a guard, only while that lease stands. Survives the death of any process;
+    /// the last events before a power cut may be lost.
     fn append(&self, events: &[NewEvent], guard: Option<&Lease>) -> Result<Append, StoreError>;
 
     /// At most `limit` events after `after`, and where to go on from.

@@ -5,6 +5,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::sleep;
@@ -12,6 +13,9 @@ use std::time::{Duration, Instant};
 
 use super::error::StoreError;
 use super::file::open_private;
+
+/// What [`Gate::say_left_in_order`] leaves behind.
+const LEFT_IN_ORDER: &[u8; 1] = b"+";
 
 /// The gate of one database.
 #[derive(Debug)]
@@ -55,6 +59,18 @@ impl Gate {
     /// Stands in the doorway until this gate is dropped or used otherwise.
     pub fn stay(&self, database: &Path) -> Result<(), StoreError> {
         self.wait(database, File::try_lock_shared)
+    }
+
+    /// Leaves word in the gate's file whether the last one in it left in good order. A hint that survives the death of processes,
+    /// not that of the machine, so it need not be made durable; one that cannot be written counts as never left.
+    pub fn say_left_in_order(&self, in_order: bool) {
+        let _ = self.file.write_all_at(if in_order { LEFT_IN_ORDER } else { b"-" }, 0);
+    }
+
+    /// Whether the last one that had the gate left in good order.
+    pub fn was_left_in_order(&self) -> bool {
+        let mut word = [0; LEFT_IN_ORDER.len()];
+        self.file.read_exact_at(&mut word, 0).is_ok_and(|()| &word == LEFT_IN_ORDER)
     }
 
     fn wait(&self, database: &Path, lock: impl Fn(&File) -> Result<(), TryLockError>) -> Result<(), StoreError> {

@@ -52,8 +52,16 @@ impl SqliteStore {
     }
 }
 
-/// Begins a transaction that has the right to write from its first statement on.
+/// Begins a transaction of the journal. Its last events may be lost in a power cut, as git and the records are the truth;
+/// never in the death of a process.
+fn noting(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.transaction_with_behavior(TransactionBehavior::Immediate)
+}
+
+/// Begins a transaction that has the right to write from its first statement on, and survives a power cut once it is committed.
 fn writing(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+    connection.pragma_update(None, "synchronous", "FULL")?;
     connection.transaction_with_behavior(TransactionBehavior::Immediate)
 }
 
@@ -219,7 +227,7 @@ impl Store for SqliteStore {
 
     fn append(&self, events: &[NewEvent], guard: Option<&Lease>) -> Result<Append, StoreError> {
         self.with("write the journal", |connection| {
-            let tx = writing(connection)?;
+            let tx = noting(connection)?;
             if let Some(lease) = guard
                 && !stands(&tx, lease)?
             {

@@ -10,7 +10,7 @@ use crate::session::{Recorded, recorded};
 use super::case::{Asked, Case};
 use super::configuration::governing;
 use super::journal::Journal;
-use super::judge::{SessionSeen, early, fault, judge, refused};
+use super::judge::{SessionSeen, early, judge, refused};
 use super::place::{Claim, Place};
 use super::signals::{Signals, Urgency};
 use super::surroundings::{Surroundings, now};
@@ -49,11 +49,11 @@ pub async fn check(surroundings: &Surroundings, request: CheckRequest, signals: 
     let store = Arc::clone(&place.store);
     let case = match settle_case(surroundings, place, &request) {
         Ok(case) => case,
-        Err(unreadable) => return early(surroundings, None, fault(unreadable), begun),
+        Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
     };
     let journal = Arc::new(Journal::new(Arc::clone(&store), &case.worktree_id, &case.spec));
     let judgement = match case.admit(store.as_ref()) {
-        Err(unreadable) => early(surroundings, Some(&case), fault(unreadable), begun),
+        Err(unreadable) => early(surroundings, Some(&case), Verdict::unreadable(unreadable), begun),
         Ok(Some(verdict)) => refused(surroundings, &case, store.as_ref(), &journal, verdict, begun),
         Ok(None) => judge(case, store, journal, SessionSeen::default(), surroundings, signals, begun).await,
     };
@@ -67,8 +67,8 @@ struct Prepared {
 }
 
 fn prepare(surroundings: &Surroundings, _request: &CheckRequest) -> Result<Prepared, Box<Verdict>> {
-    let place = Place::open(surroundings).map_err(|unreadable| Box::new(fault(unreadable)))?;
-    match place.claim(surroundings, "watchdog check", false).map_err(|unreadable| Box::new(fault(unreadable)))? {
+    let place = Place::open(surroundings).map_err(|unreadable| Box::new(Verdict::unreadable(unreadable)))?;
+    match place.claim(surroundings, "watchdog check", false).map_err(|unreadable| Box::new(Verdict::unreadable(unreadable)))? {
         Claim::Ours(lock) => Ok(Prepared { place, lock }),
         Claim::Taken(verdict) => Err(verdict),
     }

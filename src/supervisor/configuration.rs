@@ -75,7 +75,11 @@ pub fn governing(surroundings: &Surroundings, worktree: &Worktree, baseline: Opt
 
 fn trusted(bytes: &[u8], origin: &Path) -> Result<Governing, Unreadable> {
     let parsed = parse_bytes(bytes, origin).map_err(|error| bad(&error))?;
-    let notes = parsed.notes.into_iter().map(|detail| Degraded { code: "configuration", detail }).collect();
+    let mut notes: Vec<Degraded> = parsed.notes.into_iter().map(|detail| Degraded { code: "configuration", detail }).collect();
+    if !parsed.settings.guards.is_empty() {
+        let detail = "guards are read but not enforced by this version: whether guarded files changed is for you to look at".to_string();
+        notes.push(Degraded { code: "guards_not_enforced", detail });
+    }
     Ok(Governing { settings: parsed.settings, trust: Trust::Settled, notes })
 }
 

@@ -12,6 +12,7 @@ use crate::agent::prompt::{GitFacts, probe_prompt};
 use crate::agent::transcript::{self, Transcript};
 use crate::agent::{Cancel, Survivor};
 use crate::checks::{self, CheckContext};
+use crate::decision::display::plural;
 use crate::decision::evidence::{Activity, Changes, Commits, Fact, FaultKind, ProbeOutcome, RescueOutcome, Unreadable};
 use crate::decision::machine::{Action, ChecksJudged, Event};
 use crate::decision::verdict::ProbeRecord;
@@ -138,7 +139,7 @@ impl Executor {
         let taken = self.worktree(|worktree| worktree.take_snapshot(&request))?;
         let name = taken.as_ref().map(|snapshot| snapshot.name.clone());
         if let Some(snapshot) = taken.as_ref().filter(|snapshot| !snapshot.reused) {
-            self.surroundings.tell(&format!("kept {} changed files in {}", snapshot.files, snapshot.name));
+            self.surroundings.tell(&format!("kept {} in {}", plural(snapshot.files, "changed file"), snapshot.name));
         }
         self.seen().snapshot = taken;
         Ok(name)

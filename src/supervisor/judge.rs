@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::agent::Survivor;
-use crate::decision::evidence::{Degraded, FaultKind, SessionEnd, Unreadable};
+use crate::decision::evidence::{Degraded, SessionEnd};
 use crate::decision::machine::Machine;
 use crate::decision::rounds;
-use crate::decision::verdict::{Reason, Verdict};
+use crate::decision::verdict::Verdict;
 use crate::store::Store;
 use crate::store::journal::{kind, tidy};
 
@@ -51,7 +51,7 @@ pub async fn judge(
     let ran_a_session = session.end.is_some();
     let (earlier, fingerprint) = match case.earlier(store.as_ref()) {
         Ok(earlier) => earlier,
-        Err(unreadable) => return early(surroundings, Some(&case), fault(unreadable), begun),
+        Err(unreadable) => return early(surroundings, Some(&case), Verdict::unreadable(unreadable), begun),
     };
     let mut setup = case.setup(earlier, session.end.clone(), ran_a_session);
     setup.notes.extend(session.notes);
@@ -100,18 +100,6 @@ pub fn refused(
     judgement.breaker = case.breaker(store);
     journal.write(kind::VERDICT, json!({"status": judgement.verdict.status().as_str(), "reason": judgement.verdict.reason.as_str(), "message": judgement.verdict.message}));
     judgement
-}
-
-/// A fault as a verdict.
-pub fn fault(unreadable: Unreadable) -> Verdict {
-    let reason = match unreadable.kind {
-        FaultKind::NotARepository => Reason::NotARepository,
-        FaultKind::Git => Reason::GitError,
-        FaultKind::Store => Reason::StoreError,
-        FaultKind::Config => Reason::ConfigError,
-    };
-    let hint = unreadable.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
-    Verdict::new(reason, format!("{}{hint}", unreadable.why))
 }
 
 fn about(surroundings: &Surroundings, case: Option<&Case>, verdict: Verdict, begun: Timestamp) -> Judgement {

@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::agent::envelope::session_id_in;
 use crate::agent::{Cancel, Mirror, Session, SessionOutcome, SessionSpec, StartError};
 use crate::decision::evidence::{Degraded, SessionEnd, Unreadable};
+use crate::decision::verdict::Verdict;
 use crate::session::{describe_end, log_path, record};
 use crate::store::journal::kind;
 use crate::store::session::{self, SessionRecord};
@@ -17,7 +18,7 @@ use crate::store::session::{self, SessionRecord};
 use super::case::{Asked, Case};
 use super::configuration::governing;
 use super::journal::Journal;
-use super::judge::{SessionSeen, early, fault, judge, refused};
+use super::judge::{SessionSeen, early, judge, refused};
 use super::place::{Claim, Place};
 use super::signals::{Signals, Urgency};
 use super::surroundings::{Surroundings, now};
@@ -47,22 +48,22 @@ pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut
     let begun = now();
     let place = match Place::open(surroundings) {
         Ok(place) => place,
-        Err(unreadable) => return early(surroundings, None, fault(unreadable), begun),
+        Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
     };
     let mut lock = match place.claim(surroundings, "watchdog run", true) {
         Ok(Claim::Ours(lock)) => lock,
         Ok(Claim::Taken(verdict)) => return early(surroundings, None, *verdict, begun),
-        Err(unreadable) => return early(surroundings, None, fault(unreadable), begun),
+        Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
     };
     let store = Arc::clone(&place.store);
     let cwd = place.root().to_owned();
     let case = match open_case(surroundings, place, &request, begun) {
         Ok(case) => case,
-        Err(unreadable) => return early(surroundings, None, fault(unreadable), begun),
+        Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
     };
     let journal = Arc::new(Journal::new(Arc::clone(&store), &case.worktree_id, &case.spec));
     match case.admit(store.as_ref()) {
-        Err(unreadable) => return early(surroundings, Some(&case), fault(unreadable), begun),
+        Err(unreadable) => return early(surroundings, Some(&case), Verdict::unreadable(unreadable), begun),
         Ok(Some(verdict)) => return refused(surroundings, &case, store.as_ref(), &journal, verdict, begun),
         Ok(None) => {}
     }

@@ -196,6 +196,19 @@ fn the_environment_of_a_hook_leads_nowhere_else() {
 }
 
 #[test]
+fn the_folder_that_the_process_stands_in_does_not_narrow_the_view() {
+    let repo = Repo::init();
+    repo.commit_file("sub/one", "x\n", "one");
+    repo.write("staged.txt", "x");
+    repo.git(&["add", "staged.txt"]);
+    repo.write("new.txt", "x");
+    let saw = seen_by(&repo, |command| {
+        command.current_dir(repo.path("sub")).env("GIT_PREFIX", "sub/");
+    });
+    assert_eq!(saw, format!("{} 2 [\"new.txt\", \"staged.txt\"] []", repo.root().display()));
+}
+
+#[test]
 fn the_users_own_configuration_counts_wherever_it_is() {
     let repo = Repo::init();
     repo.commit("one");

@@ -97,3 +97,44 @@ fn a_rewrite_with_binary_and_mode_changes_is_compared_too() {
     let (_, made, _, net, _) = session.sum();
     assert_eq!((made, net), (1, true));
 }
+
+#[test]
+fn a_blobless_clone_is_compared_by_the_names_of_what_it_lacks() {
+    let seed = Repo::init();
+    seed.commit_file("f", "one\n", "one");
+    seed.commit_file("f", "two\n", "two");
+    seed.git(&["config", "uploadpack.allowFilter", "true"]);
+    let address = format!("file://{}", seed.root().display());
+    seed.git(&["clone", "-q", "--filter=blob:none", &address, "../partial"]);
+    let partial = seed.at("partial");
+    let session = Session::begin(&partial);
+    // The older content is not here, and nobody may fetch it.
+    partial.git(&["remote", "set-url", "origin", "file:///nowhere"]);
+    partial.git(&["commit", "-q", "--amend", "-m", "reworded"]);
+    assert_eq!(session.sum(), (1, 0, 0, false, vec!["history_rewritten"]));
+}
+
+#[test]
+fn more_than_can_be_compared_never_counts_as_work() {
+    let repo = Repo::init();
+    repo.commit("seed");
+    let import = |branch: &str, count: usize| {
+        let mut stream = String::new();
+        for n in 0..count {
+            let from = if n == 0 { "from refs/heads/main^0\n" } else { "" };
+            stream.push_str(&format!("commit refs/heads/{branch}\ncommitter C <c@x> {} +0000\ndata 2\nc\n{from}", 1_800_000_000 + n));
+            stream.push_str(&format!("M 100644 inline {branch}\ndata <<END\n{n}\nEND\n\n"));
+        }
+        std::fs::write(repo.path("../stream"), stream).unwrap();
+        let input = std::fs::File::open(repo.path("../stream")).unwrap();
+        assert!(repo.command(&["fast-import", "--quiet"]).stdin(input).status().unwrap().success());
+    };
+    import("long", 2100);
+    repo.git(&["checkout", "-q", "long"]);
+    let session = Session::begin(&repo);
+    repo.git(&["checkout", "-q", "-b", "away", "main"]);
+    repo.commit("work");
+    let commits = session.commits();
+    assert_eq!(sum(&commits), (1, 0, 0, true, vec!["history_rewritten", "rewrite_too_large"]));
+    assert!(!commits.completes());
+}

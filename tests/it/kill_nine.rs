@@ -61,6 +61,35 @@ fn killed_at_hundreds_of_random_points_nothing_is_lost() {
     assert!(late * 4 < rounds, "most kills must hit a watchdog that runs: {late} of {rounds} came too late");
 }
 
+#[test]
+fn locks_that_a_killed_one_left_hold_up_nobody() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    let kept = repo.git(&["for-each-ref", "--format=%(refname)", "refs/watchdog/baseline"]);
+    let old = std::time::SystemTime::now() - Duration::from_secs(60);
+    let lock = |name: &str| {
+        let path = repo.path().join(".git").join(format!("{name}.lock"));
+        fs::create_dir_all(path.parent().expect("below .git")).expect("a folder in .git");
+        fs::File::create(path).and_then(|file| file.set_modified(old)).expect("a lock");
+    };
+    lock(&kept);
+    // Whichever second it is when the snapshot is taken, its first name is locked.
+    for seconds in 0..120 {
+        let second = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds);
+        lock(&format!("refs/watchdog/rescue/main/{}-0", second.strftime("%Y%m%dT%H%M%SZ")));
+    }
+    repo.write("a.txt", "a");
+    let head = repo.commit_all("a");
+    repo.write("left.txt", "left");
+    repo.watchdog(&["snapshot"]).expect(0);
+    assert_eq!(repo.git(&["rev-parse", &kept]), head, "the baseline is kept in its ref");
+    let out = repo.watchdog(&["check", "--json", "--no-probe"]).expect(10);
+    assert_eq!(out.verdict(), "incomplete/working");
+    let snapshots = repo.snapshots();
+    assert!(snapshots.len() == 1 && repo.file_in(&snapshots[0], "left.txt").as_deref() == Some("left"), "{snapshots:?}\n{out}");
+}
+
 /// What the kills hit, to know that they hit everything.
 #[derive(Default)]
 struct Tally {

@@ -6,6 +6,8 @@
 mod support;
 // Strikes and trusted files, from call to call.
 mod breaker_and_trust;
+// The commands of the README, as a newcomer types them.
+mod commands;
 // The configuration as users write it.
 mod config;
 // Each leaf of the decision tree, with a scripted agent.

@@ -7,7 +7,7 @@ use crate::cli::args::{RescueArgs, RescueCommand};
 use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
 use crate::config::settings::{RescueMode, RescueSettings, Settings};
-use crate::decision::display::escape_to_one_line;
+use crate::decision::display::{escape_to_one_line, plural};
 use crate::decision::evidence::{LeftOut, RescueOutcome};
 use crate::decision::verdict::Reason;
 use crate::git::{RestoreError, RestoreTarget, RestoredTo, Snapshot, SnapshotInfo, SnapshotKind, SnapshotPath, SnapshotRequest};
@@ -122,7 +122,7 @@ fn preview(terminal: &Terminal, place: &Place, settings: &RescueSettings, snapsh
                                "refused": preview.refused}));
         return Ok(0);
     }
-    terminal.line(&format!("would commit {} files:", preview.chosen.len()));
+    terminal.line(&format!("would commit {}:", plural(preview.chosen.len() as u64, "file")));
     for path in &preview.chosen {
         terminal.line(&format!("  {}", escape_to_one_line(path)));
     }
@@ -142,7 +142,7 @@ fn report(terminal: &Terminal, snapshot: &Snapshot, outcome: &RescueOutcome) -> 
                                "failed": outcome.failed,
                                "lost": outcome.lost, "left_out": left_out_json(&outcome.left_out), "warnings": warnings, "restore": restore}));
     } else {
-        terminal.line(&format!("{} commits made; everything is kept in {}", outcome.commits, snapshot.name));
+        terminal.line(&format!("{} made; everything is kept in {}", plural(outcome.commits, "commit"), snapshot.name));
         show_left_out(terminal, &outcome.left_out);
         for warning in &outcome.warnings {
             terminal.line(&format!("  note: {}", escape_to_one_line(&warning.detail)));

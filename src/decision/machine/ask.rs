@@ -1,5 +1,7 @@
 //! What an answer of the agent leads to, and what no answer leads to.
 
+use std::time::Duration;
+
 use crate::decision::evidence::{ProbeOutcome, Reply, ReplyStatus};
 use crate::decision::verdict::ProbeRecord;
 
@@ -32,16 +34,17 @@ impl Machine {
             ProbeOutcome::RateLimited { why, retry_at } => self.conclude_limit("the agent", &why, retry_at),
             ProbeOutcome::NotInstalled { why } => self.conclude_agent_unrunnable(&why),
             ProbeOutcome::NotLoggedIn { .. } => self.conclude_probe_error(),
+            // Nobody was asked, and no pause brings a conversation back.
+            ProbeOutcome::NoConversation { .. } => self.on_failed_probe(Duration::ZERO),
             ProbeOutcome::Unreadable { .. }
             | ProbeOutcome::Empty
             | ProbeOutcome::TimedOut
-            | ProbeOutcome::NoConversation { .. }
             | ProbeOutcome::Overloaded { .. }
-            | ProbeOutcome::Failed { .. } => self.on_failed_probe(),
+            | ProbeOutcome::Failed { .. } => self.on_failed_probe(self.setup.completion.probe_interval),
         }
     }
 
-    fn on_failed_probe(&mut self) -> Action {
+    fn on_failed_probe(&mut self, at_most: Duration) -> Action {
         self.failures_in_a_row += 1;
         if self.rounds_left() == 0 {
             return self.last_resort();
@@ -49,7 +52,7 @@ impl Machine {
         if self.setup.once {
             return self.conclude_probe_error();
         }
-        self.pause(Pause::Backoff { attempt: self.failures_in_a_row, at_most: self.setup.completion.probe_interval })
+        self.pause(Pause::Backoff { attempt: self.failures_in_a_row, at_most })
     }
 
     fn on_reply(&mut self, reply: Reply) -> Action {

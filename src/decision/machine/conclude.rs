@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 
 use crate::config::settings::OnNoCriteria;
-use crate::decision::evidence::{FaultKind, ProbeOutcome, Reply, ReplyStatus, SessionEnd, Unreadable};
+use crate::decision::display::plural;
+use crate::decision::evidence::{ProbeOutcome, Reply, ReplyStatus, SessionEnd, Unreadable};
 use crate::decision::verdict::{Evidence, Reason, Status, Verdict};
 
 use super::facts::{Action, Trust};
@@ -198,14 +199,7 @@ impl Machine {
     }
 
     pub(super) fn conclude_unreadable(&mut self, unreadable: Unreadable) -> Action {
-        let reason = match unreadable.kind {
-            FaultKind::NotARepository => Reason::NotARepository,
-            FaultKind::Git => Reason::GitError,
-            FaultKind::Store => Reason::StoreError,
-            FaultKind::Config => Reason::ConfigError,
-        };
-        let hint = unreadable.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
-        self.conclude_with(reason, format!("{}{hint}", unreadable.why))
+        self.conclude(Verdict::unreadable(unreadable))
     }
 
     pub(super) fn conclude_interrupted(&mut self) -> Action {
@@ -317,10 +311,6 @@ impl Machine {
             _ => String::new(),
         }
     }
-}
-
-fn plural(n: u64, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
 /// The first lines with text as one: what refused, and the first of what it said.

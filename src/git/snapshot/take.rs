@@ -291,7 +291,9 @@ fn publish(repo: &gix::Repository, line: &str, commit: ObjectId, at: jiff::Times
     for n in 0..PER_SECOND {
         let name = format!("{line}-{n}");
         let doing = || format!("create {name}");
-        if repo.try_find_reference(&name).map_err(|e| Error::read(doing(), e))?.is_some() {
+        // Under a lock: another watchdog is about to take it, or was killed while it did.
+        let locked = repo.common_dir().join(format!("{name}.lock")).exists();
+        if locked || repo.try_find_reference(&name).map_err(|e| Error::read(doing(), e))?.is_some() {
             continue;
         }
         let edit = RefEdit {

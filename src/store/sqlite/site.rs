@@ -30,6 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Damaged databases that are kept beside the living one.
 const KEPT_DAMAGED: usize = 3;
 
+/// A log of fewer bytes than this may stay behind.
+const SHORT_LOG: u64 = 256 << 10;
+
 /// What SQLite keeps beside a database.
 const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
@@ -75,6 +78,21 @@ enum Fault {
 impl From<rusqlite::Error> for Fault {
     fn from(error: rusqlite::Error) -> Self {
         Fault::Sqlite(error)
+    }
+}
+
+impl Drop for Site {
+    /// A process that writes one verdict and ends must not pay for moving the log into the database each time. A short log
+    /// stays where it is, and the next process reads it once; a longer one is moved, as SQLite does by itself.
+    fn drop(&mut self) {
+        if let Some(connected) = self.connected.take() {
+            let short = fs::metadata(self.companion("-wal")).is_ok_and(|meta| meta.len() < SHORT_LOG);
+            // A refusal changes nothing for us: then the log is moved now.
+            let _ = connected.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, short);
+        }
+        if let Some(_passage) = self.presence.try_alone() {
+            self.presence.say_left_in_order(true);
+        }
     }
 }
 
@@ -154,7 +172,12 @@ impl Site {
         }
         // The last one may have been killed: then nobody is present, and something is left in the log.
         let unclean = match self.presence.try_alone() {
-            Some(_passage) => ["-wal", "-journal"].iter().any(|c| fs::metadata(self.companion(c)).is_ok_and(|meta| meta.len() > 0)),
+            Some(_passage) => {
+                let left = ["-wal", "-journal"].iter().any(|c| fs::metadata(self.companion(c)).is_ok_and(|meta| meta.len() > 0));
+                let unclean = left && !self.presence.was_left_in_order();
+                self.presence.say_left_in_order(false);
+                unclean
+            }
             None => false,
         };
         self.presence.stay(&self.database)?;

@@ -46,6 +46,12 @@ fn key() -> Key {
 }
 
 /// A database with a row and some events, closed in order.
+/// Moves the log into the database, as happens by itself once it has grown.
+fn settle(scratch: &Scratch) {
+    let connection = rusqlite::Connection::open(scratch.dir.database()).unwrap();
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+}
+
 fn filled(scratch: &Scratch) {
     let store = SqliteStore::open(&scratch.dir).unwrap();
     assert!(matches!(store.cas(&key(), Expect::Absent, &[7; 3000]).unwrap(), Cas::Ok(_)));
@@ -55,6 +61,7 @@ fn filled(scratch: &Scratch) {
         })
         .collect();
     assert_eq!(store.append(&events, None).unwrap(), Append::Done);
+    settle(scratch);
 }
 
 /// Uses everything once and gives back the notes.
@@ -180,6 +187,7 @@ fn only_the_newest_damaged_databases_are_kept() {
     for n in 0..6 {
         fs::write(scratch.dir.database(), format!("garbage {n} ").repeat(999)).unwrap();
         assert_eq!(use_all(&scratch).unwrap(), ["store_damaged"]);
+        settle(&scratch);
     }
     let damaged = scratch.damaged();
     assert_eq!(damaged.len(), 3, "{damaged:?}");

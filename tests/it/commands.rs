@@ -1,0 +1,171 @@
+//! The commands of the README and around a judgement, as a newcomer types them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::support::{Repo, TestEnv};
+
+/// An executable shell script in the environment's PATH.
+fn script(env: &TestEnv, name: &str, text: &str) {
+    let path = env.write(&format!("scripts/{name}"), format!("#!/bin/sh\n{text}"));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("the file is ours");
+    env.install(name, &path);
+}
+
+#[test]
+fn the_demo_shows_every_kind_of_ending() {
+    let env = TestEnv::new();
+    let out = env.watchdog(&env.root(), &["demo"]).expect(0);
+    for code in ["exit code 0", "exit code 10", "exit code 13", "exit code 14"] {
+        assert!(out.stdout.contains(code), "{code} is not shown\n{out}");
+    }
+    assert!(fs::read_dir(env.root().join("tmp")).expect("it is there").next().is_none(), "the scratch repository is gone\n{out}");
+    env.assert_nothing_left();
+}
+
+#[test]
+fn the_shell_loop_of_the_readme_goes_on_at_10_and_ends_at_0() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("PROMPT.md", "MAIN TASK");
+    repo.commit_all("the prompt");
+    // The first session is cut short by nothing but itself: the agent, asked, still works; the second one commits.
+    script(
+        &env,
+        "claude",
+        r#"case "$*" in
+  *--version*) echo "2.0.0 (scripted)" ;;
+  *"MAIN TASK"*) if [ -e ../first ]; then echo x > done.txt; git add done.txt; git commit -qm "feat: done"; else touch ../first; sleep 30; fi ;;
+esac
+"#,
+    );
+    let readme = include_str!("../../README.md");
+    let from = readme.find("while :; do").expect("the README shows a loop");
+    let text = &readme[from..from + readme[from..].find("```").expect("the block ends")];
+    let text = text.replace("--timeout 1h", "--timeout 1s --grace 1s");
+    env.install("watchdog", std::path::Path::new(env!("CARGO_BIN_EXE_watchdog")));
+    repo.write("half.txt", "half done");
+    let out = env.command("sh", repo.path()).args(&["-c", &text]).run().expect(0);
+    assert!(out.stdout.ends_with("done\n"), "{out}");
+    assert!(out.stderr.contains("incomplete (working)") && out.stderr.contains("complete (new_commits)"), "{out}");
+    assert_eq!(repo.subjects_since("HEAD~2"), ["feat: done", "chore(auth): rescue uncommitted work"]);
+}
+
+#[test]
+fn completions_and_the_manual_page_know_every_command() {
+    let env = TestEnv::new();
+    let man = env.watchdog(&env.root(), &["man"]).expect(0);
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let out = env.watchdog(&env.root(), &["completions", shell]).expect(0);
+        for command in ["snapshot", "check", "run", "probe", "rescue", "breaker", "trust", "doctor", "demo"] {
+            assert!(out.stdout.contains(command), "{shell} does not know {command}");
+            assert!(man.stdout.contains(&format!("watchdog {command}")), "the manual does not know {command}");
+        }
+    }
+    let syntax = env.command("bash", &env.root()).args(&["-n", "-c", &env.watchdog(&env.root(), &["completions", "bash"]).stdout]).run();
+    syntax.expect(0);
+}
+
+#[test]
+fn every_flag_has_its_variable_and_the_flag_wins() {
+    let mut env = TestEnv::new();
+    env.set("WATCHDOG_SPEC", "from-the-variable");
+    let repo = env.repo();
+    let spec = |args: &[&str]| repo.watchdog(args).expect(0).json()["spec"].clone();
+    assert_eq!(spec(&["snapshot", "--json"]), "from-the-variable");
+    assert_eq!(spec(&["snapshot", "--json", "--spec", "from-the-flag"]), "from-the-flag");
+}
+
+fn recorded(repo: &Repo<'_>) -> serde_json::Value {
+    repo.watchdog(&["check", "--no-probe", "--json"]).json()["baseline"].clone()
+}
+
+#[test]
+fn a_lost_database_is_brought_back_from_git() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let baseline = repo.watchdog(&["snapshot", "--spec", "my work"]).expect(0).stdout.trim().to_string();
+    repo.write("new.txt", "new");
+    repo.watchdog(&["check", "--no-probe"]).expect(10);
+    let before = repo.watchdog(&["rescue", "list"]).expect(0).stdout;
+    for entry in fs::read_dir(env.state()).expect("it is there") {
+        let path = entry.expect("it is there").path();
+        if path.is_file() {
+            fs::remove_file(path).expect("it is ours");
+        }
+    }
+    let out = repo.watchdog(&["check", "--no-probe", "--json"]).expect(16);
+    assert_eq!(out.verdict(), "error/store_error", "{out}");
+    let out = repo.watchdog(&["doctor", "--rebuild", "--json"]).expect(0);
+    assert_eq!(out.json()["baselines"], 1, "{out}");
+    assert_eq!(recorded(&repo), baseline.as_str());
+    assert_eq!(repo.watchdog(&["rescue", "list"]).expect(0).stdout.lines().count(), before.lines().count());
+}
+
+#[test]
+fn a_snapshot_is_listed_shown_brought_back_and_dropped() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("new.txt", "precious");
+    repo.watchdog(&["check", "--baseline", "HEAD", "--no-probe"]).expect(10);
+    let list = repo.watchdog(&["rescue", "list", "--json"]).expect(0).json();
+    let id = list["snapshots"][0]["id"].as_str().expect("there is one").to_string();
+    let shown = repo.watchdog(&["rescue", "show", &id]).expect(0);
+    assert!(shown.stdout.contains("new.txt"), "{shown}");
+    fs::remove_file(repo.path().join("new.txt")).expect("it is there");
+    repo.watchdog(&["rescue", "restore", &id]).expect(0);
+    assert_eq!(fs::read_to_string(repo.path().join("new.txt")).expect("it is back"), "precious");
+    repo.watchdog(&["rescue", "drop", &id]).expect(0);
+    assert_eq!(repo.watchdog(&["rescue", "list", "--json"]).expect(0).json()["snapshots"], serde_json::json!([]));
+    assert!(repo.watchdog(&["rescue", "restore", &id]).expect(2).stderr.contains("rescue list"));
+}
+
+#[test]
+fn a_first_configuration_is_trusted_until_its_bytes_change() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["init"]).expect(0);
+    repo.watchdog(&["init"]).expect(2);
+    repo.commit_all("chore: watch");
+    let judged = || {
+        let baseline = repo.head();
+        repo.write("work.txt", std::process::id().to_string() + &baseline);
+        repo.commit_all("feat: work");
+        repo.watchdog(&["check", "--baseline", &baseline, "--json"])
+    };
+    assert_eq!(judged().verdict(), "complete/new_commits");
+    repo.write("completion.json", r#"{"version": 1, "breaker": {"limit": 9}}"#);
+    repo.commit_all("chore: another limit");
+    let out = judged().expect(12);
+    assert_eq!(out.verdict(), "review/untrusted", "{out}");
+    let message = out.json()["message"].as_str().expect("it says what to do").to_string();
+    assert!(message.contains("watchdog trust"), "{message}");
+    repo.watchdog(&["trust"]).expect(0);
+    assert_eq!(judged().verdict(), "complete/new_commits");
+    repo.watchdog(&["untrust"]).expect(0);
+    assert_eq!(judged().verdict(), "review/untrusted");
+}
+
+#[test]
+fn a_reply_is_read_from_a_file_or_from_stdin_and_nobody_is_asked() {
+    let env = TestEnv::new();
+    let file = env.write("reply.txt", "Well:\n```json\n{\"status\": \"Done\", \"tasks_pending\": [\"b\"]}\n```\n");
+    let out = env.watchdog(&env.root(), &["probe", "--parse", file.to_str().expect("UTF-8"), "--json"]).expect(0);
+    assert_eq!(out.json()["reply"]["status"], "complete");
+    assert!(out.json()["disputed"].as_str().is_some_and(|why| why.contains("pending")), "{out}");
+    for (text, outcome, code) in
+        [("", "empty", 16), ("no idea", "unreadable", 16), ("You've hit your limit · resets 7pm (America/Los_Angeles)", "rate_limited", 11)]
+    {
+        let file = env.write("reply.txt", text);
+        let out = env.watchdog(&env.root(), &["probe", "--parse", file.to_str().expect("UTF-8"), "--json"]).expect(code);
+        assert_eq!(out.json()["outcome"], outcome, "{out}");
+    }
+}
+
+#[test]
+fn version_and_help_need_no_repository_and_no_home() {
+    let env = TestEnv::new();
+    assert!(env.watchdog(&env.root(), &["--version"]).expect(0).stdout.starts_with("watchdog "));
+    let help = env.watchdog(&env.root(), &["--help"]).expect(0);
+    assert!(help.stdout.contains("Exit codes:") && help.stdout.contains("Start here:"), "{help}");
+}
