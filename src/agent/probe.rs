@@ -80,7 +80,7 @@ pub fn ask(request: &ProbeRequest<'_>) -> ProbeOutcome {
 pub fn ask_with(request: &ProbeRequest<'_>, run: &dyn Fn(&Program) -> Result<Finished, StartError>) -> ProbeOutcome {
     match put(request, Question::Probe, run) {
         Ok(answered) => outcome(request, &answered, answer),
-        Err(unanswered) => unanswered,
+        Err(unanswered) => *unanswered,
     }
 }
 
@@ -92,7 +92,7 @@ pub fn ask_with(request: &ProbeRequest<'_>, run: &dyn Fn(&Program) -> Result<Fin
 pub fn ask_for_plan(
     request: &ProbeRequest<'_>,
     run: &dyn Fn(&Program) -> Result<Finished, StartError>,
-) -> Result<Map<String, Value>, ProbeOutcome> {
+) -> Result<Map<String, Value>, Box<ProbeOutcome>> {
     let answered = put(request, Question::Plan, run)?;
     let mut plan = None;
     let judged = outcome(request, &answered, |found, stdout, now, local| {
@@ -102,13 +102,13 @@ pub fn ask_for_plan(
                 // Stands for "usable" until the session that answered is looked at.
                 ProbeOutcome::Reply(Reply::bare(ReplyStatus::Complete))
             }
-            Err(reading) => unusable(reading, found, stdout, now, local),
+            Err(reading) => unusable(*reading, found, stdout, now, local),
         }
     });
     match (judged, plan) {
         (ProbeOutcome::Reply(_), Some(plan)) => Ok(plan),
-        (ProbeOutcome::Reply(_), None) => Err(ProbeOutcome::Empty),
-        (other, _) => Err(other),
+        (ProbeOutcome::Reply(_), None) => Err(Box::new(ProbeOutcome::Empty)),
+        (other, _) => Err(Box::new(other)),
     }
 }
 
@@ -125,16 +125,16 @@ fn put(
     request: &ProbeRequest<'_>,
     question: Question,
     run: &dyn Fn(&Program) -> Result<Finished, StartError>,
-) -> Result<Answered, ProbeOutcome> {
+) -> Result<Answered, Box<ProbeOutcome>> {
     if request.asks_claude() && request.session().is_none() {
         // A missing program is the better reason: installing it is what helps.
         let name = request.program.clone().unwrap_or_else(|| "claude".into());
         let version = Program { deadline: request.timeout, ..Program::new([name, "--version".into()], request.worktree) };
         if let Err(error) = run(&version) {
-            return Err(not_started(request, &error));
+            return Err(Box::new(not_started(request, &error)));
         }
         let why = format!("no session of Claude Code is recorded for {}", request.worktree.display());
-        return Err(ProbeOutcome::NoConversation { why });
+        return Err(Box::new(ProbeOutcome::NoConversation { why }));
     }
     let mut asked = invocation(&Asking {
         settings: request.settings,
@@ -149,7 +149,7 @@ fn put(
     for _ in 0..=FEWER_OPTIONS {
         let finished = match run(&program(request, &asked, request.timeout.saturating_sub(spent))) {
             Ok(finished) => finished,
-            Err(error) => return Err(not_started(request, &error)),
+            Err(error) => return Err(Box::new(not_started(request, &error))),
         };
         spent += finished.duration;
         let stderr = plain_text(&finished.stderr.bytes).text;
@@ -160,12 +160,12 @@ fn put(
                 None => {
                     let name = asked.argv()[0].to_string_lossy().into_owned();
                     let why = format!("this version of '{name}' does not know {option}, without which a probe could do harm; update it");
-                    return Err(ProbeOutcome::Failed { why });
+                    return Err(Box::new(ProbeOutcome::Failed { why }));
                 }
             },
         }
     }
-    Err(ProbeOutcome::Failed { why: "the agent's program knows too few of the options that a probe needs; update it".into() })
+    Err(Box::new(ProbeOutcome::Failed { why: "the agent's program knows too few of the options that a probe needs; update it".into() }))
 }
 
 fn program(request: &ProbeRequest<'_>, asked: &Invocation, deadline: Duration) -> Program {

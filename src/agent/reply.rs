@@ -61,7 +61,7 @@ pub(super) fn from_envelope(found: &envelope::Envelope) -> Reading {
 ///
 /// # Errors
 /// A [`Reading`] without a reply: what there is instead.
-pub(super) fn object_with(member: &str, found: Option<&envelope::Envelope>, stdout: &[u8]) -> Result<Map<String, Value>, Reading> {
+pub(super) fn object_with(member: &str, found: Option<&envelope::Envelope>, stdout: &[u8]) -> Result<Map<String, Value>, Box<Reading>> {
     if let Some(Value::Object(object)) = found.and_then(|found| found.structured_output.as_ref())
         && object.contains_key(member)
     {
@@ -69,12 +69,12 @@ pub(super) fn object_with(member: &str, found: Option<&envelope::Envelope>, stdo
     }
     let bytes = found.map_or(stdout, |found| found.text.as_deref().unwrap_or_default().as_bytes());
     if bytes.trim_ascii().is_empty() {
-        return Err(Reading::Empty);
+        return Err(Box::new(Reading::Empty));
     }
     match last_object(&plain_text(bytes), member, |object| Ok(object.clone())) {
-        Scan::Found { later_one_cut: true, .. } => Err(Reading::Unreadable { why: "the answer is cut off".into() }),
+        Scan::Found { later_one_cut: true, .. } => Err(Box::new(Reading::Unreadable { why: "the answer is cut off".into() })),
         Scan::Found { answer, .. } => Ok(answer),
-        Scan::Nothing { why } => Err(Reading::Unreadable { why }),
+        Scan::Nothing { why } => Err(Box::new(Reading::Unreadable { why })),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use jiff::Timestamp;
 
+use crate::decision::display::plural;
+
 /// How long ago an instant was: `12 minutes ago`. Never more than one unit, as nobody needs the rest.
 pub fn age(at: Timestamp, now: Timestamp) -> String {
     let seconds = now.duration_since(at).as_secs();
@@ -15,7 +17,7 @@ pub fn age(at: Timestamp, now: Timestamp) -> String {
         5_184_000..63_072_000 => (seconds / 2_592_000, "month"),
         _ => (seconds / 31_536_000, "year"),
     };
-    format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" })
+    format!("{} ago", plural(count.unsigned_abs(), unit))
 }
 
 /// A number of bytes: `1.4 MiB`.
@@ -33,11 +35,6 @@ pub fn size(bytes: u64) -> String {
         unit += 1;
     }
     format!("{left:.1} {}", UNITS[unit])
-}
-
-/// A number of things: `1 file`, `2 files`.
-pub fn many(count: u64, thing: &str) -> String {
-    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ use super::keep_apart::private_rule;
 use crate::decision::evidence::RescueOutcome;
 use crate::git::{CommitState, Error, Snapshot, SnapshotRequest, Worktree};
 
+/// What git says where a commit landed after we looked, and took with it what was to be committed.
+const OVERTAKEN: [&str; 4] = ["cannot lock ref", "nothing to commit", "nothing added to commit", "did not match any file"];
 /// How often it is tried in all.
 const ATTEMPTS: usize = 5;
 
@@ -58,7 +60,7 @@ pub(super) fn commit(
                 outcome.failed = Some(why);
                 return Ok(());
             }
-        } else if state.head != snapshot.parent || why.contains("cannot lock ref") {
+        } else if state.head != snapshot.parent || OVERTAKEN.iter().any(|text| why.contains(text)) {
             let again = SnapshotRequest { spec: request.spec, at: Timestamp::now(), why: "a commit appeared during the rescue" };
             match worktree.take_snapshot_apart(&again, &private_rule(request.settings))? {
                 None => {

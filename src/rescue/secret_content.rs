@@ -172,7 +172,7 @@ mod tests {
             "git@github.com:owner/name.git",
         ] {
             assert_eq!(added(None, text.as_bytes()), None, "{text}");
-            assert_eq!(mask(text).contains("[secret: private-key]"), false, "{text}");
+            assert!(!mask(text).contains("[secret: private-key]"), "{text}");
         }
     }
 

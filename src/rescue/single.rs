@@ -107,7 +107,11 @@ pub(super) fn commit(worktree: &Worktree, group: &Group<'_>, deadline: Duration)
                     let added = settle(worktree, &all, run)?;
                     return Ok(Made::Commit { commit, added });
                 }
-                Err(why) => what_stopped(why),
+                Err(why) => match what_stopped(&why) {
+                    // A hook may have used the same words.
+                    Made::Nothing if !is_clean(worktree, group)? => Made::Refused(why.trim_end().to_owned()),
+                    made => made,
+                },
             }
         }
     };
@@ -122,8 +126,15 @@ pub(super) fn commit(worktree: &Worktree, group: &Group<'_>, deadline: Duration)
     Ok(why)
 }
 
+/// Whether none of the group's files is uncommitted any more.
+fn is_clean(worktree: &Worktree, group: &Group<'_>) -> Result<bool, Error> {
+    let changes = worktree.changes()?;
+    let whole = changes.paths.len() < crate::decision::evidence::Changes::LISTED;
+    Ok(whole && !group.paths.iter().any(|path| changes.paths.contains(&path.text)))
+}
+
 /// Tells what git met before it asked anybody from what it asked.
-fn what_stopped(why: String) -> Made {
+fn what_stopped(why: &str) -> Made {
     let says = |words: &[&str]| words.iter().any(|word| why.contains(word));
     let why = why.trim_end().to_owned();
     if says(&["nothing to commit", "nothing added to commit", "no changes added to commit"]) {
@@ -210,7 +221,7 @@ mod tests {
             ("git commit did not end within 3 s", "refused"),
             ("git commit ended with exit code 128\nerror: gpg failed to sign the data", "refused"),
         ] {
-            let found = match what_stopped(told.into()) {
+            let found = match what_stopped(told) {
                 Made::Nothing => "nothing",
                 Made::NotTried(_) => "not tried",
                 Made::Refused(_) => "refused",

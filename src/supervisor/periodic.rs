@@ -45,16 +45,19 @@ pub struct Periodic {
 }
 
 impl Periodic {
-    /// Begins, unless the configuration wants no snapshots.
+    /// Begins, unless the configuration wants no snapshots. To be called before the session starts.
     ///
-    /// What is uncommitted already is kept at once: it is work that the session did not make and may destroy.
+    /// What is uncommitted already is kept before this returns: it is work that the session did not make and may destroy.
     pub fn start(subject: Subject) -> Option<Self> {
         if subject.settings.mode == RescueMode::Off || subject.settings.snapshot_every.is_zero() {
             return None;
         }
+        let every = subject.settings.snapshot_every;
+        let mut rhythm = Rhythm::new(every, (every / 3).min(SETTLE));
+        let complained = subject.look(&mut rhythm).inspect_err(|why| subject.complain(why)).is_err();
         let (stop, stopped) = channel();
         let narrate = Arc::clone(&subject.narrate);
-        let thread = std::thread::Builder::new().name("snapshots".into()).spawn(move || subject.watch_over(&stopped));
+        let thread = std::thread::Builder::new().name("snapshots".into()).spawn(move || subject.watch_over(rhythm, complained, &stopped));
         match thread {
             Ok(thread) => Some(Periodic { stop, thread }),
             Err(error) => {
@@ -75,27 +78,23 @@ impl Periodic {
 }
 
 impl Subject {
-    fn watch_over(self, stopped: &Receiver<()>) {
+    fn watch_over(self, mut rhythm: Rhythm, mut complained: bool, stopped: &Receiver<()>) {
         lower_priority();
-        let every = self.settings.snapshot_every;
-        let settle = (every / 3).min(SETTLE);
-        let mut rhythm = Rhythm::new(every, settle);
-        let mut complained = false;
-        loop {
+        while matches!(stopped.recv_timeout(rhythm.pause()), Err(RecvTimeoutError::Timeout)) {
             match self.look(&mut rhythm) {
                 Ok(()) => complained = false,
                 // A repository that is in the middle of something may be readable at the next look; one complaint will do.
                 Err(why) if !complained => {
                     complained = true;
-                    (self.narrate)(&format!("a snapshot during the session could not be taken: {why}"));
+                    self.complain(&why);
                 }
                 Err(_) => {}
             }
-            match stopped.recv_timeout(rhythm.pause()) {
-                Err(RecvTimeoutError::Timeout) => {}
-                Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
-            }
         }
+    }
+
+    fn complain(&self, why: &str) {
+        (self.narrate)(&format!("a snapshot during the session could not be taken: {why}"));
     }
 
     fn look(&self, rhythm: &mut Rhythm) -> Result<(), String> {
@@ -112,7 +111,7 @@ impl Subject {
             return Ok(());
         }
         let at = now();
-        let request = SnapshotRequest { spec: &self.spec, at, why: "during the session" };
+        let request = SnapshotRequest { spec: &self.spec, at, why: rhythm.why() };
         let taken = worktree.take_snapshot_apart(&request, &private_rule(&self.settings)).map_err(|error| {
             rhythm.forget();
             error.to_string()
@@ -149,12 +148,24 @@ struct Rhythm {
     kept: Option<u64>,
     /// Nothing was looked at yet.
     first: bool,
+    /// The last look was not the first.
+    begun: bool,
     pause: Duration,
 }
 
 impl Rhythm {
     fn new(every: Duration, settle: Duration) -> Self {
-        Rhythm { every, settle, since: Duration::ZERO, last: None, restless: Duration::ZERO, kept: None, first: true, pause: every }
+        Rhythm {
+            every,
+            settle,
+            since: Duration::ZERO,
+            last: None,
+            restless: Duration::ZERO,
+            kept: None,
+            first: true,
+            begun: false,
+            pause: every,
+        }
     }
 
     /// Takes in what was seen (`None`: nothing uncommitted); says whether to take a snapshot now.
@@ -164,6 +175,7 @@ impl Rhythm {
             self.restless += self.pause;
         }
         let first = std::mem::replace(&mut self.first, false);
+        self.begun = !first;
         let before = std::mem::take(&mut self.last);
         if before.is_none() {
             self.restless = Duration::ZERO;
@@ -184,6 +196,11 @@ impl Rhythm {
         self.last = open.then_some(seen);
         self.pause = if open { self.settle } else { self.every.saturating_sub(self.since) };
         false
+    }
+
+    /// Why a snapshot is taken, once it is due.
+    fn why(&self) -> &'static str {
+        if self.begun { "during the session" } else { "before the session" }
     }
 
     fn failed(&mut self) {

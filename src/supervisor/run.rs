@@ -77,6 +77,15 @@ pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut
         child_wait: request.child_wait,
         ..SessionSpec::new(request.command.clone(), root.clone())
     };
+    let subject = Subject {
+        root,
+        worktree_id: case.worktree_id.clone(),
+        spec: case.spec.clone(),
+        settings: case.settings.rescue.clone(),
+        store: Arc::clone(&store),
+        narrate: Arc::clone(&surroundings.narrate),
+    };
+    let snapshots = tokio::task::spawn_blocking(move || Periodic::start(subject)).await.unwrap_or_default();
     let seen = match Session::start(&spec) {
         Ok(session) => {
             let started = SessionRecord { session_id: None, pid: Some(session.pid()), started_at: begun, ended_at: None, log: Some(log) };
@@ -86,17 +95,11 @@ pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut
                 notes.push(Degraded { code: "store_unwritable", detail: error.to_string() });
             }
             let timeout = request.timeout.or(case.settings.limits.session_timeout);
-            let snapshots = Periodic::start(Subject {
-                root: root.clone(),
-                worktree_id: case.worktree_id.clone(),
-                spec: case.spec.clone(),
-                settings: case.settings.rescue.clone(),
-                store: Arc::clone(&store),
-                narrate: Arc::clone(&surroundings.narrate),
-            });
             let outcome = wait(session, timeout, request.grace, signals).await;
             // One that is under way is let finish: the judgement would only begin the same.
-            snapshots.map(Periodic::stop);
+            if let Some(snapshots) = snapshots {
+                snapshots.stop();
+            }
             let seen = see(outcome, notes, now());
             journal.write(
                 kind::SESSION_ENDED,

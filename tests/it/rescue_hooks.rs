@@ -82,6 +82,14 @@ fn work_that_a_hook_refuses_is_on_a_branch_of_its_own() {
 }
 
 #[test]
+fn a_hook_cannot_talk_like_git_to_have_work_forgotten() {
+    let repo = ScratchRepo::new();
+    leave_work(&repo);
+    repo.hook("pre-commit", "echo 'nothing to commit, working tree clean'; exit 1");
+    assert_elsewhere(&repo, "nothing to commit", |_| {});
+}
+
+#[test]
 fn work_refused_on_an_unborn_branch_is_on_a_branch_too_and_no_index_is_left() {
     let repo = ScratchRepo::unborn();
     repo.write("untracked", "u");

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::cli::amounts::{age, many, size};
+use crate::cli::amounts::{age, size};
 use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
-use crate::decision::display::{escape_for_display, escape_to_one_line};
+use crate::decision::display::{escape_for_display, escape_to_one_line, plural};
 use crate::decision::evidence::LeftOut;
 use crate::decision::verdict::Reason;
 use crate::git::{FileDiff, RestoreError, RestoreTarget, Restored, RestoredTo, SnapshotDiff, SnapshotInfo, SnapshotKind};
@@ -41,7 +41,7 @@ pub fn list(terminal: &Terminal, place: &Place, spec: Option<&str>) -> Result<u8
             escape_to_one_line(&info.id),
             age(info.at, at),
             escape_to_one_line(&info.spec),
-            format!("{}{private}", many(info.files, "file")),
+            format!("{}{private}", plural(info.files, "file")),
             size(info.bytes),
             escape_to_one_line(&info.why),
         ]
@@ -137,12 +137,12 @@ fn summary(diff: &SnapshotDiff) -> Vec<String> {
     rows.truncate(NAMED);
     let mut lines = table(&rows);
     if more > 0 {
-        lines.push(format!("  and {} more", many(more as u64, "file")));
+        lines.push(format!("  and {} more", plural(more as u64, "file")));
     }
     if diff.incomplete {
         lines.push("  its private files are not in this repository any more".into());
     }
-    lines.push(format!("  {} changed, {added} lines added, {removed} removed", many(diff.files.len() as u64, "file")));
+    lines.push(format!("  {} changed, {added} lines added, {removed} removed", plural(diff.files.len() as u64, "file")));
     lines
 }
 
@@ -185,7 +185,7 @@ fn tell_restored(terminal: &Terminal, place: &Place, id: &str, restored: &Restor
                                "left_out": left_out_json(&restored.left_out), "note": restored.note}));
         return;
     }
-    let files = many(restored.files, "file");
+    let files = plural(restored.files, "file");
     let to = escape_to_one_line(&to);
     terminal.line(&match (&restored.to, linked.is_some()) {
         (RestoredTo::WorkTree { index: true }, true) => format!("{files} in the new worktree {to}, the index as it was"),

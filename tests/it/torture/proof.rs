@@ -272,7 +272,8 @@ fn everything_is_in_head(ground: &Ground, before: &Before, after: &After<'_>, js
     let mut uncommitted = before.manifest.clone();
     drop_committed(ground, &mut uncommitted);
     let rescue = if after.action == Action::Rescue { json } else { &json["rescue"] };
-    let named: Vec<String> = rescue["left_out"].as_array().into_iter().flatten().map(|left| left["path"].as_str().unwrap().to_owned()).collect();
+    let named: Vec<String> =
+        rescue["left_out"].as_array().into_iter().flatten().map(|left| left["path"].as_str().unwrap().to_owned()).collect();
     let inside = |path: &str| NESTED.iter().any(|folder| path.starts_with(&format!("{folder}/")));
     let unnamed: Vec<String> = names(&uncommitted).into_iter().filter(|path| !named.contains(path) && !inside(path)).collect();
     assert!(unnamed.is_empty(), "called good, and {unnamed:?} is neither committed nor named\n{}", after.tell());

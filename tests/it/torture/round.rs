@@ -140,7 +140,7 @@ impl Scene<'_> {
         let before = Before::look(self.ground);
         let planted = Planted::plant(self.ground, self.fault);
         let running = self.ground.env.watchdog_command(&self.ground.root, args).timeout(PATIENCE).spawn();
-        let out = self.to_the_end(running, Instant::now());
+        let out = self.ended_or_killed(running, Instant::now());
         planted.heal(self.ground, &out.to_string());
         (before, out)
     }
@@ -175,7 +175,7 @@ impl Scene<'_> {
             let agents = self.ground.env.processes_left().into_iter().filter(|process| process.command == line);
             assert_eq!(agents.map(|process| process.kill()).count(), 1, "one session");
         }
-        let out = self.to_the_end(running, Instant::now());
+        let out = self.ended_or_killed(running, Instant::now());
         planted.heal(self.ground, &out.to_string());
         (before, out)
     }
@@ -189,7 +189,7 @@ impl Scene<'_> {
     }
 
     /// Signals where the fault is one; then waits until nothing runs any more.
-    fn to_the_end(&mut self, running: Running, began: Instant) -> CommandOutput {
+    fn ended_or_killed(&mut self, running: Running, began: Instant) -> CommandOutput {
         if let Fault::Signal(signal, after) = self.fault {
             while let Some(left) = (began + *after).checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
                 std::thread::sleep(left);

@@ -63,7 +63,7 @@ fn work(first: u64, rounds: u64, next: &AtomicU64) -> (Tally, Vec<u64>) {
             println!("FAILED: seed {seed}");
             failed.push(seed);
         }
-        if (round + 1) % 100 == 0 {
+        if (round + 1).is_multiple_of(100) {
             println!("{} rounds played", round + 1);
         }
     }

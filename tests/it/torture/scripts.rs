@@ -29,7 +29,8 @@ const RESCUE_LINES: &[(&str, &str)] = &[
 ];
 
 /// Kills a process, provided that it is what it is taken for: who is adopted by a stranger must not kill the stranger.
-const END: &str = "end() { [ \"$(cat /proc/$1/comm)\" = \"$2\" ] && kill -9 \"$1\"; }\nparent_of() { awk '{print $4}' \"/proc/$1/stat\"; }\n";
+const END: &str =
+    "end() { [ \"$(cat /proc/$1/comm)\" = \"$2\" ] && kill -9 \"$1\"; }\nparent_of() { awk '{print $4}' \"/proc/$1/stat\"; }\n";
 
 /// A random rescue script; returns its command and what it does.
 pub fn rescue_script(ground: &Ground, dice: &mut Dice) -> (String, Vec<&'static str>) {
