@@ -34,7 +34,7 @@ fn a_lock_of_a_live_git_is_waited_for() {
     fs::remove_file(repo.path().join(".git/index.lock")).expect("our own file");
     drop(held);
     let out = running.wait().expect(0);
-    assert!(out.stdout.contains("1 commits made"), "{out}");
+    assert!(out.stdout.contains("1 commit made"), "{out}");
     assert_eq!((repo.status().as_str(), repo.file_in("HEAD", "new.txt").as_deref()), ("", Some("n")));
 }
 
