@@ -156,13 +156,7 @@ impl Planted {
                 planted.lock = Some(path);
             }
             Fault::Restless => planted.restless = Some(write_all_the_time(ground.root.clone())),
-            Fault::None
-            | Fault::Signal(..)
-            | Fault::KillAgent
-            | Fault::AgentDestroys
-            | Fault::Hook(_)
-            | Fault::Script
-            | Fault::Twin => {}
+            Fault::None | Fault::Signal(..) | Fault::KillAgent | Fault::AgentDestroys | Fault::Hook(_) | Fault::Script | Fault::Twin => {}
         }
         planted
     }

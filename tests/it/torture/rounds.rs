@@ -41,7 +41,8 @@ fn every_byte_can_be_got_back_whatever_goes_wrong() {
     });
     failed.sort_unstable();
     println!("{rounds} rounds from seed {first}\n{tally}");
-    let repeat = |seed: &u64| format!("  WATCHDOG_TORTURE_SEED={seed} WATCHDOG_TORTURE_ROUNDS=1 cargo test --test it {THIS} -- --nocapture\n");
+    let repeat =
+        |seed: &u64| format!("  WATCHDOG_TORTURE_SEED={seed} WATCHDOG_TORTURE_ROUNDS=1 cargo test --test it {THIS} -- --nocapture\n");
     assert!(failed.is_empty(), "{} rounds failed; each alone:\n{}", failed.len(), failed.iter().map(repeat).collect::<String>());
     assert_eq!(tally.count("files", "lost"), 0);
 }
