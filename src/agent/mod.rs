@@ -19,6 +19,7 @@ mod log_file;
 mod mirror;
 mod output;
 mod plain_text;
+pub mod plan_prompt;
 pub mod presets;
 pub mod probe;
 mod process_table;

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use super::envelope::is_session_id;
+use super::plan_prompt::PLAN_SCHEMA;
 use super::prompt::REPLY_SCHEMA;
 use crate::config::settings::{AgentSettings, Preset};
 
@@ -52,8 +53,11 @@ impl Invocation {
         Some(fewer)
     }
 
-    fn new(program: OsString, number: u32) -> Self {
-        let env = BTreeMap::from([("WATCHDOG_PROBE".into(), Some(number.to_string().into()))]);
+    fn new(program: OsString, asking: &Asking<'_>) -> Self {
+        let env = BTreeMap::from([
+            ("WATCHDOG_PROBE".into(), Some(asking.number.to_string().into())),
+            ("WATCHDOG_QUESTION".into(), Some(asking.question.as_str().into())),
+        ]);
         Invocation { words: vec![Word { text: program, value: None, safety: true }], env, stdin: Vec::new() }
     }
 
@@ -86,6 +90,34 @@ impl Invocation {
     }
 }
 
+/// What an agent is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Question {
+    /// Its own state.
+    #[default]
+    Probe,
+    /// Commits for the work that is there.
+    Plan,
+}
+
+impl Question {
+    /// The word in `WATCHDOG_QUESTION`.
+    fn as_str(self) -> &'static str {
+        match self {
+            Question::Probe => "probe",
+            Question::Plan => "plan",
+        }
+    }
+
+    /// What the answer must look like.
+    fn schema(self) -> &'static str {
+        match self {
+            Question::Probe => REPLY_SCHEMA,
+            Question::Plan => PLAN_SCHEMA,
+        }
+    }
+}
+
 /// What an invocation depends on.
 #[derive(Debug, Clone)]
 pub struct Asking<'a> {
@@ -95,7 +127,9 @@ pub struct Asking<'a> {
     pub program: Option<OsString>,
     /// The session to resume. Only a UUID is one; anything else counts as unknown.
     pub session_id: Option<&'a str>,
-    /// Which probe it is, from 1.
+    /// What is asked for.
+    pub question: Question,
+    /// Which one of its kind it is, from 1.
     pub number: u32,
     /// The question.
     pub prompt: &'a str,
@@ -110,7 +144,7 @@ pub fn invocation(asking: &Asking<'_>) -> Invocation {
     let asking = &Asking { prompt: marked.as_deref().unwrap_or(asking.prompt), ..asking.clone() };
     if let Some(argv) = &asking.settings.probe {
         let mut words = argv.iter().cloned();
-        let custom = Invocation::new(words.next().unwrap_or_default().into(), asking.number).reading(asking.prompt);
+        let custom = Invocation::new(words.next().unwrap_or_default().into(), asking).reading(asking.prompt);
         return words.fold(custom, Invocation::word);
     }
     match asking.settings.preset {
@@ -122,7 +156,7 @@ pub fn invocation(asking: &Asking<'_>) -> Invocation {
 }
 
 fn start(asking: &Asking<'_>, name: &str) -> Invocation {
-    Invocation::new(asking.program.clone().unwrap_or_else(|| name.into()), asking.number)
+    Invocation::new(asking.program.clone().unwrap_or_else(|| name.into()), asking)
 }
 
 fn known_session<'a>(asking: &Asking<'a>) -> Option<&'a str> {
@@ -161,7 +195,7 @@ fn claude(asking: &Asking<'_>) -> Invocation {
         asked = asked.option("--model", model);
     }
     asked
-        .option("--json-schema", REPLY_SCHEMA)
+        .option("--json-schema", asking.question.schema())
         .set("CLAUDE_CODE_MAX_RETRIES", claude_retries(asking.timeout).to_string())
         .set("CLAUDE_CODE_SKIP_PROMPT_HISTORY", "1")
         .set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
@@ -220,9 +254,17 @@ mod tests {
 
     fn line(preset: Preset, model: Option<&str>, session_id: Option<&str>) -> String {
         let settings = AgentSettings { preset, model: model.map(str::to_owned), probe: None };
-        let asking =
-            Asking { settings: &settings, program: None, session_id, number: 2, prompt: "STATUS", timeout: Duration::from_secs(60) };
+        let asking = Asking {
+            settings: &settings,
+            program: None,
+            session_id,
+            question: Question::Probe,
+            number: 2,
+            prompt: "STATUS",
+            timeout: Duration::from_secs(60),
+        };
         let built = invocation(&asking);
+        assert_eq!(built.env[&OsString::from("WATCHDOG_QUESTION")], Some("probe".into()));
         assert_eq!(built.env[&OsString::from("WATCHDOG_PROBE")], Some("2".into()));
         let words: Vec<String> = built.argv().iter().map(|word| word.to_string_lossy().replace(REPLY_SCHEMA, "SCHEMA")).collect();
         format!("{words:?} < {}", String::from_utf8_lossy(&built.stdin))
@@ -250,10 +292,37 @@ mod tests {
     }
 
     #[test]
+    fn a_plan_is_asked_for_by_the_same_harmless_words() {
+        let settings = AgentSettings { preset: Preset::Claude, model: None, probe: None };
+        let asking = |question| Asking {
+            settings: &settings,
+            program: None,
+            session_id: None,
+            question,
+            number: 1,
+            prompt: "x",
+            timeout: Duration::from_secs(9),
+        };
+        let (probe, plan) = (invocation(&asking(Question::Probe)), invocation(&asking(Question::Plan)));
+        let words = |built: &Invocation, schema: &str| -> Vec<OsString> {
+            built.argv().into_iter().map(|word| if word == schema { "SCHEMA".into() } else { word }).collect()
+        };
+        assert_eq!(words(&probe, REPLY_SCHEMA), words(&plan, PLAN_SCHEMA));
+        assert_eq!(plan.env[&OsString::from("WATCHDOG_QUESTION")], Some("plan".into()));
+    }
+
+    #[test]
     fn an_unknown_option_can_be_left_out_unless_it_keeps_the_probe_harmless() {
         let settings = AgentSettings { preset: Preset::Claude, model: None, probe: None };
-        let asking =
-            Asking { settings: &settings, program: None, session_id: None, number: 1, prompt: "", timeout: Duration::from_secs(9) };
+        let asking = Asking {
+            settings: &settings,
+            program: None,
+            session_id: None,
+            question: Question::Probe,
+            number: 1,
+            prompt: "",
+            timeout: Duration::from_secs(9),
+        };
         let built = invocation(&asking);
         for option in ["--json-schema", "--permission-prompts", "--disable-slash-commands"] {
             let fewer = built.without(option).expect("it can be left out").argv();

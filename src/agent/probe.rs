@@ -15,16 +15,17 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value};
 
 use super::envelope::{self, Envelope};
 use super::failure;
 use super::plain_text::plain_text;
-use super::presets::{Asking, Invocation, invocation};
+use super::presets::{Asking, Invocation, Question, invocation};
 use super::program::{Finished, Program, StartError};
 use super::reply::{self, Reading};
 use crate::config::settings::{AgentSettings, Preset};
 use crate::decision::display::bounded;
-use crate::decision::evidence::{Exit, ProbeOutcome};
+use crate::decision::evidence::{Exit, ProbeOutcome, Reply, ReplyStatus};
 
 /// Between TERM and KILL once the deadline passed.
 const GRACE: Duration = Duration::from_secs(3);
@@ -77,20 +78,69 @@ pub fn ask(request: &ProbeRequest<'_>) -> ProbeOutcome {
 
 /// The same with the way of running a program handed in, for one that can be cancelled.
 pub fn ask_with(request: &ProbeRequest<'_>, run: &dyn Fn(&Program) -> Result<Finished, StartError>) -> ProbeOutcome {
+    match put(request, Question::Probe, run) {
+        Ok(answered) => outcome(request, &answered, answer),
+        Err(unanswered) => *unanswered,
+    }
+}
+
+/// Asks for a plan of commits in the same harmless way; `number` counts the attempts. The answer is not judged: it is
+/// an object with `commits` in it. A failure is told as a probe's would be, never as [`ProbeOutcome::Reply`].
+///
+/// # Errors
+/// How the question ended without such an object.
+pub fn ask_for_plan(
+    request: &ProbeRequest<'_>,
+    run: &dyn Fn(&Program) -> Result<Finished, StartError>,
+) -> Result<Map<String, Value>, Box<ProbeOutcome>> {
+    let answered = put(request, Question::Plan, run)?;
+    let mut plan = None;
+    let judged = outcome(request, &answered, |found, stdout, now, local| {
+        match reply::object_with("commits", found.as_ref(), stdout) {
+            Ok(object) => {
+                plan = Some(object);
+                // Stands for "usable" until the session that answered is looked at.
+                ProbeOutcome::Reply(Reply::bare(ReplyStatus::Complete))
+            }
+            Err(reading) => unusable(*reading, found, stdout, now, local),
+        }
+    });
+    match (judged, plan) {
+        (ProbeOutcome::Reply(_), Some(plan)) => Ok(plan),
+        (ProbeOutcome::Reply(_), None) => Err(Box::new(ProbeOutcome::Empty)),
+        (other, _) => Err(Box::new(other)),
+    }
+}
+
+/// A program that ended by itself, or at its deadline, after a question.
+struct Answered {
+    finished: Finished,
+    stderr: String,
+    /// Over all attempts.
+    spent: Duration,
+}
+
+/// Puts a question, with fewer options where an old version lacks some.
+fn put(
+    request: &ProbeRequest<'_>,
+    question: Question,
+    run: &dyn Fn(&Program) -> Result<Finished, StartError>,
+) -> Result<Answered, Box<ProbeOutcome>> {
     if request.asks_claude() && request.session().is_none() {
         // A missing program is the better reason: installing it is what helps.
         let name = request.program.clone().unwrap_or_else(|| "claude".into());
         let version = Program { deadline: request.timeout, ..Program::new([name, "--version".into()], request.worktree) };
         if let Err(error) = run(&version) {
-            return not_started(request, &error);
+            return Err(Box::new(not_started(request, &error)));
         }
         let why = format!("no session of Claude Code is recorded for {}", request.worktree.display());
-        return ProbeOutcome::NoConversation { why };
+        return Err(Box::new(ProbeOutcome::NoConversation { why }));
     }
     let mut asked = invocation(&Asking {
         settings: request.settings,
         program: request.program.clone(),
         session_id: request.session_id,
+        question,
         number: request.number,
         prompt: &request.prompt,
         timeout: request.timeout,
@@ -99,23 +149,23 @@ pub fn ask_with(request: &ProbeRequest<'_>, run: &dyn Fn(&Program) -> Result<Fin
     for _ in 0..=FEWER_OPTIONS {
         let finished = match run(&program(request, &asked, request.timeout.saturating_sub(spent))) {
             Ok(finished) => finished,
-            Err(error) => return not_started(request, &error),
+            Err(error) => return Err(Box::new(not_started(request, &error))),
         };
         spent += finished.duration;
         let stderr = plain_text(&finished.stderr.bytes).text;
         match failure::unknown_option(&stderr).filter(|_| !finished.exit.success() && request.settings.probe.is_none()) {
-            None => return outcome(request, &finished, &stderr, spent),
+            None => return Ok(Answered { finished, stderr, spent }),
             Some(option) => match asked.without(option) {
                 Some(fewer) => asked = fewer,
                 None => {
                     let name = asked.argv()[0].to_string_lossy().into_owned();
                     let why = format!("this version of '{name}' does not know {option}, without which a probe could do harm; update it");
-                    return ProbeOutcome::Failed { why };
+                    return Err(Box::new(ProbeOutcome::Failed { why }));
                 }
             },
         }
     }
-    ProbeOutcome::Failed { why: "the agent's program knows too few of the options that a probe needs; update it".into() }
+    Err(Box::new(ProbeOutcome::Failed { why: "the agent's program knows too few of the options that a probe needs; update it".into() }))
 }
 
 fn program(request: &ProbeRequest<'_>, asked: &Invocation, deadline: Duration) -> Program {
@@ -143,13 +193,18 @@ fn not_started(request: &ProbeRequest<'_>, error: &StartError) -> ProbeOutcome {
     if not_there { ProbeOutcome::NotInstalled { why } } else { ProbeOutcome::Failed { why } }
 }
 
-/// Judges a finished program.
-fn outcome(request: &ProbeRequest<'_>, finished: &Finished, stderr: &str, spent: Duration) -> ProbeOutcome {
+/// Judges a finished program; `read` takes what it printed when it ended well.
+fn outcome(
+    request: &ProbeRequest<'_>,
+    answered: &Answered,
+    read: impl FnOnce(Option<Envelope>, &[u8], Timestamp, &TimeZone) -> ProbeOutcome,
+) -> ProbeOutcome {
+    let Answered { finished, stderr, spent } = answered;
     if finished.timed_out {
         return ProbeOutcome::TimedOut;
     }
     // "In 5 minutes" counts from when it was said.
-    let now = request.now.saturating_add(SignedDuration::try_from(spent).unwrap_or_default()).unwrap_or(request.now);
+    let now = request.now.saturating_add(SignedDuration::try_from(*spent).unwrap_or_default()).unwrap_or(request.now);
     let local = TimeZone::system();
     let found = envelope::read(&finished.stdout.bytes);
     if let Some(found) = found.as_ref().filter(|found| found.is_error) {
@@ -163,7 +218,7 @@ fn outcome(request: &ProbeRequest<'_>, finished: &Finished, stderr: &str, spent:
         return unsuccessful(request, finished.exit, &printed, stderr, now, &local);
     }
     let stranger = stranger(request, found.as_ref());
-    match answer(found, &finished.stdout.bytes, now, &local) {
+    match read(found, &finished.stdout.bytes, now, &local) {
         ProbeOutcome::Reply(reply) => stranger.unwrap_or(ProbeOutcome::Reply(reply)),
         told => told,
     }
@@ -185,7 +240,14 @@ fn answer(found: Option<Envelope>, stdout: &[u8], now: Timestamp, local: &TimeZo
     };
     match reading {
         Reading::Reply(reply) => ProbeOutcome::Reply(reply),
-        Reading::Empty => ProbeOutcome::Empty,
+        other => unusable(other, found, stdout, now, local),
+    }
+}
+
+/// A reading without an answer in it: a short text may still tell why.
+fn unusable(reading: Reading, found: Option<Envelope>, stdout: &[u8], now: Timestamp, local: &TimeZone) -> ProbeOutcome {
+    match reading {
+        Reading::Reply(_) | Reading::Empty => ProbeOutcome::Empty,
         Reading::Unreadable { why } => {
             let said = match found {
                 Some(found) => found.text.unwrap_or_default(),

@@ -92,7 +92,12 @@ fn describe(text: &mut String, facts: &GitFacts<'_>) {
 
 /// A JSON string in plain ASCII, without the characters that could open markup or a fence.
 fn quoted(untrusted: &str) -> String {
-    let cut = &untrusted[..untrusted.floor_char_boundary(PIECE)];
+    quote(untrusted, PIECE)
+}
+
+/// The same with another limit, in bytes, beyond which it is cut.
+pub(super) fn quote(untrusted: &str, limit: usize) -> String {
+    let cut = &untrusted[..untrusted.floor_char_boundary(limit)];
     let mut text = String::from("\"");
     for unit in cut.encode_utf16() {
         match u8::try_from(unit).ok().map(char::from) {

@@ -57,13 +57,34 @@ pub(super) fn from_envelope(found: &envelope::Envelope) -> Reading {
     }
 }
 
+/// The last object of an answer that has this member, from the structure around it or from its prose.
+///
+/// # Errors
+/// A [`Reading`] without a reply: what there is instead.
+pub(super) fn object_with(member: &str, found: Option<&envelope::Envelope>, stdout: &[u8]) -> Result<Map<String, Value>, Box<Reading>> {
+    if let Some(Value::Object(object)) = found.and_then(|found| found.structured_output.as_ref())
+        && object.contains_key(member)
+    {
+        return Ok(object.clone());
+    }
+    let bytes = found.map_or(stdout, |found| found.text.as_deref().unwrap_or_default().as_bytes());
+    if bytes.trim_ascii().is_empty() {
+        return Err(Box::new(Reading::Empty));
+    }
+    match last_object(&plain_text(bytes), member, |object| Ok(object.clone())) {
+        Scan::Found { later_one_cut: true, .. } => Err(Box::new(Reading::Unreadable { why: "the answer is cut off".into() })),
+        Scan::Found { answer, .. } => Ok(answer),
+        Scan::Nothing { why } => Err(Box::new(Reading::Unreadable { why })),
+    }
+}
+
 fn in_prose(bytes: &[u8]) -> Reading {
     let input = plain_text(bytes);
     // Only blanks in sight: the rest decides between nothing and nothing usable.
     if input.text.trim().is_empty() && bytes[..bytes.len().saturating_sub(WINDOW)].trim_ascii().is_empty() {
         return Reading::Empty;
     }
-    match last_object(&input, from_object) {
+    match last_object(&input, "status", from_object) {
         Scan::Found { answer, later_one_cut: true } if answer.status == ReplyStatus::Complete => {
             Reading::Unreadable { why: "it says complete, and then begins another answer that is cut off".into() }
         }

@@ -60,10 +60,11 @@ static MEANT_AS_MEMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#"^\{\s*(
 const LOG_TAGS: &[&str] =
     &["log", "logs", "console", "terminal", "shell", "sh", "bash", "zsh", "shell-session", "diff", "http", "stdout", "stderr", "output"];
 
-/// Looks for the last object that `usable` accepts. `usable` says why it refuses one.
-pub(super) fn last_object<T>(input: &PlainText, usable: impl FnMut(&Map<String, Value>) -> Result<T, String>) -> Scan<T> {
+/// Looks for the last object with a member `key` that `usable` accepts. `usable` says why it refuses one.
+pub(super) fn last_object<T>(input: &PlainText, key: &str, usable: impl FnMut(&Map<String, Value>) -> Result<T, String>) -> Scan<T> {
     let mut scanner = Scanner {
         text: &input.text,
+        key,
         at: 0,
         line: LineStart::default(),
         // What came before the window may have opened anything.
@@ -83,7 +84,7 @@ pub(super) fn last_object<T>(input: &PlainText, usable: impl FnMut(&Map<String, 
         _ if spent => Scan::Nothing { why: "the output is too tangled to be read".into() },
         Some(answer) => Scan::Found { answer, later_one_cut: scanner.later_one_cut },
         None if scanner.later_one_cut => Scan::Nothing { why: "the answer is cut off".into() },
-        None => Scan::Nothing { why: scanner.why.unwrap_or_else(|| "there is no JSON object with a status in it".into()) },
+        None => Scan::Nothing { why: scanner.why.unwrap_or_else(|| format!("there is no JSON object with a {key} in it")) },
     }
 }
 
@@ -106,6 +107,8 @@ impl LineStart {
 
 struct Scanner<'a, T, F> {
     text: &'a str,
+    /// The member that marks an answer.
+    key: &'a str,
     at: usize,
     line: LineStart,
     within_unclosed: bool,
@@ -165,7 +168,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> Scanner<'_, T, F> {
 
     fn cut_off(&mut self, start: usize) -> Result<(), Stop> {
         self.work.spend(self.text.len() - start)?;
-        self.later_one_cut |= self.text[start..].contains("\"status\"");
+        self.later_one_cut |= self.text[start..].contains(&format!("\"{}\"", self.key));
         self.within_unclosed = true;
         self.at = start + 1;
         Ok(())
@@ -243,7 +246,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> Scanner<'_, T, F> {
                         continue;
                     }
                     Err(Stop::Cut) => {
-                        self.later_one_cut |= rest.contains("\"status\"");
+                        self.later_one_cut |= rest.contains(&format!("\"{}\"", self.key));
                         return Ok(None);
                     }
                     Err(Stop::Broken | Stop::TooDeep(_)) => return Ok(None),
@@ -275,7 +278,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> Scanner<'_, T, F> {
 
     fn stands_for_itself(&mut self, start: usize, end: usize, value: &Value) -> bool {
         let line = self.line.of(self.text, start);
-        if value.get("status").is_none() {
+        if value.get(self.key).is_none() {
             return true;
         }
         let before = &self.text[line..start];
@@ -301,7 +304,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> Scanner<'_, T, F> {
 
     fn consider(&mut self, value: &Value) {
         let Some(object) = value.as_object() else { return };
-        if !object.contains_key("status") {
+        if !object.contains_key(self.key) {
             return;
         }
         match (self.usable)(object) {

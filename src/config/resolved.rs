@@ -48,6 +48,7 @@ pub fn to_json(settings: &Settings) -> Value {
             "max_files": rescue.max_files,
             "max_bytes": rescue.max_bytes,
             "protect": rescue.protect,
+            "trailers": rescue.trailers,
             "keep_days": rescue.keep_days,
             "snapshot_seconds": rescue.snapshot_every.as_secs(),
         },
@@ -205,9 +206,10 @@ mod tests {
             ],
             (timeout, snapshot_every) in (seconds(1), seconds(0)),
             (exclude, protect) in (prop::collection::vec("[a-z.*]{1,6}", 0..3), prop::collection::vec("[a-z/*]{1,6}", 0..3)),
+            trailers in prop::collection::vec("[A-Za-z-]{1,6}: [a-z{}]{1,6}", 0..3),
             (max_files, max_bytes, keep_days) in (1..=u64::MAX, 1..=u64::MAX, 1..=36_500_u32),
         ) -> RescueSettings {
-            RescueSettings { mode, command, timeout, exclude, max_files, max_bytes, protect, keep_days, snapshot_every }
+            RescueSettings { mode, command, timeout, exclude, max_files, max_bytes, protect, trailers, keep_days, snapshot_every }
         }
     }
 

@@ -143,6 +143,8 @@ pub struct RescueSettings {
     pub max_bytes: u64,
     /// Branches (names or globs) that rescue never commits to.
     pub protect: Vec<String>,
+    /// The last lines of each message of a rescue; `{spec}` and `{snapshot}` are filled in.
+    pub trailers: Vec<String>,
     /// How long snapshots are kept.
     pub keep_days: u32,
     /// Shortest time between snapshots during a session; zero = none.
@@ -341,6 +343,7 @@ impl Default for Settings {
                 max_files: 500,
                 max_bytes: 52_428_800,
                 protect: Vec::new(),
+                trailers: vec!["Watchdog-Spec: {spec}".into(), "Watchdog-Snapshot: {snapshot}".into()],
                 keep_days: 30,
                 snapshot_every: Duration::from_secs(300),
             },

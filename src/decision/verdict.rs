@@ -196,6 +196,8 @@ pub struct Verdict {
     pub rescue_commits: u64,
     /// The last snapshot ref.
     pub snapshot: Option<String>,
+    /// The branch, without `refs/heads/`, that took a rescue's commits instead of the current one.
+    pub rescue_branch: Option<String>,
     /// What rescue left alone.
     pub left_out: Vec<LeftOut>,
     /// Rounds spent, those of earlier `--once` calls included.
@@ -227,6 +229,7 @@ impl Verdict {
             changes: None,
             rescue_commits: 0,
             snapshot: None,
+            rescue_branch: None,
             left_out: Vec::new(),
             probes_used: 0,
             probes_left: 0,

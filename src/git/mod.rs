@@ -16,6 +16,7 @@ mod origin;
 mod patch;
 mod path_text;
 mod reflog;
+mod rescue_branch;
 mod rewritten;
 mod snapshot;
 mod span;
@@ -28,7 +29,8 @@ pub use baseline::Point;
 pub use baseline_ref::KeptBaseline;
 pub use open::{Error, Worktree};
 pub use path_text::{escape_path, unescape_path};
+pub use rescue_branch::RescueBranch;
 pub use snapshot::{
-    Candidate, CommitState, FileDiff, PrivateRule, RestoreError, RestoreTarget, Restored, RestoredTo, SavedIndex, Snapshot, SnapshotDiff,
-    SnapshotInfo, SnapshotKind, SnapshotPath, SnapshotRequest,
+    AfterCommit, Candidate, CommitState, FileDiff, KeptEntry, PrivateRule, RestoreError, RestoreTarget, Restored, RestoredTo, SavedIndex,
+    Snapshot, SnapshotDiff, SnapshotInfo, SnapshotKind, SnapshotPath, SnapshotRequest, Versions,
 };

@@ -4,7 +4,8 @@ use crate::config::settings::{RescueMode, RescueSettings};
 use crate::decision::evidence::RescueOutcome;
 use crate::git::{Error, Snapshot, Worktree};
 
-use super::{outlast, single, user_command};
+use super::grouping::Ask;
+use super::{outlast, own_commits, user_command};
 
 /// One rescue of one worktree.
 #[derive(Debug, Clone, Copy)]
@@ -19,14 +20,24 @@ pub struct Request<'a> {
 
 /// Turns the work that `request.snapshot` holds into commits on the current branch, as far as mode and state allow.
 ///
-/// What stands against a commit (a conflict, an operation in progress, a detached HEAD, a protected branch, a
-/// failing hook) is told in [`RescueOutcome::failed`], and leaves index and work tree as they were.
+/// What stands against a commit (a conflict, an operation in progress, a detached HEAD) is told in
+/// [`RescueOutcome::failed`], and leaves index and work tree as they were. Where the branch is protected, or a hook or a
+/// signature refuses, the commits go to the branch that [`RescueOutcome::elsewhere`] names. Nobody is asked for a plan.
 ///
 /// # Errors
 /// When git's data cannot be read, so that neither the commits nor the proof can be told.
 pub fn rescue(worktree: &Worktree, request: &Request<'_>) -> Result<RescueOutcome, Error> {
+    rescue_asking(worktree, request, None)
+}
+
+/// The same, with somebody who plans the commits in [`RescueMode::Plan`].
+///
+/// # Errors
+/// As [`rescue`].
+pub fn rescue_asking(worktree: &Worktree, request: &Request<'_>, ask: Option<Ask<'_>>) -> Result<RescueOutcome, Error> {
     let before = worktree.commit_state()?;
     let mut outcome = RescueOutcome { left_out: request.snapshot.left_out.clone(), ..RescueOutcome::default() };
+    let mut committed = own_commits::Committed::default();
     match request.settings.mode {
         RescueMode::Off | RescueMode::Snapshot => {}
         RescueMode::Command => {
@@ -34,9 +45,15 @@ pub fn rescue(worktree: &Worktree, request: &Request<'_>) -> Result<RescueOutcom
                 user_command::run(worktree, request, &mut outcome);
             }
         }
-        // Until the agent is asked for a plan, a plan is one commit of everything.
         RescueMode::Plan | RescueMode::Single => {
-            outlast::commit(worktree, request, &mut outcome, |request, state, outcome| single::commit(worktree, request, state, outcome))?
+            let mut attempts = 0;
+            outlast::commit(worktree, request, &mut outcome, |request, state, outcome| {
+                attempts += 1;
+                // What is left after somebody stood in the way is not worth a second question.
+                let ask = ask.filter(|_| attempts == 1);
+                committed.add(own_commits::make(worktree, request, ask, state, outcome)?);
+                Ok(())
+            })?;
         }
     }
     let head = worktree.head_commit()?;
@@ -49,6 +66,7 @@ pub fn rescue(worktree: &Worktree, request: &Request<'_>) -> Result<RescueOutcom
             false => "the rescue command moved HEAD without a new commit".into(),
         });
     }
-    outcome.lost = worktree.missing_from(request.snapshot)?;
+    let lost = worktree.missing_from(request.snapshot)?;
+    outcome.lost = own_commits::accounted_for(worktree, request, &committed, lost, &mut outcome)?;
     Ok(outcome)
 }

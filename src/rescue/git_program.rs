@@ -40,7 +40,10 @@ pub(super) fn git(root: &Path, args: &[&str], paths: &[&[u8]], identity: bool, d
             }
         }
     }
-    // A passphrase that nobody can type must fail, not wait.
+    // A passphrase that nobody can type must fail, not wait: gpg has no terminal, ssh has somebody else to ask, who says no.
+    for (name, value) in [("SSH_ASKPASS", "false"), ("SSH_ASKPASS_REQUIRE", "force"), ("GIT_ASKPASS", "false")] {
+        env.insert(name.into(), Some(value.into()));
+    }
     env.insert("GPG_TTY".into(), None);
     Program {
         argv: fixed.iter().chain(args).map(OsString::from).collect(),

@@ -1,5 +1,6 @@
-//! The message of a rescue's commit. Pure.
+//! The messages of a rescue's commits. Pure.
 
+use super::carry_out::Request;
 use crate::git::{Snapshot, SnapshotKind, SnapshotPath};
 
 /// How many files are listed.
@@ -7,9 +8,9 @@ const LISTED: usize = 50;
 /// The longest scope that a subject line bears.
 const SCOPE: usize = 40;
 
-/// The message: a conventional subject, what is in it, and where the snapshot is.
-pub(super) fn single(spec: &str, snapshot: &Snapshot, paths: &[&SnapshotPath]) -> String {
-    let scope: String = spec.chars().map(|c| if c.is_alphanumeric() || "._/-".contains(c) { c } else { '-' }).take(SCOPE).collect();
+/// The message of one commit of everything: a conventional subject, what is in it, and the trailers.
+pub(super) fn single(request: &Request<'_>, paths: &[&SnapshotPath]) -> String {
+    let scope: String = request.spec.chars().map(|c| if c.is_alphanumeric() || "._/-".contains(c) { c } else { '-' }).take(SCOPE).collect();
     let scope = scope.trim_matches('-');
     let subject = if scope.is_empty() { "chore".to_owned() } else { format!("chore({scope})") };
     let mut out = format!("{subject}: rescue uncommitted work\n\nLeft uncommitted by a session, and committed as it was found:\n\n");
@@ -19,24 +20,72 @@ pub(super) fn single(spec: &str, snapshot: &Snapshot, paths: &[&SnapshotPath]) -
             SnapshotKind::File | SnapshotKind::Submodule => "",
         };
         // A name with a line break must not become a line of its own, let alone a trailer.
-        let name: String = path.text.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-        out.push_str(&format!("- {did}{name}\n"));
+        out.push_str(&format!("- {did}{}\n", path.text.chars().map(|c| if c.is_control() { '?' } else { c }).collect::<String>()));
     }
     if paths.len() > LISTED {
         out.push_str(&format!("- and {} more\n", paths.len() - LISTED));
     }
-    let spec: String = spec.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    out.push_str(&format!("\nWatchdog-Spec: {spec}\nWatchdog-Snapshot: {}\n", snapshot.name));
-    out
+    out + &trailers(request)
+}
+
+/// The message of a commit that an agent planned.
+pub(super) fn planned(request: &Request<'_>, subject: &str, body: &str) -> String {
+    let body = if body.is_empty() { String::new() } else { format!("\n{body}\n") };
+    format!("{subject}\n{body}{}", trailers(request))
+}
+
+/// The configured trailers, after an empty line; nothing where none are.
+fn trailers(request: &Request<'_>) -> String {
+    let line = |text: &str| text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
+    let filled = |trailer: &String| {
+        // One pass, so that a spec named "{snapshot}" stays what it is.
+        let mut out = String::new();
+        let mut rest = trailer.as_str();
+        while let Some(at) = rest.find('{') {
+            out.push_str(&rest[..at]);
+            rest = &rest[at..];
+            if let Some(after) = rest.strip_prefix("{spec}") {
+                out.push_str(request.spec);
+                rest = after;
+            } else if let Some(after) = rest.strip_prefix("{snapshot}") {
+                out.push_str(&request.snapshot.name);
+                rest = after;
+            } else {
+                out.push('{');
+                rest = &rest[1..];
+            }
+        }
+        line(&(out + rest)) + "\n"
+    };
+    let all: String = request.settings.trailers.iter().map(filled).collect();
+    if all.is_empty() { all } else { format!("\n{all}") }
+}
+
+/// The same message, with the snapshot named in it whatever the configured trailers are: by it the branch is known.
+pub(super) fn with_snapshot(message: &str, snapshot: &Snapshot) -> String {
+    match names(message, snapshot) {
+        true => message.to_owned(),
+        false => format!("{}\n\n{}\n", message.trim_end(), trailer_of(snapshot)),
+    }
+}
+
+/// Whether a message names this very snapshot.
+pub(super) fn names(message: &str, snapshot: &Snapshot) -> bool {
+    let trailer = trailer_of(snapshot);
+    message.lines().any(|line| line == trailer)
+}
+
+fn trailer_of(snapshot: &Snapshot) -> String {
+    format!("Watchdog-Snapshot: {}", snapshot.name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::settings::{RescueSettings, Settings};
 
-    #[test]
-    fn the_message_is_conventional_and_cannot_be_forged() {
-        let snapshot = Snapshot {
+    fn snapshot() -> Snapshot {
+        Snapshot {
             name: "refs/watchdog/rescue/a/1-0".into(),
             commit: String::new(),
             tree: String::new(),
@@ -46,7 +95,11 @@ mod tests {
             left_out: vec![],
             at: jiff::Timestamp::UNIX_EPOCH,
             reused: false,
-        };
+        }
+    }
+
+    #[test]
+    fn the_message_is_conventional_and_cannot_be_forged() {
         let path = SnapshotPath {
             path: vec![],
             text: "a\nSigned-off-by: x".into(),
@@ -56,12 +109,34 @@ mod tests {
             hidden: false,
             nested: false,
         };
-        let message = single("spec/a b\n", &snapshot, &[&path]);
+        let (snapshot, settings) = (snapshot(), Settings::default().rescue);
+        let request = |spec| Request { settings: &settings, spec, snapshot: &snapshot };
+        let message = single(&request("spec/a b\n"), &[&path]);
         assert_eq!(
             message,
             "chore(spec/a-b): rescue uncommitted work\n\nLeft uncommitted by a session, and committed as it was found:\n\n\
              - deleted a?Signed-off-by: x\n\nWatchdog-Spec: spec/a b \nWatchdog-Snapshot: refs/watchdog/rescue/a/1-0\n"
         );
-        assert!(single("!!", &snapshot, &[]).starts_with("chore: rescue"));
+        assert!(single(&request("!!"), &[]).starts_with("chore: rescue"));
+    }
+
+    #[test]
+    fn trailers_are_as_configured_and_stand_apart() {
+        let snapshot = snapshot();
+        let mut settings = Settings::default().rescue;
+        let planned = |settings: &RescueSettings, body| {
+            super::planned(&Request { settings, spec: "{snapshot}", snapshot: &snapshot }, "fix: x", body)
+        };
+        let defaults = "\nWatchdog-Spec: {snapshot}\nWatchdog-Snapshot: refs/watchdog/rescue/a/1-0\n";
+        assert_eq!(planned(&settings, ""), format!("fix: x\n{defaults}"));
+        assert_eq!(planned(&settings, "Because.\n\nA: b"), format!("fix: x\n\nBecause.\n\nA: b\n{defaults}"));
+        settings.trailers = vec!["Refs: {spec}/{x}".into()];
+        assert_eq!(planned(&settings, ""), "fix: x\n\nRefs: {snapshot}/{x}\n");
+        settings.trailers.clear();
+        let bare = planned(&settings, "");
+        assert_eq!(bare, "fix: x\n");
+        let named = with_snapshot(&bare, &snapshot);
+        assert_eq!(named, "fix: x\n\nWatchdog-Snapshot: refs/watchdog/rescue/a/1-0\n");
+        assert_eq!(with_snapshot(&named, &snapshot), named);
     }
 }

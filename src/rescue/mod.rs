@@ -4,19 +4,29 @@
 //! be asked for without one. What is left out of a commit stays in the work tree and in the snapshot.
 
 mod carry_out;
+mod choice;
+mod elsewhere;
 mod git_program;
+mod grouping;
 mod index_lock;
 mod keep_apart;
 mod linked_worktree;
 mod message;
 mod outlast;
+mod own_commits;
+mod plan;
+mod plan_diff;
 mod preview;
+mod secret_content;
 mod secrets;
 mod selection;
 mod single;
+mod task_list;
+mod tick;
 mod user_command;
 
-pub use carry_out::{Request, rescue};
+pub use carry_out::{Request, rescue, rescue_asking};
+pub use grouping::{Ask, NoPlan};
 pub use keep_apart::private_rule;
 pub use linked_worktree::{RestoreIntoError, restore_into_worktree};
 pub use preview::{Preview, preview};

@@ -36,7 +36,7 @@ pub(super) fn commit(
     worktree: &Worktree,
     request: &Request<'_>,
     outcome: &mut RescueOutcome,
-    commit: impl Fn(&Request<'_>, &CommitState, &mut RescueOutcome) -> Result<(), Error>,
+    mut commit: impl FnMut(&Request<'_>, &CommitState, &mut RescueOutcome) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let deadline = Instant::now() + request.settings.timeout;
     let index_lock = worktree.git_dir().join("index.lock");

@@ -4,8 +4,9 @@ use crate::config::settings::{RescueMode, RescueSettings};
 use crate::decision::evidence::LeftOut;
 use crate::git::{Error, Snapshot, Worktree};
 
-use super::selection::select;
-use super::single::obstacle;
+use super::carry_out::Request;
+use super::choice::choose;
+use super::single::{obstacle, protection};
 
 /// What a rescue would do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub struct Preview {
     pub chosen: Vec<String>,
     /// Paths that would stay out, and why.
     pub left_out: Vec<LeftOut>,
-    /// Why nothing would be committed at all.
+    /// Why nothing would be committed, or not on this branch.
     pub refused: Option<String>,
 }
 
@@ -24,17 +25,17 @@ pub struct Preview {
 /// When git's data cannot be read.
 pub fn preview(worktree: &Worktree, settings: &RescueSettings, snapshot: &Snapshot) -> Result<Preview, Error> {
     let paths = worktree.snapshot_paths(&snapshot.commit)?;
-    let selection = select(&paths, settings);
+    let choice = choose(worktree, &Request { settings, spec: "", snapshot }, &paths)?;
     let refused = match settings.mode {
         RescueMode::Snapshot | RescueMode::Off => Some("the rescue mode asks for no commit".to_string()),
         RescueMode::Command => Some("the rescue command decides".to_string()),
         RescueMode::Plan | RescueMode::Single => {
-            let many =
-                selection.too_many.map(|many| format!("{many} files are more than rescue.max_files ({}) allows", settings.max_files));
-            obstacle(&worktree.commit_state()?, settings).or(many)
+            let state = worktree.commit_state()?;
+            let protected = protection(&state, settings).map(|why| format!("{why}, so that they would go to a branch of their own"));
+            obstacle(&state).or(choice.refused).or(protected)
         }
     };
     let mut left_out = snapshot.left_out.clone();
-    left_out.extend(selection.left_out);
-    Ok(Preview { chosen: selection.commit.iter().map(|path| path.text.clone()).collect(), left_out, refused })
+    left_out.extend(choice.left_out);
+    Ok(Preview { chosen: choice.commit.iter().map(|path| path.text.clone()).collect(), left_out, refused })
 }

@@ -1,4 +1,4 @@
-//! One commit of everything on the current branch, made by git as the user would make it.
+//! One commit of listed files on the current branch, made by git as the user would make it.
 //!
 //! The real index is never filled by us. Files that git does not know yet are announced without content
 //! (`add --intent-to-add`), then `commit --only` takes exactly the listed paths: git prepares an index of its own
@@ -9,17 +9,46 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::Duration;
 
-use super::carry_out::Request;
 use super::git_program::{git, tail};
-use super::message;
-use super::selection::{Patterns, select};
+use super::selection::Patterns;
 use crate::config::settings::RescueSettings;
-use crate::decision::evidence::{LeftOut, RescueOutcome};
+use crate::decision::evidence::LeftOut;
 use crate::git::{CommitState, Error, SavedIndex, SnapshotKind, SnapshotPath, Worktree};
 
-/// What stands against a commit on the current branch, for a person.
-pub(super) fn obstacle(state: &CommitState, settings: &RescueSettings) -> Option<String> {
+/// Files that go into one commit.
+#[derive(Debug, Clone)]
+pub(super) struct Group<'p> {
+    /// The whole message.
+    pub message: String,
+    /// In git's order.
+    pub paths: Vec<&'p SnapshotPath>,
+}
+
+impl Group<'_> {
+    pub fn names(&self) -> Vec<&[u8]> {
+        self.paths.iter().map(|path| path.path.as_slice()).collect()
+    }
+}
+
+/// How an attempt to commit ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Made {
+    /// This commit was made. A hook put more paths into it than it was asked for.
+    Commit { commit: String, added: Vec<Vec<u8>> },
+    /// HEAD moved, and git ended with a complaint all the same, as where a hook after the commit hangs.
+    CommitWithComplaint(String),
+    /// None of the files differs from HEAD any more.
+    Nothing,
+    /// Something that is asked about a commit said no, or said nothing until the deadline: a hook, a signature.
+    Refused(String),
+    /// git could not try: its lock is held, a file is gone.
+    NotTried(String),
+}
+
+/// What stands against any commit, for a person.
+pub(super) fn obstacle(state: &CommitState) -> Option<String> {
     if let Some(operation) = state.operation {
         let article = if operation.as_str().starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
         return Some(format!("{article} {} is in progress: finish or abort it first", operation.as_str()));
@@ -27,71 +56,100 @@ pub(super) fn obstacle(state: &CommitState, settings: &RescueSettings) -> Option
     if state.conflicted > 0 {
         return Some(format!("{} paths are in conflict: resolve them first", state.conflicted));
     }
-    let Some(branch) = &state.branch else {
+    if state.branch.is_none() {
         return Some("HEAD is detached: a commit there would belong to no branch".into());
-    };
-    let protected = Patterns::matches_branch(&settings.protect, branch);
-    protected.then(|| format!("the branch '{branch}' is protected by rescue.protect"))
+    }
+    None
 }
 
-/// Commits what may be committed, or says in `outcome` why not.
-pub(super) fn commit(worktree: &Worktree, request: &Request<'_>, state: &CommitState, outcome: &mut RescueOutcome) -> Result<(), Error> {
-    if let Some(obstacle) = obstacle(state, request.settings) {
-        outcome.failed = Some(obstacle);
-        return Ok(());
-    }
-    let paths = worktree.snapshot_paths(&request.snapshot.commit)?;
-    let selection = select(&paths, request.settings);
-    outcome.left_out.extend(selection.left_out);
-    if let Some(many) = selection.too_many {
-        outcome.failed =
-            Some(format!("{many} files are to be committed, more than rescue.max_files ({}) allows", request.settings.max_files));
-    }
-    let commit = without_replaced(selection.commit, worktree.root(), &mut outcome.left_out);
-    if commit.is_empty() {
-        return Ok(());
-    }
+/// What stands against a commit on this branch.
+pub(super) fn protection(state: &CommitState, settings: &RescueSettings) -> Option<String> {
+    let branch = state.branch.as_deref().filter(|branch| Patterns::matches_branch(&settings.protect, branch))?;
+    Some(format!("the branch '{branch}' is protected by rescue.protect"))
+}
 
+/// Commits exactly the group's files within `deadline`. Unless a commit is made, the index is left as it was.
+///
+/// # Errors
+/// When git's data cannot be read.
+pub(super) fn commit(worktree: &Worktree, group: &Group<'_>, deadline: Duration) -> Result<Made, Error> {
+    let before = worktree.head_commit()?;
     let saved = worktree.save_index()?;
+    let begun = std::time::Instant::now();
     let run = |args: &[&str], paths: &[&[u8]]| {
-        let program = git(worktree.root(), args, paths, worktree.has_identity(), request.settings.timeout);
-        let finished = program.run().map_err(|error| error.to_string())?;
-        let line = || format!("git {}", args[0]);
+        let left = deadline.saturating_sub(begun.elapsed()).max(Duration::from_secs(1));
+        let finished = git(worktree.root(), args, paths, worktree.has_identity(), left).run().map_err(|error| error.to_string())?;
+        let told = tail(&finished);
         if finished.timed_out {
-            return Err(format!("{} did not end within {} s\n{}", line(), request.settings.timeout.as_secs(), tail(&finished)));
+            return Err(format!("git {} did not end within {} s\n{told}", args[0], deadline.as_secs_f64().ceil()));
         }
         match finished.exit.success() {
             true => Ok(()),
-            false => Err(format!("{} ended with {}\n{}", line(), finished.exit, tail(&finished))),
+            false => Err(format!("git {} ended with {}\n{told}", args[0], finished.exit)),
         }
     };
-    let new: Vec<&[u8]> = commit.iter().filter(|p| p.untracked && p.kind != SnapshotKind::Deleted).map(|p| p.path.as_slice()).collect();
-    let all: Vec<&[u8]> = commit.iter().map(|p| p.path.as_slice()).collect();
+    let untracked = |p: &&&SnapshotPath| p.untracked && p.kind != SnapshotKind::Deleted;
+    let new: Vec<&[u8]> = group.paths.iter().filter(untracked).map(|p| p.path.as_slice()).collect();
+    let all = group.names();
     let from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"];
-    let mut done = Ok(());
+    let mut announcing = Ok(());
     if !new.is_empty() {
-        done = run(&[&["add", "--intent-to-add", "--force", "--sparse"][..], &from_stdin].concat(), &new);
+        announcing = run(&[&["add", "--intent-to-add", "--force", "--sparse"][..], &from_stdin].concat(), &new);
     }
     let announced = worktree.save_index()?;
-    if done.is_ok() {
-        let text = message::single(request.spec, request.snapshot, &commit);
-        let args = ["commit", "--quiet", "--only", "--cleanup=whitespace", "-m", &text];
-        done = run(&[&args[..], &from_stdin].concat(), &all);
-    }
-    if let Err(why) = done {
-        let moved = worktree.head_commit()? != state.head;
-        // A commit that was made stays made, whatever a hook after it said.
-        if !moved {
-            undo(worktree, &saved, &announced, &new, run)?;
+    let why = match announcing {
+        Err(why) => Made::NotTried(why),
+        Ok(()) => {
+            let args = ["commit", "--quiet", "--only", "--cleanup=whitespace", "-m", &group.message];
+            match run(&[&args[..], &from_stdin].concat(), &all) {
+                Ok(()) => {
+                    let Some(commit) = worktree.head_commit()? else { return Ok(Made::Nothing) };
+                    let added = settle(worktree, &all, run)?;
+                    return Ok(Made::Commit { commit, added });
+                }
+                Err(why) => what_stopped(why),
+            }
         }
-        outcome.failed = Some(why.trim_end().to_owned());
+    };
+    // A commit that was made stays made, whatever a hook after it said.
+    if worktree.head_commit()? != before {
+        return Ok(match why {
+            Made::Refused(why) | Made::NotTried(why) => Made::CommitWithComplaint(why),
+            other => other,
+        });
     }
-    Ok(())
+    undo(worktree, &saved, &announced, &new, run)?;
+    Ok(why)
+}
+
+/// Tells what git met before it asked anybody from what it asked.
+fn what_stopped(why: String) -> Made {
+    let says = |words: &[&str]| words.iter().any(|word| why.contains(word));
+    let why = why.trim_end().to_owned();
+    if says(&["nothing to commit", "nothing added to commit", "no changes added to commit"]) {
+        Made::Nothing
+    } else if says(&["index.lock': File exists", "did not match any file(s) known to git", "cannot lock ref", "No space left on device"]) {
+        Made::NotTried(why)
+    } else {
+        Made::Refused(why)
+    }
+}
+
+/// Brings the index to what was committed. A hook that adds files again does so in the index that git prepared for the
+/// commit; without this the user's own would still have them as they were before the hook. Returns what a hook added.
+fn settle(worktree: &Worktree, asked: &[&[u8]], run: impl Fn(&[&str], &[&[u8]]) -> Result<(), String>) -> Result<Vec<Vec<u8>>, Error> {
+    let after = worktree.after_commit(asked)?;
+    let behind: Vec<&[u8]> = after.behind.iter().map(Vec::as_slice).collect();
+    if !behind.is_empty() {
+        // What git cannot settle shows up as uncommitted, which is harmless.
+        run(&["reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul"], &behind).ok();
+    }
+    Ok(after.added)
 }
 
 /// Drops deleted files whose place a folder took: git commits their end along with the folder's files, and fails
 /// when it is asked for it by name. Where nothing in the folder is committed, the deletion is left out.
-fn without_replaced<'p>(paths: Vec<&'p SnapshotPath>, root: &Path, left_out: &mut Vec<LeftOut>) -> Vec<&'p SnapshotPath> {
+pub(super) fn without_replaced<'p>(paths: Vec<&'p SnapshotPath>, root: &Path, left_out: &mut Vec<LeftOut>) -> Vec<&'p SnapshotPath> {
     let all: BTreeSet<&[u8]> = paths.iter().map(|path| path.path.as_slice()).collect();
     let stays = |path: &&SnapshotPath| {
         if path.kind != SnapshotKind::Deleted || !root.join(OsStr::from_bytes(&path.path)).symlink_metadata().is_ok_and(|m| m.is_dir()) {
@@ -133,13 +191,32 @@ mod tests {
     #[test]
     fn obstacles_are_told_the_strongest_first() {
         let free = CommitState { head: None, branch: Some("main".into()), operation: None, conflicted: 0 };
-        let settings = RescueSettings { protect: vec!["release/*".into()], ..Settings::default().rescue };
-        let check = |state: CommitState| obstacle(&state, &settings);
-        assert_eq!(check(free.clone()), None);
+        assert_eq!(obstacle(&free), None);
         let rebase = CommitState { operation: Some(Operation::Rebase), branch: None, conflicted: 1, ..free.clone() };
-        assert_eq!(check(rebase).unwrap(), "a rebase is in progress: finish or abort it first");
-        assert!(check(CommitState { conflicted: 2, ..free.clone() }).unwrap().starts_with("2 paths are in conflict"));
-        assert!(check(CommitState { branch: None, ..free.clone() }).unwrap().starts_with("HEAD is detached"));
-        assert!(check(CommitState { branch: Some("release/1".into()), ..free }).unwrap().contains("protected"));
+        assert_eq!(obstacle(&rebase).unwrap(), "a rebase is in progress: finish or abort it first");
+        assert!(obstacle(&CommitState { conflicted: 2, ..free.clone() }).unwrap().starts_with("2 paths are in conflict"));
+        assert!(obstacle(&CommitState { branch: None, ..free.clone() }).unwrap().starts_with("HEAD is detached"));
+        let settings = RescueSettings { protect: vec!["release/*".into()], ..Settings::default().rescue };
+        assert_eq!(protection(&free, &settings), None);
+        assert!(protection(&CommitState { branch: Some("release/1".into()), ..free }, &settings).unwrap().contains("protected"));
+    }
+
+    #[test]
+    fn a_refusal_is_told_from_what_kept_git_from_trying() {
+        for (told, want) in [
+            ("git commit ended with exit code 1\nOn branch main\nnothing to commit, working tree clean", "nothing"),
+            ("git commit ended with exit code 128\nfatal: Unable to create '/x/.git/index.lock': File exists.", "not tried"),
+            ("git commit ended with exit code 1\nlint: no", "refused"),
+            ("git commit did not end within 3 s", "refused"),
+            ("git commit ended with exit code 128\nerror: gpg failed to sign the data", "refused"),
+        ] {
+            let found = match what_stopped(told.into()) {
+                Made::Nothing => "nothing",
+                Made::NotTried(_) => "not tried",
+                Made::Refused(_) => "refused",
+                Made::Commit { .. } | Made::CommitWithComplaint(_) => "made",
+            };
+            assert_eq!(found, want, "{told}");
+        }
     }
 }

@@ -47,15 +47,15 @@ pub async fn drive(mut machine: Machine, executor: Arc<Executor>, signals: &mut 
     }
 }
 
-/// Carries out one action in a thread of its own. A signal ends programs that only look or ask;
-/// reading, snapshots and rescue commits are short and are let finish.
+/// Carries out one action in a thread of its own. A signal ends programs that only look or ask, also the question for a
+/// plan of a rescue; reading, snapshots and commits are short and are let finish.
 async fn perform(action: Action, machine: &Machine, executor: &Arc<Executor>, signals: &mut Signals, told: bool) -> Event {
     if action == Action::ReadCommits {
         // As quick as starting a thread for it.
         return executor.perform(&action, &(None, None), &Cancel::new());
     }
     let cancel = Cancel::new();
-    let may_cancel = matches!(action, Action::Ask { .. } | Action::JudgeChecks);
+    let may_cancel = matches!(action, Action::Ask { .. } | Action::JudgeChecks | Action::Rescue);
     let doing = {
         let executor = Arc::clone(executor);
         let facts = (machine.commits().cloned(), machine.changes().cloned());

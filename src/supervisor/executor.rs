@@ -23,6 +23,7 @@ use crate::watch::{GitDirs, Watching};
 use super::capabilities::Outside;
 use super::case::Case;
 use super::journal::Journal;
+use super::planner::Planner;
 use super::surroundings::{Surroundings, now};
 
 /// The hands of one judgement.
@@ -46,6 +47,8 @@ struct Seen {
     fingerprint: Option<u64>,
     transcript: Option<Transcript>,
     snapshot: Option<Snapshot>,
+    /// Whether the last probe was answered; `None` before the first.
+    answered: Option<bool>,
 }
 
 impl Executor {
@@ -104,7 +107,7 @@ impl Executor {
             Action::TakeSnapshot => Event::Snapshot(self.snapshot("before anything that could disturb it")),
             Action::JudgeChecks => Event::Checks(self.judge_checks(cancel)),
             Action::Ask { number, contradiction } => Event::Probe(self.ask(*number, contradiction.as_deref(), facts, cancel)),
-            Action::Rescue => Event::Rescue(self.rescue()),
+            Action::Rescue => Event::Rescue(self.rescue(cancel)),
             Action::ReadActivity => Event::Activity(self.activity()),
             Action::Wait(_) => Event::WaitOver,
             Action::Conclude(_) => Event::Start,
@@ -168,23 +171,41 @@ impl Executor {
             now: at,
         };
         let outcome = probe::ask_with(&request, &|program| program.run_cancellable(cancel));
+        self.seen().answered = Some(matches!(outcome, ProbeOutcome::Reply(_)));
         let record = ProbeRecord { at, duration: since(at), outcome, disputed: None };
         self.surroundings.tell(&told(&record));
         record
     }
 
-    fn rescue(&self) -> Fact<RescueOutcome> {
+    fn rescue(&self, cancel: &Cancel) -> Fact<RescueOutcome> {
         let Some(snapshot) = self.seen().snapshot.clone() else {
             // The machine asks for a rescue only after a snapshot; with nothing in it there is nothing to rescue.
             return Ok(RescueOutcome::default());
         };
         self.surroundings.tell("rescuing uncommitted work");
         let request = rescue::Request { settings: &self.case.settings.rescue, spec: &self.case.spec, snapshot: &snapshot };
-        self.worktree(|worktree| rescue::rescue(worktree, &request)).map_err(|error| Unreadable {
+        let planner = Planner {
+            surroundings: &self.surroundings,
+            agent: &self.case.settings.agent,
+            root: &self.root,
+            session_id: self.session_id.as_deref(),
+            expected_session: self.latest_transcript().map(|transcript| transcript.session_id),
+            timeout: request.settings.timeout,
+            begun: now(),
+        };
+        let ask = |prompt: &str, attempt: u32| planner.ask(prompt, attempt, cancel);
+        let ask: Option<rescue::Ask<'_>> = if self.may_ask_for_a_plan() { Some(&ask) } else { None };
+        self.worktree(|worktree| rescue::rescue_asking(worktree, &request, ask)).map_err(|error| Unreadable {
             kind: FaultKind::Git,
             why: error.to_string(),
             hint: None,
         })
+    }
+
+    /// Not where the user wants nobody to be asked, and not an agent that has just failed to answer.
+    fn may_ask_for_a_plan(&self) -> bool {
+        let nobody = self.case.asked.no_probe || self.case.settings.completion_check.max_probes == 0;
+        !nobody && self.seen().answered != Some(false)
     }
 
     fn activity(&self) -> Activity {

@@ -89,7 +89,7 @@ pub fn observed(journal: &Journal, event: &Event) {
             let left_out = outcome.left_out.iter().map(|left| json!({"path": left.path, "why": left.why})).collect::<Vec<_>>();
             journal.write(
                 kind::RESCUE,
-                json!({"commits": outcome.commits, "failed": outcome.failed, "lost": outcome.lost, "left_out": left_out}),
+                json!({"commits": outcome.commits, "branch": outcome.elsewhere, "failed": outcome.failed, "lost": outcome.lost, "left_out": left_out}),
             );
         }
         Event::Interrupt => journal.write(kind::INTERRUPTED, json!({})),

@@ -125,6 +125,7 @@ fn rescue_json(verdict: &Verdict) -> Value {
     json!({
         "snapshot": verdict.snapshot,
         "commits": verdict.rescue_commits,
+        "branch": verdict.rescue_branch,
         "left_out": verdict.left_out.iter().map(|left| json!({"path": left.path, "why": left.why})).collect::<Vec<_>>(),
     })
 }

@@ -45,7 +45,7 @@ esac
     let text = text.replace("--timeout 1h", "--timeout 1s --grace 1s");
     env.install("watchdog", std::path::Path::new(env!("CARGO_BIN_EXE_watchdog")));
     repo.write("half.txt", "half done");
-    let out = env.command("sh", repo.path()).args(&["-c", &text]).run().expect(0);
+    let out = env.command("sh", repo.path()).args(["-c", &text]).run().expect(0);
     assert!(out.stdout.ends_with("done\n"), "{out}");
     assert!(out.stderr.contains("incomplete (working)") && out.stderr.contains("complete (new_commits)"), "{out}");
     assert_eq!(repo.subjects_since("HEAD~2"), ["feat: done", "chore(auth): rescue uncommitted work"]);
@@ -62,7 +62,7 @@ fn completions_and_the_manual_page_know_every_command() {
             assert!(man.stdout.contains(&format!("watchdog {command}")), "the manual does not know {command}");
         }
     }
-    let syntax = env.command("bash", &env.root()).args(&["-n", "-c", &env.watchdog(&env.root(), &["completions", "bash"]).stdout]).run();
+    let syntax = env.command("bash", &env.root()).args(["-n", "-c", &env.watchdog(&env.root(), &["completions", "bash"]).stdout]).run();
     syntax.expect(0);
 }
 

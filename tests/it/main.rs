@@ -34,10 +34,10 @@ mod hostile_repository;
 mod kill_nine;
 // The rules of `ARCHITECTURE.md` that a compiler does not enforce, and that this list is complete.
 mod layers;
-// Probes of real programs.
-mod probe_ask;
 // Snapshots while a session runs.
 mod periodic_snapshots;
+// Probes of real programs.
+mod probe_ask;
 // Replies of probed agents, read from fixtures.
 mod probe_reply;
 // Programs, their trees, and waiting for the end of a process.
@@ -48,12 +48,20 @@ mod process_scene;
 mod real_claude;
 // The question to the real Claude Code CLI.
 mod real_claude_probe;
+// The plan of a rescue by the real Claude Code CLI.
+mod real_claude_rescue;
 // Rescues: commits a person would keep, nothing lost, nothing leaked.
 mod rescue;
 // `rescue list`, `show`, `restore`, `drop`, and how old snapshots go.
 mod rescue_cli;
+// Rescues where hooks, signatures or protected branches refuse.
+mod rescue_hooks;
+// Rescues by a plan of the agent, and secrets that are known by their content.
+mod rescue_plan;
 // Rescues beside other gits and other watchdogs.
 mod rescue_races;
+// The rescue command that users copy.
+mod rescue_script;
 // Ends of sessions: by themselves, by a timeout, with children left.
 mod session_end;
 // The process of a session: shown, logged, ended.
@@ -72,3 +80,5 @@ mod snapshot_torture;
 mod store;
 // The scripted API and the fake agent do what the other tests take for granted.
 mod support_works;
+// Random trees, random faults, the real binary: whatever was in the work tree can be got back.
+mod torture;

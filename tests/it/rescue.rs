@@ -176,27 +176,6 @@ fn the_first_commit_of_a_repository_can_be_a_rescue() {
 }
 
 #[test]
-fn a_failing_hook_leaves_index_and_work_as_they_were() {
-    let repo = ScratchRepo::new();
-    repo.write("tracked", "two\n");
-    repo.write("staged", "s");
-    repo.git(["add", "staged"]);
-    repo.write("staged", "s2");
-    repo.write("untracked", "u");
-    repo.hook("pre-commit", "echo 'lint: no' >&2; exit 3");
-    assert_refused(&repo, "lint: no", |_| {});
-}
-
-#[test]
-fn a_failing_hook_on_an_unborn_branch_leaves_no_index_behind() {
-    let repo = ScratchRepo::unborn();
-    repo.write("untracked", "u");
-    repo.hook("commit-msg", "echo refused; exit 1");
-    assert_refused(&repo, "refused", |_| {});
-    assert!(!repo.path(".git/index").exists());
-}
-
-#[test]
 fn hooks_run_as_for_a_person() {
     let repo = ScratchRepo::new();
     repo.write("new", "n");
@@ -226,7 +205,6 @@ fn states_that_allow_no_commit_are_told_and_left_alone() {
     repo.try_git_in(repo.root(), ["cherry-pick", "other"]);
     assert_refused(&repo, "a cherry-pick is in progress", |_| {});
     repo.git(["cherry-pick", "--abort"]);
-    assert_refused(&repo, "protected", |s| s.protect = vec!["ma*".into()]);
     repo.git(["switch", "-q", "--detach"]);
     assert_refused(&repo, "detached", |_| {});
 }

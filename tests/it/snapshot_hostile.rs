@@ -4,9 +4,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use completion_watchdog::git::{RestoreTarget, Worktree};
+use completion_watchdog::git::{RestoreTarget, SnapshotRequest, Worktree};
 
-use crate::support::scratch_repo::{ScratchRepo, files, in_own_process};
+use crate::support::scratch_repo::{ScratchRepo, files, in_own_process, instant};
 
 fn show(repo: &ScratchRepo, object: &str) -> String {
     repo.git(["cat-file", "blob", object])
@@ -259,4 +259,53 @@ fn a_garbage_collection_at_the_same_time_leaves_no_hole() {
         });
     }
     repo.git(["fsck", "--connectivity-only"]);
+}
+
+#[test]
+fn locks_of_refs_that_a_killed_git_left_hold_up_no_snapshot() {
+    let repo = ScratchRepo::new();
+    repo.git(["pack-refs", "--all"]);
+    repo.write("new", "n");
+    for lock in ["packed-refs.lock", "index.lock", "HEAD.lock", "refs/heads/main.lock"] {
+        std::fs::write(repo.path(".git").join(lock), "").unwrap();
+    }
+    let snapshot = repo.snapshot();
+    assert_eq!(show(&repo, &format!("{}:new", snapshot.commit)), "n");
+    assert!(repo.path(".git/packed-refs.lock").exists(), "a foreign lock is not ours to remove");
+    assert_eq!(repo.git(["rev-parse", &snapshot.name]), snapshot.commit);
+}
+
+#[test]
+fn a_snapshot_that_is_published_takes_no_lock_of_packed_refs() {
+    let repo = ScratchRepo::new();
+    repo.git(["pack-refs", "--all"]);
+    repo.write("new", "n");
+    // Nobody can make a lock in a folder that is sealed; a snapshot does not need one.
+    repo.write(".git/packed-refs.lock/in-the-way", "");
+    let snapshot = repo.snapshot();
+    assert_eq!(repo.git(["rev-parse", &snapshot.name]), snapshot.commit);
+    assert_eq!(repo.git(["for-each-ref", "--format=%(refname)", "refs/watchdog"]), snapshot.name);
+}
+
+#[test]
+fn content_that_can_be_read_and_not_be_kept_ends_the_snapshot_with_the_reason() {
+    // Files above 1 MiB cannot be written, as on a disk with that much left; all others can.
+    let prefix = ["sh", "-c", "trap '' XFSZ; ulimit -S -f 2048; exec \"$@\"", "sh"];
+    if !in_own_process("snapshot_hostile::content_that_can_be_read_and_not_be_kept_ends_the_snapshot_with_the_reason", &prefix, &[]) {
+        return;
+    }
+    for size in [3 << 20, 9 << 20] {
+        let repo = ScratchRepo::new();
+        repo.write("small", "s");
+        let unlimited = format!("ulimit -S -f unlimited; head -c {size} /dev/urandom >big");
+        let made = std::process::Command::new("sh").args(["-c", &unlimited]).current_dir(repo.root()).status().unwrap();
+        assert!(made.success());
+        let request = SnapshotRequest { spec: "auth", at: instant(), why: "test" };
+        let error = repo.open().take_snapshot(&request).expect_err("a snapshot without the file would let a rescue begin").to_string();
+        assert!(error.contains("too large") && !error.contains("garbage collection"), "{error}");
+        assert_eq!(repo.git(["for-each-ref", "refs/watchdog"]), "");
+        // Where it can be kept, it is.
+        repo.remove("big");
+        assert_eq!(repo.snapshot().left_out, []);
+    }
 }

@@ -1,64 +1,14 @@
 //! Random trees of random changes: snapshot, wipe, restore, and every byte must be back.
 
+use crate::support::random_tree::{self, Dice, NAMES};
 use crate::support::scratch_repo::{Files, ScratchRepo};
 use completion_watchdog::config::settings::{RescueMode, RescueSettings, Settings};
 use completion_watchdog::git::{Candidate, RestoreTarget};
 use completion_watchdog::rescue::{Request, rescue};
 
-/// xorshift: the same changes for the same seed, everywhere.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % sides as u64) as usize
-    }
-}
-
-const NAMES: [&str; 12] = ["a", "b", "c.txt", "d e", "ü", "new\nline", "-x", "a.b", "a-b", "A", "sub", "sub.x"];
-
-fn path(dice: &mut Dice) -> String {
-    let depth = dice.roll(3) + 1;
-    (0..depth).map(|_| NAMES[dice.roll(NAMES.len())]).collect::<Vec<_>>().join("/")
-}
-
 /// Changes one random thing in the work tree, or the index, or both.
 fn change(repo: &ScratchRepo, dice: &mut Dice) {
-    let name = path(dice);
-    let target = repo.path(&name);
-    match dice.roll(10) {
-        0..=4 => {
-            // Whatever stands in the way goes: files become folders and folders become files.
-            let mut at = repo.root().to_owned();
-            for part in std::path::Path::new(&name).parent().unwrap() {
-                at.push(part);
-                if at.symlink_metadata().is_ok_and(|m| !m.is_dir()) {
-                    std::fs::remove_file(&at).unwrap();
-                }
-            }
-            if target.is_dir() && !target.is_symlink() {
-                std::fs::remove_dir_all(&target).unwrap();
-            } else {
-                std::fs::remove_file(&target).ok();
-            }
-            std::fs::create_dir_all(target.parent().unwrap()).unwrap();
-            match dice.roll(5) {
-                0 => std::os::unix::fs::symlink(NAMES[dice.roll(NAMES.len())], &target).unwrap(),
-                _ => {
-                    repo.write(&name, vec![b'a' + dice.roll(4) as u8; [0, 1, 3, 3, 20_000][dice.roll(5)]]);
-                    repo.chmod(&name, [0o644, 0o755][dice.roll(2)]);
-                }
-            }
-        }
-        5 => drop(std::fs::remove_file(&target)),
-        6 if target.is_dir() && !target.is_symlink() => std::fs::remove_dir_all(&target).unwrap(),
-        7 => drop(repo.try_git_in(repo.root(), ["--literal-pathspecs", "add", "--", &name])),
-        8 => drop(repo.try_git_in(repo.root(), ["--literal-pathspecs", "add", "-N", "--", &name])),
-        9 => drop(repo.try_git_in(repo.root(), ["--literal-pathspecs", "rm", "-rfq", "--cached", "--", &name])),
-        _ => {}
-    }
+    random_tree::change(repo.root(), dice, NAMES, &|args| drop(repo.try_git_in(repo.root(), args)));
 }
 
 /// A repository with random commits and random uncommitted changes.
@@ -78,7 +28,7 @@ fn random_repo(dice: &mut Dice) -> ScratchRepo {
 }
 
 fn round(seed: u64) {
-    let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let mut dice = Dice::new(seed);
     let repo = random_repo(&mut dice);
     let (before, private): (Files, _) = (repo.files(), repo.private_state());
     let staged = |repo: &ScratchRepo| repo.git(["ls-files", "--stage", "-z"]);
@@ -129,7 +79,7 @@ fn every_byte_of_a_random_tree_comes_back() {
 #[test]
 fn every_random_tree_becomes_one_commit_of_exactly_that_tree() {
     for seed in seeds() {
-        let repo = random_repo(&mut Dice(seed.wrapping_mul(0xD134_2543_DE82_EF95) | 1));
+        let repo = random_repo(&mut Dice::new(seed ^ 0xD134_2543));
         let Some(snapshot) = repo.try_snapshot() else { continue };
         let before = repo.files();
         let settings = RescueSettings { mode: RescueMode::Single, ..Settings::default().rescue };

@@ -92,7 +92,7 @@ fn ask(surroundings: &Surroundings, args: &ProbeArgs) -> Result<(ProbeOutcome, O
 }
 
 /// Runs something that blocks while Ctrl-C, TERM and HUP raise `cancel`, so that no agent is left behind.
-fn with_interrupt<T: Send>(cancel: &Cancel, work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
+pub(super) fn with_interrupt<T: Send>(cancel: &Cancel, work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
     let failed = |error: std::io::Error| Failure::new(Reason::StoreError, format!("failed to start the event loop: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     std::thread::scope(|scope| {

@@ -2,10 +2,11 @@
 
 use serde_json::json;
 
+use crate::agent::{Cancel, transcript};
 use crate::cli::args::{RescueArgs, RescueCommand};
 use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
-use crate::config::settings::{RescueMode, RescueSettings};
+use crate::config::settings::{RescueMode, RescueSettings, Settings};
 use crate::decision::display::{escape_to_one_line, plural};
 use crate::decision::evidence::RescueOutcome;
 use crate::decision::verdict::Reason;
@@ -13,8 +14,10 @@ use crate::git::{RestoreTarget, Snapshot, SnapshotRequest};
 use crate::rescue;
 use crate::session::recorded;
 use crate::store::journal::{event, kind};
-use crate::supervisor::{Claim, Governing, Place, Surroundings, expire, governing, now};
+use crate::store::session as sessions;
+use crate::supervisor::{Claim, Governing, Place, Planner, Surroundings, expire, governing, now};
 
+use super::probe::with_interrupt;
 use super::snapshots::{Target, drop_one, id_of, left_out_json, list, refused, restore, show, show_left_out};
 
 /// Salvages, or does what the subcommand says.
@@ -48,37 +51,42 @@ fn salvage(surroundings: &Surroundings, terminal: &Terminal, place: Place, spec:
     for note in notes {
         terminal.tell(&format!("watchdog: {} ({})", escape_to_one_line(&note.detail), note.code));
     }
-    let code = salvage_as(terminal, &place, &spec, &settings.rescue, dry_run);
+    let code = salvage_as(surroundings, terminal, &place, &spec, &settings, dry_run);
     if !dry_run && let Err(why) = expire(&place.worktree, place.store.as_ref(), settings.rescue.keep_days) {
         terminal.complain(&format!("watchdog: old snapshots could not be dropped: {}", escape_to_one_line(&why)));
     }
     code
 }
 
-fn salvage_as(terminal: &Terminal, place: &Place, spec: &str, settings: &RescueSettings, dry_run: bool) -> Result<u8, Failure> {
+fn salvage_as(
+    surroundings: &Surroundings,
+    terminal: &Terminal,
+    place: &Place,
+    spec: &str,
+    settings: &Settings,
+    dry_run: bool,
+) -> Result<u8, Failure> {
     let changes = place.worktree.changes()?;
     if !changes.any() {
         return Ok(nothing(terminal));
     }
     let request = SnapshotRequest { spec, at: now(), why: "asked for by watchdog rescue" };
-    let Some(snapshot) = place.worktree.take_snapshot_apart(&request, &rescue::private_rule(settings))? else {
+    let Some(snapshot) = place.worktree.take_snapshot_apart(&request, &rescue::private_rule(&settings.rescue))? else {
         return Ok(nothing(terminal));
     };
     if dry_run {
-        return preview(terminal, place, settings, &snapshot);
+        return preview(terminal, place, &settings.rescue, &snapshot);
     }
-    let outcome = match settings.mode {
+    let outcome = match settings.rescue.mode {
         RescueMode::Snapshot | RescueMode::Off => RescueOutcome { left_out: snapshot.left_out.clone(), ..RescueOutcome::default() },
-        RescueMode::Plan | RescueMode::Single | RescueMode::Command => {
-            rescue::rescue(&place.worktree, &rescue::Request { settings, spec, snapshot: &snapshot })?
-        }
+        RescueMode::Plan | RescueMode::Single | RescueMode::Command => commit(surroundings, place, settings, spec, &snapshot)?,
     };
     let noted = event(
         now(),
         &place.worktree_id,
         Some(spec),
         kind::RESCUE,
-        json!({"snapshot": snapshot.name, "commits": outcome.commits, "failed": outcome.failed}),
+        json!({"snapshot": snapshot.name, "commits": outcome.commits, "branch": outcome.elsewhere, "failed": outcome.failed}),
     );
     if place.store.append(&[noted], None).is_err() {
         terminal.complain("watchdog: the rescue could not be written into the journal");
@@ -86,9 +94,36 @@ fn salvage_as(terminal: &Terminal, place: &Place, spec: &str, settings: &RescueS
     report(terminal, &snapshot, &outcome)
 }
 
+/// Commits by mode; in `plan` the agent is asked, for as long as nobody presses Ctrl-C.
+fn commit(
+    surroundings: &Surroundings,
+    place: &Place,
+    settings: &Settings,
+    spec: &str,
+    snapshot: &Snapshot,
+) -> Result<RescueOutcome, Failure> {
+    let session = sessions::of(place.store.as_ref(), &place.worktree_id, spec)?.and_then(|session| session.session_id);
+    let planner = Planner {
+        surroundings,
+        agent: &settings.agent,
+        root: place.root(),
+        session_id: session.as_deref(),
+        expected_session: transcript::latest_session(place.root(), &surroundings.claude_home).map(|found| found.session_id),
+        timeout: settings.rescue.timeout,
+        begun: now(),
+    };
+    let cancel = Cancel::new();
+    let ask = |prompt: &str, attempt: u32| {
+        with_interrupt(&cancel, || planner.ask(prompt, attempt, &cancel))
+            .unwrap_or_else(|failure| Err(rescue::NoPlan::Unavailable { why: failure.message }))
+    };
+    let request = rescue::Request { settings: &settings.rescue, spec, snapshot };
+    Ok(rescue::rescue_asking(&place.worktree, &request, Some(&ask))?)
+}
+
 fn nothing(terminal: &Terminal) -> u8 {
     if terminal.json {
-        terminal.value(&json!({"schema": 1, "snapshot": null, "commits": 0, "left_out": [], "failed": null, "lost": []}));
+        terminal.value(&json!({"schema": 1, "snapshot": null, "commits": 0, "branch": null, "left_out": [], "failed": null, "lost": []}));
     } else {
         terminal.line("nothing to rescue: no uncommitted changes");
     }
@@ -122,7 +157,8 @@ fn report(terminal: &Terminal, snapshot: &Snapshot, outcome: &RescueOutcome) -> 
     let ok = outcome.failed.is_none() && outcome.lost.is_empty();
     if terminal.json {
         let warnings = outcome.warnings.iter().map(|warning| json!({"code": warning.code, "detail": warning.detail})).collect::<Vec<_>>();
-        terminal.value(&json!({"schema": 1, "snapshot": snapshot.name, "commits": outcome.commits, "failed": outcome.failed,
+        terminal.value(&json!({"schema": 1, "snapshot": snapshot.name, "commits": outcome.commits, "branch": outcome.elsewhere,
+                               "failed": outcome.failed,
                                "lost": outcome.lost, "left_out": left_out_json(&outcome.left_out), "warnings": warnings, "restore": restore}));
     } else {
         terminal.line(&format!("{} made; everything is kept in {}", plural(outcome.commits, "commit"), snapshot.name));
@@ -132,6 +168,9 @@ fn report(terminal: &Terminal, snapshot: &Snapshot, outcome: &RescueOutcome) -> 
         }
         if let Some(why) = &outcome.failed {
             terminal.complain(&format!("watchdog: not committed: {}", crate::decision::display::escape_for_display(why)));
+        }
+        if let Some(branch) = &outcome.elsewhere {
+            terminal.complain(&format!("watchdog: the work is on the branch {} instead", escape_to_one_line(branch)));
         }
         for path in &outcome.lost {
             terminal.complain(&format!("watchdog: neither in HEAD nor in the work tree: {}", escape_to_one_line(path)));

@@ -4,7 +4,7 @@ use super::super::reader::{Node, put, small};
 use super::super::settings::{RescueMode, RescueSettings};
 
 pub(in super::super) const KEYS: &[&str] =
-    &["mode", "command", "timeout_seconds", "exclude", "max_files", "max_bytes", "protect", "keep_days", "snapshot_seconds"];
+    &["mode", "command", "timeout_seconds", "exclude", "max_files", "max_bytes", "protect", "trailers", "keep_days", "snapshot_seconds"];
 
 const MODES: &[(&str, RescueMode)] = &[
     ("plan", RescueMode::Plan),
@@ -25,6 +25,7 @@ pub(in super::super) fn read(node: &Node<'_>, into: &mut RescueSettings) {
     put(&mut into.max_files, section.get("max_files").and_then(|n| n.whole(1..=u64::MAX)));
     put(&mut into.max_bytes, section.get("max_bytes").and_then(|n| n.whole(1..=u64::MAX)));
     put(&mut into.protect, section.get("protect").and_then(|n| n.list(Node::glob)));
+    put(&mut into.trailers, section.get("trailers").and_then(|n| n.list(trailer)));
     put(&mut into.keep_days, section.get("keep_days").and_then(|n| n.whole(1..=36_500)).map(small));
     put(&mut into.snapshot_every, section.get("snapshot_seconds").and_then(|n| n.seconds(0)));
     match (into.mode, command_given) {
@@ -33,6 +34,19 @@ pub(in super::super) fn read(node: &Node<'_>, into: &mut RescueSettings) {
         }
         (RescueMode::Command, true) | (_, false) => {}
         (_, true) => section.note("command", "is not used, because the mode is not `command`"),
+    }
+}
+
+/// `Key: value`, as git reads the last lines of a message.
+fn trailer(node: &Node<'_>) -> Option<String> {
+    let text = node.text()?;
+    let key = |key: &str| !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    match text.split_once(": ") {
+        Some((name, value)) if key(name) && !value.trim().is_empty() && !text.chars().any(char::is_control) => Some(text),
+        _ => {
+            node.wrong("expected a trailer such as \"Reviewed-by: nobody\"".to_owned());
+            None
+        }
     }
 }
 
@@ -52,7 +66,8 @@ mod tests {
     fn every_key_is_read() {
         let found = reads(
             r#"{"rescue": {"mode": "command", "command": ["save", "-a"], "timeout_seconds": 9, "exclude": ["*.key"], "max_files": 2,
-                "max_bytes": 3, "protect": ["main", "release/*"], "keep_days": 4, "snapshot_seconds": 0}}"#,
+                "max_bytes": 3, "protect": ["main", "release/*"],
+                "trailers": ["Rescued-From: {snapshot}"], "keep_days": 4, "snapshot_seconds": 0}}"#,
         )
         .rescue;
         assert_eq!(
@@ -65,6 +80,7 @@ mod tests {
                 max_files: 2,
                 max_bytes: 3,
                 protect: vec!["main".into(), "release/*".into()],
+                trailers: vec!["Rescued-From: {snapshot}".into()],
                 keep_days: 4,
                 snapshot_every: Duration::ZERO,
             }
@@ -83,6 +99,14 @@ mod tests {
         }
         assert_eq!(notes(r#"{"rescue": {"command": ["x"]}}"#), ["rescue.command: is not used, because the mode is not `command`"]);
         assert!(notes(r#"{"rescue": {"mode": "command", "command": ["x"]}}"#).is_empty());
+    }
+
+    #[test]
+    fn a_trailer_is_one_line_with_a_key() {
+        for text in ["x", "a b: c", ": x", "A:b", "A: ", "A: b\\nB: c"] {
+            fails(&format!(r#"{{"rescue": {{"trailers": ["{text}"]}}}}"#), "rescue.trailers[0]: expected a");
+        }
+        assert_eq!(reads(r#"{"rescue": {"trailers": []}}"#).rescue.trailers, Vec::<String>::new());
     }
 
     #[test]

@@ -95,6 +95,19 @@ impl Machine {
         self.conclude_with(Reason::RescueIncomplete, message)
     }
 
+    /// The work is committed, but not where it belongs: whether it may go there is for a person.
+    pub(super) fn conclude_elsewhere(&mut self) -> Action {
+        let branch = self.rescue_branch.clone().unwrap_or_default();
+        let why = self.rescue_failed.clone().unwrap_or_default();
+        let here = match self.rescue_commits {
+            0 => String::new(),
+            n => format!("{} made by rescue here; ", plural(n, "commit")),
+        };
+        let message = format!("{here}the work is on the branch '{branch}' instead: {}{}", first_lines(&why), self.kept_in());
+        self.note("rescue_elsewhere", why);
+        self.conclude_with(Reason::RescueIncomplete, message)
+    }
+
     pub(super) fn conclude_lost(&mut self, lost: &[String]) -> Action {
         let named = lost.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
         let more = lost.len().saturating_sub(3);
@@ -227,6 +240,7 @@ impl Machine {
             changes: self.changes.clone(),
             rescue_commits: self.rescue_commits,
             snapshot: self.snapshot.clone(),
+            rescue_branch: self.rescue_branch.clone(),
             left_out: self.left_out.clone(),
             probes_used: self.rounds_used,
             probes_left: self.rounds_left(),
@@ -297,6 +311,12 @@ impl Machine {
             _ => String::new(),
         }
     }
+}
+
+/// The first lines with text as one: what refused, and the first of what it said.
+fn first_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(3).collect();
+    lines.join(": ").chars().take(300).collect()
 }
 
 /// The first line with text, cut at 200 characters: messages are one line.

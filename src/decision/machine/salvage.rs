@@ -108,8 +108,15 @@ impl Machine {
             self.note(warning.code, warning.detail);
         }
         self.rescue_failed = outcome.failed;
+        if outcome.elsewhere.is_some() {
+            self.rescue_branch = outcome.elsewhere;
+        }
         if !outcome.lost.is_empty() {
             return self.conclude_lost(&outcome.lost);
+        }
+        if self.rescue_branch.is_some() && outcome.commits == 0 {
+            // Asking or trying again would meet the same refusal.
+            return self.conclude_elsewhere();
         }
         if outcome.commits > 0 {
             if let Some(failed) = self.rescue_failed.clone() {

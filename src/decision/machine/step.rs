@@ -30,6 +30,7 @@ pub struct Machine {
     pub(super) disputed: Option<String>,
     pub(super) rescue_commits: u64,
     pub(super) rescue_failed: Option<String>,
+    pub(super) rescue_branch: Option<String>,
     pub(super) left_out: Vec<LeftOut>,
     pub(super) degraded: Vec<Degraded>,
 }
@@ -54,6 +55,7 @@ impl Machine {
             disputed: None,
             rescue_commits: 0,
             rescue_failed: None,
+            rescue_branch: None,
             left_out: Vec::new(),
         }
     }
@@ -138,6 +140,7 @@ impl Machine {
         }
         match look {
             Look::Interrupted => self.secure(Then::Interrupted),
+            Look::Rescued(_) if self.rescue_branch.is_some() => self.conclude_elsewhere(),
             Look::Rescued(RescueFor::SessionTimeout) => self.conclude_cut_short(),
             // A commit of what was judged does not change what was judged.
             Look::Rescued(RescueFor::ChecksPassed) => self.conclude_checks_passed(),

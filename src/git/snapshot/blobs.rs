@@ -37,6 +37,8 @@ pub(super) struct Blobs<'repo> {
     written: HashSet<ObjectId>,
     /// Everything that the snapshot relies on, new or not.
     kept: HashSet<ObjectId>,
+    /// The last refusal of the database that no later attempt made good.
+    refused: Option<Error>,
     dry: bool,
 }
 
@@ -63,7 +65,7 @@ impl Keep {
 
 impl<'repo> Blobs<'repo> {
     pub fn new(repo: &'repo gix::Repository) -> Self {
-        Blobs { repo, written: HashSet::new(), kept: HashSet::new(), dry: false }
+        Blobs { repo, written: HashSet::new(), kept: HashSet::new(), refused: None, dry: false }
     }
 
     /// Only names content, writes nothing.
@@ -75,6 +77,17 @@ impl<'repo> Blobs<'repo> {
     ///
     /// A file that changes meanwhile is read again; one that never rests is taken as it was last read.
     pub fn take(&mut self, below: &mut Below, path: &BStr, keep: Keep) -> io::Result<Option<Taken>> {
+        // What an earlier attempt at this file ended in counts only while no later one is better.
+        let refused = self.refused.take();
+        let outcome = self.take_at_rest(below, path, keep);
+        if outcome.is_ok() {
+            self.refused = None;
+        }
+        self.refused = refused.or(self.refused.take());
+        outcome
+    }
+
+    fn take_at_rest(&mut self, below: &mut Below, path: &BStr, keep: Keep) -> io::Result<Option<Taken>> {
         let mut last = None;
         for _ in 0..ATTEMPTS {
             let Some(stat) = below.lstat(path)? else { return Ok(None) };
@@ -144,10 +157,32 @@ impl<'repo> Blobs<'repo> {
     fn buffer(&mut self, bytes: &[u8], keep: Keep) -> io::Result<ObjectId> {
         let id = gix::objs::compute_hash(self.repo.object_hash(), ObjectKind::Blob, bytes).map_err(io::Error::other)?;
         if self.is_new(id, keep) {
-            self.repo.objects.write_buf_with_known_id(ObjectKind::Blob, bytes, id).map_err(io::Error::other)?;
-            self.written.insert(id);
+            let outcome = self.repo.objects.write_buf_with_known_id(ObjectKind::Blob, bytes, id);
+            self.note_written(id, outcome).map_err(io::Error::other)?;
         }
         Ok(id)
+    }
+
+    /// Takes down what came of writing the object that was to be `wanted`. What was never written is not relied on, or
+    /// a full disk would look like a garbage collection.
+    fn note_written<E: std::error::Error>(&mut self, wanted: ObjectId, outcome: Result<ObjectId, E>) -> Result<ObjectId, E> {
+        if !matches!(&outcome, Ok(id) if *id == wanted) {
+            self.kept.remove(&wanted);
+        }
+        match &outcome {
+            Ok(id) => {
+                self.written.insert(*id);
+                self.kept.insert(*id);
+            }
+            Err(error) => self.refused = Some(Error::read("write an object of the snapshot", error)),
+        }
+        outcome
+    }
+
+    /// Fails where the database refused a file's content: one that could be read and not be kept is not left out, as a
+    /// snapshot without it would let a rescue begin.
+    pub fn all_kept(&mut self) -> Result<(), Error> {
+        self.refused.take().map_or(Ok(()), Err)
     }
 
     /// Hashes first and writes only what is new, so that a large file that did not change costs no disk.
@@ -156,7 +191,7 @@ impl<'repo> Blobs<'repo> {
         file.rewind()?;
         let mut hasher = gix::hash::hasher(self.repo.object_hash());
         hasher.update(&gix::objs::encode::loose_header(ObjectKind::Blob, size));
-        let mut exact = Exactly { from: &mut *file, left: size };
+        let mut exact = Exactly { from: &mut *file, left: size, failed: false };
         let mut buffer = vec![0; 1 << 16];
         loop {
             match exact.read(&mut buffer)? {
@@ -169,12 +204,15 @@ impl<'repo> Blobs<'repo> {
             return Ok((id, size));
         }
         file.rewind()?;
-        let mut exact = Exactly { from: file, left: size };
+        let mut exact = Exactly { from: file, left: size, failed: false };
         // The name is computed again from what is really written: the file may have changed since.
-        let id = self.repo.objects.write_stream(ObjectKind::Blob, size, &mut exact).map_err(io::Error::other)?;
-        self.written.insert(id);
-        self.kept.insert(id);
-        Ok((id, size))
+        let outcome = self.repo.objects.write_stream(ObjectKind::Blob, size, &mut exact);
+        let unreadable = exact.failed;
+        let outcome = self.note_written(id, outcome);
+        if unreadable {
+            self.refused = None;
+        }
+        Ok((outcome.map_err(io::Error::other)?, size))
     }
 
     /// Writes a tree, a commit or bytes of our own, unless it is there.
@@ -184,8 +222,8 @@ impl<'repo> Blobs<'repo> {
         let kind = object.kind();
         let id = gix::objs::compute_hash(self.repo.object_hash(), kind, &bytes).map_err(|e| Error::read("name an object", e))?;
         if self.is_new(id, Keep::Content) {
-            self.repo.objects.write_buf_with_known_id(kind, &bytes, id).map_err(|e| Error::read("write an object", e))?;
-            self.written.insert(id);
+            let outcome = self.repo.objects.write_buf_with_known_id(kind, &bytes, id);
+            self.note_written(id, outcome).map_err(|e| Error::read("write an object", e))?;
         }
         Ok(id)
     }
@@ -221,6 +259,8 @@ impl<'repo> Blobs<'repo> {
 struct Exactly<'f> {
     from: &'f mut File,
     left: u64,
+    /// The file could not be read to its end.
+    failed: bool,
 }
 
 impl Read for Exactly<'_> {
@@ -229,12 +269,14 @@ impl Read for Exactly<'_> {
             return Ok(0);
         }
         let most = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
-        match self.from.read(&mut buffer[..most])? {
-            0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter while it was read")),
-            read => {
-                self.left -= read as u64;
-                Ok(read)
-            }
+        let outcome = match self.from.read(&mut buffer[..most]) {
+            Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter while it was read")),
+            other => other,
+        };
+        match &outcome {
+            Ok(read) => self.left -= *read as u64,
+            Err(error) => self.failed |= error.kind() != io::ErrorKind::Interrupted,
         }
+        outcome
     }
 }

@@ -18,8 +18,10 @@ mod blobs;
 mod contents;
 mod diff;
 mod disk;
+mod for_commits;
 mod ignore_rules;
 mod list;
+mod loose_ref;
 mod nested;
 mod private;
 mod proof;
@@ -36,6 +38,7 @@ mod tree;
 mod types;
 
 pub use contents::{CommitState, SavedIndex, SnapshotKind, SnapshotPath};
+pub use for_commits::{AfterCommit, KeptEntry, Versions};
 pub use restore::{RestoreError, RestoreTarget, Restored, RestoredTo};
 pub use show::{FileDiff, SnapshotDiff};
 pub(in crate::git) use spec_name::for_ref as spec_for_ref;

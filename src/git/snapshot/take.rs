@@ -1,8 +1,6 @@
 //! Takes a snapshot: scan, trees, commits, and last the ref that makes it count.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use gix::ObjectId;
@@ -16,7 +14,7 @@ use super::private::{self, Apart, Parts};
 use super::record::{self, Record, Stored};
 use super::scan::{Change, Found, Scan, Scope};
 use super::spec_name::{PREFIX, for_ref, path_text};
-use super::{PrivateRule, Snapshot, SnapshotRequest, diff, nested};
+use super::{PrivateRule, Snapshot, SnapshotRequest, diff, loose_ref, nested};
 use crate::git::{Error, Worktree};
 
 /// How often a snapshot is tried, and paths are taken again that changed meanwhile.
@@ -89,6 +87,7 @@ impl Worktree {
         let (index, readable) = read_index(repo, head_tree)?;
 
         let found = scan(self, repo, &index, blobs)?;
+        blobs.all_kept()?;
         let mark = blobs.mark();
         let mut parts = Parts::build(repo, &index, &found.changes, &found.nested, blobs)?;
         if parts.tree == head_tree && parts.index == head_tree && parts.extras.is_none() && found.left_out.is_empty() {
@@ -345,15 +344,17 @@ fn publish(repo: &gix::Repository, line: &str, commit: ObjectId, private: Option
     Err(Error::Read { doing: format!("create {line}-N"), why: "every number of this second is taken".into() })
 }
 
-/// Creates a ref durably; `false` where it is there already.
+/// Creates a ref durably; `false` where the name is taken.
 fn create(repo: &gix::Repository, name: &str, commit: ObjectId, at: jiff::Timestamp) -> Result<bool, Error> {
-    let who = record::identity(at);
-    let mut time = gix::date::parse::TimeBuf::default();
     let doing = || format!("create {name}");
     // Under a lock: another watchdog is about to take it, or was killed while it did.
     let locked = repo.common_dir().join(format!("{name}.lock")).exists();
     if locked || repo.try_find_reference(name).map_err(|e| Error::read(doing(), e))?.is_some() {
         return Ok(false);
+    }
+    match loose_ref::create(repo, name, commit) {
+        Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {}
+        other => return other.map_err(|e| Error::read(doing(), e)),
     }
     let edit = RefEdit {
         change: RefChange::Update {
@@ -364,29 +365,15 @@ fn create(repo: &gix::Repository, name: &str, commit: ObjectId, at: jiff::Timest
         name: name.try_into().map_err(|e| Error::read(doing(), e))?,
         deref: false,
     };
+    let who = record::identity(at);
+    let mut time = gix::date::parse::TimeBuf::default();
     match repo.edit_references_as([edit], Some(who.to_ref(&mut time))) {
         Ok(_) => {
-            sync_ref(repo, name).map_err(|e| Error::read(format!("make {name} durable"), e))?;
+            loose_ref::sync(repo, repo.common_dir().join(name)).map_err(|e| Error::read(format!("make {name} durable"), e))?;
             Ok(true)
         }
         // Another watchdog took the number in between.
         Err(_) if repo.try_find_reference(name).is_ok_and(|found| found.is_some()) => Ok(false),
         Err(error) => Err(Error::read(doing(), error)),
     }
-}
-
-/// Makes a loose ref and the folders that lead to it survive a power cut.
-fn sync_ref(repo: &gix::Repository, name: &str) -> std::io::Result<()> {
-    let top = repo.common_dir().to_owned();
-    let mut path: PathBuf = top.join(name);
-    while path != top {
-        match File::open(&path) {
-            Ok(file) => file.sync_all()?,
-            // Packed in between, by a git that makes its own work durable.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        path.pop();
-    }
-    Ok(())
 }

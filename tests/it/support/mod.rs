@@ -8,6 +8,7 @@ mod fake_agent;
 pub mod lone_repo;
 mod messages_api;
 mod processes;
+pub mod random_tree;
 mod repo;
 pub mod scratch_repo;
 mod wait;

@@ -20,6 +20,11 @@ fn configured_checks_decide_with_commits_and_without() {
             passes(World::dirty()).set(|setup| setup.no_rescue = true),
             "complete/checks_passed verified snapshots=1 checks=1",
         ),
+        (
+            "pass, elsewhere",
+            passes(World::dirty()).rescue(Salvage::Elsewhere(1)),
+            "review/rescue_incomplete rescues=1 snapshots=1 checks=1",
+        ),
         ("pass, rescue fails", passes(World::dirty()).rescue(Salvage::Fails), "review/rescue_incomplete rescues=1 snapshots=1 checks=1"),
         (
             "pass, rescue makes nothing",

@@ -112,6 +112,12 @@ fn a_claim_of_complete_is_settled_by_what_is_uncommitted() {
             claims().rescue(Salvage::Fails).set(|setup| setup.completion.final_rescue_attempt = false),
             "review/rescue_incomplete probes=3 rescues=3 waits=2 snapshots=7",
         ),
+        ("rescue commits elsewhere", claims().rescue(Salvage::Elsewhere(0)), "review/rescue_incomplete probes=1 rescues=1 snapshots=2"),
+        (
+            "rescue commits here and elsewhere",
+            claims().rescue(Salvage::Elsewhere(1)),
+            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
+        ),
         ("rescue loses a file", claims().rescue(Salvage::Loses), "review/rescue_incomplete probes=1 rescues=1 snapshots=2"),
         (
             "rescue commits a part and fails",

@@ -103,6 +103,15 @@ fn verdict_is_sound(setup: &Setup, facts: &Facts, trace: &Trace) -> Result<(), T
     prop_assert!(verdict.status() != Status::Incomplete || told);
     prop_assert!(!verdict.message.trim().is_empty() && !verdict.message.contains('\n'));
 
+    let last_rescue = trace.steps.iter().rev().find_map(|(_, event)| match event {
+        Event::Rescue(Ok(outcome)) => Some(outcome),
+        _ => None,
+    });
+    if last_rescue.is_some_and(|outcome| outcome.elsewhere.is_some() || !outcome.lost.is_empty()) {
+        let unread = verdict.status() == Status::Error;
+        prop_assert!(unread || matches!(verdict.reason, Reason::RescueIncomplete | Reason::Interrupted), "{:?}", verdict.reason);
+    }
+
     if verdict.status() != Status::Complete {
         prop_assert_eq!(verdict.evidence, Evidence::None);
         return Ok(());

@@ -25,6 +25,7 @@ fn a_session_cut_short_is_rescued_and_nobody_is_asked() {
         ("nothing", cut_short(World::clean()), "timeout/session_timeout"),
         ("only a pull", cut_short(World::clean().after(Effect::Pull)), "timeout/session_timeout"),
         ("rescue fails", cut_short(World::dirty()).rescue(Salvage::Fails), "review/rescue_incomplete rescues=1 snapshots=1"),
+        ("elsewhere", cut_short(World::dirty()).rescue(Salvage::Elsewhere(0)), "review/rescue_incomplete rescues=1 snapshots=1"),
         ("rescue loses", cut_short(World::dirty()).rescue(Salvage::Loses), "review/rescue_incomplete rescues=1 snapshots=1"),
         ("rescue makes nothing", cut_short(World::dirty()).rescue(Salvage::CommitsNothing), "incomplete/working rescues=1 snapshots=1"),
         ("--no-rescue", cut_short(World::dirty()).set(|setup| setup.no_rescue = true), "incomplete/working snapshots=1"),

@@ -26,6 +26,14 @@ fn a_verdict_names_what_was_made_and_what_is_left() {
         message(World::dirty().replies([complete()]).rescue(Salvage::Fails)),
         "uncommitted work is left; rescue failed: exit code 1; everything is kept, restore it with: watchdog rescue restore 7"
     );
+    let elsewhere = World::dirty().replies([complete()]).rescue(Salvage::Elsewhere(1)).run().verdict;
+    assert_eq!(
+        elsewhere.message,
+        "1 commit made by rescue here; the work is on the branch 'watchdog/rescue/auth' instead: git commit ended with exit code 1: \
+         lint: no; everything is kept, restore it with: watchdog rescue restore 2"
+    );
+    assert_eq!((elsewhere.rescue_branch.as_deref(), elsewhere.rescue_commits), (Some("watchdog/rescue/auth"), 1));
+    assert_eq!(elsewhere.commits.map(|commits| commits.new_commits), Some(1), "read after the rescue");
     assert_eq!(message(World::clean().replies([working()])), "3 probes spent, and no commit came");
     assert_eq!(message(World::clean().set(|setup| setup.completion.max_probes = 0)), "no new commit, and no probe is allowed");
 }

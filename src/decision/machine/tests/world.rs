@@ -58,6 +58,8 @@ pub(super) enum Salvage {
     CommitsNothing,
     Fails,
     CommitsThenFails,
+    /// Its commits went to a branch of their own, after so many on the current one.
+    Elsewhere(u64),
     Loses,
 }
 
@@ -335,6 +337,13 @@ impl World {
             Salvage::CommitsThenFails => {
                 self.happens(Effect::Commit);
                 RescueOutcome { commits: 1, failed: Some("exit code 1".into()), ..nothing }
+            }
+            Salvage::Elsewhere(here) => {
+                let left = self.uncommitted;
+                (0..here).for_each(|_| self.happens(Effect::Commit));
+                self.uncommitted = left;
+                let failed = Some("git commit ended with exit code 1\nlint: no".into());
+                RescueOutcome { commits: here, failed, elsewhere: Some("watchdog/rescue/auth".into()), ..nothing }
             }
             Salvage::Loses => {
                 self.happens(Effect::Commit);

@@ -1,0 +1,71 @@
+//! The branch that takes a rescue's commits where they may not go to the current one.
+
+use gix::bstr::ByteSlice;
+
+use super::open::{Error, Worktree};
+use super::snapshot::spec_for_ref;
+
+/// Where these branches are, below `refs/heads/`.
+const PREFIX: &str = "watchdog/rescue/";
+/// How many names are tried where a branch is checked out somewhere.
+const NAMES: usize = 20;
+
+/// A branch for commits that may not go to the current one, as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RescueBranch {
+    /// Its name without `refs/heads/`.
+    pub name: String,
+    /// The commit that it names, hexadecimal; `None` where it is still to be created.
+    pub tip: Option<String>,
+    /// The tree of that commit, hexadecimal.
+    pub tree: Option<String>,
+    /// Whether everything that HEAD has is in its history.
+    pub holds_head: bool,
+    /// The message of its commit, lossy; empty where there is none.
+    pub message: String,
+}
+
+impl Worktree {
+    /// The branch for a spec: `watchdog/rescue/<spec>`, with a number behind it where that one is checked out
+    /// in some worktree and must therefore not move.
+    ///
+    /// # Errors
+    /// When refs or commits cannot be read, or every name is taken.
+    pub fn rescue_branch(&self, spec: &str) -> Result<RescueBranch, Error> {
+        let plain = format!("{PREFIX}{}", spec_for_ref(spec));
+        let taken = self.checked_out();
+        let free = (1..=NAMES)
+            .map(|n| if n == 1 { plain.clone() } else { format!("{plain}-{n}") })
+            .find(|name| !taken.iter().any(|head| head.strip_prefix("refs/heads/") == Some(name)));
+        let doing = || format!("look at the branch {plain}");
+        let Some(name) = free else {
+            return Err(Error::Read { doing: doing(), why: "each of its names is checked out in some worktree".into() });
+        };
+        let found = self.repo.try_find_reference(&format!("refs/heads/{name}")).map_err(|e| Error::read(doing(), e))?;
+        let Some(mut found) = found else {
+            return Ok(RescueBranch { name, tip: None, tree: None, holds_head: false, message: String::new() });
+        };
+        let tip = found.peel_to_commit().map_err(|e| Error::read(doing(), e))?;
+        let message = tip.message_raw_sloppy().to_str_lossy().into_owned();
+        let holds_head = match self.head_commit()? {
+            None => true,
+            Some(head) => {
+                let head = gix::ObjectId::from_hex(head.as_bytes()).map_err(|e| Error::read(doing(), e))?;
+                let mut beyond = self.repo.rev_walk([head]).with_hidden([tip.id]).all().map_err(|e| Error::read(doing(), e))?;
+                beyond.next().transpose().map_err(|e| Error::read(doing(), e))?.is_none()
+            }
+        };
+        let tree = tip.tree_id().map_err(|e| Error::read(doing(), e))?.to_string();
+        Ok(RescueBranch { name, tip: Some(tip.id.to_string()), tree: Some(tree), holds_head, message })
+    }
+
+    /// The branches that HEAD of any worktree of this repository names, whole.
+    fn checked_out(&self) -> Vec<String> {
+        let worktrees = std::fs::read_dir(self.common_dir().join("worktrees")).into_iter().flatten().flatten();
+        let heads = worktrees.map(|entry| entry.path().join("HEAD")).chain([self.common_dir().join("HEAD"), self.git_dir().join("HEAD")]);
+        heads
+            .filter_map(|head| std::fs::read_to_string(head).ok())
+            .filter_map(|text| Some(text.strip_prefix("ref:")?.trim().to_owned()))
+            .collect()
+    }
+}

@@ -1,0 +1,96 @@
+//! Creates the ref of a snapshot as one file that appears whole or not at all, and takes no lock for it.
+//!
+//! A transaction of gix locks `packed-refs` even for a new ref. One that a killed program left behind would hold up
+//! every snapshot, and a watchdog that is killed at that moment would leave one that holds up the user's git. A name
+//! that is new needs neither: the file is written elsewhere and linked to its place, which fails where one is there.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gix::ObjectId;
+
+/// How often the folders of the ref are made anew: git removes empty ones when it deletes or packs refs.
+const ATTEMPTS: usize = 10;
+
+/// Creates `name` and makes it durable; `false` where a file of that name is there.
+///
+/// The caller has looked whether the name is packed.
+///
+/// # Errors
+/// When the file system refuses; [`ErrorKind::Unsupported`] where it cannot link files.
+pub(super) fn create(repo: &gix::Repository, name: &str, commit: ObjectId) -> io::Result<bool> {
+    let path = repo.common_dir().join(name);
+    let aside = Aside::write(repo, format!("{commit}\n").as_bytes())?;
+    let folder = path.parent().expect("a ref has a folder");
+    for _ in 0..ATTEMPTS {
+        fs::create_dir_all(folder)?;
+        match fs::hard_link(&aside.0, &path) {
+            Ok(()) => {
+                drop(aside);
+                sync(repo, path)?;
+                return Ok(true);
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::AlreadyExists => return Ok(false),
+                ErrorKind::NotFound => {}
+                ErrorKind::CrossesDevices | ErrorKind::PermissionDenied => {
+                    return Err(io::Error::new(ErrorKind::Unsupported, error));
+                }
+                _ => return Err(error),
+            },
+        }
+    }
+    Err(io::Error::new(ErrorKind::NotFound, "its folder is removed again and again"))
+}
+
+/// The content of a ref beside its place, removed in the end. git itself removes what a kill leaves: files of this name
+/// in its folder of objects are taken for its own.
+struct Aside(PathBuf);
+
+impl Aside {
+    fn write(repo: &gix::Repository, content: &[u8]) -> io::Result<Self> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let folder = repo.objects.store_ref().path().to_owned();
+        loop {
+            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            let path = folder.join(format!("tmp_ref_{}_{count}", std::process::id()));
+            match File::options().write(true).create_new(true).open(&path) {
+                Ok(mut file) => {
+                    let aside = Aside(path);
+                    file.write_all(content)?;
+                    file.sync_all()?;
+                    return Ok(aside);
+                }
+                // Left by a process of the same number that was killed.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        // At worst it waits for the next garbage collection.
+        fs::remove_file(&self.0).ok();
+    }
+}
+
+/// Makes a loose ref and the folders that lead to it survive a power cut.
+pub(super) fn sync(repo: &gix::Repository, mut path: PathBuf) -> io::Result<()> {
+    let top = repo.common_dir();
+    while path != top {
+        match File::open(&path) {
+            Ok(file) => file.sync_all()?,
+            // Packed in between, by a git that makes its own work durable.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        if !path.pop() {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! Chooses what goes into commits: by name, size and state ([`super::selection`]), then by content.
+
+use super::carry_out::Request;
+use super::secret_content::{self, LIMIT};
+use super::selection::select;
+use super::single::without_replaced;
+use crate::decision::evidence::{Degraded, LeftOut};
+use crate::git::{Error, SnapshotKind, SnapshotPath, Worktree};
+
+/// What may be committed, and what may not.
+#[derive(Debug, Default)]
+pub(super) struct Choice<'p> {
+    /// In git's order.
+    pub commit: Vec<&'p SnapshotPath>,
+    /// What stays out, and why.
+    pub left_out: Vec<LeftOut>,
+    /// What a person should know about that, never with a secret in it.
+    pub warnings: Vec<Degraded>,
+    /// Why nothing is committed at all.
+    pub refused: Option<String>,
+}
+
+/// Sorts the paths of the request's snapshot.
+///
+/// # Errors
+/// When contents cannot be read.
+pub(super) fn choose<'p>(worktree: &Worktree, request: &Request<'_>, paths: &'p [SnapshotPath]) -> Result<Choice<'p>, Error> {
+    let selection = select(paths, request.settings);
+    let max = request.settings.max_files;
+    let refused = selection.too_many.map(|many| format!("{many} files are to be committed, more than rescue.max_files ({max}) allows"));
+    let mut choice = Choice { left_out: selection.left_out, refused, ..Choice::default() };
+    for path in selection.commit {
+        match secret_in(worktree, request, path)? {
+            None => choice.commit.push(path),
+            Some(rule) => {
+                choice.left_out.push(LeftOut { path: path.text.clone(), why: "secret" });
+                let detail = format!("{} was not committed: something new in it looks like a secret (rule {rule})", path.text);
+                choice.warnings.push(Degraded { code: "secret_content", detail });
+            }
+        }
+    }
+    choice.commit = without_replaced(choice.commit, worktree.root(), &mut choice.left_out);
+    choice.left_out.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(choice)
+}
+
+fn secret_in(worktree: &Worktree, request: &Request<'_>, path: &SnapshotPath) -> Result<Option<&'static str>, Error> {
+    if path.kind != SnapshotKind::File {
+        return Ok(None);
+    }
+    let versions = worktree.versions(request.snapshot, &path.path, LIMIT)?;
+    Ok(versions.after.and_then(|after| secret_content::added(versions.before.as_deref(), &after)))
+}

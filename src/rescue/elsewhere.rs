@@ -1,0 +1,167 @@
+//! Commits on a branch of their own, where the current one may not or will not take them.
+//!
+//! Everything goes through a private index and plumbing that asks nobody: no hook, no signature. The user's branch,
+//! index and work tree are not touched. The branch only ever moves forward, so that an earlier rescue stays in it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::carry_out::Request;
+use super::git_program::{git, tail};
+use super::message::with_snapshot;
+use super::single::Group;
+use crate::git::{Error, KeptEntry, Worktree};
+
+/// Plumbing takes a moment; only a filter of the user can hang.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Where the commits went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Elsewhere {
+    /// Without `refs/heads/`.
+    pub branch: String,
+    /// Files that the work tree no longer has as the snapshot has them, and the branch does.
+    pub as_they_were: BTreeSet<String>,
+}
+
+/// An index file of our own, gone when dropped. Never two at a time: a rescue holds the worktree's lock.
+struct PrivateIndex(PathBuf);
+
+impl PrivateIndex {
+    fn new(git_dir: &Path) -> Self {
+        let index = PrivateIndex(git_dir.join("watchdog-rescue.index"));
+        index.remove();
+        index
+    }
+
+    fn remove(&self) {
+        for path in [self.0.clone(), self.0.with_extension("index.lock")] {
+            // It is usually not there; one that cannot be removed makes git itself complain.
+            std::fs::remove_file(path).ok();
+        }
+    }
+}
+
+impl Drop for PrivateIndex {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+/// Commits the groups, on top of what the branch has and HEAD has. Where the branch holds just that already, nothing
+/// is added to it.
+///
+/// The inner error is for a person: git refused, and nothing moved.
+///
+/// # Errors
+/// When git's data cannot be read.
+pub(super) fn commit(worktree: &Worktree, request: &Request<'_>, groups: &[Group<'_>]) -> Result<Result<Elsewhere, String>, Error> {
+    let branch = worktree.rescue_branch(request.spec)?;
+    let head = worktree.head_commit()?;
+    let mut kept = Vec::new();
+    for group in groups {
+        kept.push(worktree.kept_entries(request.snapshot, &group.names())?);
+    }
+    let as_they_were = groups
+        .iter()
+        .zip(&kept)
+        .flat_map(|(group, kept)| group.paths.iter().zip(kept))
+        .filter(|(_, kept)| !kept.untouched)
+        .map(|(path, _)| path.text.clone())
+        .collect();
+    let index = PrivateIndex::new(worktree.git_dir());
+    let plumbing = Plumbing { worktree, index: &index.0 };
+    let moved = plumbing.advance(request, groups, &kept, &branch, head.as_deref());
+    Ok(moved.map(|()| Elsewhere { branch: branch.name, as_they_were }))
+}
+
+struct Plumbing<'a> {
+    worktree: &'a Worktree,
+    index: &'a Path,
+}
+
+impl Plumbing<'_> {
+    fn git(&self, args: &[&str], stdin: Vec<u8>) -> Result<String, String> {
+        let quiet = ["-c", "core.hooksPath=/dev/null", "-c", "core.sparseCheckout=false", "-c", "core.splitIndex=false"];
+        let args_all = [&quiet[..], args].concat();
+        let mut program = git(self.worktree.root(), &args_all, &[], self.worktree.has_identity(), DEADLINE);
+        program.env.insert("GIT_INDEX_FILE".into(), Some(self.index.into()));
+        program.stdin = stdin;
+        let finished = program.run().map_err(|error| error.to_string())?;
+        if finished.timed_out || !finished.exit.success() {
+            let how = if finished.timed_out {
+                format!("did not end within {} s", DEADLINE.as_secs())
+            } else {
+                format!("ended with {}", finished.exit)
+            };
+            return Err(format!("git {} {how}\n{}", args[0], tail(&finished)).trim_end().to_owned());
+        }
+        Ok(String::from_utf8_lossy(&finished.stdout.bytes).trim().to_owned())
+    }
+
+    fn advance(
+        &self,
+        request: &Request<'_>,
+        groups: &[Group<'_>],
+        kept: &[Vec<KeptEntry>],
+        branch: &crate::git::RescueBranch,
+        head: Option<&str>,
+    ) -> Result<(), String> {
+        self.git(&["read-tree", head.unwrap_or("--empty")], Vec::new())?;
+        let mut parents: Vec<String> = match (&branch.tip, head) {
+            (Some(tip), Some(head)) if !branch.holds_head => vec![tip.clone(), head.to_owned()],
+            (Some(tip), _) => vec![tip.clone()],
+            (None, head) => head.map(str::to_owned).into_iter().collect(),
+        };
+        let mut last = self.git(&["write-tree"], Vec::new())?;
+        let mut made = None;
+        for (group, kept) in groups.iter().zip(kept) {
+            self.take(group, kept, request.snapshot.commit.len())?;
+            let tree = self.git(&["write-tree"], Vec::new())?;
+            if tree == last {
+                continue;
+            }
+            let mut args = vec!["commit-tree", tree.as_str()];
+            for parent in &parents {
+                args.extend(["-p", parent.as_str()]);
+            }
+            let commit = self.git(&args, with_snapshot(&group.message, request.snapshot).into_bytes())?;
+            parents = vec![commit.clone()];
+            made = Some(commit);
+            last = tree;
+        }
+        let there = branch.holds_head && branch.tree.as_deref() == Some(&last);
+        let Some(commit) = made.filter(|_| !there) else {
+            return if branch.tip.is_some() && there { Ok(()) } else { Err("nothing of it differs from HEAD any more".into()) };
+        };
+        let name = format!("refs/heads/{}", branch.name);
+        // Only from where it was seen, and created only where it was not there.
+        let old = branch.tip.as_deref().unwrap_or_default();
+        self.git(&["update-ref", "--create-reflog", "-m", "watchdog: rescue", &name, &commit, old], Vec::new()).map(drop)
+    }
+
+    /// Puts the group's files into the private index: as git itself would add them where the work tree still has them,
+    /// byte for byte out of the snapshot where it has not, or where a filter stands in the way. `digits` of an object's name.
+    fn take(&self, group: &Group<'_>, kept: &[KeptEntry], digits: usize) -> Result<(), String> {
+        let names = group.names();
+        let both = || names.iter().zip(kept);
+        let from_disk: Vec<u8> = both().filter(|(_, kept)| kept.untouched).flat_map(|(path, _)| path.iter().copied().chain([0])).collect();
+        let mut refused = false;
+        if !from_disk.is_empty() {
+            refused = self.git(&["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], from_disk).is_err();
+        }
+        let mut lines = Vec::new();
+        for (path, kept) in both().filter(|(_, kept)| refused || !kept.untouched) {
+            let line = match &kept.content {
+                Some((mode, id)) => format!("{mode} {id} 0\t"),
+                None => format!("0 {}\t", "0".repeat(digits)),
+            };
+            lines.extend(line.into_bytes().into_iter().chain(path.iter().copied()).chain([0]));
+        }
+        if lines.is_empty() {
+            return Ok(());
+        }
+        self.git(&["update-index", "--add", "--replace", "-z", "--index-info"], lines).map(drop)
+    }
+}

@@ -1,0 +1,129 @@
+//! Decides which commits are made of the chosen files: those of the agent's plan, or one of everything.
+
+use serde_json::{Map, Value};
+
+use super::carry_out::Request;
+use super::plan::{self, Planned};
+use super::secret_content::mask;
+use super::single::Group;
+use super::tick::{self, TaskList};
+use super::{message, plan_diff};
+use crate::agent::plan_prompt::{PlanFacts, plan_prompt};
+use crate::decision::evidence::Degraded;
+use crate::git::{Error, SnapshotKind, SnapshotPath, Worktree};
+
+/// Puts a question, with the number of the attempt from 1, to whoever can plan. The answer is an object with `commits`.
+pub type Ask<'a> = &'a dyn Fn(&str, u32) -> Result<Map<String, Value>, NoPlan>;
+
+/// Why there is no answer to judge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoPlan {
+    /// There was one, without a plan in it: asking once more may help.
+    Unusable { why: String },
+    /// Asking again cannot help now: a limit, a deadline, a program that is not there or answers something else.
+    Unavailable { why: String },
+    /// A person asked for an end: nothing is to be committed any more.
+    Interrupted,
+}
+
+/// The commits to make.
+pub(super) struct Grouping<'p> {
+    /// In the order in which they are made.
+    pub groups: Vec<Group<'p>>,
+    /// The list of tasks, and the texts of those that are fulfilled.
+    pub fulfilled: Option<(String, Vec<String>)>,
+    /// Why it is one commit, where a plan was wanted.
+    pub note: Option<Degraded>,
+}
+
+/// How often is asked.
+const ATTEMPTS: u32 = 2;
+/// Longer questions than this, in bytes, are not asked: some agents take them as an argument.
+const LONGEST: usize = 100 << 10;
+
+/// One commit of everything.
+pub(super) fn one<'p>(request: &Request<'_>, chosen: Vec<&'p SnapshotPath>) -> Grouping<'p> {
+    let message = message::single(request, &chosen);
+    Grouping { groups: vec![Group { message, paths: chosen }], fulfilled: None, note: None }
+}
+
+/// The commits that the agent plans; one of everything where there is no usable plan. `None`: a person asked for an end.
+///
+/// # Errors
+/// When git's data cannot be read.
+pub(super) fn planned<'p>(
+    worktree: &Worktree,
+    request: &Request<'_>,
+    chosen: Vec<&'p SnapshotPath>,
+    ask: Ask<'_>,
+) -> Result<Option<Grouping<'p>>, Error> {
+    let list = tick::find(worktree.root(), request.spec);
+    match plan(worktree, request, &chosen, list.as_ref(), ask)? {
+        Ok(plan) => Ok(Some(from_plan(request, &chosen, plan, list))),
+        Err(NoPlan::Interrupted) => Ok(None),
+        Err(NoPlan::Unusable { why } | NoPlan::Unavailable { why }) => {
+            let detail = format!("one commit of everything instead of a plan: {why}");
+            Ok(Some(Grouping { note: Some(Degraded { code: "plan_fallback", detail }), ..one(request, chosen) }))
+        }
+    }
+}
+
+fn plan(
+    worktree: &Worktree,
+    request: &Request<'_>,
+    chosen: &[&SnapshotPath],
+    list: Option<&TaskList>,
+    ask: Ask<'_>,
+) -> Result<Result<Vec<Planned>, NoPlan>, Error> {
+    let diff = plan_diff::diff(worktree, request.snapshot, chosen, request.settings.timeout)?;
+    let names: Vec<&str> = chosen.iter().map(|path| path.text.as_str()).collect();
+    let files: Vec<(&str, &str)> = chosen.iter().map(|path| (path.text.as_str(), change(path))).collect();
+    let masked: Vec<String> = list.iter().flat_map(|list| &list.tasks).map(|task| mask(&task.text)).collect();
+    let tasks: Vec<&str> = masked.iter().map(String::as_str).collect();
+    let facts = PlanFacts { spec: request.spec, files: &files, diff: &diff, task_file: list.map(|list| list.path.as_str()), tasks: &tasks };
+    let open = list.map(|list| list.tasks.as_slice()).unwrap_or_default();
+    let mut fault = None;
+    for attempt in 1..=ATTEMPTS {
+        let mut prompt = plan_prompt(&facts, fault.as_deref());
+        if prompt.len() > LONGEST {
+            prompt = plan_prompt(&PlanFacts { diff: "", ..facts }, fault.as_deref());
+        }
+        if prompt.len() > LONGEST {
+            return Ok(Err(NoPlan::Unavailable { why: format!("the names of {} files are too long for one question", files.len()) }));
+        }
+        match ask(&prompt, attempt) {
+            Ok(answer) => match plan::check(&answer, &names, open) {
+                Ok(plan) => return Ok(Ok(plan)),
+                Err(why) => fault = Some(why),
+            },
+            Err(NoPlan::Unusable { why }) => fault = Some(why),
+            Err(other) => return Ok(Err(other)),
+        }
+    }
+    Ok(Err(NoPlan::Unusable { why: fault.unwrap_or_default() }))
+}
+
+fn change(path: &SnapshotPath) -> &'static str {
+    match path.kind {
+        SnapshotKind::Deleted => "deleted",
+        SnapshotKind::Submodule => "submodule",
+        SnapshotKind::File if path.untracked => "new",
+        SnapshotKind::File => "changed",
+    }
+}
+
+fn from_plan<'p>(request: &Request<'_>, chosen: &[&'p SnapshotPath], plan: Vec<Planned>, list: Option<TaskList>) -> Grouping<'p> {
+    let fulfilled: Vec<usize> = plan.iter().flat_map(|commit| commit.tasks.iter().copied()).collect();
+    let fulfilled = list.filter(|_| !fulfilled.is_empty()).map(|list| {
+        let texts = fulfilled.iter().filter_map(|at| Some(list.tasks.get(*at)?.text.clone())).collect();
+        (list.path, texts)
+    });
+    let groups = plan
+        .into_iter()
+        .map(|commit| Group {
+            message: message::planned(request, &commit.subject, &commit.body),
+            paths: commit.files.iter().filter_map(|at| chosen.get(*at).copied()).collect(),
+        })
+        .collect();
+    Grouping { groups, fulfilled, note: None }
+}

@@ -1,0 +1,210 @@
+//! The commits that watchdog makes itself: chosen, grouped, made one after the other, or on a branch of their own where
+//! the current one may not or will not take them. Each is made whole or not at all, so that a crash between two leaves
+//! fewer files for the next rescue, and nothing else.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use super::carry_out::Request;
+use super::choice::choose;
+use super::grouping::{self, Ask, Grouping};
+use super::single::{Group, Made, commit, obstacle, protection};
+use super::{elsewhere, message, tick};
+use crate::config::settings::RescueMode;
+use crate::decision::evidence::{Degraded, RescueOutcome};
+use crate::git::{CommitState, Error, SnapshotPath, Worktree, escape_path};
+
+/// What was committed, for the proof that follows.
+#[derive(Debug, Default)]
+pub(super) struct Committed {
+    /// Commits made on the current branch, by name.
+    pub made: Vec<String>,
+    /// The paths that were asked for in them, as text and as git has them.
+    pub paths: Vec<(String, Vec<u8>)>,
+    /// Paths that had changed since the snapshot before the first commit was made.
+    pub changed_before: BTreeSet<String>,
+    /// Paths that are on the other branch as the snapshot has them.
+    pub as_they_were: BTreeSet<String>,
+}
+
+impl Committed {
+    /// Adds what a further attempt committed.
+    pub fn add(&mut self, more: Committed) {
+        self.made.extend(more.made);
+        self.paths.extend(more.paths);
+        self.changed_before.extend(more.changed_before);
+        self.as_they_were.extend(more.as_they_were);
+    }
+}
+
+/// Commits what may be committed, or says in `outcome` why not.
+///
+/// # Errors
+/// When git's data cannot be read.
+pub(super) fn make(
+    worktree: &Worktree,
+    request: &Request<'_>,
+    ask: Option<Ask<'_>>,
+    state: &CommitState,
+    outcome: &mut RescueOutcome,
+) -> Result<Committed, Error> {
+    let mut committed = Committed::default();
+    if let Some(obstacle) = obstacle(state) {
+        outcome.failed = Some(obstacle);
+        return Ok(committed);
+    }
+    let paths = worktree.snapshot_paths(&request.snapshot.commit)?;
+    let choice = choose(worktree, request, &paths)?;
+    outcome.left_out.extend(choice.left_out);
+    outcome.warnings.extend(choice.warnings);
+    outcome.failed = choice.refused;
+    if choice.commit.is_empty() {
+        return Ok(committed);
+    }
+    let protected = protection(state, request.settings);
+    let Some(grouping) = group(worktree, request, ask, protected.is_some(), choice.commit)? else {
+        outcome.failed = Some("it was interrupted before anything was committed".into());
+        return Ok(committed);
+    };
+    outcome.warnings.extend(grouping.note);
+    let (refused, rest) = match protected {
+        Some(why) => (Some(why), grouping.groups.as_slice()),
+        None => {
+            committed.changed_before = worktree.missing_from(request.snapshot)?.into_iter().collect();
+            let begun = Instant::now();
+            let done = one_by_one(worktree, request, state, &grouping.groups, begun, &mut committed, outcome)?;
+            if let (None, true, Some((list, texts))) = (&done.0, done.1.is_empty(), &grouping.fulfilled) {
+                let ticked = tick::tick(worktree, request, list, texts, left(request, begun))?;
+                committed.made.extend(ticked.commit);
+                outcome.warnings.extend(ticked.note);
+            }
+            done
+        }
+    };
+    if let Some(why) = refused {
+        match elsewhere::commit(worktree, request, rest)? {
+            Ok(there) => {
+                committed.as_they_were = there.as_they_were;
+                outcome.elsewhere = Some(there.branch);
+                outcome.failed = Some(why);
+            }
+            Err(also) => outcome.failed = Some(format!("{why}\nand it could not be committed to a branch of its own: {also}")),
+        }
+    }
+    Ok(committed)
+}
+
+/// The time that commits still have; never none, so that a late one can end properly.
+fn left(request: &Request<'_>, begun: Instant) -> Duration {
+    request.settings.timeout.saturating_sub(begun.elapsed()).max(Duration::from_secs(1))
+}
+
+/// Groups the files. The agent is asked only where its answer can matter: not about one file, not for a branch that
+/// takes no commits, and not again about work that a hook refused and that waits on a branch of its own.
+fn group<'p>(
+    worktree: &Worktree,
+    request: &Request<'_>,
+    ask: Option<Ask<'_>>,
+    protected: bool,
+    chosen: Vec<&'p SnapshotPath>,
+) -> Result<Option<Grouping<'p>>, Error> {
+    match ask {
+        Some(ask) if request.settings.mode == RescueMode::Plan && chosen.len() > 1 && !protected => {
+            let branch = worktree.rescue_branch(request.spec)?;
+            if branch.holds_head && message::names(&branch.message, request.snapshot) {
+                return Ok(Some(grouping::one(request, chosen)));
+            }
+            grouping::planned(worktree, request, chosen, ask)
+        }
+        _ => Ok(Some(grouping::one(request, chosen))),
+    }
+}
+
+/// Makes the commits in order. Returns why one was refused, and the groups that are not committed.
+fn one_by_one<'g, 'p>(
+    worktree: &Worktree,
+    request: &Request<'_>,
+    state: &CommitState,
+    groups: &'g [Group<'p>],
+    begun: Instant,
+    committed: &mut Committed,
+    outcome: &mut RescueOutcome,
+) -> Result<(Option<String>, &'g [Group<'p>]), Error> {
+    for (n, group) in groups.iter().enumerate() {
+        let rest = &groups[n..];
+        let now = worktree.commit_state()?;
+        if now.branch != state.branch || obstacle(&now).is_some() {
+            let why = obstacle(&now).unwrap_or_else(|| "another branch was checked out".into());
+            outcome.failed = Some(format!("while it was committed, the state changed: {why}"));
+            return Ok((None, rest));
+        }
+        match commit(worktree, group, left(request, begun))? {
+            Made::Commit { commit, added } => {
+                committed.made.push(commit);
+                let added: Vec<String> = added.iter().map(|path| escape_path(path)).collect();
+                let leaked: BTreeSet<&str> =
+                    outcome.left_out.iter().map(|left| left.path.as_str()).filter(|path| added.iter().any(|a| a == path)).collect();
+                if !leaked.is_empty() {
+                    let named = leaked.into_iter().collect::<Vec<_>>().join(", ");
+                    let detail = format!("the repository's own hooks put into a commit what rescue leaves out: {named}");
+                    outcome.warnings.push(Degraded { code: "hooks_added_files", detail });
+                }
+                committed.paths.extend(group.paths.iter().map(|path| (path.text.clone(), path.path.clone())));
+            }
+            Made::CommitWithComplaint(why) => outcome.failed = Some(why),
+            Made::Nothing => {}
+            Made::NotTried(why) => {
+                outcome.failed = Some(why);
+                return Ok((None, rest));
+            }
+            Made::Refused(why) => return Ok((Some(why), rest)),
+        }
+    }
+    Ok((None, &[]))
+}
+
+/// Tells what of `lost` is safe after all: rewritten by hooks while it was committed, or kept as it was elsewhere.
+///
+/// # Errors
+/// When commits cannot be read.
+pub(super) fn accounted_for(
+    worktree: &Worktree,
+    request: &Request<'_>,
+    committed: &Committed,
+    lost: Vec<String>,
+    outcome: &mut RescueOutcome,
+) -> Result<Vec<String>, Error> {
+    let candidates: Vec<&[u8]> = committed
+        .paths
+        .iter()
+        .filter(|(text, _)| lost.contains(text) && !committed.changed_before.contains(text))
+        .map(|(_, path)| path.as_slice())
+        .collect();
+    let rewritten: Vec<&[u8]> = match candidates.is_empty() {
+        true => Vec::new(),
+        false => worktree.rewritten_by(&committed.made, request.snapshot, &candidates)?,
+    };
+    let rewritten: BTreeSet<&str> =
+        committed.paths.iter().filter(|(_, path)| rewritten.contains(&path.as_slice())).map(|(text, _)| text.as_str()).collect();
+    note(outcome, "changed_by_hooks", &rewritten, "changed by the repository's hooks while committed", request);
+    let elsewhere: BTreeSet<&str> = lost.iter().filter(|path| committed.as_they_were.contains(*path)).map(String::as_str).collect();
+    note(
+        outcome,
+        "changed_meanwhile",
+        &elsewhere,
+        "changed in the work tree meanwhile, and committed to the other branch as they were",
+        request,
+    );
+    let lost = lost.iter().filter(|path| !rewritten.contains(path.as_str()) && !elsewhere.contains(path.as_str()));
+    Ok(lost.cloned().collect())
+}
+
+fn note(outcome: &mut RescueOutcome, code: &'static str, paths: &BTreeSet<&str>, what: &str, request: &Request<'_>) {
+    if paths.is_empty() {
+        return;
+    }
+    let named = paths.iter().take(3).copied().collect::<Vec<_>>().join(", ");
+    let more = if paths.len() > 3 { format!(" and {} more", paths.len() - 3) } else { String::new() };
+    let detail = format!("{what}: {named}{more}; as they were before, they are kept in {}", request.snapshot.name);
+    outcome.warnings.push(Degraded { code, detail });
+}

@@ -1,0 +1,95 @@
+//! What changed, as an agent is shown it that plans commits: bounded, and without secrets.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
+
+use super::git_program::git;
+use super::secret_content::mask;
+use crate::git::{Error, Snapshot, SnapshotPath, Worktree};
+
+/// Bytes of all diffs together.
+const ALL: usize = 40 << 10;
+/// Bytes that even the last of many files gets.
+const LEAST: usize = 400;
+/// Bytes of names on one command line.
+const NAMES: usize = 64 << 10;
+/// Bytes of git's output that are kept.
+const KEEP: usize = 2 << 20;
+/// What a diff begins with.
+const HEAD: &str = "diff --git ";
+
+/// The diff of these paths between what was committed and the snapshot. Empty where git cannot make one: a plan can
+/// be made of names alone.
+///
+/// # Errors
+/// When the snapshot's own commits cannot be read.
+pub(super) fn diff(worktree: &Worktree, snapshot: &Snapshot, paths: &[&SnapshotPath], deadline: Duration) -> Result<String, Error> {
+    let before = worktree.tree_before(snapshot)?;
+    // Objects are compared, never files: nothing that attributes or configuration name is run.
+    let fixed = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", "--unified=2", "--submodule=short"];
+    let mut program = git(worktree.root(), &[&fixed[..], &[&before, &snapshot.tree, "--"]].concat(), &[], true, deadline);
+    let mut room = NAMES;
+    for path in paths {
+        room = match room.checked_sub(path.path.len() + 1) {
+            Some(room) => room,
+            None => break,
+        };
+        program.argv.push(OsStr::from_bytes(&path.path).to_owned());
+    }
+    program.keep = KEEP;
+    match program.run() {
+        // Of an output without its middle nobody can tell where a secret began.
+        Ok(finished) if finished.exit.success() && finished.stdout.dropped == 0 => {
+            Ok(shortened(&mask(&String::from_utf8_lossy(&finished.stdout.bytes)), ALL))
+        }
+        Ok(_) | Err(_) => Ok(String::new()),
+    }
+}
+
+/// Cuts a diff to about `all` bytes, file by file, so that each is seen.
+fn shortened(diff: &str, all: usize) -> String {
+    let starts: Vec<usize> =
+        diff.match_indices(HEAD).map(|(at, _)| at).filter(|at| *at == 0 || diff.as_bytes()[at - 1] == b'\n').chain([diff.len()]).collect();
+    let mut out = String::new();
+    let (mut room, mut files) = (all, starts.len() - 1);
+    for part in starts.windows(2) {
+        let file = &diff[part[0]..part[1]];
+        let share = (room / files.max(1)).max(LEAST);
+        files -= 1;
+        if out.len() > all {
+            break;
+        }
+        let end = if file.len() <= share { file.len() } else { file[..file.floor_char_boundary(share)].rfind('\n').map_or(0, |at| at + 1) };
+        out.push_str(&file[..end]);
+        if end < file.len() {
+            out.push_str(&format!("... {} more lines\n", file[end..].lines().count()));
+        }
+        room = room.saturating_sub(end);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_file_of_a_long_diff_is_seen() {
+        let file = |name: &str, lines: usize| format!("{HEAD}a/{name} b/{name}\n{}", "+a line of text\n".repeat(lines));
+        let diff = file("small", 2) + &file("large", 5000) + &file("last", 3);
+        let short = shortened(&diff, 4000);
+        assert!(short.len() < 5000, "{}", short.len());
+        for part in ["a/small", "a/large", "more lines\n", &file("last", 3)] {
+            assert!(short.contains(part), "{part}");
+        }
+        assert_eq!(shortened(&diff, 1 << 20), diff);
+        assert_eq!(shortened("", 10), "");
+    }
+
+    #[test]
+    fn very_many_files_do_not_make_it_long() {
+        let diff: String = (0..2000).map(|n| format!("{HEAD}a/{n} b/{n}\n{}", "+ä\n".repeat(400))).collect();
+        assert!(shortened(&diff, 4000).len() < 4000 + 2 * LEAST);
+    }
+}

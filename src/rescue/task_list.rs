@@ -1,0 +1,88 @@
+//! Reads the open boxes of a task list, and ticks them without touching another byte. Pure.
+
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+
+/// An open box: `- [ ] text`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Task {
+    /// What follows the box, lossy UTF-8, trimmed.
+    pub text: String,
+    /// Where the blank in the box is, in bytes.
+    pub at: usize,
+}
+
+/// Boxes that are listed at most.
+pub(super) const LISTED: usize = 200;
+
+static BOX: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?m-u)^[ \t]*(?:>[ \t]*)*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\[( )\][ \t]+([^\r\n]+)").expect("the pattern is a constant")
+});
+static FENCE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?m-u)^[ \t]*(```+|~~~+)").expect("the pattern is a constant"));
+
+/// The open boxes of a list in Markdown, in order. What stands in a fence is an example.
+pub(super) fn open_tasks(list: &[u8]) -> Vec<Task> {
+    let fences: Vec<usize> = FENCE.find_iter(list).map(|fence| fence.start()).collect();
+    let boxes = BOX.captures_iter(list).filter_map(|found| {
+        let (mark, text) = (found.get(1)?, found.get(2)?);
+        let fenced = fences.partition_point(|fence| *fence < mark.start()) % 2 == 1;
+        let text = String::from_utf8_lossy(text.as_bytes()).trim().to_owned();
+        (!fenced && !text.is_empty()).then_some(Task { text, at: mark.start() })
+    });
+    boxes.take(LISTED).collect()
+}
+
+/// The open box that a name means: its number as `T3`, or its text where only one has it.
+pub(super) fn named(tasks: &[Task], name: &str) -> Option<usize> {
+    let name = name.trim();
+    if let Some(number) = name.strip_prefix('T').and_then(|n| n.parse::<usize>().ok()) {
+        return number.checked_sub(1).filter(|at| *at < tasks.len());
+    }
+    let mut same = tasks.iter().enumerate().filter(|(_, task)| task.text == name);
+    let found = same.next()?.0;
+    same.next().is_none().then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &str = "# Tasks\n\n- [x] 1 done\n- [ ] 2 login **form**\r\n  * [ ] 2.1 nested\n3. [ ] numbered\n- [ ]\n-[ ] no box\n\
+                        ```md\n- [ ] an example\n```\n> - [ ] quoted\n- [-] dropped\n+ [ ] same\n+ [ ] same\n";
+
+    #[test]
+    fn open_boxes_are_found_and_nothing_else() {
+        let found: Vec<String> = open_tasks(LIST.as_bytes()).into_iter().map(|task| task.text).collect();
+        assert_eq!(found, ["2 login **form**", "2.1 nested", "numbered", "quoted", "same", "same"]);
+        assert_eq!(open_tasks(b"\xff\xfe- [ ] x\n- [ ] \xff\n")[0].text, "\u{fffd}");
+    }
+
+    #[test]
+    fn the_place_of_a_box_is_the_blank_in_it() {
+        let mut bytes = LIST.as_bytes().to_vec();
+        for task in open_tasks(LIST.as_bytes()) {
+            assert_eq!(&LIST[task.at - 1..task.at + 2], "[ ]");
+            bytes[task.at] = b'x';
+        }
+        assert_eq!(bytes.len(), LIST.len());
+        assert!(open_tasks(&bytes).is_empty());
+    }
+
+    #[test]
+    fn a_task_is_named_by_number_or_by_a_text_that_only_it_has() {
+        let tasks = open_tasks(LIST.as_bytes());
+        for (name, at) in [
+            ("T1", Some(0)),
+            ("T6", Some(5)),
+            ("T7", None),
+            ("T0", None),
+            ("numbered", Some(2)),
+            ("same", None),
+            ("1 done", None),
+            ("", None),
+        ] {
+            assert_eq!(named(&tasks, name), at, "{name}");
+        }
+    }
+}

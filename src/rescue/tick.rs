@@ -1,0 +1,157 @@
+//! Finds the worktree's list of tasks, and ticks the boxes of those that a plan fulfilled, in a commit of its own.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::carry_out::Request;
+use super::message::planned;
+use super::single::{Group, Made, commit};
+use super::task_list::{Task, open_tasks};
+use crate::decision::evidence::Degraded;
+use crate::git::{Error, SnapshotKind, SnapshotPath, Worktree};
+
+/// Longer lists are not read.
+const LONGEST: u64 = 1 << 20;
+/// Tasks that a subject names.
+const NAMED: usize = 50;
+
+/// A list of tasks in the worktree.
+#[derive(Debug, Clone)]
+pub(super) struct TaskList {
+    /// Relative to the root, with slashes.
+    pub path: String,
+    /// Its open boxes.
+    pub tasks: Vec<Task>,
+}
+
+/// The list of tasks for a spec: its own one, or the one at the root. Links are not followed.
+pub(super) fn find(root: &Path, spec: &str) -> Option<TaskList> {
+    let last = spec.rsplit('/').next().unwrap_or(spec);
+    let mut places = Vec::new();
+    for name in [spec, last] {
+        if !name.is_empty() && !name.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            places.extend(
+                ["specs", "spec", ".kiro/specs", "openspec/changes", "docs/specs"].map(|folder| format!("{folder}/{name}/tasks.md")),
+            );
+        }
+    }
+    places.extend(["tasks.md", "TASKS.md", "Tasks.md", "TODO.md", "todo.md", "docs/tasks.md", "docs/TASKS.md"].map(str::to_owned));
+    places.into_iter().find_map(|path| {
+        let tasks = open_tasks(&read(root, &path)?);
+        (!tasks.is_empty()).then_some(TaskList { path, tasks })
+    })
+}
+
+fn plain_file(root: &Path, path: &str) -> Option<PathBuf> {
+    let whole = root.join(path);
+    let meta = fs::symlink_metadata(&whole).ok()?;
+    // A link on the way could lead out of the worktree.
+    let inside = fs::canonicalize(&whole).is_ok_and(|real| fs::canonicalize(root).is_ok_and(|root| real == root.join(path)));
+    (meta.is_file() && meta.len() <= LONGEST && inside).then_some(whole)
+}
+
+fn read(root: &Path, path: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(plain_file(root, path)?).ok()?.take(LONGEST).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// Ticks the boxes with these texts and commits that. What keeps it from doing so is told, and nothing is changed then.
+///
+/// # Errors
+/// When git's data cannot be read.
+pub(super) fn tick(worktree: &Worktree, request: &Request<'_>, path: &str, texts: &[String], deadline: Duration) -> Result<Ticked, Error> {
+    let not = |why: &str| {
+        let detail = format!("the tasks that the plan fulfils are not ticked in {path}: {why}");
+        Ok(Ticked { commit: None, note: Some(Degraded { code: "tasks_not_ticked", detail }) })
+    };
+    let root = worktree.root();
+    let (Some(before), Some(whole)) = (read(root, path), plain_file(root, path)) else { return not("it is no readable file any more") };
+    let head = worktree.head_commit()?;
+    let committed = head.map(|head| worktree.blob_at(&head, path)).transpose()?.flatten();
+    if committed.as_ref() != Some(&before) {
+        return not("it is not committed as it is");
+    }
+    let open = open_tasks(&before);
+    let mut places = Vec::new();
+    for text in texts {
+        let mut same = open.iter().filter(|task| task.text == *text);
+        match (same.next(), same.next()) {
+            (Some(task), None) => places.push(task.at),
+            (Some(_), Some(_)) => return not("several of its boxes have the same text"),
+            (None, _) => return not("a box is gone"),
+        }
+    }
+    // In place, byte by byte: another program that has the file open keeps it, and no other byte is touched.
+    let written = OpenOptions::new().read(true).write(true).open(&whole).and_then(|file| set(&file, &places, b' ', b'x'));
+    if let Err(error) = written {
+        return not(&error.to_string());
+    }
+    let group = TickCommit::new(path, request, texts);
+    let made = commit(worktree, &group.group(), deadline)?;
+    match made {
+        Made::Commit { commit, .. } => Ok(Ticked { commit: Some(commit), note: None }),
+        Made::CommitWithComplaint(_) => Ok(Ticked { commit: None, note: None }),
+        Made::Nothing => not("git sees no change in it"),
+        Made::Refused(why) | Made::NotTried(why) => {
+            let undone = OpenOptions::new().read(true).write(true).open(&whole).and_then(|file| set(&file, &places, b'x', b' '));
+            match undone {
+                Ok(()) => not(&why),
+                Err(error) => not(&format!("{why}; and they stay ticked in the work tree: {error}")),
+            }
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub(super) struct Ticked {
+    /// The commit, where one was made.
+    pub commit: Option<String>,
+    /// Why none was.
+    pub note: Option<Degraded>,
+}
+
+/// Puts `to` in each place that holds `from`; all of them are looked at before the first is changed.
+fn set(file: &File, places: &[usize], from: u8, to: u8) -> std::io::Result<()> {
+    for place in places {
+        let mut found = [0];
+        file.read_exact_at(&mut found, *place as u64)?;
+        if found[0] != from {
+            return Err(std::io::Error::other("it was written meanwhile"));
+        }
+    }
+    for place in places {
+        file.write_all_at(&[to], *place as u64)?;
+    }
+    file.sync_all()
+}
+
+struct TickCommit {
+    path: SnapshotPath,
+    message: String,
+}
+
+impl TickCommit {
+    fn new(path: &str, request: &Request<'_>, texts: &[String]) -> Self {
+        let count = if texts.len() == 1 { "1 task".to_owned() } else { format!("{} tasks", texts.len()) };
+        let done: Vec<String> = texts.iter().take(NAMED).map(|text| format!("- {text}")).collect();
+        let path = SnapshotPath {
+            path: path.into(),
+            text: path.into(),
+            kind: SnapshotKind::File,
+            bytes: 0,
+            untracked: false,
+            hidden: false,
+            nested: false,
+        };
+        TickCommit { path, message: planned(request, &format!("docs(tasks): tick {count} that this work fulfils"), &done.join("\n")) }
+    }
+
+    fn group(&self) -> Group<'_> {
+        Group { message: self.message.clone(), paths: vec![&self.path] }
+    }
+}

@@ -1,0 +1,91 @@
+//! Asks the agent to plan the commits of a rescue, and says what a failed question means for asking again.
+
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::agent::Cancel;
+use crate::agent::probe::{ProbeRequest, ask_for_plan};
+use crate::config::settings::AgentSettings;
+use crate::decision::evidence::ProbeOutcome;
+use crate::rescue::NoPlan;
+
+use super::executor::since;
+use super::surroundings::{Surroundings, now};
+
+/// Whom to ask for a plan, and for how long.
+pub struct Planner<'a> {
+    /// Where watchdog works.
+    pub surroundings: &'a Surroundings,
+    /// Whom to ask.
+    pub agent: &'a AgentSettings,
+    /// The top of the worktree.
+    pub root: &'a Path,
+    /// The session that worked here, where it is known.
+    pub session_id: Option<&'a str>,
+    /// The latest session recorded for the worktree.
+    pub expected_session: Option<String>,
+    /// How long all questions together may take.
+    pub timeout: Duration,
+    /// Since when.
+    pub begun: Timestamp,
+}
+
+impl Planner<'_> {
+    /// Puts one question; blocks until it is answered, failed, out of time or cancelled.
+    ///
+    /// # Errors
+    /// Why there is no plan in the answer, and whether asking again may help.
+    pub fn ask(&self, prompt: &str, attempt: u32, cancel: &Cancel) -> Result<Map<String, Value>, NoPlan> {
+        if cancel.is_cancelled() {
+            return Err(NoPlan::Interrupted);
+        }
+        let timeout = self.timeout.saturating_sub(since(self.begun));
+        if timeout.is_zero() {
+            return Err(NoPlan::Unavailable { why: "no time was left to ask again".into() });
+        }
+        self.surroundings.tell(match attempt {
+            1 => "asking the agent how to divide the work into commits",
+            _ => "the plan cannot be used; asking once more",
+        });
+        let request = ProbeRequest {
+            settings: self.agent,
+            program: self.surroundings.agent_program.clone(),
+            worktree: self.root,
+            session_id: self.session_id,
+            expected_session: self.expected_session.clone(),
+            number: attempt,
+            prompt: prompt.to_owned(),
+            timeout,
+            now: now(),
+        };
+        let outcome = ask_for_plan(&request, &|program| program.run_cancellable(cancel));
+        if cancel.is_cancelled() {
+            return Err(NoPlan::Interrupted);
+        }
+        outcome.map_err(|outcome| refused(&outcome, self.agent.probe.is_some()))
+    }
+}
+
+/// A configured program that answers something else knows only the other question; the known agents may do better.
+fn refused(outcome: &ProbeOutcome, own_program: bool) -> NoPlan {
+    let why = match outcome.why() {
+        Some(why) => format!("the question ended as {}: {why}", outcome.as_str()),
+        None => format!("the question ended as {}", outcome.as_str()),
+    };
+    match outcome {
+        ProbeOutcome::Unreadable { .. } | ProbeOutcome::Empty if !own_program => NoPlan::Unusable { why },
+        ProbeOutcome::Unreadable { .. }
+        | ProbeOutcome::Empty
+        | ProbeOutcome::Reply(_)
+        | ProbeOutcome::TimedOut
+        | ProbeOutcome::NoConversation { .. }
+        | ProbeOutcome::NotInstalled { .. }
+        | ProbeOutcome::NotLoggedIn { .. }
+        | ProbeOutcome::Overloaded { .. }
+        | ProbeOutcome::RateLimited { .. }
+        | ProbeOutcome::Failed { .. } => NoPlan::Unavailable { why },
+    }
+}

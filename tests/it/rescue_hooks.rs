@@ -1,0 +1,298 @@
+//! Rescues where the repository's hooks, its signing or its branches have a say: asked as for a person, and when they
+//! refuse, the work is on a branch of its own.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use completion_watchdog::config::settings::{RescueMode, RescueSettings, Settings};
+use completion_watchdog::decision::evidence::RescueOutcome;
+use completion_watchdog::git::Snapshot;
+use completion_watchdog::rescue::{Request, rescue};
+
+use crate::support::scratch_repo::ScratchRepo;
+
+const BRANCH: &str = "watchdog/rescue/auth";
+
+fn settings(change: impl FnOnce(&mut RescueSettings)) -> RescueSettings {
+    let mut settings = Settings::default().rescue;
+    settings.timeout = Duration::from_secs(30);
+    change(&mut settings);
+    settings
+}
+
+fn rescued_with(repo: &ScratchRepo, snapshot: &Snapshot, settings: &RescueSettings) -> RescueOutcome {
+    rescue(&repo.open(), &Request { settings, spec: "auth", snapshot }).unwrap()
+}
+
+fn rescued(repo: &ScratchRepo, change: impl FnOnce(&mut RescueSettings)) -> RescueOutcome {
+    rescued_with(repo, &repo.snapshot(), &settings(change))
+}
+
+/// All of `.git` that is the user's: what the branch of the rescue needs is not.
+fn users_own(repo: &ScratchRepo) -> BTreeMap<PathBuf, (usize, u64, i64, i64)> {
+    let mut state = repo.private_state();
+    state.retain(|path, _| !path.to_string_lossy().contains("heads/watchdog"));
+    state
+}
+
+/// Work in every state: changed, staged, staged and changed again, untracked, deleted, a new mode.
+fn leave_work(repo: &ScratchRepo) {
+    repo.write("tracked", "two\n");
+    repo.write("staged", "s");
+    repo.git(["add", "staged"]);
+    repo.write("staged", "s2");
+    repo.write("un/tracked", "u");
+    repo.remove("dir/inner");
+    repo.chmod("run.sh", 0o644);
+}
+
+/// Asserts that a refusal left everything of the user's as it was, and all of the work on the branch.
+#[track_caller]
+fn assert_elsewhere(repo: &ScratchRepo, why: &str, change: impl FnOnce(&mut RescueSettings)) -> RescueOutcome {
+    let snapshot = repo.snapshot();
+    let (own, files) = (users_own(repo), repo.files());
+    let outcome = rescued_with(repo, &snapshot, &settings(change));
+    assert_eq!((outcome.commits, &outcome.lost, outcome.elsewhere.as_deref()), (0, &vec![], Some(BRANCH)), "{outcome:?}");
+    assert!(outcome.failed.as_ref().is_some_and(|failed| failed.contains(why)), "{outcome:?}");
+    assert_eq!(users_own(repo), own);
+    assert_eq!(repo.files(), files);
+    assert_eq!(repo.git(["rev-parse", &format!("{BRANCH}^{{tree}}")]), snapshot.tree);
+    assert!(repo.git(["log", "-1", "--format=%B", BRANCH]).contains(&format!("Watchdog-Snapshot: {}", snapshot.name)));
+    outcome
+}
+
+#[test]
+fn work_that_a_hook_refuses_is_on_a_branch_of_its_own() {
+    for hook in ["pre-commit", "commit-msg", "prepare-commit-msg"] {
+        let repo = ScratchRepo::new();
+        leave_work(&repo);
+        repo.hook(hook, "echo 'lint: no' >&2; exit 3");
+        repo.hook("reference-transaction", "echo ran >> ../ran");
+        repo.hook("post-index-change", "echo ran >> ../ran");
+        let ran = || std::fs::read_to_string(repo.beside("ran")).unwrap_or_default();
+        let before = ran();
+        assert_elsewhere(&repo, "lint: no", |_| {});
+        assert_eq!(repo.git(["rev-list", "--count", &format!("main..{BRANCH}")]), "1");
+        assert!(ran().len() - before.len() < 40, "the hooks ran for the attempt, and not for the branch: {}", ran());
+        // The next round meets the same refusal, and adds nothing.
+        assert_elsewhere(&repo, "lint: no", |_| {});
+        assert_eq!(repo.git(["rev-list", "--count", &format!("main..{BRANCH}")]), "1");
+    }
+}
+
+#[test]
+fn work_refused_on_an_unborn_branch_is_on_a_branch_too_and_no_index_is_left() {
+    let repo = ScratchRepo::unborn();
+    repo.write("untracked", "u");
+    repo.hook("commit-msg", "echo refused; exit 1");
+    assert_elsewhere(&repo, "refused", |_| {});
+    assert!(!repo.path(".git/index").exists());
+    assert!(!repo.path(".git/watchdog-rescue.index").exists());
+}
+
+#[test]
+fn a_hook_that_hangs_is_ended_at_the_deadline() {
+    let repo = ScratchRepo::new();
+    leave_work(&repo);
+    repo.hook("pre-commit", "trap '' TERM; echo waiting; sleep 1000 & wait; sleep 1000");
+    let begun = std::time::Instant::now();
+    let outcome = assert_elsewhere(&repo, "git commit did not end within 2 s", |s| s.timeout = Duration::from_secs(2));
+    assert!(outcome.failed.unwrap().contains("waiting"), "the hook's output is told");
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    assert!(!repo.path(".git/index.lock").exists());
+}
+
+#[test]
+fn a_signature_that_needs_a_person_never_hangs() {
+    for (program, why) in [("exec sleep 1000", "git commit did not end"), ("echo 'no pinentry' >&2; exit 2", "no pinentry")] {
+        let repo = ScratchRepo::new();
+        leave_work(&repo);
+        let gpg = repo.beside("gpg");
+        std::fs::write(&gpg, format!("#!/bin/sh\n{program}\n")).unwrap();
+        std::fs::set_permissions(&gpg, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        repo.git(["config", "commit.gpgSign", "true"]);
+        repo.git(["config", "gpg.program", gpg.to_str().unwrap()]);
+        assert_elsewhere(&repo, why, |s| s.timeout = Duration::from_secs(2));
+        assert!(!repo.git(["cat-file", "-p", BRANCH]).contains("gpgsig"), "unsigned");
+    }
+}
+
+#[test]
+fn a_protected_branch_takes_no_commit_and_the_work_is_on_its_own() {
+    let repo = ScratchRepo::new();
+    leave_work(&repo);
+    repo.hook("pre-commit", "echo ran > ../ran; exit 1");
+    assert_elsewhere(&repo, "protected by rescue.protect", |s| s.protect = vec!["ma*".into()]);
+    assert!(!repo.beside("ran").exists(), "nobody asked the hooks");
+}
+
+#[test]
+fn what_stays_out_of_commits_stays_out_of_the_branch() {
+    let repo = ScratchRepo::new();
+    repo.write(".env", "TOKEN=1");
+    repo.write("node_modules/x/index.js", "x");
+    repo.write("code.rs", "fn main() {}\n");
+    rescued(&repo, |s| s.protect = vec!["main".into()]);
+    assert_eq!(repo.git(["diff", "--name-only", "main", BRANCH]), "code.rs");
+}
+
+#[test]
+fn the_branch_only_moves_forward() {
+    let repo = ScratchRepo::new();
+    let protect = |s: &mut RescueSettings| s.protect = vec!["main".into()];
+    repo.write("first", "1");
+    rescued(&repo, protect);
+    let first = repo.git(["rev-parse", BRANCH]);
+    repo.write("second", "2");
+    rescued(&repo, protect);
+    assert_eq!(repo.git(["rev-list", &format!("main..{BRANCH}")]).lines().nth(1), Some(first.as_str()));
+    repo.git(["commit", "-q", "--allow-empty", "-m", "meanwhile"]);
+    repo.remove("first");
+    repo.write("third", "3");
+    rescued(&repo, protect);
+    repo.git(["merge-base", "--is-ancestor", &first, BRANCH]);
+    repo.git(["merge-base", "--is-ancestor", "main", BRANCH]);
+    assert_eq!(repo.git(["diff", "--name-only", "main", BRANCH]), "second\nthird");
+}
+
+#[test]
+fn a_branch_that_is_checked_out_somewhere_is_left_alone() {
+    let repo = ScratchRepo::new();
+    repo.git(["branch", BRANCH]);
+    let beside = repo.beside("linked");
+    repo.git(["worktree", "add", "-q", beside.to_str().unwrap(), BRANCH]);
+    let before = repo.git(["rev-parse", BRANCH]);
+    repo.write("new", "n");
+    let outcome = rescued(&repo, |s| s.protect = vec!["main".into()]);
+    assert_eq!(outcome.elsewhere.as_deref(), Some("watchdog/rescue/auth-2"), "{outcome:?}");
+    assert_eq!(repo.git(["rev-parse", BRANCH]), before);
+    assert_eq!(repo.git(["show", "watchdog/rescue/auth-2:new"]), "n");
+}
+
+#[test]
+fn a_branch_that_cannot_be_made_is_told_and_nothing_is_lost() {
+    let repo = ScratchRepo::new();
+    repo.git(["branch", "watchdog"]);
+    repo.write("new", "n");
+    let outcome = rescued(&repo, |s| s.protect = vec!["main".into()]);
+    assert_eq!((outcome.elsewhere, outcome.commits, outcome.lost), (None, 0, vec![]));
+    assert!(outcome.failed.unwrap().contains("could not be committed to a branch of its own"));
+    assert_eq!(repo.git(["status", "--porcelain"]), "?? new");
+}
+
+#[test]
+fn content_is_converted_on_the_branch_as_git_would() {
+    let repo = ScratchRepo::new();
+    repo.git(["config", "core.autocrlf", "true"]);
+    repo.git(["config", "filter.up.clean", "tr a-z A-Z"]);
+    repo.write(".gitattributes", "*.up filter=up\n");
+    repo.write("lines", "a\r\nb\r\n");
+    repo.write("x.up", "shout");
+    let outcome = rescued(&repo, |s| s.protect = vec!["main".into()]);
+    assert_eq!(outcome.elsewhere.as_deref(), Some(BRANCH), "{outcome:?}");
+    assert_eq!(repo.git(["cat-file", "-s", &format!("{BRANCH}:lines")]), "4");
+    assert_eq!(repo.git(["show", &format!("{BRANCH}:x.up")]), "SHOUT");
+}
+
+#[test]
+fn a_filter_that_fails_does_not_keep_the_work_off_the_branch() {
+    let repo = ScratchRepo::new();
+    repo.git(["config", "filter.lfs.clean", "false"]);
+    repo.git(["config", "filter.lfs.required", "true"]);
+    repo.write(".gitattributes", "*.bin filter=lfs\n");
+    repo.write("x.bin", "bytes");
+    repo.write("plain", "p");
+    repo.remove("dir/inner");
+    let outcome = rescued(&repo, |s| s.protect = vec!["main".into()]);
+    assert_eq!(outcome.elsewhere.as_deref(), Some(BRANCH), "{outcome:?}");
+    assert_eq!(repo.git(["show", &format!("{BRANCH}:x.bin")]), "bytes");
+    assert_eq!(repo.git(["diff", "--name-status", "main", BRANCH]), "A\t.gitattributes\nD\tdir/inner\nA\tplain\nA\tx.bin");
+}
+
+#[test]
+fn files_that_a_hook_reformats_are_not_lost_and_leave_a_clean_tree() {
+    let format = "for f in $(git diff --cached --name-only --diff-filter=d); do sed -i 's/  */ /g' \"$f\"; git add \"$f\"; done";
+    for mode in [RescueMode::Single, RescueMode::Plan] {
+        let repo = ScratchRepo::new();
+        repo.write("tracked", "a    b\n");
+        repo.write("new.txt", "c   d\n");
+        repo.write("untouched.txt", "e f\n");
+        repo.hook("pre-commit", format);
+        let snapshot = repo.snapshot();
+        let outcome = rescued_with(&repo, &snapshot, &settings(|s| s.mode = mode));
+        assert_eq!((outcome.commits, &outcome.failed, &outcome.lost), (1, &None, &vec![]), "{outcome:?}");
+        assert_eq!(repo.git(["show", "HEAD:tracked"]), "a b");
+        assert_eq!(repo.git(["status", "--porcelain"]), "", "the index follows the commit");
+        let note = &outcome.warnings[0];
+        assert_eq!(note.code, "changed_by_hooks");
+        assert!(note.detail.contains("new.txt, tracked;") && !note.detail.contains("untouched"), "{}", note.detail);
+        assert_eq!(repo.git(["show", &format!("{}:tracked", snapshot.commit)]), "a    b", "the original is in the snapshot");
+    }
+}
+
+#[test]
+fn a_hook_that_throws_work_away_is_found_out() {
+    for (hook, lost) in [
+        // The commit does not have it, and the work tree has it no more.
+        ("git checkout -q HEAD -- tracked 2>/dev/null; GIT_INDEX_FILE= git show HEAD:tracked > tracked", vec!["tracked"]),
+        (": > tracked; git add tracked", vec!["tracked"]),
+        ("rm new; git rm -q --cached new", vec!["new"]),
+    ] {
+        let repo = ScratchRepo::new();
+        repo.write("tracked", "work\n");
+        repo.write("new", "work\n");
+        repo.hook("pre-commit", hook);
+        let outcome = rescued(&repo, |_| {});
+        assert_eq!(outcome.lost, lost, "{hook}: {outcome:?}");
+    }
+}
+
+#[test]
+fn a_command_that_rewrites_work_is_no_hook() {
+    let repo = ScratchRepo::new();
+    repo.write("tracked", "work\n");
+    let line = "echo other > tracked && git commit -qam other";
+    let outcome = rescued(&repo, |s| {
+        (s.mode, s.command) = (RescueMode::Command, Some(vec!["sh".into(), "-c".into(), line.into()]));
+    });
+    assert_eq!(outcome.lost, ["tracked"]);
+}
+
+#[test]
+fn a_hook_that_changes_files_and_then_refuses_leaves_the_originals_on_the_branch() {
+    let repo = ScratchRepo::new();
+    repo.write("tracked", "original\n");
+    repo.write("new", "n\n");
+    repo.hook("pre-commit", "echo formatted > tracked; echo 'eslint: 3 errors' >&2; exit 1");
+    let outcome = rescued(&repo, |_| {});
+    assert_eq!((outcome.elsewhere.as_deref(), outcome.lost.len()), (Some(BRANCH), 0), "{outcome:?}");
+    assert!(outcome.failed.unwrap().contains("eslint: 3 errors"));
+    assert_eq!(repo.git(["show", &format!("{BRANCH}:tracked")]), "original");
+    assert_eq!(repo.git(["show", &format!("{BRANCH}:new")]), "n");
+    assert_eq!(repo.read("tracked"), "formatted\n", "the work tree is the hook's doing, and is left alone");
+    assert_eq!(outcome.warnings[0].code, "changed_meanwhile");
+}
+
+#[test]
+fn a_lock_that_a_live_git_holds_is_no_refusal() {
+    let repo = ScratchRepo::new();
+    repo.write("tracked", "two\n");
+    std::fs::write(repo.path(".git/index.lock"), "").unwrap();
+    let outcome = rescued(&repo, |_| {});
+    assert_eq!((outcome.commits, &outcome.elsewhere), (0, &None), "{outcome:?}");
+    assert!(outcome.failed.unwrap().contains("index.lock"));
+    std::fs::remove_file(repo.path(".git/index.lock")).unwrap();
+    assert_eq!(rescued(&repo, |_| {}).commits, 1);
+}
+
+#[test]
+fn a_hook_that_hangs_after_the_commit_does_not_undo_it() {
+    let repo = ScratchRepo::new();
+    repo.write("tracked", "two\n");
+    repo.hook("post-commit", "exec sleep 1000");
+    let outcome = rescued(&repo, |s| s.timeout = Duration::from_secs(2));
+    assert_eq!((outcome.commits, &outcome.elsewhere, &outcome.lost), (1, &None, &vec![]), "{outcome:?}");
+    assert!(outcome.failed.unwrap().contains("did not end within 2 s"));
+    assert_eq!(repo.git(["status", "--porcelain"]), "");
+}
