@@ -219,3 +219,32 @@ fn an_unborn_branch_and_odd_names_keep_their_secrets_apart() {
     assert_eq!(repo.files(), before);
     assert_eq!(repo.git(["diff", "--cached", "--name-only"]), ".env");
 }
+
+#[test]
+fn a_secret_in_an_ordinary_file_is_kept_apart_and_never_committed() {
+    let repo = ScratchRepo::new();
+    // Put together here, so that this file holds none.
+    let token = ["ghp_", "q7Zt4KbX9mN2vR8sL1cW5yH3dJ6fP0aGeUoT"].concat();
+    let known = ["ghp_", "A8kP3xV6nB1mQ9wE5rT2yU7iO4sD0fGhJlZc"].concat();
+    repo.write("settings.py", format!("OLD = '{known}'\n"));
+    repo.git(["add", "-A"]);
+    repo.git(["commit", "-qm", "somebody committed one long ago"]);
+    repo.write("settings.py", format!("OLD = '{known}'\nfine = True\n"));
+    repo.write("deploy.sh", format!("TOKEN={token}\n"));
+    repo.write("staged.py", format!("TOKEN = '{token}'\n"));
+    repo.git(["add", "staged.py"]);
+    repo.write("staged.py", "TOKEN = read()\n");
+    let before = repo.files();
+    let snapshot = snapshot(&repo);
+    assert!(!leaks(&repo, &snapshot, &token));
+    assert_eq!(paths(&repo, &private(&snapshot)), ["index/staged.py", "why", "work/deploy.sh"], "what HEAD has already is no news");
+    let outcome = rescue(&repo.open(), &Request { settings: &settings(), spec: "auth", snapshot: &snapshot }).unwrap();
+    let left: Vec<(&str, &str)> = outcome.left_out.iter().map(|l| (l.path.as_str(), l.why)).collect();
+    assert_eq!((outcome.commits, left, &outcome.lost), (1, vec![("deploy.sh", "secret")], &vec![]));
+    assert!(!repo.git(["log", "-p", "--all", "--not", "--glob=refs/watchdog/private/*"]).contains(&token));
+    repo.git(["reset", "-q", "--hard", "HEAD~1"]);
+    repo.git(["clean", "-qffdx"]);
+    repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap();
+    assert_eq!(repo.files(), before);
+    assert!(repo.git(["show", ":staged.py"]).contains(&token), "the index as it was");
+}

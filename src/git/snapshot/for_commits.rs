@@ -9,10 +9,10 @@ use gix::objs::tree::EntryMode;
 
 use super::Snapshot;
 use super::blobs::{Blobs, Keep, Taken};
-use super::diff;
 use super::disk::Below;
 use super::proof::{entry_at, tree_of};
 use super::spec_name::path_text;
+use super::{diff, private};
 use crate::git::{Error, Worktree};
 
 /// A file before the work and with it.
@@ -76,8 +76,8 @@ impl Worktree {
     /// When the objects cannot be read.
     pub fn versions(&self, snapshot: &Snapshot, path: &[u8], limit: u64) -> Result<Versions, Error> {
         let doing = "read a file of a snapshot";
-        let content = |tree: ObjectId| -> Result<Option<Vec<u8>>, Error> {
-            let Some((_, id)) = entry_at(&self.repo, tree, path.as_bstr())?.filter(|(mode, _)| !mode.is_commit()) else {
+        let content = |entry: Option<(EntryMode, ObjectId)>| -> Result<Option<Vec<u8>>, Error> {
+            let Some((_, id)) = entry.filter(|(mode, _)| !mode.is_commit()) else {
                 return Ok(None);
             };
             if self.repo.find_header(id).map_err(|e| Error::read(doing, e))?.size() > limit {
@@ -85,7 +85,13 @@ impl Worktree {
             }
             Ok(Some(self.repo.find_object(id).map_err(|e| Error::read(doing, e))?.detach().data))
         };
-        Ok(Versions { before: content(self.before(snapshot)?)?, after: content(parsed(&snapshot.tree, doing)?)? })
+        let before = entry_at(&self.repo, self.before(snapshot)?, path.as_bstr())?;
+        // What is kept apart is as HEAD has it in the snapshot itself: its content is elsewhere.
+        let after = match private::work_entry(&self.repo, parsed(&snapshot.commit, doing)?, path.as_bstr())? {
+            Some(apart) => Some(apart),
+            None => entry_at(&self.repo, parsed(&snapshot.tree, doing)?, path.as_bstr())?,
+        };
+        Ok(Versions { before: content(before)?, after: content(after)? })
     }
 
     /// The entries of a snapshot at these paths, and whether the work tree still agrees.

@@ -82,9 +82,10 @@ impl Apart {
         rule: PrivateRule<'_>,
     ) -> Result<Option<Self>, Error> {
         let mut apart = Apart::default();
+        let read = |id: ObjectId| repo.find_blob(id).ok().map(|mut blob| blob.take_data());
         let ask = |path: &BStr, bytes: u64, id: ObjectId| {
-            let content = || repo.find_blob(id).ok().map(|mut blob| blob.take_data());
-            rule(&Candidate { path: &path_text(path), bytes, content: &content })
+            let committed = || entry_at(repo, head_tree, path).ok().flatten().and_then(|(_, id)| read(id));
+            rule(&Candidate { path: &path_text(path), bytes, content: &|| read(id), committed: &committed })
         };
         let staged = if parts.index == head_tree { Vec::new() } else { diff::changes(repo, head_tree, parts.index)? };
         for (changes, folder) in [(changed, WORK), (&staged[..], INDEX)] {
@@ -195,6 +196,16 @@ pub(super) fn commit(blobs: &mut Blobs<'_>, tree: ObjectId, of: &Record, line: &
         of.at
     );
     record::commit(blobs, tree, None, of.at, message)
+}
+
+/// What the private part of the snapshot with this commit has for a file of the work tree, where it has anything.
+pub(super) fn work_entry(repo: &gix::Repository, snapshot: ObjectId, path: &BStr) -> Result<Committed, Error> {
+    let commit = repo.find_commit(snapshot).map_err(|e| Error::read("read the snapshot", e))?;
+    let record = Record::parse(&commit.message_raw_sloppy().to_str_lossy());
+    let Some(private) = record.and_then(|record| record.private) else { return Ok(None) };
+    let mut full = BString::from(format!("{WORK}/"));
+    full.extend_from_slice(path);
+    entry_at(repo, tree_of(repo, private)?, full.as_bstr())
 }
 
 /// A snapshot with its private part: trees that may live in memory only.

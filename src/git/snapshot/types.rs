@@ -75,6 +75,8 @@ pub struct Candidate<'a> {
     pub bytes: u64,
     /// Reads all of it; `None` where it cannot be read. A symlink's content is its target.
     pub content: &'a dyn Fn() -> Option<Vec<u8>>,
+    /// Reads what HEAD has at this path; `None` where it has no such file, or it cannot be read.
+    pub committed: &'a dyn Fn() -> Option<Vec<u8>>,
 }
 
 /// Says why a changed file is to be kept apart; `None` where it need not be.
