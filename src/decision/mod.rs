@@ -1,6 +1,7 @@
 //! THE CORE. Facts in, verdict out. No IO, no clock, no async, no logging; time and chance are handed in.
 
 pub mod breaker;
+pub mod context;
 pub mod display;
 pub mod evidence;
 pub mod machine;
