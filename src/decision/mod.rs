@@ -6,4 +6,5 @@ pub mod display;
 pub mod evidence;
 pub mod machine;
 pub mod rounds;
+pub mod termination;
 pub mod verdict;
