@@ -17,6 +17,7 @@ mod periodic;
 mod place;
 mod planner;
 mod run;
+mod session_run;
 mod signals;
 mod surroundings;
 mod verdict_json;
