@@ -302,12 +302,43 @@ pub struct DoctorArgs {
 /// Arguments of `watchdog events`.
 #[derive(Debug, Args)]
 pub struct EventsArgs {
-    /// Only the last N
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
-    pub last: usize,
+    /// Only the last N [default: 50; with --since, all]
+    #[arg(long, short = 'n', value_name = "N", env = "WATCHDOG_LAST")]
+    pub last: Option<usize>,
+    /// Go on with what happens from now on, until Ctrl-C or until nobody reads any more
+    #[arg(long, short = 'f', env = "WATCHDOG_FOLLOW", value_parser = clap::builder::FalseyValueParser::new())]
+    pub follow: bool,
+    /// Only what happened since then: a time span such as 2h, or an instant such as 2026-03-04T05:06:07Z
+    #[arg(long, value_name = "WHEN", env = "WATCHDOG_SINCE", value_parser = since)]
+    pub since: Option<Since>,
+    /// Only events of this kind, or verdicts of this status or reason; may be given several times. docs/events.md lists them
+    #[arg(long, value_name = "KIND", env = "WATCHDOG_KIND", value_delimiter = ',', value_parser = event_word(), hide_possible_values = true)]
+    pub kind: Vec<String>,
     /// Of every worktree, not only this one
-    #[arg(long)]
+    #[arg(long, env = "WATCHDOG_ALL", value_parser = clap::builder::FalseyValueParser::new())]
     pub all: bool,
+}
+
+/// From when on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Since {
+    /// So long before now.
+    Ago(Duration),
+    /// An instant.
+    At(jiff::Timestamp),
+}
+
+/// Reads a time span or an instant.
+fn since(text: &str) -> Result<Since, String> {
+    let instant = || text.parse().map(Since::At).map_err(|_| ());
+    duration(text)
+        .map(Since::Ago)
+        .or_else(|_| instant())
+        .map_err(|()| format!("'{text}' is neither a time span nor an instant; write 90s, 2h or 2026-03-04T05:06:07Z"))
+}
+
+fn event_word() -> clap::builder::PossibleValuesParser {
+    clap::builder::PossibleValuesParser::new(crate::supervisor::event_words())
 }
 
 /// Reads `90`, `90s`, `1.5m`, `1h30m` or `2 days` as a time span; a bare number is seconds.
@@ -347,6 +378,17 @@ mod tests {
         }
         let both = "watchdog rescue restore ID --worktree new --to folder";
         assert!(Cli::try_parse_from(both.split(' ')).is_err());
+    }
+
+    #[test]
+    fn a_beginning_is_a_time_span_or_an_instant() {
+        assert_eq!(since("2h"), Ok(Since::Ago(Duration::from_secs(7200))));
+        for text in ["2026-03-04T05:06:07Z", "2026-03-04T07:06:07+02:00"] {
+            assert_eq!(since(text), Ok(Since::At("2026-03-04T05:06:07Z".parse().unwrap())), "{text}");
+        }
+        for text in ["", "yesterday", "-5s", "2026-03-04", "2026-13-04T05:06:07Z"] {
+            assert!(since(text).is_err(), "{text}");
+        }
     }
 
     #[test]

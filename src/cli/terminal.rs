@@ -41,6 +41,11 @@ impl Terminal {
         let _ = writeln!(io::stdout(), "{}", harmless(&value.to_string()));
     }
 
+    /// A JSON value on one line, fit for a terminal.
+    pub fn value_to(&self, value: &Value) -> String {
+        harmless(&value.to_string())
+    }
+
     /// A line of the story on stderr, unless asked to be quiet.
     pub fn tell(&self, text: &str) {
         if !self.quiet {

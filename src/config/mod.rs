@@ -14,6 +14,7 @@ mod schema;
 pub mod settings;
 mod syntax;
 
+pub use elements::notification_words;
 pub use parse::{MAX_BYTES, Parsed, parse, parse_bytes};
 pub use patterns::{escapes_worktree, output_regex, path_glob};
 pub use problem::{ConfigError, Problem};

@@ -97,6 +97,41 @@ fn listing_pages_through_exactly_the_keys_below_the_prefix() {
 }
 
 #[test]
+fn a_place_in_the_stream_is_found_by_time() {
+    on_every_engine(|store| {
+        assert_eq!(store.cursor_at(at(5)).unwrap(), Cursor::START, "nothing is there yet");
+        let events: Vec<NewEvent> = [10, 20, 20, 30].map(happened).into();
+        let _done = store.append(&events, None).unwrap();
+        for (second, left) in [(0, 4), (10, 4), (11, 3), (20, 3), (21, 1), (30, 1), (31, 0)] {
+            let (found, end) = store.read(store.cursor_at(at(second)).unwrap(), 100).unwrap();
+            assert_eq!(found.len(), left, "from second {second}");
+            assert_eq!(end, store.cursor_at(Timestamp::MAX).unwrap(), "nothing follows");
+        }
+    });
+}
+
+#[test]
+fn the_way_back_through_the_stream_meets_every_event_once() {
+    on_every_engine(|store| {
+        let events: Vec<NewEvent> = (0..7).map(happened).collect();
+        let _done = store.append(&events, None).unwrap();
+        let mut end = store.cursor_at(Timestamp::MAX).unwrap();
+        let _later = store.append(&[happened(9)], None).unwrap();
+        let mut found = Vec::new();
+        loop {
+            let (page, before) = store.read_back(end, 3).unwrap();
+            if page.is_empty() {
+                break;
+            }
+            assert!(before < end);
+            end = before;
+            found.splice(0..0, page);
+        }
+        assert_eq!(found, events, "what came after the end is not met");
+    });
+}
+
+#[test]
 fn a_lease_has_one_holder_and_its_fence_only_grows() {
     on_every_engine(|store| {
         let k = key("lease");

@@ -168,6 +168,12 @@ pub trait Store: Send + Sync {
     /// At most `limit` events after `after`, and where to go on from.
     fn read(&self, after: Cursor, limit: usize) -> Result<(Vec<Event>, Cursor), StoreError>;
 
+    /// The place before the first event that happened at `at` or later; the end of the stream where there is none.
+    fn cursor_at(&self, at: Timestamp) -> Result<Cursor, StoreError>;
+
+    /// At most `limit` events up to `end`, newest last, and the place before them: the way back through the stream.
+    fn read_back(&self, end: Cursor, limit: usize) -> Result<(Vec<Event>, Cursor), StoreError>;
+
     /// At most `limit` of the newest events, newest last.
     fn newest(&self, limit: usize) -> Result<Vec<Event>, StoreError>;
 

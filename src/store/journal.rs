@@ -49,6 +49,52 @@ pub mod kind {
     pub const CRITERIA_CHANGED: &str = "criteria_changed";
     /// A fact was weakened, such as by a damaged database.
     pub const DEGRADED: &str = "degraded";
+    /// A task was given to an agent.
+    pub const ASSIGNED: &str = "assigned";
+    /// Work on a task, or a loop, began.
+    pub const STARTED: &str = "started";
+    /// An iteration of a loop ended.
+    pub const ITERATION: &str = "iteration";
+    /// A task or a loop ended as done.
+    pub const COMPLETE: &str = "complete";
+    /// A task or a loop ended so that a person must decide.
+    pub const REVIEW: &str = "review";
+    /// A task or a loop ended, and trying again cannot help.
+    pub const FAILED: &str = "failed";
+    /// A usage limit, a budget or a deadline was met.
+    pub const LIMIT: &str = "limit";
+    /// Somebody was told of an event, or could not be.
+    pub const NOTIFY: &str = "notify";
+
+    /// Every kind.
+    pub const ALL: &[&str] = &[
+        BASELINE,
+        SESSION_STARTED,
+        SESSION_ENDED,
+        COMMITS,
+        CHANGES,
+        SNAPSHOT,
+        PROBE,
+        CHECK,
+        RESCUE,
+        RESTORE,
+        DROPPED,
+        EXPIRED,
+        VERDICT,
+        BREAKER,
+        INTERRUPTED,
+        TRUST,
+        CRITERIA_CHANGED,
+        DEGRADED,
+        ASSIGNED,
+        STARTED,
+        ITERATION,
+        COMPLETE,
+        REVIEW,
+        FAILED,
+        LIMIT,
+        NOTIFY,
+    ];
 }
 
 /// How long events stay.

@@ -262,15 +262,34 @@ impl Store for SqliteStore {
         Ok((rows.into_iter().map(|(_, event)| event).collect(), cursor))
     }
 
-    fn newest(&self, n: usize) -> Result<Vec<Event>, StoreError> {
+    fn cursor_at(&self, at: Timestamp) -> Result<Cursor, StoreError> {
+        self.with("read the journal", |connection| {
+            // A time that is kept to the microsecond must not look later than the event that happened then.
+            let first: Option<i64> = connection
+                .prepare_cached("SELECT min(seq) FROM event WHERE at >= ?1")?
+                .query_row([at.as_microsecond()], |row| row.get(0))?;
+            let after = match first {
+                Some(first) => first - 1,
+                None => connection.prepare_cached("SELECT coalesce(max(seq), 0) FROM event")?.query_row([], |row| row.get(0))?,
+            };
+            Ok(Cursor(after))
+        })
+    }
+
+    fn read_back(&self, end: Cursor, n: usize) -> Result<(Vec<Event>, Cursor), StoreError> {
         let mut rows: Vec<(i64, Event)> = self.with("read the journal", |connection| {
             connection
-                .prepare_cached("SELECT seq, id, at, worktree, spec, kind, data FROM event ORDER BY seq DESC LIMIT ?1")?
-                .query_map([limit(n)], event)?
+                .prepare_cached("SELECT seq, id, at, worktree, spec, kind, data FROM event WHERE seq <= ?1 ORDER BY seq DESC LIMIT ?2")?
+                .query_map(params![end.0, limit(n)], event)?
                 .collect()
         })?;
         rows.reverse();
-        Ok(rows.into_iter().map(|(_, event)| event).collect())
+        let before = rows.first().map_or(end, |(seq, _)| Cursor(seq - 1));
+        Ok((rows.into_iter().map(|(_, event)| event).collect(), before))
+    }
+
+    fn newest(&self, n: usize) -> Result<Vec<Event>, StoreError> {
+        self.read_back(Cursor(i64::MAX), n).map(|(events, _)| events)
     }
 
     fn prune(&self, retention: &Retention) -> Result<u64, StoreError> {

@@ -1,5 +1,9 @@
-//! Only notify. Says that something moved in a git directory; what moved is for git to tell.
+//! Only notify. Says that something moved in a folder; what moved is for others to tell.
 
+mod folder;
 mod git_dirs;
+mod watching;
 
-pub use git_dirs::{GitDirs, WatchError, Watching};
+pub use folder::watch_folder;
+pub use git_dirs::GitDirs;
+pub use watching::{WatchError, Watching};

@@ -12,6 +12,8 @@ mod commands;
 mod config;
 // Each leaf of the decision tree, with a scripted agent.
 mod decision_tree;
+// What was seen and decided, and following it.
+mod events;
 // What a user can do wrong, and what can be wrong around them.
 mod faults;
 // What is uncommitted, against git's own answer.

@@ -1,40 +1,161 @@
-//! `watchdog events`: what was seen and decided.
+//! `watchdog events`: what was seen and decided, and, with `--follow`, what is seen and decided from now on.
 
-use serde_json::json;
+use std::collections::VecDeque;
+use std::io::{self, Write as _};
+use std::sync::Arc;
 
-use crate::cli::args::EventsArgs;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::cli::args::{EventsArgs, Since};
 use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
 use crate::decision::display::escape_to_one_line;
-use crate::store::engine::Event;
-use crate::supervisor::{Place, Surroundings};
+use crate::store::engine::{Cursor, Event};
+use crate::store::{SqliteStore, Store};
+use crate::supervisor::{Place, Surroundings, Tail, Urgency, answers_to, event_json, now};
 
-/// How many events are looked through for those of one worktree.
-const LOOKED_THROUGH: usize = 20_000;
+use super::runtime::in_runtime;
 
-/// Prints the last events, oldest first.
-pub fn events(surroundings: &Surroundings, terminal: &Terminal, args: EventsArgs) -> Result<u8, Failure> {
-    let place = Place::open(surroundings)?;
-    let limit = if args.all { args.last } else { LOOKED_THROUGH };
-    let mut events = place.store.newest(limit)?;
-    events.retain(|event| args.all || event.worktree == place.worktree_id);
-    let skip = events.len().saturating_sub(args.last);
-    for event in events.iter().skip(skip) {
-        if terminal.json { terminal.value(&to_json(event)) } else { terminal.line(&line(event)) }
-    }
-    Ok(0)
+/// How many events are read at a time.
+const BATCH: usize = 1_000;
+
+/// Which events are shown.
+struct Chosen {
+    /// `None` stands for every worktree.
+    worktree: Option<String>,
+    words: Vec<String>,
+    since: Option<Timestamp>,
 }
 
-fn to_json(event: &Event) -> serde_json::Value {
-    json!({"schema": 1, "id": event.id, "at": event.at.to_string(), "worktree": event.worktree, "spec": event.spec,
-           "kind": event.kind, "data": event.data})
+impl Chosen {
+    fn has(&self, event: &Event) -> bool {
+        self.worktree.as_ref().is_none_or(|worktree| *worktree == event.worktree)
+            && self.since.is_none_or(|since| since <= event.at)
+            && answers_to(event, &self.words)
+    }
+}
+
+/// Prints the last events, oldest first; with `--follow` then goes on until a signal comes or the reader goes away.
+pub fn events(surroundings: &Surroundings, terminal: &Terminal, args: EventsArgs) -> Result<u8, Failure> {
+    let (store, worktree) = open(surroundings, args.all)?;
+    let since = args.since.map(|since| match since {
+        Since::Ago(ago) => now().checked_sub(ago).unwrap_or(Timestamp::MIN),
+        Since::At(at) => at,
+    });
+    let chosen = Chosen { worktree, words: args.kind, since };
+    // A span of time is shown whole; without one the last few do.
+    let last = args.last.unwrap_or(if since.is_some() { usize::MAX } else { 50 });
+    let (found, cursor) = last_of(store.as_ref(), &chosen, last)?;
+    let show = |event: &Event| if terminal.json { written(&mut terminal.value_to(&event_json(event))) } else { written(&mut line(event)) };
+    if found.iter().any(|event| show(event).is_err()) {
+        return Ok(0);
+    }
+    if !args.follow {
+        return Ok(0);
+    }
+    in_runtime(async |signals| {
+        let mut tail = Tail::new(store, surroundings.state.root(), cursor);
+        let mut told = false;
+        loop {
+            match tail.read() {
+                Ok(events) => {
+                    told = false;
+                    if events.iter().filter(|event| chosen.has(event)).any(|event| show(event).is_err()) {
+                        return 0;
+                    }
+                    if !events.is_empty() {
+                        continue;
+                    }
+                }
+                // A store that cannot be read now may be read later; saying so once is enough.
+                Err(error) if !told => {
+                    told = true;
+                    surroundings.tell(&format!("{error}; looking again until it can be read"));
+                }
+                Err(_) => {}
+            }
+            tokio::select! {
+                () = tail.changed() => {}
+                () = signals.reached(Urgency::Interrupted) => return 128 + u8::try_from(signals.last()).unwrap_or(0),
+            }
+            if reader_is_gone() {
+                return 0;
+            }
+        }
+    })
+}
+
+/// The store, and the worktree to show the events of; no worktree is needed to show those of all.
+fn open(surroundings: &Surroundings, all: bool) -> Result<(Arc<dyn Store>, Option<String>), Failure> {
+    if all {
+        surroundings.state.ensure()?;
+        return Ok((Arc::new(SqliteStore::open(&surroundings.state)?), None));
+    }
+    let place = Place::open(surroundings)?;
+    Ok((place.store, Some(place.worktree_id)))
+}
+
+/// The last `n` of the chosen events, and the place after the newest event of all.
+fn last_of(store: &dyn Store, chosen: &Chosen, n: usize) -> Result<(VecDeque<Event>, Cursor), Failure> {
+    let end = store.cursor_at(Timestamp::MAX)?;
+    let begin = match chosen.since {
+        Some(since) => store.cursor_at(since)?,
+        None => Cursor::START,
+    };
+    let (mut found, mut left) = (VecDeque::new(), end);
+    while found.len() < n && left > begin {
+        let (events, before) = store.read_back(left, BATCH)?;
+        if events.is_empty() {
+            break;
+        }
+        left = before;
+        let wanted = n - found.len();
+        for event in events.into_iter().rev().filter(|event| chosen.has(event)).take(wanted) {
+            found.push_front(event);
+        }
+    }
+    Ok((found, end))
+}
+
+/// Writes a line and says at once whether anybody still reads.
+fn written(text: &mut String) -> io::Result<()> {
+    text.push('\n');
+    let mut out = anstream::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// Whether whoever read our output went away, which writing would only tell with the next event.
+fn reader_is_gone() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let out = io::stdout();
+    let mut fds = [PollFd::new(&out, PollFlags::empty())];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&at_once)).is_ok() && fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
 fn line(event: &Event) -> String {
     let spec = event.spec.as_deref().unwrap_or("-");
-    let mut data = event.data.to_string();
-    if data.len() > 160 {
-        data = data.chars().take(160).collect::<String>() + "…";
+    format!(
+        "{:.3}  {:<16} {}  {}",
+        event.at,
+        escape_to_one_line(&event.kind),
+        escape_to_one_line(spec),
+        escape_to_one_line(&gist(&event.data))
+    )
+}
+
+/// A verdict in its own words; anything else as the JSON that it is, cut.
+fn gist(data: &Value) -> String {
+    let text = |key: &str| data.get(key).and_then(Value::as_str);
+    let mut gist = match (text("status"), text("reason"), text("message")) {
+        (Some(status), Some(reason), Some(message)) => format!("{status} ({reason}): {message}"),
+        _ => data.to_string(),
+    };
+    if let Some((end, _)) = gist.char_indices().nth(160) {
+        gist.truncate(end);
+        gist.push('…');
     }
-    format!("{:.3}  {:<16} {}  {}", event.at, event.kind, escape_to_one_line(spec), escape_to_one_line(&data))
+    gist
 }

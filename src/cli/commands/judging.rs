@@ -1,12 +1,11 @@
 //! `watchdog check` and `watchdog run`: judge, and say so.
 
-use std::time::Duration;
-
 use crate::cli::args::{CheckArgs, JudgeArgs, RunArgs};
 use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
-use crate::decision::verdict::Reason;
-use crate::supervisor::{Asked, CheckRequest, Judgement, RunRequest, Signals, Surroundings, check as judge_check, run as judge_run};
+use crate::supervisor::{Asked, CheckRequest, RunRequest, Surroundings, check as judge_check, run as judge_run};
+
+use super::runtime::in_runtime;
 
 /// Judges what happened since a baseline.
 pub fn check(surroundings: &Surroundings, terminal: &Terminal, args: CheckArgs) -> Result<u8, Failure> {
@@ -42,17 +41,4 @@ fn asked(args: &JudgeArgs, once: bool) -> Asked {
         no_rescue: args.no_rescue,
         once,
     }
-}
-
-/// Runs a judgement in a runtime of one thread, with signals listened to from the first moment.
-fn in_runtime(work: impl AsyncFnOnce(&mut Signals) -> Judgement) -> Result<Judgement, Failure> {
-    let failed = |error: std::io::Error| Failure::new(Reason::StoreError, format!("failed to start the event loop: {error}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let judgement = runtime.block_on(async {
-        let mut signals = Signals::listen().map_err(failed)?;
-        Ok::<_, Failure>(work(&mut signals).await)
-    })?;
-    // A thread that still reads output which a survivor holds open must not keep us.
-    runtime.shutdown_timeout(Duration::from_millis(100));
-    Ok(judgement)
 }

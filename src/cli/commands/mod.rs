@@ -10,6 +10,7 @@ mod init;
 mod judging;
 mod probe;
 mod rescue;
+mod runtime;
 mod snapshot;
 mod snapshots;
 mod trust;

@@ -17,3 +17,4 @@ pub(super) mod rescue;
 pub(super) mod tasks;
 
 pub(super) use home::home_of;
+pub use notification::notification_words;

@@ -50,6 +50,11 @@ pub(in super::super) const WORDS: &[&str] = &[
     "store_error",
 ];
 
+/// The statuses and reasons of a verdict.
+pub fn notification_words() -> impl Iterator<Item = &'static str> {
+    WORDS.iter().copied()
+}
+
 pub(in super::super) fn read_list(node: &Node<'_>) -> Option<Vec<NotifyRule>> {
     let words: Vec<(&str, &str)> = WORDS.iter().map(|word| (*word, *word)).collect();
     node.list(|entry| {

@@ -62,6 +62,12 @@ impl Store for Lossy {
     fn read(&self, after: Cursor, limit: usize) -> Result<(Vec<Event>, Cursor)> {
         self.inner.read(after, limit)
     }
+    fn cursor_at(&self, at: Timestamp) -> Result<Cursor> {
+        self.inner.cursor_at(at)
+    }
+    fn read_back(&self, end: Cursor, limit: usize) -> Result<(Vec<Event>, Cursor)> {
+        self.inner.read_back(end, limit)
+    }
     fn newest(&self, limit: usize) -> Result<Vec<Event>> {
         self.inner.newest(limit)
     }

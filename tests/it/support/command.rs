@@ -122,6 +122,11 @@ impl Running {
         self.child.id()
     }
 
+    /// What it wrote to stdout so far.
+    pub fn stdout_so_far(&self) -> String {
+        read(&self.stdout)
+    }
+
     /// What it wrote to stderr so far.
     pub fn stderr_so_far(&self) -> String {
         read(&self.stderr)

@@ -1,0 +1,20 @@
+//! The event loop of one command.
+
+use std::time::Duration;
+
+use crate::cli::failure::Failure;
+use crate::decision::verdict::Reason;
+use crate::supervisor::Signals;
+
+/// Runs something in a runtime of one thread, with signals listened to from the first moment.
+pub fn in_runtime<T>(work: impl AsyncFnOnce(&mut Signals) -> T) -> Result<T, Failure> {
+    let failed = |error: std::io::Error| Failure::new(Reason::StoreError, format!("failed to start the event loop: {error}"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let done = runtime.block_on(async {
+        let mut signals = Signals::listen().map_err(failed)?;
+        Ok::<_, Failure>(work(&mut signals).await)
+    })?;
+    // A thread that still reads output which a survivor holds open must not keep us.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    Ok(done)
+}

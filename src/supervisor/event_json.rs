@@ -1,0 +1,21 @@
+//! An event of the journal as programs read it: `watchdog events --json`, and what a notification carries. See `docs/events.md`.
+
+use serde_json::{Value, json};
+
+use crate::store::engine::Event;
+
+/// The object of `docs/schema/event.json`.
+pub fn event_json(event: &Event) -> Value {
+    json!({
+        "schema": 1,
+        "id": event.id,
+        "at": event.at.to_string(),
+        "worktree": event.worktree,
+        "spec": event.spec,
+        "kind": event.kind,
+        "data": event.data,
+    })
+}
+
+/// JSON Schema (2020-12) of an event.
+pub const EVENT_SCHEMA: &str = include_str!("../../docs/schema/event.json");

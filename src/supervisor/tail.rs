@@ -1,0 +1,60 @@
+//! The end of the journal, as it grows. Waits for a change of the state directory, and looks from time to time as well: a folder on
+//! another machine tells nothing, and a store that is replaced goes on in a new file.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::store::engine::{Cursor, Event};
+use crate::store::{Store, StoreError};
+use crate::watch::{Watching, watch_folder};
+
+/// How many events are read at a time.
+const BATCH: usize = 500;
+
+/// The pause between looks while the folder is watched, and while it cannot be.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_millis(500));
+
+/// A burst of writes is one change.
+const SETTLE: Duration = Duration::from_millis(15);
+
+/// Events after a place in the journal, in the order of the store.
+pub struct Tail {
+    store: Arc<dyn Store>,
+    cursor: Cursor,
+    moved: Arc<Notify>,
+    watching: Option<Watching>,
+}
+
+impl Tail {
+    /// The events after `cursor`. `folder` is the one that the store writes to.
+    pub fn new(store: Arc<dyn Store>, folder: &Path, cursor: Cursor) -> Self {
+        let moved = Arc::new(Notify::new());
+        let watching = watch_folder(folder, {
+            let moved = Arc::clone(&moved);
+            move || moved.notify_one()
+        });
+        Tail { store, cursor, moved, watching: watching.ok() }
+    }
+
+    /// What was appended since the last call, at most one batch of it; empty where nothing was.
+    ///
+    /// # Errors
+    /// When the store cannot be read; the next call tries again at the same place.
+    pub fn read(&mut self) -> Result<Vec<Event>, StoreError> {
+        let (events, cursor) = self.store.read(self.cursor, BATCH)?;
+        self.cursor = cursor;
+        Ok(events)
+    }
+
+    /// Waits until it is worth to read again.
+    pub async fn changed(&self) {
+        let pause = if self.watching.is_some() { PAUSES.0 } else { PAUSES.1 };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = self.moved.notified() => tokio::time::sleep(SETTLE).await,
+        }
+    }
+}

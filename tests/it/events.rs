@@ -1,0 +1,137 @@
+//! `watchdog events`: what is shown, and following it while it happens.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::Duration;
+
+use completion_watchdog::store::journal::kind;
+use completion_watchdog::supervisor::EVENT_SCHEMA;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::{Repo, Running, TestEnv, wait_until};
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// The events that were printed as JSON lines.
+fn events(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+fn kinds(text: &str) -> Vec<String> {
+    events(text).iter().map(|event| event["kind"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+fn reset_breaker(repo: &Repo<'_>) {
+    repo.watchdog(&["breaker", "reset"]).expect(0);
+}
+
+#[track_caller]
+fn wait_for_output(following: &Running, what: &str, times: usize) {
+    wait_until(&format!("{what} is printed {times} times"), SOON, || following.stdout_so_far().matches(what).count() >= times);
+}
+
+#[test]
+fn events_are_chosen_by_kind_status_time_number_and_worktree() {
+    let env = TestEnv::new();
+    let (repo, other) = (env.repo(), env.repo_named("other"));
+    repo.watchdog(&["snapshot"]).expect(0);
+    repo.write("new.txt", "new");
+    repo.commit_all("feat: new");
+    repo.watchdog(&["check"]).expect(0);
+    other.watchdog(&["snapshot"]).expect(0);
+
+    let shown = |args: &[&str]| repo.watchdog(&[&["events", "--json"], args].concat()).expect(0).stdout;
+    assert_eq!(kinds(&shown(&[])), ["baseline", "commits", "verdict"]);
+    assert_eq!(kinds(&shown(&["--kind", "verdict,baseline"])), ["baseline", "verdict"]);
+    assert_eq!(kinds(&shown(&["--kind", "new_commits"])), ["verdict"], "a reason chooses verdicts");
+    assert_eq!(kinds(&shown(&["--kind", "complete"])), ["verdict"], "so does a status");
+    assert_eq!(kinds(&shown(&["--kind", "failed"])), [""; 0]);
+    assert_eq!(kinds(&shown(&["-n", "1"])), ["verdict"]);
+    assert_eq!(kinds(&shown(&["--since", "1h", "-n", "2"])), ["commits", "verdict"]);
+    assert_eq!(kinds(&shown(&["--since", "2096-03-04T05:06:07Z"])), [""; 0]);
+    let at = events(&shown(&["--kind", "commits"]))[0]["at"].as_str().expect("an instant").to_owned();
+    assert_eq!(kinds(&shown(&["--since", &at])), ["commits", "verdict"], "from that instant on");
+    // No repository is needed to look at all of them.
+    let all = env.watchdog(&env.root(), &["events", "--all", "--json"]).expect(0).stdout;
+    assert_eq!(kinds(&all), ["baseline", "commits", "verdict", "baseline"]);
+    let people = repo.watchdog(&["events", "--kind", "verdict"]).expect(0);
+    assert!(people.stdout.contains("complete (new_commits): "), "{people}");
+}
+
+#[test]
+fn a_kind_that_does_not_exist_is_named_with_the_nearest() {
+    let env = TestEnv::new();
+    let out = env.watchdog(&env.root(), &["events", "--all", "--kind", "reviews"]).expect(2);
+    assert!(out.stderr.contains("'reviews'") && out.stderr.contains("'review'"), "{out}");
+    let out = env.watchdog(&env.root(), &["events", "--all", "--since", "yesterday"]).expect(2);
+    assert!(out.stderr.contains("write 90s, 2h or 2026-03-04T05:06:07Z"), "{out}");
+}
+
+#[test]
+fn following_shows_what_other_processes_do_and_ends_with_a_signal() {
+    let env = TestEnv::new();
+    let (repo, other) = (env.repo(), env.repo_named("other"));
+    repo.watchdog(&["snapshot"]).expect(0);
+    let following = repo.watchdog_spawn(&["events", "--follow", "--json"]);
+    wait_for_output(&following, "\"kind\":\"baseline\"", 1);
+    other.watchdog(&["snapshot"]).expect(0);
+    for times in 1..4 {
+        reset_breaker(&repo);
+        wait_for_output(&following, "\"kind\":\"breaker\"", times);
+    }
+    following.signal(Signal::INT);
+    let out = following.wait().expect(130);
+    assert_eq!(kinds(&out.stdout), ["baseline", "breaker", "breaker", "breaker"], "once each, and none of another worktree\n{out}");
+}
+
+#[test]
+fn following_goes_on_in_a_store_that_takes_the_place_of_the_old_one() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let following = repo.watchdog_spawn(&["events", "--follow", "--json"]);
+    reset_breaker(&repo);
+    wait_for_output(&following, "\"kind\":\"breaker\"", 1);
+    for entry in fs::read_dir(env.state()).expect("it is there").flatten() {
+        if entry.path().is_file() {
+            fs::remove_file(entry.path()).expect("it is ours");
+        }
+    }
+    reset_breaker(&repo);
+    wait_for_output(&following, "\"kind\":\"breaker\"", 2);
+    following.signal(Signal::TERM);
+    following.wait().expect(143);
+}
+
+#[test]
+fn following_ends_when_nobody_reads_any_more() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    env.install("watchdog", std::path::Path::new(env!("CARGO_BIN_EXE_watchdog")));
+    // The shell waits for both; nothing is written after the first line that would break the pipe.
+    let out = env.command("sh", repo.path()).args(["-c", "watchdog events --follow | head -n 1"]).run().expect(0);
+    assert_eq!(out.stdout.lines().count(), 1, "{out}");
+    assert_eq!(out.stderr, "", "{out}");
+    env.assert_nothing_left();
+}
+
+#[test]
+fn the_page_and_the_schema_know_every_kind_and_every_field() {
+    let page = include_str!("../../docs/events.md");
+    let schema: Value = serde_json::from_str(EVENT_SCHEMA).expect("the schema is JSON");
+    let known: BTreeSet<&str> = kind::ALL.iter().copied().collect();
+    let listed = schema["properties"]["kind"]["examples"].as_array().expect("it lists them");
+    assert_eq!(listed.iter().filter_map(Value::as_str).collect::<BTreeSet<_>>(), known);
+    for kind in known {
+        assert!(page.contains(&format!("`{kind}`")), "docs/events.md does not tell of {kind}");
+    }
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    let out = repo.watchdog(&["events", "--json"]).expect(0);
+    let event = &events(&out.stdout)[0];
+    let fields: BTreeSet<&str> = event.as_object().expect("an object").keys().map(String::as_str).collect();
+    let required = schema["required"].as_array().expect("a list");
+    assert_eq!(fields, required.iter().filter_map(Value::as_str).collect(), "{event}");
+}
