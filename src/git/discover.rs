@@ -38,7 +38,7 @@ pub(super) fn dot_git(path: &Path) -> Result<PathBuf, Error> {
 }
 
 /// Whether a `.git` entry is usable; `false` where git would ignore it, an error where it is broken.
-fn inspect(dot_git: &Path) -> Result<bool, Error> {
+pub(super) fn inspect(dot_git: &Path) -> Result<bool, Error> {
     let metadata = fs::metadata(dot_git).map_err(|e| broken(dot_git, e))?;
     if metadata.is_file() {
         let text = fs::read(dot_git).map_err(|e| broken(dot_git, e))?;
@@ -79,7 +79,7 @@ pub(super) fn is_nested_repository(folder: &Path) -> bool {
 }
 
 /// git's own test: `HEAD` is readable and names something, `objects` and `refs` are there.
-fn looks_like_git_dir(path: &Path) -> bool {
+pub(super) fn looks_like_git_dir(path: &Path) -> bool {
     if !head_is_valid(&path.join("HEAD")) {
         return false;
     }
@@ -107,7 +107,7 @@ fn head_is_valid(head: &Path) -> bool {
     }
 }
 
-fn missing_part(dot_git: &Path) -> String {
+pub(super) fn missing_part(dot_git: &Path) -> String {
     let head = dot_git.join("HEAD");
     if !head_is_valid(&head) {
         return format!("{} is missing or damaged", head.display());

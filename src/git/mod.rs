@@ -18,19 +18,23 @@ mod path_text;
 mod reflog;
 mod rescue_branch;
 mod rewritten;
+mod search;
 mod snapshot;
 mod span;
 mod staged;
 mod submodule;
 mod walk;
 mod work_tree;
+mod worktrees;
 
 pub use baseline::Point;
 pub use baseline_ref::KeptBaseline;
 pub use open::{Error, Worktree};
 pub use path_text::{escape_path, unescape_path};
 pub use rescue_branch::RescueBranch;
+pub use search::{Search, find_worktrees};
 pub use snapshot::{
     AfterCommit, Candidate, CommitState, FileDiff, KeptEntry, PrivateRule, RestoreError, RestoreTarget, Restored, RestoredTo, SavedIndex,
     Snapshot, SnapshotDiff, SnapshotInfo, SnapshotKind, SnapshotPath, SnapshotRequest, Versions,
 };
+pub use worktrees::{FoundWorktree, Standing, worktrees_of};

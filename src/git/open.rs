@@ -1,6 +1,5 @@
 //! Opens a worktree so that looking at it runs nothing that the repository itself names.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -125,8 +124,7 @@ impl Worktree {
 
     /// A short hexadecimal name of this worktree, the same in every process and every time.
     pub fn worktree_id(&self) -> String {
-        let name = if self.git_dir == self.common_dir { &[] } else { self.git_dir.file_name().map_or(&[][..], OsStr::as_bytes) };
-        short_id(&[b"watchdog worktree", self.common_dir.as_os_str().as_bytes(), name])
+        super::worktrees::worktree_id(&self.git_dir, &self.common_dir)
     }
 
     /// A short hexadecimal name of the repository, the same in all of its worktrees.
@@ -147,7 +145,7 @@ impl Worktree {
 }
 
 /// The first 16 hexadecimal digits of the SHA-256 over the parts, separated by NUL.
-fn short_id(parts: &[&[u8]]) -> String {
+pub(super) fn short_id(parts: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
         hash.update(part);

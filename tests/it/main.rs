@@ -84,3 +84,5 @@ mod store;
 mod support_works;
 // Random trees, random faults, the real binary: whatever was in the work tree can be got back.
 mod torture;
+// Which worktrees are found in repositories and folders.
+mod worktrees;

@@ -1,0 +1,213 @@
+//! Looks through folders for worktrees: each repository once, with all of its worktrees, wherever those are.
+//!
+//! Links are not followed and other file systems not entered, so that a walk ends; what is only a cache is passed by.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::discover;
+use super::open::Error;
+use super::worktrees::{FoundWorktree, Standing, git_dirs, git_dirs_by_name, worktrees_of};
+
+/// Folders that hold what programs fetched or built, and never anybody's worktree.
+const PASSED_BY: &[&str] =
+    &[".git", "node_modules", "__pycache__", ".venv", ".tox", ".cache", ".cargo", ".rustup", ".npm", ".gradle", ".m2"];
+
+/// In the folder that holds it, everything can be made anew (<https://bford.info/cachedir/>).
+const CACHE_TAG: &str = "CACHEDIR.TAG";
+
+/// How deep below a named folder is looked.
+const DEEPEST: usize = 24;
+
+/// How many folders are looked through at most.
+const MOST_FOLDERS: usize = 300_000;
+
+/// What a search came to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Search {
+    /// Every worktree once, by its top folder.
+    pub worktrees: Vec<FoundWorktree>,
+    /// What could not be looked through, for a person.
+    pub notes: Vec<String>,
+}
+
+/// Finds the worktrees of the named repositories, and of those in the named folders.
+///
+/// A folder in which there is none is taken for a part of the worktree around it. A named path that is no folder, or in no
+/// repository, comes back as [`Standing::Nothing`]. `is_over` is asked between folders; once it says so, the search ends.
+pub fn find_worktrees(paths: &[PathBuf], is_over: &dyn Fn() -> bool) -> Search {
+    let mut walk = Walk { found: Vec::new(), places: HashMap::new(), repositories: HashSet::new(), folders: 0, notes: Vec::new(), is_over };
+    for path in paths {
+        walk.take(path);
+    }
+    let Walk { mut found, notes, .. } = walk;
+    found.sort_by(|a, b| a.root.cmp(&b.root).then_with(|| a.git_dir.cmp(&b.git_dir)));
+    Search { worktrees: found, notes }
+}
+
+struct Walk<'a> {
+    found: Vec<FoundWorktree>,
+    /// Where in `found` a git directory is, so that nothing is found twice.
+    places: HashMap<PathBuf, usize>,
+    /// Shared git directories whose worktrees were listed.
+    repositories: HashSet<PathBuf>,
+    folders: usize,
+    notes: Vec<String>,
+    is_over: &'a dyn Fn() -> bool,
+}
+
+impl Walk<'_> {
+    fn take(&mut self, path: &Path) {
+        let top = match fs::canonicalize(path) {
+            Ok(top) if top.is_dir() => top,
+            Ok(_) => return self.keep(by_name(path, Standing::Nothing { why: "it is not a folder".to_string() })),
+            Err(error) => return self.keep(by_name(path, Standing::Nothing { why: error.to_string() })),
+        };
+        if !self.below(&top) {
+            match discover::dot_git(&top) {
+                Ok(dot_git) => self.entry(dot_git.parent().unwrap_or(&top), &dot_git),
+                Err(error @ Error::Read { .. }) => self.keep(by_name(&top, Standing::Broken { why: error.to_string() })),
+                Err(error) => self.keep(by_name(&top, Standing::Nothing { why: error.to_string() })),
+            }
+        }
+    }
+
+    /// Looks through a folder; tells whether any repository is in there, known or not.
+    fn below(&mut self, top: &Path) -> bool {
+        let Ok(device) = fs::metadata(top).map(|found| found.dev()) else { return false };
+        let mut any = false;
+        let mut open = vec![(top.to_owned(), 0)];
+        while let Some((folder, depth)) = open.pop() {
+            if (self.is_over)() {
+                return true;
+            }
+            self.folders += 1;
+            if self.folders > MOST_FOLDERS {
+                self.notes.push(format!("more than {MOST_FOLDERS} folders: stopped at {}; name the folders that matter", folder.display()));
+                return true;
+            }
+            let (inner, dot_git) = match list(&folder) {
+                Ok(Listing::Folders { inner, dot_git }) => (inner, dot_git),
+                Ok(Listing::GitDir) => {
+                    any = true;
+                    self.repository(&folder);
+                    continue;
+                }
+                Ok(Listing::Cache) if depth > 0 => continue,
+                Ok(Listing::Cache) => (Vec::new(), false),
+                Err(error) => {
+                    self.notes.push(format!("{} could not be looked through: {error}", folder.display()));
+                    continue;
+                }
+            };
+            if dot_git {
+                any |= self.dot_git(&folder);
+            }
+            if depth == DEEPEST && !inner.is_empty() {
+                self.notes.push(format!("{} is too deep below {} to be looked through", folder.display(), top.display()));
+                continue;
+            }
+            for name in inner {
+                let path = folder.join(name);
+                // Gone meanwhile, or another file system: neither is ours to look at.
+                if fs::symlink_metadata(&path).is_ok_and(|found| found.dev() == device) {
+                    open.push((path, depth + 1));
+                }
+            }
+        }
+        any
+    }
+
+    /// A folder with a `.git` in it; false where git would not take it for one.
+    fn dot_git(&mut self, folder: &Path) -> bool {
+        let dot_git = folder.join(".git");
+        match discover::inspect(&dot_git) {
+            Ok(true) => self.entry(folder, &dot_git),
+            Ok(false) => return false,
+            Err(error) => self.keep(by_name(folder, Standing::Broken { why: error.to_string() })),
+        }
+        true
+    }
+
+    /// A usable `.git` entry: its whole repository, and this worktree even where the repository tells otherwise.
+    fn entry(&mut self, folder: &Path, dot_git: &Path) {
+        let (git_dir, common_dir) = match git_dirs(dot_git) {
+            Ok(dirs) => dirs,
+            Err(why) => return self.keep(by_name(folder, Standing::Broken { why })),
+        };
+        self.repository(&common_dir);
+        self.keep(FoundWorktree { root: folder.to_owned(), git_dir, common_dir, standing: Standing::There });
+    }
+
+    fn repository(&mut self, common_dir: &Path) {
+        let common_dir = fs::canonicalize(common_dir).unwrap_or_else(|_| common_dir.to_owned());
+        if !self.repositories.insert(common_dir.clone()) {
+            return;
+        }
+        for worktree in worktrees_of(&common_dir) {
+            self.keep(worktree);
+        }
+    }
+
+    /// Adds what was found. One that was moved by hand is known to its folder, while its repository looks for it elsewhere:
+    /// what stands there counts.
+    fn keep(&mut self, worktree: FoundWorktree) {
+        match self.places.get(&worktree.git_dir) {
+            None => {
+                self.places.insert(worktree.git_dir.clone(), self.found.len());
+                self.found.push(worktree);
+            }
+            Some(&at) => {
+                let known = &mut self.found[at];
+                if known.standing != Standing::There && worktree.standing == Standing::There {
+                    *known = worktree;
+                }
+            }
+        }
+    }
+}
+
+fn by_name(folder: &Path, standing: Standing) -> FoundWorktree {
+    let (git_dir, common_dir) = git_dirs_by_name(&folder.join(".git"));
+    FoundWorktree { root: folder.to_owned(), git_dir, common_dir, standing }
+}
+
+enum Listing {
+    Folders {
+        inner: Vec<std::ffi::OsString>,
+        dot_git: bool,
+    },
+    /// A bare repository, or a git directory under another name.
+    GitDir,
+    /// Marked as a cache, or not there.
+    Cache,
+}
+
+fn list(folder: &Path) -> std::io::Result<Listing> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Listing::Cache),
+        Err(error) => return Err(error),
+    };
+    let (mut inner, mut dot_git, mut parts, mut cache) = (Vec::new(), false, 0, false);
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        match name.to_str() {
+            Some(".git") => dot_git = true,
+            Some("HEAD" | "objects" | "refs") => parts += 1,
+            Some(CACHE_TAG) => cache = true,
+            _ => {}
+        }
+        let passed_by = name.to_str().is_some_and(|name| PASSED_BY.contains(&name));
+        if !passed_by && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            inner.push(name);
+        }
+    }
+    if parts == 3 && discover::looks_like_git_dir(folder) {
+        return Ok(Listing::GitDir);
+    }
+    if cache && !dot_git { Ok(Listing::Cache) } else { Ok(Listing::Folders { inner, dot_git }) }
+}

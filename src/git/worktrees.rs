@@ -1,0 +1,174 @@
+//! Which worktrees a repository has: the main one, and those that its `worktrees` folder tells of. Nothing of them is
+//! opened, so that a broken one is an entry like the others.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::discover;
+use super::harden;
+use super::open::short_id;
+
+/// More linked worktrees than this of one repository are not listed.
+const MOST: usize = 100_000;
+
+/// One worktree, as its repository tells of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundWorktree {
+    /// Its top folder; symlinks are resolved where it is there.
+    pub root: PathBuf,
+    /// Its git directory, which holds HEAD and index.
+    pub git_dir: PathBuf,
+    /// The git directory that all worktrees of the repository share; the same as `git_dir` for a main one.
+    pub common_dir: PathBuf,
+    /// Whether it can be looked at.
+    pub standing: Standing,
+}
+
+/// Whether a worktree that is known of can be looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// Its folder and its git directory are there.
+    There,
+    /// Its folder is gone, and `git worktree prune` would forget it.
+    Gone {
+        /// For a person.
+        why: String,
+    },
+    /// Something is there that git does not take for a worktree.
+    Broken {
+        /// For a person.
+        why: String,
+    },
+    /// A path that was named, and is not in any repository.
+    Nothing {
+        /// For a person.
+        why: String,
+    },
+}
+
+impl FoundWorktree {
+    /// The name that it has in watchdog's records, as [`super::Worktree::worktree_id`].
+    pub fn worktree_id(&self) -> String {
+        worktree_id(&self.git_dir, &self.common_dir)
+    }
+}
+
+/// A short hexadecimal name of a worktree, the same in every process and every time.
+pub(super) fn worktree_id(git_dir: &Path, common_dir: &Path) -> String {
+    let name = if git_dir == common_dir { &[] } else { git_dir.file_name().map_or(&[][..], OsStr::as_bytes) };
+    short_id(&[b"watchdog worktree", common_dir.as_os_str().as_bytes(), name])
+}
+
+/// The git directories that a usable `.git` entry leads to: its own and the shared one, symlinks resolved.
+pub(super) fn git_dirs(dot_git: &Path) -> Result<(PathBuf, PathBuf), String> {
+    let target = match fs::read(dot_git) {
+        Ok(text) => pointed_to(&text, dot_git).ok_or("it does not begin with 'gitdir: '")?,
+        Err(error) if error.kind() == ErrorKind::IsADirectory => dot_git.to_owned(),
+        Err(error) => return Err(error.to_string()),
+    };
+    let git_dir = fs::canonicalize(&target).map_err(|error| format!("{}: {error}", target.display()))?;
+    let common_dir = common_dir(&git_dir)?;
+    Ok((git_dir, common_dir))
+}
+
+/// The same for a `.git` file that is broken: what its text says, as far as it says anything. Only to find its records.
+pub(super) fn git_dirs_by_name(dot_git: &Path) -> (PathBuf, PathBuf) {
+    let named = fs::read(dot_git).ok().and_then(|text| pointed_to(&text, dot_git));
+    let git_dir = named.unwrap_or_else(|| dot_git.to_owned());
+    let git_dir = fs::canonicalize(&git_dir).unwrap_or(git_dir);
+    let above = git_dir.parent().filter(|parent| parent.file_name() == Some(OsStr::new("worktrees"))).and_then(Path::parent);
+    let common_dir = above.map_or_else(|| git_dir.clone(), |common| fs::canonicalize(common).unwrap_or_else(|_| common.to_owned()));
+    (git_dir, common_dir)
+}
+
+fn pointed_to(text: &[u8], dot_git: &Path) -> Option<PathBuf> {
+    let target = text.strip_prefix(b"gitdir: ")?.trim_ascii_end();
+    Some(dot_git.parent()?.join(OsStr::from_bytes(target)))
+}
+
+fn common_dir(git_dir: &Path) -> Result<PathBuf, String> {
+    let common = match fs::read(git_dir.join("commondir")) {
+        Ok(text) => git_dir.join(OsStr::from_bytes(text.trim_ascii_end())),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(git_dir.to_owned()),
+        Err(error) => return Err(format!("{}: {error}", git_dir.join("commondir").display())),
+    };
+    fs::canonicalize(&common).map_err(|error| format!("{}: {error}", common.display()))
+}
+
+/// Every worktree of the repository with this shared git directory (absolute, symlinks resolved): the main one first,
+/// unless it is bare, then the linked ones by name.
+pub fn worktrees_of(common_dir: &Path) -> Vec<FoundWorktree> {
+    let mut found: Vec<FoundWorktree> = main(common_dir).into_iter().collect();
+    let admin = common_dir.join("worktrees");
+    let mut names: Vec<_> = match fs::read_dir(&admin) {
+        Ok(entries) => entries.take(MOST).flatten().filter(|entry| entry.path().is_dir()).map(|entry| entry.file_name()).collect(),
+        Err(_) => Vec::new(),
+    };
+    names.sort();
+    found.extend(names.into_iter().map(|name| linked(common_dir, admin.join(name))));
+    found
+}
+
+fn main(common_dir: &Path) -> Option<FoundWorktree> {
+    let at =
+        |root: PathBuf, standing| Some(FoundWorktree { root, git_dir: common_dir.to_owned(), common_dir: common_dir.to_owned(), standing });
+    match gix::open_opts(common_dir, harden::options()) {
+        Ok(repo) => {
+            let root = repo.workdir()?;
+            match fs::canonicalize(root) {
+                Ok(root) => at(root, Standing::There),
+                Err(error) => at(root.to_owned(), Standing::Gone { why: error.to_string() }),
+            }
+        }
+        // Where not even its configuration can be read, the usual place is the best guess.
+        Err(error) => {
+            let root = common_dir.parent().filter(|_| common_dir.file_name() == Some(OsStr::new(".git"))).unwrap_or(common_dir);
+            at(root.to_owned(), Standing::Broken { why: super::Error::read("open it", error).to_string() })
+        }
+    }
+}
+
+fn linked(common_dir: &Path, git_dir: PathBuf) -> FoundWorktree {
+    let back = git_dir.join("gitdir");
+    let (root, standing) = match fs::read(&back) {
+        Ok(text) => {
+            let dot_git = git_dir.join(OsStr::from_bytes(text.trim_ascii_end()));
+            let root = dot_git.parent().unwrap_or(&dot_git).to_owned();
+            let root = fs::canonicalize(&root).unwrap_or(root);
+            let standing = standing(&dot_git, &git_dir);
+            (root, standing)
+        }
+        Err(error) => (git_dir.clone(), Standing::Broken { why: format!("{}: {error}", back.display()) }),
+    };
+    FoundWorktree { root, git_dir, common_dir: common_dir.to_owned(), standing }
+}
+
+/// Whether the `.git` of a linked worktree is there and leads back to its git directory.
+fn standing(dot_git: &Path, git_dir: &Path) -> Standing {
+    let text = match fs::read(dot_git) {
+        Ok(text) => text,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            let kept = git_dir.join("locked").exists();
+            let why = if kept { "its folder is not there; it is locked, so git keeps it" } else { "its folder is not there" };
+            return Standing::Gone { why: why.to_string() };
+        }
+        // A folder of that name is a repository of its own in its place.
+        Err(error) if error.kind() == ErrorKind::IsADirectory => {
+            return Standing::Gone { why: "another repository is in its place".to_string() };
+        }
+        Err(error) => return Standing::Broken { why: format!("{}: {error}", dot_git.display()) },
+    };
+    let Some(target) = pointed_to(&text, dot_git) else {
+        return Standing::Broken { why: format!("{} does not begin with 'gitdir: '", dot_git.display()) };
+    };
+    match fs::canonicalize(&target) {
+        Ok(target) if target == git_dir => match discover::looks_like_git_dir(git_dir) {
+            true => Standing::There,
+            false => Standing::Broken { why: discover::missing_part(git_dir) },
+        },
+        Ok(_) | Err(_) => Standing::Gone { why: "another worktree is in its place".to_string() },
+    }
+}
