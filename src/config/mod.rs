@@ -15,6 +15,7 @@ pub mod settings;
 mod syntax;
 
 pub use elements::notification_words;
+pub(crate) use nearest::hint as nearest_hint;
 pub use parse::{MAX_BYTES, Parsed, parse, parse_bytes};
 pub use patterns::{escapes_worktree, output_regex, path_glob};
 pub use problem::{ConfigError, Problem};

@@ -12,7 +12,7 @@ pub(super) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) 
 }
 
 /// A hint that names the nearest word; empty where nothing is known.
-pub(super) fn hint<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+pub(crate) fn hint<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     match nearest(word, known) {
         Some((best, true)) => format!(", did you mean `{best}`?"),
         Some((best, false)) => format!(", the nearest known one is `{best}`"),

@@ -1,0 +1,316 @@
+//! The state machine of a loop: told how an iteration ended, it says what comes next. It has no clock; the time is handed in.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::config::settings::Limits;
+use crate::decision::termination::{Spent, Stop, may_begin, termination};
+use crate::decision::verdict::{Reason, Status};
+
+use super::standing::Standing;
+
+/// What a loop is held against.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy {
+    /// Budgets, deadline, cap and cooldown.
+    pub limits: Limits,
+    /// After this many iterations in a row that left the work as it was, a person is asked; 0 = never.
+    pub no_progress: u32,
+    /// A usage limit that lasts longer than this is not waited for.
+    pub max_wait: Duration,
+}
+
+/// After this many pauses in a row that brought nothing, the last verdict stands.
+const WAITS: u32 = 20;
+/// After this, a usage limit is asked again that does not tell its end; doubled each time.
+const UNTOLD_LIMIT: Duration = Duration::from_secs(300);
+/// Clocks differ: a limit is not tried on the very second of its reset.
+const MARGIN: Duration = Duration::from_secs(5);
+/// The longest pause for an overload or after a crash.
+const LONGEST_BACKOFF: Duration = Duration::from_secs(300);
+/// An overload is given this many doublings at once: seconds would only add to it.
+const OVERLOAD_HEAD_START: u32 = 4;
+/// The first look at background work, doubled each time.
+const BACKGROUND_LOOK: Duration = Duration::from_secs(30);
+
+/// How an iteration ended, for the decision what comes next.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Of its verdict.
+    pub reason: Reason,
+    /// When a limit ends, where it was told.
+    pub retry_at: Option<Timestamp>,
+    /// Why the session ended badly, if it did.
+    pub crash: Option<String>,
+    /// Whether that was a service that had no room, so that the session could not work.
+    pub overloaded: bool,
+    /// Whether the breaker is open after it.
+    pub breaker_open: bool,
+    /// The state of the work, as in [`Standing::work`].
+    pub work: Option<String>,
+    /// What the session spent.
+    pub spent: Spent,
+}
+
+/// Something that happened to a loop.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// It begins, or goes on after its process was killed.
+    Begin,
+    /// An iteration was judged.
+    Judged(Box<Outcome>),
+    /// A pause is over.
+    PauseOver,
+}
+
+/// What comes next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// A session, judged.
+    Iterate {
+        /// From 1.
+        number: u32,
+    },
+    /// The same baseline judged again, without a session.
+    JudgeAgain,
+    /// A pause.
+    Pause {
+        /// How long.
+        length: Length,
+        /// What for.
+        why: PauseFor,
+    },
+    /// The loop is over.
+    End(End),
+}
+
+/// How long a pause is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Length {
+    /// So long.
+    For(Duration),
+    /// Until then.
+    Until(Timestamp),
+    /// Doubled with each attempt (from 1), with some chance in it.
+    Backoff {
+        /// Which attempt.
+        attempt: u32,
+        /// Never longer.
+        at_most: Duration,
+    },
+}
+
+/// What a pause is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PauseFor {
+    /// The configured one between iterations.
+    Cooldown,
+    /// A usage limit.
+    UsageLimit,
+    /// A service without room.
+    Overload,
+    /// A crash of the agent.
+    Crash,
+    /// Work that runs elsewhere.
+    BackgroundWork,
+}
+
+impl PauseFor {
+    /// The word in events and JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            PauseFor::Cooldown => "cooldown",
+            PauseFor::UsageLimit => "usage_limit",
+            PauseFor::Overload => "overload",
+            PauseFor::Crash => "crash",
+            PauseFor::BackgroundWork => "background_work",
+        }
+    }
+}
+
+/// Why a loop is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// The last verdict says it.
+    Verdict,
+    /// A limit.
+    Stop(Stop),
+    /// The breaker lets no further session begin.
+    BreakerOpen,
+    /// So many iterations in a row left the work as it was.
+    NoProgress {
+        /// How many.
+        iterations: u32,
+    },
+    /// The usage limit ends later than anybody wants to wait.
+    LimitTooLong,
+    /// So many pauses in a row brought nothing.
+    WaitedInVain {
+        /// How many.
+        waits: u32,
+    },
+}
+
+/// A loop in progress.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loop {
+    policy: Policy,
+    standing: Standing,
+    after_pause: AfterPause,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AfterPause {
+    Iterate,
+    JudgeAgain,
+}
+
+impl Loop {
+    /// A loop that stands as it is told.
+    pub fn new(policy: Policy, standing: Standing) -> Self {
+        Loop { policy, standing, after_pause: AfterPause::Iterate }
+    }
+
+    /// How it stands.
+    pub fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
+    /// Takes one event and says what comes next. `wall` is the time of the whole loop so far, pauses included.
+    pub fn step(&mut self, now: Timestamp, wall: Duration, event: Event) -> Action {
+        self.standing.spent.wall_seconds = wall.as_secs_f64();
+        match event {
+            Event::Begin => self.iterate(now),
+            Event::Judged(outcome) => self.judged(*outcome, now),
+            Event::PauseOver => match self.after_pause {
+                AfterPause::Iterate => self.iterate(now),
+                AfterPause::JudgeAgain => match termination(&self.policy.limits, &self.standing.spent, now) {
+                    Some(stop) => Action::End(End::Stop(stop)),
+                    None => Action::JudgeAgain,
+                },
+            },
+        }
+    }
+
+    fn iterate(&self, now: Timestamp) -> Action {
+        match may_begin(&self.policy.limits, &self.standing.spent, self.standing.finished.into(), now) {
+            Some(stop) => Action::End(End::Stop(stop)),
+            None => Action::Iterate { number: self.standing.finished.saturating_add(1) },
+        }
+    }
+
+    fn judged(&mut self, outcome: Outcome, now: Timestamp) -> Action {
+        let wall = self.standing.spent.wall_seconds;
+        // The sessions' own times are a part of the loop's.
+        self.standing.spent = self.standing.spent.plus(Spent { wall_seconds: 0.0, ..outcome.spent });
+        self.standing.spent.wall_seconds = wall;
+        if outcome.reason == Reason::Interrupted {
+            return Action::End(End::Verdict);
+        }
+        let progressed = outcome.work.is_some() && outcome.work != self.standing.work;
+        let waits_only = match (outcome.reason, outcome.overloaded) {
+            (Reason::RateLimited | Reason::BackgroundWork, _) => true,
+            (reason, true) => goes_on(reason) && !progressed,
+            (_, false) => false,
+        };
+        if waits_only {
+            return self.wait(&outcome, now);
+        }
+        self.standing.finished = self.standing.finished.saturating_add(1);
+        self.standing.waits = 0;
+        self.standing.left(outcome.work);
+        self.standing.crashes = if outcome.crash.is_some() { self.standing.crashes.saturating_add(1) } else { 0 };
+        if let Some(stop) = termination(&self.policy.limits, &self.standing.spent, now) {
+            return Action::End(End::Stop(stop));
+        }
+        if !goes_on(outcome.reason) {
+            return Action::End(End::Verdict);
+        }
+        if outcome.breaker_open {
+            return Action::End(End::BreakerOpen);
+        }
+        if self.policy.no_progress > 0 && self.standing.unchanged >= self.policy.no_progress {
+            return Action::End(End::NoProgress { iterations: self.standing.unchanged });
+        }
+        if let Some(stop) = may_begin(&self.policy.limits, &self.standing.spent, self.standing.finished.into(), now) {
+            return Action::End(End::Stop(stop));
+        }
+        let cooldown = self.policy.limits.cooldown;
+        match outcome.crash {
+            // The cooldown may be longer than the first pauses; then it is what is wanted.
+            Some(_) if cooldown < LONGEST_BACKOFF => {
+                let length = Length::Backoff { attempt: self.standing.crashes, at_most: LONGEST_BACKOFF };
+                self.pause(length, PauseFor::Crash, AfterPause::Iterate, now)
+            }
+            _ if cooldown.is_zero() => self.iterate(now),
+            _ => self.pause(Length::For(cooldown), PauseFor::Cooldown, AfterPause::Iterate, now),
+        }
+    }
+
+    /// The session could not work, or its work is not over: that is no iteration.
+    fn wait(&mut self, outcome: &Outcome, now: Timestamp) -> Action {
+        if let Some(stop) = termination(&self.policy.limits, &self.standing.spent, now) {
+            return Action::End(End::Stop(stop));
+        }
+        if outcome.work.is_some() && outcome.work != self.standing.work {
+            self.standing.unchanged = 0;
+            self.standing.work = outcome.work.clone();
+        }
+        self.standing.waits = self.standing.waits.saturating_add(1);
+        if self.standing.waits > WAITS {
+            return Action::End(End::WaitedInVain { waits: WAITS });
+        }
+        let doubled = |first: Duration| first.saturating_mul(1 << (self.standing.waits - 1).min(16)).min(self.policy.max_wait);
+        match outcome.reason {
+            Reason::RateLimited => {
+                let until = match outcome.retry_at.filter(|at| *at > now) {
+                    Some(reset) => later(reset, MARGIN),
+                    None => later(now, doubled(UNTOLD_LIMIT)),
+                };
+                if until > later(later(now, self.policy.max_wait), MARGIN) {
+                    return Action::End(End::LimitTooLong);
+                }
+                self.pause(Length::Until(until), PauseFor::UsageLimit, AfterPause::Iterate, now)
+            }
+            Reason::BackgroundWork => {
+                let until = outcome.retry_at.filter(|at| *at > now).unwrap_or_else(|| later(now, doubled(BACKGROUND_LOOK)));
+                self.pause(Length::Until(until), PauseFor::BackgroundWork, AfterPause::JudgeAgain, now)
+            }
+            _ => {
+                let attempt = self.standing.waits.saturating_add(OVERLOAD_HEAD_START);
+                self.pause(Length::Backoff { attempt, at_most: LONGEST_BACKOFF }, PauseFor::Overload, AfterPause::Iterate, now)
+            }
+        }
+    }
+
+    fn pause(&mut self, length: Length, why: PauseFor, then: AfterPause, now: Timestamp) -> Action {
+        self.after_pause = then;
+        let until = match length {
+            Length::For(length) => later(now, length),
+            Length::Until(until) => until,
+            Length::Backoff { .. } => now,
+        };
+        // Nothing may begin after the deadline, so nobody waits for it.
+        match self.policy.limits.deadline.filter(|deadline| until >= *deadline) {
+            Some(deadline) => {
+                let why = format!("the deadline {deadline:.0} would pass during the pause until {until:.0} ({})", why.as_str());
+                Action::End(End::Stop(Stop { reason: Reason::DeadlineExceeded, why }))
+            }
+            None => Action::Pause { length, why },
+        }
+    }
+}
+
+/// Whether a further session makes sense after such a verdict.
+fn goes_on(reason: Reason) -> bool {
+    match reason.status() {
+        Status::Incomplete | Status::Timeout => true,
+        Status::Complete | Status::Waiting | Status::Review | Status::Stopped | Status::Failed | Status::Error => false,
+    }
+}
+
+fn later(at: Timestamp, by: Duration) -> Timestamp {
+    let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
+    at.checked_add(by).unwrap_or(Timestamp::MAX)
+}

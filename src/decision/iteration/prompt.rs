@@ -1,0 +1,286 @@
+//! What the next session is told: the task, what done means, and, from the second session on, what happened and what is missing.
+
+use std::collections::BTreeMap;
+
+use crate::decision::display::{bounded, plural};
+use crate::decision::evidence::CheckOutcome;
+use crate::decision::template::{Template, TemplateError};
+use crate::decision::verdict::Verdict;
+
+use super::record::IterationRecord;
+
+/// The placeholders of prompts.
+pub const PLACEHOLDERS: &[&str] = &[
+    "task",
+    "criteria",
+    "feedback",
+    "remaining",
+    "summaries",
+    "iteration",
+    "max_iterations",
+    "budget",
+    "last_end",
+    "spec",
+    "branch",
+    "worktree",
+    "baseline",
+];
+
+/// So many of the last iterations are told on.
+const SUMMARIES: usize = 5;
+/// Bytes of the feedback that are told on.
+const FEEDBACK: usize = 8000;
+/// Open checks that are named.
+const REMAINING: usize = 20;
+/// What done means where no criteria are configured.
+const WITHOUT_CRITERIA: &str = "- the work is finished and committed on this branch, in commits that really change something";
+
+/// The texts that prompts are made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptSet {
+    task: Template,
+    initial: Template,
+    continuation: Template,
+    resumed: Template,
+    /// Whether texts of ours stand around the task: they leave out what the task itself says already.
+    ours: [bool; 2],
+}
+
+/// The texts that the user gave, each with a name for messages.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Given<'a> {
+    /// What is to be done.
+    pub task: Option<(&'a str, &'a str)>,
+    /// The whole prompt of a first session.
+    pub initial: Option<(&'a str, &'a str)>,
+    /// The whole prompt of each later one.
+    pub continuation: Option<(&'a str, &'a str)>,
+}
+
+/// A text of the user's with a mistake in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{name}: {error}")]
+pub struct PromptError {
+    /// Which text.
+    pub name: String,
+    /// What is wrong.
+    pub error: TemplateError,
+}
+
+/// What a prompt tells.
+#[derive(Debug, Clone, Default)]
+pub struct PromptFacts<'a> {
+    /// From 1.
+    pub iteration: u32,
+    /// The cap.
+    pub max_iterations: u32,
+    /// Whether the agent goes on in the same conversation.
+    pub resumed: bool,
+    /// What done means, one line per check; empty where no criteria are configured.
+    pub criteria: &'a str,
+    /// The last verdict, if a session ran already.
+    pub last: Option<&'a Verdict>,
+    /// Earlier iterations, oldest first.
+    pub records: &'a [IterationRecord],
+    /// What is left to spend, in words.
+    pub budget: String,
+    /// The name of the work.
+    pub spec: &'a str,
+    /// The branch.
+    pub branch: Option<&'a str>,
+    /// The top folder.
+    pub worktree: &'a str,
+    /// Where the loop began.
+    pub baseline: &'a str,
+}
+
+impl PromptSet {
+    /// Reads the texts; what is not given is ours.
+    ///
+    /// # Errors
+    /// For a placeholder that nobody fills.
+    pub fn new(given: Given<'_>) -> Result<Self, PromptError> {
+        let read = |given: Option<(&str, &str)>, ours: &str| {
+            let (name, text) = given.unwrap_or(("the prompt of watchdog", ours));
+            Template::parse(text, PLACEHOLDERS).map_err(|error| PromptError { name: name.to_owned(), error })
+        };
+        Ok(PromptSet {
+            task: read(given.task, "")?,
+            initial: read(given.initial, include_str!("prompts/initial.md"))?,
+            continuation: read(given.continuation, include_str!("prompts/continuation.md"))?,
+            resumed: read(given.continuation, include_str!("prompts/resumed.md"))?,
+            ours: [given.initial.is_none(), given.continuation.is_none()],
+        })
+    }
+
+    /// The prompt of a session. A line feed ends it.
+    pub fn compose(&self, facts: &PromptFacts<'_>) -> String {
+        let first = facts.iteration <= 1;
+        let (template, ours) = match (first, facts.resumed) {
+            (true, _) => (&self.initial, self.ours[0]),
+            (false, true) => (&self.resumed, self.ours[1]),
+            (false, false) => (&self.continuation, self.ours[1]),
+        };
+        let mut values = values(facts, first);
+        let task = self.task.fill(&values);
+        if ours {
+            for said in self.task.names() {
+                values.remove(said);
+            }
+        }
+        values.insert("task", task.trim_end().to_owned());
+        let prompt = template.fill(&values);
+        // An agent takes a text that begins so for a command or an option.
+        let marked = if prompt.trim_start().starts_with(['/', '-']) { format!("Task: {}", prompt.trim_start()) } else { prompt };
+        format!("{}\n", marked.trim())
+    }
+}
+
+fn values(facts: &PromptFacts<'_>, first: bool) -> BTreeMap<&'static str, String> {
+    let last = facts.last.filter(|_| !first);
+    let records = &facts.records[facts.records.len().saturating_sub(SUMMARIES)..];
+    let told: Vec<String> = records.iter().map(IterationRecord::told).collect();
+    let feedback = last.and_then(|last| last.feedback.as_deref()).unwrap_or_default();
+    BTreeMap::from([
+        ("criteria", if facts.criteria.is_empty() { WITHOUT_CRITERIA } else { facts.criteria }.to_owned()),
+        ("feedback", bounded(feedback, FEEDBACK)),
+        ("remaining", last.map(remaining).unwrap_or_default()),
+        ("summaries", if first { String::new() } else { told.join("\n") }),
+        ("iteration", facts.iteration.to_string()),
+        ("max_iterations", facts.max_iterations.to_string()),
+        ("budget", facts.budget.clone()),
+        (
+            "last_end",
+            last.map(|last| format!("{} ({}): {}", last.status().as_str(), last.reason.as_str(), last.message)).unwrap_or_default(),
+        ),
+        ("spec", facts.spec.to_owned()),
+        ("branch", facts.branch.unwrap_or_default().to_owned()),
+        ("worktree", facts.worktree.to_owned()),
+        ("baseline", facts.baseline.to_owned()),
+    ])
+}
+
+/// The checks that are not met, one line each.
+fn remaining(last: &Verdict) -> String {
+    let open: Vec<_> = last.checks.iter().filter(|check| check.outcome != CheckOutcome::Pass).collect();
+    let mut lines: Vec<String> = open.iter().take(REMAINING).map(|check| format!("- {}: {}", check.name, check.outcome.as_str())).collect();
+    if open.len() > REMAINING {
+        lines.push(format!("- and {} more", open.len() - REMAINING));
+    }
+    if let Some(changes) = last.changes.as_ref().filter(|changes| changes.any()) {
+        lines.push(format!("- {} not committed", plural(changes.total(), "change")));
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::decision::evidence::CheckResult;
+    use crate::decision::verdict::{Evidence, Reason};
+
+    fn unmet() -> Verdict {
+        let check = |name: &str, outcome| CheckResult {
+            name: name.into(),
+            kind: "command".into(),
+            outcome,
+            evidence: Evidence::None,
+            feedback: String::new(),
+            duration: Duration::ZERO,
+        };
+        Verdict {
+            feedback: Some("tests: 2 failed {{task}}".into()),
+            checks: vec![check("lint", CheckOutcome::Pass), check("tests", CheckOutcome::Unmet)],
+            ..Verdict::new(Reason::ChecksUnmet, "a check is not met")
+        }
+    }
+
+    fn prompt(given: Given<'_>, iteration: u32, resumed: bool) -> String {
+        let last = unmet();
+        let records = [IterationRecord::new(1, Timestamp::UNIX_EPOCH, Duration::ZERO, &last).with_words(Some("I think I am done."))];
+        let facts = PromptFacts {
+            iteration,
+            max_iterations: 30,
+            resumed,
+            criteria: "- tests: `cargo test` ends with exit code 0",
+            last: (iteration > 1).then_some(&last),
+            records: if iteration > 1 { &records } else { &[] },
+            spec: "auth",
+            ..PromptFacts::default()
+        };
+        PromptSet::new(given).expect("good texts").compose(&facts)
+    }
+
+    const TASK: Given<'_> = Given { task: Some(("PROMPT.md", "Build the login.\n")), initial: None, continuation: None };
+
+    #[test]
+    fn the_first_prompt_has_the_task_and_what_done_means_and_nothing_of_later_ones() {
+        let text = prompt(TASK, 1, false);
+        assert!(text.starts_with("Build the login.\n\nDone means:\n- tests: `cargo test` ends"), "{text}");
+        assert!(text.contains("Say that you are done only when all of that is true"), "{text}");
+        assert!(!text.contains("iteration") && !text.contains("{{") && !text.contains("\n\n\n"), "{text}");
+    }
+
+    #[test]
+    fn later_prompts_carry_feedback_number_what_remains_and_summaries() {
+        let text = prompt(TASK, 2, false);
+        for part in [
+            "Build the login.\n",
+            "iteration 2 of at most 30",
+            "Iteration 1: I think I am done.",
+            "- tests: unmet",
+            "tests: 2 failed {{task}}",
+            "Done means:\n- tests",
+        ] {
+            assert!(text.contains(part), "{part} is missing in\n{text}");
+        }
+        assert!(!text.contains("lint: pass") && !text.contains("\n\n\n"), "{text}");
+        let resumed = prompt(TASK, 2, true);
+        assert!(resumed.contains("tests: 2 failed") && !resumed.contains("Build the login"), "{resumed}");
+    }
+
+    #[test]
+    fn what_the_task_says_itself_is_not_said_twice() {
+        let own =
+            Given { task: Some(("p", "No. {{iteration}}\n{{#feedback}}\nRED: {{feedback}}\n{{/feedback}}\nGo!")), ..Given::default() };
+        assert!(prompt(own, 1, false).starts_with("No. 1\nGo!\n"));
+        let text = prompt(own, 2, false);
+        assert!(text.starts_with("No. 2\nRED: tests: 2 failed {{task}}\nGo!\n"), "{text}");
+        assert_eq!(text.matches("2 failed").count(), 1, "{text}");
+        assert!(text.contains("Done means:"), "{text}");
+    }
+
+    #[test]
+    fn a_whole_set_of_ones_own_stands_alone() {
+        let given =
+            Given { initial: Some(("initial.md", "{{task}} now")), continuation: Some(("continuation.md", "again: {{feedback}}")), ..TASK };
+        assert_eq!(prompt(given, 1, false), "Build the login. now\n");
+        assert_eq!(prompt(given, 2, false), "again: tests: 2 failed {{task}}\n");
+    }
+
+    #[test]
+    fn without_criteria_a_commit_is_what_done_means() {
+        let set = PromptSet::new(Given::default()).expect("our own texts are good");
+        let text = set.compose(&PromptFacts { iteration: 1, ..PromptFacts::default() });
+        assert!(text.starts_with("Done means:\n- the work is finished and committed on this branch"), "{text}");
+    }
+
+    #[test]
+    fn a_mistake_names_the_file() {
+        let given = Given { initial: Some(("set/initial.md", "{{taks}}")), ..Given::default() };
+        let error = PromptSet::new(given).expect_err("a mistake").to_string();
+        assert!(error.starts_with("set/initial.md: line 1: unknown placeholder '{{taks}}', did you mean `task`?"), "{error}");
+    }
+
+    #[test]
+    fn no_prompt_looks_like_a_command_or_an_option() {
+        for text in ["/compact everything", "-p do it", "  /x"] {
+            let given = Given { initial: Some(("p", text)), ..Given::default() };
+            assert!(prompt(given, 1, false).starts_with("Task: "), "{text}");
+        }
+    }
+}

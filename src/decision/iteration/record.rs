@@ -1,0 +1,125 @@
+//! What is remembered of an iteration: for the next prompt, for checks, and for the verdict of the loop.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::decision::context::Summary;
+use crate::decision::display::{bounded, plural};
+use crate::decision::verdict::{Reason, Verdict};
+
+/// So many of the last iterations are remembered.
+pub const KEPT: usize = 20;
+/// Characters of the agent's last words that are told on.
+pub const WORDS: usize = 200;
+/// Subjects of commits that are remembered of each.
+const SUBJECTS: usize = 5;
+/// Bytes of a line of any of it.
+const LINE: usize = 400;
+
+/// What is remembered of an iteration. Bounded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IterationRecord {
+    /// From 1.
+    pub number: u32,
+    /// When its session began.
+    pub at: Timestamp,
+    /// Session and judgement together.
+    pub duration: Duration,
+    /// What its verdict was.
+    pub reason: Reason,
+    /// One line of it.
+    pub message: String,
+    /// How its session ended, where it was not well.
+    pub crash: Option<String>,
+    /// Commits made here meanwhile, rescue's included; `None` where they could not be read.
+    pub commits: Option<u64>,
+    /// Subjects of the newest of them.
+    pub subjects: Vec<String>,
+    /// The last that the agent said.
+    pub words: Option<String>,
+    /// Where the session's output is.
+    pub log: Option<String>,
+}
+
+impl IterationRecord {
+    /// What is remembered of a verdict and the session before it.
+    pub fn new(number: u32, at: Timestamp, duration: Duration, verdict: &Verdict) -> Self {
+        let commits = verdict.commits.as_ref();
+        IterationRecord {
+            number,
+            at,
+            duration,
+            reason: verdict.reason,
+            message: bounded(&verdict.message, LINE),
+            crash: None,
+            commits: commits.map(|commits| commits.made_here),
+            subjects: commits.into_iter().flat_map(|commits| &commits.listed).take(SUBJECTS).map(|c| bounded(&c.subject, LINE)).collect(),
+            words: None,
+            log: None,
+        }
+    }
+
+    /// Adds how the session ended, where it was not well.
+    pub fn with_crash(self, why: Option<&str>) -> Self {
+        IterationRecord { crash: why.map(|why| bounded(first_line(why), LINE)), ..self }
+    }
+
+    /// Adds the agent's last words: the first characters of them, on one line.
+    pub fn with_words(self, words: Option<&str>) -> Self {
+        let cut = |words: &str| words.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(WORDS).collect::<String>();
+        IterationRecord { words: words.map(cut).filter(|words| !words.is_empty()), ..self }
+    }
+
+    /// One paragraph about it, for the next prompt.
+    pub fn told(&self) -> String {
+        let mut text = format!("Iteration {}: {}", self.number, self.words.as_deref().unwrap_or("..."));
+        let made = match self.commits {
+            Some(0) => "no commit".to_string(),
+            Some(n) => format!("{} ({})", plural(n, "commit"), self.subjects.join("; ")),
+            None => "the commits could not be read".to_string(),
+        };
+        let crash = self.crash.as_deref().map(|why| format!("; the session ended badly: {why}")).unwrap_or_default();
+        text.push_str(&format!("\n  Judged {} ({}): {made}{crash}", self.reason.status().as_str(), self.reason.as_str()));
+        text
+    }
+
+    /// The same for checks.
+    pub fn summary(&self) -> Summary {
+        Summary { iteration: Some(self.number.into()), assistant_responses: self.words.iter().cloned().collect(), ..Summary::default() }
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.trim().lines().next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decision::evidence::{Commit, Commits, Origin};
+
+    fn record(words: Option<&str>) -> IterationRecord {
+        let commit = |subject: &str| Commit { id: "a".repeat(40), subject: subject.into(), origin: Origin::MadeHere };
+        let commits = Commits { made_here: 2, listed: vec![commit("feat: b"), commit("feat: a")], ..Commits::default() };
+        let verdict = Verdict { commits: Some(commits), ..Verdict::new(Reason::ChecksUnmet, "a check is not met") };
+        IterationRecord::new(2, Timestamp::UNIX_EPOCH, Duration::ZERO, &verdict).with_words(words)
+    }
+
+    #[test]
+    fn the_last_words_are_cut_at_two_hundred_characters_and_never_within_one() {
+        let first_line = |words: Option<&str>| record(words).told().lines().next().unwrap().to_string();
+        assert_eq!(first_line(Some(&"x".repeat(250))), format!("Iteration 2: {}", "x".repeat(200)));
+        assert_eq!(first_line(None), "Iteration 2: ...");
+        assert_eq!(first_line(Some(" \n ")), "Iteration 2: ...");
+        assert_eq!(first_line(Some("two\nlines")), "Iteration 2: two lines");
+        assert_eq!(first_line(Some(&format!("{}🦀🦀", "a".repeat(199)))), format!("Iteration 2: {}🦀", "a".repeat(199)));
+    }
+
+    #[test]
+    fn commits_verdict_and_a_bad_end_are_told() {
+        assert!(record(None).told().ends_with("\n  Judged incomplete (checks_unmet): 2 commits (feat: b; feat: a)"));
+        let crashed = IterationRecord { commits: None, ..record(None).with_crash(Some("exit code 1\nand more")) };
+        assert!(crashed.told().ends_with(": the commits could not be read; the session ended badly: exit code 1"), "{}", crashed.told());
+    }
+}

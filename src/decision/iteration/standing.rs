@@ -1,0 +1,34 @@
+//! How a loop stands: what its limits are held against. Survives the death of the process.
+
+use crate::decision::termination::Spent;
+
+/// How a loop stands between two sessions.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Standing {
+    /// Iterations that ended.
+    pub finished: u32,
+    /// What the sessions spent; `wall_seconds` is the time of the whole loop, pauses included.
+    pub spent: Spent,
+    /// The state of the work after the last iteration, or at the beginning: equal only where HEAD's tree and everything uncommitted
+    /// are the same. `None` where it could not be read, which is never equal.
+    pub work: Option<String>,
+    /// How many iterations in a row left the work in that state.
+    pub unchanged: u32,
+    /// Sessions in a row that crashed.
+    pub crashes: u32,
+    /// Pauses in a row for a usage limit, an overload or background work, without an iteration that ended.
+    pub waits: u32,
+}
+
+impl Standing {
+    /// Takes in the state in which an iteration left the work.
+    pub(super) fn left(&mut self, work: Option<String>) {
+        let same = work.is_some() && work == self.work;
+        self.unchanged = match (same, &work) {
+            (true, _) => self.unchanged.saturating_add(1),
+            (false, Some(_)) => 1,
+            (false, None) => 0,
+        };
+        self.work = work;
+    }
+}

@@ -1,0 +1,250 @@
+//! Texts with placeholders: `{{name}}` is a value, and what stands between `{{#name}}` and `{{/name}}` is left out where the value is empty.
+//!
+//! Values are put in as they are and never read again: what an agent or a program said cannot name a placeholder.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::config::nearest_hint;
+
+/// A text with placeholders, all of them known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template(Vec<Piece>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Value(String),
+    Section { name: String, inner: Vec<Piece> },
+}
+
+/// What is wrong with a template.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// A placeholder that nobody fills.
+    #[error("line {line}: unknown placeholder '{{{{{name}}}}}'{hint}; for the text itself write '\\{{{{{name}}}}}'")]
+    Unknown {
+        /// What stands there.
+        name: String,
+        /// From 1.
+        line: usize,
+        /// Names the known one that looks most like it.
+        hint: String,
+    },
+    /// A part that is opened and never closed.
+    #[error("line {line}: '{{{{#{name}}}}}' is never closed; write '{{{{/{name}}}}}' where the part ends")]
+    Unclosed {
+        /// Its name.
+        name: String,
+        /// From 1.
+        line: usize,
+    },
+    /// A part that is closed where another one, or none, is open.
+    #[error("line {line}: '{{{{/{name}}}}}' closes nothing that is open here")]
+    NotOpen {
+        /// Its name.
+        name: String,
+        /// From 1.
+        line: usize,
+    },
+}
+
+/// A tag as it stands in the text.
+struct Tag<'t> {
+    mark: Option<char>,
+    name: &'t str,
+}
+
+impl Template {
+    /// Reads a template. Braces that hold anything but one plain word are text, and so are those after a backslash.
+    ///
+    /// # Errors
+    /// For a word that is not in `known`, and for a part that is not closed.
+    pub fn parse(text: &str, known: &[&str]) -> Result<Self, TemplateError> {
+        let mut open: Vec<(String, usize, Vec<Piece>)> = Vec::new();
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        let line_of = |rest: &str| text[..text.len() - rest.len()].matches('\n').count() + 1;
+        while let Some(at) = rest.find("{{") {
+            let escaped = rest[..at].ends_with('\\');
+            let found = tag(&rest[at..]);
+            let (Some((tag, length)), false) = (found, escaped) else {
+                let plain = rest[..at].strip_suffix('\\').filter(|_| found_word(&rest[at..])).unwrap_or(&rest[..at]);
+                push_text(&mut pieces, plain);
+                push_text(&mut pieces, "{{");
+                rest = &rest[at + 2..];
+                continue;
+            };
+            let line = line_of(&rest[at..]);
+            if !known.contains(&tag.name) {
+                let hint = nearest_hint(tag.name, known.iter().copied());
+                return Err(TemplateError::Unknown { name: tag.name.to_owned(), line, hint });
+            }
+            let (before, after) = match tag.mark {
+                None => (&rest[..at], &rest[at + length..]),
+                Some(_) => alone_on_its_line(&text[..text.len() - rest.len() + at], &rest[..at], &rest[at + length..]),
+            };
+            push_text(&mut pieces, before);
+            match tag.mark {
+                None => pieces.push(Piece::Value(tag.name.to_owned())),
+                Some('#') => open.push((tag.name.to_owned(), line, std::mem::take(&mut pieces))),
+                Some(_) => match open.pop() {
+                    Some((name, _, outer)) if name == tag.name => {
+                        let inner = std::mem::replace(&mut pieces, outer);
+                        pieces.push(Piece::Section { name, inner });
+                    }
+                    _ => return Err(TemplateError::NotOpen { name: tag.name.to_owned(), line }),
+                },
+            }
+            rest = after;
+        }
+        push_text(&mut pieces, rest);
+        match open.pop() {
+            Some((name, line, _)) => Err(TemplateError::Unclosed { name, line }),
+            None => Ok(Template(pieces)),
+        }
+    }
+
+    /// The placeholders that occur in it.
+    pub fn names(&self) -> BTreeSet<&str> {
+        fn add<'p>(pieces: &'p [Piece], into: &mut BTreeSet<&'p str>) {
+            for piece in pieces {
+                match piece {
+                    Piece::Text(_) => {}
+                    Piece::Value(name) => drop(into.insert(name)),
+                    Piece::Section { name, inner } => {
+                        into.insert(name);
+                        add(inner, into);
+                    }
+                }
+            }
+        }
+        let mut names = BTreeSet::new();
+        add(&self.0, &mut names);
+        names
+    }
+
+    /// The text with the values put in; one that is not given is empty.
+    pub fn fill(&self, values: &BTreeMap<&str, String>) -> String {
+        fn write(pieces: &[Piece], values: &BTreeMap<&str, String>, into: &mut String) {
+            let value = |name: &str| values.get(name).map_or("", String::as_str);
+            for piece in pieces {
+                match piece {
+                    Piece::Text(text) => into.push_str(text),
+                    Piece::Value(name) => into.push_str(value(name).trim_end_matches('\n')),
+                    Piece::Section { name, inner } if !value(name).trim().is_empty() => write(inner, values, into),
+                    Piece::Section { .. } => {}
+                }
+            }
+        }
+        let mut text = String::new();
+        write(&self.0, values, &mut text);
+        text
+    }
+}
+
+fn found_word(text: &str) -> bool {
+    tag(text).is_some()
+}
+
+/// The tag that a text begins with, and how long it is.
+fn tag(text: &str) -> Option<(Tag<'_>, usize)> {
+    let end = text.find("}}")?;
+    let inside = text[2..end].trim_matches(' ');
+    let mark = inside.chars().next().filter(|c| ['#', '/'].contains(c));
+    let name = if mark.is_some() { &inside[1..] } else { inside };
+    let word = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && !name.as_bytes()[0].is_ascii_digit();
+    word.then_some((Tag { mark, name }, end + 2))
+}
+
+/// Of a tag that opens or closes a part and has a line of its own, the whole line goes.
+fn alone_on_its_line<'t>(all_before: &str, before: &'t str, after: &'t str) -> (&'t str, &'t str) {
+    let begins = all_before.trim_end_matches(' ').ends_with('\n') || all_before.trim_matches(' ').is_empty();
+    let trimmed = after.trim_start_matches(' ');
+    let ends = trimmed.is_empty() || trimmed.starts_with('\n') || trimmed.starts_with("\r\n");
+    if !(begins && ends) {
+        return (before, after);
+    }
+    let rest = trimmed.strip_prefix("\r\n").or_else(|| trimmed.strip_prefix('\n')).unwrap_or(trimmed);
+    (before.trim_end_matches(' '), rest)
+}
+
+fn push_text(pieces: &mut Vec<Piece>, text: &str) {
+    match pieces.last_mut() {
+        _ if text.is_empty() => {}
+        Some(Piece::Text(last)) => last.push_str(text),
+        _ => pieces.push(Piece::Text(text.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const KNOWN: &[&str] = &["feedback", "iteration", "task"];
+
+    fn filled(text: &str) -> String {
+        let values = BTreeMap::from([("feedback", "{{task}} is red\n".to_string()), ("iteration", "3".to_string())]);
+        Template::parse(text, KNOWN).expect("a good template").fill(&values)
+    }
+
+    #[test]
+    fn values_are_put_in_once_and_as_they_are() {
+        for (text, wanted) in [
+            ("no. {{iteration}}: {{ feedback }}!", "no. 3: {{task}} is red!"),
+            ("", ""),
+            ("{{iteration}}{{iteration}}", "33"),
+            ("é {{iteration}} é", "é 3 é"),
+            ("empty: [{{task}}]", "empty: []"),
+        ] {
+            assert_eq!(filled(text), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn braces_of_other_languages_stay_as_they_are() {
+        for text in ["{{ item.name }}", "{{}}", "{{#each items}}", "{ {iteration} }", "{{iteration", "${{ github.ref }}", "{{{{"] {
+            assert_eq!(filled(text), text);
+        }
+        assert_eq!(filled("\\{{unknown}} and \\{{iteration}}"), "{{unknown}} and {{iteration}}");
+        assert_eq!(filled("a \\ b \\{{ x.y }}"), "a \\ b \\{{ x.y }}");
+    }
+
+    #[test]
+    fn a_part_is_left_out_with_its_lines_where_the_value_is_empty() {
+        let text = "a\n{{#task}}\nthe task: {{task}}\n{{/task}}\nb\n{{#feedback}}\nfound: {{feedback}}\n{{/feedback}}\nc";
+        assert_eq!(filled(text), "a\nb\nfound: {{task}} is red\nc");
+        assert_eq!(filled("x{{#iteration}} no. {{iteration}}{{/iteration}}{{#task}} y{{/task}}."), "x no. 3.");
+        assert_eq!(filled("{{#iteration}}a{{#task}}b{{/task}}c{{/iteration}}"), "ac");
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_its_line_and_the_nearest_placeholder() {
+        let said = |text: &str| Template::parse(text, KNOWN).expect_err("a mistake").to_string();
+        let unknown = said("fine\nnot {{feedbck}}");
+        assert!(unknown.contains("line 2: unknown placeholder '{{feedbck}}', did you mean `feedback`?"), "{unknown}");
+        assert!(unknown.ends_with("write '\\{{feedbck}}'"), "{unknown}");
+        assert!(said("{{#task}} x").contains("line 1: '{{#task}}' is never closed"));
+        assert!(said("x {{/task}}").contains("closes nothing"));
+        assert!(said("{{#task}}{{#feedback}}{{/task}}{{/feedback}}").contains("'{{/task}}' closes nothing"));
+    }
+
+    #[test]
+    fn the_placeholders_that_occur_are_known() {
+        let template = Template::parse("{{#task}}{{feedback}}{{/task}}", KNOWN).expect("a good template");
+        assert_eq!(template.names().into_iter().collect::<Vec<_>>(), ["feedback", "task"]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(text in "([{}#/\\\\ \\n]|task|é|.){0,40}") {
+            let _ = Template::parse(&text, KNOWN).map(|template| template.fill(&BTreeMap::new()));
+        }
+
+        #[test]
+        fn text_without_braces_is_left_alone(text in "[^{]{0,60}") {
+            prop_assert_eq!(filled(&text), text);
+        }
+    }
+}
