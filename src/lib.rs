@@ -15,7 +15,7 @@
 //! # The rooms, in reading order
 //!
 //! [`config`] (what was asked) ← [`decision`] (the core) ← [`checks`] (criteria), [`git`], [`agent`], [`store`],
-//! [`watch`] (adapters) ← [`rescue`], [`session`] ← [`supervisor`] (the shell) ← [`cli`] (words in, words out).
+//! [`watch`] (adapters) ← [`rescue`], [`session`], [`hooks`] ← [`supervisor`] (the shell) ← [`cli`] (words in, words out).
 
 pub mod config;
 pub mod decision;
@@ -27,6 +27,7 @@ pub mod git;
 pub mod store;
 pub mod watch;
 
+pub mod hooks;
 pub mod rescue;
 pub mod session;
 

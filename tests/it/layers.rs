@@ -37,7 +37,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),
     ("tracing_subscriber", &["cli"]),
-    ("jsonc_parser", &["config"]),
+    ("jsonc_parser", &["config", "hooks"]),
 ];
 
 /// The rooms that compute and never look outside: no files, processes, clock, environment, threads or logging.

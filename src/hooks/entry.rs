@@ -1,0 +1,174 @@
+//! The entries that `watchdog hook install` writes into a settings file, and how they are told from everybody else's.
+
+use std::time::Duration;
+
+use super::input::HookEvent;
+
+/// How long before the host's patience ends our own does.
+const MARGIN: Duration = Duration::from_secs(10);
+/// The host's patience with a session's start.
+const START: Duration = Duration::from_secs(15);
+/// With its end. The host ends it sooner in any case.
+const END: Duration = Duration::from_secs(5);
+
+/// What is to be in a settings file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entries(pub(super) Vec<Entry>);
+
+/// One command hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub event: HookEvent,
+    /// Which tools it is for; `None` where the event knows none.
+    pub matcher: Option<&'static str>,
+    pub command: String,
+    /// In seconds, as the host counts.
+    pub timeout: u64,
+}
+
+impl Entries {
+    /// None at all: what `uninstall` wants.
+    pub fn none() -> Self {
+        Entries(Vec::new())
+    }
+
+    /// The usual ones. `program` is a shell word, `patience` what the host may wait for a judgement; sub-agents are held if asked for.
+    pub fn usual(program: &str, patience: Duration, hold_subagents: bool) -> Self {
+        let judging = |event, matcher, more: &str| Entry {
+            event,
+            matcher,
+            command: format!("{}{more} --deadline {}s", command_line(program, event), own_deadline(patience).as_secs()),
+            timeout: patience.as_secs(),
+        };
+        let brief =
+            |event, patience: Duration| Entry { event, matcher: None, command: command_line(program, event), timeout: patience.as_secs() };
+        let mut entries = vec![
+            brief(HookEvent::SessionStart, START),
+            judging(HookEvent::PreToolUse, Some("StructuredOutput"), ""),
+            judging(HookEvent::Stop, None, ""),
+        ];
+        if hold_subagents {
+            entries.push(judging(HookEvent::SubagentStop, None, " --hold"));
+        }
+        entries.push(brief(HookEvent::SessionEnd, END));
+        Entries(entries)
+    }
+}
+
+/// When we answer, given when the host gives us up.
+fn own_deadline(patience: Duration) -> Duration {
+    patience.saturating_sub(MARGIN).max(patience / 2)
+}
+
+/// The command line of an event's hook.
+pub fn command_line(program: &str, event: HookEvent) -> String {
+    format!("{program} hook {}", event.command())
+}
+
+/// A text as one word of a shell's command line.
+pub fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
+    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+/// The event that a command line of ours is for; `None` where it is somebody else's, or more than a plain call of ours.
+pub(super) fn own(command: &str, program: &str) -> Option<HookEvent> {
+    let words = words(command)?;
+    let first = words.first()?;
+    let named = first.rsplit('/').next() == Some("watchdog") || words_eq(program, first);
+    let at = words.iter().position(|word| word == "hook").filter(|_| named)?;
+    let event = words.get(at + 1)?;
+    HookEvent::ALL.into_iter().find(|known| known.command() == event)
+}
+
+fn words_eq(program: &str, first: &str) -> bool {
+    words(program).is_some_and(|words| words == [first])
+}
+
+/// The words of a plain command line; `None` where it holds what only a shell can make sense of.
+fn words(line: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote: Option<char> = None;
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some('\''), '\'') | (Some('"'), '"') => quote = None,
+            (Some('\''), c) => word.get_or_insert_default().push(c),
+            (_, '\\') => word.get_or_insert_default().push(chars.next()?),
+            (_, '$' | '`') => return None,
+            (Some(_), c) => word.get_or_insert_default().push(c),
+            (None, '\'' | '"') => {
+                word.get_or_insert_default();
+                quote = Some(c);
+            }
+            (None, ';' | '|' | '&' | '<' | '>' | '(' | ')' | '\n' | '#' | '*' | '?') => return None,
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (None, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn our_own_entries_are_known_wherever_the_program_lies() {
+        for (command, event) in [
+            ("watchdog hook stop", Some(HookEvent::Stop)),
+            ("/usr/local/bin/watchdog hook subagent-stop --hold --deadline 590s", Some(HookEvent::SubagentStop)),
+            ("'/home/a b/watchdog' hook session-end", Some(HookEvent::SessionEnd)),
+            ("\"/x/watchdog\" --state-dir /s hook pre-tool-use", Some(HookEvent::PreToolUse)),
+            (r"/my\ dir/watchdog hook stop", Some(HookEvent::Stop)),
+            ("watchdog hook", None),
+            ("watchdog hook dance", None),
+            ("watchdog check", None),
+            ("not-watchdog hook stop", None),
+            ("watchdog-x hook stop", None),
+            ("echo watchdog hook stop", None),
+            ("watchdog hook stop || true", None),
+            ("watchdog hook stop; rm x", None),
+            ("watchdog hook stop > /tmp/$X", None),
+            ("'watchdog hook stop", None),
+            ("", None),
+        ] {
+            assert_eq!(own(command, "watchdog"), event, "{command}");
+        }
+        assert_eq!(own("/opt/wd hook stop", "/opt/wd"), Some(HookEvent::Stop));
+        assert_eq!(own("/opt/wd hook stop", "watchdog"), None);
+    }
+
+    #[test]
+    fn what_is_written_is_known_again() {
+        for program in ["watchdog", "/a/watchdog", "/a b/it's/watchdog", "/o$dd/`x`/watchdog", "/tmp/\u{fc}n/watchdog"] {
+            let word = shell_word(program);
+            for entry in Entries::usual(&word, Duration::from_secs(600), true).0 {
+                assert_eq!(own(&entry.command, &word), Some(entry.event), "{}", entry.command);
+            }
+        }
+    }
+
+    #[test]
+    fn our_own_deadline_ends_before_the_hosts_patience() {
+        for (patience, deadline) in [(600, 590), (60, 50), (15, 7), (2, 1)] {
+            assert_eq!(own_deadline(Duration::from_secs(patience)).as_secs(), deadline);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_quoted_word_is_one_word(text in "\\PC{1,20}") {
+            prop_assert_eq!(words(&shell_word(&text)), Some(vec![text]));
+        }
+
+        #[test]
+        fn no_command_line_is_too_odd_to_look_at(text in "\\PC{0,40}") {
+            let _ = own(&text, "watchdog");
+        }
+    }
+}

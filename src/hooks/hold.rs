@@ -1,0 +1,200 @@
+//! May the agent stop? Facts in, answer out; nothing here looks outside.
+//!
+//! The agent is held in one case alone: the checks were judged, and are not met. Whatever else happened, watchdog's own failures included,
+//! lets it go, and is told to the user.
+
+use crate::decision::display::plural;
+use crate::decision::evidence::CheckOutcome;
+use crate::decision::termination::Stop;
+use crate::decision::verdict::{Evidence, Reason};
+
+use super::reply::{Act, Reply};
+
+/// How a hook holds the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holding {
+    /// It may not stop.
+    Stop,
+    /// Its structured output is refused.
+    Output,
+    /// Its structured output was taken; it can only be told.
+    OutputTaken {
+        /// Whether the session is ended where nothing is missing.
+        finish: bool,
+    },
+}
+
+/// What the answer stands on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ground {
+    /// watchdog could not judge; `why` is for a person.
+    Failed { why: String },
+    /// There is nothing to judge: no criteria.
+    Nothing,
+    /// No criteria, and the configuration asks for a person then.
+    NoCriteria,
+    /// The configuration is there, and does not count.
+    Untrusted { allow_with: String },
+    /// A budget is spent or the deadline has passed.
+    Limit(Stop),
+    /// Something still runs in the background; in a few words each.
+    Background { tasks: Vec<String> },
+    /// The checks were judged.
+    Judged {
+        /// What they came to.
+        outcome: CheckOutcome,
+        /// How strong a pass is.
+        evidence: Evidence,
+        /// How strong it has to be.
+        required: Evidence,
+        /// What is missing, for the agent.
+        feedback: String,
+    },
+}
+
+/// How often this session was held in a row already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// So often; `None` where it could not be read.
+    pub times: Option<u32>,
+    /// And no more often than this.
+    pub most: u32,
+}
+
+/// What becomes of the count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// It stays.
+    Same,
+    /// One more.
+    OneMore,
+    /// The row is over.
+    Over,
+}
+
+/// The answer, and what is to be written down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// For the host.
+    pub reply: Reply,
+    /// What came of it in the words of the contract; `None` where nothing was judged.
+    pub reason: Option<Reason>,
+    /// The same in a sentence, for a person; empty with nothing to say.
+    pub message: String,
+    /// What becomes of the count.
+    pub counted: Counted,
+}
+
+/// Where a check that is not met has no words of its own.
+const NO_WORDS: &str = "Tasks are incomplete";
+
+/// Decides.
+pub fn decide(holding: Holding, ground: &Ground, held: Held) -> Decision {
+    match ground {
+        Ground::Nothing => Decision { reply: free(holding, None), reason: None, message: String::new(), counted: Counted::Same },
+        Ground::Failed { why } => told(None, format!("could not judge, so the agent was not held: {why}")),
+        Ground::NoCriteria => told(Some(Reason::NoCriteria), "no criteria are configured; a person must decide whether the work is done"),
+        Ground::Untrusted { allow_with } => told(
+            Some(Reason::Untrusted),
+            format!("completion.json is not trusted, so its checks did not run; read it, then allow it with: {allow_with}"),
+        ),
+        Ground::Limit(stop) => told(Some(stop.reason), format!("{}; the work was not judged, and the agent may stop", stop.why)),
+        Ground::Background { tasks } => told(Some(Reason::BackgroundWork), background(tasks)),
+        Ground::Judged { outcome: CheckOutcome::Pass, evidence, required, .. } if evidence < required => Decision {
+            counted: Counted::Over,
+            ..told(
+                Some(Reason::Disputed),
+                format!(
+                    "every check passed, but the evidence is '{}' and the configuration requires '{}'; a person must look",
+                    evidence.as_str(),
+                    required.as_str()
+                ),
+            )
+        },
+        Ground::Judged { outcome: CheckOutcome::Pass, .. } => Decision {
+            reply: free(holding, None),
+            reason: Some(Reason::ChecksPassed),
+            message: "every check passed".into(),
+            counted: Counted::Over,
+        },
+        Ground::Judged { outcome: CheckOutcome::Unmet, feedback, .. } => unmet(holding, feedback, held),
+        Ground::Judged { outcome, feedback, .. } => {
+            let (reason, what) = match outcome {
+                CheckOutcome::Waiting => (Reason::BackgroundWork, "a check waits"),
+                CheckOutcome::Unrunnable => (Reason::VerifyUnrunnable, "a check cannot be run"),
+                CheckOutcome::TimedOut => (Reason::VerifyTimeout, "a check did not end in time"),
+                _ => (Reason::VerifyFailed, "a check could not tell"),
+            };
+            told(Some(reason), format!("{what}, so the agent was not held: {}", words(feedback)))
+        }
+    }
+}
+
+/// The checks are not met: held, unless it was held too often already.
+fn unmet(holding: Holding, feedback: &str, held: Held) -> Decision {
+    let feedback = words(feedback);
+    let message = format!("the checks are not met: {feedback}");
+    let hold = |act| Decision {
+        reply: Reply { act, message: None },
+        reason: Some(Reason::ChecksUnmet),
+        message: message.clone(),
+        counted: Counted::OneMore,
+    };
+    match (holding, held.times) {
+        // It can only be told, which holds nobody for ever.
+        (Holding::OutputTaken { .. }, _) => {
+            let advice = format!(
+                "Tasks incomplete: {}{}Please complete the remaining tasks, then call StructuredOutput again with your final output.",
+                feedback.trim_end_matches('.'),
+                if feedback.contains('\n') { "\n" } else { ". " }
+            );
+            Decision { counted: Counted::Same, ..hold(Act::Advise { context: advice }) }
+        }
+        (Holding::Stop | Holding::Output, None) => told(
+            Some(Reason::StoreError),
+            format!("the agent was not held, because how often it was held already could not be read or kept; {message}"),
+        ),
+        (Holding::Stop | Holding::Output, Some(_)) if held.most == 0 => {
+            told(Some(Reason::ChecksUnmet), format!("{message}; limits.max_stop_blocks is 0, so the agent was not held"))
+        }
+        (Holding::Stop | Holding::Output, Some(times)) if times >= held.most => told(
+            Some(Reason::BudgetExhausted),
+            format!("the agent was held {} in a row and is let go; the work is not complete: {feedback}", plural(times.into(), "time")),
+        ),
+        (Holding::Stop, Some(_)) => hold(Act::Block { reason: feedback.to_owned() }),
+        (Holding::Output, Some(_)) => hold(Act::Deny { reason: feedback.to_owned() }),
+    }
+}
+
+/// An answer that lets the agent go although nothing was shown to be done: the user is told.
+fn told(reason: Option<Reason>, message: impl Into<String>) -> Decision {
+    let message = message.into();
+    let status = reason.map(|reason| format!("{} ({}): ", reason.status().as_str(), reason.as_str())).unwrap_or_default();
+    Decision { reply: Reply::tell(format!("watchdog: {status}{message}")), reason, message, counted: Counted::Same }
+}
+
+/// An answer that lets the agent go because nothing is missing.
+fn free(holding: Holding, message: Option<String>) -> Reply {
+    let act = if holding == (Holding::OutputTaken { finish: true }) { Act::Finish } else { Act::Nothing };
+    Reply { act, message }
+}
+
+fn background(tasks: &[String]) -> String {
+    let shown: Vec<&str> = tasks.iter().take(3).map(String::as_str).collect();
+    let more = if tasks.len() > shown.len() { ", ..." } else { "" };
+    let verb = if tasks.len() == 1 { "still runs" } else { "still run" };
+    format!(
+        "{} {verb} in the background ({}{more}); the checks are judged when the agent stops again",
+        plural(tasks.len() as u64, "task"),
+        shown.join(", ")
+    )
+}
+
+fn words(feedback: &str) -> &str {
+    let feedback = feedback.trim();
+    if feedback.is_empty() { NO_WORDS } else { feedback }
+}
+
+#[cfg(test)]
+#[path = "hold_tests.rs"]
+mod tests;

@@ -1,0 +1,260 @@
+//! What Claude Code writes to the stdin of a command hook: one JSON object, of which only the shape of the whole is insisted on.
+//!
+//! A key that is missing, unknown or of another type than expected is one that was not told: the host grows new keys with every release,
+//! and none of them may turn a hook into an obstacle.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+
+/// More than this is not read; a tool's input may hold a whole file.
+const MOST: u64 = 32 * 1024 * 1024;
+
+/// The events that watchdog answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HookEvent {
+    /// The agent is about to stop.
+    Stop,
+    /// A sub-agent is about to stop.
+    SubagentStop,
+    /// A tool is about to be used.
+    PreToolUse,
+    /// A tool was used.
+    PostToolUse,
+    /// A session begins, or goes on.
+    SessionStart,
+    /// A session ends.
+    SessionEnd,
+}
+
+impl HookEvent {
+    /// All of them.
+    pub const ALL: [HookEvent; 6] = [
+        HookEvent::SessionStart,
+        HookEvent::PreToolUse,
+        HookEvent::PostToolUse,
+        HookEvent::SubagentStop,
+        HookEvent::Stop,
+        HookEvent::SessionEnd,
+    ];
+
+    /// The host's name for it, in settings and in `hook_event_name`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            HookEvent::Stop => "Stop",
+            HookEvent::SubagentStop => "SubagentStop",
+            HookEvent::PreToolUse => "PreToolUse",
+            HookEvent::PostToolUse => "PostToolUse",
+            HookEvent::SessionStart => "SessionStart",
+            HookEvent::SessionEnd => "SessionEnd",
+        }
+    }
+
+    /// Our own name for it, on the command line.
+    pub fn command(self) -> &'static str {
+        match self {
+            HookEvent::Stop => "stop",
+            HookEvent::SubagentStop => "subagent-stop",
+            HookEvent::PreToolUse => "pre-tool-use",
+            HookEvent::PostToolUse => "post-tool-use",
+            HookEvent::SessionStart => "session-start",
+            HookEvent::SessionEnd => "session-end",
+        }
+    }
+}
+
+/// What a hook was told. `None`, or an empty list, is what was not told.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HookInput {
+    /// The event, where the host names one that we know.
+    pub event: Option<HookEvent>,
+    /// The session's id.
+    pub session_id: Option<String>,
+    /// Its transcript.
+    pub transcript_path: Option<PathBuf>,
+    /// The folder that the agent is in: it may have changed it.
+    pub cwd: Option<PathBuf>,
+    /// The user's prompt that this turn answers.
+    pub prompt_id: Option<String>,
+    /// Whether a stop hook has held the agent in this turn already.
+    pub stop_hook_active: bool,
+    /// Why the agent stops, in its own words.
+    pub stop_reason: Option<String>,
+    /// The agent's last words.
+    pub last_message: Option<String>,
+    /// What runs in the background.
+    pub background_tasks: Vec<Value>,
+    /// The tool's name.
+    pub tool_name: Option<String>,
+    /// The tool's input.
+    pub tool_input: Option<Value>,
+    /// The call's id.
+    pub tool_use_id: Option<String>,
+    /// Of a session's start: `startup`, `resume`, `clear` or `compact`.
+    pub source: Option<String>,
+    /// Of a session's end: why.
+    pub reason: Option<String>,
+    /// The sub-agent's id.
+    pub agent_id: Option<String>,
+    /// The sub-agent's own transcript.
+    pub agent_transcript_path: Option<PathBuf>,
+    /// The whole object, for what else it may hold.
+    pub told: Map<String, Value>,
+}
+
+/// Why a hook's input is of no use.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// The pipe broke.
+    #[error("the hook's input could not be read: {0}")]
+    Io(#[from] std::io::Error),
+    /// A host that never stops writing.
+    #[error("the hook's input is larger than {} MiB", MOST / 1024 / 1024)]
+    TooLarge,
+    /// No JSON.
+    #[error("the hook's input is not JSON: {0}")]
+    NoJson(serde_json::Error),
+    /// JSON of another shape.
+    #[error("the hook's input is not a JSON object")]
+    NoObject,
+}
+
+impl HookInput {
+    /// Reads all of a pipe.
+    ///
+    /// # Errors
+    /// When it breaks, is too large, or holds no JSON object.
+    pub fn read(from: impl Read) -> Result<Self, InputError> {
+        let mut bytes = Vec::new();
+        from.take(MOST + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MOST { Err(InputError::TooLarge) } else { Self::parse(&bytes) }
+    }
+
+    /// Reads the object.
+    ///
+    /// # Errors
+    /// When it is no JSON object.
+    pub fn parse(bytes: &[u8]) -> Result<Self, InputError> {
+        // A person who tries a hook by hand has nothing to say, and means an empty object.
+        if bytes.trim_ascii().is_empty() {
+            return Ok(HookInput::default());
+        }
+        let value: Value = serde_json::from_slice(bytes).map_err(InputError::NoJson)?;
+        let Value::Object(told) = value else { return Err(InputError::NoObject) };
+        let text = |name: &str| told.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
+        let event = text("hook_event_name").and_then(|name| HookEvent::ALL.into_iter().find(|event| event.as_str() == name));
+        Ok(HookInput {
+            event,
+            session_id: text("session_id"),
+            transcript_path: text("transcript_path").map(Into::into),
+            cwd: text("cwd").map(Into::into),
+            prompt_id: text("prompt_id"),
+            stop_hook_active: told.get("stop_hook_active").and_then(Value::as_bool).unwrap_or(false),
+            stop_reason: text("stop_reason").or_else(|| text("stopReason")),
+            last_message: text("last_assistant_message"),
+            background_tasks: told.get("background_tasks").and_then(Value::as_array).cloned().unwrap_or_default(),
+            tool_name: text("tool_name"),
+            tool_input: told.get("tool_input").cloned(),
+            tool_use_id: text("tool_use_id"),
+            source: text("source"),
+            reason: text("reason"),
+            agent_id: text("agent_id"),
+            agent_transcript_path: text("agent_transcript_path").map(Into::into),
+            told,
+        })
+    }
+
+    /// The structured output that a call of the tool gives. A lone `output` is an envelope around it.
+    pub fn structured_output(&self) -> Option<Value> {
+        match self.tool_input.as_ref()? {
+            Value::Object(fields) if fields.len() == 1 && fields.contains_key("output") => fields.get("output").cloned(),
+            whole => Some(whole.clone()),
+        }
+    }
+
+    /// What still runs in the background, in a few words each. A state that is not known to be an end counts as running.
+    pub fn running_tasks(&self) -> Vec<String> {
+        const ENDED: &[&str] = &["completed", "complete", "done", "failed", "killed", "stopped", "cancelled", "canceled", "exited"];
+        let running = self.background_tasks.iter().filter(|task| {
+            let state = task.get("status").and_then(Value::as_str).unwrap_or_default();
+            !task.is_null() && !ENDED.contains(&state.to_ascii_lowercase().as_str())
+        });
+        let word =
+            |task: &Value, name: &str| task.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty()).map(str::to_owned);
+        running
+            .map(|task| {
+                let what = word(task, "description").or_else(|| word(task, "command")).or_else(|| word(task, "agent_type"));
+                what.or_else(|| word(task, "id")).unwrap_or_else(|| "a task".into())
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(value: &Value) -> HookInput {
+        HookInput::parse(value.to_string().as_bytes()).expect("an object")
+    }
+
+    #[test]
+    fn what_the_host_tells_is_read_and_what_it_adds_is_kept() {
+        let input = read(
+            &json!({"session_id": "s", "transcript_path": "/t.jsonl", "cwd": "/w", "hook_event_name": "Stop", "prompt_id": "p",
+            "stop_hook_active": true, "last_assistant_message": "done", "background_tasks": [{"id": "1"}], "session_crons": [], "novel": 1}),
+        );
+        assert_eq!((input.event, input.stop_hook_active), (Some(HookEvent::Stop), true));
+        assert_eq!(
+            (input.session_id.as_deref(), input.prompt_id.as_deref(), input.last_message.as_deref()),
+            (Some("s"), Some("p"), Some("done"))
+        );
+        assert_eq!((input.cwd, input.transcript_path), (Some("/w".into()), Some("/t.jsonl".into())));
+        assert_eq!(input.told["novel"], 1);
+    }
+
+    #[test]
+    fn what_has_another_type_was_not_told() {
+        let input =
+            read(&json!({"session_id": 7, "cwd": null, "stop_hook_active": "yes", "background_tasks": "none", "hook_event_name": "Later"}));
+        let nothing = HookInput { told: input.told.clone(), tool_input: None, ..HookInput::default() };
+        assert_eq!(input, nothing);
+    }
+
+    #[test]
+    fn nonsense_is_told_and_nothing_at_all_is_an_empty_object() {
+        for text in ["{", "[1]", "7", "null", "\"text\"", "\u{feff}{}", "{}{}", "\u{0}"] {
+            assert!(HookInput::parse(text.as_bytes()).is_err(), "{text:?}");
+        }
+        assert!(HookInput::parse(&[0xff, 0xfe]).is_err());
+        assert_eq!(HookInput::parse(b" \n").expect("nothing was told"), HookInput::default());
+        let endless = std::io::repeat(b' ');
+        assert!(matches!(HookInput::read(endless), Err(InputError::TooLarge)));
+    }
+
+    #[test]
+    fn structured_output_is_the_tools_input_without_its_envelope() {
+        for (input, output) in [
+            (json!({"status": "done"}), Some(json!({"status": "done"}))),
+            (json!({"output": {"key": "value"}}), Some(json!({"key": "value"}))),
+            (json!({"output": 1, "more": 2}), Some(json!({"output": 1, "more": 2}))),
+            (json!({}), Some(json!({}))),
+        ] {
+            assert_eq!(read(&json!({"tool_input": input})).structured_output(), output);
+        }
+        assert_eq!(read(&json!({})).structured_output(), None);
+    }
+
+    #[test]
+    fn a_task_runs_unless_it_is_known_to_have_ended() {
+        let input = read(&json!({"background_tasks": [
+            {"id": "a", "type": "shell", "status": "running", "description": "the tests", "command": "npm test"},
+            {"id": "b", "type": "shell", "status": "running", "description": " ", "command": "npm run build"},
+            {"id": "c", "type": "subagent", "status": "some new word", "agent_type": "general"},
+            {"id": "d", "status": "completed"}, {"id": "e", "status": "Killed"}, {"id": "f"}, null, 7]}));
+        assert_eq!(input.running_tasks(), ["the tests", "npm run build", "general", "f", "a task"]);
+    }
+}

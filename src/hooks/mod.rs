@@ -1,0 +1,18 @@
+//! THE AGENT'S OWN HOOKS: what Claude Code tells its command hooks, what they may answer, and the settings that name them.
+//!
+//! Reading order: [`input`] (words in), [`hold`] (may the agent stop? pure), [`reply`] (words out), then `entry`, [`settings_text`] and
+//! [`settings_file`] for `watchdog hook install`. The facts that `hold` decides on are gathered by the supervisor.
+
+pub mod hold;
+pub mod input;
+pub mod line_diff;
+pub mod reply;
+pub mod settings_file;
+pub mod settings_text;
+
+mod entry;
+
+pub use entry::{Entries, command_line, shell_word};
+pub use hold::{Counted, Decision, Ground, Held, Holding, decide};
+pub use input::{HookEvent, HookInput, InputError};
+pub use reply::{Act, Reply};

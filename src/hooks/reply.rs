@@ -1,0 +1,94 @@
+//! What a command hook may answer, in the dialect of Claude Code: one JSON object on stdout, always with exit 0.
+
+use serde_json::{Map, Value, json};
+
+/// What the answer does to the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Act {
+    /// Nothing: the host goes on as it would without us.
+    Nothing,
+    /// The agent may not stop, and is told why.
+    Block { reason: String },
+    /// The tool is not run, and the agent is told why.
+    Deny { reason: String },
+    /// The agent is told something after the tool's result.
+    Advise { context: String },
+    /// The agent is told something as the session begins.
+    Begin { context: String },
+    /// The session ends here.
+    Finish,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// What it does to the agent.
+    pub act: Act,
+    /// What the host shows to the user.
+    pub message: Option<String>,
+}
+
+impl Reply {
+    /// An answer that changes nothing and says nothing.
+    pub fn quiet() -> Self {
+        Reply { act: Act::Nothing, message: None }
+    }
+
+    /// An answer that changes nothing, and tells the user something.
+    pub fn tell(message: impl Into<String>) -> Self {
+        Reply { act: Act::Nothing, message: Some(message.into()) }
+    }
+
+    /// The object for the host. `{}` where there is nothing to say.
+    pub fn to_json(&self) -> Value {
+        let mut object = match &self.act {
+            Act::Nothing => Map::new(),
+            Act::Block { reason } => fields(json!({"decision": "block", "reason": reason})),
+            Act::Deny { reason } => fields(json!({"hookSpecificOutput": {
+                "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason}})),
+            Act::Advise { context } => {
+                fields(json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": context}}))
+            }
+            Act::Begin { context } => {
+                fields(json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": context}}))
+            }
+            Act::Finish => fields(json!({"continue": false})),
+        };
+        if let Some(message) = &self.message {
+            object.insert("systemMessage".into(), message.as_str().into());
+        }
+        Value::Object(object)
+    }
+}
+
+fn fields(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_answer_has_the_form_that_the_host_obeys() {
+        let say = str::to_owned;
+        for (act, form) in [
+            (Act::Nothing, json!({})),
+            (Act::Block { reason: say("F") }, json!({"decision": "block", "reason": "F"})),
+            (
+                Act::Deny { reason: say("F") },
+                json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "F"}}),
+            ),
+            (Act::Advise { context: say("F") }, json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "F"}})),
+            (Act::Begin { context: say("F") }, json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "F"}})),
+            (Act::Finish, json!({"continue": false})),
+        ] {
+            assert_eq!(Reply { act, message: None }.to_json(), form);
+        }
+        assert_eq!(Reply::quiet().to_json().to_string(), "{}");
+        assert_eq!(Reply::tell("hear").to_json(), json!({"systemMessage": "hear"}));
+    }
+}

@@ -1,0 +1,148 @@
+//! The settings file itself: read whole, replaced whole or not at all, and never over somebody else's change.
+
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Larger files are no settings.
+const MOST: u64 = 4 * 1024 * 1024;
+
+/// A settings file as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingsFile {
+    /// Where it really is: a link was followed, so that replacing it keeps the link.
+    pub path: PathBuf,
+    /// Its text; `None` where there is no such file.
+    pub text: Option<String>,
+}
+
+/// Why a settings file cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsFileError {
+    /// The system refuses.
+    #[error("failed to {what} {}: {source}", path.display())]
+    Io { what: &'static str, path: PathBuf, source: io::Error },
+    /// Not a text.
+    #[error("{} is not UTF-8 text", path.display())]
+    NotText { path: PathBuf },
+    /// Too large to be one.
+    #[error("{} is larger than {} MiB, too large for a settings file", path.display(), MOST / 1024 / 1024)]
+    TooLarge { path: PathBuf },
+    /// Somebody wrote to it meanwhile.
+    #[error("{} was changed by somebody else just now; nothing was written", path.display())]
+    Changed { path: PathBuf },
+}
+
+impl SettingsFile {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read as a text of reasonable size.
+    pub fn read(path: &Path) -> Result<Self, SettingsFileError> {
+        let failed = |source| SettingsFileError::Io { what: "read", path: path.to_owned(), source };
+        let real = match path.canonicalize() {
+            Ok(real) => real,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => {
+                return Ok(SettingsFile { path: path.to_owned(), text: None });
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        let mut bytes = Vec::new();
+        fs::File::open(&real).and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes)).map_err(failed)?;
+        if bytes.len() as u64 > MOST {
+            return Err(SettingsFileError::TooLarge { path: real });
+        }
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(SettingsFile { path: real, text: Some(text) }),
+            Err(_) => Err(SettingsFileError::NotText { path: real }),
+        }
+    }
+
+    /// Puts another text in its place, with the same rights, at once or not at all.
+    ///
+    /// # Errors
+    /// When the system refuses, or the file is no longer what was read.
+    pub fn replace(&self, text: &str) -> Result<(), SettingsFileError> {
+        let failed = |what| move |source| SettingsFileError::Io { what, path: self.path.clone(), source };
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(folder).map_err(failed("make the folder of"))?;
+        let draft = self.path.with_extension(format!("json.watchdog-{}", std::process::id()));
+        let write = || -> io::Result<()> {
+            let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&draft)?;
+            if let Ok(there) = fs::metadata(&self.path) {
+                file.set_permissions(there.permissions())?;
+            }
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        };
+        let written = write().map_err(failed("write")).and_then(|()| {
+            // Between this look and the rename lies a moment that no file system closes.
+            if Self::read(&self.path)?.text != self.text {
+                return Err(SettingsFileError::Changed { path: self.path.clone() });
+            }
+            fs::rename(&draft, &self.path).map_err(failed("replace"))
+        });
+        if written.is_err() {
+            // The first error is the one that matters.
+            let _ = fs::remove_file(&draft);
+        }
+        written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_with_its_rights_and_through_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().join("dotfiles.json");
+        fs::write(&real, "{}").unwrap();
+        fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).unwrap();
+        let link = folder.path().join("settings.json");
+        symlink(&real, &link).unwrap();
+        SettingsFile::read(&link).unwrap().replace("{\"a\": 1}").unwrap();
+        assert_eq!(fs::read_to_string(&real).unwrap(), "{\"a\": 1}");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "no draft is left");
+    }
+
+    #[test]
+    fn a_missing_file_is_made_with_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(".claude/settings.json");
+        let file = SettingsFile::read(&path).unwrap();
+        assert_eq!(file.text, None);
+        file.replace("{}\n").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{}\n");
+    }
+
+    #[test]
+    fn what_somebody_else_wrote_meanwhile_is_not_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("settings.json");
+        let missing = SettingsFile::read(&path).unwrap();
+        fs::write(&path, "{\"theirs\": 1}").unwrap();
+        assert!(matches!(missing.replace("{}"), Err(SettingsFileError::Changed { .. })));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{\"theirs\": 1}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no draft is left");
+    }
+
+    #[test]
+    fn what_is_no_settings_file_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("settings.json");
+        fs::write(&path, [0xff, 0xfe]).unwrap();
+        assert!(matches!(SettingsFile::read(&path), Err(SettingsFileError::NotText { .. })));
+        fs::write(&path, vec![b' '; 5 * 1024 * 1024]).unwrap();
+        assert!(matches!(SettingsFile::read(&path), Err(SettingsFileError::TooLarge { .. })));
+        fs::remove_file(&path).unwrap();
+        symlink("nowhere", &path).unwrap();
+        assert!(matches!(SettingsFile::read(&path), Err(SettingsFileError::Io { .. })));
+        assert!(SettingsFile::read(folder.path()).is_err());
+    }
+}

@@ -1,0 +1,239 @@
+//! Edits the text of a settings file: our entries in, or out, and every other byte as it was. Pure.
+
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
+
+use super::entry::{Entries, Entry, own};
+use super::input::HookEvent;
+
+/// What becomes of a settings file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edited {
+    /// The whole new text.
+    pub text: String,
+    /// Other entries that call watchdog in their own way; they stay as they are.
+    pub others: Vec<String>,
+}
+
+/// Why a settings file cannot be edited. The words are for a person, without a final period.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    /// It is no JSON.
+    #[error("it is not valid JSON: {0}")]
+    Broken(String),
+    /// A value has another type than the host expects.
+    #[error("`{path}` is {found}, not {expected}")]
+    Shape { path: String, found: &'static str, expected: &'static str },
+    /// Which of two equal keys counts is nobody's to say.
+    #[error("`{path}` is there twice")]
+    Twice { path: String },
+}
+
+/// Comments are kept, as some editors allow them here; everything else that is no JSON is refused.
+const DIALECT: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_loose_object_property_names: false,
+    allow_trailing_commas: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// The text with exactly the wanted entries of ours in it. `program` is what our own entries may call beside `watchdog`.
+///
+/// # Errors
+/// When the text is no settings file that the host could read.
+pub fn edit(text: &str, wanted: &Entries, program: &str) -> Result<Edited, EditError> {
+    let (mark, text) = if text.starts_with('\u{feff}') { text.split_at('\u{feff}'.len_utf8()) } else { ("", text) };
+    let empty = text.trim().is_empty();
+    if empty && wanted.0.is_empty() {
+        return Ok(Edited { text: format!("{mark}{text}"), others: Vec::new() });
+    }
+    let source = if empty { "{\n}\n" } else { text };
+    let root = CstRootNode::parse(source, &DIALECT).map_err(|error| EditError::Broken(error.to_string()))?;
+    let top = match root.value() {
+        Some(value) => value.as_object().ok_or_else(|| shape("the file", &value, "an object"))?,
+        None => return Err(EditError::Broken("it holds comments only".into())),
+    };
+    let mut others = Vec::new();
+    let hooks = match only(&top, "hooks", "hooks")? {
+        Some(found) => Some(object(&found, "hooks")?),
+        None => None,
+    };
+    if let Some(hooks) = &hooks {
+        for event in HookEvent::ALL {
+            let entry = wanted.0.iter().find(|entry| entry.event == event);
+            settle(hooks, event, entry, program, &mut others)?;
+        }
+    }
+    let missing: Vec<&Entry> = match &hooks {
+        None => wanted.0.iter().collect(),
+        Some(hooks) => wanted.0.iter().filter(|entry| !is_there(hooks, entry, program)).collect(),
+    };
+    if !missing.is_empty() {
+        let hooks = hooks.clone().unwrap_or_else(|| top.object_value_or_set("hooks"));
+        for entry in missing {
+            hooks.array_value_or_set(entry.event.as_str()).append(group(entry));
+        }
+    } else if let Some(hooks) = hooks.filter(|hooks| hooks.properties().is_empty() && wanted.0.is_empty())
+        && text_had_own(text, program)
+    {
+        hooks.parent().and_then(|parent| parent.as_object_prop()).into_iter().for_each(CstObjectProp::remove);
+    }
+    Ok(Edited { text: format!("{mark}{root}"), others })
+}
+
+/// Whether the text, before the edit, held entries of ours: an empty `hooks` that somebody else wrote stays.
+fn text_had_own(text: &str, program: &str) -> bool {
+    let Ok(root) = CstRootNode::parse(text, &DIALECT) else { return false };
+    let Some(hooks) = root.object_value().and_then(|top| top.object_value("hooks")) else { return false };
+    HookEvent::ALL.into_iter().any(|event| {
+        let groups = hooks.array_value(event.as_str());
+        groups.is_some_and(|groups| commands(&groups).iter().any(|found| own(&found.command, program) == Some(event)))
+    })
+}
+
+/// One command in a list of groups.
+struct Found {
+    group: CstObject,
+    list: CstArray,
+    entry: CstObject,
+    command: String,
+}
+
+/// Every command of an event. What has another shape is nobody's command and stays as it is.
+fn commands(groups: &CstArray) -> Vec<Found> {
+    let mut found = Vec::new();
+    for group in groups.elements().iter().filter_map(CstNode::as_object) {
+        let Some(list) = group.array_value("hooks") else { continue };
+        for entry in list.elements().iter().filter_map(CstNode::as_object) {
+            if let Some(command) = text_of(&entry, "command") {
+                found.push(Found { group: group.clone(), list: list.clone(), entry, command });
+            }
+        }
+    }
+    found
+}
+
+/// Leaves at most one entry of ours in an event's list: the wanted one, brought up to date.
+fn settle(hooks: &CstObject, event: HookEvent, wanted: Option<&Entry>, program: &str, others: &mut Vec<String>) -> Result<(), EditError> {
+    let path = format!("hooks.{}", event.as_str());
+    let Some(property) = only(hooks, event.as_str(), &path)? else { return Ok(()) };
+    let value = property.value().ok_or_else(|| EditError::Broken(format!("`{path}` has no value")))?;
+    let groups = value.as_array().ok_or_else(|| shape(&path, &value, "a list"))?;
+    let mut kept = false;
+    let mut removed = false;
+    for found in commands(&groups) {
+        if own(&found.command, program) != Some(event) {
+            if found.command.contains("watchdog") && found.command.contains(" hook ") {
+                others.push(found.command);
+            }
+            continue;
+        }
+        match wanted.filter(|wanted| !kept && matcher(&found.group).as_deref() == wanted.matcher) {
+            Some(wanted) => {
+                kept = true;
+                update(&found.entry, wanted);
+            }
+            None => {
+                removed = true;
+                found.entry.remove();
+                if found.list.elements().is_empty() {
+                    found.group.remove();
+                }
+            }
+        }
+    }
+    if removed && groups.elements().is_empty() {
+        property.remove();
+    }
+    Ok(())
+}
+
+fn is_there(hooks: &CstObject, entry: &Entry, program: &str) -> bool {
+    let groups = hooks.array_value(entry.event.as_str());
+    groups.is_some_and(|groups| commands(&groups).iter().any(|found| own(&found.command, program) == Some(entry.event)))
+}
+
+/// Changes what differs, and nothing else.
+fn update(entry: &CstObject, wanted: &Entry) {
+    if text_of(entry, "command").as_deref() != Some(wanted.command.as_str()) {
+        set(entry, "command", wanted.command.as_str().into());
+    }
+    if text_of(entry, "type").as_deref() != Some("command") {
+        set(entry, "type", "command".into());
+    }
+    let timeout = entry.get("timeout").and_then(|property| property.value()).map(|value| value.to_string());
+    if timeout.as_deref() != Some(wanted.timeout.to_string().as_str()) {
+        set(entry, "timeout", CstInputValue::Number(wanted.timeout.to_string()));
+    }
+}
+
+fn set(object: &CstObject, name: &str, value: CstInputValue) {
+    match object.get(name) {
+        Some(property) => property.set_value(value),
+        None => drop(object.append(name, value)),
+    }
+}
+
+fn group(entry: &Entry) -> CstInputValue {
+    let object = |fields: Vec<(&str, CstInputValue)>| {
+        CstInputValue::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    };
+    let hook = object(vec![
+        ("type", "command".into()),
+        ("command", entry.command.as_str().into()),
+        ("timeout", CstInputValue::Number(entry.timeout.to_string())),
+    ]);
+    let mut fields = vec![("hooks", CstInputValue::Array(vec![hook]))];
+    if let Some(matcher) = entry.matcher {
+        fields.insert(0, ("matcher", matcher.into()));
+    }
+    object(fields)
+}
+
+/// A group's matcher; an empty one and `*` mean every tool, as no matcher does.
+fn matcher(group: &CstObject) -> Option<String> {
+    text_of(group, "matcher").filter(|text| !text.is_empty() && text != "*")
+}
+
+fn text_of(object: &CstObject, name: &str) -> Option<String> {
+    object.get(name)?.value()?.as_string_lit()?.decoded_value().ok()
+}
+
+/// The property of this name, if it is there once.
+fn only(object: &CstObject, name: &str, path: &str) -> Result<Option<CstObjectProp>, EditError> {
+    let mut found = object.properties().into_iter().filter(|property| property.decoded_name().as_deref() == Some(name));
+    match (found.next(), found.next()) {
+        (found, None) => Ok(found),
+        (_, Some(_)) => Err(EditError::Twice { path: path.into() }),
+    }
+}
+
+fn object(property: &CstObjectProp, path: &str) -> Result<CstObject, EditError> {
+    let value = property.value().ok_or_else(|| EditError::Broken(format!("`{path}` has no value")))?;
+    value.as_object().ok_or_else(|| shape(path, &value, "an object"))
+}
+
+fn shape(path: &str, value: &CstNode, expected: &'static str) -> EditError {
+    let found = if value.as_array().is_some() {
+        "a list"
+    } else if value.as_object().is_some() {
+        "an object"
+    } else if value.as_string_lit().is_some() {
+        "a text"
+    } else if value.as_null_keyword().is_some() {
+        "null"
+    } else {
+        "another value"
+    };
+    EditError::Shape { path: path.into(), found, expected }
+}
+
+#[cfg(test)]
+#[path = "settings_text_tests.rs"]
+mod tests;
