@@ -32,6 +32,7 @@ mod reply_json;
 mod reply_scan;
 mod reset_time;
 pub mod session_process;
+pub mod stream;
 pub mod transcript;
 pub mod tree;
 pub mod usage_limit;

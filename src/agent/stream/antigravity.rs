@@ -1,0 +1,40 @@
+//! Events of Antigravity's command line: each has an `event`, and a member of that name.
+
+use serde_json::Value;
+
+use super::fields::{cut, number, text};
+use super::figures::{Settled, Tokens};
+use super::gathered::Gathered;
+
+/// Takes one event; says whether it is one of Antigravity's.
+pub(super) fn take(gathered: &mut Gathered, event: &Value) -> bool {
+    let Some(kind) = text(event, "event") else { return false };
+    let Some(told) = event.get(kind).filter(|told| told.is_object()) else { return false };
+    match kind {
+        "init" => {}
+        "step_update" if text(told, "step_type") == Some("agent_response") => {
+            gathered.says(text(told, "text_delta").unwrap_or_default().trim_end(), None);
+            let index = number(told, "step_index").unwrap_or_default();
+            gathered.figures.message(&format!("step {index}"), told.get("usage").and_then(tokens), true);
+        }
+        "step_update" => {}
+        "result" => {
+            gathered.answers(text(told, "response").unwrap_or_default().trim_end());
+            gathered.structured_output = told.get("structured_output").filter(|value| !value.is_null()).cloned();
+            let status = text(told, "status").unwrap_or("result");
+            gathered.ended = Some(cut(&status.to_lowercase(), 100));
+            gathered.error = (status != "SUCCESS").then(|| cut(text(told, "error").unwrap_or(status), 4000));
+            let settled = Settled { turns: number(told, "num_turns"), tokens: told.get("usage").and_then(tokens), ..Settled::default() };
+            gathered.figures.settle(&settled);
+        }
+        _ => return false,
+    }
+    gathered.session(text(event, "conversation_id").or_else(|| text(told, "conversation_id")));
+    true
+}
+
+fn tokens(usage: &Value) -> Option<Tokens> {
+    let input = number(usage, "input_tokens")?;
+    let total = number(usage, "total_tokens").unwrap_or(0);
+    Some(Tokens { input, output: number(usage, "output_tokens").unwrap_or(0).max(total.saturating_sub(input)) })
+}

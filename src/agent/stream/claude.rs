@@ -1,0 +1,223 @@
+//! Events of Claude Code: `stream-json`, the result of `json`, and the lines of its transcripts, which are much the same.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::fields::{amount, content_text, cut, is_true, list, number, text};
+use super::figures::{Settled, Tokens};
+use super::gathered::Gathered;
+
+/// Takes one event; says whether it is one of Claude Code's.
+pub(super) fn take(gathered: &mut Gathered, event: &Value) -> bool {
+    let known = match text(event, "type") {
+        Some("system") => system(gathered, event),
+        Some("assistant") => assistant(gathered, event),
+        Some("user") => user(gathered, event),
+        Some("result") => result(gathered, event),
+        Some("stream_event") => partial(gathered, event),
+        Some("rate_limit_event") => rate_limit(gathered, event),
+        Some("cost-state") => {
+            gathered.figures.settle(&Settled { session_cost: amount(event, "totalCostUSD"), ..Settled::default() });
+            true
+        }
+        _ => false,
+    };
+    if known {
+        gathered.session(text(event, "session_id").or_else(|| text(event, "sessionId")));
+    }
+    known
+}
+
+fn system(gathered: &mut Gathered, event: &Value) -> bool {
+    let Some(subtype) = text(event, "subtype") else { return false };
+    match subtype {
+        "api_retry" => {
+            gathered.retries += 1;
+            let status = number(event, "error_status").map(|status| format!(" ({status})")).unwrap_or_default();
+            gathered.last_retry = Some(format!("{}{status}", cut(text(event, "error").unwrap_or("unknown error"), 200)));
+        }
+        "background_tasks_changed" => gathered.runs(list(event, "tasks").map(task)),
+        "task_started" if is_true(event, "is_backgrounded") => gathered.runs_too(task(event)),
+        "task_updated" => {
+            let status = event.get("patch").and_then(|patch| text(patch, "status"));
+            ended_task(gathered, event, status);
+        }
+        "task_notification" => ended_task(gathered, event, text(event, "status")),
+        _ => {}
+    }
+    true
+}
+
+fn ended_task(gathered: &mut Gathered, event: &Value, status: Option<&str>) {
+    if matches!(status, Some("completed" | "failed" | "killed" | "stopped" | "cancelled"))
+        && let Some(id) = text(event, "task_id")
+    {
+        gathered.ran(id);
+    }
+}
+
+/// A background task in the form that Claude Code's hooks have.
+fn task(told: &Value) -> Value {
+    let kind = match text(told, "task_type") {
+        Some("local_bash") => "shell",
+        Some("local_agent") => "subagent",
+        Some(other) => other,
+        None => "unknown",
+    };
+    json!({
+        "id": cut(text(told, "task_id").unwrap_or_default(), 100),
+        "type": cut(kind, 100),
+        "status": "running",
+        "description": cut(text(told, "description").unwrap_or_default(), 500),
+    })
+}
+
+fn assistant(gathered: &mut Gathered, event: &Value) -> bool {
+    let Some(message) = event.get("message").filter(|message| message.is_object()) else { return false };
+    let main = is_main(event);
+    // What the program itself says in the agent's place: no turn, no tokens.
+    let synthetic = text(message, "model") == Some("<synthetic>");
+    let id = text(message, "id");
+    if let Some(id) = id.filter(|_| !synthetic) {
+        gathered.figures.message(id, message.get("usage").and_then(tokens), main);
+    }
+    if !main {
+        return true;
+    }
+    let blocks = || list(message, "content");
+    let texts: Vec<&str> = blocks().filter(|block| text(block, "type") == Some("text")).filter_map(|block| text(block, "text")).collect();
+    gathered.says(&texts.concat(), id);
+    for block in blocks().filter(|block| text(block, "type") == Some("tool_use")) {
+        if let (Some(id), Some(name)) = (text(block, "id"), text(block, "name")) {
+            gathered.calls(id, name, block.get("input").unwrap_or(&Value::Null));
+        }
+    }
+    if let Some(reason) = text(message, "stop_reason") {
+        gathered.stop_reason = Some(cut(reason, 100));
+    }
+    true
+}
+
+fn user(gathered: &mut Gathered, event: &Value) -> bool {
+    let Some(content) = event.get("message").and_then(|message| message.get("content")) else { return false };
+    if !is_main(event) {
+        return true;
+    }
+    let told = event.get("tool_use_result").or_else(|| event.get("toolUseResult"));
+    let mut heard = Vec::new();
+    if let Some(text) = content.as_str() {
+        heard.push(text);
+    }
+    for block in content.as_array().into_iter().flatten() {
+        match (text(block, "type"), text(block, "tool_use_id")) {
+            (Some("tool_result"), Some(id)) => {
+                let content = block.get("content").map(content_text).unwrap_or_default();
+                gathered.returns(id, &content, is_true(block, "is_error"), told);
+            }
+            (Some("text"), _) => heard.extend(text(block, "text")),
+            _ => {}
+        }
+    }
+    let heard = heard.join("\n");
+    if !heard.is_empty() && !is_true(event, "isMeta") {
+        if event.get("promptId").is_some() {
+            gathered.prompt = Some(cut(&heard, 64 << 10));
+        }
+        gathered.hears("user", &heard);
+    }
+    true
+}
+
+/// Subagents speak in the same stream, and in side chains of a transcript.
+fn is_main(event: &Value) -> bool {
+    text(event, "parent_tool_use_id").is_none() && !is_true(event, "isSidechain")
+}
+
+/// There is one result for each turn that background work led to; the last one counts.
+fn result(gathered: &mut Gathered, event: &Value) -> bool {
+    let subtype = text(event, "subtype");
+    if subtype.is_none() && event.get("result").is_none() && event.get("is_error").is_none() {
+        return false;
+    }
+    let since = event.get("model_usage_since_last_result").and_then(models);
+    let session = event.get("modelUsage").and_then(models);
+    let own = event.get("usage").and_then(tokens);
+    let forgotten = own.is_none_or(|own| own == Tokens::default());
+    gathered.figures.settle(&Settled {
+        turns: number(event, "num_turns"),
+        tokens: own,
+        // Where its own budget ended it, the result tells of no tokens, though they were paid.
+        tokens_of_all: since.or(session.filter(|_| forgotten)).map(|(tokens, _)| tokens),
+        cost: since.map(|(_, cost)| cost),
+        session_tokens: session.map(|(tokens, _)| tokens),
+        session_cost: amount(event, "total_cost_usd"),
+    });
+    match event.get("result") {
+        Some(Value::String(answer)) => gathered.answers(answer),
+        Some(Value::Null) | None => gathered.said_it(),
+        Some(other) => gathered.answers(&other.to_string()),
+    }
+    gathered.structured_output = event.get("structured_output").filter(|value| !value.is_null()).cloned();
+    if let Some(reason) = text(event, "stop_reason") {
+        gathered.stop_reason = Some(cut(reason, 100));
+    }
+    let error_subtype = subtype.filter(|subtype| subtype.starts_with("error"));
+    let ended = error_subtype.or(text(event, "terminal_reason")).or(subtype).unwrap_or("result");
+    gathered.ended = Some(cut(ended, 100));
+    let said: Vec<&str> = list(event, "errors").filter_map(Value::as_str).collect();
+    gathered.error = (is_true(event, "is_error") || error_subtype.is_some()).then(|| match text(event, "result") {
+        _ if !said.is_empty() => cut(&said.join("\n"), 4000),
+        Some(answer) if !answer.is_empty() => cut(answer, 4000),
+        _ => cut(ended, 100),
+    });
+    true
+}
+
+/// `--include-partial-messages`: what a message has cost is known sooner and better.
+fn partial(gathered: &mut Gathered, event: &Value) -> bool {
+    let Some(inner) = event.get("event") else { return false };
+    let main = is_main(event);
+    match text(inner, "type") {
+        Some("message_start") => {
+            if let Some((message, id)) = inner.get("message").and_then(|message| Some((message, text(message, "id")?))) {
+                gathered.figures.message(id, message.get("usage").and_then(tokens), main);
+            }
+        }
+        Some("message_delta") => {
+            if let (Some(id), Some(usage)) = (text(event, "api_message_id"), inner.get("usage").and_then(tokens)) {
+                gathered.figures.message(id, Some(usage), main);
+            }
+        }
+        _ => {}
+    }
+    true
+}
+
+fn rate_limit(gathered: &mut Gathered, event: &Value) -> bool {
+    let Some(info) = event.get("rate_limit_info") else { return false };
+    let ends = info.get("resetsAt").and_then(Value::as_i64).and_then(|seconds| Timestamp::from_second(seconds).ok());
+    gathered.limit_ends = ends.filter(|_| text(info, "status") == Some("rejected"));
+    true
+}
+
+fn tokens(usage: &Value) -> Option<Tokens> {
+    let input = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"].map(|key| number(usage, key));
+    let output = number(usage, "output_tokens");
+    if input.iter().chain([&output]).all(Option::is_none) {
+        return None;
+    }
+    let input = input.into_iter().flatten().fold(0, u64::saturating_add);
+    Some(Tokens { input, output: output.unwrap_or(0) })
+}
+
+/// Tokens and US dollars of all models together.
+fn models(usage: &Value) -> Option<(Tokens, f64)> {
+    let mut sum = (Tokens::default(), 0.0);
+    for model in usage.as_object()?.values() {
+        let input = ["inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"].into_iter().filter_map(|key| number(model, key));
+        sum.0.input = input.fold(sum.0.input, u64::saturating_add);
+        sum.0.output = sum.0.output.saturating_add(number(model, "outputTokens").unwrap_or(0));
+        sum.1 += amount(model, "costUSD")?;
+    }
+    Some(sum)
+}

@@ -1,0 +1,74 @@
+//! Events of `codex exec --json`.
+
+use serde_json::Value;
+
+use super::fields::{content_text, cut, number, text};
+use super::figures::Tokens;
+use super::gathered::Gathered;
+
+/// Takes one event; says whether it is one of Codex's.
+pub(super) fn take(gathered: &mut Gathered, event: &Value) -> bool {
+    match text(event, "type") {
+        Some("thread.started") => gathered.session(text(event, "thread_id")),
+        Some("turn.started") => {
+            gathered.figures.turn();
+            (gathered.ended, gathered.error) = (None, None);
+        }
+        Some("turn.completed") => {
+            // Told for the thread so far, not for the turn.
+            if let Some(tokens) = event.get("usage").and_then(tokens) {
+                gathered.figures.so_far(tokens);
+            }
+            gathered.ended = Some("completed".into());
+            gathered.error = None;
+        }
+        Some("turn.failed") => {
+            gathered.ended = Some("turn.failed".into());
+            gathered.error = Some(error_text(event.get("error").unwrap_or(event)));
+        }
+        // Also told when it connects again; a turn that is completed after all takes it back.
+        Some("error") if event.get("message").is_some() => gathered.error = Some(error_text(event)),
+        Some(kind @ ("item.started" | "item.updated" | "item.completed")) => {
+            let Some(item) = event.get("item") else { return false };
+            take_item(gathered, item, kind == "item.completed");
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn take_item(gathered: &mut Gathered, item: &Value, completed: bool) {
+    // Older versions name the kind otherwise.
+    match text(item, "type").or_else(|| text(item, "item_type")) {
+        Some("todo_list") => gathered.todo.replace(item),
+        Some("agent_message" | "assistant_message") if completed => {
+            gathered.says(text(item, "text").unwrap_or_default(), text(item, "id"));
+        }
+        Some("command_execution") if completed => {
+            let failed = item.get("exit_code").and_then(Value::as_i64).is_some_and(|code| code != 0);
+            returned(gathered, item, "command_execution", text(item, "aggregated_output").unwrap_or_default(), failed);
+        }
+        Some("mcp_tool_call") if completed => {
+            let result = item.get("result").map(|result| content_text(result.get("content").unwrap_or(result)));
+            let failed = text(item, "status") == Some("failed");
+            returned(gathered, item, text(item, "tool").unwrap_or("mcp_tool_call"), &result.unwrap_or_default(), failed);
+        }
+        Some("error") => gathered.hears("system", text(item, "message").unwrap_or_default()),
+        _ => {}
+    }
+}
+
+fn returned(gathered: &mut Gathered, item: &Value, tool: &str, content: &str, failed: bool) {
+    let id = text(item, "id").unwrap_or_default();
+    gathered.calls(id, tool, &Value::Null);
+    gathered.returns(id, content, failed, None);
+}
+
+fn error_text(error: &Value) -> String {
+    cut(text(error, "message").unwrap_or("it does not say which"), 4000)
+}
+
+/// Cached tokens are among those read.
+fn tokens(usage: &Value) -> Option<Tokens> {
+    Some(Tokens { input: number(usage, "input_tokens")?, output: number(usage, "output_tokens").unwrap_or(0) })
+}

@@ -1,0 +1,301 @@
+//! Finds the JSON documents in an output that comes in chunks: one per line, printed over several lines, or the members of an array.
+//!
+//! Memory is bounded whatever comes: long strings are shortened on the way, and what is too long even so is passed over. Where chunks
+//! end makes no difference. A document must begin a line and end one, so what is quoted within prose is none.
+
+use super::shortened::Shortened;
+
+/// Bytes of one document, long strings shortened.
+pub(super) const DOCUMENT: usize = 1 << 20;
+
+/// One thing in an output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Piece<'a> {
+    /// What looks like a whole JSON object; strings may be shortened.
+    Document(&'a [u8]),
+    /// An object that is too long.
+    TooLong,
+    /// A line of something else.
+    Text,
+}
+
+/// Where in the output the next byte is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Place {
+    #[default]
+    LineStart,
+    /// After a `[` that began a line: an array if an object follows, a line of text otherwise.
+    Bracket,
+    /// Within an array, between its members.
+    Between,
+    Document,
+    String,
+    /// Behind a document, on its last line.
+    Behind,
+    Text,
+}
+
+/// The scanner.
+#[derive(Debug)]
+pub(super) struct Documents {
+    place: Place,
+    in_array: bool,
+    depth: u32,
+    /// The next byte is the first of a line within a document.
+    fresh_line: bool,
+    kept: Shortened,
+}
+
+impl Documents {
+    pub fn new() -> Self {
+        Documents { place: Place::LineStart, in_array: false, depth: 0, fresh_line: false, kept: Shortened::new(DOCUMENT) }
+    }
+
+    /// Takes the next bytes of the output.
+    pub fn push(&mut self, mut bytes: &[u8], found: &mut impl FnMut(Piece<'_>)) {
+        while let Some(&byte) = bytes.first() {
+            let taken = match self.place {
+                Place::String => self.within_string(bytes, found),
+                Place::Text => self.rest_of_text(bytes, found),
+                _ => {
+                    self.step(byte, found);
+                    1
+                }
+            };
+            bytes = &bytes[taken..];
+        }
+    }
+
+    /// Says what the end of the output completes.
+    pub fn finish(&mut self, found: &mut impl FnMut(Piece<'_>)) {
+        match self.place {
+            Place::Behind => self.complete(found),
+            Place::Document | Place::String | Place::Text => found(Piece::Text),
+            Place::LineStart | Place::Bracket | Place::Between => {}
+        }
+        *self = Documents::new();
+    }
+
+    fn step(&mut self, byte: u8, found: &mut impl FnMut(Piece<'_>)) {
+        match self.place {
+            Place::LineStart => match byte {
+                b' ' | b'\t' | b'\r' | b'\n' => {}
+                // A byte order mark.
+                0xef | 0xbb | 0xbf => {}
+                b'{' => self.open(),
+                b'[' => self.place = Place::Bracket,
+                _ => self.place = Place::Text,
+            },
+            Place::Bracket => match byte {
+                b' ' | b'\t' | b'\r' | b'\n' => {}
+                b'{' => {
+                    self.in_array = true;
+                    self.open();
+                }
+                _ => self.place = Place::Text,
+            },
+            Place::Between => match byte {
+                b' ' | b'\t' | b'\r' | b'\n' | b',' => {}
+                b'{' => self.open(),
+                b']' => self.leave_array(Place::LineStart),
+                _ => self.leave_array(Place::Text),
+            },
+            Place::Behind => match byte {
+                b' ' | b'\t' | b'\r' => {}
+                b'\n' => {
+                    self.complete(found);
+                    self.place = Place::LineStart;
+                }
+                b'{' => {
+                    self.complete(found);
+                    self.open();
+                }
+                _ => self.place = Place::Text,
+            },
+            Place::Document => self.within_document(byte, found),
+            Place::String | Place::Text => {}
+        }
+    }
+
+    fn open(&mut self) {
+        self.kept.clear();
+        self.kept.push(b'{');
+        (self.place, self.depth, self.fresh_line) = (Place::Document, 1, false);
+    }
+
+    fn leave_array(&mut self, to: Place) {
+        (self.in_array, self.place) = (false, to);
+    }
+
+    fn within_document(&mut self, byte: u8, found: &mut impl FnMut(Piece<'_>)) {
+        let fresh = std::mem::take(&mut self.fresh_line);
+        match byte {
+            b'{' if fresh => {
+                // No printer puts an inner object there: what came before was cut off.
+                found(Piece::Text);
+                self.in_array = false;
+                self.open();
+                return;
+            }
+            b'\n' => self.fresh_line = true,
+            b'"' => {
+                self.kept.open_string();
+                self.place = Place::String;
+                return;
+            }
+            b'{' | b'[' => self.depth = self.depth.saturating_add(1),
+            b'}' | b']' => self.depth -= 1,
+            _ => {}
+        }
+        self.kept.push(byte);
+        if self.depth == 0 {
+            if self.in_array {
+                self.complete(found);
+                self.place = Place::Between;
+            } else {
+                self.place = Place::Behind;
+            }
+        }
+    }
+
+    fn within_string(&mut self, bytes: &[u8], found: &mut impl FnMut(Piece<'_>)) -> usize {
+        let (taken, end) = self.kept.string(bytes);
+        match end {
+            None => {}
+            Some(b'"') => self.place = Place::Document,
+            // A string does not go over lines: what began as a document is none.
+            Some(_) => {
+                found(Piece::Text);
+                self.in_array = false;
+                self.kept.clear();
+                self.place = Place::LineStart;
+            }
+        }
+        taken
+    }
+
+    fn rest_of_text(&mut self, bytes: &[u8], found: &mut impl FnMut(Piece<'_>)) -> usize {
+        match bytes.iter().position(|byte| *byte == b'\n') {
+            None => bytes.len(),
+            Some(at) => {
+                found(Piece::Text);
+                self.kept.clear();
+                self.place = Place::LineStart;
+                at + 1
+            }
+        }
+    }
+
+    fn complete(&mut self, found: &mut impl FnMut(Piece<'_>)) {
+        match self.kept.bytes() {
+            Some(document) => found(Piece::Document(document)),
+            None => found(Piece::TooLong),
+        }
+        self.kept.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::super::shortened::{HEAD, TAIL};
+    use super::*;
+
+    fn pieces<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
+        let mut all = Vec::new();
+        let mut found = |piece: Piece<'_>| {
+            all.push(match piece {
+                Piece::Document(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+                Piece::TooLong => "too long".into(),
+                Piece::Text => "text".into(),
+            });
+        };
+        let mut documents = Documents::new();
+        chunks.into_iter().for_each(|chunk| documents.push(chunk, &mut found));
+        documents.finish(&mut found);
+        all
+    }
+
+    #[test]
+    fn documents_are_found_as_programs_print_them() {
+        for (output, expected) in [
+            ("{\"a\":1}\n{\"b\":2}", &["{\"a\":1}", "{\"b\":2}"][..]),
+            ("{\"a\":1}\r\n\n  {\"b\":2}\n", &["{\"a\":1}", "{\"b\":2}"]),
+            ("\u{feff}{\"a\":1}", &["{\"a\":1}"]),
+            ("{\n  \"a\": {\n    \"b\": 1\n  }\n}\n", &["{\n  \"a\": {\n    \"b\": 1\n  }\n}"]),
+            ("[{\"a\":1},{\"b\":[2]}]\n", &["{\"a\":1}", "{\"b\":[2]}"]),
+            ("[\n {\"a\":1},\n {\"b\":2}\n]\nbye", &["{\"a\":1}", "{\"b\":2}", "text"]),
+            ("{\"a\":\"}{\\\"\"}", &["{\"a\":\"}{\\\"\"}"]),
+            ("{\"a\":1}{\"b\":2}\n", &["{\"a\":1}", "{\"b\":2}"]),
+            ("[INFO] {\"a\":1}\n{\"b\":2}\n", &["text", "{\"b\":2}"]),
+            ("say {\"a\":1}\n", &["text"]),
+            ("{\"a\":1} he said\n{\"b\":2}\n", &["text", "{\"b\":2}"]),
+            // Cut off, then a new one.
+            ("{\"a\":[1,\n{\"b\":2}\n", &["text", "{\"b\":2}"]),
+            ("{\"a\":\"bc\n{\"b\":2}\n", &["text", "{\"b\":2}"]),
+            ("{\"a\":", &["text"]),
+            ("", &[]),
+            ("\n \n", &[]),
+        ] {
+            assert_eq!(pieces([output.as_bytes()]), expected, "{output:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_string_keeps_both_of_its_ends() {
+        let long = format!("begin{}\\u00e9\\\"end", "é\\n".repeat(HEAD + TAIL));
+        let found = pieces([format!("{{\"a\":\"{long}\",\"b\":2}}\n").as_bytes()]);
+        let value: Value = serde_json::from_str(&found[0]).expect("still JSON");
+        let text = value["a"].as_str().expect("still a text");
+        assert!(text.starts_with("beginé\né") && text.ends_with("é\"end"), "{}", &text[text.len() - 20..]);
+        assert!(found[0].len() < HEAD + 2 * TAIL + 100 && value["b"] == 2);
+    }
+
+    #[test]
+    fn a_pair_of_surrogates_is_never_cut_in_two() {
+        for shift in 0..12 {
+            let long = format!("{}{}", "x".repeat(shift), "\\ud83d\\ude00".repeat((HEAD + 3 * TAIL) / 12));
+            let found = pieces([format!("{{\"a\":\"{long}\"}}").as_bytes()]);
+            let value: Value = serde_json::from_str(&found[0]).expect("still JSON");
+            assert!(value["a"].as_str().expect("a text").ends_with('😀'));
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_is_passed_over_and_what_follows_is_read() {
+        let long = format!("{{\"a\":[{}0]}}\n{{\"b\":2}}\n", "0,".repeat(DOCUMENT));
+        assert_eq!(pieces([long.as_bytes()]), ["too long", "{\"b\":2}"]);
+    }
+
+    fn any_output() -> impl Strategy<Value = Vec<u8>> {
+        let part = prop_oneof![
+            Just(b"{\"type\":\"x\",\"t\":\"a\\\"b\\\\\"}\n".to_vec()),
+            Just(b"[{\"a\":1},{\"b\":{}}]\n".to_vec()),
+            Just(b"{\n \"a\": [1,\n 2]\n}\n".to_vec()),
+            Just("text é\n".as_bytes().to_vec()),
+            prop::sample::select(b"{}[]\",:\\\n \xef\xbb\xbfu0d8aZ".to_vec()).prop_map(|byte| vec![byte]),
+            prop::collection::vec(any::<u8>(), 0..12),
+            Just(format!("{{\"s\":\"{}\"}}\n", "é\\u00e9\\ud83d\\ude00".repeat(9000)).into_bytes()),
+        ];
+        prop::collection::vec(part, 0..24).prop_map(|parts| parts.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn where_chunks_end_makes_no_difference(output in any_output(), sizes in prop::collection::vec(1_usize..5000, 1..40)) {
+            let mut rest = &output[..];
+            let mut chunks = Vec::new();
+            for size in sizes.iter().cycle() {
+                if rest.is_empty() {
+                    break;
+                }
+                let (chunk, more) = rest.split_at((*size).min(rest.len()));
+                chunks.push(chunk);
+                rest = more;
+            }
+            prop_assert_eq!(pieces(chunks), pieces([&output[..]]));
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! What is gathered from the events of a session, in bounded memory, and how it is told to others.
+
+use std::collections::VecDeque;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::fields::cut;
+use super::figures::Figures;
+use super::todo::Todo;
+use crate::agent::envelope::is_session_id;
+use crate::decision::context::{Context, Message, Plan, ToolResult, Usage};
+
+/// Messages that are kept, the newest.
+const MESSAGES: usize = 200;
+/// Bytes of their texts together.
+const MESSAGE_BYTES: usize = 1 << 20;
+/// Bytes of one of them.
+const MESSAGE: usize = 32 << 10;
+/// Bytes of the last text.
+const OUTPUT: usize = 256 << 10;
+/// Background tasks that are kept.
+const TASKS: usize = 100;
+/// Calls whose tool's name is remembered.
+const CALLS: usize = 64;
+
+/// What a session told about itself.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Told {
+    /// Whether its output was the events of a known program. Otherwise it is plain text, and figures are unknown.
+    pub structured: bool,
+    /// The program's own name for the session: a UUID.
+    pub session_id: Option<String>,
+    /// What this run of the session spent, as far as it was told; wall time aside.
+    pub usage: Usage,
+    /// US dollars of the session, earlier runs of it included.
+    pub session_cost_usd: Option<f64>,
+    /// Whether [`Usage::cost_usd`] is that of the session, because the program did not tell this run's apart.
+    pub cost_is_of_the_session: bool,
+    /// The agent's last text.
+    pub output: Option<String>,
+    /// The answer that followed a requested schema.
+    pub structured_output: Option<Value>,
+    /// What the agent was asked, where that was told.
+    pub prompt: Option<String>,
+    /// Why the model stopped, such as `end_turn`.
+    pub stop_reason: Option<String>,
+    /// How the program says that it ended, such as `completed`, `error_max_turns` or `api_error`; `None` before its last event.
+    pub ended: Option<String>,
+    /// What the program says about an error that ended it.
+    pub error: Option<String>,
+    /// How often the service was asked again, and why the last time.
+    pub retries: u64,
+    /// The last reason to ask the service again, such as `overloaded (529)`.
+    pub last_retry: Option<String>,
+    /// When the usage limit that refused the session ends.
+    pub limit_ends: Option<Timestamp>,
+    /// The agent's own list of what is to be done.
+    pub plan: Option<Plan>,
+    /// The newest messages and results of tools, oldest first, each cut.
+    pub messages: Vec<Message>,
+    /// What the program says still runs in the background.
+    pub background_tasks: Vec<Value>,
+    /// Events that were too long to be read.
+    pub passed_over: u64,
+}
+
+impl Told {
+    /// The same as checks see it.
+    pub fn context(&self) -> Context {
+        Context {
+            stop_reason: self.stop_reason.clone(),
+            tentative_output: self.structured_output.clone(),
+            output: self.output.clone(),
+            prompt: self.prompt.clone(),
+            plan: self.plan.clone(),
+            messages: self.messages.clone(),
+            usage: self.usage,
+            background_tasks: self.background_tasks.clone(),
+            ..Context::default()
+        }
+    }
+}
+
+/// What was gathered so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Gathered {
+    pub figures: Figures,
+    pub todo: Todo,
+    pub structured_output: Option<Value>,
+    pub prompt: Option<String>,
+    pub stop_reason: Option<String>,
+    pub ended: Option<String>,
+    pub error: Option<String>,
+    pub retries: u64,
+    pub last_retry: Option<String>,
+    pub limit_ends: Option<Timestamp>,
+    pub passed_over: u64,
+    session_id: Option<String>,
+    said: Option<String>,
+    /// The message that `said` belongs to.
+    saying: Option<String>,
+    messages: VecDeque<Message>,
+    message_bytes: usize,
+    background: Vec<Value>,
+    calls: VecDeque<(String, String)>,
+}
+
+impl Gathered {
+    /// The program named its session.
+    pub fn session(&mut self, id: Option<&str>) {
+        if let Some(id) = id.filter(|id| is_session_id(id) && self.session_id.as_deref() != Some(id)) {
+            self.session_id = Some(id.to_owned());
+        }
+    }
+
+    /// The agent said something, in the message of this name where messages have names.
+    pub fn says(&mut self, text: &str, message: Option<&str>) {
+        if text.is_empty() {
+            return;
+        }
+        let goes_on = message.is_some() && self.saying.as_deref() == message;
+        match &mut self.said {
+            Some(said) if goes_on => {
+                said.push('\n');
+                said.push_str(text);
+                if said.len() > OUTPUT {
+                    *said = cut(said, OUTPUT);
+                }
+            }
+            said => *said = Some(cut(text, OUTPUT)),
+        }
+        self.saying = message.map(|id| cut(id, 100));
+        self.keep(Message { role: "assistant".into(), text: Some(cut(text, MESSAGE)), tool_result: None });
+    }
+
+    /// A part of what the agent says, as it comes.
+    pub fn says_more(&mut self, part: &str) {
+        const STREAMED: &str = "streamed";
+        if self.saying.as_deref() != Some(STREAMED) {
+            self.says(part, Some(STREAMED));
+            return;
+        }
+        let said = self.said.get_or_insert_default();
+        said.push_str(part);
+        // Cut seldom, so that a long text does not cost its length for each part of it.
+        if said.len() > 2 * OUTPUT {
+            *said = cut(said, OUTPUT);
+        }
+        if let Some(last) = self.messages.back_mut().filter(|last| last.role == "assistant")
+            && let Some(text) = &mut last.text
+            && text.len() < MESSAGE
+        {
+            self.message_bytes += part.len();
+            text.push_str(part);
+        }
+    }
+
+    /// What the agent said is whole; more of it is another text.
+    pub fn said_it(&mut self) {
+        self.saying = None;
+    }
+
+    /// The last text as the program itself gives it.
+    pub fn answers(&mut self, text: &str) {
+        if !text.trim().is_empty() {
+            self.said = Some(cut(text, OUTPUT));
+        }
+        self.saying = None;
+    }
+
+    /// Somebody else said something to the agent.
+    pub fn hears(&mut self, role: &str, text: &str) {
+        self.saying = None;
+        if !text.is_empty() {
+            self.keep(Message { role: role.into(), text: Some(cut(text, MESSAGE)), tool_result: None });
+        }
+    }
+
+    /// The agent called a tool.
+    pub fn calls(&mut self, id: &str, tool: &str, input: &Value) {
+        self.saying = None;
+        self.todo.called(id, tool, input);
+        if self.calls.len() == CALLS {
+            self.calls.pop_front();
+        }
+        self.calls.push_back((cut(id, 100), cut(tool, 100)));
+    }
+
+    /// A tool gave its result. `told` is what the program knows of it beside its text.
+    pub fn returns(&mut self, id: &str, content: &str, is_error: bool, told: Option<&Value>) {
+        self.todo.returned(id, is_error, content, told);
+        let at = self.calls.iter().position(|(call, _)| call == id);
+        let name = at.and_then(|at| self.calls.remove(at)).map(|(_, name)| name);
+        let result = ToolResult { id: Some(cut(id, 100)), name, content: cut(content, MESSAGE), is_error };
+        self.keep(Message { role: "tool".into(), text: None, tool_result: Some(result) });
+    }
+
+    fn keep(&mut self, message: Message) {
+        self.message_bytes += weight(&message);
+        self.messages.push_back(message);
+        while self.messages.len() > MESSAGES || (self.message_bytes > MESSAGE_BYTES && self.messages.len() > 1) {
+            let old = self.messages.pop_front();
+            self.message_bytes = self.message_bytes.saturating_sub(old.as_ref().map_or(0, weight));
+        }
+    }
+
+    /// These run in the background, and no others.
+    pub fn runs(&mut self, tasks: impl Iterator<Item = Value>) {
+        self.background = tasks.take(TASKS).collect();
+    }
+
+    /// This runs in the background as well.
+    pub fn runs_too(&mut self, task: Value) {
+        if self.background.len() < TASKS && !self.background.iter().any(|known| known.get("id") == task.get("id")) {
+            self.background.push(task);
+        }
+    }
+
+    /// A background task ended.
+    pub fn ran(&mut self, id: &str) {
+        self.background.retain(|task| task.get("id").and_then(Value::as_str) != Some(id));
+    }
+
+    /// How many background tasks run.
+    pub fn running(&self) -> usize {
+        self.background.len()
+    }
+
+    /// The last text so far.
+    pub fn said(&self) -> Option<&str> {
+        self.said.as_deref()
+    }
+
+    /// All of it.
+    pub fn told(&self) -> Told {
+        Told {
+            structured: true,
+            session_id: self.session_id.clone(),
+            usage: self.figures.usage(),
+            session_cost_usd: self.figures.session_cost(),
+            cost_is_of_the_session: self.figures.cost_is_of_the_session(),
+            output: self.said.as_deref().map(|said| cut(said, OUTPUT)),
+            structured_output: self.structured_output.clone(),
+            prompt: self.prompt.clone(),
+            stop_reason: self.stop_reason.clone(),
+            ended: self.ended.clone(),
+            error: self.error.clone(),
+            retries: self.retries,
+            last_retry: self.last_retry.clone(),
+            limit_ends: self.limit_ends,
+            plan: self.todo.plan(),
+            messages: self.messages.iter().cloned().collect(),
+            background_tasks: self.background.clone(),
+            passed_over: self.passed_over,
+        }
+    }
+}
+
+fn weight(message: &Message) -> usize {
+    message.text.as_ref().map_or(0, String::len) + message.tool_result.as_ref().map_or(0, |result| result.content.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_messages_are_kept_within_bounds() {
+        let mut gathered = Gathered::default();
+        for at in 0..2000 {
+            gathered.hears("user", &format!("{at} {}", "x".repeat(40_000)));
+            gathered.says_more(&"y".repeat(10_000));
+        }
+        let told = gathered.told();
+        let bytes: usize = told.messages.iter().map(weight).sum();
+        assert!(bytes <= MESSAGE_BYTES && told.messages.len() <= MESSAGES, "{bytes}");
+        assert!(told.messages.iter().any(|message| message.text.as_deref().is_some_and(|text| text.starts_with("1999 "))));
+    }
+
+    #[test]
+    fn a_text_in_parts_is_one_text() {
+        let mut gathered = Gathered::default();
+        gathered.says_more("al");
+        gathered.says_more("l done");
+        assert_eq!(gathered.said(), Some("all done"));
+        gathered.said_it();
+        gathered.says_more("next");
+        assert_eq!(gathered.said(), Some("next"));
+        assert_eq!(gathered.told().messages.len(), 2);
+    }
+}

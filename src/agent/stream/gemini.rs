@@ -1,0 +1,95 @@
+//! Events of `gemini -o stream-json`, and the one object of `gemini -o json`.
+
+use serde_json::Value;
+
+use super::fields::{content_text, cut, is_true, number, text};
+use super::figures::{Settled, Tokens};
+use super::gathered::Gathered;
+
+/// Takes one event; says whether it is one of Gemini's.
+pub(super) fn take(gathered: &mut Gathered, event: &Value) -> bool {
+    match text(event, "type") {
+        Some("init") if event.get("session_id").is_some() => gathered.session(text(event, "session_id")),
+        Some("message") if event.get("role").is_some() => message(gathered, event),
+        Some("tool_use") if event.get("tool_name").is_some() => {
+            let id = text(event, "tool_id").unwrap_or_default();
+            gathered.calls(id, text(event, "tool_name").unwrap_or_default(), event.get("parameters").unwrap_or(&Value::Null));
+        }
+        Some("tool_result") if event.get("tool_id").is_some() => {
+            let failed = text(event, "status") == Some("error");
+            let content = event.get("output").or_else(|| event.get("error")).map(content_text).unwrap_or_default();
+            gathered.returns(text(event, "tool_id").unwrap_or_default(), &content, failed, None);
+        }
+        Some("error") if event.get("severity").is_some() => gathered.hears("system", text(event, "message").unwrap_or_default()),
+        Some("result") if event.get("status").is_some() => {
+            let status = text(event, "status").unwrap_or_default();
+            gathered.ended = Some(cut(status, 100));
+            gathered.error = (status != "success").then(|| error_text(event));
+            gathered.said_it();
+            if let Some(tokens) = event.get("stats").and_then(streamed) {
+                gathered.figures.settle(&Settled { tokens: Some(tokens), ..Settled::default() });
+            }
+        }
+        None if event.get("response").is_some() || (event.get("error").is_some() && event.get("stats").is_some()) => whole(gathered, event),
+        _ => return false,
+    }
+    true
+}
+
+fn message(gathered: &mut Gathered, event: &Value) {
+    let said = event.get("content").map(content_text).unwrap_or_default();
+    match text(event, "role") {
+        Some("assistant") if is_true(event, "delta") => gathered.says_more(&said),
+        Some("assistant") => gathered.says(&said, None),
+        Some(role) => {
+            if role == "user" {
+                gathered.prompt = Some(cut(&said, 64 << 10));
+            }
+            gathered.hears(role, &said);
+        }
+        None => {}
+    }
+}
+
+fn whole(gathered: &mut Gathered, event: &Value) {
+    gathered.session(text(event, "session_id"));
+    gathered.says(text(event, "response").unwrap_or_default(), None);
+    gathered.error = event.get("error").map(|_| error_text(event));
+    gathered.ended = Some(if gathered.error.is_some() { "error" } else { "success" }.into());
+    let models = event.get("stats").and_then(|stats| stats.get("models")).and_then(Value::as_object);
+    let mut settled = Settled::default();
+    for model in models.into_iter().flat_map(|models| models.values()) {
+        if let Some(requests) = model.get("api").and_then(|api| number(api, "totalRequests")) {
+            settled.turns = Some(settled.turns.unwrap_or(0).saturating_add(requests));
+        }
+        if let Some(tokens) = model.get("tokens").and_then(of_model) {
+            let sum = settled.tokens.get_or_insert_default();
+            (sum.input, sum.output) = (sum.input.saturating_add(tokens.input), sum.output.saturating_add(tokens.output));
+        }
+    }
+    if settled.turns.is_some() || settled.tokens.is_some() {
+        gathered.figures.settle(&settled);
+    }
+}
+
+fn error_text(event: &Value) -> String {
+    let said = event.get("error").and_then(|error| text(error, "message").or_else(|| error.as_str()));
+    cut(said.unwrap_or("it does not say which"), 4000)
+}
+
+fn streamed(stats: &Value) -> Option<Tokens> {
+    let input = number(stats, "input_tokens")?;
+    Some(written(input, number(stats, "total_tokens"), number(stats, "output_tokens").unwrap_or(0)))
+}
+
+fn of_model(tokens: &Value) -> Option<Tokens> {
+    let prompt =
+        number(tokens, "prompt").or_else(|| Some(number(tokens, "input")?.saturating_add(number(tokens, "cached").unwrap_or(0))))?;
+    let candidates = number(tokens, "candidates").unwrap_or(0).saturating_add(number(tokens, "thoughts").unwrap_or(0));
+    Some(written(prompt, number(tokens, "total"), candidates))
+}
+
+/// Thoughts are in the total only, in some versions.
+fn written(input: u64, total: Option<u64>, output: u64) -> Tokens {
+    Tokens { input, output: output.max(total.unwrap_or(0).saturating_sub(input)) }
+}

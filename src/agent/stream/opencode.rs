@@ -1,0 +1,53 @@
+//! Events of `opencode run --format json`.
+
+use serde_json::Value;
+
+use super::fields::{amount, content_text, cut, number, text};
+use super::figures::Tokens;
+use super::gathered::Gathered;
+
+/// Takes one event; says whether it is one of opencode's.
+pub(super) fn take(gathered: &mut Gathered, event: &Value) -> bool {
+    let part = event.get("part");
+    match (text(event, "type"), part) {
+        (Some("step_start"), _) => gathered.figures.turn(),
+        (Some("text"), Some(part)) => gathered.says(text(part, "text").unwrap_or_default(), text(part, "id")),
+        (Some("tool_use"), Some(part)) => tool(gathered, part),
+        (Some("step_finish"), Some(part)) => {
+            if let Some(tokens) = part.get("tokens").and_then(tokens) {
+                gathered.figures.step(tokens, amount(part, "cost"));
+            }
+            if let Some(reason) = text(part, "reason") {
+                gathered.stop_reason = Some(cut(reason, 100));
+                gathered.ended = (reason == "stop").then(|| "completed".into());
+            }
+        }
+        (Some("reasoning"), Some(_)) => {}
+        (Some("error"), _) if event.get("sessionID").is_some() => {
+            let error = event.get("error");
+            let said = error.and_then(|error| error.get("data")).and_then(|data| text(data, "message"));
+            let said = said.or_else(|| error.and_then(|error| text(error, "name"))).unwrap_or("it does not say which");
+            gathered.error = Some(cut(said, 4000));
+            gathered.ended = Some("error".into());
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn tool(gathered: &mut Gathered, part: &Value) {
+    let Some(state) = part.get("state") else { return };
+    let id = text(part, "callID").unwrap_or_default();
+    gathered.calls(id, text(part, "tool").unwrap_or_default(), state.get("input").unwrap_or(&Value::Null));
+    let failed = text(state, "status") == Some("error");
+    let content = state.get("output").or_else(|| state.get("error")).map(content_text).unwrap_or_default();
+    gathered.returns(id, &content, failed, None);
+}
+
+/// Cached tokens and those of reasoning are told beside the others.
+fn tokens(told: &Value) -> Option<Tokens> {
+    let cache = told.get("cache");
+    let cached = |key| cache.and_then(|cache| number(cache, key)).unwrap_or(0);
+    let input = number(told, "input")?.saturating_add(cached("read")).saturating_add(cached("write"));
+    Some(Tokens { input, output: number(told, "output").unwrap_or(0).saturating_add(number(told, "reasoning").unwrap_or(0)) })
+}
