@@ -3,8 +3,9 @@
 use std::io;
 use std::time::Duration;
 
-use crate::config::settings::CommandLine;
-use crate::decision::evidence::{Changes, Commits, Exit, Fact};
+use crate::decision::evidence::{Changes, Commits, Fact};
+
+use super::answers::{BoundedText, CommandRequest, CommandRun, Exchange, FoundFile, JudgeAnswer, JudgeRequest, Pushed, Touched};
 
 /// The outside, as checks see it.
 ///
@@ -13,7 +14,7 @@ pub trait Capabilities: Sync {
     /// A clock that only goes forward, from any start: it measures how long checks take.
     fn clock(&self) -> Duration;
 
-    /// Runs a command to its end or its deadline. Its stdin is empty.
+    /// Runs a command to its end or its deadline.
     fn run_command(&self, request: &CommandRequest<'_>) -> CommandRun;
 
     /// The commits since the baseline.
@@ -28,81 +29,40 @@ pub trait Capabilities: Sync {
     /// # Errors
     /// Whatever kept it from looking; no match is an empty list and no error.
     fn files(&self, glob: &str) -> io::Result<Vec<FoundFile>>;
-}
 
-/// A file that matched.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundFile {
-    /// Relative to the root of the worktree, with `/`; percent-escaped where not UTF-8.
-    pub path: String,
-    /// In bytes.
-    pub size: u64,
-}
+    /// The bytes of a regular file: at a path relative to the root of the worktree, which no symbolic link may lead out of, or at an
+    /// absolute one. `None` where there is none.
+    ///
+    /// # Errors
+    /// Whatever kept it from reading; a file of more than `limit` bytes is [`io::ErrorKind::FileTooLarge`].
+    fn read_file(&self, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>>;
 
-/// A command to run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CommandRequest<'a> {
-    /// What to run.
-    pub line: &'a CommandLine,
-    /// The folder that it runs in, relative to the root of the worktree; `None` = the root. The configuration refuses `..` and
-    /// absolute paths; that no symbolic link leads out is for the implementation to see.
-    pub cwd: Option<&'a str>,
-    /// When its whole process tree is ended.
-    pub timeout: Duration,
-}
+    /// The bytes of a file as it was in the baseline commit; `None` where that has none. The path is relative to the root of the
+    /// worktree, or an absolute one below it.
+    fn baseline_file(&self, path: &str, limit: u64) -> Fact<Option<Vec<u8>>>;
 
-impl<'a> CommandRequest<'a> {
-    /// A command to run at the root of the worktree.
-    pub fn new(line: &'a CommandLine, timeout: Duration) -> Self {
-        CommandRequest { line, cwd: None, timeout }
-    }
-}
+    /// The paths that differ from the baseline, committed or not, of those that `wanted` says yes to. Changes that merely came from
+    /// elsewhere with a pull do not count.
+    fn touched(&self, wanted: &dyn Fn(&str) -> bool) -> Fact<Touched>;
 
-/// How a command went.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CommandRun {
-    /// It ended by itself or by somebody else's signal.
-    Finished { exit: Exit, output: CommandOutput },
-    /// It could not be started. `why` is for a person, without a final period.
-    Unrunnable { why: String },
-    /// Its deadline passed, and it was ended.
-    TimedOut { output: CommandOutput },
-}
+    /// Whether a remote has HEAD, as far as this repository knows; nobody is asked over the network.
+    fn pushed(&self) -> Fact<Pushed>;
 
-/// What a command wrote.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CommandOutput {
-    /// Its stdout.
-    pub stdout: Captured,
-    /// Its stderr.
-    pub stderr: Captured,
-}
+    /// What differs from the baseline, committed or not, as git writes differences: at most about `limit` bytes, and without secrets.
+    fn diff(&self, limit: usize) -> Fact<BoundedText>;
 
-/// One stream, of which at most a bounded part was kept.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Captured {
-    /// The first bytes; may be empty where only the end was kept.
-    pub head: Vec<u8>,
-    /// How many bytes between `head` and `tail` were dropped.
-    pub dropped: u64,
-    /// The last bytes.
-    pub tail: Vec<u8>,
-}
+    /// Asks a model, which has no tools and knows nothing but the question.
+    fn ask_judge(&self, request: &JudgeRequest<'_>) -> JudgeAnswer;
 
-impl Captured {
-    /// A stream that was kept whole.
-    pub fn whole(bytes: impl Into<Vec<u8>>) -> Self {
-        Captured { head: Vec::new(), dropped: 0, tail: bytes.into() }
+    /// Gives a line to a program that stays, and waits for the line that it answers with. The program is started where none runs yet
+    /// with the same command line and folder; `request.stdin` is not used.
+    fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> Exchange;
+
+    /// Whether this very command passed before, and nothing that it could depend on is known to have changed since.
+    fn passed_before(&self, _request: &CommandRequest<'_>) -> bool {
+        false
     }
 
-    /// Whether nothing but white space was written.
-    pub fn is_blank(&self) -> bool {
-        self.dropped == 0 && self.head.trim_ascii().is_empty() && self.tail.trim_ascii().is_empty()
-    }
-
-    /// The stretches of the stream that have no gap.
-    pub(super) fn stretches(&self) -> Vec<Vec<u8>> {
-        if self.dropped == 0 { vec![[self.head.as_slice(), &self.tail].concat()] } else { vec![self.head.clone(), self.tail.clone()] }
-    }
+    /// Remembers that a command passed, for [`Capabilities::passed_before`].
+    fn remember_pass(&self, _request: &CommandRequest<'_>) {}
 }

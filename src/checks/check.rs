@@ -1,5 +1,8 @@
 //! What a check is: one configured criterion of completion.
 
+use std::sync::LazyLock;
+
+use crate::decision::context::Context;
 use crate::decision::evidence::CheckOutcome;
 use crate::decision::verdict::Evidence;
 
@@ -51,12 +54,22 @@ pub trait CompletionCheck: Send + Sync {
 pub struct CheckContext<'a> {
     /// The way to everything outside.
     pub capabilities: &'a dyn Capabilities,
+    /// What is known of the session: what the agent said, did and spent.
+    pub told: &'a Context,
 }
 
+/// Where nothing is known of a session.
+static NOTHING_TOLD: LazyLock<Context> = LazyLock::new(Context::default);
+
 impl<'a> CheckContext<'a> {
-    /// A context with these capabilities.
+    /// A context with these capabilities, in which nothing is known of the session.
     pub fn new(capabilities: &'a dyn Capabilities) -> Self {
-        CheckContext { capabilities }
+        CheckContext { capabilities, told: &NOTHING_TOLD }
+    }
+
+    /// The same with what is known of the session.
+    pub fn with_told(self, told: &'a Context) -> Self {
+        CheckContext { told, ..self }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::config::settings::{CommandCriterion, SuccessRule};
 use crate::decision::evidence::Exit;
 use crate::decision::verdict::Evidence;
 
-use super::capabilities::{CommandOutput, CommandRequest, CommandRun};
+use super::answers::{CommandOutput, CommandRequest, CommandRun};
 use super::check::{CheckContext, CompletionCheck, Judgement};
 use super::feedback::{MAX_CHARS, bounded, one_line, tail};
 
@@ -40,7 +40,7 @@ impl CommandCheck {
     /// A sentence, and below it the end of what the command wrote.
     fn with_output(&self, sentence: String, output: &CommandOutput) -> String {
         let lines = self.criterion.tail_lines;
-        let end = |stream: &super::capabilities::Captured| stream.stretches().last().map(|bytes| tail(bytes, lines)).unwrap_or_default();
+        let end = |stream: &super::answers::Captured| stream.stretches().last().map(|bytes| tail(bytes, lines)).unwrap_or_default();
         let (stdout, stderr) = (end(&output.stdout), end(&output.stderr));
         let text = match (stdout.is_empty(), stderr.is_empty()) {
             (true, true) => sentence,
@@ -130,7 +130,7 @@ impl CompletionCheck for CommandCheck {
 mod tests {
     use std::time::Duration;
 
-    use super::super::capabilities::Captured;
+    use super::super::answers::Captured;
     use super::super::tests::Fake;
     use super::*;
     use crate::config::settings::CommandLine;

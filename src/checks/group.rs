@@ -8,7 +8,7 @@ use crate::decision::verdict::Evidence;
 
 use super::check::{CheckContext, CompletionCheck, Judgement};
 use super::feedback::{MAX_CHARS, bounded};
-use super::registry::build;
+use super::registry::Registry;
 
 /// A check, or several that combine.
 pub enum CheckTree {
@@ -69,21 +69,33 @@ struct Part {
 
 /// Judges the configured checks. Without any, the outcome is unmet: what to do then is not for the checks to say.
 pub fn evaluate(settings: &Settings, context: &CheckContext<'_>) -> GroupOutcome {
-    tree(settings).evaluate(settings.order, context)
+    Registry::default().evaluate(settings, context)
 }
 
 /// What done means, for the agent's prompt: one line per check, groups indented. Empty without checks.
 pub fn describe(settings: &Settings) -> String {
-    if settings.checks.is_empty() {
-        return String::new();
-    }
-    let mut lines = Vec::new();
-    tree(settings).describe(0, &mut lines);
-    lines.join("\n")
+    Registry::default().describe(settings)
 }
 
-fn tree(settings: &Settings) -> CheckTree {
-    CheckTree::Group { mode: settings.mode, members: settings.checks.iter().map(build).collect() }
+impl Registry {
+    /// As [`evaluate`], with the registered types.
+    pub fn evaluate(&self, settings: &Settings, context: &CheckContext<'_>) -> GroupOutcome {
+        self.tree(settings).evaluate(settings.order, context)
+    }
+
+    /// As [`describe`], with the registered types.
+    pub fn describe(&self, settings: &Settings) -> String {
+        if settings.checks.is_empty() {
+            return String::new();
+        }
+        let mut lines = Vec::new();
+        self.tree(settings).describe(0, &mut lines);
+        lines.join("\n")
+    }
+
+    fn tree(&self, settings: &Settings) -> CheckTree {
+        CheckTree::Group { mode: settings.mode, members: settings.checks.iter().map(|check| self.build(check)).collect() }
+    }
 }
 
 impl CheckTree {

@@ -26,3 +26,26 @@ impl CompletionCheck for NotYet {
         format!("a check of type `{}` passes, which this version of watchdog cannot judge", self.kind)
     }
 }
+
+/// A check whose entry could not be made into one. Never a pass.
+#[derive(Debug, Clone)]
+pub struct Unusable {
+    why: String,
+}
+
+impl Unusable {
+    /// Why it cannot be used.
+    pub fn new(why: impl Into<String>) -> Self {
+        Unusable { why: why.into() }
+    }
+}
+
+impl CompletionCheck for Unusable {
+    fn check(&self, _context: &CheckContext<'_>) -> Judgement {
+        Judgement::Unrunnable { why: self.why.clone() }
+    }
+
+    fn description(&self) -> String {
+        format!("a check that cannot be used: {}", self.why)
+    }
+}

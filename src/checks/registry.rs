@@ -1,5 +1,9 @@
 //! From the configuration to checks. An unknown type never gets here: reading the configuration names the nearest one.
 
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
 use crate::config::settings::{CheckSpec, Criterion};
 
 use super::always::Always;
@@ -8,28 +12,120 @@ use super::command::CommandCheck;
 use super::files::FilesCheck;
 use super::git::GitCheck;
 use super::group::{CheckTree, Cost};
-use super::not_yet::NotYet;
+use super::not_yet::{NotYet, Unusable};
 
-/// The check or group that an entry of the configuration asks for.
-pub fn build(spec: &CheckSpec) -> CheckTree {
-    match spec {
-        CheckSpec::Group { mode, checks } => CheckTree::Group { mode: *mode, members: checks.iter().map(build).collect() },
-        CheckSpec::Single { name, criterion } => {
-            let (cost, check) = single(criterion);
-            CheckTree::Single { name: name.clone(), kind: criterion.kind().to_owned(), cost, check }
+/// A check, and what it costs to ask it.
+pub type Built = (Cost, Box<dyn CompletionCheck>);
+
+/// Makes a check from the keys of an entry, without `type` and `name`; an error says which key is wrong and how.
+type Make = Box<dyn Fn(&Map<String, Value>) -> Result<Built, String> + Send + Sync>;
+
+/// The types of check that a program adds to those of the format.
+///
+/// # Example
+/// A type `branch`: HEAD must have moved by so many commits, wherever they come from.
+/// ```
+/// use std::path::Path;
+///
+/// use completion_watchdog::checks::{CheckContext, CompletionCheck, Cost, Judgement, Registry};
+/// use completion_watchdog::config::parse_registered;
+/// use completion_watchdog::decision::verdict::Evidence;
+///
+/// struct Moved(u64);
+///
+/// impl CompletionCheck for Moved {
+///     fn check(&self, context: &CheckContext<'_>) -> Judgement {
+///         match context.capabilities.commits() {
+///             Err(unreadable) => Judgement::Failed { why: unreadable.why },
+///             Ok(commits) if commits.new_commits >= self.0 => Judgement::Pass { evidence: Evidence::Verified },
+///             Ok(commits) => Judgement::Unmet { feedback: format!("{} of {} commits are here", commits.new_commits, self.0) },
+///         }
+///     }
+///
+///     fn description(&self) -> String {
+///         format!("HEAD has {} commits more than when the session began", self.0)
+///     }
+/// }
+///
+/// let registry = Registry::default().with("moved", |keys| match keys.get("by").and_then(|by| by.as_u64()) {
+///     Some(by) if keys.len() == 1 => Ok((Cost::Cheap, Box::new(Moved(by)))),
+///     _ => Err("a check of type `moved` has the one key `by`, a whole number".into()),
+/// });
+/// let text = r#"{"checks": [{"type": "moved", "by": 2}]}"#;
+/// let parsed = parse_registered(text, Path::new("completion.json"), &registry.types())?;
+/// assert_eq!(registry.describe(&parsed.settings), "all of these:\n  - HEAD has 2 commits more than when the session began");
+/// // And to judge: registry.evaluate(&parsed.settings, &context).
+/// # Ok::<(), completion_watchdog::config::ConfigError>(())
+/// ```
+#[derive(Default)]
+pub struct Registry {
+    makers: BTreeMap<String, Make>,
+}
+
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Registry").field(&self.types()).finish()
+    }
+}
+
+impl Registry {
+    /// Adds a type. One of the format's own is not replaced by it.
+    pub fn with(mut self, kind: &str, make: impl Fn(&Map<String, Value>) -> Result<Built, String> + Send + Sync + 'static) -> Self {
+        self.makers.insert(kind.to_owned(), Box::new(make));
+        self
+    }
+
+    /// The added types, for [`parse_registered`](crate::config::parse_registered).
+    pub fn types(&self) -> Vec<&str> {
+        self.makers.keys().map(String::as_str).collect()
+    }
+
+    /// The check or group that an entry of the configuration asks for. An entry that cannot be made into a check is never met, and
+    /// says why.
+    pub fn build(&self, spec: &CheckSpec) -> CheckTree {
+        match spec {
+            CheckSpec::Group { mode, checks } => {
+                CheckTree::Group { mode: *mode, members: checks.iter().map(|check| self.build(check)).collect() }
+            }
+            CheckSpec::Single { name, criterion } => {
+                let (cost, check) = self.single(criterion);
+                CheckTree::Single { name: name.clone(), kind: criterion.kind().to_owned(), cost, check }
+            }
+        }
+    }
+
+    fn single(&self, criterion: &Criterion) -> Built {
+        match criterion {
+            Criterion::Command(command) => (Cost::Dear, Box::new(CommandCheck::new(command.clone()))),
+            Criterion::Git(found) if !found.require_pushed && !found.no_conflict_markers && found.protected.is_empty() => {
+                (Cost::Cheap, Box::new(GitCheck { min_commits: found.min_commits, require_clean: found.require_clean }))
+            }
+            Criterion::Files(found) if found.non_empty && found.contains.is_none() => {
+                (Cost::Cheap, Box::new(FilesCheck::new(found.paths.clone())))
+            }
+            Criterion::Always => (Cost::Vacuous, Box::new(Always)),
+            Criterion::Registered { kind, keys } => match self.makers.get(kind) {
+                Some(make) => make(keys).unwrap_or_else(|why| (Cost::Cheap, Box::new(Unusable::new(why)))),
+                None => (Cost::Cheap, Box::new(NotYet::new(kind))),
+            },
+            // Known without looking, and it spares the dear ones where all must pass.
+            Criterion::Signal(_)
+            | Criterion::Plan(_)
+            | Criterion::FeatureList(_)
+            | Criterion::Git(_)
+            | Criterion::Files(_)
+            | Criterion::Issue(_)
+            | Criterion::Structured(_)
+            | Criterion::SqlResult(_)
+            | Criterion::Judge(_)
+            | Criterion::Phase(_)
+            | Criterion::Iterations { .. }
+            | Criterion::Custom(_) => (Cost::Cheap, Box::new(NotYet::new(criterion.kind()))),
         }
     }
 }
 
-fn single(criterion: &Criterion) -> (Cost, Box<dyn CompletionCheck>) {
-    match criterion {
-        Criterion::Command(command) => (Cost::Dear, Box::new(CommandCheck::new(command.clone()))),
-        Criterion::Git { min_commits, require_clean } => {
-            (Cost::Cheap, Box::new(GitCheck { min_commits: *min_commits, require_clean: *require_clean }))
-        }
-        Criterion::Files { paths } => (Cost::Cheap, Box::new(FilesCheck::new(paths.clone()))),
-        Criterion::Always => (Cost::Vacuous, Box::new(Always)),
-        // Known without looking, and it spares the dear ones where all must pass.
-        Criterion::NotYet { kind, .. } => (Cost::Cheap, Box::new(NotYet::new(kind.clone()))),
-    }
+/// The check or group that an entry of the configuration asks for, of the format's own types.
+pub fn build(spec: &CheckSpec) -> CheckTree {
+    Registry::default().build(spec)
 }

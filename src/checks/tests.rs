@@ -8,7 +8,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::path_glob;
-use crate::config::settings::{CheckOrder, CheckSpec, CommandCriterion, CommandLine, Criterion, Mode, Settings};
+use crate::config::settings::{
+    CheckOrder, CheckSpec, CommandCriterion, CommandLine, Criterion, FilesCriterion, GitCriterion, Mode, Settings,
+};
 use crate::decision::evidence::{Changes, CheckOutcome, Commits, Exit, Fact, FaultKind, Unreadable};
 use crate::decision::verdict::Evidence;
 
@@ -20,6 +22,18 @@ pub(super) struct Fake {
     pub(super) changes: Option<Fact<Changes>>,
     pub(super) files: Vec<(&'static str, u64)>,
     pub(super) unreadable: Vec<&'static str>,
+    /// What is in files of the worktree.
+    pub(super) contents: Vec<(&'static str, String)>,
+    /// What was in files of the baseline commit.
+    pub(super) baseline: Vec<(&'static str, String)>,
+    /// Whether the baseline commit cannot be read.
+    pub(super) baseline_broken: bool,
+    pub(super) touched: Option<Fact<Vec<&'static str>>>,
+    pub(super) pushed: Option<Fact<Pushed>>,
+    pub(super) diff: Option<Fact<BoundedText>>,
+    pub(super) judge: Option<JudgeAnswer>,
+    /// Answers of programs that stay, in order.
+    pub(super) exchanges: Mutex<Vec<Exchange>>,
     pub(super) asked: Mutex<Vec<String>>,
 }
 
@@ -41,7 +55,8 @@ impl Capabilities for Fake {
 
     fn run_command(&self, request: &CommandRequest<'_>) -> CommandRun {
         let cwd = request.cwd.map(|cwd| format!(" in {cwd}")).unwrap_or_default();
-        self.note(format!("run {}{cwd} for {} s", request.line, request.timeout.as_secs()));
+        let stdin = if request.stdin.is_empty() { String::new() } else { format!(" < {}", String::from_utf8_lossy(request.stdin)) };
+        self.note(format!("run {}{cwd} for {} s{stdin}", request.line, request.timeout.as_secs()));
         let run = self.runs.iter().find(|(line, _)| *line == request.line.to_string());
         run.unwrap_or_else(|| panic!("{} is not to be run", request.line)).1.clone()
     }
@@ -64,6 +79,53 @@ impl Capabilities for Fake {
         let matcher = path_glob(glob).unwrap().compile_matcher();
         let found = self.files.iter().filter(|(path, _)| matcher.is_match(path));
         Ok(found.map(|(path, size)| FoundFile { path: (*path).to_owned(), size: *size }).collect())
+    }
+
+    fn read_file(&self, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
+        self.note(format!("read {path}"));
+        if self.unreadable.contains(&path) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        match self.contents.iter().find(|(name, _)| *name == path) {
+            Some((_, text)) if text.len() as u64 > limit => Err(io::ErrorKind::FileTooLarge.into()),
+            Some((_, text)) => Ok(Some(text.clone().into_bytes())),
+            None => Ok(None),
+        }
+    }
+
+    fn baseline_file(&self, path: &str, _limit: u64) -> Fact<Option<Vec<u8>>> {
+        self.note(format!("baseline {path}"));
+        if self.baseline_broken {
+            return Err(broken("the baseline is gone"));
+        }
+        Ok(self.baseline.iter().find(|(name, _)| *name == path).map(|(_, text)| text.clone().into_bytes()))
+    }
+
+    fn touched(&self, wanted: &dyn Fn(&str) -> bool) -> Fact<Touched> {
+        self.note("touched".into());
+        let all = self.touched.clone().expect("touched paths are not to be read")?;
+        let paths: Vec<String> = all.into_iter().filter(|path| wanted(path)).map(str::to_owned).collect();
+        Ok(Touched { total: paths.len() as u64, paths })
+    }
+
+    fn pushed(&self) -> Fact<Pushed> {
+        self.note("pushed".into());
+        self.pushed.clone().expect("remotes are not to be looked at")
+    }
+
+    fn diff(&self, limit: usize) -> Fact<BoundedText> {
+        self.note(format!("diff of {limit} bytes"));
+        self.diff.clone().expect("the diff is not to be read")
+    }
+
+    fn ask_judge(&self, request: &JudgeRequest<'_>) -> JudgeAnswer {
+        self.note(format!("judge: {}", request.prompt));
+        self.judge.clone().expect("nobody is to be asked")
+    }
+
+    fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> Exchange {
+        self.note(format!("line to {}: {line}", request.line));
+        self.exchanges.lock().unwrap().remove(0)
     }
 }
 
@@ -210,11 +272,11 @@ fn command() -> CheckSpec {
 }
 
 fn git() -> CheckSpec {
-    single(Criterion::Git { min_commits: 1, require_clean: false })
+    single(Criterion::Git(GitCriterion::default()))
 }
 
 fn files() -> CheckSpec {
-    single(Criterion::Files { paths: vec!["a".into()] })
+    single(Criterion::Files(FilesCriterion::new(vec!["a".into()])))
 }
 
 /// A worktree with a commit and the file `a`, in which the tests end with `exit`.
@@ -260,7 +322,7 @@ fn where_one_suffices_one_that_shows_something_wins_over_always() {
 
 #[test]
 fn a_type_that_cannot_be_judged_never_passes_and_is_named() {
-    let signal = || single(Criterion::NotYet { kind: "signal".into(), run: None, entry: serde_json::json!({"type": "signal"}) });
+    let signal = || single(Criterion::Registered { kind: "signal".into(), keys: serde_json::Map::new() });
     let fake = worktree(0);
     let settings = Settings { checks: vec![command(), signal()], ..Settings::default() };
     let found = evaluate(&settings, &CheckContext::new(&fake));
@@ -275,7 +337,10 @@ fn a_type_that_cannot_be_judged_never_passes_and_is_named() {
 #[test]
 fn what_done_means_is_told_in_one_list() {
     let group = CheckSpec::Group { mode: Mode::Any, checks: vec![files(), single(Criterion::Always)] };
-    let named = CheckSpec::Single { name: "committed".into(), criterion: Criterion::Git { min_commits: 1, require_clean: true } };
+    let named = CheckSpec::Single {
+        name: "committed".into(),
+        criterion: Criterion::Git(GitCriterion { require_clean: true, ..GitCriterion::default() }),
+    };
     let settings = Settings { checks: vec![command(), named, group], ..Settings::default() };
     expect_test::expect![[r#"
         all of these:

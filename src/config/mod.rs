@@ -1,8 +1,9 @@
 //! WHAT WAS ASKED. `completion.json` as types: parsed, validated, lowered, with defaults. Pure: text in, settings or errors out.
 //!
-//! Reading order: [`settings`] (what there is to ask), `parse` (the whole file), `elements` (one block or check type per file),
-//! `reader` (typed access that collects every problem), `syntax` (JSON with positions), `resolved` (settings back to JSON).
+//! Reading order: [`settings`] (what there is to ask), `criteria` (the types of check), `parse` (the whole file), `elements` (one
+//! block or check type per file), `reader` (typed access that collects every problem), `syntax` (JSON with positions), `resolved` (settings back to JSON).
 
+mod criteria;
 mod elements;
 mod nearest;
 mod parse;
@@ -10,13 +11,14 @@ mod patterns;
 mod problem;
 mod reader;
 mod resolved;
+mod resolved_check;
 mod schema;
 pub mod settings;
 mod syntax;
 
 pub use elements::notification_words;
 pub(crate) use nearest::hint as nearest_hint;
-pub use parse::{MAX_BYTES, Parsed, parse, parse_bytes};
+pub use parse::{MAX_BYTES, Parsed, parse, parse_bytes, parse_registered};
 pub use patterns::{escapes_worktree, output_regex, path_glob};
 pub use problem::{ConfigError, Problem};
 pub use resolved::to_json;

@@ -47,7 +47,7 @@ pub(super) const ORDERS: &[(&str, CheckOrder)] = &[("cheap_first", CheckOrder::C
 pub struct Parsed {
     /// With defaults for everything that the file does not say, and every dialect lowered.
     pub settings: Settings,
-    /// What is no error and the user should know, such as a check that this version cannot judge.
+    /// What is no error and the user should know, such as an empty list of checks.
     pub notes: Vec<String>,
 }
 
@@ -56,7 +56,16 @@ pub struct Parsed {
 /// # Errors
 /// Everything that is wrong with it, each problem with line, column and key.
 pub fn parse(text: &str, origin: &Path) -> Result<Parsed, ConfigError> {
-    let report = Report::new(text);
+    parse_registered(text, origin, &[])
+}
+
+/// As [`parse`], for a program that judges types of check of its own: an entry of one of these types reads as
+/// [`Criterion::Registered`](super::settings::Criterion::Registered), its keys unchecked.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_registered(text: &str, origin: &Path, types: &[&str]) -> Result<Parsed, ConfigError> {
+    let report = Report::knowing(text, types);
     let mut settings = Settings::default();
     if text.len() > MAX_BYTES {
         report.problem(0, "", || format!("the file is {} bytes long; at most {MAX_BYTES} are read", text.len()));
@@ -174,6 +183,7 @@ fn checks(section: &Section<'_>, settings: &mut Settings) {
 pub(super) mod testing {
     //! What every element's tests ask: what a text reads as, and how it fails.
 
+    use super::super::settings::Criterion;
     use super::*;
 
     #[track_caller]
@@ -194,6 +204,21 @@ pub(super) mod testing {
         let error = parse(text, Path::new("completion.json")).expect_err(text).to_string();
         assert!(error.contains(words), "{text}\nexpected: {words}\nfound: {error}");
         assert!(error.starts_with("completion.json:"), "{error}");
+    }
+
+    /// The criterion of the one check.
+    #[track_caller]
+    pub(in super::super) fn criterion(entry: &str) -> Criterion {
+        match reads(&format!(r#"{{"checks": [{entry}]}}"#)).checks.remove(0) {
+            CheckSpec::Single { criterion, .. } => criterion,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// How the one check fails.
+    #[track_caller]
+    pub(in super::super) fn refuses(entry: &str, words: &str) {
+        fails(&format!(r#"{{"checks": [{entry}]}}"#), words);
     }
 }
 
@@ -299,6 +324,19 @@ mod tests {
         assert!(matches!(&found.checks[1], CheckSpec::Single { criterion: Criterion::Command(_), .. }));
         let found = reads(r#"{"completion": {"verify": "x"}, "behavior": {"completionType": "issue"}, "checks": [{"type": "git"}]}"#);
         assert_eq!(found.checks.len(), 3);
+    }
+
+    #[test]
+    fn types_of_another_program_are_read_where_it_names_them() {
+        let text = r#"{"checks": [{"type": "weather", "name": "sun", "city": {"name": "Ulm"}}]}"#;
+        let checks = parse_registered(text, Path::new("c"), &["weather"]).unwrap().settings.checks;
+        let keys = serde_json::json!({"city": {"name": "Ulm"}}).as_object().unwrap().clone();
+        assert_eq!(checks, [CheckSpec::Single { name: "sun".into(), criterion: Criterion::Registered { kind: "weather".into(), keys } }]);
+        fails(text, "no type of check is named \"weather\"");
+        let error = parse_registered(&text.replace("weather", "wether"), Path::new("c"), &["weather"]).unwrap_err();
+        assert!(error.to_string().contains("did you mean `weather`?"), "{error}");
+        let error = parse_registered(&text.replace("\"city\"", "\"name\""), Path::new("c"), &["weather"]).unwrap_err();
+        assert!(error.to_string().contains("given twice"), "{error}");
     }
 
     #[test]

@@ -61,6 +61,7 @@ impl fmt::Display for ConfigError {
 /// Collects problems and notes while a file is read.
 pub(super) struct Report<'t> {
     text: &'t str,
+    registered: &'t [&'t str],
     problems: RefCell<Vec<Problem>>,
     more: Cell<usize>,
     notes: RefCell<Vec<String>>,
@@ -68,7 +69,17 @@ pub(super) struct Report<'t> {
 
 impl<'t> Report<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        Report { text, problems: RefCell::default(), more: Cell::new(0), notes: RefCell::default() }
+        Report { text, registered: &[], problems: RefCell::default(), more: Cell::new(0), notes: RefCell::default() }
+    }
+
+    /// A report of a file that may name these types of check as well.
+    pub(super) fn knowing(text: &'t str, registered: &'t [&'t str]) -> Self {
+        Report { registered, ..Report::new(text) }
+    }
+
+    /// Types of check that another program registered.
+    pub(super) fn registered(&self) -> &'t [&'t str] {
+        self.registered
     }
 
     /// Records a problem at a byte offset. The message is a closure because finding the nearest key costs time that a hostile file

@@ -271,6 +271,19 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// A path inside the worktree, or an absolute one.
+    pub(super) fn file_path(&self) -> Option<String> {
+        let text = self.text()?;
+        let relative = text.strip_prefix('/').unwrap_or(&text);
+        match escapes_worktree(relative) {
+            None => Some(text),
+            Some(why) => {
+                self.wrong(format!("must be a path inside the worktree, or an absolute one without `..`: {why}"));
+                None
+            }
+        }
+    }
+
     /// A path inside the worktree.
     pub(super) fn inside_path(&self) -> Option<String> {
         let text = self.text()?;

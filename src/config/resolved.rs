@@ -8,7 +8,8 @@ use super::elements::agent::preset_word;
 use super::elements::check_list::MODES;
 use super::elements::rescue::mode_word;
 use super::parse::{EVIDENCE, ON_NO_CRITERIA, ORDERS};
-use super::settings::{CheckSpec, CommandCriterion, CommandLine, Criterion, Mode, Settings, SuccessRule};
+use super::resolved_check;
+use super::settings::{CheckSpec, Mode, Settings};
 
 /// The settings as a version 1 configuration.
 pub fn to_json(settings: &Settings) -> Value {
@@ -75,7 +76,7 @@ pub fn to_json(settings: &Settings) -> Value {
     })
 }
 
-fn word<T: PartialEq>(words: &[(&'static str, T)], meaning: &T) -> &'static str {
+pub(super) fn word<T: PartialEq>(words: &[(&'static str, T)], meaning: &T) -> &'static str {
     words.iter().find(|(_, m)| m == meaning).map(|(word, _)| *word).expect("the tables of words name every variant")
 }
 
@@ -84,37 +85,13 @@ fn check(spec: &CheckSpec) -> Value {
         CheckSpec::Group { mode, checks } => {
             json!({"mode": word::<Mode>(MODES, mode), "checks": checks.iter().map(check).collect::<Value>()})
         }
-        CheckSpec::Single { name, criterion } => match criterion {
-            Criterion::Command(found) => command(name, found),
-            Criterion::Git { min_commits, require_clean } => {
-                json!({"type": "git", "name": name, "min_commits": min_commits, "require_clean": require_clean})
-            }
-            Criterion::Files { paths } => json!({"type": "files", "name": name, "paths": paths}),
-            Criterion::Always => json!({"type": "always", "name": name}),
-            Criterion::NotYet { entry, .. } => {
-                let mut entry = entry.clone();
-                entry["name"] = name.as_str().into();
-                entry
-            }
-        },
+        CheckSpec::Single { name, criterion } => {
+            let mut entry = resolved_check::keys(criterion);
+            entry["type"] = criterion.kind().into();
+            entry["name"] = name.as_str().into();
+            entry
+        }
     }
-}
-
-fn command(name: &str, found: &CommandCriterion) -> Value {
-    let run: Value = match &found.run {
-        CommandLine::Shell(line) => line.as_str().into(),
-        CommandLine::Argv(argv) => argv.as_slice().into(),
-    };
-    let success = match &found.success {
-        SuccessRule::Exit(code) => format!("exit:{code}"),
-        SuccessRule::Empty => "empty".into(),
-        SuccessRule::Contains(text) => format!("contains:{text}"),
-        SuccessRule::Regex(pattern) => format!("regex:{pattern}"),
-    };
-    json!({
-        "type": "command", "name": name, "run": run, "cwd": found.cwd,
-        "timeout_seconds": found.timeout.as_secs(), "success": success, "tail_lines": found.tail_lines,
-    })
 }
 
 #[cfg(test)]
@@ -159,27 +136,8 @@ mod tests {
         prop::sample::select(vec![Mode::All, Mode::Any, Mode::First])
     }
 
-    fn criterion() -> impl Strategy<Value = Criterion> {
-        let run = prop_oneof![said().prop_map(CommandLine::Shell), argv().prop_map(CommandLine::Argv)];
-        let success = prop_oneof![
-            (0..=125).prop_map(SuccessRule::Exit),
-            Just(SuccessRule::Empty),
-            "[^\0 ][^\0]{0,8}".prop_map(SuccessRule::Contains),
-            "[a-z]{1,6}".prop_map(SuccessRule::Regex),
-        ];
-        let command = (run, prop::option::of("[a-z]{1,4}(/[a-z]{1,4})?"), seconds(1), success, 0..=1000_usize).prop_map(
-            |(run, cwd, timeout, success, tail_lines)| Criterion::Command(CommandCriterion { run, cwd, timeout, success, tail_lines }),
-        );
-        prop_oneof![
-            command,
-            (1..1000_u64, any::<bool>()).prop_map(|(min_commits, require_clean)| Criterion::Git { min_commits, require_clean }),
-            prop::collection::vec("[a-z*]{1,5}(/[a-z]{1,4})?", 1..4).prop_map(|paths| Criterion::Files { paths }),
-            Just(Criterion::Always),
-        ]
-    }
-
     fn checks() -> impl Strategy<Value = Vec<CheckSpec>> {
-        let single = (said(), criterion()).prop_map(|(name, criterion)| CheckSpec::Single { name, criterion });
+        let single = (said(), resolved_check::arbitrary::criterion()).prop_map(|(name, criterion)| CheckSpec::Single { name, criterion });
         let tree = single.prop_recursive(4, 12, 3, |inner| {
             (mode(), prop::collection::vec(inner, 1..4)).prop_map(|(mode, checks)| CheckSpec::Group { mode, checks })
         });

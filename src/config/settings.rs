@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+pub use super::criteria::*;
+
 /// Everything that a configuration file can say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -227,101 +229,6 @@ pub struct NotifyRule {
     pub command: Vec<String>,
 }
 
-/// One entry of `checks`: a criterion or a group of them.
-#[derive(Debug, Clone, PartialEq)]
-pub enum CheckSpec {
-    /// Several that combine.
-    Group { mode: Mode, checks: Vec<CheckSpec> },
-    /// A single one.
-    Single {
-        /// Given by the user, or the type word.
-        name: String,
-        /// What it looks at.
-        criterion: Criterion,
-    },
-}
-
-/// What a criterion looks at.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Criterion {
-    /// A program decides: the verify command.
-    Command(CommandCriterion),
-    /// Commits and cleanliness decide.
-    Git { min_commits: u64, require_clean: bool },
-    /// Files must be there (globs allowed), and not empty.
-    Files { paths: Vec<String> },
-    /// Always met.
-    Always,
-    /// A type of the contract that this version cannot judge yet; never a pass.
-    NotYet {
-        /// Its type word.
-        kind: String,
-        /// The program that it names, for `watchdog trust` to show.
-        run: Option<CommandLine>,
-        /// The validated entry as it was written, `type` included; its `name` is the check's.
-        entry: serde_json::Value,
-    },
-}
-
-impl Criterion {
-    /// The type word, as in `completion.json`.
-    pub fn kind(&self) -> &str {
-        match self {
-            Criterion::Command(_) => "command",
-            Criterion::Git { .. } => "git",
-            Criterion::Files { .. } => "files",
-            Criterion::Always => "always",
-            Criterion::NotYet { kind, .. } => kind,
-        }
-    }
-}
-
-/// A program that decides.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommandCriterion {
-    /// What to run.
-    pub run: CommandLine,
-    /// The folder inside the worktree that it runs in, relative to its root; `None` = the root.
-    pub cwd: Option<String>,
-    /// Its deadline.
-    pub timeout: Duration,
-    /// What counts as met.
-    pub success: SuccessRule,
-    /// Lines of its output that go into the feedback.
-    pub tail_lines: usize,
-}
-
-/// A command as the user wrote it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CommandLine {
-    /// One string, run by `sh -c`.
-    Shell(String),
-    /// A program and its arguments, run as they are.
-    Argv(Vec<String>),
-}
-
-impl std::fmt::Display for CommandLine {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            CommandLine::Shell(line) => f.write_str(line),
-            CommandLine::Argv(argv) => f.write_str(&argv.join(" ")),
-        }
-    }
-}
-
-/// What counts as met for a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SuccessRule {
-    /// This exit code.
-    Exit(i32),
-    /// Nothing on stdout or stderr, and exit code 0.
-    Empty,
-    /// This text in its output, and exit code 0.
-    Contains(String),
-    /// This regular expression in its output, and exit code 0.
-    Regex(String),
-}
-
 impl Default for Settings {
     fn default() -> Self {
         Settings {
@@ -391,9 +298,7 @@ fn collect_commands(checks: &[CheckSpec], found: &mut Vec<String>) {
     for check in checks {
         match check {
             CheckSpec::Group { checks, .. } => collect_commands(checks, found),
-            CheckSpec::Single { name, criterion: Criterion::Command(command) } => found.push(format!("check {name}: {}", command.run)),
-            CheckSpec::Single { name, criterion: Criterion::NotYet { run: Some(run), .. } } => found.push(format!("check {name}: {run}")),
-            CheckSpec::Single { .. } => {}
+            CheckSpec::Single { name, criterion } => found.extend(criterion.run().map(|run| format!("check {name}: {run}"))),
         }
     }
 }

@@ -45,6 +45,18 @@ impl Worktree {
         Ok(self.head_id()?.map_or(Point::Unborn, |id| Point::Commit(id.to_hex().to_string())))
     }
 
+    /// The commit of a point, which must be here; `None` for the void before the first commit.
+    pub(super) fn commit_of(&self, point: &Point) -> Result<Option<ObjectId>, Error> {
+        match point {
+            Point::Unborn => Ok(None),
+            Point::Commit(hex) => {
+                let unknown = || Error::UnknownRevision { rev: hex.clone() };
+                let id = ObjectId::from_hex(hex.as_bytes()).map_err(|_| unknown())?;
+                if self.repo.has_object(id) { Ok(Some(id)) } else { Err(unknown()) }
+            }
+        }
+    }
+
     /// Like [`Worktree::head`], as an object id.
     pub(super) fn head_id(&self) -> Result<Option<ObjectId>, Error> {
         let doing = || format!("read HEAD of {}", self.root().display());

@@ -27,6 +27,8 @@ pub(super) struct Found {
     pub untracked: Vec<BString>,
     /// Unmerged paths.
     pub conflicted: Vec<BString>,
+    /// Paths that differ behind assume-unchanged or skip-worktree.
+    pub hidden: Vec<BString>,
     /// What stands for the state of a changed submodule in the fingerprint.
     pub submodules: Vec<u64>,
     /// Paths that could not be read, with the reason.

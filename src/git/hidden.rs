@@ -59,6 +59,7 @@ pub(super) fn prepare(worktree: &Worktree, index: &State, found: &mut Found) -> 
             escape_path(first)
         );
         found.degraded.push(Degraded { code: "hidden_entries", detail });
+        found.hidden = hidden;
     }
     if present.is_empty() {
         return Ok(unfolded);

@@ -15,6 +15,7 @@ mod operation;
 mod origin;
 mod patch;
 mod path_text;
+mod pushed;
 mod reflog;
 mod rescue_branch;
 mod rewritten;
@@ -23,7 +24,9 @@ mod snapshot;
 mod span;
 mod staged;
 mod submodule;
+mod touched;
 mod walk;
+mod work_diff;
 mod work_tree;
 mod worktrees;
 
@@ -31,10 +34,12 @@ pub use baseline::Point;
 pub use baseline_ref::KeptBaseline;
 pub use open::{Error, Worktree};
 pub use path_text::{escape_path, unescape_path};
+pub use pushed::Pushed;
 pub use rescue_branch::RescueBranch;
 pub use search::{Search, find_worktrees};
 pub use snapshot::{
     AfterCommit, Candidate, CommitState, FileDiff, KeptEntry, PrivateRule, RestoreError, RestoreTarget, Restored, RestoredTo, SavedIndex,
     Snapshot, SnapshotDiff, SnapshotInfo, SnapshotKind, SnapshotPath, SnapshotRequest, Versions,
 };
+pub use work_diff::WorkDiff;
 pub use worktrees::{FoundWorktree, Standing, worktrees_of};

@@ -67,7 +67,7 @@ pub(super) fn of(
 }
 
 /// Those of the imported commits that no other imported commit has for a parent.
-fn newest(history: &History<'_>, imported: &HashSet<Node>) -> Vec<Node> {
+pub(super) fn newest(history: &History<'_>, imported: &HashSet<Node>) -> Vec<Node> {
     let inner: HashSet<Node> = imported.iter().flat_map(|node| history.parents(*node)).copied().collect();
     imported.iter().filter(|node| !inner.contains(node)).copied().collect()
 }

@@ -19,22 +19,33 @@ pub(super) fn find(
     found: &mut Found,
 ) -> Result<(), Error> {
     let doing = || format!("compare the index of {} with HEAD", worktree.root().display());
-    let tree = match head {
-        Some(head) => {
-            let commit = worktree.repo.find_commit(head).map_err(|e| Error::read(format!("read commit {head}"), e))?;
-            commit.tree_id().map_err(|e| Error::read(format!("read commit {head}"), e))?.detach()
-        }
-        None => ObjectId::empty_tree(worktree.repo.object_hash()),
-    };
+    let tree = tree_of(worktree, head)?;
     // Where that tree is HEAD's nothing is staged, and no tree object needs to be read.
     if cached == Some(tree) {
         return Ok(());
     }
     let similar = gix::diff::Rewrites::default();
-    compare(worktree, index, tree, similar, found)
+    compare(worktree, index, tree, TrackRenames::Given(similar), found)
         // A partial clone may lack the contents that tell similar files; equal ones show without.
-        .or_else(|_| compare(worktree, index, tree, gix::diff::Rewrites { percentage: None, ..similar }, found))
+        .or_else(|_| compare(worktree, index, tree, TrackRenames::Given(gix::diff::Rewrites { percentage: None, ..similar }), found))
         .map_err(|e| Error::read(doing(), e))
+}
+
+/// As [`find`], against any tree, with a rename told as what it is for each of the two paths.
+pub(super) fn find_each(worktree: &Worktree, index: &State, tree: ObjectId, found: &mut Found) -> Result<(), Error> {
+    let doing = || format!("compare the index of {} with a tree", worktree.root().display());
+    compare(worktree, index, tree, TrackRenames::Disabled, found).map_err(|e| Error::read(doing(), e))
+}
+
+/// The tree of a commit; the empty one for the void before the first commit.
+pub(super) fn tree_of(worktree: &Worktree, commit: Option<ObjectId>) -> Result<ObjectId, Error> {
+    match commit {
+        Some(id) => {
+            let commit = worktree.repo.find_commit(id).map_err(|e| Error::read(format!("read commit {id}"), e))?;
+            Ok(commit.tree_id().map_err(|e| Error::read(format!("read commit {id}"), e))?.detach())
+        }
+        None => Ok(ObjectId::empty_tree(worktree.repo.object_hash())),
+    }
 }
 
 /// The tree that an index is known to be equal to, if git noted one and nothing was staged since.
@@ -42,12 +53,12 @@ pub(super) fn cached_tree(index: &State) -> Option<ObjectId> {
     index.tree().filter(|cached| cached.num_entries.is_some()).map(|cached| cached.id)
 }
 
-fn compare(worktree: &Worktree, index: &State, tree: ObjectId, renames: gix::diff::Rewrites, found: &mut Found) -> gix::Result<()> {
+fn compare(worktree: &Worktree, index: &State, tree: ObjectId, renames: TrackRenames, found: &mut Found) -> gix::Result<()> {
     found.staged.clear();
     // Without patterns of our own gix would look no further than the folder that this process stands in.
     let nothing = State::new(worktree.repo.object_hash());
     let mut everywhere = worktree.repo.pathspec(false, None::<&str>, false, &nothing, Source::IdMapping)?;
-    worktree.repo.tree_index_status(&tree, index, Some(&mut everywhere), TrackRenames::Given(renames), |change, _, _| {
+    worktree.repo.tree_index_status(&tree, index, Some(&mut everywhere), renames, |change, _, _| {
         let (location, id) = match &change {
             ChangeRef::Addition { location, id, .. }
             | ChangeRef::Deletion { location, id, .. }

@@ -30,3 +30,5 @@ pub use grouping::{Ask, NoPlan};
 pub use keep_apart::private_rule;
 pub use linked_worktree::{RestoreIntoError, restore_into_worktree};
 pub use preview::{Preview, preview};
+pub use secret_content::mask;
+pub use secrets::looks_secret;

@@ -87,7 +87,7 @@ pub(super) fn added(before: Option<&[u8]>, after: &[u8]) -> Option<&'static str>
 }
 
 /// A text with every secret replaced by the name of its rule.
-pub(super) fn mask(text: &str) -> String {
+pub fn mask(text: &str) -> String {
     let mut masked = text.as_bytes().to_vec();
     for rule in ALL.matches(text.as_bytes()) {
         let with = format!("[secret: {}]", RULES[rule].0);

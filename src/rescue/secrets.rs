@@ -30,7 +30,7 @@ const DATA: [&str; 9] = ["json", "yml", "yaml", "toml", "ini", "cfg", "csv", "tx
 const TAILS: [&str; 4] = [".aws/credentials", ".kube/config", ".docker/config.json", ".config/gcloud/application_default_credentials.json"];
 
 /// Whether a path names a file that usually holds a secret.
-pub(super) fn looks_secret(path: &str) -> bool {
+pub fn looks_secret(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
     let name = path.rsplit('/').next().unwrap_or(&path);
     let holds_data = |stem: &str| match name.strip_prefix(stem) {

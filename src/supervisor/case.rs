@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::config::settings::{CheckSpec, Criterion, Settings};
+use crate::config::settings::{CheckSpec, Settings};
 use crate::decision::breaker::{Admission, BreakerView};
 use crate::decision::evidence::{Degraded, SessionEnd, Unreadable};
 use crate::decision::machine::{Earlier, Setup, Trust};
@@ -228,9 +228,6 @@ pub fn breaker_json(view: &BreakerView) -> BreakerJson {
 fn runs_programs(check: &CheckSpec) -> bool {
     match check {
         CheckSpec::Group { checks, .. } => checks.iter().any(runs_programs),
-        CheckSpec::Single { criterion, .. } => match criterion {
-            Criterion::Command(_) => true,
-            Criterion::Git { .. } | Criterion::Files { .. } | Criterion::Always | Criterion::NotYet { .. } => false,
-        },
+        CheckSpec::Single { criterion, .. } => criterion.runs_programs(),
     }
 }

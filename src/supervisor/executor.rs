@@ -20,9 +20,9 @@ use crate::git::{Point, Snapshot, SnapshotRequest, Worktree};
 use crate::rescue;
 use crate::watch::{GitDirs, Watching};
 
-use super::capabilities::Outside;
 use super::case::Case;
 use super::journal::Journal;
+use super::outside::Outside;
 use super::planner::Planner;
 use super::surroundings::{Surroundings, now};
 

@@ -4,7 +4,6 @@
 //! machine with the hands of `executor`, and settle what follows from the verdict (`judge`).
 
 mod backoff;
-mod capabilities;
 mod case;
 mod check;
 mod configuration;
@@ -15,6 +14,7 @@ mod executor;
 mod expiry;
 mod journal;
 mod judge;
+mod outside;
 mod periodic;
 mod place;
 mod planner;

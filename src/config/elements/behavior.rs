@@ -1,12 +1,11 @@
 //! The dialect `behavior {completionType, completionConfig}`, alone or inside an agent's own description file.
 
-use serde_json::json;
-
 use super::super::nearest::hint;
 use super::super::problem::shown;
 use super::super::reader::{Node, Section};
-use super::super::settings::{CheckSpec, Criterion};
-use super::later::not_yet;
+use super::super::settings::{
+    CheckSpec, CommandLine, Criterion, CustomCriterion, IssueCriterion, PhaseCriterion, Scope, SignalCriterion, SignalMatch,
+};
 
 /// Keys of `behavior` that configure the agent and not its completion.
 const OTHERS: &[&str] = &["systemPromptPath", "allowedTools", "permissionMode", "sandboxConfig", "disableSandbox"];
@@ -66,8 +65,6 @@ pub(in super::super) fn read(node: &Node<'_>) -> Vec<CheckSpec> {
         _ => custom(&section, config.as_ref()),
     };
     let Some(criterion) = criterion else { return Vec::new() };
-    section
-        .note("completionType", &format!("this version cannot judge a check of type `{}`; it is never taken for passed", criterion.kind()));
     vec![CheckSpec::Single { name: criterion.kind().to_owned(), criterion }]
 }
 
@@ -86,12 +83,7 @@ fn external(kind: &str, config: Option<&Node<'_>>) -> Option<Criterion> {
     };
     let project =
         kind == "project" || config.and_then(|c| c.peek("resourceType")).is_some_and(|n| n.text().as_deref() == Some("github-project"));
-    let (kind, key) = if project { ("phase", "project") } else { ("issue", "number") };
-    let mut entry = json!({"type": kind});
-    if let Some(number) = number {
-        entry[key] = number.into();
-    }
-    Some(not_yet(kind, None, entry))
+    Some(if project { Criterion::Phase(PhaseCriterion::new(number)) } else { Criterion::Issue(IssueCriterion::new(number)) })
 }
 
 fn iterate(behavior: &Section<'_>, config: Option<&Node<'_>>) -> Option<Criterion> {
@@ -104,19 +96,20 @@ fn iterate(behavior: &Section<'_>, config: Option<&Node<'_>>) -> Option<Criterio
             return None;
         }
     };
-    Some(not_yet("iterations", None, json!({"type": "iterations", "count": count})))
+    Some(Criterion::Iterations { count })
 }
 
 fn manual(behavior: &Section<'_>, config: Option<&Node<'_>>) -> Option<Criterion> {
     let section = config_section(behavior, config, "completionKeyword", "completionKeyword is required for the type manual")?;
     let text = section.get("completionKeyword").and_then(|n| n.text())?;
-    Some(not_yet("signal", None, json!({"type": "signal", "text": text, "match": "contains"})))
+    // Any answer of an iteration could hold the keyword.
+    Some(Criterion::Signal(SignalCriterion { scope: Scope::Iteration, ..SignalCriterion::new(text, SignalMatch::Contains) }))
 }
 
 fn custom(behavior: &Section<'_>, config: Option<&Node<'_>>) -> Option<Criterion> {
     let section = config_section(behavior, config, "handlerPath", "handlerPath is required for the type custom")?;
     let path = section.get("handlerPath").and_then(|n| n.inside_path())?;
-    Some(not_yet("custom", Some(super::super::settings::CommandLine::Argv(vec![path.clone()])), json!({"type": "custom", "run": [path]})))
+    Some(Criterion::Custom(CustomCriterion::new(CommandLine::Argv(vec![path]))))
 }
 
 /// The `completionConfig` with the one key that the type needs.
@@ -135,30 +128,32 @@ mod tests {
     use super::super::super::parse::testing::{fails, reads};
     use super::*;
 
-    fn lowered(behavior: &str) -> serde_json::Value {
+    fn lowered(behavior: &str) -> Criterion {
         match reads(&format!(r#"{{"behavior": {behavior}}}"#)).checks.remove(0) {
-            CheckSpec::Single { criterion: Criterion::NotYet { entry, .. }, .. } => entry,
+            CheckSpec::Single { criterion, .. } => criterion,
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
     fn each_type_is_lowered() {
-        for (behavior, entry) in [
-            (r#"{"completionType": "issue"}"#, json!({"type": "issue"})),
-            (r#"{"completionType": "project", "completionConfig": {"project": 42}}"#, json!({"type": "phase", "project": 42})),
-            (r#"{"completionType": "externalState", "completionConfig": {"resourceType": "github-project"}}"#, json!({"type": "phase"})),
-            (r#"{"completionType": "iterate", "completionConfig": {"maxIterations": 5}}"#, json!({"type": "iterations", "count": 5})),
+        let keyword = SignalCriterion { scope: Scope::Iteration, ..SignalCriterion::new("DONE", SignalMatch::Contains) };
+        let handler = CommandLine::Argv(vec!["completion/custom-handler.ts".into()]);
+        for (behavior, wanted) in [
+            (r#"{"completionType": "issue"}"#, Criterion::Issue(IssueCriterion::new(None))),
+            (r#"{"completionType": "project", "completionConfig": {"project": 42}}"#, Criterion::Phase(PhaseCriterion::new(Some(42)))),
             (
-                r#"{"completionType": "keywordSignal", "completionConfig": {"completionKeyword": "DONE"}}"#,
-                json!({"type": "signal", "text": "DONE", "match": "contains"}),
+                r#"{"completionType": "externalState", "completionConfig": {"resourceType": "github-project"}}"#,
+                Criterion::Phase(PhaseCriterion::new(None)),
             ),
+            (r#"{"completionType": "iterate", "completionConfig": {"maxIterations": 5}}"#, Criterion::Iterations { count: 5 }),
+            (r#"{"completionType": "keywordSignal", "completionConfig": {"completionKeyword": "DONE"}}"#, Criterion::Signal(keyword)),
             (
                 r#"{"completionType": "custom", "completionConfig": {"handlerPath": "completion/custom-handler.ts"}}"#,
-                json!({"type": "custom", "run": ["completion/custom-handler.ts"]}),
+                Criterion::Custom(CustomCriterion::new(handler)),
             ),
         ] {
-            assert_eq!(lowered(behavior), entry, "{behavior}");
+            assert_eq!(lowered(behavior), wanted, "{behavior}");
         }
     }
 

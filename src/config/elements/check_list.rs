@@ -3,7 +3,7 @@
 use super::super::problem::shown;
 use super::super::reader::Node;
 use super::super::settings::{CheckSpec, Criterion, Mode};
-use super::{command, facts, later};
+use super::{command, facts, lists, outside, spoken};
 
 /// The words for [`Mode`].
 pub(in super::super) const MODES: &[(&str, Mode)] = &[("all", Mode::All), ("any", Mode::Any), ("first", Mode::First)];
@@ -32,8 +32,17 @@ pub(in super::super) fn keys(kind: &str) -> &'static [&'static str] {
         "command" => command::KEYS,
         "git" => facts::GIT_KEYS,
         "files" => facts::FILES_KEYS,
-        "always" => &["type", "name"],
-        other => later::keys(other),
+        "signal" => spoken::SIGNAL_KEYS,
+        "structured" => spoken::STRUCTURED_KEYS,
+        "sql_result" => spoken::SQL_RESULT_KEYS,
+        "iterations" => spoken::ITERATIONS_KEYS,
+        "plan" => lists::PLAN_KEYS,
+        "feature_list" => lists::FEATURE_LIST_KEYS,
+        "issue" => outside::ISSUE_KEYS,
+        "phase" => outside::PHASE_KEYS,
+        "judge" => outside::JUDGE_KEYS,
+        "custom" => outside::CUSTOM_KEYS,
+        _ => &["type", "name"],
     }
 }
 
@@ -70,23 +79,41 @@ fn group(node: &Node<'_>) -> Option<CheckSpec> {
 fn single(node: &Node<'_>) -> Option<CheckSpec> {
     let kind = node.peek("type")?;
     let word = kind.text()?;
-    let Some(known) = KINDS.iter().find(|known| **known == word) else {
-        let hint = super::super::nearest::hint(&word, KINDS.iter().copied());
-        kind.wrong(format!("no type of check is named {}{hint}", shown(&word)));
-        return None;
-    };
-    let criterion = match *known {
+    let criterion = match word.as_str() {
+        "signal" => spoken::signal(node),
         "command" => command::read(node).map(Criterion::Command),
+        "plan" => lists::plan(node),
+        "feature_list" => lists::feature_list(node),
         "git" => facts::git(node),
         "files" => facts::files(node),
-        "always" => node.section(keys(known)).map(|_| Criterion::Always),
-        other => later::read(other, node),
+        "issue" => outside::issue(node),
+        "structured" => spoken::structured(node),
+        "sql_result" => spoken::sql_result(node),
+        "judge" => outside::judge(node),
+        "phase" => outside::phase(node),
+        "iterations" => spoken::iterations(node),
+        "custom" => outside::custom(node),
+        "always" => node.section(keys("always")).map(|_| Criterion::Always),
+        other if node.report.registered().contains(&other) => registered(other, node),
+        other => {
+            let known = || KINDS.iter().copied().chain(node.report.registered().iter().copied());
+            kind.wrong(format!("no type of check is named {}{}", shown(other), super::super::nearest::hint(other, known())));
+            None
+        }
     };
     let name = match node.peek("name") {
         Some(name) => name.text(),
         None => Some(word),
     };
     Some(CheckSpec::Single { name: name?, criterion: criterion? })
+}
+
+/// An entry of a type that this program does not know itself: its keys are for whoever registered it.
+fn registered(kind: &str, node: &Node<'_>) -> Option<Criterion> {
+    node.open_section()?;
+    let serde_json::Value::Object(mut keys) = node.json.to_value() else { return None };
+    keys.retain(|key, _| key != "type" && key != "name");
+    Some(Criterion::Registered { kind: kind.to_owned(), keys })
 }
 
 #[cfg(test)]

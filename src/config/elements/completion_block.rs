@@ -1,10 +1,7 @@
 //! The dialect `completion {verify, signal, max_iterations}`: signal first, then verify.
 
-use serde_json::json;
-
 use super::super::reader::{Node, put, small};
-use super::super::settings::{CheckSpec, CommandCriterion, Criterion, Limits};
-use super::later::not_yet;
+use super::super::settings::{CheckSpec, CommandCriterion, Criterion, Limits, SignalCriterion, SignalMatch};
 use super::limits::MAX_ITERATIONS;
 
 /// Reads the block into checks and limits.
@@ -15,9 +12,8 @@ pub(in super::super) fn read(node: &Node<'_>, limits: &mut Limits) -> Vec<CheckS
     }
     let mut checks = Vec::new();
     if let Some(text) = section.get("signal").and_then(|n| n.text()) {
-        section.note("signal", "this version cannot judge a check of type `signal`; it is never taken for passed");
-        let entry = json!({"type": "signal", "text": text, "match": "line"});
-        checks.push(CheckSpec::Single { name: "signal".into(), criterion: not_yet("signal", None, entry) });
+        checks
+            .push(CheckSpec::Single { name: "signal".into(), criterion: Criterion::Signal(SignalCriterion::new(text, SignalMatch::Line)) });
     }
     if let Some(run) = section.get("verify").and_then(|n| n.command_line()) {
         checks.push(CheckSpec::Single { name: "verify".into(), criterion: Criterion::Command(CommandCriterion::new(run)) });

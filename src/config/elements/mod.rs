@@ -10,10 +10,12 @@ pub(super) mod completion_check;
 pub(super) mod facts;
 pub(super) mod flat_keys;
 mod home;
-pub(super) mod later;
 pub(super) mod limits;
+pub(super) mod lists;
 pub(super) mod notification;
+pub(super) mod outside;
 pub(super) mod rescue;
+pub(super) mod spoken;
 pub(super) mod tasks;
 
 pub(super) use home::home_of;

@@ -8,7 +8,7 @@ use crate::git::Error;
 
 /// One path that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Differs {
+pub(in crate::git) struct Differs {
     pub path: BString,
     /// What the first tree has there.
     pub before: Option<(EntryMode, ObjectId)>,
@@ -19,7 +19,7 @@ pub(super) struct Differs {
 }
 
 /// Every file, link or submodule that differs, in the order of the trees.
-pub(super) fn changes(repo: &gix::Repository, before: ObjectId, after: ObjectId) -> Result<Vec<Differs>, Error> {
+pub(in crate::git) fn changes(repo: &gix::Repository, before: ObjectId, after: ObjectId) -> Result<Vec<Differs>, Error> {
     use gix::diff::tree::recorder::Change;
     let doing = "compare a snapshot's tree";
     let tree = |id: ObjectId| match id.is_empty_tree() {

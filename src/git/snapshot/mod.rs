@@ -38,8 +38,10 @@ mod tree;
 mod types;
 
 pub use contents::{CommitState, SavedIndex, SnapshotKind, SnapshotPath};
+pub(in crate::git) use diff::changes as changes_between;
 pub use for_commits::{AfterCommit, KeptEntry, Versions};
 pub use restore::{RestoreError, RestoreTarget, Restored, RestoredTo};
+pub(in crate::git) use show::hunks;
 pub use show::{FileDiff, SnapshotDiff};
 pub(in crate::git) use spec_name::for_ref as spec_for_ref;
 pub use types::{Candidate, PrivateRule, Snapshot, SnapshotInfo, SnapshotRequest};

@@ -161,7 +161,7 @@ fn header(path: &str, before: Side, after: Side) -> String {
 }
 
 /// The hunks with three lines of context, and how many lines were added and removed.
-fn hunks(old: &[u8], new: &[u8]) -> (String, (u64, u64)) {
+pub(in crate::git) fn hunks(old: &[u8], new: &[u8]) -> (String, (u64, u64)) {
     let input = InternedInput::new(old, new);
     let mut diff = Diff::compute(Algorithm::Histogram, &input);
     diff.postprocess_lines(&input);

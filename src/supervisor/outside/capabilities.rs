@@ -1,19 +1,21 @@
 //! The outside as checks see it, for real.
 
-use std::collections::HashSet;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::agent::{Cancel, Kept, Leftovers, Program, StartError};
-use crate::checks::{Capabilities, Captured, CommandOutput, CommandRequest, CommandRun, FoundFile};
-use crate::config::path_glob;
+use crate::checks::{
+    BoundedText, Capabilities, Captured, CommandOutput, CommandRequest, CommandRun, Exchange, FoundFile, JudgeAnswer, JudgeRequest, Pushed,
+    Touched,
+};
 use crate::config::settings::CommandLine;
-use crate::decision::evidence::{Changes, Commits, Fact};
-use crate::git::{Worktree, escape_path};
+use crate::decision::evidence::{Changes, Commits, Fact, FaultKind, Unreadable};
+use crate::git::{self, Point, Worktree};
+use crate::rescue;
 
-use super::case::Case;
+use super::super::case::Case;
+use super::{judge_program, worktree_files};
 
 /// The outside of one judgement.
 pub struct Outside<'a> {
@@ -57,6 +59,7 @@ impl Capabilities for Outside<'_> {
         };
         let mut program = Program::new(argv, folder);
         program.deadline = request.timeout;
+        program.stdin = request.stdin.to_vec();
         let spec = std::ffi::OsString::from(&self.case.spec);
         program.env.insert("WATCHDOG_SPEC".into(), Some(spec));
         match program.run_with(self.cancel, Leftovers::End) {
@@ -81,53 +84,59 @@ impl Capabilities for Outside<'_> {
     }
 
     fn files(&self, glob: &str) -> io::Result<Vec<FoundFile>> {
-        let matcher = path_glob(glob).map_err(io::Error::other)?.compile_matcher();
-        // Everything before the first wildcard is a plain folder: nothing beside it can match.
-        let plain: PathBuf = Path::new(glob)
-            .components()
-            .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{', '\\']))
-            .collect();
-        let mut walk = Walk { root: self.root, real_root: self.root.canonicalize()?, seen: HashSet::new(), found: Vec::new() };
-        walk.visit(&plain, &|path| matcher.is_match(path))?;
-        let mut found = walk.found;
-        found.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(found)
+        worktree_files::find(self.root, glob)
     }
-}
 
-/// A walk below the root that follows links only where they stay inside, and no folder twice.
-struct Walk<'a> {
-    root: &'a Path,
-    real_root: PathBuf,
-    seen: HashSet<PathBuf>,
-    found: Vec<FoundFile>,
-}
+    fn read_file(&self, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
+        worktree_files::read(self.root, path, limit)
+    }
 
-impl Walk<'_> {
-    fn visit(&mut self, relative: &Path, matches: &dyn Fn(&Path) -> bool) -> io::Result<()> {
-        let path = self.root.join(relative);
-        let real = match path.canonicalize() {
-            Ok(real) => real,
-            // A link to nowhere, or a file that went away: nothing is there.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        if !real.starts_with(&self.real_root) || real.strip_prefix(&self.real_root).is_ok_and(|inside| inside.starts_with(".git")) {
-            return Ok(());
+    fn baseline_file(&self, path: &str, limit: u64) -> Fact<Option<Vec<u8>>> {
+        let unreadable = |why: String| Unreadable { kind: FaultKind::Git, why, hint: None };
+        let inside = Path::new(path);
+        let inside = if inside.is_absolute() { inside.strip_prefix(self.root).ok() } else { Some(inside) };
+        let inside = inside.ok_or_else(|| unreadable(format!("{path} is outside of the worktree, so that no commit has it")))?;
+        let Point::Commit(commit) = &self.case.baseline else { return Ok(None) };
+        let found = self.worktree(|worktree| worktree.blob_at(commit, &inside.to_string_lossy()))?;
+        match found {
+            Some(bytes) if bytes.len() as u64 > limit => Err(unreadable(format!("{path} of the baseline is larger than {limit} bytes"))),
+            found => Ok(found),
         }
-        let metadata = fs::metadata(&real)?;
-        if metadata.is_dir() {
-            if !self.seen.insert(real) {
-                return Ok(());
+    }
+
+    fn touched(&self, wanted: &dyn Fn(&str) -> bool) -> Fact<Touched> {
+        let mut paths = self.worktree(|worktree| worktree.touched_since(&self.case.baseline, self.case.known.as_deref(), wanted))?;
+        let total = paths.len() as u64;
+        paths.truncate(Touched::LISTED);
+        Ok(Touched { paths, total })
+    }
+
+    fn pushed(&self) -> Fact<Pushed> {
+        Ok(match self.worktree(Worktree::pushed)? {
+            git::Pushed::Unborn => Pushed::Unborn,
+            git::Pushed::NoRemote => Pushed::NoRemote,
+            git::Pushed::Yes => Pushed::Yes,
+            git::Pushed::No { ahead } => Pushed::No { ahead },
+        })
+    }
+
+    fn diff(&self, limit: usize) -> Fact<BoundedText> {
+        let found =
+            self.worktree(|worktree| worktree.diff_since(&self.case.baseline, self.case.known.as_deref(), limit, &rescue::looks_secret))?;
+        Ok(BoundedText { text: rescue::mask(&found.text), cut: found.cut })
+    }
+
+    fn ask_judge(&self, request: &JudgeRequest<'_>) -> JudgeAnswer {
+        match request.run {
+            Some(line) => judge_program::ask(self, line, request),
+            None => {
+                JudgeAnswer::Unrunnable { why: "this version of watchdog cannot ask the agent's preset; name a program in `run`".into() }
             }
-            for entry in fs::read_dir(&path)? {
-                self.visit(&relative.join(entry?.file_name()), matches)?;
-            }
-        } else if metadata.is_file() && matches(relative) {
-            use std::os::unix::ffi::OsStrExt as _;
-            self.found.push(FoundFile { path: escape_path(relative.as_os_str().as_bytes()), size: metadata.len() });
         }
-        Ok(())
+    }
+
+    fn exchange(&self, request: &CommandRequest<'_>, _line: &str) -> Exchange {
+        Exchange::Unrunnable { why: format!("this version of watchdog cannot talk to `{}` line by line", request.line) }
     }
 }
 

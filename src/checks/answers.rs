@@ -1,0 +1,171 @@
+//! What checks ask the outside for, and what it answers.
+
+use std::time::Duration;
+
+use crate::config::settings::CommandLine;
+use crate::decision::evidence::Exit;
+
+/// A file that matched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundFile {
+    /// Relative to the root of the worktree, with `/`; percent-escaped where not UTF-8.
+    pub path: String,
+    /// In bytes.
+    pub size: u64,
+}
+
+/// A command to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CommandRequest<'a> {
+    /// What to run.
+    pub line: &'a CommandLine,
+    /// The folder that it runs in, relative to the root of the worktree; `None` = the root. The configuration refuses `..` and
+    /// absolute paths; that no symbolic link leads out is for the implementation to see.
+    pub cwd: Option<&'a str>,
+    /// When its whole process tree is ended.
+    pub timeout: Duration,
+    /// What it reads, then end of file.
+    pub stdin: &'a [u8],
+}
+
+impl<'a> CommandRequest<'a> {
+    /// A command to run at the root of the worktree, with an empty stdin.
+    pub fn new(line: &'a CommandLine, timeout: Duration) -> Self {
+        CommandRequest { line, cwd: None, timeout, stdin: &[] }
+    }
+}
+
+/// How a command went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommandRun {
+    /// It ended by itself or by somebody else's signal.
+    Finished { exit: Exit, output: CommandOutput },
+    /// It could not be started. `why` is for a person, without a final period.
+    Unrunnable { why: String },
+    /// Its deadline passed, and it was ended.
+    TimedOut { output: CommandOutput },
+}
+
+/// What a command wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CommandOutput {
+    /// Its stdout.
+    pub stdout: Captured,
+    /// Its stderr.
+    pub stderr: Captured,
+}
+
+/// One stream, of which at most a bounded part was kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Captured {
+    /// The first bytes; may be empty where only the end was kept.
+    pub head: Vec<u8>,
+    /// How many bytes between `head` and `tail` were dropped.
+    pub dropped: u64,
+    /// The last bytes.
+    pub tail: Vec<u8>,
+}
+
+impl Captured {
+    /// A stream that was kept whole.
+    pub fn whole(bytes: impl Into<Vec<u8>>) -> Self {
+        Captured { head: Vec::new(), dropped: 0, tail: bytes.into() }
+    }
+
+    /// Whether nothing but white space was written.
+    pub fn is_blank(&self) -> bool {
+        self.dropped == 0 && self.head.trim_ascii().is_empty() && self.tail.trim_ascii().is_empty()
+    }
+
+    /// The stretches of the stream that have no gap.
+    pub(super) fn stretches(&self) -> Vec<Vec<u8>> {
+        if self.dropped == 0 { vec![[self.head.as_slice(), &self.tail].concat()] } else { vec![self.head.clone(), self.tail.clone()] }
+    }
+}
+
+/// Paths that differ from the baseline.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Touched {
+    /// Sorted, percent-escaped where not UTF-8; at most [`Touched::LISTED`].
+    pub paths: Vec<String>,
+    /// How many there are in all.
+    pub total: u64,
+}
+
+impl Touched {
+    /// How many paths are listed by name at most.
+    pub const LISTED: usize = 10_000;
+}
+
+/// Whether a remote has HEAD.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pushed {
+    /// HEAD names no commit: there is nothing to push.
+    Unborn,
+    /// No branch of a remote is known here.
+    NoRemote,
+    /// A branch of a remote reaches it.
+    Yes,
+    /// None does.
+    No {
+        /// Commits of HEAD that no branch of a remote reaches.
+        ahead: u64,
+    },
+}
+
+/// A text of bounded length.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BoundedText {
+    /// What was kept.
+    pub text: String,
+    /// Whether something was left out.
+    pub cut: bool,
+}
+
+/// A question to a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JudgeRequest<'a> {
+    /// Everything that it is told.
+    pub prompt: &'a str,
+    /// The program to ask, which reads the prompt on its stdin; `None` = the agent's preset.
+    pub run: Option<&'a CommandLine>,
+    /// The model of the preset; `None` = that of the configuration.
+    pub model: Option<&'a str>,
+    /// How long the answer may take.
+    pub timeout: Duration,
+}
+
+impl<'a> JudgeRequest<'a> {
+    /// A question to the agent's preset.
+    pub fn new(prompt: &'a str, timeout: Duration) -> Self {
+        JudgeRequest { prompt, run: None, model: None, timeout }
+    }
+}
+
+/// What became of a question. Reasons are for a person, without a final period.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JudgeAnswer {
+    /// What it said, bounded.
+    Text(String),
+    /// There is nobody to ask.
+    Unrunnable { why: String },
+    /// It was asked, and gave no answer.
+    Failed { why: String },
+    /// The deadline passed.
+    TimedOut,
+}
+
+/// What became of a line. Reasons are for a person, without a final period.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exchange {
+    /// The line that it answered, without its end.
+    Line(String),
+    /// It could not be started.
+    Unrunnable { why: String },
+    /// It ended, or broke the rules, instead of answering.
+    Failed { why: String },
+    /// The deadline passed, and it was ended.
+    TimedOut,
+}

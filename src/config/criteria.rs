@@ -1,0 +1,385 @@
+//! The criteria of completion that a configuration can name: one type for each type of check, with what it looks at and how.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::settings::Mode;
+
+/// One entry of `checks`: a criterion or a group of them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CheckSpec {
+    /// Several that combine.
+    Group { mode: Mode, checks: Vec<CheckSpec> },
+    /// A single one.
+    Single {
+        /// Given by the user, or the type word.
+        name: String,
+        /// What it looks at.
+        criterion: Criterion,
+    },
+}
+
+/// What a criterion looks at.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Criterion {
+    /// The agent says an agreed text.
+    Signal(SignalCriterion),
+    /// A program decides: the verify command.
+    Command(CommandCriterion),
+    /// Every step of a plan is done.
+    Plan(PlanCriterion),
+    /// Every feature of a list passes.
+    FeatureList(FeatureListCriterion),
+    /// Commits and the state of the worktree decide.
+    Git(GitCriterion),
+    /// Files must be there.
+    Files(FilesCriterion),
+    /// An issue of GitHub is closed.
+    Issue(IssueCriterion),
+    /// The agent gave JSON of an agreed form.
+    Structured(StructuredCriterion),
+    /// A tool of the agent returned rows.
+    SqlResult(SqlResultCriterion),
+    /// A model answers a question about the work.
+    Judge(JudgeCriterion),
+    /// A project is in its last phase.
+    Phase(PhaseCriterion),
+    /// So many iterations were made.
+    Iterations { count: u64 },
+    /// A program of the user's judges the whole context.
+    Custom(CustomCriterion),
+    /// Always met.
+    Always,
+    /// A type that the program which embeds this library registered.
+    Registered {
+        /// Its type word.
+        kind: String,
+        /// The entry as it was written, without `type` and `name`.
+        keys: Map<String, Value>,
+    },
+}
+
+impl Criterion {
+    /// The type word, as in `completion.json`.
+    pub fn kind(&self) -> &str {
+        match self {
+            Criterion::Signal(_) => "signal",
+            Criterion::Command(_) => "command",
+            Criterion::Plan(_) => "plan",
+            Criterion::FeatureList(_) => "feature_list",
+            Criterion::Git(_) => "git",
+            Criterion::Files(_) => "files",
+            Criterion::Issue(_) => "issue",
+            Criterion::Structured(_) => "structured",
+            Criterion::SqlResult(_) => "sql_result",
+            Criterion::Judge(_) => "judge",
+            Criterion::Phase(_) => "phase",
+            Criterion::Iterations { .. } => "iterations",
+            Criterion::Custom(_) => "custom",
+            Criterion::Always => "always",
+            Criterion::Registered { kind, .. } => kind,
+        }
+    }
+
+    /// The program of the user's that it names.
+    pub fn run(&self) -> Option<&CommandLine> {
+        match self {
+            Criterion::Command(found) => Some(&found.run),
+            Criterion::Custom(found) => Some(&found.run),
+            Criterion::Judge(found) => found.run.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Whether judging it starts a program, which could disturb the work.
+    pub fn runs_programs(&self) -> bool {
+        match self {
+            Criterion::Command(_) | Criterion::Custom(_) | Criterion::Judge(_) | Criterion::Issue(_) | Criterion::Registered { .. } => true,
+            Criterion::Phase(found) => found.field.is_some(),
+            Criterion::Signal(_)
+            | Criterion::Plan(_)
+            | Criterion::FeatureList(_)
+            | Criterion::Git(_)
+            | Criterion::Files(_)
+            | Criterion::Structured(_)
+            | Criterion::SqlResult(_)
+            | Criterion::Iterations { .. }
+            | Criterion::Always => false,
+        }
+    }
+}
+
+/// Which of the agent's texts count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scope {
+    /// Its last message alone.
+    #[default]
+    Last,
+    /// Every message since it was last asked something.
+    Iteration,
+    /// Every message that is known.
+    Session,
+}
+
+/// An agreed text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignalCriterion {
+    /// What to look for; never blank.
+    pub text: String,
+    /// How it must stand there.
+    pub matching: SignalMatch,
+    /// The element's name, for [`SignalMatch::Tag`].
+    pub tag: String,
+    /// Whether upper and lower case are the same.
+    pub ignore_case: bool,
+    /// Whether only the last line that is not blank counts.
+    pub last_line: bool,
+    /// Which texts count.
+    pub scope: Scope,
+}
+
+/// How an agreed text must stand in a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignalMatch {
+    /// Alone on a line.
+    Line,
+    /// Between characters that are no part of a word.
+    Word,
+    /// Anywhere.
+    Contains,
+    /// As the whole content of an element such as `<promise>…</promise>`.
+    Tag,
+}
+
+/// Steps that must be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanCriterion {
+    /// A JSON plan or a markdown checklist; `None` = the agent's own list of the session.
+    pub path: Option<String>,
+    /// The states that mean done, exactly so.
+    pub done: Vec<String>,
+    /// How many open titles go into the feedback.
+    pub max_titles: usize,
+    /// Headings of a checklist, in any case, below which open boxes do not count.
+    pub optional_sections: Vec<String>,
+    /// Whether there must be a plan at all.
+    pub required: bool,
+}
+
+/// Features that must pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FeatureListCriterion {
+    /// The JSON file.
+    pub path: String,
+    /// Whether nothing but `passes` may differ from the file of the baseline commit.
+    pub freeze: bool,
+}
+
+/// What git must show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitCriterion {
+    /// Commits made here since the baseline, at least; they must change the tree. 0 asks for none.
+    pub min_commits: u64,
+    /// Whether nothing may be uncommitted or half done.
+    pub require_clean: bool,
+    /// Whether a remote must have HEAD.
+    pub require_pushed: bool,
+    /// Whether files changed since the baseline may hold no marks of a conflict.
+    pub no_conflict_markers: bool,
+    /// Globs of paths that must be as they were at the baseline.
+    pub protected: Vec<String>,
+}
+
+impl Default for GitCriterion {
+    fn default() -> Self {
+        GitCriterion { min_commits: 1, require_clean: false, require_pushed: false, no_conflict_markers: false, protected: Vec::new() }
+    }
+}
+
+impl GitCriterion {
+    /// Whether it asks for nothing at all.
+    pub fn is_empty(&self) -> bool {
+        let flags = self.require_clean || self.require_pushed || self.no_conflict_markers;
+        self.min_commits == 0 && !flags && self.protected.is_empty()
+    }
+}
+
+/// Files that must be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilesCriterion {
+    /// Globs, relative to the root of the worktree; each needs a file.
+    pub paths: Vec<String>,
+    /// Whether an empty file is none.
+    pub non_empty: bool,
+    /// What the file must hold as well.
+    pub contains: Option<String>,
+}
+
+impl FilesCriterion {
+    /// These globs, with the defaults of everything else.
+    pub fn new(paths: Vec<String>) -> Self {
+        FilesCriterion { paths, non_empty: true, contains: None }
+    }
+}
+
+/// An issue or a pull request of GitHub.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IssueCriterion {
+    /// The issue; `None` where a dialect leaves it to be told, which makes the check unrunnable without a pull request.
+    pub number: Option<u64>,
+    /// Whether the issue must be closed.
+    pub closed: bool,
+    /// A label that the issue must have.
+    pub label: Option<String>,
+    /// A pull request that must be merged.
+    pub pull_request: Option<u64>,
+    /// The repository as `owner/name`; `None` = that of the worktree.
+    pub repo: Option<String>,
+    /// Whether nothing may be uncommitted.
+    pub require_clean: bool,
+    /// How long GitHub may take.
+    pub timeout: Duration,
+}
+
+impl IssueCriterion {
+    /// This issue must be closed, within a minute.
+    pub fn new(number: Option<u64>) -> Self {
+        let timeout = Duration::from_secs(60);
+        IssueCriterion { number, closed: true, label: None, pull_request: None, repo: None, require_clean: false, timeout }
+    }
+}
+
+/// JSON that the agent must give.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StructuredCriterion {
+    /// The word that marks it: of a fenced block, an element, or its own field `signal` or `type`.
+    pub tag: Option<String>,
+    /// Fields that it must have, and their values where those are given.
+    pub required: Vec<(String, Option<Value>)>,
+    /// A JSON Schema that it must meet.
+    pub schema: Option<Value>,
+    /// Which texts count.
+    pub scope: Scope,
+}
+
+/// Rows that a tool must return.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SqlResultCriterion {
+    /// The tool's name.
+    pub tool: String,
+    /// The columns, in order; `None` = any.
+    pub expected_columns: Option<Vec<String>>,
+    /// Rows at least.
+    pub min_rows: u64,
+}
+
+/// A question to a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JudgeCriterion {
+    /// What it answers with yes or no.
+    pub question: String,
+    /// How it is to decide.
+    pub rubric: Option<String>,
+    /// The program to ask; `None` = the agent's preset.
+    pub run: Option<CommandLine>,
+    /// The model of the preset; `None` = that of `agent`.
+    pub model: Option<String>,
+    /// How long the answer may take.
+    pub timeout: Duration,
+}
+
+/// The phase that a project must be in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PhaseCriterion {
+    /// The project of GitHub.
+    pub project: Option<u64>,
+    /// The phase that completes it.
+    pub last: String,
+    /// The project's field that holds the phase; `None` = the agent's words tell.
+    pub field: Option<String>,
+    /// Who owns the project; `None` = the user whom `gh` knows.
+    pub owner: Option<String>,
+    /// How long GitHub may take.
+    pub timeout: Duration,
+}
+
+impl PhaseCriterion {
+    /// The agent's words must name the phase `complete`.
+    pub fn new(project: Option<u64>) -> Self {
+        PhaseCriterion { project, last: "complete".into(), field: None, owner: None, timeout: Duration::from_secs(60) }
+    }
+}
+
+/// A program that judges the context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CustomCriterion {
+    /// What to run.
+    pub run: CommandLine,
+    /// How long one judgement may take.
+    pub timeout: Duration,
+    /// How it is talked to.
+    pub mode: CustomMode,
+}
+
+impl CustomCriterion {
+    /// This program, once for each judgement, with a minute for each.
+    pub fn new(run: CommandLine) -> Self {
+        CustomCriterion { run, timeout: Duration::from_secs(60), mode: CustomMode::Call }
+    }
+}
+
+/// How a program that judges is talked to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CustomMode {
+    /// Started for each judgement: the context on its stdin, the answer on its stdout, and its end.
+    Call,
+    /// Started once: a line of JSON in, a line of JSON out, for each judgement.
+    Stream,
+}
+
+/// A program that decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandCriterion {
+    /// What to run.
+    pub run: CommandLine,
+    /// The folder inside the worktree that it runs in, relative to its root; `None` = the root.
+    pub cwd: Option<String>,
+    /// Its deadline.
+    pub timeout: Duration,
+    /// What counts as met.
+    pub success: SuccessRule,
+    /// Lines of its output that go into the feedback.
+    pub tail_lines: usize,
+}
+
+/// A command as the user wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommandLine {
+    /// One string, run by `sh -c`.
+    Shell(String),
+    /// A program and its arguments, run as they are.
+    Argv(Vec<String>),
+}
+
+impl std::fmt::Display for CommandLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            CommandLine::Shell(line) => f.write_str(line),
+            CommandLine::Argv(argv) => f.write_str(&argv.join(" ")),
+        }
+    }
+}
+
+/// What counts as met for a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SuccessRule {
+    /// This exit code.
+    Exit(i32),
+    /// Nothing on stdout or stderr, and exit code 0.
+    Empty,
+    /// This text in its output, and exit code 0.
+    Contains(String),
+    /// This regular expression in its output, and exit code 0.
+    Regex(String),
+}

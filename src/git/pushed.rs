@@ -1,0 +1,61 @@
+//! Whether a remote has HEAD, as far as the remote-tracking branches of this repository tell. Nobody is asked over the network.
+
+use gix::ObjectId;
+
+use super::open::{Error, Worktree};
+
+/// Whether a remote has HEAD.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pushed {
+    /// HEAD names no commit.
+    Unborn,
+    /// There is no remote-tracking branch.
+    NoRemote,
+    /// A remote-tracking branch reaches HEAD.
+    Yes,
+    /// None does; so many commits are missing there, counted up to [`Pushed::COUNTED`].
+    No { ahead: u64 },
+}
+
+impl Pushed {
+    /// So many commits are counted at most.
+    pub const COUNTED: u64 = 10_000;
+}
+
+impl Worktree {
+    /// Whether a remote-tracking branch reaches HEAD.
+    ///
+    /// # Errors
+    /// [`Error::Read`] where refs or commits cannot be read.
+    pub fn pushed(&self) -> Result<Pushed, Error> {
+        let Some(head) = self.head_id()? else { return Ok(Pushed::Unborn) };
+        let tips = self.remote_branches()?;
+        if tips.is_empty() {
+            return Ok(Pushed::NoRemote);
+        }
+        if tips.contains(&head) {
+            return Ok(Pushed::Yes);
+        }
+        let doing = || "look for HEAD in the remote-tracking branches".to_string();
+        let walk = self.repo.rev_walk([head]).with_hidden(tips).all().map_err(|e| Error::read(doing(), e))?;
+        let mut ahead = 0;
+        for commit in walk.take(Pushed::COUNTED as usize) {
+            commit.map_err(|e| Error::read(doing(), e))?;
+            ahead += 1;
+        }
+        Ok(if ahead == 0 { Pushed::Yes } else { Pushed::No { ahead } })
+    }
+
+    /// The commits that remote-tracking branches name.
+    fn remote_branches(&self) -> Result<Vec<ObjectId>, Error> {
+        let doing = || format!("list the remote-tracking branches of {}", self.common_dir().display());
+        let refs = self.repo.references().map_err(|e| Error::read(doing(), e))?;
+        let refs = refs.remote_branches().map_err(|e| Error::read(doing(), e))?;
+        // A damaged one, or one whose commit is missing, proves nothing.
+        let mut tips: Vec<ObjectId> = refs.flatten().filter_map(|reference| reference.target().try_id().map(ToOwned::to_owned)).collect();
+        tips.sort();
+        tips.dedup();
+        tips.retain(|tip| self.repo.find_commit(*tip).is_ok());
+        Ok(tips)
+    }
+}

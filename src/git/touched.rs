@@ -1,0 +1,97 @@
+//! Which paths differ from the baseline, committed or not.
+//!
+//! A path counts where its committed, its staged or its present state differs: undoing a change in one of the three does not hide it in
+//! the others. What somebody else's commits brought, and nobody here changed since, does not count.
+
+use std::collections::BTreeSet;
+
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+
+use super::baseline::Point;
+use super::changes::Found;
+use super::net_change::newest;
+use super::open::{Error, Worktree};
+use super::path_text::escape_path;
+use super::snapshot::changes_between;
+use super::walk::History;
+use super::{hidden, origin, staged, work_tree};
+
+impl Worktree {
+    /// The paths that differ from `baseline`, sorted, of those that `wanted` says yes to; it is asked about paths as text,
+    /// percent-escaped where not UTF-8. A rename is told as both of its paths. `known` are the refs recorded with the baseline.
+    ///
+    /// # Errors
+    /// [`Error::UnknownRevision`] names a baseline that is not here; [`Error::Read`] where anything that is needed cannot be read.
+    pub fn touched_since(
+        &self,
+        baseline: &Point,
+        known: Option<&[(String, String)]>,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<String>, Error> {
+        let paths = self.touched_paths(baseline, known)?;
+        let mut found: Vec<String> = paths.iter().map(|path| escape_path(path)).filter(|path| wanted(path)).collect();
+        found.sort();
+        found.dedup();
+        Ok(found)
+    }
+
+    pub(super) fn touched_paths(&self, baseline: &Point, known: Option<&[(String, String)]>) -> Result<BTreeSet<BString>, Error> {
+        let baseline = self.commit_of(baseline)?;
+        let before = staged::tree_of(self, baseline)?;
+        let mut paths: BTreeSet<BString> = BTreeSet::new();
+        let doing = || format!("read the index of {}", self.root().display());
+        let index = self.repo.index_or_empty().map_err(|e| Error::read(doing(), e))?;
+        let mut found = Found::default();
+        let prepared = hidden::prepare(self, &index, &mut found)?;
+        let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);
+        work_tree::find(self, index, 0, &mut found)?;
+        staged::find_each(self, index, before, &mut found)?;
+        if let Some(head) = self.head_id()? {
+            let after = staged::tree_of(self, Some(head))?;
+            if before != after {
+                paths.extend(changes_between(&self.repo, before, after)?.into_iter().map(|change| change.path));
+            }
+            let staged: Vec<BString> = found.staged.drain(..).map(|(path, _)| path).collect();
+            paths.extend(staged);
+            if !paths.is_empty() {
+                self.leave_out_imported(&mut paths, baseline, head, known, index)?;
+            }
+        } else {
+            paths.extend(found.staged.drain(..).map(|(path, _)| path));
+        }
+        paths.extend(found.unstaged.into_iter().chain(found.untracked).chain(found.conflicted).chain(found.hidden));
+        paths.extend(found.unreadable.into_iter().map(|(path, _)| BString::from(path)));
+        Ok(paths)
+    }
+
+    /// Drops the paths whose committed and staged states are those of a newest imported commit.
+    fn leave_out_imported(
+        &self,
+        paths: &mut BTreeSet<BString>,
+        baseline: Option<ObjectId>,
+        head: ObjectId,
+        known: Option<&[(String, String)]>,
+        index: &gix::index::State,
+    ) -> Result<(), Error> {
+        let mut history = History::new(self)?;
+        let new = match baseline {
+            Some(baseline) => history.range(baseline, head)?.commits,
+            None => history.all(head)?,
+        };
+        let origins = origin::sort(self, &mut history, baseline, &new, known)?;
+        if origins.imported.is_empty() {
+            return Ok(());
+        }
+        let head_tree = staged::tree_of(self, Some(head))?;
+        for node in newest(&history, &origins.imported) {
+            let tree = history.tree(node)?;
+            let differ: BTreeSet<BString> = changes_between(&self.repo, tree, head_tree)?.into_iter().map(|change| change.path).collect();
+            let mut differs = Found::default();
+            staged::find_each(self, index, tree, &mut differs)?;
+            let staged: BTreeSet<&BStr> = differs.staged.iter().map(|(path, _)| path.as_bstr()).collect();
+            paths.retain(|path| differ.contains(path) || staged.contains(path.as_bstr()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! What differs between the baseline and the files as they are now, written as git writes differences. Bounded; nothing is run.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+
+use gix::bstr::{BStr, ByteSlice};
+
+use super::baseline::Point;
+use super::open::{Error, Worktree};
+use super::path_text::escape_path;
+use super::snapshot::hunks;
+use super::staged;
+
+/// Files above this size, in bytes, are not compared line by line.
+const LINES_UP_TO: u64 = 1 << 20;
+
+/// So much is read in all.
+const READ_AT_MOST: u64 = 32 << 20;
+
+/// A difference, bounded.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WorkDiff {
+    /// One part for each file, sorted by path.
+    pub text: String,
+    /// Whether something was left out.
+    pub cut: bool,
+}
+
+/// One side of a file.
+enum Side {
+    Absent,
+    Text(Vec<u8>),
+    /// Binary, too large, a folder or a submodule, or not to be read.
+    Other,
+}
+
+impl Worktree {
+    /// What differs between `baseline` and the work tree, at most about `limit` bytes. Of files that `hide` says yes to, by their
+    /// path as text, only the name is shown. `known` are the refs recorded with the baseline.
+    ///
+    /// # Errors
+    /// As [`Worktree::touched_since`].
+    pub fn diff_since(
+        &self,
+        baseline: &Point,
+        known: Option<&[(String, String)]>,
+        limit: usize,
+        hide: &dyn Fn(&str) -> bool,
+    ) -> Result<WorkDiff, Error> {
+        let paths = self.touched_paths(baseline, known)?;
+        let tree = staged::tree_of(self, self.commit_of(baseline)?)?;
+        let doing = || "read the tree of the baseline".to_string();
+        let tree = match tree.is_empty_tree() {
+            true => self.repo.empty_tree(),
+            false => self.repo.find_tree(tree).map_err(|e| Error::read(doing(), e))?,
+        };
+        let mut diff = WorkDiff::default();
+        let mut read = READ_AT_MOST;
+        for path in &paths {
+            let name = escape_path(path).replace(['\n', '\r'], "?");
+            let part = if hide(&name) {
+                format!("diff --git a/{name} b/{name}\n(not shown)\n")
+            } else {
+                let before = self.committed(&tree, path.as_bstr(), &mut read)?;
+                let after = self.present(path.as_bstr(), &mut read);
+                match part(&name, before, after) {
+                    Some(part) => part,
+                    None => continue,
+                }
+            };
+            if diff.text.len() + part.len() > limit {
+                diff.cut = true;
+                let room = limit.saturating_sub(diff.text.len());
+                let end = part.floor_char_boundary(room.min(part.len()));
+                diff.text.push_str(&part[..part[..end].rfind('\n').map_or(0, |at| at + 1)]);
+                break;
+            }
+            diff.text.push_str(&part);
+        }
+        Ok(diff)
+    }
+
+    fn committed(&self, tree: &gix::Tree<'_>, path: &BStr, read: &mut u64) -> Result<Side, Error> {
+        let doing = || format!("read {path} of the baseline");
+        let entry = tree.lookup_entry(path.split(|byte| *byte == b'/')).map_err(|e| Error::read(doing(), e))?;
+        let Some(entry) = entry else { return Ok(Side::Absent) };
+        if !entry.mode().is_blob_or_symlink() {
+            return Ok(Side::Other);
+        }
+        let size = self.repo.find_header(entry.object_id()).map_err(|e| Error::read(doing(), e))?.size();
+        if size > LINES_UP_TO || size > *read {
+            return Ok(Side::Other);
+        }
+        *read -= size;
+        Ok(text(entry.object().map_err(|e| Error::read(doing(), e))?.data.clone()))
+    }
+
+    fn present(&self, path: &BStr, read: &mut u64) -> Side {
+        let Ok(relative) = gix::path::from_bstr(path) else { return Side::Other };
+        let file = self.root().join(relative);
+        let Ok(metadata) = fs::symlink_metadata(&file) else { return Side::Absent };
+        if metadata.is_symlink() {
+            return fs::read_link(&file).map_or(Side::Other, |target| Side::Text(target.as_os_str().as_bytes().to_vec()));
+        }
+        if !metadata.is_file() || metadata.len() > LINES_UP_TO || metadata.len() > *read {
+            return Side::Other;
+        }
+        let mut bytes = Vec::new();
+        // It may have grown since it was looked at.
+        let Ok(count) = File::open(&file).and_then(|file| file.take(LINES_UP_TO).read_to_end(&mut bytes)) else { return Side::Other };
+        *read = read.saturating_sub(count as u64);
+        text(bytes)
+    }
+}
+
+/// Git's own test for what is no text.
+fn text(bytes: Vec<u8>) -> Side {
+    if bytes[..bytes.len().min(8000)].contains(&0) { Side::Other } else { Side::Text(bytes) }
+}
+
+/// `None` where there is nothing to tell.
+fn part(name: &str, before: Side, after: Side) -> Option<String> {
+    let mut part = format!("diff --git a/{name} b/{name}\n");
+    let (old, new) = match (&before, &after) {
+        (Side::Absent, Side::Absent) => return None,
+        (Side::Absent, _) => ("/dev/null".to_owned(), format!("b/{name}")),
+        (_, Side::Absent) => (format!("a/{name}"), "/dev/null".to_owned()),
+        _ => (format!("a/{name}"), format!("b/{name}")),
+    };
+    let bytes = |side| match side {
+        Side::Absent => Some(Vec::new()),
+        Side::Text(bytes) => Some(bytes),
+        Side::Other => None,
+    };
+    match (bytes(before), bytes(after)) {
+        (Some(before), Some(after)) => {
+            let (hunks, _) = hunks(&before, &after);
+            part.push_str(&format!("--- {old}\n+++ {new}\n{hunks}"));
+        }
+        _ => part.push_str("Binary or large files differ\n"),
+    }
+    Some(part)
+}
