@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::commands::schema::SchemaArgs;
+
 const AFTER_HELP: &str = "\
 Exit codes: 0 complete · 10 incomplete: go on · 11 waiting: look again later · 12 review: a person must decide
             13 timeout · 14 stopped · 15 failed · 16 error · 2 wrong usage or configuration
@@ -91,6 +93,8 @@ pub enum Command {
     Events(EventsArgs),
     /// Show the whole flow, live, in a scratch repository; needs no agent and no network
     Demo,
+    /// Print the JSON Schema of what watchdog reads or prints
+    Schema(SchemaArgs),
     /// Print shell completions
     Completions {
         /// The shell

@@ -64,6 +64,8 @@ mod rescue_plan;
 mod rescue_races;
 // The rescue command that users copy.
 mod rescue_script;
+// The JSON Schemas.
+mod schema;
 // Ends of sessions: by themselves, by a timeout, with children left.
 mod session_end;
 // The process of a session: shown, logged, ended.

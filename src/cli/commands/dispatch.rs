@@ -5,7 +5,7 @@ use crate::cli::failure::Failure;
 use crate::cli::program::surroundings;
 use crate::cli::terminal::Terminal;
 
-use super::{breaker, demo, doctor, events, generate, init, judging, probe, rescue, snapshot, trust};
+use super::{breaker, demo, doctor, events, generate, init, judging, probe, rescue, schema, snapshot, trust};
 
 /// Does what the command line says; returns the exit code.
 pub fn dispatch(cli: Cli, terminal: &Terminal) -> Result<u8, Failure> {
@@ -29,6 +29,7 @@ pub fn dispatch(cli: Cli, terminal: &Terminal) -> Result<u8, Failure> {
         Command::Init(args) => init::init(&around()?, terminal, args),
         Command::Doctor(args) => doctor::doctor(&around()?, terminal, args),
         Command::Events(args) => events::events(&around()?, terminal, args),
+        Command::Schema(args) => schema::schema(around, terminal, args),
         Command::Demo => demo::demo(terminal),
         Command::Completions { shell } => generate::completions(shell),
         Command::Man => generate::man(),

@@ -11,6 +11,7 @@ mod judging;
 mod probe;
 mod rescue;
 mod runtime;
+pub mod schema;
 mod snapshot;
 mod snapshots;
 mod trust;

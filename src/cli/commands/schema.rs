@@ -1,0 +1,136 @@
+//! `watchdog schema`: the JSON Schemas of what watchdog reads and prints, so that any language can check both.
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use crate::cli::failure::Failure;
+use crate::cli::terminal::Terminal;
+use crate::config::{SCHEMA as CONFIG, parse_bytes, to_json};
+use crate::decision::verdict::Reason;
+use crate::git::Worktree;
+use crate::supervisor::{CONFIGURATION_FILE, Surroundings, bad_configuration};
+
+/// What `check`, `run`, `loop`, `sweep` and `evaluate` print with `--json`.
+const VERDICT: &str = include_str!("../../../docs/schema/verdict.json");
+/// What `evaluate` and custom checks read.
+const CONTEXT: &str = include_str!("../../../docs/schema/context.json");
+
+/// What `events` prints with `--json`, and what notifications carry.
+const EVENT: &str = include_str!("../../../docs/schema/event.json");
+
+/// Arguments of `watchdog schema`.
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// Of what
+    #[arg(value_enum)]
+    pub of: Described,
+    /// Instead of the schema, print what this worktree's configuration comes to: every default filled in, every dialect lowered
+    #[arg(long)]
+    pub resolved: bool,
+}
+
+/// What has a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Described {
+    /// What check, run, loop, sweep and evaluate print with --json
+    Verdict,
+    /// completion.json
+    Config,
+    /// What `events --json` prints, a line each
+    Event,
+    /// What `evaluate` and custom checks read on stdin
+    Context,
+}
+
+/// Prints a schema, or the resolved configuration.
+pub fn schema(around: impl FnOnce() -> Result<Surroundings, Failure>, terminal: &Terminal, args: SchemaArgs) -> Result<u8, Failure> {
+    let text = match (args.of, args.resolved) {
+        (Described::Config, true) => pretty(&resolved(&around()?)?),
+        (_, true) => {
+            return Err(Failure::usage("only a configuration can be resolved").hint("watchdog schema config --resolved"));
+        }
+        (Described::Verdict, false) => VERDICT.to_owned(),
+        (Described::Config, false) => CONFIG.to_owned(),
+        (Described::Event, false) => EVENT.to_owned(),
+        (Described::Context, false) => CONTEXT.to_owned(),
+    };
+    terminal.line(text.trim_end());
+    Ok(0)
+}
+
+/// The configuration as it is written here and now, trusted or not: reading it runs nothing.
+fn resolved(surroundings: &Surroundings) -> Result<Value, Failure> {
+    let path = match &surroundings.config {
+        Some(path) => path.clone(),
+        None => {
+            let top = Worktree::open(&surroundings.worktree).map(|worktree| worktree.root().to_owned());
+            top.unwrap_or_else(|_| surroundings.worktree.clone()).join(CONFIGURATION_FILE)
+        }
+    };
+    match std::fs::read(&path) {
+        Ok(bytes) => {
+            let parsed = parse_bytes(&bytes, &path).map_err(|error| bad_configuration(&error))?;
+            Ok(to_json(&parsed.settings))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && surroundings.config.is_none() => Ok(to_json(&Default::default())),
+        Err(error) => Err(Failure::new(Reason::ConfigError, format!("failed to read {}: {error}", path.display()))),
+    }
+}
+
+fn pretty(value: &Value) -> String {
+    // A value that came from our own types has nothing that cannot be written.
+    serde_json::to_string_pretty(value).unwrap_or_else(|_| json!(value).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::decision::verdict::{Status, Verdict};
+    use crate::supervisor::Judgement;
+
+    fn keys(value: &Value) -> BTreeSet<&str> {
+        value.as_object().expect("an object").keys().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn every_schema_is_a_schema() {
+        for text in [VERDICT, CONTEXT, CONFIG, EVENT] {
+            let schema: Value = serde_json::from_str(text).expect("JSON");
+            assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+        }
+    }
+
+    #[test]
+    fn a_verdict_has_the_keys_and_words_that_its_schema_names() {
+        let schema: Value = serde_json::from_str(VERDICT).expect("JSON");
+        let judgement = Judgement {
+            verdict: Verdict::new(Reason::Working, "m"),
+            worktree: "/w".into(),
+            spec: None,
+            branch: None,
+            baseline: None,
+            breaker: None,
+            log: None,
+            survivors: Vec::new(),
+            duration: Duration::ZERO,
+        };
+        assert_eq!(keys(&judgement.to_json()), keys(&schema["properties"]));
+        for reason in Reason::ALL {
+            let of = |pair: &&Value| pair["properties"]["status"]["const"] == reason.status().as_str();
+            let pair = schema["oneOf"].as_array().expect("pairs").iter().find(of).expect("each status has its reasons");
+            let words = pair["properties"]["reason"]["enum"].as_array().expect("words");
+            assert!(words.contains(&json!(reason.as_str())), "{}", reason.as_str());
+        }
+        let words: usize = schema["oneOf"]
+            .as_array()
+            .expect("pairs")
+            .iter()
+            .map(|pair| pair["properties"]["reason"]["enum"].as_array().map_or(0, Vec::len))
+            .sum();
+        assert_eq!(words, Reason::ALL.len());
+        assert_eq!(schema["properties"]["status"]["enum"][0], Status::Complete.as_str());
+    }
+}

@@ -1,0 +1,36 @@
+//! `watchdog schema`: what programs in other languages check against.
+
+use serde_json::Value;
+
+use crate::support::TestEnv;
+
+#[test]
+fn every_schema_is_printed_as_json() {
+    let env = TestEnv::new();
+    for (of, title) in [("verdict", "verdict"), ("config", "completion.json"), ("context", "context"), ("event", "event")] {
+        let out = env.watchdog(&env.root(), &["schema", of]).expect(0);
+        let schema: Value = serde_json::from_str(&out.stdout).expect("JSON");
+        assert_eq!(schema["title"], title, "{out}");
+    }
+    let out = env.watchdog(&env.root(), &["schema", "verdicts"]).expect(2);
+    assert!(out.stderr.contains("verdict"), "{out}");
+}
+
+#[test]
+fn a_resolved_configuration_has_every_default_and_no_dialect() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let resolved = || -> Value {
+        let out = env.watchdog(repo.path(), &["schema", "config", "--resolved"]).expect(0);
+        serde_json::from_str(&out.stdout).expect("JSON")
+    };
+    assert_eq!(resolved()["completion_check"]["max_probes"], 5);
+    repo.write("completion.json", r#"{"completion_check_max_probes": 2, "completion": {"verify": "make test"}}"#);
+    let found = resolved();
+    assert_eq!(found["completion_check"]["max_probes"], 2);
+    assert_eq!((&found["checks"][0]["type"], &found["checks"][0]["run"]), (&"command".into(), &"make test".into()));
+    repo.write("completion.json", r#"{"completion_chek": {}}"#);
+    let out = env.watchdog(repo.path(), &["schema", "config", "--resolved"]).expect(2);
+    assert!(out.stderr.contains("completion_check"), "{out}");
+    env.watchdog(repo.path(), &["schema", "verdict", "--resolved"]).expect(2);
+}
