@@ -10,6 +10,8 @@ use jiff::Timestamp;
 
 use crate::config::settings::BreakerSettings;
 
+use super::verdict::{Status, Verdict};
+
 /// The breaker of one spec in one worktree. Each state carries only what holds in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Breaker {
@@ -118,6 +120,18 @@ pub enum Outcome {
     },
     /// Everything else: it proves neither that work is done nor that it stalls.
     Neutral,
+}
+
+impl Outcome {
+    /// What the breaker is told about a verdict.
+    pub fn of(verdict: &Verdict) -> Self {
+        match verdict.status() {
+            Status::Complete => Outcome::Complete,
+            // What follows the first semicolon is advice about this one verdict.
+            _ if verdict.strike => Outcome::Strike { why: verdict.message.split(';').next().unwrap_or_default().to_owned() },
+            _ => Outcome::Neutral,
+        }
+    }
 }
 
 impl Default for Breaker {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::config::settings::{CheckSpec, Settings};
-use crate::decision::breaker::{Admission, BreakerView};
+use crate::decision::breaker::{Admission, BreakerView, Outcome};
 use crate::decision::evidence::{Degraded, SessionEnd, Unreadable};
 use crate::decision::machine::{Earlier, Setup, Trust};
 use crate::decision::verdict::{Reason, Verdict};
@@ -182,14 +182,7 @@ impl Case {
 
     /// Tells the breaker what came of it. Quiet where nothing changes.
     pub fn feed_breaker(&self, store: &dyn crate::store::Store, verdict: &Verdict, journal: &Journal) -> Result<(), Unreadable> {
-        use crate::decision::breaker::Outcome;
-        use crate::decision::verdict::Status;
-        let outcome = match verdict.status() {
-            Status::Complete => Outcome::Complete,
-            // What follows the first semicolon is advice about this one verdict.
-            _ if verdict.strike => Outcome::Strike { why: verdict.message.split(';').next().unwrap_or_default().to_owned() },
-            _ => Outcome::Neutral,
-        };
+        let outcome = Outcome::of(verdict);
         let at = now();
         let settings = &self.settings.breaker;
         let before = breaker::of(store, &self.worktree_id, &self.spec)?;

@@ -14,6 +14,8 @@ mod config;
 mod decision_tree;
 // What was seen and decided, and following it.
 mod events;
+// False aborts in virtual time: the goals of `examples/false_abort`.
+mod false_aborts;
 // What a user can do wrong, and what can be wrong around them.
 mod faults;
 // What is uncommitted, against git's own answer.
