@@ -16,6 +16,7 @@
 //!
 //! [`config`] (what was asked) ← [`decision`] (the core) ← [`checks`] (criteria), [`git`], [`agent`], [`store`],
 //! [`watch`] (adapters) ← [`rescue`], [`session`], [`hooks`] ← [`supervisor`] (the shell) ← [`cli`] (words in, words out).
+//! [`watch`], [`webhook`] (adapters) ← [`rescue`], [`session`] ← [`supervisor`] (the shell) ← [`cli`] (words in, words out).
 
 pub mod config;
 pub mod decision;
@@ -26,6 +27,7 @@ pub mod agent;
 pub mod git;
 pub mod store;
 pub mod watch;
+pub mod webhook;
 
 pub mod hooks;
 pub mod rescue;

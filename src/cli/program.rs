@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::agent::transcript::ClaudeHome;
 use crate::store::StateDir;
-use crate::supervisor::Surroundings;
+use crate::supervisor::{Courier, Surroundings};
 
 use super::args::{self, Cli};
 use super::commands;
@@ -65,6 +65,7 @@ pub(super) fn surroundings(
     global: &args::GlobalArgs,
     terminal: &Terminal,
     agent_program: Option<OsString>,
+    courier: Courier,
 ) -> Result<Surroundings, Failure> {
     let state = StateDir::resolve(
         global.state_dir.clone(),
@@ -85,5 +86,6 @@ pub(super) fn surroundings(
         agent_program,
         claude_home: ClaudeHome::from_env(),
         narrate: terminal.narrator(),
+        courier,
     })
 }

@@ -9,7 +9,7 @@ use super::elements::check_list::MODES;
 use super::elements::rescue::mode_word;
 use super::parse::{EVIDENCE, ON_NO_CRITERIA, ORDERS};
 use super::resolved_check;
-use super::settings::{CheckSpec, Mode, Settings};
+use super::settings::{CheckSpec, Mode, NotifyRule, NotifyTarget, Settings};
 
 /// The settings as a version 1 configuration.
 pub fn to_json(settings: &Settings) -> Value {
@@ -71,9 +71,18 @@ pub fn to_json(settings: &Settings) -> Value {
         "agents": agents.iter().map(|entry| json!({
             "name": entry.name, "role": entry.role, "preset": preset_word(entry.preset), "model": entry.model,
         })).collect::<Value>(),
-        "notify": notify.iter().map(|rule| json!({"on": rule.on, "command": rule.command})).collect::<Value>(),
+        "notify": notify.iter().map(notification).collect::<Value>(),
         "checks": checks.iter().map(check).collect::<Value>(),
     })
+}
+
+fn notification(rule: &NotifyRule) -> Value {
+    let mut entry = json!({"on": rule.on, "timeout_seconds": rule.timeout.as_secs(), "retries": rule.retries});
+    match &rule.to {
+        NotifyTarget::Command(argv) => entry["command"] = json!(argv),
+        NotifyTarget::Url(url) => entry["url"] = json!(url),
+    }
+    entry
 }
 
 pub(super) fn word<T: PartialEq>(words: &[(&'static str, T)], meaning: &T) -> &'static str {
@@ -102,8 +111,8 @@ mod tests {
 
     use super::super::parse::testing::reads;
     use super::super::settings::{
-        AgentEntry, AgentSettings, BreakerSettings, CheckOrder, CompletionSettings, Evidence, Limits, NotifyRule, OnNoCriteria, Preset,
-        RescueMode, RescueSettings, TaskSettings,
+        AgentEntry, AgentSettings, BreakerSettings, CheckOrder, CompletionSettings, Evidence, Limits, OnNoCriteria, Preset, RescueMode,
+        RescueSettings, TaskSettings,
     };
     use super::super::{parse, parse_bytes};
     use super::*;
@@ -126,6 +135,10 @@ mod tests {
 
     fn argv() -> impl Strategy<Value = Vec<String>> {
         (said(), prop::collection::vec("[^\0]{0,6}", 0..3)).prop_map(|(first, rest)| [vec![first], rest].concat())
+    }
+
+    fn target() -> impl Strategy<Value = NotifyTarget> {
+        prop_oneof![argv().prop_map(NotifyTarget::Command), "https?://[a-z]{1,5}/[a-z?=]{0,5}".prop_map(NotifyTarget::Url)]
     }
 
     fn preset() -> impl Strategy<Value = Preset> {
@@ -183,7 +196,8 @@ mod tests {
             guards in prop::collection::vec("[a-z*]{1,6}", 0..3),
             order in prop::sample::select(vec![CheckOrder::CheapFirst, CheckOrder::Given]),
             agents in prop::collection::btree_map(said(), (prop::option::of(said()), self::preset(), prop::option::of(said())), 0..3),
-            notify in prop::collection::vec((prop::collection::vec(prop::sample::select(vec!["review", "halted"]), 1..3), argv()), 0..3),
+            notify in prop::collection::vec(
+                (prop::collection::vec(prop::sample::select(vec!["review", "halted"]), 1..3), target(), 0..=20_u32), 0..3),
             checks in checks(),
         ) -> Settings {
             Settings {
@@ -194,7 +208,7 @@ mod tests {
                 tasks: TaskSettings { dir: "t".into() },
                 agents: agents.into_iter().map(|(name, (role, preset, model))| AgentEntry { name, role, preset, model }).collect(),
                 notify: notify.into_iter()
-                    .map(|(on, command)| NotifyRule { on: on.into_iter().map(str::to_owned).collect(), command })
+                    .map(|(on, to, retries)| NotifyRule { on: on.into_iter().map(str::to_owned).collect(), retries, ..NotifyRule::new(to) })
                     .collect(),
             }
         }

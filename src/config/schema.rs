@@ -38,6 +38,7 @@ mod tests {
         same_keys(&blocks["breaker"], breaker::KEYS.iter().copied());
         same_keys(&blocks["limits"], limits::KEYS.iter().copied());
         same_keys(&blocks["tasks"], tasks::KEYS.iter().copied());
+        same_keys(&blocks["notify"]["items"], notification::KEYS.iter().copied());
         assert_eq!(blocks["notify"]["items"]["properties"]["on"]["items"]["enum"], serde_json::json!(notification::WORDS));
         for kind in check_list::KINDS {
             same_keys(&schema["$defs"][kind], check_list::keys(kind).iter().copied());

@@ -220,13 +220,33 @@ pub struct AgentEntry {
     pub model: Option<String>,
 }
 
-/// A program to run when a verdict is one of some words.
+/// Whom to tell about which events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotifyRule {
-    /// Statuses or reasons of the contract; any of them sets it off.
+    /// Statuses, reasons or kinds of events; any of them sets it off.
     pub on: Vec<String>,
-    /// What to run, as argv.
-    pub command: Vec<String>,
+    /// Whom to tell.
+    pub to: NotifyTarget,
+    /// The deadline of one attempt.
+    pub timeout: Duration,
+    /// How many further attempts follow one that failed.
+    pub retries: u32,
+}
+
+/// Whom to tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotifyTarget {
+    /// A program, as argv. The event is on its stdin.
+    Command(Vec<String>),
+    /// An address. The event is posted to it.
+    Url(String),
+}
+
+impl NotifyRule {
+    /// A rule that nothing sets off yet, with the usual limits.
+    pub fn new(to: NotifyTarget) -> Self {
+        NotifyRule { on: Vec::new(), to, timeout: Duration::from_secs(10), retries: 5 }
+    }
 }
 
 impl Default for Settings {
@@ -277,7 +297,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Every program that this configuration would make watchdog run, for `watchdog trust` to show.
+    /// Every program that this configuration would make watchdog run, and every address that it would post to, for `watchdog trust` to show.
     pub fn commands(&self) -> Vec<String> {
         let mut found = Vec::new();
         if let Some(argv) = &self.agent.probe {
@@ -287,7 +307,11 @@ impl Settings {
             found.push(format!("rescue.command: {}", argv.join(" ")));
         }
         for rule in &self.notify {
-            found.push(format!("notify on {}: {}", rule.on.join(", "), rule.command.join(" ")));
+            let whom = match &rule.to {
+                NotifyTarget::Command(argv) => argv.join(" "),
+                NotifyTarget::Url(url) => format!("POST {url}"),
+            };
+            found.push(format!("notify on {}: {whom}", rule.on.join(", ")));
         }
         collect_commands(&self.checks, &mut found);
         found

@@ -53,6 +53,9 @@ pub enum StoreError {
     /// Other processes changed the same row again and again.
     #[error("the stored {what} was changed by others {attempts} times while it was being updated")]
     Contended { what: String, attempts: u32 },
+    /// So much waits already that no more is taken.
+    #[error("{count} {what} wait already, and no more are taken")]
+    TooMany { what: &'static str, count: usize },
     /// Not a fingerprint.
     #[error("'{text}' is not a hash: expected 64 hexadecimal digits")]
     NotAHash { text: String },
@@ -91,6 +94,7 @@ impl StoreError {
             StoreError::Engine { .. } => format!("try again, or {elsewhere}"),
             StoreError::BadRecord { .. } => "record it anew (watchdog snapshot, watchdog breaker reset)".to_string(),
             StoreError::Contended { .. } => "try again".to_string(),
+            StoreError::TooMany { .. } => "see why they are not delivered: watchdog events --all --kind notify".to_string(),
             StoreError::NotAHash { .. } => "see: watchdog trust --list".to_string(),
         }
     }

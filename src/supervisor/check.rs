@@ -51,7 +51,7 @@ pub async fn check(surroundings: &Surroundings, request: CheckRequest, signals: 
         Ok(case) => case,
         Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
     };
-    let journal = Arc::new(Journal::new(Arc::clone(&store), &case.worktree_id, &case.spec));
+    let journal = Journal::of(&case, surroundings, &store);
     let judgement = match case.admit(store.as_ref()) {
         Err(unreadable) => early(surroundings, Some(&case), Verdict::unreadable(unreadable), begun),
         Ok(Some(verdict)) => refused(surroundings, &case, store.as_ref(), &journal, verdict, begun),

@@ -5,11 +5,14 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use crate::decision::machine::Event;
-use crate::store::Store;
 use crate::store::engine::NewEvent;
 use crate::store::journal::{event, kind};
+use crate::store::{Store, StoreError};
 
-use super::surroundings::now;
+use super::case::Case;
+use super::courier::Courier;
+use super::notices::Notices;
+use super::surroundings::{Surroundings, now};
 use super::verdict_json::probe_json;
 
 /// The journal of one command. Looks are kept back and written with the next deed, so that a quick check costs one write.
@@ -17,6 +20,7 @@ pub struct Journal {
     store: Arc<dyn Store>,
     worktree_id: String,
     spec: String,
+    told: Option<(Notices, Courier)>,
     waiting: Mutex<Vec<NewEvent>>,
     fault: Mutex<Option<String>>,
 }
@@ -24,7 +28,26 @@ pub struct Journal {
 impl Journal {
     /// A journal for a worktree and spec.
     pub fn new(store: Arc<dyn Store>, worktree_id: &str, spec: &str) -> Self {
-        Journal { store, worktree_id: worktree_id.into(), spec: spec.into(), waiting: Mutex::default(), fault: Mutex::default() }
+        Journal {
+            store,
+            worktree_id: worktree_id.into(),
+            spec: spec.into(),
+            told: None,
+            waiting: Mutex::default(),
+            fault: Mutex::default(),
+        }
+    }
+
+    /// The journal of a case, which also tells those who want to be told; what earlier commands could not deliver is tried again.
+    pub fn of(case: &Case, surroundings: &Surroundings, store: &Arc<dyn Store>) -> Arc<Self> {
+        let mut journal = Journal::new(Arc::clone(store), &case.worktree_id, &case.spec);
+        let root = case.worktree.lock().expect("no panic while it was held").root().to_owned();
+        let notices = Notices::new(case.settings.notify.clone(), &root);
+        if !notices.is_empty() {
+            surroundings.courier.wake(store);
+            journal.told = Some((notices, surroundings.courier.clone()));
+        }
+        Arc::new(journal)
     }
 
     /// Notes something, to be written with the next [`Journal::write`].
@@ -45,10 +68,22 @@ impl Journal {
         if events.is_empty() {
             return;
         }
+        // First, so that nobody misses what the death of this process keeps out of the journal.
+        if let Some((notices, courier)) = &self.told {
+            match notices.offer(self.store.as_ref(), &events) {
+                Ok(true) => courier.wake(&self.store),
+                Ok(false) => {}
+                Err(error) => self.faulty(&error),
+            }
+        }
         // Nothing guards this append, so it cannot be fenced.
         if let Err(error) = self.store.append(&events, None) {
-            self.fault.lock().expect("no panic while it was held").get_or_insert(error.to_string());
+            self.faulty(&error);
         }
+    }
+
+    fn faulty(&self, error: &StoreError) {
+        self.fault.lock().expect("no panic while it was held").get_or_insert(error.to_string());
     }
 
     /// Why something could not be written, if anything could not.

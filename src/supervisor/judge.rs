@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::json;
 
 use crate::agent::Survivor;
 use crate::decision::evidence::{Degraded, SessionEnd};
@@ -104,7 +103,7 @@ pub fn refused(
 ) -> Judgement {
     let mut judgement = about(surroundings, Some(case), verdict, begun);
     judgement.breaker = case.breaker(store);
-    journal.write(kind::VERDICT, json!({"status": judgement.verdict.status().as_str(), "reason": judgement.verdict.reason.as_str(), "message": judgement.verdict.message}));
+    journal.write(kind::VERDICT, judgement.to_json());
     judgement
 }
 

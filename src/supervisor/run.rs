@@ -60,7 +60,7 @@ pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut
         Ok(case) => case,
         Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
     };
-    let journal = Arc::new(Journal::new(Arc::clone(&store), &case.worktree_id, &case.spec));
+    let journal = Journal::of(&case, surroundings, &store);
     match case.admit(store.as_ref()) {
         Err(unreadable) => return early(surroundings, Some(&case), Verdict::unreadable(unreadable), begun),
         Ok(Some(verdict)) => return refused(surroundings, &case, store.as_ref(), &journal, verdict, begun),

@@ -9,6 +9,8 @@ use jiff::Timestamp;
 use crate::agent::transcript::ClaudeHome;
 use crate::store::StateDir;
 
+use super::courier::Courier;
+
 /// Takes one line of the story, for a person. The text may hold anything: whoever shows it escapes it.
 pub type Narrate = Arc<dyn Fn(&str) + Send + Sync>;
 
@@ -29,6 +31,8 @@ pub struct Surroundings {
     pub claude_home: ClaudeHome,
     /// Whom to tell.
     pub narrate: Narrate,
+    /// Delivers notifications beside the work.
+    pub courier: Courier,
 }
 
 impl Surroundings {

@@ -5,6 +5,7 @@ use std::path::Path;
 use completion_watchdog::config::parse;
 use completion_watchdog::config::settings::{CheckSpec, Criterion, GitCriterion, Mode};
 use completion_watchdog::decision::verdict::{Reason, Status};
+use completion_watchdog::store::journal::kind;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -30,10 +31,12 @@ fn this_repositorys_own_configuration_is_valid_and_asks_for_tests_and_a_commit()
 }
 
 #[test]
-fn every_status_and_reason_of_a_verdict_can_be_told_about() {
+fn every_status_reason_and_kind_of_event_can_be_told_about() {
     let reasons = Reason::ALL.iter().map(|reason| reason.as_str());
     let statuses = Reason::ALL.iter().map(|reason| reason.status().as_str());
-    for word in reasons.chain(statuses).chain([Status::Complete.as_str()]) {
+    // Told about being told, a rule would set itself off.
+    let kinds = kind::ALL.iter().copied().filter(|word| *word != kind::NOTIFY);
+    for word in reasons.chain(statuses).chain([Status::Complete.as_str()]).chain(kinds) {
         let text = format!(r#"{{"notify": [{{"on": ["{word}"], "command": ["x"]}}]}}"#);
         parse(&text, Path::new("completion.json")).unwrap();
     }

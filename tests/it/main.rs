@@ -38,6 +38,8 @@ mod hostile_repository;
 mod kill_nine;
 // The rules of `ARCHITECTURE.md` that a compiler does not enforce, and that this list is complete.
 mod layers;
+// Who is told what, and that no work waits for it.
+mod notify;
 // Snapshots while a session runs.
 mod periodic_snapshots;
 // Probes of real programs.

@@ -1,11 +1,18 @@
 //! From the parsed command line to the command's own file.
 
+use std::time::Duration;
+
 use crate::cli::args::{Cli, Command};
 use crate::cli::failure::Failure;
 use crate::cli::program::surroundings;
 use crate::cli::terminal::Terminal;
+use crate::decision::display::plural;
+use crate::supervisor::Courier;
 
 use super::{breaker, demo, doctor, events, generate, init, judging, probe, rescue, schema, snapshot, trust};
+
+/// How long the end of a command waits for notifications to be delivered.
+const DELIVERY: Duration = Duration::from_secs(3);
 
 /// Does what the command line says; returns the exit code.
 pub fn dispatch(cli: Cli, terminal: &Terminal) -> Result<u8, Failure> {
@@ -16,8 +23,9 @@ pub fn dispatch(cli: Cli, terminal: &Terminal) -> Result<u8, Failure> {
         Command::Probe(args) => args.agent_program.clone(),
         _ => None,
     };
-    let around = || surroundings(global, terminal, agent);
-    match cli.command {
+    let courier = Courier::default();
+    let around = || surroundings(global, terminal, agent, courier.clone());
+    let done = match cli.command {
         Command::Snapshot(args) => snapshot::snapshot(&around()?, terminal, args),
         Command::Check(args) => judging::check(&around()?, terminal, args),
         Command::Run(args) => judging::run(&around()?, terminal, args),
@@ -33,5 +41,11 @@ pub fn dispatch(cli: Cli, terminal: &Terminal) -> Result<u8, Failure> {
         Command::Demo => demo::demo(terminal),
         Command::Completions { shell } => generate::completions(shell),
         Command::Man => generate::man(),
+    };
+    // The result is printed; whoever waits for our end waits a little longer, and only where somebody is to be told.
+    let left = courier.finish(DELIVERY);
+    if left > 0 {
+        terminal.tell(&format!("watchdog: {} to be delivered; the next watchdog tries again", plural(left as u64, "notification")));
     }
+    done
 }

@@ -1,9 +1,12 @@
-//! `notify`: programs that are told about verdicts.
+//! `notify`: programs and addresses that are told about events.
 
-use super::super::reader::Node;
-use super::super::settings::NotifyRule;
+use super::super::reader::{Node, Section, put, small};
+use super::super::settings::{NotifyRule, NotifyTarget};
 
-/// The contract's statuses and reasons. The core knows them too, and a test holds the two lists together; `config` may not import it.
+pub(in super::super) const KEYS: &[&str] = &["on", "command", "url", "timeout_seconds", "retries"];
+
+/// The contract's statuses and reasons, then the kinds of events. Others own these words, and tests hold the lists together;
+/// `config` may not import them.
 pub(in super::super) const WORDS: &[&str] = &[
     "complete",
     "incomplete",
@@ -48,60 +51,139 @@ pub(in super::super) const WORDS: &[&str] = &[
     "not_a_repository",
     "config_error",
     "store_error",
+    "baseline",
+    "session_started",
+    "session_ended",
+    "commits",
+    "changes",
+    "snapshot",
+    "probe",
+    "check",
+    "rescue",
+    "restore",
+    "dropped",
+    "expired",
+    "verdict",
+    "breaker",
+    "trust",
+    "degraded",
+    "assigned",
+    "started",
+    "iteration",
+    "limit",
 ];
 
-/// The statuses and reasons of a verdict.
-pub fn notification_words() -> impl Iterator<Item = &'static str> {
-    WORDS.iter().copied()
+/// Longer addresses are mistakes.
+const LONGEST_URL: usize = 2048;
+
+/// The words that `on` may have.
+pub fn notification_words() -> &'static [&'static str] {
+    WORDS
 }
 
 pub(in super::super) fn read_list(node: &Node<'_>) -> Option<Vec<NotifyRule>> {
     let words: Vec<(&str, &str)> = WORDS.iter().map(|word| (*word, *word)).collect();
     node.list(|entry| {
-        let section = entry.section(&["on", "command"])?;
-        let on = section.required("on", "it lists the statuses or reasons to tell about");
+        let section = entry.section(KEYS)?;
+        let on = section.required("on", "it lists the statuses, reasons or kinds of events to tell about");
         let on = on.and_then(|n| {
-            let list = n.list(|word| verdict_word(word, &words).map(str::to_owned))?;
+            let list = n.list(|word| event_word(word, &words).map(str::to_owned))?;
             if matches!(&n.json.kind, super::super::syntax::Kind::List(items) if items.is_empty()) {
-                n.wrong("must name at least one status or reason");
+                n.wrong("must name at least one status, reason or kind of event");
             }
             Some(list)
         });
-        let command = section.required("command", "it is the program to run, with its arguments").and_then(|n| n.argv());
-        Some(NotifyRule { on: on?, command: command? })
+        let to = target(&section);
+        let mut rule = NotifyRule { on: on?, ..NotifyRule::new(to?) };
+        put(&mut rule.timeout, section.get("timeout_seconds").and_then(|n| n.whole(1..=600)).map(std::time::Duration::from_secs));
+        put(&mut rule.retries, section.get("retries").and_then(|n| n.whole(0..=20)).map(small));
+        Some(rule)
     })
 }
 
-/// One status or reason; the message for another word names the nearest, and not all forty.
-fn verdict_word<'w>(node: &Node<'_>, words: &[(&'w str, &'w str)]) -> Option<&'w str> {
+/// Exactly one of `command` and `url`.
+fn target(section: &Section<'_>) -> Option<NotifyTarget> {
+    match (section.get("command"), section.get("url")) {
+        (Some(command), None) => command.argv().map(NotifyTarget::Command),
+        (None, Some(url)) => address(&url).map(NotifyTarget::Url),
+        (Some(_), Some(url)) => {
+            url.wrong("stands beside `command`; give two entries to tell both");
+            None
+        }
+        (None, None) => {
+            section.missing("command", "it is the program to run, with its arguments; or give `url`, the address to post to");
+            None
+        }
+    }
+}
+
+fn address(node: &Node<'_>) -> Option<String> {
+    let text = node.text()?;
+    let rest = ["http://", "https://"].iter().find_map(|scheme| text.strip_prefix(scheme));
+    let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    let plain = text.len() <= LONGEST_URL && text.bytes().all(|b| b.is_ascii_graphic());
+    if plain && host.is_some_and(|host| !host.is_empty() && !host.starts_with(':') && !host.ends_with('@')) {
+        return Some(text);
+    }
+    node.expected("an address that begins with http:// or https://, in plain ASCII");
+    None
+}
+
+/// One word; the message for another names the nearest, and not all sixty.
+fn event_word<'w>(node: &Node<'_>, words: &[(&'w str, &'w str)]) -> Option<&'w str> {
     let text = node.text()?;
     let found = words.iter().find(|(word, _)| *word == text).map(|(word, _)| *word);
     if found.is_none() {
         let hint = super::super::nearest::hint(&text, WORDS.iter().copied());
-        node.wrong(format!("no status and no reason of a verdict is named {}{hint}", super::super::problem::shown(&text)));
+        let named = super::super::problem::shown(&text);
+        node.wrong(format!("no status, no reason of a verdict and no kind of event is named {named}{hint}"));
     }
     found
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::super::super::parse::testing::{fails, reads};
+    use super::super::super::settings::NotifyTarget;
 
     #[test]
-    fn statuses_and_reasons_set_it_off() {
-        let found = reads(r#"{"notify": [{"on": ["review", "breaker_open"], "command": ["notify-send", "watchdog"]}]}"#).notify;
-        assert_eq!(found[0].on, ["review", "breaker_open"]);
-        assert_eq!(found[0].command, ["notify-send", "watchdog"]);
+    fn statuses_reasons_and_kinds_set_it_off() {
+        let found =
+            reads(r#"{"notify": [{"on": ["review", "breaker_open", "iteration"], "command": ["notify-send", "watchdog"]}]}"#).notify;
+        assert_eq!(found[0].on, ["review", "breaker_open", "iteration"]);
+        assert_eq!(found[0].to, NotifyTarget::Command(vec!["notify-send".into(), "watchdog".into()]));
+        assert_eq!((found[0].timeout, found[0].retries), (Duration::from_secs(10), 5));
+    }
+
+    #[test]
+    fn an_address_has_a_scheme_and_a_host() {
+        for url in ["http://127.0.0.1:8080/hook", "https://example.invalid", "https://u:p@example.invalid/a?b=c#d", "http://[::1]:9"] {
+            let text = format!(r#"{{"notify": [{{"on": ["failed"], "url": "{url}", "timeout_seconds": 3, "retries": 0}}]}}"#);
+            let found = reads(&text).notify;
+            assert_eq!(found[0].to, NotifyTarget::Url(url.into()));
+            assert_eq!((found[0].timeout, found[0].retries), (Duration::from_secs(3), 0));
+        }
+        for url in ["example.invalid", "ftp://example.invalid", "https://", "http:///path", "http://:80/", "https://a b", "https://ü"] {
+            let text = format!(r#"{{"notify": [{{"on": ["failed"], "url": "{url}"}}]}}"#);
+            fails(&text, "notify[0].url: expected an address that begins with http:// or https://");
+        }
     }
 
     #[test]
     fn other_words_and_missing_parts_are_named() {
         fails(
             r#"{"notify": [{"on": ["reviews"], "command": ["x"]}]}"#,
-            "notify[0].on[0]: no status and no reason of a verdict is named \"reviews\", did you mean `review`?",
+            "notify[0].on[0]: no status, no reason of a verdict and no kind of event is named \"reviews\", did you mean `review`?",
         );
+        fails(r#"{"notify": [{"on": ["notify"], "command": ["x"]}]}"#, "notify[0].on[0]: no status");
         fails(r#"{"notify": [{"on": [], "command": ["x"]}]}"#, "notify[0].on: must name at least one");
         fails(r#"{"notify": [{"on": ["failed"]}]}"#, "notify[0].command: missing");
+        fails(r#"{"notify": [{"on": ["failed"], "command": ["x"], "url": "http://x"}]}"#, "notify[0].url: stands beside `command`");
+        fails(r#"{"notify": [{"on": ["failed"], "command": ["x"], "retries": 21}]}"#, "notify[0].retries: expected a whole number from 0");
+        fails(r#"{"notify": [{"on": ["failed"], "command": ["x"], "timeout_seconds": 0}]}"#, "notify[0].timeout_seconds: expected");
+        fails(r#"{"notify": [{"on": ["failed"], "command": ["x"], "timeout_second": 3}]}"#, "did you mean `timeout_seconds`?");
         fails(r#"{"notify": {"on": ["failed"]}}"#, "notify: expected a list, found an object");
     }
 }

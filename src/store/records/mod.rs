@@ -5,7 +5,9 @@
 pub mod baseline;
 pub mod breaker;
 pub mod expiry;
+pub mod outbox;
 pub mod progress;
 pub mod session;
+pub mod told;
 
 mod row;

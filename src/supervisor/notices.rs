@@ -1,0 +1,138 @@
+//! Which events are told to whom, by the `notify` of a trusted configuration. What is to be told goes into the outbox of the store
+//! before the event itself is written down; the courier delivers it.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::config::settings::NotifyRule;
+use crate::store::engine::NewEvent;
+use crate::store::journal::kind;
+use crate::store::outbox::{self, Notice};
+use crate::store::{Store, StoreError, told};
+
+use super::event_json::event_json;
+use super::event_words::answers_to;
+
+/// The rules of one worktree.
+#[derive(Debug, Clone)]
+pub struct Notices {
+    rules: Vec<NotifyRule>,
+    path: String,
+}
+
+impl Notices {
+    /// The rules of a configuration that is trusted, for the worktree at `root`.
+    pub fn new(rules: Vec<NotifyRule>, root: &Path) -> Self {
+        Notices { rules, path: root.display().to_string() }
+    }
+
+    /// Whether nobody is ever told anything.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Puts what is to be told about these events into the outbox, and says whether there is anything.
+    ///
+    /// # Errors
+    /// Where the store refuses, or the outbox is full.
+    pub fn offer(&self, store: &dyn Store, events: &[NewEvent]) -> Result<bool, StoreError> {
+        let mut any = false;
+        for event in events {
+            // What is told again is decided for every event, as the next one is compared with it.
+            if self.is_empty() || is_repeated(store, event)? {
+                continue;
+            }
+            for (n, rule) in self.rules.iter().enumerate().filter(|(_, rule)| answers_to(event, &rule.on)) {
+                let mut told = event_json(event);
+                told["path"] = json!(self.path);
+                let (to, timeout, retries) = (rule.to.clone(), rule.timeout, rule.retries);
+                let notice = Notice { event: told, to, timeout, retries, attempts: 0, not_before: event.at };
+                if !outbox::put(store, &event.id, n, &notice)? {
+                    return Err(StoreError::TooMany { what: "notifications", count: outbox::FULL });
+                }
+                any = true;
+            }
+        }
+        Ok(any)
+    }
+}
+
+/// Whether an event says of its spec what the last one said: the same verdict on the same commits, or the end of a task whose
+/// verdict was told already. A new session, or a new task, begins anew.
+fn is_repeated(store: &dyn Store, event: &NewEvent) -> Result<bool, StoreError> {
+    let spec = event.spec.as_deref().unwrap_or_default();
+    let text = |key: &str| event.data.get(key).and_then(Value::as_str).unwrap_or_default();
+    let now = match event.kind.as_str() {
+        kind::VERDICT => {
+            let since = event.data.pointer("/breaker/since").and_then(Value::as_str).unwrap_or_default();
+            [text("status"), text("reason"), text("baseline"), text("head"), since].join(" ")
+        }
+        kind::COMPLETE | kind::REVIEW | kind::FAILED => {
+            let before = told::last(store, &event.worktree, spec)?;
+            return Ok(before.split(' ').next() == Some(event.kind.as_str()));
+        }
+        kind::BASELINE | kind::SESSION_STARTED | kind::ASSIGNED | kind::STARTED => String::new(),
+        _ => return Ok(false),
+    };
+    let before = told::replace(store, &event.worktree, spec, &now)?;
+    Ok(!now.is_empty() && before == now)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::config::settings::NotifyTarget;
+    use crate::store::journal::event;
+    use crate::store::{SqliteStore, StateDir};
+
+    fn offered(script: &[(&str, Value)], on: &[&str]) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::resolve(Some(folder.path().join("state")), None, None).unwrap();
+        state.ensure().unwrap();
+        let store = SqliteStore::open(&state).unwrap();
+        let on = on.iter().map(|word| (*word).to_owned()).collect();
+        let rule = NotifyRule { on, ..NotifyRule::new(NotifyTarget::Command(vec!["x".into()])) };
+        let notices = Notices::new(vec![rule], Path::new("/w"));
+        for (kind, data) in script {
+            let event = event(Timestamp::UNIX_EPOCH, "w", Some("s"), kind, data.clone());
+            notices.offer(&store, &[event]).unwrap();
+        }
+        let waiting = outbox::waiting(&store).unwrap();
+        assert!(waiting.iter().all(|(_, notice)| notice.event["path"] == "/w"));
+        waiting.iter().map(|(_, notice)| notice.event["data"]["reason"].as_str().unwrap_or("-").to_owned()).collect()
+    }
+
+    fn verdict(status: &str, reason: &str, head: &str) -> (&'static str, Value) {
+        ("verdict", json!({"status": status, "reason": reason, "head": head}))
+    }
+
+    #[test]
+    fn only_what_was_asked_for_is_told() {
+        let script = [verdict("review", "untrusted", "1"), verdict("complete", "rescued", "1"), ("probe", json!({"reason": "a probe"}))];
+        assert_eq!(offered(&script, &["review", "rescued"]), ["untrusted", "rescued"]);
+        assert_eq!(offered(&script, &["probe"]), ["a probe"]);
+        assert_eq!(offered(&script, &["failed"]), [""; 0]);
+    }
+
+    #[test]
+    fn the_same_verdict_is_told_once_until_something_changes() {
+        let same = verdict("review", "untrusted", "1");
+        let twice = [same.clone(), same.clone(), verdict("review", "untrusted", "2"), verdict("complete", "rescued", "2"), same.clone()];
+        assert_eq!(offered(&twice, &["review"]), ["untrusted"; 3]);
+        let sessions = [same.clone(), ("session_started", json!({})), same.clone()];
+        assert_eq!(offered(&sessions, &["review"]), ["untrusted"; 2], "each session is told about");
+        let breaker = |since: &str| ("verdict", json!({"status": "stopped", "reason": "breaker_open", "breaker": {"since": since}}));
+        assert_eq!(offered(&[breaker("1"), breaker("1"), breaker("2")], &["stopped"]), ["breaker_open"; 2]);
+    }
+
+    #[test]
+    fn the_end_of_a_task_repeats_what_its_verdict_said() {
+        let end = ("complete", json!({"reason": "the task"}));
+        assert_eq!(offered(&[verdict("complete", "new_commits", "1"), end.clone()], &["complete"]), ["new_commits"]);
+        assert_eq!(offered(&[verdict("waiting", "locked", "1"), end.clone()], &["complete"]), ["the task"]);
+        assert_eq!(offered(&[end], &["complete"]), ["the task"]);
+    }
+}

@@ -1,0 +1,5 @@
+//! Only ureq. Sends one JSON document to one address; whether and when is for others to decide.
+
+mod post;
+
+pub use post::{Post, PostError, post};
