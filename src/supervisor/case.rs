@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::config::settings::{CheckSpec, Settings};
 use crate::decision::breaker::{Admission, BreakerView, Outcome};
 use crate::decision::evidence::{Degraded, SessionEnd, Unreadable};
-use crate::decision::machine::{Earlier, Setup, Trust};
+use crate::decision::machine::{Earlier, Scope, Setup, Trust};
 use crate::decision::verdict::{Reason, Verdict};
 use crate::git::{Point, Worktree};
 use crate::session::Recorded;
@@ -96,6 +96,7 @@ impl Case {
             on_no_criteria: self.settings.on_no_criteria,
             require_evidence: self.settings.require_evidence,
             trust: self.trust.clone(),
+            scope: Scope::Session,
             look_at_leftovers,
             session,
             earlier,

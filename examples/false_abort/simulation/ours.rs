@@ -8,7 +8,7 @@ use completion_watchdog::decision::breaker::{Breaker, BreakerState, Outcome};
 use completion_watchdog::decision::evidence::{
     Activity, Changes, Commits, Exit, ProbeOutcome, Reply, ReplyStatus, RescueOutcome, SessionEnd,
 };
-use completion_watchdog::decision::machine::{Action, Earlier, Event, Machine, Pause, Setup, Trust};
+use completion_watchdog::decision::machine::{Action, Earlier, Event, Machine, Pause, Scope, Setup, Trust};
 use completion_watchdog::decision::rounds;
 use completion_watchdog::decision::verdict::{ProbeRecord, Status, Verdict};
 use jiff::Timestamp;
@@ -58,6 +58,7 @@ impl Judge for Ours {
             on_no_criteria: settings.on_no_criteria,
             require_evidence: settings.require_evidence,
             trust: Trust::Settled,
+            scope: Scope::Session,
             look_at_leftovers: true,
             session: Some(end),
             earlier: Earlier { nothing_to_do_streak: self.earlier.nothing_to_do_streak, ..Earlier::default() },

@@ -29,6 +29,8 @@ pub struct Setup {
     pub require_evidence: Evidence,
     /// Whether the configuration file counts.
     pub trust: Trust,
+    /// How much is judged.
+    pub scope: Scope,
     /// Whether uncommitted work is looked at even when commits decided (`run`, `loop`, `sweep`).
     pub look_at_leftovers: bool,
     /// How the session ended, where watchdog itself ran it.
@@ -37,6 +39,18 @@ pub struct Setup {
     pub earlier: Earlier,
     /// What weakens the facts already, such as changed criteria.
     pub notes: Vec<Degraded>,
+}
+
+/// How much is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The session: commits, criteria, the agent's word, and what is left uncommitted.
+    Session,
+    /// The criteria alone, or the commits where there are none: nobody is asked, nothing is committed.
+    Criteria {
+        /// Without one, commits are not looked at, and cannot decide.
+        baseline_known: bool,
+    },
 }
 
 /// Whether a configuration file that was found counts.

@@ -14,5 +14,5 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-pub use facts::{Action, ChecksJudged, Earlier, Event, Pause, Setup, Trust};
+pub use facts::{Action, ChecksJudged, Earlier, Event, Pause, Scope, Setup, Trust};
 pub use step::Machine;

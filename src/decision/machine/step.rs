@@ -4,7 +4,7 @@
 use crate::decision::evidence::{Activity, Changes, CheckOutcome, Commits, Degraded, Fact, LeftOut, SessionEnd};
 use crate::decision::verdict::{ProbeRecord, Reason};
 
-use super::facts::{Action, ChecksJudged, Event, Setup, Trust};
+use super::facts::{Action, ChecksJudged, Event, Scope, Setup, Trust};
 use super::stage::{Look, RescueFor, Stage, Then};
 
 /// The check in progress.
@@ -101,6 +101,7 @@ impl Machine {
 
     fn begin(&mut self) -> Action {
         match &self.setup.session {
+            _ if self.setup.scope == (Scope::Criteria { baseline_known: false }) => self.without_a_baseline(),
             Some(SessionEnd::NotStarted { why }) => {
                 let why = why.clone();
                 self.conclude_agent_unrunnable(&why)
@@ -146,11 +147,32 @@ impl Machine {
             Look::Rescued(RescueFor::ChecksPassed) => self.conclude_checks_passed(),
             // Nothing new: commits did not decide when the round began, and the criteria were judged on these.
             Look::Probed if !moved => self.undecided(look),
-            Look::Round | Look::Last | Look::Probed | Look::Rescued(_) if self.has_checks() => match self.setup.checks_run_programs {
-                true => self.secure(Then::JudgeChecks(look)),
-                false => self.judge_checks(look),
-            },
+            Look::Round | Look::Last | Look::Probed | Look::Rescued(_) if self.has_checks() => self.secure_and_judge(look),
             Look::Round | Look::Last | Look::Probed | Look::Rescued(_) => self.without_checks(look),
+        }
+    }
+
+    /// Criteria can be judged without one; what needs it cannot tell.
+    fn without_a_baseline(&mut self) -> Action {
+        if self.has_checks() {
+            return self.secure_and_judge(Look::Round);
+        }
+        match &self.setup.trust {
+            Trust::Untrusted { allow_with } => {
+                let message = format!("completion.json is not trusted, so its criteria were not judged; read it, then type: {allow_with}");
+                self.conclude_with(Reason::Untrusted, message)
+            }
+            Trust::Settled => {
+                let message = "no criteria are configured, and without a baseline git cannot decide; record one with: watchdog snapshot";
+                self.conclude_with(Reason::NoCriteria, message)
+            }
+        }
+    }
+
+    fn secure_and_judge(&mut self, look: Look) -> Action {
+        match self.setup.checks_run_programs {
+            true => self.secure(Then::JudgeChecks(look)),
+            false => self.judge_checks(look),
         }
     }
 
@@ -164,6 +186,7 @@ impl Machine {
             (true, Look::Rescued(_)) => self.conclude_rescued(),
             (true, _) if self.setup.look_at_leftovers => self.secure(Then::NewCommits),
             (true, _) => self.conclude_new_commits(),
+            (false, _) if self.only_criteria() => self.conclude_no_probe(),
             (false, _) => self.undecided(look),
         }
     }
@@ -188,15 +211,20 @@ impl Machine {
         let outcome = judged.outcome;
         self.judged = Some(judged);
         match outcome {
-            CheckOutcome::Pass if self.rescue_commits > 0 => self.conclude_checks_passed(),
+            CheckOutcome::Pass if self.rescue_commits > 0 || self.only_criteria() => self.conclude_checks_passed(),
             CheckOutcome::Pass => self.secure(Then::Rescue(RescueFor::ChecksPassed)),
             CheckOutcome::Unmet if self.rescue_commits > 0 || self.committed() => self.unmet_with_commits(),
+            CheckOutcome::Unmet if self.only_criteria() => self.conclude_checks_unmet(),
             CheckOutcome::Unmet => self.undecided(look),
             CheckOutcome::Waiting => self.conclude_from_checks(Reason::BackgroundWork),
             CheckOutcome::Unrunnable => self.conclude_from_checks(Reason::VerifyUnrunnable),
             CheckOutcome::Failed => self.conclude_from_checks(Reason::VerifyFailed),
             CheckOutcome::TimedOut => self.conclude_from_checks(Reason::VerifyTimeout),
         }
+    }
+
+    fn only_criteria(&self) -> bool {
+        matches!(self.setup.scope, Scope::Criteria { .. })
     }
 
     fn unmet_with_commits(&mut self) -> Action {

@@ -2,7 +2,7 @@
 
 use crate::config::settings::{OnNoCriteria, RescueMode};
 use crate::decision::evidence::CheckOutcome::{self, Failed, Pass, TimedOut, Unmet, Unrunnable};
-use crate::decision::machine::Trust;
+use crate::decision::machine::{Scope, Trust};
 use crate::decision::verdict::{Evidence, Reason};
 
 use super::world::*;
@@ -215,4 +215,36 @@ fn a_signal_is_heeded_even_where_git_cannot_be_read() {
     assert_eq!(codes, ["commits_unreadable", "changes_unreadable"]);
     let off = interrupted.set(|setup| setup.rescue_mode = RescueMode::Off).run();
     assert_eq!((off.verdict.reason, off.count("snapshot")), (Reason::Interrupted, 0));
+}
+
+#[test]
+fn criteria_alone_are_judged_without_asking_or_committing() {
+    let alone = |world: World, known| world.set(|setup| setup.scope = Scope::Criteria { baseline_known: known });
+    let untrusted = || Trust::Untrusted { allow_with: "watchdog trust".into() };
+    for known in [true, false] {
+        check_table([
+            ("pass, dirty", alone(World::dirty().checks(Criteria::Always(Pass)), known), "complete/checks_passed verified checks=1"),
+            (
+                "unmet",
+                alone(World::clean().checks(Criteria::Always(Unmet)).replies([complete()]), known),
+                "incomplete/checks_unmet checks=1",
+            ),
+            ("unrunnable", alone(World::clean().checks(Criteria::Always(Unrunnable)), known), "failed/verify_unrunnable checks=1"),
+            (
+                "work is secured before a program runs",
+                alone(World::dirty().checks_with_programs(Criteria::Always(Pass)), known),
+                "complete/checks_passed verified snapshots=1 checks=1",
+            ),
+        ]);
+    }
+    check_table([
+        ("no checks, commit", alone(World::committed(), true), "complete/new_commits verified"),
+        ("no checks, nothing", alone(World::dirty().replies([complete()]), true), "incomplete/working"),
+        ("no checks, no baseline", alone(World::committed(), false), "review/no_criteria"),
+        (
+            "not trusted, no baseline",
+            alone(World::committed().checks(Criteria::Always(Pass)), false).set(|setup| setup.trust = untrusted()),
+            "review/untrusted",
+        ),
+    ]);
 }

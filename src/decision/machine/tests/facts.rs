@@ -9,7 +9,7 @@ use crate::config::settings::{CompletionSettings, OnNoCriteria, RescueMode};
 use crate::decision::evidence::{
     Activity, Changes, CheckOutcome, Commits, Fact, FaultKind, ProbeOutcome, Reply, ReplyStatus, RescueOutcome, SessionEnd, Unreadable,
 };
-use crate::decision::machine::{Action, ChecksJudged, Earlier, Event, Setup, Trust};
+use crate::decision::machine::{Action, ChecksJudged, Earlier, Event, Scope, Setup, Trust};
 use crate::decision::verdict::{Evidence, ProbeRecord};
 
 /// What is answered, per kind of question; each list is used in order and over again.
@@ -203,6 +203,7 @@ pub(super) fn setup() -> impl Strategy<Value = Setup> {
                 on_no_criteria: if review { OnNoCriteria::Review } else { OnNoCriteria::Git },
                 require_evidence,
                 trust,
+                scope: Scope::Session,
                 look_at_leftovers,
                 session,
                 earlier,

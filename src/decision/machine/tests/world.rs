@@ -8,7 +8,7 @@ use crate::decision::evidence::{
     Activity, Changes, CheckOutcome, CheckResult, Commits, Fact, FaultKind, ProbeOutcome, Reply, ReplyStatus, RescueOutcome, SessionEnd,
     Unreadable,
 };
-use crate::decision::machine::{Action, ChecksJudged, Earlier, Event, Machine, Pause, Setup, Trust};
+use crate::decision::machine::{Action, ChecksJudged, Earlier, Event, Machine, Pause, Scope, Setup, Trust};
 use crate::decision::verdict::{Evidence, ProbeRecord, Verdict};
 
 /// The state of a worktree, and how everybody around it behaves.
@@ -125,6 +125,7 @@ impl World {
                 on_no_criteria: OnNoCriteria::Git,
                 require_evidence: Evidence::Claimed,
                 trust: Trust::Settled,
+                scope: Scope::Session,
                 look_at_leftovers: false,
                 session: None,
                 earlier: Earlier::default(),
