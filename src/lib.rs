@@ -17,6 +17,7 @@
 //! [`config`] (what was asked) ← [`decision`] (the core) ← [`checks`] (criteria), [`git`], [`agent`], [`store`],
 //! [`watch`] (adapters) ← [`rescue`], [`session`], [`hooks`] ← [`supervisor`] (the shell) ← [`cli`] (words in, words out).
 //! [`watch`], [`webhook`] (adapters) ← [`rescue`], [`session`] ← [`supervisor`] (the shell) ← [`cli`] (words in, words out).
+//! [`watch`] (adapters) ← [`rescue`], [`session`], [`tasks`] ← [`supervisor`] (the shell) ← [`cli`] (words in, words out).
 
 pub mod config;
 pub mod decision;
@@ -32,6 +33,7 @@ pub mod webhook;
 pub mod hooks;
 pub mod rescue;
 pub mod session;
+pub mod tasks;
 
 pub mod supervisor;
 

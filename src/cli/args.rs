@@ -91,6 +91,8 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// What watchdog saw and decided, oldest first
     Events(EventsArgs),
+    /// The queue of tasks: markdown files, run by idle agents
+    Task(super::args_task::TaskArgs),
     /// Show the whole flow, live, in a scratch repository; needs no agent and no network
     Demo,
     /// Print the JSON Schema of what watchdog reads or prints
@@ -270,7 +272,7 @@ pub enum BreakerCommand {
 /// Arguments of `watchdog trust`.
 #[derive(Debug, Args)]
 pub struct TrustArgs {
-    /// The file [default: completion.json of the worktree]
+    /// The file, a task's file, or a folder of tasks [default: completion.json of the worktree]
     pub file: Option<PathBuf>,
     /// List what is trusted
     #[arg(long, conflicts_with = "file")]

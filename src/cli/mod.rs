@@ -2,6 +2,7 @@
 
 mod amounts;
 mod args;
+mod args_task;
 mod commands;
 mod failure;
 mod program;

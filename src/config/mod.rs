@@ -2,6 +2,7 @@
 //!
 //! Reading order: [`settings`] (what there is to ask), `criteria` (the types of check), `parse` (the whole file), `elements` (one
 //! block or check type per file), `reader` (typed access that collects every problem), `syntax` (JSON with positions), `resolved` (settings back to JSON).
+//! Task files are read by the same readers: [`task_file`], over `yaml`.
 
 mod criteria;
 mod elements;
@@ -15,6 +16,8 @@ mod resolved_check;
 mod schema;
 pub mod settings;
 mod syntax;
+pub mod task_file;
+mod yaml;
 
 pub use elements::notification_words;
 pub(crate) use nearest::hint as nearest_hint;

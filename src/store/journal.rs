@@ -61,6 +61,10 @@ pub mod kind {
     pub const REVIEW: &str = "review";
     /// A task or a loop ended, and trying again cannot help.
     pub const FAILED: &str = "failed";
+    /// A task waits for others, or a person stopped it.
+    pub const BLOCKED: &str = "blocked";
+    /// A task was given back, or need not wait any more.
+    pub const PENDING: &str = "pending";
     /// A usage limit, a budget or a deadline was met.
     pub const LIMIT: &str = "limit";
     /// Somebody was told of an event, or could not be.
@@ -92,6 +96,8 @@ pub mod kind {
         COMPLETE,
         REVIEW,
         FAILED,
+        BLOCKED,
+        PENDING,
         LIMIT,
         NOTIFY,
     ];

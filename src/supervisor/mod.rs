@@ -25,6 +25,7 @@ mod session_run;
 mod signals;
 mod surroundings;
 mod tail;
+mod task_queue;
 mod verdict_json;
 
 pub use case::{Asked, breaker_json};
@@ -40,4 +41,5 @@ pub use run::{RunRequest, run};
 pub use signals::{Signals, Urgency};
 pub use surroundings::{Narrate, Surroundings, now};
 pub use tail::Tail;
+pub use task_queue::{GovernedTask, TaskQueue, change_json};
 pub use verdict_json::{BreakerJson, Judgement, millis, probe_json, reply_json, reply_of};

@@ -41,6 +41,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("clap_mangen", &["cli"]),
     ("tracing_subscriber", &["cli"]),
     ("jsonc_parser", &["config", "hooks"]),
+    ("saphyr_parser", &["config"]),
 ];
 
 /// The rooms that compute and never look outside: no files, processes, clock, environment, threads or logging.

@@ -88,6 +88,8 @@ mod snapshot_torture;
 mod store;
 // The scripted API and the fake agent do what the other tests take for granted.
 mod support_works;
+// The queue of tasks as people and programs see it.
+mod task_queue;
 // Random trees, random faults, the real binary: whatever was in the work tree can be got back.
 mod torture;
 // Which worktrees are found in repositories and folders.

@@ -14,6 +14,7 @@ mod runtime;
 pub mod schema;
 mod snapshot;
 mod snapshots;
+mod task;
 mod trust;
 
 pub use dispatch::dispatch;

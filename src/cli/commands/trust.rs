@@ -7,11 +7,13 @@ use serde_json::json;
 use crate::cli::args::{TrustArgs, UntrustArgs};
 use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
-use crate::config::parse_bytes;
-use crate::decision::display::escape_to_one_line;
+use crate::config::task_file::parse_task;
+use crate::config::{ConfigError, parse_bytes};
+use crate::decision::display::{escape_for_display, escape_to_one_line};
 use crate::git::{Point, Worktree};
 use crate::store::trust::{Grant, TrustStore, fingerprint};
 use crate::supervisor::{CONFIGURATION_FILE, Surroundings, bad_configuration, now};
+use crate::tasks;
 
 /// Allows a file as its bytes are now, and shows the commands that it names.
 pub fn trust(surroundings: &Surroundings, terminal: &Terminal, args: TrustArgs) -> Result<u8, Failure> {
@@ -22,11 +24,10 @@ pub fn trust(surroundings: &Surroundings, terminal: &Terminal, args: TrustArgs) 
     }
     let worktree = Worktree::open(&surroundings.worktree)?;
     let (path, relative) = named(&worktree, surroundings, args.file)?;
-    let bytes = match &args.rev {
-        None => std::fs::read(&path).map_err(|error| Failure::usage(format!("failed to read {}: {error}", path.display())))?,
-        Some(rev) => at_revision(&worktree, rev, &relative)?,
-    };
-    let grant = allow(&worktree, &store, &path, &relative, &bytes)?;
+    if path.is_dir() {
+        return trust_tasks(terminal, &worktree, &store, &path, args.rev.as_deref());
+    }
+    let grant = trust_file(&worktree, &store, &path, &relative, args.rev.as_deref())?;
     if terminal.json {
         terminal.value(&json!({"schema": 1, "trusted": grant.hash, "path": relative.display().to_string(), "commands": grant.commands}));
         return Ok(0);
@@ -41,15 +42,58 @@ pub fn trust(surroundings: &Surroundings, terminal: &Terminal, args: TrustArgs) 
     Ok(0)
 }
 
-/// Pins the fingerprint of a configuration's bytes.
+fn trust_file(worktree: &Worktree, store: &TrustStore, path: &Path, relative: &Path, rev: Option<&str>) -> Result<Grant, Failure> {
+    let bytes = match rev {
+        None => std::fs::read(path).map_err(|error| Failure::usage(format!("failed to read {}: {error}", path.display())))?,
+        Some(rev) => at_revision(worktree, rev, relative)?,
+    };
+    allow(worktree, store, path, relative, &bytes)
+}
+
+/// Allows every task of a folder that names commands, as their bytes are now. Those that name none need no word.
+fn trust_tasks(terminal: &Terminal, worktree: &Worktree, store: &TrustStore, folder: &Path, rev: Option<&str>) -> Result<u8, Failure> {
+    let relative = folder.strip_prefix(worktree.root()).unwrap_or(folder).to_string_lossy().into_owned();
+    let read = tasks::folder::read(worktree.root(), &relative);
+    let found = read.map_err(|error| Failure::usage(format!("failed to read the tasks in {}: {error}", folder.display())))?;
+    for problem in &found.problems {
+        terminal.complain(&format!("watchdog: {}", escape_for_display(&problem.to_string())));
+    }
+    let named: Vec<_> = found.tasks.iter().filter(|loaded| rev.is_some() || !loaded.task.commands().is_empty()).collect();
+    let grants: Vec<Grant> =
+        named.iter().map(|loaded| trust_file(worktree, store, &loaded.path, &loaded.relative, rev)).collect::<Result<_, _>>()?;
+    if terminal.json {
+        let grants =
+            grants.iter().map(|grant| json!({"hash": grant.hash, "path": grant.path.display().to_string(), "commands": grant.commands}));
+        terminal.value(&json!({"schema": 1, "trusted": grants.collect::<Vec<_>>()}));
+        return Ok(0);
+    }
+    for grant in &grants {
+        terminal.line(&format!("trusted: {} ({})", escape_to_one_line(&grant.path.display().to_string()), &grant.hash[..16]));
+        grant.commands.iter().for_each(|command| terminal.line(&format!("  may run {}", escape_to_one_line(command))));
+    }
+    if grants.is_empty() {
+        terminal.line("no task there names commands");
+    }
+    Ok(0)
+}
+
+/// The commands that a file names: a task's where it is markdown, else a configuration's.
+fn commands_in(path: &Path, bytes: &[u8]) -> Result<Vec<String>, ConfigError> {
+    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md")) {
+        return Ok(parse_task(bytes, path)?.commands());
+    }
+    Ok(parse_bytes(bytes, path)?.settings.commands())
+}
+
+/// Pins the fingerprint of a file's bytes: of a configuration, or of a task.
 pub fn allow(worktree: &Worktree, store: &TrustStore, path: &Path, relative: &Path, bytes: &[u8]) -> Result<Grant, Failure> {
-    let parsed = parse_bytes(bytes, path).map_err(|error| Failure::from(bad_configuration(&error)))?;
+    let commands = commands_in(path, bytes).map_err(|error| Failure::from(bad_configuration(&error)))?;
     let grant = Grant {
         hash: fingerprint(&worktree.repository_id(), relative, bytes),
         repository: worktree.common_dir().to_owned(),
         path: relative.to_owned(),
         at: now(),
-        commands: parsed.settings.commands(),
+        commands,
     };
     store.allow(&grant)?;
     Ok(grant)

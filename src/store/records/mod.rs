@@ -8,6 +8,7 @@ pub mod expiry;
 pub mod outbox;
 pub mod progress;
 pub mod session;
+pub mod task;
 pub mod told;
 
 mod row;

@@ -1,0 +1,338 @@
+//! `watchdog task list`, `show`, `next` and `set`: the queue as it stands, and a person's word about it.
+
+use serde_json::{Value, json};
+
+use crate::cli::args_task::{TaskArgs, TaskCommand, TaskFormat, TaskListArgs};
+use crate::cli::failure::Failure;
+use crate::cli::terminal::Terminal;
+use crate::config::task_file::TaskStatus;
+use crate::decision::display::{escape_for_display, escape_to_one_line};
+use crate::decision::verdict::{Reason, Status};
+use crate::supervisor::{GovernedTask, Surroundings, TaskQueue, change_json, now};
+use crate::tasks::graph;
+use crate::tasks::ledger::{Change, Entry, Ledger, LedgerError};
+use crate::tasks::queue::{next, takes};
+
+/// Does one of the things that can be done with tasks.
+pub fn task(surroundings: &Surroundings, terminal: &Terminal, args: TaskArgs) -> Result<u8, Failure> {
+    let shared = Shared { dry_run: args.dry_run, write_back: args.write_back };
+    let queue = TaskQueue::open(surroundings)?;
+    complain(terminal, &queue);
+    match args.command {
+        TaskCommand::List(list_args) => list(terminal, &queue, &shared, &list_args),
+        TaskCommand::Show { id } => show(terminal, &queue, &shared, &id),
+        TaskCommand::Next { role } => next_of(terminal, &queue, &shared, role.as_deref()),
+        TaskCommand::Set { id, status, reason } => set(terminal, &queue, &shared, &id, status, reason.as_deref()),
+    }
+}
+
+struct Shared {
+    dry_run: bool,
+    write_back: bool,
+}
+
+/// The tasks as they stand; with `--dry-run` nothing is written on the way.
+fn ledger<'q>(queue: &'q TaskQueue, shared: &Shared) -> Result<Ledger<'q>, Failure> {
+    Ok(if shared.dry_run { queue.ledger()? } else { queue.settled()? })
+}
+
+/// What could not be read stops no other task, and is said.
+fn complain(terminal: &Terminal, queue: &TaskQueue) {
+    for note in queue.place.notes.iter().chain(&queue.governing.notes) {
+        terminal.complain(&format!("watchdog: {} ({})", escape_to_one_line(&note.detail), note.code));
+    }
+    for problem in &queue.folder.problems {
+        terminal.complain(&format!("watchdog: {}", escape_for_display(&problem.to_string())));
+    }
+}
+
+fn list(terminal: &Terminal, queue: &TaskQueue, shared: &Shared, args: &TaskListArgs) -> Result<u8, Failure> {
+    let ledger = ledger(queue, shared)?;
+    if shared.write_back && !shared.dry_run {
+        for entry in ledger.entries() {
+            write_back(terminal, &ledger, entry.id());
+        }
+    }
+    let cycles = ledger.dependencies().cycles();
+    let shown: Vec<&Entry> = in_order(&ledger)
+        .into_iter()
+        .filter(|entry| args.status.is_empty() || args.status.contains(&entry.record.status))
+        .filter(|entry| args.role.as_deref().is_none_or(|role| takes(Some(role), entry.loaded.task.role.as_deref())))
+        .collect();
+    if terminal.json {
+        let tasks = shown.iter().map(|entry| task_json(queue, &ledger, entry)).collect::<Vec<_>>();
+        terminal.value(
+            &json!({"schema": 1, "tasks": tasks, "summary": summary_json(&ledger), "cycles": cycles, "problems": problems_json(queue)}),
+        );
+        return Ok(0);
+    }
+    let nodes: Vec<graph::Node> = shown.iter().map(|entry| entry.node()).collect();
+    match args.format {
+        TaskFormat::Dot => terminal.line(escape_for_display(&graph::dot(&nodes)).trim_end()),
+        TaskFormat::Mermaid => terminal.line(escape_for_display(&graph::mermaid(&nodes)).trim_end()),
+        TaskFormat::Table => table(terminal, queue, &ledger, &shown, &cycles),
+    }
+    Ok(0)
+}
+
+/// The most urgent first, as the queue has them, so that the list reads as what will happen.
+fn in_order<'l>(ledger: &'l Ledger<'_>) -> Vec<&'l Entry> {
+    let mut entries: Vec<&Entry> = ledger.entries().collect();
+    entries.sort_by(|a, b| {
+        let key = |entry: &Entry| (entry.loaded.task.priority, entry.record.since, entry.id().to_owned());
+        key(a).cmp(&key(b))
+    });
+    entries
+}
+
+fn table(terminal: &Terminal, queue: &TaskQueue, ledger: &Ledger<'_>, shown: &[&Entry], cycles: &[Vec<String>]) {
+    if ledger.entries().next().is_none() {
+        let dir = &queue.governing.settings.tasks.dir;
+        terminal.line(&format!("no tasks in {}; 'watchdog task --help' shows what one looks like", escape_to_one_line(dir)));
+        return;
+    }
+    let row = |cells: [String; 6]| cells;
+    let mut rows = vec![row(["ID", "TITLE", "ROLE", "PRIORITY", "STATUS", "ASSIGNED"].map(str::to_owned))];
+    for entry in shown {
+        let (task, record) = (&entry.loaded.task, &entry.record);
+        let cell = |text: &str| cut(&escape_to_one_line(text), 48);
+        let role = task.role.as_deref().unwrap_or("-");
+        let agent = record.agent.as_deref().filter(|_| record.status != TaskStatus::Pending).unwrap_or("-");
+        rows.push(row([entry.id(), &task.title, role, task.priority.as_str(), record.status.as_str(), agent].map(cell)));
+    }
+    let widths: Vec<usize> = (0..6).map(|n| rows.iter().map(|row| row[n].chars().count()).max().unwrap_or_default()).collect();
+    for (n, cells) in rows.iter().enumerate() {
+        let text: String = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}  ")).collect();
+        let why = n.checked_sub(1).and_then(|n| why_waiting(ledger, shown[n])).map(|why| format!("  {why}")).unwrap_or_default();
+        terminal.line(&format!("{}{why}", text.trim_end()));
+    }
+    for circle in cycles {
+        terminal.line(&format!("these wait for each other and never begin: {} -> {}", circle.join(" -> "), circle[0]));
+    }
+    terminal.line(&summary(ledger));
+}
+
+fn why_waiting(ledger: &Ledger<'_>, entry: &Entry) -> Option<String> {
+    let words = match entry.record.status {
+        TaskStatus::Pending | TaskStatus::Blocked if !ledger.dependencies().met(entry.id()) => {
+            format!("waits for {}", ledger.blockers(entry.id()).iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+        }
+        TaskStatus::Complete | TaskStatus::Pending => return None,
+        _ => entry.record.message.clone()?,
+    };
+    Some(cut(&escape_to_one_line(&words), 100))
+}
+
+fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most { text.to_owned() } else { text.chars().take(most - 3).chain("...".chars()).collect() }
+}
+
+fn count(ledger: &Ledger<'_>, statuses: &[TaskStatus]) -> usize {
+    ledger.entries().filter(|entry| statuses.contains(&entry.record.status)).count()
+}
+
+fn summary(ledger: &Ledger<'_>) -> String {
+    use TaskStatus::{Assigned, Blocked, Complete, Failed, InProgress, Pending, Review};
+    let of = |statuses: &[TaskStatus]| count(ledger, statuses);
+    let mut text = format!(
+        "Tasks: {} total ({} pending, {} in progress, {} complete)",
+        ledger.entries().count(),
+        of(&[Pending, Blocked]),
+        of(&[Assigned, InProgress]),
+        of(&[Complete])
+    );
+    for (statuses, words) in [([Review], "in review"), ([Failed], "failed")] {
+        if of(&statuses) > 0 {
+            text.push_str(&format!(", {} {words}", of(&statuses)));
+        }
+    }
+    text
+}
+
+fn summary_json(ledger: &Ledger<'_>) -> Value {
+    let mut counts = serde_json::Map::new();
+    counts.insert("total".into(), ledger.entries().count().into());
+    for (word, status) in crate::config::task_file::TASK_STATUSES {
+        counts.insert((*word).into(), count(ledger, &[*status]).into());
+    }
+    counts.into()
+}
+
+fn problems_json(queue: &TaskQueue) -> Value {
+    let problems = queue.folder.problems.iter().flat_map(|bad| {
+        let file = bad.0.origin.display().to_string();
+        bad.0.problems.iter().map(move |problem| {
+            json!({"file": file, "line": problem.line, "column": problem.column, "key": problem.key, "message": problem.message})
+        })
+    });
+    problems.collect()
+}
+
+fn task_json(queue: &TaskQueue, ledger: &Ledger<'_>, entry: &Entry) -> Value {
+    let (task, record) = (&entry.loaded.task, &entry.record);
+    // A copy that cannot be read stops its own task only.
+    let governed = queue.governed(entry);
+    let trusted = governed.as_ref().is_ok_and(|governed| governed.allow_with.is_none());
+    let commands = governed.as_ref().map_or_else(|_| task.commands(), |governed| governed.task.commands());
+    json!({
+        "id": task.id,
+        "title": task.title,
+        "priority": task.priority.as_str(),
+        "role": task.role,
+        "depends_on": task.depends_on,
+        "waits_for": ledger.blockers(&task.id).iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "status": record.status.as_str(),
+        "agent": record.agent,
+        "reason": record.reason,
+        "message": record.message,
+        "attempts": record.attempts,
+        "file": entry.loaded.relative.display().to_string(),
+        "branch": record.branch,
+        "worktree": record.worktree.as_ref().map(|path| path.display().to_string()),
+        "log": record.log.as_ref().map(|path| path.display().to_string()),
+        "commands": commands,
+        "trusted": trusted,
+        "unreadable": governed.err().map(|unreadable| unreadable.why),
+        "since": record.since.to_string(),
+        "changed_at": record.changed_at.to_string(),
+    })
+}
+
+fn known<'l>(ledger: &'l Ledger<'_>, id: &str) -> Result<&'l Entry, Failure> {
+    ledger.get(id).ok_or_else(|| {
+        let named = escape_to_one_line(id);
+        Failure::usage(format!("failed to get task '{named}': there is none with this id"))
+            .hint("'watchdog task list' shows those that are there")
+    })
+}
+
+fn show(terminal: &Terminal, queue: &TaskQueue, shared: &Shared, id: &str) -> Result<u8, Failure> {
+    let ledger = ledger(queue, shared)?;
+    let entry = known(&ledger, id)?;
+    let governed = queue.governed(entry)?;
+    if terminal.json {
+        let mut value = task_json(queue, &ledger, entry);
+        value["schema"] = 1.into();
+        value["body"] = governed.task.body.clone().into();
+        value["max_iterations"] = json!(governed.task.max_iterations);
+        value["degraded"] = governed.notes.iter().map(|note| json!({"code": note.code, "detail": note.detail})).collect();
+        terminal.value(&value);
+        return Ok(0);
+    }
+    for line in shown_lines(&ledger, entry, &governed) {
+        terminal.line(&line);
+    }
+    Ok(0)
+}
+
+fn shown_lines(ledger: &Ledger<'_>, entry: &Entry, governed: &GovernedTask) -> Vec<String> {
+    let (task, record) = (&entry.loaded.task, &entry.record);
+    let line = |name: &str, text: &str| format!("{name:<10} {}", escape_to_one_line(text));
+    let mut lines = vec![
+        line("task", &format!("{}: {}", task.id, task.title)),
+        line("status", record.status.as_str()),
+        line("priority", task.priority.as_str()),
+        line("role", task.role.as_deref().unwrap_or("any")),
+        line("file", &entry.loaded.relative.display().to_string()),
+    ];
+    let path = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    let waits = ledger.blockers(&task.id).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    for (name, text) in [
+        ("waits for", Some(waits).filter(|waits| !waits.is_empty())),
+        ("agent", record.agent.clone()),
+        ("because", record.message.clone().or_else(|| record.reason.clone())),
+        ("branch", record.branch.clone()),
+        ("worktree", path(&record.worktree)),
+        ("log", path(&record.log)),
+    ] {
+        lines.extend(text.map(|text| line(name, &text)));
+    }
+    lines.extend(governed.task.commands().iter().map(|command| line("runs", command)));
+    lines.extend(governed.allow_with.iter().map(|with| line("untrusted", &format!("read it, then allow its commands with: {with}"))));
+    lines.extend(governed.notes.iter().map(|note| line("note", &note.detail)));
+    lines.push(String::new());
+    lines.extend(governed.task.body.lines().map(escape_for_display));
+    lines
+}
+
+fn next_of(terminal: &Terminal, queue: &TaskQueue, shared: &Shared, role: Option<&str>) -> Result<u8, Failure> {
+    let ledger = ledger(queue, shared)?;
+    let queued = ledger.queued();
+    if let Some(task) = next(&queued, role) {
+        let entry = known(&ledger, &task.link.id)?;
+        if terminal.json {
+            let mut value = task_json(queue, &ledger, entry);
+            value["schema"] = 1.into();
+            terminal.value(&value);
+        } else {
+            terminal.line(entry.id());
+        }
+        return Ok(0);
+    }
+    let (status, reason, message) = nothing_next(&ledger, role);
+    if terminal.json {
+        terminal.value(&json!({"schema": 1, "id": null, "status": status.as_str(), "reason": reason, "message": message}));
+    } else {
+        terminal.tell(&message);
+    }
+    Ok(status.exit_code())
+}
+
+/// Why nothing comes next: all is done, something that runs must end first, or a person must decide.
+fn nothing_next(ledger: &Ledger<'_>, role: Option<&str>) -> (Status, &'static str, String) {
+    let wanted: Vec<&Entry> =
+        ledger.entries().filter(|entry| role.is_none_or(|role| takes(Some(role), entry.loaded.task.role.as_deref()))).collect();
+    let all = |status| wanted.iter().all(|entry| entry.record.status == status);
+    if wanted.is_empty() {
+        let of = role.map(|role| format!(" for the role '{}'", escape_to_one_line(role))).unwrap_or_default();
+        return (Status::Review, Reason::NoCriteria.as_str(), format!("there is no task{of}"));
+    }
+    if all(TaskStatus::Complete) {
+        return (Status::Complete, "checks_passed", "every task is complete".into());
+    }
+    if count(ledger, &[TaskStatus::Assigned, TaskStatus::InProgress]) > 0 {
+        return (Status::Waiting, Reason::Dependencies.as_str(), "no task is ready; some are in progress".into());
+    }
+    (Status::Review, "dependencies", format!("no task is ready; {}", summary(ledger)))
+}
+
+fn set(terminal: &Terminal, queue: &TaskQueue, shared: &Shared, id: &str, status: TaskStatus, reason: Option<&str>) -> Result<u8, Failure> {
+    let mut ledger = ledger(queue, shared)?;
+    let before = known(&ledger, id)?.record.status;
+    let change = if shared.dry_run {
+        crate::tasks::status::step(before, status).map_err(|step| refused(LedgerError::Illegal { id: id.to_owned(), step }))?;
+        Change { id: id.to_owned(), from: Some(before), to: status, agent: None, reason: None }
+    } else {
+        let change = ledger.set(id, status, reason, now()).map_err(refused)?;
+        let changes: Vec<Change> = change.into_iter().chain(ledger.settle(now())?).collect();
+        queue.note(&changes);
+        if shared.write_back {
+            changes.iter().for_each(|change| write_back(terminal, &ledger, &change.id));
+        }
+        changes.into_iter().next().unwrap_or(Change { id: id.to_owned(), from: Some(before), to: before, agent: None, reason: None })
+    };
+    if terminal.json {
+        let mut value = change_json(&change);
+        value["schema"] = 1.into();
+        value["dry_run"] = shared.dry_run.into();
+        terminal.value(&value);
+    } else {
+        let would = if shared.dry_run { " (nothing was written)" } else { "" };
+        terminal.line(&format!("{}: {} -> {}{would}", change.id, before.as_str(), change.to.as_str()));
+    }
+    Ok(0)
+}
+
+fn refused(error: LedgerError) -> Failure {
+    match error {
+        LedgerError::Store(error) => error.into(),
+        LedgerError::Illegal { .. } => Failure::usage(error.to_string()),
+        LedgerError::Held { .. } | LedgerError::Lost { .. } => Failure::new(Reason::Locked, error.to_string()),
+    }
+}
+
+fn write_back(terminal: &Terminal, ledger: &Ledger<'_>, id: &str) {
+    if let Err(error) = ledger.write_back(id) {
+        terminal.complain(&format!("watchdog: failed to write the status of {} into its file: {error}", escape_to_one_line(id)));
+    }
+}

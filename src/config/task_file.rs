@@ -1,0 +1,351 @@
+//! A task: a markdown file with YAML front matter. Read as strictly as `completion.json`, by the same readers.
+//!
+//! Keys that nobody knows are the project's own (`estimate`, `phase`) and stay; only one that looks like a misspelt key of ours is an
+//! error, because a misspelt `depends_on` would otherwise be a dependency that nobody waits for.
+
+use std::ops::Range;
+use std::path::Path;
+
+use super::elements::{check_list, completion_block};
+use super::nearest::misspelt;
+use super::parse::MAX_BYTES;
+use super::problem::{ConfigError, Report, shown, shown_key};
+use super::reader::{Node, Section};
+use super::settings::{CheckSpec, Mode, Settings};
+use super::syntax::Kind;
+use super::yaml;
+
+/// How urgent a task is. Ordered: the most urgent first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Priority {
+    /// Before all others.
+    Critical,
+    /// Before most.
+    High,
+    /// Where nothing is said.
+    #[default]
+    Medium,
+    /// After all others.
+    Low,
+}
+
+impl Priority {
+    /// The word in files and JSON.
+    pub fn as_str(self) -> &'static str {
+        word_of(PRIORITIES, self)
+    }
+}
+
+const PRIORITIES: &[(&str, Priority)] =
+    &[("critical", Priority::Critical), ("high", Priority::High), ("medium", Priority::Medium), ("low", Priority::Low)];
+
+/// Where a task stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum TaskStatus {
+    /// Nobody works on it.
+    #[default]
+    Pending,
+    /// It waits for other tasks, or a person stopped it.
+    Blocked,
+    /// An agent has it and has not begun.
+    Assigned,
+    /// An agent works on it.
+    InProgress,
+    /// A person must look.
+    Review,
+    /// Trying again by itself cannot help.
+    Failed,
+    /// Done.
+    Complete,
+}
+
+/// Every status with its word.
+pub const TASK_STATUSES: &[(&str, TaskStatus)] = &[
+    ("pending", TaskStatus::Pending),
+    ("blocked", TaskStatus::Blocked),
+    ("assigned", TaskStatus::Assigned),
+    ("in_progress", TaskStatus::InProgress),
+    ("review", TaskStatus::Review),
+    ("failed", TaskStatus::Failed),
+    ("complete", TaskStatus::Complete),
+];
+
+impl TaskStatus {
+    /// The word in files, records and JSON.
+    pub fn as_str(self) -> &'static str {
+        word_of(TASK_STATUSES, self)
+    }
+
+    /// The status of a word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        TASK_STATUSES.iter().find(|(known, _)| *known == word).map(|(_, status)| *status)
+    }
+}
+
+fn word_of<T: Copy + PartialEq>(words: &[(&'static str, T)], wanted: T) -> &'static str {
+    words.iter().find(|(_, value)| *value == wanted).map_or("", |(word, _)| word)
+}
+
+/// The longest id, in characters. It becomes part of a branch and of a folder.
+const LONGEST_ID: usize = 100;
+
+/// Keys of front matter that mean something to watchdog.
+pub(super) const KEYS: &[&str] = &["id", "title", "priority", "role", "workstream", "depends_on", "status", "completion", "mode", "checks"];
+
+/// What others call our keys: too far for the nearest word, and not to be passed over.
+const OTHER_WORDS: &[(&str, &str)] = &[
+    ("dependencies", "depends_on"),
+    ("depends", "depends_on"),
+    ("deps", "depends_on"),
+    ("requires", "depends_on"),
+    ("blocked_by", "depends_on"),
+    ("verify", "completion.verify"),
+    ("signal", "completion.signal"),
+    ("max_iterations", "completion.max_iterations"),
+];
+
+/// What a task's file says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskFile {
+    /// Its name among the tasks: ASCII letters, digits, `-`, `_` and `.`.
+    pub id: String,
+    /// What it is about, for people.
+    pub title: String,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// Which agents take it; `None` = any.
+    pub role: Option<String>,
+    /// Ids of the tasks that must be complete before it.
+    pub depends_on: Vec<String>,
+    /// What the file says of its status, if anything. Counts when the task is first seen; from then on the store knows.
+    pub status: Option<TaskStatus>,
+    /// How its checks combine.
+    pub mode: Mode,
+    /// What makes it complete; empty = what makes anything complete in this worktree.
+    pub checks: Vec<CheckSpec>,
+    /// Iterations of the loop at most, where it says.
+    pub max_iterations: Option<u32>,
+    /// The text below the front matter, trimmed: the prompt.
+    pub body: String,
+    /// What is no error and the user should know.
+    pub notes: Vec<String>,
+    /// Where `status` stands, for writing it back.
+    pub status_place: StatusPlace,
+}
+
+/// Where a file has its status, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StatusPlace {
+    /// Here, quotes aside.
+    At(Range<usize>),
+    /// Nowhere; a line for it belongs here.
+    Before(usize),
+}
+
+impl TaskFile {
+    /// Every program that the file would make watchdog run, for `watchdog trust` to show.
+    pub fn commands(&self) -> Vec<String> {
+        Settings { checks: self.checks.clone(), ..Settings::default() }.commands()
+    }
+}
+
+/// Where the front matter of a text is: after the first line of three dashes, up to the next. `None` where it has none.
+fn front_matter(text: &str) -> Option<(Range<usize>, usize)> {
+    let opening = text.split_inclusive('\n').next().filter(|line| line.trim_start_matches('\u{feff}').trim_end() == "---")?;
+    let mut at = opening.len();
+    for line in text[at..].split_inclusive('\n') {
+        if line.trim_end() == "---" {
+            return Some((opening.len()..at, at + line.len()));
+        }
+        at += line.len();
+    }
+    None
+}
+
+/// Whether a text begins as one with front matter does.
+pub fn has_front_matter(bytes: &[u8]) -> bool {
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+    bytes.split(|byte| *byte == b'\n').next().is_some_and(|line| line.trim_ascii_end() == b"---")
+}
+
+/// Reads a task's file. `origin` names it in messages.
+///
+/// # Errors
+/// Everything that is wrong with it, each problem with line, column and key.
+pub fn parse_task(bytes: &[u8], origin: &Path) -> Result<TaskFile, ConfigError> {
+    let fail = |valid: &str, why: String| {
+        let report = Report::new(valid);
+        report.problem(valid.len(), "", || why);
+        report.finish(origin).map(|_| empty())
+    };
+    if bytes.len() > MAX_BYTES {
+        return fail("", format!("the file is {} bytes long; at most {MAX_BYTES} are read", bytes.len()));
+    }
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+            return fail(&valid, "the file is not UTF-8 text; save it as UTF-8".into());
+        }
+    };
+    let Some((matter, body)) = front_matter(text) else {
+        let why = match has_front_matter(bytes) {
+            true => "the front matter has no end; close it with a line of three dashes, ---",
+            false => "no front matter; a task begins with a line of three dashes, its keys, and another such line",
+        };
+        return fail("", why.into());
+    };
+    let report = Report::new(text);
+    let mut task = empty();
+    if let Some(json) = yaml::read(text, matter.start, matter.end, &report) {
+        read(&Node { report: &report, json: &json, path: String::new() }, &mut task);
+        task.status_place = status_place(text, &json.kind, matter.end);
+    }
+    task.body = text[body..].trim().to_owned();
+    task.notes = report.finish(origin)?;
+    Ok(task)
+}
+
+fn empty() -> TaskFile {
+    TaskFile {
+        id: String::new(),
+        title: String::new(),
+        priority: Priority::default(),
+        role: None,
+        depends_on: Vec::new(),
+        status: None,
+        mode: Mode::All,
+        checks: Vec::new(),
+        max_iterations: None,
+        body: String::new(),
+        notes: Vec::new(),
+        status_place: StatusPlace::Before(0),
+    }
+}
+
+fn status_place(text: &str, front: &Kind<'_>, end: usize) -> StatusPlace {
+    let Kind::Object(members) = front else { return StatusPlace::Before(end) };
+    let Some(member) = members.iter().find(|member| member.name == "status") else { return StatusPlace::Before(end) };
+    let word = match &member.value.kind {
+        Kind::Text(word) => word.as_ref(),
+        // Null, written out or left out. Where it is left out the parser's place may be behind the line's end.
+        _ => ["~", "null", "Null", "NULL"].into_iter().find(|word| text[member.value.at..].starts_with(word)).unwrap_or_default(),
+    };
+    let quotes = usize::from(text[member.value.at..].starts_with(['"', '\'']));
+    let start = member.value.at + quotes;
+    StatusPlace::At(start..start + word.len())
+}
+
+fn read(node: &Node<'_>, task: &mut TaskFile) {
+    if node.members().is_none() {
+        node.expected("keys with their values, such as `id: T1`");
+        return;
+    }
+    let Some(section) = node.open_section() else { return };
+    misspelt_keys(node, task);
+    task.id = section.required("id", "it is the task's name").and_then(|n| id(&n)).unwrap_or_default();
+    task.title = section.required("title", "it says what the task is about").and_then(|n| words(&n)).unwrap_or_default();
+    task.priority = section.nullable("priority", priority).flatten().unwrap_or_default();
+    task.role = role(&section);
+    task.depends_on = section.nullable("depends_on", |n| n.list(id)).flatten().unwrap_or_default();
+    let twice = task.depends_on.iter().enumerate().find(|(n, id)| task.depends_on[..*n].contains(id));
+    if let Some((n, twice)) = twice {
+        section.note(&format!("depends_on[{n}]"), &format!("{twice} is named twice"));
+    }
+    task.status = section.nullable("status", |n| n.word(TASK_STATUSES)).flatten();
+    criteria(&section, task);
+}
+
+fn criteria(section: &Section<'_>, task: &mut TaskFile) {
+    if let Some(mode) = section.get("mode").and_then(|n| n.word(check_list::MODES)) {
+        task.mode = mode;
+    }
+    if let Some(node) = section.get("checks").filter(|n| !n.is_null()) {
+        task.checks = check_list::read(&node).unwrap_or_default();
+        if matches!(&node.json.kind, Kind::List(items) if items.is_empty()) {
+            node.wrong("an empty list of checks is never complete; add one or remove the key");
+        }
+    }
+    let Some(node) = section.get("completion").filter(|n| !n.is_null()) else { return };
+    let mut limits = Settings::default().limits;
+    let more = completion_block::read(&node, &mut limits);
+    task.max_iterations = node.has("max_iterations").then_some(limits.max_iterations);
+    if task.mode != Mode::All && !task.checks.is_empty() && !more.is_empty() {
+        // As in completion.json: blocks that stand side by side all count.
+        let group = CheckSpec::Group { mode: task.mode, checks: std::mem::take(&mut task.checks) };
+        task.checks.push(group);
+        task.mode = Mode::All;
+    }
+    task.checks.extend(more);
+}
+
+fn misspelt_keys(node: &Node<'_>, task: &TaskFile) {
+    debug_assert!(task.id.is_empty(), "keys are looked at first");
+    for member in node.members().unwrap_or_default().iter().filter(|member| !KEYS.contains(&member.name.as_ref())) {
+        let elsewhere = OTHER_WORDS.iter().find(|(word, _)| *word == member.name).map(|(_, ours)| *ours);
+        // A key that is given may have neighbours with similar names.
+        let absent = KEYS.iter().copied().filter(|key| !node.has(key));
+        if let Some(meant) = elsewhere.or_else(|| misspelt(&member.name, absent)) {
+            node.report.problem(member.at, &shown_key(&member.name), || {
+                format!("unknown key, did you mean `{meant}`? (keys of your own are fine where they do not look like one of ours)")
+            });
+        }
+    }
+}
+
+/// A word or a number, as it is written: ids and titles are often plain numbers.
+fn words(node: &Node<'_>) -> Option<String> {
+    match &node.json.kind {
+        Kind::Number(number) => Some((*number).to_owned()),
+        _ => node.text().map(|text| text.trim().to_owned()),
+    }
+}
+
+fn id(node: &Node<'_>) -> Option<String> {
+    let id = words(node)?;
+    match why_no_id(&id) {
+        None => Some(id),
+        Some(why) => {
+            node.wrong(format!("{} cannot be an id: {why}", shown(&id)));
+            None
+        }
+    }
+}
+
+/// Why a text cannot name a task; it must also do as a part of a branch and a folder.
+pub fn why_no_id(id: &str) -> Option<&'static str> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c);
+    if !id.chars().all(fits) {
+        Some("ASCII letters, digits, `-`, `_` and `.` are allowed")
+    } else if id.len() > LONGEST_ID {
+        Some("at most 100 characters are allowed")
+    } else if !id.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        Some("it must begin with a letter or a digit")
+    } else if id.ends_with('.') || id.contains("..") || id.to_ascii_lowercase().ends_with(".lock") {
+        Some("git allows no branch of this name")
+    } else {
+        None
+    }
+}
+
+fn priority(node: &Node<'_>) -> Option<Priority> {
+    match &node.json.kind {
+        Kind::Text(text) if text.trim().is_empty() => Some(Priority::default()),
+        _ => node.word(PRIORITIES),
+    }
+}
+
+fn role(section: &Section<'_>) -> Option<String> {
+    let [role, workstream] = ["role", "workstream"].map(|key| section.nullable(key, words).flatten());
+    if let (Some(role), Some(workstream)) = (&role, &workstream)
+        && role != workstream
+        && let Some(node) = section.get("workstream")
+    {
+        node.wrong(format!("says {} where `role` says {}; keep one", shown(workstream), shown(role)));
+    }
+    role.or(workstream)
+}
+
+#[cfg(test)]
+#[path = "task_file_tests.rs"]
+mod tests;

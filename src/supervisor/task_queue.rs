@@ -1,0 +1,184 @@
+//! The queue of tasks of a repository, opened: the files of a work tree, their records, and which copy of a file governs.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::config::task_file::{TaskFile, TaskStatus, parse_task};
+use crate::decision::display::escape_to_one_line;
+use crate::decision::evidence::{Degraded, FaultKind, Unreadable};
+use crate::git::Point;
+use crate::store::Store;
+use crate::store::journal::{event, kind};
+use crate::store::trust::{TrustStore, fingerprint};
+use crate::tasks::folder::{self, Folder, Loaded};
+use crate::tasks::ledger::{Change, Entry, Ledger};
+
+use super::configuration::{Governing, governing};
+use super::place::Place;
+use super::surroundings::{Surroundings, now};
+
+/// The tasks of a repository, as one work tree has their files.
+pub struct TaskQueue {
+    /// The work tree.
+    pub place: Place,
+    /// Names the repository in the store.
+    pub repository_id: String,
+    /// What `completion.json` asks for.
+    pub governing: Governing,
+    /// The files.
+    pub folder: Folder,
+    /// HEAD of the work tree.
+    pub head: Point,
+    trust: TrustStore,
+    trusted_hashes: Option<String>,
+}
+
+/// The copy of a task's file that counts, and whether its commands may run.
+#[derive(Debug, Clone)]
+pub struct GovernedTask {
+    /// What it says.
+    pub task: TaskFile,
+    /// The commit whose copy it is; `None` = the work tree's.
+    pub commit: Option<String>,
+    /// How to allow its commands, where they are not.
+    pub allow_with: Option<String>,
+    /// What a person should know about it.
+    pub notes: Vec<Degraded>,
+}
+
+impl TaskQueue {
+    /// Opens the work tree, the store and the files.
+    ///
+    /// # Errors
+    /// Where one of them cannot be read.
+    pub fn open(surroundings: &Surroundings) -> Result<Self, Unreadable> {
+        let place = Place::open(surroundings)?;
+        let head = place.worktree.head()?;
+        let governing = governing(surroundings, &place.worktree, Some(&head))?;
+        let dir = &governing.settings.tasks.dir;
+        let folder = folder::read(place.root(), dir).map_err(|error| Unreadable {
+            kind: FaultKind::Config,
+            why: format!("failed to read the tasks in {dir}: {error}"),
+            hint: None,
+        })?;
+        let repository_id = place.worktree.repository_id();
+        let trust = TrustStore::new(&surroundings.state);
+        Ok(TaskQueue { place, repository_id, governing, folder, head, trust, trusted_hashes: surroundings.trusted.clone() })
+    }
+
+    /// The store.
+    pub fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.place.store)
+    }
+
+    /// The records of all tasks, as they are. Writes nothing.
+    ///
+    /// # Errors
+    /// Where a record cannot be read.
+    pub fn ledger(&self) -> Result<Ledger<'_>, Unreadable> {
+        Ok(Ledger::read(self.place.store.as_ref(), &self.repository_id, &self.folder, now())?)
+    }
+
+    /// The records of all tasks, brought up to date.
+    ///
+    /// # Errors
+    /// Where a record cannot be read or written.
+    pub fn settled(&self) -> Result<Ledger<'_>, Unreadable> {
+        let mut ledger = self.ledger()?;
+        let changes = ledger.settle(now())?;
+        self.note(&changes);
+        Ok(ledger)
+    }
+
+    /// Writes steps into the journal. One that cannot be written changes nothing.
+    pub fn note(&self, changes: &[Change]) {
+        note(self.place.store.as_ref(), &self.place.worktree_id, changes, now());
+    }
+
+    /// The copy of a task's file that counts: that of the commit at which the task was first begun (HEAD, as long as it was not), so
+    /// that no agent moves its own goalposts; the work tree's only where that commit has none.
+    ///
+    /// # Errors
+    /// Where the commit, or its copy, cannot be read.
+    pub fn governed(&self, entry: &Entry) -> Result<GovernedTask, Unreadable> {
+        let Loaded { relative, bytes, .. } = &entry.loaded;
+        let recorded = entry.record.baseline.as_deref().map(|commit| match commit {
+            "" => Point::Unborn,
+            commit => Point::Commit(commit.to_owned()),
+        });
+        let commit = match recorded.as_ref().unwrap_or(&self.head) {
+            Point::Commit(commit) => Some(commit.clone()),
+            Point::Unborn => None,
+        };
+        let committed = match (&commit, relative.to_str()) {
+            (Some(commit), Some(path)) => self.place.worktree.blob_at(commit, path)?,
+            _ => None,
+        };
+        let mut notes = Vec::new();
+        let (task, bytes, commit) = match committed {
+            Some(committed) if committed != *bytes => {
+                let short: String = commit.iter().flat_map(|commit| commit.chars().take(12)).collect();
+                let name = escape_to_one_line(&relative.display().to_string());
+                let detail = format!("{name} differs from that of {short}, which governs: commit the change before the task is begun");
+                notes.push(Degraded { code: "criteria_changed", detail });
+                let task = parse_task(&committed, relative).map_err(|error| Unreadable {
+                    kind: FaultKind::Config,
+                    why: format!("{error} (as {short} has it)"),
+                    hint: Some("commit the file as it should be".into()),
+                })?;
+                (task, committed, commit)
+            }
+            _ => (entry.loaded.task.clone(), bytes.clone(), None),
+        };
+        let allow_with = if task.commands().is_empty() { None } else { self.wanted_trust(relative, &bytes, commit.as_deref())? };
+        Ok(GovernedTask { task, commit, allow_with, notes })
+    }
+
+    fn wanted_trust(&self, relative: &std::path::Path, bytes: &[u8], commit: Option<&str>) -> Result<Option<String>, Unreadable> {
+        let hash = fingerprint(&self.repository_id, relative, bytes);
+        if self.trust.is_trusted(&hash, self.trusted_hashes.as_deref())? {
+            return Ok(None);
+        }
+        let file = escape_to_one_line(&relative.display().to_string());
+        Ok(Some(match commit {
+            None => format!("watchdog trust {file}"),
+            Some(commit) => format!("watchdog trust {file} --rev {}", &commit[..commit.len().min(12)]),
+        }))
+    }
+}
+
+/// Writes steps of tasks into the journal, each under its task's name.
+pub fn note(store: &dyn Store, worktree_id: &str, changes: &[Change], at: Timestamp) {
+    let events: Vec<_> = changes
+        .iter()
+        .filter_map(|change| {
+            let kind = event_kind(change)?;
+            Some(event(at, worktree_id, Some(&change.id), kind, change_json(change)))
+        })
+        .collect();
+    if !events.is_empty() {
+        // The journal tells a story; the records, which are written already, are the truth.
+        let _ = store.append(&events, None);
+    }
+}
+
+fn event_kind(change: &Change) -> Option<&'static str> {
+    Some(match (change.from, change.to) {
+        (None, _) => return None,
+        (_, TaskStatus::Assigned) => kind::ASSIGNED,
+        (_, TaskStatus::InProgress) => kind::STARTED,
+        (_, TaskStatus::Complete) => kind::COMPLETE,
+        (_, TaskStatus::Review) => kind::REVIEW,
+        (_, TaskStatus::Failed) => kind::FAILED,
+        (_, TaskStatus::Blocked) => kind::BLOCKED,
+        (_, TaskStatus::Pending) => kind::PENDING,
+    })
+}
+
+/// A step for programs.
+pub fn change_json(change: &Change) -> Value {
+    json!({"task": change.id, "from": change.from.map(TaskStatus::as_str), "to": change.to.as_str(), "agent": change.agent,
+           "reason": change.reason})
+}

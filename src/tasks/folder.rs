@@ -1,0 +1,201 @@
+//! The files of the tasks. A bad file stops its own task and no other.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use crate::config::task_file::{TaskFile, has_front_matter, parse_task};
+use crate::config::{ConfigError, MAX_BYTES, Problem};
+
+/// Where task files are where the configuration names no other folder.
+pub const OWN: &str = ".watchdog/tasks";
+
+/// Where another program keeps its own; read where the first is not there.
+pub const OTHER: &str = ".tanuki/tasks";
+
+/// More files than this are not read.
+const MOST: usize = 2000;
+
+/// A task with the file that it came from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// The file.
+    pub path: PathBuf,
+    /// The same from the root of the work tree.
+    pub relative: PathBuf,
+    /// Its bytes, as they were read.
+    pub bytes: Vec<u8>,
+    /// What they say.
+    pub task: TaskFile,
+}
+
+/// A file that is no task, or not one that can be told apart.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0)]
+pub struct BadFile(pub ConfigError);
+
+/// A folder of tasks, as it was read.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Folder {
+    /// The folder; `None` where there is none.
+    pub path: Option<PathBuf>,
+    /// Its tasks, by the names of their files.
+    pub tasks: Vec<Loaded>,
+    /// What could not be read.
+    pub problems: Vec<BadFile>,
+}
+
+/// The folder of tasks of a work tree: `configured`, from its root; without that folder, and where it is the usual one, that of another
+/// program.
+fn locate(root: &Path, configured: &str) -> Option<PathBuf> {
+    let names: &[&str] = if configured == OWN { &[OWN, OTHER] } else { &[configured] };
+    names.iter().map(|name| root.join(name)).find(|path| path.is_dir())
+}
+
+/// Reads every task of a work tree. `configured` is `tasks.dir`.
+///
+/// # Errors
+/// Where the folder itself cannot be read, or leads out of the work tree.
+pub fn read(root: &Path, configured: &str) -> io::Result<Folder> {
+    let Some(path) = locate(root, configured) else { return Ok(Folder::default()) };
+    let inside = |path: &Path| Ok::<_, io::Error>(path.canonicalize()?.starts_with(root.canonicalize()?));
+    if !inside(&path)? {
+        return Err(io::Error::other("it leads out of the work tree"));
+    }
+    let mut names: Vec<_> = fs::read_dir(&path)?.map(|entry| entry.map(|entry| entry.file_name())).collect::<io::Result<_>>()?;
+    names.retain(|name| Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md")));
+    names.sort();
+    let mut folder = Folder { path: Some(path.clone()), ..Folder::default() };
+    for (n, name) in names.iter().enumerate() {
+        let file = path.join(name);
+        let relative = file.strip_prefix(root).unwrap_or(&file).to_owned();
+        if n >= MOST {
+            folder.problems.push(bad(&relative, format!("more than {MOST} tasks; this file and what follows is not read")));
+            break;
+        }
+        match inside(&file).and_then(|inside| if inside { slurp(&file) } else { Err(io::Error::other("it leads out of the work tree")) }) {
+            // Words about the folder, not a task.
+            Ok(bytes) if !has_front_matter(&bytes) && name.eq_ignore_ascii_case("readme.md") => {}
+            Ok(bytes) => match parse_task(&bytes, &relative) {
+                Ok(task) => folder.tasks.push(Loaded { path: file, relative, bytes, task }),
+                Err(error) => folder.problems.push(BadFile(error)),
+            },
+            Err(error) => folder.problems.push(bad(&relative, format!("failed to read the file: {error}"))),
+        }
+    }
+    leave_out_twins(&mut folder);
+    Ok(folder)
+}
+
+/// Reads one task's file.
+///
+/// # Errors
+/// Where it cannot be read, with the bytes' own faults left to [`parse_task`].
+fn slurp(path: &Path) -> io::Result<Vec<u8>> {
+    // A pipe or a device would keep us for ever.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn bad(relative: &Path, message: String) -> BadFile {
+    let problem = Problem { line: 1, column: 1, key: String::new(), message };
+    BadFile(ConfigError { origin: relative.to_owned(), problems: vec![problem], more: 0 })
+}
+
+/// Two files with one id: which is meant nobody can know, so neither is taken. File systems and branches do not always tell cases apart.
+fn leave_out_twins(folder: &mut Folder) {
+    let mut files: HashMap<String, Vec<PathBuf>> = HashMap::new();
+    for loaded in &folder.tasks {
+        files.entry(loaded.task.id.to_ascii_lowercase()).or_default().push(loaded.relative.clone());
+    }
+    files.retain(|_, files| files.len() > 1);
+    folder.tasks.retain(|loaded| !files.contains_key(&loaded.task.id.to_ascii_lowercase()));
+    let mut twins: Vec<_> = files.into_iter().collect();
+    twins.sort();
+    for (id, files) in twins {
+        let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        for file in &files {
+            let mut problem = bad(file, format!("the id {id} is in {}; none of them is taken", names.join(" and ")));
+            problem.0.problems.iter_mut().for_each(|problem| problem.key = "id".into());
+            folder.problems.push(problem);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn scene(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let scratch = tempfile::tempdir().expect("a scratch folder");
+        for (name, text) in files {
+            let path = scratch.path().join(name);
+            fs::create_dir_all(path.parent().expect("below the scratch folder")).expect("a folder");
+            fs::write(path, text).expect("a file");
+        }
+        scratch
+    }
+
+    fn task(id: &str) -> String {
+        format!("---\nid: {id}\ntitle: t\n---\nx\n")
+    }
+
+    fn ids(folder: &Folder) -> Vec<&str> {
+        folder.tasks.iter().map(|loaded| loaded.task.id.as_str()).collect()
+    }
+
+    #[test]
+    fn a_bad_file_stops_its_own_task_only() {
+        let scene = scene(&[
+            (".watchdog/tasks/good.md", &task("good")),
+            (".watchdog/tasks/broken.md", "---\nid: x\ntitel: y\n---\n"),
+            (".watchdog/tasks/none.md", "# nothing\n"),
+            (".watchdog/tasks/README.md", "# what is here\n"),
+            (".watchdog/tasks/notes.txt", "no"),
+            (".watchdog/tasks/sub/deep.md", &task("deep")),
+        ]);
+        let folder = read(scene.path(), OWN).expect("it is there");
+        assert_eq!(ids(&folder), ["good"]);
+        let problems: Vec<String> = folder.problems.iter().map(ToString::to_string).collect();
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(problems[0].starts_with(".watchdog/tasks/broken.md:2:1: title: missing"), "{problems:?}");
+        assert!(problems[0].contains(".watchdog/tasks/broken.md:3:1: titel: unknown key, did you mean `title`?"), "{problems:?}");
+        assert!(problems[1].contains("none.md:1:1: no front matter"), "{problems:?}");
+    }
+
+    #[test]
+    fn of_two_files_with_one_id_neither_is_taken() {
+        let scene = scene(&[(".tanuki/tasks/a.md", &task("T1")), (".tanuki/tasks/b.md", &task("t1")), (".tanuki/tasks/c.md", &task("T2"))]);
+        let folder = read(scene.path(), OWN).expect("it is there");
+        assert_eq!((ids(&folder), folder.problems.len()), (vec!["T2"], 2));
+        assert!(folder.problems[0].to_string().contains("a.md:1:1: id: the id t1 is in .tanuki/tasks/a.md and .tanuki/tasks/b.md"));
+    }
+
+    #[test]
+    fn the_configured_folder_stands_alone_and_ours_goes_before_the_other_programs() {
+        let scene = scene(&[(".tanuki/tasks/a.md", &task("a")), (".watchdog/tasks/b.md", &task("b")), ("todo/c.md", &task("c"))]);
+        assert_eq!(ids(&read(scene.path(), OWN).expect("there")), ["b"]);
+        assert_eq!(ids(&read(scene.path(), "todo").expect("there")), ["c"]);
+        assert_eq!(read(scene.path(), "nowhere").expect("no error"), Folder::default());
+        assert_eq!(ids(&read(scene.path(), OTHER).expect("there")), ["a"]);
+    }
+
+    #[test]
+    fn what_leads_out_of_the_work_tree_or_is_no_file_is_not_read() {
+        let scene = scene(&[("outside/x.md", &task("x")), ("work/.watchdog/tasks/good.md", &task("good"))]);
+        let work = scene.path().join("work");
+        symlink(scene.path().join("outside/x.md"), work.join(".watchdog/tasks/x.md")).expect("a link");
+        symlink(scene.path().join("outside"), work.join("todo")).expect("a link");
+        fs::create_dir(work.join(".watchdog/tasks/dir.md")).expect("a folder");
+        let folder = read(&work, OWN).expect("it is there");
+        assert_eq!((ids(&folder), folder.problems.len()), (vec!["good"], 2), "{:?}", folder.problems);
+        assert!(read(&work, "todo").expect_err("it leads out").to_string().contains("out of the work tree"));
+    }
+}

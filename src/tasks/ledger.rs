@@ -1,0 +1,418 @@
+//! Files and records together: where each task stands, and every step that one takes.
+//!
+//! Who works on a task holds its lease. The fence of that lease is in the record, so that a worker that was too slow cannot write over
+//! the one that came after it; and a record whose lease has ended goes back to `pending`, whoever looks first.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::dependencies::{Blocker, Dependencies, Link};
+use super::folder::{Folder, Loaded};
+use super::graph;
+use super::queue::{Queued, settled};
+use super::status::{IllegalStep, step};
+use super::write_back::with_status;
+use crate::config::task_file::{TaskStatus, parse_task};
+use crate::store::StoreError;
+use crate::store::engine::{Hold, Lease, Store};
+use crate::store::task::{self, TaskRecord};
+
+/// The word for a status that dependencies set.
+pub const DEPENDENCIES: &str = "dependencies";
+/// The word for a status that a person set.
+pub const BY_HAND: &str = "by_hand";
+/// The word for a task that was given back because nobody renewed its lease.
+pub const LEASE_ENDED: &str = "lease_ended";
+
+/// How long the queue itself holds a lease while it gives a task back.
+const MOMENT: Duration = Duration::from_secs(5);
+
+/// A task: its file and its record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Its file.
+    pub loaded: Loaded,
+    /// Where it stands.
+    pub record: TaskRecord,
+}
+
+impl Entry {
+    /// Its id.
+    pub fn id(&self) -> &str {
+        &self.loaded.task.id
+    }
+
+    fn link(&self) -> Link {
+        Link { id: self.id().to_owned(), status: self.record.status, depends_on: self.loaded.task.depends_on.clone() }
+    }
+
+    /// For the picture.
+    pub fn node(&self) -> graph::Node {
+        graph::Node { link: self.link(), title: self.loaded.task.title.clone() }
+    }
+
+    /// For the queue.
+    pub fn queued(&self) -> Queued {
+        let task = &self.loaded.task;
+        Queued { link: self.link(), priority: task.priority, role: task.role.clone(), since: self.record.since }
+    }
+}
+
+/// A step that a task took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The task.
+    pub id: String,
+    /// Where it stood; `None` = it was not known.
+    pub from: Option<TaskStatus>,
+    /// Where it stands.
+    pub to: TaskStatus,
+    /// The agent that has it, or had it.
+    pub agent: Option<String>,
+    /// Why: a word of the record.
+    pub reason: Option<String>,
+}
+
+/// Why a step was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// The records could not be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The step is none.
+    #[error("{id}: {step}")]
+    Illegal { id: String, step: IllegalStep },
+    /// An agent works on it.
+    #[error("an agent works on {id}{}", .agent.as_ref().map(|agent| format!(": {agent}")).unwrap_or_default())]
+    Held { id: String, agent: Option<String> },
+    /// The lease ended meanwhile, so somebody else may work on it.
+    #[error("the lease of {id} has ended; somebody else may work on it")]
+    Lost { id: String },
+}
+
+/// The tasks of a repository.
+pub struct Ledger<'s> {
+    store: &'s dyn Store,
+    repository_id: String,
+    entries: BTreeMap<String, Entry>,
+}
+
+impl<'s> Ledger<'s> {
+    /// Reads the records of all tasks in a folder. Writes nothing: a task without a record stands where its file says, else at the
+    /// beginning; one that its file calls taken is taken by nobody.
+    ///
+    /// # Errors
+    /// Where a record cannot be read.
+    pub fn read(store: &'s dyn Store, repository_id: &str, folder: &Folder, now: Timestamp) -> Result<Self, StoreError> {
+        let mut entries = BTreeMap::new();
+        for loaded in &folder.tasks {
+            let record = match task::of(store, repository_id, &loaded.task.id)? {
+                Some(record) => record,
+                None => first_record(loaded, now),
+            };
+            entries.insert(loaded.task.id.clone(), Entry { loaded: loaded.clone(), record });
+        }
+        Ok(Ledger { store, repository_id: repository_id.to_owned(), entries })
+    }
+
+    /// The tasks by id.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values()
+    }
+
+    /// One task.
+    pub fn get(&self, id: &str) -> Option<&Entry> {
+        self.entries.get(id)
+    }
+
+    /// All tasks as the queue sees them.
+    pub fn queued(&self) -> Vec<Queued> {
+        self.entries().map(Entry::queued).collect()
+    }
+
+    /// To be asked what waits for what.
+    pub fn dependencies(&self) -> Dependencies {
+        Dependencies::new(self.entries().map(Entry::link))
+    }
+
+    /// What keeps a task from beginning.
+    pub fn blockers(&self, id: &str) -> Vec<Blocker> {
+        self.dependencies().blockers(id)
+    }
+
+    /// Brings the records up to date: records what is new, gives back what nobody holds any more, blocks what waits for others and
+    /// unblocks what does not.
+    ///
+    /// # Errors
+    /// Where a record cannot be read or written; what came before it stands.
+    pub fn settle(&mut self, now: Timestamp) -> Result<Vec<Change>, StoreError> {
+        let mut changes = Vec::new();
+        let ids: Vec<String> = self.entries.keys().cloned().collect();
+        for id in &ids {
+            changes.extend(self.record_new(id, now)?);
+            changes.extend(self.give_back_abandoned(id, now)?);
+        }
+        let dependencies = self.dependencies();
+        for id in &ids {
+            let blockers = dependencies.blockers(id);
+            changes.extend(self.settle_dependencies(id, &blockers, now)?);
+        }
+        Ok(changes)
+    }
+
+    fn record_new(&mut self, id: &str, now: Timestamp) -> Result<Option<Change>, StoreError> {
+        let Some(entry) = self.entries.get_mut(id) else { return Ok(None) };
+        let fresh = first_record(&entry.loaded, now);
+        let (record, new) = task::update(self.store, &self.repository_id, id, |found| match found {
+            Some(found) => (found.clone(), (found, false)),
+            None => (fresh.clone(), (fresh.clone(), true)),
+        })?;
+        entry.record = record;
+        let status = entry.record.status;
+        Ok(new.then(|| Change { id: id.to_owned(), from: None, to: status, agent: None, reason: None }))
+    }
+
+    fn give_back_abandoned(&mut self, id: &str, now: Timestamp) -> Result<Option<Change>, StoreError> {
+        let Some(record) = self.entries.get(id).map(|entry| entry.record.clone()) else { return Ok(None) };
+        let taken = |record: &TaskRecord| matches!(record.status, TaskStatus::Assigned | TaskStatus::InProgress);
+        if !taken(&record) || record.fence.is_none() {
+            return Ok(None);
+        }
+        // Whoever can take the lease knows that nobody has it.
+        let Some(lease) = task::lease(self.store, &self.repository_id, id, "watchdog: giving back", MOMENT)? else { return Ok(None) };
+        let changed = self.write(id, now, |before| {
+            (taken(before) && before.fence == record.fence).then(|| TaskRecord {
+                status: TaskStatus::Pending,
+                fence: None,
+                reason: Some(LEASE_ENDED.into()),
+                message: Some(format!("{} stopped without a word", before.agent.as_deref().unwrap_or("its worker"))),
+                ..before.clone()
+            })
+        });
+        // Its short time ends by itself where this fails.
+        let _ = self.store.release(&lease);
+        changed
+    }
+
+    fn settle_dependencies(&mut self, id: &str, blockers: &[Blocker], now: Timestamp) -> Result<Option<Change>, StoreError> {
+        self.write(id, now, |before| {
+            let by_hand = before.reason.as_deref() == Some(BY_HAND);
+            let status = settled(before.status, by_hand, blockers.is_empty());
+            if status == before.status {
+                return None;
+            }
+            let waits = || format!("waits for {}", blockers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
+            let message = (status == TaskStatus::Blocked).then(waits);
+            Some(TaskRecord { status, fence: None, reason: Some(DEPENDENCIES.into()), message, ..before.clone() })
+        })
+    }
+
+    /// Changes a record; `None` from `change` leaves it. The change as it was made is returned, and kept here.
+    fn write(
+        &mut self,
+        id: &str,
+        now: Timestamp,
+        change: impl Fn(&TaskRecord) -> Option<TaskRecord>,
+    ) -> Result<Option<Change>, StoreError> {
+        let Some(entry) = self.entries.get_mut(id) else { return Ok(None) };
+        let (record, from) = task::update(self.store, &self.repository_id, id, |found| {
+            let before = found.unwrap_or_else(|| entry.record.clone());
+            match change(&before) {
+                Some(after) => {
+                    let after = TaskRecord { changed_at: now, ..after };
+                    (after.clone(), (after, Some(before.status)))
+                }
+                None => (before.clone(), (before, None)),
+            }
+        })?;
+        entry.record = record.clone();
+        Ok(from.map(|from| Change { id: id.to_owned(), from: Some(from), to: record.status, agent: record.agent, reason: record.reason }))
+    }
+
+    /// A person's word: the status becomes `to`, where that step is allowed and nobody works on the task.
+    ///
+    /// # Errors
+    /// See [`LedgerError`].
+    pub fn set(&mut self, id: &str, to: TaskStatus, why: Option<&str>, now: Timestamp) -> Result<Option<Change>, LedgerError> {
+        // Under the task's own lease, so that no worker begins meanwhile.
+        let lease = task::lease(self.store, &self.repository_id, id, "watchdog task set", MOMENT)?;
+        let Some(lease) = lease else {
+            return Err(LedgerError::Held { id: id.into(), agent: self.get(id).and_then(|entry| entry.record.agent.clone()) });
+        };
+        let illegal = std::cell::Cell::new(None);
+        let changed = self.write(id, now, |before| {
+            illegal.set(step(before.status, to).err());
+            illegal.get().is_none().then(|| {
+                let agent = before.agent.clone().filter(|_| !matches!(to, TaskStatus::Pending | TaskStatus::Blocked));
+                let message = why.map(str::to_owned);
+                TaskRecord { status: to, fence: None, agent, reason: Some(BY_HAND.into()), message, ..before.clone() }
+            })
+        });
+        let _ = self.store.release(&lease);
+        match illegal.get() {
+            Some(step) => Err(LedgerError::Illegal { id: id.into(), step }),
+            None => Ok(changed?),
+        }
+    }
+
+    /// Takes a task for an agent: its lease for `ttl`, and with it the steps that lead to `in_progress`. `None` where somebody else has
+    /// it, or was faster.
+    ///
+    /// # Errors
+    /// See [`LedgerError`]; a task that is complete or blocked is none to be taken.
+    pub fn claim(&mut self, id: &str, taker: &Taker<'_>, now: Timestamp) -> Result<Option<(Held, Vec<Change>)>, LedgerError> {
+        let Some(lease) = task::lease(self.store, &self.repository_id, id, taker.holder, taker.ttl)? else { return Ok(None) };
+        let illegal = std::cell::Cell::new(None);
+        let mut changes = Vec::new();
+        let mut take = |ledger: &mut Self, to: TaskStatus| {
+            let changed = ledger.write(id, now, |before| {
+                illegal.set(step(before.status, to).err());
+                illegal.get().is_none().then(|| TaskRecord {
+                    status: to,
+                    agent: Some(taker.agent.to_owned()),
+                    fence: Some(lease.fence),
+                    reason: None,
+                    message: None,
+                    ..before.clone()
+                })
+            })?;
+            changes.extend(changed);
+            Ok::<_, StoreError>(illegal.get())
+        };
+        // A task in review or failed is taken by a person's word, and goes on at once.
+        let direct = self.get(id).is_some_and(|entry| matches!(entry.record.status, TaskStatus::Review | TaskStatus::Failed));
+        let refused = if direct { None } else { take(self, TaskStatus::Assigned)? };
+        if let Some(step) = refused {
+            let _ = self.store.release(&lease);
+            return Err(LedgerError::Illegal { id: id.into(), step });
+        }
+        if direct && let Some(step) = take(self, TaskStatus::InProgress)? {
+            let _ = self.store.release(&lease);
+            return Err(LedgerError::Illegal { id: id.into(), step });
+        }
+        Ok(Some((Held { lease, repository_id: self.repository_id.clone(), id: id.to_owned() }, changes)))
+    }
+
+    /// Writes the status of a task into its file, every other byte as it was. `false` where the file has it already.
+    ///
+    /// # Errors
+    /// Where the file changed meanwhile, is of a form in which there is no place for a status, or cannot be written.
+    pub fn write_back(&self, id: &str) -> std::io::Result<bool> {
+        let Some(entry) = self.entries.get(id) else { return Ok(false) };
+        let (loaded, status) = (&entry.loaded, entry.record.status);
+        if loaded.task.status == Some(status) {
+            return Ok(false);
+        }
+        let bytes = with_status(&loaded.bytes, &loaded.task, status);
+        let as_meant = |task: &crate::config::task_file::TaskFile| task.status == Some(status) && task.id == loaded.task.id;
+        if !parse_task(&bytes, &loaded.relative).is_ok_and(|task| as_meant(&task)) {
+            return Err(std::io::Error::other("there is no place for a status in front matter of this form; write one line for each key"));
+        }
+        replace(&loaded.path, &loaded.bytes, &bytes)?;
+        Ok(true)
+    }
+}
+
+/// Who takes a task.
+#[derive(Debug, Clone, Copy)]
+pub struct Taker<'a> {
+    /// The agent's name.
+    pub agent: &'a str,
+    /// Names one life of one process.
+    pub holder: &'a str,
+    /// How long the lease stands without being renewed.
+    pub ttl: Duration,
+}
+
+/// A task that is ours while its lease stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    lease: Lease,
+    repository_id: String,
+    id: String,
+}
+
+impl Held {
+    /// The task.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Moves the end of the lease to `ttl` from now; `false` = it has ended, and somebody else may have the task.
+    ///
+    /// # Errors
+    /// Where the store cannot say.
+    pub fn renew(&self, store: &dyn Store, ttl: Duration) -> Result<bool, StoreError> {
+        Ok(matches!(store.renew(&self.lease, ttl)?, Hold::Held(_)))
+    }
+
+    /// Writes down a step, with what else `change` sets.
+    ///
+    /// # Errors
+    /// [`LedgerError::Lost`] where somebody else has taken the task since; nothing is written then.
+    pub fn step(&self, store: &dyn Store, to: TaskStatus, now: Timestamp, change: impl Fn(&mut TaskRecord)) -> Result<Change, LedgerError> {
+        let lost = || LedgerError::Lost { id: self.id.clone() };
+        let outcome = task::update(store, &self.repository_id, &self.id, |found| {
+            let Some(before) = found else { return (TaskRecord::begin(TaskStatus::Pending, now), None) };
+            if before.fence != Some(self.lease.fence) {
+                return (before, None);
+            }
+            if let Err(step) = step(before.status, to) {
+                return (before, Some(Err(step)));
+            }
+            let from = before.status;
+            let mut after = TaskRecord { status: to, changed_at: now, ..before };
+            change(&mut after);
+            let change = Change { id: self.id.clone(), from: Some(from), to, agent: after.agent.clone(), reason: after.reason.clone() };
+            (after, Some(Ok(change)))
+        })?;
+        match outcome {
+            None => Err(lost()),
+            Some(Err(step)) => Err(LedgerError::Illegal { id: self.id.clone(), step }),
+            Some(Ok(change)) => Ok(change),
+        }
+    }
+
+    /// Gives the lease back. What the record says stays.
+    pub fn release(self, store: &dyn Store) {
+        // Where this fails, it ends by itself.
+        let _ = store.release(&self.lease);
+    }
+}
+
+/// Where a task stands that nobody has seen before.
+fn first_record(loaded: &Loaded, now: Timestamp) -> TaskRecord {
+    let status = match loaded.task.status {
+        // What a file calls taken was taken by another program, or by nobody.
+        None | Some(TaskStatus::Assigned | TaskStatus::InProgress) => TaskStatus::Pending,
+        Some(status) => status,
+    };
+    let said = loaded.task.status.is_some_and(|said| said == status && status != TaskStatus::Pending);
+    TaskRecord { reason: said.then(|| BY_HAND.to_owned()), ..TaskRecord::begin(status, now) }
+}
+
+/// Puts `after` where `before` is, whole or not at all, and only where nobody wrote meanwhile.
+fn replace(path: &Path, before: &[u8], after: &[u8]) -> std::io::Result<()> {
+    // A link stays one: what it names is written.
+    let path = path.canonicalize()?;
+    let mode = std::fs::metadata(&path)?.permissions();
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let draft = path.with_file_name(format!(".{name}.{}.draft", std::process::id()));
+    let written = std::fs::write(&draft, after).and_then(|()| std::fs::set_permissions(&draft, mode)).and_then(|()| {
+        if std::fs::read(&path)? != before {
+            return Err(std::io::Error::other("it was changed meanwhile; nothing was written"));
+        }
+        std::fs::rename(&draft, &path)
+    });
+    if written.is_err() {
+        let _ = std::fs::remove_file(&draft);
+    }
+    written
+}
+
+#[cfg(test)]
+#[path = "ledger_tests.rs"]
+mod tests;

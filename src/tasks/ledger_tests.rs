@@ -1,0 +1,183 @@
+//! Tasks step by step, by several workers at once, over a real store.
+
+use std::fs;
+
+use super::*;
+use crate::store::{SqliteStore, StateDir};
+use crate::tasks::{folder, queue};
+
+struct Scene {
+    scratch: tempfile::TempDir,
+    store: SqliteStore,
+}
+
+const TTL: Duration = Duration::from_secs(60);
+
+fn later(seconds: i64) -> Timestamp {
+    Timestamp::from_second(seconds).expect("a time")
+}
+
+impl Scene {
+    fn new(tasks: &[(&str, &str)]) -> Self {
+        let scratch = tempfile::tempdir().expect("a scratch folder");
+        let state = StateDir::resolve(Some(scratch.path().join("state")), None, None).expect("a folder");
+        state.ensure().expect("it can be made");
+        let store = SqliteStore::open(&state).expect("a store");
+        let scene = Scene { scratch, store };
+        fs::create_dir_all(scene.root().join(folder::OWN)).expect("a folder");
+        for (id, more) in tasks {
+            scene.put(id, &format!("---\nid: {id}\ntitle: t\n{more}---\nx\n"));
+        }
+        scene
+    }
+
+    fn root(&self) -> std::path::PathBuf {
+        self.scratch.path().join("work")
+    }
+
+    fn put(&self, id: &str, text: &str) {
+        fs::write(self.root().join(folder::OWN).join(format!("{id}.md")), text).expect("a file");
+    }
+
+    fn text(&self, id: &str) -> String {
+        fs::read_to_string(self.root().join(folder::OWN).join(format!("{id}.md"))).expect("a file")
+    }
+
+    fn ledger(&self) -> Ledger<'_> {
+        let folder = folder::read(&self.root(), folder::OWN).expect("a folder");
+        Ledger::read(&self.store, "repo", &folder, later(0)).expect("records")
+    }
+
+    fn settled(&self) -> Ledger<'_> {
+        let mut ledger = self.ledger();
+        ledger.settle(later(1)).expect("records");
+        ledger
+    }
+}
+
+fn status(ledger: &Ledger<'_>, id: &str) -> TaskStatus {
+    ledger.get(id).expect("it is there").record.status
+}
+
+fn taker(agent: &str) -> Taker<'_> {
+    Taker { agent, holder: agent, ttl: TTL }
+}
+
+#[test]
+fn new_tasks_stand_at_the_beginning_or_where_their_files_say() {
+    let scene = Scene::new(&[
+        ("a", ""),
+        ("b", "depends_on: [a]\n"),
+        ("c", "status: complete\n"),
+        ("d", "status: in_progress\n"),
+        ("e", "depends_on: [c]\n"),
+        ("f", "status: blocked\n"),
+    ]);
+    let mut ledger = scene.ledger();
+    let changes = ledger.settle(later(1)).expect("records");
+    let stand: Vec<_> = ledger.entries().map(|entry| (entry.id(), entry.record.status.as_str())).collect();
+    assert_eq!(stand, [("a", "pending"), ("b", "blocked"), ("c", "complete"), ("d", "pending"), ("e", "pending"), ("f", "blocked")]);
+    assert_eq!(changes.iter().filter(|change| change.from.is_none()).count(), 6);
+    assert_eq!(ledger.get("b").expect("there").record.message.as_deref(), Some("waits for a (pending)"));
+    assert!(scene.ledger().settle(later(2)).expect("records").is_empty(), "a second look changes nothing");
+}
+
+#[test]
+fn a_file_that_says_complete_later_on_is_not_believed() {
+    let scene = Scene::new(&[("a", ""), ("b", "depends_on: [a]\n")]);
+    scene.settled();
+    scene.put("a", "---\nid: a\ntitle: t\nstatus: complete\n---\nx\n");
+    let ledger = scene.settled();
+    assert_eq!((status(&ledger, "a"), status(&ledger, "b")), (TaskStatus::Pending, TaskStatus::Blocked));
+}
+
+#[test]
+fn a_task_is_taken_by_one_worker_and_its_end_unblocks_what_waits() {
+    let scene = Scene::new(&[("a", ""), ("b", "depends_on: [a]\n")]);
+    let mut ledger = scene.settled();
+    let (held, changes) = ledger.claim("a", &taker("be-1"), later(2)).expect("a store").expect("nobody has it");
+    assert_eq!((changes.len(), changes[0].to, changes[0].agent.as_deref()), (1, TaskStatus::Assigned, Some("be-1")));
+    assert!(scene.settled().claim("a", &taker("be-2"), later(2)).expect("a store").is_none(), "two workers never hold one task");
+    let change = held.step(&scene.store, TaskStatus::InProgress, later(3), |record| record.attempts += 1).expect("ours");
+    assert_eq!(change.from, Some(TaskStatus::Assigned));
+    assert!(matches!(held.step(&scene.store, TaskStatus::Assigned, later(3), |_| ()), Err(LedgerError::Illegal { .. })));
+    held.step(&scene.store, TaskStatus::Complete, later(4), |_| ()).expect("ours");
+    held.release(&scene.store);
+    let ledger = scene.settled();
+    assert_eq!((status(&ledger, "a"), status(&ledger, "b")), (TaskStatus::Complete, TaskStatus::Pending));
+    assert_eq!(ledger.get("a").expect("there").record.attempts, 1);
+    assert_eq!(queue::next(&ledger.queued(), None).map(|task| task.link.id.as_str()), Some("b"));
+}
+
+#[test]
+fn a_task_whose_worker_died_goes_back_and_the_dead_one_writes_nothing_any_more() {
+    let scene = Scene::new(&[("a", "")]);
+    let mut ledger = scene.settled();
+    let short = Taker { ttl: Duration::from_millis(50), ..taker("be-1") };
+    let (slow, _) = ledger.claim("a", &short, later(2)).expect("a store").expect("nobody has it");
+    slow.step(&scene.store, TaskStatus::InProgress, later(2), |_| ()).expect("ours");
+    assert_eq!(status(&scene.settled(), "a"), TaskStatus::InProgress, "while the lease stands it is not given back");
+    let given_back =
+        std::iter::repeat_with(|| scene.settled()).find(|ledger| status(ledger, "a") != TaskStatus::InProgress).expect("endless");
+    let record = &given_back.get("a").expect("there").record;
+    assert_eq!((record.status, record.reason.as_deref(), record.fence), (TaskStatus::Pending, Some(LEASE_ENDED), None));
+    assert!(!slow.renew(&scene.store, TTL).expect("a store"));
+    assert!(matches!(slow.step(&scene.store, TaskStatus::Complete, later(3), |_| ()), Err(LedgerError::Lost { .. })));
+    let (_next, _) = scene.settled().claim("a", &taker("be-2"), later(3)).expect("a store").expect("it was given back");
+    assert!(matches!(slow.step(&scene.store, TaskStatus::Complete, later(4), |_| ()), Err(LedgerError::Lost { .. })));
+    assert_eq!(scene.ledger().get("a").expect("there").record.agent.as_deref(), Some("be-2"));
+}
+
+#[test]
+fn a_person_takes_legal_steps_only_and_none_under_a_workers_hands() {
+    let scene = Scene::new(&[("a", ""), ("b", "depends_on: [a]\n")]);
+    let mut ledger = scene.settled();
+    let illegal = ledger.set("a", TaskStatus::Complete, None, later(2)).expect_err("it was not begun");
+    assert_eq!(illegal.to_string(), "a: a task that is pending cannot become complete; it may become assigned, blocked");
+    ledger.set("a", TaskStatus::Blocked, Some("wait for the design"), later(2)).expect("legal");
+    let mut ledger = scene.settled();
+    assert_eq!(status(&ledger, "a"), TaskStatus::Blocked, "a person alone undoes a person's block");
+    ledger.set("a", TaskStatus::Pending, None, later(3)).expect("legal");
+    let (held, _) = ledger.claim("a", &taker("be-1"), later(4)).expect("a store").expect("nobody has it");
+    let refused = scene.settled().set("a", TaskStatus::Pending, None, later(5)).expect_err("somebody works on it");
+    assert_eq!(refused.to_string(), "an agent works on a: be-1");
+    held.release(&scene.store);
+    // Set by hand, it needs no lease, and is not given back.
+    let mut ledger = scene.settled();
+    assert_eq!(status(&ledger, "a"), TaskStatus::Pending, "a lease that was given back early ends as well");
+    ledger.set("a", TaskStatus::Assigned, None, later(6)).expect("legal");
+    ledger.set("a", TaskStatus::InProgress, None, later(6)).expect("legal");
+    assert_eq!(status(&scene.settled(), "a"), TaskStatus::InProgress);
+}
+
+#[test]
+fn a_task_in_review_is_taken_again_at_once_and_a_complete_or_blocked_one_never() {
+    let scene = Scene::new(&[("a", "status: review\n"), ("b", "status: complete\n"), ("c", "depends_on: [a]\n")]);
+    let mut ledger = scene.settled();
+    let (_held, changes) = ledger.claim("a", &taker("me"), later(2)).expect("legal").expect("nobody has it");
+    assert_eq!(changes.iter().map(|change| change.to).collect::<Vec<_>>(), [TaskStatus::InProgress]);
+    for id in ["b", "c"] {
+        assert!(matches!(ledger.claim(id, &taker("me"), later(2)), Err(LedgerError::Illegal { .. })), "{id}");
+        // The refusal left no lease behind.
+        assert!(task::lease(&scene.store, "repo", id, "x", TTL).expect("a store").is_some(), "{id}");
+    }
+}
+
+#[test]
+fn the_status_is_written_back_and_nothing_over_anybodys_edit() {
+    let scene = Scene::new(&[("a", "status: pending # by me\nphase: 3\n"), ("b", "status: complete\n")]);
+    let mut ledger = scene.settled();
+    ledger.set("a", TaskStatus::Blocked, None, later(2)).expect("legal");
+    assert!(ledger.write_back("a").expect("written"));
+    assert_eq!(scene.text("a"), "---\nid: a\ntitle: t\nstatus: blocked # by me\nphase: 3\n---\nx\n");
+    assert!(!ledger.write_back("b").expect("nothing to write"));
+    let mut ledger = scene.settled();
+    assert!(!ledger.write_back("a").expect("nothing to write"));
+    scene.put("a", "---\nid: a\ntitle: edited\n---\n");
+    ledger.set("a", TaskStatus::Pending, None, later(3)).expect("legal");
+    assert!(ledger.write_back("a").expect_err("edited").to_string().contains("changed meanwhile"));
+    assert!(scene.text("a").contains("edited"));
+    scene.put("a", "---\n{id: a, title: t}\n---\n");
+    assert!(scene.settled().write_back("a").expect_err("no place").to_string().contains("no place"));
+    assert_eq!(fs::read_dir(scene.root().join(folder::OWN)).expect("there").count(), 2, "no draft stays");
+}

@@ -1,0 +1,152 @@
+//! What comes next: tasks that may begin, by priority, then by age, for an agent's role.
+
+use jiff::Timestamp;
+
+use super::dependencies::{Dependencies, Link};
+use crate::config::task_file::{Priority, TaskStatus};
+
+/// A task as far as the queue goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Queued {
+    /// Its id, its status, and what it waits for.
+    pub link: Link,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// Which agents take it; `None` = any.
+    pub role: Option<String>,
+    /// When it was first seen: the older of two equally urgent ones comes first.
+    pub since: Timestamp,
+}
+
+/// Whether an agent takes tasks of a role. An agent without a role takes any; a task without one goes to any; an agent whose role
+/// is the empty text takes none.
+pub fn takes(agent: Option<&str>, task: Option<&str>) -> bool {
+    match (agent, task) {
+        (Some(""), _) => false,
+        (None, _) | (_, None) => true,
+        (Some(agent), Some(task)) => agent == task,
+    }
+}
+
+/// The tasks that may begin now, the next one first.
+pub fn ready(tasks: &[Queued]) -> Vec<&Queued> {
+    let dependencies = Dependencies::new(tasks.iter().map(|task| task.link.clone()));
+    let mut ready: Vec<&Queued> =
+        tasks.iter().filter(|task| task.link.status == TaskStatus::Pending && dependencies.met(&task.link.id)).collect();
+    ready.sort_by(|a, b| (a.priority, a.since, &a.link.id).cmp(&(b.priority, b.since, &b.link.id)));
+    ready
+}
+
+/// The task that an agent of this role takes next.
+pub fn next<'q>(tasks: &'q [Queued], role: Option<&str>) -> Option<&'q Queued> {
+    ready(tasks).into_iter().find(|task| takes(role, task.role.as_deref()))
+}
+
+/// What the dependencies alone make of a task's status: one that waits for others is blocked, and pending again when they are
+/// complete. `by_hand` is one that a person blocked, who alone unblocks it.
+pub fn settled(status: TaskStatus, by_hand: bool, met: bool) -> TaskStatus {
+    match status {
+        TaskStatus::Pending if !met => TaskStatus::Blocked,
+        TaskStatus::Blocked if met && !by_hand => TaskStatus::Pending,
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn task(id: &str, priority: Priority, role: Option<&str>, status: TaskStatus, wanted: &[&str]) -> Queued {
+        Queued {
+            link: Link { id: id.into(), status, depends_on: wanted.iter().map(ToString::to_string).collect() },
+            priority,
+            role: role.map(Into::into),
+            since: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    fn ids(tasks: &[Queued]) -> Vec<&str> {
+        ready(tasks).into_iter().map(|task| task.link.id.as_str()).collect()
+    }
+
+    #[test]
+    fn the_most_urgent_comes_first_then_the_oldest_then_the_smallest_id() {
+        use Priority::{Critical, High, Low, Medium};
+        let mut tasks: Vec<Queued> = [("l", Low), ("c", Critical), ("m2", Medium), ("m1", Medium), ("h", High)]
+            .map(|(id, priority)| task(id, priority, None, TaskStatus::Pending, &[]))
+            .into();
+        assert_eq!(ids(&tasks), ["c", "h", "m1", "m2", "l"]);
+        tasks[3].since = Timestamp::from_second(60).expect("a time");
+        assert_eq!(ids(&tasks), ["c", "h", "m2", "m1", "l"]);
+    }
+
+    #[test]
+    fn only_what_is_pending_and_waits_for_nothing_is_ready() {
+        use TaskStatus::{Assigned, Blocked, Complete, Failed, InProgress, Pending, Review};
+        let one = |id, status, wanted| task(id, Priority::Medium, None, status, wanted);
+        let tasks = [
+            one("done", Complete, &[]),
+            one("root", Pending, &[]),
+            one("next", Pending, &["done"]),
+            one("later", Pending, &["done", "root"]),
+            one("lost", Pending, &["NOPE"]),
+            one("self", Pending, &["self"]),
+            one("a", Assigned, &[]),
+            one("i", InProgress, &[]),
+            one("r", Review, &[]),
+            one("f", Failed, &[]),
+            one("b", Blocked, &[]),
+        ];
+        assert_eq!(ids(&tasks), ["next", "root"]);
+    }
+
+    #[test]
+    fn an_agent_takes_its_own_role_and_what_has_none() {
+        for (agent, wanted, expected) in [
+            (Some("backend"), Some("backend"), true),
+            (Some("backend"), Some("frontend"), false),
+            (Some("backend"), None, true),
+            (None, Some("frontend"), true),
+            (None, None, true),
+            (Some(""), Some("backend"), false),
+            (Some(""), None, false),
+        ] {
+            assert_eq!(takes(agent, wanted), expected, "{agent:?} {wanted:?}");
+        }
+        let tasks = [
+            task("z", Priority::Critical, Some("frontend"), TaskStatus::Pending, &[]),
+            task("y", Priority::Low, Some("backend"), TaskStatus::Pending, &[]),
+        ];
+        assert_eq!(next(&tasks, Some("backend")).map(|task| task.link.id.as_str()), Some("y"));
+        assert_eq!(next(&tasks, Some("ops")), None);
+    }
+
+    #[test]
+    fn dependencies_block_and_unblock_and_a_person_alone_undoes_a_persons_block() {
+        use TaskStatus::{Blocked, Complete, Pending, Review};
+        for (status, by_hand, met, expected) in [
+            (Pending, false, true, Pending),
+            (Pending, false, false, Blocked),
+            (Blocked, false, false, Blocked),
+            (Blocked, false, true, Pending),
+            (Blocked, true, true, Blocked),
+            (Review, false, false, Review),
+            (Complete, false, false, Complete),
+        ] {
+            assert_eq!(settled(status, by_hand, met), expected, "{status:?} {by_hand} {met}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_taken_first_is_at_least_as_urgent_as_all_that_is_ready(urgencies in prop::collection::vec(0u8..4, 1..20)) {
+            let words = [Priority::Critical, Priority::High, Priority::Medium, Priority::Low];
+            let tasks: Vec<Queued> = urgencies.iter().enumerate()
+                .map(|(n, urgency)| task(&n.to_string(), words[usize::from(*urgency)], None, TaskStatus::Pending, &[])).collect();
+            let first = next(&tasks, None).expect("there is one");
+            prop_assert!(tasks.iter().all(|task| first.priority <= task.priority));
+        }
+    }
+}

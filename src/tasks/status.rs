@@ -1,0 +1,91 @@
+//! Which status may follow which. Whoever changes one goes through here.
+
+use crate::config::task_file::TaskStatus;
+
+/// The statuses that may follow one.
+pub fn next_of(from: TaskStatus) -> &'static [TaskStatus] {
+    use TaskStatus::{Assigned, Blocked, Complete, Failed, InProgress, Pending, Review};
+    match from {
+        Pending => &[Assigned, Blocked],
+        Blocked => &[Pending],
+        Assigned => &[InProgress, Pending],
+        InProgress => &[Complete, Review, Failed, Pending],
+        Review => &[Complete, InProgress, Failed],
+        Failed => &[Pending, InProgress],
+        Complete => &[],
+    }
+}
+
+/// A step that no task may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a task that is {} cannot become {}; {}", from.as_str(), to.as_str(), allowed(*from))]
+pub struct IllegalStep {
+    /// Where the task stands.
+    pub from: TaskStatus,
+    /// Where it was to go.
+    pub to: TaskStatus,
+}
+
+fn allowed(from: TaskStatus) -> String {
+    match next_of(from) {
+        [] => format!("{} is the end", from.as_str()),
+        next => format!("it may become {}", next.iter().map(|status| status.as_str()).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// Whether a step is allowed. Staying is no step.
+///
+/// # Errors
+/// The step, with what would be allowed instead.
+pub fn step(from: TaskStatus, to: TaskStatus) -> Result<(), IllegalStep> {
+    if next_of(from).contains(&to) { Ok(()) } else { Err(IllegalStep { from, to }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::task_file::TASK_STATUSES;
+
+    #[test]
+    fn the_steps_are_these_and_no_others() {
+        let legal = [
+            ("pending", "assigned"),
+            ("pending", "blocked"),
+            ("blocked", "pending"),
+            ("assigned", "in_progress"),
+            ("assigned", "pending"),
+            ("in_progress", "complete"),
+            ("in_progress", "review"),
+            ("in_progress", "failed"),
+            ("in_progress", "pending"),
+            ("review", "complete"),
+            ("review", "in_progress"),
+            ("review", "failed"),
+            ("failed", "pending"),
+            ("failed", "in_progress"),
+        ];
+        for (from_word, from) in TASK_STATUSES {
+            for (to_word, to) in TASK_STATUSES {
+                assert_eq!(step(*from, *to).is_ok(), legal.contains(&(*from_word, *to_word)), "{from_word} to {to_word}");
+            }
+        }
+    }
+
+    #[test]
+    fn complete_alone_is_the_end_and_every_refusal_says_what_would_do() {
+        let ends: Vec<&str> = TASK_STATUSES.iter().filter(|(_, status)| next_of(*status).is_empty()).map(|(word, _)| *word).collect();
+        assert_eq!(ends, ["complete"]);
+        let refused = step(TaskStatus::Review, TaskStatus::Pending).expect_err("a person decides");
+        assert_eq!(refused.to_string(), "a task that is review cannot become pending; it may become complete, in_progress, failed");
+        let ended = step(TaskStatus::Complete, TaskStatus::Pending).expect_err("it is the end");
+        assert_eq!(ended.to_string(), "a task that is complete cannot become pending; complete is the end");
+    }
+
+    #[test]
+    fn words_of_no_status_are_none() {
+        assert_eq!(TaskStatus::from_word("unknown"), None);
+        for (word, status) in TASK_STATUSES {
+            assert_eq!((TaskStatus::from_word(word), status.as_str()), (Some(*status), *word));
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Writes a task's status into its file: one word, every other byte as it was.
+
+use crate::config::task_file::{StatusPlace, TaskFile, TaskStatus};
+
+/// The bytes of a file with another status. `task` is what was read from these very bytes.
+pub fn with_status(bytes: &[u8], task: &TaskFile, status: TaskStatus) -> Vec<u8> {
+    let (range, word) = match &task.status_place {
+        // A key without a value: the parser's place may be behind a line end, so the word goes right behind the colon.
+        StatusPlace::At(range) if range.is_empty() => {
+            let at = empty_value(bytes, range.start);
+            (at..at, format!(" {}", status.as_str()))
+        }
+        StatusPlace::At(range) => (range.clone(), status.as_str().to_owned()),
+        StatusPlace::Before(at) => {
+            let line_end = if bytes[..*at].ends_with(b"\r\n") { "\r\n" } else { "\n" };
+            (*at..*at, format!("status: {}{line_end}", status.as_str()))
+        }
+    };
+    [&bytes[..range.start], word.as_bytes(), &bytes[range.end..]].concat()
+}
+
+/// Right behind the colon of the `status` key that has no value; it is the last such key before the place, or on its line.
+fn empty_value(bytes: &[u8], place: usize) -> usize {
+    let mut at = 0;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        if line.starts_with(b"status")
+            && let Some(colon) = line.iter().position(|byte| *byte == b':')
+        {
+            return at + colon + 1;
+        }
+        at += line.len();
+    }
+    place
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::config::task_file::{TASK_STATUSES, parse_task};
+
+    #[track_caller]
+    fn written(text: &str, status: TaskStatus) -> String {
+        let task = parse_task(text.as_bytes(), Path::new("t.md")).unwrap_or_else(|error| panic!("{text}\n{error}"));
+        let after = with_status(text.as_bytes(), &task, status);
+        let again = parse_task(&after, Path::new("t.md")).unwrap_or_else(|error| panic!("{}\n{error}", String::from_utf8_lossy(&after)));
+        assert_eq!(again.status, Some(status), "{}", String::from_utf8_lossy(&after));
+        String::from_utf8(after).expect("it was text before")
+    }
+
+    #[test]
+    fn one_word_changes_and_nothing_else() {
+        for (before, after) in [
+            (
+                "---\nid: T\nstatus: pending # for now\ntitle: t\nestimate: L\n---\nx\n",
+                "---\nid: T\nstatus: review # for now\ntitle: t\nestimate: L\n---\nx\n",
+            ),
+            ("---\nid: T\ntitle: t\nstatus: \"failed\"\n---\n", "---\nid: T\ntitle: t\nstatus: \"review\"\n---\n"),
+            ("---\nid: T\ntitle: t\nstatus:   'failed'   \n---\n", "---\nid: T\ntitle: t\nstatus:   'review'   \n---\n"),
+            ("---\nid: T\ntitle: t\n---\nstatus: pending\n", "---\nid: T\ntitle: t\nstatus: review\n---\nstatus: pending\n"),
+            ("---\r\nid: T\r\ntitle: t\r\n---\r\nx", "---\r\nid: T\r\ntitle: t\r\nstatus: review\r\n---\r\nx"),
+            (
+                "\u{feff}---\nid: ü\n---\n".replace('ü', "T\ntitle: ü\nstatus: pending").as_str(),
+                "\u{feff}---\nid: T\ntitle: ü\nstatus: review\n---\n",
+            ),
+            ("---\nid: T\nstatus:\ntitle: t\n---\n", "---\nid: T\nstatus: review\ntitle: t\n---\n"),
+            ("---\nid: T\ntitle: t\nstatus: ~\n---\n", "---\nid: T\ntitle: t\nstatus: review\n---\n"),
+            ("---\n{id: T, title: t, status: pending}\n---\n", "---\n{id: T, title: t, status: review}\n---\n"),
+        ] {
+            assert_eq!(written(before, TaskStatus::Review), after);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_stands_around_it_stays(keys in prop::collection::vec("[a-f]{3,8}: [ -~&&[^'\"\\[\\]{}*&!|>%@`:#,?]]{1,10}", 0..6), body in "[ -~\n]{0,60}", at in 0usize..6) {
+            let mut lines: Vec<String> = vec!["id: T".into(), "title: t".into()];
+            let mut seen = std::collections::BTreeSet::new();
+            lines.extend(keys.into_iter().filter(|line| seen.insert(line.split(':').next().map(str::to_owned))));
+            let place = at.min(lines.len());
+            lines.insert(place, "status: pending".into());
+            let text = format!("---\n{}\n---\n{body}", lines.join("\n"));
+            prop_assume!(parse_task(text.as_bytes(), Path::new("t.md")).is_ok());
+            for (word, status) in TASK_STATUSES {
+                prop_assert_eq!(written(&text, *status), text.replacen("status: pending", &format!("status: {word}"), 1));
+            }
+        }
+    }
+}
