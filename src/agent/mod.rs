@@ -34,6 +34,7 @@ mod reset_time;
 pub mod session_process;
 pub mod stream;
 pub mod transcript;
+pub mod transcript_read;
 pub mod tree;
 pub mod usage_limit;
 pub mod wait_pid;

@@ -12,6 +12,7 @@ use super::log_file::{Limits, LogFile};
 use super::mirror::Mirror;
 use super::output::Tail;
 use super::program::StartError;
+use super::stream::Tap;
 use super::tree::{Survivor, Tree, Wake};
 use crate::decision::evidence::Exit;
 
@@ -35,6 +36,8 @@ pub struct SessionSpec {
     pub keep_tail: usize,
     /// Where its output is shown.
     pub mirror: Mirror,
+    /// What reads its stdout while it runs.
+    pub tap: Option<Tap>,
     /// How long processes that outlive its normal end are waited for.
     pub child_wait: Duration,
     /// Whether those that outlive even that are ended. Otherwise they are reported only.
@@ -89,6 +92,7 @@ impl SessionSpec {
             log: None,
             keep_tail: 256 << 10,
             mirror: Mirror::Through,
+            tap: None,
             child_wait: Duration::from_secs(5),
             end_survivors: false,
         }
@@ -190,6 +194,7 @@ impl std::fmt::Debug for Session {
 struct Record {
     stdout: Tail,
     both: Tail,
+    tap: Option<Tap>,
     log: Option<LogFile>,
     path: Option<PathBuf>,
     log_note: Option<String>,
@@ -206,7 +211,8 @@ struct Recorded {
 
 impl Record {
     fn new(spec: &SessionSpec) -> Self {
-        let mut record = Record { stdout: Tail::new(spec.keep_tail), both: Tail::new(spec.keep_tail), ..Record::default() };
+        let mut record =
+            Record { stdout: Tail::new(spec.keep_tail), both: Tail::new(spec.keep_tail), tap: spec.tap.clone(), ..Record::default() };
         if let Some(path) = &spec.log {
             match LogFile::create(path, Limits::default()) {
                 Ok(log) => (record.log, record.path) = (Some(log), Some(path.clone())),
@@ -233,6 +239,9 @@ impl Keep for Record {
     fn keep(&mut self, from: Stream, bytes: &[u8]) {
         if from == Stream::Stdout {
             self.stdout.push(bytes);
+            if let Some(tap) = &self.tap {
+                tap.push(bytes);
+            }
         }
         self.both.push(bytes);
         if let Some(log) = &mut self.log {

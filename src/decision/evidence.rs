@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::termination::Stop;
+
 /// Why a fact is unknown. Ends a check as `error`, never as "nothing there".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
@@ -335,6 +337,10 @@ pub enum SessionEnd {
     TimedOut { after: Duration },
     /// It ended, and the last it said was that a usage limit is reached.
     RateLimited { why: String, retry_at: Option<Timestamp> },
+    /// It reached a budget or the deadline, or watchdog ended it there.
+    OverLimit { stop: Stop },
+    /// It ended by itself, and what it named as still running in the background does still run.
+    LeftWork { exit: Exit, what: String },
     /// It could not be started.
     NotStarted { why: String },
 }

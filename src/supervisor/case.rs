@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::json;
 
 use crate::config::settings::{CheckSpec, Settings};
@@ -49,6 +50,8 @@ pub struct Case {
     pub baseline: Point,
     /// The refs of that moment, where they were recorded with this very baseline.
     pub known: Option<Vec<(String, String)>>,
+    /// When the baseline was recorded; `None` where one was named that is not.
+    pub recorded_at: Option<Timestamp>,
     /// What is asked, after the command line had its say.
     pub settings: Settings,
     /// What was asked on the command line.
@@ -75,6 +78,7 @@ impl Case {
             worktree_id: place.worktree_id,
             spec: recorded.spec,
             baseline: recorded.point,
+            recorded_at: known.then_some(recorded.at),
             known: known.then_some(recorded.refs),
             settings,
             asked,

@@ -12,6 +12,7 @@ use crate::agent::prompt::{GitFacts, probe_prompt};
 use crate::agent::transcript::{self, Transcript};
 use crate::agent::{Cancel, Survivor};
 use crate::checks::{self, CheckContext};
+use crate::decision::context::Context;
 use crate::decision::display::plural;
 use crate::decision::evidence::{Activity, Changes, Commits, Fact, FaultKind, ProbeOutcome, RescueOutcome, Unreadable};
 use crate::decision::machine::{Action, ChecksJudged, Event};
@@ -37,6 +38,10 @@ pub struct Executor {
     session_id: Option<String>,
     /// What the session left running.
     survivors: Vec<Survivor>,
+    /// What is known of the session, for checks.
+    told: Context,
+    /// A spent budget is not spent further by questions.
+    over_limit: bool,
     seen: Mutex<Seen>,
 }
 
@@ -60,12 +65,28 @@ impl Executor {
             (dirs, worktree.root().to_owned())
         };
         let seen = Seen { fingerprint, ..Seen::default() };
-        Executor { case, surroundings, journal, git_dirs, root, session_id: None, survivors: Vec::new(), seen: Mutex::new(seen) }
+        Executor {
+            case,
+            surroundings,
+            journal,
+            git_dirs,
+            root,
+            session_id: None,
+            survivors: Vec::new(),
+            told: Context::default(),
+            over_limit: false,
+            seen: Mutex::new(seen),
+        }
     }
 
     /// Adds what a session that watchdog ran told about itself.
     pub fn with_session(self, session_id: Option<String>, survivors: Vec<Survivor>) -> Self {
         Executor { session_id, survivors, ..self }
+    }
+
+    /// Adds what is known of the session, and whether a limit ended it, so that nobody is asked any more.
+    pub fn with_told(self, told: Context, over_limit: bool) -> Self {
+        Executor { told, over_limit, ..self }
     }
 
     /// Where to write down what is seen.
@@ -147,7 +168,7 @@ impl Executor {
 
     fn judge_checks(&self, cancel: &Cancel) -> ChecksJudged {
         let outside = Outside::new(&self.case, &self.root, cancel);
-        let outcome = checks::evaluate(&self.case.settings, &CheckContext::new(&outside));
+        let outcome = checks::evaluate(&self.case.settings, &CheckContext::new(&outside).with_told(&self.told));
         ChecksJudged { outcome: outcome.outcome, evidence: outcome.evidence, feedback: outcome.feedback, results: outcome.results }
     }
 
@@ -205,7 +226,7 @@ impl Executor {
     /// Not where the user wants nobody to be asked, and not an agent that has just failed to answer.
     fn may_ask_for_a_plan(&self) -> bool {
         let nobody = self.case.asked.no_probe || self.case.settings.completion_check.max_probes == 0;
-        !nobody && self.seen().answered != Some(false)
+        !nobody && !self.over_limit && self.seen().answered != Some(false)
     }
 
     fn activity(&self) -> Activity {

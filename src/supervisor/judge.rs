@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::agent::Survivor;
+use crate::decision::context::Context;
 use crate::decision::evidence::{Degraded, SessionEnd};
 use crate::decision::machine::Machine;
 use crate::decision::rounds;
@@ -21,6 +22,7 @@ use super::expiry::expire;
 use super::journal::Journal;
 use super::signals::Signals;
 use super::surroundings::{Surroundings, now};
+use super::told::settle_told;
 use super::verdict_json::Judgement;
 
 /// What `run` knows of the session that it ran.
@@ -36,6 +38,8 @@ pub struct SessionSeen {
     pub log: Option<PathBuf>,
     /// What a person should know about it.
     pub notes: Vec<Degraded>,
+    /// What it told about itself, for checks; its usage is that of this session alone.
+    pub told: Context,
 }
 
 /// Judges a case: drives the machine, then tells breaker, progress and journal.
@@ -53,11 +57,14 @@ pub async fn judge(
         Ok(earlier) => earlier,
         Err(unreadable) => return early(surroundings, Some(&case), Verdict::unreadable(unreadable), begun),
     };
+    let over_limit = matches!(session.end, Some(SessionEnd::OverLimit { .. }));
+    let told = settle_told(&case, store.as_ref(), surroundings, session.told);
     let mut setup = case.setup(earlier, session.end.clone(), ran_a_session);
     setup.notes.extend(session.notes);
     let case = Arc::new(case);
     let executor = Executor::new(Arc::clone(&case), surroundings.clone(), Arc::clone(&journal), fingerprint)
-        .with_session(session.session_id, session.survivors.clone());
+        .with_session(session.session_id, session.survivors.clone())
+        .with_told(told, over_limit);
     let executor = Arc::new(executor);
     let mut verdict = drive(Machine::new(setup), Arc::clone(&executor), signals).await;
 

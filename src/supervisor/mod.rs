@@ -4,6 +4,7 @@
 //! machine with the hands of `executor`, and settle what follows from the verdict (`judge`).
 
 mod backoff;
+mod budget;
 mod case;
 mod check;
 mod configuration;
@@ -26,6 +27,7 @@ mod signals;
 mod surroundings;
 mod tail;
 mod task_queue;
+mod told;
 mod verdict_json;
 
 pub use case::{Asked, breaker_json};
@@ -42,4 +44,5 @@ pub use signals::{Signals, Urgency};
 pub use surroundings::{Narrate, Surroundings, now};
 pub use tail::Tail;
 pub use task_queue::{GovernedTask, TaskQueue, change_json};
+pub use told::told;
 pub use verdict_json::{BreakerJson, Judgement, millis, probe_json, reply_json, reply_of};

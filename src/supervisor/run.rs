@@ -8,8 +8,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 
+use crate::agent::stream::Tap;
 use crate::agent::{Mirror, Stdin};
 use crate::decision::evidence::Unreadable;
+use crate::decision::termination::{Spent, termination};
 use crate::decision::verdict::Verdict;
 use crate::session::record;
 use crate::store::journal::kind;
@@ -66,6 +68,10 @@ pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut
         Ok(Some(verdict)) => return refused(surroundings, &case, store.as_ref(), &journal, verdict, begun),
         Ok(None) => {}
     }
+    if let Some(stop) = termination(&case.settings.limits, &Spent::default(), begun) {
+        let verdict = Verdict::new(stop.reason, format!("{}; the session was not started", stop.why));
+        return refused(surroundings, &case, store.as_ref(), &journal, verdict, begun);
+    }
     journal.note(kind::BASELINE, json!({"baseline": case.baseline.as_str()}));
 
     let order = SessionOrder {
@@ -75,6 +81,8 @@ pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut
         timeout: request.timeout,
         grace: request.grace,
         child_wait: request.child_wait,
+        tap: Tap::default(),
+        before: Spent::default(),
         mirror: if request.output_to_stderr { Mirror::ToStderr } else { Mirror::Through },
     };
     let seen = run_session(surroundings, &case, &store, &journal, order, signals).await;

@@ -6,16 +6,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::agent::envelope::session_id_in;
+use crate::agent::stream::{Tap, Told};
 use crate::agent::{Cancel, Mirror, Session, SessionOutcome, SessionSpec, StartError, Stdin};
+use crate::decision::context::{Context, Usage};
+use crate::decision::display::plural;
 use crate::decision::evidence::{Degraded, SessionEnd};
+use crate::decision::termination::{Spent, Stop};
 use crate::session::{describe_end, log_path};
 use crate::store::Store;
 use crate::store::journal::kind;
 use crate::store::session::{self, SessionRecord};
 
+use super::budget::Budget;
 use super::case::Case;
 use super::journal::Journal;
 use super::judge::SessionSeen;
@@ -40,6 +45,10 @@ pub struct SessionOrder {
     pub child_wait: Duration,
     /// Where its output is shown.
     pub mirror: Mirror,
+    /// Looks at its output while it runs, for whoever wants to show it.
+    pub tap: Tap,
+    /// What earlier sessions of the same undertaking spent of its budgets.
+    pub before: Spent,
 }
 
 /// Runs one session in the worktree of a case to its end. What is uncommitted before it starts is kept first.
@@ -59,6 +68,7 @@ pub async fn run_session(
         stdin: order.stdin,
         log: Some(log.clone()),
         mirror: order.mirror,
+        tap: Some(order.tap.clone()),
         child_wait: order.child_wait,
         ..SessionSpec::new(order.command.clone(), root.clone())
     };
@@ -84,14 +94,21 @@ pub async fn run_session(
     if let Err(error) = session::record(store.as_ref(), &case.worktree_id, &case.spec, &started) {
         notes.push(Degraded { code: "store_unwritable", detail: error.to_string() });
     }
-    let timeout = order.timeout.or(case.settings.limits.session_timeout);
-    let outcome = wait(session, timeout, order.grace, signals).await;
+    let budget = Budget { limits: &case.settings.limits, before: order.before, tap: &order.tap };
+    let (timeout, at_timeout) = budget.timeout(order.timeout.or(case.settings.limits.session_timeout), now());
+    let outcome = wait(session, timeout, order.grace, &budget, signals).await;
     stop(snapshots);
-    let seen = see(outcome, notes, now());
+    let told = order.tap.finish();
+    let stop = at_timeout.filter(|_| outcome.timed_out);
+    let seen = see(outcome, &told, notes, &budget, stop, now());
     journal.write(
         kind::SESSION_ENDED,
-        json!({"end": end_word(seen.end.as_ref()), "session_id": seen.session_id, "survivors": seen.survivors.len()}),
+        json!({"end": end_word(seen.end.as_ref()), "session_id": seen.session_id, "survivors": seen.survivors.len(),
+               "usage": usage_json(&told, seen.told.usage.wall_seconds), "ended": told.ended, "retries": told.retries}),
     );
+    if let Some(met) = limit_met(seen.end.as_ref()) {
+        journal.write(kind::LIMIT, met);
+    }
     let ended = SessionRecord { session_id: seen.session_id.clone(), ended_at: Some(now()), ..started };
     if session::record(store.as_ref(), &case.worktree_id, &case.spec, &ended).is_err() {
         surroundings.tell("the session's end could not be recorded");
@@ -106,8 +123,9 @@ fn stop(snapshots: Option<Periodic>) {
     }
 }
 
-/// Waits for the session in a thread of its own. A first signal ends it with its grace period, a second one at once.
-async fn wait(session: Session, timeout: Option<Duration>, grace: Duration, signals: &mut Signals) -> SessionOutcome {
+/// Waits for the session in a thread of its own. A first signal ends it with its grace period, a second one at once. So does a budget
+/// that is spent while it runs, unless it ends by itself first.
+async fn wait(session: Session, timeout: Option<Duration>, grace: Duration, budget: &Budget<'_>, signals: &mut Signals) -> SessionOutcome {
     let cancel = Cancel::new();
     let waiting = {
         let cancel = cancel.clone();
@@ -115,9 +133,16 @@ async fn wait(session: Session, timeout: Option<Duration>, grace: Duration, sign
     };
     tokio::pin!(waiting);
     let mut next = Urgency::Interrupted;
+    let spent = budget.spent_while_it_runs();
+    tokio::pin!(spent);
+    let mut over = false;
     let outcome = loop {
         tokio::select! {
             outcome = &mut waiting => break outcome,
+            () = &mut spent, if !over => {
+                over = true;
+                cancel.cancel();
+            }
             () = signals.reached(next), if next <= Urgency::Hurry => {
                 if next == Urgency::Hurry {
                     cancel.cancel_now();
@@ -134,7 +159,14 @@ async fn wait(session: Session, timeout: Option<Duration>, grace: Duration, sign
     }
 }
 
-fn see(outcome: SessionOutcome, mut notes: Vec<Degraded>, at: Timestamp) -> SessionSeen {
+fn see(
+    outcome: SessionOutcome,
+    told: &Told,
+    mut notes: Vec<Degraded>,
+    budget: &Budget<'_>,
+    stopped: Option<Stop>,
+    at: Timestamp,
+) -> SessionSeen {
     if let Some(why) = &outcome.log_note {
         notes.push(Degraded { code: "log_incomplete", detail: why.clone() });
     }
@@ -142,13 +174,61 @@ fn see(outcome: SessionOutcome, mut notes: Vec<Degraded>, at: Timestamp) -> Sess
         let detail = format!("{} processes of the session still run", outcome.survivors.len());
         notes.push(Degraded { code: "processes_left", detail });
     }
+    let usage = Usage { wall_seconds: Some(outcome.duration.as_secs_f64()), ..told.usage };
+    let spent = Spent::of(&usage);
+    notes.extend(budget.unknown(spent));
+    notes.extend(limit_of_its_own(told));
+    let end = match stopped.or_else(|| budget.stop(spent, at)) {
+        Some(stop) => SessionEnd::OverLimit { stop },
+        None => told_end(describe_end(&outcome, at), told, !outcome.survivors.is_empty()),
+    };
     SessionSeen {
-        end: Some(describe_end(&outcome, at)),
-        session_id: session_id_in(&outcome.tail_stdout),
+        end: Some(end),
+        session_id: told.session_id.clone().or_else(|| session_id_in(&outcome.tail_stdout)),
         survivors: outcome.survivors,
         log: outcome.log,
         notes,
+        told: Context { usage, ..told.context() },
     }
+}
+
+/// What the events of a session add to what its process told.
+fn told_end(end: SessionEnd, told: &Told, survivors: bool) -> SessionEnd {
+    match end {
+        SessionEnd::RateLimited { why, retry_at } => SessionEnd::RateLimited { why, retry_at: retry_at.or(told.limit_ends) },
+        // Work that died with the session is for the agent to tell about.
+        SessionEnd::Ended { exit } if survivors && !told.background_tasks.is_empty() => {
+            let named = told.background_tasks.iter().filter_map(|task| task.get("description")?.as_str());
+            let what = named.filter(|name| !name.is_empty()).take(3).collect::<Vec<_>>().join(", ");
+            let count = plural(told.background_tasks.len() as u64, "background task");
+            SessionEnd::LeftWork { exit, what: if what.is_empty() { count } else { format!("{count} ({what})") } }
+        }
+        end => end,
+    }
+}
+
+/// The agent's program has limits of its own; one that ended the session is no end of the work.
+fn limit_of_its_own(told: &Told) -> Option<Degraded> {
+    let ended = told.ended.as_deref().filter(|ended| ended.starts_with("error_max"))?;
+    let why = told.error.as_deref().unwrap_or(ended);
+    Some(Degraded { code: "session_cut_short", detail: format!("the agent's program ended the session at a limit of its own: {why}") })
+}
+
+/// The limit that ended a session, as an event has it.
+fn limit_met(end: Option<&SessionEnd>) -> Option<Value> {
+    match end? {
+        SessionEnd::OverLimit { stop } => Some(json!({"reason": stop.reason.as_str(), "why": stop.why, "retry_at": null})),
+        SessionEnd::RateLimited { why, retry_at } => {
+            Some(json!({"reason": "rate_limited", "why": why, "retry_at": retry_at.map(|at| at.to_string())}))
+        }
+        _ => None,
+    }
+}
+
+/// What a session spent, as events and reports have it. `null` is unknown.
+fn usage_json(told: &Told, wall_seconds: Option<f64>) -> Value {
+    json!({"turns": told.usage.turns, "input_tokens": told.usage.input_tokens, "output_tokens": told.usage.output_tokens,
+           "cost_usd": told.usage.cost_usd, "session_cost_usd": told.session_cost_usd, "wall_seconds": wall_seconds})
 }
 
 fn not_started(error: StartError) -> SessionEnd {
@@ -160,6 +240,8 @@ fn end_word(end: Option<&SessionEnd>) -> String {
         Some(SessionEnd::Ended { exit }) => exit.to_string(),
         Some(SessionEnd::TimedOut { .. }) => "timed out".into(),
         Some(SessionEnd::RateLimited { .. }) => "usage limit".into(),
+        Some(SessionEnd::OverLimit { stop }) => stop.reason.as_str().into(),
+        Some(SessionEnd::LeftWork { exit, .. }) => exit.to_string(),
         Some(SessionEnd::NotStarted { .. }) | None => "not started".into(),
     }
 }

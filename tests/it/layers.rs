@@ -224,7 +224,9 @@ fn pure_rooms_never_look_outside() {
 #[test]
 fn the_decision_room_has_no_shape_for_disk_or_wire() {
     let decision = sources(&["src/decision"]);
-    let faults = decision.iter().filter(|source| source.shipped.contains("serde")).map(|source| source.name.clone());
+    // A JSON value that somebody else read is a value like others; a derived shape is not.
+    let shaped = |source: &&Source| ["serde::", "Serialize", "Deserialize"].iter().any(|word| source.shipped.contains(word));
+    let faults = decision.iter().filter(shaped).map(|source| source.name.clone());
     assert_none(&faults.collect::<Vec<_>>());
 }
 

@@ -74,6 +74,8 @@ mod schema;
 mod session_end;
 // The process of a session: shown, logged, ended.
 mod session_process;
+// What is read from a session's output while it runs, and the budgets that it is held to.
+mod session_reading;
 // Snapshots of uncommitted work: complete, harmless, restorable.
 mod snapshot;
 // Snapshots where the repository, its neighbours or the file system work against them.

@@ -17,7 +17,9 @@ pub(super) fn take(gathered: &mut Gathered, event: &Value) -> bool {
         Some("stream_event") => partial(gathered, event),
         Some("rate_limit_event") => rate_limit(gathered, event),
         Some("cost-state") => {
-            gathered.figures.settle(&Settled { session_cost: amount(event, "totalCostUSD"), ..Settled::default() });
+            let tokens = event.get("modelUsage").and_then(models).map(|(tokens, _)| tokens);
+            let session_cost = amount(event, "totalCostUSD");
+            gathered.figures.settle(&Settled { session_tokens: tokens, session_cost, ..Settled::default() });
             true
         }
         _ => false,

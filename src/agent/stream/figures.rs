@@ -60,6 +60,7 @@ pub(super) struct Figures {
     forgotten: Tokens,
     cost: Option<f64>,
     session_cost: Option<f64>,
+    session_tokens: Option<Tokens>,
     /// Some result told a cost of the session that cannot be told apart from that of earlier runs.
     mixed_cost: bool,
 }
@@ -122,6 +123,7 @@ impl Figures {
 
     fn settle_cost(&mut self, told: &Settled) {
         self.session_cost = told.session_cost.or(self.session_cost);
+        self.session_tokens = told.session_tokens.or(self.session_tokens);
         match (told.cost, told.session_cost) {
             (Some(cost), _) => self.cost = Some(self.cost.unwrap_or_default() + cost),
             (None, None) => {}
@@ -149,6 +151,17 @@ impl Figures {
             output_tokens: tokens.map(|tokens| tokens.output),
             cost_usd: if self.mixed_cost { self.session_cost } else { self.cost },
             wall_seconds: None,
+        }
+    }
+
+    /// What the session spent as the program last told it; for where only a part of its events was read.
+    pub fn usage_as_told(&self) -> Usage {
+        let tokens = self.session_tokens;
+        Usage {
+            input_tokens: tokens.map(|tokens| tokens.input),
+            output_tokens: tokens.map(|tokens| tokens.output),
+            cost_usd: self.session_cost,
+            ..Usage::default()
         }
     }
 

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::reader::TEXT;
 use super::*;
 
 const ID: &str = "0a0a0a0a-0000-4000-8000-000000000001";

@@ -28,7 +28,8 @@ impl Machine {
                 message.push_str("; the session then met a usage limit");
                 retry_at = *reset;
             }
-            Some(SessionEnd::Ended { .. } | SessionEnd::NotStarted { .. }) | None => {}
+            Some(SessionEnd::LeftWork { what, .. }) => message.push_str(&format!("; the session left work running: {what}")),
+            Some(SessionEnd::Ended { .. } | SessionEnd::OverLimit { .. } | SessionEnd::NotStarted { .. }) | None => {}
         }
         self.conclude(Verdict { retry_at, evidence: Evidence::Verified, ..Verdict::new(Reason::NewCommits, message) })
     }
@@ -158,6 +159,34 @@ impl Machine {
         let message = format!("the session was ended by its timeout; {what}");
         let feedback = "The session was cut short by its timeout. Go on from where it stopped, and commit.".to_string();
         self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
+    }
+
+    /// A budget or the deadline: what came of the session is said, and is no success.
+    pub(super) fn conclude_over_limit(&mut self) -> Action {
+        let Some(SessionEnd::OverLimit { stop }) = self.setup.session.clone() else {
+            return self.conclude_with(Reason::BudgetExhausted, "a limit is reached");
+        };
+        let made = self.commits.as_ref().map_or(0, |commits| commits.made_here).saturating_sub(self.rescue_commits);
+        let mut message = stop.why;
+        if made > 0 {
+            message.push_str(&format!("; {} made since the baseline", plural(made, "commit")));
+        }
+        match (self.rescue_commits, &self.rescue_failed) {
+            (0, None) => message.push_str(&self.leftovers().unwrap_or_default()),
+            (0, Some(why)) => message.push_str(&format!("; rescue failed: {}{}", first_line(why), self.kept_in())),
+            (n, _) => message.push_str(&format!("; {} made by rescue", plural(n, "commit"))),
+        }
+        self.conclude_with(stop.reason, message)
+    }
+
+    /// The session is over, and work that it began is not.
+    pub(super) fn conclude_left_work(&mut self) -> Action {
+        let what = match &self.setup.session {
+            Some(SessionEnd::LeftWork { what, .. }) => first_line(what),
+            _ => String::new(),
+        };
+        let message = format!("the session ended, and work that it began still runs: {what}{}", self.kept_in());
+        self.conclude(Verdict { feedback: self.unmet(), ..Verdict::new(Reason::BackgroundWork, message) })
     }
 
     /// Nobody was asked, so nobody is known to have been alive: no strike.

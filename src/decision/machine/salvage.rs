@@ -40,7 +40,7 @@ impl Machine {
             Ok(None) => {}
             Err(unreadable) => match then {
                 // Nothing runs after these; the changes are known and stay where they are.
-                Then::NewCommits | Then::ChecksUnmet | Then::RateLimited | Then::Interrupted => {
+                Then::NewCommits | Then::ChecksUnmet | Then::RateLimited | Then::LeftWork | Then::Interrupted => {
                     // An older snapshot does not hold everything that is there now.
                     self.snapshot = None;
                     self.note("snapshot_failed", unreadable.why);
@@ -60,6 +60,7 @@ impl Machine {
             Then::ChecksUnmet => self.conclude_checks_unmet(),
             Then::NoProbe => self.conclude_no_probe(),
             Then::RateLimited => self.conclude_session_limit(),
+            Then::LeftWork => self.conclude_left_work(),
             Then::Interrupted => self.conclude_interrupted(),
             Then::Rescue(why) if self.dirty() && self.may_rescue(why) => {
                 self.stage = Stage::Rescue(why);
@@ -90,6 +91,7 @@ impl Machine {
             // Asking again cannot commit anything where rescue may not.
             (RescueFor::Claim, true) => self.conclude_not_committed(),
             (RescueFor::AgentStopped, _) => self.conclude_agent_stopped(),
+            (RescueFor::OverLimit, _) => self.conclude_over_limit(),
             (RescueFor::Last, _) => self.out_of_probes(),
             (RescueFor::SessionTimeout, false) => self.conclude_session_timeout(),
             (RescueFor::SessionTimeout, true) => self.conclude_cut_short(),
@@ -137,6 +139,7 @@ impl Machine {
             RescueFor::Claim if self.left_out_on_purpose() => self.conclude_nothing_to_do(),
             RescueFor::Claim => self.try_again(),
             RescueFor::AgentStopped => self.conclude_agent_stopped(),
+            RescueFor::OverLimit => self.conclude_over_limit(),
             RescueFor::Last => self.out_of_probes(),
         }
     }

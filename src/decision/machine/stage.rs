@@ -50,6 +50,8 @@ pub(super) enum Then {
     NoProbe,
     /// The session met a usage limit.
     RateLimited,
+    /// Work of the session runs on without it.
+    LeftWork,
     /// Rescue, then decide by what called for it.
     Rescue(RescueFor),
     Interrupted,
@@ -66,6 +68,8 @@ pub(super) enum RescueFor {
     Last,
     /// The session was cut short by its timeout.
     SessionTimeout,
+    /// A budget or the deadline ended the session.
+    OverLimit,
     /// Every criterion passed.
     ChecksPassed,
 }

@@ -106,7 +106,14 @@ impl Machine {
                 let why = why.clone();
                 self.conclude_agent_unrunnable(&why)
             }
-            Some(SessionEnd::Ended { .. } | SessionEnd::TimedOut { .. } | SessionEnd::RateLimited { .. }) | None => self.next_round(),
+            Some(
+                SessionEnd::Ended { .. }
+                | SessionEnd::TimedOut { .. }
+                | SessionEnd::RateLimited { .. }
+                | SessionEnd::OverLimit { .. }
+                | SessionEnd::LeftWork { .. },
+            )
+            | None => self.next_round(),
         }
     }
 
@@ -142,6 +149,9 @@ impl Machine {
         match look {
             Look::Interrupted => self.secure(Then::Interrupted),
             Look::Rescued(_) if self.rescue_branch.is_some() => self.conclude_elsewhere(),
+            // A spent limit is never success: whatever came of the session is kept, and nothing is judged.
+            Look::Rescued(RescueFor::OverLimit) => self.conclude_over_limit(),
+            _ if self.over_limit() && !self.only_criteria() => self.secure(Then::Rescue(RescueFor::OverLimit)),
             Look::Rescued(RescueFor::SessionTimeout) => self.conclude_cut_short(),
             // A commit of what was judged does not change what was judged.
             Look::Rescued(RescueFor::ChecksPassed) => self.conclude_checks_passed(),
@@ -174,6 +184,10 @@ impl Machine {
             true => self.secure(Then::JudgeChecks(look)),
             false => self.judge_checks(look),
         }
+    }
+
+    fn over_limit(&self) -> bool {
+        matches!(self.setup.session, Some(SessionEnd::OverLimit { .. }))
     }
 
     /// The criteria of a file that is not trusted do not count.
@@ -241,6 +255,8 @@ impl Machine {
         match &self.setup.session {
             Some(SessionEnd::TimedOut { .. }) => self.secure(Then::Rescue(RescueFor::SessionTimeout)),
             Some(SessionEnd::RateLimited { .. }) => self.secure(Then::RateLimited),
+            Some(SessionEnd::LeftWork { .. }) => self.secure(Then::LeftWork),
+            Some(SessionEnd::OverLimit { .. }) => self.secure(Then::Rescue(RescueFor::OverLimit)),
             Some(SessionEnd::Ended { .. } | SessionEnd::NotStarted { .. }) | None if self.setup.no_probe => self.secure(Then::NoProbe),
             Some(SessionEnd::Ended { .. } | SessionEnd::NotStarted { .. }) | None => self.secure(Then::Ask),
         }
@@ -249,7 +265,9 @@ impl Machine {
     /// After the last round, with no commits: the final rescue.
     pub(super) fn last_resort(&mut self) -> Action {
         match self.setup.session {
-            Some(SessionEnd::TimedOut { .. } | SessionEnd::RateLimited { .. }) => self.ask_or_use_the_session(),
+            Some(
+                SessionEnd::TimedOut { .. } | SessionEnd::RateLimited { .. } | SessionEnd::OverLimit { .. } | SessionEnd::LeftWork { .. },
+            ) => self.ask_or_use_the_session(),
             // Whether work that is claimed complete and pending at once should be committed is for a person.
             _ if self.disputed.is_some() => self.conclude_disputed(),
             _ => self.secure(Then::Rescue(RescueFor::Last)),

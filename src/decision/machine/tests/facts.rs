@@ -10,7 +10,8 @@ use crate::decision::evidence::{
     Activity, Changes, CheckOutcome, Commits, Fact, FaultKind, ProbeOutcome, Reply, ReplyStatus, RescueOutcome, SessionEnd, Unreadable,
 };
 use crate::decision::machine::{Action, ChecksJudged, Earlier, Event, Scope, Setup, Trust};
-use crate::decision::verdict::{Evidence, ProbeRecord};
+use crate::decision::termination::Stop;
+use crate::decision::verdict::{Evidence, ProbeRecord, Reason};
 
 /// What is answered, per kind of question; each list is used in order and over again.
 #[derive(Debug, Clone)]
@@ -169,6 +170,8 @@ fn session() -> impl Strategy<Value = Option<SessionEnd>> {
         2 => Just(Some(SessionEnd::Ended { exit })),
         1 => Just(Some(SessionEnd::TimedOut { after: Duration::from_secs(1) })),
         1 => Just(Some(SessionEnd::RateLimited { why: "limit".into(), retry_at: None })),
+        1 => Just(Some(SessionEnd::OverLimit { stop: Stop { reason: Reason::BudgetExhausted, why: "spent".into() } })),
+        1 => Just(Some(SessionEnd::LeftWork { exit, what: "tests".into() })),
     ]
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::decision::evidence::{CheckOutcome, Exit, SessionEnd};
+use crate::decision::termination::Stop;
 use crate::decision::verdict::Reason;
 
 use super::world::*;
@@ -75,6 +76,43 @@ fn a_session_that_met_a_usage_limit_is_not_asked_until_it_is_lifted() {
     }
     let unmet = limited(World::committed().checks(unmet)).run().verdict;
     assert_eq!(unmet.feedback.as_deref(), Some("tests fail"), "the next session is told what is missing");
+}
+
+#[test]
+fn a_spent_budget_is_never_success_and_loses_no_work() {
+    let over = |world: World| {
+        let stop = Stop { reason: Reason::BudgetExhausted, why: "the budget of 5 turns is spent: 5 were taken".into() };
+        world.session(SessionEnd::OverLimit { stop }).set(|setup| setup.look_at_leftovers = true)
+    };
+    check_table([
+        ("nothing", over(World::clean()), "stopped/budget_exhausted"),
+        ("commit", over(World::committed()), "stopped/budget_exhausted"),
+        ("commit and leftovers", over(World::committed().after(Effect::Edit)), "stopped/budget_exhausted rescues=1 snapshots=1"),
+        ("dirty", over(World::dirty()), "stopped/budget_exhausted rescues=1 snapshots=1"),
+        ("--no-rescue", over(World::dirty()).set(|setup| setup.no_rescue = true), "stopped/budget_exhausted snapshots=1"),
+        ("rescue fails", over(World::dirty()).rescue(Salvage::Fails), "stopped/budget_exhausted rescues=1 snapshots=1"),
+        ("rescue loses", over(World::dirty()).rescue(Salvage::Loses), "review/rescue_incomplete rescues=1 snapshots=1"),
+        ("elsewhere", over(World::dirty()).rescue(Salvage::Elsewhere(0)), "review/rescue_incomplete rescues=1 snapshots=1"),
+        ("checks pass", over(World::committed().checks(Criteria::Always(CheckOutcome::Pass))), "stopped/budget_exhausted"),
+        ("no probes", over(World::clean()).set(|setup| setup.completion.max_probes = 0), "stopped/budget_exhausted"),
+    ]);
+    let verdict = over(World::committed().after(Effect::Edit)).run().verdict;
+    assert_eq!(verdict.message, "the budget of 5 turns is spent: 5 were taken; 1 commit made since the baseline; 1 commit made by rescue");
+}
+
+#[test]
+fn work_that_outlives_its_session_is_waited_for_and_nobody_is_asked() {
+    let left = |world: World| world.session(SessionEnd::LeftWork { exit: Exit::Code(0), what: "cargo test".into() });
+    let unmet = Criteria::Always(CheckOutcome::Unmet);
+    check_table([
+        ("nothing", left(World::clean()), "waiting/background_work"),
+        ("dirty", left(World::dirty()), "waiting/background_work snapshots=1"),
+        ("dirty, snapshot fails", left(World::dirty()).unreadable(Kind::Snapshot, 1), "waiting/background_work snapshots=1"),
+        ("commit", left(World::committed()), "complete/new_commits verified"),
+        ("checks unmet", left(World::clean().checks(unmet)), "waiting/background_work checks=1"),
+        ("no probes", left(World::clean()).set(|setup| setup.completion.max_probes = 0), "waiting/background_work"),
+    ]);
+    assert!(left(World::clean()).run().verdict.message.contains("cargo test"));
 }
 
 #[test]

@@ -1,0 +1,171 @@
+//! Reads an output in chunks, as it comes, and says at any moment what it has told so far.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+use super::documents::{Documents, Piece};
+use super::gathered::{Gathered, Told};
+use super::{antigravity, claude, codex, fields, gemini, opencode};
+use crate::agent::output::Tail;
+use crate::agent::plain_text::plain_text;
+use crate::decision::context::Usage;
+
+/// Bytes of plain text that are kept: its end.
+pub(super) const TEXT: usize = 128 << 10;
+/// Characters of a line that is shown while the session runs.
+const LINE: usize = 300;
+
+/// Reads an output in chunks of any size.
+#[derive(Debug)]
+pub struct Reader {
+    documents: Documents,
+    events: Events,
+    tail: Tail,
+}
+
+/// What the pieces of an output come to.
+#[derive(Debug, Default)]
+struct Events {
+    gathered: Gathered,
+    /// Whether anything was printed yet.
+    begun: bool,
+    believed: bool,
+    last_is_event: bool,
+}
+
+/// What a session shows while it runs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct View {
+    /// Whether its output is the events of a known program.
+    pub structured: bool,
+    /// What this run of the session spent so far, as far as it is told.
+    pub usage: Usage,
+    /// The last line that the agent said, at most 300 characters. Not escaped.
+    pub last_line: String,
+    /// How many tasks run in the background.
+    pub background_tasks: usize,
+    /// How often the service was asked again.
+    pub retries: u64,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Reader { documents: Documents::new(), events: Events::default(), tail: Tail::new(TEXT) }
+    }
+}
+
+impl Reader {
+    /// A reader of what is known to be events, such as a transcript, whatever it begins with.
+    pub(in crate::agent) fn of_events() -> Self {
+        Reader { events: Events { believed: true, ..Events::default() }, ..Reader::default() }
+    }
+
+    /// What the session told, where only the end of its events was read: sums are those that the program itself told.
+    pub(in crate::agent) fn finish_part(&mut self) -> Told {
+        let told = self.finish();
+        Told { usage: self.events.gathered.figures.usage_as_told(), ..told }
+    }
+
+    /// Takes the next bytes.
+    pub fn push(&mut self, bytes: &[u8]) {
+        let Reader { documents, events, tail } = self;
+        tail.push(bytes);
+        documents.push(bytes, &mut |piece| events.take(piece));
+    }
+
+    /// What the session shows now.
+    pub fn view(&self) -> View {
+        let gathered = &self.events.gathered;
+        if !self.events.believed {
+            let end = self.tail.clone().into_bytes();
+            let text = plain_text(&end[end.len().saturating_sub(8 << 10)..]).text;
+            return View { last_line: last_line(&text), ..View::default() };
+        }
+        View {
+            structured: true,
+            usage: gathered.figures.usage(),
+            last_line: last_line(gathered.said().unwrap_or_default()),
+            background_tasks: gathered.running(),
+            retries: gathered.retries,
+        }
+    }
+
+    /// What the session told, once its output has ended.
+    pub fn finish(&mut self) -> Told {
+        let Reader { documents, events, tail } = self;
+        documents.finish(&mut |piece| events.take(piece));
+        if events.believed || events.last_is_event {
+            events.believed = true;
+            return events.gathered.told();
+        }
+        let text = plain_text(&tail.clone().into_bytes()).text;
+        let text = text.trim();
+        Told { output: (!text.is_empty()).then(|| text.to_owned()), ..Told::default() }
+    }
+}
+
+impl Events {
+    fn take(&mut self, piece: Piece<'_>) {
+        let first = !std::mem::replace(&mut self.begun, true);
+        match piece {
+            Piece::Text => self.last_is_event = false,
+            Piece::TooLong => self.gathered.passed_over += 1,
+            Piece::Document(bytes) => {
+                let event = serde_json::from_slice::<Value>(bytes).unwrap_or_default();
+                self.last_is_event = take(&mut self.gathered, &event);
+                self.believed |= self.last_is_event && (first || opens_a_session(&event));
+            }
+        }
+    }
+}
+
+/// Takes an event of any known program; says whether it is one.
+fn take(gathered: &mut Gathered, event: &Value) -> bool {
+    event.is_object()
+        && [claude::take, codex::take, opencode::take, gemini::take, antigravity::take].into_iter().any(|program| program(gathered, event))
+}
+
+/// Whether only a program that begins a session prints such an event.
+fn opens_a_session(event: &Value) -> bool {
+    let kind = fields::text(event, "type").or_else(|| fields::text(event, "event"));
+    match kind {
+        Some("system") => fields::text(event, "subtype") == Some("init") && event.get("session_id").is_some(),
+        Some("thread.started") => event.get("thread_id").is_some(),
+        Some("init") => event.get("session_id").is_some() || event.get("conversation_id").is_some(),
+        Some("step_start") => event.get("sessionID").is_some(),
+        _ => false,
+    }
+}
+
+/// The last line with text, cut.
+fn last_line(text: &str) -> String {
+    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    line.chars().take(LINE).collect()
+}
+
+/// A reader that one thread feeds and others look at.
+#[derive(Debug, Clone, Default)]
+pub struct Tap(Arc<Mutex<Reader>>);
+
+impl Tap {
+    /// Takes the next bytes.
+    pub fn push(&self, bytes: &[u8]) {
+        self.reader().push(bytes);
+    }
+
+    /// What the session shows now.
+    pub fn view(&self) -> View {
+        self.reader().view()
+    }
+
+    /// What the session told, once its output has ended.
+    pub fn finish(&self) -> Told {
+        self.reader().finish()
+    }
+
+    fn reader(&self) -> MutexGuard<'_, Reader> {
+        // A reader that panicked stays readable: what it saw until then is better than nothing.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,130 @@
+//! Reads what a transcript of Claude Code tells: all of a short one, the end of a long one.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::stream::{Reader, Told};
+
+/// Bytes of a transcript that are read, from its end, unless somebody wants otherwise.
+pub const WINDOW: u64 = 4 << 20;
+/// Bytes per read.
+const CHUNK: usize = 64 << 10;
+
+/// Reads the last `window` bytes of a transcript, from the first whole line on.
+///
+/// Of a transcript that is longer, sums are those that Claude Code wrote down at the end of the last run; turns are unknown.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn read(path: &Path, window: u64) -> io::Result<Told> {
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let mut reader = Reader::of_events();
+    let part = size > window;
+    let mut within_line = part;
+    if part {
+        // One byte more: a line may begin just there.
+        file.seek(SeekFrom::Start(size - window - 1))?;
+    }
+    // What is written meanwhile is for the next look.
+    let mut rest = file.take(size.min(window + 1));
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        let count = match rest.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let mut bytes = &buffer[..count];
+        if within_line {
+            match bytes.iter().position(|byte| *byte == b'\n') {
+                Some(end) => bytes = &bytes[end + 1..],
+                None => continue,
+            }
+            within_line = false;
+        }
+        reader.push(bytes);
+    }
+    Ok(if part { reader.finish_part() } else { reader.finish() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::*;
+
+    const ID: &str = "0a0a0a0a-0000-4000-8000-000000000001";
+
+    /// Two turns, as Claude Code writes them down.
+    fn transcript(padding: usize) -> String {
+        let said = |id: &str, text: &str| {
+            json!({"type": "assistant", "sessionId": ID, "isSidechain": false, "message": {"id": id, "role": "assistant", "model": "m",
+                   "content": [{"type": "text", "text": text}], "stop_reason": "end_turn", "usage": {"input_tokens": 10, "output_tokens": 5}}})
+        };
+        let asked = |text: &str| json!({"type": "user", "sessionId": ID, "promptId": "p", "message": {"role": "user", "content": text}});
+        let spent = |cost: f64, tokens: u64| {
+            json!({"type": "cost-state", "sessionId": ID, "totalCostUSD": cost,
+                   "modelUsage": {"m": {"inputTokens": tokens, "outputTokens": tokens / 2, "costUSD": cost}}})
+        };
+        let noise = json!({"type": "api-request", "sessionId": ID, "params": "x".repeat(padding)});
+        let events = [
+            json!({"type": "queue-operation", "operation": "enqueue", "sessionId": ID, "content": "hello"}),
+            asked("hello"),
+            said("m1", "Hello."),
+            spent(0.1, 10),
+            noise,
+            asked("go on"),
+            said("m2", "All done."),
+            spent(0.2, 20),
+        ];
+        events.iter().map(|event| format!("{event}\n")).collect()
+    }
+
+    fn read_text(text: &str, window: u64) -> Told {
+        let file = tempfile::NamedTempFile::new().expect("a scratch file");
+        fs::write(file.path(), text).expect("it can be written");
+        read(file.path(), window).expect("it can be read")
+    }
+
+    #[test]
+    fn a_short_transcript_tells_everything() {
+        let told = read_text(&transcript(1000), WINDOW);
+        assert_eq!((told.usage.turns, told.usage.input_tokens, told.usage.output_tokens), (Some(2), Some(20), Some(10)));
+        assert_eq!((told.usage.cost_usd, told.session_id.as_deref()), (Some(0.2), Some(ID)));
+        assert_eq!((told.output.as_deref(), told.prompt.as_deref()), (Some("All done."), Some("go on")));
+        assert_eq!(told.messages.len(), 4);
+    }
+
+    #[test]
+    fn of_a_long_one_the_end_is_read_and_the_sums_are_those_written_down() {
+        let text = transcript(200_000);
+        let told = read_text(&text, 2000);
+        assert_eq!((told.usage.turns, told.usage.input_tokens, told.usage.cost_usd), (None, Some(20), Some(0.2)));
+        assert_eq!((told.output.as_deref(), told.prompt.as_deref(), told.messages.len()), (Some("All done."), Some("go on"), 2));
+        // Nothing written down in sight: unknown, not the sum of a part.
+        let told = read_text(&text[..text.trim_end().rfind('\n').expect("lines")], 1000);
+        assert_eq!((told.output.as_deref(), told.usage.input_tokens, told.usage.cost_usd), (Some("All done."), None, None));
+    }
+
+    #[test]
+    fn every_window_is_read_and_a_line_that_begins_with_it_counts() {
+        let text = transcript(50);
+        let at = text.find("{\"isSidechain\"").or_else(|| text.find("{\"type\":\"assistant\"")).expect("an event begins there");
+        assert!(read_text(&text, (text.len() - at) as u64).messages.len() > 2);
+        for window in 0..text.len() as u64 + 10 {
+            read_text(&text, window);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_an_error_and_nonsense_tells_nothing() {
+        assert!(read(Path::new("/nowhere/at/all.jsonl"), WINDOW).is_err());
+        let told = read_text("nonsense\n{\"type\":1}\n\u{0}", WINDOW);
+        assert_eq!((told.output, told.usage.turns), (None, None));
+    }
+}
