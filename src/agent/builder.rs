@@ -42,6 +42,8 @@ pub enum Stdin {
     Null,
     /// These bytes, then end of file. It may stop reading at any time.
     Bytes(Vec<u8>),
+    /// What is written to it while it runs.
+    Open,
 }
 
 /// Everything that is to be known about a process before it starts.
@@ -57,6 +59,8 @@ pub(super) struct Started {
     pub tree: Tree,
     pub stdout: PipeReader,
     pub stderr: PipeReader,
+    /// For [`Stdin::Open`].
+    pub stdin: Option<PipeWriter>,
 }
 
 /// Starts a process as the leader of its own process group and tree.
@@ -69,6 +73,7 @@ pub(super) fn start(plan: Plan<'_>) -> Result<Started, StartError> {
     let (stdout, stdout_end) = os_pipe::pipe().map_err(fail)?;
     let (stderr, stderr_end) = os_pipe::pipe().map_err(fail)?;
     let (stdin, stdin_end) = match &plan.stdin {
+        Stdin::Open => os_pipe::pipe().map(|(read, write)| (Some(read), Some(write))).map_err(fail)?,
         Stdin::Bytes(bytes) if !bytes.is_empty() => os_pipe::pipe().map(|(read, write)| (Some(read), Some(write))).map_err(fail)?,
         _ => (None, None),
     };
@@ -88,10 +93,14 @@ pub(super) fn start(plan: Plan<'_>) -> Result<Started, StartError> {
     // The expression owns our copies of the ends that the process writes to: without this its output would never end.
     drop(expression);
     let tree = Tree::new(handle, id, leader);
-    if let (Some(end), Stdin::Bytes(bytes)) = (stdin_end, plan.stdin) {
-        feed(end, bytes).map_err(|source| StartError::System { program: name, source })?;
-    }
-    Ok(Started { tree, stdout, stderr })
+    let stdin = match (stdin_end, plan.stdin) {
+        (Some(end), Stdin::Bytes(bytes)) => {
+            feed(end, bytes).map_err(|source| StartError::System { program: name, source })?;
+            None
+        }
+        (end, _) => end,
+    };
+    Ok(Started { tree, stdout, stderr, stdin })
 }
 
 /// Everything but the mark of the tree. In duct the innermost word counts, so nothing may be said twice.

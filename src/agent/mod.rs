@@ -15,6 +15,7 @@ mod drain;
 pub mod envelope;
 mod failure;
 mod kinship;
+mod line_program;
 mod log_file;
 mod mirror;
 mod output;
@@ -41,6 +42,7 @@ pub mod wait_pid;
 
 pub use builder::Stdin;
 pub use cancel::Cancel;
+pub use line_program::{Answer, LineProgram};
 pub use mirror::Mirror;
 pub use program::{Finished, Kept, Leftovers, Program, StartError};
 pub use registry::{become_subreaper, reap_orphans};

@@ -98,6 +98,8 @@ pub enum Question {
     Probe,
     /// Commits for the work that is there.
     Plan,
+    /// An answer in its own words to a question that says everything. It is asked of nobody who was here before: no session is resumed.
+    Judge,
 }
 
 impl Question {
@@ -106,14 +108,16 @@ impl Question {
         match self {
             Question::Probe => "probe",
             Question::Plan => "plan",
+            Question::Judge => "judge",
         }
     }
 
-    /// What the answer must look like.
-    fn schema(self) -> &'static str {
+    /// What the answer must look like; `None` = prose.
+    fn schema(self) -> Option<&'static str> {
         match self {
-            Question::Probe => REPLY_SCHEMA,
-            Question::Plan => PLAN_SCHEMA,
+            Question::Probe => Some(REPLY_SCHEMA),
+            Question::Plan => Some(PLAN_SCHEMA),
+            Question::Judge => None,
         }
     }
 }
@@ -170,9 +174,10 @@ fn foreign_model<'a>(asking: &'a Asking<'_>) -> Option<&'a str> {
 
 fn claude(asking: &Asking<'_>) -> Invocation {
     let start = start(asking, "claude");
-    let resumed = match known_session(asking) {
-        Some(id) => start.option("--resume", id).for_safety(),
-        None => start.word("--continue").for_safety(),
+    let resumed = match (asking.question, known_session(asking)) {
+        (Question::Judge, _) => start,
+        (_, Some(id)) => start.option("--resume", id).for_safety(),
+        (_, None) => start.word("--continue").for_safety(),
     };
     let mut asked = resumed
         .word("--print")
@@ -194,8 +199,10 @@ fn claude(asking: &Asking<'_>) -> Invocation {
     if let Some(model) = &asking.settings.model {
         asked = asked.option("--model", model);
     }
+    if let Some(schema) = asking.question.schema() {
+        asked = asked.option("--json-schema", schema);
+    }
     asked
-        .option("--json-schema", asking.question.schema())
         .set("CLAUDE_CODE_MAX_RETRIES", claude_retries(asking.timeout).to_string())
         .set("CLAUDE_CODE_SKIP_PROMPT_HISTORY", "1")
         .set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
@@ -211,10 +218,12 @@ fn claude_retries(timeout: Duration) -> u32 {
 }
 
 fn codex(asking: &Asking<'_>) -> Invocation {
-    let resumed = start(asking, "codex").word("exec").word("resume");
-    let resumed = match known_session(asking) {
-        Some(id) => resumed.word(id),
-        None => resumed.word("--last"),
+    let start = start(asking, "codex").word("exec");
+    let resumed = match (asking.question, known_session(asking)) {
+        // It is asked where there is no repository.
+        (Question::Judge, _) => start.word("--skip-git-repo-check"),
+        (_, Some(id)) => start.word("resume").word(id),
+        (_, None) => start.word("resume").word("--last"),
     };
     let mut asked = resumed.word("--json").word("--ephemeral").for_safety();
     if let Some(model) = foreign_model(asking) {
@@ -230,7 +239,9 @@ fn codex(asking: &Asking<'_>) -> Invocation {
 }
 
 fn gemini(asking: &Asking<'_>) -> Invocation {
-    let mut asked = start(asking, "gemini").option("--resume", "latest").option("--approval-mode", "plan").for_safety();
+    let start = start(asking, "gemini");
+    let resumed = if asking.question == Question::Judge { start } else { start.option("--resume", "latest") };
+    let mut asked = resumed.option("--approval-mode", "plan").for_safety();
     if let Some(model) = foreign_model(asking) {
         asked = asked.option("--model", model);
     }
@@ -238,8 +249,10 @@ fn gemini(asking: &Asking<'_>) -> Invocation {
 }
 
 fn opencode(asking: &Asking<'_>) -> Invocation {
+    let start = start(asking, "opencode").word("run");
     // The fork takes the question, so that the session itself stays as it is.
-    let mut asked = start(asking, "opencode").word("run").word("--continue").word("--fork").for_safety().option("--format", "json");
+    let resumed = if asking.question == Question::Judge { start } else { start.word("--continue").word("--fork").for_safety() };
+    let mut asked = resumed.option("--format", "json");
     if let Some(model) = foreign_model(asking) {
         asked = asked.option("--model", model);
     }
@@ -309,6 +322,27 @@ mod tests {
         };
         assert_eq!(words(&probe, REPLY_SCHEMA), words(&plan, PLAN_SCHEMA));
         assert_eq!(plan.env[&OsString::from("WATCHDOG_QUESTION")], Some("plan".into()));
+    }
+
+    #[test]
+    fn a_judge_resumes_no_session_and_has_no_tools() {
+        for preset in [Preset::Claude, Preset::Codex, Preset::Gemini, Preset::Opencode] {
+            let settings = AgentSettings { preset, model: None, probe: None };
+            let built = invocation(&Asking {
+                settings: &settings,
+                program: None,
+                session_id: Some(ID),
+                question: Question::Judge,
+                number: 1,
+                prompt: "x",
+                timeout: Duration::from_secs(9),
+            });
+            let words: Vec<String> = built.argv().iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            let resumes = ["--continue", "--resume", "resume", "--last", "--fork", "--json-schema", ID];
+            assert!(!words.iter().any(|word| resumes.contains(&word.as_str())), "{words:?}");
+            assert_eq!(built.env[&OsString::from("WATCHDOG_QUESTION")], Some("judge".into()));
+            assert_eq!(words.windows(2).any(|pair| pair == ["--tools", ""]), preset == Preset::Claude);
+        }
     }
 
     #[test]

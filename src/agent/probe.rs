@@ -112,6 +112,41 @@ pub fn ask_for_plan(
     }
 }
 
+/// Asks for an answer in prose to a question that says everything, of somebody who was not here before: no session is resumed, whatever
+/// the request names.
+///
+/// # Errors
+/// How the question ended without an answer; never [`ProbeOutcome::Reply`].
+pub fn ask_to_judge(
+    request: &ProbeRequest<'_>,
+    run: &dyn Fn(&Program) -> Result<Finished, StartError>,
+) -> Result<String, Box<ProbeOutcome>> {
+    let stranger_is_welcome = ProbeRequest { session_id: None, expected_session: None, ..request.clone() };
+    let answered = put(&stranger_is_welcome, Question::Judge, run)?;
+    let mut text = None;
+    let judged = outcome(&stranger_is_welcome, &answered, |found, stdout, now, local| {
+        let said = match found {
+            Some(found) => found.text.unwrap_or_default(),
+            None => plain_text(stdout).text,
+        };
+        // A word about a usage limit in the place of an answer.
+        match failure::of_short_answer(&said, now, local) {
+            _ if said.trim().is_empty() => ProbeOutcome::Empty,
+            Some(failure) => failure,
+            None => {
+                text = Some(said);
+                // Stands for "usable".
+                ProbeOutcome::Reply(Reply::bare(ReplyStatus::Complete))
+            }
+        }
+    });
+    match (judged, text) {
+        (ProbeOutcome::Reply(_), Some(text)) => Ok(text),
+        (ProbeOutcome::Reply(_), None) => Err(Box::new(ProbeOutcome::Empty)),
+        (other, _) => Err(Box::new(other)),
+    }
+}
+
 /// A program that ended by itself, or at its deadline, after a question.
 struct Answered {
     finished: Finished,
@@ -126,7 +161,7 @@ fn put(
     question: Question,
     run: &dyn Fn(&Program) -> Result<Finished, StartError>,
 ) -> Result<Answered, Box<ProbeOutcome>> {
-    if request.asks_claude() && request.session().is_none() {
+    if question != Question::Judge && request.asks_claude() && request.session().is_none() {
         // A missing program is the better reason: installing it is what helps.
         let name = request.program.clone().unwrap_or_else(|| "claude".into());
         let version = Program { deadline: request.timeout, ..Program::new([name, "--version".into()], request.worktree) };

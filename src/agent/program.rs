@@ -119,7 +119,7 @@ impl Program {
     pub fn run_with(&self, cancel: &Cancel, leftovers: Leftovers) -> Result<(Finished, Vec<Survivor>), StartError> {
         let begin = Instant::now();
         let stdin = if self.stdin.is_empty() { Stdin::Null } else { Stdin::Bytes(self.stdin.clone()) };
-        let Started { mut tree, stdout, stderr } = builder::start(Plan { argv: &self.argv, cwd: &self.cwd, env: &self.env, stdin })?;
+        let Started { mut tree, stdout, stderr, .. } = builder::start(Plan { argv: &self.argv, cwd: &self.cwd, env: &self.env, stdin })?;
         let mut drain = Drain::start(stdout, stderr, BothEnds::new(self.keep), [None, None])
             .map_err(|source| StartError::System { program: self.name(), source })?;
 

@@ -107,7 +107,7 @@ impl Session {
     pub fn start(spec: &SessionSpec) -> Result<Session, StartError> {
         let begin = Instant::now();
         let plan = Plan { argv: &spec.argv, cwd: &spec.cwd, env: &spec.env, stdin: spec.stdin.clone() };
-        let Started { tree, stdout, stderr } = builder::start(plan)?;
+        let Started { tree, stdout, stderr, .. } = builder::start(plan)?;
         let drain = Drain::start(stdout, stderr, Record::new(spec), spec.mirror.ends()).map_err(|source| {
             let program = spec.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             StartError::System { program, source }

@@ -1,41 +1,110 @@
-//! The type `files`: files must be there, and not empty.
+//! The type `files`: files must be there, by default not empty, and hold a text where that is asked for.
+
+use std::io;
 
 use crate::config::escapes_worktree;
+use crate::config::settings::FilesCriterion;
 use crate::decision::verdict::Evidence;
 
+use super::answers::FoundFile;
 use super::check::{CheckContext, CompletionCheck, Judgement};
 use super::feedback::{MAX_CHARS, bounded, first_three, one_line};
 
-/// Met when each pattern has a file that is not empty.
+/// A file is searched up to this size, in bytes.
+const SEARCHED: u64 = 16 << 20;
+
+/// So many bytes are searched for one glob.
+const SEARCHED_IN_ALL: u64 = 256 << 20;
+
+/// Met when each pattern has a file as it is asked for.
 #[derive(Debug, Clone)]
 pub struct FilesCheck {
-    paths: Vec<String>,
+    criterion: FilesCriterion,
+}
+
+/// What came of looking for one pattern.
+enum Found {
+    Good,
+    Missing,
+    Empty,
+    Without,
+    Unknown(String),
 }
 
 impl FilesCheck {
-    /// A check of these globs, relative to the root of the worktree.
-    pub fn new(paths: Vec<String>) -> Self {
-        FilesCheck { paths }
+    /// A check of these files.
+    pub fn new(criterion: FilesCriterion) -> Self {
+        FilesCheck { criterion }
     }
+
+    fn look(&self, path: &str, context: &CheckContext<'_>) -> Found {
+        let mut found = match context.capabilities.files(path) {
+            Err(error) => return Found::Unknown(format!("cannot look for `{}`: {error}", one_line(path))),
+            Ok(found) if found.is_empty() => return Found::Missing,
+            Ok(found) => found,
+        };
+        if self.criterion.non_empty {
+            found.retain(|file| file.size > 0);
+        }
+        match &self.criterion.contains {
+            _ if found.is_empty() => Found::Empty,
+            None => Found::Good,
+            Some(text) => search(&found, text, context),
+        }
+    }
+}
+
+/// Looks for a text in any of the files.
+fn search(files: &[FoundFile], text: &str, context: &CheckContext<'_>) -> Found {
+    let mut unknown = None;
+    let mut room = SEARCHED_IN_ALL;
+    for file in files {
+        let name = one_line(&file.path);
+        if file.size > room {
+            unknown.get_or_insert(format!("there is too much to search for the text, from `{name}` on"));
+            break;
+        }
+        room -= file.size;
+        match context.capabilities.read_file(&file.path, SEARCHED) {
+            Ok(Some(bytes)) if holds(&bytes, text.as_bytes()) => return Found::Good,
+            // It went away meanwhile, or holds something else.
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                unknown.get_or_insert(format!("`{name}` is larger than {SEARCHED} bytes and was not searched"));
+            }
+            Err(error) => {
+                unknown.get_or_insert(format!("`{name}` cannot be read: {error}"));
+            }
+        }
+    }
+    unknown.map_or(Found::Without, Found::Unknown)
+}
+
+/// Whether the bytes hold the text, as they are or with the line ends of the other kind.
+fn holds(bytes: &[u8], text: &[u8]) -> bool {
+    regex::bytes::Regex::new(&regex::escape(&String::from_utf8_lossy(text)).replace('\n', r"\r?\n"))
+        .is_ok_and(|regex| regex.is_match(bytes))
 }
 
 impl CompletionCheck for FilesCheck {
     fn check(&self, context: &CheckContext<'_>) -> Judgement {
-        if self.paths.is_empty() {
+        let paths = &self.criterion.paths;
+        if paths.is_empty() {
             return Judgement::Unmet { feedback: "no files are named, and an empty list is never complete".into() };
         }
-        for path in &self.paths {
+        for path in paths {
             if let Some(why) = escapes_worktree(path) {
                 return Judgement::Unrunnable { why: format!("`{}` is not looked for: {why}", one_line(path)) };
             }
         }
-        let (mut missing, mut empty, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
-        for path in &self.paths {
-            match context.capabilities.files(path) {
-                Err(error) => unknown.push(format!("cannot look for `{}`: {error}", one_line(path))),
-                Ok(found) if found.is_empty() => missing.push(path.as_str()),
-                Ok(found) if found.iter().all(|file| file.size == 0) => empty.push(path.as_str()),
-                Ok(_) => {}
+        let (mut missing, mut empty, mut without, mut unknown) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for path in paths {
+            match self.look(path, context) {
+                Found::Good => {}
+                Found::Missing => missing.push(path.as_str()),
+                Found::Empty => empty.push(path.as_str()),
+                Found::Without => without.push(path.as_str()),
+                Found::Unknown(why) => unknown.push(why),
             }
         }
         let mut parts = Vec::new();
@@ -44,6 +113,9 @@ impl CompletionCheck for FilesCheck {
         }
         if !empty.is_empty() {
             parts.push(format!("empty files: {}", first_three(&empty)));
+        }
+        if let (false, Some(text)) = (without.is_empty(), &self.criterion.contains) {
+            parts.push(format!("files without \"{}\": {}", bounded(one_line(text), 200), first_three(&without)));
         }
         let unmet = !parts.is_empty();
         parts.extend(unknown.iter().take(3).cloned());
@@ -57,10 +129,16 @@ impl CompletionCheck for FilesCheck {
     }
 
     fn description(&self) -> String {
-        let paths: Vec<&str> = self.paths.iter().map(String::as_str).collect();
+        let paths: Vec<&str> = self.criterion.paths.iter().map(String::as_str).collect();
         let shown =
             if paths.len() <= 10 { paths.iter().map(|path| one_line(path)).collect::<Vec<_>>().join(", ") } else { first_three(&paths) };
-        format!("these files exist and are not empty: {shown}")
+        let text = self.criterion.contains.as_ref().map(|text| format!(" and hold \"{}\"", bounded(one_line(text), 200)));
+        let how = match (&text, self.criterion.non_empty) {
+            (Some(text), _) => text.as_str(),
+            (None, true) => " and are not empty",
+            (None, false) => "",
+        };
+        format!("these files exist{how}: {shown}")
     }
 }
 
@@ -73,7 +151,8 @@ mod tests {
     #[track_caller]
     fn check(paths: &[&str], there: &[(&'static str, u64)], outcome: CheckOutcome, words: &[&str]) {
         let fake = Fake { files: there.to_vec(), unreadable: vec!["locked/*"], ..Fake::default() };
-        let judgement = FilesCheck::new(paths.iter().map(|path| (*path).to_owned()).collect()).check(&CheckContext::new(&fake));
+        let judgement =
+            FilesCheck::new(FilesCriterion::new(paths.iter().map(|path| (*path).to_owned()).collect())).check(&CheckContext::new(&fake));
         assert_eq!(judgement.outcome(), outcome, "{judgement:?}");
         for word in words {
             assert!(judgement.feedback().contains(word), "{judgement:?}");
@@ -114,6 +193,44 @@ mod tests {
 
     #[test]
     fn the_description_names_the_files() {
-        assert!(FilesCheck::new(vec!["custom.json".into()]).description().contains("custom.json"));
+        let mut criterion = FilesCriterion::new(vec!["custom.json".into()]);
+        assert_eq!(FilesCheck::new(criterion.clone()).description(), "these files exist and are not empty: custom.json");
+        criterion.contains = Some("ok".into());
+        assert_eq!(FilesCheck::new(criterion).description(), "these files exist and hold \"ok\": custom.json");
+    }
+
+    #[track_caller]
+    fn holding(text: &str, contents: &[(&'static str, &str)], outcome: CheckOutcome, words: &str) {
+        let fake = Fake {
+            files: contents.iter().map(|(path, text)| (*path, text.len() as u64)).collect(),
+            contents: contents.iter().map(|(path, text)| (*path, (*text).to_owned())).collect(),
+            unreadable: vec!["locked"],
+            ..Fake::default()
+        };
+        let criterion = FilesCriterion { contains: Some(text.into()), ..FilesCriterion::new(vec!["*".into()]) };
+        let judgement = FilesCheck::new(criterion).check(&CheckContext::new(&fake));
+        assert_eq!(judgement.outcome(), outcome, "{judgement:?}");
+        assert!(judgement.feedback().contains(words), "{judgement:?}");
+    }
+
+    #[test]
+    fn one_file_of_a_glob_must_hold_the_text() {
+        use CheckOutcome::{Failed, Pass, Unmet};
+        holding("all (2) pass", &[("a", "x"), ("b", "all (2) pass.")], Pass, "");
+        holding("two\nlines", &[("a", "two\r\nlines")], Pass, "");
+        holding("ok", &[("a", "OK"), ("b", "")], Unmet, "files without \"ok\": *");
+        holding("ok", &[("a", "")], Unmet, "empty files: *");
+        holding("ok", &[("locked", "ok"), ("z", "no")], Failed, "`locked` cannot be read: permission denied");
+        holding("ok", &[("locked", "ok"), ("z", "ok")], Pass, "");
+        let large = "x".repeat(17 << 20);
+        holding("ok", &[("large", &large)], Failed, "`large` is larger than 16777216 bytes and was not searched");
+    }
+
+    #[test]
+    fn an_empty_file_counts_where_that_is_asked_for() {
+        let fake = Fake { files: vec![("a", 0)], ..Fake::default() };
+        let criterion = FilesCriterion { non_empty: false, ..FilesCriterion::new(vec!["a".into()]) };
+        assert_eq!(FilesCheck::new(criterion.clone()).check(&CheckContext::new(&fake)).outcome(), CheckOutcome::Pass);
+        assert_eq!(FilesCheck::new(criterion).description(), "these files exist: a");
     }
 }

@@ -1,29 +1,42 @@
-//! The type `git`: commits and cleanliness decide.
+//! The type `git`: commits and the state of the worktree decide.
 
+use std::io;
+
+use globset::GlobSet;
+
+use crate::config::path_glob;
+use crate::config::settings::GitCriterion;
 use crate::decision::evidence::{Changes, Commits, Unreadable};
 use crate::decision::verdict::Evidence;
 
+use super::answers::{Pushed, Touched};
 use super::check::{CheckContext, CompletionCheck, Judgement};
-use super::feedback::first_three;
+use super::feedback::{first_three, one_line};
 
-/// Met when enough commits were made here, and nothing is left uncommitted where that is asked for.
-#[derive(Debug, Clone, Copy)]
+/// A file is searched for marks of a conflict up to this size, in bytes.
+const SEARCHED: u64 = 16 << 20;
+
+/// Met when git shows everything that is asked for.
+#[derive(Debug, Clone)]
 pub struct GitCheck {
-    /// Commits made here since the baseline, at least; they must change the tree. 0 asks for none.
-    pub min_commits: u64,
-    /// Whether nothing may be uncommitted or half done.
-    pub require_clean: bool,
+    criterion: GitCriterion,
 }
 
 impl GitCheck {
+    /// A check of this.
+    pub fn new(criterion: GitCriterion) -> Self {
+        GitCheck { criterion }
+    }
+
     fn lacks_commits(&self, commits: &Commits) -> Option<String> {
         let made = commits.made_here;
-        if made < self.min_commits {
+        let min_commits = self.criterion.min_commits;
+        if made < min_commits {
             let imported = match commits.imported {
                 0 => String::new(),
                 n => format!(" ({n} that came from elsewhere do not count)"),
             };
-            let wanted = plural(self.min_commits, "new commit is", "new commits are");
+            let wanted = plural(min_commits, "new commit is", "new commits are");
             return Some(format!("{wanted} wanted since the session began, and git shows {made}{imported}; commit the work"));
         }
         let of = plural(made, "new commit leaves", "new commits leave");
@@ -52,40 +65,158 @@ fn unreadable(what: &str, error: &Unreadable) -> Judgement {
     Judgement::Failed { why: format!("the {what} cannot be read: {}{hint}", error.why) }
 }
 
+/// The patterns as one, or why they are none.
+fn protected(patterns: &[String]) -> Result<GlobSet, Judgement> {
+    let mut set = GlobSet::builder();
+    for pattern in patterns {
+        match path_glob(pattern) {
+            Ok(glob) => set.add(glob),
+            Err(error) => return Err(Judgement::Unrunnable { why: format!("`{}` is not a valid glob: {error}", one_line(pattern)) }),
+        };
+    }
+    set.build().map_err(|error| Judgement::Unrunnable { why: format!("the protected paths cannot be looked for: {error}") })
+}
+
+/// Whether lines of a conflict stand in a file: its beginning, its middle and its end, in this order.
+fn has_conflict_markers(bytes: &[u8]) -> bool {
+    let mut stage = 0;
+    for line in bytes.split(|byte| *byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        stage = match stage {
+            0 if line.starts_with(b"<<<<<<< ") => 1,
+            1 if line == b"=======" => 2,
+            2 if line.starts_with(b">>>>>>> ") || line == b">>>>>>>" => return true,
+            other => other,
+        };
+    }
+    false
+}
+
+impl GitCheck {
+    fn commits(&self, context: &CheckContext<'_>) -> Result<(), Judgement> {
+        let commits = context.capabilities.commits().map_err(|error| unreadable("commits", &error))?;
+        unmet(self.lacks_commits(&commits))
+    }
+
+    fn clean(context: &CheckContext<'_>) -> Result<(), Judgement> {
+        let changes = context.capabilities.changes().map_err(|error| unreadable("uncommitted changes", &error))?;
+        unmet(Self::is_unclean(&changes))
+    }
+
+    fn pushed(context: &CheckContext<'_>) -> Result<(), Judgement> {
+        let feedback = match context.capabilities.pushed().map_err(|error| unreadable("remote-tracking branches", &error))? {
+            Pushed::Yes => return Ok(()),
+            Pushed::Unborn => "there is no commit yet that could be pushed; commit the work and push it".into(),
+            Pushed::NoRemote => "no branch of a remote is known here, so that nothing is pushed; add a remote and push the work".into(),
+            Pushed::No { ahead } => format!("{} not on any remote; push the work", plural(ahead, "commit is", "commits are")),
+        };
+        unmet(Some(feedback))
+    }
+
+    fn protected(&self, context: &CheckContext<'_>) -> Result<(), Judgement> {
+        let patterns = protected(&self.criterion.protected)?;
+        let touched = context.capabilities.touched(&|path| patterns.is_match(path)).map_err(|error| unreadable("changed paths", &error))?;
+        if touched.total == 0 {
+            return Ok(());
+        }
+        let feedback = format!("protected paths changed since the session began: {}; bring them back as they were", named(&touched));
+        unmet(Some(feedback))
+    }
+
+    fn markers(context: &CheckContext<'_>) -> Result<(), Judgement> {
+        let touched = context.capabilities.touched(&|_| true).map_err(|error| unreadable("changed paths", &error))?;
+        let mut marked = Vec::new();
+        let mut unknown = None;
+        for path in &touched.paths {
+            match context.capabilities.read_file(path, SEARCHED) {
+                Ok(Some(bytes)) if has_conflict_markers(&bytes) => marked.push(path.clone()),
+                Ok(_) => {}
+                // Nobody resolves a conflict by hand in a file of this size, a folder or a link that leads out.
+                Err(error) if matches!(error.kind(), io::ErrorKind::FileTooLarge | io::ErrorKind::InvalidInput) => {}
+                Err(error) => {
+                    unknown.get_or_insert(format!("`{}` cannot be read: {error}", one_line(path)));
+                }
+            }
+        }
+        if !marked.is_empty() {
+            let found = Touched { total: marked.len() as u64, paths: marked };
+            return unmet(Some(format!("marks of a conflict are left in {}; resolve it", named(&found))));
+        }
+        if touched.total > touched.paths.len() as u64 {
+            unknown.get_or_insert(format!("{} changed paths are too many to search for marks of a conflict", touched.total));
+        }
+        unknown.map_or(Ok(()), |why| Err(Judgement::Failed { why }))
+    }
+
+    fn judge(&self, context: &CheckContext<'_>) -> Result<(), Judgement> {
+        let asked = &self.criterion;
+        // What must not have been done comes before what must be done: the former makes the latter worthless.
+        if !asked.protected.is_empty() {
+            self.protected(context)?;
+        }
+        if asked.min_commits > 0 {
+            self.commits(context)?;
+        }
+        if asked.no_conflict_markers {
+            Self::markers(context)?;
+        }
+        if asked.require_clean {
+            Self::clean(context)?;
+        }
+        if asked.require_pushed {
+            Self::pushed(context)?;
+        }
+        Ok(())
+    }
+}
+
+fn unmet(feedback: Option<String>) -> Result<(), Judgement> {
+    feedback.map_or(Ok(()), |feedback| Err(Judgement::Unmet { feedback }))
+}
+
+/// The first names, and how many more there are in all.
+fn named(touched: &Touched) -> String {
+    let names: Vec<&str> = touched.paths.iter().map(String::as_str).collect();
+    match touched.total {
+        total if total > names.len() as u64 && names.len() >= 3 => {
+            format!("{}, ... ({} more)", names[..3].iter().map(|name| one_line(name)).collect::<Vec<_>>().join(", "), total - 3)
+        }
+        _ => first_three(&names),
+    }
+}
+
 impl CompletionCheck for GitCheck {
     fn check(&self, context: &CheckContext<'_>) -> Judgement {
-        if self.min_commits > 0 {
-            match context.capabilities.commits() {
-                Err(error) => return unreadable("commits", &error),
-                Ok(commits) => {
-                    if let Some(feedback) = self.lacks_commits(&commits) {
-                        return Judgement::Unmet { feedback };
-                    }
-                }
-            }
-        }
-        if self.require_clean {
-            match context.capabilities.changes() {
-                Err(error) => return unreadable("uncommitted changes", &error),
-                Ok(changes) => {
-                    if let Some(feedback) = Self::is_unclean(&changes) {
-                        return Judgement::Unmet { feedback };
-                    }
-                }
-            }
-        }
         // The configuration refuses a check that asks for nothing; made in code, it shows nothing.
-        let asked = self.min_commits > 0 || self.require_clean;
-        Judgement::Pass { evidence: if asked { Evidence::Verified } else { Evidence::None } }
+        let evidence = if self.criterion.is_empty() { Evidence::None } else { Evidence::Verified };
+        self.judge(context).map_or_else(|judgement| judgement, |()| Judgement::Pass { evidence })
     }
 
     fn description(&self) -> String {
-        let commits = plural(self.min_commits, "new commit with a net change is made", "new commits with a net change are made");
-        match (self.min_commits, self.require_clean) {
-            (0, true) => "everything is committed".into(),
-            (0, false) => "nothing is asked of git".into(),
-            (_, true) => format!("{commits}, and nothing is left uncommitted"),
-            (_, false) => commits,
+        let asked = &self.criterion;
+        let mut parts = Vec::new();
+        if asked.min_commits > 0 {
+            parts.push(plural(asked.min_commits, "new commit with a net change is made", "new commits with a net change are made"));
+        }
+        match (asked.require_clean, asked.min_commits) {
+            (true, 0) => parts.push("everything is committed".into()),
+            (true, _) => parts.push("nothing is left uncommitted".into()),
+            (false, _) => {}
+        }
+        if asked.require_pushed {
+            parts.push("a remote has HEAD".into());
+        }
+        if asked.no_conflict_markers {
+            parts.push("no marks of a conflict are left in changed files".into());
+        }
+        if !asked.protected.is_empty() {
+            let paths: Vec<&str> = asked.protected.iter().map(String::as_str).collect();
+            parts.push(format!("these paths are as they were: {}", first_three(&paths)));
+        }
+        match parts.pop() {
+            None => "nothing is asked of git".into(),
+            Some(last) if parts.is_empty() => last,
+            Some(last) => format!("{}, and {last}", parts.join(", ")),
         }
     }
 }
@@ -99,7 +230,8 @@ mod tests {
     #[track_caller]
     fn check(min_commits: u64, require_clean: bool, commits: Fact<Commits>, changes: Fact<Changes>, outcome: CheckOutcome, words: &str) {
         let fake = Fake { commits: Some(commits), changes: Some(changes), ..Fake::default() };
-        let judgement = GitCheck { min_commits, require_clean }.check(&CheckContext::new(&fake));
+        let criterion = GitCriterion { min_commits, require_clean, ..GitCriterion::default() };
+        let judgement = GitCheck::new(criterion).check(&CheckContext::new(&fake));
         assert_eq!(judgement.outcome(), outcome, "{judgement:?}");
         assert!(judgement.feedback().contains(words), "{judgement:?}");
     }
@@ -148,15 +280,90 @@ mod tests {
 
     #[test]
     fn a_check_that_asks_for_nothing_shows_nothing() {
-        let judgement = GitCheck { min_commits: 0, require_clean: false }.check(&CheckContext::new(&Fake::default()));
+        let judgement =
+            GitCheck::new(GitCriterion { min_commits: 0, ..GitCriterion::default() }).check(&CheckContext::new(&Fake::default()));
         assert_eq!(judgement, Judgement::Pass { evidence: Evidence::None });
     }
 
     #[test]
     fn the_description_says_what_is_wanted() {
-        let say = |min_commits, require_clean| GitCheck { min_commits, require_clean }.description();
+        let say = |min_commits, require_clean| {
+            GitCheck::new(GitCriterion { min_commits, require_clean, ..GitCriterion::default() }).description()
+        };
         assert_eq!(say(1, false), "1 new commit with a net change is made");
         assert_eq!(say(2, true), "2 new commits with a net change are made, and nothing is left uncommitted");
         assert_eq!(say(0, true), "everything is committed");
+        assert_eq!(say(0, false), "nothing is asked of git");
+        let all =
+            GitCriterion { require_pushed: true, no_conflict_markers: true, protected: vec!["tests/**".into()], ..GitCriterion::default() };
+        assert_eq!(
+            GitCheck::new(all).description(),
+            "1 new commit with a net change is made, a remote has HEAD, no marks of a conflict are left in changed files, and these paths are \
+             as they were: tests/**"
+        );
+    }
+
+    /// A check that asks for this alone.
+    fn only(criterion: GitCriterion) -> GitCheck {
+        GitCheck::new(GitCriterion { min_commits: 0, ..criterion })
+    }
+
+    #[test]
+    fn a_remote_must_have_head() {
+        use CheckOutcome::{Failed, Pass, Unmet};
+        for (pushed, outcome, words) in [
+            (Ok(Pushed::Yes), Pass, ""),
+            (Ok(Pushed::No { ahead: 1 }), Unmet, "1 commit is not on any remote; push the work"),
+            (Ok(Pushed::No { ahead: 2 }), Unmet, "2 commits are not on any remote"),
+            (Ok(Pushed::NoRemote), Unmet, "no branch of a remote is known here"),
+            (Ok(Pushed::Unborn), Unmet, "no commit yet"),
+            (Err(broken("refs are damaged")), Failed, "the remote-tracking branches cannot be read: refs are damaged"),
+        ] {
+            let fake = Fake { pushed: Some(pushed), ..Fake::default() };
+            let judgement = only(GitCriterion { require_pushed: true, ..GitCriterion::default() }).check(&CheckContext::new(&fake));
+            assert_eq!(judgement.outcome(), outcome, "{judgement:?}");
+            assert!(judgement.feedback().contains(words), "{judgement:?}");
+        }
+    }
+
+    #[test]
+    fn protected_paths_are_as_they_were() {
+        use CheckOutcome::{Failed, Pass, Unmet};
+        for (touched, outcome, words) in [
+            (Ok(vec!["src/a.rs"]), Pass, ""),
+            (Ok(vec!["src/a.rs", "tests/x/y.rs"]), Unmet, "protected paths changed since the session began: tests/x/y.rs; bring them back"),
+            (Ok(vec!["tests/1", "tests/2", "tests/3", "tests/4"]), Unmet, "tests/1, tests/2, tests/3, ... (1 more)"),
+            (Err(broken("the index is damaged")), Failed, "the changed paths cannot be read: the index is damaged"),
+        ] {
+            let fake = Fake { touched: Some(touched), ..Fake::default() };
+            let criterion = GitCriterion { protected: vec!["tests/**".into()], ..GitCriterion::default() };
+            let judgement = only(criterion).check(&CheckContext::new(&fake));
+            assert_eq!(judgement.outcome(), outcome, "{judgement:?}");
+            assert!(judgement.feedback().contains(words), "{judgement:?}");
+        }
+    }
+
+    #[test]
+    fn no_conflict_is_left_in_what_changed() {
+        use CheckOutcome::{Failed, Pass, Unmet};
+        let conflict = "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> other\nd\n";
+        let judge = |text: &str| {
+            let fake = Fake {
+                touched: Some(Ok(vec!["gone", "x.rs"])),
+                contents: vec![("x.rs", text.to_owned()), ("elsewhere", conflict.into())],
+                unreadable: vec!["locked"],
+                ..Fake::default()
+            };
+            only(GitCriterion { no_conflict_markers: true, ..GitCriterion::default() }).check(&CheckContext::new(&fake))
+        };
+        assert_eq!(judge(conflict).feedback(), "marks of a conflict are left in x.rs; resolve it");
+        assert_eq!(judge(&conflict.replace('\n', "\r\n")).outcome(), Unmet);
+        assert_eq!(judge(&conflict.replace("=======", "||||||| base\nb0\n=======")).outcome(), Unmet);
+        for text in ["", "Title\n=======\ntext", "<<<<<<< HEAD\nonly", "=======\n>>>>>>> x\n<<<<<<< y", " <<<<<<< a\n=======\n>>>>>>> b"] {
+            assert_eq!(judge(text).outcome(), Pass, "{text}");
+        }
+        let fake = Fake { touched: Some(Ok(vec!["locked"])), unreadable: vec!["locked"], ..Fake::default() };
+        let check = only(GitCriterion { no_conflict_markers: true, ..GitCriterion::default() });
+        assert_eq!(check.check(&CheckContext::new(&fake)).outcome(), Failed);
     }
 }

@@ -1,21 +1,31 @@
 //! CRITERIA. One file per type of check, one trait, groups that combine them.
 //!
 //! Reading order: [`check`](CompletionCheck) (what a check is), `capabilities` (all that a check may do to the outside) and `answers`
-//! (what it gets),//! one file per type, `registry` (from configuration to checks), `group` (how they combine and what is surfaced).
+//! (what it gets), one file per type, `context_reader` and `context_writer` (what is known of a session, as JSON), `registry` (from configuration to checks), `group` (how they combine and what is surfaced).
 //! Checks do no IO of their own and know no clock.
 
+mod agent_words;
 mod always;
 mod answers;
 mod capabilities;
 mod check;
+mod checklist;
 mod command;
+mod context_reader;
+mod context_writer;
+mod feature_list;
 mod feedback;
 mod files;
 mod git;
 mod group;
+mod mentions;
 mod not_yet;
+mod plan;
 mod registry;
+mod signal;
 
+#[cfg(test)]
+mod context_tests;
 #[cfg(test)]
 mod tests;
 
@@ -26,8 +36,13 @@ pub use answers::{
 pub use capabilities::Capabilities;
 pub use check::{CheckContext, CompletionCheck, Judgement};
 pub use command::CommandCheck;
+pub use context_reader::{ContextError, MAX_CONTEXT_BYTES, context_from_json, context_from_value};
+pub use context_writer::context_to_json;
+pub use feature_list::FeatureListCheck;
 pub use files::FilesCheck;
 pub use git::GitCheck;
 pub use group::{CheckTree, Cost, GroupOutcome, describe, evaluate};
 pub use not_yet::NotYet;
+pub use plan::PlanCheck;
 pub use registry::{Registry, build};
+pub use signal::SignalCheck;

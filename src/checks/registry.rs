@@ -9,10 +9,13 @@ use crate::config::settings::{CheckSpec, Criterion};
 use super::always::Always;
 use super::check::CompletionCheck;
 use super::command::CommandCheck;
+use super::feature_list::FeatureListCheck;
 use super::files::FilesCheck;
 use super::git::GitCheck;
 use super::group::{CheckTree, Cost};
 use super::not_yet::{NotYet, Unusable};
+use super::plan::PlanCheck;
+use super::signal::SignalCheck;
 
 /// A check, and what it costs to ask it.
 pub type Built = (Cost, Box<dyn CompletionCheck>);
@@ -96,25 +99,19 @@ impl Registry {
 
     fn single(&self, criterion: &Criterion) -> Built {
         match criterion {
+            Criterion::Signal(found) => (Cost::Cheap, Box::new(SignalCheck::new(found.clone()))),
             Criterion::Command(command) => (Cost::Dear, Box::new(CommandCheck::new(command.clone()))),
-            Criterion::Git(found) if !found.require_pushed && !found.no_conflict_markers && found.protected.is_empty() => {
-                (Cost::Cheap, Box::new(GitCheck { min_commits: found.min_commits, require_clean: found.require_clean }))
-            }
-            Criterion::Files(found) if found.non_empty && found.contains.is_none() => {
-                (Cost::Cheap, Box::new(FilesCheck::new(found.paths.clone())))
-            }
+            Criterion::Plan(found) => (Cost::Cheap, Box::new(PlanCheck::new(found.clone()))),
+            Criterion::FeatureList(found) => (Cost::Cheap, Box::new(FeatureListCheck::new(found.clone()))),
+            Criterion::Git(found) => (Cost::Cheap, Box::new(GitCheck::new(found.clone()))),
+            Criterion::Files(found) => (Cost::Cheap, Box::new(FilesCheck::new(found.clone()))),
             Criterion::Always => (Cost::Vacuous, Box::new(Always)),
             Criterion::Registered { kind, keys } => match self.makers.get(kind) {
                 Some(make) => make(keys).unwrap_or_else(|why| (Cost::Cheap, Box::new(Unusable::new(why)))),
                 None => (Cost::Cheap, Box::new(NotYet::new(kind))),
             },
             // Known without looking, and it spares the dear ones where all must pass.
-            Criterion::Signal(_)
-            | Criterion::Plan(_)
-            | Criterion::FeatureList(_)
-            | Criterion::Git(_)
-            | Criterion::Files(_)
-            | Criterion::Issue(_)
+            Criterion::Issue(_)
             | Criterion::Structured(_)
             | Criterion::SqlResult(_)
             | Criterion::Judge(_)

@@ -23,7 +23,7 @@ use crate::watch::{GitDirs, Watching};
 
 use super::case::Case;
 use super::journal::Journal;
-use super::outside::Outside;
+use super::outside::{LineCheckers, Outside};
 use super::planner::Planner;
 use super::surroundings::{Surroundings, now};
 
@@ -42,6 +42,8 @@ pub struct Executor {
     told: Context,
     /// A spent budget is not spent further by questions.
     over_limit: bool,
+    /// Programs that judge line by line, from round to round.
+    line_checkers: Arc<LineCheckers>,
     seen: Mutex<Seen>,
 }
 
@@ -75,6 +77,7 @@ impl Executor {
             survivors: Vec::new(),
             told: Context::default(),
             over_limit: false,
+            line_checkers: Arc::default(),
             seen: Mutex::new(seen),
         }
     }
@@ -167,7 +170,9 @@ impl Executor {
     }
 
     fn judge_checks(&self, cancel: &Cancel) -> ChecksJudged {
-        let outside = Outside::new(&self.case, &self.root, cancel);
+        let outside = Outside::new(&self.case, &self.root, cancel)
+            .with_agent_program(self.surroundings.agent_program.clone())
+            .with_line_checkers(self.line_checkers.clone());
         let outcome = checks::evaluate(&self.case.settings, &CheckContext::new(&outside).with_told(&self.told));
         ChecksJudged { outcome: outcome.outcome, evidence: outcome.evidence, feedback: outcome.feedback, results: outcome.results }
     }

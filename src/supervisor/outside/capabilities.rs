@@ -1,7 +1,10 @@
 //! The outside as checks see it, for real.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::agent::{Cancel, Kept, Leftovers, Program, StartError};
@@ -15,20 +18,39 @@ use crate::git::{self, Point, Worktree};
 use crate::rescue;
 
 use super::super::case::Case;
-use super::{judge_program, worktree_files};
+use super::line_checkers::LineCheckers;
+use super::{judge, worktree_files};
 
 /// The outside of one judgement.
 pub struct Outside<'a> {
-    case: &'a Case,
-    root: &'a Path,
-    cancel: &'a Cancel,
+    pub(super) case: &'a Case,
+    pub(super) root: &'a Path,
+    pub(super) cancel: &'a Cancel,
+    /// Another program than the preset's own name in `PATH`.
+    pub(super) agent_program: Option<OsString>,
+    line_checkers: Arc<LineCheckers>,
     begun: Instant,
 }
 
 impl<'a> Outside<'a> {
     /// The outside of a case. Commands end when `cancel` is raised.
     pub fn new(case: &'a Case, root: &'a Path, cancel: &'a Cancel) -> Self {
-        Outside { case, root, cancel, begun: Instant::now() }
+        Outside { case, root, cancel, agent_program: None, line_checkers: Arc::default(), begun: Instant::now() }
+    }
+
+    /// The same with another program as the agent.
+    pub fn with_agent_program(self, agent_program: Option<OsString>) -> Self {
+        Outside { agent_program, ..self }
+    }
+
+    /// The same with checkers that outlast this judgement.
+    pub fn with_line_checkers(self, line_checkers: Arc<LineCheckers>) -> Self {
+        Outside { line_checkers, ..self }
+    }
+
+    /// What every program of a check finds in its environment.
+    fn variables(&self) -> BTreeMap<OsString, Option<OsString>> {
+        BTreeMap::from([("WATCHDOG_SPEC".into(), Some(OsString::from(&self.case.spec)))])
     }
 
     fn worktree<T>(&self, look: impl FnOnce(&Worktree) -> T) -> T {
@@ -53,15 +75,10 @@ impl Capabilities for Outside<'_> {
             Ok(folder) => folder,
             Err(why) => return CommandRun::Unrunnable { why },
         };
-        let argv: Vec<String> = match request.line {
-            CommandLine::Shell(line) => vec!["sh".into(), "-c".into(), line.clone()],
-            CommandLine::Argv(argv) => argv.clone(),
-        };
-        let mut program = Program::new(argv, folder);
+        let mut program = Program::new(argv(request.line), folder);
         program.deadline = request.timeout;
         program.stdin = request.stdin.to_vec();
-        let spec = std::ffi::OsString::from(&self.case.spec);
-        program.env.insert("WATCHDOG_SPEC".into(), Some(spec));
+        program.env = self.variables();
         match program.run_with(self.cancel, Leftovers::End) {
             Ok((finished, _)) => {
                 let output = CommandOutput { stdout: captured(finished.stdout), stderr: captured(finished.stderr) };
@@ -128,15 +145,25 @@ impl Capabilities for Outside<'_> {
 
     fn ask_judge(&self, request: &JudgeRequest<'_>) -> JudgeAnswer {
         match request.run {
-            Some(line) => judge_program::ask(self, line, request),
-            None => {
-                JudgeAnswer::Unrunnable { why: "this version of watchdog cannot ask the agent's preset; name a program in `run`".into() }
-            }
+            Some(line) => judge::program(self, line, request),
+            None => judge::preset(self, request),
         }
     }
 
-    fn exchange(&self, request: &CommandRequest<'_>, _line: &str) -> Exchange {
-        Exchange::Unrunnable { why: format!("this version of watchdog cannot talk to `{}` line by line", request.line) }
+    fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> Exchange {
+        let folder = match self.folder(request.cwd) {
+            Ok(folder) => folder,
+            Err(why) => return Exchange::Unrunnable { why },
+        };
+        self.line_checkers.exchange(argv(request.line), folder, &self.variables(), (line, request.timeout, self.cancel))
+    }
+}
+
+/// What is run for a command line.
+fn argv(line: &CommandLine) -> Vec<OsString> {
+    match line {
+        CommandLine::Shell(line) => vec!["sh".into(), "-c".into(), line.into()],
+        CommandLine::Argv(argv) => argv.iter().map(OsString::from).collect(),
     }
 }
 

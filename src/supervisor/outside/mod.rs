@@ -1,7 +1,9 @@
 //! The outside of checks for real: processes, git, files of the worktree, models.
 
 mod capabilities;
-mod judge_program;
+mod judge;
+mod line_checkers;
 mod worktree_files;
 
 pub use capabilities::Outside;
+pub use line_checkers::LineCheckers;

@@ -1,15 +1,17 @@
 //! Files of the worktree: found by globs, read up to a limit, and never by way of a link that leads out.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
 use crate::checks::FoundFile;
 use crate::config::{escapes_worktree, path_glob};
-use crate::git::escape_path;
+use crate::git::{escape_path, unescape_path};
 
 /// The files that match a glob, sorted by path.
 pub(super) fn find(root: &Path, glob: &str) -> io::Result<Vec<FoundFile>> {
@@ -27,7 +29,8 @@ pub(super) fn find(root: &Path, glob: &str) -> io::Result<Vec<FoundFile>> {
 /// The bytes of a regular file; `None` where there is none.
 pub(super) fn read(root: &Path, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let refused = |why: &str| io::Error::new(io::ErrorKind::InvalidInput, why.to_owned());
-    let named = Path::new(path);
+    let bytes = unescape_path(path);
+    let named = Path::new(OsStr::from_bytes(&bytes));
     if !named.is_absolute()
         && let Some(why) = escapes_worktree(path)
     {
@@ -83,7 +86,6 @@ impl Walk<'_> {
                 self.visit(&relative.join(entry?.file_name()), matches)?;
             }
         } else if metadata.is_file() && matches(relative) {
-            use std::os::unix::ffi::OsStrExt as _;
             self.found.push(FoundFile { path: escape_path(relative.as_os_str().as_bytes()), size: metadata.len() });
         }
         Ok(())

@@ -1,0 +1,236 @@
+//! A program that stays and answers line by line: a line in on its stdin, a line out on its stdout.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::time::{Duration, Instant};
+
+use os_pipe::PipeWriter;
+use rustix::process::Signal;
+
+use super::builder::{self, Plan, Started, Stdin};
+use super::cancel::Cancel;
+use super::drain::{Drain, Keep, Stream};
+use super::output::Tail;
+use super::plain_text::plain_text;
+use super::program::StartError;
+use super::tree::{TICK, Tree, Wake};
+use crate::decision::evidence::Exit;
+
+/// A longer line is no answer, in bytes.
+const LINE: usize = 4 << 20;
+/// Lines that nobody asked for are kept up to this number.
+const UNASKED: usize = 64;
+/// What is kept of stderr, in bytes.
+const COMPLAINTS: usize = 8 << 10;
+/// How long a program may take to end once its stdin is closed, and again once it is told to.
+const GRACE: Duration = Duration::from_millis(1500);
+
+/// What came of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// The line that it answered, without its end. Whatever is not UTF-8 is replaced.
+    Line(String),
+    /// It answered with a line that is too long to keep.
+    TooLong,
+    /// It ended, or closed its stdout, without an answer; with the end of what it complained.
+    Ended { exit: Option<Exit>, stderr: String },
+    /// The time was over.
+    TimedOut,
+    /// The wait was cancelled.
+    Cancelled,
+}
+
+/// A program that stays. Dropped, it is given the end of its input, then told to end, then killed with all that is below it.
+pub struct LineProgram {
+    tree: Tree,
+    /// `None` once its stdin is closed.
+    stdin: Option<Sender<Vec<u8>>>,
+    lines: Receiver<Option<Vec<u8>>>,
+    drain: Option<Drain<Lines>>,
+}
+
+impl LineProgram {
+    /// Starts a program in a folder, with variables set or removed (`None`).
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(argv: &[OsString], cwd: PathBuf, env: &BTreeMap<OsString, Option<OsString>>) -> Result<Self, StartError> {
+        let Started { tree, stdout, stderr, stdin } = builder::start(Plan { argv, cwd: &cwd, env, stdin: Stdin::Open })?;
+        let refused = |source| StartError::System { program: argv[0].to_string_lossy().into_owned(), source };
+        let stdin = stdin.ok_or_else(|| refused(std::io::Error::other("it was started without a stdin")))?;
+        let (give, lines) = sync_channel(UNASKED);
+        let keep = Lines { open: Vec::new(), give: Some(give), stderr: Tail::new(COMPLAINTS) };
+        let drain = Drain::start(stdout, stderr, keep, [None, None]).map_err(refused)?;
+        Ok(LineProgram { tree, stdin: Some(write_from_thread(stdin).map_err(refused)?), lines, drain: Some(drain) })
+    }
+
+    /// Gives it a line, which must hold no line break, and waits for the line that it answers with. Lines that it wrote unasked before are
+    /// dropped. After anything but a line it is of no more use.
+    pub fn exchange(&mut self, line: &str, timeout: Duration, cancel: &Cancel) -> Answer {
+        while self.lines.try_recv().is_ok() {}
+        let until = Instant::now() + timeout;
+        let given = self.stdin.as_ref().is_some_and(|stdin| stdin.send(format!("{line}\n").into_bytes()).is_ok());
+        if !given {
+            return self.ended();
+        }
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left.min(TICK)) {
+                Ok(Some(line)) => return Answer::Line(String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(&line)).into_owned()),
+                Ok(None) => return Answer::TooLong,
+                Err(RecvTimeoutError::Disconnected) => return self.ended(),
+                Err(RecvTimeoutError::Timeout) if cancel.is_cancelled() => return Answer::Cancelled,
+                Err(RecvTimeoutError::Timeout) if left.is_zero() => return Answer::TimedOut,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            // Also keeps account of what it starts, as long as it is looked at.
+            if self.tree.wait(Some(Instant::now()), cancel) == Wake::Ended {
+                if let Some(drain) = &mut self.drain {
+                    drain.settle(|| false);
+                }
+                return match self.lines.try_recv() {
+                    Ok(Some(line)) => Answer::Line(String::from_utf8_lossy(&line).into_owned()),
+                    Ok(None) => Answer::TooLong,
+                    Err(_) => self.ended(),
+                };
+            }
+        }
+    }
+
+    /// Ends it, and tells how it went.
+    fn ended(&mut self) -> Answer {
+        let exit = self.end();
+        let kept = self.drain.take().and_then(Drain::finish);
+        let stderr = kept.map(|kept| plain_text(&kept.stderr.into_bytes()).text.trim().to_owned()).unwrap_or_default();
+        Answer::Ended { exit, stderr }
+    }
+
+    fn end(&mut self) -> Option<Exit> {
+        self.stdin = None;
+        let never = Cancel::new();
+        if self.tree.wait(Some(Instant::now() + GRACE), &never) != Wake::Ended || !self.tree.survivors().is_empty() {
+            self.tree.end(GRACE, &never);
+        }
+        if let Some(drain) = &mut self.drain {
+            drain.settle(|| false);
+        }
+        Some(self.tree.finish().unwrap_or(Exit::Signal(Signal::KILL.as_raw())))
+    }
+}
+
+impl Drop for LineProgram {
+    fn drop(&mut self) {
+        if self.drain.is_some() {
+            self.end();
+        }
+    }
+}
+
+/// Takes stdout apart into lines.
+struct Lines {
+    open: Vec<u8>,
+    /// Gone where nobody listens.
+    give: Option<SyncSender<Option<Vec<u8>>>>,
+    stderr: Tail,
+}
+
+impl Keep for Lines {
+    fn keep(&mut self, from: Stream, bytes: &[u8]) {
+        if from == Stream::Stderr {
+            return self.stderr.push(bytes);
+        }
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let room = (LINE + 1).saturating_sub(self.open.len());
+            self.open.extend_from_slice(&part[..part.len().min(room)]);
+            if part.ends_with(b"\n") {
+                let mut line = std::mem::take(&mut self.open);
+                let whole = line.len() <= LINE;
+                line.truncate(line.len().saturating_sub(usize::from(line.ends_with(b"\n"))));
+                if let Some(give) = &self.give {
+                    // What was written unasked beyond the bound is dropped.
+                    let _ = give.try_send(whole.then_some(line));
+                }
+            }
+        }
+    }
+}
+
+/// Writes from a thread, so that a program that does not read holds nobody up. It ends with the sender, or with the program's stdin.
+fn write_from_thread(mut end: PipeWriter) -> std::io::Result<Sender<Vec<u8>>> {
+    let (give, take) = channel::<Vec<u8>>();
+    std::thread::Builder::new().name("stdin".into()).stack_size(64 << 10).spawn(move || {
+        for bytes in take {
+            if end.write_all(&bytes).is_err() {
+                break;
+            }
+        }
+    })?;
+    Ok(give)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> LineProgram {
+        LineProgram::start(&["sh".into(), "-c".into(), script.into()], "/".into(), &BTreeMap::new()).unwrap()
+    }
+
+    fn ask(program: &mut LineProgram, line: &str) -> Answer {
+        program.exchange(line, Duration::from_secs(20), &Cancel::new())
+    }
+
+    #[test]
+    fn one_line_is_answered_by_one() {
+        let mut program = shell("n=0; echo unasked; while read -r line; do n=$((n+1)); printf '%s %s\\r\\n' $n \"$line\"; done");
+        // What was written before the first question is not its answer; once it is there, it is dropped.
+        until(|| program.lines.try_recv().is_ok());
+        assert_eq!(ask(&mut program, "a b"), Answer::Line("1 a b".into()));
+        assert_eq!(ask(&mut program, "é"), Answer::Line("2 é".into()));
+        let long = "x".repeat(1 << 20);
+        assert_eq!(ask(&mut program, &long), Answer::Line(format!("3 {long}")));
+    }
+
+    fn until(mut holds: impl FnMut() -> bool) {
+        let begun = Instant::now();
+        while !holds() {
+            assert!(begun.elapsed() < Duration::from_secs(20));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn one_that_ends_says_why() {
+        let mut program = shell("read -r line; echo sorry >&2; exit 3");
+        assert_eq!(ask(&mut program, "x"), Answer::Ended { exit: Some(Exit::Code(3)), stderr: "sorry".into() });
+        let mut program = shell("read -r line; printf answered; echo; exit 0");
+        assert_eq!(ask(&mut program, "x"), Answer::Line("answered".into()));
+        assert!(matches!(ask(&mut program, "x"), Answer::Ended { .. }));
+    }
+
+    #[test]
+    fn one_that_does_not_answer_is_not_waited_for_longer_than_asked() {
+        let mut program = shell("trap '' TERM; while :; do sleep 1; done");
+        let begun = Instant::now();
+        assert_eq!(program.exchange(&"x".repeat(1 << 20), Duration::from_millis(300), &Cancel::new()), Answer::TimedOut);
+        assert!(begun.elapsed() < Duration::from_secs(5));
+        let cancelled = Cancel::new();
+        cancelled.cancel();
+        assert_eq!(program.exchange("x", Duration::from_secs(60), &cancelled), Answer::Cancelled);
+    }
+
+    #[test]
+    fn an_endless_line_is_too_long_and_costs_bounded_memory() {
+        let mut program = shell("read -r line; head -c 9000000 /dev/zero | tr '\\0' x; echo");
+        assert_eq!(ask(&mut program, "x"), Answer::TooLong);
+    }
+
+    #[test]
+    fn what_is_not_there_cannot_be_started() {
+        let started = LineProgram::start(&["/no/such/program".into()], "/".into(), &BTreeMap::new());
+        assert!(matches!(started, Err(StartError::NotRunnable { .. })));
+    }
+}

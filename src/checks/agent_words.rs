@@ -1,0 +1,80 @@
+//! What the agent said, as far as a check looks back: its own words, never the user's or a tool's.
+
+use crate::config::settings::Scope;
+use crate::decision::context::{Context, Message};
+
+/// The texts of the agent that count, oldest first.
+pub(super) fn said<'a>(told: &'a Context, scope: Scope) -> Vec<&'a str> {
+    let own = |message: &'a Message| message.text.as_deref().filter(|_| message.role == "assistant");
+    let mut texts: Vec<&str> = match scope {
+        Scope::Last => match &told.output {
+            Some(output) => return vec![output],
+            None => return told.messages.iter().rev().find_map(own).into_iter().collect(),
+        },
+        Scope::Iteration => {
+            let of_iteration = told
+                .summaries
+                .last()
+                .filter(|last| last.iteration.is_none() || told.iteration.is_none() || last.iteration == told.iteration);
+            let asked = told.messages.iter().rposition(|message| message.role == "user" && message.text.is_some());
+            let since = &told.messages[asked.map_or(0, |asked| asked + 1)..];
+            let summed = of_iteration.into_iter().flat_map(|summary| summary.assistant_responses.iter().map(String::as_str));
+            summed.chain(since.iter().filter_map(own)).collect()
+        }
+        Scope::Session => {
+            let summed = told.summaries.iter().flat_map(|summary| summary.assistant_responses.iter().map(String::as_str));
+            summed.chain(told.messages.iter().filter_map(own)).collect()
+        }
+    };
+    texts.extend(told.output.as_deref());
+    texts
+}
+
+/// Everything that the agent was asked, as far as it is known.
+pub(super) fn asked(told: &Context) -> Vec<&str> {
+    let users = told.messages.iter().filter(|message| message.role == "user").filter_map(|message| message.text.as_deref());
+    told.prompt.as_deref().into_iter().chain(users).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decision::context::Summary;
+
+    fn message(role: &str, text: &str) -> Message {
+        Message { role: role.into(), text: Some(text.into()), tool_result: None }
+    }
+
+    fn context() -> Context {
+        let summary =
+            |iteration, text: &str| Summary { iteration: Some(iteration), assistant_responses: vec![text.into()], ..Summary::default() };
+        Context {
+            iteration: Some(2),
+            summaries: vec![summary(1, "s1"), summary(2, "s2")],
+            messages: vec![
+                message("user", "u1"),
+                message("assistant", "a1"),
+                message("user", "u2"),
+                message("assistant", "a2"),
+                message("tool", "t"),
+                message("assistant", "a3"),
+            ],
+            output: Some("o".into()),
+            prompt: Some("p".into()),
+            ..Context::default()
+        }
+    }
+
+    #[test]
+    fn a_check_looks_back_as_far_as_it_is_told_to() {
+        assert_eq!(said(&context(), Scope::Last), ["o"]);
+        assert_eq!(said(&context(), Scope::Iteration), ["s2", "a2", "a3", "o"]);
+        assert_eq!(said(&context(), Scope::Session), ["s1", "s2", "a1", "a2", "a3", "o"]);
+        let without_output = Context { output: None, ..context() };
+        assert_eq!(said(&without_output, Scope::Last), ["a3"]);
+        let third = Context { iteration: Some(3), ..context() };
+        assert_eq!(said(&third, Scope::Iteration), ["a2", "a3", "o"]);
+        assert!(said(&Context::default(), Scope::Session).is_empty());
+        assert_eq!(asked(&context()), ["p", "u1", "u2"]);
+    }
+}

@@ -1,0 +1,242 @@
+//! Contexts read from JSON and written to it: tables, and properties over any context and any JSON.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::context_reader::{context_from_json, context_from_value};
+use super::context_writer::context_to_json;
+use crate::decision::context::{Context, Message, Plan, PlanStep, Summary, ToolResult, Usage};
+
+fn read(value: Value) -> Context {
+    context_from_value(&value).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn a_whole_context_is_read() {
+    let found = read(json!({
+        "schema": 1, "worktree": "/w", "spec": "s", "baseline": "abc", "head": "def", "iteration": 3.0, "claims_done": true,
+        "stop_reason": "end_turn", "tentative_output": {"a": 1}, "output": "done", "prompt": "do it",
+        "summaries": [{"iteration": 2, "assistant_responses": ["one"], "detected_actions": [{"type": "decision"}], "note": "n"}],
+        "plan": {"objective": "o", "status": "active", "steps": [{"step_id": 1, "title": "t", "status": "done"}, {"id": "b", "content": "u"}]},
+        "messages": [
+            {"role": "user", "content": "do it"},
+            {"role": "tool", "tool_result": {"id": "1", "name": "execute_sql", "content": "{\"rows\":[]}"}}],
+        "usage": {"turns": 4, "input_tokens": 100, "cost_usd": 0.2, "new": []},
+        "background_tasks": [{"id": 7}], "something_new": {"x": 1},
+    }));
+    let step = |id: &str, title: &str, status: &str| PlanStep { id: Some(id.into()), title: title.into(), status: status.into() };
+    let result = ToolResult { id: Some("1".into()), name: Some("execute_sql".into()), content: "{\"rows\":[]}".into(), is_error: false };
+    let wanted = Context {
+        worktree: Some("/w".into()),
+        spec: Some("s".into()),
+        baseline: Some("abc".into()),
+        head: Some("def".into()),
+        iteration: Some(3),
+        claims_done: Some(true),
+        stop_reason: Some("end_turn".into()),
+        tentative_output: Some(json!({"a": 1})),
+        output: Some("done".into()),
+        prompt: Some("do it".into()),
+        summaries: vec![Summary {
+            iteration: Some(2),
+            assistant_responses: vec!["one".into()],
+            detected_actions: vec![json!({"type": "decision"})],
+            more: [("note".to_owned(), json!("n"))].into(),
+        }],
+        plan: Some(Plan {
+            objective: Some("o".into()),
+            status: Some("active".into()),
+            steps: vec![step("1", "t", "done"), step("b", "u", "")],
+        }),
+        messages: vec![
+            Message { role: "user".into(), text: Some("do it".into()), tool_result: None },
+            Message { role: "tool".into(), text: None, tool_result: Some(result) },
+        ],
+        usage: Usage { turns: Some(4), input_tokens: Some(100), cost_usd: Some(0.2), ..Usage::default() },
+        background_tasks: vec![json!({"id": 7})],
+    };
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn what_is_absent_or_null_is_unknown() {
+    let nulls = json!({
+        "schema": 1, "output": null, "plan": null, "messages": null, "usage": null, "iteration": null, "summaries": null,
+        "tentative_output": null, "background_tasks": null,
+    });
+    for value in [json!({}), json!({"schema": 1}), nulls, json!({"schema": 1, "usage": {"turns": null}})] {
+        assert_eq!(read(value), Context::default());
+    }
+}
+
+#[test]
+fn content_may_be_a_text_or_blocks() {
+    let blocks = json!([{"type": "text", "text": "a"}, {"type": "thinking", "thinking": "x"}, {"type": "text", "text": "b"}]);
+    let found = read(json!({"output": blocks, "messages": [{"role": "assistant", "content": blocks}, {"role": "assistant", "text": "c"}]}));
+    assert_eq!(found.output.as_deref(), Some("a\nb"));
+    let texts: Vec<Option<&str>> = found.messages.iter().map(|message| message.text.as_deref()).collect();
+    assert_eq!(texts, [Some("a\nb"), Some("c")]);
+}
+
+#[test]
+fn results_of_tools_are_told_apart_and_named_by_their_calls() {
+    let found = read(json!({"messages": [
+        {"role": "assistant", "tool_call": {"id": 1, "name": "one"}},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "2", "name": "two", "input": {}}]},
+        {"role": "tool", "tool_result": {"id": "1", "content": {"rows": [1]}}},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "2", "content": [{"type": "text", "text": "x"}], "is_error": true},
+            {"type": "tool_result", "tool_use_id": "3", "content": "y"},
+            {"type": "text", "text": "go on"}]},
+    ]}));
+    let results: Vec<(Option<&str>, &str, bool)> = (found.messages.iter().filter_map(|message| message.tool_result.as_ref()))
+        .map(|result| (result.name.as_deref(), result.content.as_str(), result.is_error))
+        .collect();
+    assert_eq!(results, [(Some("one"), "{\"rows\":[1]}", false), (Some("two"), "x", true), (None, "y", false)]);
+    assert!(found.messages.iter().any(|message| message.text.as_deref() == Some("go on")));
+}
+
+#[test]
+fn a_plan_may_be_its_steps_alone() {
+    let found = read(json!({"plan": [{"content": "a", "status": "completed", "activeForm": "doing a"}]}));
+    let step = PlanStep { id: None, title: "a".into(), status: "completed".into() };
+    assert_eq!(found.plan, Some(Plan { steps: vec![step], ..Plan::default() }));
+    assert_eq!(read(json!({"plan": {}})).plan, Some(Plan::default()));
+}
+
+#[test]
+fn a_wrong_type_names_the_key() {
+    for (value, words) in [
+        (json!([]), "expected an object, found a list"),
+        (json!({"schema": 2}), "schema: this program reads schema 1 of the context, found 2"),
+        (json!({"schema": "1"}), "schema: this program reads schema 1"),
+        (json!({"output": 5}), "output: expected a text or a list of blocks, found a number"),
+        (json!({"claims_done": "yes"}), "claims_done: expected true or false, found a text"),
+        (json!({"iteration": -1}), "iteration: expected a whole number of at least 0, found -1"),
+        (json!({"iteration": 1.5}), "iteration: expected a whole number of at least 0, found 1.5"),
+        (json!({"usage": {"cost_usd": -0.1}}), "usage.cost_usd: expected a number of at least 0, found -0.1"),
+        (json!({"usage": {"turns": "4"}}), "usage.turns: expected a whole number of at least 0, found a text"),
+        (json!({"plan": {"steps": [{"step_id": []}]}}), "plan.steps[0].step_id: expected a number or a text, found a list"),
+        (json!({"plan": {"steps": [{}, {"title": 1}]}}), "plan.steps[1].title: expected a text, found a number"),
+        (json!({"plan": "x"}), "plan: expected an object, found a text"),
+        (json!({"messages": {}}), "messages: expected a list, found an object"),
+        (json!({"messages": ["x"]}), "messages[0]: expected an object, found a text"),
+        (json!({"messages": [{"role": 1}]}), "messages[0].role: expected a text, found a number"),
+        (json!({"messages": [{"tool_result": 1}]}), "messages[0].tool_result: expected an object, found a number"),
+        (json!({"messages": [{"content": 1}]}), "messages[0].content: expected a text or a list of blocks, found a number"),
+        (json!({"summaries": [{"assistant_responses": "x"}]}), "summaries[0].assistant_responses: expected a list, found a text"),
+    ] {
+        assert!(context_from_value(&value).unwrap_err().to_string().starts_with(words), "{value}");
+    }
+    assert!(context_from_json("{").unwrap_err().to_string().starts_with("the context is not valid JSON: "));
+    assert!(context_from_json("\u{feff}{}").is_ok());
+    let deep = "[".repeat(100_000);
+    assert!(context_from_json(&deep).is_err());
+}
+
+#[test]
+fn what_is_written_is_short_and_keeps_the_newest() {
+    let message = |n: usize| Message { role: "assistant".into(), text: Some(format!("{n} {}", "x".repeat(50_000))), tool_result: None };
+    let context = Context {
+        output: Some(format!("{}END", "é".repeat(100_000))),
+        messages: (0..200).map(message).collect(),
+        tentative_output: Some("x".repeat(3 << 20).into()),
+        ..Context::default()
+    };
+    let written = context_to_json(&context);
+    assert!(written.to_string().len() < 3 << 20);
+    assert_eq!(written["cut"], true);
+    assert_eq!(written["tentative_output"], Value::Null);
+    assert!(written["output"].as_str().unwrap().ends_with("END"));
+    assert!(written["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().starts_with("199 "));
+    assert_eq!(context_to_json(&Context::default()).get("cut"), None);
+}
+
+fn some<T: std::fmt::Debug + Clone + 'static>(strategy: impl Strategy<Value = T> + 'static) -> BoxedStrategy<Option<T>> {
+    prop::option::of(strategy).boxed()
+}
+
+fn word() -> BoxedStrategy<String> {
+    "\\PC{0,12}".boxed()
+}
+
+fn json_value() -> BoxedStrategy<Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        word().prop_map(Value::from)
+    ];
+    leaf.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map("[a-z_]{1,9}", inner, 0..4).prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+    .boxed()
+}
+
+prop_compose! {
+    fn message()(
+        role in "[a-z]{1,9}",
+        (text, result) in prop_oneof![
+            word().prop_map(|text| (Some(text), None)),
+            (some(word()), some(word()), word(), any::<bool>())
+                .prop_map(|(id, name, content, is_error)| (None, Some(ToolResult { id, name, content, is_error }))),
+        ],
+    ) -> Message {
+        Message { role, text, tool_result: result }
+    }
+}
+
+prop_compose! {
+    fn context()(
+        (worktree, spec, baseline, head, stop_reason) in (some(word()), some(word()), some(word()), some(word()), some(word())),
+        (iteration, claims_done) in (some(0..1_000_000_u64), some(any::<bool>())),
+        (output, prompt) in (some(word()), some(word())),
+        messages in prop::collection::vec(message(), 0..4),
+        steps in prop::collection::vec((some(word()), word(), word()), 0..3),
+        (objective, status, planned) in (some(word()), some(word()), any::<bool>()),
+        summaries in prop::collection::vec((some(0..9_u64), prop::collection::vec(word(), 0..3)), 0..3),
+        (turns, cost_usd) in (some(any::<u32>()), some((0..1_000_000_u32).prop_map(|cents| f64::from(cents) / 100.0))),
+    ) -> Context {
+        let steps = steps.into_iter().map(|(id, title, status)| PlanStep { id, title, status }).collect();
+        let summary = |(iteration, assistant_responses)| Summary { iteration, assistant_responses, ..Summary::default() };
+        Context {
+            worktree, spec, baseline, head, stop_reason, iteration, claims_done, output, prompt, messages,
+            tentative_output: None,
+            plan: planned.then_some(Plan { objective, status, steps }),
+            summaries: summaries.into_iter().map(summary).collect(),
+            usage: Usage { turns: turns.map(u64::from), cost_usd, ..Usage::default() },
+            background_tasks: Vec::new(),
+        }
+    }
+}
+
+/// The names of the calls are part of no message, so that a result without a name stays without one.
+fn without_names_of_calls(mut context: Context) -> Context {
+    context.messages.retain(|message| message.text.is_some() || message.tool_result.is_some());
+    context
+}
+
+proptest! {
+    #[test]
+    fn a_context_survives_being_written_and_read(context in context()) {
+        let text = context_to_json(&context).to_string();
+        let read = context_from_json(&text).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        prop_assert_eq!(read, without_names_of_calls(context));
+    }
+
+    #[test]
+    fn no_json_makes_the_reader_panic(
+        key in prop::sample::select(vec!["messages", "plan", "summaries", "usage", "output", "background_tasks", "iteration"]),
+        value in json_value(),
+    ) {
+        let _ = context_from_value(&json!({ key: value }));
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_panic(text in "\\PC{0,60}") {
+        let _ = context_from_json(&text);
+    }
+}

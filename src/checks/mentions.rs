@@ -1,0 +1,325 @@
+//! Whether an agreed text stands in a message as the agent's own claim: not as an echo of what it was asked, and not denied, conditional
+//! or announced.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use regex::{Regex, RegexBuilder};
+
+use crate::config::settings::{SignalCriterion, SignalMatch};
+
+/// So many bytes at the end of a text are looked at.
+const LOOKED_AT: usize = 1 << 20;
+
+/// So many bytes of a clause are looked at.
+const CLAUSE: usize = 160;
+
+/// Words before a mention, in the same clause, that make it no claim: it is denied, put off, made to depend on something, or an order.
+static NO_CLAIM_BEFORE: LazyLock<Regex> = LazyLock::new(|| {
+    let words = r"\b(not|never|cannot|until|till|unless|when|whenever|if|should|shall|must|would|will|could|may|might|going to|supposed|expected to|instead of|(?:to|please|then|can) (?:say|print|output|write|reply|emit|answer|respond))\b|n['’]t\b|['’]ll\b|^\W*(?:say|print|output|write|reply|emit|answer|respond)\b";
+    RegexBuilder::new(words).case_insensitive(true).build().expect("a fixed pattern")
+});
+
+/// The same behind the mention.
+static NO_CLAIM_AFTER: LazyLock<Regex> = LazyLock::new(|| {
+    let words = r"^\W*(?:yet|is not|isn['’]t|was not|wasn['’]t|has not|hasn['’]t|will|would|should|must|shall|cannot|can['’]t|may|might|only|when|once|if|until|after|as soon as)\b|\bnot yet\b";
+    RegexBuilder::new(words).case_insensitive(true).build().expect("a fixed pattern")
+});
+
+/// Whether a text claims it. `asked` is everything that the agent was asked.
+pub(super) fn claims(criterion: &SignalCriterion, text: &str, asked: &[&str]) -> bool {
+    let wanted = criterion.text.trim();
+    if wanted.is_empty() {
+        return false;
+    }
+    let text = &text[text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT))..];
+    let text = without_echo(&text.replace("\r\n", "\n"), asked);
+    let text = if criterion.last_line { last_line(&text, criterion) } else { text };
+    match criterion.matching {
+        SignalMatch::Line => stands_alone(&text, wanted, criterion.ignore_case),
+        SignalMatch::Word => {
+            found(&text, &format!("{}{}{}", edge(wanted, true), regex::escape(wanted), edge(wanted, false)), criterion.ignore_case)
+        }
+        SignalMatch::Contains => found(&text, &regex::escape(wanted), criterion.ignore_case),
+        SignalMatch::Tag => {
+            let content = wanted.split_whitespace().map(regex::escape).collect::<Vec<_>>().join(r"\s+");
+            let tag = regex::escape(&criterion.tag);
+            // As the last line it stands there alone.
+            let (start, end) = if criterion.last_line { (r"^\s*", r"\s*$") } else { ("", "") };
+            found(&text, &format!(r"{start}<{tag}>\s*{content}\s*</{tag}>{end}"), criterion.ignore_case)
+        }
+    }
+}
+
+/// Whether it is alone on a line, and the line before does not announce it as something else.
+fn stands_alone(text: &str, wanted: &str, ignore_case: bool) -> bool {
+    let mut before = "";
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let announced = before.trim_end().ends_with(':') && NO_CLAIM_BEFORE.is_match(clause(before));
+        if !announced && is_line(line, wanted, ignore_case) {
+            return true;
+        }
+        before = line;
+    }
+    false
+}
+
+/// Alone on a line, bare or in the marks of emphasis and code.
+fn is_line(line: &str, wanted: &str, ignore_case: bool) -> bool {
+    let same = |line: &str| if ignore_case { line.to_lowercase() == wanted.to_lowercase() } else { line == wanted };
+    let line = line.trim();
+    ["", "*", "**", "***", "_", "__", "`", "``"].iter().any(|mark| {
+        let inner = line.strip_prefix(mark).and_then(|line| line.strip_suffix(mark));
+        inner.is_some_and(|inner| same(inner.trim()))
+    })
+}
+
+/// Where a word begins or ends; a text that begins with a sign, such as `[DONE]`, is its own edge.
+fn edge(wanted: &str, start: bool) -> &'static str {
+    let outermost = if start { wanted.chars().next() } else { wanted.chars().next_back() };
+    match (outermost.is_some_and(|c| c.is_alphanumeric() || c == '_'), start) {
+        (true, true) => r"(?:^|[^\w-])",
+        (true, false) => r"(?:$|[^\w-])",
+        (false, true) => r"(?:^|\W)",
+        (false, false) => r"(?:$|\W)",
+    }
+}
+
+/// Whether a pattern is somewhere in the text as a claim.
+fn found(text: &str, pattern: &str, ignore_case: bool) -> bool {
+    let built = RegexBuilder::new(pattern).case_insensitive(ignore_case).multi_line(true).size_limit(4 << 20).build();
+    // A text of this length is no signal.
+    let Ok(regex) = built else { return false };
+    regex.find_iter(text).any(|mention| is_claim(text, mention.start(), mention.end()))
+}
+
+/// Whether a mention is the agent's claim, by the clause that it stands in.
+fn is_claim(text: &str, start: usize, end: usize) -> bool {
+    let after = &text[end..];
+    let rest = &after[..after.find(['\n', '.', '!', '?', ';', ',']).unwrap_or(after.len())];
+    let rest = &rest[..rest.floor_char_boundary(rest.len().min(CLAUSE))];
+    !NO_CLAIM_BEFORE.is_match(clause(&text[..start])) && !NO_CLAIM_AFTER.is_match(rest)
+}
+
+/// The clause that a text ends in.
+fn clause(text: &str) -> &str {
+    let clause = text.rfind(['\n', '.', '!', '?', ';', ',']).map_or(text, |at| &text[at + 1..]);
+    &clause[clause.ceil_char_boundary(clause.len().saturating_sub(CLAUSE))..]
+}
+
+/// The text without what merely repeats the question: the question as a whole, two lines of it that follow each other, and single lines
+/// of it that are sentences. A line of one or two words may be the answer that was asked for.
+fn without_echo(text: &str, asked: &[&str]) -> String {
+    let mut echoed: HashSet<&str> = HashSet::new();
+    let mut pairs: HashSet<(&str, &str)> = HashSet::new();
+    let mut kept = text.to_owned();
+    for question in asked {
+        let whole = question.trim();
+        // A question that is nothing but the signal asks for it; its answer looks the same.
+        if whole.split_whitespace().count() > 2 {
+            kept = kept.replace(whole, "");
+        }
+        let lines: Vec<&str> = question.lines().map(bare).filter(|line| !line.is_empty()).collect();
+        echoed.extend(lines.iter().filter(|line| line.split_whitespace().count() > 2));
+        pairs.extend(lines.windows(2).map(|pair| (pair[0], pair[1])));
+    }
+    if echoed.is_empty() && pairs.is_empty() {
+        return kept;
+    }
+    let lines: Vec<&str> = kept.lines().collect();
+    let spoken: Vec<(usize, &str)> =
+        lines.iter().enumerate().map(|(n, line)| (n, bare(line))).filter(|(_, line)| !line.is_empty()).collect();
+    let mut dropped: HashSet<usize> = spoken.iter().filter(|(_, line)| echoed.contains(line)).map(|(n, _)| *n).collect();
+    for pair in spoken.windows(2) {
+        if pairs.contains(&(pair[0].1, pair[1].1)) {
+            dropped.extend([pair[0].0, pair[1].0]);
+        }
+    }
+    lines.iter().enumerate().filter(|(n, _)| !dropped.contains(n)).flat_map(|(_, line)| [*line, "\n"]).collect()
+}
+
+/// A line without the marks of a quotation.
+fn bare(line: &str) -> &str {
+    line.trim().trim_start_matches(['>', '|']).trim()
+}
+
+/// The last line that is not blank. Elements of another kind that follow it, which programs read, are no lines of it.
+fn last_line(text: &str, criterion: &SignalCriterion) -> String {
+    let mut text = text.trim_end();
+    while let Some(before) = without_last_element(text, criterion) {
+        text = before.trim_end();
+    }
+    text.lines().next_back().unwrap_or_default().to_owned()
+}
+
+/// The text before an element that ends it and begins a line.
+fn without_last_element<'t>(text: &'t str, criterion: &SignalCriterion) -> Option<&'t str> {
+    let (body, name) = text.strip_suffix('>')?.rsplit_once("</")?;
+    let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+    if !plain || criterion.matching == SignalMatch::Tag && name.eq_ignore_ascii_case(&criterion.tag) {
+        return None;
+    }
+    let open = format!("<{name}");
+    let start = body.rmatch_indices(&open).map(|(at, _)| at).find(|at| body[at + open.len()..].starts_with(['>', ' ', '\n', '\t']))?;
+    (start == 0 || body[..start].ends_with('\n')).then(|| &body[..start])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn signal(matching: SignalMatch) -> SignalCriterion {
+        SignalCriterion::new("TASK_DONE", matching)
+    }
+
+    #[track_caller]
+    fn check(criterion: &SignalCriterion, table: &[(&str, bool)]) {
+        for (text, claimed) in table {
+            assert_eq!(claims(criterion, text, &[]), *claimed, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_the_signal_and_nothing_else() {
+        check(
+            &signal(SignalMatch::Line),
+            &[
+                ("TASK_DONE", true),
+                ("working\nTASK_DONE\nmore", true),
+                ("working\r\n  TASK_DONE \r\n", true),
+                ("**TASK_DONE**", true),
+                ("`TASK_DONE`", true),
+                ("TASK_DONE.", false),
+                ("task_done", false),
+                ("it is TASK_DONE", false),
+                ("TASK_DONE_NOT", false),
+                ("", false),
+                ("When everything works I will print:\n\nTASK_DONE\n", false),
+                ("Everything works:\nTASK_DONE\n", true),
+            ],
+        );
+        let any_case = SignalCriterion { ignore_case: true, ..signal(SignalMatch::Line) };
+        check(&any_case, &[("Task_Done", true), ("done", false)]);
+    }
+
+    #[test]
+    fn the_last_line_alone_may_be_asked_for() {
+        let last = SignalCriterion { last_line: true, ..signal(SignalMatch::Line) };
+        check(
+            &last,
+            &[
+                ("fine\nTASK_DONE\n\n  \n", true),
+                ("TASK_DONE\nand more", false),
+                ("TASK_DONE\n<event topic=\"x\">all of it</event>", true),
+                ("TASK_DONE\n<event>\nline\n</event>\n<note>n</note>\n", true),
+                ("<event>TASK_DONE</event>", false),
+                ("it was TASK_DONE\n<event>TASK_DONE</event>", false),
+                ("a </event>", false),
+            ],
+        );
+        let last = SignalCriterion { last_line: true, ..signal(SignalMatch::Tag) };
+        check(
+            &last,
+            &[
+                ("ok\n<promise>TASK_DONE</promise>", true),
+                ("<promise>TASK_DONE</promise>\n<promise>OTHER</promise>", false),
+                ("so <promise>TASK_DONE</promise>", false),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_word_has_an_edge_on_both_sides() {
+        check(
+            &signal(SignalMatch::Word),
+            &[("all fine (TASK_DONE)!", true), ("TASK_DONE", true), ("TASK_DONE2", false), ("a-TASK_DONE", false), ("XTASK_DONE", false)],
+        );
+        let bracketed = SignalCriterion::new("[DONE]", SignalMatch::Word);
+        check(&bracketed, &[("so: [DONE]", true), ("x[DONE]", false), ("[DONE].", true)]);
+    }
+
+    #[test]
+    fn an_element_holds_the_signal_and_nothing_else() {
+        check(
+            &signal(SignalMatch::Tag),
+            &[
+                ("ok <promise>TASK_DONE</promise> bye", true),
+                ("<promise>\n  task_done\n</promise>", true),
+                ("<PROMISE>TASK_DONE</Promise>", true),
+                ("<promise>TASK_DONE", false),
+                ("TASK_DONE</promise>", false),
+                ("<promis>TASK_DONE</promis>", false),
+                ("[promise]TASK_DONE[/promise]", false),
+                ("<promise>TASK_DONE soon</promise>", false),
+                ("<promise>NOT TASK_DONE</promise>", false),
+                ("Do not write <promise>TASK_DONE</promise> yet", false),
+                ("{\"text\":\"<promise>TASK_DONE</promise>\\n\"}", true),
+            ],
+        );
+    }
+
+    #[test]
+    fn what_is_denied_put_off_or_ordered_is_no_claim() {
+        for text in [
+            "I have not reached TASK_DONE.",
+            "This isn't TASK_DONE",
+            "NOT TASK_DONE",
+            "I will print TASK_DONE when the tests pass",
+            "I'll say TASK_DONE later",
+            "TASK_DONE is not true yet",
+            "Print TASK_DONE when you are finished",
+            "You told me to print TASK_DONE",
+            "Once it works, TASK_DONE will follow",
+            "TASK_DONE only after a review",
+            "TASK_DONE? Not yet, as TASK_DONE needs the tests; it would be TASK_DONE",
+            "If all is well I can answer TASK_DONE",
+        ] {
+            let claimed = claims(&signal(SignalMatch::Contains), text, &[]);
+            // A bare question is one mention of three in the one text that has it.
+            assert_eq!(claimed, text.starts_with("TASK_DONE?"), "{text}");
+        }
+        for text in [
+            "All done. TASK_DONE. Bye",
+            "The bug does not occur any more, TASK_DONE",
+            "When I ran the tests, they passed, so TASK_DONE!",
+            "Nothing is left to do: TASK_DONE",
+            "I will not stop here.\nTASK_DONE",
+        ] {
+            assert!(claims(&signal(SignalMatch::Contains), text, &[]), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_echo_of_the_question_is_no_claim() {
+        let question = "Fix the bug.\nWhen it is fixed, print this line:\nTASK_DONE\nand stop.";
+        for matching in [SignalMatch::Line, SignalMatch::Word, SignalMatch::Contains] {
+            let criterion = signal(matching);
+            let claims = |text: &str| claims(&criterion, text, &[question]);
+            assert!(!claims(&format!("You asked:\n{question}\nI start now.")));
+            assert!(!claims(&format!("> {}\n\nI start now.", question.replace('\n', "\n> "))));
+            assert!(!claims("When it is fixed, print this line:\nTASK_DONE"));
+            assert!(claims(&format!("You asked:\n{question}\nIt is fixed.\nTASK_DONE")));
+            assert!(claims("TASK_DONE"));
+        }
+        // The whole question is the signal: its answer looks the same.
+        assert!(claims(&signal(SignalMatch::Line), "TASK_DONE", &["TASK_DONE"]));
+    }
+
+    #[test]
+    fn an_empty_signal_is_never_found() {
+        for matching in [SignalMatch::Line, SignalMatch::Word, SignalMatch::Contains, SignalMatch::Tag] {
+            for text in ["", " ", "x", "<promise></promise>"] {
+                assert!(!claims(&SignalCriterion::new(" ", matching), text, &[]));
+            }
+        }
+    }
+
+    #[test]
+    fn long_texts_are_looked_at_from_their_end() {
+        let long = format!("{}\nTASK_DONE", "é words\n".repeat(1 << 20));
+        assert!(claims(&signal(SignalMatch::Line), &long, &["a question of several words"]));
+        assert!(!claims(&signal(SignalMatch::Contains), &"</a>".repeat(1 << 18), &[]));
+        let last = SignalCriterion { last_line: true, ..signal(SignalMatch::Line) };
+        assert!(!claims(&last, &"<a>\n</a>".repeat(1 << 16), &[]));
+    }
+}
