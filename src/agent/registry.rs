@@ -54,6 +54,11 @@ pub fn become_subreaper() -> bool {
     false
 }
 
+/// Whether a process was started by some watchdog, this one or another. False also where that cannot be looked at.
+pub fn started_by_a_watchdog(pid: u32) -> bool {
+    process_table::variable(pid, TREE_VARIABLE).is_some_and(|mark| !mark.is_empty())
+}
+
 /// A number that no other process has, now or after this one: pids come again.
 fn salt() -> u64 {
     static SALT: OnceLock<u64> = OnceLock::new();

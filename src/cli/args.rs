@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use super::args_loop::LoopArgs;
+
 use super::commands::schema::SchemaArgs;
 
 const AFTER_HELP: &str = "\
@@ -75,6 +77,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Wrap one session: record the baseline, run CMD, wait for its end, judge
     Run(RunArgs),
+    /// Repeat sessions until one is judged complete, or a limit, the breaker or a person's question ends it
+    Loop(Box<LoopArgs>),
     /// Ask the agent once what its state is, and print the answer
     Probe(ProbeArgs),
     /// Salvage uncommitted work now, or look at, bring back and drop snapshots
@@ -348,7 +352,7 @@ fn event_word() -> clap::builder::PossibleValuesParser {
 }
 
 /// Reads `90`, `90s`, `1.5m`, `1h30m` or `2 days` as a time span; a bare number is seconds.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let unreadable = || format!("'{text}' is not a time span; write 90s, 5m or 1h30m");
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).map_err(|_| unreadable());

@@ -2,9 +2,11 @@
 
 mod amounts;
 mod args;
+mod args_loop;
 mod args_task;
 mod commands;
 mod failure;
+mod live_view;
 mod program;
 mod terminal;
 

@@ -31,6 +31,11 @@ impl Terminal {
         Terminal { json: global.json, quiet: global.quiet }
     }
 
+    /// Whether nothing but the result is wanted.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// A line of the result on stdout. A reader that went away is no fault of ours.
     pub fn line(&self, text: &str) {
         let _ = writeln!(anstream::stdout(), "{text}");

@@ -27,6 +27,7 @@ mod submodule;
 mod touched;
 mod walk;
 mod work_diff;
+mod work_state;
 mod work_tree;
 mod worktrees;
 

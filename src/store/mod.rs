@@ -28,6 +28,6 @@ pub mod trust;
 pub use engine::Store;
 pub use error::StoreError;
 pub use key::Key;
-pub use records::{baseline, breaker, expiry, outbox, progress, session, task, told};
+pub use records::{baseline, breaker, expiry, looped, outbox, progress, session, task, told};
 pub use sqlite::SqliteStore;
 pub use state_dir::StateDir;

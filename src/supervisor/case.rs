@@ -52,6 +52,9 @@ pub struct Case {
     pub known: Option<Vec<(String, String)>>,
     /// When the baseline was recorded; `None` where one was named that is not.
     pub recorded_at: Option<Timestamp>,
+    /// Where the work began, and the refs of that moment: what checks count and compare from. The baseline, but for a loop, each of whose
+    /// sessions has a baseline of its own.
+    pub origin: (Point, Option<Vec<(String, String)>>),
     /// What is asked, after the command line had its say.
     pub settings: Settings,
     /// What was asked on the command line.
@@ -73,18 +76,31 @@ impl Case {
         let mut notes = place.notes;
         notes.extend(recorded.notes);
         notes.extend(governing.notes);
+        let known = known.then_some(recorded.refs);
         Case {
+            origin: (recorded.point.clone(), known.clone()),
             worktree: Mutex::new(place.worktree),
             worktree_id: place.worktree_id,
             spec: recorded.spec,
             baseline: recorded.point,
-            recorded_at: known.then_some(recorded.at),
-            known: known.then_some(recorded.refs),
+            recorded_at: known.as_ref().map(|_| recorded.at),
+            known,
             settings,
             asked,
             trust: governing.trust,
             notes,
         }
+    }
+
+    /// The same case without a question to the agent.
+    pub fn without_probe(mut self) -> Self {
+        self.asked.no_probe = true;
+        self
+    }
+
+    /// The same case as a part of work that began earlier.
+    pub fn begun_at(self, point: Point, refs: Vec<(String, String)>) -> Self {
+        Case { origin: (point, Some(refs)), ..self }
     }
 
     /// What the machine needs to know before the first fact.

@@ -1,9 +1,11 @@
 //! Writes down what was seen and decided. A journal that cannot be written never changes a verdict; it is noted beside it.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
+use crate::config::settings::NotifyRule;
 use crate::decision::machine::Event;
 use crate::store::engine::NewEvent;
 use crate::store::journal::{event, kind};
@@ -40,9 +42,20 @@ impl Journal {
 
     /// The journal of a case, which also tells those who want to be told; what earlier commands could not deliver is tried again.
     pub fn of(case: &Case, surroundings: &Surroundings, store: &Arc<dyn Store>) -> Arc<Self> {
-        let mut journal = Journal::new(Arc::clone(store), &case.worktree_id, &case.spec);
         let root = case.worktree.lock().expect("no panic while it was held").root().to_owned();
-        let notices = Notices::new(case.settings.notify.clone(), &root);
+        Journal::telling((&case.worktree_id, &case.spec), &root, &case.settings.notify, surroundings, store)
+    }
+
+    /// The same for a worktree and spec that there is no case of yet.
+    pub fn telling(
+        (worktree_id, spec): (&str, &str),
+        root: &Path,
+        notify: &[NotifyRule],
+        surroundings: &Surroundings,
+        store: &Arc<dyn Store>,
+    ) -> Arc<Self> {
+        let mut journal = Journal::new(Arc::clone(store), worktree_id, spec);
+        let notices = Notices::new(notify.to_vec(), root);
         if !notices.is_empty() {
             surroundings.courier.wake(store);
             journal.told = Some((notices, surroundings.courier.clone()));

@@ -34,6 +34,8 @@ pub struct SessionSeen {
     pub session_id: Option<String>,
     /// What it left running.
     pub survivors: Vec<Survivor>,
+    /// The end of its stdout.
+    pub tail: Vec<u8>,
     /// Its output.
     pub log: Option<PathBuf>,
     /// What a person should know about it.
@@ -131,6 +133,7 @@ fn about(surroundings: &Surroundings, case: Option<&Case>, verdict: Verdict, beg
         breaker: None,
         log: None,
         survivors: Vec::new(),
+        looped: None,
         duration: since(begun),
     }
 }

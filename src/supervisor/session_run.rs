@@ -186,6 +186,7 @@ fn see(
         end: Some(end),
         session_id: told.session_id.clone().or_else(|| session_id_in(&outcome.tail_stdout)),
         survivors: outcome.survivors,
+        tail: outcome.tail_stdout,
         log: outcome.log,
         notes,
         told: Context { usage, ..told.context() },

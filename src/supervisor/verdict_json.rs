@@ -27,8 +27,19 @@ pub struct Judgement {
     pub log: Option<String>,
     /// What was left running after the session ended by itself.
     pub survivors: Vec<String>,
+    /// The loop that it ends, where it does.
+    pub looped: Option<LoopJson>,
     /// Wall time of the whole judgement.
     pub duration: Duration,
+}
+
+/// The loop in a verdict.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoopJson {
+    /// Iterations that ended, earlier processes of the same loop included.
+    pub iterations: u32,
+    /// What else is told about it.
+    pub object: Value,
 }
 
 /// The breaker in a verdict.
@@ -62,7 +73,7 @@ impl Judgement {
         let verdict = &self.verdict;
         let commits = verdict.commits.as_ref();
         let head = commits.map(|commits| commits.head.clone().unwrap_or_else(|| "unborn".into()));
-        json!({
+        let mut object = json!({
             "schema": 1,
             "status": verdict.status().as_str(),
             "reason": verdict.reason.as_str(),
@@ -95,7 +106,12 @@ impl Judgement {
             "log": self.log,
             "survivors": self.survivors,
             "duration_ms": millis(self.duration),
-        })
+        });
+        if let Some(looped) = &self.looped {
+            object["iterations"] = json!(looped.iterations);
+            object["loop"] = looped.object.clone();
+        }
+        object
     }
 }
 

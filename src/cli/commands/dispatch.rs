@@ -9,7 +9,7 @@ use crate::cli::terminal::Terminal;
 use crate::decision::display::plural;
 use crate::supervisor::Courier;
 
-use super::{breaker, demo, doctor, events, generate, init, judging, probe, rescue, schema, snapshot, task, trust};
+use super::{breaker, demo, doctor, events, generate, init, judging, looping, probe, rescue, schema, snapshot, task, trust};
 
 /// How long the end of a command waits for notifications to be delivered.
 const DELIVERY: Duration = Duration::from_secs(3);
@@ -20,6 +20,7 @@ pub fn dispatch(cli: Cli, terminal: &Terminal) -> Result<u8, Failure> {
     let agent = match &cli.command {
         Command::Check(args) => args.judge.agent_program.clone(),
         Command::Run(args) => args.judge.agent_program.clone(),
+        Command::Loop(args) => args.judge.agent_program.clone(),
         Command::Probe(args) => args.agent_program.clone(),
         _ => None,
     };
@@ -29,6 +30,7 @@ pub fn dispatch(cli: Cli, terminal: &Terminal) -> Result<u8, Failure> {
         Command::Snapshot(args) => snapshot::snapshot(&around()?, terminal, args),
         Command::Check(args) => judging::check(&around()?, terminal, args),
         Command::Run(args) => judging::run(&around()?, terminal, args),
+        Command::Loop(args) => looping::repeat(&around()?, terminal, *args),
         Command::Probe(args) => probe::probe(around, terminal, args),
         Command::Rescue(args) => rescue::rescue(&around()?, terminal, args),
         Command::Breaker(args) => breaker::breaker(&around()?, terminal, args),

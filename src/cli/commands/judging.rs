@@ -32,7 +32,8 @@ pub fn run(surroundings: &Surroundings, terminal: &Terminal, args: RunArgs) -> R
     Ok(judgement.exit_code())
 }
 
-fn asked(args: &JudgeArgs, once: bool) -> Asked {
+/// What the command line asks for.
+pub fn asked(args: &JudgeArgs, once: bool) -> Asked {
     Asked {
         max_probes: args.max_probes,
         probe_interval: args.probe_interval,

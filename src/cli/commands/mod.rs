@@ -8,6 +8,7 @@ mod events;
 mod generate;
 mod init;
 mod judging;
+mod looping;
 mod probe;
 mod rescue;
 mod runtime;

@@ -115,6 +115,7 @@ mod tests {
             breaker: None,
             log: None,
             survivors: Vec::new(),
+            looped: Some(crate::supervisor::LoopJson { iterations: 1, object: json!({}) }),
             duration: Duration::ZERO,
         };
         assert_eq!(keys(&judgement.to_json()), keys(&schema["properties"]));

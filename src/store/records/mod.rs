@@ -5,6 +5,7 @@
 pub mod baseline;
 pub mod breaker;
 pub mod expiry;
+pub mod looped;
 pub mod outbox;
 pub mod progress;
 pub mod session;

@@ -93,7 +93,7 @@ impl Capabilities for Outside<'_> {
     }
 
     fn commits(&self) -> Fact<Commits> {
-        Ok(self.worktree(|worktree| worktree.commits_since(&self.case.baseline, self.case.known.as_deref()))?)
+        Ok(self.worktree(|worktree| worktree.commits_since(&self.case.origin.0, self.case.origin.1.as_deref()))?)
     }
 
     fn changes(&self) -> Fact<Changes> {
@@ -113,7 +113,7 @@ impl Capabilities for Outside<'_> {
         let inside = Path::new(path);
         let inside = if inside.is_absolute() { inside.strip_prefix(self.root).ok() } else { Some(inside) };
         let inside = inside.ok_or_else(|| unreadable(format!("{path} is outside of the worktree, so that no commit has it")))?;
-        let Point::Commit(commit) = &self.case.baseline else { return Ok(None) };
+        let Point::Commit(commit) = &self.case.origin.0 else { return Ok(None) };
         let found = self.worktree(|worktree| worktree.blob_at(commit, &inside.to_string_lossy()))?;
         match found {
             Some(bytes) if bytes.len() as u64 > limit => Err(unreadable(format!("{path} of the baseline is larger than {limit} bytes"))),
@@ -122,7 +122,7 @@ impl Capabilities for Outside<'_> {
     }
 
     fn touched(&self, wanted: &dyn Fn(&str) -> bool) -> Fact<Touched> {
-        let mut paths = self.worktree(|worktree| worktree.touched_since(&self.case.baseline, self.case.known.as_deref(), wanted))?;
+        let mut paths = self.worktree(|worktree| worktree.touched_since(&self.case.origin.0, self.case.origin.1.as_deref(), wanted))?;
         let total = paths.len() as u64;
         paths.truncate(Touched::LISTED);
         Ok(Touched { paths, total })
@@ -138,8 +138,8 @@ impl Capabilities for Outside<'_> {
     }
 
     fn diff(&self, limit: usize) -> Fact<BoundedText> {
-        let found =
-            self.worktree(|worktree| worktree.diff_since(&self.case.baseline, self.case.known.as_deref(), limit, &rescue::looks_secret))?;
+        let found = self
+            .worktree(|worktree| worktree.diff_since(&self.case.origin.0, self.case.origin.1.as_deref(), limit, &rescue::looks_secret))?;
         Ok(BoundedText { text: rescue::mask(&found.text), cut: found.cut })
     }
 

@@ -1,0 +1,54 @@
+//! Tells from the end of a session's output that the service had no room or could not be reached, so that the session could not work. Pure.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::envelope;
+use super::failure;
+use super::plain_text::plain_text;
+use crate::decision::evidence::{Exit, ProbeOutcome};
+
+/// Lines at the end of plain output that are looked at.
+const LAST_WORDS: usize = 6;
+
+/// Why the service could not serve a session that failed; `None` for every other end. A session that ended well had its service.
+pub fn ended_in_overload(tail_stdout: &[u8], exit: Exit, now: Timestamp) -> Option<String> {
+    let outcome = match envelope::read(tail_stdout) {
+        Some(found) if found.is_error => failure::of_envelope(&found, now, &TimeZone::system()),
+        Some(_) => return None,
+        None if exit.success() => return None,
+        None => {
+            let text = plain_text(tail_stdout).text;
+            let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+            failure::of_text(&lines[lines.len().saturating_sub(LAST_WORDS)..].join("\n"), now, &TimeZone::system())?
+        }
+    };
+    match outcome {
+        ProbeOutcome::Overloaded { why } => Some(why),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_service_without_room_is_an_overload() {
+        let now = "2026-08-19T16:28:34Z".parse().expect("an instant");
+        let failed = |text: &str| ended_in_overload(text.as_bytes(), Exit::Code(1), now).is_some();
+        for (text, expected) in [
+            ("API Error: Repeated 529 Overloaded errors. The API is at capacity", true),
+            (r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: 500 x","api_error_status":500}"#, true),
+            (r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: Connection dropped (ECONNRESET)."}"#, true),
+            (r#"{"type":"result","subtype":"success","is_error":true,"result":"no key","api_error_status":401}"#, false),
+            (r#"{"type":"result","subtype":"error_max_turns","is_error":true,"errors":["Reached maximum number of turns (1)"]}"#, false),
+            (r#"{"type":"result","subtype":"success","is_error":false,"result":"the service was overloaded, I retried"}"#, false),
+            ("thread 'main' panicked", false),
+            ("", false),
+        ] {
+            assert_eq!(failed(text), expected, "{text}");
+        }
+        assert_eq!(ended_in_overload(b"Server is overloaded, please try again later", Exit::Code(0), now), None);
+    }
+}

@@ -1,0 +1,155 @@
+//! The arguments of `watchdog loop`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::args::{JudgeArgs, duration};
+use crate::config::settings::Preset;
+
+const AFTER_HELP: &str = "\
+The prompt is on CMD's stdin, unless an argument asks for it as {prompt} or {prompt_file}; WATCHDOG_PROMPT_FILE names it as a file, too.
+From the second session on it also says what happened, what is not done yet, and what the checks said.
+
+Placeholders in prompts: {{task}} {{criteria}} {{feedback}} {{remaining}} {{summaries}} {{iteration}} {{max_iterations}} {{budget}}
+{{last_end}} {{spec}} {{branch}} {{worktree}} {{baseline}}; what stands between {{#feedback}} and {{/feedback}} is left out where there is none.
+
+A loop that is cut short (a crash, Ctrl-C, a usage limit, a spent budget) goes on where it was when it is started again.
+
+  watchdog loop --prompt PROMPT.md --agent claude -- --allowedTools Bash Edit Write
+  watchdog loop --prompt PROMPT.md --max-iterations 10 --max-cost-usd 5 -- my-agent --yes
+  watchdog loop --prompt PROMPT.md --agent codex --dry-run";
+
+/// Arguments of `watchdog loop`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct LoopArgs {
+    #[command(flatten)]
+    pub judge: JudgeArgs,
+    /// What is to be done: a text, with placeholders where it likes; '-' reads stdin
+    #[arg(long, value_name = "FILE", env = "WATCHDOG_PROMPT")]
+    pub prompt: Option<PathBuf>,
+    /// A folder with prompts of your own: initial.md for the first session, continuation.md for the others
+    #[arg(long, value_name = "DIR", env = "WATCHDOG_PROMPTS")]
+    pub prompts: Option<PathBuf>,
+    /// A known agent, started by its own words; CMD is then further arguments for it
+    #[arg(long, value_name = "AGENT", value_enum, env = "WATCHDOG_AGENT")]
+    pub agent: Option<AgentName>,
+    /// Go on in the same conversation, instead of a new one in each session
+    #[arg(long = "continue", env = "WATCHDOG_CONTINUE", value_parser = clap::builder::FalseyValueParser::new())]
+    pub same_conversation: bool,
+    /// Sessions at most [default: 30]
+    #[arg(long, value_name = "N", env = "WATCHDOG_MAX_ITERATIONS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_iterations: Option<u32>,
+    /// Pause between two sessions [default: 5s]
+    #[arg(long, value_name = "DUR", env = "WATCHDOG_COOLDOWN", value_parser = duration)]
+    pub cooldown: Option<Duration>,
+    /// Ask a person after N sessions in a row that left the work as it was; 0 never does
+    #[arg(long, value_name = "N", env = "WATCHDOG_NO_PROGRESS", default_value_t = 3)]
+    pub no_progress: u32,
+    /// Wait for a usage limit only if it ends within this time
+    #[arg(long, value_name = "DUR", env = "WATCHDOG_MAX_WAIT", value_parser = duration, default_value = "6h")]
+    pub max_wait: Duration,
+    /// Stop when the sessions together took so many turns of the agent
+    #[arg(long, value_name = "N", env = "WATCHDOG_MAX_TURNS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_turns: Option<u64>,
+    /// Stop when they used so many tokens, read and written
+    #[arg(long, value_name = "N", env = "WATCHDOG_MAX_TOTAL_TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_total_tokens: Option<u64>,
+    /// Stop when they cost so many US dollars
+    #[arg(long, value_name = "USD", env = "WATCHDOG_MAX_COST_USD", value_parser = dollars)]
+    pub max_cost_usd: Option<f64>,
+    /// Stop after this time, pauses included
+    #[arg(long, value_name = "DUR", env = "WATCHDOG_MAX_WALL", value_parser = duration)]
+    pub max_wall: Option<Duration>,
+    /// Begin nothing after this instant, such as 2030-01-31T18:00:00Z
+    #[arg(long, value_name = "INSTANT", env = "WATCHDOG_DEADLINE")]
+    pub deadline: Option<jiff::Timestamp>,
+    /// Begin anew, instead of going on with a loop that was cut short
+    #[arg(long, env = "WATCHDOG_RESTART", value_parser = clap::builder::FalseyValueParser::new())]
+    pub restart: bool,
+    /// Show the next prompt and what would be started, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Show the sessions' output (on stderr); it is in their logs in any case
+    #[arg(long, env = "WATCHDOG_SHOW_OUTPUT", value_parser = clap::builder::FalseyValueParser::new())]
+    pub show_output: bool,
+    /// End a session, and everything that it started, after this time
+    #[arg(long, value_name = "DUR", env = "WATCHDOG_TIMEOUT", value_parser = duration)]
+    pub timeout: Option<Duration>,
+    /// Between TERM and KILL when a session must end
+    #[arg(long, value_name = "DUR", env = "WATCHDOG_GRACE", value_parser = duration, default_value = "10s")]
+    pub grace: Duration,
+    /// How long to wait for children that outlive a session
+    #[arg(long, value_name = "DUR", env = "WATCHDOG_CHILD_WAIT", value_parser = duration, default_value = "10s")]
+    pub child_wait: Duration,
+    /// The session: a program and its arguments; with --agent, further arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD", required_unless_present = "agent")]
+    pub command: Vec<OsString>,
+}
+
+/// The agents that a loop can start by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AgentName {
+    /// Claude Code
+    Claude,
+    /// Codex CLI
+    Codex,
+    /// Gemini CLI
+    Gemini,
+    /// opencode
+    Opencode,
+}
+
+impl From<AgentName> for Preset {
+    fn from(name: AgentName) -> Self {
+        match name {
+            AgentName::Claude => Preset::Claude,
+            AgentName::Codex => Preset::Codex,
+            AgentName::Gemini => Preset::Gemini,
+            AgentName::Opencode => Preset::Opencode,
+        }
+    }
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    let amount: f64 = text.trim_start_matches('$').parse().map_err(|_| format!("'{text}' is not an amount; write 2.50"))?;
+    if amount.is_finite() && amount > 0.0 { Ok(amount) } else { Err("an amount above 0 is needed".into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::args::{Cli, Command};
+
+    fn read(line: &str) -> Result<LoopArgs, clap::Error> {
+        Cli::try_parse_from(line.split(' ')).map(|cli| match cli.command {
+            Command::Loop(args) => *args,
+            other => panic!("{other:?}"),
+        })
+    }
+
+    #[test]
+    fn a_program_or_an_agent_is_needed_and_an_agent_takes_further_arguments() {
+        assert!(read("watchdog loop --prompt p").is_err());
+        let agent = read("watchdog loop --agent claude --prompt p -- --model opus").expect("a good line");
+        assert_eq!((agent.agent, agent.command.len()), (Some(AgentName::Claude), 2));
+        let program = read("watchdog loop my-agent --max-iterations 3").expect("a good line");
+        assert_eq!((program.max_iterations, program.command.len()), (None, 3), "what follows the program is its own");
+    }
+
+    #[test]
+    fn limits_are_amounts_above_nothing() {
+        let read = |option: &str| read(&format!("watchdog loop {option} a"));
+        assert_eq!(read("--max-cost-usd $2.50").expect("an amount").max_cost_usd, Some(2.5));
+        for wrong in
+            ["--max-cost-usd 0", "--max-cost-usd NaN", "--max-iterations 0", "--max-turns -1", "--deadline tomorrow", "--agent nobody"]
+        {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! `watchdog loop`: what is asked, as the supervisor wants it; the live view; the verdict at the end.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::agent::{Mirror, Worker};
+use crate::cli::args_loop::LoopArgs;
+use crate::cli::failure::Failure;
+use crate::cli::live_view::LiveView;
+use crate::cli::terminal::Terminal;
+use crate::decision::display::escape_for_display;
+use crate::decision::iteration::prompt::{Given, PromptSet};
+use crate::supervisor::{AskedLimits, LoopPlan, LoopRequest, LoopStatus, LoopView, Surroundings, plan_loop, run_loop};
+
+use super::judging::asked;
+use super::runtime::in_runtime;
+
+/// Larger files are no prompts.
+const LONGEST_PROMPT: u64 = 4 * 1024 * 1024;
+
+/// Repeats sessions until one is judged complete, or something ends the loop.
+pub fn repeat(surroundings: &Surroundings, terminal: &Terminal, args: LoopArgs) -> Result<u8, Failure> {
+    let dry_run = args.dry_run;
+    let show_output = args.show_output;
+    let request = request(surroundings, args)?;
+    if dry_run {
+        let plan = plan_loop(surroundings, &request)?;
+        show_plan(terminal, &plan);
+        return Ok(0);
+    }
+    let live = if show_output { None } else { LiveView::start(terminal) };
+    let judgement = match live {
+        Some(live) => {
+            let around = Surroundings { narrate: live.narrator(), ..surroundings.clone() };
+            let view: Arc<dyn LoopView> = live.clone();
+            let judgement = in_runtime(async |signals| run_loop(&around, request, view, signals).await);
+            live.end();
+            judgement?
+        }
+        None => in_runtime(async |signals| run_loop(surroundings, request, Arc::new(Nothing), signals).await)?,
+    };
+    terminal.verdict(&judgement, false);
+    Ok(judgement.exit_code())
+}
+
+/// Where there is no terminal, the story alone must do.
+struct Nothing;
+
+impl LoopView for Nothing {
+    fn show(&self, _status: &LoopStatus) {}
+}
+
+fn request(surroundings: &Surroundings, args: LoopArgs) -> Result<LoopRequest, Failure> {
+    let task = args.prompt.as_deref().map(|path| read_prompt(path).map(|text| (path.display().to_string(), text))).transpose()?;
+    if task.is_none() && args.prompts.is_none() && args.agent.is_some() {
+        return Err(Failure::usage("--agent needs to be told what to do").hint("name a text with --prompt FILE"));
+    }
+    let of_set = |name: &str| -> Result<Option<(String, String)>, Failure> {
+        let Some(folder) = &args.prompts else { return Ok(None) };
+        let path = folder.join(name);
+        if !path.exists() {
+            return Ok(None);
+        }
+        Ok(Some((path.display().to_string(), read_prompt(&path)?)))
+    };
+    let (initial, continuation) = (of_set("initial.md")?, of_set("continuation.md")?);
+    if let Some(folder) = args.prompts.as_ref().filter(|_| initial.is_none() && continuation.is_none()) {
+        let why = format!("there is neither initial.md nor continuation.md in {}", folder.display());
+        return Err(Failure::usage(why).hint("what is not there is taken from watchdog's own prompts; write at least one of them"));
+    }
+    fn named(text: &Option<(String, String)>) -> Option<(&str, &str)> {
+        text.as_ref().map(|(name, text)| (name.as_str(), text.as_str()))
+    }
+    let given = Given { task: named(&task), initial: named(&initial), continuation: named(&continuation) };
+    let prompts = PromptSet::new(given).map_err(|error| Failure::usage(error.to_string()))?;
+    let worker = match args.agent {
+        Some(agent) => Worker::Agent { preset: agent.into(), program: surroundings.agent_program.clone(), args: args.command },
+        None => Worker::Program(args.command),
+    };
+    Ok(LoopRequest {
+        spec: args.judge.spec.clone(),
+        worker,
+        same_conversation: args.same_conversation,
+        prompts,
+        limits: AskedLimits {
+            max_iterations: args.max_iterations,
+            cooldown: args.cooldown,
+            deadline: args.deadline,
+            max_turns: args.max_turns,
+            max_total_tokens: args.max_total_tokens,
+            max_cost_usd: args.max_cost_usd,
+            max_wall: args.max_wall,
+        },
+        no_progress: args.no_progress,
+        max_wait: args.max_wait,
+        restart: args.restart,
+        timeout: args.timeout,
+        grace: args.grace,
+        child_wait: args.child_wait,
+        mirror: if args.show_output { Mirror::ToStderr } else { Mirror::Off },
+        asked: asked(&args.judge, false),
+        governing: None,
+    })
+}
+
+fn read_prompt(path: &Path) -> Result<String, Failure> {
+    let failed = |why: String| Failure::usage(format!("failed to read the prompt {}: {why}", path.display()));
+    let mut bytes = Vec::new();
+    let read = if path == Path::new("-") {
+        std::io::stdin().lock().take(LONGEST_PROMPT + 1).read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(LONGEST_PROMPT + 1).read_to_end(&mut bytes))
+    };
+    read.map_err(|error| failed(error.to_string()))?;
+    if bytes.len() as u64 > LONGEST_PROMPT {
+        return Err(failed(format!("it is larger than {LONGEST_PROMPT} bytes")));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8 text".into()))?;
+    if text.trim().is_empty() {
+        return Err(failed("it is empty".into()));
+    }
+    Ok(text)
+}
+
+fn show_plan(terminal: &Terminal, plan: &LoopPlan) {
+    if terminal.json {
+        return terminal.value(&plan.to_json());
+    }
+    let how = if plan.resumed { "goes on with" } else { "begins with" };
+    terminal.line(&format!("{how} iteration {} ({} left)", plan.iteration, plan.budget));
+    terminal.line(&format!("spec: {}, first baseline: {}", escape_for_display(&plan.spec), plan.first_baseline));
+    terminal.line(&format!("starts: {}", escape_for_display(&plan.command.join(" "))));
+    if let Some(why) = &plan.refused {
+        terminal.line(&format!("but nothing would be started: {}", escape_for_display(why)));
+    }
+    for note in &plan.notes {
+        terminal.line(&format!("note: {}", escape_for_display(note)));
+    }
+    terminal.line("--- prompt");
+    terminal.line(&escape_for_display(plan.prompt.trim_end()));
+}

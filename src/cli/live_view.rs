@@ -1,0 +1,234 @@
+//! The view of a loop in a terminal: a few lines at its lower end that are drawn anew each second, below the story that scrolls by.
+//!
+//! Plain escape sequences do: lines are erased and written again, cut to the terminal's width, so that nothing ever wraps.
+
+use std::io::{IsTerminal as _, Write as _, stderr};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::agent::stream::Tap;
+use crate::cli::terminal::Terminal;
+use crate::decision::display::escape_to_one_line;
+use crate::decision::iteration::next::PauseFor;
+use crate::decision::termination::Spent;
+use crate::supervisor::{LoopStatus, LoopView, Narrate, Phase, now};
+
+/// Between two drawings.
+const TICK: Duration = Duration::from_secs(1);
+/// Where the terminal does not tell its width.
+const WIDTH: usize = 80;
+
+/// The view of a loop in a terminal.
+pub struct LiveView {
+    terminal: Terminal,
+    drawn: Mutex<Drawn>,
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct Drawn {
+    status: Option<LoopStatus>,
+    /// Lines that stand at the end of the terminal.
+    lines: usize,
+    over: bool,
+}
+
+impl LiveView {
+    /// Begins, where stderr is a terminal that can be drawn on and somebody wants to be told things.
+    pub fn start(terminal: &Terminal) -> Option<Arc<Self>> {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        if terminal.is_quiet() || dumb || !stderr().is_terminal() {
+            return None;
+        }
+        let view = Arc::new(LiveView { terminal: *terminal, drawn: Mutex::default(), ended: Condvar::new() });
+        let drawing = Arc::clone(&view);
+        std::thread::Builder::new().name("view".into()).spawn(move || drawing.keep_drawing()).ok()?;
+        Some(view)
+    }
+
+    /// Tells the story above the view.
+    pub fn narrator(self: &Arc<Self>) -> Narrate {
+        let view = Arc::clone(self);
+        let tell = self.terminal.narrator();
+        Arc::new(move |text: &str| {
+            let mut drawn = view.drawn();
+            drawn.erase();
+            tell(text);
+            drawn.draw();
+        })
+    }
+
+    /// Takes the view away, for the verdict.
+    pub fn end(&self) {
+        let mut drawn = self.drawn();
+        drawn.over = true;
+        drawn.erase();
+        drop(drawn);
+        self.ended.notify_all();
+    }
+
+    fn drawn(&self) -> MutexGuard<'_, Drawn> {
+        // A view that panicked while it was drawn is drawn anew.
+        self.drawn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep_drawing(&self) {
+        let mut drawn = self.drawn();
+        while !drawn.over {
+            drawn.erase();
+            drawn.draw();
+            drawn = self.ended.wait_timeout(drawn, TICK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl LoopView for LiveView {
+    fn show(&self, status: &LoopStatus) {
+        let mut drawn = self.drawn();
+        drawn.status = Some(status.clone());
+        drawn.erase();
+        drawn.draw();
+    }
+}
+
+impl Drawn {
+    /// A terminal that hung up is no fault of ours.
+    fn erase(&mut self) {
+        if self.lines > 0 {
+            let up = if self.lines > 1 { format!("\x1b[{}A", self.lines - 1) } else { String::new() };
+            let _ = write!(stderr(), "\r{up}\x1b[J");
+        }
+        self.lines = 0;
+    }
+
+    fn draw(&mut self) {
+        let Some(status) = self.status.as_ref().filter(|status| !self.over && status.phase != Phase::Over) else { return };
+        let width = rustix::termios::tcgetwinsize(stderr()).map_or(WIDTH, |size| usize::from(size.ws_col));
+        let lines: Vec<String> = lines(status, now()).iter().map(|line| cut(line, width.max(20) - 1)).collect();
+        self.lines = lines.len();
+        let _ = write!(stderr(), "{}", lines.join("\r\n"));
+        let _ = stderr().flush();
+    }
+}
+
+/// What is shown. Nothing in it steers a terminal.
+fn lines(status: &LoopStatus, now: Timestamp) -> Vec<String> {
+    let since = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
+    let mut head = vec![
+        escape_to_one_line(&status.spec),
+        format!("iteration {}/{}", status.iteration, status.max_iterations),
+        clock(since(status.since)),
+    ];
+    let live = status.tap.as_ref().map(Tap::view);
+    let spent = live.as_ref().map_or(status.spent, |live| status.spent.plus(Spent::of(&live.usage)));
+    if spent.cost_usd > 0.0 {
+        head.push(format!("${:.2}", spent.cost_usd));
+    }
+    if spent.tokens > 0 {
+        head.push(format!("{} tokens", thousands(spent.tokens)));
+    }
+    if let Some((state, strikes, limit)) = status.breaker {
+        head.push(format!("breaker {state} {strikes}/{limit}"));
+    }
+    let second = match status.phase {
+        Phase::Session { since: at } => {
+            let line = live.map(|live| escape_to_one_line(&live.last_line)).filter(|line| !line.is_empty());
+            format!("session {}{}", clock(since(at)), line.map(|line| format!(": {line}")).unwrap_or_default())
+        }
+        Phase::Judging => "judging".to_string(),
+        Phase::Pause { until, why } => {
+            let left = Duration::try_from(until.duration_since(now)).unwrap_or_default();
+            format!("{}: next session at {until:.0}, in {}", pause(why), clock(left))
+        }
+        Phase::Over => return Vec::new(),
+    };
+    vec![head.join(" · "), format!("  {second}")]
+}
+
+fn pause(why: PauseFor) -> &'static str {
+    match why {
+        PauseFor::Cooldown => "cooldown",
+        PauseFor::UsageLimit => "usage limit",
+        PauseFor::Overload => "the service has no room",
+        PauseFor::Crash => "after a crash",
+        PauseFor::BackgroundWork => "background work",
+    }
+}
+
+/// `7s`, `12m04s`, `1h02m`.
+fn clock(length: Duration) -> String {
+    let seconds = length.as_secs();
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds}s"),
+        (0, minutes, seconds) => format!("{minutes}m{seconds:02}s"),
+        (hours, minutes, _) => format!("{hours}h{minutes:02}m"),
+    }
+}
+
+/// `950`, `12.3k`, `4.5M`.
+fn thousands(count: u64) -> String {
+    match count {
+        0..1_000 => count.to_string(),
+        1_000..1_000_000 => format!("{}.{}k", count / 1_000, count % 1_000 / 100),
+        _ => format!("{}.{}M", count / 1_000_000, count % 1_000_000 / 100_000),
+    }
+}
+
+/// At most so many places, so that the line does not wrap.
+fn cut(line: &str, width: usize) -> String {
+    // Many characters beyond the alphabets take two places; those that take one here only make the line shorter than it could be.
+    let places = |c: char| if c >= '\u{1100}' { 2 } else { 1 };
+    if line.chars().map(places).sum::<usize>() <= width {
+        return line.to_owned();
+    }
+    let mut left = width.saturating_sub(1);
+    let fits = |c: &char| {
+        let fits = left.checked_sub(places(*c));
+        left = fits.unwrap_or(0);
+        fits.is_some()
+    };
+    let kept: String = line.chars().take_while(fits).collect();
+    format!("{kept}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(phase: Phase) -> LoopStatus {
+        LoopStatus {
+            spec: "au\x1b[2Jth".into(),
+            iteration: 3,
+            max_iterations: 30,
+            since: Timestamp::UNIX_EPOCH,
+            phase,
+            spent: Spent { cost_usd: 1.234, tokens: 45_120, ..Spent::default() },
+            breaker: Some(("closed", 1, 3)),
+            tap: None,
+        }
+    }
+
+    #[test]
+    fn iteration_time_cost_breaker_and_what_is_going_on_are_shown() {
+        let at = |seconds| Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(seconds);
+        let head = "au\\x1b[2Jth · iteration 3/30 · 12m04s · $1.23 · 45.1k tokens · breaker closed 1/3";
+        let tap = Tap::default();
+        tap.push(b"thinking\nreading \x1b]0;x\x07the tests\n");
+        let session = LoopStatus { tap: Some(tap), ..status(Phase::Session { since: at(700) }) };
+        assert_eq!(lines(&session, at(724))[0], head);
+        assert!(lines(&session, at(724))[1].starts_with("  session 24s: reading "), "{:?}", lines(&session, at(724)));
+        assert!(!lines(&session, at(724)).concat().contains('\x1b'));
+        let pause = status(Phase::Pause { until: at(724 + 3720), why: PauseFor::UsageLimit });
+        assert_eq!(lines(&pause, at(724)), [head, "  usage limit: next session at 1970-01-01T01:14:04Z, in 1h02m"]);
+        assert!(lines(&status(Phase::Over), at(724)).is_empty());
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        assert_eq!(cut("short", 10), "short");
+        assert_eq!(cut("0123456789ab", 10), "012345678…");
+        assert_eq!(cut("日本語日本語", 10), "日本語日…");
+    }
+}

@@ -1,0 +1,22 @@
+//! The state of the work as one text, to tell whether anything was done: what is committed and what is not, by content alone.
+
+use jiff::Timestamp;
+
+use super::open::{Error, Worktree};
+use super::snapshot::{PrivateRule, SnapshotRequest};
+
+impl Worktree {
+    /// The state of the work: equal only where HEAD's tree and everything uncommitted are the same, whatever was written again with the
+    /// same content, and whatever commits there are that change nothing.
+    ///
+    /// What is uncommitted is kept in a snapshot on the way, as before anything that could disturb it.
+    ///
+    /// # Errors
+    /// As [`Worktree::take_snapshot`].
+    pub fn work_state(&self, spec: &str, at: Timestamp, rule: PrivateRule<'_>) -> Result<String, Error> {
+        let committed = self.repo.head_tree_id_or_empty().map_err(|e| Error::read("read the tree of HEAD", e))?.detach();
+        let request = SnapshotRequest { spec, at, why: "between two sessions" };
+        let uncommitted = self.take_snapshot_apart(&request, rule)?.map_or_else(|| committed.to_hex().to_string(), |kept| kept.tree);
+        Ok(format!("{}-{uncommitted}", committed.to_hex()))
+    }
+}

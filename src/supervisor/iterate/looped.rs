@@ -1,0 +1,423 @@
+//! Drives the state machine of a loop: plays iterations, waits, keeps how it stands, and ends with one verdict.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::checks::describe;
+use crate::decision::display::escape_to_one_line;
+use crate::decision::evidence::{Degraded, Unreadable};
+use crate::decision::iteration::ending::{is_over, verdict as verdict_of};
+use crate::decision::iteration::next::{Action, End, Event, Length, Loop, Outcome, PauseFor, Policy};
+use crate::decision::iteration::prompt::PromptFacts;
+use crate::decision::iteration::record::IterationRecord;
+use crate::decision::machine::Trust;
+use crate::decision::termination::{Spent, unknown};
+use crate::decision::verdict::{Reason, Status, Verdict};
+use crate::git::Worktree;
+use crate::store::journal::kind;
+use crate::store::lock::WorktreeLock;
+
+use crate::supervisor::case::Case;
+use crate::supervisor::configuration::governing;
+use crate::supervisor::executor::since;
+use crate::supervisor::journal::Journal;
+use crate::supervisor::judge::{SessionSeen, early, judge, refused};
+use crate::supervisor::place::{Claim, Place};
+use crate::supervisor::session_run::run_session;
+use crate::supervisor::signals::Signals;
+use crate::supervisor::surroundings::{Surroundings, now};
+use crate::supervisor::verdict_json::{Judgement, LoopJson};
+
+use super::left_over;
+use super::memory::Memory;
+use super::pause;
+use super::request::LoopRequest;
+use super::session::{Ground, crash_of, outcome};
+use super::telling::{in_words, loop_json, record_json, why_in_words};
+use super::view::{LoopStatus, LoopView, Phase};
+
+/// Repeats sessions until one is judged complete, or something ends the loop.
+pub async fn run_loop(surroundings: &Surroundings, request: LoopRequest, view: Arc<dyn LoopView>, signals: &mut Signals) -> Judgement {
+    let begun = now();
+    match Looped::open(surroundings, request, view, begun).await {
+        Ok(mut looped) => {
+            let judgement = looped.drive(signals).await;
+            looped.show(Phase::Over);
+            judgement
+        }
+        Err(verdict) => early(surroundings, None, *verdict, begun),
+    }
+}
+
+struct Looped {
+    ground: Ground,
+    memory: Memory,
+    machine: Loop,
+    journal: Arc<Journal>,
+    lock: WorktreeLock,
+    view: Arc<dyn LoopView>,
+    status: LoopStatus,
+    begun: Timestamp,
+    /// What earlier processes of the same loop took.
+    wall_before: Duration,
+    /// What the last iteration came to.
+    last: Option<Judgement>,
+}
+
+/// What came since the last step.
+enum Came {
+    Begin,
+    Played(Box<Played>),
+    PauseOver,
+}
+
+/// An iteration that was played.
+struct Played {
+    judgement: Judgement,
+    outcome: Outcome,
+    record: IterationRecord,
+}
+
+impl Looped {
+    async fn open(
+        surroundings: &Surroundings,
+        request: LoopRequest,
+        view: Arc<dyn LoopView>,
+        begun: Timestamp,
+    ) -> Result<Self, Box<Verdict>> {
+        let unreadable = |unreadable: Unreadable| Box::new(Verdict::unreadable(unreadable));
+        let place = Place::open(surroundings).map_err(unreadable)?;
+        let mut lock = match place.claim(surroundings, "watchdog loop", true).map_err(unreadable)? {
+            Claim::Ours(lock) => lock,
+            Claim::Taken(verdict) => return Err(verdict),
+        };
+        let spec = request.spec.clone().unwrap_or_else(|| place.worktree.default_spec());
+        // Saying so is a courtesy to others.
+        let _ = lock.set_spec(&spec);
+        let memory = Memory::open(&place.store, &place.worktree, &spec, request.restart, begun).map_err(unreadable)?;
+        let origin = memory.origin();
+        let mut governing = match &request.governing {
+            Some(governing) => governing.clone(),
+            None => governing(surroundings, &place.worktree, Some(&origin)).map_err(unreadable)?,
+        };
+        governing.settings.limits = request.limits.over(&governing.settings.limits);
+        let ground = Ground {
+            surroundings: surroundings.clone(),
+            store: Arc::clone(&place.store),
+            root: place.root().to_owned(),
+            worktree_id: place.worktree_id.clone(),
+            prompt_file: surroundings.state.root().join("prompts").join(format!("{}.md", place.worktree_id)),
+            spec: spec.clone(),
+            origin,
+            refs: memory.record().refs.clone(),
+            governing,
+            request,
+        };
+        let limits = ground.settings().limits.clone();
+        let mut standing = memory.record().standing.clone();
+        if !memory.resumed {
+            standing.work = ground.work().await;
+        }
+        let wall_before = Duration::try_from_secs_f64(standing.spent.wall_seconds.max(0.0)).unwrap_or_default();
+        let status = LoopStatus {
+            spec: spec.clone(),
+            iteration: standing.finished,
+            max_iterations: limits.max_iterations,
+            since: begun,
+            phase: Phase::Judging,
+            spent: standing.spent,
+            breaker: None,
+            tap: None,
+        };
+        let policy = Policy { limits, no_progress: ground.request.no_progress, max_wait: ground.request.max_wait };
+        let notify = &ground.settings().notify;
+        let journal = Journal::telling((&place.worktree_id, &spec), &ground.root, notify, surroundings, &place.store);
+        let mut looped = Looped {
+            machine: Loop::new(policy, standing.clone()),
+            ground,
+            memory,
+            journal,
+            lock,
+            view,
+            status,
+            begun,
+            wall_before,
+            last: None,
+        };
+        looped.memory.keep(|record| record.standing = standing).map_err(unreadable)?;
+        looped.tell_the_beginning();
+        Ok(looped)
+    }
+
+    fn tell(&self, text: &str) {
+        self.ground.surroundings.tell(text);
+    }
+
+    fn tell_the_beginning(&self) {
+        let record = self.memory.record();
+        let at_most = self.ground.settings().limits.max_iterations;
+        if self.memory.resumed {
+            let next = record.under_way.map_or(record.standing.finished.saturating_add(1), |(number, _)| number);
+            self.tell(&format!(
+                "goes on with iteration {next} of at most {at_most} of the loop that began {:.0}; --restart would begin anew",
+                record.begun_at
+            ));
+        }
+        if let Trust::Untrusted { allow_with } = &self.ground.governing.trust {
+            self.tell(&format!(
+                "completion.json is not trusted, so its criteria do not count and nothing can be complete; read it, then type: {allow_with}"
+            ));
+        }
+        self.journal.write(
+            kind::STARTED,
+            json!({"loop": record.id, "resumed": self.memory.resumed, "max_iterations": at_most, "first_baseline": self.ground.origin.as_str()}),
+        );
+    }
+
+    fn wall(&self) -> Duration {
+        self.wall_before + since(self.begun)
+    }
+
+    fn show(&mut self, phase: Phase) {
+        self.status.phase = phase;
+        self.status.spent = self.machine.standing().spent;
+        self.view.show(&self.status);
+    }
+
+    async fn drive(&mut self, signals: &mut Signals) -> Judgement {
+        let mut came = match self.take_up_what_was_cut_off(signals).await {
+            Ok(came) => came,
+            Err(verdict) => return self.finish_with(*verdict),
+        };
+        loop {
+            came = match self.next(came) {
+                Action::Iterate { number } => match self.iterate(number, signals).await {
+                    Ok(played) => Came::Played(Box::new(played)),
+                    Err(judgement) => {
+                        self.last = Some(*judgement);
+                        return self.finish(&End::Verdict);
+                    }
+                },
+                Action::JudgeAgain => match self.judge_again(signals).await {
+                    Ok(played) => Came::Played(Box::new(played)),
+                    Err(unreadable) => return self.finish_with(Verdict::unreadable(unreadable)),
+                },
+                Action::Pause { length, why } => match self.pause(length, why, signals).await {
+                    true => Came::PauseOver,
+                    false => return self.interrupted(),
+                },
+                Action::End(end) => return self.finish(&end),
+            };
+        }
+    }
+
+    /// The session that was under way when an earlier process of this loop died is judged first: its commits count.
+    async fn take_up_what_was_cut_off(&mut self, signals: &mut Signals) -> Result<Came, Box<Verdict>> {
+        let Some((number, at)) = self.memory.record().under_way else { return Ok(Came::Begin) };
+        let timeout = self.ground.request.timeout.or(self.ground.settings().limits.session_timeout);
+        let Ground { surroundings, store, worktree_id, spec, .. } = &self.ground;
+        left_over::wait_for_its_end(surroundings, store, worktree_id, spec, timeout, signals).await?;
+        self.status.iteration = number;
+        self.show(Phase::Judging);
+        let case = self.ground.last_case(true).map_err(|unreadable| Box::new(Verdict::unreadable(unreadable)))?;
+        let crash = Some(("it was cut off, and so was watchdog".to_string(), false));
+        Ok(Came::Played(Box::new(self.judged(case, number, at, SessionSeen::default(), crash, signals).await)))
+    }
+
+    /// Plays one iteration. `Err` holds the verdict of one that could not begin.
+    async fn iterate(&mut self, number: u32, signals: &mut Signals) -> Result<Played, Box<Judgement>> {
+        let begun = now();
+        let Ground { surroundings, .. } = &self.ground;
+        let failed = |reason: Verdict, case: Option<&Case>| Box::new(early(surroundings, case, reason, begun));
+        // Others see that somebody works here; that this cannot be said is no reason to end.
+        let _ = self.lock.set_session_active(true);
+        let case = self.ground.begin().map_err(|unreadable| failed(Verdict::unreadable(unreadable), None))?;
+        match case.admit(self.ground.store.as_ref()) {
+            Err(unreadable) => return Err(failed(Verdict::unreadable(unreadable), Some(&case))),
+            Ok(Some(verdict)) => {
+                return Err(Box::new(refused(surroundings, &case, self.ground.store.as_ref(), &self.journal, verdict, begun)));
+            }
+            Ok(None) => {}
+        }
+        self.journal.note(kind::BASELINE, json!({"baseline": case.baseline.as_str()}));
+        let prompt = self.prompt(number, &case);
+        let spent = self.machine.standing().spent;
+        let order = self.ground.order(number, &prompt, spent, self.memory.record().session_id.as_deref());
+        let order = order.map_err(|why| failed(Verdict::new(Reason::AgentUnrunnable, why), Some(&case)))?;
+        let kept = self.memory.keep(|record| record.under_way = Some((number, begun)));
+        kept.map_err(|unreadable| failed(Verdict::unreadable(unreadable), Some(&case)))?;
+        self.tell(&format!("iteration {number} of at most {} begins", self.status.max_iterations));
+        (self.status.iteration, self.status.breaker) = (number, breaker_of(&case, self.ground.store.as_ref()));
+        self.status.tap = Some(order.tap.clone());
+        self.show(Phase::Session { since: begun });
+        let mut seen = run_session(&self.ground.surroundings, &case, &self.ground.store, &self.journal, order, signals).await;
+        let _ = self.lock.set_session_active(false);
+        self.status.tap = None;
+        seen.told.prompt.get_or_insert(prompt);
+        let crash = crash_of(&seen);
+        // Nobody asks an agent that has just crashed: the next session goes on in any case.
+        let case = if crash.is_some() { case.without_probe() } else { case };
+        if let Some(id) = &seen.session_id {
+            let id = id.clone();
+            // Without it the next session goes on with the agent's last conversation.
+            let _ = self.memory.keep(|record| record.session_id = Some(id));
+        }
+        self.show(Phase::Judging);
+        Ok(self.judged(case, number, begun, seen, crash, signals).await)
+    }
+
+    async fn judge_again(&mut self, signals: &mut Signals) -> Result<Played, Unreadable> {
+        let number = self.machine.standing().finished.saturating_add(1);
+        self.show(Phase::Judging);
+        let case = self.ground.last_case(false)?;
+        Ok(self.judged(case, number, now(), SessionSeen::default(), None, signals).await)
+    }
+
+    async fn judged(
+        &mut self,
+        case: Case,
+        number: u32,
+        begun: Timestamp,
+        mut seen: SessionSeen,
+        crash: Option<(String, bool)>,
+        signals: &mut Signals,
+    ) -> Played {
+        let (words, spent) = (seen.told.output.clone(), Spent::of(&seen.told.usage));
+        seen.told.iteration = Some(number.into());
+        seen.told.summaries = self.memory.record().records.iter().map(IterationRecord::summary).collect();
+        let store = Arc::clone(&self.ground.store);
+        let judgement = judge(case, store, Arc::clone(&self.journal), seen, &self.ground.surroundings, signals, begun).await;
+        let record = IterationRecord::new(number, begun, judgement.duration, &judgement.verdict)
+            .with_words(words.as_deref())
+            .with_crash(crash.as_ref().map(|(why, _)| why.as_str()));
+        let record = IterationRecord { log: judgement.log.clone(), ..record };
+        let work = self.ground.work().await;
+        let outcome = outcome(&judgement, crash, work, spent);
+        Played { judgement, outcome, record }
+    }
+
+    /// Takes in what came, and says what comes next.
+    fn next(&mut self, came: Came) -> Action {
+        let played = match came {
+            Came::Begin => return self.machine.step(now(), self.wall(), Event::Begin),
+            Came::PauseOver => return self.machine.step(now(), self.wall(), Event::PauseOver),
+            Came::Played(played) => *played,
+        };
+        let Played { judgement, outcome, record } = played;
+        self.tell(&in_words(&record, &judgement.verdict.message));
+        self.journal.write(kind::ITERATION, record_json(&record));
+        self.status.breaker = judgement.breaker.as_ref().map(|breaker| (breaker.state, breaker.strikes, breaker.limit));
+        let (before, interrupted) = (self.machine.standing().finished, outcome.reason == Reason::Interrupted);
+        let action = self.machine.step(now(), self.wall(), Event::Judged(Box::new(outcome)));
+        let standing = self.machine.standing().clone();
+        let kept = match (interrupted, standing.finished == before) {
+            // Judged again by whoever goes on with this loop: its commits count then.
+            (true, _) => self.memory.keep(|kept| kept.standing = standing),
+            (false, true) => self.memory.keep(|kept| (kept.standing, kept.under_way) = (standing, None)),
+            (false, false) => self.memory.judged(&standing, record, &judgement.verdict),
+        };
+        if let Err(unreadable) = kept {
+            self.tell(&format!("how the loop stands could not be written down, so it cannot be gone on with: {}", unreadable.why));
+        }
+        self.last = Some(judgement);
+        action
+    }
+
+    /// Waits; false if a signal came.
+    async fn pause(&mut self, length: Length, why: PauseFor, signals: &mut Signals) -> bool {
+        let from = now();
+        let until = pause::end_of(length, from);
+        let seconds = Duration::try_from(until.duration_since(from)).unwrap_or_default().as_secs_f64().ceil();
+        if why != PauseFor::Cooldown {
+            self.journal.write(kind::LIMIT, json!({"pause": why.as_str(), "until": until.to_string()}));
+            self.tell(&format!("{}: going on at {until:.0}, in {seconds} s", why_in_words(why)));
+        }
+        self.show(Phase::Pause { until, why });
+        pause::wait_until(until, signals).await
+    }
+
+    fn prompt(&self, number: u32, case: &Case) -> String {
+        let settings = self.ground.settings();
+        let branch = case.worktree.lock().expect("no panic while it was held").branch();
+        let last = self.last.as_ref().map(|last| last.verdict.clone()).or_else(|| self.memory.last_verdict());
+        self.ground.request.prompts.compose(&PromptFacts {
+            iteration: number,
+            max_iterations: settings.limits.max_iterations,
+            resumed: self.ground.request.same_conversation && number > 1,
+            criteria: &match self.ground.governing.trust {
+                Trust::Settled => describe(settings),
+                Trust::Untrusted { .. } => String::new(),
+            },
+            last: last.as_ref(),
+            records: &self.memory.record().records,
+            budget: super::plan::budget(&settings.limits, self.machine.standing()),
+            spec: &self.ground.spec,
+            branch: branch.as_deref(),
+            worktree: &self.ground.root.display().to_string(),
+            baseline: self.ground.origin.as_str(),
+        })
+    }
+
+    fn interrupted(&mut self) -> Judgement {
+        let so_far = self.last.as_ref().map(|last| format!("; the last verdict: {}", last.verdict.message)).unwrap_or_default();
+        let verdict = Verdict::new(Reason::Interrupted, format!("interrupted between two iterations{so_far}"));
+        self.finish_with(verdict)
+    }
+
+    fn finish_with(&mut self, verdict: Verdict) -> Judgement {
+        match &mut self.last {
+            Some(last) => {
+                let facts = std::mem::replace(&mut last.verdict, verdict);
+                let verdict = &mut last.verdict;
+                (verdict.commits, verdict.changes, verdict.feedback) = (facts.commits, facts.changes, facts.feedback);
+            }
+            None => self.last = Some(early(&self.ground.surroundings, None, verdict, self.begun)),
+        }
+        self.finish(&End::Verdict)
+    }
+
+    fn finish(&mut self, end: &End) -> Judgement {
+        let last = self.last.take();
+        let mut verdict = verdict_of(end, last.as_ref().map(|last| last.verdict.clone()));
+        let mut judgement = last.unwrap_or_else(|| early(&self.ground.surroundings, None, verdict.clone(), self.begun));
+        if *end == End::BreakerOpen {
+            verdict.retry_at = judgement.breaker.as_ref().and_then(|breaker| breaker.open_until.as_ref()?.parse().ok());
+        }
+        verdict.degraded.extend(unknown(&self.ground.settings().limits, &self.machine.standing().spent));
+        let over = is_over(end, &verdict);
+        let (reason, standing) = (verdict.reason, self.machine.standing().clone());
+        let kept = self.memory.keep(|record| {
+            record.standing = standing;
+            record.over = over.then_some(reason);
+        });
+        if let Err(unreadable) = kept {
+            verdict.degraded.push(Degraded { code: "store_unwritable", detail: unreadable.why });
+        }
+        let kind = match verdict.status() {
+            Status::Complete => kind::COMPLETE,
+            Status::Failed => kind::FAILED,
+            Status::Review => kind::REVIEW,
+            Status::Stopped if verdict.reason == Reason::Interrupted => kind::INTERRUPTED,
+            Status::Stopped | Status::Waiting => kind::LIMIT,
+            Status::Incomplete | Status::Timeout | Status::Error => kind::DEGRADED,
+        };
+        let message = escape_to_one_line(&verdict.message);
+        self.journal.write(kind, json!({"loop": self.memory.record().id, "reason": reason.as_str(), "message": message, "iterations": self.machine.standing().finished}));
+        judgement.verdict = verdict;
+        judgement.spec = Some(self.ground.spec.clone());
+        judgement.worktree = self.ground.root.display().to_string();
+        judgement.branch = judgement.branch.or_else(|| Worktree::open(&self.ground.root).ok()?.branch());
+        judgement.duration = since(self.begun);
+        let (standing, origin) = (self.machine.standing(), self.ground.origin.as_str());
+        let object = loop_json(self.memory.record(), &standing.spent, origin, self.memory.resumed, over);
+        judgement.looped = Some(LoopJson { iterations: self.machine.standing().finished, object });
+        judgement
+    }
+}
+
+fn breaker_of(case: &Case, store: &dyn crate::store::Store) -> Option<(&'static str, u32, u32)> {
+    case.breaker(store).map(|breaker| (breaker.state, breaker.strikes, breaker.limit))
+}

@@ -1,0 +1,97 @@
+//! What a loop keeps in the store: a new one, or the one that was cut short.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::decision::evidence::Unreadable;
+use crate::decision::iteration::record::{IterationRecord, KEPT};
+use crate::decision::iteration::standing::Standing;
+use crate::decision::verdict::{Reason, Verdict};
+use crate::git::{Point, Worktree};
+use crate::store::Store;
+use crate::store::journal::event_id;
+use crate::store::looped::{self, LoopRecord};
+
+/// Bytes of a feedback that are kept.
+const FEEDBACK: usize = 16 * 1024;
+
+/// How a loop stands, and where that is kept.
+pub struct Memory {
+    store: Arc<dyn Store>,
+    worktree_id: String,
+    spec: String,
+    record: LoopRecord,
+    /// Whether this process goes on with a loop of another one.
+    pub resumed: bool,
+}
+
+impl Memory {
+    /// The loop of a spec that is not over, or a new one from here.
+    pub fn open(store: &Arc<dyn Store>, worktree: &Worktree, spec: &str, restart: bool, at: Timestamp) -> Result<Self, Unreadable> {
+        let worktree_id = worktree.worktree_id();
+        let found = if restart { None } else { looped::of(store.as_ref(), &worktree_id, spec)?.filter(|found| found.over.is_none()) };
+        let resumed = found.is_some();
+        let record = match found {
+            Some(found) => found,
+            None => begin(worktree, at)?,
+        };
+        Ok(Memory { store: Arc::clone(store), worktree_id, spec: spec.to_owned(), record, resumed })
+    }
+
+    /// What is remembered.
+    pub fn record(&self) -> &LoopRecord {
+        &self.record
+    }
+
+    /// Where the loop began.
+    pub fn origin(&self) -> Point {
+        self.record.origin.clone().map_or(Point::Unborn, Point::Commit)
+    }
+
+    /// Changes what is remembered, and writes it down.
+    pub fn keep(&mut self, change: impl FnOnce(&mut LoopRecord)) -> Result<(), Unreadable> {
+        change(&mut self.record);
+        Ok(looped::record(self.store.as_ref(), &self.worktree_id, &self.spec, &self.record)?)
+    }
+
+    /// Takes in an iteration that was judged.
+    pub fn judged(&mut self, standing: &Standing, iteration: IterationRecord, verdict: &Verdict) -> Result<(), Unreadable> {
+        self.keep(|record| {
+            record.standing = standing.clone();
+            record.under_way = None;
+            record.feedback = verdict.feedback.as_deref().map(|feedback| crate::decision::display::bounded(feedback, FEEDBACK));
+            record.records.push(iteration);
+            let more = record.records.len().saturating_sub(KEPT);
+            record.records.drain(..more);
+        })
+    }
+
+    /// The last verdict as far as it is remembered, for the next prompt of a loop that goes on in another process.
+    pub fn last_verdict(&self) -> Option<Verdict> {
+        let last = self.record.records.last()?;
+        let feedback = self.record.feedback.clone();
+        // A person has answered what a person was asked; for the agent it is unfinished work.
+        let reason = if last.reason == Reason::Interrupted { Reason::Working } else { last.reason };
+        Some(Verdict { feedback, ..Verdict::new(reason, last.message.clone()) })
+    }
+}
+
+fn begin(worktree: &Worktree, at: Timestamp) -> Result<LoopRecord, Unreadable> {
+    let origin = match worktree.head()? {
+        Point::Unborn => None,
+        Point::Commit(commit) => Some(commit),
+    };
+    Ok(LoopRecord {
+        id: event_id(at),
+        begun_at: at,
+        origin,
+        refs: worktree.ref_tips()?,
+        standing: Standing::default(),
+        records: Vec::new(),
+        under_way: None,
+        feedback: None,
+        session_id: None,
+        over: None,
+    })
+}

@@ -1,0 +1,38 @@
+//! The pauses of a loop: how long they are, and waiting for their end, or for a signal.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::decision::iteration::next::Length;
+use crate::supervisor::backoff;
+use crate::supervisor::signals::{Signals, Urgency};
+use crate::supervisor::surroundings::now;
+
+/// The longest that the wall clock is not looked at: a machine that was suspended wakes up later than its timers think.
+const LOOK: Duration = Duration::from_secs(20);
+
+/// When a pause that begins now is over.
+pub fn end_of(length: Length, from: Timestamp) -> Timestamp {
+    let length = match length {
+        Length::Until(until) => return until,
+        Length::For(length) => length,
+        Length::Backoff { attempt, at_most } => backoff::pause(attempt, at_most),
+    };
+    let length = jiff::SignedDuration::try_from(length).unwrap_or(jiff::SignedDuration::MAX);
+    from.checked_add(length).unwrap_or(Timestamp::MAX)
+}
+
+/// Waits until then; false if a signal came first.
+pub async fn wait_until(until: Timestamp, signals: &mut Signals) -> bool {
+    loop {
+        let left = Duration::try_from(until.duration_since(now())).unwrap_or_default();
+        if left.is_zero() {
+            return true;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(left.min(LOOK)) => {}
+            () = signals.reached(Urgency::Interrupted) => return false,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What a loop would do, without doing it: `--dry-run`.
+
+use serde_json::{Value, json};
+
+use crate::agent::Conversation;
+use crate::checks::describe;
+use crate::config::settings::Limits;
+use crate::decision::evidence::Unreadable;
+use crate::decision::iteration::prompt::PromptFacts;
+use crate::decision::iteration::standing::Standing;
+use crate::decision::machine::Trust;
+use crate::decision::termination::may_begin;
+
+use crate::supervisor::configuration::governing;
+use crate::supervisor::place::Place;
+use crate::supervisor::surroundings::{Surroundings, now};
+
+use super::memory::Memory;
+use super::request::LoopRequest;
+
+/// What a loop would do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoopPlan {
+    /// The name of the work.
+    pub spec: String,
+    /// The iteration that would be next, from 1.
+    pub iteration: u32,
+    /// Whether it would go on with a loop that was cut short.
+    pub resumed: bool,
+    /// Where that loop began, or this one would.
+    pub first_baseline: String,
+    /// What would be started, `{prompt}` standing for the prompt.
+    pub command: Vec<String>,
+    /// What the session would be told.
+    pub prompt: String,
+    /// What would be left to spend.
+    pub budget: String,
+    /// Why nothing would be started, if so.
+    pub refused: Option<String>,
+    /// What a person should know.
+    pub notes: Vec<String>,
+}
+
+impl LoopPlan {
+    /// The object for programs.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "schema": 1,
+            "dry_run": true,
+            "spec": self.spec,
+            "iteration": self.iteration,
+            "resumed": self.resumed,
+            "first_baseline": self.first_baseline,
+            "command": self.command,
+            "prompt": self.prompt,
+            "budget": self.budget,
+            "refused": self.refused,
+            "notes": self.notes,
+        })
+    }
+}
+
+/// Says what a loop would do. Starts nothing and records nothing.
+///
+/// # Errors
+/// Where repository, records or configuration cannot be read.
+pub fn plan_loop(surroundings: &Surroundings, request: &LoopRequest) -> Result<LoopPlan, Unreadable> {
+    let place = Place::open(surroundings)?;
+    let spec = request.spec.clone().unwrap_or_else(|| place.worktree.default_spec());
+    let memory = Memory::open(&place.store, &place.worktree, &spec, request.restart, now())?;
+    let origin = memory.origin();
+    let governing = match &request.governing {
+        Some(governing) => governing.clone(),
+        None => governing(surroundings, &place.worktree, Some(&origin))?,
+    };
+    let limits = request.limits.over(&governing.settings.limits);
+    let standing = &memory.record().standing;
+    let iteration = standing.finished.saturating_add(1);
+    let resumed = request.same_conversation && iteration > 1;
+    let budget = budget(&limits, standing);
+    let prompt = request.prompts.compose(&PromptFacts {
+        iteration,
+        max_iterations: limits.max_iterations,
+        resumed,
+        criteria: &if governing.trust == Trust::Settled { describe(&governing.settings) } else { String::new() },
+        last: memory.last_verdict().as_ref(),
+        records: &memory.record().records,
+        budget: budget.clone(),
+        spec: &spec,
+        branch: place.worktree.branch().as_deref(),
+        worktree: &place.root().display().to_string(),
+        baseline: origin.as_str(),
+    });
+    let conversation = if resumed { Conversation::Resumed(memory.record().session_id.as_deref()) } else { Conversation::Fresh };
+    let file = surroundings.state.root().join("prompts").join(format!("{}.md", place.worktree_id));
+    Ok(LoopPlan {
+        command: request.worker.shown(&file, conversation),
+        refused: may_begin(&limits, &standing.spent, standing.finished.into(), now()).map(|stop| stop.why),
+        notes: governing.notes.iter().map(|note| note.detail.clone()).collect(),
+        resumed: memory.resumed,
+        first_baseline: origin.as_str().to_owned(),
+        spec,
+        iteration,
+        prompt,
+        budget,
+    })
+}
+
+/// What is left to spend, in words.
+pub fn budget(limits: &Limits, standing: &Standing) -> String {
+    let spent = &standing.spent;
+    let mut left = vec![format!("{} of {} iterations", limits.max_iterations.saturating_sub(standing.finished), limits.max_iterations)];
+    if let Some(most) = limits.max_turns {
+        left.push(format!("{} of {most} turns", most.saturating_sub(spent.turns)));
+    }
+    if let Some(most) = limits.max_total_tokens {
+        left.push(format!("{} of {most} tokens", most.saturating_sub(spent.tokens)));
+    }
+    if let Some(most) = limits.max_cost_usd {
+        left.push(format!("{:.2} of {most:.2} US dollars", (most - spent.cost_usd).max(0.0)));
+    }
+    if let Some(most) = limits.max_wall {
+        left.push(format!("{:.0} of {} s", (most.as_secs_f64() - spent.wall_seconds).max(0.0), most.as_secs()));
+    }
+    if let Some(deadline) = limits.deadline {
+        left.push(format!("until {deadline:.0}"));
+    }
+    left.join(", ")
+}

@@ -1,0 +1,185 @@
+//! One iteration of a loop: a session with its own baseline, judged by the criteria of where the loop began.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::agent::overload::ended_in_overload;
+use crate::agent::stream::Tap;
+use crate::agent::{Conversation, Stdin};
+use crate::config::settings::{RescueMode, Settings};
+use crate::decision::evidence::{Degraded, SessionEnd, Unreadable};
+use crate::decision::iteration::next::Outcome;
+use crate::decision::termination::Spent;
+use crate::git::{Point, Worktree};
+use crate::rescue::private_rule;
+use crate::session::{Recorded, record, recorded};
+use crate::store::Store;
+
+use crate::supervisor::case::{Asked, Case};
+use crate::supervisor::configuration::{Governing, governing};
+use crate::supervisor::judge::SessionSeen;
+use crate::supervisor::place::Place;
+use crate::supervisor::session_run::SessionOrder;
+use crate::supervisor::surroundings::{Surroundings, now};
+use crate::supervisor::verdict_json::Judgement;
+
+use super::request::LoopRequest;
+
+/// What all iterations of a loop stand on.
+pub struct Ground {
+    /// What the command was told from outside.
+    pub surroundings: Surroundings,
+    /// What is asked.
+    pub request: LoopRequest,
+    /// watchdog's records.
+    pub store: Arc<dyn Store>,
+    /// The top folder.
+    pub root: PathBuf,
+    /// The worktree's name in the store.
+    pub worktree_id: String,
+    /// The name of the work.
+    pub spec: String,
+    /// Where the loop began.
+    pub origin: Point,
+    /// The refs of that moment.
+    pub refs: Vec<(String, String)>,
+    /// The criteria, as they were when this process began: nothing that a session does changes them.
+    pub governing: Governing,
+    /// The prompt as a file, for programs that want one.
+    pub prompt_file: PathBuf,
+}
+
+impl Ground {
+    /// What is asked, the limits of the command line included.
+    pub fn settings(&self) -> &Settings {
+        &self.governing.settings
+    }
+
+    fn place(&self) -> Result<Place, Unreadable> {
+        let worktree = Worktree::open(&self.root)?;
+        Ok(Place { worktree_id: self.worktree_id.clone(), worktree, store: Arc::clone(&self.store), notes: self.store.notes() })
+    }
+
+    /// A case with a baseline of its own, recorded now.
+    pub fn begin(&self) -> Result<Case, Unreadable> {
+        let place = self.place()?;
+        let recorded = record(place.store.as_ref(), &place.worktree, Some(&self.spec), now())?;
+        Ok(self.case(place, recorded, true, false))
+    }
+
+    /// The case of the session that was started last, for one that was cut off or whose work goes on elsewhere.
+    pub fn last_case(&self, no_probe: bool) -> Result<Case, Unreadable> {
+        let place = self.place()?;
+        let found = recorded(place.store.as_ref(), &self.worktree_id, Some(&self.spec))?;
+        let known = found.is_some();
+        let recorded = found.unwrap_or_else(|| Recorded {
+            spec: self.spec.clone(),
+            point: self.origin.clone(),
+            refs: self.refs.clone(),
+            at: now(),
+            notes: Vec::new(),
+        });
+        Ok(self.case(place, recorded, known, no_probe))
+    }
+
+    fn case(&self, place: Place, recorded: Recorded, known: bool, no_probe: bool) -> Case {
+        let mut settled = self.governing.clone();
+        if self.request.governing.is_none() {
+            settled.notes.extend(self.criteria_changed(&place.worktree, &settled.notes));
+        }
+        let asked = Asked { no_probe: no_probe || self.request.asked.no_probe, once: false, ..self.request.asked.clone() };
+        Case::new(place, recorded, known, settled, asked).begun_at(self.origin.clone(), self.refs.clone())
+    }
+
+    /// Whether the work tree's criteria differ by now from those that govern.
+    fn criteria_changed(&self, worktree: &Worktree, known: &[Degraded]) -> Option<Degraded> {
+        // One that does not even parse any more is no reason to end: it does not count.
+        let notes = governing(&self.surroundings, worktree, Some(&self.origin)).map(|found| found.notes).unwrap_or_default();
+        notes.into_iter().find(|note| note.code == "criteria_changed" && !known.contains(note))
+    }
+
+    /// What a session is started with. `Err` says why a prompt cannot be given.
+    pub fn order(&self, number: u32, prompt: &str, spent: Spent, session_id: Option<&str>) -> Result<SessionOrder, String> {
+        let conversation =
+            if self.request.same_conversation && number > 1 { Conversation::Resumed(session_id) } else { Conversation::Fresh };
+        write_prompt(&self.prompt_file, prompt).map_err(|error| format!("cannot write {}: {error}", self.prompt_file.display()))?;
+        let command = self.request.worker.command(prompt, &self.prompt_file, conversation).map_err(|error| error.to_string())?;
+        let mut env: BTreeMap<OsString, Option<OsString>> = BTreeMap::from([
+            ("WATCHDOG_PROMPT_FILE".into(), Some(self.prompt_file.clone().into_os_string())),
+            ("WATCHDOG_ITERATION".into(), Some(number.to_string().into())),
+            ("WATCHDOG_SPEC".into(), Some(self.spec.clone().into())),
+        ]);
+        if let Conversation::Resumed(Some(id)) = conversation {
+            env.insert("WATCHDOG_SESSION_ID".into(), Some(id.into()));
+        }
+        Ok(SessionOrder {
+            command: command.argv,
+            env,
+            stdin: if command.stdin == Stdin::Bytes(Vec::new()) { Stdin::Null } else { command.stdin },
+            timeout: self.request.timeout,
+            grace: self.request.grace,
+            child_wait: self.request.child_wait,
+            mirror: self.request.mirror,
+            tap: Tap::default(),
+            before: spent,
+        })
+    }
+
+    /// The state of the work now. `None` where it could not be read, which is told.
+    pub async fn work(&self) -> Option<String> {
+        let (root, spec, rescue) = (self.root.clone(), self.spec.clone(), self.settings().rescue.clone());
+        let looked = tokio::task::spawn_blocking(move || {
+            let worktree = Worktree::open(&root)?;
+            match rescue.mode {
+                // Not even a snapshot is wanted: sizes and times must do.
+                RescueMode::Off => {
+                    let head = worktree.head()?;
+                    worktree.changes().map(|changes| format!("{head}-{:016x}", changes.fingerprint))
+                }
+                _ => worktree.work_state(&spec, now(), &private_rule(&rescue)),
+            }
+        });
+        match looked.await {
+            Ok(Ok(state)) => Some(state),
+            Ok(Err(error)) => {
+                self.surroundings.tell(&format!("whether there was progress cannot be told: {error}"));
+                None
+            }
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        }
+    }
+}
+
+/// How a session ended badly, in words, and whether the service had no room for it.
+pub fn crash_of(seen: &SessionSeen) -> Option<(String, bool)> {
+    match &seen.end {
+        Some(SessionEnd::Ended { exit }) if !exit.success() => match ended_in_overload(&seen.tail, *exit, now()) {
+            Some(why) => Some((why, true)),
+            None => Some((exit.to_string(), false)),
+        },
+        _ => None,
+    }
+}
+
+/// What came of an iteration, for the state machine.
+pub fn outcome(judgement: &Judgement, crash: Option<(String, bool)>, work: Option<String>, spent: Spent) -> Outcome {
+    let (crash, overloaded) = crash.map_or((None, false), |(why, overloaded)| (Some(why), overloaded));
+    Outcome {
+        reason: judgement.verdict.reason,
+        retry_at: judgement.verdict.retry_at,
+        crash,
+        overloaded,
+        breaker_open: judgement.breaker.as_ref().is_some_and(|breaker| breaker.state == "open"),
+        work,
+        spent,
+    }
+}
+
+fn write_prompt(path: &Path, prompt: &str) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(path, prompt)
+}

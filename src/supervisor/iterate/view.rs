@@ -1,0 +1,55 @@
+//! What whoever watches a loop is shown, whenever something of it changes.
+
+use jiff::Timestamp;
+
+use crate::agent::stream::Tap;
+use crate::decision::iteration::next::PauseFor;
+use crate::decision::termination::Spent;
+
+/// How a loop stands right now.
+#[derive(Debug, Clone)]
+pub struct LoopStatus {
+    /// The name of the work.
+    pub spec: String,
+    /// The iteration that runs or ran last, from 1; 0 before the first.
+    pub iteration: u32,
+    /// The cap.
+    pub max_iterations: u32,
+    /// When this process began with it.
+    pub since: Timestamp,
+    /// What it does.
+    pub phase: Phase,
+    /// What the sessions that ended spent.
+    pub spent: Spent,
+    /// State, strikes and limit of the breaker, where it is known.
+    pub breaker: Option<(&'static str, u32, u32)>,
+    /// The output of the session that runs.
+    pub tap: Option<Tap>,
+}
+
+/// What a loop does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// A session runs.
+    Session {
+        /// Since then.
+        since: Timestamp,
+    },
+    /// What it did is judged.
+    Judging,
+    /// Nothing, until then.
+    Pause {
+        /// When it goes on.
+        until: Timestamp,
+        /// What for.
+        why: PauseFor,
+    },
+    /// It is over.
+    Over,
+}
+
+/// Shows how a loop stands. Called often; must not block.
+pub trait LoopView: Send + Sync {
+    /// Something changed.
+    fn show(&self, status: &LoopStatus);
+}
