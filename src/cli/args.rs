@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use super::args_loop::LoopArgs;
 
+use super::commands::evaluate::{self, EvaluateArgs};
 use super::commands::schema::SchemaArgs;
 
 const AFTER_HELP: &str = "\
@@ -83,6 +84,9 @@ pub enum Command {
     Probe(ProbeArgs),
     /// Salvage uncommitted work now, or look at, bring back and drop snapshots
     Rescue(RescueArgs),
+    /// Judge the configured checks against a context given as JSON: the way in for any language
+    #[command(after_help = evaluate::AFTER_HELP)]
+    Evaluate(EvaluateArgs),
     /// Show or reset the circuit breaker of this worktree
     Breaker(BreakerArgs),
     /// Allow the commands that a configuration file names, as its bytes are now

@@ -254,7 +254,7 @@ impl Default for Settings {
         Settings {
             mode: Mode::All,
             on_no_criteria: OnNoCriteria::Git,
-            require_evidence: Evidence::Claimed,
+            require_evidence: Evidence::None,
             completion_check: CompletionSettings {
                 max_probes: 5,
                 probe_interval: Duration::from_secs(30),

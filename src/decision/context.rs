@@ -39,6 +39,24 @@ pub struct Context {
     pub background_tasks: Vec<Value>,
 }
 
+/// States of a background task that are ends. One that is not known to be an end counts as running.
+const ENDED: &[&str] = &["completed", "complete", "done", "failed", "killed", "stopped", "cancelled", "canceled", "exited"];
+
+/// What still runs of these background tasks, in a few words each. `own` is the id of one that does not count: whoever asks.
+pub fn running_tasks(tasks: &[Value], own: Option<&str>) -> Vec<String> {
+    let word = |task: &Value, name: &str| task.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty()).map(str::to_owned);
+    let running = tasks.iter().filter(|task| {
+        let state = word(task, "status").unwrap_or_default();
+        let is_own = own.is_some() && task.get("id").and_then(Value::as_str) == own;
+        !task.is_null() && !is_own && !ENDED.contains(&state.to_ascii_lowercase().as_str())
+    });
+    let named = running.map(|task| {
+        let what = word(task, "description").or_else(|| word(task, "command")).or_else(|| word(task, "agent_type"));
+        what.or_else(|| word(task, "id")).unwrap_or_else(|| "a task".into())
+    });
+    named.collect()
+}
+
 /// What happened in one iteration.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Summary {

@@ -18,6 +18,11 @@ impl Point {
     /// The word for [`Point::Unborn`] on the command line, in JSON and in the store.
     pub const UNBORN: &'static str = "unborn";
 
+    /// A commit that no repository has: whatever needs a baseline that nobody knows fails, and nothing is made up.
+    pub fn nowhere() -> Self {
+        Point::Commit("0".repeat(40))
+    }
+
     /// The full object name, or `unborn`.
     pub fn as_str(&self) -> &str {
         match self {

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
+use crate::decision::context::running_tasks;
+
 /// More than this is not read; a tool's input may hold a whole file.
 const MOST: u64 = 32 * 1024 * 1024;
 
@@ -173,21 +175,9 @@ impl HookInput {
         }
     }
 
-    /// What still runs in the background, in a few words each. A state that is not known to be an end counts as running.
+    /// What still runs in the background, in a few words each. A sub-agent that ends is still among the tasks of its session.
     pub fn running_tasks(&self) -> Vec<String> {
-        const ENDED: &[&str] = &["completed", "complete", "done", "failed", "killed", "stopped", "cancelled", "canceled", "exited"];
-        let running = self.background_tasks.iter().filter(|task| {
-            let state = task.get("status").and_then(Value::as_str).unwrap_or_default();
-            !task.is_null() && !ENDED.contains(&state.to_ascii_lowercase().as_str())
-        });
-        let word =
-            |task: &Value, name: &str| task.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty()).map(str::to_owned);
-        running
-            .map(|task| {
-                let what = word(task, "description").or_else(|| word(task, "command")).or_else(|| word(task, "agent_type"));
-                what.or_else(|| word(task, "id")).unwrap_or_else(|| "a task".into())
-            })
-            .collect()
+        running_tasks(&self.background_tasks, self.agent_id.as_deref())
     }
 }
 

@@ -116,7 +116,8 @@ pub fn refused(
     judgement
 }
 
-fn about(surroundings: &Surroundings, case: Option<&Case>, verdict: Verdict, begun: Timestamp) -> Judgement {
+/// A verdict with what stands around it.
+pub fn about(surroundings: &Surroundings, case: Option<&Case>, verdict: Verdict, begun: Timestamp) -> Judgement {
     let (worktree, branch) = match case {
         Some(case) => {
             let worktree = case.worktree.lock().expect("no panic while it was held");

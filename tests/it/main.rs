@@ -16,6 +16,8 @@ mod decision_tree;
 mod events;
 // False aborts in virtual time: the goals of `examples/false_abort`.
 mod false_aborts;
+// The configured checks judged alone, from any language.
+mod evaluate;
 // What a user can do wrong, and what can be wrong around them.
 mod faults;
 // What is uncommitted, against git's own answer.

@@ -9,7 +9,7 @@ use crate::cli::terminal::Terminal;
 use crate::decision::display::plural;
 use crate::supervisor::Courier;
 
-use super::{breaker, demo, doctor, events, generate, init, judging, looping, probe, rescue, schema, snapshot, task, trust};
+use super::{breaker, demo, doctor, evaluate, events, generate, init, judging, looping, probe, rescue, schema, snapshot, task, trust};
 
 /// How long the end of a command waits for notifications to be delivered.
 const DELIVERY: Duration = Duration::from_secs(3);
@@ -38,6 +38,7 @@ pub fn dispatch(cli: Cli, terminal: &Terminal) -> Result<u8, Failure> {
         Command::Untrust(args) => trust::untrust(&around()?, terminal, args),
         Command::Init(args) => init::init(&around()?, terminal, args),
         Command::Doctor(args) => doctor::doctor(&around()?, terminal, args),
+        Command::Evaluate(args) => evaluate::evaluate(around, global.worktree.is_some(), terminal, args),
         Command::Events(args) => events::events(&around()?, terminal, args),
         Command::Schema(args) => schema::schema(around, terminal, args),
         Command::Task(args) => task::task(&around()?, terminal, args),

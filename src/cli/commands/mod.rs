@@ -4,6 +4,7 @@ mod breaker;
 mod demo;
 mod dispatch;
 mod doctor;
+pub mod evaluate;
 mod events;
 mod generate;
 mod init;

@@ -1,0 +1,80 @@
+//! `watchdog evaluate`: the way in for any language. Context in, verdict out.
+
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Read, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::checks::{MAX_CONTEXT_BYTES, context_from_json};
+use crate::cli::failure::Failure;
+use crate::cli::terminal::Terminal;
+use crate::decision::context::Context;
+use crate::supervisor::{Surroundings, evaluate as judge};
+
+use super::runtime::in_runtime;
+
+/// What `--help` teaches beside the arguments.
+pub const AFTER_HELP: &str = "\
+Only the checks are judged: nobody is asked, nothing is committed, no lock is taken, so that it may be called from inside of a
+session as often as one likes. Without checks, commits since the baseline decide. The verdict is JSON unless stdout is a terminal.
+
+  echo '{\"schema\": 1, \"output\": \"All done.\", \"claims_done\": true}' | watchdog evaluate
+
+The JSON Schemas: watchdog schema context, watchdog schema verdict. Examples in Python, TypeScript and Go: docs/evaluate.md";
+
+/// Arguments of `watchdog evaluate`.
+#[derive(Debug, Args)]
+pub struct EvaluateArgs {
+    /// The context as JSON: a file, or '-' for stdin
+    #[arg(long, value_name = "FILE", default_value = "-", env = "WATCHDOG_CONTEXT")]
+    pub context: PathBuf,
+    /// A name for the work [default: the context's, that of the recorded baseline, or the branch]
+    #[arg(long, value_name = "NAME", env = "WATCHDOG_SPEC")]
+    pub spec: Option<String>,
+}
+
+/// Judges the checks against a context. `named` says whether the user named a worktree, which then counts more than the context's.
+pub fn evaluate(
+    around: impl FnOnce() -> Result<Surroundings, Failure>,
+    named: bool,
+    terminal: &Terminal,
+    args: EvaluateArgs,
+) -> Result<u8, Failure> {
+    let mut told = read(&args.context)?;
+    let mut surroundings = around()?;
+    if let Some(worktree) = told.worktree.as_ref().filter(|_| !named) {
+        surroundings.worktree = PathBuf::from(worktree);
+    }
+    told.spec = args.spec.or(told.spec);
+    let judgement = in_runtime(async |signals| judge(&surroundings, told, signals).await)?;
+    let for_people = !terminal.json && io::stdout().is_terminal();
+    if for_people {
+        terminal.verdict(&judgement, false);
+    } else {
+        terminal.value(&judgement.to_json());
+    }
+    // What stays buffered would be lost with a reader that is gone, and that is no fault of ours.
+    let _ = io::stdout().flush();
+    Ok(judgement.exit_code())
+}
+
+fn read(path: &Path) -> Result<Context, Failure> {
+    let hint = "see: watchdog schema context, and watchdog evaluate --help";
+    let stdin = path == Path::new("-");
+    if stdin && io::stdin().is_terminal() {
+        return Err(Failure::usage("the context is read from stdin, and stdin is a terminal").hint(hint));
+    }
+    let shown = if stdin { "stdin".to_string() } else { path.display().to_string() };
+    let failed = |error: io::Error| Failure::usage(format!("failed to read the context from {shown}: {error}")).hint(hint);
+    let mut bytes = Vec::new();
+    let limit = MAX_CONTEXT_BYTES as u64 + 1;
+    let taken = if stdin {
+        io::stdin().take(limit).read_to_end(&mut bytes)
+    } else {
+        File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
+    };
+    taken.map_err(failed)?;
+    let text = String::from_utf8_lossy(&bytes);
+    context_from_json(&text).map_err(|error| Failure::usage(format!("the context from {shown} cannot be read: {error}")).hint(hint))
+}

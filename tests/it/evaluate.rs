@@ -1,0 +1,184 @@
+//! `watchdog evaluate`: context in, verdict out, from a shell and from other languages.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::support::{CommandOutput, Repo, TestEnv};
+
+/// A repository whose trusted configuration has these checks.
+fn with_checks<'env>(env: &'env TestEnv, name: &str, config: &Value) -> Repo<'env> {
+    let repo = env.repo_named(name);
+    repo.write("completion.json", config.to_string());
+    repo.commit_all("the criteria");
+    env.watchdog(repo.path(), &["trust"]).expect(0);
+    env.watchdog(repo.path(), &["snapshot"]).expect(0);
+    repo
+}
+
+fn evaluate(env: &TestEnv, at: &Path, context: &Value, more: &[&str]) -> CommandOutput {
+    let args: Vec<&str> = ["evaluate"].iter().chain(more).copied().collect();
+    env.command(env!("CARGO_BIN_EXE_watchdog"), at).args(args).stdin(context.to_string()).run()
+}
+
+fn files() -> Value {
+    json!({"checks": [{"type": "files", "paths": ["report.md"]}]})
+}
+
+#[test]
+fn the_configured_checks_decide_and_feedback_says_what_is_missing() {
+    let env = TestEnv::new();
+    let repo = with_checks(&env, "repo", &files());
+    let out = evaluate(&env, repo.path(), &json!({"schema": 1}), &[]).expect(10);
+    let found = out.json();
+    assert_eq!((&found["status"], &found["reason"]), (&json!("incomplete"), &json!("checks_unmet")), "{out}");
+    assert!(found["feedback"].as_str().is_some_and(|text| text.contains("report.md")), "{out}");
+    repo.write("report.md", "done");
+    let found = evaluate(&env, repo.path(), &json!({"schema": 1}), &["--json"]).expect(0).json();
+    assert_eq!((&found["reason"], &found["evidence"]), (&json!("checks_passed"), &json!("verified")));
+    assert_eq!(repo.git(&["status", "--porcelain"]), "?? report.md", "nothing is committed");
+}
+
+#[test]
+fn limits_come_first_then_what_still_runs_then_the_agents_word() {
+    let env = TestEnv::new();
+    let config = json!({"checks": [{"type": "always"}], "limits": {"max_turns": 5, "max_iterations": 3}});
+    let repo = with_checks(&env, "repo", &config);
+    let spent = json!({"turns": 5});
+    let running = json!([{"id": "1", "status": "running", "description": "the build"}]);
+    for (context, code, reason) in [
+        (json!({"usage": spent, "background_tasks": running, "claims_done": false}), 14, "budget_exhausted"),
+        (json!({"background_tasks": running, "claims_done": false}), 11, "background_work"),
+        (json!({"background_tasks": [{"id": "1", "status": "completed"}], "claims_done": false}), 10, "working"),
+        (json!({"claims_done": true, "usage": {"turns": 4}}), 0, "checks_passed"),
+        (json!({"iteration": 3}), 0, "checks_passed"),
+    ] {
+        let found = evaluate(&env, repo.path(), &context, &[]).expect(code).json();
+        assert_eq!(found["reason"], reason, "{context}");
+    }
+    let repo = with_checks(&env, "capped", &json!({"checks": [{"type": "files", "paths": ["x"]}], "limits": {"max_iterations": 3}}));
+    for (iteration, code, reason) in [(2, 10, "checks_unmet"), (3, 12, "max_iterations")] {
+        let found = evaluate(&env, repo.path(), &json!({"iteration": iteration}), &[]).expect(code).json();
+        assert_eq!(found["reason"], reason, "iteration {iteration}");
+    }
+}
+
+#[test]
+fn work_is_kept_before_a_check_runs_a_program() {
+    let env = TestEnv::new();
+    let repo = with_checks(&env, "repo", &json!({"checks": [{"type": "command", "run": "rm -f work.txt"}]}));
+    repo.write("work.txt", "hours of work");
+    let found = evaluate(&env, repo.path(), &json!({}), &[]).expect(0).json();
+    let snapshot = found["rescue"]["snapshot"].as_str().expect("it was kept").to_owned();
+    assert_eq!(repo.git(&["show", &format!("{snapshot}:work.txt")]), "hours of work");
+}
+
+#[test]
+fn without_checks_the_commits_decide_and_without_a_baseline_nothing_does() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let found = evaluate(&env, repo.path(), &json!({}), &[]).expect(12).json();
+    assert_eq!((&found["reason"], &found["baseline"]), (&json!("no_criteria"), &Value::Null));
+    env.watchdog(repo.path(), &["snapshot"]).expect(0);
+    let before = repo.git(&["rev-parse", "HEAD"]);
+    assert_eq!(evaluate(&env, repo.path(), &json!({}), &[]).expect(10).json()["reason"], "working");
+    repo.write("a", "b");
+    repo.commit_all("work");
+    let found = evaluate(&env, repo.path(), &json!({"baseline": before}), &[]).expect(0).json();
+    assert_eq!((&found["reason"], &found["new_commits"]), (&json!("new_commits"), &json!(1)));
+    let found = evaluate(&env, repo.path(), &json!({"baseline": "nonsense"}), &[]).expect(16).json();
+    assert_eq!(found["complete"], false);
+}
+
+#[test]
+fn the_worktree_may_be_named_in_the_context_and_the_command_line_counts_more() {
+    let env = TestEnv::new();
+    let (repo, other) = (with_checks(&env, "repo", &files()), env.repo_named("other"));
+    let context = json!({"worktree": repo.path()});
+    assert_eq!(evaluate(&env, &env.root(), &context, &[]).expect(10).json()["reason"], "checks_unmet");
+    let at = other.path().to_str().expect("a scratch path is UTF-8");
+    assert_eq!(evaluate(&env, &env.root(), &context, &["-C", at]).expect(12).json()["reason"], "no_criteria");
+    let file = env.write("context.json", context.to_string());
+    let file = file.to_str().expect("a scratch path is UTF-8");
+    assert_eq!(evaluate(&env, &env.root(), &json!(null), &["--context", file]).expect(10).json()["reason"], "checks_unmet");
+}
+
+#[test]
+fn what_is_no_context_is_wrong_usage_and_the_key_is_named() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    for (context, word) in [
+        (json!({"iteration": "three"}), "iteration"),
+        (json!({"messages": [{"content": "x"}, 5]}), "messages["),
+        (json!([1]), "object"),
+        (json!({"schema": 2}), "schema"),
+    ] {
+        let out = evaluate(&env, repo.path(), &context, &[]).expect(2);
+        assert!(out.stderr.contains(word), "{context}: {out}");
+    }
+    env.command(env!("CARGO_BIN_EXE_watchdog"), repo.path()).args(["evaluate"]).stdin("no JSON at all").run().expect(2);
+    let found = evaluate(&env, &env.root(), &json!({}), &[]).expect(16).json();
+    assert_eq!(found["reason"], "not_a_repository");
+}
+
+#[test]
+fn criteria_that_are_not_trusted_are_not_judged() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("completion.json", json!({"checks": [{"type": "command", "run": "touch ../ran"}]}).to_string());
+    repo.commit_all("criteria");
+    let found = evaluate(&env, repo.path(), &json!({}), &[]).expect(12).json();
+    assert_eq!(found["reason"], "untrusted");
+    assert!(!env.root().join("ran").exists());
+}
+
+/// Runs an example against a worktree whose check is unmet, then met.
+fn example(env: &TestEnv, program: &str, args: &[&str]) {
+    let repo = with_checks(env, "repo", &files());
+    let at = repo.path().to_str().expect("a scratch path is UTF-8").to_owned();
+    let run = || {
+        let args: Vec<&str> = args.iter().copied().chain([at.as_str(), "All done."]).collect();
+        env.command(program, &env.root()).args(args).env("WATCHDOG", env!("CARGO_BIN_EXE_watchdog")).run()
+    };
+    let out = run().expect(10);
+    assert!(out.stdout.starts_with("incomplete (checks_unmet, none): "), "{out}");
+    assert!(out.stdout.contains("next prompt: ") && out.stdout.contains("report.md"), "{out}");
+    repo.write("report.md", "done");
+    let out = run().expect(0);
+    assert!(out.stdout.starts_with("complete (checks_passed, verified): "), "{out}");
+}
+
+fn example_file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/examples/evaluate").join(name)
+}
+
+#[test]
+fn the_example_in_python_asks_and_understands() {
+    example(&TestEnv::new(), "python3", &[example_file("evaluate.py").to_str().expect("the project's path is UTF-8")]);
+}
+
+#[test]
+fn the_example_in_typescript_type_checks_asks_and_understands() {
+    let env = TestEnv::new();
+    let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/npm-typescript/node_modules");
+    let tsc = modules.join("typescript/bin/tsc");
+    assert!(tsc.exists(), "the TypeScript compiler is missing; scripts/test --install-only installs it");
+    std::fs::copy(example_file("evaluate.ts"), env.root().join("evaluate.ts")).expect("the scratch folder takes files");
+    let types = modules.join("@types");
+    let (tsc, types) = (tsc.to_str().expect("UTF-8"), types.to_str().expect("UTF-8"));
+    let flags = ["--strict", "--noUncheckedIndexedAccess", "--module", "nodenext", "--target", "es2022", "--types", "node"];
+    let compile: Vec<&str> = [tsc].iter().chain(&flags).copied().chain(["--typeRoots", types, "evaluate.ts"]).collect();
+    env.command("node", &env.root()).args(compile).run().expect(0);
+    example(&env, "node", &["evaluate.js"]);
+}
+
+#[test]
+fn the_example_in_go_builds_asks_and_understands() {
+    let env = TestEnv::new();
+    let (cache, program) = (env.root().join("go-cache"), env.root().join("evaluate"));
+    let (cache, program) = (cache.to_str().expect("UTF-8"), program.to_str().expect("UTF-8"));
+    let source = example_file("evaluate.go");
+    let build = ["build", "-o", program, source.to_str().expect("UTF-8")];
+    env.command("go", &env.root()).args(build).env("GOCACHE", cache).env("GO111MODULE", "off").env("GOTOOLCHAIN", "local").run().expect(0);
+    example(&env, program, &[]);
+}
