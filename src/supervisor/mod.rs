@@ -24,6 +24,7 @@ mod periodic;
 mod place;
 mod planner;
 mod run;
+mod session_cost;
 mod session_run;
 mod signals;
 mod surroundings;

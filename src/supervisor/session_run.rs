@@ -25,6 +25,7 @@ use super::case::Case;
 use super::journal::Journal;
 use super::judge::SessionSeen;
 use super::periodic::{Periodic, Subject};
+use super::session_cost::own_cost;
 use super::signals::{Signals, Urgency};
 use super::surroundings::{Surroundings, now};
 
@@ -98,7 +99,8 @@ pub async fn run_session(
     let (timeout, at_timeout) = budget.timeout(order.timeout.or(case.settings.limits.session_timeout), now());
     let outcome = wait(session, timeout, order.grace, &budget, signals).await;
     stop(snapshots);
-    let told = order.tap.finish();
+    let mut told = order.tap.finish();
+    told.usage.cost_usd = own_cost(store.as_ref(), &case.worktree_id, &told);
     let stop = at_timeout.filter(|_| outcome.timed_out);
     let seen = see(outcome, &told, notes, &budget, stop, now());
     journal.write(

@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use crate::agent::stream::Told;
 use crate::agent::transcript::{self, ClaudeHome};
 use crate::agent::transcript_read;
-use crate::decision::context::Context;
+use crate::config::settings::Preset;
+use crate::decision::context::{Context, Usage};
 use crate::store::{Store, session};
 
 use super::case::Case;
@@ -27,31 +28,103 @@ pub fn told(root: &Path, home: &ClaudeHome, session_id: Option<&str>, since: Opt
     transcript_read::read(&found.path, transcript_read::WINDOW).ok()
 }
 
-/// What checks are told: what the session itself told where watchdog ran it, or what its transcript tells. Reads nothing where no check
+/// What checks are told: what the session itself told where watchdog ran it, and what its transcript tells. Reads nothing where no check
 /// would ask.
 pub(super) fn settle_told(case: &Case, store: &dyn Store, surroundings: &Surroundings, seen: Context) -> Context {
     if case.settings.checks.is_empty() {
         return seen;
     }
     let mut context = seen;
-    if context.output.is_none() && context.messages.is_empty() {
-        let root = case.worktree.lock().expect("no panic while it was held").root().to_owned();
-        let recorded = session::of(store, &case.worktree_id, &case.spec).ok().flatten().and_then(|session| session.session_id);
-        // Without a recorded session or baseline nobody knows whether the latest transcript is about this work.
-        let known = recorded.is_some() || case.recorded_at.is_some();
-        let home = &surroundings.claude_home;
-        if let Some(told) = known.then(|| told(&root, home, recorded.as_deref(), case.recorded_at)).flatten() {
-            let of_transcript = told.context();
-            context = Context {
-                iteration: context.iteration,
-                summaries: context.summaries,
-                claims_done: context.claims_done,
-                prompt: context.prompt.or(of_transcript.prompt),
-                ..of_transcript
-            };
-        }
+    // Plain text tells its end only; the transcript also has what was done.
+    if context.messages.is_empty()
+        && case.settings.agent.preset == Preset::Claude
+        && let Some(told) = by_transcript(case, store, &surroundings.claude_home)
+    {
+        context = joined(context, told.context());
     }
     context.spec.get_or_insert_with(|| case.spec.clone());
     context.baseline.get_or_insert_with(|| case.baseline.as_str().to_owned());
     context
+}
+
+fn by_transcript(case: &Case, store: &dyn Store, home: &ClaudeHome) -> Option<Told> {
+    let root = case.worktree.lock().expect("no panic while it was held").root().to_owned();
+    let recorded = session::of(store, &case.worktree_id, &case.spec).ok().flatten();
+    // One that began before the baseline is about other work.
+    let recorded = recorded.filter(|session| case.recorded_at.is_none_or(|at| at <= session.started_at));
+    match recorded.and_then(|session| session.session_id) {
+        Some(id) => told(&root, home, Some(&id), None),
+        // Without a baseline's time nobody knows whether the latest transcript is about this work.
+        None => told(&root, home, None, Some(case.recorded_at?)),
+    }
+}
+
+/// What was seen counts; what was not is filled in.
+fn joined(seen: Context, transcript: Context) -> Context {
+    let usage = Usage {
+        turns: seen.usage.turns.or(transcript.usage.turns),
+        input_tokens: seen.usage.input_tokens.or(transcript.usage.input_tokens),
+        output_tokens: seen.usage.output_tokens.or(transcript.usage.output_tokens),
+        cost_usd: seen.usage.cost_usd.or(transcript.usage.cost_usd),
+        wall_seconds: seen.usage.wall_seconds,
+    };
+    Context {
+        stop_reason: seen.stop_reason.or(transcript.stop_reason),
+        output: seen.output.or(transcript.output),
+        prompt: seen.prompt.or(transcript.prompt),
+        plan: seen.plan.or(transcript.plan),
+        messages: transcript.messages,
+        usage,
+        ..seen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+
+    const ID: &str = "0a0a0a0a-0000-4000-8000-000000000001";
+
+    #[test]
+    fn the_latest_transcript_counts_only_if_it_was_written_since() {
+        let scratch = tempfile::tempdir().expect("a scratch folder");
+        let root = fs::canonicalize(scratch.path()).expect("it exists").join("work");
+        fs::create_dir(&root).expect("a folder can be made");
+        let slug: String = root.to_str().expect("UTF-8").chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let folder = scratch.path().join("claude/projects").join(slug);
+        fs::create_dir_all(&folder).expect("a folder can be made");
+        let path = folder.join(format!("{ID}.jsonl"));
+        let line =
+            r#"{"type":"assistant","sessionId":"S","message":{"id":"m","model":"m","content":[{"type":"text","text":"All done."}]}}"#;
+        fs::write(&path, line.replace('S', ID)).expect("a file can be written");
+        let home = ClaudeHome { config_dir: Some(scratch.path().join("claude").into()), home: None };
+        let output = |id: Option<&str>, since: Option<SystemTime>| {
+            told(&root, &home, id, since.map(|since| Timestamp::try_from(since).expect("an instant"))).and_then(|told| told.output)
+        };
+        let now = SystemTime::now();
+        let (before, after) = (now - Duration::from_secs(60), now + Duration::from_secs(60));
+        assert_eq!(output(None, None).as_deref(), Some("All done."));
+        assert_eq!(output(None, Some(before)).as_deref(), Some("All done."));
+        assert_eq!(output(None, Some(after)), None);
+        assert_eq!(output(Some(ID), Some(after)).as_deref(), Some("All done."), "its id says that it is the one");
+        assert_eq!(output(Some("0a0a0a0a-0000-4000-8000-000000000002"), None), None);
+    }
+
+    #[test]
+    fn what_was_seen_is_not_overwritten_by_the_transcript() {
+        let seen =
+            Context { output: Some("the end".into()), usage: Usage { wall_seconds: Some(3.0), ..Usage::default() }, ..Context::default() };
+        let transcript = Context {
+            output: Some("other".into()),
+            prompt: Some("do it".into()),
+            usage: Usage { turns: Some(2), wall_seconds: Some(9.0), ..Usage::default() },
+            ..Context::default()
+        };
+        let joined = joined(seen, transcript);
+        assert_eq!((joined.output.as_deref(), joined.prompt.as_deref()), (Some("the end"), Some("do it")));
+        assert_eq!((joined.usage.turns, joined.usage.wall_seconds), (Some(2), Some(3.0)));
+    }
 }

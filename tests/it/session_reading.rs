@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::real_claude;
-use crate::support::{Claude, CommandOutput, Repo, Step, TestEnv};
+use crate::support::{Claude, CommandOutput, Repo, Rule, Step, TestEnv};
 
 const ID: &str = "0a0a0a0a-0000-4000-8000-000000000001";
 
@@ -149,6 +149,61 @@ fn what_a_session_prints_arrives_unchanged_however_much_it_is() {
     let printed: String = events.iter().map(|event| format!("{event}\n")).collect();
     assert!(out.stdout.starts_with(&printed), "{} bytes of {}", out.stdout.len(), printed.len());
     assert_eq!(event(&repo, "session_ended")["data"]["usage"]["turns"], json!(1));
+}
+
+#[test]
+fn a_resumed_session_that_tells_only_its_whole_cost_is_charged_for_what_is_new() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    // As `--output-format json` has it: the usage is that of the run, the cost and `modelUsage` those of the session.
+    let whole = |input: u64, cost: f64| {
+        let mut told = result(1, cost);
+        told["modelUsage"] = json!({"m": {"inputTokens": input, "outputTokens": 5, "costUSD": cost}});
+        told
+    };
+    let mut costs = Vec::new();
+    for (input, cost) in [(10, 0.25), (20, 0.75)] {
+        run(&env, &repo, json!({"max_cost_usd": 0.6}), &[Step::append("a.txt", "a"), Step::commit("a"), prints(&[whole(input, cost)])])
+            .expect(0);
+        costs.push(event(&repo, "session_ended")["data"]["usage"]["cost_usd"].clone());
+    }
+    assert_eq!(costs, [json!(0.25), json!(0.5)]);
+}
+
+#[test]
+fn checks_hear_what_the_session_said_last() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    for (said, verdict, code) in [("TASK_DONE", "complete/checks_passed", 0), ("Not yet.", "incomplete/working", 10)] {
+        let config = env.config_asking(&[], json!({"checks": [{"type": "signal", "text": "TASK_DONE"}]}));
+        let mut last = result(1, 0.1);
+        last["result"] = json!(said);
+        let agent = env.fake_agent("session", &[prints(&[init(), turn("m1"), last])]);
+        let out = repo.watchdog(&["run", "--json", "--no-probe", "--config", config.to_str().expect("UTF-8"), "--", &agent[0], &agent[1]]);
+        assert_eq!(out.expect(code).verdict(), verdict);
+    }
+}
+
+#[test]
+fn checks_of_a_session_that_watchdog_did_not_run_hear_its_transcript() {
+    let task = |input: Value, tool: &str| Rule::tool(tool, input).when_offered("Bash");
+    let claude = Claude::answering([
+        task(json!({"subject": "write tests", "description": "all of them"}), "TaskCreate"),
+        task(json!({"taskId": "1", "status": "completed"}), "TaskUpdate"),
+        Rule::text("I am through.\nTASK_DONE").when_offered("Bash"),
+    ]);
+    let repo = claude.env.repo();
+    let checks = json!({"checks": [{"type": "signal", "text": "TASK_DONE"}, {"type": "plan"}]});
+    let config = real_claude::config(&claude, checks);
+    let check = ["check", "--json", "--no-probe", "--config", &config];
+    repo.watchdog(&["snapshot"]).expect(0);
+    assert_eq!(repo.watchdog(&check).expect(10).verdict(), "incomplete/working", "there is no session yet");
+    claude.command(&repo, &["-p", "--allowedTools", "TaskCreate", "TaskUpdate", "--", "MAIN TASK"]).run().expect(0);
+    let out = repo.watchdog(&check).expect(0);
+    assert_eq!((out.verdict().as_str(), &out.json()["evidence"]), ("complete/checks_passed", &json!("claimed")), "{out}");
+    // A baseline that is newer than the session begins another one.
+    repo.watchdog(&["snapshot"]).expect(0);
+    assert_eq!(repo.watchdog(&check).expect(10).verdict(), "incomplete/working");
 }
 
 #[test]

@@ -144,7 +144,7 @@ fn result(gathered: &mut Gathered, event: &Value) -> bool {
     let since = event.get("model_usage_since_last_result").and_then(models);
     let session = event.get("modelUsage").and_then(models);
     let own = event.get("usage").and_then(tokens);
-    let forgotten = own.is_none_or(|own| own == Tokens::default());
+    let forgotten = own.is_none() || subtype == Some("error_max_budget_usd");
     gathered.figures.settle(&Settled {
         turns: number(event, "num_turns"),
         tokens: own,

@@ -128,12 +128,17 @@ impl Figures {
             (Some(cost), _) => self.cost = Some(self.cost.unwrap_or_default() + cost),
             (None, None) => {}
             (None, Some(whole)) => {
-                // More tokens in the session than in this run: an earlier one is in there, or another model beside. Which, nobody says.
-                let own = self.tokens.unwrap_or_default().total();
-                self.mixed_cost |= told.session_tokens.is_some_and(|session| session.total() > own);
-                if !self.mixed_cost {
-                    self.cost = Some(whole);
-                }
+                let own = self.tokens.map(Tokens::total);
+                self.cost = match (own, told.session_tokens) {
+                    // Resumed, and then refused before anything was paid.
+                    (Some(0), Some(_)) => Some(0.0),
+                    // An earlier run is in there, or another model beside. Which, nobody says.
+                    (Some(own), Some(session)) if session.total() > own => {
+                        self.mixed_cost = true;
+                        self.cost
+                    }
+                    _ => Some(whole),
+                };
             }
         }
     }
@@ -227,6 +232,12 @@ mod tests {
         let mut unclear = Figures::default();
         unclear.settle(&told);
         assert_eq!((unclear.usage().cost_usd, unclear.cost_is_of_the_session()), (Some(0.28), true));
+        let mut refused = Figures::default();
+        refused.settle(&Settled { tokens: Some(Tokens::default()), ..told });
+        assert_eq!((refused.usage().cost_usd, refused.session_cost()), (Some(0.0), Some(0.28)));
+        let mut untold = Figures::default();
+        untold.settle(&Settled { session_cost: Some(0.28), ..Settled::default() });
+        assert_eq!(untold.usage().cost_usd, Some(0.28));
     }
 
     #[test]

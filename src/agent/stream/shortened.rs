@@ -133,11 +133,11 @@ impl Shortened {
     /// One byte of a string; `begins` where it may be cut before.
     fn unit(&mut self, byte: u8, begins: bool) {
         let string = &mut self.string;
-        if !string.ending && !(begins && string.head >= HEAD) {
+        string.ending |= begins && string.head >= HEAD;
+        if !string.ending {
             string.head += 1;
             return self.append(&[byte]);
         }
-        string.ending = true;
         if begins && string.newer.len() >= TAIL {
             string.dropped |= !string.older.is_empty();
             std::mem::swap(&mut string.older, &mut string.newer);

@@ -147,7 +147,7 @@ fn the_agents_list_is_followed() {
         returned("t2", "Updated task #1 status"),
     ]));
     let steps = told.plan.expect("a plan").steps;
-    assert_eq!((steps.len(), steps[0].title.as_str(), steps[0].status.as_str()), (1, "test", "completed"));
+    assert_eq!((steps.len(), steps[0].title.as_str(), steps[0].status.as_str()), (1, "test", "done"));
 }
 
 #[test]

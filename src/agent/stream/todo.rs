@@ -14,6 +14,9 @@ const TITLE: usize = 500;
 /// Calls that wait for their result.
 const CALLS: usize = 64;
 
+/// The word for what is done, as plans have it. The programs all say `completed`.
+const DONE: &str = "done";
+
 /// The list, and changes to it whose result has not come.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Todo {
@@ -52,7 +55,7 @@ impl Todo {
                 Some(id) => Change::Set {
                     id,
                     title: text(input, "subject").map(|title| cut(title, TITLE)),
-                    status: text(input, "status").map(|status| cut(status, 40)),
+                    status: text(input, "status").map(state),
                 },
                 None => return,
             },
@@ -134,11 +137,15 @@ fn steps_in(list: &Value) -> Option<Vec<PlanStep>> {
     let items = ["todos", "plan", "items", "tasks"].iter().find_map(|key| list.get(key)?.as_array())?;
     let step = |item: &Value| {
         let title = ["content", "step", "text", "subject", "description", "title"].iter().find_map(|key| text(item, key))?;
-        let done = item.get("completed").and_then(Value::as_bool).map(|done| if done { "completed" } else { "pending" });
-        let status = text(item, "status").or(done).unwrap_or("pending");
-        Some(PlanStep { id: id_in(item, "id"), title: cut(title, TITLE), status: cut(status, 40) })
+        let done = item.get("completed").and_then(Value::as_bool).map(|done| if done { DONE } else { "pending" });
+        let status = text(item, "status").map(state).unwrap_or_else(|| done.unwrap_or("pending").into());
+        Some(PlanStep { id: id_in(item, "id"), title: cut(title, TITLE), status })
     };
     Some(items.iter().filter_map(step).take(STEPS).collect())
+}
+
+fn state(told: &str) -> String {
+    if told == "completed" { DONE.into() } else { cut(told, 40) }
 }
 
 fn id_in(value: &Value, key: &str) -> Option<String> {
@@ -177,7 +184,7 @@ mod tests {
         );
         assert_eq!(todo.plan(), None);
         todo.returned("1", false, "ok", None);
-        assert_eq!(shown(&todo), ["- a completed", "- b pending"]);
+        assert_eq!(shown(&todo), ["- a done", "- b pending"]);
         todo.called("2", "TodoWrite", &json!({"todos": []}));
         todo.returned("2", true, "No such tool available", None);
         assert_eq!(shown(&todo).len(), 2);
@@ -192,12 +199,12 @@ mod tests {
         todo.returned("2", false, "Task #2 created successfully: ship", None);
         todo.called("3", "TaskUpdate", &json!({"taskId": "1", "status": "completed"}));
         todo.returned("3", false, "Updated task #1 status", None);
-        assert_eq!(shown(&todo), ["1 write tests completed", "2 ship pending"]);
+        assert_eq!(shown(&todo), ["1 write tests done", "2 ship pending"]);
         todo.called("4", "TaskUpdate", &json!({"taskId": 2, "status": "deleted"}));
         todo.returned("4", false, "", None);
         todo.called("5", "TaskUpdate", &json!({"taskId": "9", "status": "in_progress"}));
         todo.returned("5", false, "", None);
-        assert_eq!(shown(&todo), ["1 write tests completed", "9 #9 in_progress"]);
+        assert_eq!(shown(&todo), ["1 write tests done", "9 #9 in_progress"]);
         todo.called("6", "TaskList", &json!({}));
         todo.returned("6", false, "", Some(&json!({"tasks": [{"id": "9", "subject": "look", "status": "pending"}]})));
         assert_eq!(shown(&todo), ["9 look pending"]);
@@ -207,7 +214,7 @@ mod tests {
     fn other_forms_are_understood_and_nonsense_is_none() {
         let mut todo = Todo::default();
         todo.replace(&json!({"items": [{"text": "a", "completed": true}, {"text": "b", "completed": false}, 7]}));
-        assert_eq!(shown(&todo), ["- a completed", "- b pending"]);
+        assert_eq!(shown(&todo), ["- a done", "- b pending"]);
         todo.replace(&json!({"plan": [{"step": "c", "status": "in_progress"}]}));
         assert_eq!(shown(&todo), ["- c in_progress"]);
         for nonsense in [json!(null), json!({"todos": 5}), json!([1]), json!({"plan": {"a": 1}})] {

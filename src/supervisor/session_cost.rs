@@ -1,0 +1,22 @@
+//! What one run of a resumed session cost, where its program tells the cost of the whole session only.
+
+use crate::agent::stream::Told;
+use crate::store::Store;
+use crate::store::journal::kind;
+
+/// Events that are looked through for the run before.
+const LOOK_BACK: usize = 500;
+
+/// US dollars of this run: what the session cost, without what it had cost when watchdog last saw it end. The whole where it never did:
+/// too much rather than too little is held against a budget.
+pub fn own_cost(store: &dyn Store, worktree_id: &str, told: &Told) -> Option<f64> {
+    let (true, Some(whole), Some(id)) = (told.cost_is_of_the_session, told.session_cost_usd, &told.session_id) else {
+        return told.usage.cost_usd;
+    };
+    let events = store.newest(LOOK_BACK).unwrap_or_default();
+    let ended = events.iter().rev().filter(|event| event.kind == kind::SESSION_ENDED && event.worktree == worktree_id);
+    let before =
+        ended.filter(|event| event.data["session_id"] == id.as_str()).find_map(|event| event.data["usage"]["session_cost_usd"].as_f64());
+    // A session cannot have cost more before: then it was counted anew.
+    Some(before.filter(|before| *before <= whole).map_or(whole, |before| whole - before))
+}
