@@ -2,6 +2,8 @@
 
 use std::io;
 
+use regex::bytes::{Regex, RegexBuilder};
+
 use crate::config::escapes_worktree;
 use crate::config::settings::FilesCriterion;
 use crate::decision::verdict::Evidence;
@@ -56,6 +58,7 @@ impl FilesCheck {
 
 /// Looks for a text in any of the files.
 fn search(files: &[FoundFile], text: &str, context: &CheckContext<'_>) -> Found {
+    let Ok(wanted) = pattern(text) else { return Found::Unknown("the text is too long to be searched for".into()) };
     let mut unknown = None;
     let mut room = SEARCHED_IN_ALL;
     for file in files {
@@ -66,7 +69,7 @@ fn search(files: &[FoundFile], text: &str, context: &CheckContext<'_>) -> Found 
         }
         room -= file.size;
         match context.capabilities.read_file(&file.path, SEARCHED) {
-            Ok(Some(bytes)) if holds(&bytes, text.as_bytes()) => return Found::Good,
+            Ok(Some(bytes)) if wanted.is_match(&bytes) => return Found::Good,
             // It went away meanwhile, or holds something else.
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
@@ -80,10 +83,9 @@ fn search(files: &[FoundFile], text: &str, context: &CheckContext<'_>) -> Found 
     unknown.map_or(Found::Without, Found::Unknown)
 }
 
-/// Whether the bytes hold the text, as they are or with the line ends of the other kind.
-fn holds(bytes: &[u8], text: &[u8]) -> bool {
-    regex::bytes::Regex::new(&regex::escape(&String::from_utf8_lossy(text)).replace('\n', r"\r?\n"))
-        .is_ok_and(|regex| regex.is_match(bytes))
+/// The text as a pattern, which matches line ends of either kind.
+fn pattern(text: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(&regex::escape(text).replace('\n', r"\r?\n")).size_limit(16 << 20).build()
 }
 
 impl CompletionCheck for FilesCheck {

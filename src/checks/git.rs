@@ -14,7 +14,10 @@ use super::check::{CheckContext, CompletionCheck, Judgement};
 use super::feedback::{first_three, one_line};
 
 /// A file is searched for marks of a conflict up to this size, in bytes.
-const SEARCHED: u64 = 16 << 20;
+const SEARCHED: u64 = 4 << 20;
+
+/// So many bytes are searched in all.
+const SEARCHED_IN_ALL: u64 = 512 << 20;
 
 /// Met when git shows everything that is asked for.
 #[derive(Debug, Clone)]
@@ -127,10 +130,20 @@ impl GitCheck {
         let touched = context.capabilities.touched(&|_| true).map_err(|error| unreadable("changed paths", &error))?;
         let mut marked = Vec::new();
         let mut unknown = None;
+        let mut read = 0;
         for path in &touched.paths {
+            if read > SEARCHED_IN_ALL {
+                unknown.get_or_insert(format!("there is too much to search for marks of a conflict, from `{}` on", one_line(path)));
+                break;
+            }
             match context.capabilities.read_file(path, SEARCHED) {
-                Ok(Some(bytes)) if has_conflict_markers(&bytes) => marked.push(path.clone()),
-                Ok(_) => {}
+                Ok(Some(bytes)) => {
+                    read += bytes.len() as u64;
+                    if has_conflict_markers(&bytes) {
+                        marked.push(path.clone());
+                    }
+                }
+                Ok(None) => {}
                 // Nobody resolves a conflict by hand in a file of this size, a folder or a link that leads out.
                 Err(error) if matches!(error.kind(), io::ErrorKind::FileTooLarge | io::ErrorKind::InvalidInput) => {}
                 Err(error) => {

@@ -26,29 +26,103 @@ static NO_CLAIM_AFTER: LazyLock<Regex> = LazyLock::new(|| {
     RegexBuilder::new(words).case_insensitive(true).build().expect("a fixed pattern")
 });
 
-/// Whether a text claims it. `asked` is everything that the agent was asked.
-pub(super) fn claims(criterion: &SignalCriterion, text: &str, asked: &[&str]) -> bool {
-    let wanted = criterion.text.trim();
-    if wanted.is_empty() {
-        return false;
-    }
-    let text = &text[text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT))..];
-    let text = without_echo(&text.replace("\r\n", "\n"), asked);
-    let text = if criterion.last_line { last_line(&text, criterion) } else { text };
-    match criterion.matching {
-        SignalMatch::Line => stands_alone(&text, wanted, criterion.ignore_case),
-        SignalMatch::Word => {
-            found(&text, &format!("{}{}{}", edge(wanted, true), regex::escape(wanted), edge(wanted, false)), criterion.ignore_case)
+/// So many questions are looked for in a text: the first, which set the task, and the latest.
+const QUESTIONS: usize = 100;
+
+/// What an agreed text looks like, and what the agent was asked, made ready to look through many texts.
+pub(super) struct Mentions<'a> {
+    criterion: &'a SignalCriterion,
+    wanted: &'a str,
+    /// `None` where lines are compared, or for a text that is too long to be a signal.
+    pattern: Option<Regex>,
+    /// Questions as a whole.
+    questions: Vec<&'a str>,
+    /// Lines of the questions that are sentences.
+    sentences: HashSet<&'a str>,
+    /// Lines of the questions that follow each other.
+    pairs: HashSet<(&'a str, &'a str)>,
+}
+
+impl<'a> Mentions<'a> {
+    /// Made ready; `asked` is everything that the agent was asked.
+    pub fn new(criterion: &'a SignalCriterion, asked: &[&'a str]) -> Self {
+        let wanted = criterion.text.trim();
+        let mut mentions = Mentions {
+            criterion,
+            wanted,
+            pattern: pattern(criterion, wanted),
+            questions: Vec::new(),
+            sentences: HashSet::new(),
+            pairs: HashSet::new(),
+        };
+        let latest = asked.len().saturating_sub(QUESTIONS).max(1);
+        for question in asked.iter().take(1).chain(asked.iter().skip(latest)) {
+            // A question that is nothing but the signal asks for it; its answer looks the same.
+            if question.split_whitespace().count() > 2 {
+                mentions.questions.push(question.trim());
+            }
+            let lines: Vec<&str> = question.lines().map(bare).filter(|line| !line.is_empty()).collect();
+            mentions.sentences.extend(lines.iter().filter(|line| line.split_whitespace().count() > 2));
+            mentions.pairs.extend(lines.windows(2).map(|pair| (pair[0], pair[1])));
         }
-        SignalMatch::Contains => found(&text, &regex::escape(wanted), criterion.ignore_case),
+        mentions
+    }
+
+    /// Whether a text claims it.
+    pub fn claimed_in(&self, text: &str) -> bool {
+        if self.wanted.is_empty() {
+            return false;
+        }
+        let text = &text[text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT))..];
+        let text = self.without_echo(&text.replace("\r\n", "\n"));
+        let text = if self.criterion.last_line { last_line(&text, self.criterion) } else { text };
+        match &self.pattern {
+            Some(pattern) => pattern.find_iter(&text).any(|mention| is_claim(&text, mention.start(), mention.end())),
+            None if self.criterion.matching == SignalMatch::Line => stands_alone(&text, self.wanted, self.criterion.ignore_case),
+            None => false,
+        }
+    }
+
+    /// The text without what merely repeats the question: the question as a whole, two lines of it that follow each other, and single
+    /// lines of it that are sentences. A line of one or two words may be the answer that was asked for.
+    fn without_echo(&self, text: &str) -> String {
+        let mut kept = text.to_owned();
+        for question in &self.questions {
+            if kept.contains(question) {
+                kept = kept.replace(question, "");
+            }
+        }
+        if self.sentences.is_empty() && self.pairs.is_empty() {
+            return kept;
+        }
+        let lines: Vec<&str> = kept.lines().collect();
+        let spoken: Vec<(usize, &str)> =
+            lines.iter().enumerate().map(|(n, line)| (n, bare(line))).filter(|(_, line)| !line.is_empty()).collect();
+        let mut dropped: HashSet<usize> = spoken.iter().filter(|(_, line)| self.sentences.contains(line)).map(|(n, _)| *n).collect();
+        for pair in spoken.windows(2) {
+            if self.pairs.contains(&(pair[0].1, pair[1].1)) {
+                dropped.extend([pair[0].0, pair[1].0]);
+            }
+        }
+        lines.iter().enumerate().filter(|(n, _)| !dropped.contains(n)).flat_map(|(_, line)| [*line, "\n"]).collect()
+    }
+}
+
+/// What to look for where lines are not compared.
+fn pattern(criterion: &SignalCriterion, wanted: &str) -> Option<Regex> {
+    let pattern = match criterion.matching {
+        SignalMatch::Line => return None,
+        SignalMatch::Word => format!("{}{}{}", edge(wanted, true), regex::escape(wanted), edge(wanted, false)),
+        SignalMatch::Contains => regex::escape(wanted),
         SignalMatch::Tag => {
             let content = wanted.split_whitespace().map(regex::escape).collect::<Vec<_>>().join(r"\s+");
             let tag = regex::escape(&criterion.tag);
             // As the last line it stands there alone.
             let (start, end) = if criterion.last_line { (r"^\s*", r"\s*$") } else { ("", "") };
-            found(&text, &format!(r"{start}<{tag}>\s*{content}\s*</{tag}>{end}"), criterion.ignore_case)
+            format!(r"{start}<{tag}>\s*{content}\s*</{tag}>{end}")
         }
-    }
+    };
+    RegexBuilder::new(&pattern).case_insensitive(criterion.ignore_case).multi_line(true).size_limit(4 << 20).build().ok()
 }
 
 /// Whether it is alone on a line, and the line before does not announce it as something else.
@@ -85,14 +159,6 @@ fn edge(wanted: &str, start: bool) -> &'static str {
     }
 }
 
-/// Whether a pattern is somewhere in the text as a claim.
-fn found(text: &str, pattern: &str, ignore_case: bool) -> bool {
-    let built = RegexBuilder::new(pattern).case_insensitive(ignore_case).multi_line(true).size_limit(4 << 20).build();
-    // A text of this length is no signal.
-    let Ok(regex) = built else { return false };
-    regex.find_iter(text).any(|mention| is_claim(text, mention.start(), mention.end()))
-}
-
 /// Whether a mention is the agent's claim, by the clause that it stands in.
 fn is_claim(text: &str, start: usize, end: usize) -> bool {
     let after = &text[end..];
@@ -105,37 +171,6 @@ fn is_claim(text: &str, start: usize, end: usize) -> bool {
 fn clause(text: &str) -> &str {
     let clause = text.rfind(['\n', '.', '!', '?', ';', ',']).map_or(text, |at| &text[at + 1..]);
     &clause[clause.ceil_char_boundary(clause.len().saturating_sub(CLAUSE))..]
-}
-
-/// The text without what merely repeats the question: the question as a whole, two lines of it that follow each other, and single lines
-/// of it that are sentences. A line of one or two words may be the answer that was asked for.
-fn without_echo(text: &str, asked: &[&str]) -> String {
-    let mut echoed: HashSet<&str> = HashSet::new();
-    let mut pairs: HashSet<(&str, &str)> = HashSet::new();
-    let mut kept = text.to_owned();
-    for question in asked {
-        let whole = question.trim();
-        // A question that is nothing but the signal asks for it; its answer looks the same.
-        if whole.split_whitespace().count() > 2 {
-            kept = kept.replace(whole, "");
-        }
-        let lines: Vec<&str> = question.lines().map(bare).filter(|line| !line.is_empty()).collect();
-        echoed.extend(lines.iter().filter(|line| line.split_whitespace().count() > 2));
-        pairs.extend(lines.windows(2).map(|pair| (pair[0], pair[1])));
-    }
-    if echoed.is_empty() && pairs.is_empty() {
-        return kept;
-    }
-    let lines: Vec<&str> = kept.lines().collect();
-    let spoken: Vec<(usize, &str)> =
-        lines.iter().enumerate().map(|(n, line)| (n, bare(line))).filter(|(_, line)| !line.is_empty()).collect();
-    let mut dropped: HashSet<usize> = spoken.iter().filter(|(_, line)| echoed.contains(line)).map(|(n, _)| *n).collect();
-    for pair in spoken.windows(2) {
-        if pairs.contains(&(pair[0].1, pair[1].1)) {
-            dropped.extend([pair[0].0, pair[1].0]);
-        }
-    }
-    lines.iter().enumerate().filter(|(n, _)| !dropped.contains(n)).flat_map(|(_, line)| [*line, "\n"]).collect()
 }
 
 /// A line without the marks of a quotation.
@@ -167,6 +202,10 @@ fn without_last_element<'t>(text: &'t str, criterion: &SignalCriterion) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn claims(criterion: &SignalCriterion, text: &str, asked: &[&str]) -> bool {
+        Mentions::new(criterion, asked).claimed_in(text)
+    }
 
     fn signal(matching: SignalMatch) -> SignalCriterion {
         SignalCriterion::new("TASK_DONE", matching)
@@ -300,6 +339,12 @@ mod tests {
             assert!(!claims("When it is fixed, print this line:\nTASK_DONE"));
             assert!(claims(&format!("You asked:\n{question}\nIt is fixed.\nTASK_DONE")));
             assert!(claims("TASK_DONE"));
+        }
+        // Of very many questions the first and the latest are looked for.
+        let many: Vec<String> = (0..500).map(|n| format!("question {n} asks you to print TASK_DONE")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        for (n, claimed) in [(0, false), (499, false)] {
+            assert_eq!(claims(&signal(SignalMatch::Word), &format!("> {}", many[n]), &many), claimed);
         }
         // The whole question is the signal: its answer looks the same.
         assert!(claims(&signal(SignalMatch::Line), "TASK_DONE", &["TASK_DONE"]));

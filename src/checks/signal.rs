@@ -6,7 +6,7 @@ use crate::decision::verdict::Evidence;
 use super::agent_words::{asked, said};
 use super::check::{CheckContext, CompletionCheck, Judgement};
 use super::feedback::{bounded, one_line};
-use super::mentions::claims;
+use super::mentions::Mentions;
 
 /// Met when the agent says the text as its own claim.
 #[derive(Debug, Clone)]
@@ -47,7 +47,8 @@ impl CompletionCheck for SignalCheck {
         }
         let asked = asked(context.told);
         let said = said(context.told, self.criterion.scope);
-        if said.iter().any(|text| claims(&self.criterion, text, &asked)) {
+        let mentions = Mentions::new(&self.criterion, &asked);
+        if said.iter().any(|text| mentions.claimed_in(text)) {
             return Judgement::Pass { evidence: Evidence::Claimed };
         }
         let shown = bounded(one_line(&self.criterion.text), 200);

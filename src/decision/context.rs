@@ -88,7 +88,7 @@ pub struct PlanStep {
     pub id: Option<String>,
     /// What is to be done.
     pub title: String,
-    /// Its state, in the agent's word.
+    /// Its state: in the agent's word, but for `done`, which whoever reads the list of a known agent writes for that agent's own word.
     pub status: String,
 }
 

@@ -10,6 +10,8 @@ mod breaker_and_trust;
 mod commands;
 // The configuration as users write it.
 mod config;
+// Checks in a real repository, and what an agent may try.
+mod criteria;
 // Each leaf of the decision tree, with a scripted agent.
 mod decision_tree;
 // What was seen and decided, and following it.
@@ -32,6 +34,8 @@ mod git_hostile;
 mod git_open;
 // The commits since a baseline that is no longer part of HEAD's history.
 mod git_rewritten;
+// What differs from the baseline, committed or not.
+mod git_touched;
 // Floods, endless lines and escape sequences.
 mod hostile_output;
 // A repository that names programs to run.

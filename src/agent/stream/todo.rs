@@ -126,9 +126,11 @@ impl Todo {
         }
     }
 
-    /// The list; `None` if the agent never made one.
+    /// The list; `None` if the agent never made one. The agents' word for what is done becomes `done`, which plans of any kind have.
     pub fn plan(&self) -> Option<Plan> {
-        self.steps.clone().map(|steps| Plan { objective: None, status: None, steps })
+        let mut steps = self.steps.clone()?;
+        steps.iter_mut().filter(|step| step.status == "completed").for_each(|step| step.status = "done".into());
+        Some(Plan { objective: None, status: None, steps })
     }
 }
 

@@ -23,8 +23,8 @@ impl Default for FeatureListCriterion {
 /// Reads a `plan` check.
 pub(in super::super) fn plan(node: &Node<'_>) -> Option<Criterion> {
     let section = node.section(PLAN_KEYS)?;
-    let mut found = PlanCriterion::default();
-    found.path = section.nullable("path", |n| n.file_path()).flatten();
+    let path = section.nullable("path", |n| n.file_path()).flatten();
+    let mut found = PlanCriterion { path, ..PlanCriterion::default() };
     if let Some(n) = section.get("done") {
         if matches!(&n.json.kind, Kind::List(items) if items.is_empty()) {
             n.wrong("must not be an empty list");

@@ -70,6 +70,8 @@ pub(in super::super) const WORDS: &[&str] = &[
     "assigned",
     "started",
     "iteration",
+    "blocked",
+    "pending",
     "limit",
 ];
 

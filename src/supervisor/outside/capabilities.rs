@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -113,6 +113,7 @@ impl Capabilities for Outside<'_> {
         let inside = Path::new(path);
         let inside = if inside.is_absolute() { inside.strip_prefix(self.root).ok() } else { Some(inside) };
         let inside = inside.ok_or_else(|| unreadable(format!("{path} is outside of the worktree, so that no commit has it")))?;
+        let inside: PathBuf = inside.components().filter(|part| *part != Component::CurDir).collect();
         let Point::Commit(commit) = &self.case.origin.0 else { return Ok(None) };
         let found = self.worktree(|worktree| worktree.blob_at(commit, &inside.to_string_lossy()))?;
         match found {

@@ -12,8 +12,11 @@ use crate::decision::display::bounded;
 /// Programs that stay, by what was started and where. They end with the last owner.
 #[derive(Default)]
 pub struct LineCheckers {
-    running: Mutex<HashMap<(Vec<OsString>, PathBuf), Arc<Mutex<Option<LineProgram>>>>>,
+    running: Mutex<HashMap<(Vec<OsString>, PathBuf), Slot>>,
 }
+
+/// Where one program is while nobody talks to it; empty where it does not run.
+type Slot = Arc<Mutex<Option<LineProgram>>>;
 
 impl LineCheckers {
     /// Gives a line to the program and waits for its answer; the program is started where it does not run. Questions to one program wait

@@ -1,0 +1,182 @@
+//! What differs from the baseline, committed or not; and whether a remote has HEAD.
+
+use std::fs;
+
+use completion_watchdog::git::{Error, Point, Pushed, WorkDiff, Worktree};
+
+use crate::support::lone_repo::Repo;
+
+/// A repository with `kept`, `tests/a` and `tests/b` at its baseline.
+fn repo() -> (Repo, Point) {
+    let repo = Repo::init();
+    repo.write("tests/a", "a\n");
+    repo.write("tests/b", "b\n");
+    repo.write("kept", "one\ntwo\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "start"]);
+    let baseline = Point::Commit(repo.head());
+    (repo, baseline)
+}
+
+fn touched(repo: &Repo, baseline: &Point) -> Vec<String> {
+    Worktree::open(repo.root()).unwrap().touched_since(baseline, None, &|_| true).unwrap()
+}
+
+#[test]
+fn a_path_counts_in_commits_in_the_index_and_in_the_work_tree() {
+    let (repo, baseline) = repo();
+    assert!(touched(&repo, &baseline).is_empty());
+    repo.commit_file("committed", "x", "c");
+    repo.write("staged", "x");
+    repo.git(&["add", "staged"]);
+    repo.write("tests/a", "changed\n");
+    repo.write("new/untracked", "x");
+    repo.write("ignored", "x");
+    repo.write(".git/info/exclude", "ignored\n");
+    fs::remove_file(repo.path("tests/b")).unwrap();
+    assert_eq!(touched(&repo, &baseline), ["committed", "new/untracked", "staged", "tests/a", "tests/b"]);
+    let wanted = Worktree::open(repo.root()).unwrap().touched_since(&baseline, None, &|path| path.starts_with("tests/")).unwrap();
+    assert_eq!(wanted, ["tests/a", "tests/b"]);
+}
+
+#[test]
+fn undoing_a_change_in_one_place_does_not_hide_it_in_another() {
+    let (repo, baseline) = repo();
+    repo.commit_file("tests/a", "weaker\n", "weaken");
+    repo.write("tests/a", "a\n");
+    assert_eq!(touched(&repo, &baseline), ["tests/a"], "committed, and as before in the work tree");
+    repo.git(&["add", "tests/a"]);
+    assert_eq!(touched(&repo, &baseline), ["tests/a"], "committed, and as before in index and work tree");
+    repo.git(&["commit", "-qm", "back"]);
+    assert!(touched(&repo, &baseline).is_empty());
+}
+
+#[test]
+fn a_moved_file_is_gone_from_where_it_was() {
+    let (repo, baseline) = repo();
+    repo.git(&["mv", "tests/a", "elsewhere"]);
+    assert_eq!(touched(&repo, &baseline), ["elsewhere", "tests/a"]);
+    repo.git(&["commit", "-qm", "move"]);
+    assert_eq!(touched(&repo, &baseline), ["elsewhere", "tests/a"]);
+}
+
+#[test]
+fn what_git_is_told_not_to_look_at_is_looked_at() {
+    for flag in ["--assume-unchanged", "--skip-worktree"] {
+        let (repo, baseline) = repo();
+        repo.git(&["update-index", flag, "tests/a"]);
+        assert!(touched(&repo, &baseline).is_empty());
+        repo.write("tests/a", "weaker and longer\n");
+        assert_eq!(touched(&repo, &baseline), ["tests/a"], "{flag}");
+    }
+}
+
+#[test]
+fn what_a_pull_brought_does_not_count_until_somebody_here_changes_it() {
+    let (repo, _) = repo();
+    let remote = repo.at("remote");
+    fs::create_dir_all(remote.root()).unwrap();
+    repo.git(&["clone", "-q", "--bare", ".", &remote.root().display().to_string()]);
+    repo.git(&["remote", "add", "origin", &remote.root().display().to_string()]);
+    repo.git(&["fetch", "-q", "origin"]);
+    let other = repo.at("other");
+    repo.git(&["clone", "-q", &remote.root().display().to_string(), &other.root().display().to_string()]);
+    other.git(&["config", "user.name", "o"]);
+    other.git(&["config", "user.email", "o@example.org"]);
+    other.commit_file("tests/a", "by others\n", "theirs");
+    other.git(&["push", "-q", "origin", "HEAD"]);
+    let baseline = Point::Commit(repo.commit_file("own", "x", "before the session"));
+    repo.git(&["pull", "-q", "--no-rebase", "--no-edit", "origin", "main"]);
+    assert_eq!(repo.git(&["show", "HEAD:tests/a"]), "by others");
+    assert!(touched(&repo, &baseline).is_empty());
+    repo.commit_file("mine", "x", "mine");
+    assert_eq!(touched(&repo, &baseline), ["mine"]);
+    repo.commit_file("tests/a", "weaker\n", "weaken");
+    assert_eq!(touched(&repo, &baseline), ["mine", "tests/a"]);
+    repo.git(&["reset", "-q", "--soft", "HEAD~1"]);
+    assert_eq!(touched(&repo, &baseline), ["mine", "tests/a"]);
+}
+
+#[test]
+fn before_the_first_commit_everything_is_new() {
+    let repo = Repo::init();
+    let open = || Worktree::open(repo.root()).unwrap();
+    assert!(open().touched_since(&Point::Unborn, None, &|_| true).unwrap().is_empty());
+    assert_eq!(open().pushed().unwrap(), Pushed::Unborn);
+    repo.write("staged", "x");
+    repo.git(&["add", "-A"]);
+    repo.write("untracked", "x");
+    assert_eq!(touched(&repo, &Point::Unborn), ["staged", "untracked"]);
+    repo.git(&["commit", "-qm", "first"]);
+    assert_eq!(touched(&repo, &Point::Unborn), ["staged", "untracked"]);
+    let diff = open().diff_since(&Point::Unborn, None, 10_000, &|_| false).unwrap();
+    assert!(diff.text.contains("--- /dev/null\n+++ b/staged\n@@ -0,0 +1,1 @@\n+x\n"), "{}", diff.text);
+}
+
+#[test]
+fn a_baseline_that_is_not_here_is_no_empty_one() {
+    let (repo, _) = repo();
+    let missing = Point::Commit("0123456789012345678901234567890123456789".into());
+    let worktree = Worktree::open(repo.root()).unwrap();
+    assert!(matches!(worktree.touched_since(&missing, None, &|_| true), Err(Error::UnknownRevision { .. })));
+    assert!(matches!(worktree.diff_since(&missing, None, 1000, &|_| false), Err(Error::UnknownRevision { .. })));
+}
+
+fn diff(repo: &Repo, baseline: &Point, limit: usize) -> WorkDiff {
+    Worktree::open(repo.root()).unwrap().diff_since(baseline, None, limit, &|path| path.ends_with(".env")).unwrap()
+}
+
+#[test]
+fn the_diff_goes_from_the_baseline_to_the_files_as_they_are() {
+    let (repo, baseline) = repo();
+    assert_eq!(diff(&repo, &baseline, 10_000), WorkDiff::default());
+    repo.commit_file("kept", "one\n2\n", "c");
+    repo.write("kept", "one\n2\nthree\n");
+    repo.write("new", "n\n");
+    repo.write("some.env", "TOKEN=x\n");
+    repo.write("binary", "\0\u{1}");
+    fs::remove_file(repo.path("tests/b")).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", repo.path("link")).unwrap();
+    let found = diff(&repo, &baseline, 10_000);
+    assert!(!found.cut);
+    for part in [
+        "diff --git a/kept b/kept\n--- a/kept\n+++ b/kept\n@@ -1,2 +1,3 @@\n one\n-two\n+2\n+three\n",
+        "--- /dev/null\n+++ b/new\n@@ -0,0 +1,1 @@\n+n\n",
+        "--- a/tests/b\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-b\n",
+        "diff --git a/some.env b/some.env\n(not shown)\n",
+        "diff --git a/binary b/binary\nBinary or large files differ\n",
+        "+/etc/hostname\n",
+    ] {
+        assert!(found.text.contains(part), "{part}\nin\n{}", found.text);
+    }
+    assert!(!found.text.contains("TOKEN"));
+}
+
+#[test]
+fn the_diff_is_bounded() {
+    let (repo, baseline) = repo();
+    for n in 0..50 {
+        repo.write(&format!("f{n:02}"), &"a line\n".repeat(100));
+    }
+    let found = diff(&repo, &baseline, 4000);
+    assert!(found.cut && found.text.len() <= 4000 && found.text.ends_with('\n'), "{}", found.text.len());
+}
+
+#[test]
+fn a_remote_has_head_where_one_of_its_branches_reaches_it() {
+    let (repo, _) = repo();
+    let pushed = || Worktree::open(repo.root()).unwrap().pushed().unwrap();
+    assert_eq!(pushed(), Pushed::NoRemote);
+    let remote = repo.at("remote");
+    repo.git(&["clone", "-q", "--bare", ".", &remote.root().display().to_string()]);
+    repo.git(&["remote", "add", "origin", &remote.root().display().to_string()]);
+    assert_eq!(pushed(), Pushed::NoRemote, "nothing was fetched from it");
+    repo.git(&["push", "-q", "origin", "HEAD:refs/heads/other"]);
+    assert_eq!(pushed(), Pushed::Yes);
+    repo.commit("one");
+    repo.commit("two");
+    assert_eq!(pushed(), Pushed::No { ahead: 2 });
+    repo.git(&["push", "-q", "origin", "HEAD:refs/heads/third"]);
+    repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    assert_eq!(pushed(), Pushed::Yes, "behind a branch of the remote");
+}
