@@ -66,6 +66,9 @@ impl From<Error> for Unreadable {
     }
 }
 
+/// How many bytes of objects are kept in memory. One judgement reads the commits and trees at both ends of a range several times.
+const OBJECT_CACHE: usize = 1 << 20;
+
 /// An opened worktree: one git work tree, main or linked.
 pub struct Worktree {
     pub(super) repo: gix::Repository,
@@ -104,6 +107,7 @@ impl Worktree {
         let real = |path: &Path| fs::canonicalize(path).map_err(|e| Error::read(format!("find {}", path.display()), e));
         let (root, git_dir, common_dir) = (real(workdir)?, real(repo.git_dir())?, real(repo.common_dir())?);
         let ignored_filters = harden::drop_local_programs(&mut repo).map_err(|e| Error::read(doing(), e))?;
+        repo.object_cache_size_if_unset(OBJECT_CACHE);
         Ok(Worktree { repo, ignored_filters, root, git_dir, common_dir })
     }
 

@@ -119,7 +119,7 @@ fn the_way_back_through_the_stream_meets_every_event_once() {
         let _later = store.append(&[happened(9)], None).unwrap();
         let mut found = Vec::new();
         loop {
-            let (page, before) = store.read_back(end, 3).unwrap();
+            let (page, before) = store.read_back(end, None, 3).unwrap();
             if page.is_empty() {
                 break;
             }
@@ -128,6 +128,23 @@ fn the_way_back_through_the_stream_meets_every_event_once() {
             found.splice(0..0, page);
         }
         assert_eq!(found, events, "what came after the end is not met");
+    });
+}
+
+#[test]
+fn the_way_back_may_lead_through_one_worktree_only() {
+    on_every_engine(|store| {
+        let of = |n: i64| NewEvent { worktree: if n % 3 == 0 { "mine" } else { "theirs" }.into(), ..happened(n) };
+        let events: Vec<NewEvent> = (0..10).map(of).collect();
+        let _done = store.append(&events, None).unwrap();
+        let picked = |ns: &[usize]| ns.iter().map(|n| events[*n].clone()).collect::<Vec<_>>();
+        let end = store.cursor_at(Timestamp::MAX).unwrap();
+        let (newer, before) = store.read_back(end, Some("mine"), 3).unwrap();
+        let (older, first) = store.read_back(before, Some("mine"), 3).unwrap();
+        assert_eq!(newer, picked(&[3, 6, 9]));
+        assert_eq!(older, picked(&[0]));
+        assert_eq!(store.read_back(first, Some("mine"), 3).unwrap(), (Vec::new(), first));
+        assert_eq!(store.read_back(end, Some("nobody"), 3).unwrap(), (Vec::new(), end));
     });
 }
 

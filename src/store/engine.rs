@@ -172,7 +172,8 @@ pub trait Store: Send + Sync {
     fn cursor_at(&self, at: Timestamp) -> Result<Cursor, StoreError>;
 
     /// At most `limit` events up to `end`, newest last, and the place before them: the way back through the stream.
-    fn read_back(&self, end: Cursor, limit: usize) -> Result<(Vec<Event>, Cursor), StoreError>;
+    /// With a worktree only those about it, as quickly in a long journal as in a short one.
+    fn read_back(&self, end: Cursor, worktree: Option<&str>, limit: usize) -> Result<(Vec<Event>, Cursor), StoreError>;
 
     /// At most `limit` of the newest events, newest last.
     fn newest(&self, limit: usize) -> Result<Vec<Event>, StoreError>;

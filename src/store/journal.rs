@@ -137,8 +137,28 @@ pub fn event_id(at: Timestamp) -> String {
     format!("{:014x}-{process:016x}-{pid:x}-{count:x}", at.as_microsecond().max(0))
 }
 
+/// Whether old events should go now: after a verdict that took its time, so that a quick one stays quick; and after one in
+/// 64 of the quick ones, or a journal that only those write to would grow for ever. The clock's last digits choose which.
+pub fn tidy_is_due(took: Duration, now: Timestamp) -> bool {
+    took > Duration::from_secs(1) || now.as_microsecond() % 64 == 0
+}
+
 /// Forgets old events, so that the journal does not grow for ever. Cheap where there is nothing to forget; for the end of a command.
 pub fn tidy(store: &dyn Store, now: Timestamp) -> Result<u64, StoreError> {
     let older_than = now.checked_sub(KEPT).unwrap_or(Timestamp::MIN);
     store.prune(&Retention { older_than, at_least: KEPT_AT_LEAST, at_most: KEPT_AT_MOST })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quick_verdicts_alone_keep_the_journal_short_too() {
+        let due = |took: u64, micros: i64| tidy_is_due(Duration::from_millis(took), Timestamp::from_microsecond(micros).unwrap());
+        let begun = 1_800_000_000_123_456;
+        assert!((begun..begun + 1000).all(|micros| due(1001, micros)));
+        let among_quick = (begun..begun + 6400).filter(|micros| due(3, *micros)).count();
+        assert_eq!(among_quick, 100);
+    }
 }

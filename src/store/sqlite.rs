@@ -276,12 +276,13 @@ impl Store for SqliteStore {
         })
     }
 
-    fn read_back(&self, end: Cursor, n: usize) -> Result<(Vec<Event>, Cursor), StoreError> {
-        let mut rows: Vec<(i64, Event)> = self.with("read the journal", |connection| {
-            connection
-                .prepare_cached("SELECT seq, id, at, worktree, spec, kind, data FROM event WHERE seq <= ?1 ORDER BY seq DESC LIMIT ?2")?
-                .query_map(params![end.0, limit(n)], event)?
-                .collect()
+    fn read_back(&self, end: Cursor, worktree: Option<&str>, n: usize) -> Result<(Vec<Event>, Cursor), StoreError> {
+        const ALL: &str = "SELECT seq, id, at, worktree, spec, kind, data FROM event WHERE seq <= ?1 ORDER BY seq DESC LIMIT ?2";
+        const OF_ONE: &str =
+            "SELECT seq, id, at, worktree, spec, kind, data FROM event WHERE worktree = ?3 AND seq <= ?1 ORDER BY seq DESC LIMIT ?2";
+        let mut rows: Vec<(i64, Event)> = self.with("read the journal", |connection| match worktree {
+            None => connection.prepare_cached(ALL)?.query_map(params![end.0, limit(n)], event)?.collect(),
+            Some(worktree) => connection.prepare_cached(OF_ONE)?.query_map(params![end.0, limit(n), worktree], event)?.collect(),
         })?;
         rows.reverse();
         let before = rows.first().map_or(end, |(seq, _)| Cursor(seq - 1));
@@ -289,7 +290,7 @@ impl Store for SqliteStore {
     }
 
     fn newest(&self, n: usize) -> Result<Vec<Event>, StoreError> {
-        self.read_back(Cursor(i64::MAX), n).map(|(events, _)| events)
+        self.read_back(Cursor(i64::MAX), None, n).map(|(events, _)| events)
     }
 
     fn prune(&self, retention: &Retention) -> Result<u64, StoreError> {

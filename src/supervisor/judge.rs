@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -13,7 +12,7 @@ use crate::decision::machine::Machine;
 use crate::decision::rounds;
 use crate::decision::verdict::Verdict;
 use crate::store::Store;
-use crate::store::journal::{kind, tidy};
+use crate::store::journal::{kind, tidy, tidy_is_due};
 
 use super::case::Case;
 use super::dispatcher::drive;
@@ -84,8 +83,7 @@ pub async fn judge(
     if let Some(why) = journal.fault() {
         judgement.verdict.degraded.push(Degraded { code: "journal_unwritable", detail: why });
     }
-    // Old events go after a verdict that took its time; a quick check stays quick.
-    if judgement.duration > Duration::from_secs(1) && tidy(store.as_ref(), now()).is_err() {
+    if tidy_is_due(judgement.duration, now()) && tidy(store.as_ref(), now()).is_err() {
         surroundings.tell("old events could not be removed from the journal");
     }
     let worktree = case.worktree.lock().expect("no panic while it was held");

@@ -105,7 +105,7 @@ fn last_of(store: &dyn Store, chosen: &Chosen, n: usize) -> Result<(VecDeque<Eve
     };
     let (mut found, mut left) = (VecDeque::new(), end);
     while found.len() < n && left > begin {
-        let (events, before) = store.read_back(left, BATCH)?;
+        let (events, before) = store.read_back(left, chosen.worktree.as_deref(), BATCH)?;
         if events.is_empty() {
             break;
         }

@@ -65,8 +65,8 @@ impl Store for Lossy {
     fn cursor_at(&self, at: Timestamp) -> Result<Cursor> {
         self.inner.cursor_at(at)
     }
-    fn read_back(&self, end: Cursor, limit: usize) -> Result<(Vec<Event>, Cursor)> {
-        self.inner.read_back(end, limit)
+    fn read_back(&self, end: Cursor, worktree: Option<&str>, limit: usize) -> Result<(Vec<Event>, Cursor)> {
+        self.inner.read_back(end, worktree, limit)
     }
     fn newest(&self, limit: usize) -> Result<Vec<Event>> {
         self.inner.newest(limit)

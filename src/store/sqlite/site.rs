@@ -22,7 +22,7 @@ use crate::store::state_dir::StateDir;
 const APPLICATION_ID: i32 = 0x7764_6f67;
 
 /// The migrations, in order; the number of those applied is the file's `user_version`. Only ever appended to.
-const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql"), include_str!("schema_2.sql")];
 
 /// Longest wait for other processes. Busy disks were seen to need almost four seconds.
 const PATIENCE: Duration = Duration::from_secs(10);

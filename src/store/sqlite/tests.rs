@@ -119,9 +119,26 @@ fn a_newer_format_is_refused_and_not_a_byte_of_it_changes() {
     Connection::open(scratch.dir.database()).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let before = fs::read(scratch.dir.database()).unwrap();
     let error = SqliteStore::open(&scratch.dir).err().unwrap();
-    assert!(matches!(error, StoreError::Newer { found: 99, known: 1, .. }), "{error}");
+    assert!(matches!(error, StoreError::Newer { found: 99, known: 2, .. }), "{error}");
     assert!(error.hint().contains("newer watchdog"));
     assert!(fs::read(scratch.dir.database()).unwrap() == before);
+}
+
+#[test]
+fn the_first_format_migrates_forward_and_keeps_what_it_holds() {
+    let scratch = Scratch::new();
+    filled(&scratch);
+    let old = Connection::open(scratch.dir.database()).unwrap();
+    old.execute_batch("DROP INDEX event_worktree; PRAGMA user_version = 1").unwrap();
+    drop(old);
+    let store = SqliteStore::open(&scratch.dir).unwrap();
+    assert!(store.get(&key()).unwrap().is_some());
+    let plan: String = store
+        .with("look", |c| {
+            c.query_row("EXPLAIN QUERY PLAN SELECT data FROM event WHERE worktree = '' ORDER BY seq DESC", [], |row| row.get(3))
+        })
+        .unwrap();
+    assert!(plan.contains("event_worktree"), "{plan}");
 }
 
 #[test]
