@@ -8,6 +8,7 @@
 //! The first start makes this process a subreaper. It must then start everything through here, but for children that stay in its own
 //! process group: an orphan in another group is taken for a part of a tree.
 
+mod alive;
 mod brand;
 pub mod builder;
 pub mod cancel;
@@ -42,6 +43,7 @@ pub mod tree;
 pub mod usage_limit;
 pub mod wait_pid;
 
+pub use alive::still_runs;
 pub use builder::Stdin;
 pub use cancel::Cancel;
 pub use line_program::{Answer, LineProgram};

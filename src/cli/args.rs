@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use super::args_loop::LoopArgs;
+pub use super::args_sweep::SweepArgs;
 
 use super::commands::evaluate::{self, EvaluateArgs};
 use super::commands::schema::SchemaArgs;
@@ -80,6 +81,8 @@ pub enum Command {
     Run(RunArgs),
     /// Repeat sessions until one is judged complete, or a limit, the breaker or a person's question ends it
     Loop(Box<LoopArgs>),
+    /// Look once at every worktree of repositories and folders, for cron: each under its own lock, none twice at a time
+    Sweep(SweepArgs),
     /// Ask the agent once what its state is, and print the answer
     Probe(ProbeArgs),
     /// Salvage uncommitted work now, or look at, bring back and drop snapshots
@@ -303,6 +306,12 @@ pub struct InitArgs {
     /// Replace a file that is there
     #[arg(long)]
     pub force: bool,
+    /// Write nothing: print a crontab line and a systemd timer that sweep PATH (or this folder) every ten minutes
+    #[arg(long, conflicts_with = "force")]
+    pub cron: bool,
+    /// What they sweep: repositories, or folders to search for them
+    #[arg(value_name = "PATH", requires = "cron")]
+    pub paths: Vec<PathBuf>,
 }
 
 /// Arguments of `watchdog doctor`.

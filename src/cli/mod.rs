@@ -3,6 +3,7 @@
 mod amounts;
 mod args;
 mod args_loop;
+mod args_sweep;
 mod args_task;
 mod commands;
 mod failure;

@@ -58,6 +58,11 @@ impl Terminal {
         }
     }
 
+    /// Whether a story is told at all.
+    pub fn tells(&self) -> bool {
+        !self.quiet
+    }
+
     /// A line on stderr that is never suppressed.
     pub fn complain(&self, text: &str) {
         let _ = writeln!(anstream::stderr(), "{text}");

@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use super::hidden;
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
+use super::traces::{self, Traces};
 use super::{staged, work_tree};
 use crate::decision::evidence::{Changes, Degraded};
 
@@ -35,6 +36,8 @@ pub(super) struct Found {
     pub unreadable: Vec<(String, String)>,
     /// Anything else that weakens the fact.
     pub degraded: Vec<Degraded>,
+    /// Every folder that was looked through, from the top; with a slash at the end.
+    pub folders: Vec<BString>,
 }
 
 impl Found {
@@ -47,6 +50,7 @@ impl Found {
         whole.submodules.append(&mut self.submodules);
         whole.unreadable.append(&mut self.unreadable);
         whole.degraded.append(&mut self.degraded);
+        whole.folders.append(&mut self.folders);
     }
 }
 
@@ -65,16 +69,29 @@ impl Worktree {
     }
 
     pub(super) fn changes_below(&self, depth: usize) -> Result<Changes, Error> {
+        self.changes_and_traces(depth).map(|(changes, _)| changes)
+    }
+
+    /// The same, with what would have to move if anything changed.
+    ///
+    /// # Errors
+    /// As [`Worktree::changes`].
+    pub fn changes_traced(&self) -> Result<(Changes, Option<Traces>), Error> {
+        self.changes_and_traces(0)
+    }
+
+    fn changes_and_traces(&self, depth: usize) -> Result<(Changes, Option<Traces>), Error> {
         let doing = || format!("read the index of {}", self.root().display());
         let head = self.head_id()?;
-        let index = self.repo.index_or_empty().map_err(|e| Error::read(doing(), e))?;
+        let index = self.index().map_err(|e| Error::read(doing(), e))?;
         let mut found = Found::default();
         let cached = staged::cached_tree(&index);
         let prepared = hidden::prepare(self, &index, &mut found)?;
         let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);
         work_tree::find(self, index, depth, &mut found)?;
         staged::find(self, index, cached, head, &mut found)?;
-        Ok(self.sum(found, head))
+        let traces = if depth == 0 { traces::of(&self.repo, index, &found) } else { None };
+        Ok((self.sum(found, head), traces))
     }
 
     fn sum(&self, mut found: Found, head: Option<ObjectId>) -> Changes {

@@ -6,6 +6,7 @@ mod blob;
 mod changes;
 mod content;
 mod discover;
+mod family;
 mod harden;
 mod hidden;
 mod history;
@@ -25,6 +26,7 @@ mod span;
 mod staged;
 mod submodule;
 mod touched;
+mod traces;
 mod walk;
 mod work_diff;
 mod work_state;
@@ -33,6 +35,7 @@ mod worktrees;
 
 pub use baseline::Point;
 pub use baseline_ref::KeptBaseline;
+pub use family::Family;
 pub use open::{Error, Worktree};
 pub use path_text::{escape_path, unescape_path};
 pub use pushed::Pushed;
@@ -42,5 +45,6 @@ pub use snapshot::{
     AfterCommit, Candidate, CommitState, FileDiff, KeptEntry, PrivateRule, RestoreError, RestoreTarget, Restored, RestoredTo, SavedIndex,
     Snapshot, SnapshotDiff, SnapshotInfo, SnapshotKind, SnapshotPath, SnapshotRequest, Versions,
 };
+pub use traces::{Scene, Traces};
 pub use work_diff::WorkDiff;
 pub use worktrees::{FoundWorktree, Standing, worktrees_of};

@@ -74,9 +74,11 @@ pub struct Worktree {
     pub(super) repo: gix::Repository,
     /// How many filter drivers of the repository's own configuration are ignored.
     pub(super) ignored_filters: usize,
-    root: PathBuf,
-    git_dir: PathBuf,
-    common_dir: PathBuf,
+    /// Whether `repo` was opened for a sibling: the place of its index is that of the sibling's.
+    pub(super) lent: bool,
+    pub(super) root: PathBuf,
+    pub(super) git_dir: PathBuf,
+    pub(super) common_dir: PathBuf,
 }
 
 impl Worktree {
@@ -108,7 +110,7 @@ impl Worktree {
         let (root, git_dir, common_dir) = (real(workdir)?, real(repo.git_dir())?, real(repo.common_dir())?);
         let ignored_filters = harden::drop_local_programs(&mut repo).map_err(|e| Error::read(doing(), e))?;
         repo.object_cache_size_if_unset(OBJECT_CACHE);
-        Ok(Worktree { repo, ignored_filters, root, git_dir, common_dir })
+        Ok(Worktree { repo, ignored_filters, lent: false, root, git_dir, common_dir })
     }
 
     /// The top folder of the work tree, absolute and with symlinks resolved.
@@ -124,6 +126,32 @@ impl Worktree {
     /// The git directory that all worktrees of the repository share. Absolute, symlinks resolved.
     pub fn common_dir(&self) -> &Path {
         &self.common_dir
+    }
+
+    /// Sees to it that the repository was opened for this very worktree; to be called before anything is written.
+    ///
+    /// # Errors
+    /// As [`Worktree::open`].
+    pub fn make_own(&mut self) -> Result<(), Error> {
+        if self.lent {
+            *self = Worktree::open(&self.root)?;
+        }
+        Ok(())
+    }
+
+    /// The index as it is on disk.
+    pub(super) fn index(&self) -> gix::Result<gix::worktree::Index> {
+        if !self.lent {
+            return self.repo.index_or_empty();
+        }
+        let path = self.git_dir.join("index");
+        let hash = self.repo.object_hash();
+        let skip = self.repo.config_snapshot().boolean("index.skipHash").unwrap_or(false);
+        let file = match gix::index::File::at(&path, hash, skip, gix::index::decode::Options::default()) {
+            Err(_) if !path.exists() => gix::index::File::from_state(gix::index::State::new(hash), path),
+            read => read?,
+        };
+        Ok(gix::worktree::Index::new(gix::fs::FileSnapshot::new(file)))
     }
 
     /// A short hexadecimal name of this worktree, the same in every process and every time.

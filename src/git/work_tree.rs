@@ -157,6 +157,7 @@ impl<'w> Looker<'w> {
                 return self.all_missing(folder.span);
             }
         };
+        self.found.folders.push(folder.path.clone());
         let (open, names) = listing;
         if names
             .iter()

@@ -59,6 +59,22 @@ fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 #[test]
+fn hints_are_kept_over_whatever_is_there_and_revisions_tell_what_changed() {
+    on_every_engine(|store| {
+        let (a, b, other) = (key("a"), key("b"), Key::new("testing", &["a"]));
+        let first = written(store.cas(&a, Expect::Absent, b"1").unwrap());
+        store.keep_hints(&[(a.clone(), b"2".to_vec()), (b.clone(), b"3".to_vec()), (other, b"4".to_vec())]).unwrap();
+        let there = store.revisions(&Key::prefix("test", &[])).unwrap();
+        assert_eq!(there.iter().map(|(key, _)| key).collect::<Vec<_>>(), [&a, &b]);
+        assert_eq!(store.get(&a).unwrap(), Some((there[0].1, b"2".to_vec())));
+        assert_ne!(there[0].1, first);
+        assert_eq!(store.cas(&a, Expect::Rev(first), b"5").unwrap(), Cas::Conflict, "a hint is a write like any other");
+        store.keep_hints(&[]).unwrap();
+        assert_eq!(store.revisions("none/").unwrap(), []);
+    });
+}
+
+#[test]
 fn a_write_that_expects_something_else_changes_nothing() {
     on_every_engine(|store| {
         let k = key("a");

@@ -152,6 +152,13 @@ pub trait Store: Send + Sync {
     /// At most `limit` values whose keys begin with `prefix`, in the order of their keys, after the key `after`.
     fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, StoreError>;
 
+    /// The keys that begin with `prefix` with their revisions, in the order of the keys and without the values: a cheap way
+    /// to see what there is and what changed.
+    fn revisions(&self, prefix: &str) -> Result<Vec<(Key, Rev)>, StoreError>;
+
+    /// Writes values over whatever is there, all or none. For what can be made anew: it may be lost in a power cut.
+    fn keep_hints(&self, hints: &[(Key, Vec<u8>)]) -> Result<(), StoreError>;
+
     /// Takes a lease that nobody holds; `None` while somebody does (the same holder included).
     fn acquire(&self, key: &Key, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError>;
 

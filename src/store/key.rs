@@ -34,6 +34,12 @@ impl Key {
         &self.0
     }
 
+    /// The first part, as it was given to [`Key::new`].
+    pub fn first_part(&self) -> String {
+        let first = self.0.split('/').nth(1).unwrap_or_default();
+        codec::path_from_text(first).to_string_lossy().into_owned()
+    }
+
     /// The last part, as it was given to [`Key::new`].
     pub fn last_part(&self) -> String {
         let last = self.0.rsplit('/').next().unwrap_or_default();
@@ -56,5 +62,6 @@ mod tests {
         assert_ne!(Key::new("baseline", &["wt", "a/b"]), Key::new("baseline", &["wt", "a", "b"]));
         assert!(!Key::new("baseline", &["wt2", "a"]).as_str().starts_with(&Key::prefix("baseline", &["wt"])));
         assert_eq!(Key::new("baseline", &["wt", "spec/ü 1"]).last_part(), "spec/ü 1");
+        assert_eq!(Key::new("baseline", &["w/t", "spec/ü 1"]).first_part(), "w/t");
     }
 }

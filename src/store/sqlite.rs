@@ -180,6 +180,31 @@ impl Store for SqliteStore {
         })
     }
 
+    fn revisions(&self, prefix: &str) -> Result<Vec<(Key, Rev)>, StoreError> {
+        let end = format!("{prefix}\u{7f}");
+        self.with("list rows", |connection| {
+            connection
+                .prepare_cached("SELECT key, rev FROM record WHERE key >= ?1 AND key < ?2 ORDER BY key")?
+                .query_map(params![prefix, end], |row| Ok((Key::from_stored(text(row, 0)?), Rev(row.get(1)?))))?
+                .collect()
+        })
+    }
+
+    fn keep_hints(&self, hints: &[(Key, Vec<u8>)]) -> Result<(), StoreError> {
+        self.with("write rows", |connection| {
+            let tx = noting(connection)?;
+            for (key, value) in hints {
+                let rev = next_number(&tx)?;
+                tx.prepare_cached("INSERT OR REPLACE INTO record (key, rev, value) VALUES (?1, ?2, ?3)")?.execute(params![
+                    key.as_str(),
+                    rev,
+                    value
+                ])?;
+            }
+            tx.commit()
+        })
+    }
+
     fn acquire(&self, key: &Key, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError> {
         self.with("take a lease", |connection| {
             let tx = writing(connection)?;

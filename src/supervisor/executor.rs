@@ -2,6 +2,7 @@
 //! Everything here blocks; the dispatcher calls it from threads.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,12 +13,13 @@ use crate::agent::prompt::{GitFacts, probe_prompt};
 use crate::agent::transcript::{self, Transcript};
 use crate::agent::{Cancel, Survivor};
 use crate::checks::{self, CheckContext};
+use crate::config::settings::RescueMode;
 use crate::decision::context::Context;
 use crate::decision::display::plural;
 use crate::decision::evidence::{Activity, Changes, Commits, Fact, FaultKind, ProbeOutcome, RescueOutcome, Unreadable};
 use crate::decision::machine::{Action, ChecksJudged, Event};
 use crate::decision::verdict::ProbeRecord;
-use crate::git::{Point, Snapshot, SnapshotRequest, Worktree};
+use crate::git::{Point, Snapshot, SnapshotRequest, Traces, Worktree};
 use crate::rescue;
 use crate::watch::{GitDirs, Watching};
 
@@ -44,6 +46,8 @@ pub struct Executor {
     over_limit: bool,
     /// Programs that judge line by line, from round to round.
     line_checkers: Arc<LineCheckers>,
+    /// Whether the agent is left alone from now on.
+    silent: AtomicBool,
     seen: Mutex<Seen>,
 }
 
@@ -54,6 +58,8 @@ struct Seen {
     fingerprint: Option<u64>,
     transcript: Option<Transcript>,
     snapshot: Option<Snapshot>,
+    /// Of the last look at what is uncommitted.
+    traces: Option<Traces>,
     /// Whether the last probe was answered; `None` before the first.
     answered: Option<bool>,
 }
@@ -78,6 +84,7 @@ impl Executor {
             told: Context::default(),
             over_limit: false,
             line_checkers: Arc::default(),
+            silent: AtomicBool::new(false),
             seen: Mutex::new(seen),
         }
     }
@@ -97,9 +104,24 @@ impl Executor {
         &self.journal
     }
 
+    /// From now on the agent is not asked for a plan of a rescue.
+    pub fn ask_nobody(&self) {
+        self.silent.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a rescue would ask the agent for a plan.
+    pub fn would_ask_for_a_plan(&self) -> bool {
+        self.case.settings.rescue.mode == RescueMode::Plan && !self.case.asked.no_rescue && self.may_ask_for_a_plan()
+    }
+
     /// The fingerprint of the work when it was first looked at.
     pub fn fingerprint(&self) -> Option<u64> {
         self.seen().fingerprint
+    }
+
+    /// What the last look at uncommitted work rested on, where that can be relied on.
+    pub fn traces(&self) -> Option<Traces> {
+        self.seen().traces.clone()
     }
 
     /// Tells how long the pause is.
@@ -146,6 +168,11 @@ impl Executor {
         look(&self.case.worktree.lock().expect("no panic while it was held"))
     }
 
+    /// What a sweep lent to many worktrees is for looking only.
+    fn own_worktree(&self) -> Fact<()> {
+        Ok(self.case.worktree.lock().expect("no panic while it was held").make_own()?)
+    }
+
     fn commits(&self) -> Fact<Commits> {
         let commits = self.worktree(|worktree| worktree.commits_since(&self.case.baseline, self.case.known.as_deref()))?;
         self.seen().head = Some(commits.head.clone().map_or(Point::Unborn, Point::Commit));
@@ -153,12 +180,15 @@ impl Executor {
     }
 
     fn changes(&self) -> Fact<Changes> {
-        let changes = self.worktree(Worktree::changes)?;
-        self.seen().fingerprint.get_or_insert(changes.fingerprint);
+        let (changes, traces) = self.worktree(Worktree::changes_traced)?;
+        let mut seen = self.seen();
+        seen.fingerprint.get_or_insert(changes.fingerprint);
+        seen.traces = traces;
         Ok(changes)
     }
 
     fn snapshot(&self, why: &str) -> Fact<Option<String>> {
+        self.own_worktree()?;
         let request = SnapshotRequest { spec: &self.case.spec, at: now(), why };
         let taken = self.worktree(|worktree| worktree.take_snapshot_apart(&request, &rescue::private_rule(&self.case.settings.rescue)))?;
         let name = taken.as_ref().map(|snapshot| snapshot.name.clone());
@@ -208,6 +238,7 @@ impl Executor {
             // The machine asks for a rescue only after a snapshot; with nothing in it there is nothing to rescue.
             return Ok(RescueOutcome::default());
         };
+        self.own_worktree()?;
         self.surroundings.tell("rescuing uncommitted work");
         let request = rescue::Request { settings: &self.case.settings.rescue, spec: &self.case.spec, snapshot: &snapshot };
         let planner = Planner {
@@ -230,7 +261,7 @@ impl Executor {
 
     /// Not where the user wants nobody to be asked, and not an agent that has just failed to answer.
     fn may_ask_for_a_plan(&self) -> bool {
-        let nobody = self.case.asked.no_probe || self.case.settings.completion_check.max_probes == 0;
+        let nobody = self.silent.load(Ordering::Relaxed) || self.case.asked.no_probe || self.case.settings.completion_check.max_probes == 0;
         !nobody && !self.over_limit && self.seen().answered != Some(false)
     }
 

@@ -1,7 +1,8 @@
 //! Writes down what was seen and decided. A journal that cannot be written never changes a verdict; it is noted beside it.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -17,12 +18,48 @@ use super::notices::Notices;
 use super::surroundings::{Surroundings, now};
 use super::verdict_json::probe_json;
 
+/// How many events of many judgements are written together, and after what time at the latest.
+const TOGETHER: usize = 256;
+const AT_LATEST: Duration = Duration::from_secs(1);
+
+/// Where the journals of many judgements meet, so that they are written together.
+pub struct Ledger {
+    store: Arc<dyn Store>,
+    waiting: Mutex<(Vec<NewEvent>, Instant)>,
+}
+
+impl Ledger {
+    /// An empty one.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Ledger { store, waiting: Mutex::new((Vec::new(), Instant::now())) }
+    }
+
+    fn add(&self, events: Vec<NewEvent>) -> Result<(), StoreError> {
+        let mut waiting = self.waiting.lock().expect("no panic while it was held");
+        waiting.0.extend(events);
+        if waiting.0.len() < TOGETHER && waiting.1.elapsed() < AT_LATEST {
+            return Ok(());
+        }
+        let due = std::mem::take(&mut waiting.0);
+        waiting.1 = Instant::now();
+        drop(waiting);
+        self.store.append(&due, None).map(drop)
+    }
+
+    /// Writes what still waits.
+    pub fn finish(&self) -> Result<(), StoreError> {
+        let due = std::mem::take(&mut self.waiting.lock().expect("no panic while it was held").0);
+        if due.is_empty() { Ok(()) } else { self.store.append(&due, None).map(drop) }
+    }
+}
+
 /// The journal of one command. Looks are kept back and written with the next deed, so that a quick check costs one write.
 pub struct Journal {
     store: Arc<dyn Store>,
     worktree_id: String,
     spec: String,
     told: Option<(Notices, Courier)>,
+    ledger: OnceLock<Arc<Ledger>>,
     waiting: Mutex<Vec<NewEvent>>,
     fault: Mutex<Option<String>>,
 }
@@ -35,6 +72,7 @@ impl Journal {
             worktree_id: worktree_id.into(),
             spec: spec.into(),
             told: None,
+            ledger: OnceLock::new(),
             waiting: Mutex::default(),
             fault: Mutex::default(),
         }
@@ -61,6 +99,12 @@ impl Journal {
             journal.told = Some((notices, surroundings.courier.clone()));
         }
         Arc::new(journal)
+    }
+
+    /// Has its events written together with those of other judgements.
+    pub fn join(&self, ledger: &Arc<Ledger>) {
+        // The first one counts.
+        let _ = self.ledger.set(Arc::clone(ledger));
     }
 
     /// Notes something, to be written with the next [`Journal::write`].
@@ -90,7 +134,11 @@ impl Journal {
             }
         }
         // Nothing guards this append, so it cannot be fenced.
-        if let Err(error) = self.store.append(&events, None) {
+        let written = match self.ledger.get() {
+            Some(ledger) => ledger.add(events),
+            None => self.store.append(&events, None).map(drop),
+        };
+        if let Err(error) = written {
             self.faulty(&error);
         }
     }

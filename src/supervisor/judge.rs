@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::agent::Survivor;
 use crate::decision::context::Context;
 use crate::decision::evidence::{Degraded, SessionEnd};
-use crate::decision::machine::Machine;
+use crate::decision::machine::{Earlier, Machine, Setup};
 use crate::decision::rounds;
 use crate::decision::verdict::Verdict;
 use crate::store::Store;
@@ -43,6 +43,70 @@ pub struct SessionSeen {
     pub told: Context,
 }
 
+/// A case in front of the machine: what is needed to drive it, and to settle what follows from its verdict.
+pub struct Trial {
+    /// What is judged.
+    pub case: Arc<Case>,
+    /// The hands of the machine.
+    pub executor: Arc<Executor>,
+    store: Arc<dyn Store>,
+    journal: Arc<Journal>,
+    earlier: Earlier,
+    log: Option<PathBuf>,
+    survivors: Vec<Survivor>,
+    begun: Timestamp,
+}
+
+impl Trial {
+    /// Settles what the machine is told before the first fact. Leftovers beside commits are looked at where asked, or where
+    /// watchdog ran the session itself.
+    pub fn begin(
+        case: Case,
+        store: Arc<dyn Store>,
+        journal: Arc<Journal>,
+        session: SessionSeen,
+        look_at_leftovers: bool,
+        surroundings: &Surroundings,
+        begun: Timestamp,
+    ) -> Result<(Self, Setup), Box<Judgement>> {
+        let ran_a_session = session.end.is_some();
+        let (earlier, fingerprint) = match case.earlier(store.as_ref()) {
+            Ok(earlier) => earlier,
+            Err(unreadable) => return Err(Box::new(early(surroundings, Some(&case), Verdict::unreadable(unreadable), begun))),
+        };
+        let over_limit = matches!(session.end, Some(SessionEnd::OverLimit { .. }));
+        let told = settle_told(&case, store.as_ref(), surroundings, session.told);
+        let mut setup = case.setup(earlier, session.end.clone(), ran_a_session || look_at_leftovers);
+        setup.notes.extend(session.notes);
+        let case = Arc::new(case);
+        let executor = Executor::new(Arc::clone(&case), surroundings.clone(), Arc::clone(&journal), fingerprint)
+            .with_session(session.session_id, session.survivors.clone())
+            .with_told(told, over_limit);
+        let trial =
+            Trial { case, executor: Arc::new(executor), store, journal, earlier, log: session.log, survivors: session.survivors, begun };
+        Ok((trial, setup))
+    }
+
+    /// Tells breaker, progress and journal what it came to.
+    pub fn settle(&self, surroundings: &Surroundings, mut verdict: Verdict) -> Judgement {
+        let left = rounds::after(self.earlier, &verdict);
+        let settled = (self.case.leave(self.store.as_ref(), left, self.executor.fingerprint()))
+            .and_then(|()| self.case.feed_breaker(self.store.as_ref(), &verdict, &self.journal));
+        if let Err(unreadable) = settled {
+            verdict.degraded.push(Degraded { code: "store_unwritable", detail: unreadable.why });
+        }
+        let mut judgement = about(surroundings, Some(&self.case), verdict, self.begun);
+        judgement.breaker = self.case.breaker(self.store.as_ref());
+        judgement.log = self.log.as_ref().map(|path| path.display().to_string());
+        judgement.survivors = self.survivors.iter().map(|survivor| format!("{} (process {})", survivor.name, survivor.pid)).collect();
+        self.journal.write(kind::VERDICT, judgement.to_json());
+        if let Some(why) = self.journal.fault() {
+            judgement.verdict.degraded.push(Degraded { code: "journal_unwritable", detail: why });
+        }
+        judgement
+    }
+}
+
 /// Judges a case: drives the machine, then tells breaker, progress and journal.
 pub async fn judge(
     case: Case,
@@ -53,41 +117,17 @@ pub async fn judge(
     signals: &mut Signals,
     begun: Timestamp,
 ) -> Judgement {
-    let ran_a_session = session.end.is_some();
-    let (earlier, fingerprint) = match case.earlier(store.as_ref()) {
-        Ok(earlier) => earlier,
-        Err(unreadable) => return early(surroundings, Some(&case), Verdict::unreadable(unreadable), begun),
+    let (trial, setup) = match Trial::begin(case, Arc::clone(&store), journal, session, false, surroundings, begun) {
+        Ok(begun) => begun,
+        Err(judgement) => return *judgement,
     };
-    let over_limit = matches!(session.end, Some(SessionEnd::OverLimit { .. }));
-    let told = settle_told(&case, store.as_ref(), surroundings, session.told);
-    let mut setup = case.setup(earlier, session.end.clone(), ran_a_session);
-    setup.notes.extend(session.notes);
-    let case = Arc::new(case);
-    let executor = Executor::new(Arc::clone(&case), surroundings.clone(), Arc::clone(&journal), fingerprint)
-        .with_session(session.session_id, session.survivors.clone())
-        .with_told(told, over_limit);
-    let executor = Arc::new(executor);
-    let mut verdict = drive(Machine::new(setup), Arc::clone(&executor), signals).await;
-
-    let left = rounds::after(earlier, &verdict);
-    let settled =
-        case.leave(store.as_ref(), left, executor.fingerprint()).and_then(|()| case.feed_breaker(store.as_ref(), &verdict, &journal));
-    if let Err(unreadable) = settled {
-        verdict.degraded.push(Degraded { code: "store_unwritable", detail: unreadable.why });
-    }
-    let mut judgement = about(surroundings, Some(&case), verdict, begun);
-    judgement.breaker = case.breaker(store.as_ref());
-    judgement.log = session.log.map(|path| path.display().to_string());
-    judgement.survivors = session.survivors.iter().map(|survivor| format!("{} (process {})", survivor.name, survivor.pid)).collect();
-    journal.write(kind::VERDICT, judgement.to_json());
-    if let Some(why) = journal.fault() {
-        judgement.verdict.degraded.push(Degraded { code: "journal_unwritable", detail: why });
-    }
+    let verdict = drive(Machine::new(setup), Arc::clone(&trial.executor), signals).await;
+    let judgement = trial.settle(surroundings, verdict);
     if tidy_is_due(judgement.duration, now()) && tidy(store.as_ref(), now()).is_err() {
         surroundings.tell("old events could not be removed from the journal");
     }
-    let worktree = case.worktree.lock().expect("no panic while it was held");
-    if let Err(why) = expire(&worktree, store.as_ref(), case.settings.rescue.keep_days) {
+    let worktree = trial.case.worktree.lock().expect("no panic while it was held");
+    if let Err(why) = expire(&worktree, store.as_ref(), trial.case.settings.rescue.keep_days) {
         surroundings.tell(&format!("old snapshots could not be dropped: {why}"));
     }
     drop(worktree);

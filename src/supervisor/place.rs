@@ -67,7 +67,7 @@ impl Place {
     }
 }
 
-fn taken(holder: Option<Holder>) -> Verdict {
+pub(super) fn taken(holder: Option<Holder>) -> Verdict {
     match holder {
         Some(holder) if holder.session_active => Verdict::new(
             Reason::SessionActive,

@@ -98,6 +98,10 @@ mod store;
 mod support_works;
 // The queue of tasks as people and programs see it.
 mod task_queue;
+// One look at many worktrees: each once, the bad ones beside the good ones, questions rationed.
+mod sweep;
+// Sweeps beside sessions, other sweeps and signals, and what cron starts.
+mod sweep_beside;
 // Random trees, random faults, the real binary: whatever was in the work tree can be got back.
 mod torture;
 // Which worktrees are found in repositories and folders.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use completion_watchdog::git::{Search, Standing, Worktree, find_worktrees};
 
@@ -112,6 +112,6 @@ fn caches_and_fetched_packages_are_passed_by() {
 fn a_search_ends_when_it_is_told_to() {
     let env = TestEnv::new();
     env.repo_named("all/a");
-    let found = find_worktrees(&[PathBuf::from(env.root())], &|| true);
+    let found = find_worktrees(&[env.root()], &|| true);
     assert_eq!(found.worktrees, []);
 }

@@ -9,7 +9,9 @@ use crate::cli::terminal::Terminal;
 use crate::decision::display::plural;
 use crate::supervisor::Courier;
 
-use super::{breaker, demo, doctor, evaluate, events, generate, init, judging, looping, probe, rescue, schema, snapshot, task, trust};
+use super::{
+    breaker, demo, doctor, evaluate, events, generate, init, judging, looping, probe, rescue, schema, snapshot, sweep, task, trust,
+};
 
 /// How long the end of a command waits for notifications to be delivered.
 const DELIVERY: Duration = Duration::from_secs(3);
@@ -22,6 +24,7 @@ pub fn dispatch(cli: Cli, terminal: &Terminal) -> Result<u8, Failure> {
         Command::Run(args) => args.judge.agent_program.clone(),
         Command::Loop(args) => args.judge.agent_program.clone(),
         Command::Probe(args) => args.agent_program.clone(),
+        Command::Sweep(args) => args.agent_program.clone(),
         _ => None,
     };
     let courier = Courier::default();
@@ -31,6 +34,7 @@ pub fn dispatch(cli: Cli, terminal: &Terminal) -> Result<u8, Failure> {
         Command::Check(args) => judging::check(&around()?, terminal, args),
         Command::Run(args) => judging::run(&around()?, terminal, args),
         Command::Loop(args) => looping::repeat(&around()?, terminal, *args),
+        Command::Sweep(args) => sweep::sweep(&around()?, terminal, args),
         Command::Probe(args) => probe::probe(around, terminal, args),
         Command::Rescue(args) => rescue::rescue(&around()?, terminal, args),
         Command::Breaker(args) => breaker::breaker(&around()?, terminal, args),

@@ -23,8 +23,11 @@ const FIRST: &str = r#"{
 }
 "#;
 
-/// Writes the file and trusts it.
+/// Writes the file and trusts it; with `--cron`, prints instead what has the system sweep.
 pub fn init(surroundings: &Surroundings, terminal: &Terminal, args: InitArgs) -> Result<u8, Failure> {
+    if args.cron {
+        return super::cron::cron(surroundings, terminal, &args.paths);
+    }
     let worktree = Worktree::open(&surroundings.worktree)?;
     surroundings.state.ensure()?;
     let path = worktree.root().join(CONFIGURATION_FILE);

@@ -1,6 +1,7 @@
 //! One file per command, and the way from the parsed command line to it.
 
 mod breaker;
+mod cron;
 mod demo;
 mod dispatch;
 mod doctor;
@@ -16,6 +17,7 @@ mod runtime;
 pub mod schema;
 mod snapshot;
 mod snapshots;
+mod sweep;
 mod task;
 mod trust;
 

@@ -1,5 +1,6 @@
 //! Where a session began: HEAD and the tips of all refs at that moment, per worktree and spec.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
@@ -62,6 +63,11 @@ impl Row for BaselineRecord {
             worktree: path_from_text(&disk.worktree),
         })
     }
+}
+
+/// The worktrees for which a baseline is recorded.
+pub fn worktrees(store: &dyn Store) -> Result<HashSet<String>, StoreError> {
+    row::worktrees::<BaselineRecord>(store)
 }
 
 /// Records a baseline in place of the former one.

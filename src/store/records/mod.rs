@@ -5,6 +5,7 @@
 pub mod baseline;
 pub mod breaker;
 pub mod expiry;
+pub mod look;
 pub mod looped;
 pub mod outbox;
 pub mod progress;
@@ -13,3 +14,5 @@ pub mod task;
 pub mod told;
 
 mod row;
+
+pub use row::rows_of_worktrees;

@@ -1,5 +1,6 @@
 //! Reading, writing and updating one versioned JSON row, by compare-and-swap alone.
 
+use std::collections::{HashMap, HashSet};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -49,7 +50,7 @@ fn what<R: Row>(key: &Key) -> String {
     format!("{} of '{}'", R::KIND, key.last_part())
 }
 
-fn encode<R: Row>(row: &R) -> Vec<u8> {
+pub(super) fn encode<R: Row>(row: &R) -> Vec<u8> {
     serde_json::to_vec(&Versioned { v: R::VERSION, disk: row.to_disk() }).expect("disk forms hold nothing that JSON cannot")
 }
 
@@ -158,6 +159,25 @@ pub(super) fn each<R: Row>(
         }
         after = page.into_iter().next_back().map(|entry| entry.key);
     }
+}
+
+/// What is recorded for each worktree to judge it by: the names of the rows with their revisions, as one text.
+pub fn rows_of_worktrees(store: &dyn Store) -> Result<HashMap<String, String>, StoreError> {
+    use super::{baseline::BaselineRecord, progress::Progress};
+    use crate::decision::breaker::Breaker;
+    let mut rows: HashMap<String, String> = HashMap::new();
+    for kind in [BaselineRecord::KIND, Breaker::KIND, Progress::KIND] {
+        for (key, rev) in store.revisions(&Key::prefix(kind, &[]))? {
+            let text = rows.entry(key.first_part()).or_default();
+            text.push_str(&format!("{key}={} ", rev.0));
+        }
+    }
+    Ok(rows)
+}
+
+/// The worktrees that have a row of a kind; no row is read for it.
+pub(super) fn worktrees<R: Row>(store: &dyn Store) -> Result<HashSet<String>, StoreError> {
+    Ok(store.revisions(&Key::prefix(R::KIND, &[]))?.iter().map(|(key, _)| key.first_part()).collect())
 }
 
 #[cfg(test)]

@@ -47,6 +47,14 @@ impl Store for Lossy {
     fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>> {
         self.inner.list(prefix, after, limit)
     }
+    fn revisions(&self, prefix: &str) -> Result<Vec<(Key, Rev)>> {
+        self.inner.revisions(prefix)
+    }
+
+    fn keep_hints(&self, hints: &[(Key, Vec<u8>)]) -> Result<()> {
+        self.inner.keep_hints(hints)
+    }
+
     fn acquire(&self, key: &Key, holder: &str, ttl: Duration) -> Result<Option<Lease>> {
         self.inner.acquire(key, holder, ttl)
     }

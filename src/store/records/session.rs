@@ -1,5 +1,6 @@
 //! The last session of a spec in a worktree: whom a probe resumes, and what is still running. Earlier ones are in the journal.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
@@ -58,6 +59,11 @@ impl Row for SessionRecord {
             log: disk.log.as_deref().map(path_from_text),
         })
     }
+}
+
+/// The worktrees for which a session is recorded.
+pub fn worktrees(store: &dyn Store) -> Result<HashSet<String>, StoreError> {
+    row::worktrees::<SessionRecord>(store)
 }
 
 /// Records a session in place of the former one.

@@ -1,0 +1,72 @@
+//! The words of `watchdog sweep`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::{FalseyValueParser, PossibleValuesParser};
+
+use super::args::duration;
+
+const AFTER_HELP: &str = "\
+One line for each worktree: its verdict, after one look as with `check --once`. A worktree without a recorded baseline is
+not watched: it is listed as no_baseline and never an alarm. One whose session still runs, or that another watchdog works
+on, is `waiting` and costs nothing. Overlapping sweeps never judge a worktree twice at a time.
+
+Exit code: 0, or the highest among review 12, timeout 13, stopped 14, failed 15 and error 16.
+
+  watchdog sweep ~/projects                    every repository below a folder
+  watchdog sweep . --max-probes-total 0        ask nobody: git alone
+  watchdog sweep ~/projects --json --only review,error
+  watchdog init --cron ~/projects              a crontab line and a systemd timer for it";
+
+/// Arguments of `watchdog sweep`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct SweepArgs {
+    /// Repositories, or folders to search for them [default: the current folder]
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Look at N worktrees side by side [default: the number of processors, at most 4]
+    #[arg(long, short = 'j', value_name = "N", env = "WATCHDOG_JOBS", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub jobs: Option<u16>,
+    /// Ask at most N agents side by side
+    #[arg(long, value_name = "N", env = "WATCHDOG_MAX_PARALLEL_PROBES", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub max_parallel_probes: u16,
+    /// Put at most N questions in the whole sweep; the next one goes on elsewhere
+    #[arg(long, value_name = "N", env = "WATCHDOG_MAX_PROBES_TOTAL", default_value_t = 20)]
+    pub max_probes_total: u32,
+    /// Show only worktrees of this status, or no_baseline or gone; may be given several times
+    #[arg(long, value_name = "STATUS", env = "WATCHDOG_ONLY", value_delimiter = ',', value_parser = only())]
+    pub only: Vec<String>,
+    /// Ask each agent at most N times, counted from sweep to sweep [default: 5]
+    #[arg(long, value_name = "N", env = "WATCHDOG_MAX_PROBES")]
+    pub max_probes: Option<u32>,
+    /// Deadline of one question [default: 60s]
+    #[arg(long, value_name = "DUR", env = "WATCHDOG_PROBE_TIMEOUT", value_parser = duration)]
+    pub probe_timeout: Option<Duration>,
+    /// Ask nobody: git decides, or nothing does
+    #[arg(long, env = "WATCHDOG_NO_PROBE", value_parser = FalseyValueParser::new())]
+    pub no_probe: bool,
+    /// Commit nothing; uncommitted work is still kept in a snapshot
+    #[arg(long, env = "WATCHDOG_NO_RESCUE", value_parser = FalseyValueParser::new())]
+    pub no_rescue: bool,
+    /// The agent's program, where it is not in PATH under its usual name
+    #[arg(long, value_name = "PROGRAM", env = "WATCHDOG_AGENT_PROGRAM")]
+    pub agent_program: Option<std::ffi::OsString>,
+}
+
+fn only() -> PossibleValuesParser {
+    PossibleValuesParser::new([
+        "complete",
+        "incomplete",
+        "waiting",
+        "review",
+        "timeout",
+        "stopped",
+        "failed",
+        "error",
+        "no_baseline",
+        "gone",
+    ])
+}

@@ -1,0 +1,189 @@
+//! `watchdog sweep`: one look at every worktree, as a table for people or as JSON lines.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal as _, Write as _};
+use std::num::NonZero;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use anstyle::{AnsiColor, Style};
+
+use crate::cli::args::SweepArgs;
+use crate::cli::failure::Failure;
+use crate::cli::terminal::Terminal;
+use crate::decision::display::{escape_to_one_line, plural};
+use crate::decision::verdict::Status;
+use crate::supervisor::{Asked, Line, Surroundings, SweepReport, SweepRequest, sweep as sweep_all};
+
+use super::runtime::in_runtime;
+
+/// More threads than this only wait for each other.
+const JOBS: usize = 4;
+
+/// A sweep that is over sooner needs no word about how far it is; between two words.
+const QUIET: Duration = Duration::from_secs(1);
+const EVERY: Duration = Duration::from_millis(200);
+
+/// Sweeps, and says what was found.
+pub fn sweep(surroundings: &Surroundings, terminal: &Terminal, args: SweepArgs) -> Result<u8, Failure> {
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let paths = if args.paths.is_empty() { vec![surroundings.worktree.clone()] } else { args.paths };
+    let progress = Arc::new(Progress::new(terminal.tells() && std::io::stderr().is_terminal()));
+    let (json, only) = (terminal.json, args.only);
+    let (shown, speaker) = (only.clone(), *terminal);
+    let request = SweepRequest {
+        paths,
+        jobs: args.jobs.map_or(processors.min(JOBS), usize::from),
+        max_parallel_probes: args.max_parallel_probes.into(),
+        max_probes_total: args.max_probes_total,
+        asked: Asked {
+            max_probes: args.max_probes,
+            probe_timeout: args.probe_timeout,
+            no_probe: args.no_probe,
+            no_rescue: args.no_rescue,
+            once: true,
+            ..Asked::default()
+        },
+        hear: {
+            let progress = Arc::clone(&progress);
+            Arc::new(move |row, done, total| {
+                if json && is_shown(&row.line(), &shown) {
+                    progress.clear();
+                    speaker.value(&row.to_json());
+                }
+                progress.tell(done, total);
+            })
+        },
+    };
+    // Thousands of stories at once tell nobody anything; the table does.
+    let quiet = Surroundings { narrate: Arc::new(|_: &str| {}), ..surroundings.clone() };
+    let report = in_runtime(async |signals| sweep_all(&quiet, request, signals).await)??;
+    progress.clear();
+    if !json {
+        table(terminal, &report, &only);
+    }
+    for note in &report.notes {
+        terminal.tell(&format!("note: {}", escape_to_one_line(note)));
+    }
+    if !json || report.not_reached > 0 {
+        terminal.tell(&summary(&report));
+    }
+    Ok(report.exit_code())
+}
+
+fn is_shown(line: &Line, only: &[String]) -> bool {
+    only.is_empty() || only.iter().any(|word| word == word_of(line))
+}
+
+/// The status, or why there is none.
+fn word_of(line: &Line) -> &'static str {
+    line.status.map_or(line.reason, Status::as_str)
+}
+
+fn table(terminal: &Terminal, report: &SweepReport, only: &[String]) {
+    let lines: Vec<&Line> = report.lines.iter().filter(|line| is_shown(line, only)).collect();
+    if lines.is_empty() {
+        return;
+    }
+    let number = |n: Option<u64>| n.map_or_else(|| "-".to_string(), |n| n.to_string());
+    let rows: Vec<[String; 6]> = (lines.iter())
+        .map(|line| {
+            let status = line.status.map_or("-", Status::as_str).to_string();
+            let spec = line.spec.as_deref().map_or_else(|| "-".to_string(), escape_to_one_line);
+            [status, line.reason.to_string(), number(line.commits), number(line.left), spec, escape_to_one_line(&line.worktree)]
+        })
+        .collect();
+    let heads = ["STATUS", "REASON", "COMMITS", "LEFT", "SPEC", "WORKTREE"].map(str::to_string);
+    let width = |at: usize| rows.iter().chain([&heads]).map(|row| row[at].chars().count()).max().unwrap_or(0).min(40);
+    let widths: [usize; 5] = std::array::from_fn(width);
+    terminal.line(aligned(&heads, &widths, Style::new().dimmed()).trim_end());
+    for (line, row) in lines.iter().zip(&rows) {
+        terminal.line(aligned(row, &widths, colour(line.status)).trim_end());
+        if line.status.is_none_or(|status| status.exit_code() >= Status::Review.exit_code()) && !line.message.is_empty() {
+            terminal.line(&format!("  {}", escape_to_one_line(&line.message)));
+        }
+    }
+}
+
+/// One row; the first cell coloured, numbers to the right.
+fn aligned(row: &[String; 6], widths: &[usize; 5], first: Style) -> String {
+    let pad = |at: usize| " ".repeat(widths[at].saturating_sub(row[at].chars().count()));
+    format!(
+        "{first}{}{first:#}{}  {}{}  {}{}  {}{}  {}{}  {}",
+        row[0],
+        pad(0),
+        row[1],
+        pad(1),
+        pad(2),
+        row[2],
+        pad(3),
+        row[3],
+        row[4],
+        pad(4),
+        row[5]
+    )
+}
+
+fn colour(status: Option<Status>) -> Style {
+    let colour = match status {
+        None => return Style::new().dimmed(),
+        Some(Status::Complete) => AnsiColor::Green,
+        Some(Status::Incomplete | Status::Waiting) => AnsiColor::Yellow,
+        Some(Status::Review | Status::Timeout | Status::Stopped | Status::Failed | Status::Error) => AnsiColor::Red,
+    };
+    Style::new().bold().fg_color(Some(colour.into()))
+}
+
+fn summary(report: &SweepReport) -> String {
+    let mut counts: BTreeMap<(u8, &str), usize> = BTreeMap::new();
+    for line in &report.lines {
+        *counts.entry((line.status.map_or(u8::MAX, Status::exit_code), word_of(line))).or_default() += 1;
+    }
+    let counted: Vec<String> = counts.iter().map(|((_, word), count)| format!("{count} {word}")).collect();
+    let mut text = plural(report.lines.len() as u64, "worktree");
+    if !counted.is_empty() {
+        text.push_str(&format!(": {}", counted.join(", ")));
+    }
+    if report.probes > 0 {
+        text.push_str(&format!("; {} asked", plural(report.probes.into(), "question")));
+    }
+    if report.not_reached > 0 {
+        text.push_str(&format!("; interrupted, {} not looked at", report.not_reached));
+    }
+    text.push_str(&format!("; {:.1} s", report.duration.as_secs_f64()));
+    text
+}
+
+/// One line on a terminal that says how far a long sweep is.
+struct Progress {
+    on: bool,
+    began: Instant,
+    last: Mutex<Option<Instant>>,
+}
+
+impl Progress {
+    fn new(on: bool) -> Self {
+        Progress { on, began: Instant::now(), last: Mutex::new(None) }
+    }
+
+    fn tell(&self, done: usize, total: usize) {
+        if !self.on || self.began.elapsed() < QUIET {
+            return;
+        }
+        let Ok(mut last) = self.last.lock() else { return };
+        if last.is_some_and(|at| at.elapsed() < EVERY) {
+            return;
+        }
+        *last = Some(Instant::now());
+        // A terminal that went away needs no progress.
+        let _ = write!(std::io::stderr(), "\r{done} of {total} worktrees\x1b[K");
+    }
+
+    fn clear(&self) {
+        if let Ok(mut last) = self.last.lock()
+            && last.take().is_some()
+        {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}

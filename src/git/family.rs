@@ -1,0 +1,96 @@
+//! One repository opened once and lent to all of its linked worktrees: they share objects and configuration, and of a
+//! thousand of them each would otherwise read both again.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use gix::refs::file::Store;
+use gix::refs::store::init::Options;
+
+use super::open::{Error, Worktree};
+use super::worktrees::FoundWorktree;
+
+/// The worktrees of one repository, opened one after the other.
+#[derive(Default)]
+pub struct Family {
+    lender: Option<Worktree>,
+}
+
+impl Family {
+    /// Nothing is opened yet.
+    pub fn new() -> Self {
+        Family::default()
+    }
+
+    /// Opens a worktree as [`Worktree::open`] does, with what was opened before for a sibling where that is the same.
+    ///
+    /// # Errors
+    /// As [`Worktree::open`].
+    pub fn open(&mut self, found: &FoundWorktree) -> Result<Worktree, Error> {
+        if let Some(lender) = &self.lender
+            && let Some(lent) = lend(lender, found)
+        {
+            return Ok(lent);
+        }
+        let opened = Worktree::open(&found.root)?;
+        if self.lender.is_none() && may_lend(&opened) {
+            self.lender = Some(opened.copy());
+        }
+        Ok(opened)
+    }
+}
+
+impl Worktree {
+    fn copy(&self) -> Worktree {
+        Worktree {
+            repo: self.repo.clone(),
+            ignored_filters: self.ignored_filters,
+            lent: self.lent,
+            root: self.root.clone(),
+            git_dir: self.git_dir.clone(),
+            common_dir: self.common_dir.clone(),
+        }
+    }
+}
+
+/// Only a linked worktree knows the shared directory apart from its own, and its configuration must be everybody's.
+fn may_lend(worktree: &Worktree) -> bool {
+    let config = worktree.repo.config_snapshot();
+    let by_place = config.plumbing().sections_by_name("includeIf").is_some_and(|mut sections| sections.next().is_some());
+    worktree.git_dir != worktree.common_dir && !by_place && !has_own_settings(&worktree.git_dir, &worktree.root)
+}
+
+/// Whether a worktree has something that gix keeps with an opened repository.
+fn has_own_settings(git_dir: &Path, root: &Path) -> bool {
+    fs::symlink_metadata(git_dir.join("config.worktree")).is_ok() || fs::symlink_metadata(root.join(".gitmodules")).is_ok()
+}
+
+/// The lender's repository with the place of another worktree; `None` where that must be opened by itself.
+fn lend(lender: &Worktree, found: &FoundWorktree) -> Option<Worktree> {
+    if found.common_dir != lender.common_dir || found.git_dir == found.common_dir || has_own_settings(&found.git_dir, &found.root) {
+        return None;
+    }
+    // Whether somebody else's may be trusted is decided where a repository is opened.
+    let user = rustix::process::geteuid().as_raw();
+    let ours = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.uid() == user);
+    if ![&found.root, &found.root.join(".git"), &found.git_dir].into_iter().all(|path| ours(path)) {
+        return None;
+    }
+    let mut repo = lender.repo.clone();
+    let options = Options {
+        write_reflog: repo.refs.write_reflog,
+        precompose_unicode: repo.refs.precompose_unicode,
+        prohibit_windows_device_names: repo.refs.prohibit_windows_device_names,
+    };
+    repo.refs = Store::for_linked_worktree_opts(found.git_dir.clone(), found.common_dir.clone(), repo.object_hash(), options);
+    repo.set_workdir(found.root.clone()).ok()?;
+    Some(Worktree {
+        repo,
+        ignored_filters: lender.ignored_filters,
+        lent: true,
+        root: found.root.clone(),
+        git_dir: found.git_dir.clone(),
+        common_dir: found.common_dir.clone(),
+    })
+}

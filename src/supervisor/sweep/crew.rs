@@ -1,0 +1,205 @@
+//! The crew of a sweep: threads that look at worktrees, and a few that ask agents. One store, one journal, one ration.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use super::look::{Looked, Wanting, isolated};
+use super::ration::Ration;
+use super::remembered::Memory;
+use super::report::{SweepReport, SweepRow};
+use super::request::SweepRequest;
+use crate::agent::Cancel;
+use crate::decision::evidence::Unreadable;
+use crate::git::{Family, FoundWorktree, find_worktrees};
+use crate::store::journal::tidy;
+use crate::store::{SqliteStore, Store, baseline, session};
+use crate::supervisor::expiry::expire;
+use crate::supervisor::journal::Ledger;
+use crate::supervisor::judge::Trial;
+use crate::supervisor::signals::{Signals, Urgency};
+use crate::supervisor::surroundings::{Surroundings, now};
+
+/// How many judgements wait for their turn to ask at most. Each holds a lock and an open repository.
+const WAITING: usize = 64;
+
+/// How many repositories a thread keeps open.
+const FAMILIES: usize = 8;
+
+/// What the threads of a sweep share.
+pub struct Sweep<'a> {
+    pub(super) around: &'a Surroundings,
+    pub(super) request: &'a SweepRequest,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) ledger: Arc<Ledger>,
+    pub(super) ration: Ration,
+    pub(super) cancel: Cancel,
+    pub(super) memory: Memory,
+    /// The worktrees for which a baseline is recorded.
+    pub(super) watched: HashSet<String>,
+    /// Those for which a session is.
+    pub(super) with_sessions: HashSet<String>,
+    /// Repositories whose old snapshots were looked for in this sweep.
+    expired: Mutex<HashSet<PathBuf>>,
+    jobs: Mutex<VecDeque<FoundWorktree>>,
+    total: usize,
+    done: AtomicUsize,
+    report: Mutex<SweepReport>,
+}
+
+/// Looks once at every worktree. A first signal ends it after what is under way.
+///
+/// # Errors
+/// When watchdog's own state cannot be read; whatever is wrong with a worktree is a row.
+pub async fn sweep(surroundings: &Surroundings, request: SweepRequest, signals: &mut Signals) -> Result<SweepReport, Unreadable> {
+    let cancel = Cancel::new();
+    let sweeping = {
+        let (surroundings, cancel) = (surroundings.clone(), cancel.clone());
+        tokio::task::spawn_blocking(move || sweep_now(&surroundings, &request, cancel))
+    };
+    tokio::pin!(sweeping);
+    let mut next = Urgency::Interrupted;
+    let swept = loop {
+        tokio::select! {
+            swept = &mut sweeping => break swept,
+            () = signals.reached(next), if next <= Urgency::Hurry => {
+                if next == Urgency::Hurry {
+                    cancel.cancel_now();
+                    break sweeping.await;
+                }
+                cancel.cancel();
+                next = Urgency::Hurry;
+            }
+        }
+    };
+    swept.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
+}
+
+fn sweep_now(around: &Surroundings, request: &SweepRequest, cancel: Cancel) -> Result<SweepReport, Unreadable> {
+    let begun = Instant::now();
+    around.state.ensure()?;
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&around.state)?);
+    let found = find_worktrees(&request.paths, &|| cancel.is_cancelled());
+    let mut notes: Vec<String> = store.notes().into_iter().map(|note| note.detail).collect();
+    notes.extend(found.notes);
+    let mut jobs = VecDeque::from(found.worktrees);
+    // Begun elsewhere each time, so that a spent ration does not always leave the same ones out.
+    if !jobs.is_empty() {
+        let turn = usize::try_from(now().as_second().unsigned_abs()).unwrap_or(0).wrapping_mul(7919) % jobs.len();
+        jobs.rotate_left(turn);
+    }
+    let sweep = Sweep {
+        around,
+        request,
+        ledger: Arc::new(Ledger::new(Arc::clone(&store))),
+        ration: Ration::new(if request.asked.no_probe { 0 } else { request.max_probes_total }),
+        cancel,
+        memory: Memory::open(Arc::clone(&store), around, request)?,
+        watched: baseline::worktrees(store.as_ref())?,
+        with_sessions: session::worktrees(store.as_ref())?,
+        store,
+        expired: Mutex::default(),
+        total: jobs.len(),
+        jobs: Mutex::new(jobs),
+        done: AtomicUsize::new(0),
+        report: Mutex::new(SweepReport { notes, ..SweepReport::default() }),
+    };
+    sweep.work();
+    let mut report = std::mem::take(&mut *held(&sweep.report));
+    if let Err(error) = sweep.ledger.finish().and_then(|()| sweep.memory.finish()) {
+        report.notes.push(format!("what was seen could not be written down: {error}"));
+    }
+    if tidy(sweep.store.as_ref(), now()).is_err() {
+        report.notes.push("old events could not be removed from the journal".into());
+    }
+    report.lines.sort_by(|a, b| a.worktree.cmp(&b.worktree));
+    report.not_reached = held(&sweep.jobs).len();
+    report.probes = sweep.ration.taken();
+    report.duration = begun.elapsed();
+    Ok(report)
+}
+
+impl Sweep<'_> {
+    fn work(&self) {
+        let (want, wanted) = sync_channel(WAITING);
+        let wanted = Mutex::new(wanted);
+        std::thread::scope(|scope| {
+            for _ in 0..self.request.max_parallel_probes.max(1) {
+                let wanted = &wanted;
+                scope.spawn(move || self.ask_all(wanted));
+            }
+            for _ in 0..self.request.jobs.max(1) {
+                let want = want.clone();
+                scope.spawn(move || self.look_at_all(&want));
+            }
+            drop(want);
+        });
+    }
+
+    fn look_at_all(&self, want: &SyncSender<Wanting>) {
+        let mut families: HashMap<PathBuf, Family> = HashMap::new();
+        while !self.cancel.is_cancelled() {
+            let Some(found) = held(&self.jobs).pop_front() else { return };
+            let root = found.root.clone();
+            // Each holds an opened repository. A bug that one was in the middle of must not spread.
+            if families.len() == FAMILIES && !families.contains_key(&found.common_dir) {
+                families.clear();
+            }
+            let mut family = families.remove(&found.common_dir).unwrap_or_default();
+            let looked = isolated(root.clone(), || {
+                let looked = self.look(&found, &mut family);
+                families.insert(found.common_dir.clone(), family);
+                looked
+            });
+            match looked {
+                Looked::Row(row) => self.tell(&row),
+                Looked::Wants(wanting) if self.ration.take() => {
+                    // The ones who ask outlive those who look.
+                    if let Err(refused) = want.send(*wanting) {
+                        self.tell_of(root, || self.without_asking(refused.0));
+                    }
+                }
+                Looked::Wants(wanting) => self.tell_of(root, || self.without_asking(*wanting)),
+            }
+        }
+    }
+
+    fn ask_all(&self, wanted: &Mutex<Receiver<Wanting>>) {
+        loop {
+            let next = held(wanted).recv();
+            let Ok(wanting) = next else { return };
+            self.tell_of(wanting.root().to_owned(), || self.ask(wanting));
+        }
+    }
+
+    fn tell_of(&self, root: PathBuf, work: impl FnOnce() -> SweepRow) {
+        if let Looked::Row(row) = isolated(root, || Looked::Row(work())) {
+            self.tell(&row);
+        }
+    }
+
+    fn tell(&self, row: &SweepRow) {
+        held(&self.report).lines.push(row.line());
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        (self.request.hear)(row, done, self.total);
+    }
+
+    /// Drops old snapshots, looked for once per repository and sweep.
+    pub(super) fn expire(&self, trial: &Trial) {
+        let worktree = trial.case.worktree.lock().expect("no panic while it was held");
+        if !held(&self.expired).insert(worktree.common_dir().to_owned()) {
+            return;
+        }
+        if let Err(why) = expire(&worktree, self.store.as_ref(), trial.case.settings.rescue.keep_days) {
+            held(&self.report).notes.push(format!("old snapshots of {} could not be dropped: {why}", worktree.root().display()));
+        }
+    }
+}
+
+/// What was shared stays usable after a panic: every change to it is one step.
+fn held<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

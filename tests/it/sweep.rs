@@ -1,0 +1,232 @@
+//! One look at many worktrees: each once, the bad ones beside the good ones, questions rationed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::chown;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::{CommandOutput, Repo, Step, TestEnv, wait_until};
+
+/// Linked worktrees `names` beside a main one, in the folder `all`, each with a baseline.
+fn linked<'env>(env: &'env TestEnv, names: &[&str]) -> Vec<Repo<'env>> {
+    let repo = env.repo_named("all/repo");
+    let make = |name: &&str| {
+        repo.git(&["worktree", "add", "-q", &format!("../{name}"), "-b", name]);
+        let worktree = Repo::new(env, env.root().join("all").join(name));
+        worktree.watchdog(&["snapshot"]).expect(0);
+        worktree
+    };
+    names.iter().map(make).collect()
+}
+
+/// The rows by the names of their folders.
+#[track_caller]
+pub fn rows(output: &CommandOutput) -> BTreeMap<String, Value> {
+    let row = |line: &str| {
+        let row: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        (Path::new(row["worktree"].as_str().unwrap()).file_name().unwrap().to_string_lossy().into_owned(), row)
+    };
+    let lines: Vec<_> = output.stdout.lines().map(row).collect();
+    let rows: BTreeMap<_, _> = lines.iter().cloned().collect();
+    assert_eq!(rows.len(), lines.len(), "a worktree was judged twice\n{output}");
+    rows
+}
+
+/// `status/reason`, or why it was not judged.
+pub fn word(row: &Value) -> String {
+    match row["not_judged"].as_str() {
+        Some(why) => why.to_string(),
+        None => format!("{}/{}", row["status"].as_str().unwrap_or("-"), row["reason"].as_str().unwrap_or("-")),
+    }
+}
+
+#[track_caller]
+pub fn words(output: &CommandOutput) -> Vec<(String, String)> {
+    rows(output).into_iter().map(|(name, row)| (name, word(&row))).collect()
+}
+
+fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    expected.iter().map(|(name, word)| (name.to_string(), word.to_string())).collect()
+}
+
+#[test]
+fn every_worktree_is_judged_once_and_one_that_nobody_watches_is_no_alarm() {
+    let env = TestEnv::new();
+    let worktrees = linked(&env, &["committed", "dirty", "idle"]);
+    worktrees[0].write("new", "1");
+    worktrees[0].commit_all("feat: new");
+    worktrees[0].write("left", "2");
+    worktrees[1].write("draft", "3");
+    let all = env.root().join("all");
+    let swept = env.watchdog(&all, &["sweep", ".", "repo", "idle", "--no-probe", "--json", "-q"]).expect(0);
+    let expected =
+        [("committed", "complete/new_commits"), ("dirty", "incomplete/working"), ("idle", "incomplete/working"), ("repo", "no_baseline")];
+    assert_eq!(words(&swept), pairs(&expected));
+    let rows = rows(&swept);
+    let (committed, nobodys) = (&rows["committed"], &rows["repo"]);
+    assert_eq!((&committed["made_here"], &committed["changes"]["untracked"]), (&json!(1), &json!(1)), "{swept}");
+    assert!(committed["message"].as_str().unwrap().contains("1 change left uncommitted"), "{swept}");
+    assert_eq!((&nobodys["status"], &nobodys["complete"]), (&Value::Null, &json!(false)));
+    assert_eq!(worktrees[0].snapshots().len(), 2, "what was left uncommitted is kept, here and in the dirty one");
+
+    let table = env.watchdog(&all, &["sweep", "--no-probe"]).expect(0);
+    let heads = table.stdout.lines().next().unwrap().split_whitespace().collect::<Vec<_>>();
+    assert_eq!(heads, ["STATUS", "REASON", "COMMITS", "LEFT", "SPEC", "WORKTREE"]);
+    assert_eq!(table.stdout.lines().count(), 5, "{table}");
+    assert!(table.stderr.contains("4 worktrees: 1 complete, 2 incomplete, 1 no_baseline"), "{table}");
+    let only = env.watchdog(&all, &["sweep", "--no-probe", "--only", "complete,no_baseline"]).expect(0);
+    assert_eq!(only.stdout.lines().count(), 3, "{only}");
+}
+
+#[test]
+fn one_bad_worktree_spoils_nothing_and_calls_for_somebody_only_where_it_is_watched() {
+    let env = TestEnv::new();
+    let worktrees = linked(&env, &["corrupt", "fine", "foreign", "gone", "rebasing"]);
+    let all = env.root().join("all");
+    let unborn = env.unborn_repo("all/unborn");
+    unborn.watchdog(&["snapshot"]).expect(0);
+    worktrees[0].write("a", "1");
+    worktrees[0].commit_all("feat: a");
+    let lost = worktrees[0].head();
+    fs::remove_file(all.join(format!("repo/.git/objects/{}/{}", &lost[..2], &lost[2..]))).unwrap();
+    worktrees[1].write("b", "1");
+    worktrees[1].commit_all("feat: b");
+    chown(all.join("repo/.git/worktrees/foreign"), Some(12345), None).expect("these tests run as root");
+    fs::remove_dir_all(all.join("gone")).unwrap();
+    worktrees[4].write("README.md", "ours\n");
+    worktrees[4].commit_all("feat: ours");
+    worktrees[4].git(&["checkout", "-q", "-b", "other", "HEAD~1"]);
+    worktrees[4].write("README.md", "theirs\n");
+    worktrees[4].commit_all("feat: theirs");
+    worktrees[4].try_git(&["rebase", "-q", "rebasing"]).expect(1);
+    env.write("all/nobodys/.git/HEAD", "garbage");
+    env.write("all/nobodys/.git/config", "[core");
+
+    let swept = env.watchdog(&all, &["sweep", "--no-probe", "--json", "-q"]).expect(16);
+    let expected = [
+        ("corrupt", "error/git_error"),
+        ("fine", "complete/new_commits"),
+        ("foreign", "error/git_error"),
+        ("gone", "gone"),
+        ("nobodys", "no_baseline"),
+        ("rebasing", "complete/new_commits"),
+        ("repo", "no_baseline"),
+        ("unborn", "incomplete/working"),
+    ];
+    assert_eq!(words(&swept), pairs(&expected), "{swept}");
+    let rows = rows(&swept);
+    assert_eq!(rows["rebasing"]["changes"]["operation"], "rebase", "{swept}");
+    assert!(rows["foreign"]["message"].as_str().unwrap().contains("owned by another user"), "{swept}");
+
+    let nowhere = env.watchdog(&all, &["sweep", "nowhere", "fine", "--no-probe", "--json", "-q"]).expect(16);
+    assert_eq!(word(&self::rows(&nowhere)["nowhere"]), "error/not_a_repository");
+}
+
+#[test]
+fn one_that_is_removed_while_its_agent_is_asked_is_gone_and_the_rest_is_judged() {
+    let env = TestEnv::new();
+    linked(&env, &["doomed", "fine"]);
+    let root = env.root().join("all/doomed");
+    let probe = env.write("probe.sh", format!("#!/bin/sh\ncase $PWD in */doomed) rm -rf {};; esac\n", root.display()));
+    let config = crate::support::config_asking(&env, json!({"probe": ["sh", probe]}), json!({}));
+    let swept = env.watchdog(&env.root().join("all"), &["--config", config.to_str().unwrap(), "sweep", "--json", "-q"]).expect(16);
+    let expected = [("doomed", "gone"), ("fine", "error/probe_error"), ("repo", "no_baseline")];
+    assert_eq!(words(&swept), pairs(&expected), "{swept}");
+}
+
+#[test]
+fn questions_are_rationed_and_those_who_were_not_asked_are_told_of_and_lose_nothing() {
+    let env = TestEnv::new();
+    let worktrees = linked(&env, &["a", "b", "c"]);
+    let asked = env.root().join("asked");
+    let working = Step::print_json(&json!({"status": "working", "message": "on it", "should_continue": true}));
+    let config = env.config_asking(&[Step::append(asked.to_str().unwrap(), "x"), working], json!({}));
+    worktrees.iter().for_each(|worktree| worktree.write("draft", "1"));
+    let all = env.root().join("all");
+    let args = ["--config", config.to_str().unwrap(), "sweep", "--json", "-q", "--max-probes-total"];
+    let swept = env.watchdog(&all, &[&args[..], &["2"]].concat()).expect(0);
+    assert_eq!(fs::read_to_string(&asked).unwrap(), "xx", "{swept}");
+    let rows = rows(&swept);
+    let rationed: Vec<_> = rows.values().filter(|row| row["degraded"].to_string().contains("probes_rationed")).collect();
+    assert_eq!(rationed.len(), 1, "{swept}");
+    assert_eq!((word(rationed[0]), &rationed[0]["probes_used"]), ("incomplete/working".to_string(), &json!(0)));
+    assert_eq!(worktrees[0].snapshots().len(), 3, "work is kept whether somebody was asked or not");
+
+    env.watchdog(&all, &[&args[..], &["0"]].concat()).expect(0);
+    assert_eq!(fs::read_to_string(&asked).unwrap(), "xx", "a ration of none asks nobody");
+}
+
+#[test]
+fn the_count_of_questions_goes_on_from_sweep_to_sweep() {
+    let env = TestEnv::new();
+    linked(&env, &["a"]);
+    let working = Step::print_json(&json!({"status": "waiting", "message": "CI", "should_continue": true}));
+    let config = env.config_asking(&[working], json!({}));
+    let all = env.root().join("all");
+    let args = ["--config", config.to_str().unwrap(), "sweep", "--json", "-q"];
+    for (round, expected, code) in [(1, "waiting/background_work", 0), (2, "waiting/background_work", 0), (3, "timeout/max_probes", 13)] {
+        let swept = env.watchdog(&all, &args).expect(code);
+        assert_eq!(word(&rows(&swept)["a"]), expected, "round {round}\n{swept}");
+    }
+}
+
+#[test]
+fn where_nothing_moved_the_verdict_is_had_again_and_every_change_is_seen_at_once() {
+    let env = TestEnv::new();
+    let worktree = &linked(&env, &["a"])[0];
+    worktree.write("new", "1");
+    worktree.write(".gitignore", "*.o\n");
+    worktree.commit_all("feat: new");
+    fs::create_dir(worktree.path().join("hollow")).unwrap();
+    let sweep = || rows(&env.watchdog(&env.root().join("all"), &["sweep", "--no-probe", "--json", "-q"]).expect(0)).remove("a").unwrap();
+    // What was written a moment before a look could be written again without a trace, so the first ones keep nothing.
+    let again = || {
+        let mut last = Value::Null;
+        wait_until("it is had again", Duration::from_secs(30), || {
+            last = sweep();
+            last["unchanged_since"].is_string()
+        });
+        last
+    };
+    let first = sweep();
+    let mut same = again();
+    assert_eq!((word(&same), &same["commits"], &same["changes"]), ("complete/new_commits".into(), &first["commits"], &first["changes"]));
+
+    let rewrite = |name: &str, text: &str| {
+        let file = worktree.path().join(name);
+        let before = fs::metadata(&file).unwrap().modified().unwrap();
+        fs::write(&file, text).unwrap();
+        fs::File::options().write(true).open(&file).unwrap().set_modified(before).unwrap();
+    };
+    type Change<'a> = (&'a str, &'a dyn Fn(), &'a str, u64);
+    let changes: [Change<'_>; 7] = [
+        ("a tracked file, of the same size and time", &|| rewrite("new", "2"), "complete/new_commits", 1),
+        ("an untracked file in a folder that was empty", &|| worktree.write("hollow/draft", "1"), "complete/new_commits", 2),
+        ("the same untracked file, of the same size and time", &|| rewrite("hollow/draft", "2"), "complete/new_commits", 2),
+        ("what is ignored", &|| worktree.write(".git-excluded.o", "1"), "complete/new_commits", 2),
+        ("the ignore file", &|| worktree.write(".gitignore", ""), "complete/new_commits", 4),
+        ("a commit", &|| drop(worktree.commit_all("feat: more")), "complete/new_commits", 0),
+        ("the baseline", &|| drop(worktree.watchdog(&["snapshot"]).expect(0)), "incomplete/working", 0),
+    ];
+    for (what, change, expected, left) in changes {
+        change();
+        let seen = sweep();
+        assert_eq!(seen["unchanged_since"], Value::Null, "{what}: {seen}");
+        let total: u64 = ["staged", "unstaged", "untracked"].iter().filter_map(|kind| seen["changes"][*kind].as_u64()).sum();
+        assert_eq!((word(&seen), total), (expected.to_string(), left), "{what}: {seen}");
+        same = again();
+        assert_eq!((word(&same), &same["changes"]), (expected.to_string(), &seen["changes"]), "{what}");
+    }
+    assert_eq!(same["new_commits"], 0);
+
+    worktree.write("draft", "1");
+    let snapshot = again()["rescue"]["snapshot"].as_str().unwrap().to_string();
+    worktree.git(&["update-ref", "-d", &snapshot]);
+    assert_eq!(sweep()["unchanged_since"], Value::Null, "work whose snapshot was dropped is kept again");
+    assert!(!worktree.snapshots().is_empty());
+    let asking = env.watchdog(&env.root().join("all"), &["sweep", "--json", "-q", "--agent-program", "/nonexistent"]).expect(15);
+    assert_eq!(word(&rows(&asking)["a"]), "failed/agent_unrunnable", "what was left unasked is asked");
+}
