@@ -102,6 +102,8 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// What watchdog saw and decided, oldest first
     Events(EventsArgs),
+    /// Stay, and judge worktrees as commits, ends of sessions and changes happen
+    Watch(super::args_watch::WatchArgs),
     /// The queue of tasks: markdown files, run by idle agents
     Task(super::args_task::TaskArgs),
     /// Show the whole flow, live, in a scratch repository; needs no agent and no network

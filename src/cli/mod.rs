@@ -5,10 +5,12 @@ mod args;
 mod args_loop;
 mod args_sweep;
 mod args_task;
+mod args_watch;
 mod commands;
 mod failure;
 mod live_view;
 mod program;
+mod reader;
 mod terminal;
 
 pub use program::main;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
-use crate::decision::display::{escape_for_display, is_hostile};
+use crate::decision::display::{escape_for_display, escape_to_one_line, is_hostile};
 use crate::decision::verdict::{Reason, Status};
 use crate::supervisor::{Judgement, Narrate};
 
@@ -88,6 +88,28 @@ impl Terminal {
     }
 }
 
+impl Terminal {
+    /// A judgement on one line: the object for programs; time, worktree and gist for people.
+    pub fn judgement_line(&self, judgement: &Judgement) -> String {
+        if self.json {
+            return self.value_to(&judgement.to_json());
+        }
+        let verdict = &judgement.verdict;
+        let bold = Style::new().bold().fg_color(Some(colour(verdict.status()).into()));
+        let time = jiff::Zoned::now().strftime("%H:%M:%S");
+        let (worktree, message) = (escape_to_one_line(&judgement.worktree), escape_to_one_line(&verdict.message));
+        format!("{time}  {bold}{:<10}{bold:#}  {worktree}  {}: {message}", verdict.status().as_str(), verdict.reason.as_str())
+    }
+}
+
+fn colour(status: Status) -> AnsiColor {
+    match status {
+        Status::Complete => AnsiColor::Green,
+        Status::Incomplete | Status::Waiting => AnsiColor::Yellow,
+        Status::Review | Status::Timeout | Status::Stopped | Status::Failed | Status::Error => AnsiColor::Red,
+    }
+}
+
 /// JSON leaves C1 and bidirectional characters as they are, and a person may look at it in a terminal.
 /// Such characters stand only inside strings there, so their escapes mean the same.
 fn harmless(json: &str) -> String {
@@ -106,12 +128,7 @@ fn harmless(json: &str) -> String {
 
 fn verdict_lines(judgement: &Judgement) -> Vec<String> {
     let verdict = &judgement.verdict;
-    let colour = match verdict.status() {
-        Status::Complete => AnsiColor::Green,
-        Status::Incomplete | Status::Waiting => AnsiColor::Yellow,
-        Status::Review | Status::Timeout | Status::Stopped | Status::Failed | Status::Error => AnsiColor::Red,
-    };
-    let bold = Style::new().bold().fg_color(Some(colour.into()));
+    let bold = Style::new().bold().fg_color(Some(colour(verdict.status()).into()));
     let mut lines = vec![format!(
         "{bold}{}{bold:#} ({}): {}",
         verdict.status().as_str(),

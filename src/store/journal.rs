@@ -143,6 +143,13 @@ pub fn tidy_is_due(took: Duration, now: Timestamp) -> bool {
     took > Duration::from_secs(1) || now.as_microsecond() % 64 == 0
 }
 
+/// Whether this process gave an event its id.
+pub fn is_ours(id: &str) -> bool {
+    let own = event_id(Timestamp::UNIX_EPOCH);
+    // Time, process, pid and count; the middle two are the same in all ids of a process.
+    own.splitn(4, '-').skip(1).take(2).eq(id.splitn(4, '-').skip(1).take(2))
+}
+
 /// Forgets old events, so that the journal does not grow for ever. Cheap where there is nothing to forget; for the end of a command.
 pub fn tidy(store: &dyn Store, now: Timestamp) -> Result<u64, StoreError> {
     let older_than = now.checked_sub(KEPT).unwrap_or(Timestamp::MIN);

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use crate::agent::{Cancel, PidEnd, wait_for_pid};
 use crate::decision::evidence::{FaultKind, Unreadable};
 use crate::decision::verdict::{Reason, Verdict};
@@ -46,19 +48,30 @@ pub async fn check(surroundings: &Surroundings, request: CheckRequest, signals: 
             surroundings.tell("others could not be told that a session is waited for");
         }
     }
+    let judgement = check_place(surroundings, place, &request, signals, begun).await;
+    drop(lock);
+    judgement
+}
+
+/// Judges a place whose lock the caller holds.
+pub async fn check_place(
+    surroundings: &Surroundings,
+    place: Place,
+    request: &CheckRequest,
+    signals: &mut Signals,
+    begun: Timestamp,
+) -> Judgement {
     let store = Arc::clone(&place.store);
-    let case = match settle_case(surroundings, place, &request) {
+    let case = match settle_case(surroundings, place, request) {
         Ok(case) => case,
         Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
     };
     let journal = Journal::of(&case, surroundings, &store);
-    let judgement = match case.admit(store.as_ref()) {
+    match case.admit(store.as_ref()) {
         Err(unreadable) => early(surroundings, Some(&case), Verdict::unreadable(unreadable), begun),
         Ok(Some(verdict)) => refused(surroundings, &case, store.as_ref(), &journal, verdict, begun),
         Ok(None) => judge(case, store, journal, SessionSeen::default(), surroundings, signals, begun).await,
-    };
-    drop(lock);
-    judgement
+    }
 }
 
 struct Prepared {

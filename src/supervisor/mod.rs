@@ -33,6 +33,7 @@ mod tail;
 mod task_queue;
 mod told;
 mod verdict_json;
+mod watch;
 
 pub use case::{Asked, breaker_json};
 pub use check::{CheckRequest, check};
@@ -53,3 +54,4 @@ pub use tail::Tail;
 pub use task_queue::{GovernedTask, TaskQueue, change_json};
 pub use told::told;
 pub use verdict_json::{BreakerJson, Judgement, LoopJson, millis, probe_json, reply_json, reply_of};
+pub use watch::{WatchRequest, watch};

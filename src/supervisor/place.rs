@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::decision::evidence::{Degraded, Unreadable};
 use crate::decision::verdict::{Reason, Verdict};
@@ -11,6 +12,12 @@ use crate::store::{SqliteStore, Store};
 use crate::watch::GitDirs;
 
 use super::surroundings::{Surroundings, now};
+
+/// How a watch names itself in a lock.
+pub const WATCH: &str = "watchdog watch";
+
+/// How long a command waits for a watch to let go of a worktree.
+const PATIENCE_WITH_WATCH: Duration = Duration::from_millis(500);
 
 /// An opened worktree with its store.
 pub struct Place {
@@ -59,10 +66,17 @@ impl Place {
 
     /// Takes the worktree's lock, or says who has it.
     pub fn claim(&self, surroundings: &Surroundings, command: &str, session_active: bool) -> Result<Claim, Unreadable> {
-        let holder = Holder { pid: std::process::id(), command: command.into(), since: now(), session_active, spec: None };
-        match WorktreeLock::try_acquire(&surroundings.state, &self.worktree_id, holder)? {
-            Acquired::Held(lock) => Ok(Claim::Ours(lock)),
-            Acquired::Busy(holder) => Ok(Claim::Taken(Box::new(taken(holder)))),
+        let begun = Instant::now();
+        loop {
+            let holder = Holder { pid: std::process::id(), command: command.into(), since: now(), session_active, spec: None };
+            match WorktreeLock::try_acquire(&surroundings.state, &self.worktree_id, holder)? {
+                Acquired::Held(lock) => return Ok(Claim::Ours(lock)),
+                // A watch that judges a commit is done in some milliseconds, and must not keep away who comes right after it.
+                Acquired::Busy(Some(holder)) if holder.command == WATCH && begun.elapsed() < PATIENCE_WITH_WATCH => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Acquired::Busy(holder) => return Ok(Claim::Taken(Box::new(taken(holder)))),
+            }
         }
     }
 }

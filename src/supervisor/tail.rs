@@ -26,6 +26,8 @@ pub struct Tail {
     cursor: Cursor,
     moved: Arc<Notify>,
     watching: Option<Watching>,
+    /// A change was heard of, and what belongs to it is let arrive.
+    stirred: bool,
 }
 
 impl Tail {
@@ -36,7 +38,7 @@ impl Tail {
             let moved = Arc::clone(&moved);
             move || moved.notify_one()
         });
-        Tail { store, cursor, moved, watching: watching.ok() }
+        Tail { store, cursor, moved, watching: watching.ok(), stirred: false }
     }
 
     /// What was appended since the last call, at most one batch of it; empty where nothing was.
@@ -49,12 +51,16 @@ impl Tail {
         Ok(events)
     }
 
-    /// Waits until it is worth to read again.
-    pub async fn changed(&self) {
+    /// Waits until it is worth to read again. Loses nothing where it is dropped before.
+    pub async fn changed(&mut self) {
         let pause = if self.watching.is_some() { PAUSES.0 } else { PAUSES.1 };
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = self.moved.notified() => tokio::time::sleep(SETTLE).await,
+        if !self.stirred {
+            tokio::select! {
+                () = tokio::time::sleep(pause) => return,
+                () = self.moved.notified() => self.stirred = true,
+            }
         }
+        tokio::time::sleep(SETTLE).await;
+        self.stirred = false;
     }
 }

@@ -2,16 +2,14 @@
 
 use std::path::Path;
 
-use notify::RecursiveMode;
-
-use super::watching::{WatchError, Watching};
+use super::watching::{Depth, WatchError, Watching};
 
 /// Calls `moved` whenever something changes in `folder` itself. The callback runs on notify's own thread and must return at once.
 ///
 /// # Errors
 /// Where the system refuses; whoever waits then looks from time to time.
 pub fn watch_folder(folder: &Path, moved: impl Fn() + Send + 'static) -> Result<Watching, WatchError> {
-    let mut watching = Watching::start(folder, moved)?;
-    watching.add(folder, RecursiveMode::NonRecursive)?;
+    let mut watching = Watching::start(move |_| moved())?;
+    watching.add(folder, Depth::Folder)?;
     Ok(watching)
 }

@@ -1,15 +1,20 @@
-//! Watches the directories where git leaves traces of a commit.
+//! The directories where git leaves traces of a commit, and those traces.
 //!
 //! Directories are watched, never files, because git replaces files by renaming.
 
-use std::path::PathBuf;
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
-use notify::RecursiveMode;
+use super::watching::{Depth, WatchError, Watching};
 
-use super::watching::{WatchError, Watching};
+/// No file that says where HEAD is is longer.
+const LONGEST: u64 = 4096;
 
 /// Where a worktree's git data lives.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitDirs {
     /// The worktree's own git directory: HEAD, index, logs.
     pub git_dir: PathBuf,
@@ -17,31 +22,79 @@ pub struct GitDirs {
     pub common_dir: PathBuf,
 }
 
+/// What says where HEAD is, in short: as long as it is the same, HEAD names the same commit. It may differ without a move.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Trace {
+    /// The branch that HEAD is on, as `refs/heads/…`; empty where it is on none.
+    pub branch: Vec<u8>,
+    mark: u64,
+}
+
 impl GitDirs {
     /// Calls `moved` whenever something changes in these directories. The callback runs on
     /// notify's own thread and must return at once.
+    ///
+    /// # Errors
+    /// Where the system refuses; whoever waits then waits the whole pause.
     pub fn watch(&self, moved: impl Fn() + Send + 'static) -> Result<Watching, WatchError> {
-        let mut watching = Watching::start(&self.git_dir, moved)?;
-        for (path, recursive) in self.targets() {
+        let mut watching = Watching::start(move |_| moved())?;
+        let logs = (self.git_dir.join("logs"), Depth::Folder);
+        for (path, depth) in self.own().into_iter().chain(self.shared()).chain([logs]) {
             if path.is_dir() {
-                watching.add(&path, recursive)?;
+                watching.add(&path, depth)?;
             }
         }
         Ok(watching)
     }
 
-    /// HEAD and index, the reflog of HEAD, branches that others move, and the tables of reftable.
-    fn targets(&self) -> Vec<(PathBuf, RecursiveMode)> {
-        let mut targets = vec![
-            (self.git_dir.clone(), RecursiveMode::NonRecursive),
-            (self.git_dir.join("logs"), RecursiveMode::NonRecursive),
-            (self.common_dir.join("refs/heads"), RecursiveMode::Recursive),
-            (self.common_dir.join("reftable"), RecursiveMode::NonRecursive),
-        ];
-        if self.common_dir != self.git_dir {
-            targets.push((self.common_dir.clone(), RecursiveMode::NonRecursive));
-            targets.push((self.git_dir.join("reftable"), RecursiveMode::NonRecursive));
-        }
-        targets
+    /// The worktree's own: HEAD and index, and the tables of reftable.
+    pub fn own(&self) -> Vec<(PathBuf, Depth)> {
+        vec![(self.git_dir.clone(), Depth::Folder), (self.git_dir.join("reftable"), Depth::Folder)]
     }
+
+    /// The repository's: packed refs, branches that others move, the tables of reftable, and which worktrees there are.
+    pub fn shared(&self) -> Vec<(PathBuf, Depth)> {
+        vec![
+            (self.common_dir.clone(), Depth::Folder),
+            (self.common_dir.join("refs/heads"), Depth::Tree),
+            (self.common_dir.join("reftable"), Depth::Folder),
+            (self.common_dir.join("worktrees"), Depth::Folder),
+        ]
+    }
+
+    /// What says where HEAD is; `None` where it cannot be read. Some microseconds.
+    pub fn trace(&self) -> Option<Trace> {
+        let head = short(&self.git_dir.join("HEAD"))?;
+        let mut mark = DefaultHasher::new();
+        head.hash(&mut mark);
+        let branch = head.strip_prefix(b"ref:").map(|name| name.trim_ascii().to_owned()).unwrap_or_default();
+        if !branch.is_empty() {
+            let loose = short(&self.common_dir.join(std::ffi::OsStr::from_bytes(&branch)));
+            // Only where there is no loose ref does the packed one count.
+            if loose.is_none() {
+                stamp(&self.common_dir.join("packed-refs"), &mut mark);
+            }
+            loose.hash(&mut mark);
+        }
+        for tables in [self.git_dir.join("reftable/tables.list"), self.common_dir.join("reftable/tables.list")] {
+            stamp(&tables, &mut mark);
+        }
+        Some(Trace { branch, mark: mark.finish() })
+    }
+
+    /// Whether git is at work here right now: the index follows the branch, and a look in between would see half of it.
+    pub fn is_busy(&self) -> bool {
+        self.git_dir.join("index.lock").exists() || self.git_dir.join("HEAD.lock").exists()
+    }
+}
+
+fn short(path: &Path) -> Option<Vec<u8>> {
+    let meta = fs::metadata(path).ok()?;
+    if !meta.is_file() || meta.len() > LONGEST { None } else { fs::read(path).ok() }
+}
+
+/// Tells one state of a file that is replaced by renaming from another.
+fn stamp(path: &Path, mark: &mut DefaultHasher) {
+    let meta = fs::metadata(path).ok();
+    meta.map(|meta| (meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec())).hash(mark);
 }

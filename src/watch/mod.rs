@@ -5,5 +5,5 @@ mod git_dirs;
 mod watching;
 
 pub use folder::watch_folder;
-pub use git_dirs::GitDirs;
-pub use watching::{WatchError, Watching};
+pub use git_dirs::{GitDirs, Trace};
+pub use watching::{Depth, Moved, WatchError, Watching};

@@ -1,6 +1,6 @@
 //! A running watch on some folders, and why there may be none.
 //!
-//! Events are hints: they are not counted, told apart or trusted, they only say "look again".
+//! Events are hints: they are not counted or trusted, they only say where to look again.
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,24 @@ pub enum WatchError {
     Watch { path: PathBuf, why: String },
 }
 
+/// Where something moved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Moved {
+    /// At these paths.
+    At(Vec<PathBuf>),
+    /// Nobody knows where: so much moved that some of it was dropped.
+    Anywhere,
+}
+
+/// How much of a folder is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// What is in the folder itself.
+    Folder,
+    /// All that is below it as well, folders that come later included.
+    Tree,
+}
+
 /// A running watch; ends when dropped.
 #[must_use = "the watch ends when this is dropped"]
 pub struct Watching {
@@ -24,28 +42,38 @@ pub struct Watching {
 }
 
 impl Watching {
-    /// A watch on nothing yet, which calls `moved`. `named` stands in the error.
-    pub(super) fn start(named: &Path, moved: impl Fn() + Send + 'static) -> Result<Self, WatchError> {
-        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            // An overflow or an error may hide a commit, so both mean "look again". Opening and reading files does not:
-            // watchdog's own looks would wake it for ever.
-            if event.is_ok_and(|event| matches!(event.kind, EventKind::Access(_))) {
-                return;
-            }
-            moved();
+    /// A watch on nothing yet. `hear` is called on notify's own thread and must return at once.
+    ///
+    /// # Errors
+    /// Where the system refuses.
+    pub fn start(hear: impl Fn(Moved) + Send + 'static) -> Result<Self, WatchError> {
+        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| match event {
+            // Opening and reading files moves nothing: watchdog's own looks would wake it for ever.
+            Ok(event) if matches!(event.kind, EventKind::Access(_)) => {}
+            Ok(event) if !event.need_rescan() && !event.paths.is_empty() => hear(Moved::At(event.paths)),
+            // An overflow or an error may hide a commit, so both mean "look again".
+            Ok(_) | Err(_) => hear(Moved::Anywhere),
         })
-        .map_err(|error| explain(named, error))?;
+        .map_err(|error| explain(Path::new("anything"), error))?;
         Ok(Watching { watcher })
     }
 
     /// Watches one more folder.
-    pub(super) fn add(&mut self, folder: &Path, recursive: RecursiveMode) -> Result<(), WatchError> {
-        self.watcher.watch(folder, recursive).map_err(|error| explain(folder, error))
+    ///
+    /// # Errors
+    /// Where the folder is not there, or the system refuses; those that were added before stay watched.
+    pub fn add(&mut self, folder: &Path, depth: Depth) -> Result<(), WatchError> {
+        let mode = if depth == Depth::Tree { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
+        self.watcher.watch(folder, mode).map_err(|error| explain(folder, error))
+    }
+
+    /// Watches a folder no longer. One that was not watched, or is gone, is none already.
+    pub fn remove(&mut self, folder: &Path) {
+        let _ = self.watcher.unwatch(folder);
     }
 }
 
-/// A failure of notify in our words.
-pub(super) fn explain(path: &Path, error: notify::Error) -> WatchError {
+fn explain(path: &Path, error: notify::Error) -> WatchError {
     match error.kind {
         notify::ErrorKind::MaxFilesWatch => WatchError::Limit,
         // inotify_init says EMFILE when max_user_instances is reached.

@@ -104,5 +104,7 @@ mod sweep;
 mod sweep_beside;
 // Random trees, random faults, the real binary: whatever was in the work tree can be got back.
 mod torture;
+// Staying, and judging as things happen.
+mod watch;
 // Which worktrees are found in repositories and folders.
 mod worktrees;

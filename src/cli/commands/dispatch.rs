@@ -10,7 +10,7 @@ use crate::decision::display::plural;
 use crate::supervisor::Courier;
 
 use super::{
-    breaker, demo, doctor, evaluate, events, generate, init, judging, looping, probe, rescue, schema, snapshot, sweep, task, trust,
+    breaker, demo, doctor, evaluate, events, generate, init, judging, looping, probe, rescue, schema, snapshot, sweep, task, trust, watch,
 };
 
 /// How long the end of a command waits for notifications to be delivered.
@@ -25,6 +25,7 @@ pub fn dispatch(cli: Cli, terminal: &Terminal) -> Result<u8, Failure> {
         Command::Loop(args) => args.judge.agent_program.clone(),
         Command::Probe(args) => args.agent_program.clone(),
         Command::Sweep(args) => args.agent_program.clone(),
+        Command::Watch(args) => args.agent_program.clone(),
         _ => None,
     };
     let courier = Courier::default();
@@ -45,6 +46,7 @@ pub fn dispatch(cli: Cli, terminal: &Terminal) -> Result<u8, Failure> {
         Command::Evaluate(args) => evaluate::evaluate(around, global.worktree.is_some(), terminal, args),
         Command::Events(args) => events::events(&around()?, terminal, args),
         Command::Schema(args) => schema::schema(around, terminal, args),
+        Command::Watch(args) => watch::watch(&around()?, terminal, args),
         Command::Task(args) => task::task(&around()?, terminal, args),
         Command::Demo => demo::demo(terminal),
         Command::Completions { shell } => generate::completions(shell),

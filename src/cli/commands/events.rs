@@ -1,7 +1,6 @@
 //! `watchdog events`: what was seen and decided, and, with `--follow`, what is seen and decided from now on.
 
 use std::collections::VecDeque;
-use std::io::{self, Write as _};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -9,6 +8,7 @@ use serde_json::Value;
 
 use crate::cli::args::{EventsArgs, Since};
 use crate::cli::failure::Failure;
+use crate::cli::reader;
 use crate::cli::terminal::Terminal;
 use crate::decision::display::escape_to_one_line;
 use crate::store::engine::{Cursor, Event};
@@ -47,7 +47,7 @@ pub fn events(surroundings: &Surroundings, terminal: &Terminal, args: EventsArgs
     // A span of time is shown whole; without one the last few do.
     let last = args.last.unwrap_or(if since.is_some() { usize::MAX } else { 50 });
     let (found, cursor) = last_of(store.as_ref(), &chosen, last)?;
-    let show = |event: &Event| if terminal.json { written(&mut terminal.value_to(&event_json(event))) } else { written(&mut line(event)) };
+    let show = |event: &Event| reader::write_line(&if terminal.json { terminal.value_to(&event_json(event)) } else { line(event) });
     if found.iter().any(|event| show(event).is_err()) {
         return Ok(0);
     }
@@ -79,7 +79,7 @@ pub fn events(surroundings: &Surroundings, terminal: &Terminal, args: EventsArgs
                 () = tail.changed() => {}
                 () = signals.reached(Urgency::Interrupted) => return 128 + u8::try_from(signals.last()).unwrap_or(0),
             }
-            if reader_is_gone() {
+            if reader::is_gone() {
                 return 0;
             }
         }
@@ -116,23 +116,6 @@ fn last_of(store: &dyn Store, chosen: &Chosen, n: usize) -> Result<(VecDeque<Eve
         }
     }
     Ok((found, end))
-}
-
-/// Writes a line and says at once whether anybody still reads.
-fn written(text: &mut String) -> io::Result<()> {
-    text.push('\n');
-    let mut out = anstream::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
-}
-
-/// Whether whoever read our output went away, which writing would only tell with the next event.
-fn reader_is_gone() -> bool {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let out = io::stdout();
-    let mut fds = [PollFd::new(&out, PollFlags::empty())];
-    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut fds, Some(&at_once)).is_ok() && fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
 fn line(event: &Event) -> String {

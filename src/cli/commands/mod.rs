@@ -20,5 +20,6 @@ mod snapshots;
 mod sweep;
 mod task;
 mod trust;
+mod watch;
 
 pub use dispatch::dispatch;

@@ -1,0 +1,44 @@
+//! `watchdog watch`: stays, and prints each judgement as it is made.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::cli::args_watch::WatchArgs;
+use crate::cli::failure::Failure;
+use crate::cli::reader;
+use crate::cli::terminal::Terminal;
+use crate::supervisor::{Asked, Judgement, Surroundings, WatchRequest, watch as stay};
+
+use super::runtime::in_runtime;
+
+/// A poll that is shorter than this costs more than it tells.
+const SHORTEST_POLL: Duration = Duration::from_millis(100);
+
+/// Watches until a signal comes, or nobody reads any more.
+pub fn watch(surroundings: &Surroundings, terminal: &Terminal, args: WatchArgs) -> Result<u8, Failure> {
+    let asked = Asked {
+        max_probes: args.max_probes,
+        probe_interval: None,
+        probe_timeout: args.probe_timeout,
+        no_probe: args.no_probe,
+        no_rescue: args.no_rescue,
+        once: true,
+    };
+    let hear = {
+        let terminal = *terminal;
+        move |judgement: &Judgement| reader::write_line(&terminal.judgement_line(judgement)).is_ok()
+    };
+    let request = WatchRequest {
+        paths: if args.paths.is_empty() { vec![surroundings.worktree.clone()] } else { args.paths },
+        asked,
+        probe: args.probe,
+        quiet_for: args.work_trees.then_some(args.quiet_for),
+        poll: args.poll.max(SHORTEST_POLL),
+        poll_only: args.poll_only,
+        jobs: usize::from(args.jobs),
+        hear: Arc::new(hear),
+        is_heard: Arc::new(|| !reader::is_gone()),
+    };
+    let signal = in_runtime(async |signals| stay(surroundings, &request, signals).await)??;
+    Ok(if signal == 0 { 0 } else { 128 + u8::try_from(signal).unwrap_or(0) })
+}

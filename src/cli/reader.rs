@@ -1,0 +1,22 @@
+//! Whoever reads our output while it is made: commands that go on for long end when nobody does any more.
+
+use std::io::{self, Write as _};
+
+/// Writes a line to stdout, and says at once whether anybody still reads.
+///
+/// # Errors
+/// Where nobody does.
+pub fn write_line(text: &str) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    out.write_all(format!("{text}\n").as_bytes())?;
+    out.flush()
+}
+
+/// Whether whoever read our output went away, which writing would only tell with the next line.
+pub fn is_gone() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let out = io::stdout();
+    let mut fds = [PollFd::new(&out, PollFlags::empty())];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&at_once)).is_ok() && fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
+}

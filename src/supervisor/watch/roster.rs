@@ -1,0 +1,215 @@
+//! Which worktrees are watched, and whom a movement is about. Knows no clock and no watch.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::git::{FoundWorktree, Point, Standing};
+use crate::watch::{GitDirs, Trace};
+
+/// One worktree that is watched.
+#[derive(Debug, Clone)]
+pub struct Member {
+    /// Its top folder.
+    pub root: PathBuf,
+    /// Its git directories.
+    pub dirs: GitDirs,
+    /// What said where HEAD is when it was last looked at.
+    pub trace: Option<Trace>,
+    /// The commit that HEAD named when it was last judged or had its baseline recorded.
+    pub seen: Option<Point>,
+    /// The fingerprint of the uncommitted changes when they were last judged.
+    pub fingerprint: Option<u64>,
+}
+
+/// What a movement asks for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Concern {
+    /// The worktrees whose HEAD may have moved.
+    pub heads: BTreeSet<String>,
+    /// The worktrees in whose work tree something changed.
+    pub work: BTreeSet<String>,
+    /// Worktrees may have come, gone or moved.
+    pub search: bool,
+}
+
+/// The worktrees that are watched, by their names in the records.
+#[derive(Debug, Default)]
+pub struct Roster {
+    members: BTreeMap<String, Member>,
+    /// From git directory to name.
+    by_git_dir: BTreeMap<PathBuf, String>,
+    /// The names of a repository's worktrees.
+    by_common_dir: BTreeMap<PathBuf, BTreeSet<String>>,
+    /// From top folder to name, to find whom a changed file belongs to.
+    by_root: BTreeMap<PathBuf, String>,
+}
+
+impl Roster {
+    /// Takes over what a search found; what is known of those that stay is kept. Returns the names of those that
+    /// are new, or are in a new place.
+    pub fn replace(&mut self, found: &[FoundWorktree]) -> Vec<String> {
+        let mut old = std::mem::take(self).members;
+        let mut new = Vec::new();
+        for worktree in found.iter().filter(|worktree| worktree.standing == Standing::There) {
+            let id = worktree.worktree_id();
+            let dirs = GitDirs { git_dir: worktree.git_dir.clone(), common_dir: worktree.common_dir.clone() };
+            let member = match old.remove(&id) {
+                Some(member) if member.root == worktree.root => Member { dirs, ..member },
+                // Whatever was looked at there may have been missed.
+                Some(member) => {
+                    new.push(id.clone());
+                    Member { root: worktree.root.clone(), dirs, trace: None, ..member }
+                }
+                None => {
+                    new.push(id.clone());
+                    Member { root: worktree.root.clone(), dirs, trace: None, seen: None, fingerprint: None }
+                }
+            };
+            self.by_git_dir.insert(worktree.git_dir.clone(), id.clone());
+            self.by_common_dir.entry(worktree.common_dir.clone()).or_default().insert(id.clone());
+            self.by_root.insert(worktree.root.clone(), id.clone());
+            self.members.insert(id, member);
+        }
+        new
+    }
+
+    /// How many worktrees, and of how many repositories.
+    pub fn size(&self) -> (usize, usize) {
+        (self.members.len(), self.by_common_dir.len())
+    }
+
+    /// Every name.
+    pub fn names(&self) -> Vec<String> {
+        self.members.keys().cloned().collect()
+    }
+
+    /// Every worktree.
+    pub fn members(&self) -> impl Iterator<Item = &Member> {
+        self.members.values()
+    }
+
+    /// One worktree.
+    pub fn get(&self, id: &str) -> Option<&Member> {
+        self.members.get(id)
+    }
+
+    /// The same, to note what was seen.
+    pub fn get_mut(&mut self, id: &str) -> Option<&mut Member> {
+        self.members.get_mut(id)
+    }
+
+    /// Whom a movement at this path is about.
+    pub fn concern(&self, path: &Path) -> Concern {
+        let mut concern = Concern::default();
+        // The nearest git directory around the path; `worktrees/<name>` lies inside the shared one.
+        let around = path.ancestors().find(|folder| self.by_git_dir.contains_key(*folder) || self.by_common_dir.contains_key(*folder));
+        let Some(git_dir) = around else {
+            match path.ancestors().find_map(|folder| self.by_root.get(folder)) {
+                Some(id) if !path.components().any(|part| part.as_os_str() == OsStr::new(".git")) => concern.work.insert(id.clone()),
+                Some(_) | None => false,
+            };
+            return concern;
+        };
+        let own = self.by_git_dir.get(git_dir);
+        let inside = path.strip_prefix(git_dir).unwrap_or(path).as_os_str().as_bytes();
+        // Its own folder moved or went away, as did the file that says where its work tree is, or a worktree came or went.
+        concern.search = inside.is_empty() || inside.starts_with(b"gitdir") || inside == b"commondir" || inside.starts_with(b"worktrees");
+        let of_all = self.by_common_dir.get(git_dir);
+        if let (Some(name), Some(all)) = (inside.strip_prefix(b"refs/heads/"), of_all) {
+            let branch = [b"refs/heads/", name.strip_suffix(b".lock").unwrap_or(name)].concat();
+            let on_it = |id: &&String| self.members.get(*id).is_some_and(|member| is_or_below(&member.branch(), &branch));
+            concern.heads.extend(all.iter().filter(on_it).cloned());
+        } else if let (true, Some(all)) = (inside.starts_with(b"packed-refs") || inside.starts_with(b"reftable"), of_all) {
+            concern.heads.extend(all.iter().cloned());
+        }
+        // Locks that come and go are what a commit looks like; files that nobody reads HEAD from are not.
+        if let Some(own) = own.filter(|_| inside.starts_with(b"HEAD") || inside.starts_with(b"index") || inside.starts_with(b"reftable")) {
+            concern.heads.insert(own.clone());
+        }
+        concern
+    }
+}
+
+impl Member {
+    fn branch(&self) -> Vec<u8> {
+        self.trace.as_ref().map(|trace| trace.branch.clone()).unwrap_or_default()
+    }
+}
+
+/// Whether a branch is the one that moved, or lies in a folder of branches that came or went as a whole.
+fn is_or_below(branch: &[u8], moved: &[u8]) -> bool {
+    branch.strip_prefix(moved).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn worktree(root: &str, git_dir: &str, common_dir: &str) -> FoundWorktree {
+        FoundWorktree { root: root.into(), git_dir: git_dir.into(), common_dir: common_dir.into(), standing: Standing::There }
+    }
+
+    /// A main worktree on `main`, and linked ones on `task/a` and `task/b`.
+    fn roster() -> (Roster, [String; 3]) {
+        let found = [
+            worktree("/r", "/r/.git", "/r/.git"),
+            worktree("/a", "/r/.git/worktrees/a", "/r/.git"),
+            worktree("/b", "/r/.git/worktrees/b", "/r/.git"),
+        ];
+        let mut roster = Roster::default();
+        assert_eq!(roster.replace(&found).len(), 3);
+        let ids = found.map(|worktree| worktree.worktree_id());
+        for (id, branch) in ids.iter().zip(["refs/heads/main", "refs/heads/task/a", "refs/heads/task/b"]) {
+            let mut trace = Trace::default();
+            trace.branch = branch.into();
+            roster.get_mut(id).unwrap().trace = Some(trace);
+        }
+        (roster, ids)
+    }
+
+    #[test]
+    fn a_movement_is_about_those_whose_head_it_may_move() {
+        let (roster, [main, a, b]) = roster();
+        for (path, heads, search) in [
+            ("/r/.git/HEAD.lock", vec![&main], false),
+            ("/r/.git/index", vec![&main], false),
+            ("/r/.git/config", vec![], false),
+            ("/r/.git/worktrees/a/HEAD.lock", vec![&a], false),
+            ("/r/.git/worktrees/a/index.lock", vec![&a], false),
+            ("/r/.git/worktrees/a/gitdir", vec![], true),
+            ("/r/.git/worktrees/a", vec![], true),
+            ("/r/.git/worktrees/new", vec![], true),
+            ("/r/.git/worktrees", vec![], true),
+            ("/r/.git", vec![], true),
+            ("/r/.git/refs/heads/task/b.lock", vec![&b], false),
+            ("/r/.git/refs/heads/task/b", vec![&b], false),
+            ("/r/.git/refs/heads/task", vec![&a, &b], false),
+            ("/r/.git/refs/heads/tas", vec![], false),
+            ("/r/.git/packed-refs", vec![&main, &a, &b], false),
+            ("/r/.git/reftable/tables.list", vec![&main, &a, &b], false),
+            ("/elsewhere/file", vec![], false),
+        ] {
+            let concern = roster.concern(Path::new(path));
+            assert_eq!((concern.heads.iter().collect::<BTreeSet<_>>(), concern.search), (heads.into_iter().collect(), search), "{path}");
+            assert!(concern.work.is_empty(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_changed_file_is_about_the_innermost_work_tree() {
+        let (mut roster, [main, ..]) = roster();
+        let inner = worktree("/r/inner", "/r/inner/.git", "/r/inner/.git");
+        let mut found = vec![worktree("/r", "/r/.git", "/r/.git"), inner.clone()];
+        assert_eq!(roster.replace(&found), [inner.worktree_id()], "what stays is not new");
+        for (path, id) in [("/r/src/x", &main), ("/r/inner/x", &inner.worktree_id())] {
+            assert_eq!(roster.concern(Path::new(path)).work.iter().collect::<Vec<_>>(), [id], "{path}");
+        }
+        assert!(roster.concern(Path::new("/r/sub/.git/x")).work.is_empty());
+        found.pop();
+        roster.replace(&found);
+        assert_eq!(roster.size(), (1, 1));
+        assert!(roster.get(&main).unwrap().trace.is_some(), "what is known of it is kept");
+    }
+}

@@ -1,0 +1,277 @@
+//! `watchdog watch` with real git around it: what is judged, when, how often, and what keeps it going.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use completion_watchdog::store::journal::{event, kind};
+use completion_watchdog::store::{SqliteStore, StateDir, Store};
+use completion_watchdog::supervisor::now;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::{CommandOutput, Repo, Running, Step, TestEnv, wait_for, wait_until};
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// A watch that runs.
+struct Watch(Running);
+
+impl Watch {
+    /// Starts it, and waits until it watches.
+    fn start(env: &TestEnv, cwd: &Path, args: &[&str]) -> Self {
+        let running = env.watchdog_spawn(cwd, &[&["watch", "--json"], args].concat());
+        wait_until("it watches", SOON, || running.stderr_so_far().contains("watching "));
+        Watch(running)
+    }
+
+    fn verdicts(&self) -> Vec<Value> {
+        let text = self.0.stdout_so_far();
+        text.split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'))
+            .map(|line| serde_json::from_str(line).expect("a JSON line"))
+            .collect()
+    }
+
+    /// Waits for so many judgements, and returns the last as `status/reason of folder`.
+    #[track_caller]
+    fn wait_for(&self, count: usize) -> String {
+        let found = wait_for(SOON, || Some(self.verdicts()).filter(|found| found.len() >= count));
+        let found = found.unwrap_or_else(|| panic!("{count} judgements\n{}\n{}", self.0.stdout_so_far(), self.0.stderr_so_far()));
+        assert_eq!(found.len(), count, "no more than these: {found:#?}");
+        gist(&found[count - 1])
+    }
+
+    #[track_caller]
+    fn end(self) -> CommandOutput {
+        self.0.signal(Signal::TERM);
+        self.0.wait().expect(143)
+    }
+}
+
+fn gist(verdict: &Value) -> String {
+    let word = |key: &str| verdict[key].as_str().unwrap_or_default();
+    format!("{}/{} of {}", word("status"), word("reason"), word("worktree").rsplit('/').next().unwrap_or_default())
+}
+
+/// A linked worktree beside the repository, with a baseline.
+fn linked<'env>(env: &'env TestEnv, repo: &Repo<'env>, name: &str) -> Repo<'env> {
+    repo.git(&["worktree", "add", "-q", "-b", name, &format!("../{name}")]);
+    let linked = Repo::new(env, env.root().join(name));
+    linked.watchdog(&["snapshot"]).expect(0);
+    linked
+}
+
+fn commit(repo: &Repo<'_>, text: &str) {
+    repo.write("work.txt", text);
+    repo.commit_all(text);
+}
+
+#[test]
+fn each_commit_is_judged_once_and_nothing_else_is() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    let task = linked(&env, &repo, "task");
+    let unwatched = env.repo_named("unwatched");
+    let watch = Watch::start(&env, &env.root(), &["."]);
+    commit(&repo, "one");
+    assert_eq!(watch.wait_for(1), "complete/new_commits of repo");
+    commit(&task, "two");
+    assert_eq!(watch.wait_for(2), "complete/new_commits of task");
+    // None of this moves HEAD, and nobody asked for that other repository.
+    repo.write("work.txt", "more");
+    repo.git(&["add", "-A"]);
+    repo.git(&["pack-refs", "--all"]);
+    repo.git(&["branch", "another"]);
+    commit(&unwatched, "three");
+    task.git(&["commit", "-q", "--amend", "-m", "amended"]);
+    assert_eq!(watch.wait_for(3), "complete/new_commits of task");
+    repo.git(&["gc", "-q", "--prune=now"]);
+    repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    assert_eq!(watch.wait_for(4), "incomplete/working of repo", "what was undone is judged as well");
+    let out = watch.end();
+    assert_eq!(out.stdout.lines().count(), 4, "{out}");
+}
+
+#[test]
+fn a_branch_that_is_moved_from_elsewhere_is_judged() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let task = linked(&env, &repo, "task");
+    let watch = Watch::start(&env, repo.path(), &[]);
+    // Nothing in the linked worktree's own git directory changes by this.
+    let tree = repo.git(&["rev-parse", "HEAD^{tree}"]);
+    let empty = repo.git(&["commit-tree", &tree, "-p", "HEAD", "-m", "from elsewhere"]);
+    repo.git(&["update-ref", "refs/heads/task", &empty]);
+    assert!(watch.wait_for(1).ends_with(" of task"), "{:?}", watch.verdicts());
+    assert_eq!(watch.verdicts()[0]["head"], empty.as_str());
+    repo.git(&["pack-refs", "--all", "--prune"]);
+    commit(&task, "after the refs were packed");
+    assert_eq!(watch.wait_for(2), "complete/new_commits of task");
+    watch.end();
+}
+
+#[test]
+fn worktrees_that_come_go_and_move_are_followed() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let watch = Watch::start(&env, &env.root(), &["."]);
+    let first = linked(&env, &repo, "first");
+    commit(&first, "one");
+    assert_eq!(watch.wait_for(1), "complete/new_commits of first");
+    repo.git(&["worktree", "move", "../first", "../moved"]);
+    let moved = Repo::new(&env, env.root().join("moved"));
+    commit(&moved, "two");
+    assert_eq!(watch.wait_for(2), "complete/new_commits of moved");
+    repo.git(&["worktree", "remove", "../moved"]);
+    let second = linked(&env, &repo, "second");
+    commit(&second, "three");
+    assert_eq!(watch.wait_for(3), "complete/new_commits of second");
+    // The whole repository under another name is another one in the records.
+    fs::rename(repo.path(), env.root().join("renamed")).expect("it can be renamed");
+    let renamed = Repo::new(&env, env.root().join("renamed"));
+    renamed.watchdog(&["snapshot"]).expect(0);
+    commit(&renamed, "four");
+    assert_eq!(watch.wait_for(4), "complete/new_commits of renamed");
+    watch.end();
+}
+
+#[test]
+fn what_happened_while_nobody_watched_is_judged_first() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    let task = linked(&env, &repo, "task");
+    commit(&task, "before");
+    let watch = Watch::start(&env, repo.path(), &[]);
+    assert_eq!(watch.wait_for(1), "complete/new_commits of task");
+    watch.end();
+}
+
+#[test]
+fn the_agent_is_asked_when_a_session_ends_and_not_by_a_commit() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot", "--spec", "auth"]).expect(0);
+    let config = env.config_asking(&[Step::print_json(&json!({"status": "complete", "message": "all done"}))], json!({}));
+    let watch = Watch::start(&env, repo.path(), &["--config", config.to_str().expect("UTF-8")]);
+    repo.git(&["commit", "-q", "--allow-empty", "-m", "nothing in it"]);
+    assert_eq!(watch.wait_for(1), "incomplete/working of repo");
+    assert_eq!(watch.verdicts()[0]["probes_used"], 0);
+    // As a hook writes it down.
+    let state = StateDir::resolve(Some(env.state()), None, None).expect("it is there");
+    let store = SqliteStore::open(&state).expect("it opens");
+    let newest = store.newest(1).expect("it can be read").remove(0);
+    let ended = event(now(), &newest.worktree, Some("auth"), kind::SESSION_ENDED, json!({"end": "exit code 0"}));
+    let _done = store.append(&[ended], None).expect("it can be written");
+    assert_eq!(watch.wait_for(2), "complete/nothing_to_do of repo");
+    watch.end();
+}
+
+#[test]
+fn a_session_under_run_is_judged_by_run_and_by_the_watch_when_run_was_killed() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    let watch = Watch::start(&env, repo.path(), &[]);
+    repo.watchdog(&["run", "--", "sh", "-c", "echo 1 > work.txt; git add -A; git commit -qm one"]).expect(0);
+    let gate = env.root().join("gate");
+    let script = format!("echo 2 > work.txt; git commit -qam two; touch '{}'; sleep 60", gate.display());
+    let run = repo.watchdog_spawn(&["run", "--", "sh", "-c", &script]);
+    wait_until("the session committed", SOON, || gate.exists());
+    run.signal(Signal::KILL);
+    drop(run);
+    assert_eq!(watch.wait_for(1), "complete/new_commits of repo");
+    assert_eq!(watch.verdicts()[0]["commits"][0]["subject"], "two", "the first session was judged by run alone");
+    watch.end();
+}
+
+#[test]
+fn changes_that_fall_quiet_are_judged_where_work_trees_are_watched() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write(".gitignore", "built/\n");
+    repo.commit_all("ignore");
+    repo.watchdog(&["snapshot"]).expect(0);
+    let watch = Watch::start(&env, repo.path(), &["--work-trees", "--quiet-for", "300ms"]);
+    repo.write("built/x", "ignored by git");
+    repo.write("src/deep/new.txt", "half done");
+    assert_eq!(watch.wait_for(1), "incomplete/working of repo");
+    repo.write("built/x", "again");
+    commit(&repo, "done");
+    assert_eq!(watch.wait_for(2), "complete/new_commits of repo");
+    watch.end();
+}
+
+#[test]
+fn where_nothing_can_be_watched_it_looks_from_time_to_time() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    let watch = Watch::start(&env, repo.path(), &["--poll-only", "--poll", "200ms"]);
+    commit(&repo, "one");
+    assert_eq!(watch.wait_for(1), "complete/new_commits of repo");
+    watch.end();
+}
+
+#[test]
+fn a_limit_of_the_system_is_named_and_polling_takes_over() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
+    // A user namespace of its own has limits of its own.
+    let script = "echo 2 > /proc/sys/user/max_inotify_watches && exec watchdog watch --json --poll 200ms";
+    let running = env.command("unshare", repo.path()).args(["--user", "--map-root-user", "sh", "-c", script]).spawn();
+    wait_until("it says so", SOON, || running.stderr_so_far().contains("looking every 0.2 s instead"));
+    assert!(running.stderr_so_far().contains("fs.inotify.max_user_watches"), "{}", running.stderr_so_far());
+    commit(&repo, "one");
+    let watch = Watch(running);
+    assert_eq!(watch.wait_for(1), "complete/new_commits of repo");
+    watch.end();
+}
+
+#[test]
+fn a_broken_repository_does_not_end_the_watch_over_the_others() {
+    let env = TestEnv::new();
+    let (repo, other) = (env.repo(), env.repo_named("other"));
+    for one in [&repo, &other] {
+        one.watchdog(&["snapshot"]).expect(0);
+    }
+    let watch = Watch::start(&env, &env.root(), &["."]);
+    fs::write(repo.path().join(".git/HEAD"), "ref: refs/heads/\u{1b}[31mnonsense").expect("it is ours");
+    fs::write(repo.path().join(".git/packed-refs"), [0xff; 100]).expect("it is ours");
+    commit(&other, "one");
+    let seen = wait_for(SOON, || watch.verdicts().iter().map(gist).find(|gist| gist == "complete/new_commits of other"));
+    assert!(seen.is_some(), "{:?}", watch.verdicts());
+    watch.end();
+}
+
+#[test]
+fn a_path_without_a_repository_is_a_mistake_and_not_waited_for() {
+    let env = TestEnv::new();
+    let out = env.watchdog(&env.root(), &["watch", "--json", "home"]).expect(16);
+    assert_eq!(out.verdict(), "error/not_a_repository", "{out}");
+    assert!(out.stderr.contains("name a repository, or a folder with repositories in it"), "{out}");
+    env.watchdog(&env.root(), &["watch", "no-such-folder"]).expect(16);
+}
+
+#[test]
+fn ctrl_c_ends_it_and_so_does_a_reader_that_goes_away() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    let watch = Watch::start(&env, repo.path(), &[]);
+    watch.0.signal(Signal::INT);
+    watch.0.wait().expect(130);
+    env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
+    let piped = env.command("sh", repo.path()).args(["-c", "watchdog watch | head -n 1"]).spawn();
+    wait_until("it watches", SOON, || piped.stderr_so_far().contains("watching "));
+    commit(&repo, "one");
+    wait_until("one line is read", SOON, || !piped.stdout_so_far().is_empty());
+    commit(&repo, "two");
+    let out = piped.wait().expect(0);
+    assert!(out.stdout.contains("complete") && out.stdout.contains("/repo  new_commits: "), "{out}");
+    assert!(!out.stderr.contains("panicked"), "{out}");
+}
