@@ -105,8 +105,9 @@ impl Drawn {
 
     fn draw(&mut self) {
         let Some(status) = self.status.as_ref().filter(|status| !self.over && status.phase != Phase::Over) else { return };
-        let width = rustix::termios::tcgetwinsize(stderr()).map_or(WIDTH, |size| usize::from(size.ws_col));
-        let lines: Vec<String> = lines(status, now()).iter().map(|line| cut(line, width.max(20) - 1)).collect();
+        let width = rustix::termios::tcgetwinsize(stderr()).map_or(0, |size| usize::from(size.ws_col));
+        let width = if width == 0 { WIDTH } else { width.max(20) };
+        let lines: Vec<String> = lines(status, now()).iter().map(|line| cut(line, width - 1)).collect();
         self.lines = lines.len();
         let _ = write!(stderr(), "{}", lines.join("\r\n"));
         let _ = stderr().flush();

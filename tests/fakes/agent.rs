@@ -19,6 +19,7 @@
 //! | `{"daemon": [steps]}` | the same, in a session of its own and with a parent that is gone |
 //! | `{"ignore": "TERM"}` | ignores a signal (TERM, INT or HUP) from now on |
 //! | `{"probe": [[steps], [steps]]}` | the steps for probe number `WATCHDOG_PROBE`; the last ones from there on |
+//! | `{"iteration": [[steps], [steps]]}` | the same for iteration `WATCHDOG_ITERATION` of a loop |
 //! | `{"exit": 3}` | ends |
 //! | `{"hang": true}` | never goes on |
 
@@ -99,18 +100,21 @@ fn take(name: &str, what: &Value) {
             status.unwrap_or_else(|e| fail(&format!("daemon: {e}")));
         }
         "ignore" => ignore(text(what)),
-        "probe" => {
-            let number: usize =
-                std::env::var("WATCHDOG_PROBE").ok().and_then(|n| n.parse().ok()).unwrap_or_else(|| fail("WATCHDOG_PROBE?"));
-            let all = what.as_array().unwrap_or_else(|| fail("probe: an array of scripts"));
-            play(&all[number.saturating_sub(1).min(all.len() - 1)]);
-        }
+        "probe" => play_by_number("WATCHDOG_PROBE", what),
+        "iteration" => play_by_number("WATCHDOG_ITERATION", what),
         "exit" => exit(what.as_i64().and_then(|code| i32::try_from(code).ok()).unwrap_or_else(|| fail("exit: which code?"))),
         "hang" => loop {
             std::thread::park();
         },
         other => fail(&format!("no such step: {other}")),
     }
+}
+
+/// Plays the script whose number a variable holds, from 1; the last one for all later numbers.
+fn play_by_number(variable: &str, scripts: &Value) {
+    let number: usize = std::env::var(variable).ok().and_then(|n| n.parse().ok()).unwrap_or_else(|| fail(&format!("{variable}?")));
+    let all = scripts.as_array().unwrap_or_else(|| fail("an array of scripts"));
+    play(&all[number.saturating_sub(1).min(all.len() - 1)]);
 }
 
 /// Writes whole copies of the text and a cut one at the end, quickly. A reader that is gone ends it.

@@ -42,6 +42,10 @@ mod hostile_output;
 mod hostile_repository;
 // kill -9 at random moments.
 mod kill_nine;
+// Loops that are interrupted or killed, and go on where they were.
+mod loop_resumed;
+// Loops of scripted sessions: what ends them, and what the next session is told.
+mod looped;
 // The rules of `ARCHITECTURE.md` that a compiler does not enforce, and that this list is complete.
 mod layers;
 // Who is told what, and that no work waits for it.
@@ -58,6 +62,8 @@ mod process;
 mod process_scene;
 // Sessions of the real Claude Code CLI, judged.
 mod real_claude;
+// Loops of the real Claude Code CLI.
+mod real_claude_loop;
 // The question to the real Claude Code CLI.
 mod real_claude_probe;
 // The plan of a rescue by the real Claude Code CLI.

@@ -89,6 +89,11 @@ impl Step {
         Step(json!({"probe": by_number.iter().map(|steps| values(steps)).collect::<Vec<_>>()}))
     }
 
+    /// The steps for each iteration of a loop; the last ones hold for all later ones.
+    pub fn iteration(by_number: &[&[Step]]) -> Self {
+        Step(json!({"iteration": by_number.iter().map(|steps| values(steps)).collect::<Vec<_>>()}))
+    }
+
     /// Ends with a code.
     pub fn exit(code: i32) -> Self {
         Step(json!({"exit": code}))

@@ -1,0 +1,116 @@
+//! Loops that are interrupted or killed, and go on where they were.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::looped::{config, needs, prompts, sessions, started};
+use crate::support::{Step, TestEnv, wait_until};
+
+const LONG: Duration = Duration::from_secs(30);
+
+#[test]
+fn killed_in_its_second_session_it_goes_on_there_and_remembers_the_first() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let first = repo.head();
+    let up = env.root().join("up");
+    let a = [Step::write("a.txt", "a"), Step::commit("a"), Step::print("made a\n")];
+    let hangs = [Step::write("half.txt", "half"), Step::write(&up.to_string_lossy(), ""), Step::hang()];
+    let ok = [Step::write("ok.txt", "ok"), Step::commit("ok")];
+    let agent = sessions(&env, &[&a, &hangs, &ok]);
+    let config = config(&env, needs("ok.txt"));
+    let args = ["loop", "--json", "--config", &config, "--no-probe", "--", &agent[0], &agent[1]];
+    let running = repo.watchdog_spawn(&args);
+    wait_until("the second session runs", LONG, || up.exists());
+    running.signal(Signal::KILL);
+    assert_eq!(running.wait().code, Some(137));
+    for left in env.processes_left() {
+        left.kill();
+    }
+    wait_until("what it had started ends", LONG, || env.processes_left().is_empty());
+    let out = repo.watchdog(&args).expect(0);
+    let json = out.json();
+    assert_eq!((out.verdict().as_str(), &json["iterations"], started(&env)), ("complete/checks_passed", &json!(3), 3), "{out}");
+    assert_eq!((&json["loop"]["resumed"], &json["loop"]["first_baseline"]), (&json!(true), &json!(first)), "{out}");
+    assert_eq!(json["loop"]["history"][1]["crash"], "it was cut off, and so was watchdog", "{out}");
+    assert!(out.stderr.contains("goes on with iteration 2 of at most 30"), "{out}");
+    assert!(prompts(&env)[2].contains("Iteration 1: made a"), "{}", prompts(&env)[2]);
+    assert_eq!(repo.file_in("HEAD", "half.txt").as_deref(), Some("half"), "what the killed session wrote is not lost");
+    let anew = repo.watchdog(&args).expect(0);
+    assert_eq!((&anew.json()["loop"]["resumed"], &anew.json()["iterations"]), (&json!(false), &json!(1)), "{anew}");
+}
+
+#[test]
+fn a_session_that_outlives_a_killed_watchdog_is_waited_for_and_its_commit_counts() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let (up, go) = (env.root().join("up"), env.root().join("go"));
+    let late = [Step::write(&up.to_string_lossy(), ""), Step::wait_for(&go), Step::write("late.txt", "late"), Step::commit("late")];
+    let agent = sessions(&env, &[&late]);
+    let config = config(&env, json!({}));
+    let args = ["loop", "--json", "--config", &config, "--", &agent[0], &agent[1]];
+    let running = repo.watchdog_spawn(&args);
+    wait_until("the session runs", LONG, || up.exists());
+    running.signal(Signal::KILL);
+    assert_eq!(running.wait().code, Some(137));
+    let second = repo.watchdog_spawn(&args);
+    wait_until("the second watchdog waits", LONG, || second.stderr_so_far().contains("still runs"));
+    env.write("go", "");
+    let out = second.wait().expect(0);
+    assert_eq!((out.verdict().as_str(), started(&env)), ("complete/new_commits", 1), "{out}");
+    assert_eq!(out.json()["commits"][0]["subject"], "late");
+}
+
+#[test]
+fn an_interrupted_loop_leaves_nothing_running_keeps_the_work_and_goes_on_later() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let up = env.root().join("up");
+    let hangs = [Step::write("half.txt", "half"), Step::daemon(&[Step::hang()]), Step::write(&up.to_string_lossy(), ""), Step::hang()];
+    let agent = sessions(&env, &[&hangs]);
+    let config = config(&env, json!({}));
+    let args = ["loop", "--json", "--config", &config, "--grace", "1s", "--", &agent[0], &agent[1]];
+    let running = repo.watchdog_spawn(&args);
+    wait_until("the session runs", LONG, || up.exists());
+    running.signal(Signal::INT);
+    let out = running.wait().expect(14);
+    assert_eq!((out.verdict().as_str(), &out.json()["loop"]["over"]), ("stopped/interrupted", &json!(false)), "{out}");
+    env.assert_nothing_left();
+    assert!(repo.snapshots().iter().any(|snapshot| repo.file_in(snapshot, "half.txt").is_some()), "{out}");
+    let plan = repo.watchdog(&["loop", "--json", "--dry-run", "--", "x"]).expect(0).json();
+    assert_eq!((&plan["resumed"], &plan["iteration"]), (&json!(true), &json!(1)), "{plan:#}");
+    let anew = repo.watchdog(&["loop", "--json", "--dry-run", "--restart", "--", "x"]).expect(0).json();
+    assert_eq!(anew["resumed"], json!(false));
+}
+
+#[test]
+fn a_signal_ends_a_pause_at_once() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let agent = sessions(&env, &[&[Step::write("a.txt", "a"), Step::commit("a")]]);
+    let config = config(&env, needs("never.txt"));
+    let running = repo.watchdog_spawn(&["loop", "--json", "--config", &config, "--cooldown", "1h", "--", &agent[0], &agent[1]]);
+    wait_until("the first iteration is over", LONG, || running.stderr_so_far().contains("iteration 1 after"));
+    running.signal(Signal::TERM);
+    let out = running.wait().expect(14);
+    assert_eq!((out.verdict().as_str(), &out.json()["iterations"], started(&env)), ("stopped/interrupted", &json!(1), 1), "{out}");
+}
+
+#[test]
+fn two_loops_never_work_in_one_worktree() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let (up, go) = (env.root().join("up"), env.root().join("go"));
+    let waits = [Step::write(&up.to_string_lossy(), ""), Step::wait_for(&go), Step::write("a.txt", "a"), Step::commit("a")];
+    let agent = sessions(&env, &[&waits]);
+    let config = config(&env, json!({}));
+    let args = ["loop", "--json", "--config", &config, "--", &agent[0], &agent[1]];
+    let running = repo.watchdog_spawn(&args);
+    wait_until("the session runs", LONG, || up.exists());
+    let other = repo.watchdog(&args).expect(11);
+    assert_eq!((other.verdict().as_str(), started(&env)), ("waiting/session_active", 1), "{other}");
+    env.write("go", "");
+    assert_eq!(running.wait().expect(0).verdict(), "complete/new_commits");
+}
