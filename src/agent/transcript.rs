@@ -30,10 +30,14 @@ impl ClaudeHome {
         ClaudeHome { config_dir: std::env::var_os("CLAUDE_CONFIG_DIR"), home: std::env::var_os("HOME") }
     }
 
-    fn projects(&self) -> Option<PathBuf> {
+    /// The folder of its settings and transcripts; `None` without a home.
+    pub fn folder(&self) -> Option<PathBuf> {
         let named = |value: &Option<OsString>| value.as_ref().filter(|v| !v.is_empty()).map(PathBuf::from);
-        let config = named(&self.config_dir).or_else(|| Some(named(&self.home)?.join(".claude")))?;
-        Some(config.join("projects"))
+        named(&self.config_dir).or_else(|| Some(named(&self.home)?.join(".claude")))
+    }
+
+    fn projects(&self) -> Option<PathBuf> {
+        Some(self.folder()?.join("projects"))
     }
 }
 

@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use super::args_loop::LoopArgs;
 pub use super::args_sweep::SweepArgs;
 
+use super::args_hook::HookArgs;
 use super::commands::evaluate::{self, EvaluateArgs};
 use super::commands::schema::SchemaArgs;
 
@@ -106,6 +107,8 @@ pub enum Command {
     Watch(super::args_watch::WatchArgs),
     /// The queue of tasks: markdown files, run by idle agents
     Task(super::args_task::TaskArgs),
+    /// Answer Claude Code's hooks: hold the agent until the checks pass; or install them
+    Hook(HookArgs),
     /// Show the whole flow, live, in a scratch repository; needs no agent and no network
     Demo,
     /// Print the JSON Schema of what watchdog reads or prints

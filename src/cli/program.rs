@@ -11,13 +11,23 @@ use crate::store::StateDir;
 use crate::supervisor::{Courier, Surroundings};
 
 use super::args::{self, Cli};
+use super::args_hook::calls_a_hook;
 use super::commands;
 use super::failure::{BUG, Failure};
 use super::terminal::Terminal;
 
 /// The whole program: reads the command line, does what it says, and returns the exit code.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    // Claude Code takes some exit codes of a hook for a refusal, so that a hook ends with 0, whatever goes wrong.
+    let in_a_hook = calls_a_hook(std::env::args_os());
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if in_a_hook && error.use_stderr() => {
+            let _ = error.print();
+            return answer_all_the_same("the command line of the hook is wrong; see what it wrote to stderr");
+        }
+        Err(error) => error.exit(),
+    };
     let terminal = Terminal::new(&cli.global);
     start_logging(cli.global.verbose);
     // A panic is a bug. It must not look like a verdict, nor end with the code that a shell gives to anything that fails.
@@ -27,6 +37,7 @@ pub fn main() -> ExitCode {
             complain(&terminal, &failure);
             ExitCode::from(failure.code)
         }
+        Err(_) if in_a_hook => answer_all_the_same("this is a bug in watchdog; please report it"),
         Err(_) => {
             terminal.complain("watchdog: this is a bug; please report it with the message above");
             if terminal.json {
@@ -36,6 +47,13 @@ pub fn main() -> ExitCode {
             ExitCode::from(BUG)
         }
     }
+}
+
+fn answer_all_the_same(why: &str) -> ExitCode {
+    use std::io::Write as _;
+    // A host that went away needs no answer.
+    let _ = writeln!(std::io::stdout(), "{}", commands::excuse(why).to_json());
+    ExitCode::SUCCESS
 }
 
 fn complain(terminal: &Terminal, failure: &Failure) {

@@ -37,7 +37,7 @@ impl Entries {
         let judging = |event, matcher, more: &str| Entry {
             event,
             matcher,
-            command: format!("{}{more} --deadline {}s", command_line(program, event), own_deadline(patience).as_secs()),
+            command: format!("{}{more} --within {}s", command_line(program, event), own_deadline(patience).as_secs()),
             timeout: patience.as_secs(),
         };
         let brief =
@@ -121,7 +121,7 @@ mod tests {
     fn our_own_entries_are_known_wherever_the_program_lies() {
         for (command, event) in [
             ("watchdog hook stop", Some(HookEvent::Stop)),
-            ("/usr/local/bin/watchdog hook subagent-stop --hold --deadline 590s", Some(HookEvent::SubagentStop)),
+            ("/usr/local/bin/watchdog hook subagent-stop --hold --within 590s", Some(HookEvent::SubagentStop)),
             ("'/home/a b/watchdog' hook session-end", Some(HookEvent::SessionEnd)),
             ("\"/x/watchdog\" --state-dir /s hook pre-tool-use", Some(HookEvent::PreToolUse)),
             (r"/my\ dir/watchdog hook stop", Some(HookEvent::Stop)),

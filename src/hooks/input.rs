@@ -239,6 +239,13 @@ mod tests {
     }
 
     #[test]
+    fn a_sub_agent_that_ends_does_not_wait_for_itself() {
+        let input = read(&json!({"agent_id": "a", "background_tasks": [{"id": "a", "status": "running", "description": "me"},
+            {"id": "b", "status": "running", "description": "another"}]}));
+        assert_eq!(input.running_tasks(), ["another"]);
+    }
+
+    #[test]
     fn a_task_runs_unless_it_is_known_to_have_ended() {
         let input = read(&json!({"background_tasks": [
             {"id": "a", "type": "shell", "status": "running", "description": "the tests", "command": "npm test"},

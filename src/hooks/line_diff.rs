@@ -13,6 +13,23 @@ enum Line<'a> {
     New(&'a str),
 }
 
+/// One of the two texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Old,
+    New,
+}
+
+impl Line<'_> {
+    fn is_on(self, side: Side) -> bool {
+        match self {
+            Line::Same(_) => true,
+            Line::Gone(_) => side == Side::Old,
+            Line::New(_) => side == Side::New,
+        }
+    }
+}
+
 /// What changes from one text to the other, in the form of `diff -u`; empty where nothing does.
 pub fn unified(before: &str, after: &str, name: &str) -> String {
     if before == after {
@@ -22,15 +39,13 @@ pub fn unified(before: &str, after: &str, name: &str) -> String {
     let lines = compare(&old, &new);
     let mut shown = format!("--- {name}\n+++ {name}\n");
     for (from, to) in hunks(&lines) {
-        let count = |start: usize, end: usize, which: fn(&Line<'_>) -> bool| lines[start..end].iter().filter(|line| which(line)).count();
-        let (in_old, in_new): (fn(&Line<'_>) -> bool, fn(&Line<'_>) -> bool) =
-            (|line| !matches!(line, Line::New(_)), |line| !matches!(line, Line::Gone(_)));
-        let place = |which| {
-            let (skipped, length) = (count(0, from, which), count(from, to, which));
+        let place = |side: Side| {
+            let length = |lines: &[Line<'_>]| lines.iter().filter(|line| line.is_on(side)).count();
+            let (skipped, length) = (length(&lines[..from]), length(&lines[from..to]));
             // A side without lines names the line before it, as diff does.
             format!("{},{length}", if length == 0 { skipped } else { skipped + 1 })
         };
-        shown.push_str(&format!("@@ -{} +{} @@\n", place(in_old), place(in_new)));
+        shown.push_str(&format!("@@ -{} +{} @@\n", place(Side::Old), place(Side::New)));
         for line in &lines[from..to] {
             let (sign, text) = match line {
                 Line::Same(text) => (' ', text),

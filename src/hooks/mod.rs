@@ -11,8 +11,10 @@ pub mod settings_file;
 pub mod settings_text;
 
 mod entry;
+mod told;
 
 pub use entry::{Entries, command_line, shell_word};
 pub use hold::{Counted, Decision, Ground, Held, Holding, decide};
 pub use input::{HookEvent, HookInput, InputError};
 pub use reply::{Act, Reply};
+pub use told::context;

@@ -48,7 +48,7 @@ fn a_new_file_holds_our_entries_alone() {
                 "hooks": [
                   {
                     "type": "command",
-                    "command": "watchdog hook pre-tool-use --deadline 590s",
+                    "command": "watchdog hook pre-tool-use --within 590s",
                     "timeout": 600
                   }
                 ]
@@ -59,7 +59,7 @@ fn a_new_file_holds_our_entries_alone() {
                 "hooks": [
                   {
                     "type": "command",
-                    "command": "watchdog hook stop --deadline 590s",
+                    "command": "watchdog hook stop --within 590s",
                     "timeout": 600
                   }
                 ]
@@ -105,7 +105,7 @@ fn old_entries_of_ours_are_brought_up_to_date_in_place() {
     let value: Value = serde_json::from_str(&install(old)).expect("JSON");
     assert_eq!(
         value["hooks"]["Stop"][0]["hooks"],
-        json!([{"type": "command", "command": "watchdog hook stop --deadline 590s", "note": 1, "timeout": 600}, {"type": "command", "command": "mine"}])
+        json!([{"type": "command", "command": "watchdog hook stop --within 590s", "note": 1, "timeout": 600}, {"type": "command", "command": "mine"}])
     );
     assert_eq!(value["hooks"].get("SubagentStop"), None, "sub-agents were not asked for");
     assert_eq!(value["hooks"]["PreToolUse"].as_array().map(Vec::len), Some(1));
@@ -186,8 +186,7 @@ fn settings() -> impl Strategy<Value = Value> {
             prop::collection::btree_map("[a-c]{1,2}", inner, 0..4).prop_map(|map| json!(map)),
         ]
     });
-    let command =
-        prop::sample::select(vec!["say done", "watchdog hook stop", "/x/watchdog hook session-end --deadline 1s", "watchdog run"]);
+    let command = prop::sample::select(vec!["say done", "watchdog hook stop", "/x/watchdog hook session-end --within 1s", "watchdog run"]);
     let group = (prop::option::of("[A-Z]{1,3}"), prop::collection::vec(command, 0..3)).prop_map(|(matcher, commands)| {
         let hooks: Vec<Value> = commands.iter().map(|command| json!({"type": "command", "command": command})).collect();
         matcher.map_or_else(|| json!({"hooks": hooks}), |matcher| json!({"matcher": matcher, "hooks": hooks}))

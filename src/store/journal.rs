@@ -69,6 +69,8 @@ pub mod kind {
     pub const LIMIT: &str = "limit";
     /// Somebody was told of an event, or could not be.
     pub const NOTIFY: &str = "notify";
+    /// A hook of the agent was answered.
+    pub const HOOK: &str = "hook";
 
     /// Every kind.
     pub const ALL: &[&str] = &[
@@ -100,6 +102,7 @@ pub mod kind {
         PENDING,
         LIMIT,
         NOTIFY,
+        HOOK,
     ];
 }
 

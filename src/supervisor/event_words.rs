@@ -24,8 +24,8 @@ pub fn answers_to(event: &Event, wanted: &[String]) -> bool {
 
 /// Every word that some event answers to: the kinds, and the statuses and reasons of verdicts.
 pub fn event_words() -> Vec<&'static str> {
-    // Nobody is told about being told, but it can be looked at.
-    notification_words().iter().copied().chain([kind::NOTIFY]).collect()
+    // Nobody is told about being told, nor about answers that the user of the agent saw; but they can be looked at.
+    notification_words().iter().copied().chain([kind::HOOK, kind::NOTIFY]).collect()
 }
 
 #[cfg(test)]

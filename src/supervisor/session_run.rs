@@ -102,7 +102,12 @@ pub async fn run_session(
     let mut told = order.tap.finish();
     told.usage.cost_usd = own_cost(store.as_ref(), &case.worktree_id, &told);
     let stop = at_timeout.filter(|_| outcome.timed_out);
-    let seen = see(outcome, &told, notes, &budget, stop, now());
+    let mut seen = see(outcome, &told, notes, &budget, stop, now());
+    if seen.session_id.is_none() {
+        // An agent that prints nothing about itself may have told its name by a hook.
+        let recorded = session::of(store.as_ref(), &case.worktree_id, &case.spec).ok().flatten();
+        seen.session_id = recorded.filter(|recorded| recorded.started_at == started.started_at).and_then(|recorded| recorded.session_id);
+    }
     journal.write(
         kind::SESSION_ENDED,
         json!({"end": end_word(seen.end.as_ref()), "session_id": seen.session_id, "survivors": seen.survivors.len(),

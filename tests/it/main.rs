@@ -36,6 +36,10 @@ mod git_open;
 mod git_rewritten;
 // What differs from the baseline, committed or not.
 mod git_touched;
+// Begins and ends of sessions as the agent's hooks tell of them.
+mod hook_sessions;
+// The agent's hooks: held by unmet checks alone, answered whatever happens; and the settings that name them.
+mod hooks;
 // Floods, endless lines and escape sequences.
 mod hostile_output;
 // A repository that names programs to run.
@@ -64,10 +68,14 @@ mod process_scene;
 mod real_claude;
 // Loops of the real Claude Code CLI.
 mod real_claude_loop;
+// The hooks of the real Claude Code CLI: held, let go, refused, accepted.
+mod real_claude_hooks;
 // The question to the real Claude Code CLI.
 mod real_claude_probe;
 // The plan of a rescue by the real Claude Code CLI.
 mod real_claude_rescue;
+// The example for the Claude Agent SDK, with the CLI that it brings.
+mod real_claude_sdk;
 // Rescues: commits a person would keep, nothing lost, nothing leaked.
 mod rescue;
 // `rescue list`, `show`, `restore`, `drop`, and how old snapshots go.

@@ -10,7 +10,8 @@ use crate::decision::display::plural;
 use crate::supervisor::Courier;
 
 use super::{
-    breaker, demo, doctor, evaluate, events, generate, init, judging, looping, probe, rescue, schema, snapshot, sweep, task, trust, watch,
+    breaker, demo, doctor, evaluate, events, generate, hook, init, judging, looping, probe, rescue, schema, snapshot, sweep, task, trust,
+    watch,
 };
 
 /// How long the end of a command waits for notifications to be delivered.
@@ -48,6 +49,7 @@ pub fn dispatch(cli: Cli, terminal: &Terminal) -> Result<u8, Failure> {
         Command::Schema(args) => schema::schema(around, terminal, args),
         Command::Watch(args) => watch::watch(&around()?, terminal, args),
         Command::Task(args) => task::task(&around()?, terminal, args),
+        Command::Hook(args) => hook::hook(global, around, terminal, args),
         Command::Demo => demo::demo(terminal),
         Command::Completions { shell } => generate::completions(shell),
         Command::Man => generate::man(),

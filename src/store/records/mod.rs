@@ -5,6 +5,7 @@
 pub mod baseline;
 pub mod breaker;
 pub mod expiry;
+pub mod hook_session;
 pub mod look;
 pub mod looped;
 pub mod outbox;

@@ -1,5 +1,6 @@
 //! What every end-to-end test stands on: a hermetic place to work in, real programs, and waiting for conditions.
 
+mod agent_sdk;
 mod api_rules;
 mod claude_cli;
 mod command;
@@ -13,6 +14,7 @@ mod repo;
 pub mod scratch_repo;
 mod wait;
 
+pub use agent_sdk::AgentSdk;
 pub use api_rules::Rule;
 pub use claude_cli::Claude;
 pub use command::{CommandOutput, Running};

@@ -1,0 +1,168 @@
+//! The words of `watchdog hook …`.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use super::args::duration;
+use crate::hooks::HookEvent;
+
+const AFTER_HELP: &str = "\
+Hooks read JSON on stdin, answer in JSON on stdout and always exit 0: whatever goes wrong here, the agent goes on, and the user is told.
+
+  watchdog hook install                     the hooks of this worktree's Claude Code sessions
+  watchdog hook install --user --dry-run    what would change for all of your sessions
+  echo '{}' | watchdog hook stop            what the agent would be told if it stopped now";
+
+/// Arguments of `watchdog hook`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct HookArgs {
+    /// The event, or what to do with the settings
+    #[command(subcommand)]
+    pub command: HookCommand,
+}
+
+/// The hooks, and the settings that name them.
+#[derive(Debug, Subcommand)]
+pub enum HookCommand {
+    /// May the agent stop? Held while checks are not met, at most limits.max_stop_blocks times in a row
+    Stop(StopArgs),
+    /// The same for a sub-agent; it may always stop without --hold
+    SubagentStop(StopArgs),
+    /// May the agent give structured output? Refused while checks are not met
+    PreToolUse(EventArgs),
+    /// The agent gave structured output: tell it what is missing, or end the session
+    PostToolUse(PostToolUseArgs),
+    /// Record where the session begins, and tell the agent what done means
+    SessionStart(EventArgs),
+    /// Record the session's end, and keep what is uncommitted
+    SessionEnd(EventArgs),
+    /// Write the hooks into Claude Code's settings; everything else there stays
+    Install(InstallArgs),
+    /// Take them out again
+    Uninstall(UninstallArgs),
+}
+
+/// What every event takes.
+#[derive(Debug, Clone, Args)]
+pub struct EventArgs {
+    /// Answer within this time, and let the agent go if nothing was judged by then [default: 50s; session-start 10s, session-end 1s]
+    #[arg(long, value_name = "DUR", env = "WATCHDOG_WITHIN", value_parser = duration)]
+    pub within: Option<Duration>,
+    /// A name for the work [default: what the session began with, or the branch]
+    #[arg(long, value_name = "NAME", env = "WATCHDOG_SPEC")]
+    pub spec: Option<String>,
+}
+
+/// Arguments of `watchdog hook stop` and `subagent-stop`.
+#[derive(Debug, Args)]
+pub struct StopArgs {
+    #[command(flatten)]
+    pub event: EventArgs,
+    /// Hold sub-agents too
+    #[arg(long, env = "WATCHDOG_HOLD", value_parser = clap::builder::FalseyValueParser::new())]
+    pub hold: bool,
+}
+
+/// Arguments of `watchdog hook post-tool-use`.
+#[derive(Debug, Args)]
+pub struct PostToolUseArgs {
+    #[command(flatten)]
+    pub event: EventArgs,
+    /// Let the session go on even where nothing is missing
+    #[arg(long, env = "WATCHDOG_NO_STOP", value_parser = clap::builder::FalseyValueParser::new())]
+    pub no_stop: bool,
+}
+
+/// Which settings.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct SettingsArgs {
+    /// Those of this worktree: .claude/settings.json (the default)
+    #[arg(long, conflicts_with = "user")]
+    pub project: bool,
+    /// Those of all your sessions: ~/.claude/settings.json
+    #[arg(long)]
+    pub user: bool,
+    /// Show the difference, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Arguments of `watchdog hook install`.
+#[derive(Debug, Args)]
+pub struct InstallArgs {
+    #[command(flatten)]
+    pub settings: SettingsArgs,
+    /// Hold sub-agents too
+    #[arg(long)]
+    pub subagents: bool,
+    /// How long Claude Code may wait for a judgement; the checks' own commands need this long
+    #[arg(long, value_name = "DUR", env = "WATCHDOG_HOOK_TIMEOUT", value_parser = duration, default_value = "10m")]
+    pub hook_timeout: Duration,
+}
+
+/// Arguments of `watchdog hook uninstall`.
+#[derive(Debug, Args)]
+pub struct UninstallArgs {
+    #[command(flatten)]
+    pub settings: SettingsArgs,
+}
+
+impl HookCommand {
+    /// The event; `None` for what concerns the settings.
+    pub fn event(&self) -> Option<(HookEvent, &EventArgs)> {
+        match self {
+            HookCommand::Stop(args) => Some((HookEvent::Stop, &args.event)),
+            HookCommand::SubagentStop(args) => Some((HookEvent::SubagentStop, &args.event)),
+            HookCommand::PreToolUse(args) => Some((HookEvent::PreToolUse, args)),
+            HookCommand::PostToolUse(args) => Some((HookEvent::PostToolUse, &args.event)),
+            HookCommand::SessionStart(args) => Some((HookEvent::SessionStart, args)),
+            HookCommand::SessionEnd(args) => Some((HookEvent::SessionEnd, args)),
+            HookCommand::Install(_) | HookCommand::Uninstall(_) => None,
+        }
+    }
+}
+
+/// Whether a command line calls a hook of the agent, however wrong the rest of it is: such a call must never look like a refusal.
+pub fn calls_a_hook(args: impl IntoIterator<Item = std::ffi::OsString>) -> bool {
+    const WITH_VALUE: &[&str] = &["-C", "--worktree", "--config", "--state-dir", "--color"];
+    let mut words = args.into_iter().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let mut positional = Vec::new();
+    while let Some(word) = words.next() {
+        if WITH_VALUE.contains(&word.as_str()) {
+            words.next();
+        } else if !word.starts_with('-') {
+            positional.push(word);
+            if positional.len() == 2 {
+                break;
+            }
+        }
+    }
+    positional.first().is_some_and(|word| word == "hook")
+        && !positional.get(1).is_some_and(|word| ["install", "uninstall", "help"].contains(&word.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_of_a_hook_is_known_even_where_the_rest_of_the_line_is_wrong() {
+        for (line, hook) in [
+            ("watchdog hook stop", true),
+            ("watchdog hook stop --nonsense", true),
+            ("watchdog hook dance", true),
+            ("watchdog hook", true),
+            ("watchdog -C hook check", false),
+            ("watchdog --state-dir /s -v hook --x session-end", true),
+            ("watchdog hook install --nonsense", false),
+            ("watchdog hook uninstall", false),
+            ("watchdog run -- hook stop", false),
+            ("watchdog check hook", false),
+            ("watchdog", false),
+        ] {
+            assert_eq!(calls_a_hook(line.split(' ').map(Into::into)), hook, "{line}");
+        }
+    }
+}

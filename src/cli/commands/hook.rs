@@ -1,0 +1,154 @@
+//! `watchdog hook`: the agent's command hooks, answered in JSON with exit 0 whatever happens; and the settings that name them.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::cli::args::GlobalArgs;
+use crate::cli::args_hook::{HookArgs, HookCommand, InstallArgs, SettingsArgs};
+use crate::cli::failure::Failure;
+use crate::cli::terminal::Terminal;
+use crate::decision::display::{escape_for_display, escape_to_one_line};
+use crate::git::Worktree;
+use crate::hooks::settings_file::{SettingsFile, SettingsFileError};
+use crate::hooks::{Entries, HookEvent, Reply, line_diff, settings_text, shell_word};
+use crate::supervisor::{HookRequest, Host, Surroundings, answer_hook};
+
+use super::runtime::in_runtime;
+
+/// Answers a hook, or edits the settings.
+pub fn hook(
+    global: &GlobalArgs,
+    around: impl FnOnce() -> Result<Surroundings, Failure>,
+    terminal: &Terminal,
+    args: HookArgs,
+) -> Result<u8, Failure> {
+    match &args.command {
+        HookCommand::Install(install) => {
+            let surroundings = around()?;
+            let program = program(install.settings.user)?;
+            let patience = patience(install)?;
+            edit(&surroundings, terminal, install.settings, &Entries::usual(&program, patience, install.subagents), &program)
+        }
+        HookCommand::Uninstall(uninstall) => {
+            let surroundings = around()?;
+            edit(&surroundings, terminal, uninstall.settings, &Entries::none(), &program(true)?)
+        }
+        command => {
+            terminal.value(&answer(global, around, command).unwrap_or_else(|failure| excuse(&failure.message)).to_json());
+            Ok(0)
+        }
+    }
+}
+
+/// The answer to a hook that could not be answered.
+pub fn excuse(why: &str) -> Reply {
+    Reply::tell(format!("watchdog: could not judge, so the agent was not held: {why}"))
+}
+
+fn answer(global: &GlobalArgs, around: impl FnOnce() -> Result<Surroundings, Failure>, command: &HookCommand) -> Result<Reply, Failure> {
+    let (event, args) = command.event().expect("the settings were dealt with");
+    let usual = match event {
+        HookEvent::SessionStart => Duration::from_secs(10),
+        // The host waits no longer than 1.5 s for the end of a session.
+        HookEvent::SessionEnd => Duration::from_secs(1),
+        // It waits 60 s for any other, where its settings do not say more.
+        _ => Duration::from_secs(50),
+    };
+    let request = HookRequest {
+        event,
+        deadline: args.within.unwrap_or(usual),
+        hold_subagents: matches!(command, HookCommand::Stop(stop) | HookCommand::SubagentStop(stop) if stop.hold),
+        finish: !matches!(command, HookCommand::PostToolUse(post) if post.no_stop),
+        spec: args.spec.clone(),
+        worktree_named: global.worktree.is_some(),
+        host: host(),
+    };
+    let surroundings = around()?;
+    in_runtime(async |signals| answer_hook(&surroundings, request, std::io::stdin(), signals).await)
+}
+
+/// What the host's environment tells. A value that makes no sense is one that was not told.
+fn host() -> Host {
+    let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let number = |name: &str| text(name).and_then(|value| value.parse::<u32>().ok());
+    let usual = Host::default();
+    Host {
+        project: text("CLAUDE_PROJECT_DIR").map(Into::into),
+        session_id: text("CLAUDE_CODE_SESSION_ID"),
+        pid: number("CLAUDE_PID"),
+        stop_blocks: number("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").unwrap_or(usual.stop_blocks),
+        output_retries: number("MAX_STRUCTURED_OUTPUT_RETRIES").unwrap_or(usual.output_retries),
+    }
+}
+
+fn patience(install: &InstallArgs) -> Result<Duration, Failure> {
+    let seconds = install.hook_timeout.as_secs();
+    if (5..=86_400).contains(&seconds) {
+        Ok(Duration::from_secs(seconds))
+    } else {
+        Err(Failure::usage("--hook-timeout must be from 5 s to one day"))
+    }
+}
+
+/// How the hooks call this program. Settings of a project are for other machines too, so there its plain name is used where that leads
+/// here; those of a user name this very file.
+fn program(whole_path: bool) -> Result<String, Failure> {
+    let own = std::env::current_exe().map_err(|error| Failure::usage(format!("failed to find this program's own file: {error}")))?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let named = std::env::split_paths(&path).map(|folder| folder.join("watchdog")).find(|file| file.is_file());
+    let same = |file: &Path| file.canonicalize().ok() == own.canonicalize().ok();
+    if !whole_path && named.as_deref().is_some_and(same) {
+        return Ok("watchdog".into());
+    }
+    // A link in PATH outlives an upgrade; what it leads to may not.
+    let file: PathBuf = named.filter(|file| same(file) && file.is_absolute()).unwrap_or(own);
+    let text = file.to_str().ok_or_else(|| Failure::usage(format!("{} is not UTF-8, which settings cannot hold", file.display())))?;
+    Ok(shell_word(text))
+}
+
+fn edit(surroundings: &Surroundings, terminal: &Terminal, which: SettingsArgs, wanted: &Entries, program: &str) -> Result<u8, Failure> {
+    let path = settings_path(surroundings, which)?;
+    let file = SettingsFile::read(&path).map_err(unusable)?;
+    let before = file.text.as_deref().unwrap_or_default();
+    let edited = settings_text::edit(before, wanted, program).map_err(|error| {
+        Failure::configuration(format!("{} was not changed: {error}", file.path.display()))
+            .hint("repair it, then try again; nothing was written")
+    })?;
+    let changed = edited.text != before;
+    let name = file.path.display().to_string();
+    if changed && !which.dry_run {
+        file.replace(&edited.text).map_err(unusable)?;
+    }
+    if terminal.json {
+        terminal.value(&json!({"schema": 1, "file": name, "changed": changed, "dry_run": which.dry_run, "others": edited.others,
+            "diff": line_diff::unified(before, &edited.text, &name)}));
+        return Ok(0);
+    }
+    match (changed, which.dry_run) {
+        (false, _) => terminal.line(&format!("nothing to change in {}", escape_to_one_line(&name))),
+        (true, true) => terminal.line(escape_for_display(&line_diff::unified(before, &edited.text, &name)).trim_end()),
+        (true, false) => terminal.line(&format!("changed {}; sessions that start from now on use it", escape_to_one_line(&name))),
+    }
+    for other in &edited.others {
+        terminal.complain(&format!("watchdog: left as it is, because it was written by hand: {}", escape_to_one_line(other)));
+    }
+    Ok(0)
+}
+
+fn settings_path(surroundings: &Surroundings, which: SettingsArgs) -> Result<PathBuf, Failure> {
+    if which.user {
+        let folder = surroundings.claude_home.folder();
+        return folder
+            .map(|folder| folder.join("settings.json"))
+            .ok_or_else(|| Failure::usage("there is no home folder, so there are no settings of a user").hint("set HOME"));
+    }
+    let worktree = Worktree::open(&surroundings.worktree)
+        .map_err(|error| Failure::from(error).hint("go to the project, name it with -C, or choose your own settings with --user"))?;
+    Ok(worktree.root().join(".claude/settings.json"))
+}
+
+fn unusable(error: SettingsFileError) -> Failure {
+    Failure::configuration(error.to_string()).hint("nothing was written")
+}

@@ -1,0 +1,97 @@
+//! One hook, one answer: in time, whatever happens. A deadline, a signal, a failure or a panic lets the agent go, loudly.
+
+use std::io::Read;
+use std::time::Duration;
+
+use tokio::task::JoinError;
+use tokio::time::{sleep, timeout};
+
+use crate::agent::Cancel;
+use crate::decision::evidence::FaultKind;
+use crate::hooks::{HookEvent, HookInput, Reply};
+
+use super::super::signals::{Signals, Urgency};
+use super::super::surroundings::Surroundings;
+use super::scene::{HookRequest, Scene};
+use super::{begin, finish, judged};
+
+/// How long programs of checks get to end when the time is over.
+const WIND_UP: Duration = Duration::from_secs(2);
+
+/// The tool through which an agent gives structured output.
+const OUTPUT_TOOL: &str = "StructuredOutput";
+
+/// Answers a hook. `input` is what the host writes to its stdin.
+pub async fn answer_hook(
+    surroundings: &Surroundings,
+    request: HookRequest,
+    input: impl Read + Send + 'static,
+    signals: &mut Signals,
+) -> Reply {
+    let cancel = Cancel::new();
+    let deadline = request.deadline;
+    let mut work = {
+        let (surroundings, cancel) = (surroundings.clone(), cancel.clone());
+        tokio::task::spawn_blocking(move || respond(&surroundings, &request, input, &cancel))
+    };
+    let why = tokio::select! {
+        done = &mut work => return settled(done),
+        () = sleep(deadline) => format!("it took longer than {} s", deadline.as_secs_f64()),
+        () = signals.reached(Urgency::Interrupted) => "a signal ended it".to_owned(),
+    };
+    // Whatever a check runs must not outlive the answer. Its result comes too late to count.
+    cancel.cancel_now();
+    let _ = timeout(WIND_UP, work).await;
+    failed(&why)
+}
+
+fn settled(done: Result<Reply, JoinError>) -> Reply {
+    done.unwrap_or_else(|_| failed("this is a bug in watchdog; please report it"))
+}
+
+/// The agent goes on as if watchdog were not there, and the user is told why.
+fn failed(why: &str) -> Reply {
+    Reply::tell(format!("watchdog: could not judge, so the agent was not held: {why}"))
+}
+
+/// What is to be said about an event.
+fn respond(surroundings: &Surroundings, request: &HookRequest, input: impl Read, cancel: &Cancel) -> Reply {
+    let input = match HookInput::read(input) {
+        Ok(input) => input,
+        Err(error) => return failed(&error.to_string()),
+    };
+    let event = match (request.event, input.event) {
+        // Settings may send the ends of sub-agents to the same command.
+        (HookEvent::Stop, Some(HookEvent::SubagentStop)) => HookEvent::SubagentStop,
+        (event, _) => event,
+    };
+    match event {
+        HookEvent::SubagentStop if !request.hold_subagents => return Reply::quiet(),
+        HookEvent::PreToolUse | HookEvent::PostToolUse if input.tool_name.as_deref() != Some(OUTPUT_TOOL) => return Reply::quiet(),
+        _ => {}
+    }
+    let scene = match Scene::open(surroundings, request, &input) {
+        Ok(scene) => scene,
+        // Settings of a user speak for every folder, also for those that no git looks after.
+        Err(unreadable) if unreadable.kind == FaultKind::NotARepository && surroundings.config.is_none() => {
+            surroundings.tell(&format!("{}; there is nothing to judge", unreadable.why));
+            return Reply::quiet();
+        }
+        Err(unreadable) => return failed(&with_hint(&unreadable)),
+    };
+    let answered = match event {
+        HookEvent::SessionStart => begin::begin(surroundings, request, &input, scene),
+        HookEvent::SessionEnd => finish::finish(surroundings, &input, scene),
+        HookEvent::Stop | HookEvent::SubagentStop | HookEvent::PreToolUse | HookEvent::PostToolUse => {
+            judged::judge(surroundings, request, event, &input, scene, cancel)
+        }
+    };
+    answered.unwrap_or_else(|unreadable| failed(&with_hint(&unreadable)))
+}
+
+fn with_hint(unreadable: &crate::decision::evidence::Unreadable) -> String {
+    match &unreadable.hint {
+        Some(hint) => format!("{}; {hint}", unreadable.why),
+        None => unreadable.why.clone(),
+    }
+}

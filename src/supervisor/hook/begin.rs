@@ -1,0 +1,161 @@
+//! A session begins, or goes on: where it began is recorded once, and the agent is told what done means.
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::agent::still_runs;
+use crate::checks::describe;
+use crate::config::settings::{OnNoCriteria, Settings};
+use crate::decision::evidence::Unreadable;
+use crate::decision::machine::Trust;
+use crate::hooks::{Act, HookInput, Reply};
+use crate::session::{record, recorded};
+use crate::store::hook_session::{self, HookSession};
+use crate::store::journal::{event, kind};
+use crate::store::session::{self, SessionRecord};
+
+use super::super::configuration::{Governing, governing};
+use super::super::place::Place;
+use super::super::surroundings::{Surroundings, now};
+use super::scene::{HookRequest, Scene};
+
+/// Records the beginning, and says what done means.
+pub fn begin(surroundings: &Surroundings, request: &HookRequest, input: &HookInput, scene: Scene) -> Result<Reply, Unreadable> {
+    let Scene { place, session: earlier } = scene;
+    let store = place.store.as_ref();
+    let at = now();
+    let pid = request.host.pid.filter(|_| request.host.session_id == input.session_id).or_else(parent);
+    let active = active(store, &place.worktree_id, pid)?;
+    let named = request.spec.clone().or_else(|| earlier.and_then(|earlier| earlier.spec));
+    let spec = active.as_ref().map(|(spec, _)| spec.clone()).or(named);
+    let before = recorded(store, &place.worktree_id, spec.as_deref())?;
+    // Only a session that is new begins anew. One that is resumed, cleared or compacted goes on, and so does one inside another.
+    let fresh = active.is_none() && input.source.as_deref().unwrap_or("startup") == "startup";
+    let recorded = match before {
+        Some(before) if !fresh => before,
+        _ => {
+            let recorded = record(store, &place.worktree, spec.as_deref(), at)?;
+            note(&place, &recorded.spec, kind::BASELINE, json!({"baseline": recorded.point.as_str()}), at)?;
+            recorded
+        }
+    };
+    match &active {
+        Some((spec, session)) => adopt(store, &place.worktree_id, spec, session, input, pid)?,
+        None => {
+            let session = SessionRecord { session_id: input.session_id.clone(), pid, started_at: at, ended_at: None, log: None };
+            session::record(store, &place.worktree_id, &recorded.spec, &session)?;
+        }
+    }
+    if let Some(id) = &input.session_id {
+        hook_session::expire(store, at)?;
+        let kept = HookSession {
+            worktree: place.root().to_owned(),
+            spec: Some(recorded.spec.clone()),
+            pid,
+            prompt_id: None,
+            held: 0,
+            denied: 0,
+            accepted: None,
+            heard_at: at,
+        };
+        hook_session::record(store, id, None, &kept)?;
+    }
+    let data = json!({"pid": pid, "session_id": input.session_id, "source": input.source, "by": "hook"});
+    note(&place, &recorded.spec, kind::SESSION_STARTED, data, at)?;
+    Ok(what_done_means(&governing(surroundings, &place.worktree, Some(&recorded.point))?))
+}
+
+/// The session that already runs in this worktree, where it is not this very process's own: that of `watchdog run` or of another agent.
+fn active(store: &dyn crate::store::Store, worktree_id: &str, pid: Option<u32>) -> Result<Option<(String, SessionRecord)>, Unreadable> {
+    let latest = session::latest(store, worktree_id)?;
+    Ok(latest.filter(|(_, session)| {
+        let runs = session.ended_at.is_none() && session.pid.is_some_and(|pid| still_runs(pid, session.started_at));
+        // Only watchdog itself keeps a log: then the process is the session that it runs, be it this one.
+        runs && (session.log.is_some() || session.pid != pid)
+    }))
+}
+
+/// Tells the running session its agent's id, unless it knows one that still runs: that one is asked, and not an agent inside it.
+fn adopt(
+    store: &dyn crate::store::Store,
+    worktree_id: &str,
+    spec: &str,
+    session: &SessionRecord,
+    input: &HookInput,
+    pid: Option<u32>,
+) -> Result<(), Unreadable> {
+    let other = session.session_id.as_deref().filter(|id| Some(*id) != input.session_id.as_deref());
+    let other_runs = match other {
+        Some(id) => hook_session::of(store, id, None)?
+            .is_some_and(|other| other.pid != pid && other.pid.is_some_and(|pid| still_runs(pid, other.heard_at))),
+        None => false,
+    };
+    // A session that only hooks know belongs to its own agent alone.
+    if !other_runs && session.log.is_some() {
+        session::update(store, worktree_id, spec, |session| session.session_id.clone_from(&input.session_id))?;
+    }
+    Ok(())
+}
+
+fn note(place: &Place, spec: &str, kind: &str, data: serde_json::Value, at: Timestamp) -> Result<(), Unreadable> {
+    // Nothing guards this append, so it cannot be fenced.
+    let _done = place.store.append(&[event(at, &place.worktree_id, Some(spec), kind, data)], None)?;
+    Ok(())
+}
+
+fn parent() -> Option<u32> {
+    rustix::process::getppid().and_then(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok())
+}
+
+/// What the agent is told, and what the user is.
+fn what_done_means(governing: &Governing) -> Reply {
+    let mut notes: Vec<String> = governing.notes.iter().filter(|note| note.code != "untrusted").map(|note| note.detail.clone()).collect();
+    if let Trust::Untrusted { allow_with } = &governing.trust {
+        notes.insert(0, format!("completion.json is not trusted, so its checks will not run; read it, then allow it with: {allow_with}"));
+    }
+    let message = (!notes.is_empty()).then(|| format!("watchdog: {}", notes.join("; ")));
+    Reply { act: Act::Begin { context: words(&governing.settings) }, message }
+}
+
+fn words(settings: &Settings) -> String {
+    let done = describe(settings);
+    if !done.is_empty() {
+        return format!(
+            "watchdog judges the work in this worktree when you stop. Done means {done}\n\
+             Do not stop, and do not say that the work is done, before this holds. What is missing will be told to you."
+        );
+    }
+    match settings.on_no_criteria {
+        OnNoCriteria::Git => {
+            "watchdog judges the work in this worktree by its commits: what you changed is done once it is committed.".into()
+        }
+        OnNoCriteria::Review => "A person will judge the work in this worktree. Commit what you changed.".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decision::evidence::Degraded;
+
+    #[test]
+    fn the_agent_is_told_what_done_means_and_the_user_what_is_wrong() {
+        let settled = Governing { settings: Settings::default(), trust: Trust::Settled, notes: Vec::new() };
+        let reply = what_done_means(&settled);
+        assert!(matches!(&reply.act, Act::Begin { context } if context.contains("committed")), "{reply:?}");
+        assert_eq!(reply.message, None);
+        let untrusted = Governing {
+            trust: Trust::Untrusted { allow_with: "watchdog trust".into() },
+            notes: vec![
+                Degraded { code: "untrusted", detail: "x".into() },
+                Degraded { code: "criteria_changed", detail: "changed".into() },
+            ],
+            ..settled
+        };
+        let message = what_done_means(&untrusted).message.expect("the user is told");
+        assert!(
+            message.starts_with("watchdog: completion.json is not trusted") && message.ends_with("watchdog trust; changed"),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,55 @@
+//! A session ends. The host does not wait long: first its end is written down, then what is uncommitted is kept.
+
+use serde_json::json;
+
+use crate::config::settings::RescueMode;
+use crate::decision::evidence::Unreadable;
+use crate::git::SnapshotRequest;
+use crate::hooks::{HookInput, Reply};
+use crate::rescue::private_rule;
+use crate::store::hook_session;
+use crate::store::journal::{event, kind, snapshot_event};
+use crate::store::session;
+
+use super::super::configuration::governing;
+use super::super::surroundings::{Surroundings, now};
+use super::scene::Scene;
+
+/// Records the end, and keeps what is uncommitted.
+pub fn finish(surroundings: &Surroundings, input: &HookInput, scene: Scene) -> Result<Reply, Unreadable> {
+    let Scene { place, session: known } = scene;
+    let store = place.store.as_ref();
+    let at = now();
+    let spec = known.and_then(|known| known.spec);
+    let found = match &spec {
+        Some(spec) => session::of(store, &place.worktree_id, spec)?.map(|session| (spec.clone(), session)),
+        None => session::latest(store, &place.worktree_id)?,
+    };
+    // One that watchdog runs ends when watchdog sees its process end; another one is none of this session's business.
+    let ours = found.filter(|(_, session)| session.log.is_none() && session.session_id == input.session_id && session.ended_at.is_none());
+    if let Some((spec, _)) = &ours {
+        session::update(store, &place.worktree_id, spec, |session| session.ended_at = Some(at))?;
+    }
+    if let Some(id) = &input.session_id {
+        hook_session::forget(store, id)?;
+    }
+    let spec = ours.map(|(spec, _)| spec).or(spec).unwrap_or_else(|| place.worktree.default_spec());
+    let data = json!({"end": input.reason, "session_id": input.session_id, "by": "hook"});
+    // Nothing guards this append, so it cannot be fenced.
+    let _done = store.append(&[event(at, &place.worktree_id, Some(&spec), kind::SESSION_ENDED, data)], None)?;
+
+    let baseline = crate::session::recorded(store, &place.worktree_id, Some(&spec))?;
+    let settings = governing(surroundings, &place.worktree, baseline.as_ref().map(|found| &found.point))?.settings;
+    if settings.rescue.mode == RescueMode::Off {
+        return Ok(Reply::quiet());
+    }
+    let request = SnapshotRequest { spec: &spec, at, why: "at the end of a session" };
+    let taken = place.worktree.take_snapshot_apart(&request, &private_rule(&settings.rescue))?;
+    if let Some(taken) = taken.filter(|taken| !taken.reused) {
+        let kept = snapshot_event(at, &place.worktree_id, Some(&spec), &taken.name, &taken.commit);
+        // Nothing guards this append, so it cannot be fenced.
+        let _done = store.append(&[kept], None)?;
+        surroundings.tell(&format!("kept the uncommitted work in {}", taken.name));
+    }
+    Ok(Reply::quiet())
+}

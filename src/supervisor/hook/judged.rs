@@ -1,0 +1,240 @@
+//! Stops and structured outputs: gathers what the answer stands on, has `hooks` decide, and writes it down.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::agent::{Cancel, transcript_read};
+use crate::checks::{self, CheckContext};
+use crate::config::settings::{CheckSpec, Limits, OnNoCriteria, RescueMode};
+use crate::decision::context::Context;
+use crate::decision::evidence::{CheckOutcome, CheckResult, Unreadable};
+use crate::decision::machine::{Earlier, Trust};
+use crate::decision::termination::{Spent, termination};
+use crate::git::{Point, SnapshotRequest};
+use crate::hooks::{Decision, Ground, Held, Holding, HookEvent, HookInput, Reply, context, decide};
+use crate::rescue::private_rule;
+use crate::session::{Recorded, recorded};
+use crate::store::hook_session::HookSession;
+use crate::store::journal::kind;
+use crate::store::session;
+
+use super::super::case::{Asked, Case};
+use super::super::configuration::governing;
+use super::super::journal::Journal;
+use super::super::outside::Outside;
+use super::super::surroundings::{Surroundings, now};
+use super::scene::{HookRequest, Scene};
+use super::tally::Tally;
+
+/// No commit has this name: git says so itself wherever it stands, so that whatever needs the baseline fails and nothing is made up.
+const NO_COMMIT: &str = "0000000000000000000000000000000000000000";
+
+/// Judges whether the agent may stop, or give its output.
+pub fn judge(
+    surroundings: &Surroundings,
+    request: &HookRequest,
+    event: HookEvent,
+    input: &HookInput,
+    scene: Scene,
+    cancel: &Cancel,
+) -> Result<Reply, Unreadable> {
+    let Scene { place, session } = scene;
+    let store = Arc::clone(&place.store);
+    let at = now();
+    let spec = request.spec.clone().or_else(|| session.as_ref().and_then(|session| session.spec.clone()));
+    let found = recorded(store.as_ref(), &place.worktree_id, spec.as_deref())?;
+    let known = found.is_some();
+    let governing = governing(surroundings, &place.worktree, found.as_ref().map(|found| &found.point))?;
+    let recorded = found.unwrap_or_else(|| Recorded {
+        spec: spec.unwrap_or_else(|| place.worktree.default_spec()),
+        point: Point::Commit(NO_COMMIT.into()),
+        refs: Vec::new(),
+        at,
+        notes: Vec::new(),
+    });
+    let root = place.root().to_owned();
+    let began = session_began(store.as_ref(), &place.worktree_id, &recorded.spec, input);
+    let case = Case::new(place, recorded, known, governing, Asked::default());
+    let fresh = HookSession {
+        worktree: root.clone(),
+        spec: request.spec.clone(),
+        pid: None,
+        prompt_id: None,
+        held: 0,
+        denied: 0,
+        accepted: None,
+        heard_at: at,
+    };
+    let tally = Tally::read(store.as_ref(), event, input, &case.worktree_id, fresh)?;
+    let holding = match event {
+        HookEvent::PreToolUse => Holding::Output,
+        HookEvent::PostToolUse => Holding::OutputTaken { finish: request.finish },
+        _ => Holding::Stop,
+    };
+    let held = tally.held(most(&case.settings.limits, request, holding));
+    if tally.accepted(event, input) {
+        return Ok(decide(holding, &Ground::Nothing, held).reply);
+    }
+    let told = told(&case, event, input, began, at);
+    let (ground, results) = ground(surroundings, &case, &root, event, input, &told, known, cancel);
+    let mut decision = decide(holding, &ground, held);
+    if let Err(unreadable) = tally.count(decision.counted, holding, input, at) {
+        // A count that is not kept could hold the agent for ever.
+        decision = decide(holding, &ground, Held { times: None, most: held.most });
+        surroundings.tell(&unreadable.why);
+    }
+    write_down(&Journal::new(store, &case.worktree_id, &case.spec), event, input, &told, &decision, held, &results);
+    if decision.reply.message.is_none() && !decision.message.is_empty() {
+        surroundings.tell(&decision.message);
+    }
+    Ok(with_notes(decision.reply, &case))
+}
+
+/// How often the agent may be held: as the configuration says, but the host must not be the one who gives up.
+fn most(limits: &Limits, request: &HookRequest, holding: Holding) -> u32 {
+    let host = if holding == Holding::Stop { request.host.stop_blocks } else { request.host.output_retries };
+    limits.max_stop_blocks.min(host.saturating_sub(1))
+}
+
+/// When the session began, as its own start hook recorded it.
+fn session_began(store: &dyn crate::store::Store, worktree_id: &str, spec: &str, input: &HookInput) -> Option<Timestamp> {
+    // It only serves the time budget: what cannot be read is unknown, and counts neither as spent nor as zero.
+    let found = session::of(store, worktree_id, spec).ok().flatten()?;
+    (found.session_id.is_some() && found.session_id == input.session_id).then_some(found.started_at)
+}
+
+/// What is known of the session. Its transcript is read only where something asks for what stands there.
+fn told(case: &Case, event: HookEvent, input: &HookInput, began: Option<Timestamp>, at: Timestamp) -> Context {
+    let path = if event == HookEvent::SubagentStop { &input.agent_transcript_path } else { &input.transcript_path };
+    let path = path.as_ref().filter(|path| path.is_file() && asks_the_transcript(case));
+    // One that cannot be read tells nothing: what was spent is unknown then, and checks say that they were told nothing.
+    let read = path.and_then(|path| transcript_read::read(path, transcript_read::WINDOW).ok());
+    let mut told = context(event, input, read.map(|told| told.context()).unwrap_or_default());
+    told.usage.wall_seconds = began.map(|began| at.duration_since(began).as_secs_f64().max(0.0));
+    told.spec = Some(case.spec.clone());
+    told.baseline = case.known.is_some().then(|| case.baseline.as_str().to_owned());
+    told
+}
+
+fn asks_the_transcript(case: &Case) -> bool {
+    let limits = &case.settings.limits;
+    let budget = limits.max_turns.is_some() || limits.max_total_tokens.is_some() || limits.max_cost_usd.is_some();
+    budget || case.settings.checks.iter().any(asks_what_was_said)
+}
+
+/// Whether a check looks at what was said and done. One of a type that is not known here does.
+fn asks_what_was_said(check: &CheckSpec) -> bool {
+    match check {
+        CheckSpec::Group { checks, .. } => checks.iter().any(asks_what_was_said),
+        CheckSpec::Single { criterion, .. } => !["always", "command", "feature_list", "files", "git", "issue"].contains(&criterion.kind()),
+    }
+}
+
+/// What the answer stands on. Limits come first, whatever else is true.
+#[expect(clippy::too_many_arguments, reason = "each is a fact of its own, and none goes with another")]
+fn ground(
+    surroundings: &Surroundings,
+    case: &Case,
+    root: &Path,
+    event: HookEvent,
+    input: &HookInput,
+    told: &Context,
+    known: bool,
+    cancel: &Cancel,
+) -> (Ground, Vec<CheckResult>) {
+    let none = Vec::new();
+    if let Trust::Untrusted { allow_with } = &case.trust {
+        return (Ground::Untrusted { allow_with: allow_with.clone() }, none);
+    }
+    let settings = &case.settings;
+    if let Some(stop) = termination(&settings.limits, &Spent::of(&told.usage), now()) {
+        return (Ground::Limit(stop), none);
+    }
+    if settings.checks.is_empty() {
+        let ground = if settings.on_no_criteria == OnNoCriteria::Review { Ground::NoCriteria } else { Ground::Nothing };
+        return (ground, none);
+    }
+    let tasks = input.running_tasks();
+    if matches!(event, HookEvent::Stop | HookEvent::SubagentStop) && !tasks.is_empty() {
+        return (Ground::Background { tasks }, none);
+    }
+    if let Err(why) = keep_work(surroundings, case) {
+        return (Ground::Failed { why }, none);
+    }
+    let outside = Outside::new(case, root, cancel);
+    let judged = checks::evaluate(settings, &CheckContext::new(&outside).with_told(told));
+    let mut feedback = judged.feedback;
+    if !known && judged.outcome == CheckOutcome::Failed {
+        feedback = format!(
+            "no baseline is recorded in this worktree: record one with 'watchdog snapshot', or by the hook 'session-start'; {feedback}"
+        );
+    }
+    let ground = Ground::Judged { outcome: judged.outcome, evidence: judged.evidence, required: settings.require_evidence, feedback };
+    (ground, judged.results)
+}
+
+/// Keeps what is uncommitted before the programs of checks run.
+fn keep_work(surroundings: &Surroundings, case: &Case) -> Result<(), String> {
+    let runs_programs = case.setup(Earlier::default(), None, false).checks_run_programs;
+    if !runs_programs || case.settings.rescue.mode == RescueMode::Off {
+        return Ok(());
+    }
+    let request = SnapshotRequest { spec: &case.spec, at: now(), why: "before the checks of a stop" };
+    let rule = private_rule(&case.settings.rescue);
+    let worktree = case.worktree.lock().expect("no panic while it was held");
+    match worktree.take_snapshot_apart(&request, &rule) {
+        Ok(Some(taken)) if !taken.reused => surroundings.tell(&format!("kept the uncommitted work in {}", taken.name)),
+        Ok(_) => {}
+        Err(error) => return Err(format!("the uncommitted work could not be kept before checks run: {error}")),
+    }
+    Ok(())
+}
+
+/// Writes down what was answered. Quiet where nothing was judged.
+fn write_down(
+    journal: &Journal,
+    event: HookEvent,
+    input: &HookInput,
+    told: &Context,
+    decision: &Decision,
+    held: Held,
+    results: &[CheckResult],
+) {
+    if decision.message.is_empty() {
+        return;
+    }
+    for check in results {
+        journal.note(kind::CHECK, json!({"name": check.name, "type": check.kind, "outcome": check.outcome.as_str()}));
+    }
+    journal.write(
+        kind::HOOK,
+        json!({
+            "event": event.command(),
+            "session_id": input.session_id,
+            "agent_id": input.agent_id,
+            "stop_reason": told.stop_reason,
+            "answer": match decision.counted {
+                crate::hooks::Counted::OneMore => "held",
+                _ => "let_go",
+            },
+            "status": decision.reason.map(|reason| reason.status().as_str()),
+            "reason": decision.reason.map(crate::decision::verdict::Reason::as_str),
+            "message": decision.message,
+            "held": held.times,
+            "most": held.most,
+        }),
+    );
+}
+
+/// What weakens the criteria is told beside whatever is answered.
+fn with_notes(reply: Reply, case: &Case) -> Reply {
+    let notes: Vec<&str> = case.notes.iter().filter(|note| note.code == "criteria_changed").map(|note| note.detail.as_str()).collect();
+    if notes.is_empty() {
+        return reply;
+    }
+    let notes = format!("watchdog: {}", notes.join("; "));
+    Reply { message: Some(reply.message.map_or(notes.clone(), |message| format!("{message}\n{notes}"))), ..reply }
+}
