@@ -53,7 +53,8 @@ pub fn make(path: &Path, shape: Shape) -> Result<()> {
     std::fs::remove_file(stream)?;
     git(path, &["reset", "-q", "--hard"])?;
     git(path, &["pack-refs", "--all"])?;
-    // The index is written anew once its files are older than it is, so that nobody reads them again.
+    // git reads every file again that is as young as its index, by the second; with an older one it would be slow for no fault of its own.
+    std::thread::sleep(std::time::Duration::from_millis(1100));
     git(path, &["status"])
 }
 

@@ -105,12 +105,14 @@ fn last_of(store: &dyn Store, chosen: &Chosen, n: usize) -> Result<(VecDeque<Eve
     };
     let (mut found, mut left) = (VecDeque::new(), end);
     while found.len() < n && left > begin {
-        let (events, before) = store.read_back(left, chosen.worktree.as_deref(), BATCH)?;
+        let wanted = n - found.len();
+        // Without words to look for, each event that is read is wanted.
+        let batch = if chosen.words.is_empty() { wanted.min(BATCH) } else { BATCH };
+        let (events, before) = store.read_back(left, chosen.worktree.as_deref(), batch)?;
         if events.is_empty() {
             break;
         }
         left = before;
-        let wanted = n - found.len();
         for event in events.into_iter().rev().filter(|event| chosen.has(event)).take(wanted) {
             found.push_front(event);
         }
