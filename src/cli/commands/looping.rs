@@ -11,7 +11,7 @@ use crate::cli::live_view::LiveView;
 use crate::cli::terminal::Terminal;
 use crate::decision::display::escape_for_display;
 use crate::decision::iteration::prompt::{Given, PromptSet};
-use crate::supervisor::{AskedLimits, LoopPlan, LoopRequest, LoopStatus, LoopView, Surroundings, plan_loop, run_loop};
+use crate::supervisor::{AskedLimits, LoopPlan, LoopRequest, LoopView, Surroundings, plan_loop, run_loop};
 
 use super::judging::asked;
 use super::runtime::in_runtime;
@@ -38,17 +38,10 @@ pub fn repeat(surroundings: &Surroundings, terminal: &Terminal, args: LoopArgs) 
             live.end();
             judgement?
         }
-        None => in_runtime(async |signals| run_loop(surroundings, request, Arc::new(Nothing), signals).await)?,
+        None => in_runtime(async |signals| run_loop(surroundings, request, Arc::new(()), signals).await)?,
     };
     terminal.verdict(&judgement, false);
     Ok(judgement.exit_code())
-}
-
-/// Where there is no terminal, the story alone must do.
-struct Nothing;
-
-impl LoopView for Nothing {
-    fn show(&self, _status: &LoopStatus) {}
 }
 
 fn request(surroundings: &Surroundings, args: LoopArgs) -> Result<LoopRequest, Failure> {

@@ -52,7 +52,9 @@ pub fn is_over(end: &End, verdict: &Verdict) -> bool {
     match end {
         End::LimitTooLong | End::WaitedInVain { .. } => false,
         End::Verdict | End::Stop(_) | End::BreakerOpen | End::NoProgress { .. } => match verdict.status() {
-            Status::Complete | Status::Review | Status::Failed => true,
+            Status::Complete | Status::Review => true,
+            // A program can be installed.
+            Status::Failed => verdict.reason != Reason::AgentUnrunnable,
             Status::Stopped => verdict.reason == Reason::AgentStopped,
             Status::Incomplete | Status::Waiting | Status::Timeout | Status::Error => false,
         },

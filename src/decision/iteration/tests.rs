@@ -249,6 +249,7 @@ fn what_was_cut_short_goes_on_and_what_was_decided_begins_anew() {
         (Reason::ChecksPassed, true),
         (Reason::Disputed, true),
         (Reason::VerifyUnrunnable, true),
+        (Reason::AgentUnrunnable, false),
         (Reason::AgentStopped, true),
         (Reason::Interrupted, false),
         (Reason::BudgetExhausted, false),

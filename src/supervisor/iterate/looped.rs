@@ -27,7 +27,7 @@ use crate::supervisor::journal::Journal;
 use crate::supervisor::judge::{SessionSeen, early, judge, refused};
 use crate::supervisor::place::{Claim, Place};
 use crate::supervisor::session_run::run_session;
-use crate::supervisor::signals::Signals;
+use crate::supervisor::signals::{Signals, Urgency};
 use crate::supervisor::surroundings::{Surroundings, now};
 use crate::supervisor::verdict_json::{Judgement, LoopJson};
 
@@ -194,6 +194,7 @@ impl Looped {
         };
         loop {
             came = match self.next(came) {
+                Action::Iterate { .. } if signals.urgency() >= Urgency::Interrupted => return self.interrupted(),
                 Action::Iterate { number } => match self.iterate(number, signals).await {
                     Ok(played) => Came::Played(Box::new(played)),
                     Err(judgement) => {
@@ -331,12 +332,18 @@ impl Looped {
         let from = now();
         let until = pause::end_of(length, from);
         let seconds = Duration::try_from(until.duration_since(from)).unwrap_or_default().as_secs_f64().ceil();
-        if why != PauseFor::Cooldown {
+        if why == PauseFor::Overload {
             self.journal.write(kind::LIMIT, json!({"pause": why.as_str(), "until": until.to_string()}));
+        }
+        if why != PauseFor::Cooldown {
             self.tell(&format!("{}: going on at {until:.0}, in {seconds} s", why_in_words(why)));
         }
         self.show(Phase::Pause { until, why });
-        pause::wait_until(until, signals).await
+        let surroundings = &self.ground.surroundings;
+        pause::wait_until(until, signals, |left| {
+            surroundings.tell(&format!("{}: going on in {} min", why_in_words(why), left.as_secs().div_ceil(60)));
+        })
+        .await
     }
 
     fn prompt(&self, number: u32, case: &Case) -> String {
@@ -359,6 +366,20 @@ impl Looped {
             worktree: &self.ground.root.display().to_string(),
             baseline: self.ground.origin.as_str(),
         })
+    }
+
+    /// Ends that a session met are in the journal already.
+    fn write_the_end(&self, end: &End, verdict: &Verdict) {
+        let kind = match verdict.status() {
+            Status::Complete => kind::COMPLETE,
+            Status::Failed => kind::FAILED,
+            Status::Review => kind::REVIEW,
+            Status::Stopped if matches!(end, End::Stop(_)) => kind::LIMIT,
+            Status::Stopped | Status::Waiting | Status::Incomplete | Status::Timeout | Status::Error => return self.journal.flush(),
+        };
+        let (id, iterations) = (&self.memory.record().id, self.machine.standing().finished);
+        let message = escape_to_one_line(&verdict.message);
+        self.journal.write(kind, json!({"loop": id, "reason": verdict.reason.as_str(), "message": message, "iterations": iterations}));
     }
 
     fn interrupted(&mut self) -> Judgement {
@@ -386,7 +407,8 @@ impl Looped {
         if *end == End::BreakerOpen {
             verdict.retry_at = judgement.breaker.as_ref().and_then(|breaker| breaker.open_until.as_ref()?.parse().ok());
         }
-        verdict.degraded.extend(unknown(&self.ground.settings().limits, &self.machine.standing().spent));
+        let told = unknown(&self.ground.settings().limits, &self.machine.standing().spent);
+        verdict.degraded.extend(told.filter(|note| verdict.degraded.iter().all(|known| known.code != note.code)));
         let over = is_over(end, &verdict);
         let (reason, standing) = (verdict.reason, self.machine.standing().clone());
         let kept = self.memory.keep(|record| {
@@ -396,16 +418,7 @@ impl Looped {
         if let Err(unreadable) = kept {
             verdict.degraded.push(Degraded { code: "store_unwritable", detail: unreadable.why });
         }
-        let kind = match verdict.status() {
-            Status::Complete => kind::COMPLETE,
-            Status::Failed => kind::FAILED,
-            Status::Review => kind::REVIEW,
-            Status::Stopped if verdict.reason == Reason::Interrupted => kind::INTERRUPTED,
-            Status::Stopped | Status::Waiting => kind::LIMIT,
-            Status::Incomplete | Status::Timeout | Status::Error => kind::DEGRADED,
-        };
-        let message = escape_to_one_line(&verdict.message);
-        self.journal.write(kind, json!({"loop": self.memory.record().id, "reason": reason.as_str(), "message": message, "iterations": self.machine.standing().finished}));
+        self.write_the_end(end, &verdict);
         judgement.verdict = verdict;
         judgement.spec = Some(self.ground.spec.clone());
         judgement.worktree = self.ground.root.display().to_string();

@@ -12,6 +12,9 @@ use crate::supervisor::surroundings::now;
 /// The longest that the wall clock is not looked at: a machine that was suspended wakes up later than its timers think.
 const LOOK: Duration = Duration::from_secs(20);
 
+/// Between two words about how long it still is.
+const TELL: Duration = Duration::from_secs(600);
+
 /// When a pause that begins now is over.
 pub fn end_of(length: Length, from: Timestamp) -> Timestamp {
     let length = match length {
@@ -23,12 +26,17 @@ pub fn end_of(length: Length, from: Timestamp) -> Timestamp {
     from.checked_add(length).unwrap_or(Timestamp::MAX)
 }
 
-/// Waits until then; false if a signal came first.
-pub async fn wait_until(until: Timestamp, signals: &mut Signals) -> bool {
+/// Waits until then, and tells now and then how long that still is; false if a signal came first.
+pub async fn wait_until(until: Timestamp, signals: &mut Signals, tell: impl Fn(Duration)) -> bool {
+    let mut told = now();
     loop {
         let left = Duration::try_from(until.duration_since(now())).unwrap_or_default();
         if left.is_zero() {
             return true;
+        }
+        if Duration::try_from(now().duration_since(told)).unwrap_or_default() >= TELL {
+            told = now();
+            tell(left);
         }
         tokio::select! {
             () = tokio::time::sleep(left.min(LOOK)) => {}

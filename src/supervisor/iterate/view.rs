@@ -53,3 +53,8 @@ pub trait LoopView: Send + Sync {
     /// Something changed.
     fn show(&self, status: &LoopStatus);
 }
+
+/// Nobody watches; the story alone must do.
+impl LoopView for () {
+    fn show(&self, _status: &LoopStatus) {}
+}
