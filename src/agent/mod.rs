@@ -15,6 +15,7 @@ pub mod cancel;
 mod drain;
 pub mod envelope;
 mod failure;
+pub mod git_program;
 mod kinship;
 mod line_program;
 mod log_file;

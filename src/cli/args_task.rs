@@ -1,8 +1,13 @@
 //! The words of `watchdog task`.
 
+use std::ffi::OsString;
+use std::time::Duration;
+
 use clap::builder::FalseyValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::args::duration;
+use super::args_loop::AgentName;
 use crate::config::task_file::{TASK_STATUSES, TaskStatus};
 
 const AFTER_HELP: &str = "\
@@ -40,6 +45,17 @@ pub struct TaskArgs {
     pub write_back: bool,
 }
 
+impl TaskArgs {
+    /// `--agent-program`, where the command has it.
+    pub fn agent_program(&self) -> Option<OsString> {
+        match &self.command {
+            TaskCommand::Run(args) => args.work.agent_program.clone(),
+            TaskCommand::Work(args) => args.work.agent_program.clone(),
+            _ => None,
+        }
+    }
+}
+
 /// What to do with tasks.
 #[derive(Debug, Subcommand)]
 pub enum TaskCommand {
@@ -56,6 +72,10 @@ pub enum TaskCommand {
         #[arg(long, value_name = "ROLE", env = "WATCHDOG_ROLE")]
         role: Option<String>,
     },
+    /// Run one task, here, until it is complete or something ends it
+    Run(TaskRunArgs),
+    /// Work on all tasks: each agent in a worktree of its own, on the branch watchdog/<task>
+    Work(TaskCrewArgs),
     /// Set where a task stands; only steps that are allowed are taken
     Set {
         /// The task
@@ -67,6 +87,77 @@ pub enum TaskCommand {
         #[arg(long, value_name = "TEXT", env = "WATCHDOG_REASON")]
         reason: Option<String>,
     },
+}
+
+/// What `task run` and `task work` have in common.
+#[derive(Debug, Args)]
+pub struct TaskWorkArgs {
+    /// A known agent, started by its own words; CMD is then further arguments for it
+    #[arg(long, value_name = "AGENT", value_enum, env = "WATCHDOG_AGENT")]
+    pub agent: Option<AgentName>,
+    /// How long a task stays taken when nobody renews that: after a crash it is pending again so soon
+    #[arg(long, value_name = "DUR", env = "WATCHDOG_LEASE", value_parser = lease, default_value = "60s")]
+    pub lease: Duration,
+    /// Ask a person after N sessions in a row that left the work as it was; 0 never does
+    #[arg(long, value_name = "N", env = "WATCHDOG_NO_PROGRESS", default_value_t = 3)]
+    pub no_progress: u32,
+    /// Wait for a usage limit only if it ends within this time
+    #[arg(long, value_name = "DUR", env = "WATCHDOG_MAX_WAIT", value_parser = duration, default_value = "6h")]
+    pub max_wait: Duration,
+    /// End a session, and everything that it started, after this time
+    #[arg(long, value_name = "DUR", env = "WATCHDOG_TIMEOUT", value_parser = duration)]
+    pub timeout: Option<Duration>,
+    /// Between TERM and KILL when a session must end
+    #[arg(long, value_name = "DUR", env = "WATCHDOG_GRACE", value_parser = duration, default_value = "10s")]
+    pub grace: Duration,
+    /// How long to wait for children that outlive a session
+    #[arg(long, value_name = "DUR", env = "WATCHDOG_CHILD_WAIT", value_parser = duration, default_value = "10s")]
+    pub child_wait: Duration,
+    /// Show the sessions' output (on stderr); it is in their logs in any case
+    #[arg(long, env = "WATCHDOG_SHOW_OUTPUT", value_parser = FalseyValueParser::new())]
+    pub show_output: bool,
+    /// Ask nobody for its state: git and checks decide, or nothing does
+    #[arg(long, env = "WATCHDOG_NO_PROBE", value_parser = FalseyValueParser::new())]
+    pub no_probe: bool,
+    /// The agent's program, where it is not in PATH under its usual name
+    #[arg(long, value_name = "PROGRAM", env = "WATCHDOG_AGENT_PROGRAM")]
+    pub agent_program: Option<OsString>,
+    /// The session: a program and its arguments, the prompt on its stdin or as {prompt}; with --agent, further arguments
+    // After `--` only: a task's id or another flag must not be taken for the program.
+    #[arg(last = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+/// Arguments of `watchdog task run`.
+#[derive(Debug, Args)]
+pub struct TaskRunArgs {
+    /// The task
+    pub id: String,
+    /// Under this name; that of an agent in completion.json also says how it is started
+    #[arg(long = "as", value_name = "NAME", env = "WATCHDOG_AS")]
+    pub name: Option<String>,
+    #[command(flatten)]
+    pub work: TaskWorkArgs,
+}
+
+/// Arguments of `watchdog task work`.
+#[derive(Debug, Args)]
+pub struct TaskCrewArgs {
+    /// So many agents at a time [default: those of completion.json, else 1]
+    #[arg(long, value_name = "N", env = "WATCHDOG_AGENTS", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub agents: Option<u16>,
+    /// Wait for further tasks when nothing is left, until Ctrl-C
+    #[arg(long, env = "WATCHDOG_STAY", value_parser = FalseyValueParser::new())]
+    pub stay: bool,
+    #[command(flatten)]
+    pub work: TaskWorkArgs,
+}
+
+/// Shorter leases would end while a busy machine does something else.
+fn lease(text: &str) -> Result<Duration, String> {
+    let lease = duration(text)?;
+    let fits = (Duration::from_secs(1)..=Duration::from_secs(86_400)).contains(&lease);
+    if fits { Ok(lease) } else { Err("a lease takes from 1s to 24h".into()) }
 }
 
 /// Arguments of `watchdog task list`.

@@ -70,6 +70,7 @@ pub fn to_json(settings: &Settings) -> Value {
         "tasks": {"dir": tasks.dir},
         "agents": agents.iter().map(|entry| json!({
             "name": entry.name, "role": entry.role, "preset": preset_word(entry.preset), "model": entry.model,
+            "command": entry.command, "worktree": entry.worktree,
         })).collect::<Value>(),
         "notify": notify.iter().map(notification).collect::<Value>(),
         "checks": checks.iter().map(check).collect::<Value>(),
@@ -195,7 +196,7 @@ mod tests {
             (limit, cooldown) in (1..=1000_u32, seconds(0)),
             guards in prop::collection::vec("[a-z*]{1,6}", 0..3),
             order in prop::sample::select(vec![CheckOrder::CheapFirst, CheckOrder::Given]),
-            agents in prop::collection::btree_map(said(), (prop::option::of(said()), self::preset(), prop::option::of(said())), 0..3),
+            agents in prop::collection::btree_map(said(), (prop::option::of(said()), self::preset(), prop::option::of(said()), prop::option::of(argv()), any::<bool>()), 0..3),
             notify in prop::collection::vec(
                 (prop::collection::vec(prop::sample::select(vec!["review", "halted"]), 1..3), target(), 0..=20_u32), 0..3),
             checks in checks(),
@@ -206,7 +207,12 @@ mod tests {
                 agent: AgentSettings { preset, model, probe },
                 breaker: BreakerSettings { limit, cooldown },
                 tasks: TaskSettings { dir: "t".into() },
-                agents: agents.into_iter().map(|(name, (role, preset, model))| AgentEntry { name, role, preset, model }).collect(),
+                agents: agents.into_iter()
+                    .map(|(name, (role, preset, model, command, own))| {
+                        let worktree = own.then(|| format!("../{name}"));
+                        AgentEntry { name, role, preset, model, command, worktree }
+                    })
+                    .collect(),
                 notify: notify.into_iter()
                     .map(|(on, to, retries)| NotifyRule { on: on.into_iter().map(str::to_owned).collect(), retries, ..NotifyRule::new(to) })
                     .collect(),

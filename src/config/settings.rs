@@ -218,6 +218,10 @@ pub struct AgentEntry {
     pub preset: Preset,
     /// The model that it works with; `None` leaves it to the agent.
     pub model: Option<String>,
+    /// Another program than the preset's: argv, in which `{prompt}` and `{prompt_file}` are filled in.
+    pub command: Option<Vec<String>>,
+    /// The folder of its linked worktree, from the root of the worktree that holds the tasks; `None` = one of watchdog's own.
+    pub worktree: Option<String>,
 }
 
 /// Whom to tell about which events.
@@ -305,6 +309,9 @@ impl Settings {
         }
         if let Some(argv) = &self.rescue.command {
             found.push(format!("rescue.command: {}", argv.join(" ")));
+        }
+        for agent in &self.agents {
+            found.extend(agent.command.iter().map(|argv| format!("agent {}: {}", agent.name, argv.join(" "))));
         }
         for rule in &self.notify {
             let whom = match &rule.to {

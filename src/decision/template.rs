@@ -55,6 +55,11 @@ struct Tag<'t> {
 }
 
 impl Template {
+    /// A text as it is, without placeholders.
+    pub fn plain(text: &str) -> Self {
+        Template(vec![Piece::Text(text.to_owned())])
+    }
+
     /// Reads a template. Braces that hold anything but one plain word are text, and so are those after a backslash.
     ///
     /// # Errors

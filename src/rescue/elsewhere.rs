@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::carry_out::Request;
-use super::git_program::{git, tail};
 use super::message::with_snapshot;
 use super::single::Group;
+use crate::agent::git_program::{git, tail};
 use crate::git::{Error, KeptEntry, Worktree};
 
 /// Plumbing takes a moment; only a filter of the user can hang.

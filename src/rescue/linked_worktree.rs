@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::git_program::{git, tail};
+use crate::agent::git_program::{git, tail};
 use crate::git::{Error, RestoreError, RestoreTarget, Restored, Worktree};
 
 /// How long git may take to make a worktree without files.

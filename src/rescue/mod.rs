@@ -6,7 +6,7 @@
 mod carry_out;
 mod choice;
 mod elsewhere;
-mod git_program;
+
 mod grouping;
 mod index_lock;
 mod keep_apart;

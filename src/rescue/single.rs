@@ -11,8 +11,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-use super::git_program::{git, tail};
 use super::selection::Patterns;
+use crate::agent::git_program::{git, tail};
 use crate::config::settings::RescueSettings;
 use crate::decision::evidence::LeftOut;
 use crate::git::{CommitState, Error, SavedIndex, SnapshotKind, SnapshotPath, Worktree};

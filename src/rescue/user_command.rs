@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use super::carry_out::Request;
-use super::git_program::{tail, users};
+use crate::agent::git_program::{tail, users};
 use crate::agent::program::StartError;
 use crate::decision::evidence::{Degraded, RescueOutcome};
 use crate::git::Worktree;

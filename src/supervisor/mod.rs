@@ -35,6 +35,7 @@ mod task_queue;
 mod told;
 mod verdict_json;
 mod watch;
+mod work;
 
 pub use case::{Asked, breaker_json};
 pub use check::{CheckRequest, check};
@@ -57,3 +58,4 @@ pub use task_queue::{GovernedTask, TaskQueue, change_json};
 pub use told::told;
 pub use verdict_json::{BreakerJson, Judgement, LoopJson, millis, probe_json, reply_json, reply_of};
 pub use watch::{WatchRequest, watch};
+pub use work::{CrewOrder, CrewReport, Member, TaskEnd, TaskOrder, TaskReport, Where, run_task, work};

@@ -1,5 +1,6 @@
 //! Signals to watchdog itself: the first asks for an end, the second ends the session at once, the third ends watchdog.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -59,6 +60,31 @@ impl Signals {
         // The sender must outlive the receivers, or waiting for a change would end at once.
         std::mem::forget(sender);
         Signals { urgency, last: Arc::new(AtomicI32::new(0)) }
+    }
+
+    /// The same signals, and one more reason to end: `other`, once it comes. Must be called inside the runtime.
+    pub fn also(&self, other: impl Future<Output = ()> + Send + 'static) -> Signals {
+        let (sender, urgency) = watch::channel(self.urgency());
+        let mut own = self.urgency.clone();
+        tokio::spawn(async move {
+            tokio::pin!(other);
+            let (mut own_may_change, mut other_may_come) = (true, true);
+            loop {
+                let least = tokio::select! {
+                    changed = own.changed(), if own_may_change => {
+                        own_may_change = changed.is_ok();
+                        *own.borrow()
+                    }
+                    () = &mut other, if other_may_come => {
+                        other_may_come = false;
+                        Urgency::Interrupted
+                    }
+                    () = sender.closed() => return,
+                };
+                sender.send_modify(|urgency| *urgency = least.max(*urgency));
+            }
+        });
+        Signals { urgency, last: Arc::clone(&self.last) }
     }
 
     /// What was asked for so far.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::config::task_file::{TaskFile, TaskStatus, parse_task};
@@ -16,6 +15,8 @@ use crate::tasks::folder::{self, Folder, Loaded};
 use crate::tasks::ledger::{Change, Entry, Ledger};
 
 use super::configuration::{Governing, governing};
+use super::courier::Courier;
+use super::notices::Notices;
 use super::place::Place;
 use super::surroundings::{Surroundings, now};
 
@@ -33,6 +34,8 @@ pub struct TaskQueue {
     pub head: Point,
     trust: TrustStore,
     trusted_hashes: Option<String>,
+    notices: Notices,
+    courier: Courier,
 }
 
 /// The copy of a task's file that counts, and whether its commands may run.
@@ -64,8 +67,18 @@ impl TaskQueue {
             hint: None,
         })?;
         let repository_id = place.worktree.repository_id();
-        let trust = TrustStore::new(&surroundings.state);
-        Ok(TaskQueue { place, repository_id, governing, folder, head, trust, trusted_hashes: surroundings.trusted.clone() })
+        let notices = Notices::new(governing.settings.notify.clone(), place.root());
+        Ok(TaskQueue {
+            place,
+            repository_id,
+            governing,
+            folder,
+            head,
+            trust: TrustStore::new(&surroundings.state),
+            trusted_hashes: surroundings.trusted.clone(),
+            notices,
+            courier: surroundings.courier.clone(),
+        })
     }
 
     /// The store.
@@ -92,9 +105,19 @@ impl TaskQueue {
         Ok(ledger)
     }
 
-    /// Writes steps into the journal. One that cannot be written changes nothing.
+    /// Writes steps into the journal, each under its task's name, and tells those who want to be told. The journal tells a story; the
+    /// records, which are written already, are the truth, so that a step which cannot be told changes nothing.
     pub fn note(&self, changes: &[Change]) {
-        note(self.place.store.as_ref(), &self.place.worktree_id, changes, now());
+        let at = now();
+        let told = |change: &Change| Some(event(at, &self.place.worktree_id, Some(&change.id), event_kind(change)?, change_json(change)));
+        let events: Vec<_> = changes.iter().filter_map(told).collect();
+        if events.is_empty() {
+            return;
+        }
+        if self.notices.offer(self.place.store.as_ref(), &events).is_ok_and(|any| any) {
+            self.courier.wake(&self.place.store);
+        }
+        let _ = self.place.store.append(&events, None);
     }
 
     /// The copy of a task's file that counts: that of the commit at which the task was first begun (HEAD, as long as it was not), so
@@ -149,24 +172,10 @@ impl TaskQueue {
     }
 }
 
-/// Writes steps of tasks into the journal, each under its task's name.
-pub fn note(store: &dyn Store, worktree_id: &str, changes: &[Change], at: Timestamp) {
-    let events: Vec<_> = changes
-        .iter()
-        .filter_map(|change| {
-            let kind = event_kind(change)?;
-            Some(event(at, worktree_id, Some(&change.id), kind, change_json(change)))
-        })
-        .collect();
-    if !events.is_empty() {
-        // The journal tells a story; the records, which are written already, are the truth.
-        let _ = store.append(&events, None);
-    }
-}
-
 fn event_kind(change: &Change) -> Option<&'static str> {
     Some(match (change.from, change.to) {
         (None, _) => return None,
+        (Some(from), to) if from == to => return None,
         (_, TaskStatus::Assigned) => kind::ASSIGNED,
         (_, TaskStatus::InProgress) => kind::STARTED,
         (_, TaskStatus::Complete) => kind::COMPLETE,

@@ -376,6 +376,24 @@ impl Held {
         }
     }
 
+    /// Sets something of the record without a step. As [`Held::step`] otherwise.
+    ///
+    /// # Errors
+    /// [`LedgerError::Lost`] as there.
+    pub fn amend(&self, store: &dyn Store, now: Timestamp, change: impl Fn(&mut TaskRecord)) -> Result<Change, LedgerError> {
+        let amended = task::update(store, &self.repository_id, &self.id, |found| {
+            let Some(before) = found else { return (TaskRecord::begin(TaskStatus::Pending, now), None) };
+            if before.fence != Some(self.lease.fence) {
+                return (before, None);
+            }
+            let mut after = before;
+            change(&mut after);
+            let told = Change { id: self.id.clone(), from: Some(after.status), to: after.status, agent: after.agent.clone(), reason: None };
+            (after, Some(told))
+        })?;
+        amended.ok_or_else(|| LedgerError::Lost { id: self.id.clone() })
+    }
+
     /// Gives the lease back. What the record says stays.
     pub fn release(self, store: &dyn Store) {
         // Where this fails, it ends by itself.

@@ -76,6 +76,8 @@ mod real_claude_probe;
 mod real_claude_rescue;
 // The example for the Claude Agent SDK, with the CLI that it brings.
 mod real_claude_sdk;
+// A queue of tasks worked on by the real Claude Code CLI.
+mod real_claude_tasks;
 // Rescues: commits a person would keep, nothing lost, nothing leaked.
 mod rescue;
 // `rescue list`, `show`, `restore`, `drop`, and how old snapshots go.
@@ -116,6 +118,8 @@ mod task_queue;
 mod sweep;
 // Sweeps beside sessions, other sweeps and signals, and what cron starts.
 mod sweep_beside;
+// Agents that work on tasks, through crashes and stops.
+mod task_work;
 // Random trees, random faults, the real binary: whatever was in the work tree can be got back.
 mod torture;
 // Staying, and judging as things happen.

@@ -27,6 +27,7 @@ pub fn dispatch(cli: Cli, terminal: &Terminal) -> Result<u8, Failure> {
         Command::Probe(args) => args.agent_program.clone(),
         Command::Sweep(args) => args.agent_program.clone(),
         Command::Watch(args) => args.agent_program.clone(),
+        Command::Task(args) => args.agent_program(),
         _ => None,
     };
     let courier = Courier::default();

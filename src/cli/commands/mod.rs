@@ -20,6 +20,7 @@ mod snapshot;
 mod snapshots;
 mod sweep;
 mod task;
+mod task_work;
 mod trust;
 mod watch;
 

@@ -13,22 +13,33 @@ use crate::tasks::graph;
 use crate::tasks::ledger::{Change, Entry, Ledger, LedgerError};
 use crate::tasks::queue::{next, takes};
 
+use super::task_work;
+
 /// Does one of the things that can be done with tasks.
 pub fn task(surroundings: &Surroundings, terminal: &Terminal, args: TaskArgs) -> Result<u8, Failure> {
     let shared = Shared { dry_run: args.dry_run, write_back: args.write_back };
+    let command = match args.command {
+        TaskCommand::Run(args) => return task_work::run(surroundings, terminal, &shared, args),
+        TaskCommand::Work(args) => return task_work::work(surroundings, terminal, &shared, args),
+        command => command,
+    };
     let queue = TaskQueue::open(surroundings)?;
     complain(terminal, &queue);
-    match args.command {
+    match command {
         TaskCommand::List(list_args) => list(terminal, &queue, &shared, &list_args),
         TaskCommand::Show { id } => show(terminal, &queue, &shared, &id),
         TaskCommand::Next { role } => next_of(terminal, &queue, &shared, role.as_deref()),
         TaskCommand::Set { id, status, reason } => set(terminal, &queue, &shared, &id, status, reason.as_deref()),
+        TaskCommand::Run(_) | TaskCommand::Work(_) => unreachable!("taken above"),
     }
 }
 
-struct Shared {
-    dry_run: bool,
-    write_back: bool,
+/// What applies to whatever is done with tasks.
+pub struct Shared {
+    /// Nothing is written and nothing started.
+    pub dry_run: bool,
+    /// The status is kept in the files, too.
+    pub write_back: bool,
 }
 
 /// The tasks as they stand; with `--dry-run` nothing is written on the way.
@@ -37,7 +48,7 @@ fn ledger<'q>(queue: &'q TaskQueue, shared: &Shared) -> Result<Ledger<'q>, Failu
 }
 
 /// What could not be read stops no other task, and is said.
-fn complain(terminal: &Terminal, queue: &TaskQueue) {
+pub fn complain(terminal: &Terminal, queue: &TaskQueue) {
     for note in queue.place.notes.iter().chain(&queue.governing.notes) {
         terminal.complain(&format!("watchdog: {} ({})", escape_to_one_line(&note.detail), note.code));
     }
@@ -198,7 +209,7 @@ fn task_json(queue: &TaskQueue, ledger: &Ledger<'_>, entry: &Entry) -> Value {
     })
 }
 
-fn known<'l>(ledger: &'l Ledger<'_>, id: &str) -> Result<&'l Entry, Failure> {
+pub fn known<'l>(ledger: &'l Ledger<'_>, id: &str) -> Result<&'l Entry, Failure> {
     ledger.get(id).ok_or_else(|| {
         let named = escape_to_one_line(id);
         Failure::usage(format!("failed to get task '{named}': there is none with this id"))

@@ -8,7 +8,7 @@ use super::super::settings::{AgentEntry, AgentSettings, Preset};
 
 pub(in super::super) const KEYS: &[&str] = &["preset", "model", "probe"];
 
-pub(in super::super) const ENTRY_KEYS: &[&str] = &["name", "role", "preset", "model"];
+pub(in super::super) const ENTRY_KEYS: &[&str] = &["name", "role", "preset", "model", "command", "worktree"];
 
 const PRESETS: &[(&str, Preset)] =
     &[("claude", Preset::Claude), ("codex", Preset::Codex), ("gemini", Preset::Gemini), ("opencode", Preset::Opencode)];
@@ -33,8 +33,14 @@ pub(in super::super) fn read_list(node: &Node<'_>, default: Preset) -> Option<Ve
         let role = section.nullable("role", |n| n.text()).flatten();
         let preset = section.get("preset").and_then(|n| n.word(PRESETS)).unwrap_or(default);
         let model = section.nullable("model", |n| n.text()).flatten();
-        Some(AgentEntry { name: name?, role, preset, model })
+        let command = section.nullable("command", |n| n.argv()).flatten();
+        let worktree = section.nullable("worktree", |n| n.text()).flatten();
+        Some(AgentEntry { name: name?, role, preset, model, command, worktree })
     })?;
+    let mut folders = HashSet::new();
+    if let Some(twice) = entries.iter().filter_map(|entry| entry.worktree.as_ref()).find(|folder| !folders.insert(*folder)) {
+        node.wrong(format!("two agents have the worktree {}; each works in one of its own", shown(twice)));
+    }
     let mut names = HashSet::new();
     if let Some(twice) = entries.iter().find(|entry| !names.insert(&entry.name)) {
         node.wrong(format!("two agents are named {}; every agent has a name of its own", shown(&twice.name)));
@@ -85,10 +91,22 @@ mod tests {
     #[test]
     fn agents_have_names_of_their_own() {
         let found = reads(r#"{"agents": [{"name": "be-1", "role": "backend", "preset": "gemini"}, {"name": "any"}]}"#).agents;
-        assert_eq!(found[0], AgentEntry { name: "be-1".into(), role: Some("backend".into()), preset: Preset::Gemini, model: None });
+        let gemini = AgentEntry {
+            name: "be-1".into(),
+            role: Some("backend".into()),
+            preset: Preset::Gemini,
+            model: None,
+            command: None,
+            worktree: None,
+        };
+        assert_eq!(found[0], gemini);
         assert_eq!((found[1].role.as_deref(), found[1].preset), (None, Preset::Claude));
         fails(r#"{"agents": [{"name": "a"}, {"name": "a"}]}"#, "agents: two agents are named \"a\"");
         fails(r#"{"agents": [{"role": "a"}]}"#, "agents[0].name: missing");
+        let own = reads(r#"{"agents": [{"name": "a", "command": ["my-agent", "{prompt}"], "worktree": "../a"}]}"#);
+        assert_eq!(own.agents[0].worktree.as_deref(), Some("../a"));
+        assert_eq!(own.commands(), ["agent a: my-agent {prompt}"], "it is shown before it is trusted");
+        fails(r#"{"agents": [{"name": "a", "worktree": "w"}, {"name": "b", "worktree": "w"}]}"#, "two agents have the worktree \"w\"");
         fails(r#"{"agents": [{"name": "a", "rol": "b"}]}"#, "agents[0].rol: unknown key, did you mean `role`?");
     }
 }

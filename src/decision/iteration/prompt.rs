@@ -113,6 +113,12 @@ impl PromptSet {
         })
     }
 
+    /// Our own prompts around a task whose text is not a template: braces in it are its own.
+    pub fn of_plain_task(text: &str) -> Self {
+        let ours = PromptSet::new(Given::default()).expect("our own prompts name known placeholders only");
+        PromptSet { task: Template::plain(text), ..ours }
+    }
+
     /// The prompt of a session. A line feed ends it.
     pub fn compose(&self, facts: &PromptFacts<'_>) -> String {
         let first = facts.iteration <= 1;

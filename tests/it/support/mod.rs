@@ -21,6 +21,6 @@ pub use command::{CommandOutput, Running};
 pub use env::TestEnv;
 pub use fake_agent::{Step, config_asking};
 pub use messages_api::MessagesApi;
-pub use processes::peak_resident_kib;
+pub use processes::{peak_resident_kib, with_variable as processes_with};
 pub use repo::Repo;
 pub use wait::{wait_for, wait_until};

@@ -1,12 +1,12 @@
-//! How the git program is run where commits are made: as the user would, but never asking anybody.
+//! How the git program is run where it must be git itself (commits, worktrees, merges): as the user would, but never asking anybody.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::agent::builder::{foreign_git_variables, is_set};
-use crate::agent::program::{Finished, Kept, Program};
+use super::builder::{foreign_git_variables, is_set};
+use super::program::{Finished, Kept, Program};
 
 /// Between TERM and KILL.
 const GRACE: Duration = Duration::from_secs(5);
@@ -17,12 +17,12 @@ const NAME: &str = "watchdog";
 const EMAIL: &str = "watchdog@localhost";
 
 /// The variables for a program that works in the worktree: those of git that point elsewhere are removed.
-pub(super) fn environment() -> BTreeMap<OsString, Option<OsString>> {
+pub fn environment() -> BTreeMap<OsString, Option<OsString>> {
     foreign_git_variables().into_iter().map(|name| (name, None)).collect()
 }
 
 /// A git command in the work tree `root`, with the paths on its stdin.
-pub(super) fn git(root: &Path, args: &[&str], paths: &[&[u8]], identity: bool, deadline: Duration) -> Program {
+pub fn git(root: &Path, args: &[&str], paths: &[&[u8]], identity: bool, deadline: Duration) -> Program {
     // Nothing runs in the background after us, and no monitor of the repository may lie about what changed.
     let fixed = ["git", "--literal-pathspecs", "-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "core.fsmonitor=false"];
     let mut env = environment();
@@ -57,7 +57,7 @@ pub(super) fn git(root: &Path, args: &[&str], paths: &[&[u8]], identity: bool, d
 }
 
 /// A program of the user in the work tree.
-pub(super) fn users(root: &Path, argv: Vec<OsString>, extra: &[(&str, &OsStr)], deadline: Duration) -> Program {
+pub fn users(root: &Path, argv: Vec<OsString>, extra: &[(&str, &OsStr)], deadline: Duration) -> Program {
     let mut env = environment();
     for (name, value) in extra {
         env.insert(name.into(), Some((*value).to_owned()));
@@ -66,7 +66,7 @@ pub(super) fn users(root: &Path, argv: Vec<OsString>, extra: &[(&str, &OsStr)], 
 }
 
 /// The last lines that a program wrote, complaints before the rest, for a person.
-pub(super) fn tail(finished: &Finished) -> String {
+pub fn tail(finished: &Finished) -> String {
     const LINES: usize = 20;
     const CHARS: usize = 4000;
     let text = |kept: &Kept| String::from_utf8_lossy(&kept.bytes).trim().to_owned();

@@ -1,0 +1,219 @@
+//! `watchdog task run` and `watchdog task work`: who works, where, and what came of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::json;
+
+use crate::agent::{Mirror, Worker};
+use crate::cli::args_task::{TaskCrewArgs, TaskRunArgs, TaskWorkArgs};
+use crate::cli::failure::Failure;
+use crate::cli::terminal::Terminal;
+use crate::config::settings::{AgentEntry, Preset, Settings};
+use crate::config::task_file::why_no_id;
+use crate::decision::display::escape_to_one_line;
+use crate::decision::verdict::Status;
+use crate::supervisor::{
+    Asked, CrewOrder, CrewReport, LoopStatus, LoopView, Member, Surroundings, TaskOrder, TaskQueue, Where, run_task, work as work_as_crew,
+};
+use crate::tasks::queue::{ready, takes};
+
+use super::runtime::in_runtime;
+use super::task::{Shared, complain, known};
+
+/// The name of whoever runs a task by hand.
+const BY_HAND: &str = "by-hand";
+
+/// Agents made on the fly are named `agent-1`, `agent-2`, …; so many names are tried for one that nobody works under.
+const NAMES: usize = 200;
+
+/// Runs one task in this worktree.
+pub fn run(surroundings: &Surroundings, terminal: &Terminal, shared: &Shared, args: TaskRunArgs) -> Result<u8, Failure> {
+    let queue = TaskQueue::open(surroundings)?;
+    complain(terminal, &queue);
+    let settings = &queue.governing.settings;
+    let entry = args.name.as_ref().and_then(|name| settings.agents.iter().find(|entry| entry.name == *name));
+    let name = args.name.clone().unwrap_or_else(|| BY_HAND.to_owned());
+    let worker = worker(surroundings, &args.work, settings, entry);
+    let order = TaskOrder { id: args.id.clone(), agent: name, worker, ..template(&args.work, shared) };
+    if shared.dry_run {
+        return plan_of_one(terminal, &queue, &order);
+    }
+    let ledger = queue.ledger()?;
+    known(&ledger, &args.id)?;
+    drop(ledger);
+    drop(queue);
+    let report = in_runtime(async |signals| run_task(surroundings, &order, Arc::new(Unseen), signals).await)??;
+    if terminal.json {
+        terminal.value(&report.to_json());
+    } else {
+        terminal.verdict(&report.judgement, false);
+    }
+    Ok(report.judgement.exit_code())
+}
+
+/// Has agents work on all tasks.
+pub fn work(surroundings: &Surroundings, terminal: &Terminal, shared: &Shared, args: TaskCrewArgs) -> Result<u8, Failure> {
+    let queue = TaskQueue::open(surroundings)?;
+    complain(terminal, &queue);
+    let order = crew(surroundings, &queue, shared, &args)?;
+    if shared.dry_run {
+        return plan_of_all(terminal, &queue, &order);
+    }
+    drop(queue);
+    let report = in_runtime(async |signals| work_as_crew(surroundings, &order, signals).await)??;
+    show(terminal, &report);
+    Ok(report.verdict.status().exit_code())
+}
+
+/// Where there is no terminal, the story alone must do.
+struct Unseen;
+
+impl LoopView for Unseen {
+    fn show(&self, _status: &LoopStatus) {}
+}
+
+fn template(args: &TaskWorkArgs, shared: &Shared) -> TaskOrder {
+    TaskOrder {
+        id: String::new(),
+        agent: String::new(),
+        place: Where::Here,
+        worker: Worker::Program(Vec::new()),
+        lease: args.lease,
+        write_back: shared.write_back,
+        no_progress: args.no_progress,
+        max_wait: args.max_wait,
+        timeout: args.timeout,
+        grace: args.grace,
+        child_wait: args.child_wait,
+        mirror: if args.show_output { Mirror::ToStderr } else { Mirror::Off },
+        asked: Asked { no_probe: args.no_probe, ..Asked::default() },
+    }
+}
+
+/// How an agent is started: as the command line says, else as its entry, else as the agent that is asked.
+fn worker(surroundings: &Surroundings, args: &TaskWorkArgs, settings: &Settings, entry: Option<&AgentEntry>) -> Worker {
+    let known = |preset: Preset, model: Option<&String>| {
+        let model = model.iter().flat_map(|model| ["--model".into(), model.as_str().into()]);
+        let args = model.chain(args.command.iter().cloned()).collect();
+        Worker::Agent { preset, program: surroundings.agent_program.clone(), args }
+    };
+    match (args.agent, entry) {
+        (Some(agent), _) => known(agent.into(), None),
+        (None, _) if !args.command.is_empty() => Worker::Program(args.command.clone()),
+        (None, Some(AgentEntry { command: Some(argv), .. })) => Worker::Program(argv.iter().map(Into::into).collect()),
+        (None, Some(entry)) => known(entry.preset, entry.model.as_ref()),
+        (None, None) => known(settings.agent.preset, None),
+    }
+}
+
+fn crew(surroundings: &Surroundings, queue: &TaskQueue, shared: &Shared, args: &TaskCrewArgs) -> Result<CrewOrder, Failure> {
+    let settings = &queue.governing.settings;
+    let homes = homes(surroundings, queue);
+    let member = |entry: &AgentEntry| {
+        let home = match &entry.worktree {
+            Some(folder) => queue.place.root().join(folder),
+            None if why_no_id(&entry.name).is_none() => homes.join(&entry.name),
+            None => {
+                let name = escape_to_one_line(&entry.name);
+                return Err(Failure::configuration(format!("the agent's name '{name}' cannot be that of a folder"))
+                    .hint("name a folder for it with agents[].worktree, or give it a plainer name"));
+            }
+        };
+        let worker = worker(surroundings, &args.work, settings, Some(entry));
+        Ok(Member { name: entry.name.clone(), role: entry.role.clone(), worker, home })
+    };
+    let members: Vec<Member> = if settings.agents.is_empty() {
+        let worker = worker(surroundings, &args.work, settings, None);
+        let on_the_fly = |n: usize| {
+            let name = format!("agent-{n}");
+            Member { home: homes.join(&name), name, role: None, worker: worker.clone() }
+        };
+        (1..=NAMES).map(on_the_fly).collect()
+    } else {
+        settings.agents.iter().map(member).collect::<Result<_, _>>()?
+    };
+    let at_most = args.agents.map_or(settings.agents.len().max(1), usize::from);
+    Ok(CrewOrder { members, at_most, each: template(&args.work, shared), stay: args.stay })
+}
+
+/// The folder of the worktrees that are ours: outside of the repository, as nothing is written into anybody's work tree.
+fn homes(surroundings: &Surroundings, queue: &TaskQueue) -> PathBuf {
+    let name = queue.place.root().file_name().map(Path::new).unwrap_or(Path::new("repository")).display().to_string();
+    let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+    let id: String = queue.repository_id.chars().take(8).collect();
+    surroundings.state.root().join("worktrees").join(format!("{plain}-{id}"))
+}
+
+fn plan_of_one(terminal: &Terminal, queue: &TaskQueue, order: &TaskOrder) -> Result<u8, Failure> {
+    let ledger = queue.ledger()?;
+    let entry = known(&ledger, &order.id)?;
+    let governed = queue.governed(entry)?;
+    let command = order.worker.shown(Path::new("{prompt_file}"), crate::agent::Conversation::Fresh);
+    let waits: Vec<String> = ledger.blockers(&order.id).iter().map(ToString::to_string).collect();
+    if terminal.json {
+        terminal
+            .value(&json!({"schema": 1, "dry_run": true, "task": order.id, "agent": order.agent, "status": entry.record.status.as_str(),
+            "command": command, "waits_for": waits, "allow_with": governed.allow_with, "prompt": governed.task.body}));
+        return Ok(0);
+    }
+    terminal.line(&format!("{}: {} ({})", order.id, escape_to_one_line(&governed.task.title), entry.record.status.as_str()));
+    terminal.line(&format!("starts: {}", escape_to_one_line(&command.join(" "))));
+    if let Some(with) = &governed.allow_with {
+        terminal.line(&format!("but nothing would be started: its commands are not trusted; allow them with: {with}"));
+    }
+    if !waits.is_empty() {
+        terminal.line(&format!("but nothing would be started: it waits for {}", escape_to_one_line(&waits.join(", "))));
+    }
+    Ok(0)
+}
+
+fn plan_of_all(terminal: &Terminal, queue: &TaskQueue, order: &CrewOrder) -> Result<u8, Failure> {
+    let ledger = queue.ledger()?;
+    let queued = ledger.queued();
+    let members: Vec<&Member> = order.members.iter().take(order.at_most).collect();
+    let first: Vec<_> = ready(&queued)
+        .into_iter()
+        .map(|task| {
+            let who: Vec<&str> = members
+                .iter()
+                .filter(|member| takes(member.role.as_deref(), task.role.as_deref()))
+                .map(|member| member.name.as_str())
+                .collect();
+            (task.link.id.clone(), who)
+        })
+        .collect();
+    if terminal.json {
+        let agents =
+            members.iter().map(|member| json!({"name": member.name, "role": member.role, "worktree": member.home.display().to_string()}));
+        let ready = first.iter().map(|(id, who)| json!({"task": id, "agents": who}));
+        terminal.value(&json!({"schema": 1, "dry_run": true, "agents": agents.collect::<Vec<_>>(), "ready": ready.collect::<Vec<_>>()}));
+        return Ok(0);
+    }
+    for member in members {
+        let role = member.role.as_deref().unwrap_or("any role");
+        terminal.line(&format!("agent {} ({}) in {}", escape_to_one_line(&member.name), escape_to_one_line(role), member.home.display()));
+    }
+    for (id, who) in first {
+        let who = if who.is_empty() { "nobody".to_owned() } else { who.join(" or ") };
+        terminal.line(&format!("ready: {id}, for {}", escape_to_one_line(&who)));
+    }
+    Ok(0)
+}
+
+fn show(terminal: &Terminal, report: &CrewReport) {
+    if terminal.json {
+        return terminal.value(&report.to_json());
+    }
+    for entry in &report.tasks {
+        let record = &entry.record;
+        let why = record.message.as_deref().map(|message| format!(": {}", escape_to_one_line(message))).unwrap_or_default();
+        let branch = record.branch.as_deref().map(|branch| format!(" on {}", escape_to_one_line(branch))).unwrap_or_default();
+        terminal.line(&format!("{} {}{branch}{why}", entry.id(), record.status.as_str()));
+    }
+    let (status, message) = (report.verdict.status(), &report.verdict.message);
+    terminal.line(&format!("{} ({}): {}", status.as_str(), report.verdict.reason.as_str(), escape_to_one_line(message)));
+    if status == Status::Complete {
+        terminal.line("merge the branches that you want, such as with: git merge watchdog/ID");
+    }
+}

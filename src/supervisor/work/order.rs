@@ -1,0 +1,47 @@
+//! What an agent is asked to do with a task.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::agent::{Mirror, Worker};
+use crate::supervisor::case::Asked;
+
+/// One task for one agent.
+#[derive(Debug, Clone)]
+pub struct TaskOrder {
+    /// The task.
+    pub id: String,
+    /// The agent's name.
+    pub agent: String,
+    /// Where it works.
+    pub place: Where,
+    /// How the agent is started.
+    pub worker: Worker,
+    /// How long the task stays taken when nobody renews that.
+    pub lease: Duration,
+    /// Whether the status is also kept in the task's file.
+    pub write_back: bool,
+    /// After so many iterations that left the work as it was, a person is asked; 0 = never.
+    pub no_progress: u32,
+    /// A usage limit that lasts longer is not waited for.
+    pub max_wait: Duration,
+    /// When a session is ended; by default what the configuration says.
+    pub timeout: Option<Duration>,
+    /// Between TERM and KILL.
+    pub grace: Duration,
+    /// How long children that outlive a session are waited for.
+    pub child_wait: Duration,
+    /// Where the sessions' output is shown.
+    pub mirror: Mirror,
+    /// What else the command line asks for.
+    pub asked: Asked,
+}
+
+/// Where a task is worked on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Where {
+    /// In the worktree that the command is about, on the branch that is there.
+    Here,
+    /// In a linked worktree of the agent's own, on the branch of the task. This folder, or one beside it where it holds unsaved work.
+    Own(PathBuf),
+}

@@ -1,0 +1,357 @@
+//! One task from being taken to what came of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::config::settings::Settings;
+use crate::config::task_file::{TaskFile, TaskStatus};
+use crate::decision::evidence::{FaultKind, Unreadable};
+use crate::decision::iteration::prompt::PromptSet;
+use crate::decision::machine::Trust;
+use crate::decision::verdict::{Reason, Status, Verdict};
+use crate::git::{Point, Worktree};
+use crate::store::Store;
+use crate::store::session;
+use crate::store::task::TaskRecord;
+use crate::supervisor::configuration::{Governing, governing};
+use crate::supervisor::iterate::{AskedLimits, LoopRequest, LoopView, run_loop};
+use crate::supervisor::judge::early;
+use crate::supervisor::signals::Signals;
+use crate::supervisor::surroundings::{Surroundings, now};
+use crate::supervisor::task_queue::{GovernedTask, TaskQueue};
+use crate::supervisor::verdict_json::Judgement;
+use crate::tasks::ledger::{Entry, Held, LedgerError, Taker};
+
+use super::lease::Kept;
+use super::order::{TaskOrder, Where};
+use super::own_worktree::{NotReady, Ready, Wanted, branch_of, make_ready};
+
+/// What came of a task.
+#[derive(Debug)]
+pub struct TaskReport {
+    /// The task.
+    pub id: String,
+    /// The agent.
+    pub agent: String,
+    /// How it ended.
+    pub end: TaskEnd,
+    /// The last verdict, or why there was nothing to judge.
+    pub judgement: Judgement,
+    /// Where it was worked on.
+    pub worktree: Option<PathBuf>,
+}
+
+/// How work on a task ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskEnd {
+    /// It stands there now.
+    Stands(TaskStatus),
+    /// It was not begun: somebody has it, it waits, or its commands are not allowed.
+    NotBegun,
+    /// Its lease ended meanwhile; whoever has it now says where it stands.
+    Lost,
+}
+
+impl TaskReport {
+    /// The verdict for programs, with the task beside it.
+    pub fn to_json(&self) -> Value {
+        let mut value = self.judgement.to_json();
+        let status = match self.end {
+            TaskEnd::Stands(status) => Some(status.as_str()),
+            TaskEnd::NotBegun | TaskEnd::Lost => None,
+        };
+        value["task"] = json!({"id": self.id, "status": status, "agent": self.agent, "begun": self.end != TaskEnd::NotBegun,
+            "worktree": self.worktree.as_ref().map(|path| path.display().to_string())});
+        value
+    }
+}
+
+/// Where a verdict leaves a task. What a person must decide is review; what is no fault of the task leaves it to the next agent.
+pub fn status_after(verdict: &Verdict) -> TaskStatus {
+    match (verdict.status(), verdict.reason) {
+        (Status::Complete, _) => TaskStatus::Complete,
+        // Not the task, but the agent cannot go on.
+        (_, Reason::AgentUnrunnable | Reason::Interrupted | Reason::DeadlineExceeded) | (Status::Waiting, _) => TaskStatus::Pending,
+        (Status::Failed, _) => TaskStatus::Failed,
+        (Status::Incomplete | Status::Review | Status::Timeout | Status::Stopped | Status::Error, _) => TaskStatus::Review,
+    }
+}
+
+/// Takes a task, works on it until a loop of sessions ends, and writes down where it stands then.
+///
+/// # Errors
+/// Where the tasks cannot be read, or there is no such task.
+pub async fn run_task(
+    surroundings: &Surroundings,
+    order: &TaskOrder,
+    view: Arc<dyn LoopView>,
+    signals: &Signals,
+) -> Result<TaskReport, Unreadable> {
+    let begun = now();
+    let queue = TaskQueue::open(surroundings)?;
+    let mut ledger = queue.settled()?;
+    let entry = ledger.get(&order.id).cloned().ok_or_else(|| Unreadable {
+        kind: FaultKind::Config,
+        why: format!("failed to get task '{}': there is none with this id", order.id),
+        hint: Some("'watchdog task list' shows those that are there".into()),
+    })?;
+    let not_begun = |verdict: Verdict| TaskReport {
+        id: order.id.clone(),
+        agent: order.agent.clone(),
+        end: TaskEnd::NotBegun,
+        judgement: Judgement { spec: Some(order.id.clone()), ..early(surroundings, None, verdict, begun) },
+        worktree: None,
+    };
+    let governed = queue.governed(&entry)?;
+    if let Some(verdict) = why_not(&entry, &governed, &ledger.blockers(&order.id)) {
+        return Ok(not_begun(verdict));
+    }
+    let holder = format!("{} {}", std::process::id(), crate::store::journal::event_id(begun));
+    let taker = Taker { agent: &order.agent, holder: &holder, ttl: order.lease };
+    let (held, changes) = match ledger.claim(&order.id, &taker, begun) {
+        Ok(Some(taken)) => taken,
+        Ok(None) => return Ok(not_begun(Verdict::new(Reason::Locked, format!("somebody else has taken {}", order.id)))),
+        Err(LedgerError::Store(error)) => return Err(error.into()),
+        Err(error) => return Ok(not_begun(Verdict::new(Reason::Locked, error.to_string()))),
+    };
+    queue.note(&changes);
+    let taken = Taken { surroundings, order, queue: &queue, entry: &entry, governed, held };
+    taken.carry_out(view, signals, begun).await
+}
+
+/// Why a task is not begun, before anything is spent on it.
+fn why_not(entry: &Entry, governed: &GovernedTask, blockers: &[crate::tasks::dependencies::Blocker]) -> Option<Verdict> {
+    let id = entry.id();
+    if let Some(with) = &governed.allow_with {
+        let why = format!("{id} names commands that are not trusted; read its file, then allow them with: {with}");
+        return Some(Verdict::new(Reason::Untrusted, why));
+    }
+    if !blockers.is_empty() {
+        let waits = blockers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        return Some(Verdict::new(Reason::Dependencies, format!("{id} waits for {waits}")));
+    }
+    None
+}
+
+struct Taken<'a> {
+    surroundings: &'a Surroundings,
+    order: &'a TaskOrder,
+    queue: &'a TaskQueue,
+    entry: &'a Entry,
+    governed: GovernedTask,
+    held: Held,
+}
+
+impl Taken<'_> {
+    async fn carry_out(self, view: Arc<dyn LoopView>, signals: &Signals, begun: jiff::Timestamp) -> Result<TaskReport, Unreadable> {
+        let store = self.queue.store();
+        let kept = {
+            let held = self.held.clone();
+            Kept::start(Arc::clone(&store), self.order.lease, move |store, ttl| held.renew(store, ttl))
+        };
+        let prepared = self.prepare(&store).await;
+        let (judgement, root) = match prepared {
+            Ok(ready) => {
+                ready.notes.iter().for_each(|note| self.surroundings.tell(note));
+                let mut signals = signals.also(kept.lost());
+                let around = Surroundings { worktree: ready.root.clone(), ..self.surroundings.clone() };
+                match self.request() {
+                    Ok(request) => (run_loop(&around, request, view, &mut signals).await, Some(ready.root)),
+                    Err(unreadable) => (early(self.surroundings, None, Verdict::unreadable(unreadable), begun), Some(ready.root)),
+                }
+            }
+            Err(verdict) => (early(self.surroundings, None, *verdict, begun), None),
+        };
+        let log = root.as_deref().and_then(|root| log_of(store.as_ref(), root, &self.order.id));
+        let end = self.write_down(&store, &judgement.verdict, log, kept.is_lost());
+        drop(kept);
+        self.held.clone().release(store.as_ref());
+        // Whoever waited for it need not wait for the next look at the queue.
+        let end = end?;
+        if let Ok(ledger) = self.queue.settled()
+            && self.order.write_back
+        {
+            for entry in ledger.entries() {
+                if let Err(error) = ledger.write_back(entry.id()) {
+                    self.surroundings.tell(&format!("the status of {} could not be written into its file: {error}", entry.id()));
+                }
+            }
+        }
+        Ok(TaskReport { id: self.order.id.clone(), agent: self.order.agent.clone(), end, judgement, worktree: root })
+    }
+
+    /// Writes down that the task is begun, and makes its worktree.
+    async fn prepare(&self, store: &Arc<dyn Store>) -> Result<Ready, Box<Verdict>> {
+        let wanted = self.wanted().map_err(|unreadable| Box::new(Verdict::unreadable(unreadable)))?;
+        let baseline = self.baseline().as_str().to_owned();
+        let begin = |record: &mut TaskRecord| {
+            record.attempts += 1;
+            let unborn = if baseline == Point::Unborn.as_str() { String::new() } else { baseline.clone() };
+            record.baseline.get_or_insert(unborn);
+            record.branch = wanted.as_ref().map(|wanted| wanted.branch.clone()).or_else(|| self.queue.place.worktree.branch());
+        };
+        // A task that a person took out of review or failed is in progress already.
+        let already = matches!(self.entry.record.status, TaskStatus::Review | TaskStatus::Failed);
+        let step = if already {
+            self.held.amend(store.as_ref(), now(), begin)
+        } else {
+            self.held.step(store.as_ref(), TaskStatus::InProgress, now(), begin)
+        };
+        let change = step.map_err(|error| Box::new(Verdict::new(Reason::StoreError, error.to_string())))?;
+        self.queue.note(&[change]);
+        let ready = match wanted {
+            None => Ready { root: self.queue.place.root().to_owned(), notes: Vec::new() },
+            Some(wanted) => {
+                let made = tokio::task::spawn_blocking(move || make_ready(&wanted)).await;
+                made.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
+                    .map_err(|error| Box::new(not_ready(&error)))?
+            }
+        };
+        let root = ready.root.clone();
+        // For people; the branch is what counts.
+        let _ = self.held.amend(store.as_ref(), now(), |record| record.worktree = Some(root.clone()));
+        Ok(ready)
+    }
+
+    fn wanted(&self) -> Result<Option<Wanted>, Unreadable> {
+        let Where::Own(home) = &self.order.place else { return Ok(None) };
+        let ledger = self.queue.ledger()?;
+        let own = branch_of(&self.order.id);
+        let taken = |entry: &&Entry| matches!(entry.record.status, TaskStatus::Assigned | TaskStatus::InProgress);
+        Ok(Some(Wanted {
+            from: self.queue.place.root().to_owned(),
+            home: home.clone(),
+            taken: ledger.entries().filter(taken).map(|entry| branch_of(entry.id())).filter(|branch| *branch != own).collect(),
+            dependencies: self
+                .governed
+                .task
+                .depends_on
+                .iter()
+                .filter_map(|id| ledger.get(id).and_then(|entry| entry.record.branch.clone()))
+                .filter(|branch| *branch != own)
+                .collect(),
+            branch: own,
+        }))
+    }
+
+    /// The commit whose criteria govern: HEAD of the tasks' worktree when this task was first begun.
+    fn baseline(&self) -> Point {
+        match self.entry.record.baseline.as_deref() {
+            None => self.queue.head.clone(),
+            Some("") => Point::Unborn,
+            Some(commit) => Point::Commit(commit.to_owned()),
+        }
+    }
+
+    fn request(&self) -> Result<LoopRequest, Unreadable> {
+        let mut governing = governing(self.surroundings, &self.queue.place.worktree, Some(&self.baseline()))?;
+        lay_over(&mut governing, &self.governed);
+        let task = &self.governed.task;
+        let order = self.order;
+        Ok(LoopRequest {
+            spec: Some(order.id.clone()),
+            worker: order.worker.clone(),
+            same_conversation: false,
+            prompts: PromptSet::of_plain_task(prompt_of(task)),
+            limits: AskedLimits { max_iterations: task.max_iterations, ..AskedLimits::default() },
+            no_progress: order.no_progress,
+            max_wait: order.max_wait,
+            // One that was cut short goes on; a person who takes a task again begins anew.
+            restart: matches!(self.entry.record.status, TaskStatus::Review | TaskStatus::Failed),
+            timeout: order.timeout,
+            grace: order.grace,
+            child_wait: order.child_wait,
+            mirror: order.mirror,
+            asked: order.asked.clone(),
+            governing: Some(governing),
+        })
+    }
+
+    fn write_down(&self, store: &Arc<dyn Store>, verdict: &Verdict, log: Option<PathBuf>, lost: bool) -> Result<TaskEnd, Unreadable> {
+        if lost {
+            self.surroundings.tell(&format!("the lease of {} has ended; somebody else may work on it", self.order.id));
+            return Ok(TaskEnd::Lost);
+        }
+        let status = status_after(verdict);
+        let step = self.held.step(store.as_ref(), status, now(), |record| {
+            record.fence = None;
+            record.reason = Some(verdict.reason.as_str().to_owned());
+            record.message = Some(verdict.message.clone());
+            record.log = log.clone().or_else(|| record.log.clone());
+        });
+        match step {
+            Ok(change) => {
+                self.queue.note(&[change]);
+                Ok(TaskEnd::Stands(status))
+            }
+            Err(LedgerError::Store(error)) => Err(error.into()),
+            Err(error) => {
+                self.surroundings.tell(&error.to_string());
+                Ok(TaskEnd::Lost)
+            }
+        }
+    }
+}
+
+/// The task's own criteria take the place of the configuration's; a task without any leaves those.
+fn lay_over(governing: &mut Governing, governed: &GovernedTask) {
+    let task = &governed.task;
+    governing.notes.extend(governed.notes.iter().cloned());
+    // Nothing of a configuration that is not trusted counts, and nothing can be complete beside it.
+    if matches!(governing.trust, Trust::Untrusted { .. }) || task.checks.is_empty() {
+        return;
+    }
+    let Settings { mode, checks, .. } = &mut governing.settings;
+    (*mode, *checks) = (task.mode, task.checks.clone());
+}
+
+fn prompt_of(task: &TaskFile) -> &str {
+    if task.body.is_empty() { &task.title } else { &task.body }
+}
+
+fn not_ready(error: &NotReady) -> Verdict {
+    let reason = match error {
+        NotReady::Conflict { .. } | NotReady::CheckedOut { .. } | NotReady::Unborn => Reason::Disputed,
+        NotReady::Git(_) => Reason::GitError,
+    };
+    Verdict::new(reason, error.to_string())
+}
+
+fn log_of(store: &dyn Store, root: &Path, id: &str) -> Option<PathBuf> {
+    let worktree = Worktree::open(root).ok()?;
+    session::of(store, &worktree.worktree_id(), id).ok().flatten()?.log
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_leaves_a_task_where_it_belongs() {
+        use TaskStatus::{Complete, Failed, Pending, Review};
+        for (reason, status) in [
+            (Reason::NewCommits, Complete),
+            (Reason::ChecksPassed, Complete),
+            (Reason::NothingToDo, Complete),
+            (Reason::MaxIterations, Review),
+            (Reason::Untrusted, Review),
+            (Reason::VerifyTimeout, Review),
+            (Reason::MaxProbes, Review),
+            (Reason::BudgetExhausted, Review),
+            (Reason::BreakerOpen, Review),
+            (Reason::AgentStopped, Review),
+            (Reason::GitError, Review),
+            (Reason::VerifyUnrunnable, Failed),
+            (Reason::Halted, Failed),
+            (Reason::AgentUnrunnable, Pending),
+            (Reason::Interrupted, Pending),
+            (Reason::DeadlineExceeded, Pending),
+            (Reason::RateLimited, Pending),
+            (Reason::Locked, Pending),
+        ] {
+            assert_eq!(status_after(&Verdict::new(reason, "x")), status, "{reason:?}");
+        }
+    }
+}
