@@ -27,9 +27,7 @@ pub(super) fn read<'t>(text: &'t str, from: usize, to: usize, report: &Report<'_
                 return None;
             }
         };
-        if builder.take(event, span).is_none() {
-            return None;
-        }
+        builder.take(event, span)?;
     }
     // Nothing but blanks and comments is an object without keys.
     Some(builder.done.unwrap_or(Json { at: from, kind: Kind::Object(Vec::new()) }))
