@@ -20,9 +20,11 @@ use repository::{Shape, git, make};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
+/// Measures one row, or several that belong together, and prints them.
+type Measure = fn(&Bench) -> Result<()>;
+
 /// The rows, by the word that chooses them on the command line.
-const ROWS: [(&str, fn(&Bench) -> Result<()>); 4] =
-    [("commits", commits), ("changes", changes), ("reply", reply), ("journal", journal_rows)];
+const ROWS: [(&str, Measure); 4] = [("commits", commits), ("changes", changes), ("reply", reply), ("journal", journal_rows)];
 
 struct Bench {
     watchdog: PathBuf,
