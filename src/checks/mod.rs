@@ -4,6 +4,7 @@
 //! (what it gets), one file per type, `context_reader` and `context_writer` (what is known of a session, as JSON), `registry` (from configuration to checks), `group` (how they combine and what is surfaced).
 //! Checks do no IO of their own and know no clock.
 
+mod agent_json;
 mod agent_words;
 mod always;
 mod answers;
@@ -13,16 +14,25 @@ mod checklist;
 mod command;
 mod context_reader;
 mod context_writer;
+mod custom;
 mod feature_list;
 mod feedback;
 mod files;
 mod git;
+mod github;
 mod group;
+mod issue;
+mod iterations;
+mod json_schema;
+mod judge;
 mod mentions;
 mod not_yet;
+mod phase;
 mod plan;
 mod registry;
 mod signal;
+mod sql_result;
+mod structured;
 
 #[cfg(test)]
 mod context_tests;
@@ -38,11 +48,18 @@ pub use check::{CheckContext, CompletionCheck, Judgement};
 pub use command::CommandCheck;
 pub use context_reader::{ContextError, MAX_CONTEXT_BYTES, context_from_json, context_from_value};
 pub use context_writer::context_to_json;
+pub use custom::CustomCheck;
 pub use feature_list::FeatureListCheck;
 pub use files::FilesCheck;
 pub use git::GitCheck;
 pub use group::{CheckTree, Cost, GroupOutcome, describe, evaluate};
+pub use issue::IssueCheck;
+pub use iterations::IterationsCheck;
+pub use judge::JudgeCheck;
 pub use not_yet::NotYet;
+pub use phase::PhaseCheck;
 pub use plan::PlanCheck;
 pub use registry::{Registry, build};
 pub use signal::SignalCheck;
+pub use sql_result::SqlResultCheck;
+pub use structured::StructuredCheck;

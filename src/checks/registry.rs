@@ -9,13 +9,20 @@ use crate::config::settings::{CheckSpec, Criterion};
 use super::always::Always;
 use super::check::CompletionCheck;
 use super::command::CommandCheck;
+use super::custom::CustomCheck;
 use super::feature_list::FeatureListCheck;
 use super::files::FilesCheck;
 use super::git::GitCheck;
 use super::group::{CheckTree, Cost};
+use super::issue::IssueCheck;
+use super::iterations::IterationsCheck;
+use super::judge::JudgeCheck;
 use super::not_yet::{NotYet, Unusable};
+use super::phase::PhaseCheck;
 use super::plan::PlanCheck;
 use super::signal::SignalCheck;
+use super::sql_result::SqlResultCheck;
+use super::structured::StructuredCheck;
 
 /// A check, and what it costs to ask it.
 pub type Built = (Cost, Box<dyn CompletionCheck>);
@@ -110,14 +117,14 @@ impl Registry {
                 Some(make) => make(keys).unwrap_or_else(|why| (Cost::Cheap, Box::new(Unusable::new(why)))),
                 None => (Cost::Cheap, Box::new(NotYet::new(kind))),
             },
-            // Known without looking, and it spares the dear ones where all must pass.
-            Criterion::Issue(_)
-            | Criterion::Structured(_)
-            | Criterion::SqlResult(_)
-            | Criterion::Judge(_)
-            | Criterion::Phase(_)
-            | Criterion::Iterations { .. }
-            | Criterion::Custom(_) => (Cost::Cheap, Box::new(NotYet::new(criterion.kind()))),
+            Criterion::Issue(found) => (Cost::Dear, Box::new(IssueCheck::new(found.clone()))),
+            Criterion::Structured(found) => (Cost::Cheap, Box::new(StructuredCheck::new(found.clone()))),
+            Criterion::SqlResult(found) => (Cost::Cheap, Box::new(SqlResultCheck::new(found.clone()))),
+            Criterion::Judge(found) => (Cost::Dear, Box::new(JudgeCheck::new(found.clone()))),
+            Criterion::Phase(found) if found.field.is_some() => (Cost::Dear, Box::new(PhaseCheck::new(found.clone()))),
+            Criterion::Phase(found) => (Cost::Cheap, Box::new(PhaseCheck::new(found.clone()))),
+            Criterion::Iterations { count } => (Cost::Cheap, Box::new(IterationsCheck::new(*count))),
+            Criterion::Custom(found) => (Cost::Dear, Box::new(CustomCheck::new(found.clone()))),
         }
     }
 }

@@ -1,0 +1,141 @@
+//! JSON that an agent gave in its words: marked by a tag, in a fenced block, or alone.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::{Deserializer, Value};
+
+/// So many bytes at the end of a text are looked at.
+const LOOKED_AT: usize = 1 << 20;
+
+/// So often an object is tried to be read in a text without marks.
+const TRIES: usize = 500;
+
+/// A fenced block: its info word and its content.
+static FENCE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?ms)^[ \t]*```+[ \t]*([\w.-]*)[^\n`]*\n(.*?)^[ \t]*```").expect("a fixed pattern"));
+
+/// Something that may be what was asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Given {
+    /// Where it begins in the text.
+    at: usize,
+    /// As it stands there, marks included.
+    pub(super) raw: String,
+    /// What it holds; `None` where that is no JSON object.
+    pub(super) object: Option<Value>,
+    /// Whether the tag marks it, so that it counts without being JSON.
+    pub(super) tagged: bool,
+}
+
+/// What a text gives, in order. With a tag only what it marks: the word of a fenced block, an element, or the object's own `signal` or
+/// `type`.
+pub(super) fn given(text: &str, tag: Option<&str>) -> Vec<Given> {
+    let text = &text[text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT))..];
+    let mut found: Vec<Given> = fenced(text, tag);
+    if let Some(tag) = tag {
+        found.extend(elements(text, tag));
+    }
+    let covered: Vec<(usize, usize)> = found.iter().map(|given| (given.at, given.at + given.raw.len())).collect();
+    let outside = |at: usize| !covered.iter().any(|(from, to)| (*from..*to).contains(&at));
+    found.extend(objects(text).into_iter().filter(|given| outside(given.at)));
+    found.retain(|given| tag.is_none_or(|tag| given.tagged || given.object.as_ref().is_some_and(|object| names_itself(object, tag))));
+    found.sort_by_key(|given| given.at);
+    found
+}
+
+/// Whether an object says itself that it is what the tag asks for.
+pub(super) fn names_itself(object: &Value, tag: &str) -> bool {
+    ["signal", "type"].iter().any(|key| object.get(key).and_then(Value::as_str) == Some(tag))
+}
+
+fn fenced(text: &str, tag: Option<&str>) -> Vec<Given> {
+    let blocks = FENCE.captures_iter(text).filter_map(|block| {
+        let (all, word, content) = (block.get(0)?, block.get(1)?.as_str(), block.get(2)?.as_str());
+        let tagged = tag == Some(word);
+        let object = object_in(content);
+        (tagged || object.is_some()).then(|| Given { at: all.start(), raw: all.as_str().to_owned(), object, tagged })
+    });
+    blocks.collect()
+}
+
+fn elements(text: &str, tag: &str) -> Vec<Given> {
+    let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(start) = text[from..].find(&open).map(|at| from + at) {
+        let content = start + open.len();
+        let Some(end) = text[content..].find(&close).map(|at| content + at) else { break };
+        let object = object_in(&text[content..end]);
+        from = end + close.len();
+        found.push(Given { at: start, raw: text[start..from].to_owned(), object, tagged: true });
+    }
+    found
+}
+
+fn object_in(text: &str) -> Option<Value> {
+    serde_json::from_str(text.trim()).ok().filter(Value::is_object)
+}
+
+/// The objects of a text that stand there without marks; what is in one of them is not looked at again.
+fn objects(text: &str) -> Vec<Given> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    for _ in 0..TRIES {
+        let Some(at) = text[from..].find('{').map(|at| from + at) else { break };
+        let mut stream = Deserializer::from_str(&text[at..]).into_iter::<Value>();
+        match stream.next() {
+            Some(Ok(object)) => {
+                from = at + stream.byte_offset();
+                found.push(Given { at, raw: text[at..from].to_owned(), object: Some(object), tagged: false });
+            }
+            Some(Err(_)) | None => from = at + 1,
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn objects_of(text: &str, tag: Option<&str>) -> Vec<Option<Value>> {
+        given(text, tag).into_iter().map(|given| given.object).collect()
+    }
+
+    #[test]
+    fn a_tag_is_a_fence_an_element_or_a_field() {
+        let object = || Some(json!({"status": "approved"}));
+        assert_eq!(objects_of("ok\n```review\n{\"status\": \"approved\"}\n```\n", Some("review")), [object()]);
+        assert_eq!(objects_of("<review> {\"status\": \"approved\"}</review> bye", Some("review")), [object()]);
+        for key in ["signal", "type"] {
+            let text = format!("here: {{\"{key}\": \"review\", \"n\": 1}}.");
+            assert_eq!(objects_of(&text, Some("review")), [Some(json!({key: "review", "n": 1}))]);
+        }
+        assert_eq!(objects_of("```json\n{\"type\": \"review\"}\n```", Some("review")), [Some(json!({"type": "review"}))]);
+        assert_eq!(objects_of("```done\nnot json\n```", Some("done")), [None]);
+        for text in ["```other\n{\"a\": 1}\n```", "<review>{\"a\": 1}", "{\"type\": \"preview\"}", "review"] {
+            assert!(given(text, Some("review")).is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn without_a_tag_every_object_counts_once_and_in_order() {
+        let text = "first {\"a\": {\"b\": 1}} then\n```json\n{\"c\": 2}\n```\n{broken {\"d\": 3}";
+        assert_eq!(objects_of(text, None), [Some(json!({"a": {"b": 1}})), Some(json!({"c": 2})), Some(json!({"d": 3}))]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_odd(text in "[{}\"a:<>/`\n é]{0,300}") {
+            for tag in [None, Some("a")] {
+                for found in given(&text, tag) {
+                    prop_assert!(text.contains(&found.raw));
+                }
+            }
+        }
+    }
+}

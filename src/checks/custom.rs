@@ -1,0 +1,180 @@
+//! The type `custom`: a program of the user's reads the context and gives its verdict.
+
+use serde_json::Value;
+
+use crate::config::settings::{CustomCriterion, CustomMode};
+use crate::decision::evidence::Exit;
+use crate::decision::verdict::Evidence;
+
+use super::answers::{CommandOutput, CommandRequest, CommandRun, Exchange};
+use super::check::{CheckContext, CompletionCheck, Judgement};
+use super::context_writer::context_to_json;
+use super::feedback::{MAX_CHARS, bounded, one_line, tail};
+
+/// Lines of its stderr that become feedback.
+const TAIL_LINES: usize = 20;
+
+/// Met when a program says so.
+#[derive(Debug, Clone)]
+pub struct CustomCheck {
+    criterion: CustomCriterion,
+}
+
+impl CustomCheck {
+    /// A check by this program.
+    pub fn new(criterion: CustomCriterion) -> Self {
+        CustomCheck { criterion }
+    }
+
+    fn title(&self) -> String {
+        format!("`{}`", bounded(one_line(&self.criterion.run.to_string()), 200))
+    }
+
+    /// Its verdict, as `{"complete": bool, "feedback": "…"}`.
+    fn verdict(&self, text: &str) -> Judgement {
+        let title = self.title();
+        let failed = |how: &str| Judgement::Failed { why: format!("{title} {how}: {}", bounded(one_line(text), 200)) };
+        let Ok(Value::Object(answer)) = serde_json::from_str(text) else {
+            return failed("answered with something else than a JSON object");
+        };
+        let feedback = match answer.get("feedback") {
+            None | Some(Value::Null) => "",
+            Some(Value::String(feedback)) => feedback.trim(),
+            Some(_) => return failed("answered with a `feedback` that is no text"),
+        };
+        match answer.get("complete") {
+            Some(Value::Bool(true)) => Judgement::Pass { evidence: Evidence::Verified },
+            Some(Value::Bool(false)) if feedback.is_empty() => {
+                Judgement::Unmet { feedback: format!("{title} says that the work is not complete") }
+            }
+            Some(Value::Bool(false)) => Judgement::Unmet { feedback: bounded(feedback.to_owned(), MAX_CHARS) },
+            Some(_) => failed("answered with a `complete` that is neither true nor false"),
+            None => failed("answered without `complete`"),
+        }
+    }
+
+    fn ended(&self, exit: Exit, output: &CommandOutput) -> Judgement {
+        let title = self.title();
+        let complaint = |stretches: Vec<Vec<u8>>| stretches.last().map(|bytes| tail(bytes, TAIL_LINES)).unwrap_or_default();
+        let with = |sentence: String| match complaint(output.stderr.stretches()) {
+            said if said.is_empty() => sentence,
+            said => format!("{sentence}\n{said}"),
+        };
+        match exit {
+            Exit::Code(126 | 127) => Judgement::Unrunnable { why: with(format!("{title} cannot be run ({exit})")) },
+            Exit::Code(0) if output.stdout.dropped > 0 => Judgement::Failed {
+                why: format!("{title} wrote too much to tell what it answered: {} bytes were dropped", output.stdout.dropped),
+            },
+            Exit::Code(0) => {
+                let stdout = String::from_utf8_lossy(&output.stdout.stretches().concat()).trim().to_owned();
+                // Words that are no JSON are no verdict: the exit code is.
+                if stdout.starts_with('{') { self.verdict(&stdout) } else { Judgement::Pass { evidence: Evidence::Verified } }
+            }
+            exit => Judgement::Unmet { feedback: with(format!("{title} ended with {exit}")) },
+        }
+    }
+}
+
+impl CompletionCheck for CustomCheck {
+    fn check(&self, context: &CheckContext<'_>) -> Judgement {
+        let mut line = context_to_json(context.told).to_string();
+        let mut request = CommandRequest::new(&self.criterion.run, self.criterion.timeout);
+        let (title, seconds) = (self.title(), self.criterion.timeout.as_secs());
+        let unrunnable = |why: &str| Judgement::Unrunnable { why: format!("{title} cannot be run: {}", one_line(why)) };
+        let late = || Judgement::TimedOut { why: format!("{title} did not answer within {seconds} seconds") };
+        match self.criterion.mode {
+            CustomMode::Call => {
+                line.push('\n');
+                request.stdin = line.as_bytes();
+                match context.capabilities.run_command(&request) {
+                    CommandRun::Finished { exit, output } => self.ended(exit, &output),
+                    CommandRun::Unrunnable { why } => unrunnable(&why),
+                    CommandRun::TimedOut { .. } => late(),
+                }
+            }
+            CustomMode::Stream => match context.capabilities.exchange(&request, &line) {
+                Exchange::Line(answer) => self.verdict(answer.trim()),
+                Exchange::Unrunnable { why } => unrunnable(&why),
+                Exchange::Failed { why } => Judgement::Failed { why: format!("{title} gave no answer: {}", one_line(&why)) },
+                Exchange::TimedOut => late(),
+            },
+        }
+    }
+
+    fn description(&self) -> String {
+        format!("{} says that the work is complete", self.title())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::super::answers::Captured;
+    use super::super::tests::Fake;
+    use super::*;
+    use crate::config::settings::CommandLine;
+    use crate::decision::context::Context;
+    use crate::decision::evidence::CheckOutcome::{self, Failed, Pass, TimedOut, Unmet, Unrunnable};
+
+    fn criterion(mode: CustomMode) -> CustomCriterion {
+        CustomCriterion { mode, ..CustomCriterion::new(CommandLine::Argv(vec!["judge".into()])) }
+    }
+
+    #[track_caller]
+    fn check(mode: CustomMode, fake: &Fake, outcome: CheckOutcome, words: &str) {
+        let told = Context { iteration: Some(3), ..Context::default() };
+        let judgement = CustomCheck::new(criterion(mode)).check(&CheckContext::new(fake).with_told(&told));
+        assert_eq!(judgement.outcome(), outcome, "{judgement:?}");
+        assert!(judgement.feedback().contains(words), "{judgement:?}");
+    }
+
+    fn ran(exit: Exit, stdout: &str, stderr: &str) -> Fake {
+        let output = CommandOutput { stdout: Captured::whole(stdout), stderr: Captured::whole(stderr) };
+        Fake { runs: vec![("judge", CommandRun::Finished { exit, output })], ..Fake::default() }
+    }
+
+    #[test]
+    fn the_answer_on_stdout_decides_and_without_one_the_exit_code() {
+        for (exit, stdout, stderr, outcome, words) in [
+            (0, r#"{"complete": true}"#, "", Pass, ""),
+            (0, r#"{"complete": false, "feedback": "2 of 3 decisions"}"#, "", Unmet, "2 of 3 decisions"),
+            (0, r#"{"complete": false}"#, "", Unmet, "`judge` says that the work is not complete"),
+            (0, "", "", Pass, ""),
+            (0, "all fine\n", "", Pass, ""),
+            (0, r#"{"complete": "yes"}"#, "", Failed, "neither true nor false"),
+            (0, r#"{"done": true}"#, "", Failed, "without `complete`"),
+            (0, r#"{"complete": true"#, "", Failed, "something else than a JSON object"),
+            (0, r#"{"complete": false, "feedback": 5}"#, "", Failed, "no text"),
+            (1, r#"{"complete": true}"#, "decisions are missing\n", Unmet, "ended with exit code 1\ndecisions are missing"),
+            (126, "", "", Unrunnable, "cannot be run"),
+            (127, "", "not found", Unrunnable, "not found"),
+        ] {
+            check(CustomMode::Call, &ran(Exit::Code(exit), stdout, stderr), outcome, words);
+        }
+        check(CustomMode::Call, &ran(Exit::Signal(9), "", ""), Unmet, "signal 9");
+    }
+
+    #[test]
+    fn it_reads_the_context_and_is_not_waited_for_without_end() {
+        let fake = ran(Exit::Code(0), "", "");
+        check(CustomMode::Call, &fake, Pass, "");
+        assert!(fake.asked()[0].contains(r#""iteration":3"#), "{:?}", fake.asked());
+        let with = |run| Fake { runs: vec![("judge", run)], ..Fake::default() };
+        check(CustomMode::Call, &with(CommandRun::TimedOut { output: CommandOutput::default() }), TimedOut, "within 60 seconds");
+        check(CustomMode::Call, &with(CommandRun::Unrunnable { why: "it is gone".into() }), Unrunnable, "it is gone");
+    }
+
+    #[test]
+    fn one_that_stays_answers_line_by_line() {
+        let with = |answer| Fake { exchanges: Mutex::new(vec![answer]), ..Fake::default() };
+        let line = |text: &str| with(Exchange::Line(text.into()));
+        check(CustomMode::Stream, &line(r#"{"complete": true}"#), Pass, "");
+        check(CustomMode::Stream, &line(r#"{"complete": false, "feedback": "more"}"#), Unmet, "more");
+        check(CustomMode::Stream, &line("ready"), Failed, "something else");
+        check(CustomMode::Stream, &line(""), Failed, "something else");
+        check(CustomMode::Stream, &with(Exchange::Failed { why: "it ended".into() }), Failed, "it ended");
+        check(CustomMode::Stream, &with(Exchange::TimedOut), TimedOut, "60 seconds");
+        check(CustomMode::Stream, &with(Exchange::Unrunnable { why: "no such file".into() }), Unrunnable, "no such file");
+    }
+}

@@ -1,0 +1,184 @@
+//! The type `issue`: an issue of GitHub is closed, has a label, or a pull request is merged. GitHub itself is asked, nobody's word counts.
+
+use serde_json::Value;
+
+use crate::config::settings::{GitCriterion, IssueCriterion};
+use crate::decision::verdict::Evidence;
+
+use super::check::{CheckContext, CompletionCheck, Judgement};
+use super::feedback::one_line;
+use super::git::GitCheck;
+use super::github;
+
+/// Met when GitHub says so.
+#[derive(Debug, Clone)]
+pub struct IssueCheck {
+    criterion: IssueCriterion,
+}
+
+impl IssueCheck {
+    /// A check of this issue or pull request.
+    pub fn new(criterion: IssueCriterion) -> Self {
+        IssueCheck { criterion }
+    }
+
+    fn view(&self, context: &CheckContext<'_>, what: &str, number: u64, fields: &str) -> Result<Value, Judgement> {
+        let number = number.to_string();
+        let mut args = vec![what, "view", number.as_str(), "--json", fields];
+        if let Some(repo) = &self.criterion.repo {
+            args.extend(["--repo", repo]);
+        }
+        github::ask(context, &args, self.criterion.timeout)
+    }
+
+    /// What is missing, if anything is.
+    fn missing(&self, context: &CheckContext<'_>) -> Result<Option<String>, Judgement> {
+        let wanted = &self.criterion;
+        if let Some(number) = wanted.number {
+            let found = self.view(context, "issue", number, "state,labels")?;
+            // The number of a pull request is answered as well, with a state of its own.
+            if wanted.closed && !github::state_is(&found, "CLOSED")? {
+                return Ok(Some(format!("issue #{number} is not closed; close it when its work is done")));
+            }
+            if let Some(label) = &wanted.label {
+                let labels = found.get("labels").and_then(Value::as_array);
+                let labels =
+                    labels.ok_or_else(|| Judgement::Failed { why: format!("GitHub did not tell the labels of issue #{number}") })?;
+                if !labels.iter().any(|found| found.get("name").and_then(Value::as_str) == Some(label)) {
+                    return Ok(Some(format!("issue #{number} does not have the label \"{}\"", one_line(label))));
+                }
+            }
+        }
+        if let Some(number) = wanted.pull_request {
+            let found = self.view(context, "pr", number, "state")?;
+            if !github::state_is(&found, "MERGED")? {
+                return Ok(Some(format!("pull request #{number} is not merged")));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl CompletionCheck for IssueCheck {
+    fn check(&self, context: &CheckContext<'_>) -> Judgement {
+        if self.criterion.number.is_none() && self.criterion.pull_request.is_none() {
+            return Judgement::Unrunnable { why: "no issue is named; give its `number`, or a `pull_request`".into() };
+        }
+        if self.criterion.require_clean {
+            let clean = GitCriterion { min_commits: 0, require_clean: true, ..GitCriterion::default() };
+            match GitCheck::new(clean).check(context) {
+                Judgement::Pass { .. } => {}
+                unclean => return unclean,
+            }
+        }
+        match self.missing(context) {
+            Ok(None) => Judgement::Pass { evidence: Evidence::Verified },
+            Ok(Some(feedback)) => Judgement::Unmet { feedback },
+            Err(ended) => ended,
+        }
+    }
+
+    fn description(&self) -> String {
+        let wanted = &self.criterion;
+        let mut parts = Vec::new();
+        if let Some(number) = wanted.number {
+            match (&wanted.label, wanted.closed) {
+                (None, _) => parts.push(format!("issue #{number} is closed")),
+                (Some(label), true) => parts.push(format!("issue #{number} is closed and has the label \"{}\"", one_line(label))),
+                (Some(label), false) => {
+                    parts.push(format!("issue #{number} has the label \"{}\" (do not close the issue)", one_line(label)));
+                }
+            }
+        }
+        parts.extend(wanted.pull_request.map(|number| format!("pull request #{number} is merged")));
+        if wanted.require_clean {
+            parts.push("nothing is left uncommitted".into());
+        }
+        parts.join(", and ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::answers::{Captured, CommandOutput, CommandRun};
+    use super::super::tests::{Fake, broken};
+    use super::*;
+    use crate::decision::evidence::{Changes, CheckOutcome, Exit};
+
+    const ISSUE: &str = "gh issue view 7 --json state,labels";
+
+    fn gh(code: i32, stdout: &str, stderr: &str) -> CommandRun {
+        let output = CommandOutput { stdout: Captured::whole(stdout), stderr: Captured::whole(stderr) };
+        CommandRun::Finished { exit: Exit::Code(code), output }
+    }
+
+    fn issue() -> IssueCriterion {
+        IssueCriterion::new(Some(7))
+    }
+
+    #[track_caller]
+    fn check(criterion: IssueCriterion, fake: Fake, outcome: CheckOutcome, words: &str) {
+        let judgement = IssueCheck::new(criterion).check(&CheckContext::new(&fake));
+        assert_eq!(judgement.outcome(), outcome, "{judgement:?}");
+        assert!(judgement.feedback().contains(words), "{judgement:?}");
+    }
+
+    fn asked(line: &'static str, run: CommandRun) -> Fake {
+        Fake { runs: vec![(line, run)], ..Fake::default() }
+    }
+
+    #[test]
+    fn only_the_exact_state_of_an_issue_is_closed() {
+        use CheckOutcome::{Failed, Pass, Unmet};
+        check(issue(), asked(ISSUE, gh(0, r#"{"state": "CLOSED"}"#, "")), Pass, "");
+        for state in ["OPEN", "closed", "MERGED", ""] {
+            check(issue(), asked(ISSUE, gh(0, &format!(r#"{{"state": "{state}"}}"#), "")), Unmet, "issue #7 is not closed");
+        }
+        for (run, words) in [
+            (gh(1, "", "not logged in"), "ended with exit code 1: not logged in"),
+            (gh(4, "", "authenticate"), "gh auth login"),
+            (gh(0, "", ""), "printed no JSON object"),
+            (gh(0, "[]", ""), "printed no JSON object"),
+            (gh(0, "{}", ""), "has no `state`"),
+        ] {
+            check(issue(), asked(ISSUE, run), Failed, words);
+        }
+    }
+
+    #[test]
+    fn without_gh_or_a_number_the_check_cannot_be_run() {
+        let missing = CommandRun::Unrunnable { why: "it is not in PATH".into() };
+        check(issue(), asked(ISSUE, missing), CheckOutcome::Unrunnable, "gh auth login");
+        check(IssueCriterion::new(None), Fake::default(), CheckOutcome::Unrunnable, "give its `number`");
+        let late = CommandRun::TimedOut { output: CommandOutput::default() };
+        check(issue(), asked(ISSUE, late), CheckOutcome::TimedOut, "within 60 seconds");
+    }
+
+    #[test]
+    fn labels_repositories_and_pull_requests_are_asked_for() {
+        use CheckOutcome::{Failed, Pass, Unmet};
+        let labelled = |closed| IssueCriterion { label: Some("done".into()), closed, ..issue() };
+        let open = |labels: &str| asked(ISSUE, gh(0, &format!(r#"{{"state": "OPEN", "labels": {labels}}}"#), ""));
+        check(labelled(false), open(r#"[{"name": "bug"}, {"name": "done"}]"#), Pass, "");
+        check(labelled(false), open(r#"[{"name": "Done"}]"#), Unmet, "does not have the label \"done\"");
+        check(labelled(false), open("null"), Failed, "did not tell the labels");
+        check(labelled(true), open(r#"[{"name": "done"}]"#), Unmet, "not closed");
+        let merged = IssueCriterion { pull_request: Some(9), repo: Some("o/r".into()), ..IssueCriterion::new(None) };
+        let pr = "gh pr view 9 --json state --repo o/r";
+        check(merged.clone(), asked(pr, gh(0, r#"{"state": "MERGED"}"#, "")), Pass, "");
+        check(merged.clone(), asked(pr, gh(0, r#"{"state": "CLOSED"}"#, "")), Unmet, "pull request #9 is not merged");
+        assert_eq!(IssueCheck::new(merged).description(), "pull request #9 is merged");
+        assert!(IssueCheck::new(labelled(false)).description().contains("do not close the issue"));
+    }
+
+    #[test]
+    fn what_is_uncommitted_is_looked_at_first_where_that_is_asked_for() {
+        let clean = || IssueCriterion { require_clean: true, ..issue() };
+        let dirty = Fake { changes: Some(Ok(Changes { staged: 1, ..Changes::default() })), ..Fake::default() };
+        check(clean(), dirty, CheckOutcome::Unmet, "uncommitted changes (1 file)");
+        let unknown = Fake { changes: Some(Err(broken("index"))), ..Fake::default() };
+        check(clean(), unknown, CheckOutcome::Failed, "cannot be read");
+        let closed = Fake { changes: Some(Ok(Changes::default())), ..asked(ISSUE, gh(0, r#"{"state": "CLOSED"}"#, "")) };
+        check(clean(), closed, CheckOutcome::Pass, "");
+    }
+}

@@ -1,0 +1,59 @@
+//! The type `iterations`: so many rounds of a loop were made. A count, and no proof.
+
+use crate::decision::verdict::Evidence;
+
+use super::check::{CheckContext, CompletionCheck, Judgement};
+
+/// Met when so many iterations were made.
+#[derive(Debug, Clone, Copy)]
+pub struct IterationsCheck {
+    count: u64,
+}
+
+impl IterationsCheck {
+    /// A check of so many iterations.
+    pub fn new(count: u64) -> Self {
+        IterationsCheck { count }
+    }
+}
+
+impl CompletionCheck for IterationsCheck {
+    fn check(&self, context: &CheckContext<'_>) -> Judgement {
+        let counted = context.told.iteration.or_else(|| context.told.summaries.iter().filter_map(|summary| summary.iteration).max());
+        match counted {
+            None => Judgement::Failed { why: "how many iterations were made is not known: only a loop counts them".into() },
+            Some(made) if made >= self.count && self.count > 0 => Judgement::Pass { evidence: Evidence::Counted },
+            Some(made) => Judgement::Unmet { feedback: format!("{made} of {} iterations were made; go on", self.count) },
+        }
+    }
+
+    fn description(&self) -> String {
+        format!("{} iterations were made", self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Fake;
+    use super::*;
+    use crate::decision::context::{Context, Summary};
+
+    fn judge(count: u64, iteration: Option<u64>, summaries: &[u64]) -> Judgement {
+        let summaries = summaries.iter().map(|n| Summary { iteration: Some(*n), ..Summary::default() }).collect();
+        let told = Context { iteration, summaries, ..Context::default() };
+        IterationsCheck::new(count).check(&CheckContext::new(&Fake::default()).with_told(&told))
+    }
+
+    #[test]
+    fn the_count_decides_and_is_no_more_than_a_count() {
+        assert_eq!(judge(3, Some(1), &[]), Judgement::Unmet { feedback: "1 of 3 iterations were made; go on".into() });
+        assert_eq!(judge(3, Some(3), &[]), Judgement::Pass { evidence: Evidence::Counted });
+        assert_eq!(judge(3, None, &[1, 2, 3]), Judgement::Pass { evidence: Evidence::Counted });
+    }
+
+    #[test]
+    fn a_count_that_nobody_told_is_not_zero_and_none_is_never_enough() {
+        assert!(matches!(judge(1, None, &[]), Judgement::Failed { .. }));
+        assert!(matches!(judge(0, Some(5), &[]), Judgement::Unmet { .. }));
+    }
+}

@@ -1,0 +1,22 @@
+//! Whether a value meets a JSON Schema.
+
+use serde_json::Value;
+
+use super::feedback::{bounded, one_line};
+
+/// Faults that are named at most.
+const NAMED: usize = 10;
+
+/// What violates the schema; empty where the value meets it. References to other documents are not followed.
+///
+/// # Errors
+/// Why the schema is none.
+pub(super) fn violations(schema: &Value, value: &Value) -> Result<Vec<String>, String> {
+    let shown = |text: String| bounded(one_line(&text), 300);
+    let validator = jsonschema::validator_for(schema).map_err(|error| shown(error.to_string()))?;
+    let named = validator.iter_errors(value).take(NAMED).map(|error| {
+        let at = error.instance_path().to_string();
+        shown(if at.is_empty() { error.to_string() } else { format!("{at}: {error}") })
+    });
+    Ok(named.collect())
+}

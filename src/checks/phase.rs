@@ -1,0 +1,236 @@
+//! The type `phase`: a project is in its last phase, as the agent's words or a field of a GitHub project tell.
+
+use std::sync::LazyLock;
+
+use regex::{Regex, RegexBuilder};
+use serde_json::Value;
+
+use crate::config::settings::{PhaseCriterion, SignalCriterion, SignalMatch};
+use crate::decision::context::Context;
+use crate::decision::verdict::Evidence;
+
+use super::agent_words::asked;
+use super::check::{CheckContext, CompletionCheck, Judgement};
+use super::feedback::{first_three, one_line};
+use super::github;
+use super::mentions::claims;
+
+/// The agent's words of so many iterations tell the phase.
+const WINDOW: usize = 2;
+
+/// Items of a project that are asked for.
+const ITEMS: &str = "1000";
+
+/// Words that name a phase: `phase: review`, `moving to review`, `starting implementation`.
+static NAMED: LazyLock<Regex> = LazyLock::new(|| {
+    let words = r#"\bphase\s*(?:is|[:=])\s*["'`*]*(\w[\w-]*)|\b(?:moving|moved|proceeding|going|back) (?:on )?to (?:the )?["'`*]*(\w[\w-]*)|\b(?:starting|beginning) (?:the )?(implementation)\b"#;
+    RegexBuilder::new(words).case_insensitive(true).build().expect("a fixed pattern")
+});
+
+/// The phases that a project goes through unless its last one has a name of its own.
+const KNOWN: &[&str] = &["preparation", "processing", "review", "again", "complete"];
+
+/// Met when the project is in its last phase.
+#[derive(Debug, Clone)]
+pub struct PhaseCheck {
+    criterion: PhaseCriterion,
+}
+
+impl PhaseCheck {
+    /// A check of this project.
+    pub fn new(criterion: PhaseCriterion) -> Self {
+        PhaseCheck { criterion }
+    }
+
+    /// The phase that was named last in the last two iterations, and whether the agent itself claims it.
+    fn spoken(&self, told: &Context) -> (String, bool) {
+        let asked = asked(told);
+        let in_text = |text: &str| self.named(text).map(|(words, phase)| (phase, is_claimed(&words, text, &asked)));
+        let oldest = told.summaries.len().saturating_sub(WINDOW);
+        let summed = told.summaries[oldest..].iter().flat_map(|summary| {
+            let texts = summary.assistant_responses.iter().filter_map(|text| in_text(text));
+            // What a program detected is no mention that could be meant otherwise.
+            texts.chain(summary.detected_actions.iter().filter_map(acted).map(|phase| (phase.to_lowercase(), true)))
+        });
+        let last = summed.chain(told.output.as_deref().and_then(in_text)).last();
+        last.unwrap_or_else(|| ("preparation".into(), false))
+    }
+
+    /// The phase that a text names last, and the words that name it.
+    fn named(&self, text: &str) -> Option<(String, String)> {
+        let named = NAMED.captures_iter(text).filter_map(|found| {
+            let word = (1..=3).find_map(|at| found.get(at))?.as_str().to_lowercase();
+            let phase = if word == "implementation" { "processing".to_owned() } else { word };
+            let known = KNOWN.contains(&phase.as_str()) || phase == self.criterion.last.to_lowercase();
+            known.then(|| (found[0].to_owned(), phase))
+        });
+        named.last()
+    }
+
+    fn from_words(&self, told: &Context) -> Judgement {
+        let (phase, claimed) = self.spoken(told);
+        let last = one_line(&self.criterion.last);
+        match phase.eq_ignore_ascii_case(&self.criterion.last) {
+            true if claimed => Judgement::Pass { evidence: Evidence::Claimed },
+            _ => Judgement::Unmet {
+                feedback: format!("the project is in the phase \"{}\"; when it is in the last one, write: phase: {last}", one_line(&phase)),
+            },
+        }
+    }
+
+    /// Every item of the project must be there.
+    fn from_github(&self, context: &CheckContext<'_>, field: &str) -> Judgement {
+        let Some(project) = self.criterion.project else {
+            return Judgement::Unrunnable { why: "no project is named; give its number as `project`".into() };
+        };
+        let project = project.to_string();
+        let owner = self.criterion.owner.as_deref().unwrap_or("@me");
+        let args = ["project", "item-list", project.as_str(), "--owner", owner, "--limit", ITEMS, "--format", "json"];
+        let found = match github::ask(context, &args, self.criterion.timeout) {
+            Ok(found) => found,
+            Err(ended) => return ended,
+        };
+        let Some(items) = found.get("items").and_then(Value::as_array) else {
+            return Judgement::Failed { why: format!("GitHub did not tell the items of project {project}") };
+        };
+        if found.get("totalCount").and_then(Value::as_u64).is_some_and(|total| total > items.len() as u64) {
+            return Judgement::Failed { why: format!("project {project} has more than {ITEMS} items, and no more are looked at") };
+        }
+        let phase = |item: &Value| {
+            let fields = item.as_object()?;
+            fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(field)).and_then(|(_, value)| value.as_str().map(str::to_owned))
+        };
+        let behind: Vec<&str> = items
+            .iter()
+            .filter(|item| phase(item).is_none_or(|phase| !phase.eq_ignore_ascii_case(&self.criterion.last)))
+            .map(|item| item.get("title").and_then(Value::as_str).unwrap_or("an item without a title"))
+            .collect();
+        let last = one_line(&self.criterion.last);
+        if items.is_empty() {
+            Judgement::Unmet { feedback: format!("project {project} has no items, and an empty list is never complete") }
+        } else if behind.is_empty() {
+            Judgement::Pass { evidence: Evidence::Verified }
+        } else {
+            let (count, all) = (behind.len(), items.len());
+            Judgement::Unmet {
+                feedback: format!("{count} of {all} items of project {project} are not in the phase \"{last}\": {}", first_three(&behind)),
+            }
+        }
+    }
+}
+
+/// Whether these words stand in the text as a claim of the agent's own.
+fn is_claimed(words: &str, text: &str, asked: &[&str]) -> bool {
+    let signal = SignalCriterion { ignore_case: true, ..SignalCriterion::new(words, SignalMatch::Contains) };
+    claims(&signal, text, asked)
+}
+
+/// The phase in something that was detected, such as `{"type": "phase", "phase": "review"}`.
+fn acted(action: &Value) -> Option<&str> {
+    let kind = action.get("type")?.as_str()?;
+    let told = ["phase", "value", "to"].iter().find_map(|key| action.get(key)?.as_str());
+    told.filter(|_| kind == "phase" || kind == "phase_change")
+}
+
+impl CompletionCheck for PhaseCheck {
+    fn check(&self, context: &CheckContext<'_>) -> Judgement {
+        match &self.criterion.field {
+            Some(field) => self.from_github(context, field),
+            None => self.from_words(context.told),
+        }
+    }
+
+    fn description(&self) -> String {
+        let last = one_line(&self.criterion.last);
+        match (&self.criterion.field, self.criterion.project) {
+            (Some(field), Some(project)) => {
+                format!("the field \"{}\" of every item of GitHub project {project} is \"{last}\"", one_line(field))
+            }
+            _ => format!("the project is in its last phase, and you say so in a line: phase: {last}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::answers::{Captured, CommandOutput, CommandRun};
+    use super::super::tests::Fake;
+    use super::*;
+    use crate::decision::context::Summary;
+    use crate::decision::evidence::{CheckOutcome, Exit};
+
+    fn told(iterations: &[&[&str]]) -> Context {
+        let summary =
+            |texts: &&[&str]| Summary { assistant_responses: texts.iter().map(|text| (*text).to_owned()).collect(), ..Summary::default() };
+        Context { summaries: iterations.iter().map(summary).collect(), ..Context::default() }
+    }
+
+    fn check() -> PhaseCheck {
+        PhaseCheck::new(PhaseCriterion::new(Some(9)))
+    }
+
+    #[test]
+    fn the_phase_that_was_named_last_in_the_last_two_iterations_counts() {
+        for (iterations, phase) in [
+            (&[&["Starting implementation now"][..]][..], "processing"),
+            (&[&["Phase: processing"]], "processing"),
+            (&[&["Moving to review"]], "review"),
+            (&[&["phase: complete"], &["looking"], &["still looking"]], "preparation"),
+            (&[&["phase: review"], &["phase: processing"]], "processing"),
+            (&[&["Moving to review", "phase: complete"]], "complete"),
+            (&[&["Moving to another file"]], "preparation"),
+            (&[], "preparation"),
+        ] {
+            assert_eq!(check().spoken(&told(iterations)).0, phase, "{iterations:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_phase_must_be_claimed_not_announced_or_echoed() {
+        let judge = |told: &Context| check().check(&CheckContext::new(&Fake::default()).with_told(told));
+        assert_eq!(judge(&told(&[&["All is done.\nPhase: complete"]])), Judgement::Pass { evidence: Evidence::Claimed });
+        for text in ["We are not yet in phase: complete", "When the tests pass I will write phase: complete", "phase: review"] {
+            assert!(matches!(judge(&told(&[&[text]])), Judgement::Unmet { .. }), "{text}");
+        }
+        let echo = Context { prompt: Some("At the end write\nphase: complete".into()), ..told(&[&["At the end write\nphase: complete"]]) };
+        assert!(matches!(judge(&echo), Judgement::Unmet { .. }));
+    }
+
+    #[test]
+    fn what_a_program_detected_counts_until_the_agent_says_otherwise() {
+        let mut context = told(&[&["done"]]);
+        context.summaries[0].detected_actions = vec![json!({"type": "phase", "phase": "complete"})];
+        let judge = |told: &Context| check().check(&CheckContext::new(&Fake::default()).with_told(told)).outcome();
+        assert_eq!(judge(&context), CheckOutcome::Pass);
+        context.summaries.push(Summary { assistant_responses: vec!["Back to review".into()], ..Summary::default() });
+        assert_eq!(judge(&context), CheckOutcome::Unmet);
+    }
+
+    #[test]
+    fn a_field_of_github_must_be_the_last_phase_in_every_item() {
+        let line = "gh project item-list 9 --owner o --limit 1000 --format json";
+        let criterion =
+            PhaseCriterion { field: Some("Phase".into()), owner: Some("o".into()), last: "Done".into(), ..PhaseCriterion::new(Some(9)) };
+        for (answer, outcome, words) in [
+            (json!({"items": [{"title": "a", "phase": "Done"}], "totalCount": 1}), CheckOutcome::Pass, ""),
+            (
+                json!({"items": [{"title": "a", "phase": "Done"}, {"title": "b", "phase": "Review"}, {"title": "c"}]}),
+                CheckOutcome::Unmet,
+                "2 of 3 items",
+            ),
+            (json!({"items": []}), CheckOutcome::Unmet, "never complete"),
+            (json!({"items": [{"phase": "Done"}], "totalCount": 2}), CheckOutcome::Failed, "no more are looked at"),
+            (json!({"error": "x"}), CheckOutcome::Failed, "did not tell the items"),
+        ] {
+            let output = CommandOutput { stdout: Captured::whole(answer.to_string()), ..CommandOutput::default() };
+            let fake = Fake { runs: vec![(line, CommandRun::Finished { exit: Exit::Code(0), output })], ..Fake::default() };
+            let judgement = PhaseCheck::new(criterion.clone()).check(&CheckContext::new(&fake));
+            assert_eq!(judgement.outcome(), outcome, "{judgement:?}");
+            assert!(judgement.feedback().contains(words), "{judgement:?}");
+        }
+        let nameless = PhaseCriterion { field: Some("Phase".into()), ..PhaseCriterion::new(None) };
+        assert_eq!(PhaseCheck::new(nameless).check(&CheckContext::new(&Fake::default())).outcome(), CheckOutcome::Unrunnable);
+    }
+}

@@ -1,0 +1,194 @@
+//! The type `structured`: the agent gave JSON of an agreed form. Its word, so that the evidence is claimed.
+
+use serde_json::Value;
+
+use crate::config::settings::{Scope, StructuredCriterion};
+use crate::decision::context::Context;
+use crate::decision::verdict::Evidence;
+
+use super::agent_json::{given, names_itself};
+use super::agent_words::{asked, said};
+use super::check::{CheckContext, CompletionCheck, Judgement};
+use super::feedback::{MAX_CHARS, bounded, first_three, one_line};
+
+/// Met when the last JSON that the agent gave has this form.
+#[derive(Debug, Clone)]
+pub struct StructuredCheck {
+    criterion: StructuredCriterion,
+}
+
+impl StructuredCheck {
+    /// A check of this form.
+    pub fn new(criterion: StructuredCriterion) -> Self {
+        StructuredCheck { criterion }
+    }
+
+    /// The last that the agent gave: `Some(None)` is a mark without JSON.
+    fn last(&self, told: &Context) -> Option<Option<Value>> {
+        // What is about to be given is the newest of all.
+        if let Some(output) = told.tentative_output.as_ref().filter(|output| self.is_meant(output)) {
+            return Some(Some(output.clone()));
+        }
+        let (asked, tag) = (asked(told), self.criterion.tag.as_deref());
+        for text in said(told, self.criterion.scope).iter().rev() {
+            // The form that was asked for, said back, is nobody's answer.
+            let own = given(text, tag).into_iter().filter(|given| !asked.iter().any(|asked| asked.contains(&given.raw)));
+            if let Some(last) = own.last() {
+                return Some(last.object);
+            }
+        }
+        let detected = told.summaries.iter().rev().take(if self.criterion.scope == Scope::Session { usize::MAX } else { 1 });
+        let mut actions = detected.flat_map(|summary| summary.detected_actions.iter().rev());
+        actions.find(|action| self.criterion.tag.is_some() && self.is_meant(action)).map(|action| Some(action.clone()))
+    }
+
+    /// An output that is JSON as a whole needs no mark unless it bears another one.
+    fn is_meant(&self, output: &Value) -> bool {
+        let marked = output.get("signal").or_else(|| output.get("type")).is_some_and(Value::is_string);
+        self.criterion.tag.as_deref().is_none_or(|tag| !marked || names_itself(output, tag))
+    }
+
+    /// What is wrong with an object.
+    fn lacks(&self, found: Option<&Value>) -> Vec<String> {
+        let wanted = &self.criterion;
+        let asks = !wanted.required.is_empty() || wanted.schema.is_some();
+        let Some(found) = found else {
+            return if asks { vec!["it is not a JSON object".into()] } else { Vec::new() };
+        };
+        let mut wrong: Vec<String> = Vec::new();
+        for (name, value) in &wanted.required {
+            let shown = one_line(name);
+            match (found.get(name), value) {
+                (None, None) => wrong.push(format!("`{shown}` is missing")),
+                (None, Some(value)) => wrong.push(format!("`{shown}` is missing, and must be {value}")),
+                (Some(found), Some(value)) if found != value => {
+                    let found = bounded(one_line(&found.to_string()), 100);
+                    wrong.push(format!("`{shown}` is {found}, and must be {value}"));
+                }
+                (Some(_), _) => {}
+            }
+        }
+        wrong
+    }
+
+    fn form(&self) -> String {
+        let wanted = &self.criterion;
+        let mark = wanted.tag.as_ref().map(|tag| format!("in <{0}>...</{0}>", one_line(tag)));
+        let fields = wanted.required.iter().map(|(name, value)| match value {
+            Some(value) => format!("{}: {value}", one_line(name)),
+            None => one_line(name),
+        });
+        let fields: Vec<String> = fields.collect();
+        let fields = (!fields.is_empty()).then(|| format!("with {}", bounded(fields.join(", "), 500)));
+        let schema = wanted.schema.as_ref().map(|schema| format!("that meets the JSON Schema {}", bounded(schema.to_string(), 1500)));
+        let parts = ["a JSON object".to_owned()].into_iter().chain(mark).chain(fields).chain(schema);
+        parts.collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl CompletionCheck for StructuredCheck {
+    fn check(&self, context: &CheckContext<'_>) -> Judgement {
+        if self.criterion.tag.is_none() && self.criterion.required.is_empty() && self.criterion.schema.is_none() {
+            return Judgement::Unrunnable { why: "nothing is asked of the JSON; give a `tag`, `required` or a `schema`".into() };
+        }
+        let Some(found) = self.last(context.told) else {
+            return Judgement::Unmet { feedback: format!("no such answer was given; when the work is done, give {}", self.form()) };
+        };
+        let mut wrong = self.lacks(found.as_ref());
+        if let (Some(schema), Some(found)) = (&self.criterion.schema, &found) {
+            match super::json_schema::violations(schema, found) {
+                Ok(more) => wrong.extend(more),
+                Err(why) => return Judgement::Unrunnable { why: format!("its `schema` cannot be used: {why}") },
+            }
+        }
+        if wrong.is_empty() {
+            return Judgement::Pass { evidence: Evidence::Claimed };
+        }
+        let wrong: Vec<&str> = wrong.iter().map(String::as_str).collect();
+        let feedback = format!("the last JSON that was given is not as agreed: {}; give {}", first_three(&wrong), self.form());
+        Judgement::Unmet { feedback: bounded(feedback, MAX_CHARS) }
+    }
+
+    fn description(&self) -> String {
+        format!("the agent gives {}", self.form())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::tests::Fake;
+    use super::*;
+    use crate::decision::context::Summary;
+    use crate::decision::evidence::CheckOutcome::{self, Pass, Unmet, Unrunnable};
+
+    fn criterion(tag: Option<&str>, required: &[(&str, Option<Value>)]) -> StructuredCriterion {
+        let required = required.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        StructuredCriterion { tag: tag.map(str::to_owned), required, schema: None, scope: Scope::Last }
+    }
+
+    fn judge(criterion: StructuredCriterion, told: &Context) -> Judgement {
+        StructuredCheck::new(criterion).check(&CheckContext::new(&Fake::default()).with_told(told))
+    }
+
+    fn output(text: &str) -> Context {
+        Context { output: Some(text.into()), ..Context::default() }
+    }
+
+    fn approved() -> StructuredCriterion {
+        criterion(Some("review"), &[("status", Some(json!("approved")))])
+    }
+
+    #[test]
+    fn fields_and_values_must_be_as_agreed() {
+        let outcome = |text: &str| judge(approved(), &output(text)).outcome();
+        assert_eq!(outcome("<review>{\"status\": \"approved\"}</review>"), Pass);
+        assert_eq!(outcome("```review\n{\"status\": \"rejected\"}\n```"), Unmet);
+        assert_eq!(outcome("{\"signal\": \"review\", \"status\": \"approved\"}"), Pass);
+        assert_eq!(outcome("{\"status\": \"approved\"}"), Unmet);
+        assert_eq!(outcome("```review\nnot json\n```"), Unmet);
+        assert_eq!(outcome("no signal here"), Unmet);
+        let said = judge(approved(), &output("<review>{\"status\": \"rejected\"}</review>"));
+        assert!(said.feedback().contains("`status` is \"rejected\", and must be \"approved\""), "{said:?}");
+    }
+
+    #[test]
+    fn a_name_alone_must_be_there_and_a_mark_alone_is_enough_where_nothing_is_required() {
+        let named = || criterion(Some("c"), &[("summary", None)]);
+        assert_eq!(judge(named(), &output(r#"{"type": "c", "summary": ""}"#)).outcome(), Pass);
+        assert_eq!(judge(named(), &output(r#"{"type": "c"}"#)).outcome(), Unmet);
+        assert_eq!(judge(criterion(Some("done"), &[]), &output("```done\nnot valid\n```")).outcome(), Pass);
+        assert_eq!(judge(criterion(None, &[]), &output("{}")).outcome(), Unrunnable);
+    }
+
+    #[test]
+    fn the_last_answer_counts_and_the_form_said_back_is_none() {
+        let twice = "<review>{\"status\": \"approved\"}</review> no, wait <review>{\"status\": \"rejected\"}</review>";
+        assert_eq!(judge(approved(), &output(twice)).outcome(), Unmet);
+        let form = "<review>{\"status\": \"approved\"}</review>";
+        let echo = Context { prompt: Some(format!("Answer with {form}")), ..output(&format!("I shall answer with {form}")) };
+        assert_eq!(judge(approved(), &echo).outcome(), Unmet);
+    }
+
+    #[test]
+    fn output_that_is_about_to_be_given_and_what_was_detected_count_as_well() {
+        let tentative = |value| Context { tentative_output: Some(value), ..output("<review>{\"status\": \"rejected\"}</review>") };
+        assert_eq!(judge(approved(), &tentative(json!({"status": "approved"}))).outcome(), Pass);
+        assert_eq!(judge(approved(), &tentative(json!({"type": "other", "status": "approved"}))).outcome(), Unmet);
+        let action = json!({"type": "review", "status": "approved"});
+        let told = Context { summaries: vec![Summary { detected_actions: vec![action], ..Summary::default() }], ..Context::default() };
+        assert_eq!(judge(approved(), &told).outcome(), Pass);
+    }
+
+    #[test]
+    fn a_schema_names_every_fault() {
+        let schema = json!({"type": "object", "required": ["name", "age"], "properties": {"name": {"type": "string"}}});
+        let with = |schema: Value| StructuredCriterion { schema: Some(schema), ..criterion(None, &[]) };
+        let outcome = |text: &str| judge(with(schema.clone()), &output(text));
+        assert_eq!(outcome("```json\n{\"name\": \"a\", \"age\": 1}\n```").outcome(), CheckOutcome::Pass);
+        let wrong = outcome("Here:\n```json\n{\"name\": 123}\n```");
+        assert!(wrong.outcome() == Unmet && wrong.feedback().contains("name") && wrong.feedback().contains("age"), "{wrong:?}");
+        assert_eq!(judge(with(json!({"type": "objekt"})), &output("{}")).outcome(), Unrunnable);
+    }
+}
