@@ -13,7 +13,7 @@ use super::agent_words::asked;
 use super::check::{CheckContext, CompletionCheck, Judgement};
 use super::feedback::{first_three, one_line};
 use super::github;
-use super::mentions::claims;
+use super::mentions::Mentions;
 
 /// The agent's words of so many iterations tell the phase.
 const WINDOW: usize = 2;
@@ -122,7 +122,7 @@ impl PhaseCheck {
 /// Whether these words stand in the text as a claim of the agent's own.
 fn is_claimed(words: &str, text: &str, asked: &[&str]) -> bool {
     let signal = SignalCriterion { ignore_case: true, ..SignalCriterion::new(words, SignalMatch::Contains) };
-    claims(&signal, text, asked)
+    Mentions::new(&signal, asked).claimed_in(text)
 }
 
 /// The phase in something that was detected, such as `{"type": "phase", "phase": "review"}`.

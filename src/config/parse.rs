@@ -241,7 +241,12 @@ mod tests {
     #[test]
     fn the_contracts_own_file_is_read() {
         let found = reads(CONTRACT);
-        let defaults = Settings { checks: found.checks.clone(), guards: vec!["tests/**".into()], ..Settings::default() };
+        let defaults = Settings {
+            checks: found.checks.clone(),
+            guards: vec!["tests/**".into()],
+            require_evidence: Evidence::Claimed,
+            ..Settings::default()
+        };
         assert_eq!(Settings { agents: Vec::new(), notify: Vec::new(), ..found.clone() }, defaults);
         assert_eq!((found.checks.len(), found.agents.len(), found.notify.len()), (13, 1, 1));
         assert_eq!(

@@ -1,6 +1,7 @@
 //! The hands of the decision machine: carries out one action through the adapters, and says what came of it.
 //! Everything here blocks; the dispatcher calls it from threads.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,6 +15,7 @@ use crate::agent::transcript::{self, Transcript};
 use crate::agent::{Cancel, Survivor};
 use crate::checks::{self, CheckContext};
 use crate::config::settings::RescueMode;
+use crate::config::settings::{CheckSpec, Criterion};
 use crate::decision::context::Context;
 use crate::decision::display::plural;
 use crate::decision::evidence::{Activity, Changes, Commits, Fact, FaultKind, ProbeOutcome, RescueOutcome, Unreadable};
@@ -203,8 +205,28 @@ impl Executor {
         let outside = Outside::new(&self.case, &self.root, cancel)
             .with_agent_program(self.surroundings.agent_program.clone())
             .with_line_checkers(self.line_checkers.clone());
-        let outcome = checks::evaluate(&self.case.settings, &CheckContext::new(&outside).with_told(&self.told));
+        let told = self.told_here();
+        let outcome = checks::evaluate(&self.case.settings, &CheckContext::new(&outside).with_told(&told));
         ChecksJudged { outcome: outcome.outcome, evidence: outcome.evidence, feedback: outcome.feedback, results: outcome.results }
+    }
+
+    /// What is told, with where and since when: a program that judges has no other way to know.
+    fn told_here(&self) -> Cow<'_, Context> {
+        fn judges(check: &CheckSpec) -> bool {
+            match check {
+                CheckSpec::Group { checks, .. } => checks.iter().any(judges),
+                CheckSpec::Single { criterion, .. } => matches!(criterion, Criterion::Custom(_)),
+            }
+        }
+        if !self.case.settings.checks.iter().any(judges) {
+            return Cow::Borrowed(&self.told);
+        }
+        let mut told = self.told.clone();
+        told.worktree = Some(self.root.display().to_string());
+        told.spec = Some(self.case.spec.clone());
+        told.baseline = Some(self.case.baseline.as_str().to_owned()).filter(|_| self.case.baseline != Point::nowhere());
+        told.head = self.worktree(|worktree| worktree.head()).ok().map(|head| head.as_str().to_owned());
+        Cow::Owned(told)
     }
 
     fn ask(&self, number: u32, contradiction: Option<&str>, facts: &(Option<Commits>, Option<Changes>), cancel: &Cancel) -> ProbeRecord {

@@ -8,6 +8,8 @@ mod support;
 mod breaker_and_trust;
 // The commands of the README, as a newcomer types them.
 mod commands;
+// Checks that ask programs, GitHub and models.
+mod check_types;
 // The configuration as users write it.
 mod config;
 // Checks in a real repository, and what an agent may try.
