@@ -24,7 +24,8 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 type Measure = fn(&Bench) -> Result<()>;
 
 /// The rows, by the word that chooses them on the command line.
-const ROWS: [(&str, Measure); 4] = [("commits", commits), ("changes", changes), ("reply", reply), ("journal", journal_rows)];
+const ROWS: [(&str, Measure); 5] =
+    [("commits", commits), ("changes", changes), ("reply", reply), ("journal", journal_rows), ("hooks", hooks)];
 
 struct Bench {
     watchdog: PathBuf,
@@ -193,5 +194,26 @@ fn journal_rows(bench: &Bench) -> Result<()> {
     let begun = Instant::now();
     let gone = journal::prune(&state, 100_000)?;
     println!("| pruning to 100,000 events: {gone} went | {} | | | | | |", millis(begun.elapsed()));
+    Ok(())
+}
+
+/// A stop of the agent that is let go.
+fn hooks(bench: &Bench) -> Result<()> {
+    let repo = bench.repository(Shape { name: "hooks", commits: 20, files: 50, remote_branches: 0 })?;
+    let criteria = |name: &str, checks: &str| -> Result<String> {
+        let path = bench.scratch.join(name);
+        fs::write(&path, format!("{{\"checks\": [{checks}]}}"))?;
+        Ok(path.to_string_lossy().into_owned())
+    };
+    let files = criteria("files.json", r#"{"type": "files", "paths": ["d0/**"]}"#)?;
+    alternate(&[bench.watchdog(&repo, &["snapshot"])], 1)?;
+    let plain = bench.watchdog(&repo, &["hook", "stop"]);
+    let judged = bench.watchdog(&repo, &["--config", &files, "hook", "stop"]);
+    let other = bench.watchdog(&repo, &["hook", "post-tool-use"]);
+    let nothing = Contender::new(&repo, ["/bin/true"]);
+    let [plain, judged, other, nothing] = alternate(&[plain, judged, other, nothing], bench.rounds)?;
+    row("`hook stop` that allows, no checks", plain, "a process that does nothing", nothing);
+    row("`hook stop` that allows, files are there", judged, "a process that does nothing", nothing);
+    row("`hook post-tool-use`, another tool", other, "a process that does nothing", nothing);
     Ok(())
 }
