@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use crate::config::settings::{CommandLine, SuccessRule};
 use crate::decision::evidence::{Changes, Commits, Fact};
 
 use super::answers::{BoundedText, CommandRequest, CommandRun, Exchange, FoundFile, JudgeAnswer, JudgeRequest, Pushed, Touched};
@@ -58,11 +59,16 @@ pub trait Capabilities: Sync {
     /// with the same command line and folder; `request.stdin` is not used.
     fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> Exchange;
 
-    /// Whether this very command passed before, and nothing that it could depend on is known to have changed since.
-    fn passed_before(&self, _request: &CommandRequest<'_>) -> bool {
+    /// Those of the files that a command line names, as the baseline had them, that changed since.
+    fn changed_scripts(&self, _line: &CommandLine, _cwd: Option<&str>) -> Fact<Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    /// Whether this very command passed before by this rule of success, and nothing that it could depend on is known to have changed since.
+    fn passed_before(&self, _request: &CommandRequest<'_>, _rule: &SuccessRule) -> bool {
         false
     }
 
-    /// Remembers that a command passed, for [`Capabilities::passed_before`].
-    fn remember_pass(&self, _request: &CommandRequest<'_>) {}
+    /// Remembers that a command passed, for [`Capabilities::passed_before`], which was asked right before it ran.
+    fn remember_pass(&self, _request: &CommandRequest<'_>, _rule: &SuccessRule) {}
 }

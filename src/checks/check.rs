@@ -56,6 +56,10 @@ pub struct CheckContext<'a> {
     pub capabilities: &'a dyn Capabilities,
     /// What is known of the session: what the agent said, did and spent.
     pub told: &'a Context,
+    /// Whether every check is asked, so that everything that is missing can be told at once.
+    pub every: bool,
+    /// How many dear checks may be asked at the same time.
+    pub at_once: usize,
 }
 
 /// Where nothing is known of a session.
@@ -64,12 +68,22 @@ static NOTHING_TOLD: LazyLock<Context> = LazyLock::new(Context::default);
 impl<'a> CheckContext<'a> {
     /// A context with these capabilities, in which nothing is known of the session.
     pub fn new(capabilities: &'a dyn Capabilities) -> Self {
-        CheckContext { capabilities, told: &NOTHING_TOLD }
+        CheckContext { capabilities, told: &NOTHING_TOLD, every: false, at_once: 1 }
     }
 
     /// The same with what is known of the session.
     pub fn with_told(self, told: &'a Context) -> Self {
         CheckContext { told, ..self }
+    }
+
+    /// The same where every check of a group `all` is asked, also those behind one that is not met.
+    pub fn asking_every(self, every: bool) -> Self {
+        CheckContext { every, ..self }
+    }
+
+    /// The same with so many dear checks at a time, at least one.
+    pub fn side_by_side(self, at_once: usize) -> Self {
+        CheckContext { at_once: at_once.max(1), ..self }
     }
 }
 
@@ -79,6 +93,8 @@ impl<'a> CheckContext<'a> {
 pub enum Judgement {
     /// Met, and how strongly that is shown.
     Pass { evidence: Evidence },
+    /// It was met before, and nothing that it depends on changed since.
+    PassedBefore { evidence: Evidence },
     /// Not met. The feedback tells the agent what is missing.
     Unmet { feedback: String },
     /// Cannot be met yet, by something that runs elsewhere.
@@ -95,7 +111,7 @@ impl Judgement {
     /// The outcome without its words.
     pub fn outcome(&self) -> CheckOutcome {
         match self {
-            Judgement::Pass { .. } => CheckOutcome::Pass,
+            Judgement::Pass { .. } | Judgement::PassedBefore { .. } => CheckOutcome::Pass,
             Judgement::Unmet { .. } => CheckOutcome::Unmet,
             Judgement::Waiting { .. } => CheckOutcome::Waiting,
             Judgement::Unrunnable { .. } => CheckOutcome::Unrunnable,
@@ -107,7 +123,7 @@ impl Judgement {
     /// How strongly a pass is shown; [`Evidence::None`] for everything else.
     pub fn evidence(&self) -> Evidence {
         match self {
-            Judgement::Pass { evidence } => *evidence,
+            Judgement::Pass { evidence } | Judgement::PassedBefore { evidence } => *evidence,
             _ => Evidence::None,
         }
     }
@@ -115,7 +131,7 @@ impl Judgement {
     /// What is missing or went wrong; empty on a pass.
     pub fn feedback(&self) -> &str {
         match self {
-            Judgement::Pass { .. } => "",
+            Judgement::Pass { .. } | Judgement::PassedBefore { .. } => "",
             Judgement::Unmet { feedback } | Judgement::Waiting { feedback } => feedback,
             Judgement::Unrunnable { why } | Judgement::Failed { why } | Judgement::TimedOut { why } => why,
         }

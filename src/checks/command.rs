@@ -8,6 +8,7 @@ use crate::decision::verdict::Evidence;
 use super::answers::{CommandOutput, CommandRequest, CommandRun};
 use super::check::{CheckContext, CompletionCheck, Judgement};
 use super::feedback::{MAX_CHARS, bounded, one_line, tail};
+use super::named_files::shown_by_program;
 
 /// Met when a command ends as its rule of success says.
 #[derive(Debug, Clone)]
@@ -35,6 +36,10 @@ impl CommandCheck {
             Some(cwd) => format!("`{line}` in `{}`", one_line(cwd)),
             None => format!("`{line}`"),
         }
+    }
+
+    fn shown(&self, context: &CheckContext<'_>) -> Result<Evidence, Judgement> {
+        shown_by_program(&self.criterion.run, self.criterion.cwd.as_deref(), context)
     }
 
     /// A sentence, and below it the end of what the command wrote.
@@ -97,6 +102,13 @@ impl CompletionCheck for CommandCheck {
         let mut request = CommandRequest::new(&self.criterion.run, self.criterion.timeout);
         request.cwd = self.criterion.cwd.as_deref();
         let title = self.title();
+        let rule = &self.criterion.success;
+        if context.capabilities.passed_before(&request, rule) {
+            return match self.shown(context) {
+                Ok(evidence) => Judgement::PassedBefore { evidence },
+                Err(unknown) => unknown,
+            };
+        }
         match context.capabilities.run_command(&request) {
             CommandRun::Unrunnable { why } => Judgement::Unrunnable { why: format!("{title} cannot be run: {}", one_line(&why)) },
             CommandRun::TimedOut { output } => {
@@ -108,7 +120,13 @@ impl CompletionCheck for CommandCheck {
                 Judgement::Unrunnable { why: self.with_output(format!("{title} cannot be run (exit {code})"), &output) }
             }
             CommandRun::Finished { exit, output } => match self.rule(exit, &output) {
-                Ruling::Met => Judgement::Pass { evidence: Evidence::Verified },
+                Ruling::Met => {
+                    context.capabilities.remember_pass(&request, rule);
+                    match self.shown(context) {
+                        Ok(evidence) => Judgement::Pass { evidence },
+                        Err(unknown) => unknown,
+                    }
+                }
                 Ruling::Unmet(how) => Judgement::Unmet { feedback: self.with_output(format!("{title} {how}"), &output) },
                 Ruling::Unknown(how) => Judgement::Failed { why: self.with_output(format!("{title} {how}"), &output) },
             },
@@ -131,10 +149,10 @@ mod tests {
     use std::time::Duration;
 
     use super::super::answers::Captured;
-    use super::super::tests::Fake;
+    use super::super::tests::{Fake, broken};
     use super::*;
     use crate::config::settings::CommandLine;
-    use crate::decision::evidence::CheckOutcome;
+    use crate::decision::evidence::{CheckOutcome, Fact};
 
     fn criterion(success: SuccessRule) -> CommandCriterion {
         CommandCriterion { success, ..CommandCriterion::new(CommandLine::Shell("npm test".into())) }
@@ -233,6 +251,42 @@ mod tests {
     }
 
     #[test]
+    fn a_pass_of_what_the_session_wrote_itself_is_its_word() {
+        let judged = |changed: Fact<Vec<String>>, exit| {
+            let runs = vec![("npm test", finished(Exit::Code(exit), b"", b""))];
+            let fake = Fake { runs, changed_scripts: Some(changed), ..Fake::default() };
+            CommandCheck::new(criterion(SuccessRule::Exit(0))).check(&CheckContext::new(&fake))
+        };
+        assert_eq!(judged(Ok(Vec::new()), 0), Judgement::Pass { evidence: Evidence::Verified });
+        assert_eq!(judged(Ok(vec!["check.sh".into()]), 0), Judgement::Pass { evidence: Evidence::Claimed });
+        assert_eq!(judged(Ok(vec!["check.sh".into()]), 1).outcome(), CheckOutcome::Unmet);
+        let unknown = judged(Err(broken("the baseline is gone")), 0);
+        let why = "whether files that `npm test` names were changed cannot be told: the baseline is gone";
+        assert_eq!(unknown, Judgement::Failed { why: why.into() });
+    }
+
+    #[test]
+    fn what_passed_before_does_not_run_again() {
+        let judged = |changed: Vec<String>| {
+            let fake = Fake { passed_before: true, changed_scripts: Some(Ok(changed)), ..Fake::default() };
+            let judgement = CommandCheck::new(criterion(SuccessRule::Exit(0))).check(&CheckContext::new(&fake));
+            assert!(fake.asked().is_empty(), "nothing runs and nothing is remembered anew");
+            judgement
+        };
+        assert_eq!(judged(Vec::new()), Judgement::PassedBefore { evidence: Evidence::Verified });
+        assert_eq!(judged(vec!["check.sh".into()]), Judgement::PassedBefore { evidence: Evidence::Claimed });
+    }
+
+    #[test]
+    fn only_passes_are_remembered() {
+        for (exit, remembers) in [(0, true), (1, false), (127, false)] {
+            let fake = Fake { runs: vec![("npm test", finished(Exit::Code(exit), b"", b""))], ..Fake::default() };
+            let _ = CommandCheck::new(criterion(SuccessRule::Exit(0))).check(&CheckContext::new(&fake));
+            assert_eq!(fake.asked().iter().any(|asked| asked.starts_with("remember")), remembers, "{exit}");
+        }
+    }
+
+    #[test]
     fn the_description_names_command_folder_and_rule() {
         let mut criterion = criterion(SuccessRule::Exit(0));
         criterion.cwd = Some("web".into());
@@ -240,6 +294,6 @@ mod tests {
         assert_eq!(CommandCheck::new(criterion.clone()).description(), "`npm test` in `web` ends with exit 0");
         let fake = Fake { runs: vec![("npm test", finished(Exit::Code(0), b"", b""))], ..Fake::default() };
         assert_eq!(CommandCheck::new(criterion).check(&CheckContext::new(&fake)).outcome(), CheckOutcome::Pass);
-        assert_eq!(fake.asked(), ["run npm test in web for 7 s"]);
+        assert_eq!(fake.asked(), ["run npm test in web for 7 s", "remember npm test by Exit(0)"]);
     }
 }

@@ -10,6 +10,7 @@ use super::answers::{CommandOutput, CommandRequest, CommandRun, Exchange};
 use super::check::{CheckContext, CompletionCheck, Judgement};
 use super::context_writer::context_to_json;
 use super::feedback::{MAX_CHARS, bounded, one_line, tail};
+use super::named_files::shown_by_program;
 
 /// Lines of its stderr that become feedback.
 const TAIL_LINES: usize = 20;
@@ -75,8 +76,8 @@ impl CustomCheck {
     }
 }
 
-impl CompletionCheck for CustomCheck {
-    fn check(&self, context: &CheckContext<'_>) -> Judgement {
+impl CustomCheck {
+    fn asked(&self, context: &CheckContext<'_>) -> Judgement {
         let mut line = context_to_json(context.told).to_string();
         let mut request = CommandRequest::new(&self.criterion.run, self.criterion.timeout);
         let (title, seconds) = (self.title(), self.criterion.timeout.as_secs());
@@ -98,6 +99,18 @@ impl CompletionCheck for CustomCheck {
                 Exchange::Failed { why } => Judgement::Failed { why: format!("{title} gave no answer: {}", one_line(&why)) },
                 Exchange::TimedOut => late(),
             },
+        }
+    }
+}
+
+impl CompletionCheck for CustomCheck {
+    fn check(&self, context: &CheckContext<'_>) -> Judgement {
+        match self.asked(context) {
+            Judgement::Pass { .. } => match shown_by_program(&self.criterion.run, None, context) {
+                Ok(evidence) => Judgement::Pass { evidence },
+                Err(unknown) => unknown,
+            },
+            other => other,
         }
     }
 

@@ -4,7 +4,7 @@ use std::io;
 
 use globset::GlobSet;
 
-use crate::config::path_glob;
+use crate::config::path_globs;
 use crate::config::settings::GitCriterion;
 use crate::decision::evidence::{Changes, Commits, Unreadable};
 use crate::decision::verdict::Evidence;
@@ -70,14 +70,9 @@ fn unreadable(what: &str, error: &Unreadable) -> Judgement {
 
 /// The patterns as one, or why they are none.
 fn protected(patterns: &[String]) -> Result<GlobSet, Judgement> {
-    let mut set = GlobSet::builder();
-    for pattern in patterns {
-        match path_glob(pattern) {
-            Ok(glob) => set.add(glob),
-            Err(error) => return Err(Judgement::Unrunnable { why: format!("`{}` is not a valid glob: {error}", one_line(pattern)) }),
-        };
-    }
-    set.build().map_err(|error| Judgement::Unrunnable { why: format!("the protected paths cannot be looked for: {error}") })
+    let wrong =
+        |(pattern, error): (String, _)| Judgement::Unrunnable { why: format!("`{}` is not a valid glob: {error}", one_line(&pattern)) };
+    path_globs(patterns).map_err(wrong)
 }
 
 /// Whether lines of a conflict stand in a file: its beginning, its middle and its end, in this order.

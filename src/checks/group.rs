@@ -9,6 +9,7 @@ use crate::decision::verdict::Evidence;
 use super::check::{CheckContext, CompletionCheck, Judgement};
 use super::feedback::{MAX_CHARS, bounded};
 use super::registry::Registry;
+use super::side_by_side::side_by_side;
 
 /// A check, or several that combine.
 pub enum CheckTree {
@@ -51,7 +52,7 @@ pub struct GroupOutcome {
     pub outcome: CheckOutcome,
     /// Strength of a pass: the weakest of what was needed for `all`, the winner's for `any` and `first`. [`Evidence::None`] otherwise.
     pub evidence: Evidence,
-    /// Every single check that was asked, in the order in which they were.
+    /// Every single check that was asked, in the order of the configuration.
     pub results: Vec<CheckResult>,
     /// What is missing, for the agent; empty on a pass and never empty otherwise.
     pub feedback: String,
@@ -63,6 +64,7 @@ pub struct GroupOutcome {
 struct Part {
     outcome: CheckOutcome,
     evidence: Evidence,
+    results: Vec<CheckResult>,
     feedback: String,
     winner: Option<String>,
 }
@@ -101,8 +103,7 @@ impl Registry {
 impl CheckTree {
     /// Judges the whole tree.
     pub fn evaluate(&self, order: CheckOrder, context: &CheckContext<'_>) -> GroupOutcome {
-        let mut results = Vec::new();
-        let Part { outcome, evidence, feedback, winner } = self.judge(order, context, &mut results);
+        let Part { outcome, evidence, results, feedback, winner } = self.judge(order, context);
         GroupOutcome { outcome, evidence, results, feedback, winner }
     }
 
@@ -133,61 +134,103 @@ impl CheckTree {
         }
     }
 
-    fn judge(&self, order: CheckOrder, context: &CheckContext<'_>, results: &mut Vec<CheckResult>) -> Part {
+    fn judge(&self, order: CheckOrder, context: &CheckContext<'_>) -> Part {
         match self {
             CheckTree::Single { name, kind, check, .. } => {
                 let began = context.capabilities.clock();
                 let judgement = check.check(context);
                 let duration = context.capabilities.clock().saturating_sub(began);
                 let result = result(name, kind, check.as_ref(), &judgement, duration);
-                let feedback = result.feedback.clone();
-                results.push(result);
-                Part { outcome: judgement.outcome(), evidence: judgement.evidence(), feedback, winner: Some(name.clone()) }
+                Part {
+                    outcome: judgement.outcome(),
+                    evidence: judgement.evidence(),
+                    feedback: result.feedback.clone(),
+                    results: vec![result],
+                    winner: Some(name.clone()),
+                }
             }
             CheckTree::Group { members, .. } if members.is_empty() => Part {
                 outcome: CheckOutcome::Unmet,
                 evidence: Evidence::None,
+                results: Vec::new(),
                 feedback: "no checks are configured, and an empty list is never complete".into(),
                 winner: None,
             },
-            CheckTree::Group { mode: Mode::All, members } => all(members, order, context, results),
-            CheckTree::Group { mode: mode @ (Mode::Any | Mode::First), members } => any(*mode, members, order, context, results),
+            CheckTree::Group { mode: Mode::All, members } => all(members, order, context),
+            CheckTree::Group { mode: mode @ (Mode::Any | Mode::First), members } => any(*mode, members, order, context),
         }
     }
 }
 
-/// Stops at the first that is not complete, and is what that one is.
-fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>, results: &mut Vec<CheckResult>) -> Part {
-    let mut weakest = Evidence::Verified;
-    for n in sequence(Mode::All, members, order) {
-        let part = members[n].judge(order, context, results);
-        if part.outcome != CheckOutcome::Pass {
-            return Part { winner: None, ..part };
+/// Stops at the first that is not complete, and is what that one is. Where everything is asked nevertheless, the feedback is everybody's.
+fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> Part {
+    let sequence = sequence(Mode::All, members, order);
+    let mut parts: Vec<Option<Part>> = members.iter().map(|_| None).collect();
+    let stops = |part: &Part| part.outcome != CheckOutcome::Pass && !context.every;
+    // Where the order is given, one may rest on what another did. Cheap ones are over before a thread has begun.
+    let dear = match order {
+        CheckOrder::CheapFirst if context.at_once > 1 => sequence.partition_point(|n| members[*n].cost() == Cost::Cheap),
+        CheckOrder::CheapFirst | CheckOrder::Given => sequence.len(),
+    };
+    let (alone, together) = if sequence.len() - dear > 1 { sequence.split_at(dear) } else { (sequence.as_slice(), &[][..]) };
+    let mut stopped = false;
+    for &n in alone {
+        let part = members[n].judge(order, context);
+        stopped = stops(&part);
+        parts[n] = Some(part);
+        if stopped {
+            break;
         }
-        weakest = weakest.min(part.evidence);
     }
-    Part { outcome: CheckOutcome::Pass, evidence: weakest, feedback: String::new(), winner: None }
+    if !stopped {
+        // Threads are bounded by this group: groups inside of it ask one after the other.
+        let inside = CheckContext { at_once: 1, ..*context };
+        let judged = side_by_side(together.len(), context.at_once, |n| members[together[n]].judge(order, &inside), stops);
+        judged.into_iter().enumerate().for_each(|(n, part)| parts[together[n]] = part);
+    }
+    let missing = |part: &Part| part.outcome != CheckOutcome::Pass;
+    let first = sequence.iter().find_map(|&n| parts[n].as_ref().filter(|part| missing(part)));
+    let (outcome, evidence, feedback) = match first {
+        Some(first) if context.every => {
+            let words: Vec<String> = parts.iter().flatten().filter(|part| missing(part)).map(|part| part.feedback.clone()).collect();
+            (first.outcome, first.evidence, joined(&words))
+        }
+        Some(first) => (first.outcome, first.evidence, first.feedback.clone()),
+        None => {
+            let weakest = parts.iter().flatten().map(|part| part.evidence).fold(Evidence::Verified, Evidence::min);
+            (CheckOutcome::Pass, weakest, String::new())
+        }
+    };
+    Part { outcome, evidence, results: results(parts), feedback, winner: None }
 }
 
 /// Stops at the first that is complete. Where none is, the gravest outcome is surfaced, so that a check that could not run is not
 /// mistaken for work that is missing; the feedback is everybody's, in the order of the configuration.
-fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>, results: &mut Vec<CheckResult>) -> Part {
+///
+/// They are never asked side by side: one that passes makes the others needless.
+fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> Part {
     let mut gravest = CheckOutcome::Unmet;
-    let mut feedback: Vec<(usize, String)> = Vec::new();
+    let mut parts: Vec<Option<Part>> = members.iter().map(|_| None).collect();
     for n in sequence(mode, members, order) {
-        let part = members[n].judge(order, context, results);
+        let mut part = members[n].judge(order, context);
         if part.outcome == CheckOutcome::Pass {
-            let winner = if mode == Mode::First { part.winner.or_else(|| Some(format!("group {}", n + 1))) } else { None };
-            return Part { winner, ..part };
+            let winner = part.winner.take().or_else(|| Some(format!("group {}", n + 1))).filter(|_| mode == Mode::First);
+            let (outcome, evidence, feedback) = (part.outcome, part.evidence, part.feedback.clone());
+            parts[n] = Some(part);
+            return Part { outcome, evidence, results: results(parts), feedback, winner };
         }
         if gravity(part.outcome) > gravity(gravest) {
             gravest = part.outcome;
         }
-        feedback.push((n, part.feedback));
+        parts[n] = Some(part);
     }
-    feedback.sort_by_key(|(n, _)| *n);
-    let words: Vec<String> = feedback.into_iter().map(|(_, words)| words).collect();
-    Part { outcome: gravest, evidence: Evidence::None, feedback: joined(&words), winner: None }
+    let words: Vec<String> = parts.iter().flatten().map(|part| part.feedback.clone()).collect();
+    Part { outcome: gravest, evidence: Evidence::None, results: results(parts), feedback: joined(&words), winner: None }
+}
+
+/// Those of everybody who was asked, in the order of the configuration.
+fn results(parts: Vec<Option<Part>>) -> Vec<CheckResult> {
+    parts.into_iter().flatten().flat_map(|part| part.results).collect()
 }
 
 /// In which order the members are asked. `first` keeps the order of the configuration: it is the user's order of preference.
@@ -223,5 +266,6 @@ fn result(name: &str, kind: &str, check: &dyn CompletionCheck, judgement: &Judge
         // An agent that is told to go on must be told why.
         feedback = format!("not met: {}", check.description());
     }
-    CheckResult { name: name.to_owned(), kind: kind.to_owned(), outcome, evidence: judgement.evidence(), feedback, duration }
+    let cached = matches!(judgement, Judgement::PassedBefore { .. });
+    CheckResult { name: name.to_owned(), kind: kind.to_owned(), outcome, evidence: judgement.evidence(), feedback, duration, cached }
 }

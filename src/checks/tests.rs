@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::config::path_glob;
 use crate::config::settings::{
-    CheckOrder, CheckSpec, CommandCriterion, CommandLine, Criterion, FilesCriterion, GitCriterion, Mode, Settings,
+    CheckOrder, CheckSpec, CommandCriterion, CommandLine, Criterion, FilesCriterion, GitCriterion, Mode, Settings, SuccessRule,
 };
 use crate::decision::evidence::{Changes, CheckOutcome, Commits, Exit, Fact, FaultKind, Unreadable};
 use crate::decision::verdict::Evidence;
@@ -32,6 +32,10 @@ pub(super) struct Fake {
     pub(super) pushed: Option<Fact<Pushed>>,
     pub(super) diff: Option<Fact<BoundedText>>,
     pub(super) judge: Option<JudgeAnswer>,
+    /// Files that commands name and that changed.
+    pub(super) changed_scripts: Option<Fact<Vec<String>>>,
+    /// Whether commands passed before.
+    pub(super) passed_before: bool,
     /// Answers of programs that stay, in order.
     pub(super) exchanges: Mutex<Vec<Exchange>>,
     pub(super) asked: Mutex<Vec<String>>,
@@ -126,6 +130,18 @@ impl Capabilities for Fake {
     fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> Exchange {
         self.note(format!("line to {}: {line}", request.line));
         self.exchanges.lock().unwrap().remove(0)
+    }
+
+    fn changed_scripts(&self, _line: &CommandLine, _cwd: Option<&str>) -> Fact<Vec<String>> {
+        self.changed_scripts.clone().unwrap_or_else(|| Ok(Vec::new()))
+    }
+
+    fn passed_before(&self, _request: &CommandRequest<'_>, _rule: &SuccessRule) -> bool {
+        self.passed_before
+    }
+
+    fn remember_pass(&self, request: &CommandRequest<'_>, rule: &SuccessRule) {
+        self.note(format!("remember {} by {rule:?}", request.line));
     }
 }
 
@@ -295,13 +311,71 @@ fn cheap_checks_come_before_dear_ones_unless_the_order_is_given() {
     let fake = worktree(0);
     let found = evaluate(&settings, &CheckContext::new(&fake));
     assert_eq!((found.outcome, found.evidence), (CheckOutcome::Pass, Evidence::Verified));
-    assert_eq!(fake.asked(), ["commits", "files a", "run npm test for 300 s"]);
-    assert_eq!(found.results.iter().map(|r| r.kind.as_str()).collect::<Vec<_>>(), ["git", "files", "command"]);
-    assert!(found.results.iter().all(|r| r.duration == Duration::from_millis(1) && r.feedback.is_empty()));
+    let remembered = "remember npm test by Exit(0)";
+    assert_eq!(fake.asked(), ["commits", "files a", "run npm test for 300 s", remembered]);
+    assert_eq!(found.results.iter().map(|r| r.kind.as_str()).collect::<Vec<_>>(), ["command", "git", "files"], "as configured");
+    assert!(found.results.iter().all(|r| r.duration >= Duration::from_millis(1) && r.feedback.is_empty() && !r.cached));
     settings.order = CheckOrder::Given;
     let fake = worktree(0);
     let _ = evaluate(&settings, &CheckContext::new(&fake));
-    assert_eq!(fake.asked(), ["run npm test for 300 s", "commits", "files a"]);
+    assert_eq!(fake.asked(), ["run npm test for 300 s", remembered, "commits", "files a"]);
+}
+
+#[test]
+fn everything_that_is_missing_is_told_at_once_where_that_is_asked_for() {
+    let fake = Fake::default();
+    let judged = |tree: &str, context: CheckContext<'_>| parse_tree(&mut tree.chars()).unwrap().evaluate(CheckOrder::CheapFirst, &context);
+    let every = || CheckContext::new(&fake).asking_every(true);
+    for (tree, outcome, feedback, asked) in [
+        ("[xup]", CheckOutcome::Unmet, "X failed U cannot", "xup"),
+        ("[ux]", CheckOutcome::Unrunnable, "U cannot X failed", "ux"),
+        ("[p[xw]t]", CheckOutcome::Unmet, "X failed W waits T late", "pxwt"),
+        ("[pp]", CheckOutcome::Pass, "", "pp"),
+        ("(xp-)", CheckOutcome::Pass, "", "xp"),
+    ] {
+        let found = judged(tree, every());
+        let names: String = found.results.iter().map(|result| result.name.as_str()).collect();
+        assert_eq!((found.outcome, found.feedback.as_str(), names.as_str()), (outcome, feedback, asked), "{tree}");
+    }
+}
+
+/// A dear check that passes only together with another one of its kind.
+struct Together<'a>(&'a std::sync::Barrier, Judgement);
+
+impl CompletionCheck for Together<'static> {
+    fn check(&self, _: &CheckContext<'_>) -> Judgement {
+        self.0.wait();
+        self.1.clone()
+    }
+
+    fn description(&self) -> String {
+        "two come together".into()
+    }
+}
+
+#[test]
+fn dear_checks_are_asked_side_by_side_and_told_in_their_order() {
+    let barrier: &'static std::sync::Barrier = Box::leak(Box::new(std::sync::Barrier::new(2)));
+    let dear = |name: &str, judgement| CheckTree::Single {
+        name: name.into(),
+        kind: "scripted".into(),
+        cost: Cost::Dear,
+        check: Box::new(Together(barrier, judgement)),
+    };
+    let pass = || Judgement::Pass { evidence: Evidence::Verified };
+    let unmet = |text: &str| Judgement::Unmet { feedback: text.into() };
+    let fake = Fake::default();
+    let context = CheckContext::new(&fake).side_by_side(2);
+    for (first, second, outcome, feedback) in [
+        (pass(), pass(), CheckOutcome::Pass, ""),
+        (pass(), unmet("B"), CheckOutcome::Unmet, "B"),
+        (unmet("A"), unmet("B"), CheckOutcome::Unmet, "A"),
+    ] {
+        let members = vec![dear("a", first), scripted("p", Some(pass())), dear("b", second)];
+        let found = CheckTree::Group { mode: Mode::All, members }.evaluate(CheckOrder::CheapFirst, &context);
+        assert_eq!((found.outcome, found.feedback.as_str()), (outcome, feedback));
+        assert_eq!(found.results.iter().map(|result| result.name.as_str()).collect::<Vec<_>>(), ["a", "p", "b"]);
+    }
 }
 
 #[test]
@@ -382,6 +456,11 @@ proptest! {
             prop_assert_eq!(found.feedback.is_empty(), met(&tree));
             prop_assert!(found.evidence == Evidence::None || met(&tree));
             prop_assert!(!found.results.is_empty());
+            // Neither flag changes what it comes to.
+            for context in [CheckContext::new(&fake).asking_every(true), CheckContext::new(&fake).side_by_side(3)] {
+                let other = tree.evaluate(order, &context);
+                prop_assert_eq!((other.outcome, other.evidence), (found.outcome, found.evidence));
+            }
         }
     }
 }

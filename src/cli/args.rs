@@ -151,6 +151,12 @@ pub struct JudgeArgs {
     /// Commit nothing; uncommitted work is still kept in a snapshot
     #[arg(long, env = "WATCHDOG_NO_RESCUE", value_parser = clap::builder::FalseyValueParser::new())]
     pub no_rescue: bool,
+    /// Ask every check, so that all that is missing is told at once
+    #[arg(long, env = "WATCHDOG_ALL", value_parser = clap::builder::FalseyValueParser::new())]
+    pub all: bool,
+    /// Run commands again that passed before on the same tree
+    #[arg(long, env = "WATCHDOG_NO_CACHE", value_parser = clap::builder::FalseyValueParser::new())]
+    pub no_cache: bool,
     /// The agent's program, where it is not in PATH under its usual name
     #[arg(long, value_name = "PROGRAM", env = "WATCHDOG_AGENT_PROGRAM")]
     pub agent_program: Option<std::ffi::OsString>,

@@ -1,12 +1,21 @@
 //! Globs, regular expressions and paths as the configuration writes them: one meaning, checked when the file is read and used when
 //! the checks run.
 
-use globset::{Glob, GlobBuilder};
+use globset::{Glob, GlobBuilder, GlobSet};
 use regex::{Regex, RegexBuilder};
 
 /// A pattern of paths relative to the root of the worktree: `*` stays inside one folder, `**` does not.
 pub fn path_glob(pattern: &str) -> Result<Glob, globset::Error> {
     GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build()
+}
+
+/// Several of them as one, or which one is none and why.
+pub fn path_globs(patterns: &[String]) -> Result<GlobSet, (String, globset::Error)> {
+    let mut set = GlobSet::builder();
+    for pattern in patterns {
+        set.add(path_glob(pattern).map_err(|error| (pattern.clone(), error))?);
+    }
+    set.build().map_err(|error| (patterns.join(", "), error))
 }
 
 /// A pattern searched in a command's output: `^` and `$` match at the ends of each line. Bounded in size.

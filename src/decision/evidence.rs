@@ -345,6 +345,33 @@ pub enum SessionEnd {
     NotStarted { why: String },
 }
 
+/// Files that say what done means and that changed since the baseline, committed or not. Changes that merely came from elsewhere with a
+/// pull are none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CriteriaChanged {
+    /// Those that the configuration guards, sorted, percent-escaped where not UTF-8; at most [`CriteriaChanged::LISTED`].
+    pub guarded: Vec<String>,
+    /// How many guarded ones there are in all.
+    pub guarded_total: usize,
+    /// Those that criteria name and that are not guarded: lists, scripts.
+    pub named: Vec<String>,
+}
+
+impl CriteriaChanged {
+    /// How many guarded paths are listed by name at most.
+    pub const LISTED: usize = 100;
+
+    /// The first of the guarded ones by name, and how many more there are.
+    pub fn guarded_words(&self) -> String {
+        let shown = self.guarded.len().min(5);
+        let more = match self.guarded_total.saturating_sub(shown) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("{}{more}", self.guarded[..shown].join(", "))
+    }
+}
+
 /// One configured criterion, judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckResult {
@@ -360,6 +387,8 @@ pub struct CheckResult {
     pub feedback: String,
     /// Wall time that it took.
     pub duration: Duration,
+    /// Whether an earlier pass with the same inputs answered.
+    pub cached: bool,
 }
 
 /// How one check ended.

@@ -1,4 +1,4 @@
-//! Reads one file as it was in a commit.
+//! Reads files as they were in a commit.
 
 use super::open::{Error, Worktree};
 
@@ -17,5 +17,23 @@ impl Worktree {
         }
         let object = entry.object().map_err(|e| Error::read(doing(), e))?;
         Ok(Some(object.data.clone()))
+    }
+
+    /// Those of the paths that were a file, or a link, in a commit's tree.
+    ///
+    /// # Errors
+    /// As [`Worktree::blob_at`].
+    pub fn files_at(&self, commit: &str, paths: Vec<String>) -> Result<Vec<String>, Error> {
+        let doing = || format!("read the tree of commit {commit}");
+        let id = gix::ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
+        let tree = self.repo.find_commit(id).and_then(|commit| commit.tree()).map_err(|e| Error::read(doing(), e))?;
+        let mut found = Vec::new();
+        for path in paths {
+            let entry = tree.lookup_entry_by_path(&path).map_err(|e| Error::read(doing(), e))?;
+            if entry.is_some_and(|entry| entry.mode().is_blob_or_symlink()) {
+                found.push(path);
+            }
+        }
+        Ok(found)
     }
 }

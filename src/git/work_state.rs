@@ -6,6 +6,19 @@ use super::open::{Error, Worktree};
 use super::snapshot::{PrivateRule, SnapshotRequest};
 
 impl Worktree {
+    /// HEAD's tree where nothing at all is uncommitted, half done or hidden from a look, so that the tree is all there is but for what is
+    /// ignored; `None` otherwise.
+    ///
+    /// # Errors
+    /// As [`Worktree::changes`].
+    pub fn clean_tree(&self) -> Result<Option<String>, Error> {
+        let tree = || self.repo.head_tree_id_or_empty().map_err(|e| Error::read("read the tree of HEAD", e));
+        let before = tree()?.detach();
+        let changes = self.changes()?;
+        let clean = !changes.any() && changes.operation.is_none() && changes.degraded.is_empty() && tree()?.detach() == before;
+        Ok(clean.then(|| before.to_hex().to_string()))
+    }
+
     /// The state of the work: equal only where HEAD's tree and everything uncommitted are the same, whatever was written again with the
     /// same content, and whatever commits there are that change nothing.
     ///

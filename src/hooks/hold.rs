@@ -39,6 +39,8 @@ pub enum Ground {
     Limit(Stop),
     /// Something still runs in the background; in a few words each.
     Background { tasks: Vec<String> },
+    /// Every check passed, and what is guarded changed; names what did.
+    CriteriaChanged { guarded: String },
     /// The checks were judged.
     Judged {
         /// What they came to.
@@ -100,6 +102,13 @@ pub fn decide(holding: Holding, ground: &Ground, held: Held) -> Decision {
         ),
         Ground::Limit(stop) => told(Some(stop.reason), format!("{}; the work was not judged, and the agent may stop", stop.why)),
         Ground::Background { tasks } => told(Some(Reason::BackgroundWork), background(tasks)),
+        Ground::CriteriaChanged { guarded } => Decision {
+            counted: Counted::Over,
+            ..told(
+                Some(Reason::CriteriaChanged),
+                format!("guarded files changed since the baseline: {guarded}; a person must look at them"),
+            )
+        },
         Ground::Judged { outcome: CheckOutcome::Pass, evidence, required, .. } if evidence < required => Decision {
             counted: Counted::Over,
             ..told(

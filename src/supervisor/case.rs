@@ -16,6 +16,7 @@ use crate::session::Recorded;
 use crate::store::{breaker, progress};
 
 use super::configuration::Governing;
+use super::criteria_files;
 use super::journal::Journal;
 use super::place::Place;
 use super::surroundings::now;
@@ -36,6 +37,10 @@ pub struct Asked {
     pub no_rescue: bool,
     /// `--once`.
     pub once: bool,
+    /// `--all`.
+    pub every: bool,
+    /// `--no-cache`.
+    pub no_cache: bool,
 }
 
 /// One case to be judged.
@@ -112,6 +117,7 @@ impl Case {
             no_probe: self.asked.no_probe,
             once: self.asked.once,
             has_checks: !self.settings.checks.is_empty(),
+            criteria_files: criteria_files::kind(&self.settings, &self.origin.0),
             checks_run_programs: self.settings.checks.iter().any(runs_programs),
             on_no_criteria: self.settings.on_no_criteria,
             require_evidence: self.settings.require_evidence,

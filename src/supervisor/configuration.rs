@@ -30,7 +30,9 @@ pub struct Governing {
 pub fn governing(surroundings: &Surroundings, worktree: &Worktree, baseline: Option<&Point>) -> Result<Governing, Unreadable> {
     if let Some(path) = &surroundings.config {
         let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
-        return trusted(&bytes, path);
+        let mut governing = trusted(&bytes, path)?;
+        governing.notes.extend(named_one_changed(worktree, baseline, path, &bytes));
+        return Ok(governing);
     }
     let path = worktree.root().join(FILE);
     let in_worktree = read_if_there(&path)?;
@@ -73,13 +75,19 @@ pub fn governing(surroundings: &Surroundings, worktree: &Worktree, baseline: Opt
     Ok(Governing { settings: Settings::default(), trust: Trust::Untrusted { allow_with }, notes })
 }
 
+/// A word about a file that the user named, and that lies where the session could change it.
+fn named_one_changed(worktree: &Worktree, baseline: Option<&Point>, path: &Path, bytes: &[u8]) -> Option<Degraded> {
+    let inside = path.canonicalize().ok()?.strip_prefix(worktree.root()).ok()?.to_str()?.to_owned();
+    let Some(Point::Commit(commit)) = baseline else { return None };
+    // Where the baseline has none, or cannot be read, there is nothing that it could differ from.
+    let before = worktree.blob_at(commit, &inside).ok().flatten()?;
+    let detail = format!("{inside} differs from the baseline's, and counts all the same, because --config names it");
+    (before != bytes).then_some(Degraded { code: "criteria_changed", detail })
+}
+
 fn trusted(bytes: &[u8], origin: &Path) -> Result<Governing, Unreadable> {
     let parsed = parse_bytes(bytes, origin).map_err(|error| bad(&error))?;
-    let mut notes: Vec<Degraded> = parsed.notes.into_iter().map(|detail| Degraded { code: "configuration", detail }).collect();
-    if !parsed.settings.guards.is_empty() {
-        let detail = "guards are read but not enforced by this version: whether guarded files changed is for you to look at".to_string();
-        notes.push(Degraded { code: "guards_not_enforced", detail });
-    }
+    let notes = parsed.notes.into_iter().map(|detail| Degraded { code: "configuration", detail }).collect();
     Ok(Governing { settings: parsed.settings, trust: Trust::Settled, notes })
 }
 

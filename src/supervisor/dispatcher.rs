@@ -41,7 +41,8 @@ pub async fn drive(mut machine: Machine, executor: Arc<Executor>, signals: &mut 
             | Action::JudgeChecks
             | Action::Ask { .. }
             | Action::Rescue
-            | Action::ReadActivity => perform(action, &machine, &executor, signals, told).await,
+            | Action::ReadActivity
+            | Action::ReadCriteria => perform(action, &machine, &executor, signals, told).await,
         };
         journal::observed(executor.journal(), &event);
     }

@@ -29,9 +29,9 @@ use super::surroundings::{Surroundings, now};
 use super::verdict_json::Judgement;
 
 /// Judges the configured checks against what is told.
-pub async fn evaluate(surroundings: &Surroundings, told: Context, signals: &mut Signals) -> Judgement {
+pub async fn evaluate(surroundings: &Surroundings, told: Context, asked: Asked, signals: &mut Signals) -> Judgement {
     let begun = now();
-    let (case, store, baseline_known) = match open_case(surroundings, &told, begun) {
+    let (case, store, baseline_known) = match open_case(surroundings, &told, asked, begun) {
         Ok(opened) => opened,
         Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
     };
@@ -45,7 +45,9 @@ pub async fn evaluate(surroundings: &Surroundings, told: Context, signals: &mut 
             setup.scope = Scope::Criteria { baseline_known };
             setup.notes.extend(unknown(&limits, &Spent::of(&told.usage)));
             let iteration = told.iteration;
-            let executor = Executor::new(Arc::clone(&case), surroundings.clone(), Arc::clone(&journal), None).with_told(told, false);
+            let executor = Executor::new(Arc::clone(&case), surroundings.clone(), Arc::clone(&journal), None)
+                .with_told(told, false)
+                .with_store(Arc::clone(&store));
             let verdict = drive(Machine::new(setup), Arc::new(executor), signals).await;
             capped(&limits, iteration, verdict)
         }
@@ -62,7 +64,12 @@ pub async fn evaluate(surroundings: &Surroundings, told: Context, signals: &mut 
     judgement
 }
 
-fn open_case(surroundings: &Surroundings, told: &Context, begun: Timestamp) -> Result<(Case, Arc<dyn Store>, bool), Unreadable> {
+fn open_case(
+    surroundings: &Surroundings,
+    told: &Context,
+    asked: Asked,
+    begun: Timestamp,
+) -> Result<(Case, Arc<dyn Store>, bool), Unreadable> {
     let place = Place::open(surroundings)?;
     let store = Arc::clone(&place.store);
     let found = recorded(store.as_ref(), &place.worktree_id, told.spec.as_deref())?;
@@ -78,7 +85,7 @@ fn open_case(surroundings: &Surroundings, told: &Context, begun: Timestamp) -> R
         (None, None) => (made_up(Point::nowhere()), false, false),
     };
     let governing = governing(surroundings, &place.worktree, baseline_known.then_some(&recorded.point))?;
-    Ok((Case::new(place, recorded, refs_known, governing, Asked::default()), store, baseline_known))
+    Ok((Case::new(place, recorded, refs_known, governing, asked), store, baseline_known))
 }
 
 fn resolve(worktree: &Worktree, rev: &str) -> Result<Point, Unreadable> {

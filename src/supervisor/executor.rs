@@ -2,6 +2,7 @@
 //! Everything here blocks; the dispatcher calls it from threads.
 
 use std::borrow::Cow;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -23,9 +24,11 @@ use crate::decision::machine::{Action, ChecksJudged, Event};
 use crate::decision::verdict::ProbeRecord;
 use crate::git::{Point, Snapshot, SnapshotRequest, Traces, Worktree};
 use crate::rescue;
+use crate::store::Store;
 use crate::watch::{GitDirs, Watching};
 
 use super::case::Case;
+use super::criteria_files;
 use super::journal::Journal;
 use super::outside::{LineCheckers, Outside};
 use super::planner::Planner;
@@ -46,6 +49,8 @@ pub struct Executor {
     told: Context,
     /// A spent budget is not spent further by questions.
     over_limit: bool,
+    /// Where it is remembered which commands passed.
+    store: Option<Arc<dyn Store>>,
     /// Programs that judge line by line, from round to round.
     line_checkers: Arc<LineCheckers>,
     /// Whether the agent is left alone from now on.
@@ -85,6 +90,7 @@ impl Executor {
             survivors: Vec::new(),
             told: Context::default(),
             over_limit: false,
+            store: None,
             line_checkers: Arc::default(),
             silent: AtomicBool::new(false),
             seen: Mutex::new(seen),
@@ -99,6 +105,11 @@ impl Executor {
     /// Adds what is known of the session, and whether a limit ended it, so that nobody is asked any more.
     pub fn with_told(self, told: Context, over_limit: bool) -> Self {
         Executor { told, over_limit, ..self }
+    }
+
+    /// Adds where it is remembered which commands passed.
+    pub fn with_store(self, store: Arc<dyn Store>) -> Self {
+        Executor { store: Some(store), ..self }
     }
 
     /// Where to write down what is seen.
@@ -157,6 +168,7 @@ impl Executor {
             Action::Ask { number, contradiction } => Event::Probe(self.ask(*number, contradiction.as_deref(), facts, cancel)),
             Action::Rescue => Event::Rescue(self.rescue(cancel)),
             Action::ReadActivity => Event::Activity(self.activity()),
+            Action::ReadCriteria => Event::Criteria(criteria_files::changed(&self.case)),
             Action::Wait(_) => Event::WaitOver,
             Action::Conclude(_) => Event::Start,
         }
@@ -202,11 +214,15 @@ impl Executor {
     }
 
     fn judge_checks(&self, cancel: &Cancel) -> ChecksJudged {
-        let outside = Outside::new(&self.case, &self.root, cancel)
+        let mut outside = Outside::new(&self.case, &self.root, cancel)
             .with_agent_program(self.surroundings.agent_program.clone())
             .with_line_checkers(self.line_checkers.clone());
+        if let Some(store) = &self.store {
+            outside = outside.with_earlier_passes(Arc::clone(store));
+        }
         let told = self.told_here();
-        let outcome = checks::evaluate(&self.case.settings, &CheckContext::new(&outside).with_told(&told));
+        let context = CheckContext::new(&outside).with_told(&told).asking_every(self.case.asked.every).side_by_side(at_once());
+        let outcome = checks::evaluate(&self.case.settings, &context);
         ChecksJudged { outcome: outcome.outcome, evidence: outcome.evidence, feedback: outcome.feedback, results: outcome.results }
     }
 
@@ -312,6 +328,12 @@ impl Executor {
             None => transcript::latest_session(&self.root, home),
         }
     }
+}
+
+/// How many dear checks are asked at a time: as many as there are processors, but at least two, for many of them only wait, and not more
+/// than work can be told apart.
+pub fn at_once() -> usize {
+    std::thread::available_parallelism().map_or(2, NonZero::get).clamp(2, 8)
 }
 
 /// Wall time since an instant; zero where the clock was set back.

@@ -172,8 +172,15 @@ pub fn observed(journal: &Journal, event: &Event) {
         Event::Commits(Err(unreadable))
         | Event::Changes(Err(unreadable))
         | Event::Snapshot(Err(unreadable))
+        | Event::Criteria(Err(unreadable))
         | Event::Rescue(Err(unreadable)) => {
             journal.note(kind::DEGRADED, json!({"why": unreadable.why}));
+        }
+        Event::Criteria(Ok(changed)) => {
+            if changed.guarded_total + changed.named.len() > 0 {
+                let count = changed.guarded_total;
+                journal.note(kind::CRITERIA_CHANGED, json!({"guarded": changed.guarded, "guarded_total": count, "named": changed.named}));
+            }
         }
         Event::Checks(judged) => {
             for check in &judged.results {

@@ -81,7 +81,8 @@ impl Trial {
         let case = Arc::new(case);
         let executor = Executor::new(Arc::clone(&case), surroundings.clone(), Arc::clone(&journal), fingerprint)
             .with_session(session.session_id, session.survivors.clone())
-            .with_told(told, over_limit);
+            .with_told(told, over_limit)
+            .with_store(Arc::clone(&store));
         let trial =
             Trial { case, executor: Arc::new(executor), store, journal, earlier, log: session.log, survivors: session.survivors, begun };
         Ok((trial, setup))

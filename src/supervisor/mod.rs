@@ -9,6 +9,7 @@ mod case;
 mod check;
 mod configuration;
 mod courier;
+mod criteria_files;
 mod dispatcher;
 mod evaluate;
 mod event_json;

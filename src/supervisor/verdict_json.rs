@@ -194,6 +194,7 @@ fn check_json(check: &CheckResult) -> Value {
         "evidence": check.evidence.as_str(),
         "feedback": (!check.feedback.is_empty()).then_some(&check.feedback),
         "duration_ms": millis(check.duration),
+        "cached": check.cached,
     })
 }
 

@@ -6,6 +6,8 @@
 mod support;
 // Strikes and trusted files, from call to call.
 mod breaker_and_trust;
+// What judging costs: remembered passes, checks side by side.
+mod check_cost;
 // The commands of the README, as a newcomer types them.
 mod commands;
 // Checks that ask programs, GitHub and models.
@@ -114,6 +116,8 @@ mod snapshot_torture;
 mod store;
 // The scripted API and the fake agent do what the other tests take for granted.
 mod support_works;
+// Agents that change what they are judged by.
+mod tamper;
 // The queue of tasks as people and programs see it.
 mod task_queue;
 // One look at many worktrees: each once, the bad ones beside the good ones, questions rationed.

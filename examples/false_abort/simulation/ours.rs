@@ -8,7 +8,7 @@ use completion_watchdog::decision::breaker::{Breaker, BreakerState, Outcome};
 use completion_watchdog::decision::evidence::{
     Activity, Changes, Commits, Exit, ProbeOutcome, Reply, ReplyStatus, RescueOutcome, SessionEnd,
 };
-use completion_watchdog::decision::machine::{Action, Earlier, Event, Machine, Pause, Scope, Setup, Trust};
+use completion_watchdog::decision::machine::{Action, CriteriaFiles, Earlier, Event, Machine, Pause, Scope, Setup, Trust};
 use completion_watchdog::decision::rounds;
 use completion_watchdog::decision::verdict::{ProbeRecord, Status, Verdict};
 use jiff::Timestamp;
@@ -55,6 +55,7 @@ impl Judge for Ours {
             once: false,
             has_checks: false,
             checks_run_programs: false,
+            criteria_files: CriteriaFiles::None,
             on_no_criteria: settings.on_no_criteria,
             require_evidence: settings.require_evidence,
             trust: Trust::Settled,
@@ -137,7 +138,9 @@ impl Conversation<'_, '_> {
                 processes: self.ran_here.then(|| self.world.runs_here()),
                 transcript: None,
             }),
-            Action::JudgeChecks | Action::Conclude(_) => unreachable!("no checks are configured, and the end was taken already"),
+            Action::JudgeChecks | Action::ReadCriteria | Action::Conclude(_) => {
+                unreachable!("no checks and no guards are configured, and the end was taken already")
+            }
         }
     }
 

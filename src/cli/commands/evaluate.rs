@@ -10,7 +10,7 @@ use crate::checks::{MAX_CONTEXT_BYTES, context_from_json};
 use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
 use crate::decision::context::Context;
-use crate::supervisor::{Surroundings, evaluate as judge};
+use crate::supervisor::{Asked, Surroundings, evaluate as judge};
 
 use super::runtime::in_runtime;
 
@@ -32,6 +32,12 @@ pub struct EvaluateArgs {
     /// A name for the work [default: the context's, that of the recorded baseline, or the branch]
     #[arg(long, value_name = "NAME", env = "WATCHDOG_SPEC")]
     pub spec: Option<String>,
+    /// Ask every check, so that all that is missing is told at once
+    #[arg(long, env = "WATCHDOG_ALL", value_parser = clap::builder::FalseyValueParser::new())]
+    pub all: bool,
+    /// Run commands again that passed before on the same tree
+    #[arg(long, env = "WATCHDOG_NO_CACHE", value_parser = clap::builder::FalseyValueParser::new())]
+    pub no_cache: bool,
 }
 
 /// Judges the checks against a context. `named` says whether the user named a worktree, which then counts more than the context's.
@@ -47,7 +53,8 @@ pub fn evaluate(
         surroundings.worktree = PathBuf::from(worktree);
     }
     told.spec = args.spec.or(told.spec);
-    let judgement = in_runtime(async |signals| judge(&surroundings, told, signals).await)?;
+    let asked = Asked { every: args.all, no_cache: args.no_cache, ..Asked::default() };
+    let judgement = in_runtime(async |signals| judge(&surroundings, told, asked, signals).await)?;
     let for_people = !terminal.json && io::stdout().is_terminal();
     if for_people {
         terminal.verdict(&judgement, false);

@@ -41,5 +41,7 @@ pub fn asked(args: &JudgeArgs, once: bool) -> Asked {
         no_probe: args.no_probe,
         no_rescue: args.no_rescue,
         once,
+        every: args.all,
+        no_cache: args.no_cache,
     }
 }

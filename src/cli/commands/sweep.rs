@@ -42,6 +42,8 @@ pub fn sweep(surroundings: &Surroundings, terminal: &Terminal, args: SweepArgs) 
             no_probe: args.no_probe,
             no_rescue: args.no_rescue,
             once: true,
+            every: args.all,
+            no_cache: args.no_cache,
             ..Asked::default()
         },
         hear: {

@@ -23,6 +23,7 @@ pub fn watch(surroundings: &Surroundings, terminal: &Terminal, args: WatchArgs) 
         no_probe: args.no_probe,
         no_rescue: args.no_rescue,
         once: true,
+        ..Asked::default()
     };
     let hear = {
         let terminal = *terminal;

@@ -191,6 +191,7 @@ mod tests {
 
     fn unmet() -> Verdict {
         let check = |name: &str, outcome| CheckResult {
+            cached: false,
             name: name.into(),
             kind: "command".into(),
             outcome,

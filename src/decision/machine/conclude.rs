@@ -254,7 +254,7 @@ impl Machine {
         self.conclude(Verdict::new(reason, message))
     }
 
-    fn conclude(&mut self, verdict: Verdict) -> Action {
+    pub(super) fn close(&mut self, verdict: Verdict) -> Action {
         self.stage = Stage::Done;
         let verdict = self.accept(verdict);
         let mut degraded = std::mem::take(&mut self.degraded);

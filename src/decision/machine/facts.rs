@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use crate::config::settings::{CompletionSettings, OnNoCriteria, RescueMode};
-use crate::decision::evidence::{Activity, Changes, CheckOutcome, CheckResult, Commits, Degraded, Fact, RescueOutcome, SessionEnd};
+use crate::decision::evidence::{
+    Activity, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degraded, Fact, RescueOutcome, SessionEnd,
+};
 use crate::decision::verdict::{Evidence, ProbeRecord, Verdict};
 
 /// Everything that is settled before the first fact is read.
@@ -23,6 +25,8 @@ pub struct Setup {
     pub has_checks: bool,
     /// Whether judging them runs programs, so that work must be secured first.
     pub checks_run_programs: bool,
+    /// Which files say what done means, so that it matters whether they changed.
+    pub criteria_files: CriteriaFiles,
     /// What decides where no criteria are configured.
     pub on_no_criteria: OnNoCriteria,
     /// The weakest evidence that is accepted.
@@ -51,6 +55,17 @@ pub enum Scope {
         /// Without one, commits are not looked at, and cannot decide.
         baseline_known: bool,
     },
+}
+
+/// Which files of the worktree say what done means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CriteriaFiles {
+    /// None.
+    None,
+    /// Criteria name some: whether they changed is told.
+    Named,
+    /// The configuration guards some: nothing is complete where they changed.
+    Guarded,
 }
 
 /// Whether a configuration file that was found counts.
@@ -109,6 +124,8 @@ pub enum Event {
     WaitOver,
     /// Signs of life were looked for.
     Activity(Activity),
+    /// The files that say what done means were compared with the baseline's.
+    Criteria(Fact<CriteriaChanged>),
     /// A signal asks for an end.
     Interrupt,
 }
@@ -138,6 +155,8 @@ pub enum Action {
     Wait(Pause),
     /// Answer with [`Event::Activity`].
     ReadActivity,
+    /// Answer with [`Event::Criteria`].
+    ReadCriteria,
     /// The end.
     Conclude(Box<Verdict>),
 }

@@ -6,6 +6,7 @@
 
 mod ask;
 mod conclude;
+mod criteria;
 mod facts;
 mod salvage;
 mod stage;
@@ -14,5 +15,5 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-pub use facts::{Action, ChecksJudged, Earlier, Event, Pause, Scope, Setup, Trust};
+pub use facts::{Action, ChecksJudged, CriteriaFiles, Earlier, Event, Pause, Scope, Setup, Trust};
 pub use step::Machine;

@@ -10,6 +10,7 @@ pub(super) enum Stage {
     Checks(Look),
     Probe,
     Rescue(RescueFor),
+    Criteria,
     Pause,
     Activity,
     Done,

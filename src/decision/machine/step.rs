@@ -2,7 +2,7 @@
 //! how work is secured and rescued in [`super::salvage`], what a verdict says in [`super::conclude`].
 
 use crate::decision::evidence::{Activity, Changes, CheckOutcome, Commits, Degraded, Fact, LeftOut, SessionEnd};
-use crate::decision::verdict::{ProbeRecord, Reason};
+use crate::decision::verdict::{ProbeRecord, Reason, Verdict};
 
 use super::facts::{Action, ChecksJudged, Event, Scope, Setup, Trust};
 use super::stage::{Look, RescueFor, Stage, Then};
@@ -33,6 +33,8 @@ pub struct Machine {
     pub(super) rescue_branch: Option<String>,
     pub(super) left_out: Vec<LeftOut>,
     pub(super) degraded: Vec<Degraded>,
+    /// What is concluded unless the criteria changed.
+    pub(super) held_back: Option<Box<Verdict>>,
 }
 
 impl Machine {
@@ -57,6 +59,7 @@ impl Machine {
             rescue_failed: None,
             rescue_branch: None,
             left_out: Vec::new(),
+            held_back: None,
         }
     }
 
@@ -91,6 +94,7 @@ impl Machine {
             (Stage::Rescue(why), Event::Rescue(fact)) => self.on_rescue(why, fact),
             (Stage::Pause, Event::WaitOver) => self.next_round(),
             (Stage::Activity, Event::Activity(activity)) => self.on_activity(activity),
+            (Stage::Criteria, Event::Criteria(fact)) => self.on_criteria(fact),
             (_, _) => self.repeat(),
         }
     }

@@ -9,6 +9,7 @@ pub mod hook_session;
 pub mod look;
 pub mod looped;
 pub mod outbox;
+pub mod passed;
 pub mod progress;
 pub mod session;
 pub mod task;

@@ -17,12 +17,15 @@ use crate::git::{Point, SnapshotRequest};
 use crate::hooks::{Decision, Ground, Held, Holding, HookEvent, HookInput, Reply, context, decide};
 use crate::rescue::private_rule;
 use crate::session::{Recorded, recorded};
+use crate::store::Store;
 use crate::store::hook_session::HookSession;
 use crate::store::journal::kind;
 use crate::store::session;
 
 use super::super::case::{Asked, Case};
 use super::super::configuration::governing;
+use super::super::criteria_files;
+use super::super::executor::at_once;
 use super::super::journal::Journal;
 use super::super::outside::Outside;
 use super::super::surroundings::{Surroundings, now};
@@ -79,7 +82,7 @@ pub fn judge(
         return Ok(decide(holding, &Ground::Nothing, held).reply);
     }
     let told = told(&case, event, input, began, at);
-    let (ground, results) = ground(surroundings, &case, &root, event, input, &told, known, cancel);
+    let (ground, results) = ground(surroundings, &store, &case, &root, event, input, &told, known, cancel);
     let mut decision = decide(holding, &ground, held);
     if let Err(unreadable) = tally.count(decision.counted, holding, input, at) {
         // A count that is not kept could hold the agent for ever.
@@ -137,6 +140,7 @@ fn asks_what_was_said(check: &CheckSpec) -> bool {
 #[expect(clippy::too_many_arguments, reason = "each is a fact of its own, and none goes with another")]
 fn ground(
     surroundings: &Surroundings,
+    store: &Arc<dyn Store>,
     case: &Case,
     root: &Path,
     event: HookEvent,
@@ -155,7 +159,7 @@ fn ground(
     }
     if settings.checks.is_empty() {
         let ground = if settings.on_no_criteria == OnNoCriteria::Review { Ground::NoCriteria } else { Ground::Nothing };
-        return (ground, none);
+        return (unless_guarded_changed(case, ground), none);
     }
     let tasks = input.running_tasks();
     if matches!(event, HookEvent::Stop | HookEvent::SubagentStop) && !tasks.is_empty() {
@@ -164,8 +168,8 @@ fn ground(
     if let Err(why) = keep_work(surroundings, case) {
         return (Ground::Failed { why }, none);
     }
-    let outside = Outside::new(case, root, cancel);
-    let judged = checks::evaluate(settings, &CheckContext::new(&outside).with_told(told));
+    let outside = Outside::new(case, root, cancel).with_earlier_passes(Arc::clone(store));
+    let judged = checks::evaluate(settings, &CheckContext::new(&outside).with_told(told).side_by_side(at_once()));
     let mut feedback = judged.feedback;
     if !known && judged.outcome == CheckOutcome::Failed {
         feedback = format!(
@@ -173,7 +177,20 @@ fn ground(
         );
     }
     let ground = Ground::Judged { outcome: judged.outcome, evidence: judged.evidence, required: settings.require_evidence, feedback };
+    let ground = if judged.outcome == CheckOutcome::Pass { unless_guarded_changed(case, ground) } else { ground };
     (ground, judged.results)
+}
+
+/// The agent is not held for what it cannot make undone by going on; a person is told.
+fn unless_guarded_changed(case: &Case, ground: Ground) -> Ground {
+    if case.settings.guards.is_empty() {
+        return ground;
+    }
+    match criteria_files::changed(case) {
+        Ok(changed) if changed.guarded_total == 0 => ground,
+        Ok(changed) => Ground::CriteriaChanged { guarded: changed.guarded_words() },
+        Err(unreadable) => Ground::Failed { why: format!("whether guarded files changed cannot be told: {}", unreadable.why) },
+    }
 }
 
 /// Keeps what is uncommitted before the programs of checks run.

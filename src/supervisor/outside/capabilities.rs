@@ -12,12 +12,15 @@ use crate::checks::{
     BoundedText, Capabilities, Captured, CommandOutput, CommandRequest, CommandRun, Exchange, FoundFile, JudgeAnswer, JudgeRequest, Pushed,
     Touched,
 };
-use crate::config::settings::CommandLine;
+use crate::config::settings::{CommandLine, SuccessRule};
 use crate::decision::evidence::{Changes, Commits, Fact, FaultKind, Unreadable};
 use crate::git::{self, Point, Worktree};
 use crate::rescue;
+use crate::store::Store;
 
 use super::super::case::Case;
+use super::super::criteria_files;
+use super::earlier_passes::EarlierPasses;
 use super::line_checkers::LineCheckers;
 use super::{judge, worktree_files};
 
@@ -29,13 +32,14 @@ pub struct Outside<'a> {
     /// Another program than the preset's own name in `PATH`.
     pub(super) agent_program: Option<OsString>,
     line_checkers: Arc<LineCheckers>,
+    earlier_passes: Option<EarlierPasses>,
     begun: Instant,
 }
 
 impl<'a> Outside<'a> {
     /// The outside of a case. Commands end when `cancel` is raised.
     pub fn new(case: &'a Case, root: &'a Path, cancel: &'a Cancel) -> Self {
-        Outside { case, root, cancel, agent_program: None, line_checkers: Arc::default(), begun: Instant::now() }
+        Outside { case, root, cancel, agent_program: None, line_checkers: Arc::default(), earlier_passes: None, begun: Instant::now() }
     }
 
     /// The same with another program as the agent.
@@ -46,6 +50,12 @@ impl<'a> Outside<'a> {
     /// The same with checkers that outlast this judgement.
     pub fn with_line_checkers(self, line_checkers: Arc<LineCheckers>) -> Self {
         Outside { line_checkers, ..self }
+    }
+
+    /// The same where commands need not run again that passed before, unless the command line wants them to.
+    pub fn with_earlier_passes(self, store: Arc<dyn Store>) -> Self {
+        let earlier_passes = (!self.case.asked.no_cache).then(|| EarlierPasses::new(store));
+        Outside { earlier_passes, ..self }
     }
 
     /// What every program of a check finds in its environment.
@@ -148,6 +158,20 @@ impl Capabilities for Outside<'_> {
         match request.run {
             Some(line) => judge::program(self, line, request),
             None => judge::preset(self, request),
+        }
+    }
+
+    fn changed_scripts(&self, line: &CommandLine, cwd: Option<&str>) -> Fact<Vec<String>> {
+        criteria_files::changed_scripts(self.case, line, cwd)
+    }
+
+    fn passed_before(&self, request: &CommandRequest<'_>, rule: &SuccessRule) -> bool {
+        self.earlier_passes.as_ref().is_some_and(|passes| passes.has(self.case, request, rule))
+    }
+
+    fn remember_pass(&self, request: &CommandRequest<'_>, rule: &SuccessRule) {
+        if let Some(passes) = &self.earlier_passes {
+            passes.remember(self.case, request, rule);
         }
     }
 

@@ -1,6 +1,7 @@
 //! The outside of checks for real: processes, git, files of the worktree, models.
 
 mod capabilities;
+mod earlier_passes;
 mod judge;
 mod line_checkers;
 mod worktree_files;

@@ -45,7 +45,8 @@ pub fn drive(
             | Action::JudgeChecks
             | Action::Ask { .. }
             | Action::Rescue
-            | Action::ReadActivity => perform(&action, machine, executor, cancel),
+            | Action::ReadActivity
+            | Action::ReadCriteria => perform(&action, machine, executor, cancel),
         };
         observed(executor.journal(), &event);
     }
@@ -65,6 +66,7 @@ fn asks(action: &Action, executor: &Executor) -> bool {
         | Action::TakeSnapshot
         | Action::JudgeChecks
         | Action::ReadActivity
+        | Action::ReadCriteria
         | Action::Wait(_)
         | Action::Conclude(_) => false,
     }

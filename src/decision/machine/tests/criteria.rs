@@ -2,7 +2,8 @@
 
 use crate::config::settings::{OnNoCriteria, RescueMode};
 use crate::decision::evidence::CheckOutcome::{self, Failed, Pass, TimedOut, Unmet, Unrunnable};
-use crate::decision::machine::{Scope, Trust};
+use crate::decision::evidence::CriteriaChanged;
+use crate::decision::machine::{CriteriaFiles, Scope, Trust};
 use crate::decision::verdict::{Evidence, Reason};
 
 use super::world::*;
@@ -247,4 +248,59 @@ fn criteria_alone_are_judged_without_asking_or_committing() {
             "review/untrusted",
         ),
     ]);
+}
+
+/// The files of the criteria as they are guarded or named, and what changed of them.
+fn watched(world: World, files: CriteriaFiles, guarded: &[&str], named: &[&str]) -> World {
+    let owned = |paths: &[&str]| paths.iter().map(|&path| path.to_owned()).collect::<Vec<_>>();
+    let changed = CriteriaChanged { guarded: owned(guarded), guarded_total: guarded.len(), named: owned(named) };
+    World { changed, ..world }.set(|setup| setup.criteria_files = files)
+}
+
+#[test]
+fn nothing_is_complete_where_what_is_guarded_changed_and_the_work_is_rescued_all_the_same() {
+    let changed = |world| watched(world, CriteriaFiles::Guarded, &["tests/login.rs"], &[]);
+    let same = |world| watched(world, CriteriaFiles::Guarded, &[], &["check.sh"]);
+    let passes = || World::dirty().checks(Criteria::Always(Pass));
+    let rate_limited = || World::clean().replies([usage_limit()]);
+    check_table([
+        ("commit", changed(World::committed()), "review/criteria_changed"),
+        ("checks, rescue", changed(passes()), "review/criteria_changed rescues=1 snapshots=1 checks=1"),
+        ("claim", changed(World::clean().replies([complete()])), "review/criteria_changed probes=1"),
+        ("claim, rescue", changed(World::dirty().replies([complete()])), "review/criteria_changed probes=1 rescues=1 snapshots=2"),
+        ("unmet stays unmet", changed(World::committed().checks(Criteria::Always(Unmet))), "incomplete/checks_unmet checks=1"),
+        ("an error stays an error", changed(World::committed().unreadable(Kind::Commits, 1)), "error/git_error"),
+        ("nobody asks where nothing is judged", changed(rate_limited()), "waiting/rate_limited probes=1"),
+        ("commit, unchanged", same(World::committed()), "complete/new_commits verified"),
+        ("checks, unchanged", same(passes()), "complete/checks_passed verified rescues=1 snapshots=1 checks=1"),
+    ]);
+    let run = changed(World::committed()).run();
+    assert_eq!(run.actions, ["commits", "criteria", "conclude"]);
+    let message =
+        "1 commit made since the baseline, but guarded files changed since the baseline: tests/login.rs; a person must look at them";
+    assert_eq!(run.verdict.message, message);
+    let note = |run: &Run| run.verdict.degraded.iter().map(|note| (note.code, note.detail.clone())).collect::<Vec<_>>();
+    assert_eq!(note(&run), [("criteria_changed", "guarded files changed since the baseline: tests/login.rs".to_string())]);
+    let named = note(&same(World::committed()).run());
+    assert_eq!(named, [("criteria_changed", "the criteria name files that changed since the baseline: check.sh".to_string())]);
+    assert_eq!(changed(rate_limited()).run().count("criteria"), 0);
+    let many: Vec<String> = (0..8).map(|n| format!("t{n}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let run = watched(World::committed(), CriteriaFiles::Guarded, &many, &[]).run();
+    assert!(run.verdict.message.contains("t0, t1, t2, t3, t4 and 3 more;"), "{}", run.verdict.message);
+}
+
+#[test]
+fn whether_guarded_files_changed_must_be_known() {
+    let unknown = |world: World, files| watched(world, files, &[], &[]).unreadable(Kind::Criteria, 1);
+    let unmet = || World::committed().checks(Criteria::Always(Unmet));
+    check_table([
+        ("guarded", unknown(World::committed(), CriteriaFiles::Guarded), "error/git_error"),
+        ("guarded, unmet", unknown(unmet(), CriteriaFiles::Guarded), "incomplete/checks_unmet checks=1"),
+        ("named", unknown(World::committed(), CriteriaFiles::Named), "complete/new_commits verified"),
+    ]);
+    let verdict = unknown(World::committed(), CriteriaFiles::Guarded).run().verdict;
+    assert_eq!(verdict.message, "whether the criteria changed cannot be told: cannot read the Criteria (look)");
+    let verdict = unknown(World::committed(), CriteriaFiles::Named).run().verdict;
+    assert_eq!(verdict.degraded[0].code, "criteria_unknown");
 }

@@ -7,9 +7,10 @@ use proptest::prelude::*;
 
 use crate::config::settings::{CompletionSettings, OnNoCriteria, RescueMode};
 use crate::decision::evidence::{
-    Activity, Changes, CheckOutcome, Commits, Fact, FaultKind, ProbeOutcome, Reply, ReplyStatus, RescueOutcome, SessionEnd, Unreadable,
+    Activity, Changes, CheckOutcome, Commits, CriteriaChanged, Fact, FaultKind, ProbeOutcome, Reply, ReplyStatus, RescueOutcome,
+    SessionEnd, Unreadable,
 };
-use crate::decision::machine::{Action, ChecksJudged, Earlier, Event, Scope, Setup, Trust};
+use crate::decision::machine::{Action, ChecksJudged, CriteriaFiles, Earlier, Event, Scope, Setup, Trust};
 use crate::decision::termination::Stop;
 use crate::decision::verdict::{Evidence, ProbeRecord, Reason};
 
@@ -22,6 +23,7 @@ pub(super) struct Facts {
     pub(super) checks: Vec<ChecksJudged>,
     pub(super) probes: Vec<ProbeOutcome>,
     pub(super) rescues: Vec<Fact<RescueOutcome>>,
+    pub(super) criteria: Fact<CriteriaChanged>,
     pub(super) activity: Activity,
 }
 
@@ -40,6 +42,7 @@ impl Facts {
             Action::Rescue => Event::Rescue(pick(&self.rescues, nth)),
             Action::Wait(_) => Event::WaitOver,
             Action::ReadActivity => Event::Activity(self.activity),
+            Action::ReadCriteria => Event::Criteria(self.criteria.clone()),
             Action::Conclude(_) => return None,
         })
     }
@@ -138,6 +141,14 @@ fn rescue() -> impl Strategy<Value = RescueOutcome> {
     })
 }
 
+fn criteria() -> impl Strategy<Value = CriteriaChanged> {
+    (0..3usize, 0..2usize).prop_map(|(guarded, named)| CriteriaChanged {
+        guarded: vec!["tests/login.rs".into(); guarded],
+        guarded_total: guarded,
+        named: vec!["check.sh".into(); named],
+    })
+}
+
 pub(super) fn facts() -> impl Strategy<Value = Facts> {
     // In most worlds nothing was committed at first, or nothing else would ever be reached.
     let quiet = vec(Just(Ok(Commits { head: Some("0".into()), ..Commits::default() })), 0..8);
@@ -150,15 +161,17 @@ pub(super) fn facts() -> impl Strategy<Value = Facts> {
         vec(checks(), 1..4),
         vec(probe(), 1..6),
         vec(fact(rescue()), 1..4),
+        fact(criteria()),
         seen.prop_map(|(worktree, processes, transcript)| Activity { worktree, processes, transcript }),
     )
-        .prop_map(|(commits, changes, snapshots, checks, probes, rescues, activity)| Facts {
+        .prop_map(|(commits, changes, snapshots, checks, probes, rescues, criteria, activity)| Facts {
             commits,
             changes,
             snapshots,
             checks,
             probes,
             rescues,
+            criteria,
             activity,
         })
 }
@@ -190,9 +203,10 @@ pub(super) fn setup() -> impl Strategy<Value = Setup> {
     });
     let trust = prop_oneof![5 => Just(Trust::Settled), 1 => Just(Trust::Untrusted { allow_with: "watchdog trust".into() })];
     let required = prop_oneof![5 => Just(Evidence::Claimed), 1 => evidence()];
+    let files = prop_oneof![3 => Just(CriteriaFiles::None), 1 => Just(CriteriaFiles::Named), 2 => Just(CriteriaFiles::Guarded)];
     let flags = (rarely(), rarely(), rarely(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
-    (0..6u32, mode, earlier, trust, required, flags, rarely(), session()).prop_map(
-        |(max_probes, rescue_mode, earlier, trust, require_evidence, flags, review, session)| {
+    (0..6u32, mode, earlier, trust, required, flags, (rarely(), files), session()).prop_map(
+        |(max_probes, rescue_mode, earlier, trust, require_evidence, flags, (review, criteria_files), session)| {
             let (no_rescue, no_probe, once, has_checks, checks_run_programs, look_at_leftovers, final_rescue_attempt) = flags;
             let interval = Duration::from_secs(30);
             Setup {
@@ -203,6 +217,7 @@ pub(super) fn setup() -> impl Strategy<Value = Setup> {
                 once,
                 has_checks,
                 checks_run_programs,
+                criteria_files,
                 on_no_criteria: if review { OnNoCriteria::Review } else { OnNoCriteria::Git },
                 require_evidence,
                 trust,
@@ -228,5 +243,6 @@ pub(super) fn stray() -> impl Strategy<Value = Event> {
         fact(rescue()).prop_map(Event::Rescue),
         Just(Event::WaitOver),
         Just(Event::Activity(Activity::default())),
+        fact(criteria()).prop_map(Event::Criteria),
     ]
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::config::settings::RescueMode;
 use crate::decision::evidence::{CheckOutcome, Commits, ProbeOutcome, ReplyStatus};
-use crate::decision::machine::{Action, Event, Machine, Setup, Trust};
+use crate::decision::machine::{Action, CriteriaFiles, Event, Machine, Setup, Trust};
 use crate::decision::verdict::{Evidence, Reason, Status, Verdict};
 
 use super::facts::{Facts, facts, setup, stray};
@@ -29,7 +29,7 @@ impl Trace {
 }
 
 /// More steps than any check can need: each round looks, judges, secures, asks, looks, judges, secures, rescues,
-/// looks, judges and waits at most once.
+/// looks, judges and waits at most once; the files of the criteria are looked at once.
 fn most_steps(setup: &Setup) -> usize {
     20 * (setup.completion.max_probes as usize + 2)
 }
@@ -117,6 +117,8 @@ fn verdict_is_sound(setup: &Setup, facts: &Facts, trace: &Trace) -> Result<(), T
         return Ok(());
     }
     prop_assert!(verdict.evidence >= setup.require_evidence && setup.trust == Trust::Settled);
+    let guarded = setup.criteria_files == CriteriaFiles::Guarded;
+    prop_assert!(!guarded || facts.criteria.as_ref().is_ok_and(|changed| changed.guarded_total == 0));
     let commits = last_commits(trace).expect("complete rests on commits that were read");
     match verdict.reason {
         Reason::NewCommits => prop_assert!(commits.completes()),
@@ -168,6 +170,7 @@ fn order_is_sound(setup: &Setup, trace: &Trace) -> Result<(), TestCaseError> {
                         reason
                     );
                 }
+                Action::ReadCriteria => prop_assert!(completes_before(trace, at), "step {}", at),
                 other => prop_assert!(false, "after a snapshot that failed: {:?}", other),
             },
             _ => {}

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use crate::config::settings::{OnNoCriteria, RescueMode, Settings};
 use crate::decision::evidence::{
-    Activity, Changes, CheckOutcome, CheckResult, Commits, Fact, FaultKind, ProbeOutcome, Reply, ReplyStatus, RescueOutcome, SessionEnd,
-    Unreadable,
+    Activity, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Fact, FaultKind, ProbeOutcome, Reply, ReplyStatus,
+    RescueOutcome, SessionEnd, Unreadable,
 };
-use crate::decision::machine::{Action, ChecksJudged, Earlier, Event, Machine, Pause, Scope, Setup, Trust};
+use crate::decision::machine::{Action, ChecksJudged, CriteriaFiles, Earlier, Event, Machine, Pause, Scope, Setup, Trust};
 use crate::decision::verdict::{Evidence, ProbeRecord, Verdict};
 
 /// The state of a worktree, and how everybody around it behaves.
@@ -24,6 +24,8 @@ pub(super) struct World {
     /// Rescues in order; the last one repeats.
     pub(super) rescues: Vec<Salvage>,
     pub(super) checks: Criteria,
+    /// What changed of the files that say what done means.
+    pub(super) changed: CriteriaChanged,
     pub(super) activity: Activity,
     /// These looks fail, counted from 1 per kind.
     pub(super) unreadable: Vec<(Kind, usize)>,
@@ -76,6 +78,7 @@ pub(super) enum Kind {
     Changes,
     Snapshot,
     Rescue,
+    Criteria,
 }
 
 /// What came of it.
@@ -122,6 +125,7 @@ impl World {
                 once: false,
                 has_checks: false,
                 checks_run_programs: false,
+                criteria_files: CriteriaFiles::None,
                 on_no_criteria: OnNoCriteria::Git,
                 require_evidence: Evidence::Claimed,
                 trust: Trust::Settled,
@@ -137,6 +141,7 @@ impl World {
             effects: Vec::new(),
             rescues: vec![Salvage::Commits(1)],
             checks: Criteria::Always(CheckOutcome::Pass),
+            changed: CriteriaChanged::default(),
             activity: Activity { worktree: Some(false), processes: Some(false), transcript: None },
             unreadable: Vec::new(),
             interrupt_at: None,
@@ -285,6 +290,7 @@ impl World {
                 Event::WaitOver
             }
             Action::ReadActivity => Event::Activity(self.activity),
+            Action::ReadCriteria => Event::Criteria(self.readable(Kind::Criteria, nth, self.changed.clone())),
             Action::Conclude(_) => unreachable!("the end needs no answer"),
         }
     }
@@ -312,6 +318,7 @@ impl World {
             evidence,
             feedback: feedback.clone(),
             duration: Duration::ZERO,
+            cached: false,
         };
         ChecksJudged { outcome, evidence, feedback, results: vec![result] }
     }
@@ -372,6 +379,7 @@ pub(super) fn word(action: &Action) -> &'static str {
         Action::Rescue => "rescue",
         Action::Wait(_) => "wait",
         Action::ReadActivity => "activity",
+        Action::ReadCriteria => "criteria",
         Action::Conclude(_) => "conclude",
     }
 }

@@ -1,0 +1,150 @@
+//! Which files of the worktree say what done means: the lists that criteria read, and what their programs are named with.
+
+use crate::config::settings::{CheckSpec, CommandLine, Criterion, Settings};
+use crate::decision::verdict::Evidence;
+
+use super::check::{CheckContext, Judgement};
+use super::feedback::one_line;
+
+/// More words of one command line than this are not looked at.
+const MOST_WORDS: usize = 256;
+
+/// What criteria name.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NamedFiles {
+    /// Feature lists, plans and checklists.
+    pub lists: Vec<String>,
+    /// Words of command lines that could be files of the worktree.
+    pub words: Vec<String>,
+}
+
+impl NamedFiles {
+    /// Everything that the criteria of a configuration name.
+    pub fn of(settings: &Settings) -> Self {
+        let mut found = NamedFiles::default();
+        settings.checks.iter().for_each(|check| found.add(check));
+        for names in [&mut found.lists, &mut found.words] {
+            names.sort();
+            names.dedup();
+        }
+        found
+    }
+
+    /// Whether nothing is named.
+    pub fn is_empty(&self) -> bool {
+        self.lists.is_empty() && self.words.is_empty()
+    }
+
+    fn add(&mut self, check: &CheckSpec) {
+        let criterion = match check {
+            CheckSpec::Group { checks, .. } => return checks.iter().for_each(|check| self.add(check)),
+            CheckSpec::Single { criterion, .. } => criterion,
+        };
+        match criterion {
+            Criterion::Plan(found) => self.lists.extend(found.path.as_deref().and_then(|path| from_root(path, None))),
+            Criterion::FeatureList(found) => self.lists.extend(from_root(&found.path, None)),
+            _ => {}
+        }
+        let cwd = match criterion {
+            Criterion::Command(found) => found.cwd.as_deref(),
+            _ => None,
+        };
+        if let Some(line) = criterion.run() {
+            self.words.extend(words(line, cwd));
+        }
+    }
+}
+
+/// The words of a command line that could be files, as paths from the root of the worktree where they are relative. `cwd` is the folder
+/// that it runs in.
+pub fn words(line: &CommandLine, cwd: Option<&str>) -> Vec<String> {
+    let ends = |c: char| c.is_whitespace() || ";|&()<>{}\"'`=,:".contains(c);
+    let split = |text: &str| text.split(ends).map(str::to_owned).collect::<Vec<_>>();
+    let all: Vec<String> = match line {
+        CommandLine::Shell(line) => split(line),
+        // An argument may be a whole path with blanks in it, or a line for a shell.
+        CommandLine::Argv(argv) => argv.iter().flat_map(|arg| std::iter::once(arg.clone()).chain(split(arg))).collect(),
+    };
+    let mut found: Vec<String> =
+        all.iter().filter(|word| !word.is_empty()).take(MOST_WORDS).filter_map(|word| from_root(word, cwd)).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// A path without its detours; absolute ones stay absolute. `None` where it leads out, or nowhere.
+fn from_root(word: &str, cwd: Option<&str>) -> Option<String> {
+    let mut parts: Vec<&str> = Vec::new();
+    let folder = cwd.filter(|_| !word.starts_with('/')).unwrap_or_default();
+    for part in folder.split('/').chain(word.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    let path = parts.join("/");
+    Some(if word.starts_with('/') { format!("/{path}") } else { path })
+}
+
+/// What the pass of a program shows. Where the session changed a file that the program is named with, it shows no more than the agent's
+/// word: the agent wrote what passed.
+pub(super) fn shown_by_program(line: &CommandLine, cwd: Option<&str>, context: &CheckContext<'_>) -> Result<Evidence, Judgement> {
+    match context.capabilities.changed_scripts(line, cwd) {
+        Ok(changed) if changed.is_empty() => Ok(Evidence::Verified),
+        Ok(_) => Ok(Evidence::Claimed),
+        Err(unreadable) => {
+            let line = one_line(&line.to_string());
+            Err(Judgement::Failed { why: format!("whether files that `{line}` names were changed cannot be told: {}", unreadable.why) })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::settings::{CommandCriterion, FeatureListCriterion, Mode, PlanCriterion};
+
+    #[track_caller]
+    fn names(line: CommandLine, cwd: Option<&str>, wanted: &[&str]) {
+        let found = words(&line, cwd);
+        let missing: Vec<_> = wanted.iter().filter(|word| !found.contains(&(**word).to_owned())).collect();
+        assert!(missing.is_empty(), "{line:?}: {missing:?} of {found:?}");
+    }
+
+    #[test]
+    fn the_files_of_a_command_line_are_found_however_they_are_written() {
+        let shell = |line: &str| CommandLine::Shell(line.into());
+        for (line, wanted) in [
+            ("sh check.sh", vec!["check.sh"]),
+            ("./scripts/check.sh --fast", vec!["scripts/check.sh"]),
+            ("make lint && sh ./a/../check.sh|tail", vec!["check.sh"]),
+            ("pytest --config=ci/test.ini \"tests/test_a.py::test_x\"", vec!["ci/test.ini", "tests/test_a.py"]),
+            ("bash -c '. ./env; run' <input.txt >/dev/null", vec!["env", "input.txt", "/dev/null"]),
+            ("/work/repo/check.sh", vec!["/work/repo/check.sh"]),
+        ] {
+            names(shell(line), None, &wanted);
+        }
+        names(shell("sh ../check.sh x"), Some("web/app"), &["web/check.sh", "web/app/x"]);
+        let argv = |argv: &[&str]| CommandLine::Argv(argv.iter().map(|&arg| arg.into()).collect());
+        names(argv(&["sh", "my checks/a b.sh"]), None, &["my checks/a b.sh"]);
+        names(argv(&["sh", "-c", "./check.sh; true"]), None, &["check.sh"]);
+        assert_eq!(words(&shell("../out.sh . / ./"), None), Vec::<String>::new());
+        assert!(words(&shell(&"word ".repeat(100_000)), None).len() < 2);
+    }
+
+    #[test]
+    fn criteria_name_their_lists_and_programs_at_any_depth() {
+        let single = |criterion: Criterion| CheckSpec::Single { name: "n".into(), criterion };
+        let command = CommandCriterion { cwd: Some("web".into()), ..CommandCriterion::new(CommandLine::Shell("./t.sh".into())) };
+        let group = CheckSpec::Group { mode: Mode::Any, checks: vec![single(Criterion::Command(command)), single(Criterion::Always)] };
+        let plan = PlanCriterion { path: Some("TODO.md".into()), ..PlanCriterion::default() };
+        let checks = vec![group, single(Criterion::Plan(plan)), single(Criterion::FeatureList(FeatureListCriterion::default()))];
+        let found = NamedFiles::of(&Settings { checks, ..Settings::default() });
+        assert_eq!((found.lists, found.words), (vec!["TODO.md".into(), "feature_list.json".into()], vec!["web/t.sh".into()]));
+        assert!(NamedFiles::of(&Settings::default()).is_empty());
+    }
+}

@@ -1,0 +1,97 @@
+//! Jobs side by side: a bounded number at a time, begun in their order.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+/// How long the next job waits for the one before it although there is room for both. A job that is over sooner may make the next one
+/// needless, and costs it nothing; one that takes longer holds up nobody.
+const HEAD_START: Duration = Duration::from_millis(250);
+
+/// Runs the jobs, at most `at_once` at a time. After one whose result is `enough` no further one begins; those that run are let end.
+/// What was not begun is `None`.
+pub(super) fn side_by_side<T: Send>(
+    count: usize,
+    at_once: usize,
+    job: impl Fn(usize) -> T + Sync,
+    enough: impl Fn(&T) -> bool,
+) -> Vec<Option<T>> {
+    let mut results: Vec<Option<T>> = (0..count).map(|_| None).collect();
+    let job = &job;
+    thread::scope(|scope| {
+        let (sender, ended) = mpsc::channel();
+        let (mut next, mut running, mut over) = (0, 0, false);
+        loop {
+            let begins = !over && next < count && running < at_once.max(1);
+            if begins {
+                let sender = sender.clone();
+                let n = next;
+                // A job that panics must say so: whoever waits for it would wait for ever.
+                scope.spawn(move || sender.send((n, catch_unwind(AssertUnwindSafe(|| job(n))))));
+                next += 1;
+                running += 1;
+            } else if running == 0 {
+                return;
+            }
+            let message = match begins && next < count && running < at_once {
+                true => ended.recv_timeout(HEAD_START),
+                false => ended.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match message {
+                Ok((n, Ok(result))) => {
+                    running -= 1;
+                    over |= enough(&result);
+                    results[n] = Some(result);
+                }
+                Ok((_, Err(panicked))) => resume_unwind(panicked),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => unreachable!("one sender is held here"),
+            }
+        }
+    });
+    results
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Barrier, Mutex};
+
+    use super::*;
+
+    #[test]
+    fn slow_jobs_run_side_by_side_and_no_more_than_there_is_room_for() {
+        let (running, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        // Nobody passes the barrier alone.
+        let pairs = Barrier::new(2);
+        let job = |n: usize| {
+            most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            pairs.wait();
+            running.fetch_sub(1, Ordering::SeqCst);
+            n * 10
+        };
+        let results = side_by_side(4, 2, job, |_| false);
+        assert_eq!(results, [Some(0), Some(10), Some(20), Some(30)]);
+        assert_eq!(most.load(Ordering::SeqCst), 2);
+    }
+
+    #[test]
+    fn a_quick_job_that_is_enough_keeps_the_next_from_beginning() {
+        let begun = Mutex::new(Vec::new());
+        let job = |n: usize| {
+            begun.lock().unwrap().push(n);
+            n
+        };
+        assert_eq!(side_by_side(3, 3, job, |n| *n == 1), [Some(0), Some(1), None]);
+        assert_eq!(*begun.lock().unwrap(), [0, 1]);
+        assert_eq!(side_by_side(0, 3, job, |_| false), []);
+        assert_eq!(side_by_side(2, 0, |n| n, |_| false), [Some(0), Some(1)], "no room at all would be no progress");
+    }
+
+    #[test]
+    fn a_panic_is_not_swallowed() {
+        let result = catch_unwind(|| side_by_side(2, 2, |n| assert_ne!(n, 0, "a bug"), |_| false));
+        assert!(result.is_err());
+    }
+}

@@ -1,0 +1,276 @@
+//! Agents that change what they are judged by: none of it is complete with evidence `verified`.
+
+use serde_json::{Value, json};
+
+use crate::support::{CommandOutput, Repo, TestEnv};
+
+/// A repository whose trusted configuration has been committed, with one failing test, at the beginning of a session.
+fn session<'env>(env: &'env TestEnv, name: &str, config: &Value) -> Repo<'env> {
+    let repo = env.repo_named(name);
+    repo.write("tests/run.sh", "for t in tests/*.test; do sh \"$t\" || exit 1; done\n");
+    repo.write("tests/base.test", "true\n");
+    repo.write("tests/login.test", "test -f login.txt\n");
+    repo.write("TODO.md", "- [ ] login\n");
+    repo.write("feature_list.json", json!([{"name": "login", "passes": false}]).to_string());
+    repo.write("completion.json", config.to_string());
+    repo.commit_all("the criteria");
+    repo.watchdog(&["trust"]).expect(0);
+    repo.watchdog(&["snapshot"]).expect(0);
+    repo
+}
+
+fn judge(repo: &Repo<'_>) -> CommandOutput {
+    repo.watchdog(&["check", "--json", "--no-probe"])
+}
+
+fn tests(guards: &[&str]) -> Value {
+    json!({
+        "guards": guards,
+        "rescue": {"mode": "single"},
+        "checks": [{"type": "command", "name": "tests", "run": "sh tests/run.sh"}],
+    })
+}
+
+/// The verdict, which is never a verified `complete`; and what it says of changed criteria.
+#[track_caller]
+fn caught(what: &str, out: &CommandOutput, verdict: &str, note: &str) {
+    let found = out.json();
+    assert!(!(found["status"] == "complete" && found["evidence"] == "verified"), "{what}: {out}");
+    assert_eq!(out.verdict(), verdict, "{what}: {out}");
+    let told = |notes: &Value| notes.as_array().unwrap().iter().any(|one| one["detail"].as_str().unwrap().contains(note));
+    assert!(note.is_empty() || (told(&found["notes"]) && out.stdout.contains("\"criteria_changed\"")), "{what}: {out}");
+}
+
+fn commit(repo: &Repo<'_>) {
+    repo.write("work.txt", "some work\n");
+    repo.commit_all("work");
+}
+
+#[test]
+fn a_guarded_test_cannot_be_deleted_weakened_or_moved_away() {
+    let env = TestEnv::new();
+    type Trick = fn(&Repo<'_>);
+    let tricks: [(&str, Trick, &str); 9] = [
+        ("deletes it", |repo| _ = repo.git(&["rm", "-q", "tests/login.test"]), "tests/login.test"),
+        ("weakens it", |repo| repo.write("tests/login.test", "true\n"), "tests/login.test"),
+        ("moves it", |repo| _ = repo.git(&["mv", "tests/login.test", "login.old"]), "tests/login.test"),
+        ("weakens what runs it", |repo| repo.write("tests/run.sh", "true\n"), "tests/run.sh"),
+        (
+            "takes it out of git, and ignores it",
+            |repo| {
+                repo.git(&["rm", "-q", "--cached", "tests/login.test"]);
+                repo.write(".gitignore", "tests/login.test\n");
+                repo.write("tests/login.test", "true\n");
+            },
+            "tests/login.test",
+        ),
+        (
+            "changes history",
+            |repo| {
+                repo.write("tests/login.test", "true\n");
+                repo.git(&["add", "-A"]);
+                repo.git(&["commit", "-q", "--amend", "-m", "the criteria"]);
+            },
+            "tests/login.test",
+        ),
+        (
+            "goes back behind the test",
+            |repo| {
+                repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
+                repo.write("tests/run.sh", "true\n");
+            },
+            "tests/run.sh",
+        ),
+        (
+            "moves the ref of the baseline",
+            |repo| {
+                repo.write("tests/login.test", "true\n");
+                repo.commit_all("weaker");
+                let name = repo.git(&["for-each-ref", "--format=%(refname)", "refs/watchdog/baseline"]);
+                repo.git(&["update-ref", name.trim(), "HEAD"]);
+            },
+            "tests/login.test",
+        ),
+        (
+            "hides the change",
+            |repo| {
+                repo.git(&["update-index", "--skip-worktree", "tests/login.test"]);
+                repo.write("tests/login.test", "true\n");
+            },
+            "tests/login.test",
+        ),
+    ];
+    for (n, (what, trick, named)) in tricks.iter().enumerate() {
+        for committed in [true, false] {
+            let repo = session(&env, &format!("repo-{n}-{committed}"), &tests(&["tests/**"]));
+            trick(&repo);
+            if committed {
+                commit(&repo);
+            }
+            let out = judge(&repo);
+            // Taken out of git and ignored, it cannot be committed again, of which a person is told first.
+            let verdict = if what.ends_with("ignores it") && !committed { "review/rescue_incomplete" } else { "review/criteria_changed" };
+            caught(what, &out, verdict, named);
+            if verdict != "review/criteria_changed" {
+                continue;
+            }
+            assert!(out.json()["message"].as_str().unwrap().contains(named), "{out}");
+        }
+    }
+}
+
+#[test]
+fn work_beside_changed_guards_is_rescued_and_honest_work_completes() {
+    let env = TestEnv::new();
+    let repo = session(&env, "tampered", &tests(&["tests/**"]));
+    repo.write("tests/login.test", "true\n");
+    repo.write("login.rs", "fn login() {}\n");
+    let out = judge(&repo).expect(12);
+    assert_eq!((&out.json()["reason"], &out.json()["rescued"]), (&json!("criteria_changed"), &json!(true)), "{out}");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "", "the work is committed for the person who looks");
+    let repo = session(&env, "honest", &tests(&["tests/**"]));
+    repo.write("login.txt", "logged in\n");
+    repo.commit_all("login");
+    let out = judge(&repo).expect(0);
+    assert_eq!((&out.json()["evidence"], &out.json()["degraded"]), (&json!("verified"), &json!([])), "{out}");
+    // Somebody else's change of a guarded file came with a pull.
+    let upstream = env.root().join("upstream").to_string_lossy().into_owned();
+    let repo = session(&env, "pulling", &tests(&["tests/**"]));
+    repo.git(&["clone", "-q", ".", &upstream]);
+    let other = Repo::new(&env, upstream.clone().into());
+    other.write("tests/login.test", "test -f login.txt && true\n");
+    other.commit_all("a better test");
+    repo.write("login.txt", "logged in\n");
+    repo.commit_all("login");
+    repo.git(&["pull", "-q", "--no-rebase", "--no-edit", &upstream, "main"]);
+    assert_eq!(judge(&repo).expect(0).json()["degraded"], json!([]));
+}
+
+#[test]
+fn a_weaker_configuration_does_not_count_in_this_session_nor_in_the_next() {
+    let env = TestEnv::new();
+    let weaker = json!({"checks": [{"type": "always"}]}).to_string();
+    for committed in [true, false] {
+        let repo = session(&env, &format!("repo-{committed}"), &tests(&[]));
+        repo.write("completion.json", &weaker);
+        if committed {
+            commit(&repo);
+        }
+        caught(
+            "its own criteria",
+            &judge(&repo),
+            if committed { "incomplete/checks_unmet" } else { "incomplete/working" },
+            "completion.json",
+        );
+        repo.git(&["rm", "-q", "-f", "completion.json"]);
+        commit(&repo);
+        caught("no criteria", &judge(&repo), "incomplete/checks_unmet", "completion.json");
+        // The session after it begins with the weaker file in its baseline: nobody has trusted these bytes.
+        repo.write("completion.json", &weaker);
+        repo.commit_all("weaker");
+        repo.watchdog(&["snapshot"]).expect(0);
+        repo.write("later.txt", "x");
+        repo.commit_all("later");
+        caught("an earlier session", &judge(&repo), "review/untrusted", "");
+    }
+}
+
+#[test]
+fn a_script_that_a_command_names_is_the_agents_word_once_it_was_changed() {
+    let env = TestEnv::new();
+    let repo = session(&env, "repo", &tests(&[]));
+    repo.write("tests/run.sh", "true\n");
+    repo.commit_all("faster tests");
+    let out = judge(&repo).expect(0);
+    caught("the script", &out, "complete/checks_passed", "tests/run.sh");
+    assert_eq!((&out.json()["evidence"], &out.json()["checks"][0]["evidence"]), (&json!("claimed"), &json!("claimed")));
+    let custom = json!({"checks": [{"type": "custom", "run": ["sh", "tests/run.sh"]}], "rescue": {"mode": "single"}});
+    let repo = session(&env, "custom", &custom);
+    repo.write("tests/run.sh", "echo '{\"complete\": true}'\n");
+    let out = judge(&repo).expect(0);
+    caught("the script of a custom check", &out, "complete/checks_passed", "tests/run.sh");
+    assert_eq!(out.json()["evidence"], "claimed");
+    let mut strict = tests(&[]);
+    strict["require_evidence"] = json!("verified");
+    let repo = session(&env, "strict", &strict);
+    repo.write("tests/run.sh", "true\n");
+    caught("the script, uncommitted", &judge(&repo), "review/disputed", "tests/run.sh");
+}
+
+#[test]
+fn boxes_features_and_empty_commits_show_nothing() {
+    let env = TestEnv::new();
+    let with = |name: &str, checks: Value| session(&env, name, &json!({"rescue": {"mode": "single"}, "checks": checks}));
+
+    let repo = with("boxes", json!([{"type": "plan", "path": "TODO.md"}, {"type": "git", "min_commits": 1}]));
+    repo.write("TODO.md", "- [x] login\n");
+    repo.commit_all("tick");
+    caught("ticks boxes", &judge(&repo), "complete/checks_passed", "TODO.md");
+
+    let repo = with("features", json!([{"type": "feature_list", "freeze": true}]));
+    repo.write("feature_list.json", json!([{"name": "login page", "passes": true}]).to_string());
+    repo.commit_all("reword");
+    caught("rewords a feature", &judge(&repo), "incomplete/checks_unmet", "feature_list.json");
+    repo.write("feature_list.json", json!([{"name": "login", "passes": true}]).to_string());
+    repo.commit_all("tick");
+    caught("ticks a feature", &judge(&repo), "complete/checks_passed", "feature_list.json");
+
+    let empty = |repo: &Repo<'_>| _ = repo.git(&["commit", "-q", "--allow-empty", "-m", "all done"]);
+    let repo = with("empty", json!([{"type": "git", "min_commits": 1}]));
+    empty(&repo);
+    caught("an empty commit", &judge(&repo), "incomplete/working", "");
+    let repo = with("empty-without-checks", json!([]));
+    empty(&repo);
+    caught("an empty commit, no checks", &judge(&repo), "incomplete/working", "");
+}
+
+#[test]
+fn a_stop_hook_and_a_loop_tell_a_person_and_hold_nobody() {
+    let env = TestEnv::new();
+    let repo = session(&env, "hooked", &tests(&["tests/**"]));
+    let hook = || {
+        let input = json!({"hook_event_name": "Stop", "session_id": "s", "cwd": repo.path(), "stop_hook_active": false});
+        repo.watchdog_command(&["hook", "stop"]).stdin(input.to_string()).run().expect(0)
+    };
+    assert_eq!(hook().json()["decision"], "block", "the test fails");
+    repo.write("tests/login.test", "true\n");
+    let out = hook();
+    assert_eq!(out.json().get("decision"), None, "{out}");
+    let told = out.json()["systemMessage"].as_str().unwrap_or_default().to_owned();
+    assert!(told.contains("review (criteria_changed)") && told.contains("tests/login.test"), "{out}");
+
+    let repo = session(&env, "looped", &tests(&["tests/**"]));
+    let prompt = env.write("PROMPT.md", "make the tests pass").display().to_string();
+    // The first session weakens the test and says so to nobody; the second one finds that everything passes.
+    let agent = "if [ -e begun ]; then echo x >> work; git rm -q tests/second.test;
+                 else echo true > tests/login.test; echo false > tests/second.test; touch begun; fi; git add -A; git commit -qm work";
+    let out = repo.watchdog(&["loop", "--json", "--no-probe", "--max-iterations", "3", "--prompt", &prompt, "--", "sh", "-c", agent]);
+    caught("a loop", &out, "review/criteria_changed", "tests/login.test");
+}
+
+#[test]
+fn what_cannot_be_compared_is_not_complete() {
+    let env = TestEnv::new();
+    let config = env.write("criteria.json", json!({"guards": ["tests/**"], "checks": [{"type": "always"}]}).to_string());
+    let repo = env.repo();
+    let evaluate = || repo.watchdog_command(&["evaluate", "--config", config.to_str().unwrap()]).stdin("{\"schema\": 1}").run();
+    let out = evaluate().expect(16);
+    assert_eq!(out.verdict(), "error/git_error");
+    assert!(out.json()["message"].as_str().unwrap().contains("record one with 'watchdog snapshot'"), "{out}");
+    repo.watchdog(&["snapshot"]).expect(0);
+    evaluate().expect(0);
+    repo.write("tests/new.test", "true\n");
+    assert_eq!(evaluate().expect(12).verdict(), "review/criteria_changed");
+}
+
+#[test]
+fn a_named_configuration_in_the_worktree_counts_and_its_change_is_told() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("ci/done.json", json!({"checks": [{"type": "files", "paths": ["login.txt"]}]}).to_string());
+    repo.commit_all("criteria");
+    repo.watchdog(&["snapshot"]).expect(0);
+    repo.write("ci/done.json", json!({"checks": [{"type": "always"}]}).to_string());
+    let out = repo.watchdog(&["check", "--json", "--no-probe", "--config", "ci/done.json"]).expect(0);
+    caught("a named file", &out, "complete/checks_passed", "ci/done.json differs from the baseline's");
+}
