@@ -67,7 +67,7 @@ impl PhaseCheck {
         named.last()
     }
 
-    fn from_words(&self, told: &Context) -> Judgement {
+    fn by_words(&self, told: &Context) -> Judgement {
         let (phase, claimed) = self.spoken(told);
         let last = one_line(&self.criterion.last);
         match phase.eq_ignore_ascii_case(&self.criterion.last) {
@@ -79,7 +79,7 @@ impl PhaseCheck {
     }
 
     /// Every item of the project must be there.
-    fn from_github(&self, context: &CheckContext<'_>, field: &str) -> Judgement {
+    fn by_github(&self, context: &CheckContext<'_>, field: &str) -> Judgement {
         let Some(project) = self.criterion.project else {
             return Judgement::Unrunnable { why: "no project is named; give its number as `project`".into() };
         };
@@ -135,8 +135,8 @@ fn acted(action: &Value) -> Option<&str> {
 impl CompletionCheck for PhaseCheck {
     fn check(&self, context: &CheckContext<'_>) -> Judgement {
         match &self.criterion.field {
-            Some(field) => self.from_github(context, field),
-            None => self.from_words(context.told),
+            Some(field) => self.by_github(context, field),
+            None => self.by_words(context.told),
         }
     }
 

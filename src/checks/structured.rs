@@ -32,8 +32,8 @@ impl StructuredCheck {
         let (asked, tag) = (asked(told), self.criterion.tag.as_deref());
         for text in said(told, self.criterion.scope).iter().rev() {
             // The form that was asked for, said back, is nobody's answer.
-            let own = given(text, tag).into_iter().filter(|given| !asked.iter().any(|asked| asked.contains(&given.raw)));
-            if let Some(last) = own.last() {
+            let mut own = given(text, tag).into_iter().filter(|given| !asked.iter().any(|asked| asked.contains(&given.raw)));
+            if let Some(last) = own.next_back() {
                 return Some(last.object);
             }
         }
