@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::agent::transcript::ClaudeHome;
 use crate::store::StateDir;
-use crate::supervisor::{Courier, Surroundings};
+use crate::supervisor::{Courier, Surroundings, serve_refs};
 
 use super::args::{self, Cli};
 use super::args_hook::calls_a_hook;
@@ -90,6 +90,7 @@ pub(super) fn surroundings(
         std::env::var_os("XDG_STATE_HOME").map(Into::into),
         std::env::var_os("HOME").map(Into::into),
     )?;
+    serve_refs(&state);
     let worktree = match &global.worktree {
         Some(path) => path.clone(),
         None => std::env::current_dir().map_err(|error| {

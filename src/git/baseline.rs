@@ -64,6 +64,7 @@ impl Worktree {
 
     /// Like [`Worktree::head`], as an object id.
     pub(super) fn head_id(&self) -> Result<Option<ObjectId>, Error> {
+        self.refresh()?;
         let doing = || format!("read HEAD of {}", self.root().display());
         let head = self.repo.head().map_err(|e| Error::read(doing(), e))?;
         if head.is_unborn() {
@@ -89,6 +90,10 @@ impl Worktree {
             return Ok(Point::Unborn);
         }
         let unknown = || Error::UnknownRevision { rev: rev.to_string() };
+        self.refresh()?;
+        if rev.contains("@{") {
+            self.read_logs()?;
+        }
         let id = self.repo.rev_parse_single(rev).map_err(|_| unknown())?.detach();
         let doing = || format!("take '{rev}' as a baseline");
         let object = match self.repo.try_find_object(id).map_err(|e| Error::read(doing(), e))? {
@@ -110,6 +115,7 @@ impl Worktree {
     /// # Errors
     /// [`Error::Read`] where the refs cannot be listed. A single damaged ref is left out: it proves nothing.
     pub fn ref_tips(&self) -> Result<Vec<(String, String)>, Error> {
+        self.refresh()?;
         let doing = || format!("list the refs of {}", self.common_dir().display());
         let refs = self.repo.references().map_err(|e| Error::read(doing(), e))?;
         let mut tips = Vec::new();

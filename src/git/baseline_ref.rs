@@ -33,6 +33,9 @@ impl Worktree {
         let name = format!("{PREFIX}{}/{}", self.worktree_id(), spec_for_ref(spec));
         let doing = || format!("write {name}");
         let id = gix::ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
+        if let Some(served) = &self.served {
+            return served.set(&name, id, "watchdog: baseline");
+        }
         let edit = RefEdit {
             change: Change::Update {
                 log: LogChange { mode: RefLog::AndReference, force_create_reflog: false, message: "watchdog: baseline".into() },
@@ -66,6 +69,7 @@ impl Worktree {
     /// When refs cannot be read.
     pub fn kept_baselines(&self) -> Result<Vec<KeptBaseline>, Error> {
         let doing = || "read the baseline refs".to_string();
+        self.refresh()?;
         let platform = self.repo.references().map_err(|e| Error::read(doing(), e))?;
         let mut kept = Vec::new();
         for reference in platform.prefixed(PREFIX).map_err(|e| Error::read(doing(), e))? {

@@ -50,6 +50,8 @@ impl Worktree {
             root: self.root.clone(),
             git_dir: self.git_dir.clone(),
             common_dir: self.common_dir.clone(),
+            // One that is served is not lent.
+            served: None,
         }
     }
 }
@@ -58,7 +60,10 @@ impl Worktree {
 fn may_lend(worktree: &Worktree) -> bool {
     let config = worktree.repo.config_snapshot();
     let by_place = config.plumbing().sections_by_name("includeIf").is_some_and(|mut sections| sections.next().is_some());
-    worktree.git_dir != worktree.common_dir && !by_place && !has_own_settings(&worktree.git_dir, &worktree.root)
+    worktree.served.is_none()
+        && worktree.git_dir != worktree.common_dir
+        && !by_place
+        && !has_own_settings(&worktree.git_dir, &worktree.root)
 }
 
 /// Whether a worktree has something that gix keeps with an opened repository.
@@ -92,5 +97,6 @@ fn lend(lender: &Worktree, found: &FoundWorktree) -> Option<Worktree> {
         root: found.root.clone(),
         git_dir: found.git_dir.clone(),
         common_dir: found.common_dir.clone(),
+        served: None,
     })
 }

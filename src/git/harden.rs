@@ -10,6 +10,7 @@ use gix::config::source::Kind;
 use gix::open::{Options, Permissions};
 
 use super::open::Error;
+use super::served;
 
 /// What we ask of gix when it opens a repository.
 pub(super) fn options() -> Options {
@@ -100,18 +101,30 @@ pub(super) fn drop_local_programs(repo: &mut gix::Repository) -> gix::Result<usi
 const KNOWN_EXTENSIONS: &[&str] =
     &["noop", "noop-v1", "preciousobjects", "partialclone", "worktreeconfig", "objectformat", "refstorage", "relativeworktrees"];
 
+/// How a repository keeps its refs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Storage {
+    /// As files, which gix reads.
+    Files,
+    /// As tables, which git reads for us.
+    Reftable,
+}
+
 /// git refuses a repository whose format it does not know, and so must we: what we cannot read is not "nothing".
-pub(super) fn refuse_unknown_layout(repo: &gix::Repository) -> Result<(), Error> {
+pub(super) fn refuse_unknown_layout(repo: &gix::Repository) -> Result<Storage, Error> {
     let config = repo.config_snapshot();
     let doing = || format!("read the refs of {}", repo.common_dir().display());
-    if let Some(storage) = config.string("extensions.refStorage")
-        && !storage.eq_ignore_ascii_case(b"files")
-    {
-        let why = format!("extensions.refStorage is '{storage}', and only 'files' is understood");
-        return Err(Error::Read { doing: doing(), why });
-    }
+    let storage = match config.string("extensions.refStorage") {
+        None => Storage::Files,
+        Some(name) if name.eq_ignore_ascii_case(b"files") => Storage::Files,
+        Some(name) if name.eq_ignore_ascii_case(served::REFTABLE.as_bytes()) && served::is_served() => Storage::Reftable,
+        Some(name) => {
+            let why = format!("extensions.refStorage is '{name}', and only 'files' is understood");
+            return Err(Error::Read { doing: doing(), why });
+        }
+    };
     if config.integer("core.repositoryFormatVersion").unwrap_or(0) < 1 {
-        return Ok(());
+        return Ok(storage);
     }
     for section in config.plumbing().sections_by_name("extensions").into_iter().flatten() {
         if section.meta().source.kind() != Kind::Repository {
@@ -125,5 +138,5 @@ pub(super) fn refuse_unknown_layout(repo: &gix::Repository) -> Result<(), Error>
             }
         }
     }
-    Ok(())
+    Ok(storage)
 }

@@ -21,6 +21,7 @@ mod reflog;
 mod rescue_branch;
 mod rewritten;
 mod search;
+mod served;
 mod snapshot;
 mod span;
 mod staged;
@@ -41,10 +42,11 @@ pub use path_text::{escape_path, unescape_path};
 pub use pushed::Pushed;
 pub use rescue_branch::RescueBranch;
 pub use search::{Search, find_worktrees};
+pub use served::{Answer, RunsGit, serve_with};
 pub use snapshot::{
     AfterCommit, Candidate, CommitState, FileDiff, KeptEntry, PrivateRule, RestoreError, RestoreTarget, Restored, RestoredTo, SavedIndex,
     Snapshot, SnapshotDiff, SnapshotInfo, SnapshotKind, SnapshotPath, SnapshotRequest, Versions,
 };
-pub use traces::{Scene, Traces};
+pub use traces::{Scene, TABLES, Traces};
 pub use work_diff::WorkDiff;
 pub use worktrees::{FoundWorktree, Standing, worktrees_of};

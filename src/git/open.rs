@@ -9,6 +9,7 @@ use gix::sec::Trust;
 use sha2::{Digest, Sha256};
 
 use super::harden;
+use super::served::Served;
 use crate::decision::evidence::{FaultKind, Unreadable};
 
 /// Why a worktree could not be opened or read.
@@ -79,6 +80,8 @@ pub struct Worktree {
     pub(super) root: PathBuf,
     pub(super) git_dir: PathBuf,
     pub(super) common_dir: PathBuf,
+    /// Where git itself must be asked for refs.
+    pub(super) served: Option<Served>,
 }
 
 impl Worktree {
@@ -102,7 +105,7 @@ impl Worktree {
         if repo.git_dir_trust() != Trust::Full {
             return Err(Error::ForeignOwner { path: repo.workdir().unwrap_or(repo.git_dir()).to_owned() });
         }
-        harden::refuse_unknown_layout(&repo)?;
+        let storage = harden::refuse_unknown_layout(&repo)?;
         let Some(workdir) = repo.workdir() else {
             return Err(Error::Bare { path: asked.to_owned() });
         };
@@ -110,7 +113,15 @@ impl Worktree {
         let (root, git_dir, common_dir) = (real(workdir)?, real(repo.git_dir())?, real(repo.common_dir())?);
         let ignored_filters = harden::drop_local_programs(&mut repo).map_err(|e| Error::read(doing(), e))?;
         repo.object_cache_size_if_unset(OBJECT_CACHE);
-        Ok(Worktree { repo, ignored_filters, lent: false, root, git_dir, common_dir })
+        let served = match storage {
+            harden::Storage::Files => None,
+            harden::Storage::Reftable => {
+                let served = Served::begin(&git_dir, &common_dir)?;
+                repo.refs = served.store(&repo);
+                Some(served)
+            }
+        };
+        Ok(Worktree { repo, ignored_filters, lent: false, root, git_dir, common_dir, served })
     }
 
     /// The top folder of the work tree, absolute and with symlinks resolved.
@@ -166,6 +177,7 @@ impl Worktree {
 
     /// The short name of the branch that HEAD is on, also where it has no commit yet; `None` when detached.
     pub fn branch(&self) -> Option<String> {
+        self.refresh().ok()?;
         let name = self.repo.head_name().ok()??;
         Some(name.shorten().to_str_lossy().into_owned())
     }

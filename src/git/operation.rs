@@ -9,7 +9,11 @@ use crate::decision::evidence::Operation;
 impl Worktree {
     /// The operation that waits to be finished, if any; of several the one that git would go on with first.
     pub fn operation(&self) -> Option<Operation> {
-        in_git_dir(self.git_dir())
+        match &self.served {
+            // Some of the marks are refs.
+            Some(served) => in_git_dir(served.folder()),
+            None => in_git_dir(self.git_dir()),
+        }
     }
 }
 

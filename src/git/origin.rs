@@ -48,7 +48,10 @@ pub(super) fn sort(
     if new.is_empty() {
         return Ok(origins);
     }
-    let log = worktree.git_dir().join("logs/HEAD");
+    let log = match &worktree.served {
+        Some(served) => served.head_log()?,
+        None => worktree.git_dir().join("logs/HEAD"),
+    };
     let here = |entry: &Entry| match baseline {
         Some(baseline) => entry.old == baseline || entry.new == baseline,
         None => entry.old.is_null(),
@@ -87,7 +90,11 @@ pub(super) fn sort(
         candidates.extend(unsure.intersection(&remote));
     }
     if !candidates.is_empty() {
-        for log in other_logs(worktree.common_dir(), &log) {
+        let others = match &worktree.served {
+            Some(served) => served.all_logs()?,
+            None => other_logs(worktree.common_dir(), &log),
+        };
+        for log in others {
             let entries = reflog::read(&log, false, |_| false)?;
             let made_there = made(history, &entries, &mut origins);
             candidates.retain(|node| !made_there.contains(node));

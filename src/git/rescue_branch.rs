@@ -33,7 +33,11 @@ impl Worktree {
     /// When refs or commits cannot be read, or every name is taken.
     pub fn rescue_branch(&self, spec: &str) -> Result<RescueBranch, Error> {
         let plain = format!("{PREFIX}{}", spec_for_ref(spec));
-        let taken = self.checked_out();
+        self.refresh()?;
+        let taken = match &self.served {
+            Some(served) => served.checked_out()?,
+            None => self.checked_out(),
+        };
         let free = (1..=NAMES)
             .map(|n| if n == 1 { plain.clone() } else { format!("{plain}-{n}") })
             .find(|name| !taken.iter().any(|head| head.strip_prefix("refs/heads/") == Some(name)));

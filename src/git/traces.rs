@@ -22,6 +22,9 @@ use super::worktrees::FoundWorktree;
 /// From how many paths on they are not worth keeping: to look at them is most of a look.
 const MOST: usize = 4000;
 
+/// What changes with every ref of a repository that keeps them in tables (reftable), below each of its git directories.
+pub const TABLES: &str = "reftable/tables.list";
+
 /// Older than the look by this much, for clocks that tick every few milliseconds.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -101,10 +104,10 @@ impl Traces {
             return None;
         }
         let (git_dir, common) = (&worktree.git_dir, &worktree.common_dir);
-        for name in ["", "HEAD", "index", "logs/HEAD", "FETCH_HEAD", "config.worktree"] {
+        for name in ["", "HEAD", "index", "logs/HEAD", "FETCH_HEAD", "config.worktree", TABLES] {
             add(&mut hash, &git_dir.join(name), look)?;
         }
-        for name in ["config", "packed-refs", "shallow", "info/exclude", "info/attributes", "info/grafts"] {
+        for name in ["config", "packed-refs", TABLES, "shallow", "info/exclude", "info/attributes", "info/grafts"] {
             add(&mut hash, &common.join(name), look)?;
         }
         if let Some(branch) = branch(git_dir)? {

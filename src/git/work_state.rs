@@ -27,6 +27,7 @@ impl Worktree {
     /// # Errors
     /// As [`Worktree::take_snapshot`].
     pub fn work_state(&self, spec: &str, at: Timestamp, rule: PrivateRule<'_>) -> Result<String, Error> {
+        self.refresh()?;
         let committed = self.repo.head_tree_id_or_empty().map_err(|e| Error::read("read the tree of HEAD", e))?.detach();
         let request = SnapshotRequest { spec, at, why: "between two sessions" };
         let uncommitted = self.take_snapshot_apart(&request, rule)?.map_or_else(|| committed.to_hex().to_string(), |kept| kept.tree);

@@ -71,6 +71,11 @@ impl StateDir {
         self.root.join("logs")
     }
 
+    /// The folder of copies of refs that git itself serves, each there only while it is looked at.
+    pub fn served(&self) -> PathBuf {
+        self.root.join("served")
+    }
+
     /// The folder of trusted fingerprints.
     pub fn trust(&self) -> PathBuf {
         self.root.join("trust")

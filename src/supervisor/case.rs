@@ -79,6 +79,7 @@ impl Case {
         completion.probe_interval = asked.probe_interval.unwrap_or(completion.probe_interval);
         completion.probe_timeout = asked.probe_timeout.unwrap_or(completion.probe_timeout);
         let mut notes = place.notes;
+        notes.extend(place.worktree.served_note());
         notes.extend(recorded.notes);
         notes.extend(governing.notes);
         let known = known.then_some(recorded.refs);

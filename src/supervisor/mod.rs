@@ -26,6 +26,7 @@ mod periodic;
 mod place;
 mod planner;
 mod run;
+mod serving_git;
 mod session_cost;
 mod session_run;
 mod signals;
@@ -51,6 +52,7 @@ pub use iterate::{AskedLimits, LoopPlan, LoopRequest, LoopStatus, LoopView, Phas
 pub use place::{Claim, Place};
 pub use planner::Planner;
 pub use run::{RunRequest, run};
+pub use serving_git::serve_refs;
 pub use signals::{Signals, Urgency};
 pub use surroundings::{Narrate, Surroundings, now};
 pub use sweep::{Hear, Line, Outcome, SweepReport, SweepRequest, SweepRow, sweep};

@@ -82,6 +82,8 @@ mod real_claude_rescue;
 mod real_claude_sdk;
 // A queue of tasks worked on by the real Claude Code CLI.
 mod real_claude_tasks;
+// Repositories whose refs git itself must be asked for, and those with SHA-256 names.
+mod reftable;
 // Rescues: commits a person would keep, nothing lost, nothing leaked.
 mod rescue;
 // `rescue list`, `show`, `restore`, `drop`, and how old snapshots go.

@@ -44,7 +44,8 @@ pub fn doctor(surroundings: &Surroundings, terminal: &Terminal, args: DoctorArgs
 }
 
 fn look(surroundings: &Surroundings) -> Vec<Finding> {
-    let mut findings = vec![version("git", "git".as_ref(), "needed for rescue commits: install git")];
+    let mut findings =
+        vec![version("git", "git".as_ref(), "needed for rescue commits and for repositories in the reftable format: install git")];
     let worktree = Worktree::open(&surroundings.worktree);
     findings.push(match &worktree {
         Ok(worktree) => Finding { what: "worktree", ok: true, detail: worktree.root().display().to_string() },

@@ -16,7 +16,7 @@ pub fn snapshot(surroundings: &Surroundings, terminal: &Terminal, args: Snapshot
     let noted = event(recorded.at, &place.worktree_id, Some(&recorded.spec), kind::BASELINE, json!({"baseline": recorded.point.as_str()}));
     // Nothing guards this append, so it cannot be fenced.
     let _done = place.store.append(&[noted], None)?;
-    for note in place.notes.iter().chain(&recorded.notes) {
+    for note in place.notes.iter().chain(&recorded.notes).chain(&place.worktree.served_note()) {
         terminal.complain(&format!("watchdog: {} ({})", crate::decision::display::escape_to_one_line(&note.detail), note.code));
     }
     if terminal.json {

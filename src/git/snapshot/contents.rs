@@ -132,6 +132,7 @@ impl Worktree {
     /// # Errors
     /// When HEAD or the index cannot be read.
     pub fn commit_state(&self) -> Result<CommitState, Error> {
+        self.refresh()?;
         let repo = &self.repo;
         let head = repo.head().map_err(|e| Error::read("read HEAD", e))?;
         let index = nested::index(repo).ok_or_else(|| Error::Read { doing: "read the index".into(), why: "it is corrupt".into() })?;
@@ -158,6 +159,7 @@ impl Worktree {
     /// # Errors
     /// When HEAD cannot be read.
     pub fn head_commit(&self) -> Result<Option<String>, Error> {
+        self.refresh()?;
         if self.repo.head().map_err(|e| Error::read("read HEAD", e))?.is_unborn() {
             return Ok(None);
         }

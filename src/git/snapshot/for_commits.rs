@@ -122,6 +122,7 @@ impl Worktree {
     /// When the index or the commit cannot be read.
     pub fn after_commit(&self, asked: &[&[u8]]) -> Result<AfterCommit, Error> {
         let doing = "look at the commit that was made";
+        self.refresh()?;
         let repo = &self.repo;
         let index =
             super::nested::index(repo).ok_or_else(|| Error::Read { doing: "read the index".into(), why: "it is corrupt".into() })?;

@@ -21,6 +21,7 @@ impl Worktree {
     /// # Errors
     /// When the refs or a commit cannot be read.
     pub fn snapshots(&self, spec: Option<&str>) -> Result<Vec<SnapshotInfo>, Error> {
+        self.refresh()?;
         let mut found: Vec<SnapshotInfo> = record::all(&self.repo)?.into_iter().map(Stored::info).collect();
         found.retain(|info| spec.is_none_or(|spec| info.spec == spec));
         found.sort_by_cached_key(|info| std::cmp::Reverse((info.at, sequence(&info.name), info.name.clone())));
@@ -41,7 +42,7 @@ impl Worktree {
     /// When there is no such snapshot, or its ref cannot be deleted.
     pub fn drop_snapshot(&self, id: &str) -> Result<SnapshotInfo, RestoreError> {
         let stored = self.find_snapshot(id)?;
-        delete_both(&self.repo, &stored.name, &stored.commit.to_string(), stored.record.at)?;
+        delete_both(self, &stored.name, &stored.commit.to_string(), stored.record.at)?;
         Ok(stored.info())
     }
 
@@ -51,6 +52,7 @@ impl Worktree {
     /// # Errors
     /// When the refs cannot be read or deleted.
     pub fn expire_snapshots(&self, before: Timestamp) -> Result<Vec<SnapshotInfo>, Error> {
+        self.refresh()?;
         let all = record::all(&self.repo)?;
         let rank = |s: &Stored| (s.record.at, sequence(&s.name));
         let mut newest: BTreeMap<(String, String), (Timestamp, u64)> = BTreeMap::new();
@@ -62,7 +64,7 @@ impl Worktree {
         for stored in all {
             let key = (stored.record.spec.clone(), stored.record.worktree.clone());
             if stored.record.at < before && newest.get(&key) != Some(&rank(&stored)) {
-                delete_both(&self.repo, &stored.name, &stored.commit.to_string(), stored.record.at)?;
+                delete_both(self, &stored.name, &stored.commit.to_string(), stored.record.at)?;
                 dropped.push(stored.info());
             }
         }
@@ -87,12 +89,13 @@ impl Worktree {
                 orphans.push((name, id));
             }
         }
-        orphans.into_iter().try_for_each(|(name, id)| delete(&self.repo, &name, id, before))
+        orphans.into_iter().try_for_each(|(name, id)| delete(self, &name, id, before))
     }
 
     /// Finds a snapshot by its id, by the whole name of its ref, or by the beginning of its id, of its time or of its
     /// commit, as long as only one begins so.
     pub(super) fn find_snapshot(&self, text: &str) -> Result<Stored, RestoreError> {
+        self.refresh()?;
         let unknown = || RestoreError::Unknown { id: text.to_owned() };
         let id = text.strip_prefix(PREFIX).unwrap_or(text);
         let name: gix::refs::FullName = format!("{PREFIX}{id}").as_str().try_into().map_err(|_| unknown())?;
@@ -120,20 +123,23 @@ impl Worktree {
 const SHORTEST_COMMIT: usize = 7;
 
 /// Deletes a snapshot's ref, and then that of what it keeps apart: a snapshot without it would be broken.
-pub(super) fn delete_both(repo: &gix::Repository, name: &str, commit: &str, at: Timestamp) -> Result<(), Error> {
+pub(super) fn delete_both(worktree: &Worktree, name: &str, commit: &str, at: Timestamp) -> Result<(), Error> {
     let doing = || format!("delete {name}");
     let commit = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
-    delete(repo, name, commit, at)?;
+    delete(worktree, name, commit, at)?;
     let beside = name.replacen(PREFIX, private::PREFIX, 1);
-    let found = repo.try_find_reference(&beside).map_err(|e| Error::read(doing(), e))?;
+    let found = worktree.repo.try_find_reference(&beside).map_err(|e| Error::read(doing(), e))?;
     match found.and_then(|found| found.target().try_id().map(ToOwned::to_owned)) {
-        Some(private) => delete(repo, &beside, private, at),
+        Some(private) => delete(worktree, &beside, private, at),
         None => Ok(()),
     }
 }
 
 /// Deletes the ref `name`, provided that it still names `commit`.
-pub(super) fn delete(repo: &gix::Repository, name: &str, commit: ObjectId, at: Timestamp) -> Result<(), Error> {
+pub(super) fn delete(worktree: &Worktree, name: &str, commit: ObjectId, at: Timestamp) -> Result<(), Error> {
+    if let Some(served) = &worktree.served {
+        return served.delete(name, commit);
+    }
     let doing = || format!("delete {name}");
     let edit = RefEdit {
         change: Change::Delete { expected: PreviousValue::MustExistAndMatch(Target::Object(commit)), log: RefLog::AndReference },
@@ -142,6 +148,6 @@ pub(super) fn delete(repo: &gix::Repository, name: &str, commit: ObjectId, at: T
     };
     let mut time = gix::date::parse::TimeBuf::default();
     let who = record::identity(at);
-    repo.edit_references_as([edit], Some(who.to_ref(&mut time))).map_err(|e| Error::read(doing(), e))?;
+    worktree.repo.edit_references_as([edit], Some(who.to_ref(&mut time))).map_err(|e| Error::read(doing(), e))?;
     Ok(())
 }

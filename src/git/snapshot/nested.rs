@@ -65,7 +65,8 @@ pub(super) fn staged(repo: &gix::Repository, index: &gix::index::File) -> BTreeS
 
 /// Whether two repositories share their objects, as linked worktrees do.
 pub(super) fn same_repository(a: &gix::Repository, b: &gix::Repository) -> bool {
-    match (a.common_dir().canonicalize(), b.common_dir().canonicalize()) {
+    let objects = |repo: &gix::Repository| repo.objects.store_ref().path().canonicalize();
+    match (objects(a), objects(b)) {
         (Ok(a), Ok(b)) => a == b,
         _ => false,
     }

@@ -27,6 +27,7 @@ impl Worktree {
     /// # Errors
     /// When the snapshot or HEAD cannot be read: what cannot be read is not proved.
     pub fn missing_from(&self, snapshot: &Snapshot) -> Result<Vec<String>, Error> {
+        self.refresh()?;
         let repo = &self.repo;
         let doing = "read the snapshot that is to be proved";
         let id = ObjectId::from_hex(snapshot.commit.as_bytes()).map_err(|e| Error::read(doing, e))?;

@@ -147,9 +147,22 @@ impl Worktree {
         if self.repo.try_find_reference(full.as_ref()).map_err(|e| Error::read("look for the branch", e))?.is_some() {
             return Err(fault("it exists".into()));
         }
+        self.create_branch(stored, full).map_err(|e| fault(e.to_string()))?;
+        let start = stored.record.head.map(|head| tree_of(&self.repo, head)).transpose()?;
+        let start = start.unwrap_or_else(|| ObjectId::empty_tree(self.repo.object_hash()));
+        let files = diff::changes(&self.repo, start, stored.tree)?.len() as u64;
+        Ok(Restored { to: RestoredTo::Branch(name.to_owned()), files, left_out: Vec::new(), note: apart_from_branch(stored) })
+    }
+
+    fn create_branch(&self, stored: &Stored, full: gix::refs::FullName) -> Result<(), Error> {
+        let message = format!("watchdog: restored {}", stored.name);
+        if let Some(served) = &self.served {
+            let created = served.create(&path_text(full.as_bstr()), stored.commit, &message)?;
+            return if created { Ok(()) } else { Err(Error::Read { doing: "create it".into(), why: "it exists".into() }) };
+        }
         let edit = RefEdit {
             change: RefChange::Update {
-                log: LogChange { message: format!("watchdog: restored {}", stored.name).into(), ..LogChange::default() },
+                log: LogChange { message: message.into(), ..LogChange::default() },
                 expected: PreviousValue::MustNotExist,
                 new: Target::Object(stored.commit),
             },
@@ -158,12 +171,7 @@ impl Worktree {
         };
         let mut time = gix::date::parse::TimeBuf::default();
         let who = record::identity(stored.record.at);
-        let created = self.repo.edit_references_as([edit], Some(who.to_ref(&mut time)));
-        created.map_err(|e| fault(Error::read("create it", e).to_string()))?;
-        let start = stored.record.head.map(|head| tree_of(&self.repo, head)).transpose()?;
-        let start = start.unwrap_or_else(|| ObjectId::empty_tree(self.repo.object_hash()));
-        let files = diff::changes(&self.repo, start, stored.tree)?.len() as u64;
-        Ok(Restored { to: RestoredTo::Branch(name.to_owned()), files, left_out: Vec::new(), note: apart_from_branch(stored) })
+        self.repo.edit_references_as([edit], Some(who.to_ref(&mut time))).map(drop).map_err(|e| Error::read("create it", e))
     }
 
     fn restore_fresh(&self, stored: &Stored) -> Result<Restored, RestoreError> {

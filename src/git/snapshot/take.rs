@@ -1,6 +1,7 @@
 //! Takes a snapshot: scan, trees, commits, and last the ref that makes it count.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 use gix::ObjectId;
@@ -47,6 +48,7 @@ impl Worktree {
     /// # Errors
     /// As [`Worktree::take_snapshot`].
     pub fn take_snapshot_apart(&self, request: &SnapshotRequest<'_>, rule: PrivateRule<'_>) -> Result<Option<Snapshot>, Error> {
+        self.refresh()?;
         let repo = nested::quiet(&self.repo)?;
         for _ in 0..ROUNDS {
             let mut blobs = Blobs::new(&repo);
@@ -55,7 +57,7 @@ impl Worktree {
                 return result;
             }
             // A garbage collection that began before the ref was there is free to take everything away until it ends.
-            wait_for_garbage_collection(&repo);
+            wait_for_garbage_collection(self.common_dir());
             if !blobs.vanished() {
                 return result;
             }
@@ -63,7 +65,7 @@ impl Worktree {
             if let Ok(Some(broken)) = &result
                 && !broken.reused
             {
-                super::list::delete_both(&repo, &broken.name, &broken.commit, request.at)?;
+                super::list::delete_both(self, &broken.name, &broken.commit, request.at)?;
             }
         }
         let why = "its objects vanish while it is taken; is a garbage collection with --prune=now running?";
@@ -143,7 +145,7 @@ impl Worktree {
         let parents: Vec<ObjectId> = record.parents().collect();
         let commit = record::commit(blobs, tree, parents, request.at, record.message())?;
         blobs.make_durable().map_err(|e| Error::read("make the snapshot durable", e))?;
-        let name = publish(repo, &name, commit, record.private, request.at)?;
+        let name = publish(self, &name, commit, record.private, request.at)?;
         let left_out = std::mem::take(&mut record.left_out);
         Ok(Some(snapshot(name, commit, tree, &record, left_out, false)))
     }
@@ -174,8 +176,8 @@ fn snapshot(
 ///
 /// Only one with `--prune=now` could do harm, and which one it is cannot be told. A bare `git prune --expire=now`
 /// cannot be seen at all, as git itself warns about it.
-fn wait_for_garbage_collection(repo: &gix::Repository) {
-    let mark = repo.common_dir().join("gc.pid");
+fn wait_for_garbage_collection(common_dir: &Path) {
+    let mark = common_dir.join("gc.pid");
     for _ in 0..GC_POLLS {
         // A mark that a killed gc left behind is hours old: git itself gives up on it, too.
         let fresh = mark.symlink_metadata().and_then(|m| m.modified()).is_ok_and(|at| at.elapsed().is_ok_and(|age| age < GC_STALE));
@@ -319,24 +321,25 @@ fn line_of(spec: &str, at: jiff::Timestamp) -> String {
 }
 
 /// Creates the refs under the first number that is free. The snapshot's own comes last: it makes both count.
-fn publish(repo: &gix::Repository, line: &str, commit: ObjectId, private: Option<ObjectId>, at: jiff::Timestamp) -> Result<String, Error> {
+fn publish(worktree: &Worktree, line: &str, commit: ObjectId, private: Option<ObjectId>, at: jiff::Timestamp) -> Result<String, Error> {
+    let repo = &worktree.repo;
     for n in 0..PER_SECOND {
         let name = format!("{line}-{n}");
         let beside = name.replacen(PREFIX, private::PREFIX, 1);
         let Some(private) = private else {
             let taken = repo.try_find_reference(&beside).map_err(|e| Error::read(format!("look for {beside}"), e))?.is_some();
-            if !taken && create(repo, &name, commit, at)? {
+            if !taken && create(worktree, &name, commit, at)? {
                 return Ok(name);
             }
             continue;
         };
-        if !create(repo, &beside, private, at)? {
+        if !create(worktree, &beside, private, at)? {
             continue;
         }
-        match create(repo, &name, commit, at) {
+        match create(worktree, &name, commit, at) {
             Ok(true) => return Ok(name),
             other => {
-                super::list::delete(repo, &beside, private, at)?;
+                super::list::delete(worktree, &beside, private, at)?;
                 other?;
             }
         }
@@ -345,7 +348,11 @@ fn publish(repo: &gix::Repository, line: &str, commit: ObjectId, private: Option
 }
 
 /// Creates a ref durably; `false` where the name is taken.
-fn create(repo: &gix::Repository, name: &str, commit: ObjectId, at: jiff::Timestamp) -> Result<bool, Error> {
+fn create(worktree: &Worktree, name: &str, commit: ObjectId, at: jiff::Timestamp) -> Result<bool, Error> {
+    if let Some(served) = &worktree.served {
+        return served.create(name, commit, "watchdog: snapshot");
+    }
+    let repo = &worktree.repo;
     let doing = || format!("create {name}");
     // Under a lock: another watchdog is about to take it, or was killed while it did.
     let locked = repo.common_dir().join(format!("{name}.lock")).exists();

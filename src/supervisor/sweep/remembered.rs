@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::request::SweepRequest;
 use crate::decision::evidence::Unreadable;
 use crate::decision::verdict::Reason;
-use crate::git::{FoundWorktree, Scene, Traces};
+use crate::git::{FoundWorktree, Scene, TABLES, Traces};
 use crate::store::engine::Rev;
 use crate::store::look::{self, Look};
 use crate::store::{Store, StoreError, rows_of_worktrees};
@@ -65,8 +65,9 @@ impl Memory {
         if last.asked != self.asked_of(id)? {
             return None;
         }
-        // A snapshot that was dropped since must be taken again; a packed one costs a look.
-        if last.snapshot.is_some_and(|name| !found.common_dir.join(name).exists()) {
+        // A snapshot that was dropped since must be taken again; a packed one costs a look. One in tables is among the traces.
+        let is_there = |name: &str| [name, TABLES].iter().any(|file| found.common_dir.join(file).exists());
+        if last.snapshot.is_some_and(|name| !is_there(&name)) {
             return None;
         }
         let more = self.beside(found);

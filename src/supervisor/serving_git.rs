@@ -1,0 +1,64 @@
+//! Runs git for the room `git`, which starts no process, where a repository keeps its refs in a format that only git reads.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::time::Duration;
+
+use crate::agent::builder::foreign_git_variables;
+use crate::agent::program::Program;
+use crate::decision::evidence::Exit;
+use crate::git::{Answer, RunsGit, serve_with};
+use crate::store::StateDir;
+
+/// Reading refs takes a moment; writing waits for a lock.
+const DEADLINE: Duration = Duration::from_secs(60);
+/// Between TERM and KILL.
+const GRACE: Duration = Duration::from_secs(2);
+/// Bytes of an answer: half a million refs. A longer one is refused, as what is cut is not known.
+const KEEP: usize = 64 << 20;
+
+/// Has git serve the refs of repositories that are in the reftable format, for the rest of this process.
+pub fn serve_refs(state: &StateDir) {
+    serve_with(ServingGit, state.served());
+}
+
+struct ServingGit;
+
+impl RunsGit for ServingGit {
+    fn run(&self, folder: &Path, args: &[&str], stdin: &[u8]) -> Result<Answer, String> {
+        let mut env: BTreeMap<OsString, Option<OsString>> = foreign_git_variables().into_iter().map(|name| (name, None)).collect();
+        for (name, value) in [
+            ("GIT_TERMINAL_PROMPT", "0"),
+            // No program of a remote runs because an object is missing.
+            ("GIT_NO_LAZY_FETCH", "1"),
+            ("GIT_COMMITTER_NAME", "watchdog"),
+            ("GIT_COMMITTER_EMAIL", "watchdog@localhost"),
+            // Its words are shown, and one of them is looked for.
+            ("LC_ALL", "C"),
+        ] {
+            env.insert(name.into(), Some(value.into()));
+        }
+        let program = Program {
+            argv: [OsStr::new("git")].into_iter().chain(args.iter().map(OsStr::new)).map(OsString::from).collect(),
+            cwd: folder.to_owned(),
+            env,
+            stdin: stdin.to_vec(),
+            deadline: DEADLINE,
+            grace: GRACE,
+            keep: KEEP,
+        };
+        let finished = program.run().map_err(|error| error.to_string())?;
+        if finished.timed_out {
+            return Err(format!("it did not end within {} s", DEADLINE.as_secs()));
+        }
+        if finished.stdout.dropped > 0 {
+            return Err(format!("its answer is longer than {} MiB", KEEP >> 20));
+        }
+        let code = match finished.exit {
+            Exit::Code(code) => Some(code),
+            Exit::Signal(_) => None,
+        };
+        Ok(Answer { code, stdout: finished.stdout.bytes, stderr: String::from_utf8_lossy(&finished.stderr.bytes).into_owned() })
+    }
+}
