@@ -103,6 +103,21 @@ fn a_restore_that_was_cut_short_can_be_run_again() {
 }
 
 #[test]
+fn a_change_within_the_second_in_which_the_index_was_written_stays_visible_to_git() {
+    let (repo, id) = wiped();
+    // Without it, the time of the change itself, which nobody can set, would show it.
+    repo.git(["config", "core.trustctime", "false"]);
+    let touch = |name: &str, at| std::fs::File::options().write(true).open(repo.path(name)).unwrap().set_modified(at).unwrap();
+    let then = std::fs::metadata(repo.path("tracked")).unwrap().modified().unwrap();
+    touch(".git/index", then);
+    repo.write("tracked", "two\n");
+    touch("tracked", then);
+    repo.open().restore(&id, RestoreTarget::InPlace).unwrap();
+    touch(".git/index", then + std::time::Duration::from_secs(10));
+    assert!(repo.git(["status", "--porcelain"]).contains(" M tracked"));
+}
+
+#[test]
 fn a_branch_is_made_where_asked_and_never_moved() {
     let (repo, id) = wiped();
     let worktree = repo.open();

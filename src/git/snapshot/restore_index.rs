@@ -44,11 +44,16 @@ pub(super) fn restore_index(
         return Ok((false, Some("the index is left as it is: something was staged meanwhile".into())));
     }
     let mut index = as_recorded(repo, index_tree, whole.extras)?;
+    let written = current.timestamp().unix_seconds();
     for (entry, path) in index.entries_mut_with_paths() {
         if let Some(known) =
             current.entry_by_path(path).filter(|k| k.id == entry.id && k.mode == entry.mode && entry.stage() == Stage::Unconflicted)
         {
-            entry.stat = known.stat;
+            // A file changed within the second in which the index was written may look as it was; the new index is younger than that
+            // second, so that nobody would compare its content any more.
+            if i64::from(known.stat.mtime.secs) < written {
+                entry.stat = known.stat;
+            }
             entry.flags |= known.flags & (Flags::ASSUME_VALID | Flags::SKIP_WORKTREE);
         }
     }
