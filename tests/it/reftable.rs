@@ -223,19 +223,20 @@ fn a_snapshot_that_git_does_not_tell_of_does_not_count_and_nothing_else_is_done(
 
 #[test]
 fn refs_that_git_cannot_read_are_an_error_and_never_no_commits() {
-    let faults: [(&str, &dyn Fn(&Repo<'_>)); 4] = [
-        ("a table cut short", &|repo| {
+    type Harm = fn(&Repo<'_>);
+    let faults: [(&str, Harm); 4] = [
+        ("a table cut short", |repo| {
             for table in fs::read_dir(repo.path().join(".git/reftable")).unwrap().flatten() {
                 if table.path().extension().is_some_and(|extension| extension == "ref") {
                     fs::write(table.path(), "REFT").unwrap();
                 }
             }
         }),
-        ("no list of tables", &|repo| fs::remove_file(repo.path().join(".git/reftable/tables.list")).unwrap()),
-        ("a table that is gone", &|repo| {
+        ("no list of tables", |repo| fs::remove_file(repo.path().join(".git/reftable/tables.list")).unwrap()),
+        ("a table that is gone", |repo| {
             fs::write(repo.path().join(".git/reftable/tables.list"), "0x000000000001-0x000000000009-00000000.ref\n").unwrap();
         }),
-        ("a commit that is gone", &|repo| {
+        ("a commit that is gone", |repo| {
             let head = repo.head();
             fs::remove_file(repo.path().join(format!(".git/objects/{}/{}", &head[..2], &head[2..]))).unwrap();
         }),
