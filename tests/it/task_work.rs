@@ -143,7 +143,7 @@ fn six_tasks_over_two_agents_are_done_in_order_though_one_session_is_killed() {
     let config = config(&env, json!({}));
     let pid = env.root().join("pid");
     let script = format!(
-        "if [ $WATCHDOG_SPEC = A2 ] && [ ! -e '{0}' ]; then echo half > half.txt; echo $$ > '{0}.new'; mv '{0}.new' '{0}'; sleep 60; fi; {HONEST}",
+        "if [ $WATCHDOG_SPEC = A2 ] && [ ! -e '{0}' ]; then echo half > half.txt; echo $$ > '{0}.new'; mv '{0}.new' '{0}'; exec sleep 60; fi; {HONEST}",
         pid.display()
     );
     let running = spawn(&repo, &agent(&["work", "--agents", "2", "--json", "--config", &config], &script));

@@ -3,10 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use crate::decision::evidence::{FaultKind, Unreadable};
+use crate::decision::verdict::Reason;
 use crate::git::{Point, Worktree};
 use crate::session::recorded;
 use crate::store::Store;
+use crate::store::journal::kind;
 use crate::store::lock::{Acquired, Holder, WorktreeLock};
 use crate::supervisor::case::Asked;
 use crate::supervisor::check::{CheckRequest, check_place};
@@ -112,6 +116,20 @@ fn prepare(around: &Surroundings, store: &Arc<dyn Store>, subject: &Subject) -> 
     let Acquired::Held(lock) = WorktreeLock::try_acquire(&around.state, &subject.id, holder)? else {
         return Ok(Prepared::Nothing(Looked::Busy));
     };
+    if subject.cause != Cause::Quiet && was_judged(store.as_ref(), &subject.id, head.as_ref())? {
+        return Ok(Prepared::Nothing(Looked::Same { head }));
+    }
     let place = Place { worktree_id: subject.id.clone(), worktree, store: Arc::clone(store), notes: Vec::new() };
     Ok(Prepared::Place(Box::new(place), lock, head, fingerprint))
+}
+
+/// Whether the last that was written down about a worktree is a verdict on this very head. Whoever held the lock until now may have written
+/// it, and nobody have read it yet.
+fn was_judged(store: &dyn Store, id: &str, head: Option<&Point>) -> Result<bool, Unreadable> {
+    let (events, _) = store.read_back(store.cursor_at(Timestamp::MAX)?, Some(id), 1)?;
+    let busy = |reason: &str| [Reason::Locked, Reason::SessionActive].iter().any(|busy| reason == busy.as_str());
+    Ok(events.last().is_some_and(|event| {
+        let judged = event.kind == kind::VERDICT && !event.data["reason"].as_str().is_some_and(busy);
+        judged && head.is_some_and(|head| event.data["head"].as_str() == Some(head.as_str()))
+    }))
 }
