@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use completion_watchdog::store::engine::{NewEvent, Retention};
-use completion_watchdog::store::journal::kind;
+use completion_watchdog::store::engine::{Cursor, NewEvent};
+use completion_watchdog::store::journal::{kind, tidy};
 use completion_watchdog::store::{SqliteStore, StateDir, Store};
 use jiff::Timestamp;
 use serde_json::json;
@@ -31,10 +31,20 @@ pub fn write(state: &Path, worktree: &str, count: u64) -> Result<()> {
     Ok(())
 }
 
-/// Prunes as the product does, and returns how many events went.
-pub fn prune(state: &Path, at_most: u64) -> Result<u64> {
-    let retention = Retention { older_than: Timestamp::MIN, at_least: 1_000, at_most };
-    Ok(open(state)?.prune(&retention)?)
+/// The newest events of so many worktrees, one after the other, as an overview of all of them needs; how many verdicts were among them.
+pub fn newest_verdicts(state: &Path, worktrees: u64) -> Result<usize> {
+    let store = open(state)?;
+    let mut found = 0;
+    for n in 0..worktrees {
+        let (events, _) = store.read_back(Cursor(i64::MAX), Some(&format!("{n:016x}")), 8)?;
+        found += usize::from(events.iter().any(|event| event.kind == kind::VERDICT));
+    }
+    Ok(found)
+}
+
+/// Prunes as the end of a check does, and returns how many events went: one batch.
+pub fn prune(state: &Path) -> Result<u64> {
+    Ok(tidy(&open(state)?, Timestamp::now(), 1)?)
 }
 
 fn open(state: &Path) -> Result<SqliteStore> {

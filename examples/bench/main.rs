@@ -9,6 +9,9 @@ mod floor;
 mod journal;
 mod process;
 mod repository;
+mod sweep;
+mod watch;
+mod worktrees;
 
 use std::ffi::OsString;
 use std::fs;
@@ -24,18 +27,26 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 type Measure = fn(&Bench) -> Result<()>;
 
 /// The rows, by the word that chooses them on the command line.
-const ROWS: [(&str, Measure); 5] =
-    [("commits", commits), ("changes", changes), ("reply", reply), ("journal", journal_rows), ("hooks", hooks)];
+const ROWS: [(&str, Measure); 7] = [
+    ("commits", commits),
+    ("changes", changes),
+    ("sweep", sweep::measure),
+    ("watch", watch::measure),
+    ("reply", reply),
+    ("journal", journal_rows),
+    ("hooks", hooks),
+];
 
 struct Bench {
     watchdog: PathBuf,
     rounds: usize,
     scratch: PathBuf,
     events: u64,
+    worktrees: usize,
 }
 
 fn main() -> Result<()> {
-    let (mut rounds, mut events) = (41, 1_000_000);
+    let (mut rounds, mut events, mut worktrees) = (41, 1_000_000, 1_000);
     let mut watchdog = PathBuf::from("target/release/watchdog");
     let mut chosen = Vec::new();
     let mut args = std::env::args().skip(1);
@@ -44,20 +55,22 @@ fn main() -> Result<()> {
         match arg.as_str() {
             "--rounds" => rounds = value()?.parse()?,
             "--events" => events = value()?.parse()?,
+            "--worktrees" => worktrees = value()?.parse()?,
             "--watchdog" => watchdog = value()?.into(),
-            "--floor" => return floor::look(Path::new(&value()?)),
+            "--floor" => return floor::look(Path::new(&value()?), Path::new(&value()?)),
             row if ROWS.iter().any(|(name, _)| *name == row) => chosen.push(row.to_owned()),
             other => {
                 let rows = ROWS.map(|(name, _)| name).join(", ");
-                return Err(
-                    format!("unknown argument {other}; there are the rows {rows}, and --rounds N, --events N, --watchdog PATH").into()
-                );
+                return Err(format!(
+                    "unknown argument {other}; there are the rows {rows}, and --rounds N, --events N, --worktrees N, --watchdog PATH"
+                )
+                .into());
             }
         }
     }
     let watchdog = watchdog.canonicalize().map_err(|e| format!("{}: {e}; build it with: cargo build --release", watchdog.display()))?;
     let scratch = tempfile::tempdir()?;
-    let bench = Bench { watchdog, rounds, scratch: scratch.path().to_owned(), events };
+    let bench = Bench { watchdog, rounds, scratch: scratch.path().to_owned(), events, worktrees };
     println!("{rounds} rounds, alternated; medians of whole processes\n");
     println!("| what | watchdog | against | | wall | CPU | peak |");
     println!("|---|---|---|---|---|---|---|");
@@ -139,9 +152,11 @@ fn changes(bench: &Bench) -> Result<()> {
         let list = bench.scratch.join("list");
         let tracked = std::process::Command::new("git").arg("-C").arg(&repo).args(["ls-files", "-z"]).output()?;
         fs::write(&list, tracked.stdout)?;
+        let root = bench.scratch.join("root");
+        fs::write(&root, repo.as_os_str().as_encoded_bytes())?;
         let look = bench.watchdog(&repo, &["check", "--baseline", "HEAD", "--spec", "bench", "--no-probe", "--json"]).ends_with(10);
         let status = Contender::git(&repo, &["--no-optional-locks", "status", "--porcelain=v2"]);
-        let floor = Contender::new(&repo, [bench_itself.as_os_str(), "--floor".as_ref(), list.as_os_str()]);
+        let floor = Contender::new(&repo, [bench_itself.as_os_str(), "--floor".as_ref(), list.as_os_str(), root.as_os_str()]);
         let [look, status, floor] = alternate(&[look, status, floor], rounds)?;
         row(&format!("changes, {files} files"), look, "status --porcelain=v2", status);
         row("", look, "lstat of all, readdir of all", floor);
@@ -192,8 +207,11 @@ fn journal_rows(bench: &Bench) -> Result<()> {
         row(&format!("`{}`, {} events", question[..question.len().min(4)].join(" "), bench.events), long, "a short journal", short);
     }
     let begun = Instant::now();
-    let gone = journal::prune(&state, 100_000)?;
-    println!("| pruning to 100,000 events: {gone} went | {} | | | | | |", millis(begun.elapsed()));
+    let found = journal::newest_verdicts(&state, 997)?;
+    println!("| the newest verdict of {found} worktrees, {} events | {} | | | | | |", bench.events, millis(begun.elapsed()));
+    let begun = Instant::now();
+    let gone = journal::prune(&state)?;
+    println!("| pruning once: {gone} events went | {} | | | | | |", millis(begun.elapsed()));
     Ok(())
 }
 

@@ -22,13 +22,15 @@ pub struct Contender {
     pub argvs: Vec<Vec<OsString>>,
     /// Where it runs.
     pub folder: std::path::PathBuf,
+    /// What is run before each time, unmeasured.
+    pub preparation: Option<Vec<OsString>>,
     /// The exit codes that mean that it did its work.
     pub codes: Vec<i32>,
 }
 
 impl Contender {
     pub fn new(folder: &Path, argv: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
-        Contender { argvs: vec![argv.into_iter().map(Into::into).collect()], folder: folder.to_owned(), codes: vec![0] }
+        Contender { argvs: vec![argv.into_iter().map(Into::into).collect()], folder: folder.to_owned(), codes: vec![0], preparation: None }
     }
 
     /// A git command in a repository.
@@ -47,7 +49,16 @@ impl Contender {
         self
     }
 
+    /// The same, each time after a preparation that is not measured.
+    pub fn after(mut self, preparation: Vec<OsString>) -> Self {
+        self.preparation = Some(preparation);
+        self
+    }
+
     fn run(&self) -> Result<Cost> {
+        if let Some(argv) = &self.preparation {
+            measure(argv, &self.folder, &[0])?;
+        }
         let mut sum = Cost { wall: Duration::ZERO, cpu: Duration::ZERO, peak_kib: 0 };
         for argv in &self.argvs {
             let cost = measure(argv, &self.folder, &self.codes)?;

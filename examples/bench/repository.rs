@@ -28,7 +28,8 @@ pub fn make(path: &Path, shape: Shape) -> Result<()> {
         writeln!(out, "commit refs/heads/main\nmark :{}\ncommitter a <a@example.org> {when} +0000\ndata 2\nc\n", commit + 1)?;
         if commit == 0 {
             for file in 0..shape.files {
-                let (folder, below) = (file % 40, file / 40 % (shape.files / 1600).max(1));
+                let folders = (shape.files / 10).clamp(1, 40);
+                let (folder, below) = (file % folders, file / folders % (shape.files / 1600).max(1));
                 writeln!(out, "M 100644 inline d{folder}/e{below}/f{file}\ndata 6\n{file:05}\n")?;
             }
         }

@@ -124,6 +124,9 @@ pub enum Append {
     Fenced,
 }
 
+/// How many events one call of [`Store::prune`] forgets at most.
+pub const PRUNED_AT_ONCE: u64 = 2_000;
+
 /// Which events are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
@@ -185,7 +188,8 @@ pub trait Store: Send + Sync {
     /// At most `limit` of the newest events, newest last.
     fn newest(&self, limit: usize) -> Result<Vec<Event>, StoreError>;
 
-    /// Forgets events beyond what `retention` keeps, and says how many.
+    /// Forgets events beyond what `retention` keeps, at most [`PRUNED_AT_ONCE`], so that nobody waits long for it. Says how many;
+    /// fewer than that means that none is left to forget.
     fn prune(&self, retention: &Retention) -> Result<u64, StoreError>;
 
     /// What weakened this store since the last call, such as a damaged database that was put aside. Each note is told once.

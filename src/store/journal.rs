@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::codec::sha256_hex;
-use super::engine::{NewEvent, Retention, Store};
+use super::engine::{NewEvent, PRUNED_AT_ONCE, Retention, Store};
 use super::error::StoreError;
 
 /// The kinds of events. Readers must expect kinds that they do not know.
@@ -112,6 +112,8 @@ const KEPT: Duration = Duration::from_secs(90 * 86_400);
 const KEPT_AT_LEAST: u64 = 1_000;
 /// More than so many never stay; some 50 MB.
 const KEPT_AT_MOST: u64 = 100_000;
+/// After so many judgements one more batch of events may go. One leaves five events or so, hardly ever ten.
+const JUDGEMENTS_A_BATCH: usize = PRUNED_AT_ONCE as usize / 10;
 
 /// An event with an id of its own.
 pub fn event(at: Timestamp, worktree_id: &str, spec: Option<&str>, kind: &str, data: serde_json::Value) -> NewEvent {
@@ -153,10 +155,20 @@ pub fn is_ours(id: &str) -> bool {
     own.splitn(4, '-').skip(1).take(2).eq(id.splitn(4, '-').skip(1).take(2))
 }
 
-/// Forgets old events, so that the journal does not grow for ever. Cheap where there is nothing to forget; for the end of a command.
-pub fn tidy(store: &dyn Store, now: Timestamp) -> Result<u64, StoreError> {
+/// Forgets old events, so that the journal does not grow for ever. Cheap where there is nothing to forget; for the end of a command,
+/// which says how many judgements it made: as many events as those can have left go, and some more, and a long journal in several calls.
+pub fn tidy(store: &dyn Store, now: Timestamp, judgements: usize) -> Result<u64, StoreError> {
     let older_than = now.checked_sub(KEPT).unwrap_or(Timestamp::MIN);
-    store.prune(&Retention { older_than, at_least: KEPT_AT_LEAST, at_most: KEPT_AT_MOST })
+    let retention = Retention { older_than, at_least: KEPT_AT_LEAST, at_most: KEPT_AT_MOST };
+    let mut forgotten = 0;
+    for _ in 0..=judgements / JUDGEMENTS_A_BATCH {
+        let now_forgotten = store.prune(&retention)?;
+        forgotten += now_forgotten;
+        if now_forgotten < PRUNED_AT_ONCE {
+            break;
+        }
+    }
+    Ok(forgotten)
 }
 
 #[cfg(test)]

@@ -15,15 +15,12 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 use crate::decision::evidence::Degraded;
 
 use super::clock::boot_time;
-use super::engine::{Append, Cas, Cursor, Entry, Event, Expect, Hold, Lease, NewEvent, Retention, Rev, Store, StoreTime};
+use super::engine::{Append, Cas, Cursor, Entry, Event, Expect, Hold, Lease, NewEvent, PRUNED_AT_ONCE, Retention, Rev, Store, StoreTime};
 use super::error::StoreError;
 use super::key::Key;
 use super::state_dir::StateDir;
 use faults::is_io_failure;
 use site::Site;
-
-/// How many events one transaction of [`Store::prune`] deletes, so that writers never wait long for it.
-const PRUNE_BATCH: i64 = 2000;
 
 /// The database of one state directory.
 pub struct SqliteStore {
@@ -289,9 +286,10 @@ impl Store for SqliteStore {
 
     fn cursor_at(&self, at: Timestamp) -> Result<Cursor, StoreError> {
         self.with("read the journal", |connection| {
+            // Left to itself, SQLite walks through the events in their order, all of a long journal where the time is a recent one.
             // A time that is kept to the microsecond must not look later than the event that happened then.
             let first: Option<i64> = connection
-                .prepare_cached("SELECT min(seq) FROM event WHERE at >= ?1")?
+                .prepare_cached("SELECT min(seq) FROM event INDEXED BY event_at WHERE at >= ?1")?
                 .query_row([at.as_microsecond()], |row| row.get(0))?;
             let after = match first {
                 Some(first) => first - 1,
@@ -319,31 +317,24 @@ impl Store for SqliteStore {
     }
 
     fn prune(&self, retention: &Retention) -> Result<u64, StoreError> {
-        // The sequence number of the n-th newest event; everything up to it is beyond the n newest.
-        let beyond = "coalesce((SELECT seq FROM event ORDER BY seq DESC LIMIT 1 OFFSET ?), -1)";
-        let sql = format!(
-            "DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE seq <= {beyond} AND (at < ? OR seq <= {beyond}) ORDER BY seq LIMIT ?)"
-        );
-        let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        let at_least = retention.at_least.min(retention.at_most);
-        let mut forgotten = 0;
-        loop {
-            let deleted = self.with("prune the journal", |connection| {
-                let tx = writing(connection)?;
-                let deleted = tx.prepare_cached(&sql)?.execute(params![
-                    count(at_least),
-                    retention.older_than.as_microsecond(),
-                    count(retention.at_most),
-                    PRUNE_BATCH
-                ])?;
-                tx.commit()?;
-                Ok(deleted as u64)
-            })?;
-            forgotten += deleted;
-            if deleted < PRUNE_BATCH as u64 {
-                return Ok(forgotten);
-            }
-        }
+        const FIRST: &str = "DELETE FROM event WHERE seq IN (SELECT seq FROM event ORDER BY seq LIMIT ?1)";
+        // Whatever is beyond the newest `at_least`, found by its time without a look at what is not old.
+        const OLD: &str = "DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE at < ?1
+            AND seq <= coalesce((SELECT seq FROM event ORDER BY seq DESC LIMIT 1 OFFSET ?2), -1) ORDER BY at LIMIT ?3)";
+        let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        let (at_most, at_least) = (number(retention.at_most), number(retention.at_least.min(retention.at_most)));
+        self.with("prune the journal", |connection| {
+            // What a power cut brings back is forgotten the next time.
+            let tx = noting(connection)?;
+            // Counts in the smallest index, which is quick where a step through the events themselves is not.
+            let count: i64 = tx.prepare_cached("SELECT count(*) FROM event")?.query_row([], |row| row.get(0))?;
+            let too_many = (count - at_most).clamp(0, number(PRUNED_AT_ONCE));
+            let mut forgotten = tx.prepare_cached(FIRST)?.execute([too_many])?;
+            let rest = number(PRUNED_AT_ONCE) - too_many;
+            forgotten += tx.prepare_cached(OLD)?.execute(params![retention.older_than.as_microsecond(), at_least, rest])?;
+            tx.commit()?;
+            Ok(forgotten as u64)
+        })
     }
 
     fn notes(&self) -> Vec<Degraded> {

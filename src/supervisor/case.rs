@@ -1,6 +1,6 @@
 //! One case to be judged: the worktree, its baseline, what is asked, and what earlier calls left behind.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -43,6 +43,9 @@ pub struct Asked {
     pub no_cache: bool,
 }
 
+/// Full names of refs, each with the object that it named. There may be tens of thousands: shared, not copied.
+pub type Refs = Arc<[(String, String)]>;
+
 /// One case to be judged.
 pub struct Case {
     /// The worktree; one look at a time.
@@ -54,12 +57,12 @@ pub struct Case {
     /// Where the session began.
     pub baseline: Point,
     /// The refs of that moment, where they were recorded with this very baseline.
-    pub known: Option<Vec<(String, String)>>,
+    pub known: Option<Refs>,
     /// When the baseline was recorded; `None` where one was named that is not.
     pub recorded_at: Option<Timestamp>,
     /// Where the work began, and the refs of that moment: what checks count and compare from. The baseline, but for a loop, each of whose
     /// sessions has a baseline of its own.
-    pub origin: (Point, Option<Vec<(String, String)>>),
+    pub origin: (Point, Option<Refs>),
     /// What is asked, after the command line had its say.
     pub settings: Settings,
     /// What was asked on the command line.
@@ -82,7 +85,7 @@ impl Case {
         notes.extend(place.worktree.served_note());
         notes.extend(recorded.notes);
         notes.extend(governing.notes);
-        let known = known.then_some(recorded.refs);
+        let known: Option<Refs> = known.then(|| recorded.refs.into());
         Case {
             origin: (recorded.point.clone(), known.clone()),
             worktree: Mutex::new(place.worktree),
@@ -106,7 +109,7 @@ impl Case {
 
     /// The same case as a part of work that began earlier.
     pub fn begun_at(self, point: Point, refs: Vec<(String, String)>) -> Self {
-        Case { origin: (point, Some(refs)), ..self }
+        Case { origin: (point, Some(refs.into())), ..self }
     }
 
     /// What the machine needs to know before the first fact.

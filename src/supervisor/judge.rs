@@ -124,7 +124,7 @@ pub async fn judge(
     };
     let verdict = drive(Machine::new(setup), Arc::clone(&trial.executor), signals).await;
     let judgement = trial.settle(surroundings, verdict);
-    if tidy_is_due(judgement.duration, now()) && tidy(store.as_ref(), now()).is_err() {
+    if tidy_is_due(judgement.duration, now()) && tidy(store.as_ref(), now(), 1).is_err() {
         surroundings.tell("old events could not be removed from the journal");
     }
     let worktree = trial.case.worktree.lock().expect("no panic while it was held");

@@ -29,7 +29,7 @@ pub(super) trait Row: Sized {
     fn from_disk(disk: Self::Disk) -> Result<Self, String>;
 }
 
-#[derive(Serialize, serde::Deserialize)]
+#[derive(Serialize)]
 struct Versioned<D> {
     v: u64,
     #[serde(flatten)]
@@ -61,8 +61,9 @@ pub(super) fn decode<R: Row>(key: &Key, bytes: &[u8]) -> Result<R, StoreError> {
     if v > R::VERSION {
         return Err(StoreError::NewerRecord { what: what::<R>(key), found: v, known: R::VERSION });
     }
-    let versioned: Versioned<R::Disk> = serde_json::from_slice(bytes).map_err(|e| bad(e.to_string()))?;
-    R::from_disk(versioned.disk).map_err(bad)
+    // Not as `Versioned`: serde gathers what it flattens in memory first, and a row may be large. The version is an unknown field here.
+    let disk: R::Disk = serde_json::from_slice(bytes).map_err(|e| bad(e.to_string()))?;
+    R::from_disk(disk).map_err(bad)
 }
 
 /// The row, or `None` where there is none.

@@ -112,7 +112,7 @@ fn sweep_now(around: &Surroundings, request: &SweepRequest, cancel: Cancel) -> R
     if let Err(error) = sweep.ledger.finish().and_then(|()| sweep.memory.finish()) {
         report.notes.push(format!("what was seen could not be written down: {error}"));
     }
-    if tidy(sweep.store.as_ref(), now()).is_err() {
+    if tidy(sweep.store.as_ref(), now(), report.lines.len()).is_err() {
         report.notes.push("old events could not be removed from the journal".into());
     }
     report.lines.sort_by(|a, b| a.worktree.cmp(&b.worktree));

@@ -1,0 +1,175 @@
+//! What the inner parts cost, by themselves and without a process around them: the decision machine, the reading of a reply, the walk
+//! through new commits, the look for changes, the reading of a checklist. `cargo bench --bench inner`; whole processes are measured by `scripts/bench`.
+
+#![expect(clippy::disallowed_methods, reason = "the repositories to measure in are made with git itself")]
+
+#[path = "../examples/bench/repository.rs"]
+mod repository;
+
+use std::hint::black_box;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use completion_watchdog::agent::reply;
+use completion_watchdog::checks::{
+    BoundedText, Capabilities, CheckContext, CommandRequest, CommandRun, CompletionCheck, Exchange, FoundFile, JudgeAnswer, JudgeRequest,
+    PlanCheck, Pushed, Touched,
+};
+
+use completion_watchdog::config::settings::{PlanCriterion, RescueMode, Settings};
+use completion_watchdog::decision::evidence::{Activity, Changes, Commits, Fact, ProbeOutcome, Reply, ReplyStatus};
+use completion_watchdog::decision::machine::{Action, CriteriaFiles, Earlier, Event, Machine, Scope, Setup, Trust};
+use completion_watchdog::decision::verdict::ProbeRecord;
+use completion_watchdog::git::{Point, Worktree};
+use criterion::{Criterion, criterion_group, criterion_main};
+use jiff::Timestamp;
+use repository::{Shape, make};
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// A check whose five questions are all answered with "waiting", to its timeout.
+fn machine(bench: &mut Criterion) {
+    let settings = Settings::default();
+    let setup = Setup {
+        completion: settings.completion_check.clone(),
+        rescue_mode: RescueMode::Plan,
+        no_rescue: false,
+        no_probe: false,
+        once: false,
+        has_checks: false,
+        checks_run_programs: false,
+        criteria_files: CriteriaFiles::None,
+        on_no_criteria: settings.on_no_criteria,
+        require_evidence: settings.require_evidence,
+        trust: Trust::Settled,
+        scope: Scope::Session,
+        look_at_leftovers: false,
+        session: None,
+        earlier: Earlier::default(),
+        notes: Vec::new(),
+    };
+    bench.bench_function("machine: five questions and a timeout", |timed| {
+        timed.iter(|| {
+            let mut machine = Machine::new(setup.clone());
+            let mut event = Event::Start;
+            loop {
+                event = match machine.step(event) {
+                    Action::ReadCommits => Event::Commits(Ok(Commits::default())),
+                    Action::ReadChanges => Event::Changes(Ok(Changes::default())),
+                    Action::Ask { .. } => Event::Probe(ProbeRecord {
+                        at: Timestamp::UNIX_EPOCH,
+                        duration: Duration::from_secs(1),
+                        outcome: ProbeOutcome::Reply(Reply::bare(ReplyStatus::Waiting)),
+                        disputed: None,
+                    }),
+                    Action::Wait(_) => Event::WaitOver,
+                    Action::ReadActivity => Event::Activity(Activity::default()),
+                    Action::Conclude(verdict) => break verdict,
+                    other => unreachable!("nothing is uncommitted, and no checks are configured: {other:?}"),
+                };
+            }
+        });
+    });
+}
+
+/// An answer in prose, and the worst that 256 KiB can hold.
+fn replies(bench: &mut Criterion) {
+    let prose = "I looked at everything.\n```json\n{\"status\": \"complete\", \"message\": \"all of it\"}\n```\nThat is all.";
+    for (name, text) in [("an answer in prose", prose.to_owned()), ("256 KiB of braces", "{".repeat(256 << 10))] {
+        bench.bench_function(&format!("reply: {name}"), |timed| timed.iter(|| reply::read(black_box(text.as_bytes()))));
+    }
+}
+
+fn git(bench: &mut Criterion) {
+    let scratch = tempfile::tempdir().expect("a scratch folder");
+    let shape = Shape { name: "inner", commits: 10_000, files: 1_000, remote_branches: 0 };
+    let path = scratch.path().join(shape.name);
+    make(&path, shape).expect("git makes a repository");
+    let worktree = Worktree::open(&path).expect("it was just made");
+    for count in [1, 1_000] {
+        let base = base(&path, count).expect("it has as many commits");
+        bench.bench_function(&format!("history: {count} new of 10,000 commits"), |timed| {
+            timed.iter(|| worktree.commits_since(black_box(&base), None).expect("it can be read"));
+        });
+    }
+    bench.bench_function("changes: 1,000 files, none changed", |timed| timed.iter(|| worktree.changes().expect("they can be read")));
+}
+
+/// The commit that lies so many before HEAD.
+fn base(repository: &Path, before: usize) -> Result<Point> {
+    let found = std::process::Command::new("git").arg("-C").arg(repository).args(["rev-parse", &format!("HEAD~{before}")]).output()?;
+    Ok(Point::Commit(String::from_utf8(found.stdout)?.trim().to_owned()))
+}
+
+/// A markdown checklist of a thousand boxes, one of them open.
+fn checklist(bench: &mut Criterion) {
+    let text: String = (0..1_000).map(|n| format!("- [{}] step {n}\n", if n == 500 { ' ' } else { 'x' })).collect();
+    let check = PlanCheck::new(PlanCriterion {
+        path: Some("PLAN.md".into()),
+        done: vec!["done".into()],
+        max_titles: 3,
+        optional_sections: Vec::new(),
+        required: true,
+    });
+    let outside = OneFile(text.into_bytes());
+    bench.bench_function("checklist: 1,000 boxes", |timed| timed.iter(|| check.check(&CheckContext::new(&outside))));
+}
+
+/// An outside with nothing in it but one file.
+struct OneFile(Vec<u8>);
+
+impl Capabilities for OneFile {
+    fn clock(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn read_file(&self, _: &str, _: u64) -> io::Result<Option<Vec<u8>>> {
+        Ok(Some(self.0.clone()))
+    }
+
+    fn run_command(&self, _: &CommandRequest<'_>) -> CommandRun {
+        unreachable!("{ONLY}")
+    }
+
+    fn commits(&self) -> Fact<Commits> {
+        unreachable!("{ONLY}")
+    }
+
+    fn changes(&self) -> Fact<Changes> {
+        unreachable!("{ONLY}")
+    }
+
+    fn files(&self, _: &str) -> io::Result<Vec<FoundFile>> {
+        unreachable!("{ONLY}")
+    }
+
+    fn baseline_file(&self, _: &str, _: u64) -> Fact<Option<Vec<u8>>> {
+        unreachable!("{ONLY}")
+    }
+
+    fn touched(&self, _: &dyn Fn(&str) -> bool) -> Fact<Touched> {
+        unreachable!("{ONLY}")
+    }
+
+    fn pushed(&self) -> Fact<Pushed> {
+        unreachable!("{ONLY}")
+    }
+
+    fn diff(&self, _: usize) -> Fact<BoundedText> {
+        unreachable!("{ONLY}")
+    }
+
+    fn ask_judge(&self, _: &JudgeRequest<'_>) -> JudgeAnswer {
+        unreachable!("{ONLY}")
+    }
+
+    fn exchange(&self, _: &CommandRequest<'_>, _: &str) -> Exchange {
+        unreachable!("{ONLY}")
+    }
+}
+
+const ONLY: &str = "a checklist is read, and nothing else";
+
+criterion_group!(benches, machine, replies, git, checklist);
+criterion_main!(benches);
