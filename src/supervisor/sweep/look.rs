@@ -133,7 +133,8 @@ impl Sweep<'_> {
         }
         let governing = governing(&around, &worktree, Some(&recorded.point))?;
         let place = Place { worktree_id: id, worktree, store: Arc::clone(&self.store), notes: Vec::new() };
-        let asked = Asked { no_probe: self.request.asked.no_probe || self.ration.is_spent(), once: true, ..self.request.asked.clone() };
+        let spent = self.ration.is_spent();
+        let asked = Asked { no_probe: self.request.asked.no_probe || spent, once: true, ..self.request.asked.clone() };
         let case = Case::new(place, recorded, true, governing, asked);
         let journal = Journal::of(&case, &around, &self.store);
         journal.join(&self.ledger);
@@ -149,7 +150,11 @@ impl Sweep<'_> {
         };
         let mut machine = Machine::new(setup.clone());
         match drive(&mut machine, &trial.executor, Event::Start, &self.cancel, &mut |_| false) {
-            Pace::Ended(verdict) => {
+            Pace::Ended(mut verdict) => {
+                // Who would have been asked is told why not, also where the ration was spent before this look began.
+                if spent && self.request.max_probes_total > 0 && !self.request.asked.no_probe && verdict.reason == Reason::Working {
+                    verdict.degraded.push(self.rationed());
+                }
                 let mut judgement = self.settle(&trial, &around, *verdict);
                 if let Err(error) = self.memory.keep(found, &trial, &judgement, begun) {
                     judgement.verdict.degraded.push(Degraded { code: "store_unwritable", detail: error.to_string() });
@@ -183,14 +188,18 @@ impl Sweep<'_> {
     pub fn without_asking(&self, wanting: Wanting) -> SweepRow {
         let Wanting { found, around, trial, mut setup, _lock, .. } = wanting;
         setup.no_probe = true;
-        let detail = format!("the agent was not asked, as the {} questions of this sweep are spent", self.request.max_probes_total);
-        setup.notes.push(Degraded { code: "probes_rationed", detail });
+        setup.notes.push(self.rationed());
         trial.executor.ask_nobody();
         let mut machine = Machine::new(setup);
         match drive(&mut machine, &trial.executor, Event::Start, &self.cancel, &mut |_| true) {
             Pace::Ended(verdict) => judged_row(found.root, self.settle(&trial, &around, *verdict)),
             Pace::Asks(_) => unreachable!("everything may be done"),
         }
+    }
+
+    fn rationed(&self) -> Degraded {
+        let detail = format!("the agent was not asked, as the {} questions of this sweep are spent", self.request.max_probes_total);
+        Degraded { code: "probes_rationed", detail }
     }
 
     fn settle(&self, trial: &Trial, around: &Surroundings, verdict: Verdict) -> Judgement {
