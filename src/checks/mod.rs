@@ -27,7 +27,6 @@ mod json_schema;
 mod judge;
 mod mentions;
 mod named_files;
-mod not_yet;
 mod phase;
 mod plan;
 mod registry;
@@ -40,6 +39,7 @@ mod structured;
 mod context_tests;
 #[cfg(test)]
 mod tests;
+mod unusable;
 
 pub use always::Always;
 pub use answers::{
@@ -59,7 +59,6 @@ pub use issue::IssueCheck;
 pub use iterations::IterationsCheck;
 pub use judge::JudgeCheck;
 pub use named_files::{NamedFiles, words};
-pub use not_yet::NotYet;
 pub use phase::PhaseCheck;
 pub use plan::PlanCheck;
 pub use registry::{Registry, build};

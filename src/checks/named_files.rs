@@ -124,7 +124,7 @@ mod tests {
             ("make lint && sh ./a/../check.sh|tail", vec!["check.sh"]),
             ("pytest --config=ci/test.ini \"tests/test_a.py::test_x\"", vec!["ci/test.ini", "tests/test_a.py"]),
             ("bash -c '. ./env; run' <input.txt >/dev/null", vec!["env", "input.txt", "/dev/null"]),
-            ("/work/repo/check.sh", vec!["/work/repo/check.sh"]),
+            ("/repo/check.sh", vec!["/repo/check.sh"]),
         ] {
             names(shell(line), None, &wanted);
         }

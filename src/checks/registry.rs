@@ -17,12 +17,12 @@ use super::group::{CheckTree, Cost};
 use super::issue::IssueCheck;
 use super::iterations::IterationsCheck;
 use super::judge::JudgeCheck;
-use super::not_yet::{NotYet, Unusable};
 use super::phase::PhaseCheck;
 use super::plan::PlanCheck;
 use super::signal::SignalCheck;
 use super::sql_result::SqlResultCheck;
 use super::structured::StructuredCheck;
+use super::unusable::Unusable;
 
 /// A check, and what it costs to ask it.
 pub type Built = (Cost, Box<dyn CompletionCheck>);
@@ -115,7 +115,10 @@ impl Registry {
             Criterion::Always => (Cost::Vacuous, Box::new(Always)),
             Criterion::Registered { kind, keys } => match self.makers.get(kind) {
                 Some(make) => make(keys).unwrap_or_else(|why| (Cost::Cheap, Box::new(Unusable::new(why)))),
-                None => (Cost::Cheap, Box::new(NotYet::new(kind))),
+                None => {
+                    let why = format!("no type of check is registered as `{kind}`; register it, or remove the check");
+                    (Cost::Cheap, Box::new(Unusable::new(why)))
+                }
             },
             Criterion::Issue(found) => (Cost::Dear, Box::new(IssueCheck::new(found.clone()))),
             Criterion::Structured(found) => (Cost::Cheap, Box::new(StructuredCheck::new(found.clone()))),

@@ -395,15 +395,15 @@ fn where_one_suffices_one_that_shows_something_wins_over_always() {
 }
 
 #[test]
-fn a_type_that_cannot_be_judged_never_passes_and_is_named() {
-    let signal = || single(Criterion::Registered { kind: "signal".into(), keys: serde_json::Map::new() });
+fn a_type_that_nobody_registered_never_passes_and_is_named() {
+    let moved = || single(Criterion::Registered { kind: "moved".into(), keys: serde_json::Map::new() });
     let fake = worktree(0);
-    let settings = Settings { checks: vec![command(), signal()], ..Settings::default() };
+    let settings = Settings { checks: vec![command(), moved()], ..Settings::default() };
     let found = evaluate(&settings, &CheckContext::new(&fake));
     assert_eq!(found.outcome, CheckOutcome::Unrunnable);
-    assert!(found.feedback.contains("cannot judge checks of type `signal`"), "{}", found.feedback);
+    assert!(found.feedback.contains("no type of check is registered as `moved`"), "{}", found.feedback);
     assert!(fake.asked().is_empty(), "the tests need not run where another check decides already");
-    let settings = Settings { mode: Mode::Any, checks: vec![signal(), command()], ..Settings::default() };
+    let settings = Settings { mode: Mode::Any, checks: vec![moved(), command()], ..Settings::default() };
     assert_eq!(evaluate(&settings, &CheckContext::new(&worktree(0))).outcome, CheckOutcome::Pass);
     assert_eq!(evaluate(&settings, &CheckContext::new(&worktree(1))).outcome, CheckOutcome::Unrunnable);
 }

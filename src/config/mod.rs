@@ -26,3 +26,4 @@ pub use patterns::{escapes_worktree, output_regex, path_glob, path_globs};
 pub use problem::{ConfigError, Problem};
 pub use resolved::to_json;
 pub use schema::SCHEMA;
+pub(crate) use syntax::STRICT as STRICT_JSON;

@@ -61,6 +61,20 @@ impl Json<'_> {
     }
 }
 
+/// JSON and nothing more.
+pub(crate) const STRICT: ParseOptions = ParseOptions {
+    allow_comments: false,
+    allow_loose_object_property_names: false,
+    allow_trailing_commas: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
 /// Reads the text, or reports why it is not JSON.
 pub(super) fn read<'t>(text: &'t str, report: &Report<'_>) -> Option<Json<'t>> {
     if text.starts_with('\u{feff}') {
@@ -75,19 +89,7 @@ pub(super) fn read<'t>(text: &'t str, report: &Report<'_>) -> Option<Json<'t>> {
         report.problem(offset(text, &error), "", || explain(&error));
         return None;
     }
-    let strict = ParseOptions {
-        allow_comments: false,
-        allow_loose_object_property_names: false,
-        allow_trailing_commas: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    };
-    match parse_to_ast(text, &CollectOptions::default(), &strict) {
+    match parse_to_ast(text, &CollectOptions::default(), &STRICT) {
         Ok(parsed) => parsed.value.map(convert),
         Err(error) => {
             report.problem(error.range().start, "", || format!("broken JSON: {}", error.kind()));

@@ -3,6 +3,8 @@
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 
+use crate::config::STRICT_JSON;
+
 use super::entry::{Entries, Entry, own};
 use super::input::HookEvent;
 
@@ -30,18 +32,7 @@ pub enum EditError {
 }
 
 /// Comments are kept, as some editors allow them here; everything else that is no JSON is refused.
-const DIALECT: ParseOptions = ParseOptions {
-    allow_comments: true,
-    allow_loose_object_property_names: false,
-    allow_trailing_commas: false,
-    allow_missing_commas: false,
-    allow_single_quoted_strings: false,
-    allow_hexadecimal_numbers: false,
-    allow_unary_plus_numbers: false,
-    allow_bare_decimal_point_numbers: false,
-    allow_non_finite_numbers: false,
-    allow_extended_string_escapes: false,
-};
+const DIALECT: ParseOptions = ParseOptions { allow_comments: true, ..STRICT_JSON };
 
 /// The text with exactly the wanted entries of ours in it. `program` is what our own entries may call beside `watchdog`.
 ///

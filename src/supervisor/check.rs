@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::agent::{Cancel, PidEnd, wait_for_pid};
+use crate::agent::PidEnd;
 use crate::decision::evidence::{FaultKind, Unreadable};
 use crate::decision::verdict::{Reason, Verdict};
 use crate::session::{Recorded, recorded};
@@ -13,8 +13,9 @@ use super::case::{Asked, Case};
 use super::configuration::governing;
 use super::journal::Journal;
 use super::judge::{SessionSeen, early, judge, refused};
+use super::pid_wait;
 use super::place::{Claim, Place};
-use super::signals::{Signals, Urgency};
+use super::signals::Signals;
 use super::surroundings::{Surroundings, now};
 use super::verdict_json::Judgement;
 
@@ -118,29 +119,15 @@ fn nothing_recorded(spec: Option<&str>) -> Unreadable {
 
 async fn wait_for(surroundings: &Surroundings, pid: u32, signals: &mut Signals) -> Result<(), Verdict> {
     surroundings.tell(&format!("waiting for process {pid} to end"));
-    let cancel = Cancel::new();
-    let waiting = {
-        let cancel = cancel.clone();
-        tokio::task::spawn_blocking(move || wait_for_pid(pid, &cancel, None))
-    };
-    tokio::pin!(waiting);
-    let ended = tokio::select! {
-        ended = &mut waiting => ended,
-        () = signals.reached(Urgency::Interrupted) => {
-            cancel.cancel();
-            waiting.await
-        }
-    };
-    match ended {
-        Ok(Ok(PidEnd::Ended)) => Ok(()),
-        Ok(Ok(PidEnd::NotRunning)) => {
+    match pid_wait::end_of(pid, None, signals).await {
+        Ok(PidEnd::Ended) => Ok(()),
+        Ok(PidEnd::NotRunning) => {
             surroundings.tell(&format!("process {pid} is not running (any more)"));
             Ok(())
         }
-        Ok(Ok(PidEnd::Cancelled | PidEnd::TimedOut)) => {
+        Ok(PidEnd::Cancelled | PidEnd::TimedOut) => {
             Err(Verdict::new(Reason::Interrupted, format!("interrupted while waiting for process {pid}; nothing was judged")))
         }
-        Ok(Err(error)) => Err(Verdict::new(Reason::ProbeError, error.to_string())),
-        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        Err(error) => Err(Verdict::new(Reason::ProbeError, error.to_string())),
     }
 }

@@ -23,6 +23,7 @@ mod judge;
 mod notices;
 mod outside;
 mod periodic;
+mod pid_wait;
 mod place;
 mod planner;
 mod run;

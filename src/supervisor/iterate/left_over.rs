@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agent::{Cancel, PidEnd, started_by_a_watchdog, wait_for_pid};
+use crate::agent::{PidEnd, started_by_a_watchdog};
 use crate::decision::verdict::{Reason, Verdict};
 use crate::store::Store;
 use crate::store::session;
-use crate::supervisor::signals::{Signals, Urgency};
+use crate::supervisor::pid_wait;
+use crate::supervisor::signals::Signals;
 use crate::supervisor::surroundings::Surroundings;
 
 /// Waits until the recorded session of a spec has ended, if it still runs. The verdict to end with where it does not end in time.
@@ -26,29 +27,15 @@ pub async fn wait_for_its_end(
         return Ok(());
     }
     surroundings.tell(&format!("the session of a watchdog that was killed still runs (process {pid}): waiting for its end"));
-    let cancel = Cancel::new();
-    let waiting = {
-        let cancel = cancel.clone();
-        tokio::task::spawn_blocking(move || wait_for_pid(pid, &cancel, timeout))
-    };
-    tokio::pin!(waiting);
-    let ended = tokio::select! {
-        ended = &mut waiting => ended,
-        () = signals.reached(Urgency::Interrupted) => {
-            cancel.cancel();
-            waiting.await
-        }
-    };
-    match ended {
-        Ok(Ok(PidEnd::Ended | PidEnd::NotRunning)) => Ok(()),
-        Ok(Ok(PidEnd::Cancelled)) => Err(Box::new(Verdict::new(
+    match pid_wait::end_of(pid, timeout, signals).await {
+        Ok(PidEnd::Ended | PidEnd::NotRunning) => Ok(()),
+        Ok(PidEnd::Cancelled) => Err(Box::new(Verdict::new(
             Reason::Interrupted,
             format!("interrupted while an earlier session still runs (process {pid}); nothing was started"),
         ))),
-        Ok(Ok(PidEnd::TimedOut) | Err(_)) => Err(Box::new(Verdict::new(
+        Ok(PidEnd::TimedOut) | Err(_) => Err(Box::new(Verdict::new(
             Reason::SessionActive,
             format!("the session of a watchdog that was killed still runs (process {pid}); end it, then start the loop again"),
         ))),
-        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     }
 }
