@@ -22,6 +22,7 @@ mod journal;
 mod judge;
 mod notices;
 mod outside;
+mod panicked;
 mod periodic;
 mod pid_wait;
 mod place;

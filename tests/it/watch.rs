@@ -2,70 +2,15 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use completion_watchdog::store::journal::{event, kind};
 use completion_watchdog::store::{SqliteStore, StateDir, Store};
 use completion_watchdog::supervisor::now;
 use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::{CommandOutput, Repo, Running, Step, TestEnv, wait_for, wait_until};
-
-const SOON: Duration = Duration::from_secs(20);
-
-/// A watch that runs.
-struct Watch(Running);
-
-impl Watch {
-    /// Starts it, and waits until it watches.
-    fn start(env: &TestEnv, cwd: &Path, args: &[&str]) -> Self {
-        let running = env.watchdog_spawn(cwd, &[&["watch", "--json"], args].concat());
-        wait_until("it watches", SOON, || running.stderr_so_far().contains("watching "));
-        Watch(running)
-    }
-
-    fn verdicts(&self) -> Vec<Value> {
-        let text = self.0.stdout_so_far();
-        text.split_inclusive('\n')
-            .filter(|line| line.ends_with('\n'))
-            .map(|line| serde_json::from_str(line).expect("a JSON line"))
-            .collect()
-    }
-
-    /// Waits for so many judgements, and returns the last as `status/reason of folder`.
-    #[track_caller]
-    fn wait_for(&self, count: usize) -> String {
-        let found = wait_for(SOON, || Some(self.verdicts()).filter(|found| found.len() >= count));
-        let found = found.unwrap_or_else(|| panic!("{count} judgements\n{}\n{}", self.0.stdout_so_far(), self.0.stderr_so_far()));
-        assert_eq!(found.len(), count, "no more than these: {found:#?}");
-        gist(&found[count - 1])
-    }
-
-    #[track_caller]
-    fn end(self) -> CommandOutput {
-        self.0.signal(Signal::TERM);
-        self.0.wait().expect(143)
-    }
-}
-
-fn gist(verdict: &Value) -> String {
-    let word = |key: &str| verdict[key].as_str().unwrap_or_default();
-    format!("{}/{} of {}", word("status"), word("reason"), word("worktree").rsplit('/').next().unwrap_or_default())
-}
-
-/// A linked worktree beside the repository, with a baseline.
-fn linked<'env>(env: &'env TestEnv, repo: &Repo<'env>, name: &str) -> Repo<'env> {
-    repo.git(&["worktree", "add", "-q", "-b", name, &format!("../{name}")]);
-    let linked = Repo::new(env, env.root().join(name));
-    linked.watchdog(&["snapshot"]).expect(0);
-    linked
-}
-
-fn commit(repo: &Repo<'_>, text: &str) {
-    repo.write("work.txt", text);
-    repo.commit_all(text);
-}
+use crate::support::watch::{SOON, Watch, commit, gist, linked};
+use crate::support::{Repo, Step, TestEnv, wait_for, wait_until};
 
 #[test]
 fn each_commit_is_judged_once_and_nothing_else_is() {
@@ -194,13 +139,15 @@ fn changes_that_fall_quiet_are_judged_where_work_trees_are_watched() {
     repo.write(".gitignore", "built/\n");
     repo.commit_all("ignore");
     repo.watchdog(&["snapshot"]).expect(0);
+    repo.write("before.txt", "left alone while nobody watched");
     let watch = Watch::start(&env, repo.path(), &["--work-trees", "--quiet-for", "300ms"]);
+    assert_eq!(watch.wait_for(1), "incomplete/working of repo");
     repo.write("built/x", "ignored by git");
     repo.write("src/deep/new.txt", "half done");
-    assert_eq!(watch.wait_for(1), "incomplete/working of repo");
+    assert_eq!(watch.wait_for(2), "incomplete/working of repo");
     repo.write("built/x", "again");
     commit(&repo, "done");
-    assert_eq!(watch.wait_for(2), "complete/new_commits of repo");
+    assert_eq!(watch.wait_for(3), "complete/new_commits of repo");
     watch.end();
 }
 

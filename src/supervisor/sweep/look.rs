@@ -19,6 +19,7 @@ use crate::supervisor::case::{Asked, Case};
 use crate::supervisor::configuration::governing;
 use crate::supervisor::journal::{Journal, observed};
 use crate::supervisor::judge::{SessionSeen, Trial, early, refused};
+use crate::supervisor::panicked::verdict_of_panic;
 use crate::supervisor::place::{Place, taken};
 use crate::supervisor::surroundings::{Surroundings, now};
 use crate::supervisor::verdict_json::Judgement;
@@ -57,11 +58,7 @@ impl Wanting {
 pub fn isolated(root: PathBuf, work: impl FnOnce() -> Looked) -> Looked {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(looked) => looked,
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-            let why = format!("watchdog itself failed here, which is a bug: {}", text.unwrap_or("it left no message"));
-            Looked::Row(unjudged(root, Verdict::new(Reason::GitError, why)))
-        }
+        Err(panic) => Looked::Row(unjudged(root, verdict_of_panic(panic.as_ref()))),
     }
 }
 

@@ -1,11 +1,11 @@
 //! Hears movements in folders. What is heard is bounded: where too much comes at once, it is "anywhere".
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::watch::{Depth, Moved, WatchError, Watching};
@@ -19,7 +19,10 @@ pub struct Ears {
     /// What is watched, with the inode that it had then: a folder that was made anew is another one.
     watched: BTreeMap<PathBuf, (Depth, u64)>,
     heard: Receiver<Moved>,
-    dropped: Arc<AtomicBool>,
+    /// More came than waits. Kept until it was heard of, however much is taken out meanwhile.
+    dropped: Arc<Notify>,
+    /// Folders that came unheard may lie below those that are watched as trees.
+    missed: bool,
     /// Why not everything is watched.
     pub deaf: Option<WatchError>,
     /// Kept, so that waiting for what never comes does not end.
@@ -30,26 +33,21 @@ impl Ears {
     /// Ears that hear nothing yet; with `closed`, never anything.
     pub fn new(closed: bool) -> Self {
         let (sender, heard) = channel(WAITING);
-        let dropped = Arc::new(AtomicBool::new(false));
-        let watching = Watching::start({
-            let (sender, dropped) = (sender.clone(), Arc::clone(&dropped));
-            move |moved| {
-                if sender.try_send(moved).is_err() {
-                    dropped.store(true, Ordering::Relaxed);
-                }
-            }
-        });
+        let dropped = Arc::new(Notify::new());
+        let watching = Watching::start(hearing(sender.clone(), Arc::clone(&dropped)));
         let (watching, deaf) = match watching {
             Ok(_) if closed => (None, None),
             Ok(watching) => (Some(watching), None),
             Err(error) => (None, Some(error)),
         };
-        Ears { watching, watched: BTreeMap::new(), heard, dropped, deaf, _sender: sender }
+        Ears { watching, watched: BTreeMap::new(), heard, dropped, missed: false, deaf, _sender: sender }
     }
 
-    /// Watches these folders and no others. What cannot be watched is noted in `deaf`.
-    pub fn listen_to(&mut self, wanted: BTreeMap<PathBuf, Depth>) {
-        let Some(watching) = &mut self.watching else { return };
+    /// Watches these folders and no others, and returns those that are only now: what moved in them before went unheard. What cannot be
+    /// watched is noted in `deaf`.
+    pub fn listen_to(&mut self, wanted: BTreeMap<PathBuf, Depth>) -> BTreeSet<PathBuf> {
+        let mut begun = BTreeSet::new();
+        let Some(watching) = &mut self.watching else { return begun };
         let there: BTreeMap<PathBuf, (Depth, u64)> =
             wanted.into_iter().filter_map(|(folder, depth)| inode(&folder).map(|inode| (folder, (depth, inode)))).collect();
         for folder in self.watched.iter().filter(|(folder, known)| there.get(*folder) != Some(*known)).map(|(folder, _)| folder) {
@@ -57,12 +55,15 @@ impl Ears {
         }
         self.watched.retain(|folder, known| there.get(folder) == Some(known));
         self.deaf = None;
+        let missed = std::mem::take(&mut self.missed);
         for (folder, known) in there {
-            if self.watched.contains_key(&folder) {
+            let again = missed && known.0 == Depth::Tree;
+            if self.watched.contains_key(&folder) && !again {
                 continue;
             }
             match watching.add(&folder, known.0) {
                 Ok(()) => {
+                    begun.insert(folder.clone());
                     self.watched.insert(folder, known);
                 }
                 // It went away in between, and whoever removed it moved something that is heard.
@@ -72,11 +73,12 @@ impl Ears {
                     self.deaf = Some(error);
                     // Each further folder would be refused as well.
                     if limit {
-                        return;
+                        return begun;
                     }
                 }
             }
         }
+        begun
     }
 
     /// How many folders are watched; what is below them not counted.
@@ -86,16 +88,58 @@ impl Ears {
 
     /// The next movement. Loses nothing where it is dropped before.
     pub async fn next(&mut self) -> Moved {
-        let moved = self.heard.recv().await.unwrap_or(Moved::Anywhere);
-        if self.dropped.swap(false, Ordering::Relaxed) { Moved::Anywhere } else { moved }
+        let moved = tokio::select! {
+            () = self.dropped.notified() => Moved::Anywhere,
+            moved = self.heard.recv() => moved.unwrap_or(Moved::Anywhere),
+        };
+        self.noted(moved)
     }
 
     /// A movement that waits already.
     pub fn more(&mut self) -> Option<Moved> {
-        self.heard.try_recv().ok()
+        let moved = self.heard.try_recv().ok()?;
+        Some(self.noted(moved))
+    }
+
+    fn noted(&mut self, moved: Moved) -> Moved {
+        self.missed |= moved == Moved::Anywhere;
+        moved
+    }
+}
+
+/// Hands movements over; what finds no room is told by `dropped`.
+fn hearing(sender: Sender<Moved>, dropped: Arc<Notify>) -> impl Fn(Moved) + Send + 'static {
+    move |moved| {
+        if sender.try_send(moved).is_err() {
+            dropped.notify_one();
+        }
     }
 }
 
 fn inode(folder: &Path) -> Option<u64> {
     std::fs::metadata(folder).ok().filter(std::fs::Metadata::is_dir).map(|meta| meta.ino())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_found_no_room_is_anywhere_even_after_all_the_rest_was_taken_out() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let mut ears = Ears::new(true);
+            let hear = hearing(ears._sender.clone(), Arc::clone(&ears.dropped));
+            (0..WAITING).for_each(|_| hear(Moved::At(vec!["/r/.git/index".into()])));
+            assert_ne!(ears.next().await, Moved::Anywhere, "nothing was dropped yet");
+            hear(Moved::At(vec!["/r/.git/index".into()]));
+            hear(Moved::At(vec!["/r/.git/HEAD".into()]));
+            while ears.more().is_some() {}
+            let told = tokio::time::timeout(Duration::from_secs(20), ears.next()).await;
+            assert_eq!(told.expect("it is told without a further movement"), Moved::Anywhere);
+            assert!(ears.missed, "folders may have come unheard");
+        });
+    }
 }

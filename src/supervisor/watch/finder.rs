@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
 use crate::decision::evidence::{FaultKind, Unreadable};
@@ -56,17 +56,14 @@ impl Finder {
         self.under_way = Some(tokio::task::spawn_blocking(move || find_worktrees(&paths, &|| is_over.load(Ordering::Relaxed))));
     }
 
-    /// What the search under way found; never, where there is none. Loses nothing where it is dropped before.
-    pub async fn found(&mut self) -> Search {
+    /// What the search under way found, or the bug that ended it; never, where there is none. Loses nothing where it is dropped before.
+    pub async fn found(&mut self) -> Result<Search, JoinError> {
         let found = match &mut self.under_way {
             Some(search) => search.await,
             None => return std::future::pending().await,
         };
         self.under_way = None;
-        match found {
-            Ok(found) => found,
-            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
-        }
+        found
     }
 
     /// Ends a search under way soon.
@@ -78,7 +75,8 @@ impl Finder {
     pub async fn first(&mut self, signals: &mut Signals) -> Result<Search, Unreadable> {
         self.begin();
         let search = tokio::select! {
-            search = self.found() => search,
+            // Nothing is watched yet that this could spoil.
+            search = self.found() => search.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic())),
             () = signals.reached(Urgency::Interrupted) => return Ok(Search::default()),
         };
         if search.worktrees.iter().any(|worktree| worktree.standing == Standing::There) {

@@ -44,6 +44,20 @@ pub struct Subject {
     pub fingerprint: Option<u64>,
 }
 
+/// What one look is given.
+pub struct Task {
+    /// What was told from outside, with the worktree's own folder.
+    pub around: Surroundings,
+    /// The records.
+    pub store: Arc<dyn Store>,
+    /// The worktree.
+    pub subject: Subject,
+    /// What is asked of the judgement.
+    pub asked: Asked,
+    /// What ends it early.
+    pub signals: Signals,
+}
+
 /// What a look came to.
 pub enum Looked {
     /// Nobody asked for this worktree to be watched: it has no baseline.
@@ -69,7 +83,8 @@ pub enum Looked {
 }
 
 /// Looks, and judges where there is something new.
-pub async fn look(around: Surroundings, store: Arc<dyn Store>, subject: Subject, asked: Asked, mut signals: Signals) -> Looked {
+pub async fn look(task: Task) -> Looked {
+    let Task { around, store, subject, asked, mut signals } = task;
     match prepare(&around, &store, &subject) {
         Ok(Prepared::Place(place, lock, head, fingerprint)) => {
             let request = CheckRequest { asked, ..CheckRequest::default() };

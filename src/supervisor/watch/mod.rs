@@ -1,11 +1,14 @@
 //! `watchdog watch`: stays, and judges as commits, ends of sessions and changes happen.
 //!
 //! [`watch`] is the loop; `roster` knows which worktrees there are and whom a movement is about; `ears` hears movements;
-//! `finder` searches; `look` judges one worktree, as `check --once` does.
+//! `finder` searches; `look` judges one worktree, as `check --once` does; `pulse` notices time that went by unheard.
 
 mod ears;
 mod finder;
 mod look;
+#[cfg(test)]
+mod look_panics;
+mod pulse;
 mod request;
 mod roster;
 mod rounds;

@@ -100,6 +100,18 @@ impl Roster {
         self.members.get_mut(id)
     }
 
+    /// The worktrees whose git data lies in any of these folders.
+    pub fn with_git_data_in(&self, folders: &BTreeSet<PathBuf>) -> Vec<String> {
+        let is_in = |dirs: &GitDirs| dirs.own().into_iter().chain(dirs.shared()).any(|(folder, _)| folders.contains(&folder));
+        let found = self.members.iter().filter(|(_, member)| !folders.is_empty() && is_in(&member.dirs));
+        found.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// The worktrees whose top is any of these folders.
+    pub fn with_top_in(&self, folders: &BTreeSet<PathBuf>) -> Vec<String> {
+        folders.iter().filter_map(|folder| self.by_root.get(folder)).cloned().collect()
+    }
+
     /// Whom a movement at this path is about.
     pub fn concern(&self, path: &Path) -> Concern {
         let mut concern = Concern::default();

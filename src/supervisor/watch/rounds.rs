@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::task::JoinSet;
+use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
 use super::ears::Ears;
 use super::finder::Finder;
-use super::look::{Cause, Looked, Subject, look};
+use super::look::{Cause, Looked, Subject, Task, look};
+use super::pulse::Pulse;
 use super::request::WatchRequest;
 use super::roster::{Concern, Roster};
 use crate::decision::display::plural;
@@ -23,6 +24,7 @@ use crate::store::journal::{is_ours, kind};
 use crate::store::{SqliteStore, Store};
 use crate::supervisor::case::Asked;
 use crate::supervisor::judge::early;
+use crate::supervisor::panicked::verdict_of_panic;
 use crate::supervisor::signals::{Signals, Urgency};
 use crate::supervisor::surroundings::{Surroundings, now};
 use crate::supervisor::tail::Tail;
@@ -36,11 +38,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const BUSY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 /// How soon one that cannot be read is looked at again, at the longest.
 const BROKEN: Duration = Duration::from_secs(60);
-/// A clock that ran so much further than ours means that the machine slept.
-const SLEPT: Duration = Duration::from_secs(10);
 /// Whatever was heard, everything is looked at this often: some file systems tell nothing.
 const ROUND: Duration = Duration::from_secs(300);
-/// How often the clocks are compared and the outbox is emptied.
+/// How often the outbox is emptied.
 const TICK: Duration = Duration::from_secs(30);
 
 /// A look that is due.
@@ -50,7 +50,14 @@ struct Due {
     cause: Cause,
 }
 
-struct Watch<'a> {
+/// A look that is under way.
+struct Looking {
+    id: String,
+    cause: Cause,
+    since: Instant,
+}
+
+struct Watch<'a, L> {
     around: &'a Surroundings,
     request: &'a WatchRequest,
     store: Arc<dyn Store>,
@@ -60,13 +67,15 @@ struct Watch<'a> {
     due: BTreeMap<String, Due>,
     /// When a work tree will have been left alone for long enough.
     quiet: BTreeMap<String, Instant>,
-    looking: JoinSet<(String, Cause, Instant, Looked)>,
-    /// Whose task is whose, for one that a bug ended.
-    tasks: HashMap<tokio::task::Id, String>,
+    look: L,
+    looking: JoinSet<Looked>,
+    /// Which look is whose, also where a bug ended it.
+    tasks: HashMap<Id, Looking>,
     /// Which worktrees are being looked at.
     under_way: BTreeSet<String>,
     finder: Finder,
-    last_round: (Instant, Timestamp),
+    pulse: Pulse,
+    last_round: Instant,
     /// When work trees that nobody can hear were last looked at.
     last_work: Instant,
     told_deaf: bool,
@@ -79,6 +88,16 @@ struct Watch<'a> {
 /// # Errors
 /// Where there is no place for the records, or they cannot be read.
 pub async fn watch(around: &Surroundings, request: &WatchRequest, signals: &mut Signals) -> Result<i32, Unreadable> {
+    watch_by(around, request, signals, look).await
+}
+
+/// The same, with each look made by `look`.
+pub(super) async fn watch_by(
+    around: &Surroundings,
+    request: &WatchRequest,
+    signals: &mut Signals,
+    look: impl AsyncFn(Task) -> Looked + Clone + 'static,
+) -> Result<i32, Unreadable> {
     around.state.ensure()?;
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&around.state)?);
     // Before anything is looked at, so that nothing happens in between.
@@ -95,11 +114,13 @@ pub async fn watch(around: &Surroundings, request: &WatchRequest, signals: &mut 
         ears: Ears::new(request.poll_only),
         due: BTreeMap::new(),
         quiet: BTreeMap::new(),
-        tasks: HashMap::new(),
+        look,
         looking: JoinSet::new(),
+        tasks: HashMap::new(),
         under_way: BTreeSet::new(),
         finder,
-        last_round: (Instant::now(), now()),
+        pulse: Pulse::new(Instant::now(), now()),
+        last_round: Instant::now(),
         last_work: Instant::now(),
         told_deaf: false,
         complaints: BTreeMap::new(),
@@ -109,7 +130,7 @@ pub async fn watch(around: &Surroundings, request: &WatchRequest, signals: &mut 
     Ok(signals.last())
 }
 
-impl Watch<'_> {
+impl<L: AsyncFn(Task) -> Looked + Clone + 'static> Watch<'_, L> {
     async fn stay(&mut self, tail: &mut Tail, signals: &mut Signals) {
         let mut tick = Instant::now() + self.pause();
         loop {
@@ -121,8 +142,8 @@ impl Watch<'_> {
             let go_on = tokio::select! {
                 moved = self.ears.next() => { self.heard(moved); true }
                 () = sleep_until(next.unwrap_or(tick)), if next.is_some() && !full => true,
-                Some(looked) = self.looking.join_next(), if !self.looking.is_empty() => self.looked(looked),
-                found = self.finder.found() => { self.found(found); true }
+                Some(looked) = self.looking.join_next_with_id(), if !self.looking.is_empty() => self.looked(looked),
+                found = self.finder.found() => { self.searched(found); true }
                 () = tail.changed() => { self.read(tail); true }
                 () = sleep_until(tick) => {
                     self.tick();
@@ -134,10 +155,13 @@ impl Watch<'_> {
             if !go_on {
                 break;
             }
+            if self.pulse.stood_still(Instant::now(), now()) {
+                self.all_due("the machine slept, or this process was stopped");
+            }
         }
         self.finder.end();
         // What is under way hears the signal too, and its verdict is told.
-        while let Some(looked) = self.looking.join_next().await {
+        while let Some(looked) = self.looking.join_next_with_id().await {
             self.looked(looked);
         }
     }
@@ -155,7 +179,10 @@ impl Watch<'_> {
         let mut next = Some(moved);
         while let Some(moved) = next.take().or_else(|| self.ears.more()) {
             let Moved::At(paths) = moved else {
-                self.all_due();
+                self.all_due("movements were dropped");
+                for id in self.roster.names() {
+                    self.stirred(id);
+                }
                 continue;
             };
             for path in paths {
@@ -167,15 +194,21 @@ impl Watch<'_> {
                     self.make_due(id, Cause::Head, SETTLE);
                 }
                 for id in work {
-                    if let Some(quiet) = self.request.quiet_for {
-                        self.quiet.insert(id, Instant::now() + quiet);
-                    }
+                    self.stirred(id);
                 }
             }
         }
     }
 
-    fn all_due(&mut self) {
+    /// Notes that something may have changed in a work tree just now.
+    fn stirred(&mut self, id: String) {
+        if let Some(quiet) = self.request.quiet_for {
+            self.quiet.insert(id, Instant::now() + quiet);
+        }
+    }
+
+    fn all_due(&mut self, why: &str) {
+        tracing::debug!("every worktree is looked at: {why}");
         self.finder.want();
         for id in self.roster.names() {
             self.make_due(id, Cause::Head, SETTLE);
@@ -260,28 +293,20 @@ impl Watch<'_> {
         };
         let (store, signals) = (Arc::clone(&self.store), self.signals.clone());
         self.under_way.insert(id.clone());
-        let task = self.looking.spawn_local({
-            let id = id.clone();
-            async move { (id, cause, since, look(around, store, subject, asked, signals).await) }
-        });
-        self.tasks.insert(task.id(), id);
+        let look = self.look.clone();
+        let task = self.looking.spawn_local(async move { look(Task { around, store, subject, asked, signals }).await });
+        self.tasks.insert(task.id(), Looking { id, cause, since });
     }
 
     /// Takes in what a look came to; `false` where nobody listens any more.
-    fn looked(&mut self, looked: Result<(String, Cause, Instant, Looked), tokio::task::JoinError>) -> bool {
-        let (id, cause, since, looked) = match looked {
-            Ok(looked) => looked,
-            // A bug that one worktree meets shall not end the watch over the others; what it was is in the message above.
-            Err(panicked) => {
-                if let Some(id) = self.tasks.remove(&panicked.id()) {
-                    self.under_way.remove(&id);
-                    self.around.tell(&format!("a judgement of worktree {id} failed, which is a bug; the watch goes on"));
-                }
-                return true;
-            }
-        };
-        self.tasks.retain(|_, of| *of != id);
+    fn looked(&mut self, looked: Result<(Id, Looked), JoinError>) -> bool {
+        let task = looked.as_ref().map_or_else(JoinError::id, |(task, _)| *task);
+        let Some(Looking { id, cause, since }) = self.tasks.remove(&task) else { return true };
         self.under_way.remove(&id);
+        let looked = match looked {
+            Ok((_, looked)) => looked,
+            Err(panicked) => return self.panicked(id, panicked),
+        };
         let Some(member) = self.roster.get_mut(&id) else { return true };
         match looked {
             Looked::Unwatched => true,
@@ -322,6 +347,15 @@ impl Watch<'_> {
                 (self.request.hear)(&early(&around, None, Verdict::unreadable(unreadable), now()))
             }
         }
+    }
+
+    /// A bug that one worktree meets is told of that worktree, and does not end the watch over the others. It is looked at again when
+    /// something moves there: at once, the same bug would be met again.
+    fn panicked(&mut self, id: String, panicked: JoinError) -> bool {
+        let Ok(panic) = panicked.try_into_panic() else { return true };
+        let worktree = self.roster.get(&id).map(|member| member.root.clone()).unwrap_or_else(|| id.into());
+        let around = Surroundings { worktree, ..self.around.clone() };
+        (self.request.hear)(&early(&around, None, verdict_of_panic(panic.as_ref()), now()))
     }
 
     /// What other processes wrote down: ends of sessions, and verdicts that make ours superfluous.
@@ -365,12 +399,9 @@ impl Watch<'_> {
 
     fn tick(&mut self) {
         self.around.courier.wake(&self.store);
-        let (since, at) = self.last_round;
-        let by_wall = Duration::try_from(now().duration_since(at)).unwrap_or(ROUND);
-        let slept = by_wall.abs_diff(since.elapsed()) > SLEPT;
-        if slept || since.elapsed() >= ROUND {
-            self.last_round = (Instant::now(), now());
-            self.all_due();
+        if self.last_round.elapsed() >= ROUND {
+            self.last_round = Instant::now();
+            self.all_due("it is time");
         } else if self.polls() {
             let changed: Vec<String> =
                 self.roster.names().into_iter().filter(|id| self.roster.get(id).is_some_and(|m| m.dirs.trace() != m.trace)).collect();
@@ -384,6 +415,13 @@ impl Watch<'_> {
                     self.make_due(id, Cause::Quiet, SETTLE);
                 }
             }
+        }
+    }
+
+    fn searched(&mut self, found: Result<Search, JoinError>) {
+        match found {
+            Ok(found) => self.found(found),
+            Err(_) => self.around.tell("the search for worktrees failed, which is a bug; those that are known stay watched"),
         }
     }
 
@@ -402,10 +440,13 @@ impl Watch<'_> {
                 wanted.insert(member.root.clone(), Depth::Tree);
             }
         }
-        self.ears.listen_to(wanted);
+        let begun = self.ears.listen_to(wanted);
         // What moved between the search and the watch is seen by this look.
-        for id in new {
+        for id in new.into_iter().chain(self.roster.with_git_data_in(&begun)) {
             self.make_due(id, Cause::Head, Duration::ZERO);
+        }
+        for id in self.roster.with_top_in(&begun) {
+            self.stirred(id);
         }
         if before != self.roster.size() {
             let (worktrees, repositories) = self.roster.size();

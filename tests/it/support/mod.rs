@@ -13,6 +13,8 @@ pub mod random_tree;
 mod repo;
 pub mod scratch_repo;
 mod wait;
+mod wall_clock;
+pub mod watch;
 
 pub use agent_sdk::AgentSdk;
 pub use api_rules::Rule;
@@ -21,6 +23,7 @@ pub use command::{CommandOutput, Running};
 pub use env::TestEnv;
 pub use fake_agent::{Step, config_asking};
 pub use messages_api::MessagesApi;
-pub use processes::{peak_resident_kib, with_variable as processes_with};
+pub use processes::{is_stopped, peak_resident_kib, with_variable as processes_with};
 pub use repo::Repo;
 pub use wait::{wait_for, wait_until};
+pub use wall_clock::WallClock;

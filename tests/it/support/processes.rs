@@ -48,9 +48,18 @@ pub fn peak_resident_kib(pid: u32) -> Option<u64> {
     status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix(" kB")?.parse().ok()
 }
 
+/// Whether a process was stopped by a signal.
+pub fn is_stopped(pid: u32) -> bool {
+    state(&Path::new("/proc").join(pid.to_string())) == Some('T')
+}
+
 fn is_zombie(folder: &Path) -> bool {
+    state(folder) == Some('Z')
+}
+
+fn state(folder: &Path) -> Option<char> {
     // The state follows the command name, which stands in parentheses and may hold anything.
-    fs::read_to_string(folder.join("stat")).is_ok_and(|stat| stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')))
+    fs::read_to_string(folder.join("stat")).ok()?.rsplit(')').next()?.trim_start().chars().next()
 }
 
 fn command_line(folder: &Path) -> String {

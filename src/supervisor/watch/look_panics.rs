@@ -1,0 +1,110 @@
+//! A look that panics, with the real loop and ears around it: no input is known that makes a real look do so.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::look::{Looked, Task};
+use super::request::WatchRequest;
+use super::rounds::watch_by;
+use crate::agent::transcript::ClaudeHome;
+use crate::store::StateDir;
+use crate::supervisor::{Asked, Courier, Judgement, Signals, Surroundings};
+
+type Log = Arc<Mutex<Vec<String>>>;
+
+/// As much of a repository as a search asks for.
+fn bare_bones(root: &Path) {
+    for folder in ["objects", "refs/heads"] {
+        fs::create_dir_all(root.join(".git").join(folder)).expect("the scratch folder takes folders");
+    }
+    switch(root, "main");
+}
+
+fn switch(root: &Path, branch: &str) {
+    let head = root.join(".git/HEAD");
+    fs::write(head.with_extension("lock"), format!("ref: refs/heads/{branch}\n")).expect("the scratch folder takes files");
+    fs::rename(head.with_extension("lock"), head).expect("as git does it");
+}
+
+async fn until(log: &Log, line: &str, times: usize) {
+    let seen = || log.lock().expect("nobody panics with it").iter().filter(|seen| *seen == line).count();
+    let found = tokio::time::timeout(Duration::from_secs(20), async {
+        while seen() < times {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    assert!(found.await.is_ok(), "{line}, {times} times: {log:?}");
+}
+
+#[test]
+fn a_look_that_panics_is_an_error_of_its_worktree_and_the_watch_goes_on() {
+    let scratch = tempfile::tempdir().expect("the system has room for a scratch folder");
+    let (bad, good) = (scratch.path().join("bad"), scratch.path().join("good"));
+    bare_bones(&bad);
+    bare_bones(&good);
+    let log = Log::default();
+    let note = {
+        let log = Arc::clone(&log);
+        move |line: String| log.lock().expect("nobody panics with it").push(line)
+    };
+    let around = Surroundings {
+        worktree: scratch.path().to_owned(),
+        config: None,
+        state: StateDir::resolve(Some(scratch.path().join("state")), None, None).expect("it was named"),
+        trusted: None,
+        agent_program: None,
+        claude_home: ClaudeHome::from_env(),
+        narrate: Arc::new(|_: &str| {}),
+        courier: Courier::default(),
+    };
+    let hear = {
+        let note = note.clone();
+        move |judgement: &Judgement| {
+            let verdict = &judgement.verdict;
+            let name = judgement.worktree.rsplit('/').next().unwrap_or_default();
+            note(format!("{}/{} of {name}: {}", verdict.status().as_str(), verdict.reason.as_str(), verdict.message));
+            true
+        }
+    };
+    let request = WatchRequest {
+        paths: vec![scratch.path().to_owned()],
+        asked: Asked::default(),
+        probe: false,
+        quiet_for: None,
+        poll: Duration::from_secs(3600),
+        poll_only: false,
+        jobs: 1,
+        hear: Arc::new(hear),
+        is_heard: Arc::new(|| true),
+    };
+    let look = async move |task: Task| {
+        let name = task.subject.root.file_name().expect("a folder has a name").to_string_lossy().into_owned();
+        note(name.clone());
+        assert_ne!(name, "bad", "a bug that this one meets");
+        Looked::Same { head: None }
+    };
+    let acts = async {
+        let told = "error/git_error of bad: watchdog itself failed here, which is a bug";
+        until(&log, "good", 1).await;
+        until(&log, "bad", 1).await;
+        switch(&good, "other");
+        until(&log, "good", 2).await;
+        switch(&bad, "other");
+        until(&log, "bad", 2).await;
+        switch(&good, "another");
+        until(&log, "good", 3).await;
+        let log = log.lock().expect("nobody panics with it");
+        let told = log.iter().filter(|line| line.starts_with(told) && line.contains("a bug that this one meets")).count();
+        assert_eq!(told, 2, "{log:#?}");
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("the system has room for one");
+    runtime.block_on(async {
+        let mut signals = Signals::none();
+        tokio::select! {
+            ended = watch_by(&around, &request, &mut signals, look) => panic!("the watch ended: {ended:?}"),
+            () = acts => {}
+        }
+    });
+}

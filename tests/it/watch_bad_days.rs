@@ -1,0 +1,123 @@
+//! `watchdog watch` where movements are lost: the system dropped them, the machine slept, or the process was stopped.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::support::watch::{SOON, Watch, commit};
+use crate::support::{Repo, TestEnv, WallClock, is_stopped, wait_until};
+
+/// Hears nothing, and would look for itself in an hour.
+const DEAF: [&str; 3] = ["--poll-only", "--poll", "1h"];
+
+/// Work that a watch judges at its start.
+fn with_work(repo: &Repo<'_>) {
+    repo.watchdog(&["snapshot"]).expect(0);
+    commit(repo, "before");
+}
+
+/// A watch whose first looks are over, so that nothing but what happens from now on makes it look again.
+fn settled(watch: Watch) -> Watch {
+    assert_eq!(watch.wait_for(1), "complete/new_commits of repo");
+    watch
+}
+
+fn stop(watch: &Watch) {
+    watch.0.signal(Signal::STOP);
+    wait_until("it is stopped", SOON, || is_stopped(watch.0.pid()));
+}
+
+/// Moves more in a folder than the system keeps for one who does not listen.
+fn flood(folder: &Path) {
+    let kept = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").expect("every Linux has it");
+    let kept: usize = kept.trim().parse().expect("a number");
+    let noise = folder.join("noise");
+    // Each turn is four movements, none like the one before: equal ones would be kept as one.
+    for _ in 0..kept / 2 {
+        File::create(&noise).expect("the folder takes a file");
+        fs::remove_file(&noise).expect("it is there");
+    }
+}
+
+/// Moves a branch as a fetch into it would, and returns the commit.
+fn move_from_elsewhere(repo: &Repo<'_>, branch: &str) -> String {
+    let name = format!("refs/heads/{branch}");
+    let tree = repo.git(&["rev-parse", &format!("{name}^{{tree}}")]);
+    let commit = repo.git(&["commit-tree", &tree, "-p", &name, "-m", "from elsewhere"]);
+    repo.git(&["update-ref", &name, &commit]);
+    commit
+}
+
+#[test]
+fn where_the_system_dropped_movements_everything_is_looked_at_and_then_heard_as_before() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.git(&["worktree", "add", "-q", "-b", "deep/task", "../task"]);
+    let _recorded = env.watchdog(&env.root().join("task"), &["snapshot"]).expect(0);
+    repo.git(&["pack-refs", "--all", "--prune"]);
+    let folder = repo.path().join(".git/refs/heads/deep");
+    assert!(!folder.exists(), "git makes the folder of the branch anew, unheard, with the first commit below");
+    with_work(&repo);
+    let watch = settled(Watch::start(&env, repo.path(), &["-v"]));
+    stop(&watch);
+    flood(&repo.path().join(".git"));
+    let first = move_from_elsewhere(&repo, "deep/task");
+    assert!(folder.exists());
+    watch.0.signal(Signal::CONT);
+    assert!(watch.wait_for(2).ends_with(" of task"), "{:?}", watch.verdicts());
+    assert_eq!(watch.verdicts()[1]["head"], first.as_str());
+    let said = watch.0.stderr_so_far();
+    assert!(said.contains("every worktree is looked at: movements were dropped"), "{said}");
+    let second = move_from_elsewhere(&repo, "deep/task");
+    assert!(watch.wait_for(3).ends_with(" of task"), "{:?}", watch.verdicts());
+    assert_eq!(watch.verdicts()[2]["head"], second.as_str());
+    watch.end();
+}
+
+#[test]
+fn changes_whose_movements_were_dropped_are_judged_once_they_are_quiet() {
+    let env = TestEnv::new();
+    let (repo, loud) = (env.repo(), env.repo_named("loud"));
+    with_work(&repo);
+    let watch = settled(Watch::start(&env, &env.root(), &[".", "--work-trees", "--quiet-for", "300ms"]));
+    stop(&watch);
+    flood(loud.path());
+    repo.write("src/new.txt", "half done");
+    watch.0.signal(Signal::CONT);
+    assert_eq!(watch.wait_for(2), "complete/new_commits of repo");
+    // Its folder came unheard.
+    repo.write("src/another.txt", "half done, too");
+    assert_eq!(watch.wait_for(3), "complete/new_commits of repo");
+    watch.end();
+}
+
+#[test]
+fn a_machine_that_slept_looks_at_everything_when_it_wakes() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    with_work(&repo);
+    let clock = WallClock::new(&env);
+    let args = [&["watch", "--json"], DEAF.as_slice()].concat();
+    let watch = settled(Watch::of(clock.read_by(env.watchdog_command(repo.path(), &args))));
+    commit(&repo, "from another machine, meanwhile");
+    clock.sleep_for_an_hour();
+    assert_eq!(watch.wait_for(2), "complete/new_commits of repo");
+    watch.end();
+}
+
+#[test]
+fn a_process_that_was_stopped_looks_at_everything_when_it_goes_on() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    with_work(&repo);
+    let watch = settled(Watch::start(&env, repo.path(), &DEAF));
+    stop(&watch);
+    let stopped = Instant::now();
+    commit(&repo, "meanwhile");
+    wait_until("longer than any turn of its loop", SOON, || stopped.elapsed() > Duration::from_secs(6));
+    watch.0.signal(Signal::CONT);
+    assert_eq!(watch.wait_for(2), "complete/new_commits of repo");
+    watch.end();
+}
