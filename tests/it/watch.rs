@@ -222,3 +222,31 @@ fn ctrl_c_ends_it_and_so_does_a_reader_that_goes_away() {
     assert!(out.stdout.contains("complete") && out.stdout.contains("/repo  new_commits: "), "{out}");
     assert!(!out.stderr.contains("panicked"), "{out}");
 }
+
+#[test]
+fn a_repository_that_is_removed_is_no_error_and_one_that_stays_broken_is_told_once_and_judged_when_it_is_whole() {
+    let env = TestEnv::new();
+    let (repo, other) = (env.repo(), env.repo_named("other"));
+    for one in [&repo, &other] {
+        one.watchdog(&["snapshot"]).expect(0);
+    }
+    let watch = Watch::start(&env, &env.root(), &["."]);
+    fs::remove_dir_all(repo.path()).expect("it is ours");
+    wait_until("it is noticed", SOON, || watch.0.stderr_so_far().contains("watching 1 worktree of"));
+    commit(&other, "one");
+    assert_eq!(watch.wait_for(1), "complete/new_commits of other");
+    let head = other.path().join(".git/HEAD");
+    for (count, part) in [(2, "HEAD"), (4, "objects")] {
+        let (there, away) = (other.path().join(".git").join(part), env.root().join(part));
+        fs::rename(&there, &away).expect("it is ours");
+        if part != "HEAD" {
+            fs::write(&head, "ref: refs/heads/moved\n").expect("it is ours");
+        }
+        assert_eq!(watch.wait_for(count), "error/git_error of other", "without {part}");
+        fs::rename(&away, &there).expect("it is ours");
+        fs::write(&head, "ref: refs/heads/main\n").expect("it is ours");
+        commit(&other, part);
+        assert_eq!(watch.wait_for(count + 1), "complete/new_commits of other", "with {part} again");
+    }
+    watch.end();
+}

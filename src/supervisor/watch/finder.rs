@@ -15,10 +15,16 @@ use crate::supervisor::signals::{Signals, Urgency};
 /// When to search after something moved: what git is making then is not whole at once.
 const PAUSES: [Duration; 3] = [Duration::from_millis(50), Duration::from_millis(500), Duration::from_secs(5)];
 
+/// A search pauses for so many times as long as the last one took, so that it never takes more than a part of one processor.
+const REST: u32 = 4;
+
 /// Searches the named paths.
 pub struct Finder {
     paths: Vec<PathBuf>,
     under_way: Option<JoinHandle<Search>>,
+    begun: Instant,
+    /// No search begins before.
+    rested: Instant,
     /// When to search next, and how many searches follow that one.
     next: Option<Instant>,
     left: usize,
@@ -28,18 +34,20 @@ pub struct Finder {
 impl Finder {
     /// Searches nothing yet.
     pub fn new(paths: Vec<PathBuf>) -> Self {
-        Finder { paths, under_way: None, next: None, left: 0, is_over: Arc::default() }
+        let now = Instant::now();
+        Finder { paths, under_way: None, begun: now, rested: now, next: None, left: 0, is_over: Arc::default() }
     }
 
     /// Asks for a search, as worktrees may have come, gone or moved.
     pub fn want(&mut self) {
-        self.next.get_or_insert(Instant::now() + PAUSES[0]);
+        let soon = Instant::now() + PAUSES[0];
+        self.next = Some(self.next.map_or(soon, |next| next.min(soon)));
         self.left = PAUSES.len() - 1;
     }
 
     /// When to call [`Finder::begin_due`] next.
     pub fn due(&self) -> Option<Instant> {
-        self.next.filter(|_| self.under_way.is_none())
+        self.next.filter(|_| self.under_way.is_none()).map(|next| next.max(self.rested))
     }
 
     /// Begins a search that is due.
@@ -52,6 +60,7 @@ impl Finder {
     }
 
     fn begin(&mut self) {
+        self.begun = Instant::now();
         let (paths, is_over) = (self.paths.clone(), Arc::clone(&self.is_over));
         self.under_way = Some(tokio::task::spawn_blocking(move || find_worktrees(&paths, &|| is_over.load(Ordering::Relaxed))));
     }
@@ -63,6 +72,7 @@ impl Finder {
             None => return std::future::pending().await,
         };
         self.under_way = None;
+        self.rested = Instant::now() + self.begun.elapsed() * REST;
         found
     }
 
@@ -94,5 +104,24 @@ impl Finder {
             why,
             hint: Some("name a repository, or a folder with repositories in it".into()),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_moves_between_two_searches_is_not_left_for_the_last_of_them() {
+        let mut finder = Finder::new(Vec::new());
+        assert_eq!(finder.due(), None, "nothing moved");
+        finder.next = Some(Instant::now() + PAUSES[2]);
+        finder.want();
+        assert!(finder.due().is_some_and(|at| at <= Instant::now() + PAUSES[0]), "soon");
+        let first = finder.due();
+        finder.want();
+        assert_eq!(finder.due(), first, "what moves all the time puts nothing off");
+        finder.rested = Instant::now() + PAUSES[1];
+        assert_eq!(finder.due(), Some(finder.rested), "a search that took long is not repeated at once");
     }
 }

@@ -47,12 +47,13 @@ pub struct Roster {
 }
 
 impl Roster {
-    /// Takes over what a search found; what is known of those that stay is kept. Returns the names of those that
-    /// are new, or are in a new place.
-    pub fn replace(&mut self, found: &[FoundWorktree]) -> Vec<String> {
+    /// Takes over what a search found; what is known of those that stay is kept. One that is broken stays as well, since somebody may
+    /// count on it, also where the search did not take it for a worktree any more: `is_left` says whether anything of it is there. Returns
+    /// the names of those that are new, or are in a new place.
+    pub fn replace(&mut self, found: &[FoundWorktree], is_left: &dyn Fn(&Path) -> bool) -> Vec<String> {
         let mut old = std::mem::take(self).members;
         let mut new = Vec::new();
-        for worktree in found.iter().filter(|worktree| worktree.standing == Standing::There) {
+        for worktree in found.iter().filter(|worktree| !matches!(worktree.standing, Standing::Gone { .. } | Standing::Nothing { .. })) {
             let id = worktree.worktree_id();
             let dirs = GitDirs { git_dir: worktree.git_dir.clone(), common_dir: worktree.common_dir.clone() };
             let member = match old.remove(&id) {
@@ -67,12 +68,24 @@ impl Roster {
                     Member { root: worktree.root.clone(), dirs, trace: None, seen: None, fingerprint: None }
                 }
             };
-            self.by_git_dir.insert(worktree.git_dir.clone(), id.clone());
-            self.by_common_dir.entry(worktree.common_dir.clone()).or_default().insert(id.clone());
-            self.by_root.insert(worktree.root.clone(), id.clone());
-            self.members.insert(id, member);
+            self.insert(id, member);
+        }
+        for worktree in found {
+            old.remove(&worktree.worktree_id());
+        }
+        for (id, member) in old {
+            if !self.by_root.contains_key(&member.root) && is_left(&member.root) {
+                self.insert(id, member);
+            }
         }
         new
+    }
+
+    fn insert(&mut self, id: String, member: Member) {
+        self.by_git_dir.insert(member.dirs.git_dir.clone(), id.clone());
+        self.by_common_dir.entry(member.dirs.common_dir.clone()).or_default().insert(id.clone());
+        self.by_root.insert(member.root.clone(), id.clone());
+        self.members.insert(id, member);
     }
 
     /// How many worktrees, and of how many repositories.
@@ -171,7 +184,7 @@ mod tests {
             worktree("/b", "/r/.git/worktrees/b", "/r/.git"),
         ];
         let mut roster = Roster::default();
-        assert_eq!(roster.replace(&found).len(), 3);
+        assert_eq!(roster.replace(&found, &|_| false).len(), 3);
         let ids = found.map(|worktree| worktree.worktree_id());
         for (id, branch) in ids.iter().zip(["refs/heads/main", "refs/heads/task/a", "refs/heads/task/b"]) {
             let mut trace = Trace::default();
@@ -214,14 +227,28 @@ mod tests {
         let (mut roster, [main, ..]) = roster();
         let inner = worktree("/r/inner", "/r/inner/.git", "/r/inner/.git");
         let mut found = vec![worktree("/r", "/r/.git", "/r/.git"), inner.clone()];
-        assert_eq!(roster.replace(&found), [inner.worktree_id()], "what stays is not new");
+        assert_eq!(roster.replace(&found, &|_| true), [inner.worktree_id()], "what stays is not new");
         for (path, id) in [("/r/src/x", &main), ("/r/inner/x", &inner.worktree_id())] {
             assert_eq!(roster.concern(Path::new(path)).work.iter().collect::<Vec<_>>(), [id], "{path}");
         }
         assert!(roster.concern(Path::new("/r/sub/.git/x")).work.is_empty());
         found.pop();
-        roster.replace(&found);
+        roster.replace(&found, &|_| false);
         assert_eq!(roster.size(), (1, 1));
         assert!(roster.get(&main).unwrap().trace.is_some(), "what is known of it is kept");
+    }
+
+    #[test]
+    fn what_is_broken_stays_and_what_is_gone_or_replaced_does_not() {
+        let (mut roster, [main, a, b]) = roster();
+        let gone = FoundWorktree { standing: Standing::Gone { why: String::new() }, ..worktree("/a", "/r/.git/worktrees/a", "/r/.git") };
+        let broken =
+            FoundWorktree { standing: Standing::Broken { why: String::new() }, ..worktree("/b", "/r/.git/worktrees/b", "/r/.git") };
+        assert!(roster.replace(&[gone, broken], &|_| true).is_empty());
+        assert_eq!(roster.names().iter().collect::<BTreeSet<_>>(), BTreeSet::from([&main, &b]), "the one that nobody found is left");
+        assert!(roster.get(&a).is_none());
+        let other = worktree("/r", "/elsewhere", "/elsewhere");
+        assert_eq!(roster.replace(std::slice::from_ref(&other), &|root| root == Path::new("/r")), [other.worktree_id()]);
+        assert_eq!(roster.names(), [other.worktree_id()], "another one is in its place, and of the third nothing is left");
     }
 }

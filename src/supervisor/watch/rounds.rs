@@ -32,7 +32,7 @@ use crate::watch::{Depth, Moved};
 
 /// Movements of one commit come within milliseconds of each other.
 const SETTLE: Duration = Duration::from_millis(4);
-/// A lock that stays longer than this is not that of a commit under way.
+/// A lock that stays longer than this is not that of a commit under way, and what is broken for longer is not about to be removed.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How soon a worktree that somebody else works on is looked at again, at first and at the longest.
 const BUSY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
@@ -255,7 +255,8 @@ impl<L: AsyncFn(Task) -> Looked + Clone + 'static> Watch<'_, L> {
                 if trace.is_none() {
                     self.finder.want();
                 }
-                if trace.is_none() || same {
+                // Whether one without a HEAD is gone or broken is for the look to tell.
+                if trace.is_some() && same {
                     self.due.remove(&id);
                     continue;
                 }
@@ -339,7 +340,8 @@ impl<L: AsyncFn(Task) -> Looked + Clone + 'static> Watch<'_, L> {
                 self.finder.want();
                 let pause = (since.elapsed() / 4).clamp(BUSY.0, BROKEN);
                 self.due.entry(id.clone()).or_insert(Due { at: Instant::now() + pause, since, cause });
-                if !root.exists() || self.complaints.get(&id) == Some(&unreadable.why) {
+                // What is being removed is broken for a moment before it is gone, which is nothing to be told.
+                if !root.exists() || since.elapsed() < PATIENCE || self.complaints.get(&id) == Some(&unreadable.why) {
                     return true;
                 }
                 self.complaints.insert(id, unreadable.why.clone());
@@ -431,7 +433,8 @@ impl<L: AsyncFn(Task) -> Looked + Clone + 'static> Watch<'_, L> {
         for note in search.notes {
             self.around.tell(&note);
         }
-        let new = self.roster.replace(&search.worktrees);
+        let new = self.roster.replace(&search.worktrees, &|root| root.join(".git").symlink_metadata().is_ok());
+        self.complaints.retain(|id, _| self.roster.get(id).is_some());
         let mut wanted = BTreeMap::new();
         for member in self.roster.members() {
             wanted.extend(member.dirs.own());
