@@ -20,6 +20,9 @@ const QUEUED: u8 = 4;
 /// How many further uninteresting commits git looks at before it trusts that clocks were right.
 const SLOP: u32 = 5;
 
+/// How many commits one after the other are looked at before the range is walked as git does.
+const CHAIN: usize = 1_000;
+
 /// From how many commits on the commit-graph file is worth opening.
 const GRAPH_AFTER: usize = 24;
 
@@ -192,6 +195,9 @@ impl<'w> History<'w> {
         let mut queue = Queue::default();
         self.paint(baseline, &mut queue);
         self.paint_parents(baseline, &mut queue);
+        if let Some(commits) = self.chain(baseline, head) {
+            return Ok(Range { commits, contains_baseline: true, boundary: vec![baseline] });
+        }
         for node in [baseline, head] {
             self.nodes[node as usize].flags |= SEEN;
             self.push(node, &mut queue);
@@ -258,6 +264,25 @@ impl<'w> History<'w> {
             }
         }
         Ok(found)
+    }
+
+    /// The commits from `head` back to just before `baseline`, where each has one parent and so nothing else can be in between.
+    ///
+    /// What the baseline reaches need not be looked at then: no commit that has it among its ancestors is one of them. `None`
+    /// says that the range must be walked, as from the first merge on, or where the baseline is not to be found this way.
+    fn chain(&mut self, baseline: Node, head: Node) -> Option<Vec<Node>> {
+        let oldest = self.date(baseline);
+        let (mut node, mut commits) = (head, Vec::new());
+        while node != baseline {
+            // Older than the baseline: then most likely not on the way to it. What cannot be read is told by the walk, if it matters.
+            if commits.len() >= CHAIN || !self.load(node).unwrap_or(false) || self.date(node) < oldest {
+                return None;
+            }
+            commits.push(node);
+            let [parent] = self.parents(node) else { return None };
+            node = *parent;
+        }
+        Some(commits)
     }
 
     /// The commits of `new` that `tips` reach. Tips that are missing or no commits reach nothing.
