@@ -7,6 +7,7 @@ mod args_loop;
 mod args_sweep;
 mod args_task;
 mod args_watch;
+mod command_line;
 mod commands;
 mod failure;
 mod live_view;

@@ -3,15 +3,14 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use serde_json::json;
 
 use crate::agent::transcript::ClaudeHome;
 use crate::store::StateDir;
 use crate::supervisor::{Courier, Surroundings, serve_refs};
 
-use super::args::{self, Cli};
-use super::args_hook::calls_a_hook;
+use super::args;
+use super::command_line::{calls_a_hook, read};
 use super::commands;
 use super::failure::{BUG, Failure};
 use super::terminal::Terminal;
@@ -19,8 +18,9 @@ use super::terminal::Terminal;
 /// The whole program: reads the command line, does what it says, and returns the exit code.
 pub fn main() -> ExitCode {
     // Claude Code takes some exit codes of a hook for a refusal, so that a hook ends with 0, whatever goes wrong.
-    let in_a_hook = calls_a_hook(std::env::args_os());
-    let cli = match Cli::try_parse() {
+    let line: Vec<OsString> = std::env::args_os().collect();
+    let in_a_hook = calls_a_hook(&line);
+    let cli = match read(&line) {
         Ok(cli) => cli,
         Err(error) if in_a_hook && error.use_stderr() => {
             let _ = error.print();

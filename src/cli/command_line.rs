@@ -1,0 +1,166 @@
+//! Reads the command line with the definition of the one command that it names.
+//!
+//! To define all commands takes as long as to read a commit, and nearly every call needs one of them. Whatever this one definition
+//! does not take (a mistake, a question for help) is read again with the whole, which alone speaks to people.
+
+use std::ffi::OsString;
+
+use clap::{Args as _, Command, FromArgMatches as _, Parser as _};
+
+use super::args::{CheckArgs, Cli, GlobalArgs, LoopArgs, ProbeArgs, RunArgs, SnapshotArgs, SweepArgs};
+use super::args_hook::{EventArgs, PostToolUseArgs, StopArgs};
+use super::commands::evaluate::EvaluateArgs;
+
+/// Reads the words of a command line, the program's name first.
+pub fn read(line: &[OsString]) -> Result<Cli, clap::Error> {
+    let words = leading_words(line);
+    if let Some(command) = definition(&words.iter().map(String::as_str).collect::<Vec<_>>()) {
+        let whole = GlobalArgs::augment_args(Command::new("watchdog")).subcommand(command);
+        if let Ok(cli) = whole.try_get_matches_from(line).and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
+            return Ok(cli);
+        }
+    }
+    Cli::try_parse_from(line)
+}
+
+/// Whether a command line calls a hook of the agent, however wrong the rest of it is: such a call must never look like a refusal.
+pub fn calls_a_hook(line: &[OsString]) -> bool {
+    let words = leading_words(line);
+    words.first().is_some_and(|word| word == "hook")
+        && !words.get(1).is_some_and(|word| ["install", "uninstall", "help"].contains(&word.as_str()))
+}
+
+/// The first two words that are neither flags nor values of global ones: the command, and what it is to do.
+fn leading_words(line: &[OsString]) -> Vec<String> {
+    const WITH_VALUE: &[&str] = &["-C", "--worktree", "--config", "--state-dir", "--color"];
+    let mut words = line.iter().skip(1).map(|word| word.to_string_lossy());
+    let mut leading = Vec::new();
+    while let Some(word) = words.next() {
+        if WITH_VALUE.contains(&&*word) {
+            words.next();
+        } else if !word.starts_with('-') {
+            leading.push(word.into_owned());
+            if leading.len() == 2 {
+                break;
+            }
+        }
+    }
+    leading
+}
+
+/// One command alone, without the words that explain it: the commands that programs call often.
+fn definition(words: &[&str]) -> Option<Command> {
+    let command = match words {
+        ["check", ..] => CheckArgs::augment_args(Command::new("check")),
+        ["snapshot", ..] => SnapshotArgs::augment_args(Command::new("snapshot")),
+        ["evaluate", ..] => EvaluateArgs::augment_args(Command::new("evaluate")),
+        ["probe", ..] => ProbeArgs::augment_args(Command::new("probe")),
+        ["run", ..] => RunArgs::augment_args(Command::new("run")),
+        ["loop", ..] => LoopArgs::augment_args(Command::new("loop")),
+        ["sweep", ..] => SweepArgs::augment_args(Command::new("sweep")),
+        ["hook", event] => Command::new("hook").subcommand(match *event {
+            "stop" => StopArgs::augment_args(Command::new("stop")),
+            "subagent-stop" => StopArgs::augment_args(Command::new("subagent-stop")),
+            "pre-tool-use" => EventArgs::augment_args(Command::new("pre-tool-use")),
+            "post-tool-use" => PostToolUseArgs::augment_args(Command::new("post-tool-use")),
+            "session-start" => EventArgs::augment_args(Command::new("session-start")),
+            "session-end" => EventArgs::augment_args(Command::new("session-end")),
+            _ => return None,
+        }),
+        _ => return None,
+    };
+    Some(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn a_call_of_a_hook_is_known_even_where_the_rest_of_the_line_is_wrong() {
+        for (line, hook) in [
+            ("watchdog hook stop", true),
+            ("watchdog hook stop --nonsense", true),
+            ("watchdog hook dance", true),
+            ("watchdog hook", true),
+            ("watchdog -C hook check", false),
+            ("watchdog --state-dir /s -v hook --x session-end", true),
+            ("watchdog hook install --nonsense", false),
+            ("watchdog hook uninstall", false),
+            ("watchdog run -- hook stop", false),
+            ("watchdog check hook", false),
+            ("watchdog", false),
+        ] {
+            assert_eq!(calls_a_hook(&words(line)), hook, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_command_alone_takes_the_same_words_as_among_all_others() {
+        let mut all = Cli::command();
+        all.build();
+        let arguments = |command: &Command| {
+            let mut ids: Vec<String> =
+                command.get_arguments().map(|arg| format!("{arg:?}")).filter(|arg| !arg.contains("\"help\"")).collect();
+            ids.sort();
+            ids
+        };
+        let mut compared = 0;
+        for sub in all.get_subcommands() {
+            let of_hook = sub.get_subcommands().map(|event| vec![sub.get_name(), event.get_name()]);
+            for path in std::iter::once(vec![sub.get_name()]).chain(of_hook) {
+                let Some(alone) = definition(&path) else { continue };
+                let mut whole = GlobalArgs::augment_args(Command::new("watchdog")).subcommand(alone);
+                whole.build();
+                let (mut mine, mut theirs) = (&whole, &all);
+                for name in &path {
+                    mine = mine.find_subcommand(name).unwrap_or_else(|| panic!("{path:?} is defined under another name"));
+                    theirs = theirs.find_subcommand(name).expect("it came from there");
+                }
+                assert_eq!(arguments(mine), arguments(theirs), "{path:?}");
+                compared += 1;
+            }
+        }
+        assert_eq!(compared, 13, "every command that is defined alone is one of all");
+    }
+
+    #[test]
+    fn a_line_is_read_as_the_whole_definition_reads_it() {
+        for line in [
+            "watchdog check --baseline HEAD~1 --spec s --no-probe --json",
+            "watchdog -C check check -vv --color never",
+            "watchdog --state-dir=/s --json check --once --pid 7",
+            "watchdog check snapshot",
+            "watchdog check --nonsense",
+            "watchdog check --help",
+            "watchdog check -V",
+            "watchdog --version check",
+            "watchdog -- check",
+            "watchdog snapshot --spec s -q",
+            "watchdog evaluate --context - --all",
+            "watchdog probe --parse FILE",
+            "watchdog run --timeout 1h -- claude -p check",
+            "watchdog run",
+            "watchdog loop --max-iterations 3 --agent claude -- --allowedTools Bash",
+            "watchdog sweep a b --jobs 2",
+            "watchdog hook stop --hold --within 5s",
+            "watchdog -q hook --json session-end",
+            "watchdog hook session-start extra",
+            "watchdog hook",
+            "watchdog hook install --user",
+            "watchdog breaker reset",
+            "watchdog help check",
+            "watchdog",
+        ] {
+            let line = words(line);
+            let said = |cli: Result<Cli, clap::Error>| cli.map(|cli| format!("{cli:?}")).map_err(|error| error.to_string());
+            assert_eq!(said(read(&line)), said(Cli::try_parse_from(&line)), "{line:?}");
+        }
+    }
+}
