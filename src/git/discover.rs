@@ -96,6 +96,8 @@ pub(super) fn looks_like_git_dir(path: &Path) -> bool {
 fn head_is_valid(head: &Path) -> bool {
     match fs::symlink_metadata(head) {
         Ok(metadata) if metadata.is_symlink() => fs::read_link(head).is_ok_and(|target| target.starts_with("refs")),
+        // A pipe, for one: opening it waits for somebody to write to it.
+        Ok(metadata) if !metadata.is_file() => false,
         Ok(_) => fs::read(head).is_ok_and(|text| match text.strip_prefix(b"ref:") {
             Some(name) => name.trim_ascii().starts_with(b"refs/"),
             None => {
@@ -105,6 +107,11 @@ fn head_is_valid(head: &Path) -> bool {
         }),
         Err(_) => false,
     }
+}
+
+/// Whether HEAD is what nobody may open, such as a pipe: opening that waits for somebody to write to it.
+pub(super) fn head_is_special(git_dir: &Path) -> bool {
+    fs::symlink_metadata(git_dir.join("HEAD")).is_ok_and(|head| !head.is_file() && !head.is_symlink())
 }
 
 pub(super) fn missing_part(dot_git: &Path) -> String {

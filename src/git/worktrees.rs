@@ -115,6 +115,11 @@ pub fn worktrees_of(common_dir: &Path) -> Vec<FoundWorktree> {
 fn main(common_dir: &Path) -> Option<FoundWorktree> {
     let at =
         |root: PathBuf, standing| Some(FoundWorktree { root, git_dir: common_dir.to_owned(), common_dir: common_dir.to_owned(), standing });
+    // Where not even its configuration can be read, the usual place is the best guess.
+    let guess = common_dir.parent().filter(|_| common_dir.file_name() == Some(OsStr::new(".git"))).unwrap_or(common_dir);
+    if discover::head_is_special(common_dir) {
+        return at(guess.to_owned(), Standing::Broken { why: discover::missing_part(common_dir) });
+    }
     match gix::open_opts(common_dir, harden::options()) {
         Ok(repo) => {
             let root = repo.workdir()?;
@@ -123,11 +128,7 @@ fn main(common_dir: &Path) -> Option<FoundWorktree> {
                 Err(error) => at(root.to_owned(), Standing::Gone { why: error.to_string() }),
             }
         }
-        // Where not even its configuration can be read, the usual place is the best guess.
-        Err(error) => {
-            let root = common_dir.parent().filter(|_| common_dir.file_name() == Some(OsStr::new(".git"))).unwrap_or(common_dir);
-            at(root.to_owned(), Standing::Broken { why: super::Error::read("open it", error).to_string() })
-        }
+        Err(error) => at(guess.to_owned(), Standing::Broken { why: super::Error::read("open it", error).to_string() }),
     }
 }
 

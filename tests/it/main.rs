@@ -132,7 +132,7 @@ mod task_work;
 mod torture;
 // Staying, and judging as things happen.
 mod watch;
-// What a watch does when movements are dropped, the machine slept, or the process was stopped.
+// What a watch does when movements are dropped, the machine slept, the process was stopped, or the store is damaged.
 mod watch_bad_days;
 // Which worktrees are found in repositories and folders.
 mod worktrees;

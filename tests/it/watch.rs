@@ -6,6 +6,7 @@ use std::path::Path;
 use completion_watchdog::store::journal::{event, kind};
 use completion_watchdog::store::{SqliteStore, StateDir, Store};
 use completion_watchdog::supervisor::now;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -236,16 +237,20 @@ fn a_repository_that_is_removed_is_no_error_and_one_that_stays_broken_is_told_on
     commit(&other, "one");
     assert_eq!(watch.wait_for(1), "complete/new_commits of other");
     let head = other.path().join(".git/HEAD");
-    for (count, part) in [(2, "HEAD"), (4, "objects")] {
+    for (count, part, instead) in [(2, "HEAD", "nothing"), (4, "HEAD", "a pipe"), (6, "objects", "nothing")] {
         let (there, away) = (other.path().join(".git").join(part), env.root().join(part));
         fs::rename(&there, &away).expect("it is ours");
+        if instead == "a pipe" {
+            // Whoever opens it waits for ever.
+            mknodat(CWD, &there, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("the folder takes one");
+        }
         if part != "HEAD" {
             fs::write(&head, "ref: refs/heads/moved\n").expect("it is ours");
         }
-        assert_eq!(watch.wait_for(count), "error/git_error of other", "without {part}");
+        assert_eq!(watch.wait_for(count), "error/git_error of other", "{instead} for {part}");
         fs::rename(&away, &there).expect("it is ours");
         fs::write(&head, "ref: refs/heads/main\n").expect("it is ours");
-        commit(&other, part);
+        commit(&other, &count.to_string());
         assert_eq!(watch.wait_for(count + 1), "complete/new_commits of other", "with {part} again");
     }
     watch.end();

@@ -1,4 +1,5 @@
-//! `watchdog watch` where movements are lost: the system dropped them, the machine slept, or the process was stopped.
+//! `watchdog watch` where something is lost: movements that the system dropped, time while the machine slept or the process was
+//! stopped, or the store.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -118,6 +119,24 @@ fn a_process_that_was_stopped_looks_at_everything_when_it_goes_on() {
     commit(&repo, "meanwhile");
     wait_until("longer than any turn of its loop", SOON, || stopped.elapsed() > Duration::from_secs(6));
     watch.0.signal(Signal::CONT);
+    assert_eq!(watch.wait_for(2), "complete/new_commits of repo");
+    watch.end();
+}
+
+#[test]
+fn a_store_that_is_damaged_while_it_watches_is_told_of_and_a_new_baseline_is_enough_to_go_on() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    with_work(&repo);
+    let watch = settled(Watch::start(&env, repo.path(), &[]));
+    // Replaced rather than overwritten: a file that is in everybody's memory ends whoever reads it once it is cut short.
+    for beside in ["watchdog.db-wal", "watchdog.db-shm"] {
+        fs::remove_file(env.state().join(beside)).expect("it is there while somebody has the database open");
+    }
+    fs::rename(env.write("nonsense", "nonsense"), env.state().join("watchdog.db")).expect("it is ours");
+    wait_until("it says so", SOON, || watch.0.stderr_so_far().contains("watchdog.db.corrupt-"));
+    repo.watchdog(&["snapshot"]).expect(0);
+    commit(&repo, "after");
     assert_eq!(watch.wait_for(2), "complete/new_commits of repo");
     watch.end();
 }

@@ -49,7 +49,7 @@ pub struct Roster {
 impl Roster {
     /// Takes over what a search found; what is known of those that stay is kept. One that is broken stays as well, since somebody may
     /// count on it, also where the search did not take it for a worktree any more: `is_left` says whether anything of it is there. Returns
-    /// the names of those that are new, or are in a new place.
+    /// the names of those that are new, in a new place, or broken.
     pub fn replace(&mut self, found: &[FoundWorktree], is_left: &dyn Fn(&Path) -> bool) -> Vec<String> {
         let mut old = std::mem::take(self).members;
         let mut new = Vec::new();
@@ -68,6 +68,9 @@ impl Roster {
                     Member { root: worktree.root.clone(), dirs, trace: None, seen: None, fingerprint: None }
                 }
             };
+            if worktree.standing != Standing::There && !new.contains(&id) {
+                new.push(id.clone());
+            }
             self.insert(id, member);
         }
         for worktree in found {
@@ -75,6 +78,7 @@ impl Roster {
         }
         for (id, member) in old {
             if !self.by_root.contains_key(&member.root) && is_left(&member.root) {
+                new.push(id.clone());
                 self.insert(id, member);
             }
         }
@@ -227,7 +231,7 @@ mod tests {
         let (mut roster, [main, ..]) = roster();
         let inner = worktree("/r/inner", "/r/inner/.git", "/r/inner/.git");
         let mut found = vec![worktree("/r", "/r/.git", "/r/.git"), inner.clone()];
-        assert_eq!(roster.replace(&found, &|_| true), [inner.worktree_id()], "what stays is not new");
+        assert_eq!(roster.replace(&found, &|_| false), [inner.worktree_id()], "what stays is not new");
         for (path, id) in [("/r/src/x", &main), ("/r/inner/x", &inner.worktree_id())] {
             assert_eq!(roster.concern(Path::new(path)).work.iter().collect::<Vec<_>>(), [id], "{path}");
         }
@@ -244,7 +248,7 @@ mod tests {
         let gone = FoundWorktree { standing: Standing::Gone { why: String::new() }, ..worktree("/a", "/r/.git/worktrees/a", "/r/.git") };
         let broken =
             FoundWorktree { standing: Standing::Broken { why: String::new() }, ..worktree("/b", "/r/.git/worktrees/b", "/r/.git") };
-        assert!(roster.replace(&[gone, broken], &|_| true).is_empty());
+        assert_eq!(roster.replace(&[gone, broken], &|_| true), [b.clone(), main.clone()]);
         assert_eq!(roster.names().iter().collect::<BTreeSet<_>>(), BTreeSet::from([&main, &b]), "the one that nobody found is left");
         assert!(roster.get(&a).is_none());
         let other = worktree("/r", "/elsewhere", "/elsewhere");

@@ -365,11 +365,15 @@ impl<L: AsyncFn(Task) -> Looked + Clone + 'static> Watch<'_, L> {
         // A store that cannot be read now is read with the next change.
         while let Ok(events) = tail.read() {
             if events.is_empty() {
-                return;
+                break;
             }
             for event in events.iter().filter(|event| !is_ours(&event.id)) {
                 self.read_one(event);
             }
+        }
+        // Such as that a damaged one was put aside, and every baseline with it.
+        for note in self.store.notes() {
+            self.around.tell(&note.detail);
         }
     }
 
@@ -444,7 +448,7 @@ impl<L: AsyncFn(Task) -> Looked + Clone + 'static> Watch<'_, L> {
             }
         }
         let begun = self.ears.listen_to(wanted);
-        // What moved between the search and the watch is seen by this look.
+        // What moved between the search and the watch is seen by this look, and what is broken is told by it.
         for id in new.into_iter().chain(self.roster.with_git_data_in(&begun)) {
             self.make_due(id, Cause::Head, Duration::ZERO);
         }
