@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::hidden;
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
-use super::traces::{self, Traces};
+use super::traces::{self, FileState, Traces};
 use super::{staged, work_tree};
 use crate::decision::evidence::{Changes, Degraded};
 
@@ -38,6 +38,8 @@ pub(super) struct Found {
     pub degraded: Vec<Degraded>,
     /// Every folder that was looked through, from the top; with a slash at the end.
     pub folders: Vec<BString>,
+    /// The state of files at these places in the index, where that may be wanted again.
+    pub states: Vec<(usize, FileState)>,
 }
 
 impl Found {
@@ -51,6 +53,7 @@ impl Found {
         whole.unreadable.append(&mut self.unreadable);
         whole.degraded.append(&mut self.degraded);
         whole.folders.append(&mut self.folders);
+        whole.states.append(&mut self.states);
     }
 }
 

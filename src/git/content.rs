@@ -10,7 +10,7 @@ use gix::filter::plumbing::pipeline::convert::ToGitOutcome;
 use gix::index::entry::stat::Time;
 use gix::index::entry::{Flags, Mode, Stat, stat};
 use gix::index::{Entry, State};
-use rustix::fs::{AtFlags, FileType, Mode as Access, OFlags};
+use rustix::fs::{FileType, Mode as Access, OFlags};
 
 /// How a tracked file compares.
 pub(super) enum Compared {
@@ -55,13 +55,8 @@ impl<'w> Comparer<'w> {
         Comparer { repo, index, rules, filters: None }
     }
 
-    /// Compares the file `name` in an open folder with its entry, which is no submodule.
-    pub fn compare(&mut self, folder: BorrowedFd<'_>, name: &[u8], entry: &Entry) -> Compared {
-        let found = match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(found) => found,
-            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Compared::Changed,
-            Err(error) => return Compared::Unreadable(error.to_string()),
-        };
+    /// Compares the file `name` in an open folder, of which `found` was just learned, with its entry, which is no submodule.
+    pub fn compare(&mut self, folder: BorrowedFd<'_>, name: &[u8], entry: &Entry, found: &rustix::fs::Stat) -> Compared {
         // With `git add -N` the content is still to come.
         if entry.flags.contains(Flags::INTENT_TO_ADD) {
             return Compared::Changed;
@@ -81,7 +76,7 @@ impl<'w> Comparer<'w> {
         if !fits || !bit_fits {
             return Compared::Changed;
         }
-        let stat = stat_of(&found);
+        let stat = stat_of(found);
         // The size of an entry is set to 0 where its times are not to be trusted.
         let unclear = entry.stat.size == 0 && !entry.id.is_empty_blob();
         if stat.matches(&entry.stat, self.rules.stat) && !stat.is_racy(self.index.timestamp(), self.rules.stat) && !unclear {

@@ -28,11 +28,14 @@ impl<'i> Children<'i> {
                 None => (rest, path, &mut children.files),
             };
             let is_folder = same.len() < path.len();
+            let rest = &entries[at + 1..span.end];
             let end = at
-                + entries[at..span.end].partition_point(|entry| {
-                    let other: &[u8] = entry.path(index);
-                    if is_folder { other.starts_with(same) } else { other == same }
-                });
+                + 1
+                + match is_folder {
+                    true => rest.partition_point(|entry| entry.path(index).starts_with(same)),
+                    // One, or up to three for a conflict: no need to search.
+                    false => rest.iter().take_while(|entry| entry.path(index) == same).count(),
+                };
             list.push((folded(name, fold), at..end));
             at = end;
         }

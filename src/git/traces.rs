@@ -20,7 +20,7 @@ use super::path_text::{escape_path, unescape_path};
 use super::worktrees::FoundWorktree;
 
 /// From how many paths on they are not worth keeping: to look at them is most of a look.
-const MOST: usize = 4000;
+pub(super) const MOST: usize = 4000;
 
 /// What changes with every ref of a repository that keeps them in tables (reftable), below each of its git directories.
 pub const TABLES: &str = "reftable/tables.list";
@@ -33,7 +33,22 @@ const COARSE: Duration = Duration::from_secs(4);
 
 /// The paths that a look rested on, from the top of the work tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Traces(Vec<BString>);
+pub struct Traces(Vec<Trace>);
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Trace {
+    path: BString,
+    /// As the look itself found it: whoever changes it afterwards is noticed by the next one.
+    state: Option<FileState>,
+}
+
+/// What changes with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct FileState {
+    seconds: [i64; 2],
+    nanos: [i64; 2],
+    rest: [u64; 4],
+}
 
 /// Files and folders beside the work tree that a judgement rested on.
 #[derive(Debug, Clone, Copy)]
@@ -55,12 +70,17 @@ pub(super) fn of(repo: &gix::Repository, index: &State, found: &Found) -> Option
     {
         return None;
     }
-    let tracked = index.entries().iter().map(|entry| entry.path(index).to_owned());
-    let mut paths: Vec<BString> = tracked.chain(found.folders.iter().cloned()).chain(found.untracked.iter().cloned()).collect();
-    paths.extend(settings(repo).into_iter().map(|path| BString::from(path.into_os_string().into_vec())));
-    paths.sort();
-    paths.dedup();
-    Some(Traces(paths))
+    let mut states = vec![None; index.entries().len()];
+    for (at, state) in &found.states {
+        states[*at] = Some(*state);
+    }
+    let tracked = index.entries().iter().zip(states).map(|(entry, state)| Trace { path: entry.path(index).to_owned(), state });
+    let beside = found.folders.iter().chain(&found.untracked).cloned();
+    let settings = settings(repo).into_iter().map(|path| BString::from(path.into_os_string().into_vec()));
+    let mut traces: Vec<Trace> = tracked.chain(beside.chain(settings).map(|path| Trace { path, state: None })).collect();
+    traces.sort_by(|a, b| a.path.cmp(&b.path));
+    traces.dedup_by(|a, b| a.path == b.path);
+    Some(Traces(traces))
 }
 
 /// Every file that the repository's configuration came from or could come from, and the ignore and attribute files that it
@@ -87,12 +107,12 @@ fn settings(repo: &gix::Repository) -> Vec<PathBuf> {
 impl Traces {
     /// One text, to be kept and read again with [`Traces::read`].
     pub fn to_text(&self) -> String {
-        self.0.iter().map(|path| escape_path(path)).collect::<Vec<_>>().join("\n")
+        self.0.iter().map(|trace| escape_path(&trace.path)).collect::<Vec<_>>().join("\n")
     }
 
     /// What [`Traces::to_text`] wrote.
     pub fn read(text: &str) -> Self {
-        Traces(text.split('\n').map(|path| BString::from(unescape_path(path))).collect())
+        Traces(text.split('\n').map(|path| Trace { path: BString::from(unescape_path(path)), state: None }).collect())
     }
 
     /// The state of everything that left traces, as a fingerprint. `None` where something is not older than `look`, where
@@ -123,19 +143,20 @@ impl Traces {
             rustix::fs::Mode::empty(),
         )
         .ok()?;
-        for path in &self.0 {
+        for Trace { path, state } in &self.0 {
+            if let Some(state) = state {
+                hash.update(path.as_bytes());
+                hash.update([0]);
+                take(&mut hash, *state, look)?;
+                continue;
+            }
             let name: &BStr = if path.is_empty() { b".".as_bstr() } else { path.trim_end_with(|c| c == '/').as_bstr() };
             hash.update(path.as_bytes());
             hash.update([0]);
             // Of a user's own file what counts is its content, also behind a link.
             let follow = if path.starts_with(b"/") { rustix::fs::AtFlags::empty() } else { rustix::fs::AtFlags::SYMLINK_NOFOLLOW };
             match rustix::fs::statat(&root, &**name, follow) {
-                Ok(stat) => {
-                    let seconds = [stat.st_mtime, stat.st_ctime];
-                    let nanos = [stat.st_mtime_nsec as i64, stat.st_ctime_nsec as i64];
-                    let rest = [stat.st_mode as u64, stat.st_ino, stat.st_size as u64, u64::from(stat.st_uid)];
-                    take(&mut hash, seconds, nanos, rest, look)?;
-                }
+                Ok(stat) => take(&mut hash, FileState::of(&stat), look)?,
                 Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => hash.update([1]),
                 Err(_) => return None,
             }
@@ -172,12 +193,26 @@ fn add_metadata(hash: &mut Sha256, found: &Metadata, look: SystemTime) -> Option
     if found.is_symlink() {
         return None;
     }
-    let rest = [found.mode().into(), found.ino(), found.size(), found.uid().into()];
-    take(hash, [found.mtime(), found.ctime()], [found.mtime_nsec(), found.ctime_nsec()], rest, look)
+    let state = FileState {
+        seconds: [found.mtime(), found.ctime()],
+        nanos: [found.mtime_nsec(), found.ctime_nsec()],
+        rest: [found.mode().into(), found.ino(), found.size(), found.uid().into()],
+    };
+    take(hash, state, look)
+}
+
+impl FileState {
+    pub fn of(stat: &rustix::fs::Stat) -> Self {
+        FileState {
+            seconds: [stat.st_mtime, stat.st_ctime],
+            nanos: [stat.st_mtime_nsec as i64, stat.st_ctime_nsec as i64],
+            rest: [stat.st_mode as u64, stat.st_ino, stat.st_size as u64, u64::from(stat.st_uid)],
+        }
+    }
 }
 
 /// Takes one file's state in, unless it may have changed since the look began.
-fn take(hash: &mut Sha256, seconds: [i64; 2], nanos: [i64; 2], rest: [u64; 4], look: SystemTime) -> Option<()> {
+fn take(hash: &mut Sha256, FileState { seconds, nanos, rest }: FileState, look: SystemTime) -> Option<()> {
     let margin = if nanos == [0, 0] { COARSE } else { TICK };
     let latest = look.checked_sub(margin)?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
     let latest = (i64::try_from(latest.as_secs()).ok()?, i64::from(latest.subsec_nanos()));
@@ -225,7 +260,7 @@ mod tests {
             fs::write(root.join(name), text).unwrap();
         }
         let worktree = FoundWorktree { root: root.clone(), git_dir: git_dir.clone(), common_dir: git_dir, standing: Standing::There };
-        let traces = Traces(["", "a", "empty/", "gone"].map(BString::from).to_vec());
+        let traces = Traces(["", "a", "empty/", "gone"].map(|path| Trace { path: path.into(), state: None }).to_vec());
         let more = [root.join("settings")];
         let scene = Scene { worktree: &worktree, more: &more };
         let later = || SystemTime::now() + Duration::from_secs(60);

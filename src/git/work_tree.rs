@@ -12,15 +12,17 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::State;
 use gix::index::entry::{Flags, Mode};
 use gix::worktree::stack::state::ignore::Source;
-use rustix::fs::{AtFlags, Dir, FileType, Mode as Access, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode as Access, OFlags};
 
 use super::changes::Found;
 use super::content::{Compared, Comparer, Rules, innermost, odd};
 use super::discover;
+use super::listing::Listing;
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
 use super::span::Children;
 use super::submodule::Submodules;
+use super::traces::{self, FileState};
 
 /// From how many index entries on more than one thread is worth starting.
 const THREADS_FROM: usize = 3000;
@@ -49,8 +51,10 @@ pub(super) fn find(worktree: &Worktree, index: &State, depth: usize, found: &mut
     if !top.ignores {
         found.unreadable.push((exclude.display().to_string(), "it is neither a file nor a link".to_string()));
     }
-    let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
-    if index.entries().len() < THREADS_FROM || threads == 1 {
+    // To ask how many processors there are costs more than to look through a small worktree.
+    let few = index.entries().len() < THREADS_FROM;
+    let threads = if few { 1 } else { std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS) };
+    if threads == 1 {
         let mut looker = Looker::new(&worktree.repo, index, rules, &root, &submodules);
         let mut own = vec![top];
         while let Some(folder) = own.pop() {
@@ -135,19 +139,40 @@ struct Looker<'w> {
     comparer: Comparer<'w>,
     submodules: &'w Submodules,
     ignores: Option<gix::AttributeStack<'w>>,
+    listing: Listing,
+    /// Whether the states of the files are kept, for traces.
+    keeps_states: bool,
     found: Found,
 }
 
 impl<'w> Looker<'w> {
     fn new(repo: &'w gix::Repository, index: &'w State, rules: Rules, root: &'w OwnedFd, submodules: &'w Submodules) -> Self {
         let comparer = Comparer::new(repo, index, rules);
-        Looker { repo, index, rules, root, comparer, submodules, ignores: None, found: Found::default() }
+        let keeps_states = index.entries().len() <= traces::MOST;
+        Looker {
+            repo,
+            index,
+            rules,
+            root,
+            comparer,
+            submodules,
+            ignores: None,
+            listing: Listing::default(),
+            keeps_states,
+            found: Found::default(),
+        }
     }
 
     /// Looks at one folder, and adds the folders in it to `queue`.
-    fn look(&mut self, mut folder: Folder, queue: &mut Vec<Folder>) {
-        let listing = match self.list(&folder) {
-            Ok(listing) => listing,
+    fn look(&mut self, folder: Folder, queue: &mut Vec<Folder>) {
+        let mut listing = std::mem::take(&mut self.listing);
+        self.look_with(&mut listing, folder, queue);
+        self.listing = listing;
+    }
+
+    fn look_with(&mut self, listing: &mut Listing, mut folder: Folder, queue: &mut Vec<Folder>) {
+        let open = match self.open(&folder).and_then(|open| listing.read(&open).map(|()| open)) {
+            Ok(open) => open,
             // It went away after its parent was read.
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR | rustix::io::Errno::LOOP) => {
                 return self.all_missing(folder.span);
@@ -158,38 +183,40 @@ impl<'w> Looker<'w> {
             }
         };
         self.found.folders.push(folder.path.clone());
-        let (open, names) = listing;
-        if names
+        if listing
             .iter()
-            .any(|(name, kind)| name == ".gitignore" && !matches!(kind, FileType::RegularFile | FileType::Symlink | FileType::Directory))
+            .any(|(name, kind)| name == b".gitignore" && !matches!(kind, FileType::RegularFile | FileType::Symlink | FileType::Directory))
         {
             folder.ignores = false;
             self.unreadable(join(&folder.path, b".gitignore").as_bstr(), "it is neither a file nor a link".to_string());
         }
         let children = Children::new(self.index, folder.span.clone(), folder.path.len(), self.rules.fold_case);
         let (mut files, mut folders) = (vec![false; children.files().len()], vec![false; children.folders().len()]);
-        for (name, kind) in names {
+        for (name, kind) in listing.iter() {
+            if self.is_git(name) {
+                continue;
+            }
             let is_folder = kind == FileType::Directory;
-            let tracked = children.file(&name);
+            let tracked = children.file(name);
             if let Some(at) = tracked {
                 files[at] = true;
-                let gitlink = self.tracked(&open, &name, is_folder, children.file_span(at));
+                let gitlink = self.tracked(&open, name, is_folder, children.file_span(at));
                 if gitlink || !is_folder {
                     continue;
                 }
             }
             if !is_folder {
                 if matches!(kind, FileType::RegularFile | FileType::Symlink) {
-                    self.untracked(&folder, &name);
+                    self.untracked(&folder, name);
                 }
                 continue;
             }
-            match children.folder(&name) {
+            match children.folder(name) {
                 Some(at) => {
                     folders[at] = true;
-                    queue.push(Folder { path: with_slash(&folder.path, &name), span: children.folder_span(at), ignores: folder.ignores });
+                    queue.push(Folder { path: with_slash(&folder.path, name), span: children.folder_span(at), ignores: folder.ignores });
                 }
-                None => self.untracked_folder(&folder, &name, queue),
+                None => self.untracked_folder(&folder, name, queue),
             }
         }
         for (span, seen) in children.files().chain(children.folders()).zip(files.into_iter().chain(folders)) {
@@ -199,27 +226,13 @@ impl<'w> Looker<'w> {
         }
     }
 
-    /// The open folder and what is in it, without `.git`.
-    fn list(&self, folder: &Folder) -> rustix::io::Result<(OwnedFd, Vec<(BString, FileType)>)> {
+    fn open(&self, folder: &Folder) -> rustix::io::Result<OwnedFd> {
         let path: &[u8] = if folder.path.is_empty() { b"." } else { folder.path.trim_end_with(|c| c == '/') };
-        let open = open_folder(self.root.as_fd(), path)?;
-        let mut names = Vec::new();
-        for entry in Dir::read_from(&open)? {
-            let entry = entry?;
-            let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." || name == b".git" || self.rules.fold_case && name.eq_ignore_ascii_case(b".git") {
-                continue;
-            }
-            let mut kind = entry.file_type();
-            if kind == FileType::Unknown {
-                match rustix::fs::statat(&open, name, AtFlags::SYMLINK_NOFOLLOW) {
-                    Ok(found) => kind = FileType::from_raw_mode(found.st_mode),
-                    Err(_) => continue,
-                }
-            }
-            names.push((BString::from(name), kind));
-        }
-        Ok((open, names))
+        open_folder(self.root.as_fd(), path)
+    }
+
+    fn is_git(&self, name: &[u8]) -> bool {
+        name == b".git" || self.rules.fold_case && name.eq_ignore_ascii_case(b".git")
     }
 
     /// Compares what stands where the index has entries; tells whether that is a submodule's place.
@@ -245,7 +258,7 @@ impl<'w> Looker<'w> {
         if entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE) {
             return false;
         }
-        let compared = if is_folder { Compared::Changed } else { self.comparer.compare(open.as_fd(), name, entry) };
+        let compared = if is_folder { Compared::Changed } else { self.compare(open, name, span.start) };
         match compared {
             Compared::Same => return false,
             Compared::Changed => {}
@@ -253,6 +266,19 @@ impl<'w> Looker<'w> {
         }
         self.found.unstaged.push(path.to_owned());
         false
+    }
+
+    fn compare(&mut self, open: &OwnedFd, name: &[u8], at: usize) -> Compared {
+        match rustix::fs::statat(open, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => {
+                if self.keeps_states {
+                    self.found.states.push((at, FileState::of(&found)));
+                }
+                self.comparer.compare(open.as_fd(), name, &self.index.entries()[at], &found)
+            }
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => Compared::Changed,
+            Err(error) => Compared::Unreadable(error.to_string()),
+        }
     }
 
     /// Entries whose files are not there, or cannot be seen.

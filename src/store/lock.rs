@@ -81,7 +81,7 @@ impl WorktreeLock {
                 Err(TryLockError::Error(e)) => return Err(StoreError::io("lock", &path, &e)),
             }
         }
-        let left_behind = read_holder(&path);
+        let left_behind = holder_in(&file);
         let lock = WorktreeLock { file, path, holder, left_behind };
         // Saying who we are is a courtesy to others: on a full disk the lock holds all the same.
         let _ = lock.say();
@@ -137,8 +137,13 @@ fn who(path: &Path) -> Option<Holder> {
 }
 
 fn read_holder(path: &Path) -> Option<Holder> {
+    holder_in(&File::open(path).ok()?)
+}
+
+/// The holder that a freshly opened file names.
+fn holder_in(file: &File) -> Option<Holder> {
     let mut content = Vec::new();
-    File::open(path).ok()?.take(LONGEST_LINE).read_to_end(&mut content).ok()?;
+    file.take(LONGEST_LINE).read_to_end(&mut content).ok()?;
     let line = content.split(|&byte| byte == b'\n').next()?;
     let HolderV1 { pid, command, since, session_active, spec, .. } = serde_json::from_slice(line).ok()?;
     Some(Holder { pid, command, since, session_active, spec })

@@ -1,0 +1,78 @@
+//! The refs that were recorded with a baseline, read when they are first needed: mostly the reflog alone tells where commits came from,
+//! and a repository may have tens of thousands of refs.
+
+use std::sync::{Arc, OnceLock};
+
+use super::open::Error;
+
+/// A full name of a ref with the object that it named.
+pub type RefTip = (String, String);
+
+type Read = Box<dyn Fn() -> Result<Vec<RefTip>, String> + Send + Sync>;
+
+/// Full names of refs, each with the object that it named when a baseline was recorded. Clones share what was read.
+#[derive(Clone)]
+pub struct KnownRefs(Arc<Lazy>);
+
+struct Lazy {
+    tips: OnceLock<Vec<RefTip>>,
+    read: Option<Read>,
+}
+
+impl KnownRefs {
+    /// Refs that `read` gets when they are first asked for; its error says why they could not be read.
+    pub fn later(read: impl Fn() -> Result<Vec<RefTip>, String> + Send + Sync + 'static) -> Self {
+        KnownRefs(Arc::new(Lazy { tips: OnceLock::new(), read: Some(Box::new(read)) }))
+    }
+
+    /// The refs.
+    ///
+    /// # Errors
+    /// [`Error::Read`] where they cannot be read. The next call tries again.
+    pub fn tips(&self) -> Result<&[RefTip], Error> {
+        if let Some(tips) = self.0.tips.get() {
+            return Ok(tips);
+        }
+        let read = self.0.read.as_ref().map_or_else(|| Ok(Vec::new()), |read| read());
+        let read = read.map_err(|why| Error::Read { doing: "read the refs that were recorded with the baseline".to_string(), why })?;
+        Ok(self.0.tips.get_or_init(|| read))
+    }
+}
+
+impl From<Vec<RefTip>> for KnownRefs {
+    fn from(tips: Vec<RefTip>) -> Self {
+        KnownRefs(Arc::new(Lazy { tips: OnceLock::from(tips), read: None }))
+    }
+}
+
+impl std::fmt::Debug for KnownRefs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("KnownRefs").field(&self.0.tips.get()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn refs_are_read_when_first_asked_for_and_once_for_all_clones() {
+        let reads = Arc::new(AtomicUsize::new(0));
+        let known = {
+            let reads = Arc::clone(&reads);
+            KnownRefs::later(move || match reads.fetch_add(1, Ordering::Relaxed) {
+                0 => Err("the disk is busy".to_string()),
+                _ => Ok(vec![("refs/heads/main".to_string(), "1".repeat(40))]),
+            })
+        };
+        assert_eq!(reads.load(Ordering::Relaxed), 0);
+        let refused = known.tips().unwrap_err().to_string();
+        assert!(refused.contains("recorded with the baseline") && refused.contains("the disk is busy"), "{refused}");
+        for known in [known.clone(), known] {
+            assert_eq!(known.tips().unwrap().len(), 1);
+        }
+        assert_eq!(reads.load(Ordering::Relaxed), 2);
+    }
+}

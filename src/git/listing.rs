@@ -1,0 +1,103 @@
+//! What is in a folder, read through its open descriptor into one buffer that serves folder after folder: a name of its own on the heap for
+//! each of a hundred thousand files would cost as much as to compare them.
+
+use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{AtFlags, FileType};
+
+/// Names and kinds of what is in a folder.
+#[derive(Default)]
+pub(super) struct Listing {
+    names: Vec<u8>,
+    found: Vec<(Range<usize>, FileType)>,
+    /// What the kernel fills.
+    #[cfg(target_os = "linux")]
+    raw: Vec<std::mem::MaybeUninit<u8>>,
+}
+
+/// How much the kernel may tell at once, in bytes.
+#[cfg(target_os = "linux")]
+const RAW: usize = 32 << 10;
+
+impl Listing {
+    /// Reads a folder, `.` and `..` left out, in place of what was read before.
+    #[cfg(target_os = "linux")]
+    pub fn read(&mut self, folder: &OwnedFd) -> rustix::io::Result<()> {
+        self.clear();
+        let mut raw = std::mem::take(&mut self.raw);
+        raw.resize(RAW, std::mem::MaybeUninit::uninit());
+        // The descriptor's own place is used up, which nobody else reads from.
+        let mut entries = rustix::fs::RawDir::new(folder.as_fd(), &mut raw);
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            self.add(folder, entry.file_name().to_bytes(), entry.file_type());
+        }
+        self.raw = raw;
+        Ok(())
+    }
+
+    /// Reads a folder, `.` and `..` left out, in place of what was read before.
+    #[cfg(not(target_os = "linux"))]
+    pub fn read(&mut self, folder: &OwnedFd) -> rustix::io::Result<()> {
+        self.clear();
+        for entry in rustix::fs::Dir::read_from(folder)? {
+            let entry = entry?;
+            self.add(folder, entry.file_name().to_bytes(), entry.file_type());
+        }
+        Ok(())
+    }
+
+    /// The names, in the order of the file system.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], FileType)> {
+        self.found.iter().map(|(at, kind)| (&self.names[at.clone()], *kind))
+    }
+
+    fn clear(&mut self) {
+        self.names.clear();
+        self.found.clear();
+    }
+
+    fn add(&mut self, folder: &OwnedFd, name: &[u8], mut kind: FileType) {
+        if name == b"." || name == b".." {
+            return;
+        }
+        // Some file systems do not tell.
+        if kind == FileType::Unknown {
+            match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(found) => kind = FileType::from_raw_mode(found.st_mode),
+                Err(_) => return,
+            }
+        }
+        let from = self.names.len();
+        self.names.extend_from_slice(name);
+        self.found.push((from..self.names.len(), kind));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_listed_whole_however_many_names_it_has_and_the_next_one_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let names: Vec<String> = (0..3000).map(|n| format!("{n:04}-{}", "n".repeat(60))).collect();
+        for name in &names {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        std::fs::create_dir(folder.path().join("folder")).unwrap();
+        std::os::unix::fs::symlink("nowhere", folder.path().join("folder/link")).unwrap();
+        let mut listing = Listing::default();
+        let mut read = |path: &std::path::Path| {
+            listing.read(&OwnedFd::from(std::fs::File::open(path).unwrap())).unwrap();
+            let mut found: Vec<_> = listing.iter().map(|(name, kind)| (String::from_utf8(name.to_vec()).unwrap(), kind)).collect();
+            found.sort_by(|a, b| a.0.cmp(&b.0));
+            found
+        };
+        let mut expected: Vec<_> = names.into_iter().map(|name| (name, FileType::RegularFile)).collect();
+        expected.push(("folder".into(), FileType::Directory));
+        assert_eq!(read(folder.path()), expected);
+        assert_eq!(read(&folder.path().join("folder")), [("link".into(), FileType::Symlink)]);
+    }
+}
