@@ -3,6 +3,7 @@
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
+use super::known_refs::RefTip;
 use super::open::{Error, Worktree};
 
 /// A place in history: a commit, or the void before the first one.
@@ -114,7 +115,7 @@ impl Worktree {
     ///
     /// # Errors
     /// [`Error::Read`] where the refs cannot be listed. A single damaged ref is left out: it proves nothing.
-    pub fn ref_tips(&self) -> Result<Vec<(String, String)>, Error> {
+    pub fn ref_tips(&self) -> Result<Vec<RefTip>, Error> {
         self.refresh()?;
         let doing = || format!("list the refs of {}", self.common_dir().display());
         let refs = self.repo.references().map_err(|e| Error::read(doing(), e))?;

@@ -14,7 +14,7 @@ use super::worktrees::FoundWorktree;
 /// The worktrees of one repository, opened one after the other.
 #[derive(Default)]
 pub struct Family {
-    lender: Option<Worktree>,
+    kept: Option<Worktree>,
 }
 
 impl Family {
@@ -23,35 +23,23 @@ impl Family {
         Family::default()
     }
 
-    /// Opens a worktree as [`Worktree::open`] does, with what was opened before for a sibling where that is the same.
+    /// Opens a worktree as [`Worktree::open`] does, with what a sibling [gave back](Family::give_back) where that is the same.
     ///
     /// # Errors
     /// As [`Worktree::open`].
     pub fn open(&mut self, found: &FoundWorktree) -> Result<Worktree, Error> {
-        if let Some(lender) = &self.lender
-            && let Some(lent) = lend(lender, found)
+        if let Some(kept) = self.kept.take_if(|kept| fits(kept, found))
+            && let Some(turned) = turn_to(kept, found)
         {
-            return Ok(lent);
+            return Ok(turned);
         }
-        let opened = Worktree::open(&found.root)?;
-        if self.lender.is_none() && may_lend(&opened) {
-            self.lender = Some(opened.copy());
-        }
-        Ok(opened)
+        Worktree::open(&found.root)
     }
-}
 
-impl Worktree {
-    fn copy(&self) -> Worktree {
-        Worktree {
-            repo: self.repo.clone(),
-            ignored_filters: self.ignored_filters,
-            lent: self.lent,
-            root: self.root.clone(),
-            git_dir: self.git_dir.clone(),
-            common_dir: self.common_dir.clone(),
-            // One that is served is not lent.
-            served: None,
+    /// Takes back a worktree that is done with, so that the next one need not be opened from scratch.
+    pub fn give_back(&mut self, worktree: Worktree) {
+        if worktree.lent || (self.kept.is_none() && may_lend(&worktree)) {
+            self.kept = Some(worktree);
         }
     }
 }
@@ -71,18 +59,20 @@ fn has_own_settings(git_dir: &Path, root: &Path) -> bool {
     fs::symlink_metadata(git_dir.join("config.worktree")).is_ok() || fs::symlink_metadata(root.join(".gitmodules")).is_ok()
 }
 
-/// The lender's repository with the place of another worktree; `None` where that must be opened by itself.
-fn lend(lender: &Worktree, found: &FoundWorktree) -> Option<Worktree> {
-    if found.common_dir != lender.common_dir || found.git_dir == found.common_dir || has_own_settings(&found.git_dir, &found.root) {
-        return None;
+/// Whether what was opened for one worktree is the same for another.
+fn fits(kept: &Worktree, found: &FoundWorktree) -> bool {
+    if found.common_dir != kept.common_dir || found.git_dir == found.common_dir || has_own_settings(&found.git_dir, &found.root) {
+        return false;
     }
     // Whether somebody else's may be trusted is decided where a repository is opened.
     let user = rustix::process::geteuid().as_raw();
     let ours = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.uid() == user);
-    if ![&found.root, &found.root.join(".git"), &found.git_dir].into_iter().all(|path| ours(path)) {
-        return None;
-    }
-    let mut repo = lender.repo.clone();
+    [&found.root, &found.root.join(".git"), &found.git_dir].into_iter().all(|path| ours(path))
+}
+
+/// The same opened repository at the place of another worktree; `None` where there is no folder any more.
+fn turn_to(kept: Worktree, found: &FoundWorktree) -> Option<Worktree> {
+    let Worktree { mut repo, ignored_filters, .. } = kept;
     let options = Options {
         write_reflog: repo.refs.write_reflog,
         precompose_unicode: repo.refs.precompose_unicode,
@@ -92,7 +82,7 @@ fn lend(lender: &Worktree, found: &FoundWorktree) -> Option<Worktree> {
     repo.set_workdir(found.root.clone()).ok()?;
     Some(Worktree {
         repo,
-        ignored_filters: lender.ignored_filters,
+        ignored_filters,
         lent: true,
         root: found.root.clone(),
         git_dir: found.git_dir.clone(),

@@ -6,6 +6,7 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
 use super::baseline::Point;
+use super::known_refs::KnownRefs;
 use super::net_change::{self, Effect};
 use super::open::{Error, Worktree};
 use super::origin::{self, Origins};
@@ -25,7 +26,7 @@ impl Worktree {
     /// # Errors
     /// [`Error::UnknownRevision`] names a baseline that is not here; [`Error::Read`] where an object or
     /// ref that is needed cannot be read. Nothing that could not be read is counted as zero.
-    pub fn commits_since(&self, baseline: &Point, known: Option<&[(String, String)]>) -> Result<Commits, Error> {
+    pub fn commits_since(&self, baseline: &Point, known: Option<&KnownRefs>) -> Result<Commits, Error> {
         let baseline = match baseline {
             Point::Unborn => None,
             Point::Commit(hex) => {

@@ -75,7 +75,7 @@ pub struct Worktree {
     pub(super) repo: gix::Repository,
     /// How many filter drivers of the repository's own configuration are ignored.
     pub(super) ignored_filters: usize,
-    /// Whether `repo` was opened for a sibling: the place of its index is that of the sibling's.
+    /// Whether `repo` was opened for a sibling: what it remembers of an index is the sibling's.
     pub(super) lent: bool,
     pub(super) root: PathBuf,
     pub(super) git_dir: PathBuf,
@@ -158,7 +158,9 @@ impl Worktree {
         let path = self.git_dir.join("index");
         let hash = self.repo.object_hash();
         let skip = self.repo.config_snapshot().boolean("index.skipHash").unwrap_or(false);
-        let file = match gix::index::File::at(&path, hash, skip, gix::index::decode::Options::default()) {
+        // Reading is not worth a thread where so many are small.
+        let options = gix::index::decode::Options { thread_limit: Some(1), ..Default::default() };
+        let file = match gix::index::File::at(&path, hash, skip, options) {
             Err(_) if !path.exists() => gix::index::File::from_state(gix::index::State::new(hash), path),
             read => read?,
         };
@@ -178,7 +180,9 @@ impl Worktree {
     /// The short name of the branch that HEAD is on, also where it has no commit yet; `None` when detached.
     pub fn branch(&self) -> Option<String> {
         self.refresh().ok()?;
-        let name = self.repo.head_name().ok()??;
+        // The name alone: where the branch is does not matter here.
+        let head = self.repo.refs.try_find("HEAD").ok()??;
+        let name = head.target.try_name()?;
         Some(name.shorten().to_str_lossy().into_owned())
     }
 

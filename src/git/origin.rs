@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use gix::ObjectId;
 
+use super::known_refs::KnownRefs;
 use super::open::{Error, Worktree};
 use super::reflog::{self, Entry};
 use super::walk::{History, Node};
@@ -42,7 +43,7 @@ pub(super) fn sort(
     history: &mut History<'_>,
     baseline: Option<ObjectId>,
     new: &[Node],
-    known: Option<&[(String, String)]>,
+    known: Option<&KnownRefs>,
 ) -> Result<Origins, Error> {
     let mut origins = Origins::default();
     if new.is_empty() {
@@ -68,7 +69,7 @@ pub(super) fn sort(
     let mut open: HashSet<Node> = all.difference(&made_since).copied().collect();
 
     if let Some(known) = known {
-        let tips = ids(known.iter().filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok()));
+        let tips = ids(known.tips()?.iter().filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok()));
         let (before, complete) = history.reached(&tips, &all, LOOK_AROUND)?;
         note_incomplete(&mut origins, complete);
         origins.imported.extend(before.iter().filter(|node| open.contains(node)));

@@ -10,6 +10,7 @@ use gix::bstr::{BStr, BString, ByteSlice};
 
 use super::baseline::Point;
 use super::changes::Found;
+use super::known_refs::KnownRefs;
 use super::net_change::newest;
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
@@ -23,12 +24,7 @@ impl Worktree {
     ///
     /// # Errors
     /// [`Error::UnknownRevision`] names a baseline that is not here; [`Error::Read`] where anything that is needed cannot be read.
-    pub fn touched_since(
-        &self,
-        baseline: &Point,
-        known: Option<&[(String, String)]>,
-        wanted: &dyn Fn(&str) -> bool,
-    ) -> Result<Vec<String>, Error> {
+    pub fn touched_since(&self, baseline: &Point, known: Option<&KnownRefs>, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<String>, Error> {
         let paths = self.touched_paths(baseline, known)?;
         let mut found: Vec<String> = paths.iter().map(|path| escape_path(path)).filter(|path| wanted(path)).collect();
         found.sort();
@@ -36,12 +32,12 @@ impl Worktree {
         Ok(found)
     }
 
-    pub(super) fn touched_paths(&self, baseline: &Point, known: Option<&[(String, String)]>) -> Result<BTreeSet<BString>, Error> {
+    pub(super) fn touched_paths(&self, baseline: &Point, known: Option<&KnownRefs>) -> Result<BTreeSet<BString>, Error> {
         let baseline = self.commit_of(baseline)?;
         let before = staged::tree_of(self, baseline)?;
         let mut paths: BTreeSet<BString> = BTreeSet::new();
         let doing = || format!("read the index of {}", self.root().display());
-        let index = self.repo.index_or_empty().map_err(|e| Error::read(doing(), e))?;
+        let index = self.index().map_err(|e| Error::read(doing(), e))?;
         let mut found = Found::default();
         let prepared = hidden::prepare(self, &index, &mut found)?;
         let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);
@@ -71,7 +67,7 @@ impl Worktree {
         paths: &mut BTreeSet<BString>,
         baseline: Option<ObjectId>,
         head: ObjectId,
-        known: Option<&[(String, String)]>,
+        known: Option<&KnownRefs>,
         index: &gix::index::State,
     ) -> Result<(), Error> {
         let mut history = History::new(self)?;

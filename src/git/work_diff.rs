@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use gix::bstr::{BStr, ByteSlice};
 
 use super::baseline::Point;
+use super::known_refs::KnownRefs;
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
 use super::snapshot::hunks;
@@ -44,7 +45,7 @@ impl Worktree {
     pub fn diff_since(
         &self,
         baseline: &Point,
-        known: Option<&[(String, String)]>,
+        known: Option<&KnownRefs>,
         limit: usize,
         hide: &dyn Fn(&str) -> bool,
     ) -> Result<WorkDiff, Error> {

@@ -1,11 +1,13 @@
 //! Records where a session begins: HEAD and the tips of all refs, in the store and, for the commit itself, in a ref.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use crate::decision::evidence::{Degraded, Unreadable};
-use crate::git::{Point, Worktree};
-use crate::store::baseline::BaselineRecord;
-use crate::store::{Store, baseline};
+use crate::git::{KnownRefs, Point, Worktree};
+use crate::store::baseline::{BaselineRecord, BaselineRefs};
+use crate::store::{Store, baseline, refs};
 
 /// A recorded baseline with the name of the work.
 #[derive(Debug, Clone)]
@@ -15,7 +17,7 @@ pub struct Recorded {
     /// Where it began.
     pub point: Point,
     /// The tips of all refs at that moment.
-    pub refs: Vec<(String, String)>,
+    pub refs: KnownRefs,
     /// When it was recorded.
     pub at: Timestamp,
     /// What weakens the record.
@@ -26,7 +28,7 @@ pub struct Recorded {
 pub fn record(store: &dyn Store, worktree: &Worktree, spec: Option<&str>, now: Timestamp) -> Result<Recorded, Unreadable> {
     let spec = spec.map_or_else(|| worktree.default_spec(), str::to_owned);
     let point = worktree.head()?;
-    let refs = worktree.ref_tips()?;
+    let tips = worktree.ref_tips()?;
     let mut notes = Vec::new();
     let commit = match &point {
         Point::Unborn => None,
@@ -39,22 +41,33 @@ pub fn record(store: &dyn Store, worktree: &Worktree, spec: Option<&str>, now: T
             Some(commit.clone())
         }
     };
-    let record = BaselineRecord { commit, branch: worktree.branch(), refs: refs.clone(), at: now, worktree: worktree.root().to_owned() };
+    let kept = refs::keep(store, tips.clone(), now)?;
+    let record = BaselineRecord { commit, branch: worktree.branch(), refs: kept, at: now, worktree: worktree.root().to_owned() };
     baseline::record(store, &worktree.worktree_id(), &spec, &record)?;
-    Ok(Recorded { spec, point, refs, at: now, notes })
+    Ok(Recorded { spec, point, refs: tips.into(), at: now, notes })
 }
 
 /// The recorded baseline of a spec; without one named, the latest of the worktree.
-pub fn recorded(store: &dyn Store, worktree_id: &str, spec: Option<&str>) -> Result<Option<Recorded>, Unreadable> {
+pub fn recorded(store: &Arc<dyn Store>, worktree_id: &str, spec: Option<&str>) -> Result<Option<Recorded>, Unreadable> {
     let found = match spec {
-        Some(spec) => baseline::of(store, worktree_id, spec)?.map(|record| (spec.to_owned(), record)),
-        None => baseline::latest(store, worktree_id)?,
+        Some(spec) => baseline::of(store.as_ref(), worktree_id, spec)?.map(|record| (spec.to_owned(), record)),
+        None => baseline::latest(store.as_ref(), worktree_id)?,
     };
     Ok(found.map(|(spec, record)| Recorded {
         spec,
         point: record.commit.map_or(Point::Unborn, Point::Commit),
-        refs: record.refs,
+        refs: known(store, record.refs),
         at: record.at,
         notes: Vec::new(),
     }))
+}
+
+fn known(store: &Arc<dyn Store>, recorded: BaselineRefs) -> KnownRefs {
+    match recorded {
+        BaselineRefs::Here(tips) => tips.into(),
+        kept @ BaselineRefs::Kept(_) => {
+            let store = Arc::clone(store);
+            KnownRefs::later(move || refs::of(store.as_ref(), &kept).map_err(|error| error.to_string()))
+        }
+    }
 }

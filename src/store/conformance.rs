@@ -302,11 +302,15 @@ fn records_updated_by_many_at_once_lose_no_update() {
     });
 }
 
+fn some_refs(count: usize) -> Vec<(String, String)> {
+    (0..count).map(|n| (format!("refs/heads/b{n}"), format!("{n:040x}"))).collect()
+}
+
 fn a_baseline(second: i64, refs: usize) -> baseline::BaselineRecord {
     baseline::BaselineRecord {
         commit: (second > 0).then(|| format!("{second:040x}")),
         branch: None,
-        refs: (0..refs).map(|n| (format!("refs/heads/b{n}"), format!("{n:040x}"))).collect(),
+        refs: baseline::BaselineRefs::Here(some_refs(refs)),
         at: at(second),
         worktree: std::ffi::OsStr::new("/src/10% ü").into(),
     }

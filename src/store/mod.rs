@@ -2,7 +2,7 @@
 //!
 //! - [`state_dir`]: where everything lives, and who may touch it.
 //! - [`engine`]: the [`Store`] trait, which knows nothing of SQLite; [`sqlite`] implements it.
-//! - [`journal`], [`baseline`], [`breaker`], [`expiry`], [`hook_session`], [`look`], [`looped`], [`outbox`], [`passed`], [`progress`],
+//! - [`journal`], [`baseline`], [`breaker`], [`expiry`], [`hook_session`], [`look`], [`looped`], [`outbox`], [`passed`], [`progress`], [`refs`],
 //!   [`session`], [`task`], [`told`]: what is kept, as typed, versioned rows over any [`Store`].
 //! - [`rebuild`]: rows made anew from git's refs, which stay the truth.
 //! - [`lock`], [`trust`]: plain files, so that they work where the database does not.
@@ -29,7 +29,7 @@ pub use engine::Store;
 pub use error::StoreError;
 pub use key::Key;
 pub use records::{
-    baseline, breaker, expiry, hook_session, look, looped, outbox, passed, progress, rows_of_worktrees, session, task, told,
+    baseline, breaker, expiry, hook_session, look, looped, outbox, passed, progress, refs, rows_of_worktrees, session, task, told,
 };
 pub use sqlite::SqliteStore;
 pub use state_dir::StateDir;

@@ -64,7 +64,12 @@ fn writing(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
 
 /// Draws the next number of the counter that revisions and fences share. Numbers never come back.
 fn next_number(tx: &Transaction<'_>) -> rusqlite::Result<i64> {
-    tx.prepare_cached("UPDATE counter SET value = value + 1 RETURNING value")?.query_row([], |row| row.get(0))
+    next_numbers(tx, 1)
+}
+
+/// Draws so many numbers, and returns the last of them.
+fn next_numbers(tx: &Transaction<'_>, count: usize) -> rusqlite::Result<i64> {
+    tx.prepare_cached("UPDATE counter SET value = value + ?1 RETURNING value")?.query_row([limit(count)], |row| row.get(0))
 }
 
 fn current_rev(tx: &Transaction<'_>, key: &Key) -> rusqlite::Result<Option<Rev>> {
@@ -190,8 +195,8 @@ impl Store for SqliteStore {
     fn keep_hints(&self, hints: &[(Key, Vec<u8>)]) -> Result<(), StoreError> {
         self.with("write rows", |connection| {
             let tx = noting(connection)?;
-            for (key, value) in hints {
-                let rev = next_number(&tx)?;
+            let last = next_numbers(&tx, hints.len())?;
+            for ((key, value), rev) in hints.iter().rev().zip((0..=last).rev()) {
                 tx.prepare_cached("INSERT OR REPLACE INTO record (key, rev, value) VALUES (?1, ?2, ?3)")?.execute(params![
                     key.as_str(),
                     rev,

@@ -1,6 +1,6 @@
 //! One case to be judged: the worktree, its baseline, what is asked, and what earlier calls left behind.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ use crate::decision::breaker::{Admission, BreakerView, Outcome};
 use crate::decision::evidence::{Degraded, SessionEnd, Unreadable};
 use crate::decision::machine::{Earlier, Scope, Setup, Trust};
 use crate::decision::verdict::{Reason, Verdict};
-use crate::git::{Point, Worktree};
+use crate::git::{KnownRefs, Point, Worktree};
 use crate::session::Recorded;
 use crate::store::{breaker, progress};
 
@@ -43,9 +43,6 @@ pub struct Asked {
     pub no_cache: bool,
 }
 
-/// Full names of refs, each with the object that it named. There may be tens of thousands: shared, not copied.
-pub type Refs = Arc<[(String, String)]>;
-
 /// One case to be judged.
 pub struct Case {
     /// The worktree; one look at a time.
@@ -57,12 +54,12 @@ pub struct Case {
     /// Where the session began.
     pub baseline: Point,
     /// The refs of that moment, where they were recorded with this very baseline.
-    pub known: Option<Refs>,
+    pub known: Option<KnownRefs>,
     /// When the baseline was recorded; `None` where one was named that is not.
     pub recorded_at: Option<Timestamp>,
     /// Where the work began, and the refs of that moment: what checks count and compare from. The baseline, but for a loop, each of whose
     /// sessions has a baseline of its own.
-    pub origin: (Point, Option<Refs>),
+    pub origin: (Point, Option<KnownRefs>),
     /// What is asked, after the command line had its say.
     pub settings: Settings,
     /// What was asked on the command line.
@@ -85,7 +82,7 @@ impl Case {
         notes.extend(place.worktree.served_note());
         notes.extend(recorded.notes);
         notes.extend(governing.notes);
-        let known: Option<Refs> = known.then(|| recorded.refs.into());
+        let known = known.then_some(recorded.refs);
         Case {
             origin: (recorded.point.clone(), known.clone()),
             worktree: Mutex::new(place.worktree),
@@ -108,8 +105,8 @@ impl Case {
     }
 
     /// The same case as a part of work that began earlier.
-    pub fn begun_at(self, point: Point, refs: Vec<(String, String)>) -> Self {
-        Case { origin: (point, Some(refs.into())), ..self }
+    pub fn begun_at(self, point: Point, refs: KnownRefs) -> Self {
+        Case { origin: (point, Some(refs)), ..self }
     }
 
     /// What the machine needs to know before the first fact.
@@ -211,21 +208,20 @@ impl Case {
         .map_err(Unreadable::from)
     }
 
-    /// Tells the breaker what came of it. Quiet where nothing changes.
-    pub fn feed_breaker(&self, store: &dyn crate::store::Store, verdict: &Verdict, journal: &Journal) -> Result<(), Unreadable> {
+    /// Tells the breaker what came of it, quietly where nothing changes, and returns how it stands.
+    pub fn feed_breaker(&self, store: &dyn crate::store::Store, verdict: &Verdict, journal: &Journal) -> Result<BreakerJson, Unreadable> {
         let outcome = Outcome::of(verdict);
         let at = now();
         let settings = &self.settings.breaker;
         let before = breaker::of(store, &self.worktree_id, &self.spec)?;
         let mut after = before.clone();
         after.record(at, settings, outcome.clone());
-        if after == before {
-            return Ok(());
+        let view = breaker_json(&after.state(at, settings));
+        if after != before {
+            breaker::update(store, &self.worktree_id, &self.spec, |breaker| breaker.record(at, settings, outcome.clone()))?;
+            journal.note(crate::store::journal::kind::BREAKER, json!(view));
         }
-        breaker::update(store, &self.worktree_id, &self.spec, |breaker| breaker.record(at, settings, outcome.clone()))?;
-        let view = after.state(at, settings);
-        journal.note(crate::store::journal::kind::BREAKER, json!(breaker_json(&view)));
-        Ok(())
+        Ok(view)
     }
 
     fn baseline_commit(&self) -> Option<String> {

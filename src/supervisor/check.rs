@@ -89,7 +89,7 @@ fn prepare(surroundings: &Surroundings, _request: &CheckRequest) -> Result<Prepa
 }
 
 fn settle_case(surroundings: &Surroundings, place: Place, request: &CheckRequest) -> Result<Case, Unreadable> {
-    let found = recorded(place.store.as_ref(), &place.worktree_id, request.spec.as_deref())?;
+    let found = recorded(&place.store, &place.worktree_id, request.spec.as_deref())?;
     let (recorded, known) = match &request.baseline {
         Some(rev) => {
             let point = place.worktree.resolve(rev)?;
@@ -98,7 +98,7 @@ fn settle_case(surroundings: &Surroundings, place: Place, request: &CheckRequest
                 Some(found) => (found, true),
                 None => {
                     let spec = request.spec.clone().unwrap_or_else(|| place.worktree.default_spec());
-                    (Recorded { spec, point, refs: Vec::new(), at: now(), notes: Vec::new() }, false)
+                    (Recorded { spec, point, refs: Vec::new().into(), at: now(), notes: Vec::new() }, false)
                 }
             }
         }

@@ -48,7 +48,7 @@ pub fn changed(case: &Case) -> Fact<CriteriaChanged> {
         return Ok(CriteriaChanged::default());
     }
     let wanted = |path: &str| guards.is_match(path) || named.contains(path);
-    let touched = worktree.touched_since(&case.origin.0, case.origin.1.as_deref(), &wanted)?;
+    let touched = worktree.touched_since(&case.origin.0, case.origin.1.as_ref(), &wanted)?;
     let (mut guarded, named): (Vec<String>, Vec<String>) = touched.into_iter().partition(|path| guards.is_match(path));
     let guarded_total = guarded.len();
     guarded.truncate(CriteriaChanged::LISTED);
@@ -65,7 +65,7 @@ pub fn changed_scripts(case: &Case, line: &CommandLine, cwd: Option<&str>) -> Fa
     if named.is_empty() {
         return Ok(Vec::new());
     }
-    Ok(worktree.touched_since(&case.origin.0, case.origin.1.as_deref(), &|path| named.contains(path))?)
+    Ok(worktree.touched_since(&case.origin.0, case.origin.1.as_ref(), &|path| named.contains(path))?)
 }
 
 fn at_baseline(case: &Case, worktree: &crate::git::Worktree, words: Vec<String>) -> Fact<Vec<String>> {

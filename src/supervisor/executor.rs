@@ -188,7 +188,7 @@ impl Executor {
     }
 
     fn commits(&self) -> Fact<Commits> {
-        let commits = self.worktree(|worktree| worktree.commits_since(&self.case.baseline, self.case.known.as_deref()))?;
+        let commits = self.worktree(|worktree| worktree.commits_since(&self.case.baseline, self.case.known.as_ref()))?;
         self.seen().head = Some(commits.head.clone().map_or(Point::Unborn, Point::Commit));
         Ok(commits)
     }

@@ -1,10 +1,10 @@
-//! Forgets old snapshots, at most once a day for each repository, at the end of a command.
+//! Forgets old snapshots, and refs that no baseline needs any more, at most once a day for each repository, at the end of a command.
 
 use serde_json::json;
 
 use crate::git::Worktree;
 use crate::store::journal::{event, kind};
-use crate::store::{Store, expiry};
+use crate::store::{Store, expiry, refs};
 
 use super::surroundings::now;
 
@@ -19,6 +19,7 @@ pub fn expire(worktree: &Worktree, store: &dyn Store, keep_days: u32) -> Result<
     if !expiry::due(store, &worktree.repository_id(), at).map_err(|error| error.to_string())? {
         return Ok(());
     }
+    refs::forget_unused(store, at).map_err(|error| error.to_string())?;
     let before = at.checked_sub(jiff::SignedDuration::from_hours(24 * i64::from(keep_days))).map_err(|error| error.to_string())?;
     let dropped = worktree.expire_snapshots(before).map_err(|error| error.to_string())?;
     if dropped.is_empty() {

@@ -11,6 +11,7 @@ use crate::decision::evidence::{Degraded, SessionEnd};
 use crate::decision::machine::{Earlier, Machine, Setup};
 use crate::decision::rounds;
 use crate::decision::verdict::Verdict;
+use crate::git::Worktree;
 use crate::store::Store;
 use crate::store::journal::{kind, tidy, tidy_is_due};
 
@@ -88,16 +89,22 @@ impl Trial {
         Ok((trial, setup))
     }
 
+    /// The worktree, for whoever looks at the next one of its repository; `None` while somebody still looks at this one.
+    pub fn into_worktree(self) -> Option<Worktree> {
+        drop(self.executor);
+        Arc::into_inner(self.case)?.worktree.into_inner().ok()
+    }
+
     /// Tells breaker, progress and journal what it came to.
     pub fn settle(&self, surroundings: &Surroundings, mut verdict: Verdict) -> Judgement {
         let left = rounds::after(self.earlier, &verdict);
         let settled = (self.case.leave(self.store.as_ref(), left, self.executor.fingerprint()))
             .and_then(|()| self.case.feed_breaker(self.store.as_ref(), &verdict, &self.journal));
-        if let Err(unreadable) = settled {
+        let breaker = settled.map_err(|unreadable| {
             verdict.degraded.push(Degraded { code: "store_unwritable", detail: unreadable.why });
-        }
+        });
         let mut judgement = about(surroundings, Some(&self.case), verdict, self.begun);
-        judgement.breaker = self.case.breaker(self.store.as_ref());
+        judgement.breaker = breaker.ok().or_else(|| self.case.breaker(self.store.as_ref()));
         judgement.log = self.log.as_ref().map(|path| path.display().to_string());
         judgement.survivors = self.survivors.iter().map(|survivor| format!("{} (process {})", survivor.name, survivor.pid)).collect();
         self.journal.write(kind::VERDICT, judgement.to_json());

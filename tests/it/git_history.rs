@@ -1,7 +1,7 @@
 //! The commits since a baseline: how many, made where, and whether they changed anything.
 
 use completion_watchdog::decision::evidence::{Commits, Origin};
-use completion_watchdog::git::{Error, Point, Worktree};
+use completion_watchdog::git::{Error, KnownRefs, Point, Worktree};
 
 use crate::support::lone_repo::Repo;
 
@@ -40,7 +40,8 @@ impl<'r> Session<'r> {
 }
 
 fn since(repo: &Repo, baseline: &Point, known: Option<&[(String, String)]>) -> Result<Commits, Error> {
-    Worktree::open(repo.root()).unwrap().commits_since(baseline, known)
+    let known = known.map(|tips| KnownRefs::from(tips.to_vec()));
+    Worktree::open(repo.root()).unwrap().commits_since(baseline, known.as_ref())
 }
 
 pub fn sum(commits: &Commits) -> (u64, u64, u64, bool, Vec<&'static str>) {

@@ -35,7 +35,7 @@ impl Trap {
 fn look(repo: &Repo) {
     let worktree = Worktree::open(repo.root()).unwrap();
     let baseline = worktree.resolve("HEAD~1").unwrap();
-    worktree.commits_since(&baseline, Some(&worktree.ref_tips().unwrap())).unwrap();
+    worktree.commits_since(&baseline, Some(&worktree.ref_tips().unwrap().into())).unwrap();
     worktree.changes().unwrap();
     worktree.operation();
 }

@@ -30,6 +30,8 @@ mod faults;
 mod git_changes;
 // Counts on random histories, against git's own.
 mod git_counts;
+// Linked worktrees that are opened one after the other.
+mod git_family;
 // The commits since a baseline.
 mod git_history;
 // Repositories that try to run programs while they are looked at.

@@ -15,7 +15,7 @@ use crate::supervisor::{BreakerJson, Place, Surroundings, breaker_json, governin
 pub fn breaker(surroundings: &Surroundings, terminal: &Terminal, args: BreakerArgs) -> Result<u8, Failure> {
     let place = Place::open(surroundings)?;
     let store = place.store.as_ref();
-    let latest = recorded(store, &place.worktree_id, args.spec.as_deref())?;
+    let latest = recorded(&place.store, &place.worktree_id, args.spec.as_deref())?;
     let spec = args.spec.or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| place.worktree.default_spec());
     let settings = governing(surroundings, &place.worktree, latest.as_ref().map(|latest| &latest.point))?.settings.breaker;
     if let Some(BreakerCommand::Reset) = args.command {

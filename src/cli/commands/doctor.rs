@@ -13,7 +13,7 @@ use crate::config::settings::{Preset, Settings};
 use crate::decision::display::escape_to_one_line;
 use crate::git::Worktree;
 use crate::store::SqliteStore;
-use crate::store::baseline::BaselineRecord;
+use crate::store::baseline::{BaselineRecord, BaselineRefs};
 use crate::store::rebuild::{BaselineFact, GitFacts, SnapshotFact, rebuild};
 use crate::supervisor::{Place, Surroundings, governing, now};
 
@@ -108,7 +108,13 @@ fn bring_back(surroundings: &Surroundings, terminal: &Terminal) -> Result<u8, Fa
         worktree_id: kept.worktree_id,
         spec: kept.spec,
         // The refs of that moment are gone with the database: nothing proves a commit imported by them then.
-        baseline: BaselineRecord { commit: Some(kept.commit), branch: None, refs: Vec::new(), at, worktree: place.root().to_owned() },
+        baseline: BaselineRecord {
+            commit: Some(kept.commit),
+            branch: None,
+            refs: BaselineRefs::Here(Vec::new()),
+            at,
+            worktree: place.root().to_owned(),
+        },
     });
     let snapshots = place.worktree.snapshots(None)?.into_iter().map(|info| SnapshotFact {
         worktree_id: place.worktree_id.clone(),

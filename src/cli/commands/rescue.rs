@@ -45,7 +45,7 @@ fn salvage(surroundings: &Surroundings, terminal: &Terminal, place: Place, spec:
         Claim::Ours(lock) => lock,
         Claim::Taken(verdict) => return Err(Failure::new(verdict.reason, verdict.message)),
     };
-    let latest = recorded(place.store.as_ref(), &place.worktree_id, spec.as_deref())?;
+    let latest = recorded(&place.store, &place.worktree_id, spec.as_deref())?;
     let spec = spec.or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| place.worktree.default_spec());
     let Governing { settings, notes, .. } = governing(surroundings, &place.worktree, latest.as_ref().map(|latest| &latest.point))?;
     for note in notes {

@@ -26,7 +26,7 @@ pub fn snapshot(surroundings: &Surroundings, terminal: &Terminal, args: Snapshot
             "worktree": place.root().display().to_string(),
             "spec": recorded.spec,
             "branch": place.worktree.branch(),
-            "refs": recorded.refs.len(),
+            "refs": recorded.refs.tips()?.len(),
             "at": recorded.at.to_string(),
         }));
     } else {

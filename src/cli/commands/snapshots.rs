@@ -219,7 +219,7 @@ fn resolve(place: &Place, id: &str) -> Result<String, Failure> {
     if id != LATEST {
         return Ok(id.to_owned());
     }
-    let spec = recorded(place.store.as_ref(), &place.worktree_id, None)?.map(|recorded| recorded.spec);
+    let spec = recorded(&place.store, &place.worktree_id, None)?.map(|recorded| recorded.spec);
     let spec = spec.unwrap_or_else(|| place.worktree.default_spec());
     let root = place.root().to_string_lossy();
     let all = place.worktree.snapshots(Some(&spec))?;

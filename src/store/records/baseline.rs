@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::refs;
 use super::row::{self, Row};
 use crate::store::codec::{path_from_text, path_to_text};
 use crate::store::engine::Store;
@@ -18,50 +19,63 @@ pub struct BaselineRecord {
     pub commit: Option<String>,
     /// The branch that was checked out; `None` = detached.
     pub branch: Option<String>,
-    /// Full names of all refs, each with the object that it named.
-    pub refs: Vec<(String, String)>,
+    /// The refs of that moment.
+    pub refs: BaselineRefs,
     /// When it was recorded.
     pub at: Timestamp,
     /// The top folder of the worktree, for people.
     pub worktree: PathBuf,
 }
 
-/// A repository may have tens of thousands of refs, so they are one text of `<object> <name>` lines: neither can hold blanks.
+/// The refs that were recorded with a baseline; [`refs::of`] reads them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BaselineRefs {
+    /// Full names of all refs, each with the object that it named.
+    Here(Vec<(String, String)>),
+    /// A row of their own has them, by this name.
+    Kept(String),
+}
+
+/// Version 1 had the text of all refs in `refs`, however long; since version 2 a long one is kept under the name in `kept_refs`.
 #[derive(Serialize, Deserialize)]
-pub(super) struct BaselineV1 {
+pub(super) struct BaselineV2 {
     commit: Option<String>,
     branch: Option<String>,
     at: Timestamp,
     worktree: String,
-    refs: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refs: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kept_refs: Option<String>,
 }
 
 impl Row for BaselineRecord {
-    type Disk = BaselineV1;
-    const VERSION: u64 = 1;
+    type Disk = BaselineV2;
+    const VERSION: u64 = 2;
     const KIND: &'static str = "baseline";
 
-    fn to_disk(&self) -> BaselineV1 {
-        let lines: Vec<String> = self.refs.iter().map(|(name, object)| format!("{object} {name}")).collect();
-        BaselineV1 {
+    fn to_disk(&self) -> BaselineV2 {
+        let (refs, kept_refs) = match &self.refs {
+            BaselineRefs::Here(tips) => (Some(refs::to_text(tips)), None),
+            BaselineRefs::Kept(name) => (None, Some(name.clone())),
+        };
+        BaselineV2 {
             commit: self.commit.clone(),
             branch: self.branch.clone(),
             at: self.at,
             worktree: path_to_text(&self.worktree),
-            refs: lines.join("\n"),
+            refs,
+            kept_refs,
         }
     }
 
-    fn from_disk(disk: BaselineV1) -> Result<Self, String> {
-        let pair = |line: &str| line.split_once(' ').map(|(object, name)| (name.to_string(), object.to_string()));
-        let refs: Option<Vec<_>> = disk.refs.lines().map(pair).collect();
-        Ok(BaselineRecord {
-            commit: disk.commit,
-            branch: disk.branch,
-            refs: refs.ok_or("a line of its refs has no name")?,
-            at: disk.at,
-            worktree: path_from_text(&disk.worktree),
-        })
+    fn from_disk(disk: BaselineV2) -> Result<Self, String> {
+        let refs = match (disk.kept_refs, disk.refs) {
+            (Some(name), _) => BaselineRefs::Kept(name),
+            (None, Some(text)) => BaselineRefs::Here(refs::from_text(&text)?),
+            (None, None) => return Err("it says nothing of refs".to_string()),
+        };
+        Ok(BaselineRecord { commit: disk.commit, branch: disk.branch, refs, at: disk.at, worktree: path_from_text(&disk.worktree) })
     }
 }
 

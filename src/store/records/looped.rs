@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::refs;
 use super::row::{self, Row};
 use crate::decision::iteration::record::IterationRecord;
 use crate::decision::iteration::standing::Standing;
@@ -93,7 +94,7 @@ impl Row for LoopRecord {
             id: self.id.clone(),
             begun_at: self.begun_at,
             origin: self.origin.clone(),
-            refs: self.refs.iter().map(|(name, object)| format!("{object} {name}")).collect::<Vec<_>>().join("\n"),
+            refs: refs::to_text(&self.refs),
             finished,
             work,
             unchanged,
@@ -109,13 +110,11 @@ impl Row for LoopRecord {
     }
 
     fn from_disk(disk: LoopV1) -> Result<Self, String> {
-        let pair = |line: &str| line.split_once(' ').map(|(object, name)| (name.to_string(), object.to_string()));
-        let refs: Option<Vec<_>> = disk.refs.lines().map(pair).collect();
         Ok(LoopRecord {
             id: disk.id,
             begun_at: disk.begun_at,
             origin: disk.origin,
-            refs: refs.ok_or("a line of its refs has no name")?,
+            refs: refs::from_text(&disk.refs)?,
             standing: Standing {
                 finished: disk.finished,
                 spent: spent_from_disk(&disk.spent),

@@ -11,6 +11,7 @@ pub mod looped;
 pub mod outbox;
 pub mod passed;
 pub mod progress;
+pub mod refs;
 pub mod session;
 pub mod task;
 pub mod told;

@@ -28,7 +28,7 @@ pub fn begin(surroundings: &Surroundings, request: &HookRequest, input: &HookInp
     let active = active(store, &place.worktree_id, pid)?;
     let named = request.spec.clone().or_else(|| earlier.and_then(|earlier| earlier.spec));
     let spec = active.as_ref().map(|(spec, _)| spec.clone()).or(named);
-    let before = recorded(store, &place.worktree_id, spec.as_deref())?;
+    let before = recorded(&place.store, &place.worktree_id, spec.as_deref())?;
     // Only a session that is new begins anew. One that is resumed, cleared or compacted goes on, and so does one inside another.
     let fresh = active.is_none() && input.source.as_deref().unwrap_or("startup") == "startup";
     let recorded = match before {

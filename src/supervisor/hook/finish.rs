@@ -38,7 +38,7 @@ pub fn finish(surroundings: &Surroundings, input: &HookInput, scene: Scene) -> R
     // Nothing guards this append, so it cannot be fenced.
     let _done = store.append(&[event(at, &place.worktree_id, Some(&spec), kind::SESSION_ENDED, data)], None)?;
 
-    let baseline = crate::session::recorded(store, &place.worktree_id, Some(&spec))?;
+    let baseline = crate::session::recorded(&place.store, &place.worktree_id, Some(&spec))?;
     let settings = governing(surroundings, &place.worktree, baseline.as_ref().map(|found| &found.point))?.settings;
     if settings.rescue.mode == RescueMode::Off {
         return Ok(Reply::quiet());

@@ -112,7 +112,7 @@ impl Looped {
             prompt_file: surroundings.state.root().join("prompts").join(format!("{}.md", place.worktree_id)),
             spec: spec.clone(),
             origin,
-            refs: memory.record().refs.clone(),
+            refs: memory.record().refs.clone().into(),
             governing,
             request,
         };

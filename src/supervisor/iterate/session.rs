@@ -12,7 +12,7 @@ use crate::config::settings::{RescueMode, Settings};
 use crate::decision::evidence::{Degraded, SessionEnd, Unreadable};
 use crate::decision::iteration::next::Outcome;
 use crate::decision::termination::Spent;
-use crate::git::{Point, Worktree};
+use crate::git::{KnownRefs, Point, Worktree};
 use crate::rescue::private_rule;
 use crate::session::{Recorded, record, recorded};
 use crate::store::Store;
@@ -44,7 +44,7 @@ pub struct Ground {
     /// Where the loop began.
     pub origin: Point,
     /// The refs of that moment.
-    pub refs: Vec<(String, String)>,
+    pub refs: KnownRefs,
     /// The criteria, as they were when this process began: nothing that a session does changes them.
     pub governing: Governing,
     /// The prompt as a file, for programs that want one.
@@ -72,7 +72,7 @@ impl Ground {
     /// The case of the session that was started last, for one that was cut off or whose work goes on elsewhere.
     pub fn last_case(&self, no_probe: bool) -> Result<Case, Unreadable> {
         let place = self.place()?;
-        let found = recorded(place.store.as_ref(), &self.worktree_id, Some(&self.spec))?;
+        let found = recorded(&place.store, &self.worktree_id, Some(&self.spec))?;
         let known = found.is_some();
         let recorded = found.unwrap_or_else(|| Recorded {
             spec: self.spec.clone(),

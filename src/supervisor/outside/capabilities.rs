@@ -103,7 +103,7 @@ impl Capabilities for Outside<'_> {
     }
 
     fn commits(&self) -> Fact<Commits> {
-        Ok(self.worktree(|worktree| worktree.commits_since(&self.case.origin.0, self.case.origin.1.as_deref()))?)
+        Ok(self.worktree(|worktree| worktree.commits_since(&self.case.origin.0, self.case.origin.1.as_ref()))?)
     }
 
     fn changes(&self) -> Fact<Changes> {
@@ -133,7 +133,7 @@ impl Capabilities for Outside<'_> {
     }
 
     fn touched(&self, wanted: &dyn Fn(&str) -> bool) -> Fact<Touched> {
-        let mut paths = self.worktree(|worktree| worktree.touched_since(&self.case.origin.0, self.case.origin.1.as_deref(), wanted))?;
+        let mut paths = self.worktree(|worktree| worktree.touched_since(&self.case.origin.0, self.case.origin.1.as_ref(), wanted))?;
         let total = paths.len() as u64;
         paths.truncate(Touched::LISTED);
         Ok(Touched { paths, total })
@@ -149,8 +149,8 @@ impl Capabilities for Outside<'_> {
     }
 
     fn diff(&self, limit: usize) -> Fact<BoundedText> {
-        let found = self
-            .worktree(|worktree| worktree.diff_since(&self.case.origin.0, self.case.origin.1.as_deref(), limit, &rescue::looks_secret))?;
+        let found =
+            self.worktree(|worktree| worktree.diff_since(&self.case.origin.0, self.case.origin.1.as_ref(), limit, &rescue::looks_secret))?;
         Ok(BoundedText { text: rescue::mask(&found.text), cut: found.cut })
     }
 

@@ -121,7 +121,7 @@ impl Sweep<'_> {
         let around = Surroundings { worktree: found.root.clone(), ..self.around.clone() };
         let end = |judgement: Judgement| Ok(Looked::Row(judged_row(found.root.clone(), judgement)));
         // Read under the lock: another sweep may have judged it a moment ago.
-        let Some(recorded) = recorded(self.store.as_ref(), &id, None)? else {
+        let Some(recorded) = recorded(&self.store, &id, None)? else {
             return Ok(Looked::Row(SweepRow { worktree: found.root.clone(), outcome: Outcome::Unwatched { note: None } }));
         };
         let worktree = family.open(found)?;
@@ -155,6 +155,9 @@ impl Sweep<'_> {
                 let mut judgement = self.settle(&trial, &around, *verdict);
                 if let Err(error) = self.memory.keep(found, &trial, &judgement, begun) {
                     judgement.verdict.degraded.push(Degraded { code: "store_unwritable", detail: error.to_string() });
+                }
+                if let Some(worktree) = trial.into_worktree() {
+                    family.give_back(worktree);
                 }
                 end(judgement)
             }

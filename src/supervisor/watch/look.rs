@@ -103,7 +103,7 @@ enum Prepared {
 }
 
 fn prepare(around: &Surroundings, store: &Arc<dyn Store>, subject: &Subject) -> Result<Prepared, Unreadable> {
-    let Some(recorded) = recorded(store.as_ref(), &subject.id, None)? else { return Ok(Prepared::Nothing(Looked::Unwatched)) };
+    let Some(recorded) = recorded(store, &subject.id, None)? else { return Ok(Prepared::Nothing(Looked::Unwatched)) };
     let worktree = Worktree::open(&subject.root)?;
     if worktree.worktree_id() != subject.id {
         let why = format!("another worktree is in the place of {}", subject.root.display());
