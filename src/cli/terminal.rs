@@ -43,12 +43,12 @@ impl Terminal {
 
     /// A JSON value on stdout, on one line.
     pub fn value(&self, value: &Value) {
-        let _ = writeln!(io::stdout(), "{}", harmless(&value.to_string()));
+        let _ = writeln!(io::stdout(), "{}", harmless(value.to_string()));
     }
 
     /// A JSON value on one line, fit for a terminal.
     pub fn value_to(&self, value: &Value) -> String {
-        harmless(&value.to_string())
+        harmless(value.to_string())
     }
 
     /// A line of the story on stderr, unless asked to be quiet.
@@ -112,7 +112,10 @@ fn colour(status: Status) -> AnsiColor {
 
 /// JSON leaves C1 and bidirectional characters as they are, and a person may look at it in a terminal.
 /// Such characters stand only inside strings there, so their escapes mean the same.
-fn harmless(json: &str) -> String {
+fn harmless(json: String) -> String {
+    if json.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return json;
+    }
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
         if is_hostile(c) {

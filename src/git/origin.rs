@@ -58,8 +58,8 @@ pub(super) fn sort(
         None => entry.old.is_null(),
     };
     // The end of the log nearly always settles it: the session's own commits, back to the baseline.
-    let recent = reflog::read(&log, false, |entries| entries.iter().any(here))?;
-    let since = recent.iter().rposition(here).map(|at| if Some(recent[at].new) == baseline { at + 1 } else { at });
+    let recent = reflog::read(&log, false, here)?;
+    let since = recent.first().filter(|entry| here(entry)).map(|entry| usize::from(Some(entry.new) == baseline));
     let recent = since.map_or(&[][..], |at| &recent[at..]);
     let made_since = made(history, recent, &mut origins);
     if new.iter().all(|node| made_since.contains(node)) {

@@ -99,9 +99,9 @@ pub(super) fn action(message: &str, pulls_locally: bool) -> Action {
     }
 }
 
-/// The entries of a reflog, oldest first, read from the end back until `enough` says so of what was
-/// read, or until the beginning. No file, no entries.
-pub(super) fn read(path: &Path, pulls_locally: bool, enough: impl Fn(&[Entry]) -> bool) -> Result<Vec<Entry>, Error> {
+/// The entries of a reflog, oldest first: from the newest one on that `is_last` says so of, which is the first of them, or from the
+/// beginning where it says so of none. No file, no entries.
+pub(super) fn read(path: &Path, pulls_locally: bool, is_last: impl Fn(&Entry) -> bool) -> Result<Vec<Entry>, Error> {
     let doing = || format!("read the reflog {}", path.display());
     let mut file = match File::open(path) {
         Ok(file) => file,
@@ -112,13 +112,22 @@ pub(super) fn read(path: &Path, pulls_locally: bool, enough: impl Fn(&[Entry]) -
     let mut span = 8 * 1024;
     loop {
         let start = length.saturating_sub(span);
-        let mut text = Vec::new();
+        let mut text = Vec::with_capacity(usize::try_from(length - start).unwrap_or_default());
         file.seek(SeekFrom::Start(start)).map_err(|e| Error::read(doing(), e))?;
         (&mut file).take(length - start).read_to_end(&mut text).map_err(|e| Error::read(doing(), e))?;
         // The first line of a part read from the middle is most likely cut.
         let from = if start == 0 { 0 } else { text.iter().position(|b| *b == b'\n').map_or(text.len(), |at| at + 1) };
-        let entries: Vec<Entry> = text[from..].split(|b| *b == b'\n').filter_map(|line| parse(line, pulls_locally)).collect();
-        if start == 0 || enough(&entries) {
+        let (mut entries, mut is_over) = (Vec::new(), start == 0);
+        for entry in text[from..].rsplit(|b| *b == b'\n').filter_map(|line| parse(line, pulls_locally)) {
+            let last = is_last(&entry);
+            entries.push(entry);
+            if last {
+                is_over = true;
+                break;
+            }
+        }
+        if is_over {
+            entries.reverse();
             return Ok(entries);
         }
         span *= 8;

@@ -1,6 +1,6 @@
 //! Where watchdog's state lives, and the rule that nobody else may reach into it.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -38,15 +38,20 @@ impl StateDir {
 
     /// Creates what is missing (0700), and refuses a directory that others could write to or redirect.
     pub fn ensure(&self) -> Result<(), StoreError> {
-        if let Some(parent) = self.root.parent() {
-            fs::create_dir_all(parent).map_err(|e| StoreError::io("create", parent, &e))?;
-        }
-        create_private_dir(&self.root)?;
-        self.check_owner(&self.root)?;
-        self.close_to_others()?;
+        let root = match owned(&self.root)? {
+            Some(root) => root,
+            None => {
+                if let Some(parent) = self.root.parent() {
+                    fs::create_dir_all(parent).map_err(|e| StoreError::io("create", parent, &e))?;
+                }
+                owned_anew(&self.root)?
+            }
+        };
+        self.close_to_others(root.mode() & 0o7777)?;
         for dir in [self.locks(), self.logs(), self.trust()] {
-            create_private_dir(&dir)?;
-            self.check_owner(&dir)?;
+            if owned(&dir)?.is_none() {
+                owned_anew(&dir)?;
+            }
         }
         Ok(())
     }
@@ -81,26 +86,10 @@ impl StateDir {
         self.root.join("trust")
     }
 
-    /// Refuses what another user owns: the directory, or a link that could be turned elsewhere.
-    fn check_owner(&self, dir: &Path) -> Result<(), StoreError> {
-        let looking = |e: io::Error| StoreError::io("look at", dir, &e);
-        let user = rustix::process::geteuid().as_raw();
-        let link = fs::symlink_metadata(dir).map_err(looking)?;
-        let target = fs::metadata(dir).map_err(looking)?;
-        if !target.is_dir() {
-            return Err(StoreError::NotADirectory { path: dir.to_owned() });
-        }
-        match [link.uid(), target.uid()].into_iter().find(|&owner| owner != user) {
-            Some(owner) => Err(StoreError::ForeignOwner { path: dir.to_owned(), owner, user }),
-            None => Ok(()),
-        }
-    }
-
     /// Takes the rights of others away where the directory is plainly ours (new, or used by us before). Any other directory keeps
     /// its mode, because somebody may have named one that serves more than us; it is refused where others may write.
-    fn close_to_others(&self) -> Result<(), StoreError> {
+    fn close_to_others(&self, mode: u32) -> Result<(), StoreError> {
         let looking = |e: io::Error| StoreError::io("look at", &self.root, &e);
-        let mode = fs::metadata(&self.root).map_err(looking)?.mode() & 0o7777;
         if mode & 0o077 == 0 {
             return Ok(());
         }
@@ -111,6 +100,32 @@ impl StateDir {
         }
         if mode & 0o022 != 0 { Err(StoreError::OpenToOthers { path: self.root.clone(), mode }) } else { Ok(()) }
     }
+}
+
+/// Looks at a directory; `None` where nothing is there. Refuses what another user owns: the directory, or a link that could be
+/// turned elsewhere.
+fn owned(dir: &Path) -> Result<Option<Metadata>, StoreError> {
+    let looking = |e: io::Error| StoreError::io("look at", dir, &e);
+    let link = match fs::symlink_metadata(dir) {
+        Ok(link) => link,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(looking(e)),
+    };
+    let target = if link.is_symlink() { fs::metadata(dir).map_err(looking)? } else { link.clone() };
+    if !target.is_dir() {
+        return Err(StoreError::NotADirectory { path: dir.to_owned() });
+    }
+    let user = rustix::process::geteuid().as_raw();
+    match [link.uid(), target.uid()].into_iter().find(|&owner| owner != user) {
+        Some(owner) => Err(StoreError::ForeignOwner { path: dir.to_owned(), owner, user }),
+        None => Ok(Some(target)),
+    }
+}
+
+/// Creates a directory, and looks at it as [`owned`] does: somebody else may have been quicker.
+fn owned_anew(dir: &Path) -> Result<Metadata, StoreError> {
+    create_private_dir(dir)?;
+    owned(dir)?.ok_or_else(|| StoreError::io("create", dir, &io::ErrorKind::NotFound.into()))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::decision::evidence::Degraded;
 use crate::store::clock::wall_micros;
 use crate::store::error::StoreError;
 use crate::store::file::open_private;
-use crate::store::gate::Gate;
+use crate::store::gate::{Gate, Passage};
 use crate::store::state_dir::StateDir;
 
 /// "wdog" in the file's header: tells our databases from others.
@@ -133,13 +133,7 @@ impl Site {
         doing: &'static str,
         op: &impl Fn(&mut Connection) -> rusqlite::Result<T>,
     ) -> Result<Option<T>, StoreError> {
-        self.connect()?;
-        let passage = self.gate.shared(&self.database)?;
-        let mut connected = match self.connected.take() {
-            // Between `connect` and the passage somebody may have put the file aside: then the next attempt finds a fresh one.
-            Some(connected) if identity(&self.database) == Some(connected.identity) => connected,
-            _ => return Ok(None),
-        };
+        let Some((passage, mut connected)) = self.enter()? else { return Ok(None) };
         let result = op(&mut connected.connection);
         drop(passage);
         match result {
@@ -156,6 +150,20 @@ impl Site {
                 Err(told(doing, &self.database, PATIENCE.as_secs(), &error))
             }
         }
+    }
+
+    /// Takes the connection through the gate, behind which the file stays in place. `None` where it was put aside on the way there.
+    fn enter(&mut self) -> Result<Option<(Passage, Connected)>, StoreError> {
+        for _ in 0..2 {
+            if let Some(connected) = &self.connected {
+                let (passage, expected) = (self.gate.shared(&self.database)?, connected.identity);
+                if identity(&self.database) == Some(expected) {
+                    return Ok(self.connected.take().map(|connected| (passage, connected)));
+                }
+            }
+            self.connect()?;
+        }
+        Ok(None)
     }
 
     /// Sees to it that we are connected to the file that is in place now.
@@ -241,7 +249,9 @@ impl Site {
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "mmap_size", 0)?;
         connection.pragma_update(None, "cell_size_check", true)?;
-        connection.pragma_update(None, "trusted_schema", false)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+        // No statement is planned anew for the values that it is given: ours are written for one plan.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.pragma_update(None, "journal_size_limit", 4 << 20)?;
         connection.set_prepared_statement_cache_capacity(32);
         Ok(connection)
@@ -249,14 +259,13 @@ impl Site {
 
     /// Reads only: whatever is refused here has not been touched.
     fn look(&self, connection: &Connection) -> Result<Found, Fault> {
-        let (application, version, tables): (i32, i64, i64) = connection.query_row(
-            "SELECT (SELECT * FROM pragma_application_id), (SELECT * FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)",
-            [],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-        )?;
+        // Whoever changes these has the gate alone, so that they are of one moment.
+        let application: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+        let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
         let known = MIGRATIONS.len() as i64;
         let path = || self.database.clone();
         if application != APPLICATION_ID {
+            let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
             let empty = application == 0 && version == 0 && tables == 0;
             return if empty { Ok(Found::NeedsSetup) } else { Err(Fault::Refused(StoreError::Foreign { path: path() })) };
         }
