@@ -148,9 +148,10 @@ impl Roster {
         let of_all = self.by_common_dir.get(git_dir);
         if let (Some(name), Some(all)) = (inside.strip_prefix(b"refs/heads/"), of_all) {
             let branch = [b"refs/heads/", name.strip_suffix(b".lock").unwrap_or(name)].concat();
-            let on_it = |id: &&String| self.members.get(*id).is_some_and(|member| is_or_below(&member.branch(), &branch));
+            let on_it = |id: &&String| self.members.get(*id).is_some_and(|member| is_or_below(member.branch(), &branch));
             concern.heads.extend(all.iter().filter(on_it).cloned());
-        } else if let (true, Some(all)) = (inside.starts_with(b"packed-refs") || inside.starts_with(b"reftable"), of_all) {
+        } else if let (true, Some(all)) = (inside == b"packed-refs" || inside.starts_with(b"reftable"), of_all) {
+            // Not its lock: each commit takes that for a moment and changes nothing, and everybody would be looked at.
             concern.heads.extend(all.iter().cloned());
         }
         // Locks that come and go are what a commit looks like; files that nobody reads HEAD from are not.
@@ -162,8 +163,8 @@ impl Roster {
 }
 
 impl Member {
-    fn branch(&self) -> Vec<u8> {
-        self.trace.as_ref().map(|trace| trace.branch.clone()).unwrap_or_default()
+    fn branch(&self) -> &[u8] {
+        self.trace.as_ref().map_or(&[], |trace| &trace.branch)
     }
 }
 
@@ -217,6 +218,7 @@ mod tests {
             ("/r/.git/refs/heads/task", vec![&a, &b], false),
             ("/r/.git/refs/heads/tas", vec![], false),
             ("/r/.git/packed-refs", vec![&main, &a, &b], false),
+            ("/r/.git/packed-refs.lock", vec![], false),
             ("/r/.git/reftable/tables.list", vec![&main, &a, &b], false),
             ("/elsewhere/file", vec![], false),
         ] {
