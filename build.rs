@@ -1,0 +1,26 @@
+//! Links what unwinds the stack (a part of the compiler's own library) into the binary, where the system has it as an archive.
+//! Otherwise each start loads `libgcc_s.so` for it, which is a tenth of what it costs to start.
+
+use std::env;
+use std::path::PathBuf;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=RUSTC_LINKER");
+    let is = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);
+    let for_here = env::var_os("HOST") == env::var_os("TARGET");
+    if for_here && is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu") && has_archive() {
+        // Stands before `libgcc_s`, which is then not needed and so not linked. A linker that takes archives in their order alone
+        // finds nothing missing yet, and links `libgcc_s` as ever.
+        println!("cargo::rustc-link-lib=dylib=gcc_eh");
+    }
+}
+
+/// Whether the linker that rustc is going to call knows the archive.
+#[expect(clippy::disallowed_methods, reason = "the builder of processes is what is being built")]
+fn has_archive() -> bool {
+    let linker = env::var_os("RUSTC_LINKER").unwrap_or_else(|| "cc".into());
+    let Ok(answer) = std::process::Command::new(linker).arg("-print-file-name=libgcc_eh.a").output() else { return false };
+    let path = PathBuf::from(String::from_utf8_lossy(&answer.stdout).trim());
+    path.is_absolute() && path.is_file()
+}
