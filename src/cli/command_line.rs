@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 
-use clap::{Args as _, Command, FromArgMatches as _, Parser as _};
+use clap::{Args as _, Command as Definition, FromArgMatches as _, Parser as _};
 
 use super::args::{CheckArgs, Cli, GlobalArgs, LoopArgs, ProbeArgs, RunArgs, SnapshotArgs, SweepArgs};
 use super::args_hook::{EventArgs, PostToolUseArgs, StopArgs};
@@ -15,7 +15,7 @@ use super::commands::evaluate::EvaluateArgs;
 pub fn read(line: &[OsString]) -> Result<Cli, clap::Error> {
     let words = leading_words(line);
     if let Some(command) = definition(&words.iter().map(String::as_str).collect::<Vec<_>>()) {
-        let whole = GlobalArgs::augment_args(Command::new("watchdog")).subcommand(command);
+        let whole = GlobalArgs::augment_args(Definition::new("watchdog")).subcommand(command);
         if let Ok(cli) = whole.try_get_matches_from(line).and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
             return Ok(cli);
         }
@@ -49,22 +49,22 @@ fn leading_words(line: &[OsString]) -> Vec<String> {
 }
 
 /// One command alone, without the words that explain it: the commands that programs call often.
-fn definition(words: &[&str]) -> Option<Command> {
+fn definition(words: &[&str]) -> Option<Definition> {
     let command = match words {
-        ["check", ..] => CheckArgs::augment_args(Command::new("check")),
-        ["snapshot", ..] => SnapshotArgs::augment_args(Command::new("snapshot")),
-        ["evaluate", ..] => EvaluateArgs::augment_args(Command::new("evaluate")),
-        ["probe", ..] => ProbeArgs::augment_args(Command::new("probe")),
-        ["run", ..] => RunArgs::augment_args(Command::new("run")),
-        ["loop", ..] => LoopArgs::augment_args(Command::new("loop")),
-        ["sweep", ..] => SweepArgs::augment_args(Command::new("sweep")),
-        ["hook", event] => Command::new("hook").subcommand(match *event {
-            "stop" => StopArgs::augment_args(Command::new("stop")),
-            "subagent-stop" => StopArgs::augment_args(Command::new("subagent-stop")),
-            "pre-tool-use" => EventArgs::augment_args(Command::new("pre-tool-use")),
-            "post-tool-use" => PostToolUseArgs::augment_args(Command::new("post-tool-use")),
-            "session-start" => EventArgs::augment_args(Command::new("session-start")),
-            "session-end" => EventArgs::augment_args(Command::new("session-end")),
+        ["check", ..] => CheckArgs::augment_args(Definition::new("check")),
+        ["snapshot", ..] => SnapshotArgs::augment_args(Definition::new("snapshot")),
+        ["evaluate", ..] => EvaluateArgs::augment_args(Definition::new("evaluate")),
+        ["probe", ..] => ProbeArgs::augment_args(Definition::new("probe")),
+        ["run", ..] => RunArgs::augment_args(Definition::new("run")),
+        ["loop", ..] => LoopArgs::augment_args(Definition::new("loop")),
+        ["sweep", ..] => SweepArgs::augment_args(Definition::new("sweep")),
+        ["hook", event] => Definition::new("hook").subcommand(match *event {
+            "stop" => StopArgs::augment_args(Definition::new("stop")),
+            "subagent-stop" => StopArgs::augment_args(Definition::new("subagent-stop")),
+            "pre-tool-use" => EventArgs::augment_args(Definition::new("pre-tool-use")),
+            "post-tool-use" => PostToolUseArgs::augment_args(Definition::new("post-tool-use")),
+            "session-start" => EventArgs::augment_args(Definition::new("session-start")),
+            "session-end" => EventArgs::augment_args(Definition::new("session-end")),
             _ => return None,
         }),
         _ => return None,
@@ -105,7 +105,7 @@ mod tests {
     fn a_command_alone_takes_the_same_words_as_among_all_others() {
         let mut all = Cli::command();
         all.build();
-        let arguments = |command: &Command| {
+        let arguments = |command: &Definition| {
             let mut ids: Vec<String> =
                 command.get_arguments().map(|arg| format!("{arg:?}")).filter(|arg| !arg.contains("\"help\"")).collect();
             ids.sort();
@@ -116,7 +116,7 @@ mod tests {
             let of_hook = sub.get_subcommands().map(|event| vec![sub.get_name(), event.get_name()]);
             for path in std::iter::once(vec![sub.get_name()]).chain(of_hook) {
                 let Some(alone) = definition(&path) else { continue };
-                let mut whole = GlobalArgs::augment_args(Command::new("watchdog")).subcommand(alone);
+                let mut whole = GlobalArgs::augment_args(Definition::new("watchdog")).subcommand(alone);
                 whole.build();
                 let (mut mine, mut theirs) = (&whole, &all);
                 for name in &path {
