@@ -5,12 +5,19 @@ use std::fs;
 
 use super::process::{Contender, alternate};
 use super::repository::git;
-use super::worktrees::Worktrees;
+use super::worktrees::{Layout, Worktrees};
 use super::{Bench, Result, row};
 
-/// Every second worktree has a new commit. The first sweep, one when nothing changed since, the loop and the floor.
+/// Linked worktrees of one repository, then as many repositories.
 pub fn measure(bench: &Bench) -> Result<()> {
-    let worktrees = Worktrees::make(&bench.scratch.join("swept"), bench.worktrees)?;
+    measure_one(bench, Layout::Linked, "worktrees of one repository")?;
+    measure_one(bench, Layout::Separate, "repositories")
+}
+
+/// Every second worktree has a new commit. The first sweep, one when nothing changed since, the loop and the floor.
+fn measure_one(bench: &Bench, layout: Layout, what: &str) -> Result<()> {
+    let scratch = bench.scratch.join("swept");
+    let worktrees = Worktrees::make(&scratch, bench.worktrees, layout)?;
     let folders: Vec<_> = (0..bench.worktrees).map(|n| worktrees.folder(n)).collect();
     for folder in folders.iter().step_by(2) {
         fs::write(folder.join("counter"), "work")?;
@@ -28,7 +35,7 @@ pub fn measure(bench: &Bench) -> Result<()> {
     let tracked = std::process::Command::new("git").arg("-C").arg(worktrees.repository()).args(["ls-files", "-z"]).output()?;
     fs::write(&names, tracked.stdout)?;
 
-    let fresh = bench.scratch.join("fresh-state");
+    let fresh = scratch.join("fresh-state");
     fs::rename(worktrees.state(), &fresh)?;
     fs::create_dir(worktrees.state())?;
     let repository = worktrees.repository();
@@ -37,7 +44,7 @@ pub fn measure(bench: &Bench) -> Result<()> {
     let (fresh, state, list) = (fresh.into_os_string(), worktrees.state().into_os_string(), list.into_os_string());
     let sweep = || {
         let words = ["--state-dir".into(), state.clone(), "sweep".into(), "--no-probe".into(), "--json".into()];
-        Contender::new(&repository, [bench.watchdog.clone().into_os_string()].into_iter().chain(words))
+        Contender::new(&worktrees.all(), [bench.watchdog.clone().into_os_string()].into_iter().chain(words))
     };
     // The lock files of all worktrees stay: `watchdog run` made them, and a file system that just lost a thousand files is slow to make new ones.
     let anew = OsString::from("rm -f \"$1\"/watchdog.db* && cp -r \"$0\"/. \"$1\"");
@@ -51,8 +58,8 @@ pub fn measure(bench: &Bench) -> Result<()> {
     let floor = Contender::new(&repository, argv(&[&itself, &"--floor".into(), &names.into_os_string(), &list]));
     let [first, again, looped, floor] = alternate(&[first, sweep(), looped, floor], bench.rounds / 8 + 1)?;
     let count = bench.worktrees;
-    row(&format!("sweep of {count} worktrees, 50 files each"), first, "a loop of rev-list and status", looped);
+    row(&format!("sweep of {count} {what}, 50 files each"), first, "a loop of rev-list and status", looped);
     row("", first, "lstat of all, readdir of all", floor);
     row("the same, nothing changed since", again, "the first sweep", first);
-    Ok(())
+    Ok(fs::remove_dir_all(scratch)?)
 }

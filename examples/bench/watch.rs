@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use super::repository::git;
-use super::worktrees::Worktrees;
+use super::worktrees::{Layout, Worktrees};
 use super::{Bench, Result, millis};
 
 /// How many commits are made, one after the other.
@@ -21,7 +21,7 @@ const SETTLED: Duration = Duration::from_secs(12);
 
 /// Watches so many worktrees of one repository, first in peace, then with commits.
 pub fn measure(bench: &Bench) -> Result<()> {
-    let worktrees = Worktrees::make(&bench.scratch.join("watched"), bench.worktrees)?;
+    let worktrees = Worktrees::make(&bench.scratch.join("watched"), bench.worktrees, Layout::Linked)?;
     let begun = Instant::now();
     let mut child = Watching(
         Command::new(&bench.watchdog)

@@ -1,9 +1,9 @@
-//! One repository with many linked worktrees, each with a recorded baseline, to measure sweeps and watches with.
-//!
-//! They share one repository, so a thousand worktrees mean a thousand branches, and the baseline of each has a row of a thousand refs.
+//! Many worktrees, each with a recorded baseline, to measure sweeps and watches with: linked ones of one repository, which then has as
+//! many branches, or as many repositories.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use completion_watchdog::git::Worktree;
 use completion_watchdog::session::record;
@@ -16,6 +16,15 @@ use super::repository::{Shape, git, make};
 /// How many files are in each, `counter` and those in folders.
 const FILES: usize = 50;
 
+/// What they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Linked worktrees of one repository.
+    Linked,
+    /// A repository each.
+    Separate,
+}
+
 /// Many worktrees and their state directory.
 pub struct Worktrees {
     scratch: PathBuf,
@@ -25,14 +34,19 @@ pub struct Worktrees {
 
 impl Worktrees {
     /// Makes them, below a folder that is not there yet.
-    pub fn make(scratch: &Path, count: usize) -> Result<Self> {
-        fs::create_dir_all(scratch)?;
+    pub fn make(scratch: &Path, count: usize, layout: Layout) -> Result<Self> {
+        fs::create_dir_all(scratch.join("all"))?;
         let mut worktrees = Worktrees { scratch: scratch.to_owned(), baseline: String::new() };
         let repository = worktrees.repository();
         make(&repository, Shape { name: "worktrees", commits: 2, files: FILES - 1, remote_branches: 0 })?;
         for n in 0..count {
             let folder = worktrees.folder(n);
-            git(&repository, &["worktree", "add", "-q", "-b", &format!("task/{n}"), folder.to_str().ok_or("a UTF-8 path")?])?;
+            match layout {
+                Layout::Linked => {
+                    git(&repository, &["worktree", "add", "-q", "-b", &format!("task/{n}"), folder.to_str().ok_or("a UTF-8 path")?])?;
+                }
+                Layout::Separate => copy(&repository, &folder)?,
+            }
         }
         let state = StateDir::resolve(Some(worktrees.state()), None, None)?;
         state.ensure()?;
@@ -50,13 +64,23 @@ impl Worktrees {
         self.scratch.join("repository")
     }
 
-    /// One of the linked worktrees.
+    /// The folder that all of them are in, but for the main worktree.
+    pub fn all(&self) -> PathBuf {
+        self.scratch.join("all")
+    }
+
+    /// One of them.
     pub fn folder(&self, n: usize) -> PathBuf {
-        self.scratch.join(format!("worktree-{n}"))
+        self.all().join(format!("worktree-{n}"))
     }
 
     /// Where their baselines are recorded.
     pub fn state(&self) -> PathBuf {
         self.scratch.join("state")
     }
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    let copied = Command::new("cp").arg("-r").args([from, to]).status()?;
+    if copied.success() { Ok(()) } else { Err("cp failed".into()) }
 }

@@ -27,7 +27,7 @@ pub struct SweepArgs {
     /// Repositories, or folders to search for them [default: the current folder]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// Look at N worktrees side by side [default: the number of processors, at most 4]
+    /// Look at N worktrees side by side [default: one more than there are processors, at most 4]
     #[arg(long, short = 'j', value_name = "N", env = "WATCHDOG_JOBS", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub jobs: Option<u16>,
     /// Ask at most N agents side by side

@@ -124,25 +124,15 @@ impl Traces {
             return None;
         }
         let (git_dir, common) = (&worktree.git_dir, &worktree.common_dir);
-        for name in ["", "HEAD", "index", "logs/HEAD", "FETCH_HEAD", "config.worktree", TABLES] {
-            add(&mut hash, &git_dir.join(name), look)?;
-        }
-        for name in ["config", "packed-refs", TABLES, "shallow", "info/exclude", "info/attributes", "info/grafts"] {
-            add(&mut hash, &common.join(name), look)?;
-        }
-        if let Some(branch) = branch(git_dir)? {
-            add(&mut hash, &common.join(branch), look)?;
-        }
+        add_all(&mut hash, git_dir, ["", "HEAD", "index", "logs/HEAD", "FETCH_HEAD", "config.worktree", TABLES].map(Path::new), look)?;
+        let branch = branch(git_dir)?;
+        let files = ["config", "packed-refs", TABLES, "shallow", "info/exclude", "info/attributes", "info/grafts"].map(Path::new);
+        add_all(&mut hash, common, files.into_iter().chain(branch.as_deref()), look)?;
         for path in scene.more {
             add(&mut hash, path, look)?;
         }
         add(&mut hash, &worktree.root.join(".git"), look)?;
-        let root = rustix::fs::open(
-            &worktree.root,
-            rustix::fs::OFlags::PATH | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC,
-            rustix::fs::Mode::empty(),
-        )
-        .ok()?;
+        let root = at(&worktree.root)?;
         for Trace { path, state } in &self.0 {
             if let Some(state) = state {
                 hash.update(path.as_bytes());
@@ -155,11 +145,7 @@ impl Traces {
             hash.update([0]);
             // Of a user's own file what counts is its content, also behind a link.
             let follow = if path.starts_with(b"/") { rustix::fs::AtFlags::empty() } else { rustix::fs::AtFlags::SYMLINK_NOFOLLOW };
-            match rustix::fs::statat(&root, &**name, follow) {
-                Ok(stat) => take(&mut hash, FileState::of(&stat), look)?,
-                Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => hash.update([1]),
-                Err(_) => return None,
-            }
+            add_found(&mut hash, rustix::fs::statat(&root, &**name, follow), look)?;
         }
         Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
     }
@@ -172,6 +158,42 @@ fn branch(git_dir: &Path) -> Option<Option<PathBuf>> {
     let name = gix::path::from_bstr(name.trim_ascii().as_bstr()).ok()?.into_owned();
     // Any other place has rules of its own.
     name.starts_with("refs/heads").then_some(Some(name))
+}
+
+/// A folder to look at files from: a long way to each of them would be most of the look.
+fn at(folder: &Path) -> Option<std::os::fd::OwnedFd> {
+    let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
+    rustix::fs::open(folder, flags, rustix::fs::Mode::empty()).ok()
+}
+
+/// Takes in files below a folder, and with an empty name the folder itself.
+fn add_all<'p>(hash: &mut Sha256, folder: &Path, names: impl IntoIterator<Item = &'p Path>, look: SystemTime) -> Option<()> {
+    use std::os::unix::ffi::OsStrExt;
+    let open = at(folder)?;
+    hash.update(folder.as_os_str().as_bytes());
+    for name in names {
+        hash.update(name.as_os_str().as_bytes());
+        hash.update([0]);
+        let name = if name.as_os_str().is_empty() { Path::new(".") } else { name };
+        let found = rustix::fs::statat(&open, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
+        // What a link leads to may change beside it.
+        if found.is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Symlink) {
+            return None;
+        }
+        add_found(hash, found, look)?;
+    }
+    Some(())
+}
+
+fn add_found(hash: &mut Sha256, found: rustix::io::Result<rustix::fs::Stat>, look: SystemTime) -> Option<()> {
+    match found {
+        Ok(stat) => take(hash, FileState::of(&stat), look),
+        Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => {
+            hash.update([1]);
+            Some(())
+        }
+        Err(_) => None,
+    }
 }
 
 fn add(hash: &mut Sha256, path: &Path, look: SystemTime) -> Option<()> {

@@ -1,9 +1,10 @@
 //! Which worktrees a repository has: the main one, and those that its `worktrees` folder tells of. Nothing of them is
 //! opened, so that a broken one is an entry like the others.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::ErrorKind;
+use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,12 @@ use super::open::short_id;
 
 /// More linked worktrees than this of one repository are not listed.
 const MOST: usize = 100_000;
+
+/// From so many on they are looked at by more than one thread: nobody can begin with the first before the last is known.
+const THREADS_FROM: usize = 100;
+
+/// So many threads at most.
+const MAX_THREADS: usize = 4;
 
 /// One worktree, as its repository tells of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,12 +111,28 @@ pub fn worktrees_of(common_dir: &Path) -> Vec<FoundWorktree> {
     let mut found: Vec<FoundWorktree> = main(common_dir).into_iter().collect();
     let admin = common_dir.join("worktrees");
     let mut names: Vec<_> = match fs::read_dir(&admin) {
-        Ok(entries) => entries.take(MOST).flatten().filter(|entry| entry.path().is_dir()).map(|entry| entry.file_name()).collect(),
+        Ok(entries) => entries.take(MOST).flatten().filter(is_folder).map(|entry| entry.file_name()).collect(),
         Err(_) => Vec::new(),
     };
     names.sort();
-    found.extend(names.into_iter().map(|name| linked(common_dir, admin.join(name))));
+    let look = |names: &[OsString]| -> Vec<_> { names.iter().map(|name| linked(common_dir, admin.join(name))).collect() };
+    if names.len() < THREADS_FROM {
+        found.extend(look(&names));
+        return found;
+    }
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
+    let parts = std::thread::scope(|scope| {
+        let parts = names.chunks(names.len().div_ceil(threads)).map(|part| scope.spawn(move || look(part)));
+        // Collected first, so that all of them run.
+        let parts: Vec<_> = parts.collect();
+        parts.into_iter().map(|part| part.join().expect("a panic is a bug, passed on")).collect::<Vec<_>>()
+    });
+    found.extend(parts.into_iter().flatten());
     found
+}
+
+fn is_folder(entry: &fs::DirEntry) -> bool {
+    entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_symlink() && entry.path().is_dir())
 }
 
 fn main(common_dir: &Path) -> Option<FoundWorktree> {
@@ -165,7 +188,9 @@ fn standing(dot_git: &Path, git_dir: &Path) -> Standing {
     let Some(target) = pointed_to(&text, dot_git) else {
         return Standing::Broken { why: format!("{} does not begin with 'gitdir: '", dot_git.display()) };
     };
-    match fs::canonicalize(&target) {
+    // Nearly always the very same path is written there.
+    let leads_to = if target == git_dir { Ok(target) } else { fs::canonicalize(&target) };
+    match leads_to {
         Ok(target) if target == git_dir => match discover::looks_like_git_dir(git_dir) {
             true => Standing::There,
             false => Standing::Broken { why: discover::missing_part(git_dir) },

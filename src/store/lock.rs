@@ -110,16 +110,16 @@ impl WorktreeLock {
         let disk = HolderV1 { v: 1, pid, command, since, session_active, spec };
         let mut line = serde_json::to_vec(&disk).expect("a holder holds nothing that JSON cannot");
         line.push(b'\n');
-        // Written over in place and cut afterwards: a reader takes the first line, which is whole at any moment.
-        self.file.write_all_at(&line, 0)?;
-        self.file.set_len(line.len() as u64)
+        // Written over in place: a reader takes the first line, which is whole at any moment. What is left of a longer one before it is in
+        // nobody's way, and to cut a file costs a file system more than all the rest of a lock.
+        self.file.write_all_at(&line, 0)
     }
 }
 
 impl Drop for WorktreeLock {
     fn drop(&mut self) {
-        // An emptied file says that its holder ended in order. If that fails, the next one only finds us left behind.
-        let _ = self.file.set_len(0);
+        // An empty first line says that its holder ended in order. If that fails, the next one only finds us left behind.
+        let _ = self.file.write_all_at(b"\n", 0);
         // Closing alone would not do while a child that was just forked still has its copy of the descriptor.
         let _ = self.file.unlock();
     }

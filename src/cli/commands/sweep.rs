@@ -33,7 +33,8 @@ pub fn sweep(surroundings: &Surroundings, terminal: &Terminal, args: SweepArgs) 
     let (shown, speaker) = (only.clone(), *terminal);
     let request = SweepRequest {
         paths,
-        jobs: args.jobs.map_or(processors.min(JOBS), usize::from),
+        // One more than there are processors, as now and then one waits for the records.
+        jobs: args.jobs.map_or((processors + 1).min(JOBS), usize::from),
         max_parallel_probes: args.max_parallel_probes.into(),
         max_probes_total: args.max_probes_total,
         asked: Asked {
