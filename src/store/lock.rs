@@ -173,6 +173,11 @@ mod tests {
         }
     }
 
+    /// What the file says to one who does not try to take the lock.
+    fn told_by(dir: &StateDir, worktree_id: &str) -> Option<Holder> {
+        read_holder(&dir.locks().join(format!("{}.lock", file_name(worktree_id))))
+    }
+
     #[test]
     fn the_second_is_told_who_holds_it_and_whether_a_session_runs() {
         let (_tmp, dir) = dir();
@@ -188,7 +193,9 @@ mod tests {
         lock.set_session_active(false).unwrap();
         assert_eq!((told().session_active, told().spec.as_deref()), (false, Some("auth")));
         drop(lock);
+        assert_eq!(told_by(&dir, "wt/ü"), None, "what a longer line left behind names nobody");
         assert_eq!(held(WorktreeLock::try_acquire(&dir, "wt/ü", me("x")).unwrap()).left_behind(), None);
+        assert_eq!(told_by(&dir, "wt/ü"), None);
     }
 
     #[test]
