@@ -42,9 +42,11 @@ fn measure_one(bench: &Bench, layout: Layout, what: &str) -> Result<()> {
     let argv = |words: &[&OsString]| words.iter().map(|word| OsString::from(*word)).collect::<Vec<_>>();
     let (shell, dash_c) = (OsString::from("sh"), OsString::from("-c"));
     let (fresh, state, list) = (fresh.into_os_string(), worktrees.state().into_os_string(), list.into_os_string());
+    // A repository tells of its worktrees; others must be searched for.
+    let swept = if layout == Layout::Linked { repository.clone() } else { worktrees.all() };
     let sweep = || {
         let words = ["--state-dir".into(), state.clone(), "sweep".into(), "--no-probe".into(), "--json".into()];
-        Contender::new(&worktrees.all(), [bench.watchdog.clone().into_os_string()].into_iter().chain(words))
+        Contender::new(&swept, [bench.watchdog.clone().into_os_string()].into_iter().chain(words))
     };
     // The lock files of all worktrees stay: `watchdog run` made them, and a file system that just lost a thousand files is slow to make new ones.
     let anew = OsString::from("rm -f \"$1\"/watchdog.db* && cp -r \"$0\"/. \"$1\"");

@@ -2,10 +2,12 @@
 //! stops at a broken one instead of silently judging a repository further up.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::open::Error;
+use super::special::special_file;
 
 /// The `.git` entry (a directory, or the file of a linked worktree or submodule) for `path`.
 pub(super) fn dot_git(path: &Path) -> Result<PathBuf, Error> {
@@ -47,23 +49,20 @@ pub(super) fn inspect(dot_git: &Path) -> Result<bool, Error> {
         };
         let target = gix::path::from_bstr(gix::bstr::BStr::new(target.trim_ascii_end())).map_err(|e| broken(dot_git, e))?;
         let target = dot_git.parent().expect("joined to a folder").join(target);
-        return if looks_like_git_dir(&target) {
-            Ok(true)
-        } else {
-            Err(broken(dot_git, format!("it points to {}, which is not a git directory", target.display())))
+        return match missing_part(&target) {
+            None => Ok(true),
+            Some(why) => Err(broken(dot_git, format!("it points to {}, which is not a git directory: {why}", target.display()))),
         };
     }
     if !metadata.is_dir() {
         return Ok(false);
     }
-    if looks_like_git_dir(dot_git) {
-        return Ok(true);
-    }
+    let Some(why) = missing_part(dot_git) else { return Ok(true) };
     // Sandboxes leave an empty `.git` folder behind; git walks past it, and so do we. Anything else
     // was a repository once, and its work must not be judged by the rules of one further up.
     match fs::read_dir(dot_git).map_err(|e| broken(dot_git, e))?.next() {
         None => Ok(false),
-        Some(_) => Err(broken(dot_git, missing_part(dot_git))),
+        Some(_) => Err(broken(dot_git, why)),
     }
 }
 
@@ -78,48 +77,55 @@ pub(super) fn is_nested_repository(folder: &Path) -> bool {
     }
 }
 
-/// git's own test: `HEAD` is readable and names something, `objects` and `refs` are there.
+/// git's own test: `HEAD` is readable and names something, `objects` and `refs` are there. And nothing is in the way of reading them.
 pub(super) fn looks_like_git_dir(path: &Path) -> bool {
-    if !head_is_valid(&path.join("HEAD")) {
-        return false;
-    }
-    let common = match fs::read(path.join("commondir")) {
-        Ok(text) => match gix::path::from_bstr(gix::bstr::BStr::new(text.trim_ascii_end())) {
-            Ok(common) => path.join(common),
-            Err(_) => return false,
-        },
+    missing_part(path).is_none()
+}
+
+/// What keeps a folder from being a git directory that can be read.
+pub(super) fn missing_part(path: &Path) -> Option<String> {
+    let head = path.join("HEAD");
+    let Some(names) = valid_head(&head) else { return Some(format!("{} is missing or damaged", head.display())) };
+    let special = |file: &Path| Some(format!("{} is no file: to open it would be to wait for ever", file.display()));
+    let redirect = path.join("commondir");
+    let common = match fs::metadata(&redirect) {
+        Ok(found) if !found.is_file() => return special(&redirect),
+        Ok(_) => {
+            let text = fs::read(&redirect).ok();
+            let common = text.as_ref().and_then(|text| gix::path::from_bstr(gix::bstr::BStr::new(text.trim_ascii_end())).ok());
+            match common {
+                Some(common) => path.join(common),
+                None => return Some(format!("{} names no folder", redirect.display())),
+            }
+        }
         Err(_) => path.to_owned(),
     };
-    common.join("objects").is_dir() && common.join("refs").is_dir()
-}
-
-fn head_is_valid(head: &Path) -> bool {
-    match fs::symlink_metadata(head) {
-        Ok(metadata) if metadata.is_symlink() => fs::read_link(head).is_ok_and(|target| target.starts_with("refs")),
-        // A pipe, for one: opening it waits for somebody to write to it.
-        Ok(metadata) if !metadata.is_file() => false,
-        Ok(_) => fs::read(head).is_ok_and(|text| match text.strip_prefix(b"ref:") {
-            Some(name) => name.trim_ascii().starts_with(b"refs/"),
-            None => {
-                let digits = text.iter().take_while(|b| b.is_ascii_hexdigit()).count();
-                digits == 40 || digits == 64
-            }
-        }),
-        Err(_) => false,
+    if !(common.join("objects").is_dir() && common.join("refs").is_dir()) {
+        return Some("it has no 'objects' or no 'refs' folder".to_string());
     }
+    special_file(path, &common, &names).and_then(|file| special(&file))
 }
 
-/// Whether HEAD is what nobody may open, such as a pipe: opening that waits for somebody to write to it.
-pub(super) fn head_is_special(git_dir: &Path) -> bool {
-    fs::symlink_metadata(git_dir.join("HEAD")).is_ok_and(|head| !head.is_file() && !head.is_symlink())
-}
-
-pub(super) fn missing_part(dot_git: &Path) -> String {
-    let head = dot_git.join("HEAD");
-    if !head_is_valid(&head) {
-        return format!("{} is missing or damaged", head.display());
+/// What HEAD holds, where that can be a branch or a commit.
+fn valid_head(head: &Path) -> Option<Vec<u8>> {
+    let metadata = fs::symlink_metadata(head).ok()?;
+    if metadata.is_symlink() {
+        let target = fs::read_link(head).ok()?;
+        return target.starts_with("refs").then(|| [b"ref: ", target.as_os_str().as_bytes()].concat());
     }
-    "it has no 'objects' or no 'refs' folder".to_string()
+    // A pipe, for one: opening it waits for somebody to write to it.
+    if !metadata.is_file() {
+        return None;
+    }
+    let text = fs::read(head).ok()?;
+    let valid = match text.strip_prefix(b"ref:") {
+        Some(name) => name.trim_ascii().starts_with(b"refs/"),
+        None => {
+            let digits = text.iter().take_while(|b| b.is_ascii_hexdigit()).count();
+            digits == 40 || digits == 64
+        }
+    };
+    valid.then_some(text)
 }
 
 fn broken(dot_git: &Path, why: impl std::fmt::Display) -> Error {

@@ -26,6 +26,7 @@ mod search;
 mod served;
 mod snapshot;
 mod span;
+mod special;
 mod staged;
 mod submodule;
 mod touched;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::discover;
 use super::open::Error;
-use super::worktrees::{FoundWorktree, Standing, git_dirs, git_dirs_by_name, worktrees_of};
+use super::worktrees::{FoundWorktree, Standing, git_dirs, git_dirs_by_name, linked_git_dir, worktrees_of};
 
 /// Folders that hold what programs fetched or built, and never anybody's worktree.
 const PASSED_BY: &[&str] =
@@ -123,12 +123,22 @@ impl Walk<'_> {
     /// A folder with a `.git` in it; false where git would not take it for one.
     fn dot_git(&mut self, folder: &Path) -> bool {
         let dot_git = folder.join(".git");
+        if self.is_known(folder, &dot_git) {
+            return true;
+        }
         match discover::inspect(&dot_git) {
             Ok(true) => self.entry(folder, &dot_git),
             Ok(false) => return false,
             Err(error) => self.keep(by_name(folder, Standing::Broken { why: error.to_string() })),
         }
         true
+    }
+
+    /// Whether this is a linked worktree that its repository told of, and that was looked at then.
+    fn is_known(&self, folder: &Path, dot_git: &Path) -> bool {
+        let git_dir = linked_git_dir(dot_git);
+        let known = git_dir.and_then(|git_dir| self.places.get(&git_dir)).map(|at| &self.found[*at]);
+        known.is_some_and(|known| known.standing == Standing::There && known.root == folder)
     }
 
     /// A usable `.git` entry: its whole repository, and this worktree even where the repository tells otherwise.

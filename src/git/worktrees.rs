@@ -69,6 +69,12 @@ pub(super) fn worktree_id(git_dir: &Path, common_dir: &Path) -> String {
     short_id(&[b"watchdog worktree", common_dir.as_os_str().as_bytes(), name])
 }
 
+/// What the `.git` file of a linked worktree says, as it is written there; `None` where it is no such file.
+pub(super) fn linked_git_dir(dot_git: &Path) -> Option<PathBuf> {
+    let is_file = fs::symlink_metadata(dot_git).is_ok_and(|found| found.is_file());
+    is_file.then(|| fs::read(dot_git).ok()).flatten().and_then(|text| pointed_to(&text, dot_git))
+}
+
 /// The git directories that a usable `.git` entry leads to: its own and the shared one, symlinks resolved.
 pub(super) fn git_dirs(dot_git: &Path) -> Result<(PathBuf, PathBuf), String> {
     let target = match fs::read(dot_git) {
@@ -140,8 +146,11 @@ fn main(common_dir: &Path) -> Option<FoundWorktree> {
         |root: PathBuf, standing| Some(FoundWorktree { root, git_dir: common_dir.to_owned(), common_dir: common_dir.to_owned(), standing });
     // Where not even its configuration can be read, the usual place is the best guess.
     let guess = common_dir.parent().filter(|_| common_dir.file_name() == Some(OsStr::new(".git"))).unwrap_or(common_dir);
-    if discover::head_is_special(common_dir) {
-        return at(guess.to_owned(), Standing::Broken { why: discover::missing_part(common_dir) });
+    if let Some(why) = discover::missing_part(common_dir) {
+        return at(guess.to_owned(), Standing::Broken { why });
+    }
+    if guess != common_dir && is_in_its_place(common_dir) {
+        return at(guess.to_owned(), Standing::There);
     }
     match gix::open_opts(common_dir, harden::options()) {
         Ok(repo) => {
@@ -153,6 +162,17 @@ fn main(common_dir: &Path) -> Option<FoundWorktree> {
         }
         Err(error) => at(guess.to_owned(), Standing::Broken { why: super::Error::read("open it", error).to_string() }),
     }
+}
+
+/// Whether a repository's own configuration plainly says nothing about where its work tree is, so that it lies around `.git`. Where it might,
+/// which is seldom, the repository must be opened to know.
+fn is_in_its_place(common_dir: &Path) -> bool {
+    let Ok(text) = fs::read(common_dir.join("config")) else { return false };
+    text.to_ascii_lowercase().split(|byte| *byte == b'\n').all(|line| {
+        let has = |word: &[u8]| line.windows(word.len()).any(|part| part == word);
+        let words: Vec<u8> = line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        words == b"bare=false" || !(has(b"bare") || has(b"worktree") || has(b"include"))
+    })
 }
 
 fn linked(common_dir: &Path, git_dir: PathBuf) -> FoundWorktree {
@@ -191,10 +211,41 @@ fn standing(dot_git: &Path, git_dir: &Path) -> Standing {
     // Nearly always the very same path is written there.
     let leads_to = if target == git_dir { Ok(target) } else { fs::canonicalize(&target) };
     match leads_to {
-        Ok(target) if target == git_dir => match discover::looks_like_git_dir(git_dir) {
-            true => Standing::There,
-            false => Standing::Broken { why: discover::missing_part(git_dir) },
+        Ok(target) if target == git_dir => match discover::missing_part(git_dir) {
+            None => Standing::There,
+            Some(why) => Standing::Broken { why },
         },
         Ok(_) | Err(_) => Standing::Gone { why: "another worktree is in its place".to_string() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_configuration_that_plainly_says_nothing_of_a_work_tree_spares_opening_the_repository() {
+        let folder = tempfile::tempdir().unwrap();
+        let asked = |text: &str| {
+            fs::write(folder.path().join("config"), text).unwrap();
+            is_in_its_place(folder.path())
+        };
+        for text in ["", "[core]\n\tbare = false\n", "[core]\n\tBare=false\r\n[user]\n\tname = a\n"] {
+            assert!(asked(text), "{text:?}");
+        }
+        for text in [
+            "[core]\n\tbare = true\n",
+            "[core]\n\tbare\n",
+            "[core] bare = false\n",
+            "[core]\n\tbare = false\n\tworktree = ../elsewhere\n",
+            "[core]\n\tworkTree = ../elsewhere\n",
+            "[extensions]\n\tworktreeConfig = true\n",
+            "[include]\n\tpath = more\n",
+            "[IncludeIf \"gitdir:x\"]\n\tpath = more\n",
+        ] {
+            assert!(!asked(text), "{text:?}");
+        }
+        fs::remove_file(folder.path().join("config")).unwrap();
+        assert!(!is_in_its_place(folder.path()));
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
 
 use serde_json::json;
 
@@ -160,4 +162,34 @@ fn a_repository_owned_by_someone_else() {
     }
     let out = repo.watchdog(&["check", "--json", "--no-probe", "--baseline", "HEAD"]);
     assert_error(&out, "error/git_error", &["owned by", "safe.directory"]);
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_told_and_nobody_waits_for_somebody_to_write_to_it() {
+    let env = TestEnv::new();
+    let in_common_dir = ["config", "packed-refs", "shallow", "info/grafts", "objects/info/alternates", "refs/heads/main"];
+    let in_git_dir = ["HEAD", "index", "logs/HEAD", "commondir"];
+    for name in in_common_dir.iter().chain(&in_git_dir) {
+        let repo = env.repo_named(&format!("of-{}", name.replace('/', "-")));
+        repo.watchdog(&["snapshot"]).expect(0);
+        let path = repo.path().join(".git").join(name);
+        make_pipe(&path);
+        let out = repo.watchdog(&["check", "--json", "--no-probe"]);
+        let told = if *name == "HEAD" { "HEAD is missing or damaged" } else { "is no file: to open it would be to wait for ever" };
+        assert_error(&out, "error/git_error", &[told, path.to_str().expect("UTF-8")]);
+    }
+    let repo = env.repo_named("of-worktree");
+    repo.watchdog(&["snapshot"]).expect(0);
+    make_pipe(&repo.path().join("completion.json"));
+    let out = repo.watchdog(&["check", "--json", "--no-probe"]);
+    assert_eq!((out.verdict().as_str(), out.code), ("error/config_error", Some(2)), "{out}");
+    let message = out.json()["message"].to_string();
+    assert!(message.contains("completion.json: it is no file"), "{out}");
+}
+
+fn make_pipe(path: &Path) {
+    // It may be there or not.
+    let _ = fs::remove_file(path);
+    fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a folder");
+    assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo is there").success());
 }
