@@ -93,6 +93,22 @@ fn a_write_that_expects_something_else_changes_nothing() {
 }
 
 #[test]
+fn writes_that_belong_together_happen_together_or_not_at_all() {
+    on_every_engine(|store| {
+        let (a, b) = (key("a"), key("b"));
+        let write = |key: &Key, expect, value: &[u8]| (key.clone(), expect, value.to_vec());
+        let rev = written(store.cas_all(&[write(&a, Expect::Absent, b"1"), write(&b, Expect::Absent, b"1")]).unwrap());
+        assert_eq!(store.get(&b).unwrap(), Some((rev, b"1".to_vec())));
+        let (of_a, _) = store.get(&a).unwrap().unwrap();
+        let late = [write(&a, Expect::Rev(of_a), b"2"), write(&b, Expect::Rev(of_a), b"2")];
+        assert_eq!(store.cas_all(&late).unwrap(), Cas::Conflict);
+        assert_eq!(store.get(&a).unwrap(), Some((of_a, b"1".to_vec())), "the first of them was not written either");
+        written(store.cas_all(&[write(&a, Expect::Rev(of_a), b"3"), write(&b, Expect::Rev(rev), b"3")]).unwrap());
+        assert_eq!(store.list("test/", None, 9).unwrap().into_iter().map(|entry| entry.value).collect::<Vec<_>>(), [b"3", b"3"]);
+    });
+}
+
+#[test]
 fn listing_pages_through_exactly_the_keys_below_the_prefix() {
     on_every_engine(|store| {
         for name in ["a", "a/b", "b", "ab", "z"] {
@@ -261,13 +277,45 @@ fn pruning_goes_by_age_and_count_and_spares_the_newest() {
         assert_eq!(store.prune(&keep(at(0), 0, 100_000)).unwrap(), 0);
         assert_eq!(store.prune(&keep(at(100), 10, 100_000)).unwrap(), 100);
         let too_many = keep(at(0), 10, 1000);
-        let batches = [0; 3].map(|_| store.prune(&too_many).unwrap());
-        assert_eq!(batches, [PRUNED_AT_ONCE, 3900 - PRUNED_AT_ONCE, 0], "never more than a batch, so that nobody waits long");
+        let batches = [0; 5].map(|_| store.prune(&too_many).unwrap());
+        assert_eq!(
+            batches,
+            [PRUNED_AT_ONCE, PRUNED_AT_ONCE, PRUNED_AT_ONCE, 3900 - 3 * PRUNED_AT_ONCE, 0],
+            "never more than a batch, so that nobody waits long"
+        );
         assert_eq!(store.prune(&keep(Timestamp::MAX, 10, 1000)).unwrap(), 990, "a clock in the far future");
         let (left, cursor) = store.read(Cursor::START, 100).unwrap();
         assert_eq!(left.iter().map(|e| e.at.as_second()).collect::<Vec<_>>(), (4990..5000).collect::<Vec<_>>());
         assert_eq!(store.append(&[happened(9)], None).unwrap(), Append::Done);
         assert_eq!(store.read(cursor, 100).unwrap().0.len(), 1, "a cursor stays good across pruning");
+    });
+}
+
+#[test]
+fn the_newest_of_a_kind_is_found_for_many_worktrees_in_a_crowd_and_far_back() {
+    on_every_engine(|store| {
+        let of = |worktree: &str, spec: Option<&str>, kind: &str, second: i64| {
+            journal::event(at(second), worktree, spec, kind, serde_json::json!({ "n": second }))
+        };
+        let mut events = vec![of("quiet", Some("s"), kind::VERDICT, 1), of("older", Some("s"), kind::VERDICT, 2)];
+        events.extend((0..300).map(|n| of("older", Some("s"), kind::SNAPSHOT, 10 + n)));
+        events.extend([of("both", Some("s"), kind::VERDICT, 400), of("both", Some("s"), kind::BASELINE, 401)]);
+        events.extend([
+            of("busy", Some("s"), kind::VERDICT, 500),
+            of("busy", Some("t"), kind::VERDICT, 501),
+            of("busy", None, kind::VERDICT, 502),
+        ]);
+        let _done = store.append(&events, None).unwrap();
+        let asked = ["quiet", "older", "both", "busy", "nobody"].map(|worktree| (worktree.to_owned(), "s".to_owned()));
+        let seconds = |kinds: &[&str], within| {
+            let found = store.newest_of(&asked, kinds, within).unwrap();
+            found.into_iter().map(|event| event.map(|event| event.at.as_second())).collect::<Vec<_>>()
+        };
+        assert_eq!(seconds(&[kind::VERDICT], 301), [Some(1), Some(2), Some(400), Some(500), None]);
+        assert_eq!(seconds(&[kind::VERDICT, kind::BASELINE], 301), [Some(1), Some(2), Some(401), Some(500), None]);
+        assert_eq!(seconds(&[kind::VERDICT], 300), [Some(1), None, Some(400), Some(500), None], "not looked for further back");
+        assert_eq!(seconds(&[kind::PROBE], 301), [None; 5]);
+        assert_eq!(store.newest_of(&[], &[kind::VERDICT], 10).unwrap(), []);
     });
 }
 

@@ -125,7 +125,7 @@ pub enum Append {
 }
 
 /// How many events one call of [`Store::prune`] forgets at most.
-pub const PRUNED_AT_ONCE: u64 = 2_000;
+pub const PRUNED_AT_ONCE: u64 = 1_000;
 
 /// Which events are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,7 +147,12 @@ pub trait Store: Send + Sync {
     fn get(&self, key: &Key) -> Result<Option<(Rev, Vec<u8>)>, StoreError>;
 
     /// Writes a value if what is there is what the caller expects.
-    fn cas(&self, key: &Key, expect: Expect, value: &[u8]) -> Result<Cas, StoreError>;
+    fn cas(&self, key: &Key, expect: Expect, value: &[u8]) -> Result<Cas, StoreError> {
+        self.cas_all(&[(key.clone(), expect, value.to_vec())])
+    }
+
+    /// Writes values if each finds what it expects, all or none. [`Cas::Ok`] carries the revision of the last of them.
+    fn cas_all(&self, writes: &[(Key, Expect, Vec<u8>)]) -> Result<Cas, StoreError>;
 
     /// Removes a value if it has this revision. [`Cas::Ok`] carries the revision that was removed.
     fn delete(&self, key: &Key, expect: Rev) -> Result<Cas, StoreError>;
@@ -184,6 +189,10 @@ pub trait Store: Send + Sync {
     /// At most `limit` events up to `end`, newest last, and the place before them: the way back through the stream.
     /// With a worktree only those about it, as quickly in a long journal as in a short one.
     fn read_back(&self, end: Cursor, worktree: Option<&str>, limit: usize) -> Result<(Vec<Event>, Cursor), StoreError>;
+
+    /// For each of these worktrees with a spec, each named once, the newest event of one of `kinds`: of all in one pass, which is quick
+    /// for a thousand of them. It is found where it is among the newest `within` events of its worktree; further back it may be missed.
+    fn newest_of(&self, of: &[(String, String)], kinds: &[&str], within: usize) -> Result<Vec<Option<Event>>, StoreError>;
 
     /// At most `limit` of the newest events, newest last.
     fn newest(&self, limit: usize) -> Result<Vec<Event>, StoreError>;

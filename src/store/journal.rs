@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use super::codec::sha256_hex;
 use super::engine::{NewEvent, PRUNED_AT_ONCE, Retention, Store};
 use super::error::StoreError;
+use super::records::figures;
 
 /// The kinds of events. Readers must expect kinds that they do not know.
 pub mod kind {
@@ -112,6 +113,8 @@ const KEPT: Duration = Duration::from_secs(90 * 86_400);
 const KEPT_AT_LEAST: u64 = 1_000;
 /// More than so many never stay; some 50 MB.
 const KEPT_AT_MOST: u64 = 100_000;
+/// How many events are folded into the figures at once.
+const FOLDED_AT_ONCE: usize = 2_000;
 /// After so many judgements one more batch of events may go. One leaves five events or so, hardly ever ten.
 const JUDGEMENTS_A_BATCH: usize = PRUNED_AT_ONCE as usize / 10;
 
@@ -155,13 +158,21 @@ pub fn is_ours(id: &str) -> bool {
     own.splitn(4, '-').skip(1).take(2).eq(id.splitn(4, '-').skip(1).take(2))
 }
 
-/// Forgets old events, so that the journal does not grow for ever. Cheap where there is nothing to forget; for the end of a command,
-/// which says how many judgements it made: as many events as those can have left go, and some more, and a long journal in several calls.
+/// Folds what is new into the figures, then forgets old events, so that the journal does not grow for ever and the figures outlive it.
+/// Cheap where there is nothing to do; for the end of a command, which says how many judgements it made: as many events as those can have
+/// left go, and some more, and a long journal in several calls.
 pub fn tidy(store: &dyn Store, now: Timestamp, judgements: usize) -> Result<u64, StoreError> {
     let older_than = now.checked_sub(KEPT).unwrap_or(Timestamp::MIN);
     let retention = Retention { older_than, at_least: KEPT_AT_LEAST, at_most: KEPT_AT_MOST };
+    let batches = 0..=judgements / JUDGEMENTS_A_BATCH;
+    for _ in batches.clone() {
+        // Figures that cannot be kept must not make the journal grow: what can be forgotten goes all the same.
+        if figures::fold(store, FOLDED_AT_ONCE).unwrap_or(0) < FOLDED_AT_ONCE {
+            break;
+        }
+    }
     let mut forgotten = 0;
-    for _ in 0..=judgements / JUDGEMENTS_A_BATCH {
+    for _ in batches {
         let now_forgotten = store.prune(&retention)?;
         forgotten += now_forgotten;
         if now_forgotten < PRUNED_AT_ONCE {

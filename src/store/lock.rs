@@ -71,7 +71,7 @@ pub struct WorktreeLock {
 impl WorktreeLock {
     /// Takes the lock of a worktree if nobody has it; never waits.
     pub fn try_acquire(dir: &StateDir, worktree_id: &str, holder: Holder) -> Result<Acquired, StoreError> {
-        let path = dir.locks().join(format!("{}.lock", file_name(worktree_id)));
+        let path = lock_file(dir, worktree_id);
         let file = open_private(&path)?;
         loop {
             match file.try_lock() {
@@ -125,6 +125,16 @@ impl Drop for WorktreeLock {
     }
 }
 
+/// Who wrote into the lock's file that it is theirs, and has not taken that back. Takes no lock, so that a look keeps nobody away;
+/// whoever wrote it may have died since, which their process tells.
+pub fn named_holder(dir: &StateDir, worktree_id: &str) -> Option<Holder> {
+    read_holder(&lock_file(dir, worktree_id))
+}
+
+fn lock_file(dir: &StateDir, worktree_id: &str) -> PathBuf {
+    dir.locks().join(format!("{}.lock", file_name(worktree_id)))
+}
+
 /// The holder, given that somebody has the lock; waits a moment for one who is about to say so.
 fn who(path: &Path) -> Option<Holder> {
     for _ in 0..5 {
@@ -173,11 +183,6 @@ mod tests {
         }
     }
 
-    /// What the file says to one who does not try to take the lock.
-    fn told_by(dir: &StateDir, worktree_id: &str) -> Option<Holder> {
-        read_holder(&dir.locks().join(format!("{}.lock", file_name(worktree_id))))
-    }
-
     #[test]
     fn the_second_is_told_who_holds_it_and_whether_a_session_runs() {
         let (_tmp, dir) = dir();
@@ -193,9 +198,9 @@ mod tests {
         lock.set_session_active(false).unwrap();
         assert_eq!((told().session_active, told().spec.as_deref()), (false, Some("auth")));
         drop(lock);
-        assert_eq!(told_by(&dir, "wt/ü"), None, "what a longer line left behind names nobody");
+        assert_eq!(named_holder(&dir, "wt/ü"), None, "what a longer line left behind names nobody");
         assert_eq!(held(WorktreeLock::try_acquire(&dir, "wt/ü", me("x")).unwrap()).left_behind(), None);
-        assert_eq!(told_by(&dir, "wt/ü"), None);
+        assert_eq!(named_holder(&dir, "wt/ü"), None);
     }
 
     #[test]

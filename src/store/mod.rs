@@ -2,8 +2,9 @@
 //!
 //! - [`state_dir`]: where everything lives, and who may touch it.
 //! - [`engine`]: the [`Store`] trait, which knows nothing of SQLite; [`sqlite`] implements it.
-//! - [`journal`], [`baseline`], [`breaker`], [`expiry`], [`hook_session`], [`look`], [`looped`], [`outbox`], [`passed`], [`progress`], [`refs`],
+//! - [`journal`], [`baseline`], [`breaker`], [`expiry`], [`figures`], [`hook_session`], [`look`], [`looped`], [`outbox`], [`passed`], [`progress`], [`refs`],
 //!   [`session`], [`task`], [`told`]: what is kept, as typed, versioned rows over any [`Store`].
+//! - [`tally`]: what events add to the figures.
 //! - [`rebuild`]: rows made anew from git's refs, which stay the truth.
 //! - [`lock`], [`trust`]: plain files, so that they work where the database does not.
 //!
@@ -23,13 +24,15 @@ pub mod lock;
 pub mod rebuild;
 pub mod sqlite;
 pub mod state_dir;
+pub mod tally;
 pub mod trust;
 
 pub use engine::Store;
 pub use error::StoreError;
 pub use key::Key;
 pub use records::{
-    baseline, breaker, expiry, hook_session, look, looped, outbox, passed, progress, refs, rows_of_worktrees, session, task, told,
+    OfWorktrees, baseline, breaker, expiry, figures, hook_session, look, looped, outbox, passed, progress, refs, rows_of_worktrees,
+    session, task, told,
 };
 pub use sqlite::SqliteStore;
 pub use state_dir::StateDir;

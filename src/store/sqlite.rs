@@ -4,6 +4,7 @@
 //! A damaged database is put aside as `watchdog.db.corrupt-<time>` and a fresh one is begun; the caller learns it by [`Store::notes`].
 
 mod faults;
+mod newest;
 mod site;
 
 use std::sync::{Mutex, PoisonError};
@@ -130,25 +131,27 @@ impl Store for SqliteStore {
         })
     }
 
-    fn cas(&self, key: &Key, expect: Expect, value: &[u8]) -> Result<Cas, StoreError> {
+    fn cas_all(&self, writes: &[(Key, Expect, Vec<u8>)]) -> Result<Cas, StoreError> {
         self.with("write a row", |connection| {
             let tx = writing(connection)?;
-            let found = current_rev(&tx, key)?;
-            let expected = match expect {
-                Expect::Absent => None,
-                Expect::Rev(rev) => Some(rev),
-            };
-            if found != expected {
-                return Ok(Cas::Conflict);
+            let mut last = Rev(0);
+            for (key, expect, value) in writes {
+                let expected = match expect {
+                    Expect::Absent => None,
+                    Expect::Rev(rev) => Some(*rev),
+                };
+                if current_rev(&tx, key)? != expected {
+                    return Ok(Cas::Conflict);
+                }
+                last = Rev(next_number(&tx)?);
+                tx.prepare_cached("INSERT OR REPLACE INTO record (key, rev, value) VALUES (?1, ?2, ?3)")?.execute(params![
+                    key.as_str(),
+                    last.0,
+                    value
+                ])?;
             }
-            let rev = next_number(&tx)?;
-            tx.prepare_cached("INSERT OR REPLACE INTO record (key, rev, value) VALUES (?1, ?2, ?3)")?.execute(params![
-                key.as_str(),
-                rev,
-                value
-            ])?;
             match tx.commit() {
-                Ok(()) => Ok(Cas::Ok(Rev(rev))),
+                Ok(()) => Ok(Cas::Ok(last)),
                 Err(error) if is_io_failure(&error) => Ok(Cas::Unknown),
                 Err(error) => Err(error),
             }
@@ -317,6 +320,10 @@ impl Store for SqliteStore {
         Ok((rows.into_iter().map(|(_, event)| event).collect(), before))
     }
 
+    fn newest_of(&self, of: &[(String, String)], kinds: &[&str], within: usize) -> Result<Vec<Option<Event>>, StoreError> {
+        self.with("read the journal", |connection| newest::newest_of(connection, of, kinds, within))
+    }
+
     fn newest(&self, n: usize) -> Result<Vec<Event>, StoreError> {
         self.read_back(Cursor(i64::MAX), None, n).map(|(events, _)| events)
     }
@@ -331,8 +338,10 @@ impl Store for SqliteStore {
         self.with("prune the journal", |connection| {
             // What a power cut brings back is forgotten the next time.
             let tx = noting(connection)?;
-            // Counts in the smallest index, which is quick where a step through the events themselves is not.
-            let count: i64 = tx.prepare_cached("SELECT count(*) FROM event")?.query_row([], |row| row.get(0))?;
+            // Counts in the smallest index, and no further than one batch can take away.
+            let far_enough = at_most.saturating_add(number(PRUNED_AT_ONCE));
+            let count: i64 =
+                tx.prepare_cached("SELECT count(*) FROM (SELECT 1 FROM event LIMIT ?1)")?.query_row([far_enough], |row| row.get(0))?;
             let too_many = (count - at_most).clamp(0, number(PRUNED_AT_ONCE));
             let mut forgotten = tx.prepare_cached(FIRST)?.execute([too_many])?;
             let rest = number(PRUNED_AT_ONCE) - too_many;

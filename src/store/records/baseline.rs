@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::refs;
-use super::row::{self, Row};
+use super::row::{self, OfWorktrees, Row};
 use crate::store::codec::{path_from_text, path_to_text};
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
@@ -115,4 +115,9 @@ pub fn latest(store: &dyn Store, worktree_id: &str) -> Result<Option<(String, Ba
 /// Forgets the baseline of a spec.
 pub fn forget(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
     row::remove::<BaselineRecord>(store, &row::key::<BaselineRecord>(worktree_id, spec))
+}
+
+/// Every recorded baseline, of all worktrees and specs.
+pub fn everywhere(store: &dyn Store) -> Result<OfWorktrees<BaselineRecord>, StoreError> {
+    row::everywhere(store)
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, Row};
+use super::row::{self, OfWorktrees, Row};
 use crate::decision::breaker::Breaker;
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
@@ -67,4 +67,9 @@ pub fn all(store: &dyn Store, worktree_id: &str) -> Result<Vec<(String, Breaker)
         Err(error) => failed = Some(error),
     })?;
     failed.map_or(Ok(found), Err)
+}
+
+/// Every recorded breaker, of all worktrees and specs.
+pub fn everywhere(store: &dyn Store) -> Result<OfWorktrees<Breaker>, StoreError> {
+    row::everywhere(store)
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::refs;
-use super::row::{self, Row};
+use super::row::{self, OfWorktrees, Row};
 use crate::decision::iteration::record::IterationRecord;
 use crate::decision::iteration::standing::Standing;
 use crate::decision::termination::{Spent, Untold};
@@ -29,6 +29,8 @@ pub struct LoopRecord {
     pub standing: Standing,
     /// The last iterations, oldest first.
     pub records: Vec<IterationRecord>,
+    /// How many iterations it may have, as it was last started; `None` where that was not written down.
+    pub at_most: Option<u32>,
     /// The iteration whose session was started and not judged yet, and when it was.
     pub under_way: Option<(u32, Timestamp)>,
     /// What the last verdict asks of the agent.
@@ -37,6 +39,13 @@ pub struct LoopRecord {
     pub session_id: Option<String>,
     /// The reason that it ended with; `None` where it has not ended, or may go on.
     pub over: Option<Reason>,
+}
+
+impl LoopRecord {
+    /// The iteration that is under way, or else the last one that ended.
+    pub fn iteration(&self) -> u32 {
+        self.under_way.map_or(self.standing.finished, |(number, _)| number)
+    }
 }
 
 /// Refs are one text of `<object> <name>` lines, as in a baseline.
@@ -53,6 +62,9 @@ pub(super) struct LoopV1 {
     waits: u32,
     spent: SpentV1,
     records: Vec<RecordV1>,
+    /// Not written down by the first watchdogs that had this version.
+    #[serde(default)]
+    at_most: Option<u32>,
     under_way: Option<(u32, Timestamp)>,
     feedback: Option<String>,
     session_id: Option<String>,
@@ -102,6 +114,7 @@ impl Row for LoopRecord {
             waits,
             spent: spent_to_disk(&spent),
             records: self.records.iter().map(record_to_disk).collect(),
+            at_most: self.at_most,
             under_way: self.under_way,
             feedback: self.feedback.clone(),
             session_id: self.session_id.clone(),
@@ -124,6 +137,7 @@ impl Row for LoopRecord {
                 waits: disk.waits,
             },
             records: disk.records.into_iter().map(record_from_disk).collect::<Result<_, _>>()?,
+            at_most: disk.at_most,
             under_way: disk.under_way,
             feedback: disk.feedback,
             session_id: disk.session_id,
@@ -198,6 +212,11 @@ pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<Option<Loo
     row::load(store, &row::key::<LoopRecord>(worktree_id, spec))
 }
 
+/// Every recorded loop, of all worktrees and specs.
+pub fn everywhere(store: &dyn Store) -> Result<OfWorktrees<LoopRecord>, StoreError> {
+    row::everywhere(store)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,6 +246,7 @@ mod tests {
                 waits: 5,
             },
             records: vec![IterationRecord::new(1, now, Duration::from_millis(7), &verdict).with_words(Some("w")).with_crash(Some("c"))],
+            at_most: Some(9),
             under_way: Some((3, now)),
             feedback: Some("f".into()),
             session_id: Some("s".into()),

@@ -5,6 +5,7 @@
 pub mod baseline;
 pub mod breaker;
 pub mod expiry;
+pub mod figures;
 pub mod hook_session;
 pub mod look;
 pub mod looped;
@@ -18,4 +19,4 @@ pub mod told;
 
 mod row;
 
-pub use row::rows_of_worktrees;
+pub use row::{OfWorktrees, rows_of_worktrees};

@@ -162,6 +162,16 @@ pub(super) fn each<R: Row>(
     }
 }
 
+/// The rows of a kind that belong to a worktree and a spec, each with both.
+pub type OfWorktrees<R> = Vec<(String, String, Result<R, StoreError>)>;
+
+/// Every row of a kind, of all worktrees and specs.
+pub(super) fn everywhere<R: Row>(store: &dyn Store) -> Result<OfWorktrees<R>, StoreError> {
+    let mut found = Vec::new();
+    each::<R>(store, &[], |key, row| found.push((key.first_part(), key.last_part(), row)))?;
+    Ok(found)
+}
+
 /// What is recorded for each worktree to judge it by: the names of the rows with their revisions, as one text.
 pub fn rows_of_worktrees(store: &dyn Store) -> Result<HashMap<String, String>, StoreError> {
     use super::{baseline::BaselineRecord, progress::Progress};

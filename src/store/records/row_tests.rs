@@ -22,13 +22,13 @@ struct Lossy {
 }
 
 impl Store for Lossy {
-    fn cas(&self, key: &Key, expect: Expect, value: &[u8]) -> Result<Cas> {
+    fn cas_all(&self, writes: &[(Key, Expect, Vec<u8>)]) -> Result<Cas> {
         match self.lost.load(Ordering::Relaxed) {
-            0 => self.inner.cas(key, expect, value),
+            0 => self.inner.cas_all(writes),
             n => {
                 self.lost.store(n - 1, Ordering::Relaxed);
                 if n % 2 == 0 {
-                    assert!(matches!(self.inner.cas(key, expect, value)?, Cas::Ok(_)));
+                    assert!(matches!(self.inner.cas_all(writes)?, Cas::Ok(_)));
                 }
                 Ok(Cas::Unknown)
             }
@@ -66,6 +66,9 @@ impl Store for Lossy {
     }
     fn append(&self, events: &[NewEvent], guard: Option<&Lease>) -> Result<Append> {
         self.inner.append(events, guard)
+    }
+    fn newest_of(&self, of: &[(String, String)], kinds: &[&str], within: usize) -> Result<Vec<Option<Event>>> {
+        self.inner.newest_of(of, kinds, within)
     }
     fn read(&self, after: Cursor, limit: usize) -> Result<(Vec<Event>, Cursor)> {
         self.inner.read(after, limit)

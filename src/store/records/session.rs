@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, Row};
+use super::row::{self, OfWorktrees, Row};
 use crate::store::codec::{path_from_text, path_to_text};
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
@@ -103,4 +103,9 @@ pub fn update(store: &dyn Store, worktree_id: &str, spec: &str, change: impl Fn(
         change(&mut session);
         (session, existed)
     })
+}
+
+/// Every recorded session, of all worktrees and specs.
+pub fn everywhere(store: &dyn Store) -> Result<OfWorktrees<SessionRecord>, StoreError> {
+    row::everywhere(store)
 }

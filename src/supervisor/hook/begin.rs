@@ -60,7 +60,7 @@ pub fn begin(surroundings: &Surroundings, request: &HookRequest, input: &HookInp
         };
         hook_session::record(store, id, None, &kept)?;
     }
-    let data = json!({"pid": pid, "session_id": input.session_id, "source": input.source, "by": "hook"});
+    let data = json!({"pid": pid, "session_id": input.session_id, "source": input.source, "by": "hook", "inner": active.is_some()});
     note(&place, &recorded.spec, kind::SESSION_STARTED, data, at)?;
     Ok(what_done_means(&governing(surroundings, &place.worktree, Some(&recorded.point))?))
 }

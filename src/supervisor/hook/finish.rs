@@ -33,8 +33,9 @@ pub fn finish(surroundings: &Surroundings, input: &HookInput, scene: Scene) -> R
     if let Some(id) = &input.session_id {
         hook_session::forget(store, id)?;
     }
+    let inner = ours.is_none();
     let spec = ours.map(|(spec, _)| spec).or(spec).unwrap_or_else(|| place.worktree.default_spec());
-    let data = json!({"end": input.reason, "session_id": input.session_id, "by": "hook"});
+    let data = json!({"end": input.reason, "session_id": input.session_id, "by": "hook", "inner": inner});
     // Nothing guards this append, so it cannot be fenced.
     let _done = store.append(&[event(at, &place.worktree_id, Some(&spec), kind::SESSION_ENDED, data)], None)?;
 

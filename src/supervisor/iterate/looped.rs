@@ -248,7 +248,8 @@ impl Looped {
         let spent = self.machine.standing().spent;
         let order = self.ground.order(number, &prompt, spent, self.memory.record().session_id.as_deref());
         let order = order.map_err(|why| failed(Verdict::new(Reason::AgentUnrunnable, why), Some(&case)))?;
-        let kept = self.memory.keep(|record| record.under_way = Some((number, begun)));
+        let at_most = self.status.max_iterations;
+        let kept = self.memory.keep(|record| (record.under_way, record.at_most) = (Some((number, begun)), Some(at_most)));
         kept.map_err(|unreadable| failed(Verdict::unreadable(unreadable), Some(&case)))?;
         self.tell(&format!("iteration {number} of at most {} begins", self.status.max_iterations));
         (self.status.iteration, self.status.breaker) = (number, breaker_of(&case, self.ground.store.as_ref()));

@@ -89,6 +89,7 @@ fn begin(worktree: &Worktree, at: Timestamp) -> Result<LoopRecord, Unreadable> {
         refs: worktree.ref_tips()?,
         standing: Standing::default(),
         records: Vec::new(),
+        at_most: None,
         under_way: None,
         feedback: None,
         session_id: None,
