@@ -14,10 +14,9 @@
 //!
 //! # The rooms, in reading order
 //!
-//! [`config`] (what was asked) ← [`decision`] (the core) ← [`checks`] (criteria), [`git`], [`agent`], [`store`],
-//! [`watch`] (adapters) ← [`rescue`], [`session`], [`hooks`] ← [`supervisor`] (the shell) ← [`cli`] (words in, words out).
-//! [`watch`], [`webhook`] (adapters) ← [`rescue`], [`session`] ← [`supervisor`] (the shell) ← [`cli`] (words in, words out).
-//! [`watch`] (adapters) ← [`rescue`], [`session`], [`tasks`] ← [`supervisor`] (the shell) ← [`cli`] (words in, words out).
+//! [`config`] (what was asked) ← [`decision`] (the core) ← [`checks`] (criteria), [`git`], [`agent`], [`store`], [`watch`], [`webhook`]
+//! (adapters) ← [`rescue`], [`session`], [`tasks`], [`hooks`] ← [`supervisor`] (the shell) ← [`report`] (what the records tell) ←
+//! [`cli`] (words in, words out).
 
 pub mod config;
 pub mod decision;
@@ -36,5 +35,7 @@ pub mod session;
 pub mod tasks;
 
 pub mod supervisor;
+
+pub mod report;
 
 pub mod cli;

@@ -101,6 +101,8 @@ pub enum Command {
     Init(InitArgs),
     /// Say what is missing on this machine; with --rebuild, bring records back from git
     Doctor(DoctorArgs),
+    /// What is going on: every watched worktree, what runs there, its last verdict
+    Status(super::args_status::StatusArgs),
     /// What watchdog saw and decided, oldest first
     Events(EventsArgs),
     /// Stay, and judge worktrees as commits, ends of sessions and changes happen

@@ -37,7 +37,7 @@ pub struct SweepArgs {
     #[arg(long, value_name = "N", env = "WATCHDOG_MAX_PROBES_TOTAL", default_value_t = 20)]
     pub max_probes_total: u32,
     /// Show only worktrees of this status, or no_baseline or gone; may be given several times
-    #[arg(long, value_name = "STATUS", env = "WATCHDOG_ONLY", value_delimiter = ',', value_parser = only())]
+    #[arg(long, value_name = "STATUS", env = "WATCHDOG_ONLY", value_delimiter = ',', value_parser = only(&["no_baseline", "gone"]))]
     pub only: Vec<String>,
     /// Ask each agent at most N times, counted from sweep to sweep [default: 5]
     #[arg(long, value_name = "N", env = "WATCHDOG_MAX_PROBES")]
@@ -62,17 +62,8 @@ pub struct SweepArgs {
     pub agent_program: Option<std::ffi::OsString>,
 }
 
-fn only() -> PossibleValuesParser {
-    PossibleValuesParser::new([
-        "complete",
-        "incomplete",
-        "waiting",
-        "review",
-        "timeout",
-        "stopped",
-        "failed",
-        "error",
-        "no_baseline",
-        "gone",
-    ])
+/// The words of `--only`: every status, and these.
+pub(super) fn only(more: &[&'static str]) -> PossibleValuesParser {
+    let statuses = ["complete", "incomplete", "waiting", "review", "timeout", "stopped", "failed", "error"];
+    PossibleValuesParser::new(statuses.into_iter().chain(more.iter().copied()))
 }

@@ -4,6 +4,7 @@ mod amounts;
 mod args;
 mod args_hook;
 mod args_loop;
+mod args_status;
 mod args_sweep;
 mod args_task;
 mod args_watch;
@@ -13,6 +14,7 @@ mod failure;
 mod live_view;
 mod program;
 mod reader;
+mod table;
 mod terminal;
 
 pub use program::main;

@@ -3,14 +3,15 @@
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use serde_json::Value;
 
 use crate::decision::display::{escape_for_display, escape_to_one_line, is_hostile};
-use crate::decision::verdict::{Reason, Status};
+use crate::decision::verdict::Reason;
 use crate::supervisor::{Judgement, Narrate};
 
 use super::args::{ColorWhen, GlobalArgs};
+use super::table::style_of;
 
 /// How a command speaks.
 #[derive(Debug, Clone, Copy)]
@@ -95,18 +96,10 @@ impl Terminal {
             return self.value_to(&judgement.to_json());
         }
         let verdict = &judgement.verdict;
-        let bold = Style::new().bold().fg_color(Some(colour(verdict.status()).into()));
+        let bold = style_of(Some(verdict.status()));
         let time = jiff::Zoned::now().strftime("%H:%M:%S");
         let (worktree, message) = (escape_to_one_line(&judgement.worktree), escape_to_one_line(&verdict.message));
         format!("{time}  {bold}{:<10}{bold:#}  {worktree}  {}: {message}", verdict.status().as_str(), verdict.reason.as_str())
-    }
-}
-
-fn colour(status: Status) -> AnsiColor {
-    match status {
-        Status::Complete => AnsiColor::Green,
-        Status::Incomplete | Status::Waiting => AnsiColor::Yellow,
-        Status::Review | Status::Timeout | Status::Stopped | Status::Failed | Status::Error => AnsiColor::Red,
     }
 }
 
@@ -131,7 +124,7 @@ fn harmless(json: String) -> String {
 
 fn verdict_lines(judgement: &Judgement) -> Vec<String> {
     let verdict = &judgement.verdict;
-    let bold = Style::new().bold().fg_color(Some(colour(verdict.status()).into()));
+    let bold = style_of(Some(verdict.status()));
     let mut lines = vec![format!(
         "{bold}{}{bold:#} ({}): {}",
         verdict.status().as_str(),

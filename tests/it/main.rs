@@ -118,6 +118,8 @@ mod snapshot_restore;
 mod snapshot_torture;
 // The state directory under many processes, kill -9, damage, full and read-only disks.
 mod store;
+// What is going on, as the records tell it.
+mod status;
 // The scripted API and the fake agent do what the other tests take for granted.
 mod support_works;
 // Agents that change what they are judged by.

@@ -18,6 +18,7 @@ mod runtime;
 pub mod schema;
 mod snapshot;
 mod snapshots;
+mod status;
 mod sweep;
 mod task;
 mod task_work;

@@ -6,10 +6,9 @@ use std::num::NonZero;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use anstyle::{AnsiColor, Style};
-
 use crate::cli::args::SweepArgs;
 use crate::cli::failure::Failure;
+use crate::cli::table::{Table, style_of};
 use crate::cli::terminal::Terminal;
 use crate::decision::display::{escape_to_one_line, plural};
 use crate::decision::verdict::Status;
@@ -96,45 +95,14 @@ fn table(terminal: &Terminal, report: &SweepReport, only: &[String]) {
             [status, line.reason.to_string(), number(line.commits), number(line.left), spec, escape_to_one_line(&line.worktree)]
         })
         .collect();
-    let heads = ["STATUS", "REASON", "COMMITS", "LEFT", "SPEC", "WORKTREE"].map(str::to_string);
-    let width = |at: usize| rows.iter().chain([&heads]).map(|row| row[at].chars().count()).max().unwrap_or(0).min(40);
-    let widths: [usize; 5] = std::array::from_fn(width);
-    terminal.line(aligned(&heads, &widths, Style::new().dimmed()).trim_end());
+    let table = Table::new(["STATUS", "REASON", "COMMITS", "LEFT", "SPEC", "WORKTREE"], &[2, 3], &rows);
+    terminal.line(&table.head());
     for (line, row) in lines.iter().zip(&rows) {
-        terminal.line(aligned(row, &widths, colour(line.status)).trim_end());
+        terminal.line(&table.line(row, style_of(line.status)));
         if line.status.is_none_or(|status| status.exit_code() >= Status::Review.exit_code()) && !line.message.is_empty() {
             terminal.line(&format!("  {}", escape_to_one_line(&line.message)));
         }
     }
-}
-
-/// One row; the first cell coloured, numbers to the right.
-fn aligned(row: &[String; 6], widths: &[usize; 5], first: Style) -> String {
-    let pad = |at: usize| " ".repeat(widths[at].saturating_sub(row[at].chars().count()));
-    format!(
-        "{first}{}{first:#}{}  {}{}  {}{}  {}{}  {}{}  {}",
-        row[0],
-        pad(0),
-        row[1],
-        pad(1),
-        pad(2),
-        row[2],
-        pad(3),
-        row[3],
-        row[4],
-        pad(4),
-        row[5]
-    )
-}
-
-fn colour(status: Option<Status>) -> Style {
-    let colour = match status {
-        None => return Style::new().dimmed(),
-        Some(Status::Complete) => AnsiColor::Green,
-        Some(Status::Incomplete | Status::Waiting) => AnsiColor::Yellow,
-        Some(Status::Review | Status::Timeout | Status::Stopped | Status::Failed | Status::Error) => AnsiColor::Red,
-    };
-    Style::new().bold().fg_color(Some(colour.into()))
 }
 
 fn summary(report: &SweepReport) -> String {

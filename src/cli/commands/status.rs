@@ -1,0 +1,168 @@
+//! `watchdog status`: what is going on, from the records alone.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::cli::amounts::age;
+use crate::cli::args_status::StatusArgs;
+use crate::cli::failure::Failure;
+use crate::cli::table::{Table, style_of};
+use crate::cli::terminal::Terminal;
+use crate::decision::breaker::BreakerState;
+use crate::decision::display::{bounded, escape_to_one_line, plural};
+use crate::decision::verdict::Status;
+use crate::report::Below;
+use crate::report::overview::{BreakerNow, Watched, overview};
+use crate::store::{SqliteStore, Store as _};
+use crate::supervisor::{Surroundings, now};
+
+/// Bytes of a message that are shown.
+const MESSAGE: usize = 300;
+
+/// Shows what is going on.
+pub fn status(surroundings: &Surroundings, here: bool, terminal: &Terminal, args: StatusArgs) -> Result<u8, Failure> {
+    surroundings.state.ensure()?;
+    let store = SqliteStore::open(&surroundings.state)?;
+    let paths = if args.paths.is_empty() && here { vec![".".into()] } else { args.paths };
+    let below = Below::new(&surroundings.worktree, &paths);
+    let now = now();
+    let mut found = overview(&store, &surroundings.state, &below, now)?;
+    found.notes.extend(store.notes().into_iter().map(|note| note.detail));
+    let shown = |row: &Watched| args.only.is_empty() || row.words().iter().any(|word| args.only.iter().any(|only| only == word));
+    if terminal.json {
+        terminal.value(&found.to_json(shown));
+        return Ok(0);
+    }
+    for note in &found.notes {
+        terminal.tell(&format!("note: {}", escape_to_one_line(note)));
+    }
+    if found.rows.is_empty() {
+        terminal.tell(nothing(&below));
+        return Ok(0);
+    }
+    let rows: Vec<&Watched> = found.rows.iter().filter(|row| shown(row)).collect();
+    table(terminal, &rows, now);
+    terminal.tell(&summary(&found.rows, rows.len()));
+    Ok(0)
+}
+
+/// What there is to do where nothing is watched.
+fn nothing(below: &Below) -> &'static str {
+    if below.is_all() {
+        "no worktree has a recorded baseline, so nothing is watched yet; begin with: watchdog snapshot, or watchdog run -- CMD"
+    } else {
+        "no worktree with a recorded baseline is there; all of them: watchdog status"
+    }
+}
+
+fn table(terminal: &Terminal, rows: &[&Watched], now: Timestamp) {
+    if rows.is_empty() {
+        return;
+    }
+    let cells: Vec<[String; 6]> = rows.iter().map(|row| cells(row, now)).collect();
+    let table = Table::new(["STATUS", "REASON", "WHEN", "NOW", "SPEC", "WORKTREE"], &[], &cells);
+    terminal.line(&table.head());
+    for (row, cells) in rows.iter().zip(&cells) {
+        let status = row.verdict.as_ref().and_then(|verdict| verdict.status);
+        terminal.line(&table.line(cells, style_of(status.filter(|_| row.is_judged()))));
+        for line in more(row, now) {
+            terminal.line(&format!("  {line}"));
+        }
+    }
+}
+
+fn cells(row: &Watched, now: Timestamp) -> [String; 6] {
+    let told = |key: &str| row.verdict.as_ref().and_then(|verdict| verdict.text(key)).map_or_else(|| "-".into(), escape_to_one_line);
+    let when = row.verdict.as_ref().map_or_else(|| "never judged".into(), |verdict| age(verdict.at, now));
+    [
+        told("status"),
+        told("reason"),
+        when,
+        now_of(row),
+        escape_to_one_line(&row.spec),
+        escape_to_one_line(&row.worktree.display().to_string()),
+    ]
+}
+
+/// What runs there, in few words.
+fn now_of(row: &Watched) -> String {
+    let looped = row.looped.as_ref().filter(|_| row.loops()).map(|looped| {
+        let number = looped.iteration();
+        looped.at_most.map_or_else(|| format!("loop {number}"), |most| format!("loop {number} of {most}"))
+    });
+    let session = row.session.as_ref().and_then(|session| session.pid).map(|pid| format!("session {pid}"));
+    let holder = row.holder.as_ref().map(|holder| format!("{} {}", escape_to_one_line(&bounded(&holder.command, 30)), holder.pid));
+    match (looped, session) {
+        (Some(looped), Some(session)) => format!("{looped}, {session}"),
+        (looped, session) => looped.or(session).or(holder).unwrap_or_else(|| "-".into()),
+    }
+}
+
+/// What a row has no room for.
+fn more(row: &Watched, now: Timestamp) -> Vec<String> {
+    let mut lines = Vec::new();
+    if row.gone {
+        lines.push("its folder is gone, or was moved; what was recorded of it is kept".to_owned());
+        return lines;
+    }
+    if let Some(verdict) = &row.verdict {
+        let asks = verdict.status.is_none_or(|status| status.exit_code() >= Status::Review.exit_code());
+        if asks && verdict.since_baseline {
+            lines.push(escape_to_one_line(&bounded(verdict.text("message").unwrap_or("this verdict cannot be read"), MESSAGE)));
+        }
+        if !verdict.since_baseline {
+            lines.push(format!(
+                "that was about earlier work; its baseline was recorded {}, and nobody judged since",
+                age(row.baseline_at, now)
+            ));
+        }
+        if let Some(at) = verdict.text("retry_at").filter(|_| verdict.since_baseline) {
+            lines.push(format!("look again at {}", escape_to_one_line(&bounded(at, 40))));
+        }
+    }
+    if let Some(looped) = row.looped.as_ref().filter(|looped| !row.loops() && looped.under_way.is_some()) {
+        lines.push(format!("its loop was cut short in iteration {}; the same watchdog loop goes on there", looped.iteration()));
+    }
+    if !row.breaker.is_clean() {
+        lines.push(breaker_line(&row.breaker));
+    }
+    lines
+}
+
+fn breaker_line(breaker: &BreakerNow) -> String {
+    let strikes = match breaker.limit {
+        Some(limit) => format!("{} of {limit} strikes", breaker.strikes),
+        None => plural(breaker.strikes.into(), "strike"),
+    };
+    let mut line = format!("breaker {}: {strikes}", breaker.state.as_str().replace('_', "-"));
+    match (breaker.state, breaker.open_until) {
+        (BreakerState::Open, Some(until)) => line.push_str(&format!("; one trial is let through at {until:.0}")),
+        (BreakerState::HalfOpen, _) => line.push_str("; one trial is let through"),
+        _ => {}
+    }
+    line
+}
+
+fn summary(rows: &[Watched], shown: usize) -> String {
+    let mut counts: BTreeMap<(u8, &str), usize> = BTreeMap::new();
+    for row in rows {
+        let status = row.verdict.as_ref().and_then(|verdict| verdict.status).filter(|_| row.is_judged() && !row.gone);
+        let word = status.map_or(if row.gone { "gone" } else { "not judged" }, Status::as_str);
+        *counts.entry((status.map_or(u8::MAX, Status::exit_code), word)).or_default() += 1;
+    }
+    let counted: Vec<String> = counts.iter().map(|((_, word), count)| format!("{count} {word}")).collect();
+    let mut text = format!("{}: {}", plural(rows.len() as u64, "worktree"), counted.join(", "));
+    for (count, what) in [
+        (rows.iter().filter(|row| row.runs()).count(), "running"),
+        (rows.iter().filter(|row| row.needs_person()).count(), "for a person to look at"),
+    ] {
+        if count > 0 {
+            text.push_str(&format!("; {count} {what}"));
+        }
+    }
+    if shown < rows.len() {
+        text.push_str(&format!("; {shown} shown"));
+    }
+    text
+}

@@ -1,0 +1,69 @@
+//! Which worktrees are meant: those at or below some paths, or all.
+
+use std::path::{Path, PathBuf};
+
+/// Paths that a worktree must be at or below; none stand for all worktrees.
+#[derive(Debug, Clone, Default)]
+pub struct Below(Vec<PathBuf>);
+
+impl Below {
+    /// These paths, from `folder` where they are relative. One that leads nowhere any more is taken as it is written, as worktrees
+    /// that are gone can be asked for.
+    pub fn new(folder: &Path, paths: &[PathBuf]) -> Self {
+        let resolved = |path: &PathBuf| {
+            let path = folder.join(path);
+            path.canonicalize().or_else(|_| std::path::absolute(&path)).unwrap_or(path)
+        };
+        Below(paths.iter().map(resolved).collect())
+    }
+
+    /// Whether every worktree is meant.
+    pub fn is_all(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Leaves what is meant. Where nothing is at or below the paths, that is what they are in: a folder of a worktree stands for it.
+    pub fn choose<T>(&self, things: &mut Vec<T>, worktree: impl Fn(&T) -> &Path) {
+        if self.0.is_empty() {
+            return;
+        }
+        if things.iter().any(|thing| self.has(worktree(thing))) {
+            return things.retain(|thing| self.has(worktree(thing)));
+        }
+        let around = |thing: &T| self.0.iter().any(|path| path.starts_with(worktree(thing)));
+        // Of nested ones the innermost.
+        let depth = |thing: &T| worktree(thing).components().count();
+        let deepest = things.iter().filter(|thing| around(thing)).map(depth).max();
+        things.retain(|thing| around(thing) && Some(depth(thing)) == deepest);
+    }
+
+    fn has(&self, worktree: &Path) -> bool {
+        self.0.iter().any(|path| worktree.starts_with(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_means_what_is_at_or_below_it_or_else_what_it_is_in_and_no_path_means_everything() {
+        let all = ["/nowhere/a", "/nowhere/a/b", "/nowhere/ab", "/nowhere/at/all"];
+        for (paths, meant) in [
+            (&[][..], &all[..]),
+            (&["/nowhere/a"], &all[..2]),
+            (&["/nowhere/a/b"], &all[1..2]),
+            (&["all"], &all[3..]),
+            (&["/x", "/nowhere/ab"], &all[2..3]),
+            (&["/nowhere/a/b/src/deep"], &all[1..2]),
+            (&["/nowhere/a/src"], &all[..1]),
+            (&["/nowhere/a/src", "/nowhere/ab"], &all[2..3]),
+            (&["/x"], &[]),
+        ] {
+            let below = Below::new(Path::new("/nowhere/at"), &paths.iter().map(PathBuf::from).collect::<Vec<_>>());
+            let mut left = all.to_vec();
+            below.choose(&mut left, |path| Path::new(path));
+            assert_eq!(left, meant, "{paths:?}");
+        }
+    }
+}

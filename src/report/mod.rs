@@ -1,0 +1,9 @@
+//! What the records tell, gathered for people and programs. Reads what is recorded, and judges, asks and changes nothing.
+//!
+//! - [`overview`]: what is going on, worktree by worktree.
+
+mod below;
+pub mod overview;
+mod overview_json;
+
+pub use below::Below;

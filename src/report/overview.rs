@@ -1,0 +1,293 @@
+//! What is going on: every worktree with a recorded baseline, what runs there now, and the last verdict. From the records alone; git is not
+//! asked, and no lock is taken.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::Below;
+use crate::agent::still_runs;
+use crate::decision::breaker::{Breaker, BreakerState};
+use crate::decision::verdict::{Reason, Status};
+use crate::store::baseline::{self, BaselineRecord};
+use crate::store::engine::Event;
+use crate::store::journal::kind;
+use crate::store::lock::{Holder, named_holder};
+use crate::store::looped::{self, LoopRecord};
+use crate::store::session::{self, SessionRecord};
+use crate::store::{OfWorktrees, StateDir, Store, StoreError, breaker};
+
+/// A verdict may lie behind so many newer events of its worktree, such as snapshots of a long session; one further back is not looked for.
+const LOOK_BACK: usize = 1_000;
+
+/// How a loop names itself in the lock, which it holds from its first iteration to its last.
+const LOOP: &str = "watchdog loop";
+
+/// What is going on in all of them.
+#[derive(Debug, Default)]
+pub struct Overview {
+    /// The worktrees, those that need a person first.
+    pub rows: Vec<Watched>,
+    /// What could not be read, in words.
+    pub notes: Vec<String>,
+}
+
+/// One worktree with a baseline.
+#[derive(Debug)]
+pub struct Watched {
+    /// Its top folder, as it was when the baseline was recorded.
+    pub worktree: PathBuf,
+    /// The name of the work: that of the baseline that was recorded last.
+    pub spec: String,
+    /// The branch of that moment.
+    pub branch: Option<String>,
+    /// The commit of that moment; `None` = unborn.
+    pub baseline: Option<String>,
+    /// When that was.
+    pub baseline_at: Timestamp,
+    /// Whether its folder is gone.
+    pub gone: bool,
+    /// The last verdict on this work.
+    pub verdict: Option<LastVerdict>,
+    /// A session that runs now.
+    pub session: Option<SessionRecord>,
+    /// The loop that is not over.
+    pub looped: Option<LoopRecord>,
+    /// Who works on the worktree now.
+    pub holder: Option<Holder>,
+    /// The breaker.
+    pub breaker: BreakerNow,
+}
+
+/// A verdict as the journal has it.
+#[derive(Debug)]
+pub struct LastVerdict {
+    /// When it was reached.
+    pub at: Timestamp,
+    /// `None` where this version does not know it.
+    pub status: Option<Status>,
+    /// Whether it was reached after the baseline was recorded. One from before is about earlier work.
+    pub since_baseline: bool,
+    /// The verdict's object.
+    pub object: Value,
+}
+
+/// The breaker as it is recorded. Its limit and cooldown are the configuration's, which nobody reads here: the last verdict told them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BreakerNow {
+    /// The three states.
+    pub state: BreakerState,
+    /// Strikes since the last `complete`.
+    pub strikes: u32,
+    /// Strikes that open it, where the last verdict told.
+    pub limit: Option<u64>,
+    /// When one trial is let through, where the last verdict told; only while it is open.
+    pub open_until: Option<Timestamp>,
+    /// When it opened.
+    pub since: Option<Timestamp>,
+    /// Why the last strike was one.
+    pub why: Option<String>,
+}
+
+impl LastVerdict {
+    fn new(event: Event, since_baseline: bool) -> Self {
+        let word = event.data["status"].as_str();
+        let status = Reason::ALL.iter().map(|reason| reason.status()).find(|status| Some(status.as_str()) == word);
+        LastVerdict { at: event.at, status, since_baseline, object: event.data }
+    }
+
+    /// A text of the verdict's object.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.object[key].as_str()
+    }
+}
+
+impl BreakerNow {
+    fn new(breaker: Breaker, verdict: Option<&LastVerdict>, now: Timestamp) -> Self {
+        let told = verdict.map(|verdict| &verdict.object["breaker"]);
+        let until = told.and_then(|told| told["open_until"].as_str()).and_then(|text| text.parse::<Timestamp>().ok());
+        let (state, since, why) = match &breaker {
+            Breaker::Closed { why, .. } => (BreakerState::Closed, None, why.clone()),
+            // As `watchdog breaker` has it: once the cooldown is over.
+            Breaker::Open { since, why, .. } if until.is_some_and(|until| *since < until && until <= now) => {
+                (BreakerState::HalfOpen, Some(*since), Some(why.clone()))
+            }
+            Breaker::Open { since, why, .. } => (BreakerState::Open, Some(*since), Some(why.clone())),
+            Breaker::HalfOpen { since, why, .. } => (BreakerState::HalfOpen, Some(*since), Some(why.clone())),
+        };
+        BreakerNow {
+            state,
+            strikes: breaker.strikes(),
+            limit: told.and_then(|told| told["limit"].as_u64()),
+            open_until: until.filter(|until| state == BreakerState::Open && now < *until),
+            since,
+            why,
+        }
+    }
+
+    /// Closed, and without a strike.
+    pub fn is_clean(&self) -> bool {
+        self.state == BreakerState::Closed && self.strikes == 0
+    }
+}
+
+impl Watched {
+    /// Whether something works on it now.
+    pub fn runs(&self) -> bool {
+        self.session.is_some() || self.holder.is_some()
+    }
+
+    /// Whether a loop goes on in it now; one that is not over and does not run was cut short.
+    pub fn loops(&self) -> bool {
+        self.looped.is_some() && self.holder.as_ref().is_some_and(|holder| holder.command == LOOP)
+    }
+
+    /// Whether its work was judged since the baseline was recorded.
+    pub fn is_judged(&self) -> bool {
+        self.verdict.as_ref().is_some_and(|verdict| verdict.since_baseline)
+    }
+
+    /// Whether a person must look: nothing runs, and the verdict asks for one or the breaker is open.
+    pub fn needs_person(&self) -> bool {
+        let asks = |verdict: &LastVerdict| verdict.status.is_none_or(|status| status.exit_code() >= Status::Review.exit_code());
+        let judged = self.verdict.as_ref().is_some_and(|verdict| verdict.since_baseline && asks(verdict));
+        !self.gone && !self.runs() && (judged || self.breaker.state == BreakerState::Open)
+    }
+
+    /// The words that it is chosen by: its verdict's status, `running`, `not_judged`, `gone`.
+    pub fn words(&self) -> Vec<&'static str> {
+        let status = self.verdict.as_ref().and_then(|verdict| verdict.status).map(Status::as_str);
+        let flags = [(self.runs(), "running"), (!self.is_judged(), "not_judged"), (self.gone, "gone")];
+        status.into_iter().chain(flags.into_iter().filter_map(|(holds, word)| holds.then_some(word))).collect()
+    }
+
+    /// Those that need a person, then those where something runs, those that wait for the next session, those that nobody judged, those that
+    /// are complete, and those that are gone; among these whatever happened last first.
+    fn order(&self) -> (u8, Reverse<Timestamp>, PathBuf) {
+        let rank = match self.verdict.as_ref().and_then(|verdict| verdict.status) {
+            _ if self.gone => 5,
+            _ if self.needs_person() => 0,
+            _ if self.runs() => 1,
+            _ if !self.is_judged() => 3,
+            Some(Status::Complete) => 4,
+            _ => 2,
+        };
+        let last = self.verdict.as_ref().map_or(self.baseline_at, |verdict| verdict.at.max(self.baseline_at));
+        (rank, Reverse(last), self.worktree.clone())
+    }
+}
+
+/// Gathers what is going on in the worktrees that are meant.
+///
+/// # Errors
+/// When the store cannot be read. One row that cannot be read is a note.
+pub fn overview(store: &dyn Store, state: &StateDir, below: &Below, now: Timestamp) -> Result<Overview, StoreError> {
+    let mut notes = Vec::new();
+    let mut latest = latest_baselines(baseline::everywhere(store)?, &mut notes);
+    below.choose(&mut latest, |(.., found)| &found.worktree);
+    let of: Vec<(String, String)> = latest.iter().map(|(id, spec, _)| (id.clone(), spec.clone())).collect();
+    let mut verdicts = verdicts(store, &of)?;
+    let mut sessions = living(session::everywhere(store)?, &mut notes);
+    let mut loops = by_work(looped::everywhere(store)?, &mut notes);
+    let mut breakers = by_work(breaker::everywhere(store)?, &mut notes);
+    let rows = latest.into_iter().map(|(id, spec, found)| {
+        let work = (id, spec);
+        let verdict = verdicts.remove(&work);
+        let breaker = BreakerNow::new(breakers.remove(&work).unwrap_or_default(), verdict.as_ref(), now);
+        Watched {
+            gone: is_gone(&found.worktree),
+            worktree: found.worktree,
+            branch: found.branch,
+            baseline: found.commit,
+            baseline_at: found.at,
+            verdict,
+            session: sessions.remove(&work.0),
+            looped: loops.remove(&work).filter(|looped| looped.over.is_none()),
+            holder: named_holder(state, &work.0).filter(|holder| still_runs(holder.pid, holder.since)),
+            breaker,
+            spec: work.1,
+        }
+    });
+    let mut rows: Vec<Watched> = rows.collect();
+    rows.sort_by_cached_key(Watched::order);
+    Ok(Overview { rows, notes })
+}
+
+/// The baseline of each worktree that was recorded last, as commands that name no spec take it.
+fn latest_baselines(rows: OfWorktrees<BaselineRecord>, notes: &mut Vec<String>) -> Vec<(String, String, BaselineRecord)> {
+    let mut latest: Vec<(String, String, BaselineRecord)> = Vec::new();
+    for (id, spec, row) in rows {
+        // In the order of their keys: those of a worktree come one after the other.
+        match (row, latest.last_mut()) {
+            (Err(error), _) => notes.push(format!("{error} (worktree {id})")),
+            (Ok(row), Some(last)) if last.0 == id => {
+                if last.2.at <= row.at {
+                    *last = (id, spec, row);
+                }
+            }
+            (Ok(row), _) => latest.push((id, spec, row)),
+        }
+    }
+    latest
+}
+
+/// The last verdicts by worktree and spec.
+fn verdicts(store: &dyn Store, of: &[(String, String)]) -> Result<HashMap<(String, String), LastVerdict>, StoreError> {
+    let mut found = HashMap::new();
+    let mut begun_anew = Vec::new();
+    // The order of events tells what came first, also where the clock was set back in between.
+    for (work, event) in of.iter().zip(store.newest_of(of, &[kind::VERDICT, kind::BASELINE], LOOK_BACK)?) {
+        match event {
+            Some(event) if event.kind == kind::VERDICT => drop(found.insert(work.clone(), LastVerdict::new(event, true))),
+            Some(_) => begun_anew.push(work.clone()),
+            None => {}
+        }
+    }
+    for (work, event) in begun_anew.iter().zip(store.newest_of(&begun_anew, &[kind::VERDICT], LOOK_BACK)?) {
+        if let Some(event) = event {
+            found.insert(work.clone(), LastVerdict::new(event, false));
+        }
+    }
+    Ok(found)
+}
+
+/// The sessions whose process still lives, by worktree.
+fn living(rows: OfWorktrees<SessionRecord>, notes: &mut Vec<String>) -> HashMap<String, SessionRecord> {
+    let mut living: HashMap<String, SessionRecord> = HashMap::new();
+    for (id, _, row) in rows {
+        match row {
+            Err(error) => notes.push(format!("{error} (worktree {id})")),
+            Ok(row) => {
+                let runs = row.ended_at.is_none() && row.pid.is_some_and(|pid| still_runs(pid, row.started_at));
+                if runs && living.get(&id).is_none_or(|other| other.started_at <= row.started_at) {
+                    living.insert(id, row);
+                }
+            }
+        }
+    }
+    living
+}
+
+fn by_work<R>(rows: OfWorktrees<R>, notes: &mut Vec<String>) -> HashMap<(String, String), R> {
+    let mut found = HashMap::new();
+    for (id, spec, row) in rows {
+        match row {
+            Ok(row) => drop(found.insert((id, spec), row)),
+            Err(error) => notes.push(format!("{error} (worktree {id})")),
+        }
+    }
+    found
+}
+
+/// Whether nothing is at a path any more. What cannot be looked at may still be there.
+fn is_gone(worktree: &Path) -> bool {
+    worktree.metadata().is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
+}
+
+#[cfg(test)]
+#[path = "overview_tests.rs"]
+mod tests;

@@ -1,0 +1,79 @@
+//! The overview as programs read it: the words and fields of a verdict where they mean the same. See `docs/status.md`.
+
+use serde_json::{Value, json};
+
+use super::overview::{BreakerNow, Overview, Watched};
+use crate::decision::verdict::Status;
+use crate::store::lock::Holder;
+use crate::store::looped::LoopRecord;
+use crate::store::session::SessionRecord;
+
+/// What is taken from the last verdict as it is.
+const OF_THE_VERDICT: [&str; 7] = ["reason", "complete", "evidence", "message", "retry_at", "head", "new_commits"];
+
+impl Overview {
+    /// One object with every row that `shown` lets through.
+    pub fn to_json(&self, shown: impl Fn(&Watched) -> bool) -> Value {
+        let rows: Vec<Value> = self.rows.iter().filter(|row| shown(row)).map(row_json).collect();
+        json!({"schema": 1, "worktrees": rows, "notes": self.notes})
+    }
+}
+
+fn row_json(row: &Watched) -> Value {
+    let mut object = json!({
+        "worktree": row.worktree.display().to_string(),
+        "spec": row.spec,
+        "branch": row.branch,
+        "baseline": row.baseline.as_deref().unwrap_or("unborn"),
+        "baseline_at": row.baseline_at.to_string(),
+        "gone": row.gone,
+        "needs_person": row.needs_person(),
+        "running": row.runs(),
+        "status": row.verdict.as_ref().and_then(|verdict| verdict.status).map(Status::as_str),
+        "judged_at": row.verdict.as_ref().map(|verdict| verdict.at.to_string()),
+        "judged_since_baseline": row.is_judged(),
+        "session": row.session.as_ref().map(session_json),
+        "loop": row.looped.as_ref().map(|looped| loop_json(looped, row.loops())),
+        "lock": row.holder.as_ref().map(holder_json),
+        "breaker": breaker_json(&row.breaker),
+    });
+    for key in OF_THE_VERDICT {
+        object[key] = row.verdict.as_ref().map_or(Value::Null, |verdict| verdict.object[key].clone());
+    }
+    // Nothing that was not judged is complete, and a verdict on earlier work says nothing of this one.
+    object["complete"] = json!(object["complete"] == true && row.is_judged());
+    object
+}
+
+fn session_json(session: &SessionRecord) -> Value {
+    json!({
+        "pid": session.pid,
+        "session_id": session.session_id,
+        "since": session.started_at.to_string(),
+        "log": session.log.as_ref().map(|log| log.display().to_string()),
+    })
+}
+
+fn loop_json(looped: &LoopRecord, running: bool) -> Value {
+    json!({
+        "iteration": looped.iteration(),
+        "max_iterations": looped.at_most,
+        "begun_at": looped.begun_at.to_string(),
+        "running": running,
+    })
+}
+
+fn holder_json(holder: &Holder) -> Value {
+    json!({"pid": holder.pid, "command": holder.command, "since": holder.since.to_string(), "session_active": holder.session_active})
+}
+
+fn breaker_json(breaker: &BreakerNow) -> Value {
+    json!({
+        "state": breaker.state.as_str(),
+        "strikes": breaker.strikes,
+        "limit": breaker.limit,
+        "open_until": breaker.open_until.map(|at| at.to_string()),
+        "since": breaker.since.map(|at| at.to_string()),
+        "why": breaker.why,
+    })
+}
