@@ -36,7 +36,8 @@ impl Row for Expiry {
     }
 }
 
-/// Whether it is time to look again. Of several that ask at the same time, one is told so.
+/// Whether it is time to look again. Of several that ask at the same moment more than one may be told so, and to look twice does no harm:
+/// a sweep of a thousand repositories must not wait a thousand times for the disk to note that it looked.
 ///
 /// A last look that lies in the future was noted by a clock that was wrong, and does not count.
 pub fn due(store: &dyn Store, repository_id: &str, now: Timestamp) -> Result<bool, StoreError> {
@@ -46,10 +47,8 @@ pub fn due(store: &dyn Store, repository_id: &str, now: Timestamp) -> Result<boo
     if row::load::<Expiry>(store, &key)?.is_some_and(|last| fresh(last.at)) {
         return Ok(false);
     }
-    row::update(store, &key, |last: Option<Expiry>| match last {
-        Some(last) if fresh(last.at) => (last, false),
-        _ => (Expiry { at: now }, true),
-    })
+    store.keep_hints(&[(key, row::encode(&Expiry { at: now }))])?;
+    Ok(true)
 }
 
 #[cfg(test)]
