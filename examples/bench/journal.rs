@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use completion_watchdog::store::engine::{Cursor, NewEvent};
+use completion_watchdog::store::baseline::{self, BaselineRecord, BaselineRefs};
+use completion_watchdog::store::engine::NewEvent;
 use completion_watchdog::store::journal::{kind, tidy};
 use completion_watchdog::store::{SqliteStore, StateDir, Store};
 use jiff::Timestamp;
@@ -31,15 +32,31 @@ pub fn write(state: &Path, worktree: &str, count: u64) -> Result<()> {
     Ok(())
 }
 
-/// The newest events of so many worktrees, one after the other, as an overview of all of them needs; how many verdicts were among them.
-pub fn newest_verdicts(state: &Path, worktrees: u64) -> Result<usize> {
+/// Records a baseline for each of so many worktrees of the journal, all in the folder `at`, so that an overview has them all.
+pub fn watch(state: &Path, at: &Path, worktrees: u64) -> Result<()> {
     let store = open(state)?;
-    let mut found = 0;
-    for n in 0..worktrees {
-        let (events, _) = store.read_back(Cursor(i64::MAX), Some(&format!("{n:016x}")), 8)?;
-        found += usize::from(events.iter().any(|event| event.kind == kind::VERDICT));
+    for id in ids(worktrees) {
+        let refs = BaselineRefs::Here(Vec::new());
+        let record = BaselineRecord {
+            commit: Some("a".repeat(40)),
+            branch: Some("main".into()),
+            refs,
+            at: Timestamp::now(),
+            worktree: at.to_owned(),
+        };
+        baseline::record(&store, &id, "main", &record)?;
     }
-    Ok(found)
+    Ok(())
+}
+
+/// The newest verdicts of so many worktrees, as an overview of all of them needs; how many there were.
+pub fn newest_verdicts(state: &Path, worktrees: u64) -> Result<usize> {
+    let of: Vec<(String, String)> = ids(worktrees).map(|id| (id, "main".to_owned())).collect();
+    Ok(open(state)?.newest_of(&of, &[kind::VERDICT], 8)?.iter().flatten().count())
+}
+
+fn ids(worktrees: u64) -> impl Iterator<Item = String> {
+    (0..worktrees).map(|n| format!("{n:016x}"))
 }
 
 /// Prunes as the end of a check does, and returns how many events went: one batch.

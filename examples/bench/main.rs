@@ -193,7 +193,8 @@ fn journal_rows(bench: &Bench) -> Result<()> {
     let repo = bench.repository(Shape { name: "journal", commits: 20, files: 50, remote_branches: 0 })?;
     let run = |args: &[&str]| bench.watchdog(&repo, args);
     let check = ["check", "--baseline", "HEAD~1", "--spec", "bench", "--no-probe", "--json"];
-    let questions: [&[&str]; 4] = [&["breaker"], &["events", "--last", "50"], &["events", "--last", "50", "--all"], &check];
+    let questions: [&[&str]; 6] =
+        [&["breaker"], &["status"], &["report"], &["events", "--last", "50"], &["events", "--last", "50", "--all"], &check];
     let ask = || alternate(&questions.map(run), bench.rounds / 2 + 1);
     alternate(&[run(&check)], 1)?;
     let short = ask()?;
@@ -202,6 +203,10 @@ fn journal_rows(bench: &Bench) -> Result<()> {
     let state = PathBuf::from(state);
     let worktree = completion_watchdog::git::Worktree::open(&repo)?.worktree_id();
     journal::write(&state, &worktree, bench.events)?;
+    journal::watch(&state, &repo, 997)?;
+    let begun = Instant::now();
+    alternate(&[run(&["report"])], 1)?;
+    println!("| the first report, {} events never counted before | {} | | | | | |", bench.events, millis(begun.elapsed()));
     let long = ask()?;
     for ((question, short), long) in questions.iter().zip(short).zip(long) {
         row(&format!("`{}`, {} events", question[..question.len().min(4)].join(" "), bench.events), long, "a short journal", short);

@@ -37,6 +37,19 @@ pub fn size(bytes: u64) -> String {
     format!("{left:.1} {}", UNITS[unit])
 }
 
+/// A count with its thousands apart: `1,234,567`.
+pub fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut shown = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,6 +71,13 @@ mod tests {
             (86_400 * 800, "2 years ago"),
         ] {
             assert_eq!(age(now - jiff::SignedDuration::from_secs(seconds), now), want, "{seconds}");
+        }
+    }
+
+    #[test]
+    fn thousands_stand_apart() {
+        for (count, want) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(count), want);
         }
     }
 

@@ -103,6 +103,8 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// What is going on: every watched worktree, what runs there, its last verdict
     Status(super::args_status::StatusArgs),
+    /// Figures of a period: sessions, verdicts, probes, rescues, tokens and money, by day and by worktree
+    Report(super::args_report::ReportArgs),
     /// What watchdog saw and decided, oldest first
     Events(EventsArgs),
     /// Stay, and judge worktrees as commits, ends of sessions and changes happen
@@ -365,7 +367,7 @@ pub enum Since {
 }
 
 /// Reads a time span or an instant.
-fn since(text: &str) -> Result<Since, String> {
+pub(super) fn since(text: &str) -> Result<Since, String> {
     let instant = || text.parse().map(Since::At).map_err(|_| ());
     duration(text)
         .map(Since::Ago)

@@ -9,6 +9,7 @@ use clap::{Args as _, Command as Definition, FromArgMatches as _, Parser as _};
 
 use super::args::{CheckArgs, Cli, GlobalArgs, LoopArgs, ProbeArgs, RunArgs, SnapshotArgs, SweepArgs};
 use super::args_hook::{EventArgs, PostToolUseArgs, StopArgs};
+use super::args_report::ReportArgs;
 use super::args_status::StatusArgs;
 use super::commands::evaluate::EvaluateArgs;
 
@@ -59,6 +60,7 @@ fn definition(words: &[&str]) -> Option<Definition> {
         ["run", ..] => RunArgs::augment_args(Definition::new("run")),
         ["loop", ..] => LoopArgs::augment_args(Definition::new("loop")),
         ["sweep", ..] => SweepArgs::augment_args(Definition::new("sweep")),
+        ["report", ..] => ReportArgs::augment_args(Definition::new("report")),
         ["status", ..] => StatusArgs::augment_args(Definition::new("status")),
         ["hook", event] => Definition::new("hook").subcommand(match *event {
             "stop" => StopArgs::augment_args(Definition::new("stop")),
@@ -129,7 +131,7 @@ mod tests {
                 compared += 1;
             }
         }
-        assert_eq!(compared, 14, "every command that is defined alone is one of all");
+        assert_eq!(compared, 15, "every command that is defined alone is one of all");
     }
 
     #[test]
@@ -151,6 +153,8 @@ mod tests {
             "watchdog run",
             "watchdog loop --max-iterations 3 --agent claude -- --allowedTools Bash",
             "watchdog sweep a b --jobs 2",
+            "watchdog report a b --since 2026-03-04",
+            "watchdog report --since yesterday",
             "watchdog status a --only review,running --json",
             "watchdog hook stop --hold --within 5s",
             "watchdog -q hook --json session-end",

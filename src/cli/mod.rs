@@ -4,6 +4,7 @@ mod amounts;
 mod args;
 mod args_hook;
 mod args_loop;
+mod args_report;
 mod args_status;
 mod args_sweep;
 mod args_task;

@@ -57,7 +57,7 @@ fn completions_and_the_manual_page_know_every_command() {
     let man = env.watchdog(&env.root(), &["man"]).expect(0);
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let out = env.watchdog(&env.root(), &["completions", shell]).expect(0);
-        for command in ["snapshot", "check", "run", "probe", "rescue", "breaker", "status", "trust", "doctor", "demo"] {
+        for command in ["snapshot", "check", "run", "probe", "rescue", "breaker", "status", "report", "trust", "doctor", "demo"] {
             assert!(out.stdout.contains(command), "{shell} does not know {command}");
             assert!(man.stdout.contains(&format!("watchdog {command}")), "the manual does not know {command}");
         }

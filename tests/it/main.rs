@@ -64,6 +64,8 @@ mod notify;
 mod periodic_snapshots;
 // Probes of real programs.
 mod probe_ask;
+// What a period came to, in figures.
+mod report;
 // Replies of probed agents, read from fixtures.
 mod probe_reply;
 // Programs, their trees, and waiting for the end of a process.

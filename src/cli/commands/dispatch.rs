@@ -10,8 +10,8 @@ use crate::decision::display::plural;
 use crate::supervisor::Courier;
 
 use super::{
-    breaker, demo, doctor, evaluate, events, generate, hook, init, judging, looping, probe, rescue, schema, snapshot, status, sweep, task,
-    trust, watch,
+    breaker, demo, doctor, evaluate, events, generate, hook, init, judging, looping, probe, report, rescue, schema, snapshot, status,
+    sweep, task, trust, watch,
 };
 
 /// How long the end of a command waits for notifications to be delivered.
@@ -47,6 +47,7 @@ pub fn dispatch(cli: Cli, terminal: &Terminal) -> Result<u8, Failure> {
         Command::Doctor(args) => doctor::doctor(&around()?, terminal, args),
         Command::Evaluate(args) => evaluate::evaluate(around, global.worktree.is_some(), terminal, args),
         Command::Status(args) => status::status(&around()?, global.worktree.is_some(), terminal, args),
+        Command::Report(args) => report::report(&around()?, global.worktree.is_some(), terminal, args),
         Command::Events(args) => events::events(&around()?, terminal, args),
         Command::Schema(args) => schema::schema(around, terminal, args),
         Command::Watch(args) => watch::watch(&around()?, terminal, args),

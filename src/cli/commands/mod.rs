@@ -13,6 +13,7 @@ mod init;
 mod judging;
 mod looping;
 mod probe;
+mod report;
 mod rescue;
 mod runtime;
 pub mod schema;

@@ -75,6 +75,8 @@ impl Row for Day {
 /// What is known of a period.
 #[derive(Debug, Default)]
 pub struct Period {
+    /// The first day of all for which there are figures: of earlier ones nothing is known.
+    pub begins: Option<Date>,
     /// The days for which there are figures.
     pub days: Days,
     /// What could not be read or written, in words.
@@ -181,6 +183,8 @@ pub fn since(store: &dyn Store, from: Date) -> Result<Period, StoreError> {
             }
         }
         if page.len() < PAGE {
+            let first = store.list(&Key::prefix(Day::KIND, &[]), None, 1)?;
+            period.begins = first.first().and_then(|entry| entry.key.last_part().parse().ok());
             return Ok(period);
         }
         after = page.into_iter().next_back().map(|entry| entry.key);
@@ -219,6 +223,8 @@ pub fn up_to_now(store: &dyn Store, from: Date, tell: impl FnOnce()) -> Result<P
             events.iter().filter(|event| tally::day_of(event) >= from).for_each(|event| tally::add(&mut period.days, event));
             through = end;
         }
+        let counted = period.days.first_key_value().map(|(day, _)| *day);
+        period.begins = [period.begins, counted].into_iter().flatten().min();
     }
     Ok(period)
 }

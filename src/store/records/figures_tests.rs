@@ -141,6 +141,17 @@ fn rows_of_a_later_version_are_left_alone_and_what_is_known_is_told() {
     assert_eq!((period.days, period.notes.len()), (counted(&events[..24]), 1), "nothing twice");
     assert_eq!(store.get(&head()).unwrap().map(|(_, value)| value), Some(newer));
     tidy(&store, begun(), 1).expect("the journal is kept short all the same");
+
+    // Of the day alone: nothing can be kept, and all that is known is told.
+    let scratch = Scratch::new();
+    let store = SqliteStore::open(&scratch.dir).unwrap();
+    append(&store, &events);
+    store.keep_hints(&[(key(date(2026, 3, 2)), b"{\"v\":99}".to_vec())]).unwrap();
+    let period = all(&store);
+    assert_eq!(period.notes.len(), 2, "{:?}", period.notes);
+    assert_eq!(period.days[&date(2026, 3, 1)], counted(&events)[&date(2026, 3, 1)]);
+    assert_eq!(period.begins, Some(date(2026, 3, 1)));
+    assert!(period.days[&date(2026, 3, 2)].incomplete);
 }
 
 #[test]

@@ -1,0 +1,200 @@
+//! `watchdog report`: what a period came to, in figures.
+
+use std::time::Duration;
+
+use anstyle::Style;
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp};
+
+use crate::cli::amounts::grouped;
+use crate::cli::args::Since;
+use crate::cli::args_report::ReportArgs;
+use crate::cli::failure::Failure;
+use crate::cli::table::Table;
+use crate::cli::terminal::Terminal;
+use crate::decision::display::{escape_to_one_line, plural};
+use crate::report::Below;
+use crate::report::figures::{PROBE, Report, VERDICT, by_status, cost, report as figures_of, verdicts};
+use crate::store::tally::{Sums, word};
+use crate::store::{SqliteStore, Store as _};
+use crate::supervisor::{Surroundings, now};
+
+/// One day.
+const DAY: Duration = Duration::from_secs(86_400);
+/// Columns that a bar takes at most, and at least where there is one.
+const WIDEST: usize = 40;
+const NARROWEST: usize = 8;
+/// Columns of a day's row without its bar.
+const BESIDE_BAR: usize = 44;
+/// More days than this are not told one by one.
+const DAYS: usize = 62;
+
+/// Shows what a period came to.
+pub fn report(surroundings: &Surroundings, here: bool, terminal: &Terminal, args: ReportArgs) -> Result<u8, Failure> {
+    surroundings.state.ensure()?;
+    let store = SqliteStore::open(&surroundings.state)?;
+    let paths = if args.paths.is_empty() && here { vec![".".into()] } else { args.paths };
+    let below = Below::new(&surroundings.worktree, &paths);
+    let today = date(now());
+    let from = match args.since {
+        // Today is one of them.
+        Since::Ago(ago) => {
+            let days = i64::try_from(ago.div_duration_f64(DAY).ceil().max(1.0) as u64).unwrap_or(i64::MAX);
+            Span::new().try_days(days - 1).and_then(|span| today.checked_sub(span)).unwrap_or(jiff::civil::Date::MIN)
+        }
+        Since::At(at) => date(at),
+    };
+    let tell = || terminal.tell("watchdog: counting what happened so far; the next report has it at once");
+    let mut found = figures_of(&store, &below, from, today, tell)?;
+    found.notes.extend(store.notes().into_iter().map(|note| note.detail));
+    if terminal.json {
+        terminal.value(&found.to_json());
+        return Ok(0);
+    }
+    for note in &found.notes {
+        terminal.tell(&format!("note: {}", escape_to_one_line(note)));
+    }
+    show(terminal, &found);
+    Ok(0)
+}
+
+fn date(at: Timestamp) -> jiff::civil::Date {
+    TimeZone::UTC.to_datetime(at).date()
+}
+
+fn show(terminal: &Terminal, found: &Report) {
+    if found.total.is_empty() {
+        terminal.tell(&format!("nothing was counted from {} to {}; what happened last: watchdog events --all", found.from, found.to));
+        return;
+    }
+    let begins = found.begins.filter(|begins| *begins > found.from);
+    let begins = begins.map(|begins| format!("; figures begin on {begins}")).unwrap_or_default();
+    terminal.line(&format!("{} to {} (UTC){begins}", found.from, found.to));
+    terminal.line("");
+    for (name, text) in lines(&found.total) {
+        terminal.line(&format!("  {name:<10}  {text}"));
+    }
+    let told = &found.days[found.days.len().saturating_sub(DAYS)..];
+    let most = told.iter().map(|day| verdicts(&day.sums)).max().unwrap_or(0);
+    let room = bar_room();
+    let days: Vec<[String; 5]> = (told.iter())
+        .map(|day| {
+            let (all, complete) = (verdicts(&day.sums), complete(&day.sums));
+            let mark = if day.incomplete { "*" } else { "" };
+            let numbers = [day.sums.of(word::STARTED), all, complete].map(grouped);
+            let [sessions, verdicts, completes] = numbers;
+            [format!("{}{mark}", day.date), sessions, verdicts, completes, bar(all, complete, most, room)]
+        })
+        .collect();
+    terminal.line("");
+    print(terminal, &Table::new(["DAY", "SESSIONS", "VERDICTS", "COMPLETE", ""], &[1, 2, 3], &days), &days);
+    if told.len() < found.days.len() {
+        terminal.tell(&format!("the last {DAYS} of {} days; all of them: --json", found.days.len()));
+    }
+    let worktrees: Vec<[String; 5]> = (found.worktrees.iter())
+        .map(|own| {
+            let path = own.path.as_ref().map_or_else(|| format!("({})", own.id), |path| path.display().to_string());
+            let [sessions, verdicts, completes] = [own.sums.of(word::STARTED), verdicts(&own.sums), complete(&own.sums)].map(grouped);
+            [sessions, verdicts, completes, money(&own.sums), escape_to_one_line(&path)]
+        })
+        .collect();
+    terminal.line("");
+    print(terminal, &Table::new(["SESSIONS", "VERDICTS", "COMPLETE", "COST", "WORKTREE"], &[0, 1, 2, 3], &worktrees), &worktrees);
+    if found.worktrees.len() < found.worktrees_total {
+        terminal.line(&format!("and {} more", plural((found.worktrees_total - found.worktrees.len()) as u64, "worktree")));
+    }
+}
+
+fn print(terminal: &Terminal, table: &Table<5>, rows: &[[String; 5]]) {
+    terminal.line(&table.head());
+    for row in rows {
+        terminal.line(&table.line(row, Style::new()));
+    }
+}
+
+/// The whole in words.
+fn lines(sums: &Sums) -> Vec<(&'static str, String)> {
+    let of = |word| sums.of(word);
+    let counted = |counts: Vec<(&str, u64)>| {
+        let total = grouped(counts.iter().map(|(_, count)| count).sum());
+        let each: Vec<String> = counts.into_iter().map(|(word, count)| format!("{} {word}", grouped(count))).collect();
+        if each.is_empty() { total } else { format!("{total}: {}", each.join(", ")) }
+    };
+    let mut reasons: Vec<(&str, u64)> = sums.below(VERDICT).collect();
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let reasons: Vec<String> = reasons.into_iter().take(6).map(|(word, count)| format!("{} {word}", grouped(count))).collect();
+    let ended = of(word::ENDED);
+    let untold = |told: u64| match ended.saturating_sub(told) {
+        0 => String::new(),
+        untold => format!(" (not told by {} of {})", grouped(untold), plural(ended, "session")),
+    };
+    let tokens = match of(word::TOKENS_TOLD) {
+        0 => "not told".to_owned(),
+        told => format!("{} in, {} out{}", grouped(of(word::TOKENS_IN)), grouped(of(word::TOKENS_OUT)), untold(told)),
+    };
+    let failed = if of(word::RESCUES_FAILED) > 0 { format!("; {} failed", grouped(of(word::RESCUES_FAILED))) } else { String::new() };
+    vec![
+        ("sessions", format!("{} began, {} ended", grouped(of(word::STARTED)), grouped(ended))),
+        ("iterations", grouped(of(word::ITERATIONS))),
+        ("verdicts", counted(by_status(sums))),
+        ("reasons", if reasons.is_empty() { "-".into() } else { reasons.join(", ") }),
+        ("probes", counted(sums.below(PROBE).collect())),
+        ("rescues", format!("{}, {}{failed}", grouped(of(word::RESCUES)), plural(of(word::RESCUE_COMMITS), "commit"))),
+        ("breaker", format!("opened {}", plural(of(word::TRIPS), "time"))),
+        ("tokens", tokens),
+        (
+            "cost",
+            match cost(sums) {
+                Some(_) => format!("{}{}", money(sums), untold(of(word::COST_TOLD))),
+                None => "not told".to_owned(),
+            },
+        ),
+    ]
+}
+
+fn complete(sums: &Sums) -> u64 {
+    by_status(sums).into_iter().find(|(status, _)| *status == "complete").map_or(0, |(_, count)| count)
+}
+
+fn money(sums: &Sums) -> String {
+    cost(sums).map_or_else(|| "-".into(), |usd| format!("${usd:.2}"))
+}
+
+/// Columns that bars may take; none where the terminal is too narrow.
+fn bar_room() -> usize {
+    let width = rustix::termios::tcgetwinsize(std::io::stdout()).map_or(0, |size| usize::from(size.ws_col));
+    let room = if width == 0 { WIDEST } else { width.saturating_sub(BESIDE_BAR).min(WIDEST) };
+    if room < NARROWEST { 0 } else { room }
+}
+
+/// `####..`: complete ones, then the others, where `most` fill the room.
+fn bar(all: u64, complete: u64, most: u64, room: usize) -> String {
+    if all == 0 || room == 0 {
+        return String::new();
+    }
+    let wide = u64::try_from(room).unwrap_or(0);
+    let columns = |count: u64| u128::from(count) * u128::from(wide) / u128::from(most.max(1));
+    let whole = usize::try_from(columns(all)).unwrap_or(room).max(1);
+    let done = usize::try_from(columns(complete)).unwrap_or(room).min(whole).max(usize::from(complete == all));
+    format!("{}{}", "#".repeat(done), ".".repeat(whole - done))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_fills_its_room_with_the_most_and_shows_the_least() {
+        for (all, complete, most, room, expected) in [
+            (10, 10, 10, 10, "##########"),
+            (10, 5, 10, 10, "#####....."),
+            (1, 0, 1000, 10, "."),
+            (1, 1, 1000, 10, "#"),
+            (0, 0, 10, 10, ""),
+            (5, 5, 10, 0, ""),
+            (u64::MAX, 0, u64::MAX, 8, "........"),
+        ] {
+            assert_eq!(bar(all, complete, most, room), expected, "{all} {complete} {most} {room}");
+        }
+    }
+}

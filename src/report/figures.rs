@@ -1,0 +1,201 @@
+//! What a period came to: figures of all, by day and by worktree.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+
+use jiff::civil::Date;
+use serde_json::{Map, Value, json};
+
+use super::Below;
+use crate::decision::verdict::Reason;
+use crate::store::tally::{Sums, WORKTREES, word};
+use crate::store::{Store, StoreError, baseline, figures};
+
+/// How many worktrees are told by name: those with the most sessions, then those with the most verdicts.
+const TOLD: usize = 20;
+
+/// The figures of a period.
+#[derive(Debug)]
+pub struct Report {
+    /// The first day, by UTC.
+    pub from: Date,
+    /// Today, by UTC.
+    pub to: Date,
+    /// The first day of all for which there are figures; of earlier ones nothing is known.
+    pub begins: Option<Date>,
+    /// Of the whole period.
+    pub total: Sums,
+    /// By day, from the first for which there can be figures; days in which nothing happened included.
+    pub days: Vec<Day>,
+    /// By worktree: those with the most.
+    pub worktrees: Vec<OfWorktree>,
+    /// How many worktrees there were in all.
+    pub worktrees_total: usize,
+    /// What a person should know beside the figures.
+    pub notes: Vec<String>,
+}
+
+/// The figures of one day.
+#[derive(Debug)]
+pub struct Day {
+    /// By UTC.
+    pub date: Date,
+    /// What it came to.
+    pub sums: Sums,
+    /// Whether some of it was lost.
+    pub incomplete: bool,
+}
+
+/// The figures of one worktree.
+#[derive(Debug)]
+pub struct OfWorktree {
+    /// Its stable name in the store.
+    pub id: String,
+    /// Its folder, where a baseline tells it.
+    pub path: Option<PathBuf>,
+    /// What it came to.
+    pub sums: Sums,
+}
+
+/// Gathers the figures since a day. `tell` is called where that may take a while.
+///
+/// # Errors
+/// When the store cannot be read. One that cannot be written, or a row that cannot be read, is a note.
+pub fn report(store: &dyn Store, below: &Below, from: Date, today: Date, tell: impl FnOnce()) -> Result<Report, StoreError> {
+    let period = figures::up_to_now(store, from, tell)?;
+    let mut notes = period.notes;
+    let meant = if below.is_all() { None } else { Some(meant(store, below)?) };
+    let is_meant = |id: &str| meant.as_ref().is_none_or(|meant| meant.contains_key(id));
+    let (mut total, mut by_worktree, mut days) = (Sums::default(), BTreeMap::<String, Sums>::new(), BTreeMap::new());
+    for (date, day) in period.days {
+        if day.worktrees.len() >= WORKTREES {
+            let others = if meant.is_some() { "; what later ones of these did is not in it" } else { "" };
+            notes.push(format!("on {date} only the first {WORKTREES} worktrees have figures of their own{others}"));
+        }
+        if day.incomplete {
+            notes.push(format!("the figures of {date} are incomplete, as their row could not be read"));
+        }
+        let mut sums = if meant.is_none() { day.all } else { Sums::default() };
+        for (id, own) in day.worktrees.into_iter().filter(|(id, _)| is_meant(id)) {
+            if meant.is_some() {
+                sums.merge(&own);
+            }
+            by_worktree.entry(id).or_default().merge(&own);
+        }
+        total.merge(&sums);
+        days.insert(date, Day { date, sums, incomplete: day.incomplete });
+    }
+    let first = period.begins.map_or(today, |begins| begins.max(from));
+    let nothing = |date| Day { date, sums: Sums::default(), incomplete: false };
+    for date in first.series(jiff::Span::new().days(1)).take_while(|date| *date <= today) {
+        days.entry(date).or_insert_with(|| nothing(date));
+    }
+    let worktrees_total = by_worktree.len();
+    let mut worktrees: Vec<OfWorktree> = by_worktree.into_iter().map(|(id, sums)| OfWorktree { id, path: None, sums }).collect();
+    worktrees.sort_by_key(|own| std::cmp::Reverse((own.sums.of(word::STARTED), verdicts(&own.sums))));
+    worktrees.truncate(TOLD);
+    for own in &mut worktrees {
+        own.path = match &meant {
+            Some(meant) => meant.get(&own.id).cloned(),
+            // A name that cannot be read costs its name alone.
+            None => baseline::latest(store, &own.id).ok().flatten().map(|(_, found)| found.worktree),
+        };
+    }
+    let days = days.into_values().collect();
+    Ok(Report { from, to: today, begins: period.begins, total, days, worktrees, worktrees_total, notes })
+}
+
+/// The worktrees that are meant, with their folders.
+fn meant(store: &dyn Store, below: &Below) -> Result<HashMap<String, PathBuf>, StoreError> {
+    let mut latest: HashMap<String, baseline::BaselineRecord> = HashMap::new();
+    for (id, _, row) in baseline::everywhere(store)? {
+        if let Ok(row) = row
+            && latest.get(&id).is_none_or(|other| other.at <= row.at)
+        {
+            latest.insert(id, row);
+        }
+    }
+    let mut found: Vec<(String, PathBuf)> = latest.into_iter().map(|(id, row)| (id, row.worktree)).collect();
+    below.choose(&mut found, |(_, worktree)| worktree);
+    Ok(found.into_iter().collect())
+}
+
+/// How many verdicts there were.
+pub fn verdicts(sums: &Sums) -> u64 {
+    sums.below(VERDICT).map(|(_, count)| count).sum()
+}
+
+/// How many verdicts there were by status, in the contract's order; `other` is of a later version.
+pub fn by_status(sums: &Sums) -> Vec<(&'static str, u64)> {
+    let mut seen = HashSet::new();
+    let statuses = Reason::ALL.iter().map(|reason| reason.status()).filter(|status| seen.insert(*status)).collect::<Vec<_>>();
+    let of = |status| {
+        let reasons = Reason::ALL.iter().filter(|reason| reason.status() == status);
+        reasons.map(|reason| sums.of(&format!("{VERDICT}{}", reason.as_str()))).sum::<u64>()
+    };
+    let counted = statuses.into_iter().map(|status| (status.as_str(), of(status)));
+    counted.chain([("other", sums.of("verdict/other"))]).filter(|(_, count)| *count > 0).collect()
+}
+
+/// What the words of verdicts begin with.
+pub const VERDICT: &str = "verdict/";
+/// What the words of probes begin with.
+pub const PROBE: &str = "probe/";
+
+impl Report {
+    /// The object for programs. See `docs/status.md`.
+    pub fn to_json(&self) -> Value {
+        let day = |day: &Day| with(figures_json(&day.sums), [("day", json!(day.date.to_string())), ("incomplete", json!(day.incomplete))]);
+        let worktree = |own: &OfWorktree| {
+            let path = own.path.as_ref().map(|path| path.display().to_string());
+            with(figures_json(&own.sums), [("worktree", json!(path)), ("id", json!(own.id))])
+        };
+        with(
+            figures_json(&self.total),
+            [
+                ("schema", json!(1)),
+                ("from", json!(self.from.to_string())),
+                ("to", json!(self.to.to_string())),
+                ("figures_since", json!(self.begins.map(|day| day.to_string()))),
+                ("days", self.days.iter().map(day).collect()),
+                ("worktrees", self.worktrees.iter().map(worktree).collect()),
+                ("worktrees_total", json!(self.worktrees_total)),
+                ("notes", json!(self.notes)),
+            ],
+        )
+    }
+}
+
+fn with<const N: usize>(mut object: Value, more: [(&str, Value); N]) -> Value {
+    for (key, value) in more {
+        object[key] = value;
+    }
+    object
+}
+
+/// Figures of whatever they are about. What no session told is null, not zero.
+fn figures_json(sums: &Sums) -> Value {
+    let of = |word| sums.of(word);
+    let counted = |beginning| sums.below(beginning).map(|(word, count)| (word.to_owned(), json!(count))).collect::<Map<_, _>>();
+    let total = |beginning: &str| sums.below(beginning).map(|(_, count)| count).sum::<u64>();
+    let told = |word, by| (of(by) > 0).then(|| of(word));
+    let ended = of(word::ENDED);
+    let statuses: Map<_, _> = by_status(sums).into_iter().map(|(status, count)| (status.to_owned(), json!(count))).collect();
+    json!({
+        "sessions": {"started": of(word::STARTED), "ended": ended},
+        "iterations": of(word::ITERATIONS),
+        "verdicts": {"total": total(VERDICT), "by_status": statuses, "by_reason": counted(VERDICT)},
+        "probes": {"total": total(PROBE), "by_outcome": counted(PROBE)},
+        "rescues": {"total": of(word::RESCUES), "failed": of(word::RESCUES_FAILED), "commits": of(word::RESCUE_COMMITS)},
+        "breaker_trips": of(word::TRIPS),
+        "tokens": {"input": told(word::TOKENS_IN, word::TOKENS_TOLD), "output": told(word::TOKENS_OUT, word::TOKENS_TOLD),
+                   "told_by": of(word::TOKENS_TOLD), "of": ended},
+        "cost": {"usd": cost(sums), "told_by": of(word::COST_TOLD), "of": ended},
+    })
+}
+
+/// US dollars, where some session told what it cost.
+#[expect(clippy::cast_precision_loss, reason = "money of that size is told to the dollar")]
+pub fn cost(sums: &Sums) -> Option<f64> {
+    (sums.of(word::COST_TOLD) > 0).then(|| sums.of(word::COST) as f64 / 1e6)
+}
