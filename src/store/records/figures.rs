@@ -4,6 +4,7 @@
 //! where nobody else folded meanwhile: of two that fold at the same time one is dropped, so that nothing is counted twice.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
@@ -102,9 +103,9 @@ pub fn fold(store: &dyn Store, at_most: usize) -> Result<usize, StoreError> {
     let mut revs: BTreeMap<Date, Option<Rev>> = BTreeMap::new();
     for event in events.iter().filter(|event| tally::counts(event)) {
         let date = tally::day_of(event);
-        if !revs.contains_key(&date) {
+        if let Entry::Vacant(unread) = revs.entry(date) {
             let (rev, figures) = day(store, date)?;
-            revs.insert(date, rev);
+            unread.insert(rev);
             days.insert(date, figures);
         }
         tally::add(&mut days, event);
