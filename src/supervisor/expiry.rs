@@ -1,5 +1,6 @@
 //! Forgets old snapshots, and refs that no baseline needs any more, at most once a day for each repository, at the end of a command.
 
+use jiff::Timestamp;
 use serde_json::json;
 
 use crate::git::Worktree;
@@ -8,10 +9,14 @@ use crate::store::{Store, expiry, refs};
 
 use super::surroundings::now;
 
+/// What stands for the refs of baselines where a repository is named; no repository's name looks like it.
+const RECORDED_REFS: &str = "recorded refs";
+
 /// How many snapshots one event names.
 const NAMED: usize = 50;
 
-/// Drops the snapshots that are older than `keep_days`, never the newest of a spec, and writes that into the journal.
+/// Drops the snapshots that are older than `keep_days`, never the newest of a spec, and writes that into the journal; forgets the refs of
+/// baselines that are gone.
 ///
 /// Returns what went wrong, for a person: nothing depends on it, and the next day tries again.
 pub fn expire(worktree: &Worktree, store: &dyn Store, keep_days: u32) -> Result<(), String> {
@@ -19,7 +24,20 @@ pub fn expire(worktree: &Worktree, store: &dyn Store, keep_days: u32) -> Result<
     if !expiry::due(store, &worktree.repository_id(), at).map_err(|error| error.to_string())? {
         return Ok(());
     }
-    refs::forget_unused(store, at).map_err(|error| error.to_string())?;
+    // Either is done whatever becomes of the other.
+    let forgotten = forget_refs(store, at);
+    drop_snapshots(worktree, store, keep_days, at).and(forgotten)
+}
+
+/// Refs are of all repositories together: a sweep of a thousand looks through them once, and not a thousand times.
+fn forget_refs(store: &dyn Store, at: Timestamp) -> Result<(), String> {
+    if expiry::due(store, RECORDED_REFS, at).map_err(|error| error.to_string())? {
+        refs::forget_unused(store, at).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+fn drop_snapshots(worktree: &Worktree, store: &dyn Store, keep_days: u32, at: Timestamp) -> Result<(), String> {
     let before = at.checked_sub(jiff::SignedDuration::from_hours(24 * i64::from(keep_days))).map_err(|error| error.to_string())?;
     let dropped = worktree.expire_snapshots(before).map_err(|error| error.to_string())?;
     if dropped.is_empty() {
