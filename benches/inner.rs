@@ -19,7 +19,7 @@ use completion_watchdog::checks::{
 
 use completion_watchdog::config::settings::{PlanCriterion, RescueMode, Settings};
 use completion_watchdog::decision::evidence::{Activity, Changes, Commits, Fact, ProbeOutcome, Reply, ReplyStatus};
-use completion_watchdog::decision::machine::{Action, CriteriaFiles, Earlier, Event, Machine, Scope, Setup, Trust};
+use completion_watchdog::decision::machine::{Action, Event, Machine, Setup};
 use completion_watchdog::decision::verdict::ProbeRecord;
 use completion_watchdog::git::{Point, Worktree};
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -30,25 +30,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// A check whose five questions are all answered with "waiting", to its timeout.
 fn machine(bench: &mut Criterion) {
-    let settings = Settings::default();
-    let setup = Setup {
-        completion: settings.completion_check.clone(),
-        rescue_mode: RescueMode::Plan,
-        no_rescue: false,
-        no_probe: false,
-        once: false,
-        has_checks: false,
-        checks_run_programs: false,
-        criteria_files: CriteriaFiles::None,
-        on_no_criteria: settings.on_no_criteria,
-        require_evidence: settings.require_evidence,
-        trust: Trust::Settled,
-        scope: Scope::Session,
-        look_at_leftovers: false,
-        session: None,
-        earlier: Earlier::default(),
-        notes: Vec::new(),
-    };
+    let setup = Setup { rescue_mode: RescueMode::Plan, ..Setup::of(&Settings::default()) };
     bench.bench_function("machine: five questions and a timeout", |timed| {
         timed.iter(|| {
             let mut machine = Machine::new(setup.clone());

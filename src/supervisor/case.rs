@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::config::settings::{CheckSpec, Settings};
 use crate::decision::breaker::{Admission, BreakerView, Outcome};
 use crate::decision::evidence::{Degraded, SessionEnd, Unreadable};
-use crate::decision::machine::{Earlier, Scope, Setup, Trust};
+use crate::decision::machine::{Earlier, Setup, Trust};
 use crate::decision::verdict::{Reason, Verdict};
 use crate::git::{KnownRefs, Point, Worktree};
 use crate::session::Recorded;
@@ -112,22 +112,18 @@ impl Case {
     /// What the machine needs to know before the first fact.
     pub fn setup(&self, earlier: Earlier, session: Option<SessionEnd>, look_at_leftovers: bool) -> Setup {
         Setup {
-            completion: self.settings.completion_check.clone(),
-            rescue_mode: self.settings.rescue.mode,
             no_rescue: self.asked.no_rescue,
             no_probe: self.asked.no_probe,
             once: self.asked.once,
             has_checks: !self.settings.checks.is_empty(),
             criteria_files: criteria_files::kind(&self.settings, &self.origin.0),
             checks_run_programs: self.settings.checks.iter().any(runs_programs),
-            on_no_criteria: self.settings.on_no_criteria,
-            require_evidence: self.settings.require_evidence,
             trust: self.trust.clone(),
-            scope: Scope::Session,
             look_at_leftovers,
             session,
             earlier,
             notes: self.notes.clone(),
+            ..Setup::of(&self.settings)
         }
     }
 

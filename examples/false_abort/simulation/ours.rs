@@ -8,7 +8,7 @@ use completion_watchdog::decision::breaker::{Breaker, BreakerState, Outcome};
 use completion_watchdog::decision::evidence::{
     Activity, Changes, Commits, Exit, ProbeOutcome, Reply, ReplyStatus, RescueOutcome, SessionEnd,
 };
-use completion_watchdog::decision::machine::{Action, CriteriaFiles, Earlier, Event, Machine, Pause, Scope, Setup, Trust};
+use completion_watchdog::decision::machine::{Action, Earlier, Event, Machine, Pause, Setup};
 use completion_watchdog::decision::rounds;
 use completion_watchdog::decision::verdict::{ProbeRecord, Status, Verdict};
 use jiff::Timestamp;
@@ -48,22 +48,10 @@ impl Judge for Ours {
             None => SessionEnd::Ended { exit: Exit::Code(0) },
         };
         let setup = Setup {
-            completion: settings.completion_check.clone(),
-            rescue_mode: settings.rescue.mode,
-            no_rescue: false,
-            no_probe: false,
-            once: false,
-            has_checks: false,
-            checks_run_programs: false,
-            criteria_files: CriteriaFiles::None,
-            on_no_criteria: settings.on_no_criteria,
-            require_evidence: settings.require_evidence,
-            trust: Trust::Settled,
-            scope: Scope::Session,
             look_at_leftovers: true,
             session: Some(end),
             earlier: Earlier { nothing_to_do_streak: self.earlier.nothing_to_do_streak, ..Earlier::default() },
-            notes: Vec::new(),
+            ..Setup::of(&settings)
         };
         let verdict = Conversation { world, before, looked: None, ran_here: false }.hold(setup);
         self.earlier = rounds::after(self.earlier, &verdict);

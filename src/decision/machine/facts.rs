@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::config::settings::{CompletionSettings, OnNoCriteria, RescueMode};
+use crate::config::settings::{CompletionSettings, OnNoCriteria, RescueMode, Settings};
 use crate::decision::evidence::{
     Activity, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degraded, Fact, RescueOutcome, SessionEnd,
 };
@@ -43,6 +43,30 @@ pub struct Setup {
     pub earlier: Earlier,
     /// What weakens the facts already, such as changed criteria.
     pub notes: Vec<Degraded>,
+}
+
+impl Setup {
+    /// A session to be judged as the settings say: no flags, no criteria, nothing that was known before.
+    pub fn of(settings: &Settings) -> Self {
+        Setup {
+            completion: settings.completion_check.clone(),
+            rescue_mode: settings.rescue.mode,
+            no_rescue: false,
+            no_probe: false,
+            once: false,
+            has_checks: false,
+            checks_run_programs: false,
+            criteria_files: CriteriaFiles::None,
+            on_no_criteria: settings.on_no_criteria,
+            require_evidence: settings.require_evidence,
+            trust: Trust::Settled,
+            scope: Scope::Session,
+            look_at_leftovers: false,
+            session: None,
+            earlier: Earlier::default(),
+            notes: Vec::new(),
+        }
+    }
 }
 
 /// How much is judged.

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use crate::config::settings::{OnNoCriteria, RescueMode, Settings};
+use crate::config::settings::{RescueMode, Settings};
 use crate::decision::evidence::{
     Activity, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Fact, FaultKind, ProbeOutcome, Reply, ReplyStatus,
     RescueOutcome, SessionEnd, Unreadable,
 };
-use crate::decision::machine::{Action, ChecksJudged, CriteriaFiles, Earlier, Event, Machine, Pause, Scope, Setup, Trust};
+use crate::decision::machine::{Action, ChecksJudged, Event, Machine, Pause, Setup};
 use crate::decision::verdict::{Evidence, ProbeRecord, Verdict};
 
 /// The state of a worktree, and how everybody around it behaves.
@@ -114,27 +114,10 @@ impl Run {
 impl World {
     /// Nothing new, nothing uncommitted, defaults but three rounds, and nobody who answers.
     pub(super) fn clean() -> World {
-        let mut completion = Settings::default().completion_check;
-        completion.max_probes = 3;
+        let mut setup = Setup { rescue_mode: RescueMode::Plan, require_evidence: Evidence::Claimed, ..Setup::of(&Settings::default()) };
+        setup.completion.max_probes = 3;
         World {
-            setup: Setup {
-                completion,
-                rescue_mode: RescueMode::Plan,
-                no_rescue: false,
-                no_probe: false,
-                once: false,
-                has_checks: false,
-                checks_run_programs: false,
-                criteria_files: CriteriaFiles::None,
-                on_no_criteria: OnNoCriteria::Git,
-                require_evidence: Evidence::Claimed,
-                trust: Trust::Settled,
-                scope: Scope::Session,
-                look_at_leftovers: false,
-                session: None,
-                earlier: Earlier::default(),
-                notes: Vec::new(),
-            },
+            setup,
             commits: Commits { head: Some("0".into()), ..Commits::default() },
             uncommitted: 0,
             replies: Vec::new(),
