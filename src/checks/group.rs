@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::config::settings::{CheckOrder, Mode, Settings};
-use crate::decision::evidence::{CheckOutcome, CheckResult};
+use crate::decision::evidence::{Before, CheckOutcome, CheckResult};
 use crate::decision::verdict::Evidence;
 
 use super::check::{CheckContext, CompletionCheck, Judgement};
@@ -267,5 +267,15 @@ fn result(name: &str, kind: &str, check: &dyn CompletionCheck, judgement: &Judge
         feedback = format!("not met: {}", check.description());
     }
     let cached = matches!(judgement, Judgement::PassedBefore { .. });
-    CheckResult { name: name.to_owned(), kind: kind.to_owned(), outcome, evidence: judgement.evidence(), feedback, duration, cached }
+    CheckResult {
+        name: name.to_owned(),
+        kind: kind.to_owned(),
+        outcome,
+        evidence: judgement.evidence(),
+        feedback,
+        duration,
+        cached,
+        before: Before::Unknown,
+        tests: None,
+    }
 }

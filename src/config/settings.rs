@@ -46,7 +46,9 @@ pub enum Evidence {
     Claimed,
     /// A count of iterations.
     Counted,
-    /// git, a command or a file showed it.
+    /// The session's work is in commits, and no check judged it.
+    Committed,
+    /// A configured check by command, file or git criterion showed it.
     Verified,
 }
 
@@ -57,6 +59,7 @@ impl Evidence {
             Evidence::None => "none",
             Evidence::Claimed => "claimed",
             Evidence::Counted => "counted",
+            Evidence::Committed => "committed",
             Evidence::Verified => "verified",
         }
     }

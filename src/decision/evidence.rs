@@ -32,6 +32,8 @@ pub enum FaultKind {
     Store,
     /// The configuration is unusable.
     Config,
+    /// Work could not be kept in a snapshot.
+    Snapshot,
 }
 
 /// A fact, or the reason why it is unknown.
@@ -55,6 +57,8 @@ pub enum Origin {
     MadeHere,
     /// Pulled, fast-forwarded, reset to or checked out from elsewhere.
     Imported,
+    /// A rescue made it: it counts as the uncommitted work that it was.
+    Rescued,
 }
 
 /// One commit since the baseline.
@@ -79,6 +83,8 @@ pub struct Commits {
     pub made_here: u64,
     /// How many are proved to come from elsewhere.
     pub imported: u64,
+    /// How many a rescue made. They are not in `made_here`.
+    pub rescued: u64,
     /// Whether HEAD's tree differs from the baseline's tree.
     pub net_change: bool,
     /// Newest first, at most [`Commits::LISTED`].
@@ -335,6 +341,8 @@ pub enum SessionEnd {
     Ended { exit: Exit },
     /// watchdog ended it at its timeout.
     TimedOut { after: Duration },
+    /// watchdog ended it because it fell silent for this long.
+    Idle { after: Duration },
     /// It ended, and the last it said was that a usage limit is reached.
     RateLimited { why: String, retry_at: Option<Timestamp> },
     /// It reached a budget or the deadline, or watchdog ended it there.
@@ -389,6 +397,44 @@ pub struct CheckResult {
     pub duration: Duration,
     /// Whether an earlier pass with the same inputs answered.
     pub cached: bool,
+    /// Its outcome when the work began, before anything was done.
+    pub before: Before,
+    /// What its test runner says that it ran.
+    pub tests: Option<TestCounts>,
+}
+
+/// The outcome of a check when the work began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Before {
+    /// It passed already: a pass is no evidence of the work.
+    Passed,
+    /// It was not met.
+    Failed,
+    /// Nobody knows.
+    #[default]
+    Unknown,
+}
+
+impl Before {
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Before::Passed => "passed",
+            Before::Failed => "failed",
+            Before::Unknown => "unknown",
+        }
+    }
+}
+
+/// What a test runner says about its run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TestCounts {
+    /// Tests that ran, failed ones included.
+    pub ran: u64,
+    /// Tests that failed.
+    pub failed: u64,
+    /// Tests that were skipped or ignored.
+    pub skipped: u64,
 }
 
 /// How one check ended.

@@ -59,7 +59,9 @@ fn rounds(verdict: &Verdict) -> Rounds {
         | Reason::GitError
         | Reason::NotARepository
         | Reason::ConfigError
-        | Reason::StoreError => Rounds::Untouched,
+        | Reason::StoreError
+        | Reason::SnapshotFailed
+        | Reason::OperationInProgress => Rounds::Untouched,
         Reason::NewCommits
         | Reason::Rescued
         | Reason::NothingToDo
@@ -76,6 +78,7 @@ fn rounds(verdict: &Verdict) -> Rounds {
         | Reason::RescueIncomplete
         | Reason::MaxProbes
         | Reason::SessionTimeout
+        | Reason::SessionIdle
         | Reason::AgentStopped
         | Reason::VerifyUnrunnable
         | Reason::AgentUnrunnable

@@ -91,6 +91,8 @@ reasons! {
     ChecksUnmet => Incomplete, "checks_unmet";
     /// The agent still works, or was cut short.
     Working => Incomplete, "working";
+    /// A rebase, merge or another operation of git is half done, or paths are in conflict.
+    OperationInProgress => Incomplete, "operation_in_progress";
     /// The agent waits for something that runs elsewhere.
     BackgroundWork => Waiting, "background_work";
     /// A session of this worktree still runs.
@@ -123,6 +125,8 @@ reasons! {
     MaxProbes => Timeout, "max_probes";
     /// The session's own time ran out with nothing done.
     SessionTimeout => Timeout, "session_timeout";
+    /// The session fell silent and was ended, with nothing done.
+    SessionIdle => Timeout, "session_idle";
     /// The circuit breaker is open.
     BreakerOpen => Stopped, "breaker_open";
     /// A budget is spent.
@@ -149,6 +153,8 @@ reasons! {
     ConfigError => Error, "config_error";
     /// watchdog's own state could not be read or written.
     StoreError => Error, "store_error";
+    /// The work that was there before the session could not be kept in a snapshot, so the session was not started.
+    SnapshotFailed => Error, "snapshot_failed";
 }
 
 impl From<FaultKind> for Reason {
@@ -158,12 +164,13 @@ impl From<FaultKind> for Reason {
             FaultKind::Git => Reason::GitError,
             FaultKind::Store => Reason::StoreError,
             FaultKind::Config => Reason::ConfigError,
+            FaultKind::Snapshot => Reason::SnapshotFailed,
         }
     }
 }
 
 /// One probe as it went.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ProbeRecord {
     /// When it was sent.
     pub at: Timestamp,
@@ -173,10 +180,45 @@ pub struct ProbeRecord {
     pub outcome: ProbeOutcome,
     /// Why its reply is disputed, if it is.
     pub disputed: Option<String>,
+    /// The id of the session that answered, where its output tells it.
+    pub session_id: Option<String>,
+    /// What the question cost, where the agent tells it.
+    pub usage: ProbeUsage,
+}
+
+/// What questions to the agent cost. A figure that the agent does not tell is `None`, never zero.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ProbeUsage {
+    /// How many questions were sent, rescue plans and judges included.
+    pub requests: u64,
+    /// Input tokens, cached ones included.
+    pub input_tokens: Option<u64>,
+    /// Output tokens.
+    pub output_tokens: Option<u64>,
+    /// US dollars, as the agent reckons them.
+    pub cost_usd: Option<f64>,
+}
+
+impl ProbeUsage {
+    /// The sum of two. A figure that only one of them tells counts as that one's.
+    pub fn plus(self, other: ProbeUsage) -> ProbeUsage {
+        fn sum<T: std::ops::Add<Output = T>>(a: Option<T>, b: Option<T>) -> Option<T> {
+            match (a, b) {
+                (Some(a), Some(b)) => Some(a + b),
+                (one, other) => one.or(other),
+            }
+        }
+        ProbeUsage {
+            requests: self.requests + other.requests,
+            input_tokens: sum(self.input_tokens, other.input_tokens),
+            output_tokens: sum(self.output_tokens, other.output_tokens),
+            cost_usd: sum(self.cost_usd, other.cost_usd),
+        }
+    }
 }
 
 /// The judgement with everything that it rests on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     /// Decides the status as well.
     pub reason: Reason,
@@ -214,6 +256,16 @@ pub struct Verdict {
     pub not_a_strike_because: Option<&'static str>,
     /// What weakens the facts.
     pub degraded: Vec<Degraded>,
+    /// How many uncommitted files were there before the session and are still as they were: kept, and not its work.
+    pub inherited: u64,
+    /// How many files changed after the recorded end of the session: kept, and nobody's work.
+    pub changed_since_end: u64,
+    /// Since when nothing changed that an earlier answer rests on; that answer stands.
+    pub unchanged_since: Option<Timestamp>,
+    /// What the questions of this judgement cost.
+    pub probe_usage: ProbeUsage,
+    /// What helpers of the session hold that HEAD lacks, one line each.
+    pub helpers: Vec<String>,
 }
 
 impl Verdict {
@@ -238,6 +290,11 @@ impl Verdict {
             strike: false,
             not_a_strike_because: Some(reason.status().as_str()),
             degraded: Vec::new(),
+            inherited: 0,
+            changed_since_end: 0,
+            unchanged_since: None,
+            probe_usage: ProbeUsage::default(),
+            helpers: Vec::new(),
         }
     }
 

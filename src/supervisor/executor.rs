@@ -21,7 +21,7 @@ use crate::decision::context::Context;
 use crate::decision::display::plural;
 use crate::decision::evidence::{Activity, Changes, Commits, Fact, FaultKind, ProbeOutcome, RescueOutcome, Unreadable};
 use crate::decision::machine::{Action, ChecksJudged, Event};
-use crate::decision::verdict::ProbeRecord;
+use crate::decision::verdict::{ProbeRecord, ProbeUsage};
 use crate::git::{Point, Snapshot, SnapshotRequest, Traces, Worktree};
 use crate::rescue;
 use crate::store::Store;
@@ -266,7 +266,14 @@ impl Executor {
         };
         let outcome = probe::ask_with(&request, &|program| program.run_cancellable(cancel));
         self.seen().answered = Some(matches!(outcome, ProbeOutcome::Reply(_)));
-        let record = ProbeRecord { at, duration: since(at), outcome, disputed: None };
+        let record = ProbeRecord {
+            at,
+            duration: since(at),
+            outcome,
+            disputed: None,
+            session_id: None,
+            usage: ProbeUsage { requests: 1, ..ProbeUsage::default() },
+        };
         self.surroundings.tell(&told(&record));
         record
     }

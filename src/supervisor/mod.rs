@@ -61,6 +61,6 @@ pub use sweep::{Hear, Line, Outcome, SweepReport, SweepRequest, SweepRow, sweep}
 pub use tail::Tail;
 pub use task_queue::{GovernedTask, TaskQueue, change_json};
 pub use told::told;
-pub use verdict_json::{BreakerJson, Judgement, LoopJson, millis, probe_json, reply_json, reply_of};
+pub use verdict_json::{BreakerJson, Judgement, LoopJson, SessionJson, millis, probe_json, reply_json, reply_of};
 pub use watch::{WatchRequest, watch};
 pub use work::{CrewOrder, CrewReport, Member, TaskEnd, TaskOrder, TaskReport, Where, run_task, work};

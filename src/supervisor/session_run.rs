@@ -247,6 +247,7 @@ fn end_word(end: Option<&SessionEnd>) -> String {
     match end {
         Some(SessionEnd::Ended { exit }) => exit.to_string(),
         Some(SessionEnd::TimedOut { .. }) => "timed out".into(),
+        Some(SessionEnd::Idle { .. }) => "silent".into(),
         Some(SessionEnd::RateLimited { .. }) => "usage limit".into(),
         Some(SessionEnd::OverLimit { stop }) => stop.reason.as_str().into(),
         Some(SessionEnd::LeftWork { exit, .. }) => exit.to_string(),

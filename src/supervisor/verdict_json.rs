@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::decision::evidence::{Changes, CheckResult, Commits, ProbeOutcome, Reply};
-use crate::decision::verdict::{ProbeRecord, Reason, Status, Verdict};
+use crate::decision::verdict::{ProbeRecord, ProbeUsage, Reason, Status, Verdict};
 
 /// What a verdict was about, and what stands around it.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,12 +25,31 @@ pub struct Judgement {
     pub breaker: Option<BreakerJson>,
     /// The session's log file, where watchdog ran it.
     pub log: Option<String>,
+    /// The session that the judgement is about, where one is known.
+    pub session: Option<SessionJson>,
     /// What was left running after the session ended by itself.
     pub survivors: Vec<String>,
     /// The loop that it ends, where it does.
     pub looped: Option<LoopJson>,
     /// Wall time of the whole judgement.
     pub duration: Duration,
+}
+
+/// The session in a verdict: whom a question goes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionJson {
+    /// The agent's own name for it, where it is known.
+    pub id: Option<String>,
+    /// How it is known: `output`, `hook`, `transcript`, or `latest` where nobody can tell.
+    pub known_by: &'static str,
+    /// For how long it has been silent, in whole seconds, where that was looked at.
+    pub idle_seconds: Option<u64>,
+}
+
+impl SessionJson {
+    fn to_json(&self) -> Value {
+        json!({"id": self.id, "known_by": self.known_by, "idle_seconds": self.idle_seconds})
+    }
 }
 
 /// The loop in a verdict.
@@ -98,6 +117,12 @@ impl Judgement {
             "probes_used": verdict.probes_used,
             "probes": verdict.probes.iter().map(probe_json).collect::<Vec<_>>(),
             "checks": verdict.checks.iter().map(check_json).collect::<Vec<_>>(),
+            "session": self.session.as_ref().map(SessionJson::to_json),
+            "inherited": verdict.inherited,
+            "changed_since_end": verdict.changed_since_end,
+            "unchanged_since": verdict.unchanged_since.map(|at| at.to_string()),
+            "helpers": verdict.helpers,
+            "probe_usage": usage_json(&verdict.probe_usage),
             "strike": verdict.strike,
             "not_a_strike_because": verdict.not_a_strike_because,
             "breaker": self.breaker,
@@ -119,6 +144,7 @@ fn commits_json(commits: &Commits) -> Vec<Value> {
     let origin = |origin| match origin {
         crate::decision::evidence::Origin::MadeHere => "made_here",
         crate::decision::evidence::Origin::Imported => "imported",
+        crate::decision::evidence::Origin::Rescued => "rescued",
     };
     commits.listed.iter().map(|commit| json!({"id": commit.id, "subject": commit.subject, "origin": origin(commit.origin)})).collect()
 }
@@ -160,6 +186,18 @@ pub fn probe_json(record: &ProbeRecord) -> Value {
         "why": record.outcome.why(),
         "retry_at": retry_at,
         "disputed": record.disputed,
+        "session_id": record.session_id,
+        "usage": usage_json(&record.usage),
+    })
+}
+
+/// What questions cost, as in `probe_usage` of a verdict. Figures that the agent does not tell are null.
+pub fn usage_json(usage: &ProbeUsage) -> Value {
+    json!({
+        "requests": usage.requests,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cost_usd": usage.cost_usd,
     })
 }
 
@@ -195,6 +233,8 @@ fn check_json(check: &CheckResult) -> Value {
         "feedback": (!check.feedback.is_empty()).then_some(&check.feedback),
         "duration_ms": millis(check.duration),
         "cached": check.cached,
+        "before": check.before.as_str(),
+        "tests": check.tests.map(|tests| json!({"ran": tests.ran, "failed": tests.failed, "skipped": tests.skipped})),
     })
 }
 

@@ -10,7 +10,7 @@ use completion_watchdog::decision::evidence::{
 };
 use completion_watchdog::decision::machine::{Action, Earlier, Event, Machine, Pause, Setup};
 use completion_watchdog::decision::rounds;
-use completion_watchdog::decision::verdict::{ProbeRecord, Status, Verdict};
+use completion_watchdog::decision::verdict::{ProbeRecord, ProbeUsage, Status, Verdict};
 use jiff::Timestamp;
 
 use super::policy::{Judge, Judged, Next, PAUSE};
@@ -155,7 +155,14 @@ impl Conversation<'_, '_> {
             Answer::Fault => ProbeOutcome::Unreadable { why: "no JSON in it".into() },
             Answer::Limit(until) => ProbeOutcome::RateLimited { why: "limit reached".into(), retry_at: until.map(at) },
         };
-        ProbeRecord { at: at(begun), duration: Duration::from_secs(self.world.now - begun), outcome, disputed: None }
+        ProbeRecord {
+            at: at(begun),
+            duration: Duration::from_secs(self.world.now - begun),
+            outcome,
+            disputed: None,
+            session_id: None,
+            usage: ProbeUsage::default(),
+        }
     }
 
     /// A hook that refuses sends the commits to a branch of their own, as the product does.

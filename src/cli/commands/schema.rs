@@ -114,6 +114,7 @@ mod tests {
             baseline: None,
             breaker: None,
             log: None,
+            session: None,
             survivors: Vec::new(),
             looped: Some(crate::supervisor::LoopJson { iterations: 1, object: json!({}) }),
             duration: Duration::ZERO,

@@ -186,12 +186,14 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::decision::evidence::CheckResult;
+    use crate::decision::evidence::{Before, CheckResult};
     use crate::decision::verdict::{Evidence, Reason};
 
     fn unmet() -> Verdict {
         let check = |name: &str, outcome| CheckResult {
             cached: false,
+            before: Before::Unknown,
+            tests: None,
             name: name.into(),
             kind: "command".into(),
             outcome,

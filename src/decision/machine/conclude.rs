@@ -24,6 +24,7 @@ impl Machine {
         let mut retry_at = None;
         match &self.setup.session {
             Some(SessionEnd::TimedOut { .. }) => message.push_str("; the session was ended by its timeout"),
+            Some(SessionEnd::Idle { .. }) => message.push_str("; the session fell silent and was ended"),
             Some(SessionEnd::RateLimited { retry_at: reset, .. }) => {
                 message.push_str("; the session then met a usage limit");
                 retry_at = *reset;

@@ -113,6 +113,7 @@ impl Machine {
             Some(
                 SessionEnd::Ended { .. }
                 | SessionEnd::TimedOut { .. }
+                | SessionEnd::Idle { .. }
                 | SessionEnd::RateLimited { .. }
                 | SessionEnd::OverLimit { .. }
                 | SessionEnd::LeftWork { .. },
@@ -257,7 +258,7 @@ impl Machine {
     /// Commits did not decide. What `run` saw of the session comes before a question to the agent.
     fn ask_or_use_the_session(&mut self) -> Action {
         match &self.setup.session {
-            Some(SessionEnd::TimedOut { .. }) => self.secure(Then::Rescue(RescueFor::SessionTimeout)),
+            Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => self.secure(Then::Rescue(RescueFor::SessionTimeout)),
             Some(SessionEnd::RateLimited { .. }) => self.secure(Then::RateLimited),
             Some(SessionEnd::LeftWork { .. }) => self.secure(Then::LeftWork),
             Some(SessionEnd::OverLimit { .. }) => self.secure(Then::Rescue(RescueFor::OverLimit)),
@@ -270,7 +271,11 @@ impl Machine {
     pub(super) fn last_resort(&mut self) -> Action {
         match self.setup.session {
             Some(
-                SessionEnd::TimedOut { .. } | SessionEnd::RateLimited { .. } | SessionEnd::OverLimit { .. } | SessionEnd::LeftWork { .. },
+                SessionEnd::TimedOut { .. }
+                | SessionEnd::Idle { .. }
+                | SessionEnd::RateLimited { .. }
+                | SessionEnd::OverLimit { .. }
+                | SessionEnd::LeftWork { .. },
             ) => self.ask_or_use_the_session(),
             // Whether work that is claimed complete and pending at once should be committed is for a person.
             _ if self.disputed.is_some() => self.conclude_disputed(),

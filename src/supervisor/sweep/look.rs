@@ -236,6 +236,7 @@ fn bare_judgement(root: &Path, verdict: Verdict) -> Judgement {
         baseline: None,
         breaker: None,
         log: None,
+        session: None,
         survivors: Vec::new(),
         looped: None,
         duration: std::time::Duration::ZERO,

@@ -12,7 +12,7 @@ use crate::decision::evidence::{
 };
 use crate::decision::machine::{Action, ChecksJudged, CriteriaFiles, Earlier, Event, Scope, Setup, Trust};
 use crate::decision::termination::Stop;
-use crate::decision::verdict::{Evidence, ProbeRecord, Reason};
+use crate::decision::verdict::{Evidence, ProbeRecord, ProbeUsage, Reason};
 
 /// What is answered, per kind of question; each list is used in order and over again.
 #[derive(Debug, Clone)]
@@ -49,7 +49,14 @@ impl Facts {
 }
 
 fn record(outcome: ProbeOutcome) -> ProbeRecord {
-    ProbeRecord { at: jiff::Timestamp::UNIX_EPOCH, duration: Duration::ZERO, outcome, disputed: None }
+    ProbeRecord {
+        at: jiff::Timestamp::UNIX_EPOCH,
+        duration: Duration::ZERO,
+        outcome,
+        disputed: None,
+        session_id: None,
+        usage: ProbeUsage::default(),
+    }
 }
 
 /// One in eight facts cannot be read.

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::config::settings::{RescueMode, Settings};
 use crate::decision::evidence::{
-    Activity, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Fact, FaultKind, ProbeOutcome, Reply, ReplyStatus,
+    Activity, Before, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Fact, FaultKind, ProbeOutcome, Reply, ReplyStatus,
     RescueOutcome, SessionEnd, Unreadable,
 };
 use crate::decision::machine::{Action, ChecksJudged, Event, Machine, Pause, Setup};
-use crate::decision::verdict::{Evidence, ProbeRecord, Verdict};
+use crate::decision::verdict::{Evidence, ProbeRecord, ProbeUsage, Verdict};
 
 /// The state of a worktree, and how everybody around it behaves.
 #[derive(Clone)]
@@ -260,7 +260,14 @@ impl World {
                 run.questions.push((*number, contradiction.clone()));
                 let outcome = repeating(&self.replies, nth).expect("this world expects no question");
                 self.pass_time(During::Probe(nth));
-                Event::Probe(ProbeRecord { at: jiff::Timestamp::UNIX_EPOCH, duration: Duration::ZERO, outcome, disputed: None })
+                Event::Probe(ProbeRecord {
+                    at: jiff::Timestamp::UNIX_EPOCH,
+                    duration: Duration::ZERO,
+                    outcome,
+                    disputed: None,
+                    session_id: None,
+                    usage: ProbeUsage::default(),
+                })
             }
             Action::Rescue => {
                 let salvage = repeating(&self.rescues, nth).expect("this world expects no rescue");
@@ -302,6 +309,8 @@ impl World {
             feedback: feedback.clone(),
             duration: Duration::ZERO,
             cached: false,
+            before: Before::Unknown,
+            tests: None,
         };
         ChecksJudged { outcome, evidence, feedback, results: vec![result] }
     }
