@@ -44,6 +44,8 @@ fn machine(bench: &mut Criterion) {
                         duration: Duration::from_secs(1),
                         outcome: ProbeOutcome::Reply(Reply::bare(ReplyStatus::Waiting)),
                         disputed: None,
+                        session_id: None,
+                        usage: Default::default(),
                     }),
                     Action::Wait(_) => Event::WaitOver,
                     Action::ReadActivity => Event::Activity(Activity::default()),
