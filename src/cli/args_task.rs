@@ -76,14 +76,14 @@ pub enum TaskCommand {
     Run(TaskRunArgs),
     /// Work on all tasks: each agent in a worktree of its own, on the branch watchdog/<task>
     Work(TaskCrewArgs),
-    /// Set where a task stands; only steps that are allowed are taken
+    /// Set the status of a task; a complete one becomes pending again with --reason
     Set {
         /// The task
         id: String,
         /// Where it stands from now on
         #[arg(value_parser = status)]
         status: TaskStatus,
-        /// Why, for those who ask later
+        /// Why; required to reopen a complete task
         #[arg(long, value_name = "TEXT", env = "WATCHDOG_REASON")]
         reason: Option<String>,
     },
@@ -188,6 +188,6 @@ pub enum TaskFormat {
 fn status(word: &str) -> Result<TaskStatus, String> {
     TaskStatus::from_word(word).ok_or_else(|| {
         let known: Vec<&str> = TASK_STATUSES.iter().map(|(word, _)| *word).collect();
-        format!("no task stands at '{word}'; it is one of {}", known.join(", "))
+        format!("unknown status '{word}'; expected one of {} (todo, doing and done are read as well)", known.join(", "))
     })
 }

@@ -70,6 +70,20 @@ pub const TASK_STATUSES: &[(&str, TaskStatus)] = &[
     ("complete", TaskStatus::Complete),
 ];
 
+/// Every word that a file or a person may use: ours, and those of common task boards.
+pub const TASK_STATUS_WORDS: &[(&str, TaskStatus)] = &[
+    ("pending", TaskStatus::Pending),
+    ("blocked", TaskStatus::Blocked),
+    ("assigned", TaskStatus::Assigned),
+    ("in_progress", TaskStatus::InProgress),
+    ("review", TaskStatus::Review),
+    ("failed", TaskStatus::Failed),
+    ("complete", TaskStatus::Complete),
+    ("todo", TaskStatus::Pending),
+    ("doing", TaskStatus::InProgress),
+    ("done", TaskStatus::Complete),
+];
+
 impl TaskStatus {
     /// The word in files, records and JSON.
     pub fn as_str(self) -> &'static str {
@@ -78,7 +92,7 @@ impl TaskStatus {
 
     /// The status of a word.
     pub fn from_word(word: &str) -> Option<Self> {
-        TASK_STATUSES.iter().find(|(known, _)| *known == word).map(|(_, status)| *status)
+        TASK_STATUS_WORDS.iter().find(|(known, _)| *known == word).map(|(_, status)| *status)
     }
 }
 
@@ -252,7 +266,7 @@ fn read(node: &Node<'_>, task: &mut TaskFile) {
     if let Some((n, twice)) = twice {
         section.note(&format!("depends_on[{n}]"), &format!("{twice} is named twice"));
     }
-    task.status = section.nullable("status", |n| n.word(TASK_STATUSES)).flatten();
+    task.status = section.nullable("status", |n| n.word(TASK_STATUS_WORDS)).flatten();
     criteria(&section, task);
 }
 

@@ -64,8 +64,8 @@ fn what_is_missing_or_wrong_is_named_with_line_and_key() {
     fails("id: T", "t.md:2:1: title: missing");
     fails("title: T", "id: missing");
     fails(&format!("{LEAST}\npriority: urgent"), "t.md:4:11: priority: unknown word \"urgent\"");
-    fails(&format!("{LEAST}\nstatus: done"), "t.md:4:9: status: unknown word \"done\"");
-    fails(&format!("{LEAST}\nstatus: todo"), "it must be one of `pending`");
+    fails(&format!("{LEAST}\nstatus: finished"), "t.md:4:9: status: unknown word \"finished\"");
+    fails(&format!("{LEAST}\nstatus: later"), "it must be one of `pending`");
     fails(&format!("{LEAST}\ndepends_on: T1"), "depends_on: expected a list");
     fails(&format!("{LEAST}\ndepend_on: [T1]"), "t.md:4:1: depend_on: unknown key, did you mean `depends_on`?");
     fails(&format!("{LEAST}\ndependencies: [T1]"), "did you mean `depends_on`?");

@@ -13,7 +13,7 @@ use super::dependencies::{Blocker, Dependencies, Link};
 use super::folder::{Folder, Loaded};
 use super::graph;
 use super::queue::{Queued, settled};
-use super::status::{IllegalStep, step};
+use super::status::{IllegalStep, step, step_by_person};
 use super::write_back::with_status;
 use crate::config::task_file::{TaskStatus, parse_task};
 use crate::store::StoreError;
@@ -244,7 +244,7 @@ impl<'s> Ledger<'s> {
         };
         let illegal = std::cell::Cell::new(None);
         let changed = self.write(id, now, |before| {
-            illegal.set(step(before.status, to).err());
+            illegal.set(step_by_person(before.status, to, why).err());
             illegal.get().is_none().then(|| {
                 let agent = before.agent.clone().filter(|_| !matches!(to, TaskStatus::Pending | TaskStatus::Blocked));
                 let message = why.map(str::to_owned);

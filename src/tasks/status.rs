@@ -28,7 +28,7 @@ pub struct IllegalStep {
 
 fn allowed(from: TaskStatus) -> String {
     match next_of(from) {
-        [] => format!("{} is the end", from.as_str()),
+        [] => "reopen it with 'watchdog task set ID pending --reason WHY'".to_owned(),
         next => format!("it may become {}", next.iter().map(|status| status.as_str()).collect::<Vec<_>>().join(", ")),
     }
 }
@@ -39,6 +39,15 @@ fn allowed(from: TaskStatus) -> String {
 /// The step, with what would be allowed instead.
 pub fn step(from: TaskStatus, to: TaskStatus) -> Result<(), IllegalStep> {
     if next_of(from).contains(&to) { Ok(()) } else { Err(IllegalStep { from, to }) }
+}
+
+/// Whether a person may take a step: those that are allowed to all, and with a reason a complete task becomes pending again.
+///
+/// # Errors
+/// The step, with what would be allowed instead.
+pub fn step_by_person(from: TaskStatus, to: TaskStatus, why: Option<&str>) -> Result<(), IllegalStep> {
+    let reopens = from == TaskStatus::Complete && to == TaskStatus::Pending;
+    if reopens && why.is_some_and(|why| !why.trim().is_empty()) { Ok(()) } else { step(from, to) }
 }
 
 #[cfg(test)]
@@ -72,13 +81,27 @@ mod tests {
     }
 
     #[test]
+    fn a_complete_task_becomes_pending_again_by_a_persons_word_with_a_reason_only() {
+        use TaskStatus::{Complete, Pending, Review};
+        assert!(step_by_person(Complete, Pending, Some("the fix was reverted")).is_ok());
+        for why in [None, Some(""), Some("  ")] {
+            assert!(step_by_person(Complete, Pending, why).is_err(), "{why:?}");
+        }
+        assert!(step_by_person(Complete, Review, Some("why")).is_err());
+        assert!(step_by_person(Review, Pending, Some("why")).is_err());
+    }
+
+    #[test]
     fn complete_alone_is_the_end_and_every_refusal_says_what_would_do() {
         let ends: Vec<&str> = TASK_STATUSES.iter().filter(|(_, status)| next_of(*status).is_empty()).map(|(word, _)| *word).collect();
         assert_eq!(ends, ["complete"]);
         let refused = step(TaskStatus::Review, TaskStatus::Pending).expect_err("a person decides");
         assert_eq!(refused.to_string(), "a task that is review cannot become pending; it may become complete, in_progress, failed");
         let ended = step(TaskStatus::Complete, TaskStatus::Pending).expect_err("it is the end");
-        assert_eq!(ended.to_string(), "a task that is complete cannot become pending; complete is the end");
+        assert_eq!(
+            ended.to_string(),
+            "a task that is complete cannot become pending; reopen it with 'watchdog task set ID pending --reason WHY'"
+        );
     }
 
     #[test]

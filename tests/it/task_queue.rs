@@ -83,8 +83,29 @@ fn a_person_moves_a_task_by_legal_steps_and_the_file_keeps_every_other_byte() {
     assert_eq!(statuses(&repo), [("T1".into(), "complete".into()), ("T2".into(), "pending".into())]);
     let events = repo.watchdog(&["events", "--kind", "complete,pending", "--json"]).expect(0);
     assert_eq!(events.stdout.lines().count(), 2, "{events}");
-    let wrong = repo.watchdog(&["task", "set", "T1", "done"]).expect(2);
-    assert!(wrong.stderr.contains("no task stands at 'done'"), "{wrong}");
+    let wrong = repo.watchdog(&["task", "set", "T1", "finished"]).expect(2);
+    assert!(wrong.stderr.contains("unknown status 'finished'; expected one of pending,"), "{wrong}");
+}
+
+#[test]
+fn a_complete_task_is_reopened_with_a_reason_and_the_words_of_other_boards_are_read() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    put(&repo, "T1", "status: done\n");
+    put(&repo, "T2", "status: todo\n");
+    put(&repo, "T3", "status: doing\n");
+    put(&repo, "T4", "depends_on: [T1]\n");
+    let stand = |word: &str| (word.to_owned(), "pending".to_owned());
+    assert_eq!(statuses(&repo), [("T1".into(), "complete".into()), stand("T2"), stand("T3"), stand("T4")]);
+    let refused = repo.watchdog(&["task", "set", "T1", "todo"]).expect(2);
+    assert!(refused.stderr.contains("watchdog task set ID pending --reason WHY"), "{refused}");
+    repo.watchdog(&["task", "set", "T1", "pending", "--reason", "the fix was reverted", "--dry-run"]).expect(0);
+    let out = repo.watchdog(&["task", "set", "T1", "todo", "--reason", "the fix was reverted"]).expect(0);
+    assert_eq!(out.stdout, "T1: complete -> pending\n", "{out}");
+    assert_eq!(statuses(&repo), [stand("T1"), stand("T2"), stand("T3"), ("T4".into(), "blocked".into())]);
+    assert_eq!(repo.watchdog(&["task", "show", "T1", "--json"]).expect(0).json()["message"], "the fix was reverted");
+    let events = repo.watchdog(&["events", "--kind", "pending", "--json"]).expect(0);
+    assert!(events.stdout.contains("\"from\":\"complete\""), "{events}");
 }
 
 #[test]

@@ -73,8 +73,16 @@ fn a_task_is_run_with_its_text_as_prompt_until_its_own_checks_pass() {
     let after = task(&repo, "T1");
     assert_eq!((&after["status"], &after["reason"], &after["attempts"]), (&json!("complete"), &json!("checks_passed"), &json!(1)));
     assert!(after["log"].as_str().is_some_and(|log| Path::new(log).is_file()), "{after}");
-    let again = repo.watchdog(&agent(&["run", "T1", "--json"], HONEST)).expect(11);
-    assert!(again.json()["message"].as_str().is_some_and(|message| message.contains("complete is the end")), "{again}");
+    assert!(prompts.starts_with("About T1\n\nDo T1"), "the title leads the prompt: {prompts}");
+    let again = repo.watchdog(&agent(&["run", "T1", "--json"], "touch ../ran")).expect(0);
+    assert_eq!(again.verdict(), "complete/checks_passed");
+    assert!(again.json()["message"].as_str().is_some_and(|message| message.starts_with("T1 is complete since ")), "{again}");
+    assert_eq!((&again.json()["task"]["begun"], &again.json()["task"]["status"]), (&json!(false), &json!("complete")), "{again}");
+    assert!(!env.root().join("ran").exists(), "nothing was started");
+    repo.watchdog(&["task", "set", "T1", "pending", "--reason", "once more"]).expect(0);
+    let reopened =
+        repo.watchdog(&agent(&["run", "T1", "--json"], "touch ../ran; echo 3 > three.txt; git add -A; git commit -qm three")).expect(0);
+    assert_eq!((&reopened.json()["task"]["begun"], env.root().join("ran").exists()), (&json!(true), true), "{reopened}");
     env.assert_nothing_left();
 }
 

@@ -311,7 +311,8 @@ fn set(terminal: &Terminal, queue: &TaskQueue, shared: &Shared, id: &str, status
     let mut ledger = ledger(queue, shared)?;
     let before = known(&ledger, id)?.record.status;
     let change = if shared.dry_run {
-        crate::tasks::status::step(before, status).map_err(|step| refused(LedgerError::Illegal { id: id.to_owned(), step }))?;
+        crate::tasks::status::step_by_person(before, status, reason)
+            .map_err(|step| refused(LedgerError::Illegal { id: id.to_owned(), step }))?;
         Change { id: id.to_owned(), from: Some(before), to: status, agent: None, reason: None }
     } else {
         let change = ledger.set(id, status, reason, now()).map_err(refused)?;

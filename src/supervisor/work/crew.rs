@@ -286,6 +286,7 @@ impl Crew<'_> {
         let verdict = &report.judgement.verdict;
         let text = match report.end {
             TaskEnd::Stands(status) => format!("{name}: {id} is {}: {}", status.as_str(), verdict.message),
+            TaskEnd::CompleteBefore => verdict.message.clone(),
             TaskEnd::NotBegun => format!("{name}: {id} was not begun: {}", verdict.message),
             TaskEnd::Lost => format!("{name}: {id} was lost"),
         };
@@ -297,7 +298,7 @@ impl Crew<'_> {
                 self.say(&text);
             }
             // Somebody was faster.
-            TaskEnd::NotBegun => self.leave_alone(&id),
+            TaskEnd::NotBegun | TaskEnd::CompleteBefore => self.leave_alone(&id),
             TaskEnd::Lost => self.say(&text),
             TaskEnd::Stands(status) => {
                 // What is tried again and again is said once.

@@ -48,6 +48,8 @@ pub struct TaskReport {
 pub enum TaskEnd {
     /// It stands there now.
     Stands(TaskStatus),
+    /// It was complete before; nothing was started.
+    CompleteBefore,
     /// It was not begun: somebody has it, it waits, or its commands are not allowed.
     NotBegun,
     /// Its lease ended meanwhile; whoever has it now says where it stands.
@@ -60,9 +62,10 @@ impl TaskReport {
         let mut value = self.judgement.to_json();
         let status = match self.end {
             TaskEnd::Stands(status) => Some(status.as_str()),
+            TaskEnd::CompleteBefore => Some(TaskStatus::Complete.as_str()),
             TaskEnd::NotBegun | TaskEnd::Lost => None,
         };
-        value["task"] = json!({"id": self.id, "status": status, "agent": self.agent, "begun": self.end != TaskEnd::NotBegun,
+        value["task"] = json!({"id": self.id, "status": status, "agent": self.agent, "begun": !matches!(self.end, TaskEnd::NotBegun | TaskEnd::CompleteBefore),
             "worktree": self.worktree.as_ref().map(|path| path.display().to_string())});
         value
     }
@@ -104,6 +107,9 @@ pub async fn run_task(
         judgement: Judgement { spec: Some(order.id.clone()), ..early(surroundings, None, verdict, begun) },
         worktree: None,
     };
+    if entry.record.status == TaskStatus::Complete {
+        return Ok(TaskReport { end: TaskEnd::CompleteBefore, ..not_begun(complete_before(&entry)) });
+    }
     let governed = queue.governed(&entry)?;
     if let Some(verdict) = why_not(&entry, &governed, &ledger.blockers(&order.id)) {
         return Ok(not_begun(verdict));
@@ -119,6 +125,16 @@ pub async fn run_task(
     queue.note(&changes);
     let taken = Taken { surroundings, order, queue: &queue, entry: &entry, governed, held };
     taken.carry_out(view, signals, begun).await
+}
+
+/// What is said of a task that is complete already. It rests on the record alone, so it is no evidence of its own.
+fn complete_before(entry: &Entry) -> Verdict {
+    let (id, record) = (entry.id(), &entry.record);
+    let recorded = record.reason.as_deref().and_then(|word| Reason::ALL.iter().find(|reason| reason.as_str() == word).copied());
+    let reason = recorded.filter(|reason| reason.status() == Status::Complete).unwrap_or(Reason::NothingToDo);
+    let why = record.message.as_deref().map(|message| format!(" ({message})")).unwrap_or_default();
+    let reopen = format!("'watchdog task set {id} pending --reason WHY' reopens it");
+    Verdict::new(reason, format!("{id} is complete since {}{why}; nothing was started. {reopen}", record.changed_at.strftime("%F %R UTC")))
 }
 
 /// Why a task is not begun, before anything is spent on it.
@@ -254,7 +270,7 @@ impl Taken<'_> {
             spec: Some(order.id.clone()),
             worker: order.worker.clone(),
             same_conversation: false,
-            prompts: PromptSet::of_plain_task(prompt_of(task)),
+            prompts: PromptSet::of_plain_task(&prompt_of(task)),
             limits: AskedLimits { max_iterations: task.max_iterations, ..AskedLimits::default() },
             no_progress: order.no_progress,
             max_wait: order.max_wait,
@@ -307,8 +323,15 @@ fn lay_over(governing: &mut Governing, governed: &GovernedTask) {
     (*mode, *checks) = (task.mode, task.checks.clone());
 }
 
-fn prompt_of(task: &TaskFile) -> &str {
-    if task.body.is_empty() { &task.title } else { &task.body }
+/// The title leads, unless the text begins with it as its own heading.
+fn prompt_of(task: &TaskFile) -> String {
+    let (title, body) = (task.title.trim(), task.body.as_str());
+    let heading = body.lines().next().unwrap_or_default().trim_start_matches('#').trim();
+    match () {
+        () if body.is_empty() => title.to_owned(),
+        () if heading == title => body.to_owned(),
+        () => format!("{title}\n\n{body}"),
+    }
 }
 
 fn not_ready(error: &NotReady) -> Verdict {
@@ -327,6 +350,17 @@ fn log_of(store: &dyn Store, root: &Path, id: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_title_leads_the_prompt_and_stands_there_once() {
+        let prompt = |body: &str| {
+            let text = format!("---\nid: T1\ntitle: Log in\n---\n{body}");
+            prompt_of(&crate::config::task_file::parse_task(text.as_bytes(), Path::new("t.md")).expect("a task"))
+        };
+        assert_eq!(prompt(""), "Log in");
+        assert_eq!(prompt("With a password."), "Log in\n\nWith a password.");
+        assert_eq!(prompt("# Log in\n\nWith a password."), "# Log in\n\nWith a password.");
+    }
 
     #[test]
     fn a_verdict_leaves_a_task_where_it_belongs() {
