@@ -3,7 +3,25 @@
 use std::time::Duration;
 
 use crate::config::settings::CommandLine;
-use crate::decision::evidence::Exit;
+use crate::decision::evidence::{Before, Exit, TestCounts};
+
+/// All that the configuration says about a check, as a key for what is known of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Definition {
+    /// One text without two meanings.
+    pub text: String,
+    /// Whether it looks at nothing but the worktree: with nothing done there, its outcome is what it was when the work began.
+    pub of_worktree: bool,
+}
+
+/// What is known of a check from when the work began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AtBegin {
+    /// Its outcome.
+    pub before: Before,
+    /// What its test runner ran.
+    pub tests: Option<TestCounts>,
+}
 
 /// A file that matched.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,9 +4,11 @@ use std::io;
 use std::time::Duration;
 
 use crate::config::settings::{CommandLine, SuccessRule};
-use crate::decision::evidence::{Changes, Commits, Fact};
+use crate::decision::evidence::{Changes, CheckOutcome, Commits, Fact, TestCounts};
 
-use super::answers::{BoundedText, CommandRequest, CommandRun, Exchange, FoundFile, JudgeAnswer, JudgeRequest, Pushed, Touched};
+use super::answers::{
+    AtBegin, BoundedText, CommandRequest, CommandRun, Definition, Exchange, FoundFile, JudgeAnswer, JudgeRequest, Pushed, Touched,
+};
 
 /// The outside, as checks see it.
 ///
@@ -62,6 +64,11 @@ pub trait Capabilities: Sync {
     /// Those of the files that a command line names, as the baseline had them, that changed since.
     fn changed_scripts(&self, _line: &CommandLine, _cwd: Option<&str>) -> Fact<Vec<String>> {
         Ok(Vec::new())
+    }
+
+    /// What is known of a check from when the work began, where it now ended so. What ends so with nothing done did then, too.
+    fn at_begin(&self, _definition: &Definition, _outcome: CheckOutcome, _tests: Option<TestCounts>) -> AtBegin {
+        AtBegin::default()
     }
 
     /// Whether this very command passed before by this rule of success, and nothing that it could depend on is known to have changed since.

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::decision::context::Context;
-use crate::decision::evidence::CheckOutcome;
+use crate::decision::evidence::{CheckOutcome, Degraded, TestCounts};
 use crate::decision::verdict::Evidence;
 
 use super::capabilities::Capabilities;
@@ -43,6 +43,11 @@ use super::capabilities::Capabilities;
 pub trait CompletionCheck: Send + Sync {
     /// Judges the criterion now.
     fn check(&self, context: &CheckContext<'_>) -> Judgement;
+
+    /// As [`check`](Self::check), with what is known besides: how many tests ran, and what weakens the judgement.
+    fn judge(&self, context: &CheckContext<'_>) -> Judged {
+        self.check(context).into()
+    }
 
     /// What done means, in one sentence without a final period, for the agent's prompt at the start of a session.
     fn description(&self) -> String;
@@ -84,6 +89,24 @@ impl<'a> CheckContext<'a> {
     /// The same with so many dear checks at a time, at least one.
     pub fn side_by_side(self, at_once: usize) -> Self {
         CheckContext { at_once: at_once.max(1), ..self }
+    }
+}
+
+/// A judgement, and what is known besides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use = "a judgement that nobody looks at is a check that was not made"]
+pub struct Judged {
+    /// How the check judged.
+    pub judgement: Judgement,
+    /// What its test runner says that it ran.
+    pub tests: Option<TestCounts>,
+    /// What weakens the judgement.
+    pub notes: Vec<Degraded>,
+}
+
+impl From<Judgement> for Judged {
+    fn from(judgement: Judgement) -> Self {
+        Judged { judgement, tests: None, notes: Vec::new() }
     }
 }
 

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use crate::config::settings::{CheckOrder, Mode, Settings};
-use crate::decision::evidence::{Before, CheckOutcome, CheckResult};
+use crate::decision::display::plural;
+use crate::decision::evidence::{Before, CheckOutcome, CheckResult, Degraded, TestCounts};
 use crate::decision::verdict::Evidence;
 
-use super::check::{CheckContext, CompletionCheck, Judgement};
-use super::feedback::{MAX_CHARS, bounded};
+use super::answers::Definition;
+use super::check::{CheckContext, CompletionCheck, Judged, Judgement};
+use super::feedback::{MAX_CHARS, bounded, one_line};
 use super::registry::Registry;
 use super::side_by_side::side_by_side;
 
@@ -26,6 +28,8 @@ pub enum CheckTree {
         name: String,
         /// Its type word in results.
         kind: String,
+        /// All that the configuration says about it, and whether it looks at nothing but the worktree.
+        definition: Definition,
         /// What it costs to ask it.
         cost: Cost,
         /// The check itself.
@@ -58,6 +62,10 @@ pub struct GroupOutcome {
     pub feedback: String,
     /// Which one passed, where the mode is `first`.
     pub winner: Option<String>,
+    /// Whether all that a pass rests on passed already when the work began: it shows that nothing broke, and nothing else.
+    pub all_passed_before: bool,
+    /// What weakens a pass, such as tests that are gone.
+    pub notes: Vec<Degraded>,
 }
 
 /// What a part of the tree came to.
@@ -67,6 +75,8 @@ struct Part {
     results: Vec<CheckResult>,
     feedback: String,
     winner: Option<String>,
+    passed_before: bool,
+    notes: Vec<Degraded>,
 }
 
 /// Judges the configured checks. Without any, the outcome is unmet: what to do then is not for the checks to say.
@@ -103,8 +113,8 @@ impl Registry {
 impl CheckTree {
     /// Judges the whole tree.
     pub fn evaluate(&self, order: CheckOrder, context: &CheckContext<'_>) -> GroupOutcome {
-        let Part { outcome, evidence, results, feedback, winner } = self.judge(order, context);
-        GroupOutcome { outcome, evidence, results, feedback, winner }
+        let Part { outcome, evidence, results, feedback, winner, passed_before, notes } = self.judge(order, context);
+        GroupOutcome { outcome, evidence, results, feedback, winner, all_passed_before: passed_before, notes }
     }
 
     /// Adds its lines to a description.
@@ -136,17 +146,28 @@ impl CheckTree {
 
     fn judge(&self, order: CheckOrder, context: &CheckContext<'_>) -> Part {
         match self {
-            CheckTree::Single { name, kind, check, .. } => {
+            CheckTree::Single { name, kind, definition, check, .. } => {
                 let began = context.capabilities.clock();
-                let judgement = check.check(context);
+                let judged = check.judge(context);
                 let duration = context.capabilities.clock().saturating_sub(began);
-                let result = result(name, kind, check.as_ref(), &judgement, duration);
+                let mut result = result(name, kind, check.as_ref(), &judged, duration);
+                let mut notes = judged.notes;
+                let begin = context.capabilities.at_begin(definition, result.outcome, result.tests);
+                result.before = begin.before;
+                if result.outcome == CheckOutcome::Pass
+                    && let Some(why) = shrunk(begin.tests, result.tests)
+                {
+                    result.evidence = result.evidence.min(Evidence::Claimed);
+                    notes.push(Degraded { code: "tests_shrunk", detail: format!("{}: {why}", one_line(name)) });
+                }
                 Part {
-                    outcome: judgement.outcome(),
-                    evidence: judgement.evidence(),
+                    outcome: result.outcome,
+                    evidence: result.evidence,
                     feedback: result.feedback.clone(),
+                    passed_before: result.outcome == CheckOutcome::Pass && result.before == Before::Passed,
                     results: vec![result],
                     winner: Some(name.clone()),
+                    notes,
                 }
             }
             CheckTree::Group { members, .. } if members.is_empty() => Part {
@@ -155,6 +176,8 @@ impl CheckTree {
                 results: Vec::new(),
                 feedback: "no checks are configured, and an empty list is never complete".into(),
                 winner: None,
+                passed_before: false,
+                notes: Vec::new(),
             },
             CheckTree::Group { mode: Mode::All, members } => all(members, order, context),
             CheckTree::Group { mode: mode @ (Mode::Any | Mode::First), members } => any(*mode, members, order, context),
@@ -201,7 +224,9 @@ fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> 
             (CheckOutcome::Pass, weakest, String::new())
         }
     };
-    Part { outcome, evidence, results: results(parts), feedback, winner: None }
+    let passed_before = parts.iter().flatten().all(|part| part.passed_before);
+    let notes = notes(&mut parts);
+    Part { outcome, evidence, results: results(parts), feedback, winner: None, passed_before, notes }
 }
 
 /// Stops at the first that is complete. Where none is, the gravest outcome is surfaced, so that a check that could not run is not
@@ -216,8 +241,9 @@ fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckCont
         if part.outcome == CheckOutcome::Pass {
             let winner = part.winner.take().or_else(|| Some(format!("group {}", n + 1))).filter(|_| mode == Mode::First);
             let (outcome, evidence, feedback) = (part.outcome, part.evidence, part.feedback.clone());
+            let (passed_before, notes) = (part.passed_before, std::mem::take(&mut part.notes));
             parts[n] = Some(part);
-            return Part { outcome, evidence, results: results(parts), feedback, winner };
+            return Part { outcome, evidence, results: results(parts), feedback, winner, passed_before, notes };
         }
         if gravity(part.outcome) > gravity(gravest) {
             gravest = part.outcome;
@@ -225,7 +251,21 @@ fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckCont
         parts[n] = Some(part);
     }
     let words: Vec<String> = parts.iter().flatten().map(|part| part.feedback.clone()).collect();
-    Part { outcome: gravest, evidence: Evidence::None, results: results(parts), feedback: joined(&words), winner: None }
+    let notes = notes(&mut parts);
+    Part {
+        outcome: gravest,
+        evidence: Evidence::None,
+        results: results(parts),
+        feedback: joined(&words),
+        winner: None,
+        passed_before: false,
+        notes,
+    }
+}
+
+/// Those of everybody who was asked.
+fn notes(parts: &mut [Option<Part>]) -> Vec<Degraded> {
+    parts.iter_mut().flatten().flat_map(|part| std::mem::take(&mut part.notes)).collect()
 }
 
 /// Those of everybody who was asked, in the order of the configuration.
@@ -259,7 +299,18 @@ fn joined(words: &[String]) -> String {
     bounded(words.join(separator), 2 * MAX_CHARS)
 }
 
-fn result(name: &str, kind: &str, check: &dyn CompletionCheck, judgement: &Judgement, duration: Duration) -> CheckResult {
+/// How a suite is smaller than it was, where both counts are known: a pass then says less than it did.
+fn shrunk(before: Option<TestCounts>, now: Option<TestCounts>) -> Option<String> {
+    let (before, now) = (before?, now?);
+    if now.ran < before.ran {
+        return Some(format!("{} ran, and {} did when the work began", plural(now.ran, "test"), before.ran));
+    }
+    (now.skipped > before.skipped)
+        .then(|| format!("{} skipped, and {} were when the work began", plural(now.skipped, "test"), before.skipped))
+}
+
+fn result(name: &str, kind: &str, check: &dyn CompletionCheck, judged: &Judged, duration: Duration) -> CheckResult {
+    let judgement = &judged.judgement;
     let outcome = judgement.outcome();
     let mut feedback = bounded(judgement.feedback().to_owned(), MAX_CHARS + MAX_CHARS / 4);
     if outcome != CheckOutcome::Pass && feedback.trim().is_empty() {
@@ -276,6 +327,6 @@ fn result(name: &str, kind: &str, check: &dyn CompletionCheck, judgement: &Judge
         duration,
         cached,
         before: Before::Unknown,
-        tests: None,
+        tests: judged.tests,
     }
 }

@@ -43,10 +43,11 @@ mod unusable;
 
 pub use always::Always;
 pub use answers::{
-    BoundedText, Captured, CommandOutput, CommandRequest, CommandRun, Exchange, FoundFile, JudgeAnswer, JudgeRequest, Pushed, Touched,
+    AtBegin, BoundedText, Captured, CommandOutput, CommandRequest, CommandRun, Definition, Exchange, FoundFile, JudgeAnswer, JudgeRequest,
+    Pushed, Touched,
 };
 pub use capabilities::Capabilities;
-pub use check::{CheckContext, CompletionCheck, Judgement};
+pub use check::{CheckContext, CompletionCheck, Judged, Judgement};
 pub use command::CommandCheck;
 pub use context_reader::{ContextError, MAX_CONTEXT_BYTES, context_from_json, context_from_value};
 pub use context_writer::context_to_json;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::config::settings::{CheckSpec, Criterion};
 
 use super::always::Always;
+use super::answers::Definition;
 use super::check::CompletionCheck;
 use super::command::CommandCheck;
 use super::custom::CustomCheck;
@@ -99,7 +100,8 @@ impl Registry {
             }
             CheckSpec::Single { name, criterion } => {
                 let (cost, check) = self.single(criterion);
-                CheckTree::Single { name: name.clone(), kind: criterion.kind().to_owned(), cost, check }
+                let definition = Definition { text: format!("{criterion:?}"), of_worktree: criterion.of_worktree() };
+                CheckTree::Single { name: name.clone(), kind: criterion.kind().to_owned(), definition, cost, check }
             }
         }
     }

@@ -163,7 +163,8 @@ impl CompletionCheck for Scripted {
 }
 
 fn scripted(name: &str, judgement: Option<Judgement>) -> CheckTree {
-    CheckTree::Single { name: name.into(), kind: "scripted".into(), cost: Cost::Cheap, check: Box::new(Scripted(judgement)) }
+    let check = Box::new(Scripted(judgement));
+    CheckTree::Single { name: name.into(), kind: "scripted".into(), definition: Definition::default(), cost: Cost::Cheap, check }
 }
 
 /// `p` passes, `c` passes claimed, `v` passes showing nothing, `x` is unmet, `w` waits, `u` is unrunnable, `f` failed, `t` timed out,
@@ -359,6 +360,7 @@ fn dear_checks_are_asked_side_by_side_and_told_in_their_order() {
     let dear = |name: &str, judgement| CheckTree::Single {
         name: name.into(),
         kind: "scripted".into(),
+        definition: Definition::default(),
         cost: Cost::Dear,
         check: Box::new(Together(barrier, judgement)),
     };

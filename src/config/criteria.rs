@@ -92,6 +92,16 @@ impl Criterion {
         }
     }
 
+    /// Whether it looks at nothing but the worktree. What others look at (the agent's words, an issue, a model) is none of git's, so that
+    /// a pass with nothing done may be new.
+    pub fn of_worktree(&self) -> bool {
+        match self {
+            Criterion::Command(_) | Criterion::FeatureList(_) | Criterion::Git(_) | Criterion::Files(_) => true,
+            Criterion::Plan(found) => found.path.is_some(),
+            _ => false,
+        }
+    }
+
     /// Whether judging it starts a program, which could disturb the work.
     pub fn runs_programs(&self) -> bool {
         match self {

@@ -223,7 +223,14 @@ impl Executor {
         let told = self.told_here();
         let context = CheckContext::new(&outside).with_told(&told).asking_every(self.case.asked.every).side_by_side(at_once());
         let outcome = checks::evaluate(&self.case.settings, &context);
-        ChecksJudged { outcome: outcome.outcome, evidence: outcome.evidence, feedback: outcome.feedback, results: outcome.results }
+        ChecksJudged {
+            outcome: outcome.outcome,
+            evidence: outcome.evidence,
+            feedback: outcome.feedback,
+            results: outcome.results,
+            all_passed_before: outcome.all_passed_before,
+            notes: outcome.notes,
+        }
     }
 
     /// What is told, with where and since when: a program that judges has no other way to know.

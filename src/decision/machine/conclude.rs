@@ -41,8 +41,14 @@ impl Machine {
     }
 
     pub(super) fn conclude_checks_passed(&mut self) -> Action {
-        let evidence = self.judged.as_ref().map_or(Evidence::None, |judged| judged.evidence);
+        let (mut evidence, passed_before) =
+            self.judged.as_ref().map_or((Evidence::None, false), |judged| (judged.evidence, judged.all_passed_before));
         let mut message = "every check passed".to_string();
+        if passed_before {
+            let shown = if self.committed() { Evidence::Committed } else { Evidence::None };
+            evidence = evidence.min(shown);
+            message.push_str(", as before the work began");
+        }
         if self.rescue_commits > 0 {
             message.push_str(&format!("; {} made by rescue", plural(self.rescue_commits, "commit")));
         } else if let Some(left) = self.leftovers() {
@@ -259,7 +265,11 @@ impl Machine {
         self.stage = Stage::Done;
         let verdict = self.accept(verdict);
         let mut degraded = std::mem::take(&mut self.degraded);
-        let of_facts = [self.commits.as_ref().map(|commits| &commits.degraded), self.changes.as_ref().map(|changes| &changes.degraded)];
+        let of_facts = [
+            self.commits.as_ref().map(|commits| &commits.degraded),
+            self.changes.as_ref().map(|changes| &changes.degraded),
+            self.judged.as_ref().map(|judged| &judged.notes),
+        ];
         for note in of_facts.into_iter().flatten().flatten() {
             if !degraded.contains(note) {
                 degraded.push(note.clone());

@@ -125,6 +125,10 @@ pub struct ChecksJudged {
     pub feedback: String,
     /// Each one.
     pub results: Vec<CheckResult>,
+    /// Whether all that a pass rests on passed already when the work began: it shows that nothing broke, and nothing else.
+    pub all_passed_before: bool,
+    /// What weakens a pass, such as tests that are gone.
+    pub notes: Vec<Degraded>,
 }
 
 /// What the machine is told.

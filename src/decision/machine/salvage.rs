@@ -86,7 +86,7 @@ impl Machine {
     /// A rescue was called for, and there was nothing to rescue or it is not allowed.
     fn without_rescue(&mut self, why: RescueFor) -> Action {
         match (why, self.dirty()) {
-            (RescueFor::Claim, _) if self.judged.is_some() => self.conclude_checks_unmet(),
+            (RescueFor::Claim, _) if self.checks_unmet() => self.conclude_checks_unmet(),
             (RescueFor::Claim, false) => self.conclude_nothing_to_do(),
             // Asking again cannot commit anything where rescue may not.
             (RescueFor::Claim, true) => self.conclude_not_committed(),
@@ -135,7 +135,7 @@ impl Machine {
             RescueFor::ChecksPassed | RescueFor::SessionTimeout if self.rescue_failed.is_some() => self.conclude_not_committed(),
             RescueFor::ChecksPassed => self.conclude_checks_passed(),
             RescueFor::SessionTimeout => self.conclude_cut_short(),
-            RescueFor::Claim if self.left_out_on_purpose() && self.judged.is_some() => self.conclude_checks_unmet(),
+            RescueFor::Claim if self.left_out_on_purpose() && self.checks_unmet() => self.conclude_checks_unmet(),
             RescueFor::Claim if self.left_out_on_purpose() => self.conclude_nothing_to_do(),
             RescueFor::Claim => self.try_again(),
             RescueFor::AgentStopped => self.conclude_agent_stopped(),

@@ -230,6 +230,7 @@ impl Machine {
         let outcome = judged.outcome;
         self.judged = Some(judged);
         match outcome {
+            CheckOutcome::Pass if self.pass_proves_nothing() => self.undecided_although_passed(look),
             CheckOutcome::Pass if self.rescue_commits > 0 || self.only_criteria() => self.conclude_checks_passed(),
             CheckOutcome::Pass => self.secure(Then::Rescue(RescueFor::ChecksPassed)),
             CheckOutcome::Unmet if self.rescue_commits > 0 || self.committed() => self.unmet_with_commits(),
@@ -240,6 +241,25 @@ impl Machine {
             CheckOutcome::Failed => self.conclude_from_checks(Reason::VerifyFailed),
             CheckOutcome::TimedOut => self.conclude_from_checks(Reason::VerifyTimeout),
         }
+    }
+
+    /// Rule 10 of the contract: what passed before the work began is no evidence of it, and no commit made here is either.
+    fn pass_proves_nothing(&self) -> bool {
+        let all_passed_before = self.judged.as_ref().is_some_and(|judged| judged.all_passed_before);
+        all_passed_before && !self.only_criteria() && !self.committed()
+    }
+
+    /// Nothing broke, and nothing shows that anything was done: the agent's word decides.
+    fn undecided_although_passed(&mut self, look: Look) -> Action {
+        match look {
+            Look::Rescued(RescueFor::Claim) => self.conclude_rescued(),
+            look => self.undecided(look),
+        }
+    }
+
+    /// Whether the criteria were judged and are not met.
+    pub(super) fn checks_unmet(&self) -> bool {
+        self.judged.as_ref().is_some_and(|judged| judged.outcome != CheckOutcome::Pass)
     }
 
     fn only_criteria(&self) -> bool {

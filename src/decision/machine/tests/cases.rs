@@ -56,3 +56,22 @@ fn the_cases_of_the_design_hold() {
         ("br-rescue-before-abort", World::dirty().replies([working()]), "complete/rescued verified probes=3 rescues=1 waits=3 snapshots=4"),
     ]);
 }
+
+#[test]
+fn checks_that_passed_before_the_work_began_show_nothing_of_it() {
+    let before = || World::clean().checks(Criteria::PassedBefore);
+    check_table([
+        ("nothing was done: the agent's word decides", before().replies([complete()]), "complete/nothing_to_do claimed probes=1 checks=1"),
+        (
+            "it says that it works: nothing is complete",
+            before().replies([working()]),
+            "timeout/max_probes STRIKE probes=3 waits=3 checks=4",
+        ),
+        ("nobody is asked", before().set(|setup| setup.no_probe = true), "incomplete/working checks=1"),
+        (
+            "commits decide, and nothing judged them",
+            World::committed().checks(Criteria::PassedBefore),
+            "complete/checks_passed committed checks=1",
+        ),
+    ]);
+}

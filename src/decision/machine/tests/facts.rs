@@ -91,11 +91,13 @@ fn checks() -> impl Strategy<Value = ChecksJudged> {
     use CheckOutcome::*;
     let outcome =
         prop_oneof![2 => Just(Pass), 6 => Just(Unmet), 1 => Just(Waiting), 1 => Just(Unrunnable), 1 => Just(Failed), 1 => Just(TimedOut)];
-    (outcome, evidence(), text()).prop_map(|(outcome, evidence, feedback)| ChecksJudged {
+    (outcome, evidence(), text(), any::<bool>()).prop_map(|(outcome, evidence, feedback, all_passed_before)| ChecksJudged {
         outcome,
         evidence,
         feedback,
         results: Vec::new(),
+        all_passed_before: all_passed_before && outcome == Pass,
+        notes: Vec::new(),
     })
 }
 

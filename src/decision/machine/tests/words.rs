@@ -60,7 +60,14 @@ fn feedback_of_incomplete_is_never_blank() {
     let _ = machine.step(Event::Start);
     let _ = machine.step(Event::Commits(Ok(World::committed().commits)));
     let outcome = crate::decision::evidence::CheckOutcome::Unmet;
-    let silent = ChecksJudged { outcome, evidence: Evidence::None, feedback: "\n".into(), results: Vec::new() };
+    let silent = ChecksJudged {
+        outcome,
+        evidence: Evidence::None,
+        feedback: "\n".into(),
+        results: Vec::new(),
+        all_passed_before: false,
+        notes: Vec::new(),
+    };
     let crate::decision::machine::Action::Conclude(verdict) = machine.step(Event::Checks(silent)) else { panic!("it ends") };
     assert_eq!(verdict.feedback.as_deref(), Some("A configured check is not met."));
 }

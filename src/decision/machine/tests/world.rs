@@ -70,6 +70,8 @@ pub(super) enum Criteria {
     Always(CheckOutcome),
     NeedCommits,
     NeedClean,
+    /// They passed already when the work began.
+    PassedBefore,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -296,11 +298,13 @@ impl World {
         let met = |met: bool| if met { CheckOutcome::Pass } else { CheckOutcome::Unmet };
         let outcome = match self.checks {
             Criteria::Always(outcome) => outcome,
+            Criteria::PassedBefore => CheckOutcome::Pass,
             Criteria::NeedCommits => met(self.commits.made_here > 0),
             Criteria::NeedClean => met(self.uncommitted == 0),
         };
         let feedback = if outcome == CheckOutcome::Pass { "" } else { "tests fail" }.to_string();
         let evidence = Evidence::Verified;
+        let all_passed_before = matches!(self.checks, Criteria::PassedBefore);
         let result = CheckResult {
             name: "tests".into(),
             kind: "command".into(),
@@ -309,10 +313,10 @@ impl World {
             feedback: feedback.clone(),
             duration: Duration::ZERO,
             cached: false,
-            before: Before::Unknown,
+            before: if all_passed_before { Before::Passed } else { Before::Unknown },
             tests: None,
         };
-        ChecksJudged { outcome, evidence, feedback, results: vec![result] }
+        ChecksJudged { outcome, evidence, feedback, results: vec![result], all_passed_before, notes: Vec::new() }
     }
 
     fn salvage(&mut self, salvage: Salvage) -> RescueOutcome {
