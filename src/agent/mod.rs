@@ -31,6 +31,7 @@ pub mod program;
 pub mod prompt;
 pub mod registry;
 pub mod reply;
+mod reply_doubt;
 mod reply_fields;
 mod reply_json;
 mod reply_scan;

@@ -24,7 +24,7 @@ pub const REPLY_SCHEMA: &str = concat!(
     r#""commits_made":{"type":"integer","minimum":0},"#,
     r#""should_continue":{"type":"boolean"},"#,
     r#""next_action":{"type":"string"}},"#,
-    r#""required":["status","message","agents_active","tasks_completed","tasks_pending","commits_made","should_continue"]}"#
+    r#""required":["status"]}"#
 );
 
 /// What git shows, to be told to the agent. `None` = not known, then not mentioned.

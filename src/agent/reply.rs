@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::envelope;
 use super::plain_text::{WINDOW, plain_text};
+use super::reply_doubt::{doubt, doubt_alone, two_words};
 use super::reply_fields as fields;
 use super::reply_scan::{Scan, last_object};
 use crate::decision::display::bounded;
@@ -50,7 +51,13 @@ pub(super) fn from_envelope(found: &envelope::Envelope) -> Reading {
         _ => Err(String::new()),
     };
     match (structured, &found.text) {
-        (Ok(reply), _) => Reading::Reply(reply),
+        (Ok(reply), text) => {
+            let beside = match text.as_ref().map(|text| in_prose(text.as_bytes())) {
+                Some(Reading::Reply(other)) => two_words(&[other.status, reply.status]),
+                _ => None,
+            };
+            Reading::Reply(Reply { doubt: reply.doubt.clone().or(beside).or_else(|| doubt_alone(&reply)), ..reply })
+        }
         (Err(_), Some(text)) if !text.trim().is_empty() => in_prose(text.as_bytes()),
         (Err(why), _) if found.structured_output.is_some() => Reading::Unreadable { why },
         (Err(_), _) => Reading::Empty,
@@ -84,11 +91,16 @@ fn in_prose(bytes: &[u8]) -> Reading {
     if input.text.trim().is_empty() && bytes[..bytes.len().saturating_sub(WINDOW)].trim_ascii().is_empty() {
         return Reading::Empty;
     }
-    match last_object(&input, "status", from_object) {
-        Scan::Found { answer, later_one_cut: true } if answer.status == ReplyStatus::Complete => {
+    let mut seen = Vec::new();
+    let usable = |object: &Map<String, Value>| from_object(object).inspect(|reply| seen.push(reply.status));
+    match last_object(&input, "status", usable) {
+        Scan::Found { answer, later_one_cut: true, .. } if answer.status == ReplyStatus::Complete => {
             Reading::Unreadable { why: "it says complete, and then begins another answer that is cut off".into() }
         }
-        Scan::Found { answer, .. } => Reading::Reply(answer),
+        Scan::Found { answer, at, .. } => {
+            let doubt = answer.doubt.clone().or_else(|| doubt(&input.text, &at, &answer, &seen));
+            Reading::Reply(Reply { doubt, ..answer })
+        }
         Scan::Nothing { why } => Reading::Unreadable { why },
     }
 }
@@ -128,6 +140,7 @@ fn from_object(object: &Map<String, Value>) -> Result<Reply, String> {
         commits_made: fields::count(field("commits_made")),
         should_continue: fields::flag(field("should_continue")).unwrap_or(None),
         next_action: fields::text(field("next_action")),
+        doubt: (status == ReplyStatus::Complete).then(|| fields::unfinished(object)).flatten(),
     })
 }
 
@@ -328,6 +341,7 @@ mod tests {
             commits_made: Some(2),
             should_continue: Some(false),
             next_action: Some("wait".into()),
+            doubt: None,
         };
         assert_eq!(reply, expected);
     }

@@ -2,7 +2,7 @@
 //!
 //! `Ok(None)` or an empty list means that nothing was said; `Err` that something was said and cannot be understood.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::decision::display::bounded;
 
@@ -71,6 +71,49 @@ pub(super) fn text(value: &Value) -> Option<String> {
         Value::Null => None,
         value => Some(bounded(&plain(value), TEXT)).filter(|text| !text.is_empty()),
     }
+}
+
+/// What an object says of work that is left, beyond the fields of the question: counts of what is open, and progress short of its goal.
+pub(super) fn unfinished(object: &Map<String, Value>) -> Option<String> {
+    // One level down as well, where `progress` and `counts` keep theirs.
+    let inner = object.iter().filter_map(|(_, value)| value.as_object());
+    std::iter::once(object).chain(inner).find_map(unfinished_here)
+}
+
+fn unfinished_here(object: &Map<String, Value>) -> Option<String> {
+    const LEFT: &[&str] = &["remaining", "unfinished", "incomplete", "outstanding", "open", "todo", "todos", "left", "pending"];
+    let number = |names: &[&str]| names.iter().find_map(|name| count(object.get(*name)?));
+    if let (Some(done), Some(of)) =
+        (number(&["done", "completed", "complete", "finished", "passed"]), number(&["of", "total", "all", "planned"]))
+        && done < of
+    {
+        return Some(format!("it says complete, and that {done} of {of} are done"));
+    }
+    object.iter().find_map(|(name, value)| {
+        let plain = name.to_lowercase();
+        let of_open_work = plain != "tasks_pending" && plain.split('_').any(|part| LEFT.contains(&part));
+        if of_open_work && !value.is_object() && matches!(flag(value), Ok(Some(true))) && !matches!(value, Value::Bool(_)) {
+            return Some(format!("it says complete, and has work in {}", bounded(name, 80)));
+        }
+        if matches!(plain.as_str(), "active_agents" | "running_agents" | "agents_running" | "background_tasks")
+            && flag(value) == Ok(Some(true))
+        {
+            return Some("it says complete and that agents are still active".to_string());
+        }
+        let share = plain.starts_with("percent") || plain.starts_with("progress") || plain == "completion";
+        (share && percent(value).is_some_and(|percent| percent < 100.0))
+            .then(|| format!("it says complete, and {} is below its goal", bounded(name, 80)))
+    })
+}
+
+/// A share of the whole: a percentage, or a fraction of one.
+fn percent(value: &Value) -> Option<f64> {
+    let share = match value {
+        Value::Number(number) => number.as_f64()?,
+        Value::String(text) => return text.trim().strip_suffix('%')?.trim().parse().ok(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
+    };
+    Some(if share <= 1.0 { share * 100.0 } else { share })
 }
 
 fn unnamed(number: u64) -> Vec<String> {

@@ -14,6 +14,7 @@
 //!
 //! One pass from front to back. Attempts that fail cost work, and work is bounded in proportion to the text.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -24,8 +25,8 @@ use super::reply_json::{Stop, Work, closing_brace, value_at};
 
 /// What a scan came to.
 pub(super) enum Scan<T> {
-    /// The last usable object, and whether a later one with a status is cut off.
-    Found { answer: T, later_one_cut: bool },
+    /// The last usable object with its place in the text, and whether a later one with a status is cut off.
+    Found { answer: T, at: Range<usize>, later_one_cut: bool },
     /// None is usable; the reason is for people.
     Nothing { why: String },
 }
@@ -82,7 +83,7 @@ pub(super) fn last_object<T>(input: &PlainText, key: &str, usable: impl FnMut(&M
     match scanner.answer {
         // What was not looked at could have been the last word.
         _ if spent => Scan::Nothing { why: "the output is too tangled to be read".into() },
-        Some(answer) => Scan::Found { answer, later_one_cut: scanner.later_one_cut },
+        Some((answer, at)) => Scan::Found { answer, at, later_one_cut: scanner.later_one_cut },
         None if scanner.later_one_cut => Scan::Nothing { why: "the answer is cut off".into() },
         None => Scan::Nothing { why: scanner.why.unwrap_or_else(|| format!("there is no JSON object with a {key} in it")) },
     }
@@ -119,7 +120,7 @@ struct Scanner<'a, T, F> {
     no_more: Vec<&'a str>,
     work: Work,
     usable: F,
-    answer: Option<T>,
+    answer: Option<(T, Range<usize>)>,
     later_one_cut: bool,
     why: Option<String>,
 }
@@ -147,7 +148,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> Scanner<'_, T, F> {
         match value_at(self.text, start, &mut self.work) {
             Ok((value, end)) => {
                 if self.stands_for_itself(start, end, &value) {
-                    self.consider(&value);
+                    self.consider(&value, start..end);
                 }
                 self.at = end + ticks(&self.text[end..]);
                 Ok(())
@@ -210,7 +211,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> Scanner<'_, T, F> {
             && let Some((objects, after)) = self.only_json(body, mark)?
         {
             for value in objects {
-                self.consider(&value);
+                self.consider(&value, start..after);
             }
             self.at = after;
             return Ok(());
@@ -302,14 +303,14 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> Scanner<'_, T, F> {
         !LOG_PREFIX.is_match(&before[..before.floor_char_boundary(80)])
     }
 
-    fn consider(&mut self, value: &Value) {
+    fn consider(&mut self, value: &Value, at: Range<usize>) {
         let Some(object) = value.as_object() else { return };
         if !object.contains_key(self.key) {
             return;
         }
         match (self.usable)(object) {
             Ok(answer) => {
-                self.answer = Some(answer);
+                self.answer = Some((answer, at));
                 self.later_one_cut = false;
             }
             Err(why) => self.why = Some(why),

@@ -213,6 +213,8 @@ pub struct Reply {
     pub should_continue: Option<bool>,
     /// What it says comes next.
     pub next_action: Option<String>,
+    /// Why its words may not be taken at their word: two statuses, an example, a denial, or things named that git does not have.
+    pub doubt: Option<String>,
 }
 
 impl Reply {
@@ -228,11 +230,15 @@ impl Reply {
             commits_made: None,
             should_continue: None,
             next_action: None,
+            doubt: None,
         }
     }
 
     /// Why the reply contradicts itself, if it does.
     pub fn contradiction(&self) -> Option<String> {
+        if self.doubt.is_some() {
+            return self.doubt.clone();
+        }
         if self.status != ReplyStatus::Complete {
             return None;
         }
