@@ -42,6 +42,7 @@ pub mod stream;
 pub mod transcript;
 pub mod transcript_read;
 pub mod tree;
+pub mod unrunnable;
 pub mod usage_limit;
 pub mod wait_pid;
 

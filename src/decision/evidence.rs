@@ -355,6 +355,8 @@ pub enum SessionEnd {
     OverLimit { stop: Stop },
     /// It ended by itself, and what it named as still running in the background does still run.
     LeftWork { exit: Exit, what: String },
+    /// It ended, and the last it said was that its program cannot work: a login that is not valid, credit that is spent.
+    Unrunnable { why: String },
     /// It could not be started.
     NotStarted { why: String },
 }

@@ -25,6 +25,9 @@ use super::surroundings::{Surroundings, now};
 use super::told::settle_told;
 use super::verdict_json::Judgement;
 
+/// The code of the note about tools that the agent was refused; the verdict's message tells it.
+pub const TOOLS_REFUSED: &str = "tools_refused";
+
 /// What `run` knows of the session that it ran.
 #[derive(Debug, Default)]
 pub struct SessionSeen {
@@ -97,6 +100,9 @@ impl Trial {
 
     /// Tells breaker, progress and journal what it came to.
     pub fn settle(&self, surroundings: &Surroundings, mut verdict: Verdict) -> Judgement {
+        if let Some(refused) = verdict.degraded.iter().find(|note| note.code == TOOLS_REFUSED) {
+            verdict.message = format!("{}; {}", verdict.message, refused.detail);
+        }
         let left = rounds::after(self.earlier, &verdict);
         let settled = (self.case.leave(self.store.as_ref(), left, self.executor.fingerprint()))
             .and_then(|()| self.case.feed_breaker(self.store.as_ref(), &verdict, &self.journal));

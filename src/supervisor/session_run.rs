@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 
 use crate::agent::envelope::session_id_in;
 use crate::agent::stream::{Tap, Told};
+use crate::agent::unrunnable;
 use crate::agent::{Cancel, Mirror, Session, SessionOutcome, SessionSpec, StartError, Stdin};
 use crate::decision::context::{Context, Usage};
 use crate::decision::display::plural;
-use crate::decision::evidence::{Degraded, SessionEnd};
+use crate::decision::evidence::{Degraded, Exit, SessionEnd};
 use crate::decision::termination::{Spent, Stop};
 use crate::session::{describe_end, log_path};
 use crate::store::Store;
@@ -23,7 +24,7 @@ use crate::store::session::{self, SessionRecord};
 use super::budget::Budget;
 use super::case::Case;
 use super::journal::Journal;
-use super::judge::SessionSeen;
+use super::judge::{SessionSeen, TOOLS_REFUSED};
 use super::periodic::{Periodic, Subject};
 use super::session_cost::own_cost;
 use super::signals::{Signals, Urgency};
@@ -185,9 +186,10 @@ fn see(
     let spent = Spent::of(&usage);
     notes.extend(budget.unknown(spent));
     notes.extend(limit_of_its_own(told));
+    notes.extend(refused_tools(told));
     let end = match stopped.or_else(|| budget.stop(spent, at)) {
         Some(stop) => SessionEnd::OverLimit { stop },
-        None => told_end(describe_end(&outcome, at), told, !outcome.survivors.is_empty()),
+        None => told_end(describe_end(&outcome, at), told, &outcome),
     };
     SessionSeen {
         end: Some(end),
@@ -201,8 +203,10 @@ fn see(
 }
 
 /// What the events of a session add to what its process told.
-fn told_end(end: SessionEnd, told: &Told, survivors: bool) -> SessionEnd {
+fn told_end(end: SessionEnd, told: &Told, outcome: &SessionOutcome) -> SessionEnd {
+    let survivors = !outcome.survivors.is_empty();
     match end {
+        SessionEnd::Ended { exit } if let Some(why) = cannot_work(told, outcome, exit) => SessionEnd::Unrunnable { why },
         SessionEnd::RateLimited { why, retry_at } => SessionEnd::RateLimited { why, retry_at: retry_at.or(told.limit_ends) },
         // Work that died with the session is for the agent to tell about.
         SessionEnd::Ended { exit } if survivors && !told.background_tasks.is_empty() => {
@@ -213,6 +217,22 @@ fn told_end(end: SessionEnd, told: &Told, survivors: bool) -> SessionEnd {
         }
         end => end,
     }
+}
+
+/// Why the agent's program cannot work, where that is how its session ended.
+fn cannot_work(told: &Told, outcome: &SessionOutcome, exit: Exit) -> Option<String> {
+    match (told.structured, &told.error) {
+        (true, Some(error)) => unrunnable::in_error(error),
+        (true, None) => None,
+        (false, _) => unrunnable::in_last_lines(&outcome.tail_stdout, exit),
+    }
+}
+
+/// Tools that the agent was refused, with the option that allows them.
+fn refused_tools(told: &Told) -> Option<Degraded> {
+    let tools = (!told.refused_tools.is_empty()).then(|| told.refused_tools.join(" "))?;
+    let detail = format!("the agent was refused tools; allow them with --allowedTools {tools}");
+    Some(Degraded { code: TOOLS_REFUSED, detail })
 }
 
 /// The agent's program has limits of its own; one that ended the session is no end of the work.
@@ -251,6 +271,7 @@ fn end_word(end: Option<&SessionEnd>) -> String {
         Some(SessionEnd::RateLimited { .. }) => "usage limit".into(),
         Some(SessionEnd::OverLimit { stop }) => stop.reason.as_str().into(),
         Some(SessionEnd::LeftWork { exit, .. }) => exit.to_string(),
+        Some(SessionEnd::Unrunnable { .. }) => "agent unrunnable".into(),
         Some(SessionEnd::NotStarted { .. }) | None => "not started".into(),
     }
 }

@@ -136,3 +136,39 @@ fn two_watchdogs_do_not_judge_one_worktree_at_the_same_time() {
     assert_eq!(first.wait().expect(0).verdict(), "complete/new_commits");
     assert_eq!(repo.watchdog(&["check", "--json", "--no-probe"]).expect(0).verdict(), "complete/new_commits");
 }
+
+#[test]
+fn a_login_that_is_not_valid_and_credit_that_is_spent_are_named_and_nobody_is_asked() {
+    let result = |words: &str, status: u32| {
+        Step::print_json(&json!({"type": "result", "subtype": "success", "is_error": true, "terminal_reason": "api_error",
+            "api_error_status": status, "result": words, "permission_denials": []}))
+    };
+    let login = "Invalid API key · Fix external API key";
+    for (session, named) in [
+        (result("Credit balance is too low", 400), "its credit is spent: Credit balance is too low"),
+        (result(login, 401), "its login is not valid: Invalid API key"),
+        (Step::print("Not logged in · Please run /login\n"), "its login is not valid: Not logged in"),
+    ] {
+        let env = TestEnv::new();
+        let repo = env.repo();
+        let out = run(&env, &repo, &[], &[Step::write("a.txt", "a"), session.clone(), Step::exit(1)], "working").expect(15);
+        assert_eq!((out.verdict().as_str(), &out.json()["probes_used"]), ("failed/agent_unrunnable", &json!(0)), "{out}");
+        assert!(out.json()["message"].as_str().is_some_and(|message| message.contains(named)), "{out}");
+        assert!(repo.has("a.txt"), "{out}");
+        let out = run(&env, &repo, &[], &[Step::write("b.txt", "b"), Step::commit("b"), session, Step::exit(1)], "working");
+        assert_eq!(out.json()["status"], "complete", "commits decide: {out}");
+    }
+}
+
+#[test]
+fn tools_that_the_agent_was_refused_are_told_with_the_option_that_allows_them() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let denied = |tool: &str| json!({"tool_name": tool, "tool_use_id": "toolu_1", "tool_input": {"command": "git commit"}});
+    let result = json!({"type": "result", "subtype": "success", "is_error": false, "terminal_reason": "completed", "result": "I could not.",
+        "permission_denials": [denied("Bash"), denied("Write"), denied("Bash")]});
+    let out = run(&env, &repo, &["--max-probes", "0"], &[Step::print_json(&result)], "working");
+    let message = out.json()["message"].as_str().expect("a message").to_owned();
+    assert!(message.contains("the agent was refused tools; allow them with --allowedTools Bash Write"), "{out}");
+    assert!(out.json()["degraded"].to_string().contains("tools_refused"), "{out}");
+}

@@ -154,6 +154,9 @@ fn result(gathered: &mut Gathered, event: &Value) -> bool {
         session_tokens: session.map(|(tokens, _)| tokens),
         session_cost: amount(event, "total_cost_usd"),
     });
+    for denial in list(event, "permission_denials") {
+        gathered.refuses(text(denial, "tool_name").unwrap_or_default());
+    }
     match event.get("result") {
         Some(Value::String(answer)) => gathered.answers(answer),
         Some(Value::Null) | None => gathered.said_it(),

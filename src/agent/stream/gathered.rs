@@ -21,6 +21,8 @@ const MESSAGE: usize = 32 << 10;
 const OUTPUT: usize = 256 << 10;
 /// Background tasks that are kept.
 const TASKS: usize = 100;
+/// Refused tools whose names are kept.
+const REFUSED: usize = 20;
 /// Calls whose tool's name is remembered.
 const CALLS: usize = 64;
 
@@ -55,6 +57,8 @@ pub struct Told {
     pub last_retry: Option<String>,
     /// When the usage limit that refused the session ends.
     pub limit_ends: Option<Timestamp>,
+    /// Names of the tools that the program refused to the agent, each once, for want of a permission.
+    pub refused_tools: Vec<String>,
     /// The agent's own list of what is to be done.
     pub plan: Option<Plan>,
     /// The newest messages and results of tools, oldest first, each cut.
@@ -95,6 +99,7 @@ pub(super) struct Gathered {
     pub retries: u64,
     pub last_retry: Option<String>,
     pub limit_ends: Option<Timestamp>,
+    pub refused_tools: Vec<String>,
     pub passed_over: u64,
     session_id: Option<String>,
     said: Option<String>,
@@ -187,6 +192,14 @@ impl Gathered {
         self.calls.push_back((cut(id, 100), cut(tool, 100)));
     }
 
+    /// The program refused the agent a call of this tool.
+    pub fn refuses(&mut self, tool: &str) {
+        let tool = cut(tool, 100);
+        if self.refused_tools.len() < REFUSED && !tool.is_empty() && !self.refused_tools.contains(&tool) {
+            self.refused_tools.push(tool);
+        }
+    }
+
     /// A tool gave its result. `told` is what the program knows of it beside its text.
     pub fn returns(&mut self, id: &str, content: &str, is_error: bool, told: Option<&Value>) {
         self.todo.returned(id, is_error, content, told);
@@ -249,6 +262,7 @@ impl Gathered {
             retries: self.retries,
             last_retry: self.last_retry.clone(),
             limit_ends: self.limit_ends,
+            refused_tools: self.refused_tools.clone(),
             plan: self.todo.plan(),
             messages: self.messages.iter().cloned().collect(),
             background_tasks: self.background.clone(),

@@ -30,6 +30,7 @@ impl Machine {
                 retry_at = *reset;
             }
             Some(SessionEnd::LeftWork { what, .. }) => message.push_str(&format!("; the session left work running: {what}")),
+            Some(SessionEnd::Unrunnable { why }) => message.push_str(&format!("; the agent cannot go on: {}", first_line(why))),
             Some(SessionEnd::Ended { .. } | SessionEnd::OverLimit { .. } | SessionEnd::NotStarted { .. }) | None => {}
         }
         self.conclude(Verdict { retry_at, evidence: Evidence::Verified, ..Verdict::new(Reason::NewCommits, message) })
@@ -215,6 +216,15 @@ impl Machine {
     pub(super) fn conclude_limit(&mut self, who: &str, why: &str, retry_at: Option<Timestamp>) -> Action {
         let message = format!("{who} met a usage limit: {}{}", first_line(why), self.kept_in());
         self.conclude(Verdict { retry_at, feedback: self.unmet(), ..Verdict::new(Reason::RateLimited, message) })
+    }
+
+    /// The session's own last words: why its program cannot work.
+    pub(super) fn conclude_session_unrunnable(&mut self) -> Action {
+        let why = match &self.setup.session {
+            Some(SessionEnd::Unrunnable { why }) => why.clone(),
+            _ => String::new(),
+        };
+        self.conclude_agent_unrunnable(&why)
     }
 
     pub(super) fn conclude_agent_unrunnable(&mut self, why: &str) -> Action {

@@ -40,7 +40,7 @@ impl Machine {
             Ok(None) => {}
             Err(unreadable) => match then {
                 // Nothing runs after these; the changes are known and stay where they are.
-                Then::NewCommits | Then::ChecksUnmet | Then::RateLimited | Then::LeftWork | Then::Interrupted => {
+                Then::NewCommits | Then::ChecksUnmet | Then::RateLimited | Then::Unrunnable | Then::LeftWork | Then::Interrupted => {
                     // An older snapshot does not hold everything that is there now.
                     self.snapshot = None;
                     self.note("snapshot_failed", unreadable.why);
@@ -60,6 +60,7 @@ impl Machine {
             Then::ChecksUnmet => self.conclude_checks_unmet(),
             Then::NoProbe => self.conclude_no_probe(),
             Then::RateLimited => self.conclude_session_limit(),
+            Then::Unrunnable => self.conclude_session_unrunnable(),
             Then::LeftWork => self.conclude_left_work(),
             Then::Interrupted => self.conclude_interrupted(),
             Then::Rescue(why) if self.dirty() && self.may_rescue(why) => {

@@ -51,6 +51,8 @@ pub(super) enum Then {
     NoProbe,
     /// The session met a usage limit.
     RateLimited,
+    /// The session's program cannot work.
+    Unrunnable,
     /// Work of the session runs on without it.
     LeftWork,
     /// Rescue, then decide by what called for it.

@@ -116,6 +116,7 @@ impl Machine {
                 | SessionEnd::Idle { .. }
                 | SessionEnd::RateLimited { .. }
                 | SessionEnd::OverLimit { .. }
+                | SessionEnd::Unrunnable { .. }
                 | SessionEnd::LeftWork { .. },
             )
             | None => self.next_round(),
@@ -270,6 +271,7 @@ impl Machine {
         match &self.setup.session {
             // More work is wanted, and none can be done before the limit is lifted.
             Some(SessionEnd::RateLimited { .. }) => self.secure(Then::RateLimited),
+            Some(SessionEnd::Unrunnable { .. }) => self.secure(Then::Unrunnable),
             _ if self.setup.look_at_leftovers => self.secure(Then::ChecksUnmet),
             _ => self.conclude_checks_unmet(),
         }
@@ -280,6 +282,7 @@ impl Machine {
         match &self.setup.session {
             Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => self.secure(Then::Rescue(RescueFor::SessionTimeout)),
             Some(SessionEnd::RateLimited { .. }) => self.secure(Then::RateLimited),
+            Some(SessionEnd::Unrunnable { .. }) => self.secure(Then::Unrunnable),
             Some(SessionEnd::LeftWork { .. }) => self.secure(Then::LeftWork),
             Some(SessionEnd::OverLimit { .. }) => self.secure(Then::Rescue(RescueFor::OverLimit)),
             Some(SessionEnd::Ended { .. } | SessionEnd::NotStarted { .. }) | None if self.setup.no_probe => self.secure(Then::NoProbe),
@@ -295,6 +298,7 @@ impl Machine {
                 | SessionEnd::Idle { .. }
                 | SessionEnd::RateLimited { .. }
                 | SessionEnd::OverLimit { .. }
+                | SessionEnd::Unrunnable { .. }
                 | SessionEnd::LeftWork { .. },
             ) => self.ask_or_use_the_session(),
             // Whether work that is claimed complete and pending at once should be committed is for a person.

@@ -193,6 +193,7 @@ fn session() -> impl Strategy<Value = Option<SessionEnd>> {
         1 => Just(Some(SessionEnd::TimedOut { after: Duration::from_secs(1) })),
         1 => Just(Some(SessionEnd::RateLimited { why: "limit".into(), retry_at: None })),
         1 => Just(Some(SessionEnd::OverLimit { stop: Stop { reason: Reason::BudgetExhausted, why: "spent".into() } })),
+        1 => Just(Some(SessionEnd::Unrunnable { why: "credit".into() })),
         1 => Just(Some(SessionEnd::LeftWork { exit, what: "tests".into() })),
     ]
 }

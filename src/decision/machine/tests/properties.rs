@@ -163,7 +163,8 @@ fn order_is_sound(setup: &Setup, trace: &Trace) -> Result<(), TestCaseError> {
                 Action::Conclude(verdict) if verdict.status() == Status::Error => {}
                 Action::Conclude(verdict) => {
                     let reason = verdict.reason;
-                    let settled = completes_before(trace, at) || matches!(reason, Reason::RateLimited | Reason::BackgroundWork);
+                    let settled = completes_before(trace, at)
+                        || matches!(reason, Reason::RateLimited | Reason::AgentUnrunnable | Reason::BackgroundWork);
                     prop_assert!(
                         settled && !verdict.strike && verdict.degraded.iter().any(|note| note.code == "snapshot_failed"),
                         "{:?}",

@@ -128,6 +128,14 @@ fn a_session_that_ended_by_itself_is_asked_as_a_check_does() {
 
 #[test]
 fn a_session_that_could_not_start_is_a_failure() {
+    let spent = |world: World| world.session(SessionEnd::Unrunnable { why: "its credit is spent: Credit balance is too low".into() });
+    let verdict = spent(World::dirty()).run().verdict;
+    assert_eq!(verdict.reason, Reason::AgentUnrunnable);
+    assert!(
+        verdict.message.contains("Credit balance is too low") && verdict.snapshot.is_some() && verdict.probes.is_empty(),
+        "{verdict:?}"
+    );
+    assert_eq!(spent(World::committed()).run().verdict.reason, Reason::NewCommits);
     let verdict = World::dirty().session(SessionEnd::NotStarted { why: "no such program: agent".into() }).run().verdict;
     assert_eq!(verdict.reason, Reason::AgentUnrunnable);
     assert_eq!(verdict.message, "the agent cannot be run: no such program: agent");
