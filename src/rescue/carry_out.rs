@@ -5,7 +5,7 @@ use crate::decision::evidence::RescueOutcome;
 use crate::git::{Error, Snapshot, Worktree};
 
 use super::grouping::Ask;
-use super::{outlast, own_commits, user_command};
+use super::{index_mending, outlast, own_commits, user_command};
 
 /// One rescue of one worktree.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +47,7 @@ pub fn rescue_asking(worktree: &Worktree, request: &Request<'_>, ask: Option<Ask
         }
         RescueMode::Plan | RescueMode::Single => {
             let mut attempts = 0;
+            outcome.warnings.extend(index_mending::mend_earlier(worktree, request)?);
             outlast::commit(worktree, request, &mut outcome, |request, state, outcome| {
                 attempts += 1;
                 // What is left after somebody stood in the way is not worth a second question.
@@ -54,6 +55,9 @@ pub fn rescue_asking(worktree: &Worktree, request: &Request<'_>, ask: Option<Ask
                 committed.add(own_commits::make(worktree, request, ask, state, outcome)?);
                 Ok(())
             })?;
+            if let Some(why) = index_mending::mend(worktree, request, &committed.made)? {
+                outcome.failed = Some(outcome.failed.map_or_else(|| why.clone(), |first| format!("{first}\n{why}")));
+            }
         }
     }
     let head = worktree.head_commit()?;

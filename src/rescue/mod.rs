@@ -9,6 +9,7 @@ mod elsewhere;
 
 mod grouping;
 mod index_lock;
+mod index_mending;
 mod keep_apart;
 mod linked_worktree;
 mod message;

@@ -95,7 +95,7 @@ pub(super) fn make(
 }
 
 /// The time that commits still have; never none, so that a late one can end properly.
-fn left(request: &Request<'_>, begun: Instant) -> Duration {
+pub(super) fn left(request: &Request<'_>, begun: Instant) -> Duration {
     request.settings.timeout.saturating_sub(begun.elapsed()).max(Duration::from_secs(1))
 }
 
@@ -151,7 +151,12 @@ fn one_by_one<'g, 'p>(
                 }
                 committed.paths.extend(group.paths.iter().map(|path| (path.text.clone(), path.path.clone())));
             }
-            Made::CommitWithComplaint(why) => outcome.failed = Some(why),
+            Made::CommitWithComplaint { commit, why } => {
+                committed.made.push(commit);
+                committed.paths.extend(group.paths.iter().map(|path| (path.text.clone(), path.path.clone())));
+                // The commit is there; whether the index followed is looked at in the end.
+                outcome.warnings.push(Degraded { code: "commit_complaint", detail: format!("a commit was made, and then {why}") });
+            }
             Made::Nothing => {}
             Made::NotTried(why) => {
                 outcome.failed = Some(why);

@@ -37,8 +37,9 @@ impl Group<'_> {
 pub(super) enum Made {
     /// This commit was made. A hook put more paths into it than it was asked for.
     Commit { commit: String, added: Vec<Vec<u8>> },
-    /// HEAD moved, and git ended with a complaint all the same, as where a hook after the commit hangs.
-    CommitWithComplaint(String),
+    /// This commit was made, and git ended with a complaint all the same, as where a hook after the commit hangs, or where
+    /// git dies before the index follows.
+    CommitWithComplaint { commit: String, why: String },
     /// None of the files differs from HEAD any more.
     Nothing,
     /// Something that is asked about a commit said no, or said nothing until the deadline: a hook, a signature.
@@ -116,9 +117,9 @@ pub(super) fn commit(worktree: &Worktree, group: &Group<'_>, deadline: Duration)
         }
     };
     // A commit that was made stays made, whatever a hook after it said.
-    if worktree.head_commit()? != before {
+    if let Some(commit) = worktree.head_commit()?.filter(|head| Some(head) != before.as_ref()) {
         return Ok(match why {
-            Made::Refused(why) | Made::NotTried(why) => Made::CommitWithComplaint(why),
+            Made::Refused(why) | Made::NotTried(why) => Made::CommitWithComplaint { commit, why },
             other => other,
         });
     }
@@ -152,7 +153,7 @@ fn settle(worktree: &Worktree, asked: &[&[u8]], run: impl Fn(&[&str], &[&[u8]]) 
     let after = worktree.after_commit(asked)?;
     let behind: Vec<&[u8]> = after.behind.iter().map(Vec::as_slice).collect();
     if !behind.is_empty() {
-        // What git cannot settle shows up as uncommitted, which is harmless.
+        // What git cannot settle is looked at again in the end.
         run(&["reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul"], &behind).ok();
     }
     Ok(after.added)
@@ -225,7 +226,7 @@ mod tests {
                 Made::Nothing => "nothing",
                 Made::NotTried(_) => "not tried",
                 Made::Refused(_) => "refused",
-                Made::Commit { .. } | Made::CommitWithComplaint(_) => "made",
+                Made::Commit { .. } | Made::CommitWithComplaint { .. } => "made",
             };
             assert_eq!(found, want, "{told}");
         }

@@ -94,7 +94,7 @@ pub(super) fn tick(worktree: &Worktree, request: &Request<'_>, path: &str, texts
     let made = commit(worktree, &group.group(), deadline)?;
     match made {
         Made::Commit { commit, .. } => Ok(Ticked { commit: Some(commit), note: None }),
-        Made::CommitWithComplaint(_) => Ok(Ticked { commit: None, note: None }),
+        Made::CommitWithComplaint { commit, .. } => Ok(Ticked { commit: Some(commit), note: None }),
         Made::Nothing => not("git sees no change in it"),
         Made::Refused(why) | Made::NotTried(why) => {
             let undone = OpenOptions::new().read(true).write(true).open(&whole).and_then(|file| set(&file, &places, b'x', b' '));

@@ -94,6 +94,8 @@ mod rescue;
 mod rescue_cli;
 // Rescues where hooks, signatures or protected branches refuse.
 mod rescue_hooks;
+// Rescues whose git dies between the branch and the index.
+mod rescue_killed;
 // Rescues by a plan of the agent, and secrets that are known by their content.
 mod rescue_plan;
 // Rescues beside other gits and other watchdogs.

@@ -155,6 +155,10 @@ impl Machine {
         match look {
             Look::Interrupted => self.secure(Then::Interrupted),
             Look::Rescued(_) if self.rescue_branch.is_some() => self.conclude_elsewhere(),
+            // Commits were made, and not all of the work is safe in them: a person must look.
+            Look::Rescued(RescueFor::Claim | RescueFor::ChecksPassed | RescueFor::Last) if self.rescue_failed.is_some() => {
+                self.conclude_not_committed()
+            }
             // A spent limit is never success: whatever came of the session is kept, and nothing is judged.
             Look::Rescued(RescueFor::OverLimit) => self.conclude_over_limit(),
             _ if self.over_limit() && !self.only_criteria() => self.secure(Then::Rescue(RescueFor::OverLimit)),

@@ -242,6 +242,15 @@ impl Worktree {
     }
 }
 
+/// What the commit of a snapshot tells.
+pub(super) fn parsed_record(repo: &gix::Repository, commit: &str) -> Result<Record, Error> {
+    let doing = "read the snapshot";
+    let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
+    let commit = repo.find_commit(id).map_err(|e| Error::read(doing, e))?;
+    Record::parse(&commit.message_raw_sloppy().to_str_lossy())
+        .ok_or_else(|| Error::Read { doing: doing.into(), why: format!("{id} is not a snapshot of watchdog") })
+}
+
 /// Tells which paths lie beyond the edge of another repository.
 struct Boundary {
     below: Below,

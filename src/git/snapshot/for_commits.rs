@@ -116,6 +116,24 @@ impl Worktree {
         Ok(found)
     }
 
+    /// Whether the work tree has every one of these paths byte for byte as HEAD has it.
+    ///
+    /// # Errors
+    /// When HEAD cannot be read.
+    pub fn is_on_disk_as_committed(&self, paths: &[Vec<u8>]) -> Result<bool, Error> {
+        let root = self.root();
+        let mut below = Below::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+        let mut blobs = Blobs::dry(&self.repo);
+        let head = self.repo.head_tree_id_or_empty().map_err(|e| Error::read("read the tree of HEAD", e))?.detach();
+        for path in paths {
+            let committed = entry_at(&self.repo, head, path.as_bstr())?;
+            if !blobs.take(&mut below, path.as_bstr(), Keep::Name).is_ok_and(|taken| same(committed, taken)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// What the commit of HEAD did besides what was asked of it, given the paths that it was asked for.
     ///
     /// # Errors

@@ -20,6 +20,7 @@ mod diff;
 mod disk;
 mod for_commits;
 mod ignore_rules;
+mod index_behind;
 mod list;
 mod loose_ref;
 mod nested;

@@ -1,0 +1,86 @@
+//! Brings the index to a commit that git made without replacing the index, as where it was killed in between: the next
+//! plain commit would take the work back.
+
+use std::time::Instant;
+
+use super::carry_out::Request;
+use super::index_lock;
+use super::own_commits::left;
+use crate::agent::git_program::{git, tail};
+use crate::decision::display::plural;
+use crate::decision::evidence::Degraded;
+use crate::git::{Error, Worktree};
+
+/// Paths that a message names.
+const NAMED: usize = 3;
+
+/// Replaces what the index still has as it was before the commits `made`. Returns, for a person, why it stays so.
+///
+/// # Errors
+/// When git's data cannot be read.
+pub(super) fn mend(worktree: &Worktree, request: &Request<'_>, made: &[String]) -> Result<Option<String>, Error> {
+    let behind = worktree.index_behind(made, Some(&request.snapshot.commit))?;
+    match behind.is_empty() {
+        true => Ok(None),
+        false => replace(worktree, request, made, Some(&request.snapshot.commit), &behind),
+    }
+}
+
+/// The same for a rescue that was killed earlier. Only where the work tree is as its commits have it: whoever staged the
+/// way back themselves has it in the work tree, too.
+///
+/// # Errors
+/// When git's data cannot be read.
+pub(super) fn mend_earlier(worktree: &Worktree, request: &Request<'_>) -> Result<Option<Degraded>, Error> {
+    let (made, snapshot) = worktree.rescue_commits_at_head()?;
+    let behind = worktree.index_behind(&made, snapshot.as_deref())?;
+    if behind.is_empty() || !worktree.is_on_disk_as_committed(&behind)? {
+        return Ok(None);
+    }
+    let detail = match replace(worktree, request, &made, snapshot.as_deref(), &behind)? {
+        None => format!("an earlier rescue was cut short: the index is at its commits now ({})", named(&behind)),
+        Some(why) => why,
+    };
+    Ok(Some(Degraded { code: "index_mended", detail }))
+}
+
+fn replace(
+    worktree: &Worktree,
+    request: &Request<'_>,
+    made: &[String],
+    snapshot: Option<&str>,
+    behind: &[Vec<u8>],
+) -> Result<Option<String>, Error> {
+    let begun = Instant::now();
+    let lock = worktree.git_dir().join("index.lock");
+    let mut why = index_lock::wait(&lock, worktree.root(), begun + request.settings.timeout).err();
+    if why.is_none() {
+        let args = ["reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul"];
+        let paths: Vec<&[u8]> = behind.iter().map(Vec::as_slice).collect();
+        let done = git(worktree.root(), &args, &paths, worktree.has_identity(), left(request, begun)).run();
+        why = match done {
+            Err(error) => Some(error.to_string()),
+            // `git reset` of old ends with 1 where files differ from the index.
+            Ok(finished) if !finished.exit.success() => Some(tail(&finished)),
+            Ok(_) => None,
+        };
+    }
+    let still = worktree.index_behind(made, snapshot)?;
+    if still.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "the index is still as it was before the rescue's commit ({}), and the next plain commit would take that back: \
+         mend it with git reset ({})",
+        named(&still),
+        why.unwrap_or_else(|| "git reset changed nothing".into())
+    )))
+}
+
+fn named(paths: &[Vec<u8>]) -> String {
+    let first = paths.iter().take(NAMED).map(|path| crate::git::escape_path(path)).collect::<Vec<_>>().join(", ");
+    match paths.len().saturating_sub(NAMED) {
+        0 => first,
+        more => format!("{first} and {} more", plural(more as u64, "path")),
+    }
+}
