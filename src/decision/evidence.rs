@@ -490,6 +490,8 @@ pub struct LeftOut {
 pub struct RescueOutcome {
     /// How many commits HEAD gained by it.
     pub commits: u64,
+    /// The names of the commits that it made on the current branch.
+    pub made: Vec<String>,
     /// Whether a program or git refused, as opposed to having nothing to do. Holds the reason.
     pub failed: Option<String>,
     /// Paths of the snapshot that are neither in HEAD nor in the work tree any more.

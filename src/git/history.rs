@@ -10,6 +10,8 @@ use super::known_refs::KnownRefs;
 use super::net_change::{self, Effect};
 use super::open::{Error, Worktree};
 use super::origin::{self, Origins};
+use super::origin_evidence::OriginEvidence;
+use super::rescued;
 use super::rewritten;
 use super::walk::{History, Node};
 use crate::decision::evidence::{Commit, Commits, Degraded, Origin};
@@ -27,6 +29,14 @@ impl Worktree {
     /// [`Error::UnknownRevision`] names a baseline that is not here; [`Error::Read`] where an object or
     /// ref that is needed cannot be read. Nothing that could not be read is counted as zero.
     pub fn commits_since(&self, baseline: &Point, known: Option<&KnownRefs>) -> Result<Commits, Error> {
+        self.session_commits(baseline, &known.into())
+    }
+
+    /// The same by all that watchdog recorded: the commits that rescues made are told apart from the session's own.
+    ///
+    /// # Errors
+    /// As [`Worktree::commits_since`].
+    pub fn session_commits(&self, baseline: &Point, evidence: &OriginEvidence) -> Result<Commits, Error> {
         let baseline = match baseline {
             Point::Unborn => None,
             Point::Commit(hex) => {
@@ -53,23 +63,26 @@ impl Worktree {
             None => (history.all(head)?, true, Vec::new()),
         };
         let mut commits = Commits { head: Some(head.to_hex().to_string()), new_commits: new.len() as u64, ..Commits::default() };
-        let origins = origin::sort(self, &mut history, baseline, &new, known)?;
+        let origins = origin::sort(self, &mut history, baseline, &new, evidence.refs.as_ref())?;
         commits.imported = origins.imported.len() as u64;
         commits.degraded.extend(origins.degraded.iter().cloned());
 
         let mut made: HashSet<Node> = new.iter().filter(|node| !origins.imported.contains(node)).copied().collect();
+        let rescued = rescued::among(self, &mut history, &made, &origins.amended, evidence)?;
+        commits.rescued = rescued.len() as u64;
+        made.retain(|node| !rescued.contains(node));
         if let Some(baseline) = baseline.filter(|_| !contains_baseline) {
             made = rewritten::made_anew(self, &mut history, &new, made, (baseline, head), &boundary, &mut commits.degraded)?;
         }
         commits.made_here = made.len() as u64;
-        let effect = net_change::of(&mut history, baseline, head, &new, &made, &origins)?;
+        let effect = net_change::of(&mut history, baseline, head, &new, &made, &origins, &rescued)?;
         commits.net_change = effect != Effect::Nothing && effect != Effect::Empty;
         note_effect(&mut commits, effect);
-        commits.listed = self.list(&history, &new, &origins)?;
+        commits.listed = self.list(&history, &new, &origins, &rescued)?;
         Ok(commits)
     }
 
-    fn list(&self, history: &History<'_>, new: &[Node], origins: &Origins) -> Result<Vec<Commit>, Error> {
+    fn list(&self, history: &History<'_>, new: &[Node], origins: &Origins, rescued: &HashSet<Node>) -> Result<Vec<Commit>, Error> {
         let mut listed = Vec::with_capacity(new.len().min(Commits::LISTED));
         for node in new.iter().take(Commits::LISTED) {
             let id = history.id(*node);
@@ -77,7 +90,11 @@ impl Worktree {
             let commit = self.repo.find_commit(id).map_err(|e| Error::read(doing(), e))?;
             let message = commit.message_raw().map_err(|e| Error::read(doing(), e))?;
             let subject = message.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            let origin = if origins.imported.contains(node) { Origin::Imported } else { Origin::MadeHere };
+            let origin = match (origins.imported.contains(node), rescued.contains(node)) {
+                (true, _) => Origin::Imported,
+                (false, true) => Origin::Rescued,
+                (false, false) => Origin::MadeHere,
+            };
             listed.push(Commit { id: id.to_hex().to_string(), subject: subject.trim().to_str_lossy().into_owned(), origin });
         }
         Ok(listed)

@@ -34,6 +34,7 @@ pub(super) fn of(
     new: &[Node],
     made: &HashSet<Node>,
     origins: &Origins,
+    rescued: &HashSet<Node>,
 ) -> Result<Effect, Error> {
     let head = history.node(head);
     let head_tree = history.tree(head)?;
@@ -49,7 +50,7 @@ pub(super) fn of(
     if made.is_empty() {
         return Ok(if differs { Effect::Change } else { Effect::Nothing });
     }
-    if differs && origins.imported.is_empty() {
+    if differs && origins.imported.is_empty() && rescued.is_empty() {
         return Ok(Effect::Change);
     }
     if !differs {

@@ -33,6 +33,8 @@ pub(super) struct Origins {
     pub imported: HashSet<Node>,
     /// Merges that git made by itself: they join histories and hold no work of their own.
     pub automatic_merges: HashSet<Node>,
+    /// Commits that HEAD's reflog shows being made by amending another.
+    pub amended: HashSet<Node>,
     /// Evidence that could not be read to its end.
     pub degraded: Vec<Degraded>,
 }
@@ -111,6 +113,9 @@ fn made(history: &History<'_>, entries: &[Entry], origins: &mut Origins) -> Hash
     for entry in entries.iter().filter(|entry| entry.action.makes() && entry.old != entry.new) {
         if let Some(node) = history.find(&entry.new) {
             made.insert(node);
+            if entry.amends {
+                origins.amended.insert(node);
+            }
             if matches!(entry.action, reflog::Action::Merged { .. }) {
                 origins.automatic_merges.insert(node);
             }

@@ -17,6 +17,8 @@ pub(super) struct Entry {
     pub new: ObjectId,
     /// By what kind of action.
     pub action: Action,
+    /// Whether the message says that the new commit takes the place of the old one.
+    pub amends: bool,
 }
 
 /// What an entry's message says about the commit it arrives at.
@@ -143,7 +145,8 @@ fn parse(line: &[u8], pulls_locally: bool) -> Option<Entry> {
     let mut words = head.split(|b| *b == b' ');
     let old = ObjectId::from_hex(words.next()?).ok()?;
     let new = ObjectId::from_hex(words.next()?).ok()?;
-    Some(Entry { old, new, action: action(&String::from_utf8_lossy(message), pulls_locally) })
+    let message = String::from_utf8_lossy(message);
+    Some(Entry { old, new, action: action(&message, pulls_locally), amends: message.starts_with("commit (amend):") })
 }
 
 #[cfg(test)]

@@ -62,7 +62,9 @@ pub fn rescue_asking(worktree: &Worktree, request: &Request<'_>, ask: Option<Ask
     }
     let head = worktree.head_commit()?;
     if head != before.head {
-        outcome.commits = worktree.commits_gained(before.head.as_deref())?;
+        let gained = worktree.commits_gained(before.head.as_deref())?;
+        outcome.commits = gained.len() as u64;
+        outcome.made = if request.settings.mode == RescueMode::Command { gained } else { committed.made.clone() };
     }
     if request.settings.mode == RescueMode::Command && outcome.commits == 0 && outcome.failed.is_none() && outcome.warnings.is_empty() {
         outcome.failed = Some(match head == before.head {

@@ -31,8 +31,8 @@ pub use engine::Store;
 pub use error::StoreError;
 pub use key::Key;
 pub use records::{
-    OfWorktrees, baseline, breaker, expiry, figures, hook_session, look, looped, outbox, passed, progress, refs, rows_of_worktrees,
-    session, task, told,
+    OfWorktrees, baseline, breaker, expiry, figures, hook_session, look, looped, outbox, passed, progress, refs, rescued,
+    rows_of_worktrees, session, task, told,
 };
 pub use sqlite::SqliteStore;
 pub use state_dir::StateDir;

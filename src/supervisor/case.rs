@@ -11,13 +11,14 @@ use crate::decision::breaker::{Admission, BreakerView, Outcome};
 use crate::decision::evidence::{Degraded, SessionEnd, Unreadable};
 use crate::decision::machine::{Earlier, Setup, Trust};
 use crate::decision::verdict::{Reason, Verdict};
-use crate::git::{KnownRefs, Point, Worktree};
+use crate::git::{KnownRefs, OriginEvidence, Point, Worktree};
 use crate::session::Recorded;
 use crate::store::{breaker, progress};
 
 use super::configuration::Governing;
 use super::criteria_files;
 use super::journal::Journal;
+use super::origins::origin_evidence;
 use super::place::Place;
 use super::surroundings::now;
 use super::verdict_json::BreakerJson;
@@ -55,6 +56,8 @@ pub struct Case {
     pub baseline: Point,
     /// The refs of that moment, where they were recorded with this very baseline.
     pub known: Option<KnownRefs>,
+    /// The same refs with all else that was recorded about where commits come from.
+    pub evidence: OriginEvidence,
     /// When the baseline was recorded; `None` where one was named that is not.
     pub recorded_at: Option<Timestamp>,
     /// Where the work began, and the refs of that moment: what checks count and compare from. The baseline, but for a loop, each of whose
@@ -83,7 +86,9 @@ impl Case {
         notes.extend(recorded.notes);
         notes.extend(governing.notes);
         let known = known.then_some(recorded.refs);
+        let evidence = origin_evidence(&place.store, &place.worktree, known.as_ref());
         Case {
+            evidence,
             origin: (recorded.point.clone(), known.clone()),
             worktree: Mutex::new(place.worktree),
             worktree_id: place.worktree_id,

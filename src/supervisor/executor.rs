@@ -30,6 +30,7 @@ use crate::watch::{GitDirs, Watching};
 use super::case::Case;
 use super::criteria_files;
 use super::journal::Journal;
+use super::origins::remember_rescued;
 use super::outside::{LineCheckers, Outside};
 use super::planner::Planner;
 use super::surroundings::{Surroundings, now};
@@ -188,7 +189,7 @@ impl Executor {
     }
 
     fn commits(&self) -> Fact<Commits> {
-        let commits = self.worktree(|worktree| worktree.commits_since(&self.case.baseline, self.case.known.as_ref()))?;
+        let commits = self.worktree(|worktree| worktree.session_commits(&self.case.baseline, &self.case.evidence))?;
         self.seen().head = Some(commits.head.clone().map_or(Point::Unborn, Point::Commit));
         Ok(commits)
     }
@@ -304,11 +305,14 @@ impl Executor {
         };
         let ask = |prompt: &str, attempt: u32| planner.ask(prompt, attempt, cancel);
         let ask: Option<rescue::Ask<'_>> = if self.may_ask_for_a_plan() { Some(&ask) } else { None };
-        self.worktree(|worktree| rescue::rescue_asking(worktree, &request, ask)).map_err(|error| Unreadable {
-            kind: FaultKind::Git,
-            why: error.to_string(),
-            hint: None,
+        self.worktree(|worktree| {
+            let mut outcome = rescue::rescue_asking(worktree, &request, ask)?;
+            if let Some(store) = &self.store {
+                remember_rescued(store.as_ref(), worktree, &mut outcome);
+            }
+            Ok(outcome)
         })
+        .map_err(|error: crate::git::Error| Unreadable { kind: FaultKind::Git, why: error.to_string(), hint: None })
     }
 
     /// Not where the user wants nobody to be asked, and not an agent that has just failed to answer.

@@ -38,6 +38,8 @@ mod git_history;
 mod git_hostile;
 // Which repositories open, and how the others are refused.
 mod git_open;
+// Commits that a rescue made, told from the session's own.
+mod git_rescued;
 // The commits since a baseline that is no longer part of HEAD's history.
 mod git_rewritten;
 // What differs from the baseline, committed or not.

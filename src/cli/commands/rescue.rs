@@ -15,7 +15,7 @@ use crate::rescue;
 use crate::session::recorded;
 use crate::store::journal::{event, kind};
 use crate::store::session as sessions;
-use crate::supervisor::{Claim, Governing, Place, Planner, Surroundings, expire, governing, now};
+use crate::supervisor::{Claim, Governing, Place, Planner, Surroundings, expire, governing, now, remember_rescued};
 
 use super::probe::with_interrupt;
 use super::snapshots::{Target, drop_one, id_of, left_out_json, list, refused, restore, show, show_left_out};
@@ -118,7 +118,9 @@ fn commit(
             .unwrap_or_else(|failure| Err(rescue::NoPlan::Unavailable { why: failure.message }))
     };
     let request = rescue::Request { settings: &settings.rescue, spec, snapshot };
-    Ok(rescue::rescue_asking(&place.worktree, &request, Some(&ask))?)
+    let mut outcome = rescue::rescue_asking(&place.worktree, &request, Some(&ask))?;
+    remember_rescued(place.store.as_ref(), &place.worktree, &mut outcome);
+    Ok(outcome)
 }
 
 fn nothing(terminal: &Terminal) -> u8 {

@@ -166,12 +166,12 @@ impl Worktree {
         Ok(Some(self.repo.head_id().map_err(|e| Error::read("read the commit of HEAD", e))?.to_string()))
     }
 
-    /// How many commits HEAD has that `old` has not; all of them where `old` is `None`.
+    /// The commits that HEAD has and `old` has not, newest first; all of them where `old` is `None`.
     ///
     /// # Errors
     /// When `old` or the history cannot be read.
-    pub fn commits_gained(&self, old: Option<&str>) -> Result<u64, Error> {
-        let Some(head) = self.head_commit()? else { return Ok(0) };
+    pub fn commits_gained(&self, old: Option<&str>) -> Result<Vec<String>, Error> {
+        let Some(head) = self.head_commit()? else { return Ok(Vec::new()) };
         let doing = "count the commits of the rescue";
         let id = |hex: &str| ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read(doing, e));
         let hidden = old.map(id).transpose()?;
@@ -180,12 +180,7 @@ impl Worktree {
             self.repo.find_commit(hidden).map_err(|e| Error::read(doing, e))?;
         }
         let walk = self.repo.rev_walk([id(&head)?]).with_hidden(hidden).all().map_err(|e| Error::read(doing, e))?;
-        let mut count = 0;
-        for commit in walk {
-            commit.map_err(|e| Error::read(doing, e))?;
-            count += 1;
-        }
-        Ok(count)
+        walk.map(|commit| Ok(commit.map_err(|e| Error::read(doing, e))?.id.to_string())).collect()
     }
 
     /// Whether the configuration itself names a person for commits.

@@ -13,6 +13,7 @@ pub mod outbox;
 pub mod passed;
 pub mod progress;
 pub mod refs;
+pub mod rescued;
 pub mod session;
 pub mod task;
 pub mod told;

@@ -103,7 +103,8 @@ impl Capabilities for Outside<'_> {
     }
 
     fn commits(&self) -> Fact<Commits> {
-        Ok(self.worktree(|worktree| worktree.commits_since(&self.case.origin.0, self.case.origin.1.as_ref()))?)
+        let evidence = self.case.evidence.clone().with_refs(self.case.origin.1.clone());
+        Ok(self.worktree(|worktree| worktree.session_commits(&self.case.origin.0, &evidence))?)
     }
 
     fn changes(&self) -> Fact<Changes> {

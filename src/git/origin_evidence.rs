@@ -1,0 +1,60 @@
+//! What watchdog itself recorded about where commits come from. It beats what a session can write into the repository.
+
+use std::sync::Arc;
+
+use super::known_refs::KnownRefs;
+use super::open::Error;
+
+type Read<T> = Arc<dyn Fn() -> Result<T, String> + Send + Sync>;
+
+/// A commit that a rescue made.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RescuedCommit {
+    /// Full hexadecimal object name.
+    pub id: String,
+    /// The name of what it changed, the same after a rebase; `None` where that was too much to read.
+    pub patch: Option<String>,
+    /// The name of its author, author date and subject.
+    pub authored: String,
+}
+
+/// What watchdog recorded about where commits come from.
+#[derive(Clone, Default)]
+pub struct OriginEvidence {
+    /// The refs of the moment when the baseline was recorded.
+    pub refs: Option<KnownRefs>,
+    rescued: Option<Read<Vec<RescuedCommit>>>,
+}
+
+impl OriginEvidence {
+    /// The same beside other refs.
+    #[must_use]
+    pub fn with_refs(self, refs: Option<KnownRefs>) -> Self {
+        OriginEvidence { refs, ..self }
+    }
+
+    /// Adds how to read the commits that rescues made. They are read anew at each look: the last rescue may be a moment old.
+    pub fn with_rescued(self, read: impl Fn() -> Result<Vec<RescuedCommit>, String> + Send + Sync + 'static) -> Self {
+        OriginEvidence { rescued: Some(Arc::new(read)), ..self }
+    }
+
+    pub(super) fn rescued(&self) -> Result<Vec<RescuedCommit>, Error> {
+        ask(self.rescued.as_ref(), "read which commits a rescue made")
+    }
+}
+
+impl From<Option<&KnownRefs>> for OriginEvidence {
+    fn from(refs: Option<&KnownRefs>) -> Self {
+        OriginEvidence { refs: refs.cloned(), ..OriginEvidence::default() }
+    }
+}
+
+impl std::fmt::Debug for OriginEvidence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OriginEvidence").field("refs", &self.refs).finish_non_exhaustive()
+    }
+}
+
+fn ask<T: Default>(read: Option<&Read<T>>, doing: &str) -> Result<T, Error> {
+    read.map_or_else(|| Ok(T::default()), |read| read()).map_err(|why| Error::Read { doing: doing.to_string(), why })
+}

@@ -1,0 +1,114 @@
+//! Which commits a rescue made: by their names as the store has them, and after a rewrite by what they change, by who authored them
+//! when, or by the snapshot that their message names. All of it only takes credit away.
+
+use std::collections::HashSet;
+
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+use sha2::{Digest, Sha256};
+
+use super::open::{Error, Worktree};
+use super::origin_evidence::{OriginEvidence, RescuedCommit};
+use super::patch::Patches;
+use super::walk::{History, Node};
+
+/// How a rescue's commits name their snapshot, unless the configuration has other trailers.
+const TRAILER: &[u8] = b"Watchdog-Snapshot: refs/watchdog/rescue/";
+
+/// How many bytes of files are read to name changes.
+const MAX_BYTES: u64 = 64 << 20;
+
+impl Worktree {
+    /// What a store should keep of commits that a rescue made, so that they are known as such later.
+    ///
+    /// # Errors
+    /// [`Error::Read`] where a commit cannot be read.
+    pub fn describe_rescued(&self, ids: &[String]) -> Result<Vec<RescuedCommit>, Error> {
+        let mut history = History::new(self)?;
+        let mut patches = Patches::new(&self.repo, MAX_BYTES);
+        let mut described = Vec::with_capacity(ids.len());
+        for hex in ids {
+            let id = ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read(format!("read commit {hex}"), e))?;
+            let node = history.node(id);
+            let patch = patch_of(&mut history, &mut patches, node)?;
+            described.push(RescuedCommit { id: hex.clone(), patch, authored: Message::read(self, id)?.authored });
+        }
+        Ok(described)
+    }
+}
+
+/// Those of `candidates` that a rescue made. `amended` are commits that HEAD's reflog shows being amended here: they count as somebody's own
+/// work where they no longer change just what the rescue's commit did.
+pub(super) fn among(
+    worktree: &Worktree,
+    history: &mut History<'_>,
+    candidates: &HashSet<Node>,
+    amended: &HashSet<Node>,
+    evidence: &OriginEvidence,
+) -> Result<HashSet<Node>, Error> {
+    if candidates.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let recorded = evidence.rescued()?;
+    let ids: HashSet<&str> = recorded.iter().map(|commit| commit.id.as_str()).collect();
+    let authored: HashSet<&str> = recorded.iter().map(|commit| commit.authored.as_str()).collect();
+    let changes: HashSet<&str> = recorded.iter().filter_map(|commit| commit.patch.as_deref()).collect();
+    let mut patches = Patches::new(&worktree.repo, MAX_BYTES);
+    let mut rescued = HashSet::new();
+    for &node in candidates {
+        let id = history.id(node);
+        if ids.contains(id.to_hex().to_string().as_str()) {
+            rescued.insert(node);
+            continue;
+        }
+        let message = Message::read(worktree, id)?;
+        let same = (message.names_a_snapshot || authored.contains(message.authored.as_str())) && !amended.contains(&node);
+        let same =
+            same || !changes.is_empty() && patch_of(history, &mut patches, node)?.is_some_and(|patch| changes.contains(patch.as_str()));
+        if same {
+            rescued.insert(node);
+        }
+    }
+    Ok(rescued)
+}
+
+/// The name of what a commit changes; `None` where that is nothing, or too much to read.
+fn patch_of(history: &mut History<'_>, patches: &mut Patches<'_>, node: Node) -> Result<Option<String>, Error> {
+    let after = history.tree(node)?;
+    let before = match history.parents(node).first().copied() {
+        Some(parent) if !history.load(parent)? => return Ok(None),
+        Some(parent) => history.tree(parent)?,
+        None => ObjectId::empty_tree(after.kind()),
+    };
+    if before == after {
+        return Ok(None);
+    }
+    Ok(patches.name(before, after)?.map(|patch| hex(&patch)))
+}
+
+/// What a commit's own text says about it.
+pub(super) struct Message {
+    /// A name of author, author date and subject.
+    pub authored: String,
+    names_a_snapshot: bool,
+}
+
+impl Message {
+    pub(super) fn read(worktree: &Worktree, id: ObjectId) -> Result<Self, Error> {
+        let doing = || format!("read commit {id}");
+        let commit = worktree.repo.find_commit(id).map_err(|e| Error::read(doing(), e))?;
+        let parsed = commit.decode().map_err(|e| Error::read(doing(), e))?;
+        let subject = parsed.message.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let mut hash = Sha256::new();
+        for part in [parsed.author.trim_ascii(), subject.trim()] {
+            hash.update(part);
+            hash.update([0]);
+        }
+        let names_a_snapshot = parsed.message.lines().any(|line| line.starts_with(TRAILER));
+        Ok(Message { authored: hex(&hash.finalize()[..16]), names_a_snapshot })
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
