@@ -34,7 +34,22 @@ pub(super) struct Round {
     pub alive: Vec<Row>,
     /// How many of them take no signals from this user.
     pub refused: usize,
+    /// Whether one of it died since the look before: it may have left a child that this look does not show.
+    pub restless: bool,
 }
+
+/// What one look at a tree showed.
+struct Look {
+    /// The living members.
+    alive: Vec<Row>,
+    /// Members other than the leader that have ended since the look before. Reaped by now.
+    ended: Vec<Row>,
+}
+
+/// Looks at a tree that never comes to rest, before one of those that just died stands for it.
+const LOOKS: usize = 40;
+/// Rounds in which the children of this process are read again after the table, for those born meanwhile.
+const CATCH_UP: usize = 8;
 
 fn lock() -> MutexGuard<'static, Registry> {
     static REGISTRY: OnceLock<Mutex<Registry>> = OnceLock::new();
@@ -103,17 +118,38 @@ pub(super) fn plant<T>(start: impl FnOnce(&OsStr) -> io::Result<(u32, T)>) -> io
 
 /// Looks at the table once: the living members of a tree. `None` where there is no table to read.
 pub(super) fn living(id: u64) -> Option<Vec<Row>> {
-    look(&mut lock(), id)
+    look(&mut lock(), id).map(|look| look.alive)
 }
 
-/// As [`living`], but quick in the common case that nothing is left of a tree whose leader has ended.
+/// The living members of a tree whose leader has ended. Nothing is left of it only once two looks in a row met nobody, neither alive nor
+/// freshly dead: a daemon's parent that just ended, or a generation of a chain, tells of a child that the look came too early for.
 pub(super) fn left_by_ended_leader(id: u64) -> Option<Vec<Row>> {
+    let mut quiet = 0;
+    let mut last = Vec::new();
+    for _ in 0..LOOKS {
+        let look = look_at_orphans(id)?;
+        if !look.alive.is_empty() {
+            return Some(look.alive);
+        }
+        quiet = if look.ended.is_empty() { quiet + 1 } else { 0 };
+        if quiet == 2 {
+            return Some(Vec::new());
+        }
+        if !look.ended.is_empty() {
+            last = look.ended;
+        }
+    }
+    Some(last)
+}
+
+/// One look, quick in the common case that this process has no children but leaders.
+fn look_at_orphans(id: u64) -> Option<Look> {
     let mut registry = lock();
     if become_subreaper()
         && let Some(children) = process_table::children()
         && children.iter().all(|pid| registry.families.is_leader(*pid))
     {
-        return Some(Vec::new());
+        return Some(Look { alive: Vec::new(), ended: Vec::new() });
     }
     look(&mut registry, id)
 }
@@ -121,9 +157,9 @@ pub(super) fn left_by_ended_leader(id: u64) -> Option<Vec<Row>> {
 /// Signals every living member of a tree, parents first, so that none starts its children anew.
 pub(super) fn signal(id: u64, signal: Signal) -> Option<Round> {
     let mut registry = lock();
-    let alive = look(&mut registry, id)?;
+    let Look { alive, ended } = look(&mut registry, id)?;
     let refused = alive.iter().filter(|row| process_table::signal(row, signal) == Sent::Refused).count();
-    Some(Round { alive, refused })
+    Some(Round { alive, refused, restless: !ended.is_empty() })
 }
 
 /// Forgets a tree after `reap` has taken its leader off the system's list; what still lives of it is remembered as left behind.
@@ -145,11 +181,38 @@ pub fn reap_orphans() {
     }
 }
 
-fn look(registry: &mut Registry, id: u64) -> Option<Vec<Row>> {
-    let table = process_table::read_all().ok()?;
+fn look(registry: &mut Registry, id: u64) -> Option<Look> {
+    let mut table = process_table::read_all().ok()?;
+    catch_up(&mut table);
+    let leader = registry.families.trees.get(&id).map(|tree| tree.leader);
     let members = with_sight(|sight| registry.families.members(id, &table, sight));
     reap(registry, &table);
-    Some(members.into_iter().filter(|row| !row.dead).collect())
+    let (ended, alive) = members.into_iter().partition(|row| row.dead);
+    let own = std::process::id();
+    // What dies below a living parent is that parent's; only what was handed to this process tells of children handed on.
+    let ended: Vec<Row> = Vec::into_iter(ended).filter(|row| Some(row.pid) != leader && row.parent == own).collect();
+    Some(Look { alive, ended })
+}
+
+/// The names of all processes are listed before the first is read, so one that was born and handed to this process meanwhile is missing, and a
+/// parent may be shown that has handed its child on. The children of this process are read again, until no new one turns up.
+fn catch_up(table: &mut Vec<Row>) {
+    for _ in 0..CATCH_UP {
+        let Some(children) = process_table::children() else { return };
+        let mut news = false;
+        for row in children.into_iter().filter_map(process_table::read_one) {
+            match table.iter_mut().find(|known| known.pid == row.pid) {
+                Some(known) => *known = row,
+                None => {
+                    news = true;
+                    table.push(row);
+                }
+            }
+        }
+        if !news {
+            return;
+        }
+    }
 }
 
 fn reap(registry: &Registry, table: &[Row]) {

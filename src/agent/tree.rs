@@ -159,7 +159,7 @@ impl Tree {
             self.signal_group(Signal::KILL);
             let Some(round) = registry::signal(self.id, Signal::KILL) else { break };
             if round.alive.is_empty() {
-                empty_rounds += 1;
+                empty_rounds = if round.restless { 0 } else { empty_rounds + 1 };
                 continue;
             }
             empty_rounds = 0;

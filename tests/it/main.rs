@@ -72,6 +72,7 @@ mod report;
 mod probe_reply;
 // Programs, their trees, and waiting for the end of a process.
 mod process;
+mod process_left;
 // What the tests of processes stand on: scratch folders, looks at `/proc`, tests in a process of their own.
 mod process_scene;
 // Sessions of the real Claude Code CLI, judged.

@@ -1,0 +1,66 @@
+//! What a session leaves running in its very last moment: found and ended in every round. `LEFT_ROUNDS=200` is the long form.
+
+use std::time::Duration;
+
+use completion_watchdog::agent::{Cancel, Mirror, Session, SessionOutcome, SessionSpec, Stdin};
+
+use crate::process_scene::Scene;
+
+fn rounds() -> u32 {
+    std::env::var("LEFT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(20)
+}
+
+fn run(scene: &Scene, script: &str, end_survivors: bool) -> SessionOutcome {
+    let mut spec = SessionSpec::new(["sh", "-c", script], scene.path("."));
+    spec.env.insert("SCENE".into(), Some(scene.path("").components().as_path().into()));
+    (spec.mirror, spec.stdin) = (Mirror::Off, Stdin::Null);
+    (spec.child_wait, spec.end_survivors) = (Duration::ZERO, end_survivors);
+    Session::start(&spec).expect("it starts").wait(None, Duration::from_secs(2), &Cancel::new())
+}
+
+/// Forks twice, leads a session of its own, and is the last thing that the script does.
+const LAST: [&str; 3] = [
+    "(setsid sh -c '(exec sleep 1000 >/dev/null 2>&1 </dev/null) &' &)",
+    "(setsid env -i sh -c '(exec sleep 1000 >/dev/null 2>&1 </dev/null) &' &) >/dev/null 2>&1",
+    "setsid -f sleep 1000 >/dev/null 2>&1 </dev/null",
+];
+
+#[test]
+fn a_daemon_that_is_started_last_is_named_each_time() {
+    for round in 0..rounds() {
+        for script in LAST {
+            let scene = Scene::new();
+            let outcome = run(&scene, script, false);
+            assert!(!outcome.survivors.is_empty(), "round {round} of {script}: {:?} runs", scene.left());
+            let ended = run(&scene, script, true);
+            assert_eq!(ended.survivors, [], "round {round} of {script}");
+            scene.clear();
+            crate::process_scene::until("the ones without a mark are gone", || {
+                outcome.survivors.iter().for_each(|survivor| crate::process_scene::kill(survivor.pid));
+                completion_watchdog::agent::reap_orphans();
+                outcome.survivors.iter().all(|survivor| !crate::process_scene::alive(survivor.pid))
+            });
+        }
+    }
+}
+
+/// Each generation lives for some two milliseconds, begins the next and ends. A file stops it, should nobody else.
+const CHAIN: &str = "(setsid sh -c 'one() { sleep 0.002; [ -e stop ] || one & }; one' >/dev/null 2>&1 </dev/null &)";
+
+#[test]
+fn a_chain_of_short_lives_is_named_and_ended_each_time() {
+    for round in 0..rounds() {
+        let scene = Scene::new();
+        let outcome = run(&scene, CHAIN, false);
+        let seen = !outcome.survivors.is_empty();
+        std::fs::write(scene.path("stop"), "").expect("a file can be written");
+        crate::process_scene::until("the chain has ended", || scene.left().is_empty());
+        assert!(seen, "round {round}");
+
+        let scene = Scene::new();
+        let outcome = run(&scene, CHAIN, true);
+        let left = scene.left();
+        std::fs::write(scene.path("stop"), "").expect("a file can be written");
+        assert_eq!((outcome.survivors, left), (vec![], vec![]), "round {round}");
+    }
+}
