@@ -132,6 +132,9 @@ pub struct SnapshotArgs {
     /// A name for the work [default: the branch]
     #[arg(long, value_name = "NAME", env = "WATCHDOG_SPEC")]
     pub spec: Option<String>,
+    /// Judge from now on by the criteria and guarded files as they are here, whoever changed them
+    #[arg(long)]
+    pub accept_criteria: bool,
 }
 
 /// What `check` and `run` have in common.

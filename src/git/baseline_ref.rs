@@ -10,6 +10,9 @@ use super::snapshot::spec_for_ref;
 /// Where baselines are kept: below it the worktree's id, then the spec.
 const PREFIX: &str = "refs/watchdog/baseline/";
 
+/// Where the commits of anchors are kept.
+const ANCHORS: &str = "refs/watchdog/anchor/";
+
 /// A lock of this age has no owner any more.
 const STALE_LOCK: std::time::Duration = std::time::Duration::from_secs(10);
 
@@ -30,25 +33,36 @@ impl Worktree {
     /// # Errors
     /// When the ref cannot be written.
     pub fn keep_baseline(&self, spec: &str, commit: &str) -> Result<(), Error> {
-        let name = format!("{PREFIX}{}/{}", self.worktree_id(), spec_for_ref(spec));
+        self.keep_commit(&format!("{PREFIX}{}/{}", self.worktree_id(), spec_for_ref(spec)), commit, "watchdog: baseline")
+    }
+
+    /// Points the anchor ref of this worktree and spec at a commit. The ref keeps the commit; the store says which one it is.
+    ///
+    /// # Errors
+    /// When the ref cannot be written.
+    pub fn keep_anchor(&self, spec: &str, commit: &str) -> Result<(), Error> {
+        self.keep_commit(&format!("{ANCHORS}{}/{}", self.worktree_id(), spec_for_ref(spec)), commit, "watchdog: anchor")
+    }
+
+    fn keep_commit(&self, name: &str, commit: &str, message: &str) -> Result<(), Error> {
         let doing = || format!("write {name}");
         let id = gix::ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
         if let Some(served) = &self.served {
-            return served.set(&name, id, "watchdog: baseline");
+            return served.set(name, id, message);
         }
         let edit = RefEdit {
             change: Change::Update {
-                log: LogChange { mode: RefLog::AndReference, force_create_reflog: false, message: "watchdog: baseline".into() },
+                log: LogChange { mode: RefLog::AndReference, force_create_reflog: false, message: message.into() },
                 expected: PreviousValue::Any,
                 new: Target::Object(id),
             },
-            name: name.as_str().try_into().map_err(|e| Error::read(doing(), e))?,
+            name: name.try_into().map_err(|e| Error::read(doing(), e))?,
             deref: false,
         };
         // An identity of our own: a repository without a configured one can be watched as well.
         let committer = gix::actor::SignatureRef { name: "watchdog".into(), email: "watchdog@localhost".into(), time: "0 +0000" };
         let written = self.repo.edit_references_as(Some(edit.clone()), Some(committer));
-        if written.is_err() && self.drop_stale_lock(&name) {
+        if written.is_err() && self.drop_stale_lock(name) {
             self.repo.edit_references_as(Some(edit), Some(committer)).map_err(|e| Error::read(doing(), e))?;
             return Ok(());
         }

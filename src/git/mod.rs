@@ -7,6 +7,7 @@ mod changes;
 mod content;
 mod discover;
 mod family;
+mod fetched;
 mod harden;
 mod hidden;
 mod history;

@@ -1,5 +1,7 @@
 //! Where a session begins and ends: its baseline, and waiting for its end.
 
+pub mod anchor;
+
 mod baseline;
 mod end;
 

@@ -13,6 +13,8 @@ use crate::decision::machine::{Earlier, Setup, Trust};
 use crate::decision::verdict::{Reason, Verdict};
 use crate::git::{KnownRefs, OriginEvidence, Point, Worktree};
 use crate::session::Recorded;
+use crate::session::anchor::point_of;
+use crate::store::anchor::AnchorRecord;
 use crate::store::{breaker, progress};
 
 use super::configuration::Governing;
@@ -63,6 +65,14 @@ pub struct Case {
     /// Where the work began, and the refs of that moment: what checks count and compare from. The baseline, but for a loop, each of whose
     /// sessions has a baseline of its own.
     pub origin: (Point, Option<KnownRefs>),
+    /// The criteria that hold from session to session, where they are recorded.
+    pub anchor: Option<AnchorRecord>,
+    /// Whether the anchor's file is the one in force, so that it must not vanish.
+    pub pins_file: bool,
+    /// Whether the worktree's own criteria judge, and not others that the command line names.
+    pub by_own_criteria: bool,
+    /// The text of the worktree's file in force.
+    pub governing_file: Option<String>,
     /// What is asked, after the command line had its say.
     pub settings: Settings,
     /// What was asked on the command line.
@@ -76,6 +86,7 @@ pub struct Case {
 impl Case {
     /// Joins what was found out.
     pub fn new(place: Place, recorded: Recorded, known: bool, governing: Governing, asked: Asked) -> Self {
+        let pins_file = governing.pins_file();
         let mut settings = governing.settings;
         let completion = &mut settings.completion_check;
         completion.max_probes = asked.max_probes.unwrap_or(completion.max_probes);
@@ -90,6 +101,10 @@ impl Case {
         Case {
             evidence,
             origin: (recorded.point.clone(), known.clone()),
+            anchor: governing.anchor,
+            pins_file,
+            by_own_criteria: governing.own,
+            governing_file: governing.file,
             worktree: Mutex::new(place.worktree),
             worktree_id: place.worktree_id,
             spec: recorded.spec,
@@ -101,6 +116,11 @@ impl Case {
             trust: governing.trust,
             notes,
         }
+    }
+
+    /// The commit that guarded, named and protected files are compared with.
+    pub fn criteria_point(&self) -> Point {
+        self.anchor.as_ref().map_or_else(|| self.origin.0.clone(), point_of)
     }
 
     /// The same case without a question to the agent.
@@ -121,7 +141,7 @@ impl Case {
             no_probe: self.asked.no_probe,
             once: self.asked.once,
             has_checks: !self.settings.checks.is_empty(),
-            criteria_files: criteria_files::kind(&self.settings, &self.origin.0),
+            criteria_files: criteria_files::kind(self),
             checks_run_programs: self.settings.checks.iter().any(runs_programs),
             trust: self.trust.clone(),
             look_at_leftovers,

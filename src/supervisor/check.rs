@@ -104,7 +104,7 @@ fn settle_case(surroundings: &Surroundings, place: Place, request: &CheckRequest
         }
         None => (found.ok_or_else(|| nothing_recorded(request.spec.as_deref()))?, true),
     };
-    let governing = governing(surroundings, &place.worktree, Some(&recorded.point))?;
+    let governing = governing(surroundings, &place, Some(&recorded.spec), Some(&recorded.point))?;
     Ok(Case::new(place, recorded, known, governing, request.asked.clone()))
 }
 

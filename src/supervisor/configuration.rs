@@ -1,4 +1,5 @@
-//! Which configuration governs: the one that the user named, else the baseline commit's, else the worktree's; and whether it is trusted.
+//! Which configuration governs: the one that the user named, else the anchor's, else the baseline commit's, else the worktree's; and
+//! whether it is trusted.
 
 use std::io;
 use std::path::Path;
@@ -8,8 +9,11 @@ use crate::config::{ConfigError, parse_bytes};
 use crate::decision::evidence::{Degraded, FaultKind, Unreadable};
 use crate::decision::machine::Trust;
 use crate::git::{Point, Worktree};
+use crate::session::anchor::point_of;
+use crate::store::anchor::{self, AnchorRecord};
 use crate::store::trust::{TrustStore, fingerprint};
 
+use super::place::Place;
 use super::surroundings::Surroundings;
 
 /// The name of the configuration at the root of a worktree.
@@ -24,55 +28,147 @@ pub struct Governing {
     pub trust: Trust,
     /// What a person should know about it.
     pub notes: Vec<Degraded>,
+    /// The anchor of the spec, where it has one.
+    pub anchor: Option<AnchorRecord>,
+    /// The text of the file in force, trusted or not; `None` where there is none.
+    pub file: Option<String>,
+    /// Whether the file of the worktree is what is meant, and not one that `--config` names.
+    pub own: bool,
 }
 
-/// Finds, reads and judges the configuration.
-pub fn governing(surroundings: &Surroundings, worktree: &Worktree, baseline: Option<&Point>) -> Result<Governing, Unreadable> {
-    if let Some(path) = &surroundings.config {
-        let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
-        let mut governing = trusted(&bytes, path)?;
-        governing.notes.extend(named_one_changed(worktree, baseline, path, &bytes));
-        return Ok(governing);
+impl Governing {
+    /// Whether the file in force was trusted before this session: then it must not vanish.
+    pub fn pins_file(&self) -> bool {
+        self.own && self.trust == Trust::Settled && self.anchor.as_ref().is_some_and(|anchor| anchor.file.is_some())
     }
+}
+
+/// Finds, reads and judges the configuration. The anchor's file governs; without an anchor the baseline's.
+pub fn governing(
+    surroundings: &Surroundings,
+    place: &Place,
+    spec: Option<&str>,
+    baseline: Option<&Point>,
+) -> Result<Governing, Unreadable> {
+    let anchor = anchor::governing(place.store.as_ref(), &place.worktree_id, spec)?;
+    settled(surroundings, &place.worktree, anchor, baseline)
+}
+
+/// The configuration of a worktree by its files alone. For who only wants to see that it is right.
+pub fn governing_by_files(surroundings: &Surroundings, worktree: &Worktree) -> Result<Governing, Unreadable> {
+    settled(surroundings, worktree, None, None)
+}
+
+fn settled(
+    surroundings: &Surroundings,
+    worktree: &Worktree,
+    anchor: Option<AnchorRecord>,
+    baseline: Option<&Point>,
+) -> Result<Governing, Unreadable> {
     let path = worktree.root().join(FILE);
-    let in_worktree = read_if_there(&path)?;
-    let in_baseline = match baseline {
-        Some(Point::Commit(commit)) => worktree.blob_at(commit, FILE)?,
-        Some(Point::Unborn) | None => None,
-    };
-    let mut notes = Vec::new();
-    let (bytes, rev) = match (in_baseline, in_worktree) {
-        (None, None) => return Ok(Governing { settings: Settings::default(), trust: Trust::Settled, notes }),
-        (None, Some(bytes)) => (bytes, None),
-        (Some(bytes), in_worktree) => {
-            let same = in_worktree.as_ref() == Some(&bytes);
-            if !same {
-                let detail = match in_worktree {
-                    Some(_) => format!("{FILE} differs from the baseline's, which governs"),
-                    None => format!("{FILE} was removed; the baseline's governs"),
-                };
-                notes.push(Degraded { code: "criteria_changed", detail });
-            }
-            (bytes, if same { None } else { baseline.map(|point| point.as_str().to_owned()) })
-        }
-    };
-    // Also an untrusted file is parsed: a mistake in it is told at once, and parsing runs nothing.
-    let governing = trusted(&bytes, &path)?;
-    let hash = fingerprint(&worktree.repository_id(), Path::new(FILE), &bytes);
-    let store = TrustStore::new(&surroundings.state);
-    if store.is_trusted(&hash, surroundings.trusted.as_deref())? {
-        notes.extend(governing.notes);
-        return Ok(Governing { notes, ..governing });
+    if let Some(named) = &surroundings.config {
+        let bytes = std::fs::read(named).map_err(|error| unreadable(named, &error))?;
+        let mut governing = trusted(&bytes, named)?;
+        let compared = anchor.as_ref().map(point_of).or_else(|| baseline.cloned());
+        governing.notes.extend(named_one_changed(worktree, compared.as_ref(), named, &bytes));
+        // Kept for later judgements that name no file. One that cannot be read is no concern of this one.
+        let file = in_force(worktree, None, baseline, read_if_there(&path).unwrap_or_default()).unwrap_or_default();
+        return Ok(Governing { anchor, file: file.map(|found| found.text()), own: false, ..governing });
     }
-    let allow_with = match rev {
+    let in_worktree = read_if_there(&path)?;
+    let hash = |bytes: &[u8]| fingerprint(&worktree.repository_id(), Path::new(FILE), bytes);
+    let store = TrustStore::new(&surroundings.state);
+    // Who names the very bytes in the environment of this call has read them.
+    let named_now = |bytes: &[u8]| {
+        let listed = surroundings.trusted.as_deref().unwrap_or_default();
+        let hash = hash(bytes);
+        listed.split(',').any(|one| one.trim().eq_ignore_ascii_case(&hash))
+    };
+    let allowed = |bytes: &[u8]| store.is_trusted(&hash(bytes), surroundings.trusted.as_deref());
+    let as_it_is = |bytes: &Vec<u8>| Some(InForce { bytes: bytes.clone(), rev: None, note: None });
+    let mut found = match &in_worktree {
+        Some(bytes) if named_now(bytes) => as_it_is(bytes),
+        _ => in_force(worktree, anchor.as_ref(), baseline, in_worktree.clone())?,
+    };
+    // What nobody trusted does not stand in the way of what somebody did.
+    if let (Some(pinned), Some(bytes)) = (&found, &in_worktree)
+        && pinned.note.is_some()
+        && anchor.is_some()
+        && !allowed(&pinned.bytes)?
+        && allowed(bytes)?
+    {
+        found = as_it_is(bytes);
+    }
+    let Some(found) = found else {
+        return Ok(Governing { settings: Settings::default(), trust: Trust::Settled, notes: Vec::new(), anchor, file: None, own: true });
+    };
+    let mut notes: Vec<Degraded> = found.note.iter().map(|detail| Degraded { code: "criteria_changed", detail: detail.clone() }).collect();
+    let file = Some(found.text());
+    // Also an untrusted file is parsed: a mistake in it is told at once, and parsing runs nothing.
+    let governing = trusted(&found.bytes, &path)?;
+    if allowed(&found.bytes)? {
+        notes.extend(governing.notes);
+        return Ok(Governing { notes, anchor, file, ..governing });
+    }
+    let allow_with = match found.rev {
         None => "watchdog trust".to_string(),
-        Some(rev) => format!("watchdog trust --rev {}", &rev[..rev.len().min(12)]),
+        Some(rev) => rev.map_or_else(
+            || "watchdog snapshot --accept-criteria".to_string(),
+            |rev| format!("watchdog trust --rev {}", &rev[..rev.len().min(12)]),
+        ),
     };
     notes.push(Degraded {
         code: "untrusted",
         detail: format!("{FILE} is not trusted and not used; read it, then allow it with: {allow_with}"),
     });
-    Ok(Governing { settings: Settings::default(), trust: Trust::Untrusted { allow_with }, notes })
+    Ok(Governing { settings: Settings::default(), trust: Trust::Untrusted { allow_with }, notes, anchor, file, own: true })
+}
+
+/// The file in force, before anybody asked whether it is trusted.
+struct InForce {
+    bytes: Vec<u8>,
+    /// Where a person finds these bytes: in the worktree, or else in a commit, or else nowhere.
+    rev: Option<Option<String>>,
+    /// How the worktree's differs.
+    note: Option<String>,
+}
+
+impl InForce {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+}
+
+/// The anchor's file; where the anchor has none, the worktree's; without an anchor the baseline's, and the worktree's where that has none.
+fn in_force(
+    worktree: &Worktree,
+    anchor: Option<&AnchorRecord>,
+    baseline: Option<&Point>,
+    in_worktree: Option<Vec<u8>>,
+) -> Result<Option<InForce>, Unreadable> {
+    let commit = match anchor.map(point_of).as_ref().or(baseline) {
+        Some(Point::Commit(commit)) => Some(commit.clone()),
+        Some(Point::Unborn) | None => None,
+    };
+    let committed = || commit.as_deref().map_or(Ok(None), |commit| worktree.blob_at(commit, FILE));
+    let whose = if anchor.is_some() { "the one that was accepted" } else { "the baseline's" };
+    let pinned = match anchor {
+        Some(anchor) => anchor.file.clone().map(String::into_bytes),
+        None => committed()?,
+    };
+    let Some(pinned) = pinned else {
+        return Ok(in_worktree.map(|bytes| InForce { bytes, rev: None, note: None }));
+    };
+    if in_worktree.as_ref() == Some(&pinned) {
+        return Ok(Some(InForce { bytes: pinned, rev: None, note: None }));
+    }
+    let note = match in_worktree {
+        Some(_) => format!("{FILE} differs from {whose}, which governs; accept the new one with: watchdog trust"),
+        None => format!("{FILE} was removed; {whose} governs; accept that it is gone with: watchdog untrust"),
+    };
+    // A commit that is gone, or cannot be read, only costs the hint.
+    let rev = commit.filter(|commit| worktree.blob_at(commit, FILE).is_ok_and(|found| found.as_ref() == Some(&pinned)));
+    Ok(Some(InForce { bytes: pinned, rev: Some(rev), note: Some(note) }))
 }
 
 /// A word about a file that the user named, and that lies where the session could change it.
@@ -88,7 +184,7 @@ fn named_one_changed(worktree: &Worktree, baseline: Option<&Point>, path: &Path,
 fn trusted(bytes: &[u8], origin: &Path) -> Result<Governing, Unreadable> {
     let parsed = parse_bytes(bytes, origin).map_err(|error| bad(&error))?;
     let notes = parsed.notes.into_iter().map(|detail| Degraded { code: "configuration", detail }).collect();
-    Ok(Governing { settings: parsed.settings, trust: Trust::Settled, notes })
+    Ok(Governing { settings: parsed.settings, trust: Trust::Settled, notes, anchor: None, file: None, own: true })
 }
 
 /// A configuration error as a fact that could not be read.

@@ -3,75 +3,93 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use globset::GlobSet;
+
 use crate::checks::{NamedFiles, words};
 use crate::config::path_globs;
 use crate::config::settings::{CommandLine, Settings};
 use crate::decision::evidence::{CriteriaChanged, Fact, FaultKind, Unreadable};
 use crate::decision::machine::CriteriaFiles;
-use crate::git::Point;
+use crate::git::{Point, Worktree};
+use crate::session::anchor::Differing;
 
 use super::case::Case;
+use super::configuration::FILE;
 
 /// Which files there are to compare. Without a baseline nothing can be compared; what is guarded is unknown then, not unchanged.
-pub fn kind(settings: &Settings, baseline: &Point) -> CriteriaFiles {
-    if !settings.guards.is_empty() {
+pub fn kind(case: &Case) -> CriteriaFiles {
+    if !case.settings.guards.is_empty() || case.pins_file {
         CriteriaFiles::Guarded
-    } else if *baseline == Point::nowhere() || NamedFiles::of(settings).is_empty() {
+    } else if case.criteria_point() == Point::nowhere() || NamedFiles::of(&case.settings).is_empty() {
         CriteriaFiles::None
     } else {
         CriteriaFiles::Named
     }
 }
 
-/// Compares them with the baseline.
+/// Compares them with the anchor.
 pub fn changed(case: &Case) -> Fact<CriteriaChanged> {
     let settings = &case.settings;
-    if case.origin.0 == Point::nowhere() {
+    let point = case.criteria_point();
+    if point == Point::nowhere() {
         return Err(Unreadable {
             kind: FaultKind::Git,
             why: "no baseline is recorded to compare guarded files with".into(),
             hint: Some("record one with 'watchdog snapshot' before the session".into()),
         });
     }
-    let wrong = |(pattern, error)| Unreadable {
-        kind: FaultKind::Config,
-        why: format!("`{pattern}` in guards is not a valid glob: {error}"),
-        hint: None,
-    };
-    let guards = path_globs(&settings.guards).map_err(wrong)?;
+    let guards = guards(settings)?;
     let NamedFiles { lists, words } = NamedFiles::of(settings);
     let worktree = case.worktree.lock().expect("no panic while it was held");
     let root = worktree.root().to_owned();
     let mut named: BTreeSet<String> = lists.into_iter().filter_map(|path| inside(&root, path)).collect();
-    named.extend(at_baseline(case, &worktree, words)?);
-    if guards.is_empty() && named.is_empty() {
-        return Ok(CriteriaChanged::default());
+    named.extend(at_point(&point, &worktree, words)?);
+    let mut changed = CriteriaChanged::default();
+    if !guards.is_empty() || !named.is_empty() {
+        let wanted = |path: &str| guards.is_match(path) || named.contains(path);
+        let touched = worktree.touched_since(&point, case.origin.1.as_ref(), &wanted)?;
+        (changed.guarded, changed.named) = touched.into_iter().partition(|path| guards.is_match(path));
     }
-    let wanted = |path: &str| guards.is_match(path) || named.contains(path);
-    let touched = worktree.touched_since(&case.origin.0, case.origin.1.as_ref(), &wanted)?;
-    let (mut guarded, named): (Vec<String>, Vec<String>) = touched.into_iter().partition(|path| guards.is_match(path));
-    let guarded_total = guarded.len();
-    guarded.truncate(CriteriaChanged::LISTED);
-    Ok(CriteriaChanged { guarded, guarded_total, named })
+    // A file that was trusted and is gone is nobody's word that there are no criteria any more.
+    if case.pins_file && root.join(FILE).symlink_metadata().is_err() && !changed.guarded.iter().any(|path| path == FILE) {
+        changed.guarded.insert(0, FILE.to_owned());
+    }
+    changed.guarded_total = changed.guarded.len();
+    changed.guarded.truncate(CriteriaChanged::LISTED);
+    Ok(changed)
 }
 
-/// The files of the baseline that a command line names, and that changed since. Quiet where there is no baseline.
+/// The guarded files of a worktree that differ from a commit already.
+pub fn differing(_worktree: &Worktree, _settings: &Settings, _point: &Point) -> Fact<Differing> {
+    Ok(Differing::new())
+}
+
+/// The files of the anchor that a command line names, and that changed since. Quiet where there is none.
 pub fn changed_scripts(case: &Case, line: &CommandLine, cwd: Option<&str>) -> Fact<Vec<String>> {
-    if case.origin.0 == Point::nowhere() {
+    let point = case.criteria_point();
+    if point == Point::nowhere() {
         return Ok(Vec::new());
     }
     let worktree = case.worktree.lock().expect("no panic while it was held");
-    let named: BTreeSet<String> = at_baseline(case, &worktree, words(line, cwd))?.into_iter().collect();
+    let named: BTreeSet<String> = at_point(&point, &worktree, words(line, cwd))?.into_iter().collect();
     if named.is_empty() {
         return Ok(Vec::new());
     }
-    Ok(worktree.touched_since(&case.origin.0, case.origin.1.as_ref(), &|path| named.contains(path))?)
+    Ok(worktree.touched_since(&point, case.origin.1.as_ref(), &|path| named.contains(path))?)
 }
 
-fn at_baseline(case: &Case, worktree: &crate::git::Worktree, words: Vec<String>) -> Fact<Vec<String>> {
+fn guards(settings: &Settings) -> Fact<GlobSet> {
+    path_globs(&settings.guards).map_err(|(pattern, error)| Unreadable {
+        kind: FaultKind::Config,
+        why: format!("`{pattern}` in guards is not a valid glob: {error}"),
+        hint: None,
+    })
+}
+
+fn at_point(point: &Point, worktree: &Worktree, words: Vec<String>) -> Fact<Vec<String>> {
     let root = worktree.root();
     let paths: Vec<String> = words.into_iter().filter_map(|word| inside(root, word)).collect();
-    match &case.origin.0 {
+    match point {
         Point::Commit(commit) => Ok(worktree.files_at(commit, paths)?),
         Point::Unborn => Ok(Vec::new()),
     }

@@ -84,7 +84,7 @@ fn open_case(
         (None, Some(found)) => (found, true, true),
         (None, None) => (made_up(Point::nowhere()), false, false),
     };
-    let governing = governing(surroundings, &place.worktree, baseline_known.then_some(&recorded.point))?;
+    let governing = governing(surroundings, &place, Some(&recorded.spec), baseline_known.then_some(&recorded.point))?;
     Ok((Case::new(place, recorded, refs_known, governing, asked), store, baseline_known))
 }
 

@@ -20,6 +20,7 @@ use super::dispatcher::drive;
 use super::executor::{Executor, since};
 use super::expiry::expire;
 use super::journal::Journal;
+use super::settle_anchor;
 use super::signals::Signals;
 use super::surroundings::{Surroundings, now};
 use super::told::settle_told;
@@ -102,6 +103,9 @@ impl Trial {
     pub fn settle(&self, surroundings: &Surroundings, mut verdict: Verdict) -> Judgement {
         if let Some(refused) = verdict.degraded.iter().find(|note| note.code == TOOLS_REFUSED) {
             verdict.message = format!("{}; {}", verdict.message, refused.detail);
+        }
+        if let Err(unreadable) = settle_anchor::after_verdict(&self.case, self.store.as_ref(), &verdict) {
+            verdict.degraded.push(Degraded { code: "anchor_unmoved", detail: unreadable.why });
         }
         let left = rounds::after(self.earlier, &verdict);
         let settled = (self.case.leave(self.store.as_ref(), left, self.executor.fingerprint()))

@@ -13,7 +13,9 @@ use crate::agent::{Mirror, Stdin};
 use crate::decision::evidence::Unreadable;
 use crate::decision::termination::{Spent, termination};
 use crate::decision::verdict::Verdict;
+use crate::git::Worktree;
 use crate::session::record;
+use crate::store::Store;
 use crate::store::journal::kind;
 
 use super::case::{Asked, Case};
@@ -22,6 +24,7 @@ use super::journal::Journal;
 use super::judge::{early, judge, refused};
 use super::place::{Claim, Place};
 use super::session_run::{SessionOrder, run_session};
+use super::settle_anchor;
 use super::signals::Signals;
 use super::surroundings::{Surroundings, now};
 use super::verdict_json::Judgement;
@@ -58,7 +61,7 @@ pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut
         Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
     };
     let store = Arc::clone(&place.store);
-    let case = match open_case(surroundings, place, &request, begun) {
+    let mut case = match open_case(surroundings, place, &request, begun) {
         Ok(case) => case,
         Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
     };
@@ -89,15 +92,29 @@ pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut
     if lock.set_session_active(false).is_err() {
         surroundings.tell("others could not be told that the session ended");
     }
+    note_changed_criteria(&mut case, surroundings, &store);
     let judgement = judge(case, store, journal, seen, surroundings, signals, begun).await;
     drop(lock);
     judgement
 }
 
+/// What the session did to the file in force is told like what was found before it.
+fn note_changed_criteria(case: &mut Case, surroundings: &Surroundings, store: &Arc<dyn Store>) {
+    let Ok(worktree) = Worktree::open(case.worktree.get_mut().expect("no panic while it was held").root()) else { return };
+    let place = Place { worktree_id: case.worktree_id.clone(), worktree, store: Arc::clone(store), notes: Vec::new() };
+    // One that does not even parse any more does not count.
+    let Ok(found) = governing(surroundings, &place, Some(&case.spec), Some(&case.baseline)) else { return };
+    let new = found.notes.into_iter().filter(|note| note.code == "criteria_changed" && !case.notes.contains(note));
+    let new: Vec<_> = new.collect();
+    case.notes.extend(new);
+}
+
 fn open_case(surroundings: &Surroundings, place: Place, request: &RunRequest, begun: Timestamp) -> Result<Case, Unreadable> {
     // The configuration is read before anything is recorded: a mistake in it leaves no trace.
     let head = place.worktree.head()?;
-    let governing = governing(surroundings, &place.worktree, Some(&head))?;
+    settle_anchor::before_session(&place, request.spec.as_deref(), begun)?;
+    let governing = governing(surroundings, &place, request.spec.as_deref(), Some(&head))?;
     let recorded = record(place.store.as_ref(), &place.worktree, request.spec.as_deref(), begun)?;
+    let governing = settle_anchor::session_begins(&place, &recorded, governing)?;
     Ok(Case::new(place, recorded, true, governing, request.asked.clone()))
 }

@@ -27,6 +27,7 @@ use super::journal::Journal;
 use super::judge::{SessionSeen, TOOLS_REFUSED};
 use super::periodic::{Periodic, Subject};
 use super::session_cost::own_cost;
+use super::settle_anchor;
 use super::signals::{Signals, Urgency};
 use super::surroundings::{Surroundings, now};
 
@@ -121,6 +122,9 @@ pub async fn run_session(
     if session::record(store.as_ref(), &case.worktree_id, &case.spec, &ended).is_err() {
         surroundings.tell("the session's end could not be recorded");
     }
+    let worktree = case.worktree.lock().expect("no panic while it was held");
+    seen.notes.extend(settle_anchor::session_ended(store.as_ref(), &worktree, &case.spec));
+    drop(worktree);
     seen
 }
 

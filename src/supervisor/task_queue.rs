@@ -59,7 +59,7 @@ impl TaskQueue {
     pub fn open(surroundings: &Surroundings) -> Result<Self, Unreadable> {
         let place = Place::open(surroundings)?;
         let head = place.worktree.head()?;
-        let governing = governing(surroundings, &place.worktree, Some(&head))?;
+        let governing = governing(surroundings, &place, None, Some(&head))?;
         let dir = &governing.settings.tasks.dir;
         let folder = folder::read(place.root(), dir).map_err(|error| Unreadable {
             kind: FaultKind::Config,

@@ -275,15 +275,16 @@ fn uncommitted_work_is_kept_before_the_programs_of_checks_run() {
 }
 
 #[test]
-fn the_criteria_of_the_baseline_hold_whatever_the_agent_writes_over_them() {
+fn accepted_criteria_hold_whatever_the_agent_writes_over_them_until_a_person_trusts_others() {
     let env = TestEnv::new();
     let repo = watched(&env, &wants_a_file());
     repo.write("completion.json", r#"{"checks": [{"type": "always"}]}"#);
     repo.commit_all("chore: easier");
-    repo.watchdog(&["trust"]).expect(0);
     let held = hook(&repo, &["stop"], &stop("p"));
     assert_eq!(held["decision"], "block");
-    assert!(told(&held).contains("differs from the baseline"), "{held}");
+    assert!(told(&held).contains("differs from the one that was accepted"), "{held}");
+    repo.watchdog(&["trust"]).expect(0);
+    assert_eq!(hook(&repo, &["stop"], &stop("p")).get("decision"), None);
 }
 
 #[test]

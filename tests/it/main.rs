@@ -4,6 +4,8 @@
 
 // What the tests stand on.
 mod support;
+// Criteria that hold from session to session.
+mod anchor;
 // Strikes and trusted files, from call to call.
 mod breaker_and_trust;
 // What judging costs: remembered passes, checks side by side.

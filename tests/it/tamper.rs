@@ -165,13 +165,13 @@ fn a_weaker_configuration_does_not_count_in_this_session_nor_in_the_next() {
         repo.git(&["rm", "-q", "-f", "completion.json"]);
         commit(&repo);
         caught("no criteria", &judge(&repo), "incomplete/checks_unmet", "completion.json");
-        // The session after it begins with the weaker file in its baseline: nobody has trusted these bytes.
+        // The session after it begins with the weaker file in its baseline, and the accepted one still governs.
         repo.write("completion.json", &weaker);
         repo.commit_all("weaker");
         repo.watchdog(&["snapshot"]).expect(0);
         repo.write("later.txt", "x");
         repo.commit_all("later");
-        caught("an earlier session", &judge(&repo), "review/untrusted", "");
+        caught("an earlier session", &judge(&repo), "incomplete/checks_unmet", "completion.json differs");
     }
 }
 

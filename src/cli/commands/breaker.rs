@@ -17,7 +17,7 @@ pub fn breaker(surroundings: &Surroundings, terminal: &Terminal, args: BreakerAr
     let store = place.store.as_ref();
     let latest = recorded(&place.store, &place.worktree_id, args.spec.as_deref())?;
     let spec = args.spec.or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| place.worktree.default_spec());
-    let settings = governing(surroundings, &place.worktree, latest.as_ref().map(|latest| &latest.point))?.settings.breaker;
+    let settings = governing(surroundings, &place, None, latest.as_ref().map(|latest| &latest.point))?.settings.breaker;
     if let Some(BreakerCommand::Reset) = args.command {
         records::reset(store, &place.worktree_id, &spec)?;
         let noted =

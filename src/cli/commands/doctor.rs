@@ -15,7 +15,7 @@ use crate::git::Worktree;
 use crate::store::SqliteStore;
 use crate::store::baseline::{BaselineRecord, BaselineRefs};
 use crate::store::rebuild::{BaselineFact, GitFacts, SnapshotFact, rebuild};
-use crate::supervisor::{Place, Surroundings, governing, now};
+use crate::supervisor::{Place, Surroundings, governing_by_files, now};
 
 /// One thing that was looked at.
 struct Finding {
@@ -56,7 +56,7 @@ fn look(surroundings: &Surroundings) -> Vec<Finding> {
         Ok(_) => Finding { what: "state", ok: true, detail: surroundings.state.root().display().to_string() },
         Err(error) => Finding { what: "state", ok: false, detail: format!("{error} ({})", error.hint()) },
     });
-    let settings = worktree.ok().map(|worktree| governing(surroundings, &worktree, None));
+    let settings = worktree.ok().map(|worktree| governing_by_files(surroundings, &worktree));
     let settings = match settings {
         Some(Ok(governing)) => {
             let detail = governing.notes.first().map_or_else(|| "read".to_string(), |note| note.detail.clone());

@@ -41,6 +41,7 @@ pub fn init(surroundings: &Surroundings, terminal: &Terminal, args: InitArgs) ->
     options.open(&path).and_then(|mut file| file.write_all(FIRST.as_bytes())).map_err(failed)?;
     let store = TrustStore::new(&surroundings.state);
     let grant = super::trust::allow(&worktree, &store, &path, CONFIGURATION_FILE.as_ref(), FIRST.as_bytes())?;
+    super::trust::move_anchors(surroundings, &worktree, CONFIGURATION_FILE.as_ref(), Some(FIRST.as_bytes()))?;
     if terminal.json {
         terminal.value(&json!({"schema": 1, "written": path.display().to_string(), "trusted": grant.hash}));
     } else {

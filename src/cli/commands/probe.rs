@@ -63,7 +63,7 @@ fn ask(surroundings: &Surroundings, args: &ProbeArgs) -> Result<(ProbeOutcome, O
     let place = Place::open(surroundings)?;
     let store = place.store.as_ref();
     let recorded = recorded(&place.store, &place.worktree_id, args.spec.as_deref())?;
-    let settings = governing(surroundings, &place.worktree, recorded.as_ref().map(|found| &found.point))?.settings;
+    let settings = governing(surroundings, &place, None, recorded.as_ref().map(|found| &found.point))?.settings;
     let commits = match &recorded {
         Some(found) => Some(place.worktree.commits_since(&found.point, Some(&found.refs))?),
         None => None,

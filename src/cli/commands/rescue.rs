@@ -47,7 +47,7 @@ fn salvage(surroundings: &Surroundings, terminal: &Terminal, place: Place, spec:
     };
     let latest = recorded(&place.store, &place.worktree_id, spec.as_deref())?;
     let spec = spec.or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| place.worktree.default_spec());
-    let Governing { settings, notes, .. } = governing(surroundings, &place.worktree, latest.as_ref().map(|latest| &latest.point))?;
+    let Governing { settings, notes, .. } = governing(surroundings, &place, None, latest.as_ref().map(|latest| &latest.point))?;
     for note in notes {
         terminal.tell(&format!("watchdog: {} ({})", escape_to_one_line(&note.detail), note.code));
     }

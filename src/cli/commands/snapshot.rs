@@ -7,12 +7,25 @@ use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
 use crate::session::record;
 use crate::store::journal::{event, kind};
-use crate::supervisor::{Place, Surroundings, now};
+use crate::supervisor::{Place, Surroundings, accept_criteria, before_session, governing, now, session_begins};
 
 /// Records HEAD as the baseline of the spec, and prints it.
 pub fn snapshot(surroundings: &Surroundings, terminal: &Terminal, args: SnapshotArgs) -> Result<u8, Failure> {
     let place = Place::open(surroundings)?;
-    let recorded = record(place.store.as_ref(), &place.worktree, args.spec.as_deref(), now())?;
+    let at = now();
+    before_session(&place, args.spec.as_deref(), at)?;
+    let head = place.worktree.head()?;
+    let governing = governing(surroundings, &place, args.spec.as_deref(), Some(&head));
+    let recorded = record(place.store.as_ref(), &place.worktree, args.spec.as_deref(), at)?;
+    if args.accept_criteria {
+        accept_criteria(surroundings, &place, &recorded)?;
+    } else {
+        match governing {
+            Ok(governing) => drop(session_begins(&place, &recorded, governing)?),
+            // Where a session begins is worth a record all the same; whoever judges will say it again.
+            Err(unreadable) => terminal.complain(&format!("watchdog: {}", crate::decision::display::escape_to_one_line(&unreadable.why))),
+        }
+    }
     let noted = event(recorded.at, &place.worktree_id, Some(&recorded.spec), kind::BASELINE, json!({"baseline": recorded.point.as_str()}));
     // Nothing guards this append, so it cannot be fenced.
     let _done = place.store.append(&[noted], None)?;

@@ -11,8 +11,9 @@ use crate::config::task_file::parse_task;
 use crate::config::{ConfigError, parse_bytes};
 use crate::decision::display::{escape_for_display, escape_to_one_line};
 use crate::git::{Point, Worktree};
+use crate::store::SqliteStore;
 use crate::store::trust::{Grant, TrustStore, fingerprint};
-use crate::supervisor::{CONFIGURATION_FILE, Surroundings, bad_configuration, now};
+use crate::supervisor::{CONFIGURATION_FILE, Surroundings, bad_configuration, criteria_trusted, now};
 use crate::tasks;
 
 /// Allows a file as its bytes are now, and shows the commands that it names.
@@ -27,7 +28,9 @@ pub fn trust(surroundings: &Surroundings, terminal: &Terminal, args: TrustArgs) 
     if path.is_dir() {
         return trust_tasks(terminal, &worktree, &store, &path, args.rev.as_deref());
     }
-    let grant = trust_file(&worktree, &store, &path, &relative, args.rev.as_deref())?;
+    let bytes = bytes_of(&worktree, &path, &relative, args.rev.as_deref())?;
+    let grant = allow(&worktree, &store, &path, &relative, &bytes)?;
+    move_anchors(surroundings, &worktree, &relative, Some(&bytes))?;
     if terminal.json {
         terminal.value(&json!({"schema": 1, "trusted": grant.hash, "path": relative.display().to_string(), "commands": grant.commands}));
         return Ok(0);
@@ -42,12 +45,29 @@ pub fn trust(surroundings: &Surroundings, terminal: &Terminal, args: TrustArgs) 
     Ok(0)
 }
 
+fn bytes_of(worktree: &Worktree, path: &Path, relative: &Path, rev: Option<&str>) -> Result<Vec<u8>, Failure> {
+    match rev {
+        None => std::fs::read(path).map_err(|error| Failure::usage(format!("failed to read {}: {error}", path.display()))),
+        Some(rev) => at_revision(worktree, rev, relative),
+    }
+}
+
 fn trust_file(worktree: &Worktree, store: &TrustStore, path: &Path, relative: &Path, rev: Option<&str>) -> Result<Grant, Failure> {
-    let bytes = match rev {
-        None => std::fs::read(path).map_err(|error| Failure::usage(format!("failed to read {}: {error}", path.display())))?,
-        Some(rev) => at_revision(worktree, rev, relative)?,
-    };
-    allow(worktree, store, path, relative, &bytes)
+    allow(worktree, store, path, relative, &bytes_of(worktree, path, relative, rev)?)
+}
+
+/// What governs from session to session follows a person's word about the configuration of a worktree.
+pub(super) fn move_anchors(
+    surroundings: &Surroundings,
+    worktree: &Worktree,
+    relative: &Path,
+    trusted: Option<&[u8]>,
+) -> Result<(), Failure> {
+    if relative != Path::new(CONFIGURATION_FILE) {
+        return Ok(());
+    }
+    let store = SqliteStore::open(&surroundings.state)?;
+    Ok(criteria_trusted(&store, worktree, trusted)?)
 }
 
 /// Allows every task of a folder that names commands, as their bytes are now. Those that name none need no word.
@@ -110,6 +130,7 @@ pub fn untrust(surroundings: &Surroundings, terminal: &Terminal, args: UntrustAr
     for grant in grants.iter().filter(|grant| grant.path == relative && grant.repository == worktree.common_dir()) {
         revoked += usize::from(store.revoke(&grant.hash)?);
     }
+    move_anchors(surroundings, &worktree, &relative, None)?;
     if terminal.json {
         terminal.value(&json!({"schema": 1, "revoked": revoked}));
     } else if revoked == 0 {

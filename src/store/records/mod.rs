@@ -2,6 +2,7 @@
 //!
 //! The types that callers see are not those on disk: each file has its own disk form with a version, and turns one into the other.
 
+pub mod anchor;
 pub mod baseline;
 pub mod breaker;
 pub mod expiry;

@@ -174,10 +174,10 @@ pub(super) fn everywhere<R: Row>(store: &dyn Store) -> Result<OfWorktrees<R>, St
 
 /// What is recorded for each worktree to judge it by: the names of the rows with their revisions, as one text.
 pub fn rows_of_worktrees(store: &dyn Store) -> Result<HashMap<String, String>, StoreError> {
-    use super::{baseline::BaselineRecord, progress::Progress};
+    use super::{anchor::AnchorRecord, baseline::BaselineRecord, progress::Progress};
     use crate::decision::breaker::Breaker;
     let mut rows: HashMap<String, String> = HashMap::new();
-    for kind in [BaselineRecord::KIND, Breaker::KIND, Progress::KIND] {
+    for kind in [AnchorRecord::KIND, BaselineRecord::KIND, Breaker::KIND, Progress::KIND] {
         for (key, rev) in store.revisions(&Key::prefix(kind, &[]))? {
             let text = rows.entry(key.first_part()).or_default();
             text.push_str(&format!("{key}={} ", rev.0));

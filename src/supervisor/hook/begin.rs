@@ -16,6 +16,7 @@ use crate::store::session::{self, SessionRecord};
 
 use super::super::configuration::{Governing, governing};
 use super::super::place::Place;
+use super::super::settle_anchor;
 use super::super::surroundings::{Surroundings, now};
 use super::scene::{HookRequest, Scene};
 
@@ -34,6 +35,7 @@ pub fn begin(surroundings: &Surroundings, request: &HookRequest, input: &HookInp
     let recorded = match before {
         Some(before) if !fresh => before,
         _ => {
+            settle_anchor::before_session(&place, spec.as_deref(), at)?;
             let recorded = record(store, &place.worktree, spec.as_deref(), at)?;
             note(&place, &recorded.spec, kind::BASELINE, json!({"baseline": recorded.point.as_str()}), at)?;
             recorded
@@ -62,7 +64,9 @@ pub fn begin(surroundings: &Surroundings, request: &HookRequest, input: &HookInp
     }
     let data = json!({"pid": pid, "session_id": input.session_id, "source": input.source, "by": "hook", "inner": active.is_some()});
     note(&place, &recorded.spec, kind::SESSION_STARTED, data, at)?;
-    Ok(what_done_means(&governing(surroundings, &place.worktree, Some(&recorded.point))?))
+    let governing = governing(surroundings, &place, Some(&recorded.spec), Some(&recorded.point))?;
+    let governing = if fresh { settle_anchor::session_begins(&place, &recorded, governing)? } else { governing };
+    Ok(what_done_means(&governing))
 }
 
 /// The session that already runs in this worktree, where it is not this very process's own: that of `watchdog run` or of another agent.
@@ -140,7 +144,8 @@ mod tests {
 
     #[test]
     fn the_agent_is_told_what_done_means_and_the_user_what_is_wrong() {
-        let settled = Governing { settings: Settings::default(), trust: Trust::Settled, notes: Vec::new() };
+        let settled =
+            Governing { settings: Settings::default(), trust: Trust::Settled, notes: Vec::new(), anchor: None, file: None, own: true };
         let reply = what_done_means(&settled);
         assert!(matches!(&reply.act, Act::Begin { context } if context.contains("committed")), "{reply:?}");
         assert_eq!(reply.message, None);

@@ -12,6 +12,7 @@ use crate::store::journal::{event, kind, snapshot_event};
 use crate::store::session;
 
 use super::super::configuration::governing;
+use super::super::settle_anchor;
 use super::super::surroundings::{Surroundings, now};
 use super::scene::Scene;
 
@@ -29,6 +30,9 @@ pub fn finish(surroundings: &Surroundings, input: &HookInput, scene: Scene) -> R
     let ours = found.filter(|(_, session)| session.log.is_none() && session.session_id == input.session_id && session.ended_at.is_none());
     if let Some((spec, _)) = &ours {
         session::update(store, &place.worktree_id, spec, |session| session.ended_at = Some(at))?;
+        if let Some(note) = settle_anchor::session_ended(store, &place.worktree, spec) {
+            surroundings.tell(&note.detail);
+        }
     }
     if let Some(id) = &input.session_id {
         hook_session::forget(store, id)?;
@@ -40,7 +44,7 @@ pub fn finish(surroundings: &Surroundings, input: &HookInput, scene: Scene) -> R
     let _done = store.append(&[event(at, &place.worktree_id, Some(&spec), kind::SESSION_ENDED, data)], None)?;
 
     let baseline = crate::session::recorded(&place.store, &place.worktree_id, Some(&spec))?;
-    let settings = governing(surroundings, &place.worktree, baseline.as_ref().map(|found| &found.point))?.settings;
+    let settings = governing(surroundings, &place, Some(&spec), baseline.as_ref().map(|found| &found.point))?.settings;
     if settings.rescue.mode == RescueMode::Off {
         return Ok(Reply::quiet());
     }

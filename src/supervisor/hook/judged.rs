@@ -50,7 +50,7 @@ pub fn judge(
     let spec = request.spec.clone().or_else(|| session.as_ref().and_then(|session| session.spec.clone()));
     let found = recorded(&store, &place.worktree_id, spec.as_deref())?;
     let known = found.is_some();
-    let governing = governing(surroundings, &place.worktree, found.as_ref().map(|found| &found.point))?;
+    let governing = governing(surroundings, &place, spec.as_deref(), found.as_ref().map(|found| &found.point))?;
     let recorded = found.unwrap_or_else(|| Recorded {
         spec: spec.unwrap_or_else(|| place.worktree.default_spec()),
         point: Point::Commit(NO_COMMIT.into()),

@@ -27,6 +27,7 @@ use crate::supervisor::journal::Journal;
 use crate::supervisor::judge::{SessionSeen, early, judge, refused};
 use crate::supervisor::place::{Claim, Place};
 use crate::supervisor::session_run::run_session;
+use crate::supervisor::settle_anchor;
 use crate::supervisor::signals::{Signals, Urgency};
 use crate::supervisor::surroundings::{Surroundings, now};
 use crate::supervisor::verdict_json::{Judgement, LoopJson};
@@ -99,9 +100,10 @@ impl Looped {
         let _ = lock.set_spec(&spec);
         let memory = Memory::open(&place.store, &place.worktree, &spec, request.restart, begun).map_err(unreadable)?;
         let origin = memory.origin();
+        settle_anchor::before_session(&place, Some(&spec), begun).map_err(unreadable)?;
         let mut governing = match &request.governing {
             Some(governing) => governing.clone(),
-            None => governing(surroundings, &place.worktree, Some(&origin)).map_err(unreadable)?,
+            None => governing(surroundings, &place, Some(&spec), Some(&origin)).map_err(unreadable)?,
         };
         governing.settings.limits = request.limits.over(&governing.settings.limits);
         let ground = Ground {

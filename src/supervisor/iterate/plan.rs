@@ -71,7 +71,7 @@ pub fn plan_loop(surroundings: &Surroundings, request: &LoopRequest) -> Result<L
     let origin = memory.origin();
     let governing = match &request.governing {
         Some(governing) => governing.clone(),
-        None => governing(surroundings, &place.worktree, Some(&origin))?,
+        None => governing(surroundings, &place, Some(&spec), Some(&origin))?,
     };
     let limits = request.limits.over(&governing.settings.limits);
     let standing = &memory.record().standing;

@@ -22,6 +22,7 @@ use crate::supervisor::configuration::{Governing, governing};
 use crate::supervisor::judge::SessionSeen;
 use crate::supervisor::place::Place;
 use crate::supervisor::session_run::SessionOrder;
+use crate::supervisor::settle_anchor;
 use crate::supervisor::surroundings::{Surroundings, now};
 use crate::supervisor::verdict_json::Judgement;
 
@@ -66,6 +67,7 @@ impl Ground {
     pub fn begin(&self) -> Result<Case, Unreadable> {
         let place = self.place()?;
         let recorded = record(place.store.as_ref(), &place.worktree, Some(&self.spec), now())?;
+        settle_anchor::session_begins(&place, &recorded, self.governing.clone())?;
         Ok(self.case(place, recorded, true, false))
     }
 
@@ -87,16 +89,16 @@ impl Ground {
     fn case(&self, place: Place, recorded: Recorded, known: bool, no_probe: bool) -> Case {
         let mut settled = self.governing.clone();
         if self.request.governing.is_none() {
-            settled.notes.extend(self.criteria_changed(&place.worktree, &settled.notes));
+            settled.notes.extend(self.criteria_changed(&place, &settled.notes));
         }
         let asked = Asked { no_probe: no_probe || self.request.asked.no_probe, once: false, ..self.request.asked.clone() };
         Case::new(place, recorded, known, settled, asked).begun_at(self.origin.clone(), self.refs.clone())
     }
 
     /// Whether the work tree's criteria differ by now from those that govern.
-    fn criteria_changed(&self, worktree: &Worktree, known: &[Degraded]) -> Option<Degraded> {
+    fn criteria_changed(&self, place: &Place, known: &[Degraded]) -> Option<Degraded> {
         // One that does not even parse any more is no reason to end: it does not count.
-        let notes = governing(&self.surroundings, worktree, Some(&self.origin)).map(|found| found.notes).unwrap_or_default();
+        let notes = governing(&self.surroundings, place, Some(&self.spec), Some(&self.origin)).map(|found| found.notes).unwrap_or_default();
         notes.into_iter().find(|note| note.code == "criteria_changed" && !known.contains(note))
     }
 

@@ -125,8 +125,8 @@ impl Capabilities for Outside<'_> {
         let inside = if inside.is_absolute() { inside.strip_prefix(self.root).ok() } else { Some(inside) };
         let inside = inside.ok_or_else(|| unreadable(format!("{path} is outside of the worktree, so that no commit has it")))?;
         let inside: PathBuf = inside.components().filter(|part| *part != Component::CurDir).collect();
-        let Point::Commit(commit) = &self.case.origin.0 else { return Ok(None) };
-        let found = self.worktree(|worktree| worktree.blob_at(commit, &inside.to_string_lossy()))?;
+        let Point::Commit(commit) = self.case.criteria_point() else { return Ok(None) };
+        let found = self.worktree(|worktree| worktree.blob_at(&commit, &inside.to_string_lossy()))?;
         match found {
             Some(bytes) if bytes.len() as u64 > limit => Err(unreadable(format!("{path} of the baseline is larger than {limit} bytes"))),
             found => Ok(found),
@@ -134,7 +134,8 @@ impl Capabilities for Outside<'_> {
     }
 
     fn touched(&self, wanted: &dyn Fn(&str) -> bool) -> Fact<Touched> {
-        let mut paths = self.worktree(|worktree| worktree.touched_since(&self.case.origin.0, self.case.origin.1.as_ref(), wanted))?;
+        let mut paths =
+            self.worktree(|worktree| worktree.touched_since(&self.case.criteria_point(), self.case.origin.1.as_ref(), wanted))?;
         let total = paths.len() as u64;
         paths.truncate(Touched::LISTED);
         Ok(Touched { paths, total })

@@ -128,8 +128,8 @@ impl Sweep<'_> {
         if worktree.worktree_id() != id {
             return Err(unreadable(FaultKind::Git, "another worktree took its place while it was looked at"));
         }
-        let governing = governing(&around, &worktree, Some(&recorded.point))?;
         let place = Place { worktree_id: id, worktree, store: Arc::clone(&self.store), notes: Vec::new() };
+        let governing = governing(&around, &place, Some(&recorded.spec), Some(&recorded.point))?;
         let spent = self.ration.is_spent();
         let asked = Asked { no_probe: self.request.asked.no_probe || spent, once: true, ..self.request.asked.clone() };
         let case = Case::new(place, recorded, true, governing, asked);

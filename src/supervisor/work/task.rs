@@ -262,7 +262,7 @@ impl Taken<'_> {
     }
 
     fn request(&self) -> Result<LoopRequest, Unreadable> {
-        let mut governing = governing(self.surroundings, &self.queue.place.worktree, Some(&self.baseline()))?;
+        let mut governing = governing(self.surroundings, &self.queue.place, Some(&self.order.id), Some(&self.baseline()))?;
         lay_over(&mut governing, &self.governed);
         let task = &self.governed.task;
         let order = self.order;

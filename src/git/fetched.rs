@@ -1,0 +1,79 @@
+//! Where HEAD came to by a fast-forward or a rebase onto what was fetched, and nothing of a session had a part in.
+
+use gix::ObjectId;
+
+use super::baseline::Point;
+use super::known_refs::RefTip;
+use super::open::{Error, Worktree};
+
+/// The refs into which `git fetch` writes.
+const REMOTES: &str = "refs/remotes/";
+
+/// More remote branches than this that moved are not compared.
+const MOST_REFS: usize = 64;
+
+impl Worktree {
+    /// The refs of remotes as they are now; `None` where there are more than `most`.
+    ///
+    /// # Errors
+    /// When refs cannot be listed.
+    pub fn remote_tips(&self, most: usize) -> Result<Option<Vec<RefTip>>, Error> {
+        let tips: Vec<RefTip> = self.ref_tips()?.into_iter().filter(|(name, _)| name.starts_with(REMOTES)).collect();
+        Ok((tips.len() <= most).then_some(tips))
+    }
+
+    /// The newest commit of HEAD's first parents that lies after `anchor`, that a remote branch holds which moved since `remotes_then`,
+    /// and that HEAD did not have when it named `head_then`. That is where a fast-forward or a rebase brought HEAD.
+    ///
+    /// # Errors
+    /// When refs or commits cannot be read.
+    pub fn fetched_since(&self, anchor: &Point, head_then: &Point, remotes_then: &[RefTip]) -> Result<Option<Point>, Error> {
+        let (Point::Commit(_), Some(head)) = (anchor, self.head_id()?) else { return Ok(None) };
+        let Some(anchor) = self.commit_of(anchor)? else { return Ok(None) };
+        let head_then = self.commit_of(head_then)?;
+        if head_then == Some(head) {
+            return Ok(None);
+        }
+        let moved = self.ref_tips()?.into_iter().filter(|tip| tip.0.starts_with(REMOTES) && !remotes_then.contains(tip));
+        let mut newest: Option<ObjectId> = None;
+        for (_, tip) in moved.take(MOST_REFS) {
+            let Ok(tip) = ObjectId::from_hex(tip.as_bytes()) else { continue };
+            let Some(base) = self.merge_base_of(head, tip)? else { continue };
+            let was_there = match head_then {
+                Some(then) => self.is_ancestor_of(base, then)?,
+                None => false,
+            };
+            if base == anchor || was_there || !self.is_ancestor_of(anchor, base)? || !self.is_first_parent_of(base, head)? {
+                continue;
+            }
+            if match newest {
+                None => true,
+                Some(newest) => self.is_ancestor_of(newest, base)?,
+            } {
+                newest = Some(base);
+            }
+        }
+        Ok(newest.map(|id| Point::Commit(id.to_hex().to_string())))
+    }
+
+    fn merge_base_of(&self, one: ObjectId, other: ObjectId) -> Result<Option<ObjectId>, Error> {
+        // A ref may name what is no commit, and histories may have nothing in common: then nothing came from there.
+        let Ok(bases) = self.repo.merge_bases_many(one, &[other]) else { return Ok(None) };
+        Ok(bases.first().map(|id| id.detach()))
+    }
+
+    fn is_ancestor_of(&self, one: ObjectId, other: ObjectId) -> Result<bool, Error> {
+        Ok(one == other || self.merge_base_of(one, other)? == Some(one))
+    }
+
+    fn is_first_parent_of(&self, wanted: ObjectId, head: ObjectId) -> Result<bool, Error> {
+        let mut at = head;
+        while at != wanted {
+            let doing = || format!("read commit {at}");
+            let commit = self.repo.find_commit(at).map_err(|e| Error::read(doing(), e))?;
+            let Some(parent) = commit.parent_ids().next() else { return Ok(false) };
+            at = parent.detach();
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,144 @@
+//! Keeps the anchor: the criteria that govern a worktree and spec from session to session, and all that may move it.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::config::parse_bytes;
+use crate::decision::evidence::Unreadable;
+use crate::git::{Point, Worktree};
+use crate::store::anchor::{self, AnchorRecord, SeenAtEnd};
+use crate::store::{Store, StoreError};
+
+/// More refs of remotes than this are not recorded, and then a fetch moves no anchor.
+const MOST_REFS: usize = 2_000;
+
+/// Guarded files that differ from a commit, each with the id of its content or `None` where it is absent.
+pub type Differing = BTreeMap<String, Option<String>>;
+
+/// What an anchor is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Criteria {
+    /// The text of the governing file, if there is one.
+    pub file: Option<String>,
+    /// The commit that guards compare with.
+    pub commit: Point,
+    /// What differed from it already.
+    pub differing: Differing,
+}
+
+/// The commit of an anchor.
+pub fn point_of(anchor: &AnchorRecord) -> Point {
+    anchor.commit.clone().map_or(Point::Unborn, Point::Commit)
+}
+
+fn commit_of(point: &Point) -> Option<String> {
+    match point {
+        Point::Unborn => None,
+        Point::Commit(commit) => Some(commit.clone()),
+    }
+}
+
+/// A session begins: the spec has an anchor from now on. It is its own, else the newest of the worktree, else what is there now.
+/// An anchor without a file takes the one that is given.
+pub fn begin(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timestamp, criteria: &Criteria) -> Result<(), Unreadable> {
+    let id = worktree.worktree_id();
+    match anchor::governing(store, &id, Some(spec))? {
+        Some(found) => {
+            let file = found.file.clone().or_else(|| criteria.file.clone());
+            let begun = AnchorRecord { file, end: None, ..found };
+            if anchor::of(store, &id, spec)?.as_ref() != Some(&begun) {
+                anchor::record(store, &id, spec, &begun)?;
+            }
+        }
+        None => replace(store, worktree, spec, now, criteria)?,
+    }
+    Ok(())
+}
+
+/// A person accepts the criteria as they are now.
+pub fn replace(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timestamp, criteria: &Criteria) -> Result<(), Unreadable> {
+    let commit = commit_of(&criteria.commit);
+    if let Some(commit) = &commit {
+        // The ref only keeps the commit from garbage collection: without it the anchor still holds as long as the commit is there.
+        let _ = worktree.keep_anchor(spec, commit);
+    }
+    let anchor = AnchorRecord { file: criteria.file.clone(), commit, differing: criteria.differing.clone(), at: now, end: None };
+    anchor::record(store, &worktree.worktree_id(), spec, &anchor)?;
+    Ok(())
+}
+
+/// The work was judged complete by the anchor's own criteria: the next work is compared with where it is now. The file stays what it was;
+/// where there was none, the one that governed is kept.
+pub fn completed(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timestamp, criteria: Criteria) -> Result<(), Unreadable> {
+    let found = anchor::governing(store, &worktree.worktree_id(), Some(spec))?;
+    let Some(found) = found else { return Ok(()) };
+    let file = found.file.clone().or(criteria.file);
+    if found.commit == commit_of(&criteria.commit) && found.file == file && found.differing == criteria.differing {
+        return Ok(());
+    }
+    let end = found.end;
+    replace(store, worktree, spec, now, &Criteria { file, ..criteria })?;
+    if let Some(end) = end {
+        update(store, &worktree.worktree_id(), spec, |anchor| anchor.end = Some(end.clone()))?;
+    }
+    Ok(())
+}
+
+/// A session has ended: what moves from now on was not moved by it.
+pub fn ended(store: &dyn Store, worktree: &Worktree, spec: &str) -> Result<(), Unreadable> {
+    let remotes = worktree.remote_tips(MOST_REFS)?;
+    let head = commit_of(&worktree.head()?);
+    let end = remotes.map(|remotes| SeenAtEnd { head, remotes });
+    Ok(update(store, &worktree.worktree_id(), spec, |anchor| anchor.end.clone_from(&end))?)
+}
+
+/// Between two sessions, the anchor goes with HEAD to what a fast-forward or a rebase brought from a remote.
+/// `file` is the name of the governing file: where the anchor's commit had it, it goes along.
+pub fn follow(store: &dyn Store, worktree: &Worktree, spec: Option<&str>, file: &str, now: Timestamp) -> Result<(), Unreadable> {
+    let id = worktree.worktree_id();
+    let Some((own, found)) = with_spec(store, &id, spec)? else { return Ok(()) };
+    let Some(end) = &found.end else { return Ok(()) };
+    let head_then = end.head.clone().map_or(Point::Unborn, Point::Commit);
+    let Some(to) = worktree.fetched_since(&point_of(&found), &head_then, &end.remotes)? else { return Ok(()) };
+    let Point::Commit(commit) = &to else { return Ok(()) };
+    let committed = |commit: &str| worktree.blob_at(commit, file);
+    let was = found.commit.as_deref().map_or(Ok(None), committed)?;
+    let file = if was.as_deref() == found.file.as_ref().map(String::as_bytes) {
+        match committed(commit)? {
+            // One that does not parse would govern for ever and judge nothing.
+            Some(bytes) if parse_bytes(&bytes, file.as_ref()).is_err() => found.file.clone(),
+            bytes => bytes.and_then(|bytes| String::from_utf8(bytes).ok()),
+        }
+    } else {
+        found.file.clone()
+    };
+    let _ = worktree.keep_anchor(&own, commit);
+    let moved = AnchorRecord { file, commit: Some(commit.clone()), differing: found.differing.clone(), at: now, end: found.end.clone() };
+    Ok(anchor::record(store, &id, &own, &moved)?)
+}
+
+/// A person trusted or revoked a governing file: every anchor of a worktree has `file` from now on.
+pub fn move_file(store: &dyn Store, worktree_id: &str, file: Option<&str>, now: Timestamp) -> Result<(), StoreError> {
+    for (spec, found) in anchor::of_worktree(store, worktree_id)? {
+        if found.file.as_deref() != file {
+            anchor::record(store, worktree_id, &spec, &AnchorRecord { file: file.map(str::to_owned), at: now, ..found })?;
+        }
+    }
+    Ok(())
+}
+
+fn with_spec(store: &dyn Store, id: &str, spec: Option<&str>) -> Result<Option<(String, AnchorRecord)>, StoreError> {
+    if let Some(spec) = spec
+        && let Some(found) = anchor::of(store, id, spec)?
+    {
+        return Ok(Some((spec.to_owned(), found)));
+    }
+    Ok(anchor::of_worktree(store, id)?.into_iter().max_by_key(|(_, anchor)| anchor.at))
+}
+
+fn update(store: &dyn Store, id: &str, spec: &str, change: impl Fn(&mut AnchorRecord)) -> Result<(), StoreError> {
+    let Some(mut found) = anchor::of(store, id, spec)? else { return Ok(()) };
+    change(&mut found);
+    anchor::record(store, id, spec, &found)
+}

@@ -1,0 +1,96 @@
+//! When the anchor of a worktree and spec is made and moved: at the beginning and the end of sessions, and on a complete.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use crate::decision::evidence::{Degraded, Unreadable};
+use crate::decision::machine::Trust;
+use crate::decision::verdict::{Status, Verdict};
+use crate::git::{Point, Worktree, worktrees_of};
+use crate::session::Recorded;
+use crate::session::anchor::{self, Criteria};
+use crate::store::Store;
+use crate::store::anchor as records;
+
+use super::case::Case;
+use super::configuration::{FILE, Governing, governing_by_files};
+use super::criteria_files;
+use super::place::Place;
+use super::surroundings::{Surroundings, now};
+
+/// Before the criteria of a new session are read: what was fetched since the last one ended may have moved them.
+pub fn before_session(place: &Place, spec: Option<&str>, at: Timestamp) -> Result<(), Unreadable> {
+    anchor::follow(place.store.as_ref(), &place.worktree, spec, FILE, at)
+}
+
+/// A session begins: from now on its spec has an anchor, which is returned with the configuration.
+pub fn session_begins(place: &Place, recorded: &Recorded, governing: Governing) -> Result<Governing, Unreadable> {
+    let mut criteria = Criteria { file: governing.file.clone(), commit: recorded.point.clone(), differing: Default::default() };
+    match governing.anchor {
+        // Only a person's word adds a file to an anchor that has none.
+        Some(_) if governing.trust != Trust::Settled => criteria.file = None,
+        Some(_) => {}
+        None => criteria.differing = criteria_files::differing(&place.worktree, &governing.settings, &recorded.point)?,
+    }
+    anchor::begin(place.store.as_ref(), &place.worktree, &recorded.spec, recorded.at, &criteria)?;
+    let anchor = records::of(place.store.as_ref(), &place.worktree_id, &recorded.spec)?;
+    Ok(Governing { anchor, ..governing })
+}
+
+/// A session has ended. Where that cannot be recorded the anchor only stays where it is.
+pub fn session_ended(store: &dyn Store, worktree: &Worktree, spec: &str) -> Option<Degraded> {
+    let error = anchor::ended(store, worktree, spec).err()?;
+    Some(Degraded { code: "store_unwritable", detail: format!("the end of the session could not be recorded: {}", error.why) })
+}
+
+/// After a complete by the anchor's own criteria, the next work is compared with where HEAD is now.
+pub fn after_verdict(case: &Case, store: &dyn Store, verdict: &Verdict) -> Result<(), Unreadable> {
+    if verdict.status() != Status::Complete || !case.by_own_criteria || case.trust != Trust::Settled {
+        return Ok(());
+    }
+    let Some(commits) = &verdict.commits else { return Ok(()) };
+    let commit = commits.head.clone().map_or(Point::Unborn, Point::Commit);
+    let worktree = case.worktree.lock().expect("no panic while it was held");
+    // What came after the judgement was not judged.
+    if worktree.head()? != commit {
+        return Ok(());
+    }
+    let differing = criteria_files::differing(&worktree, &case.settings, &commit)?;
+    let criteria = Criteria { file: case.governing_file.clone(), commit, differing };
+    anchor::completed(store, &worktree, &case.spec, now(), criteria)
+}
+
+/// A person accepts the criteria as they are in the worktree now, its commits and its uncommitted files included.
+///
+/// # Errors
+/// Where the worktree's file cannot be read, does not parse, or cannot be recorded.
+pub fn accept_criteria(surroundings: &Surroundings, place: &Place, recorded: &Recorded) -> Result<(), Unreadable> {
+    let found = governing_by_files(surroundings, &place.worktree)?;
+    let differing = criteria_files::differing(&place.worktree, &found.settings, &recorded.point)?;
+    let criteria = Criteria { file: found.file, commit: recorded.point.clone(), differing };
+    anchor::replace(place.store.as_ref(), &place.worktree, &recorded.spec, recorded.at, &criteria)
+}
+
+/// A person trusted a governing file with these bytes: anchors follow in every worktree of the repository that holds them, and in this
+/// one. `None` revokes trust, and then the anchors of this worktree take its file as it is, gone included.
+///
+/// # Errors
+/// Where an anchor cannot be read or written.
+pub fn criteria_trusted(store: &dyn Store, worktree: &Worktree, trusted: Option<&[u8]>) -> Result<(), Unreadable> {
+    let at = now();
+    let own = worktree.worktree_id();
+    let there = |root: &Path| std::fs::read(root.join(FILE)).ok();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let Some(trusted) = trusted else {
+        let file = there(worktree.root()).map(|bytes| text(&bytes));
+        return Ok(anchor::move_file(store, &own, file.as_deref(), at)?);
+    };
+    anchor::move_file(store, &own, Some(&text(trusted)), at)?;
+    for found in worktrees_of(worktree.common_dir()) {
+        if found.worktree_id() != own && there(&found.root).as_deref() == Some(trusted) {
+            anchor::move_file(store, &found.worktree_id(), Some(&text(trusted)), at)?;
+        }
+    }
+    Ok(())
+}
