@@ -54,6 +54,11 @@ pub trait Capabilities: Sync {
     /// What differs from the baseline, committed or not, as git writes differences: at most about `limit` bytes, and without secrets.
     fn diff(&self, limit: usize) -> Fact<BoundedText>;
 
+    /// Whether a baseline is known. Without one [`diff`](Self::diff) is what HEAD lacks of the work tree.
+    fn baseline_known(&self) -> bool {
+        true
+    }
+
     /// Asks a model, which has no tools and knows nothing but the question.
     fn ask_judge(&self, request: &JudgeRequest<'_>) -> JudgeAnswer;
 

@@ -116,6 +116,8 @@ impl From<Judgement> for Judged {
 pub enum Judgement {
     /// Met, and how strongly that is shown.
     Pass { evidence: Evidence },
+    /// Met, how strongly that is shown, and in one line what was found.
+    PassWith { evidence: Evidence, found: String },
     /// It was met before, and nothing that it depends on changed since.
     PassedBefore { evidence: Evidence },
     /// Not met. The feedback tells the agent what is missing.
@@ -134,7 +136,7 @@ impl Judgement {
     /// The outcome without its words.
     pub fn outcome(&self) -> CheckOutcome {
         match self {
-            Judgement::Pass { .. } | Judgement::PassedBefore { .. } => CheckOutcome::Pass,
+            Judgement::Pass { .. } | Judgement::PassWith { .. } | Judgement::PassedBefore { .. } => CheckOutcome::Pass,
             Judgement::Unmet { .. } => CheckOutcome::Unmet,
             Judgement::Waiting { .. } => CheckOutcome::Waiting,
             Judgement::Unrunnable { .. } => CheckOutcome::Unrunnable,
@@ -146,15 +148,16 @@ impl Judgement {
     /// How strongly a pass is shown; [`Evidence::None`] for everything else.
     pub fn evidence(&self) -> Evidence {
         match self {
-            Judgement::Pass { evidence } | Judgement::PassedBefore { evidence } => *evidence,
+            Judgement::Pass { evidence } | Judgement::PassWith { evidence, .. } | Judgement::PassedBefore { evidence } => *evidence,
             _ => Evidence::None,
         }
     }
 
-    /// What is missing or went wrong; empty on a pass.
+    /// What is missing or went wrong; on a pass what was found, where that is worth a word.
     pub fn feedback(&self) -> &str {
         match self {
             Judgement::Pass { .. } | Judgement::PassedBefore { .. } => "",
+            Judgement::PassWith { found, .. } => found,
             Judgement::Unmet { feedback } | Judgement::Waiting { feedback } => feedback,
             Judgement::Unrunnable { why } | Judgement::Failed { why } | Judgement::TimedOut { why } => why,
         }

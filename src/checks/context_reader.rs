@@ -62,6 +62,8 @@ pub fn context_from_value(value: &Value) -> Result<Context, ContextError> {
         messages: messages(&top)?,
         usage: top.get("usage").map(|(key, value)| usage(&key, value)).transpose()?.unwrap_or_default(),
         background_tasks: top.each("background_tasks", |_, value| Ok(value.clone()))?,
+        // Whoever read it knows where it is from.
+        from_host: false,
     })
 }
 

@@ -54,6 +54,7 @@ fn a_whole_context_is_read() {
         ],
         usage: Usage { turns: Some(4), input_tokens: Some(100), cost_usd: Some(0.2), ..Usage::default() },
         background_tasks: vec![json!({"id": 7})],
+        from_host: false,
     };
     assert_eq!(found, wanted);
 }
@@ -209,6 +210,7 @@ prop_compose! {
             summaries: summaries.into_iter().map(summary).collect(),
             usage: Usage { turns: turns.map(u64::from), cost_usd, ..Usage::default() },
             background_tasks: Vec::new(),
+            from_host: false,
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::config::settings::{CustomCriterion, CustomMode};
-use crate::decision::evidence::Exit;
+use crate::decision::evidence::{CheckOutcome, Exit};
 use crate::decision::verdict::Evidence;
 
 use super::answers::{CommandOutput, CommandRequest, CommandRun, Exchange};
@@ -44,7 +44,8 @@ impl CustomCheck {
             Some(_) => return failed("answered with a `feedback` that is no text"),
         };
         match answer.get("complete") {
-            Some(Value::Bool(true)) => Judgement::Pass { evidence: Evidence::Verified },
+            Some(Value::Bool(true)) if feedback.is_empty() => Judgement::Pass { evidence: Evidence::Verified },
+            Some(Value::Bool(true)) => Judgement::PassWith { evidence: Evidence::Verified, found: bounded(feedback.to_owned(), MAX_CHARS) },
             Some(Value::Bool(false)) if feedback.is_empty() => {
                 Judgement::Unmet { feedback: format!("{title} says that the work is not complete") }
             }
@@ -105,12 +106,14 @@ impl CustomCheck {
 
 impl CompletionCheck for CustomCheck {
     fn check(&self, context: &CheckContext<'_>) -> Judgement {
-        match self.asked(context) {
-            Judgement::Pass { .. } => match shown_by_program(&self.criterion.run, None, context) {
-                Ok(evidence) => Judgement::Pass { evidence },
-                Err(unknown) => unknown,
-            },
-            other => other,
+        let answer = self.asked(context);
+        if answer.outcome() != CheckOutcome::Pass {
+            return answer;
+        }
+        match (shown_by_program(&self.criterion.run, None, context), answer) {
+            (Ok(evidence), Judgement::PassWith { found, .. }) => Judgement::PassWith { evidence, found },
+            (Ok(evidence), _) => Judgement::Pass { evidence },
+            (Err(unknown), _) => unknown,
         }
     }
 

@@ -11,6 +11,7 @@ use crate::decision::verdict::Evidence;
 
 use super::check::{CheckContext, CompletionCheck, Judgement};
 use super::feedback::{MAX_CHARS, bounded, first_three, one_line};
+use super::strict_json;
 
 /// A list is read up to this size, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
@@ -69,7 +70,7 @@ impl FeatureListCheck {
 /// The features, or why this is no list of them.
 fn features_of(bytes: &[u8]) -> Result<Vec<Feature>, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_owned())?;
-    let value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| format!("invalid JSON: {error}"))?;
+    let value: Value = strict_json::parse(text.trim_start_matches('\u{feff}')).map_err(|error| format!("invalid JSON: {error}"))?;
     let list = match &value {
         Value::Object(members) => LISTS.iter().find_map(|name| members.get(*name)),
         other => Some(other),
@@ -208,6 +209,9 @@ mod tests {
         for text in ["not json", "", "null", "5", "{}", r#"{"features": {}}"#, r#"["a"]"#, r#"[{"name":"a","passes":true},{"na"#] {
             check(text, Unmet, &["invalid JSON"]);
         }
+        let twice = r#"[{"name": "a", "passes": false, "passes": true}]"#;
+        check(twice, Unmet, &["invalid JSON", "\"passes\" stands twice"]);
+        check(r#"{"features": [], "features": [{"name": "a", "passes": true}]}"#, Unmet, &["\"features\" stands twice"]);
         check("[]", Unmet, &["has no features, and an empty list is never complete"]);
         check(r#"{"features": []}"#, Unmet, &["has no features"]);
         let found = FeatureListCheck::new(FeatureListCriterion::default()).check(&CheckContext::new(&Fake::default()));

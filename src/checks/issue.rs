@@ -31,6 +31,18 @@ impl IssueCheck {
         github::ask(context, &args, self.criterion.timeout)
     }
 
+    /// What GitHub said where nothing is missing.
+    fn found(&self) -> String {
+        let wanted = &self.criterion;
+        let closed = wanted.number.filter(|_| wanted.closed).map(|number| format!("Issue #{number} closed"));
+        let label = wanted
+            .number
+            .zip(wanted.label.as_ref())
+            .map(|(number, label)| format!("Issue #{number} has the label \"{}\"", one_line(label)));
+        let merged = wanted.pull_request.map(|number| format!("Pull request #{number} merged"));
+        closed.into_iter().chain(label).chain(merged).collect::<Vec<_>>().join(", ")
+    }
+
     /// What is missing, if anything is.
     fn missing(&self, context: &CheckContext<'_>) -> Result<Option<String>, Judgement> {
         let wanted = &self.criterion;
@@ -72,7 +84,7 @@ impl CompletionCheck for IssueCheck {
             }
         }
         match self.missing(context) {
-            Ok(None) => Judgement::Pass { evidence: Evidence::Verified },
+            Ok(None) => Judgement::PassWith { evidence: Evidence::Verified, found: self.found() },
             Ok(Some(feedback)) => Judgement::Unmet { feedback },
             Err(ended) => ended,
         }
@@ -130,7 +142,7 @@ mod tests {
     #[test]
     fn only_the_exact_state_of_an_issue_is_closed() {
         use CheckOutcome::{Failed, Pass, Unmet};
-        check(issue(), asked(ISSUE, gh(0, r#"{"state": "CLOSED"}"#, "")), Pass, "");
+        check(issue(), asked(ISSUE, gh(0, r#"{"state": "CLOSED"}"#, "")), Pass, "Issue #7 closed");
         for state in ["OPEN", "closed", "MERGED", ""] {
             check(issue(), asked(ISSUE, gh(0, &format!(r#"{{"state": "{state}"}}"#), "")), Unmet, "issue #7 is not closed");
         }

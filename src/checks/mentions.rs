@@ -163,8 +163,10 @@ fn edge(wanted: &str, start: bool) -> &'static str {
 fn is_claim(text: &str, start: usize, end: usize) -> bool {
     let after = &text[end..];
     let rest = &after[..after.find(['\n', '.', '!', '?', ';', ',']).unwrap_or(after.len())];
+    // A question claims nothing.
+    let question = after[rest.len()..].starts_with('?');
     let rest = &rest[..rest.floor_char_boundary(rest.len().min(CLAUSE))];
-    !NO_CLAIM_BEFORE.is_match(clause(&text[..start])) && !NO_CLAIM_AFTER.is_match(rest)
+    !question && !NO_CLAIM_BEFORE.is_match(clause(&text[..start])) && !NO_CLAIM_AFTER.is_match(rest)
 }
 
 /// The clause that a text ends in.

@@ -33,6 +33,7 @@ mod registry;
 mod side_by_side;
 mod signal;
 mod sql_result;
+mod strict_json;
 mod structured;
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::config::settings::{PhaseCriterion, SignalCriterion, SignalMatch};
 use crate::decision::context::Context;
+use crate::decision::display::plural;
 use crate::decision::verdict::Evidence;
 
 use super::agent_words::asked;
@@ -23,7 +24,7 @@ const ITEMS: &str = "1000";
 
 /// Words that name a phase: `phase: review`, `moving to review`, `starting implementation`.
 static NAMED: LazyLock<Regex> = LazyLock::new(|| {
-    let words = r#"\bphase\s*(?:is|[:=])\s*["'`*]*(\w[\w-]*)|\b(?:moving|moved|proceeding|going|back) (?:on )?to (?:the )?["'`*]*(\w[\w-]*)|\b(?:starting|beginning) (?:the )?(implementation)\b"#;
+    let words = r#"\bphase\s*(?:is|[:=])\s*["'`*]*(\w[\w-]*)|\b(?:moving|moved|proceeding|going|back) (?:on )?to (?:the )?["'`*]*(\w[\w-]*)|\b(?:starting|beginning) (?:the )?(implementation)\b|\bproject (?:is |now |fully )*(complete)d?\b"#;
     RegexBuilder::new(words).case_insensitive(true).build().expect("a fixed pattern")
 });
 
@@ -59,7 +60,7 @@ impl PhaseCheck {
     /// The phase that a text names last, and the words that name it.
     fn named(&self, text: &str) -> Option<(String, String)> {
         let named = NAMED.captures_iter(text).filter_map(|found| {
-            let word = (1..=3).find_map(|at| found.get(at))?.as_str().to_lowercase();
+            let word = (1..=4).find_map(|at| found.get(at))?.as_str().to_lowercase();
             let phase = if word == "implementation" { "processing".to_owned() } else { word };
             let known = KNOWN.contains(&phase.as_str()) || phase == self.criterion.last.to_lowercase();
             known.then(|| (found[0].to_owned(), phase))
@@ -71,8 +72,16 @@ impl PhaseCheck {
         let (phase, claimed) = self.spoken(told);
         let last = one_line(&self.criterion.last);
         match phase.eq_ignore_ascii_case(&self.criterion.last) {
-            true if claimed => Judgement::Pass { evidence: Evidence::Claimed },
-            _ => Judgement::Unmet {
+            true if claimed => Judgement::PassWith {
+                evidence: Evidence::Claimed,
+                found: format!("the agent says that the project is in the phase \"{last}\""),
+            },
+            true => Judgement::Unmet {
+                feedback: format!(
+                    "the phase \"{last}\" is mentioned, and not claimed; when the project is in it, write a line of its own: phase: {last}"
+                ),
+            },
+            false => Judgement::Unmet {
                 feedback: format!("the project is in the phase \"{}\"; when it is in the last one, write: phase: {last}", one_line(&phase)),
             },
         }
@@ -109,7 +118,8 @@ impl PhaseCheck {
         if items.is_empty() {
             Judgement::Unmet { feedback: format!("project {project} has no items, and an empty list is never complete") }
         } else if behind.is_empty() {
-            Judgement::Pass { evidence: Evidence::Verified }
+            let found = format!("Project {project}: {} in the phase \"{last}\"", plural(items.len() as u64, "item"));
+            Judgement::PassWith { evidence: Evidence::Verified, found }
         } else {
             let (count, all) = (behind.len(), items.len());
             Judgement::Unmet {
@@ -190,7 +200,17 @@ mod tests {
     #[test]
     fn the_last_phase_must_be_claimed_not_announced_or_echoed() {
         let judge = |told: &Context| check().check(&CheckContext::new(&Fake::default()).with_told(told));
-        assert_eq!(judge(&told(&[&["All is done.\nPhase: complete"]])), Judgement::Pass { evidence: Evidence::Claimed });
+        for text in ["All is done.\nPhase: complete", "Project complete", "All tests pass. The project is complete.", "PROJECT COMPLETED"] {
+            let met = judge(&told(&[&[text]]));
+            assert_eq!((met.outcome(), met.evidence()), (CheckOutcome::Pass, Evidence::Claimed), "{text}: {met:?}");
+        }
+        for text in
+            ["When the tests pass I will write phase: complete", "The project is complete? No: two items are open.", "project completeness"]
+        {
+            let met = judge(&told(&[&[text]]));
+            assert_eq!(met.outcome(), CheckOutcome::Unmet, "{text}: {met:?}");
+            assert!(!met.feedback().contains("is in the phase \"complete\""), "it would contradict itself: {met:?}");
+        }
         for text in ["We are not yet in phase: complete", "When the tests pass I will write phase: complete", "phase: review"] {
             assert!(matches!(judge(&told(&[&[text]])), Judgement::Unmet { .. }), "{text}");
         }
@@ -214,7 +234,11 @@ mod tests {
         let criterion =
             PhaseCriterion { field: Some("Phase".into()), owner: Some("o".into()), last: "Done".into(), ..PhaseCriterion::new(Some(9)) };
         for (answer, outcome, words) in [
-            (json!({"items": [{"title": "a", "phase": "Done"}], "totalCount": 1}), CheckOutcome::Pass, ""),
+            (
+                json!({"items": [{"title": "a", "phase": "Done"}], "totalCount": 1}),
+                CheckOutcome::Pass,
+                "Project 9: 1 item in the phase \"Done\"",
+            ),
             (
                 json!({"items": [{"title": "a", "phase": "Done"}, {"title": "b", "phase": "Review"}, {"title": "c"}]}),
                 CheckOutcome::Unmet,

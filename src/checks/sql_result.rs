@@ -59,7 +59,8 @@ impl CompletionCheck for SqlResultCheck {
             return Judgement::Unmet { feedback: format!("no `{}` result is known; call it", one_line(&self.criterion.tool)) };
         };
         match self.lacks(last) {
-            None => Judgement::Pass { evidence: Evidence::Verified },
+            // What stands in the session's own output is the agent's word.
+            None => Judgement::Pass { evidence: if context.told.from_host { Evidence::Verified } else { Evidence::Claimed } },
             Some(feedback) => Judgement::Unmet { feedback },
         }
     }
@@ -85,7 +86,7 @@ mod tests {
     fn judge(columns: Option<&[&str]>, min_rows: u64, messages: Vec<Message>) -> Judgement {
         let expected_columns = columns.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
         let criterion = SqlResultCriterion { tool: "execute_sql".into(), expected_columns, min_rows };
-        let told = Context { messages, ..Context::default() };
+        let told = Context { messages, from_host: true, ..Context::default() };
         SqlResultCheck::new(criterion).check(&CheckContext::new(&Fake::default()).with_told(&told))
     }
 
@@ -100,6 +101,16 @@ mod tests {
         for columns in [&["name", "id"][..], &["ID", "name"], &["id"], &[]] {
             let judged = of(Some(columns));
             assert!(judged.feedback().contains("columns mismatch") && judged.evidence() == Evidence::None, "{judged:?}");
+        }
+    }
+
+    #[test]
+    fn a_result_in_the_sessions_own_output_is_its_word() {
+        let criterion = SqlResultCriterion { tool: "execute_sql".into(), expected_columns: None, min_rows: 1 };
+        for (from_host, evidence) in [(true, Evidence::Verified), (false, Evidence::Claimed)] {
+            let told = Context { messages: vec![result(Some("execute_sql"), TWO)], from_host, ..Context::default() };
+            let judged = SqlResultCheck::new(criterion.clone()).check(&CheckContext::new(&Fake::default()).with_told(&told));
+            assert_eq!(judged, Judgement::Pass { evidence });
         }
     }
 

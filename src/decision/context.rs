@@ -37,6 +37,8 @@ pub struct Context {
     pub usage: Usage,
     /// What runs in the background, as the agent's program tells it.
     pub background_tasks: Vec<Value>,
+    /// Whether the host told all this, and not the session's own output or transcript, which its agent writes.
+    pub from_host: bool,
 }
 
 /// States of a background task that are ends. One that is not known to be an end counts as running.

@@ -399,7 +399,7 @@ pub struct CheckResult {
     pub outcome: CheckOutcome,
     /// How strong a pass is.
     pub evidence: super::verdict::Evidence,
-    /// What is missing, for the agent; empty on a pass.
+    /// What is missing, for the agent; on a pass what was found, empty where there is nothing to say.
     pub feedback: String,
     /// Wall time that it took.
     pub duration: Duration,

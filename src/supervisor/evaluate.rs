@@ -46,7 +46,7 @@ pub async fn evaluate(surroundings: &Surroundings, told: Context, asked: Asked, 
             setup.notes.extend(unknown(&limits, &Spent::of(&told.usage)));
             let iteration = told.iteration;
             let executor = Executor::new(Arc::clone(&case), surroundings.clone(), Arc::clone(&journal), None)
-                .with_told(told, false)
+                .with_told(Context { from_host: true, ..told }, false)
                 .with_store(Arc::clone(&store));
             let verdict = drive(Machine::new(setup), Arc::new(executor), signals).await;
             capped(&limits, iteration, verdict)

@@ -53,6 +53,8 @@ print(json.dumps({"complete": made >= 3, "feedback": f"{made} of 3 decisions"}))
     ends(&evaluate(&env, &repo, checks.clone(), context(2)), "incomplete/checks_unmet", "2 of 3 decisions");
     let out = evaluate(&env, &repo, checks, context(3)).expect(0);
     assert_eq!(out.json()["evidence"], "verified");
+    assert_eq!(out.json()["checks"][0]["feedback"], "3 of 3 decisions", "a check that passes keeps its words");
+    ends(&out, "complete/checks_passed", "every check passed (3 of 3 decisions)");
     let missing = json!([{"type": "custom", "run": ["./not-there"]}]);
     ends(&evaluate(&env, &repo, missing, context(3)), "failed/verify_unrunnable", "not-there");
 }
@@ -90,7 +92,9 @@ fn github_is_asked_through_its_own_command_line() {
     env.write("gh-answer", r#"{"state": "OPEN", "labels": []}"#);
     ends(&evaluate(&env, &repo, checks.clone(), json!({})), "incomplete/checks_unmet", "issue #7 is not closed");
     env.write("gh-answer", r#"{"state": "CLOSED", "labels": []}"#);
-    ends(&evaluate(&env, &repo, checks.clone(), json!({})), "complete/checks_passed", "");
+    let closed = evaluate(&env, &repo, checks.clone(), json!({}));
+    ends(&closed, "complete/checks_passed", "every check passed (Issue #7 closed)");
+    assert_eq!(closed.json()["checks"][0]["feedback"], "Issue #7 closed", "{closed}");
     assert_eq!(fs::read_to_string(env.root().join("gh-asked")).expect("it was asked"), "issue view 7 --json state,labels\n".repeat(2));
     repo.write("left", "over");
     ends(&evaluate(&env, &repo, checks, json!({})), "incomplete/checks_unmet", "uncommitted changes (1 file): left");
@@ -115,6 +119,8 @@ fn what_the_agent_gave_and_did_is_read_from_the_context() {
         (sql(), json!({"messages": rows(json!([]))}), "incomplete/checks_unmet", "too few rows"),
         (sql(), json!({}), "incomplete/checks_unmet", "no `execute_sql` result"),
         (phase(), json!({"summaries": [{"assistant_responses": ["Phase: complete"]}]}), "complete/checks_passed", ""),
+        (phase(), json!({"summaries": [{"assistant_responses": ["All tests pass. Project complete."]}]}), "complete/checks_passed", ""),
+        (phase(), json!({"output": "Is the project complete? Not yet."}), "incomplete/checks_unmet", "is mentioned, and not claimed"),
         (phase(), json!({"summaries": [{"assistant_responses": ["Moving to review"]}]}), "incomplete/checks_unmet", "\"review\""),
         (json!([{"type": "iterations", "count": 5}]), json!({"iteration": 5}), "complete/checks_passed", ""),
         (json!([{"type": "iterations", "count": 5}]), json!({"iteration": 4}), "incomplete/checks_unmet", "4 of 5"),
@@ -147,6 +153,39 @@ fn a_judge_of_ones_own_sees_the_work_and_only_a_plain_yes_is_yes() {
     assert_eq!(out.json()["evidence"], "claimed", "a model's word is a word");
     env.write("judge-answer", "It looks good to me.\nANSWERED: YES\n");
     ends(&evaluate(&env, &repo, checks, context), "incomplete/checks_unmet", "neither yes nor no");
+}
+
+#[test]
+fn a_judge_works_without_a_baseline_and_is_told_that_none_is_known() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("dates.rs", "fn leap_years() {}\n");
+    let judge = script(&env, "judge.sh", "#!/bin/sh\ncat > ../judge-asked\necho ANSWERED: YES\n");
+    let checks = json!([{"type": "judge", "question": "Are leap years read?", "run": [judge]}]);
+    let out = evaluate(&env, &repo, checks, json!({"output": "I read leap years."}));
+    ends(&out, "complete/checks_passed", "");
+    assert_eq!(out.json()["evidence"], "claimed", "{out}");
+    let asked = fs::read_to_string(env.root().join("judge-asked")).expect("it was asked");
+    assert!(
+        asked.contains("What is uncommitted (the start of its session is not known") && asked.contains("+fn leap_years() {}"),
+        "{asked}"
+    );
+    assert!(!out.stdout.contains("0000000"), "{out}");
+}
+
+#[test]
+fn a_result_that_the_session_prints_itself_is_its_word_and_no_proof() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let checks = json!([{"type": "sql_result", "tool": "execute_sql", "min_rows": 1}]);
+    let config = env.write("criteria.json", json!({"version": 1, "checks": checks, "require_evidence": "verified"}).to_string());
+    let call = json!({"type": "assistant", "message": {"id": "m", "content": [{"type": "tool_use", "id": "t", "name": "execute_sql", "input": {}}]}});
+    let rows = json!({"columns": ["id"], "rows": [[1]]}).to_string();
+    let result = json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "t", "content": rows}]}});
+    let prints = format!("printf '%s\\n' '{call}' '{result}'; echo a > a.txt; git add -A; git commit -qm a");
+    let args = ["run", "--json", "--no-probe", "--config", &config.to_string_lossy(), "--", "sh", "-c", &prints];
+    let out = repo.watchdog(&args).expect(12);
+    assert_eq!((out.verdict().as_str(), &out.json()["checks"][0]["evidence"]), ("review/disputed", &json!("claimed")), "{out}");
 }
 
 #[test]

@@ -28,12 +28,9 @@ pub(in super::super) fn read(node: &Node<'_>, into: &mut RescueSettings) {
     put(&mut into.trailers, section.get("trailers").and_then(|n| n.list(trailer)));
     put(&mut into.keep_days, section.get("keep_days").and_then(|n| n.whole(1..=36_500)).map(small));
     put(&mut into.snapshot_every, section.get("snapshot_seconds").and_then(|n| n.seconds(0)));
-    match (into.mode, command_given) {
-        (RescueMode::Command, false) => {
-            section.note("command", "is not given, although the mode is `command`; the work would stay uncommitted")
-        }
-        (RescueMode::Command, true) | (_, false) => {}
-        (_, true) => section.note("command", "is not used, because the mode is not `command`"),
+    // Without one the mode `command` runs the worktree's own script; whether there is one is known when a rescue runs, which says so.
+    if command_given && into.mode != RescueMode::Command {
+        section.note("command", "is not used, because the mode is not `command`");
     }
 }
 
@@ -95,7 +92,7 @@ mod tests {
     #[test]
     fn a_command_and_a_mode_that_do_not_go_together_are_noted() {
         for text in [r#"{"rescue": {"mode": "command"}}"#, r#"{"rescue": {"mode": "command", "command": null}}"#] {
-            assert_eq!(notes(text), ["rescue.command: is not given, although the mode is `command`; the work would stay uncommitted"]);
+            assert!(notes(text).is_empty(), "scripts/commit-rescue of the worktree is run: {text}");
         }
         assert_eq!(notes(r#"{"rescue": {"command": ["x"]}}"#), ["rescue.command: is not used, because the mode is not `command`"]);
         assert!(notes(r#"{"rescue": {"mode": "command", "command": ["x"]}}"#).is_empty());

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::config::settings::OnNoCriteria;
 use crate::decision::display::plural;
-use crate::decision::evidence::{ProbeOutcome, Reply, ReplyStatus, SessionEnd, Unreadable};
+use crate::decision::evidence::{CheckOutcome, ProbeOutcome, Reply, ReplyStatus, SessionEnd, Unreadable};
 use crate::decision::verdict::{Evidence, Reason, Status, Verdict};
 
 use super::facts::{Action, Trust};
@@ -41,10 +41,20 @@ impl Machine {
         self.conclude(Verdict { evidence: Evidence::Verified, ..Verdict::new(Reason::Rescued, message) })
     }
 
+    /// What the checks that passed found, one line each.
+    fn found(&self) -> Option<String> {
+        let results = self.judged.as_ref()?.results.iter().filter(|result| result.outcome == CheckOutcome::Pass);
+        let found: Vec<String> = results.map(|result| first_line(&result.feedback)).filter(|line| !line.is_empty()).take(3).collect();
+        (!found.is_empty()).then(|| found.join("; "))
+    }
+
     pub(super) fn conclude_checks_passed(&mut self) -> Action {
         let (mut evidence, passed_before) =
             self.judged.as_ref().map_or((Evidence::None, false), |judged| (judged.evidence, judged.all_passed_before));
         let mut message = "every check passed".to_string();
+        if let Some(found) = self.found() {
+            message.push_str(&format!(" ({found})"));
+        }
         if passed_before {
             let shown = if self.committed() { Evidence::Committed } else { Evidence::None };
             evidence = evidence.min(shown);

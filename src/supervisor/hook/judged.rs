@@ -32,9 +32,6 @@ use super::super::surroundings::{Surroundings, now};
 use super::scene::{HookRequest, Scene};
 use super::tally::Tally;
 
-/// No commit has this name: git says so itself wherever it stands, so that whatever needs the baseline fails and nothing is made up.
-const NO_COMMIT: &str = "0000000000000000000000000000000000000000";
-
 /// Judges whether the agent may stop, or give its output.
 pub fn judge(
     surroundings: &Surroundings,
@@ -53,7 +50,7 @@ pub fn judge(
     let governing = governing(surroundings, &place, spec.as_deref(), found.as_ref().map(|found| &found.point))?;
     let recorded = found.unwrap_or_else(|| Recorded {
         spec: spec.unwrap_or_else(|| place.worktree.default_spec()),
-        point: Point::Commit(NO_COMMIT.into()),
+        point: Point::nowhere(),
         refs: Vec::new().into(),
         at,
         notes: Vec::new(),

@@ -151,9 +151,15 @@ impl Capabilities for Outside<'_> {
     }
 
     fn diff(&self, limit: usize) -> Fact<BoundedText> {
-        let found =
-            self.worktree(|worktree| worktree.diff_since(&self.case.origin.0, self.case.origin.1.as_ref(), limit, &rescue::looks_secret))?;
+        let found = self.worktree(|worktree| {
+            let from = if self.baseline_known() { self.case.origin.0.clone() } else { worktree.head()? };
+            worktree.diff_since(&from, self.case.origin.1.as_ref(), limit, &rescue::looks_secret)
+        })?;
         Ok(BoundedText { text: rescue::mask(&found.text), cut: found.cut })
+    }
+
+    fn baseline_known(&self) -> bool {
+        self.case.origin.0 != Point::nowhere()
     }
 
     fn ask_judge(&self, request: &JudgeRequest<'_>) -> JudgeAnswer {
