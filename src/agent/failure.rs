@@ -26,6 +26,12 @@ static NOT_LOGGED_IN: LazyLock<Regex> = LazyLock::new(|| {
         r"(?i)\bnot (?:logged|signed) in\b|please run /login|please (?:log|sign) in\b|\blogin required\b|invalid (?:x-)?api[ -]key|authentication_error|failed to authenticate|\b401 unauthorized|(?:http|status|error|code)[: ]+401\b|oauth token (?:has )?(?:expired|been revoked)|(?:api key|credentials?) (?:is |are |was )?(?:missing|not found|not set|expired|revoked)|set an auth method",
     )
 });
+/// No more can be paid for: nothing helps but a person with money.
+static NO_CREDIT: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)\bcredit balance is too low|insufficient (?:credits?|funds|balance)|out of credits?\b|(?:no|not enough) credits? (?:left|remaining)|(?:http|status|error|code)[: ]+402\b|payment required|billing_error",
+    )
+});
 static NO_CONVERSATION: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?i)\bno (?:conversation|rollout|recorded session|previous sessions?|saved sessions?|sessions?)\b[^\n]{0,40}\bfound|session not found|requires a valid session|error resuming session|no (?:session|conversation) to (?:resume|continue)",
@@ -51,8 +57,11 @@ pub(super) fn of_envelope(found: &Envelope, now: Timestamp, local: &TimeZone) ->
         return ProbeOutcome::RateLimited { why: limit.why, retry_at: limit.retry_at };
     }
     let why = bounded(&said, WHY);
+    if let Some(line) = said.lines().find(|line| NO_CREDIT.is_match(line)) {
+        return ProbeOutcome::NotLoggedIn { why: bounded(line.trim(), WHY) };
+    }
     match found.api_error_status {
-        Some(401 | 403) => return ProbeOutcome::NotLoggedIn { why },
+        Some(401..=403) => return ProbeOutcome::NotLoggedIn { why },
         Some(408 | 500..=599) => return ProbeOutcome::Overloaded { why },
         _ => {}
     }
@@ -70,7 +79,7 @@ pub(super) fn of_text(text: &str, now: Timestamp, local: &TimeZone) -> Option<Pr
         let end = text[found.end()..].find('\n').map_or(text.len(), |i| found.end() + i);
         Some(bounded(text[start..end].trim(), WHY))
     };
-    if let Some(why) = line_with(&NOT_LOGGED_IN) {
+    if let Some(why) = line_with(&NO_CREDIT).or_else(|| line_with(&NOT_LOGGED_IN)) {
         return Some(ProbeOutcome::NotLoggedIn { why });
     }
     if let Some(why) = line_with(&NO_CONVERSATION) {
@@ -125,7 +134,8 @@ mod tests {
             ("Error: HTTP 429 Too Many Requests", Some("rate_limited")),
             ("model context window is 500 tokens", None),
             ("Error: File not found", None),
-            ("Credit balance is too low", None),
+            ("Credit balance is too low", Some("not_logged_in")),
+            ("Error: 402 Payment Required", Some("not_logged_in")),
             ("", None),
         ] {
             assert_eq!(word(text), outcome, "{text}");

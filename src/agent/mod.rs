@@ -31,6 +31,7 @@ pub mod program;
 pub mod prompt;
 pub mod registry;
 pub mod reply;
+pub mod reply_claims;
 mod reply_doubt;
 mod reply_fields;
 mod reply_json;

@@ -23,9 +23,11 @@ use super::plain_text::plain_text;
 use super::presets::{Asking, Invocation, Question, invocation};
 use super::program::{Finished, Program, StartError};
 use super::reply::{self, Reading};
+use super::stream::Tap;
 use crate::config::settings::{AgentSettings, Preset};
 use crate::decision::display::bounded;
 use crate::decision::evidence::{Exit, ProbeOutcome, Reply, ReplyStatus};
+use crate::decision::verdict::ProbeUsage;
 
 /// Between TERM and KILL once the deadline passed.
 const GRACE: Duration = Duration::from_secs(3);
@@ -71,29 +73,62 @@ impl ProbeRequest<'_> {
     }
 }
 
-/// Asks once. Blocks until the agent answered, failed, or its deadline passed.
-pub fn ask(request: &ProbeRequest<'_>) -> ProbeOutcome {
-    ask_with(request, &Program::run)
+/// What a question came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProbeAnswer {
+    /// The answer, or why there is none.
+    pub outcome: ProbeOutcome,
+    /// The session that answered, where its output tells it.
+    pub session_id: Option<String>,
+    /// What it cost.
+    pub usage: ProbeUsage,
 }
 
-/// The same with the way of running a program handed in, for one that can be cancelled.
-pub fn ask_with(request: &ProbeRequest<'_>, run: &dyn Fn(&Program) -> Result<Finished, StartError>) -> ProbeOutcome {
+/// Asks once. Blocks until the agent answered, failed, or its deadline passed.
+pub fn ask(request: &ProbeRequest<'_>) -> ProbeOutcome {
+    ask_with(request, &Program::run).outcome
+}
+
+/// The same with the way of running a program handed in, for one that can be cancelled; also says who answered, and what it cost.
+pub fn ask_with(request: &ProbeRequest<'_>, run: &dyn Fn(&Program) -> Result<Finished, StartError>) -> ProbeAnswer {
     match put(request, Question::Probe, run) {
-        Ok(answered) => outcome(request, &answered, answer),
-        Err(unanswered) => *unanswered,
+        Ok(answered) => {
+            let (session_id, usage) = told(&answered);
+            ProbeAnswer { outcome: outcome(request, &answered, answer), session_id, usage }
+        }
+        // Nobody was asked.
+        Err(unanswered) => ProbeAnswer { outcome: *unanswered, session_id: None, usage: ProbeUsage::default() },
     }
 }
 
+/// Who answered, and what the question cost. The cost of a resumed session is told as a whole; where that of this question cannot be told
+/// apart, it is unknown.
+fn told(answered: &Answered) -> (Option<String>, ProbeUsage) {
+    let output = Tap::default();
+    output.push(&answered.finished.stdout.bytes);
+    let told = output.finish();
+    let usage = ProbeUsage {
+        requests: 1,
+        input_tokens: told.usage.input_tokens,
+        output_tokens: told.usage.output_tokens,
+        cost_usd: told.usage.cost_usd.filter(|_| !told.cost_is_of_the_session),
+    };
+    let named = envelope::read(&answered.finished.stdout.bytes).and_then(|found| found.session_id);
+    (named.or(told.session_id).filter(|id| envelope::is_session_id(id)), usage)
+}
+
 /// Asks for a plan of commits in the same harmless way; `number` counts the attempts. The answer is not judged: it is
-/// an object with `commits` in it. A failure is told as a probe's would be, never as [`ProbeOutcome::Reply`].
+/// an object with `commits` in it; what it cost is added to `spent`. A failure is told as a probe's would be, never as [`ProbeOutcome::Reply`].
 ///
 /// # Errors
 /// How the question ended without such an object.
 pub fn ask_for_plan(
     request: &ProbeRequest<'_>,
     run: &dyn Fn(&Program) -> Result<Finished, StartError>,
+    spent: &mut ProbeUsage,
 ) -> Result<Map<String, Value>, Box<ProbeOutcome>> {
     let answered = put(request, Question::Plan, run)?;
+    *spent = spent.plus(told(&answered).1);
     let mut plan = None;
     let judged = outcome(request, &answered, |found, stdout, now, local| {
         match reply::object_with("commits", found.as_ref(), stdout) {
@@ -113,16 +148,18 @@ pub fn ask_for_plan(
 }
 
 /// Asks for an answer in prose to a question that says everything, of somebody who was not here before: no session is resumed, whatever
-/// the request names.
+/// the request names. What it cost is added to `spent`.
 ///
 /// # Errors
 /// How the question ended without an answer; never [`ProbeOutcome::Reply`].
 pub fn ask_to_judge(
     request: &ProbeRequest<'_>,
     run: &dyn Fn(&Program) -> Result<Finished, StartError>,
+    spent: &mut ProbeUsage,
 ) -> Result<String, Box<ProbeOutcome>> {
     let stranger_is_welcome = ProbeRequest { session_id: None, expected_session: None, ..request.clone() };
     let answered = put(&stranger_is_welcome, Question::Judge, run)?;
+    *spent = spent.plus(told(&answered).1);
     let mut text = None;
     let judged = outcome(&stranger_is_welcome, &answered, |found, stdout, now, local| {
         let said = match found {

@@ -52,6 +52,8 @@ pub struct Transcript {
     pub modified: SystemTime,
     /// Bytes.
     pub size: u64,
+    /// When it was begun, where the file system tells.
+    pub begun: Option<SystemTime>,
 }
 
 /// The latest session that Claude Code recorded in this very folder; `None` if there is none.
@@ -59,9 +61,19 @@ pub struct Transcript {
 /// Sessions started in a subfolder or in another worktree are recorded elsewhere and are not seen, neither here nor by `--continue`.
 /// Reads names and times only, of at most 10,000 entries.
 pub fn latest_session(worktree: &Path, home: &ClaudeHome) -> Option<Transcript> {
-    let folder = folder_of(worktree, home)?;
-    let entries = fs::read_dir(folder).ok()?.take(ENTRIES).filter_map(Result::ok);
-    entries.filter_map(|entry| transcript_at(&entry.path())).max_by(|a, b| (a.modified, &a.session_id).cmp(&(b.modified, &b.session_id)))
+    latest(sessions(worktree, home))
+}
+
+/// The one of some transcripts that `--continue` would take.
+pub fn latest(transcripts: Vec<Transcript>) -> Option<Transcript> {
+    transcripts.into_iter().max_by(|a, b| (a.modified, &a.session_id).cmp(&(b.modified, &b.session_id)))
+}
+
+/// Every session that Claude Code recorded in this very folder, in no order.
+pub fn sessions(worktree: &Path, home: &ClaudeHome) -> Vec<Transcript> {
+    let entries = folder_of(worktree, home).and_then(|folder| fs::read_dir(folder).ok());
+    let entries = entries.into_iter().flatten().take(ENTRIES).filter_map(Result::ok);
+    entries.filter_map(|entry| transcript_at(&entry.path())).collect()
 }
 
 /// The transcript of a session by its id, as it is now.
@@ -99,7 +111,8 @@ fn slug(path: &Path) -> String {
 fn transcript_at(path: &Path) -> Option<Transcript> {
     let session_id = path.file_name()?.to_str()?.strip_suffix(".jsonl").filter(|id| is_session_id(id))?.to_owned();
     let about = fs::metadata(path).ok().filter(|about| about.is_file() && about.len() > 0)?;
-    Some(Transcript { session_id, path: path.to_owned(), modified: about.modified().ok()?, size: about.len() })
+    let (modified, begun) = (about.modified().ok()?, about.created().ok());
+    Some(Transcript { session_id, path: path.to_owned(), modified, size: about.len(), begun })
 }
 
 #[cfg(test)]

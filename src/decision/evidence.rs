@@ -273,7 +273,7 @@ pub enum ProbeOutcome {
     NoConversation { why: String },
     /// The program is not there or cannot be executed.
     NotInstalled { why: String },
-    /// The agent refuses until a person logs in.
+    /// The agent refuses until a person logs in, or pays.
     NotLoggedIn { why: String },
     /// The service is overloaded or failed in passing.
     Overloaded { why: String },

@@ -7,6 +7,7 @@ pub mod evidence;
 pub mod iteration;
 pub mod machine;
 pub mod rounds;
+pub mod standing_answer;
 pub mod template;
 pub mod termination;
 pub mod verdict;

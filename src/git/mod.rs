@@ -9,6 +9,7 @@ mod discover;
 mod family;
 mod fetched;
 mod harden;
+mod head_path;
 mod hidden;
 mod history;
 mod known_refs;

@@ -3,7 +3,9 @@
 pub mod anchor;
 
 mod baseline;
+mod conversation;
 mod end;
 
 pub use baseline::{Recorded, record, recorded};
+pub use conversation::{Conversation, Known, note_conversations};
 pub use end::{describe_end, log_path};

@@ -2,7 +2,7 @@
 //!
 //! - [`state_dir`]: where everything lives, and who may touch it.
 //! - [`engine`]: the [`Store`] trait, which knows nothing of SQLite; [`sqlite`] implements it.
-//! - [`journal`], [`anchor`], [`baseline`], [`breaker`], [`expiry`], [`figures`], [`hook_session`], [`look`], [`looped`], [`outbox`], [`passed`], [`progress`], [`refs`],
+//! - [`journal`], [`anchor`], [`answer`], [`baseline`], [`breaker`], [`conversation`], [`expiry`], [`figures`], [`hook_session`], [`look`], [`looped`], [`outbox`], [`passed`], [`progress`], [`refs`],
 //!   [`session`], [`task`], [`told`]: what is kept, as typed, versioned rows over any [`Store`].
 //! - [`tally`]: what events add to the figures.
 //! - [`rebuild`]: rows made anew from git's refs, which stay the truth.
@@ -31,8 +31,8 @@ pub use engine::Store;
 pub use error::StoreError;
 pub use key::Key;
 pub use records::{
-    OfWorktrees, anchor, baseline, breaker, expiry, figures, hook_session, look, looped, outbox, passed, progress, refs, rescued,
-    rows_of_worktrees, session, task, told,
+    OfWorktrees, anchor, answer, baseline, breaker, conversation, expiry, figures, hook_session, look, looped, outbox, passed, progress,
+    refs, rescued, rows_of_worktrees, session, task, told,
 };
 pub use sqlite::SqliteStore;
 pub use state_dir::StateDir;

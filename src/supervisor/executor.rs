@@ -10,8 +10,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::agent::probe::{self, ProbeRequest};
-use crate::agent::prompt::{GitFacts, probe_prompt};
 use crate::agent::transcript::{self, Transcript};
 use crate::agent::{Cancel, Survivor};
 use crate::checks::{self, CheckContext};
@@ -19,14 +17,14 @@ use crate::config::settings::RescueMode;
 use crate::config::settings::{CheckSpec, Criterion};
 use crate::decision::context::Context;
 use crate::decision::display::plural;
-use crate::decision::evidence::{Activity, Changes, Commits, Fact, FaultKind, ProbeOutcome, RescueOutcome, Unreadable};
+use crate::decision::evidence::{Activity, Changes, Commits, Fact, FaultKind, RescueOutcome, Unreadable};
 use crate::decision::machine::{Action, ChecksJudged, Event};
-use crate::decision::verdict::{ProbeRecord, ProbeUsage};
 use crate::git::{Point, Snapshot, SnapshotRequest, Traces, Worktree};
 use crate::rescue;
 use crate::store::Store;
 use crate::watch::{GitDirs, Watching};
 
+use super::asking::Asking;
 use super::case::Case;
 use super::criteria_files;
 use super::journal::Journal;
@@ -37,13 +35,13 @@ use super::surroundings::{Surroundings, now};
 
 /// The hands of one judgement.
 pub struct Executor {
-    case: Arc<Case>,
-    surroundings: Surroundings,
+    pub(super) case: Arc<Case>,
+    pub(super) surroundings: Surroundings,
     journal: Arc<Journal>,
     git_dirs: GitDirs,
-    root: PathBuf,
+    pub(super) root: PathBuf,
     /// The session to ask, where its id is known.
-    session_id: Option<String>,
+    pub(super) session_id: Option<String>,
     /// What the session left running.
     survivors: Vec<Survivor>,
     /// What is known of the session, for checks.
@@ -51,7 +49,9 @@ pub struct Executor {
     /// A spent budget is not spent further by questions.
     over_limit: bool,
     /// Where it is remembered which commands passed.
-    store: Option<Arc<dyn Store>>,
+    pub(super) store: Option<Arc<dyn Store>>,
+    /// Its questions to the agent.
+    pub(super) asking: Asking,
     /// Programs that judge line by line, from round to round.
     line_checkers: Arc<LineCheckers>,
     /// Whether the agent is left alone from now on.
@@ -92,6 +92,7 @@ impl Executor {
             told: Context::default(),
             over_limit: false,
             store: None,
+            asking: Asking::default(),
             line_checkers: Arc::default(),
             silent: AtomicBool::new(false),
             seen: Mutex::new(seen),
@@ -179,7 +180,7 @@ impl Executor {
         self.seen.lock().expect("no panic while it was held")
     }
 
-    fn worktree<T>(&self, look: impl FnOnce(&Worktree) -> T) -> T {
+    pub(super) fn worktree<T>(&self, look: impl FnOnce(&Worktree) -> T) -> T {
         look(&self.case.worktree.lock().expect("no panic while it was held"))
     }
 
@@ -224,6 +225,7 @@ impl Executor {
         let told = self.told_here();
         let context = CheckContext::new(&outside).with_told(&told).asking_every(self.case.asked.every).side_by_side(at_once());
         let outcome = checks::evaluate(&self.case.settings, &context);
+        self.spend_beside(outside.spent());
         ChecksJudged {
             outcome: outcome.outcome,
             evidence: outcome.evidence,
@@ -253,39 +255,6 @@ impl Executor {
         Cow::Owned(told)
     }
 
-    fn ask(&self, number: u32, contradiction: Option<&str>, facts: &(Option<Commits>, Option<Changes>), cancel: &Cancel) -> ProbeRecord {
-        let at = now();
-        let settings = &self.case.settings;
-        self.surroundings.tell(&format!("no new commit; asking the agent ({number} of {})", settings.completion_check.max_probes));
-        // What git says goes into the question, so that the agent answers about the same state.
-        self.journal.flush();
-        self.remember_transcript();
-        let facts = GitFacts { commits: facts.0.as_ref(), changes: facts.1.as_ref() };
-        let request = ProbeRequest {
-            settings: &settings.agent,
-            program: self.surroundings.agent_program.clone(),
-            worktree: &self.root,
-            session_id: self.session_id.as_deref(),
-            expected_session: self.latest_transcript().map(|transcript| transcript.session_id),
-            number,
-            prompt: probe_prompt(&facts, contradiction),
-            timeout: settings.completion_check.probe_timeout,
-            now: at,
-        };
-        let outcome = probe::ask_with(&request, &|program| program.run_cancellable(cancel));
-        self.seen().answered = Some(matches!(outcome, ProbeOutcome::Reply(_)));
-        let record = ProbeRecord {
-            at,
-            duration: since(at),
-            outcome,
-            disputed: None,
-            session_id: None,
-            usage: ProbeUsage { requests: 1, ..ProbeUsage::default() },
-        };
-        self.surroundings.tell(&told(&record));
-        record
-    }
-
     fn rescue(&self, cancel: &Cancel) -> Fact<RescueOutcome> {
         let Some(snapshot) = self.seen().snapshot.clone() else {
             // The machine asks for a rescue only after a snapshot; with nothing in it there is nothing to rescue.
@@ -294,25 +263,32 @@ impl Executor {
         self.own_worktree()?;
         self.surroundings.tell("rescuing uncommitted work");
         let request = rescue::Request { settings: &self.case.settings.rescue, spec: &self.case.spec, snapshot: &snapshot };
+        let whom = self.whom();
         let planner = Planner {
             surroundings: &self.surroundings,
             agent: &self.case.settings.agent,
             root: &self.root,
-            session_id: self.session_id.as_deref(),
-            expected_session: self.latest_transcript().map(|transcript| transcript.session_id),
+            session_id: whom.resume.as_deref(),
+            expected_session: whom.expected.clone(),
             timeout: request.settings.timeout,
             begun: now(),
+            spent: Mutex::default(),
         };
         let ask = |prompt: &str, attempt: u32| planner.ask(prompt, attempt, cancel);
         let ask: Option<rescue::Ask<'_>> = if self.may_ask_for_a_plan() { Some(&ask) } else { None };
-        self.worktree(|worktree| {
+        let rescued = self.worktree(|worktree| {
             let mut outcome = rescue::rescue_asking(worktree, &request, ask)?;
             if let Some(store) = &self.store {
                 remember_rescued(store.as_ref(), worktree, &mut outcome);
             }
             Ok(outcome)
-        })
-        .map_err(|error: crate::git::Error| Unreadable { kind: FaultKind::Git, why: error.to_string(), hint: None })
+        });
+        self.spend_beside(*planner.spent.lock().expect("no panic while it was held"));
+        rescued.map_err(|error: crate::git::Error| Unreadable { kind: FaultKind::Git, why: error.to_string(), hint: None })
+    }
+
+    pub(super) fn note_answered(&self, answered: bool) {
+        self.seen().answered = Some(answered);
     }
 
     /// Not where the user wants nobody to be asked, and not an agent that has just failed to answer.
@@ -333,13 +309,13 @@ impl Executor {
         Activity { worktree, processes, transcript }
     }
 
-    fn remember_transcript(&self) {
+    pub(super) fn remember_transcript(&self) {
         if self.seen().transcript.is_none() {
             self.seen().transcript = self.latest_transcript();
         }
     }
 
-    fn latest_transcript(&self) -> Option<Transcript> {
+    pub(super) fn latest_transcript(&self) -> Option<Transcript> {
         let home = &self.surroundings.claude_home;
         match &self.session_id {
             Some(id) => transcript::session(&self.root, home, id),
@@ -357,15 +333,4 @@ pub fn at_once() -> usize {
 /// Wall time since an instant; zero where the clock was set back.
 pub fn since(at: Timestamp) -> Duration {
     Duration::try_from(now().duration_since(at)).unwrap_or_default()
-}
-
-fn told(record: &ProbeRecord) -> String {
-    match &record.outcome {
-        ProbeOutcome::Reply(reply) if reply.message.is_empty() => format!("the agent says: {}", reply.status.as_str()),
-        ProbeOutcome::Reply(reply) => format!("the agent says: {} ({})", reply.status.as_str(), reply.message),
-        other => match other.why() {
-            Some(why) => format!("the question ended as {}: {why}", other.as_str()),
-            None => format!("the question ended as {}", other.as_str()),
-        },
-    }
 }

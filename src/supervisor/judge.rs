@@ -81,13 +81,18 @@ impl Trial {
         };
         let over_limit = matches!(session.end, Some(SessionEnd::OverLimit { .. }));
         let told = settle_told(&case, store.as_ref(), surroundings, session.told);
-        let mut setup = case.setup(earlier, session.end.clone(), ran_a_session || look_at_leftovers);
-        setup.notes.extend(session.notes);
         let case = Arc::new(case);
         let executor = Executor::new(Arc::clone(&case), surroundings.clone(), Arc::clone(&journal), fingerprint)
             .with_session(session.session_id, session.survivors.clone())
             .with_told(told, over_limit)
             .with_store(Arc::clone(&store));
+        let mut told_earlier = earlier;
+        let executor = match executor.stand_by_the_last_answer(store.as_ref(), ran_a_session, &mut told_earlier) {
+            Ok(executor) => executor,
+            Err(error) => return Err(Box::new(early(surroundings, Some(&case), Verdict::unreadable(error.into()), begun))),
+        };
+        let mut setup = case.setup(told_earlier, session.end.clone(), ran_a_session || look_at_leftovers);
+        setup.notes.extend(session.notes);
         let trial =
             Trial { case, executor: Arc::new(executor), store, journal, earlier, log: session.log, survivors: session.survivors, begun };
         Ok((trial, setup))
@@ -107,7 +112,11 @@ impl Trial {
         if let Err(unreadable) = settle_anchor::after_verdict(&self.case, self.store.as_ref(), &verdict) {
             verdict.degraded.push(Degraded { code: "anchor_unmoved", detail: unreadable.why });
         }
-        let left = rounds::after(self.earlier, &verdict);
+        let stands = self.executor.settle_answer(self.store.as_ref(), &mut verdict).unwrap_or_else(|error| {
+            verdict.degraded.push(Degraded { code: "store_unwritable", detail: error.to_string() });
+            false
+        });
+        let left = if stands { self.earlier } else { rounds::after(self.earlier, &verdict) };
         let settled = (self.case.leave(self.store.as_ref(), left, self.executor.fingerprint()))
             .and_then(|()| self.case.feed_breaker(self.store.as_ref(), &verdict, &self.journal));
         let breaker = settled.map_err(|unreadable| {
@@ -116,6 +125,7 @@ impl Trial {
         let mut judgement = about(surroundings, Some(&self.case), verdict, self.begun);
         judgement.breaker = breaker.ok().or_else(|| self.case.breaker(self.store.as_ref()));
         judgement.log = self.log.as_ref().map(|path| path.display().to_string());
+        judgement.session = judgement.session.or_else(|| self.executor.session());
         judgement.survivors = self.survivors.iter().map(|survivor| format!("{} (process {})", survivor.name, survivor.pid)).collect();
         self.journal.write(kind::VERDICT, judgement.to_json());
         if let Some(why) = self.journal.fault() {

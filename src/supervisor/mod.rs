@@ -3,6 +3,7 @@
 //! [`check()`] and [`run()`] are thin: they settle what is asked (`place`, `configuration`, `case`), let `dispatcher` drive the
 //! machine with the hands of `executor`, and settle what follows from the verdict (`judge`).
 
+mod asking;
 mod backoff;
 mod budget;
 mod case;
@@ -65,6 +66,6 @@ pub use sweep::{Hear, Line, Outcome, SweepReport, SweepRequest, SweepRow, sweep}
 pub use tail::Tail;
 pub use task_queue::{GovernedTask, TaskQueue, change_json};
 pub use told::told;
-pub use verdict_json::{BreakerJson, Judgement, LoopJson, SessionJson, millis, probe_json, reply_json, reply_of};
+pub use verdict_json::{BreakerJson, Judgement, LoopJson, SessionJson, millis, probe_json, reply_json, reply_of, usage_json};
 pub use watch::{WatchRequest, watch};
 pub use work::{CrewOrder, CrewReport, Member, TaskEnd, TaskOrder, TaskReport, Where, run_task, work};

@@ -1,6 +1,7 @@
 //! Asks the agent to plan the commits of a rescue, and says what a failed question means for asking again.
 
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,6 +11,7 @@ use crate::agent::Cancel;
 use crate::agent::probe::{ProbeRequest, ask_for_plan};
 use crate::config::settings::AgentSettings;
 use crate::decision::evidence::ProbeOutcome;
+use crate::decision::verdict::ProbeUsage;
 use crate::rescue::NoPlan;
 
 use super::executor::since;
@@ -31,6 +33,8 @@ pub struct Planner<'a> {
     pub timeout: Duration,
     /// Since when.
     pub begun: Timestamp,
+    /// What its questions cost so far.
+    pub spent: Mutex<ProbeUsage>,
 }
 
 impl Planner<'_> {
@@ -61,7 +65,9 @@ impl Planner<'_> {
             timeout,
             now: now(),
         };
-        let outcome = ask_for_plan(&request, &|program| program.run_cancellable(cancel));
+        let mut spent = self.spent.lock().expect("no panic while it was held");
+        let outcome = ask_for_plan(&request, &|program| program.run_cancellable(cancel), &mut spent);
+        drop(spent);
         if cancel.is_cancelled() {
             return Err(NoPlan::Interrupted);
         }

@@ -14,7 +14,7 @@ use crate::decision::evidence::Unreadable;
 use crate::decision::termination::{Spent, termination};
 use crate::decision::verdict::Verdict;
 use crate::git::Worktree;
-use crate::session::record;
+use crate::session::{note_conversations, record};
 use crate::store::Store;
 use crate::store::journal::kind;
 
@@ -116,5 +116,6 @@ fn open_case(surroundings: &Surroundings, place: Place, request: &RunRequest, be
     let governing = governing(surroundings, &place, request.spec.as_deref(), Some(&head))?;
     let recorded = record(place.store.as_ref(), &place.worktree, request.spec.as_deref(), begun)?;
     let governing = settle_anchor::session_begins(&place, &recorded, governing)?;
+    note_conversations(place.store.as_ref(), (&place.worktree_id, &recorded.spec), (place.root(), &surroundings.claude_home), recorded.at)?;
     Ok(Case::new(place, recorded, true, governing, request.asked.clone()))
 }

@@ -6,28 +6,32 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::agent::probe::{ProbeRequest, ask_with, read_output};
+use crate::agent::Cancel;
+use crate::agent::probe::{ProbeAnswer, ProbeRequest, ask_with, read_output};
 use crate::agent::prompt::{GitFacts, probe_prompt};
-use crate::agent::{Cancel, transcript};
 use crate::cli::args::ProbeArgs;
 use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
+use crate::config::settings::Preset;
 use crate::decision::display::{escape_for_display, escape_to_one_line};
-use crate::decision::evidence::{ProbeOutcome, Reply};
-use crate::decision::verdict::Reason;
-use crate::session::recorded;
-use crate::store::session as sessions;
-use crate::supervisor::{Place, Surroundings, governing, now, reply_json, reply_of};
+use crate::decision::evidence::{ProbeOutcome, Reply, ReplyStatus};
+use crate::decision::verdict::{ProbeUsage, Reason};
+use crate::session::{Conversation, recorded};
+use crate::supervisor::{Place, Surroundings, governing, now, reply_json, reply_of, usage_json};
 
 /// More of a file than this is not read: an answer is at its end.
 const LONGEST: u64 = 256 << 20;
 
 /// Asks once, or reads an answer.
 pub fn probe(around: impl FnOnce() -> Result<Surroundings, Failure>, terminal: &Terminal, args: ProbeArgs) -> Result<u8, Failure> {
-    let (outcome, against_git) = match &args.parse {
-        Some(path) => (read_output(&read(path)?, now()), None),
+    let (answer, whom, against_git) = match &args.parse {
+        Some(path) => {
+            let outcome = read_output(&read(path)?, now());
+            (ProbeAnswer { outcome, session_id: None, usage: ProbeUsage::default() }, None, None)
+        }
         None => ask(&around()?, &args)?,
     };
+    let outcome = answer.outcome;
     let disputed = reply_of(&outcome).and_then(Reply::contradiction).or(against_git);
     if terminal.json {
         let retry_at = match &outcome {
@@ -41,9 +45,20 @@ pub fn probe(around: impl FnOnce() -> Result<Surroundings, Failure>, terminal: &
             "disputed": disputed,
             "why": outcome.why(),
             "retry_at": retry_at,
+            "session": whom.as_ref().map(|whom| json!({
+                "id": answer.session_id.as_ref().or(whom.resume.as_ref()).or(whom.expected.as_ref()),
+                "known_by": whom.known_by.as_str(),
+            })),
+            "usage": usage_json(&answer.usage),
         }));
     } else {
         show(terminal, &outcome, disputed.as_deref());
+        if let Some(asked) = whom.as_ref().and_then(|whom| answer.session_id.as_ref().or(whom.resume.as_ref()).map(|id| (id, whom))) {
+            terminal.line(&format!("  session: {} (known by {})", escape_to_one_line(asked.0), asked.1.known_by.as_str()));
+        }
+        if let Some(cost) = cost(&answer.usage) {
+            terminal.line(&format!("  cost: {cost}"));
+        }
     }
     Ok(match outcome {
         ProbeOutcome::Reply(_) => 0,
@@ -59,7 +74,17 @@ pub fn probe(around: impl FnOnce() -> Result<Surroundings, Failure>, terminal: &
     })
 }
 
-fn ask(surroundings: &Surroundings, args: &ProbeArgs) -> Result<(ProbeOutcome, Option<String>), Failure> {
+/// What a question cost, in words; `None` where the agent does not tell.
+fn cost(usage: &ProbeUsage) -> Option<String> {
+    let tokens = usage.input_tokens.zip(usage.output_tokens).map(|(read, written)| format!("{read} tokens in, {written} out"));
+    let money = usage.cost_usd.map(|cost| format!("${cost:.4}"));
+    let told: Vec<String> = tokens.into_iter().chain(money).collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
+type Asked = (ProbeAnswer, Option<Conversation>, Option<String>);
+
+fn ask(surroundings: &Surroundings, args: &ProbeArgs) -> Result<Asked, Failure> {
     let place = Place::open(surroundings)?;
     let store = place.store.as_ref();
     let recorded = recorded(&place.store, &place.worktree_id, args.spec.as_deref())?;
@@ -69,26 +94,40 @@ fn ask(surroundings: &Surroundings, args: &ProbeArgs) -> Result<(ProbeOutcome, O
         None => None,
     };
     let changes = place.worktree.changes()?;
-    let session_id = match recorded.as_ref() {
-        Some(found) => sessions::of(store, &place.worktree_id, &found.spec)?.and_then(|session| session.session_id),
-        None => None,
-    };
+    let spec = recorded.as_ref().map_or_else(|| place.worktree.default_spec(), |found| found.spec.clone());
+    let by_transcript = settings.agent.probe.is_none() && settings.agent.preset == Preset::Claude;
+    let whom = Conversation::of(
+        store,
+        (&place.worktree_id, &spec),
+        (place.root(), &surroundings.claude_home),
+        None,
+        recorded.as_ref().map(|found| found.at),
+        by_transcript,
+    )?;
     let facts = GitFacts { commits: commits.as_ref(), changes: Some(&changes) };
     let request = ProbeRequest {
         settings: &settings.agent,
         program: surroundings.agent_program.clone(),
         worktree: place.root(),
-        session_id: session_id.as_deref(),
-        expected_session: transcript::latest_session(place.root(), &surroundings.claude_home).map(|found| found.session_id),
+        session_id: whom.resume.as_deref(),
+        expected_session: whom.expected.clone(),
         number: 1,
         prompt: probe_prompt(&facts, None),
         timeout: args.probe_timeout.unwrap_or(settings.completion_check.probe_timeout),
         now: now(),
     };
     let cancel = Cancel::new();
-    let outcome = with_interrupt(&cancel, || ask_with(&request, &|program| program.run_cancellable(&cancel)))?;
-    let against_git = reply_of(&outcome).zip(commits.as_ref()).and_then(|(reply, commits)| reply.contradicts(commits));
-    Ok((outcome, against_git))
+    let answer = with_interrupt(&cancel, || ask_with(&request, &|program| program.run_cancellable(&cancel)))?;
+    if reply_of(&answer.outcome).is_some() {
+        whom.pin(store, &place.worktree_id, &spec, answer.session_id.as_deref())?;
+    }
+    let against_git = reply_of(&answer.outcome).zip(commits.as_ref()).and_then(|(reply, commits)| reply.contradicts(commits));
+    let against_git = against_git.or_else(|| whom.proves_nothing().filter(|_| says_complete(&answer.outcome)));
+    Ok((answer, Some(whom), against_git))
+}
+
+fn says_complete(outcome: &ProbeOutcome) -> bool {
+    reply_of(outcome).is_some_and(|reply| reply.status == ReplyStatus::Complete)
 }
 
 /// Runs something that blocks while Ctrl-C, TERM and HUP raise `cancel`, so that no agent is left behind.

@@ -111,6 +111,7 @@ fn commit(
         expected_session: transcript::latest_session(place.root(), &surroundings.claude_home).map(|found| found.session_id),
         timeout: settings.rescue.timeout,
         begun: now(),
+        spent: std::sync::Mutex::default(),
     };
     let cancel = Cancel::new();
     let ask = |prompt: &str, attempt: u32| {

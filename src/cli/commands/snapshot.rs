@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::cli::args::SnapshotArgs;
 use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
-use crate::session::record;
+use crate::session::{note_conversations, record};
 use crate::store::journal::{event, kind};
 use crate::supervisor::{Place, Surroundings, accept_criteria, before_session, governing, now, session_begins};
 
@@ -26,6 +26,7 @@ pub fn snapshot(surroundings: &Surroundings, terminal: &Terminal, args: Snapshot
             Err(unreadable) => terminal.complain(&format!("watchdog: {}", crate::decision::display::escape_to_one_line(&unreadable.why))),
         }
     }
+    note_conversations(place.store.as_ref(), (&place.worktree_id, &recorded.spec), (place.root(), &surroundings.claude_home), recorded.at)?;
     let noted = event(recorded.at, &place.worktree_id, Some(&recorded.spec), kind::BASELINE, json!({"baseline": recorded.point.as_str()}));
     // Nothing guards this append, so it cannot be fenced.
     let _done = place.store.append(&[noted], None)?;

@@ -3,8 +3,10 @@
 //! The types that callers see are not those on disk: each file has its own disk form with a version, and turns one into the other.
 
 pub mod anchor;
+pub mod answer;
 pub mod baseline;
 pub mod breaker;
+pub mod conversation;
 pub mod expiry;
 pub mod figures;
 pub mod hook_session;

@@ -9,7 +9,7 @@ use crate::config::settings::{OnNoCriteria, Settings};
 use crate::decision::evidence::Unreadable;
 use crate::decision::machine::Trust;
 use crate::hooks::{Act, HookInput, Reply};
-use crate::session::{record, recorded};
+use crate::session::{note_conversations, record, recorded};
 use crate::store::hook_session::{self, HookSession};
 use crate::store::journal::{event, kind};
 use crate::store::session::{self, SessionRecord};
@@ -37,6 +37,7 @@ pub fn begin(surroundings: &Surroundings, request: &HookRequest, input: &HookInp
         _ => {
             settle_anchor::before_session(&place, spec.as_deref(), at)?;
             let recorded = record(store, &place.worktree, spec.as_deref(), at)?;
+            note_conversations(store, (&place.worktree_id, &recorded.spec), (place.root(), &surroundings.claude_home), at)?;
             note(&place, &recorded.spec, kind::BASELINE, json!({"baseline": recorded.point.as_str()}), at)?;
             recorded
         }

@@ -14,7 +14,7 @@ use crate::decision::iteration::next::Outcome;
 use crate::decision::termination::Spent;
 use crate::git::{KnownRefs, Point, Worktree};
 use crate::rescue::private_rule;
-use crate::session::{Recorded, record, recorded};
+use crate::session::{Recorded, note_conversations, record, recorded};
 use crate::store::Store;
 
 use crate::supervisor::case::{Asked, Case};
@@ -68,6 +68,8 @@ impl Ground {
         let place = self.place()?;
         let recorded = record(place.store.as_ref(), &place.worktree, Some(&self.spec), now())?;
         settle_anchor::session_begins(&place, &recorded, self.governing.clone())?;
+        let claude = &self.surroundings.claude_home;
+        note_conversations(place.store.as_ref(), (&self.worktree_id, &self.spec), (place.root(), claude), recorded.at)?;
         Ok(self.case(place, recorded, true, false))
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::agent::{Cancel, Kept, Leftovers, Program, StartError};
@@ -14,6 +14,7 @@ use crate::checks::{
 };
 use crate::config::settings::{CommandLine, SuccessRule};
 use crate::decision::evidence::{Changes, Commits, Fact, FaultKind, Unreadable};
+use crate::decision::verdict::ProbeUsage;
 use crate::git::{self, Point, Worktree};
 use crate::rescue;
 use crate::store::Store;
@@ -33,13 +34,23 @@ pub struct Outside<'a> {
     pub(super) agent_program: Option<OsString>,
     line_checkers: Arc<LineCheckers>,
     earlier_passes: Option<EarlierPasses>,
+    spent: Mutex<ProbeUsage>,
     begun: Instant,
 }
 
 impl<'a> Outside<'a> {
     /// The outside of a case. Commands end when `cancel` is raised.
     pub fn new(case: &'a Case, root: &'a Path, cancel: &'a Cancel) -> Self {
-        Outside { case, root, cancel, agent_program: None, line_checkers: Arc::default(), earlier_passes: None, begun: Instant::now() }
+        Outside {
+            case,
+            root,
+            cancel,
+            agent_program: None,
+            line_checkers: Arc::default(),
+            earlier_passes: None,
+            spent: Mutex::default(),
+            begun: Instant::now(),
+        }
     }
 
     /// The same with another program as the agent.
@@ -56,6 +67,16 @@ impl<'a> Outside<'a> {
     pub fn with_earlier_passes(self, store: Arc<dyn Store>) -> Self {
         let earlier_passes = (!self.case.asked.no_cache).then(|| EarlierPasses::new(store));
         Outside { earlier_passes, ..self }
+    }
+
+    /// What the questions to models cost so far.
+    pub fn spent(&self) -> ProbeUsage {
+        *self.spent.lock().expect("no panic while it was held")
+    }
+
+    pub(super) fn spend(&self, usage: ProbeUsage) {
+        let mut spent = self.spent.lock().expect("no panic while it was held");
+        *spent = spent.plus(usage);
     }
 
     /// What every program of a check finds in its environment.

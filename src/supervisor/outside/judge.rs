@@ -7,6 +7,7 @@ use crate::checks::{Capabilities as _, CommandRequest, CommandRun, JudgeAnswer, 
 use crate::config::settings::{AgentSettings, CommandLine};
 use crate::decision::display::bounded;
 use crate::decision::evidence::{Exit, ProbeOutcome};
+use crate::decision::verdict::ProbeUsage;
 
 use super::super::surroundings::now;
 use super::Outside;
@@ -31,7 +32,10 @@ pub(super) fn preset(outside: &Outside<'_>, request: &JudgeRequest<'_>) -> Judge
         timeout: request.timeout,
         now: now(),
     };
-    match ask_to_judge(&question, &|program| program.run_cancellable(outside.cancel)) {
+    let mut spent = ProbeUsage::default();
+    let answer = ask_to_judge(&question, &|program| program.run_cancellable(outside.cancel), &mut spent);
+    outside.spend(spent);
+    match answer {
         Ok(text) => JudgeAnswer::Text(bounded(&text, ANSWER)),
         Err(outcome) => match (*outcome, outside.cancel.is_cancelled()) {
             (ProbeOutcome::TimedOut, _) | (_, true) => JudgeAnswer::TimedOut,

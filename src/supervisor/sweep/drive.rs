@@ -59,7 +59,8 @@ pub fn perform(action: &Action, machine: &Machine, executor: &Executor, cancel: 
 
 fn asks(action: &Action, executor: &Executor) -> bool {
     match action {
-        Action::Ask { .. } => true,
+        // An answer that stands costs nobody anything.
+        Action::Ask { .. } => !executor.answer_stands(),
         Action::Rescue => executor.would_ask_for_a_plan(),
         Action::ReadCommits
         | Action::ReadChanges

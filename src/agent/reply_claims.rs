@@ -1,0 +1,208 @@
+//! What an agent's `complete` says that git must have: files, commits and pushes, as its words name them. Pure: whether git has them is
+//! asked of whoever knows.
+//!
+//! Only sentences that claim a deed of this session count, and none that deny one or speak of removing something: what is named there
+//! need not be there.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::decision::evidence::Reply;
+
+/// So many names of a kind are looked up at most.
+const NAMES: usize = 20;
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("the pattern is a constant")
+}
+
+/// The end of a sentence or a clause.
+static ENDS: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"[.!?;](?:\s|$)|\n|,\s+(?:but|then|and (?:then )?(?:pushed|committed|created|added|wrote))\b"));
+/// What speaks of a deed that was not done here, or of something that is gone by now.
+static NO_CLAIM: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)\b(?:not|no|never|nothing|none|without|already|before|previous(?:ly)?|earlier|would|will|should|could|may|might|can|if|when|once|instead|remov\w*|delet\w*|dropp\w*|renam\w*|mov(?:ed|es|ing)|replac\w*|ignor\w*|gitignored|temporary|untracked|to be|ready to|needs?|asked|wants?|let me|you)\b|n['’]t\b",
+    )
+});
+static MADE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)\b(?:created|added|wrote|written|implemented|committed|introduced|generated|saved|built|(?:new|added) (?:file|module|test)s?)\b",
+    )
+});
+static COMMITTED: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)\b(?:committed|(?:made|created|added|landed) (?:a|an|the|one|two|three|\d+|all|my|several)\s+(?:\w+\s+){0,2}commits?|in commits? [0-9a-f]{7,40})\b",
+    )
+});
+static PUSHED: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)\bpushed\b(?:[^.;\n]{0,60}\b(?:origin|remote|upstream|github|gitlab|branch|commits?|main|master|changes|everything|it all|work)\b)|\b(?:committed|commits?) (?:and|then) pushed\b",
+    )
+});
+static PATH: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?:^|[\s`'\x22(\[])((?:[\w@+-][\w.@+-]*/)+[\w.@+-]*\w\.[A-Za-z]\w{0,7}|(?:[\w@+-][\w.@+-]*/)+\w[\w@+-]*`)|`([\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7})`",
+    )
+});
+static COMMIT_ID: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)(?:\b(?:commits?|sha|hash|revision|head|committed(?: as)?|merged(?: as)?)\b[^.;\n]{0,40}?[\s`(:#@])([0-9a-f]{7,40})(?:$|[^0-9a-z-])",
+    )
+});
+
+/// What a reply claims.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Claims {
+    /// Files that it says were made.
+    pub made: Vec<String>,
+    /// Files that it says were committed.
+    pub committed: Vec<String>,
+    /// Ids of commits.
+    pub ids: Vec<String>,
+    /// Whether it says that commits were made.
+    pub commits: bool,
+    /// How many commits it says it made.
+    pub count: u64,
+    /// Whether it says that they were pushed.
+    pub pushed: bool,
+}
+
+impl Claims {
+    /// The claims in the message and in the completed tasks of a reply.
+    pub fn of(reply: &Reply) -> Self {
+        let mut claims = Claims { count: reply.commits_made.unwrap_or(0), ..Claims::default() };
+        for text in std::iter::once(&reply.message).chain(&reply.tasks_completed) {
+            let mut from = 0;
+            for end in ENDS.find_iter(text) {
+                claims.sentence(&text[from..end.start()]);
+                from = end.start();
+            }
+            claims.sentence(&text[from..]);
+        }
+        claims
+    }
+
+    fn sentence(&mut self, text: &str) {
+        // The words of a name say nothing.
+        if NO_CLAIM.is_match(&PATH.replace_all(text, " ")) {
+            return;
+        }
+        for found in COMMIT_ID.captures_iter(text) {
+            let id = found[1].to_lowercase();
+            // A word of the language, or a number, is none.
+            if self.ids.len() < NAMES && id.bytes().any(|b| b.is_ascii_digit()) && id.bytes().any(|b| b.is_ascii_alphabetic()) {
+                self.ids.push(id);
+            }
+        }
+        let committed = COMMITTED.is_match(text);
+        self.commits |= committed;
+        self.pushed |= PUSHED.is_match(text);
+        if !committed && !MADE.is_match(text) {
+            return;
+        }
+        for found in PATH.captures_iter(text) {
+            let Some(path) = found.get(1).or(found.get(2)) else { continue };
+            let path = path.as_str().trim_end_matches('`').trim_start_matches("./");
+            let list = if text.to_lowercase().contains("committed") { &mut self.committed } else { &mut self.made };
+            if list.len() < NAMES && !path.contains("://") && !path.contains("..") {
+                list.push(path.to_owned());
+            }
+        }
+    }
+
+    /// Whether nothing is claimed.
+    pub fn is_empty(&self) -> bool {
+        *self == Claims::default()
+    }
+
+    /// The first claim that git does not bear out. `new_commits` is what there is since the baseline, where that is known.
+    pub fn missing(
+        &self,
+        new_commits: Option<u64>,
+        has_commit: &dyn Fn(&str) -> bool,
+        head_has: &dyn Fn(&str) -> bool,
+        is_on_disk: &dyn Fn(&str) -> bool,
+        is_pushed: &dyn Fn() -> bool,
+    ) -> Option<String> {
+        if let Some(id) = self.ids.iter().find(|id| !has_commit(id)) {
+            return Some(format!("it names the commit {id}, which git does not have"));
+        }
+        if let Some(path) = self.committed.iter().find(|path| !head_has(path)) {
+            return Some(format!("it says that {path} is committed, and HEAD does not have it"));
+        }
+        if let Some(path) = self.made.iter().find(|path| !head_has(path) && !is_on_disk(path)) {
+            return Some(format!("it names {path}, which is neither in HEAD nor in the work tree"));
+        }
+        if new_commits == Some(0) && (self.commits || self.count > 0) {
+            return Some("it says that it committed, and HEAD has no commit since the baseline".to_string());
+        }
+        if let Some(made) = new_commits.filter(|made| *made < self.count) {
+            return Some(format!("it says that it made {} commits, and git shows {made} since the baseline", self.count));
+        }
+        (self.pushed && !is_pushed()).then(|| "it says that it pushed, and no remote-tracking branch has HEAD".to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decision::evidence::ReplyStatus;
+
+    /// A git that has `a.rs` and `src/b.rs` in HEAD, `new.rs` on disk, the commit `abc1234`, and one commit since the baseline.
+    fn missing(message: &str, new_commits: u64, pushed: bool) -> Option<String> {
+        let reply = Reply { message: message.into(), ..Reply::bare(ReplyStatus::Complete) };
+        let head = |path: &str| ["a.rs", "src/b.rs"].contains(&path);
+        Claims::of(&reply).missing(Some(new_commits), &|id| "abc1234".starts_with(id), &head, &|path| path == "new.rs", &|| pushed)
+    }
+
+    #[test]
+    fn what_is_named_and_not_there_is_missing() {
+        for (message, word) in [
+            ("I created src/c.rs and its tests.", "src/c.rs"),
+            ("Added `c.rs`.", "c.rs"),
+            ("I committed new.rs", "new.rs is committed"),
+            ("Everything is in commit deadbe1.", "deadbe1"),
+            ("Done (commit 0a1b2c3d).", "0a1b2c3d"),
+            ("All changes are committed and pushed to origin.", "pushed"),
+            ("I pushed the branch", "pushed"),
+        ] {
+            let why = missing(message, 1, false);
+            assert!(why.as_ref().is_some_and(|why| why.contains(word)), "{message}: {why:?}");
+        }
+        assert!(missing("All changes are committed.", 0, false).is_some());
+        assert!(missing("I made two small commits.", 0, false).is_some());
+    }
+
+    #[test]
+    fn what_is_there_or_is_no_claim_is_not_missing() {
+        for message in [
+            "I created src/b.rs.",
+            "Added `new.rs`, not committed yet.",
+            "Removed src/old.rs and wrote a.rs",
+            "I committed `a.rs` in commit abc1234.",
+            "The docs mention docs/later.md.",
+            "See https://example.com/x.html for what was created.",
+            "Nothing was committed to src/none.rs.",
+            "I did not push.",
+            "Pushed the value onto the stack",
+            "Session 0a0a0a0a-0000-4000-8000-000000000001 ended",
+            "Fixed color #a1b2c3d",
+            "Created a queue that handles input/output.",
+        ] {
+            assert_eq!(missing(message, 1, true), None, "{message}");
+        }
+        assert_eq!(missing("Renamed x/y.rs to a.rs", 1, false), None);
+    }
+
+    #[test]
+    fn a_count_of_commits_is_held_against_git() {
+        let reply = Reply { commits_made: Some(3), ..Reply::bare(ReplyStatus::Complete) };
+        let yes = |_: &str| true;
+        let claims = Claims::of(&reply);
+        assert!(claims.missing(Some(2), &yes, &yes, &yes, &|| true).is_some_and(|why| why.contains("3 commits")));
+        assert_eq!(claims.missing(Some(3), &yes, &yes, &yes, &|| true), None);
+        assert_eq!(claims.missing(None, &yes, &yes, &yes, &|| true), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! Whether the agent's last answer stands, where nothing changed since it was given: nobody is asked twice about the same state.
+//!
+//! An answer stands for an hour; each time it is then asked for again without any change, for twice as long, up to a day. A usage limit
+//! stands until it is lifted. This binds judgements, not the rounds within one, and not a plain `check` that a person types where the
+//! answer says that time or a person's hand may change it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::evidence::{ProbeOutcome, ReplyStatus};
+use super::verdict::{Reason, Verdict};
+
+/// How long the first answer stands, and how long any does at most.
+const FIRST: Duration = Duration::from_secs(60 * 60);
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Who asks for the judgement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judged {
+    /// A clock or a watch does: `--once`, `sweep`, `watch`.
+    Again,
+    /// A person typed `check`.
+    Typed,
+}
+
+/// How long an answer stands that was asked for again `pauses` times without any change.
+pub fn pause(pauses: u32) -> Duration {
+    FIRST.saturating_mul(2_u32.saturating_pow(pauses)).min(LONGEST)
+}
+
+/// Until when an answer of `at` stands at `now`, about a state that is as it was then; `None` where the agent is to be asked.
+pub fn stands_until(outcome: &ProbeOutcome, at: Timestamp, pauses: u32, judged: Judged, now: Timestamp) -> Option<Timestamp> {
+    if judged == Judged::Typed && !binds_a_person(outcome) {
+        return None;
+    }
+    // Nobody was asked, so nobody is asked twice.
+    if matches!(outcome, ProbeOutcome::NotInstalled { .. } | ProbeOutcome::NoConversation { .. }) {
+        return None;
+    }
+    let until = match outcome {
+        ProbeOutcome::RateLimited { retry_at: Some(retry_at), .. } => *retry_at,
+        // A time in the future counts as now.
+        _ => at.min(now).checked_add(pause(pauses)).unwrap_or(Timestamp::MAX),
+    };
+    (now < until).then_some(until)
+}
+
+/// Whether an answer holds for a person who asks again: not where the agent was at work, or where a hand or a moment mends what failed.
+fn binds_a_person(outcome: &ProbeOutcome) -> bool {
+    match outcome {
+        ProbeOutcome::Reply(reply) => reply.status == ReplyStatus::Complete,
+        ProbeOutcome::Unreadable { .. } | ProbeOutcome::Empty | ProbeOutcome::RateLimited { .. } => true,
+        ProbeOutcome::TimedOut
+        | ProbeOutcome::NoConversation { .. }
+        | ProbeOutcome::NotInstalled { .. }
+        | ProbeOutcome::NotLoggedIn { .. }
+        | ProbeOutcome::Overloaded { .. }
+        | ProbeOutcome::Failed { .. } => false,
+    }
+}
+
+/// Whether a verdict is the last word on its question, so that no later `--once` goes on counting its rounds.
+pub fn is_last_word(verdict: &Verdict) -> bool {
+    match verdict.reason {
+        Reason::Working | Reason::BackgroundWork => false,
+        Reason::ProbeError => verdict.probes_left == 0,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decision::evidence::Reply;
+
+    fn at(minutes: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + minutes * 60).expect("an instant")
+    }
+
+    fn reply(status: ReplyStatus) -> ProbeOutcome {
+        ProbeOutcome::Reply(Reply::bare(status))
+    }
+
+    #[test]
+    fn pauses_grow_from_an_hour_to_a_day() {
+        let hours: Vec<u64> = (0..8).map(|pauses| pause(pauses).as_secs() / 3600).collect();
+        assert_eq!(hours, [1, 2, 4, 8, 16, 24, 24, 24]);
+        assert_eq!(pause(u32::MAX), LONGEST);
+    }
+
+    #[test]
+    fn an_answer_stands_for_its_pause_and_a_time_in_the_future_counts_as_now() {
+        use Judged::{Again, Typed};
+        let why = || "why".to_string();
+        let limit = |retry_at| ProbeOutcome::RateLimited { why: why(), retry_at };
+        for (outcome, answered, pauses, judged, now, until) in [
+            (reply(ReplyStatus::Working), 0, 0, Again, 59, Some(60)),
+            (reply(ReplyStatus::Working), 0, 0, Again, 60, None),
+            (reply(ReplyStatus::Working), 0, 1, Again, 60, Some(120)),
+            (reply(ReplyStatus::Waiting), 0, 0, Typed, 1, None),
+            (reply(ReplyStatus::Working), 0, 0, Typed, 1, None),
+            (reply(ReplyStatus::Complete), 0, 0, Typed, 1, Some(60)),
+            (reply(ReplyStatus::Complete), 900, 0, Again, 1, Some(61)),
+            (ProbeOutcome::Empty, 0, 0, Typed, 1, Some(60)),
+            (ProbeOutcome::Unreadable { why: why() }, 0, 0, Again, 1, Some(60)),
+            (ProbeOutcome::TimedOut, 0, 0, Again, 1, Some(60)),
+            (ProbeOutcome::TimedOut, 0, 0, Typed, 1, None),
+            (ProbeOutcome::NotLoggedIn { why: why() }, 0, 0, Again, 1, Some(60)),
+            (ProbeOutcome::NotLoggedIn { why: why() }, 0, 0, Typed, 1, None),
+            (ProbeOutcome::NotInstalled { why: why() }, 0, 0, Again, 1, None),
+            (ProbeOutcome::NoConversation { why: why() }, 0, 0, Again, 1, None),
+            (limit(Some(at(600))), 0, 0, Typed, 300, Some(600)),
+            (limit(Some(at(10))), 0, 0, Again, 10, None),
+            (limit(None), 0, 0, Again, 1, Some(60)),
+        ] {
+            let found = stands_until(&outcome, at(answered), pauses, judged, at(now));
+            assert_eq!(found, until.map(at), "{outcome:?} of {answered}, {pauses} pauses, at {now}");
+        }
+    }
+
+    #[test]
+    fn rounds_go_on_after_an_answer_that_leaves_the_question_open() {
+        for (reason, left, last) in [
+            (Reason::Working, 2, false),
+            (Reason::BackgroundWork, 1, false),
+            (Reason::ProbeError, 1, false),
+            (Reason::ProbeError, 0, true),
+            (Reason::MaxProbes, 0, true),
+            (Reason::NothingToDo, 3, true),
+            (Reason::Disputed, 0, true),
+        ] {
+            let verdict = Verdict { probes_left: left, ..Verdict::new(reason, "") };
+            assert_eq!(is_last_word(&verdict), last, "{reason:?} with {left} left");
+        }
+    }
+}

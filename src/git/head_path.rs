@@ -1,0 +1,19 @@
+//! Whether HEAD has a path, for what somebody says that it has.
+
+use super::open::{Error, Worktree};
+
+impl Worktree {
+    /// Whether the tree of HEAD has this path; an unborn HEAD has none.
+    ///
+    /// # Errors
+    /// [`Error::Read`] where HEAD or a tree cannot be read.
+    pub fn head_has(&self, path: &str) -> Result<bool, Error> {
+        let doing = || format!("look for '{path}' in HEAD");
+        let tree = self.repo.head_tree_id_or_empty().map_err(|e| Error::read(doing(), e))?;
+        if tree.detach() == gix::ObjectId::empty_tree(self.repo.object_hash()) {
+            return Ok(false);
+        }
+        let tree = self.repo.find_tree(tree.detach()).map_err(|e| Error::read(doing(), e))?;
+        Ok(tree.lookup_entry(path.split('/')).map_err(|e| Error::read(doing(), e))?.is_some())
+    }
+}

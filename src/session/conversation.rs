@@ -1,0 +1,248 @@
+//! Whom a question about a session goes to: the id that its output or a hook told, or the one transcript of this folder that was begun
+//! during it. Where nobody can tell, the latest conversation is asked, and who answered is recorded: it stays the same.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+
+use crate::agent::transcript::{self, ClaudeHome, Transcript};
+use crate::store::conversation::{self, ConversationRecord};
+use crate::store::session::SessionRecord;
+use crate::store::{Store, StoreError, hook_session, session};
+
+/// A transcript that is begun so long after the end of a session may still be its own: its last words were being written.
+const LATE: Duration = Duration::from_secs(5);
+
+/// How a session is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// Its own output told its id.
+    Output,
+    /// A hook told it.
+    Hook,
+    /// It is the one transcript that was begun since the baseline.
+    Transcript,
+    /// Nobody can tell: it is the latest conversation, or the one that answered before.
+    Latest,
+}
+
+impl Known {
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Known::Output => "output",
+            Known::Hook => "hook",
+            Known::Transcript => "transcript",
+            Known::Latest => "latest",
+        }
+    }
+}
+
+/// Whom a question goes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conversation {
+    /// The session to resume by its id; `None` = whatever the agent takes for the latest.
+    pub resume: Option<String>,
+    /// The session that must answer, as far as that is known.
+    pub expected: Option<String>,
+    /// How it is known.
+    pub known_by: Known,
+    /// Whether its transcript has grown since the baseline; `None` where that cannot be told.
+    pub has_grown: Option<bool>,
+}
+
+impl Conversation {
+    /// What is known of the session of a spec. `told` is the id that the session itself told to whoever ran it; `baseline_at` is `None`
+    /// where no baseline is recorded, and then the latest conversation is meant. `by_transcript` = the agent keeps transcripts here.
+    pub fn of(
+        store: &dyn Store,
+        (worktree_id, spec): (&str, &str),
+        (root, home): (&Path, &ClaudeHome),
+        told: Option<&str>,
+        baseline_at: Option<Timestamp>,
+        by_transcript: bool,
+    ) -> Result<Self, StoreError> {
+        let by_id = |id: String, known_by| Conversation { resume: Some(id.clone()), expected: Some(id), known_by, has_grown: None };
+        let by_hook =
+            |id: &str| Ok::<_, StoreError>(if hook_session::of(store, id, None)?.is_some() { Known::Hook } else { Known::Output });
+        if let Some(id) = told {
+            return Ok(by_id(id.to_owned(), by_hook(id)?));
+        }
+        let transcripts = if by_transcript { transcript::sessions(root, home) } else { Vec::new() };
+        let (mut since_baseline, mut record) = (None, None);
+        if let Some(at) = baseline_at {
+            // One that began before the baseline is about other work.
+            since_baseline = session::of(store, worktree_id, spec)?.filter(|session| at <= session.started_at);
+            if let Some(id) = since_baseline.as_ref().and_then(|session| session.session_id.clone()) {
+                let known_by = by_hook(&id)?;
+                return Ok(by_id(id, known_by));
+            }
+            record = conversation::of(store, worktree_id, spec)?.filter(|record| record.baseline_at == at);
+        }
+        if let Some(ConversationRecord { pinned: Some((id, how)), before, .. }) = &record {
+            let known_by = if how == Known::Transcript.as_str() { Known::Transcript } else { Known::Latest };
+            let now = transcripts.iter().find(|transcript| transcript.session_id == *id);
+            let has_grown = now.and_then(|transcript| grown(before, transcript)).filter(|_| known_by == Known::Latest);
+            return Ok(Conversation { has_grown, ..by_id(id.clone(), known_by) });
+        }
+        if let Some(found) = &record
+            && let Some(one) = the_one_begun(&found.before, &transcripts, since_baseline.as_ref())
+        {
+            let conversation = by_id(one, Known::Transcript);
+            conversation.pin(store, worktree_id, spec, None)?;
+            return Ok(conversation);
+        }
+        let latest = transcript::latest(transcripts);
+        let has_grown = record.as_ref().zip(latest.as_ref()).and_then(|(record, latest)| grown(&record.before, latest));
+        Ok(Conversation { resume: None, expected: latest.map(|latest| latest.session_id), known_by: Known::Latest, has_grown })
+    }
+
+    /// Records who answers questions about this spec from now on, where nobody told it. `answered` is who did, where its output tells.
+    pub fn pin(&self, store: &dyn Store, worktree_id: &str, spec: &str, answered: Option<&str>) -> Result<(), StoreError> {
+        if matches!(self.known_by, Known::Output | Known::Hook) {
+            return Ok(());
+        }
+        let Some(id) = answered.or(self.expected.as_deref()) else { return Ok(()) };
+        let Some(found) = conversation::of(store, worktree_id, spec)? else { return Ok(()) };
+        let pinned = Some((id.to_owned(), self.known_by.as_str().to_owned()));
+        if found.pinned == pinned {
+            return Ok(());
+        }
+        conversation::record(store, worktree_id, spec, &ConversationRecord { pinned, ..found })
+    }
+
+    /// Why a `complete` of this conversation proves nothing, if it does not.
+    pub fn proves_nothing(&self) -> Option<String> {
+        let id = self.expected.as_deref().unwrap_or("latest");
+        (self.known_by == Known::Latest && self.has_grown == Some(false))
+            .then(|| format!("the conversation {id} has not grown since the baseline, so it knows nothing of the work"))
+    }
+}
+
+/// Records which conversations there are at a baseline, so that it is known later which one was begun, or went on.
+pub fn note_conversations(
+    store: &dyn Store,
+    (worktree_id, spec): (&str, &str),
+    (root, home): (&Path, &ClaudeHome),
+    baseline_at: Timestamp,
+) -> Result<(), StoreError> {
+    let mut before: Vec<(String, u64)> = transcript::sessions(root, home).into_iter().map(|seen| (seen.session_id, seen.size)).collect();
+    before.sort();
+    conversation::record(store, worktree_id, spec, &ConversationRecord { baseline_at, before, pinned: None })
+}
+
+fn grown(before: &[(String, u64)], transcript: &Transcript) -> Option<bool> {
+    let size = before.iter().find(|(id, _)| *id == transcript.session_id).map(|(_, size)| *size);
+    Some(size.is_none_or(|size| size < transcript.size))
+}
+
+/// The one transcript that was begun after the baseline, and not after the session's end where that is known.
+fn the_one_begun(before: &[(String, u64)], transcripts: &[Transcript], session: Option<&SessionRecord>) -> Option<String> {
+    let end = session.and_then(|session| session.ended_at).map(|end| SystemTime::from(end) + LATE);
+    let begun_in_time = |transcript: &&Transcript| end.zip(transcript.begun).is_none_or(|(end, begun)| begun <= end);
+    let mut begun =
+        transcripts.iter().filter(|transcript| !before.iter().any(|(id, _)| *id == transcript.session_id)).filter(begun_in_time);
+    let one = begun.next()?;
+    begun.next().is_none().then(|| one.session_id.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::store::{SqliteStore, StateDir};
+
+    const A: &str = "0a0a0a0a-0000-4000-8000-000000000001";
+    const B: &str = "0a0a0a0a-0000-4000-8000-000000000002";
+    const C: &str = "0a0a0a0a-0000-4000-8000-000000000003";
+
+    struct Ground {
+        scratch: tempfile::TempDir,
+        store: SqliteStore,
+        home: ClaudeHome,
+    }
+
+    impl Ground {
+        fn new() -> Self {
+            let scratch = tempfile::tempdir().expect("a scratch folder");
+            fs::create_dir(scratch.path().join("work")).expect("a folder");
+            let state = StateDir::resolve(Some(scratch.path().join("state")), None, None).expect("a state folder");
+            state.ensure().expect("it can be made");
+            let store = SqliteStore::open(&state).expect("a store");
+            let home = ClaudeHome { config_dir: Some(scratch.path().join("claude").into()), home: None };
+            Ground { scratch, store, home }
+        }
+
+        fn root(&self) -> std::path::PathBuf {
+            fs::canonicalize(self.scratch.path().join("work")).expect("it exists")
+        }
+
+        fn write(&self, id: &str, text: &str) {
+            let root = self.root();
+            let slug: String = root.to_str().expect("UTF-8").chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+            let folder = self.scratch.path().join("claude/projects").join(slug);
+            fs::create_dir_all(&folder).expect("a folder");
+            fs::write(folder.join(format!("{id}.jsonl")), text).expect("a file");
+        }
+
+        fn note(&self, at: Timestamp) {
+            note_conversations(&self.store, ("w", "s"), (&self.root(), &self.home), at).expect("a row");
+        }
+
+        fn whom(&self, at: Option<Timestamp>) -> Conversation {
+            Conversation::of(&self.store, ("w", "s"), (&self.root(), &self.home), None, at, true).expect("rows")
+        }
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).expect("an instant")
+    }
+
+    #[test]
+    fn the_recorded_session_is_asked_and_not_the_newest_conversation() {
+        let ground = Ground::new();
+        ground.note(at(100));
+        let record = SessionRecord { session_id: Some(A.into()), pid: None, started_at: at(100), ended_at: Some(at(200)), log: None };
+        session::record(&ground.store, "w", "s", &record).expect("a row");
+        ground.write(A, "{}\n");
+        ground.write(B, "{}\n{}\n");
+        let whom = ground.whom(Some(at(100)));
+        assert_eq!((whom.resume.as_deref(), whom.known_by), (Some(A), Known::Output));
+        let by_hand = ground.whom(None);
+        assert_eq!((by_hand.resume, by_hand.known_by), (None, Known::Latest), "without a record the latest is meant");
+        let later = ground.whom(Some(at(150)));
+        assert_ne!(later.known_by, Known::Output, "a session that began before the baseline is about other work");
+    }
+
+    #[test]
+    fn the_one_transcript_begun_since_the_baseline_is_the_session() {
+        let ground = Ground::new();
+        ground.write(A, "{}\n");
+        ground.note(at(100));
+        ground.write(B, "{}\n");
+        let whom = ground.whom(Some(at(100)));
+        assert_eq!((whom.resume.as_deref(), whom.known_by), (Some(B), Known::Transcript));
+        ground.write(C, "{}\n{}\n");
+        assert_eq!(ground.whom(Some(at(100))).resume.as_deref(), Some(B), "it stays the one, whoever comes later");
+    }
+
+    #[test]
+    fn where_nobody_can_tell_who_answered_stays_and_must_have_grown() {
+        let ground = Ground::new();
+        ground.write(A, "{}\n");
+        ground.note(at(100));
+        let whom = ground.whom(Some(at(100)));
+        assert_eq!((whom.resume.as_deref(), whom.expected.as_deref(), whom.known_by), (None, Some(A), Known::Latest));
+        assert!(whom.proves_nothing().expect("a reason").contains("has not grown"));
+        whom.pin(&ground.store, "w", "s", Some(A)).expect("a row");
+        ground.write(B, "{}\n");
+        let again = ground.whom(Some(at(100)));
+        assert_eq!((again.resume.as_deref(), again.known_by, again.has_grown), (Some(A), Known::Latest, Some(false)));
+        ground.write(A, "{}\n{}\n");
+        assert_eq!(ground.whom(Some(at(100))).proves_nothing(), None);
+        ground.note(at(300));
+        assert_eq!(ground.whom(Some(at(300))).resume, None, "a new baseline begins anew");
+    }
+}

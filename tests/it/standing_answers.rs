@@ -1,0 +1,191 @@
+//! Nobody is asked twice about the same state: sweeps, watches and `--once` from cron live with the last answer until something moves.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::support::{Repo, Step, TestEnv};
+
+const A: &str = "0a0a0a0a-0000-4000-8000-000000000001";
+const B: &str = "0a0a0a0a-0000-4000-8000-000000000002";
+
+fn linked<'env>(env: &'env TestEnv, names: &[&str]) -> Vec<Repo<'env>> {
+    let repo = env.repo_named("all/repo");
+    let make = |name: &&str| {
+        repo.git(&["worktree", "add", "-q", &format!("../{name}"), "-b", name]);
+        let worktree = Repo::new(env, env.root().join("all").join(name));
+        worktree.watchdog(&["snapshot"]).expect(0);
+        worktree
+    };
+    names.iter().map(make).collect()
+}
+
+/// A configuration whose agent gives this answer, and the file that has one letter for each question.
+fn asking(env: &TestEnv, answer: &str) -> (PathBuf, PathBuf) {
+    let asked = env.root().join("asked");
+    fs::write(&asked, "").unwrap();
+    let config = env.config_asking(&[Step::append(asked.to_str().unwrap(), "x"), Step::print(answer)], json!({}));
+    (config, asked)
+}
+
+fn questions(asked: &Path) -> usize {
+    fs::read_to_string(asked).unwrap().len()
+}
+
+#[test]
+fn ten_sweeps_over_three_quiet_worktrees_ask_each_agent_once() {
+    let env = TestEnv::new();
+    linked(&env, &["a", "b", "c"]);
+    let (config, asked) = asking(&env, r#"{"status": "working", "message": "on it"}"#);
+    let sweep = || env.watchdog(&env.root().join("all"), &["--config", config.to_str().unwrap(), "sweep", "--json", "-q"]);
+    let mut strikes = 0;
+    for round in 1..=10 {
+        let swept = sweep();
+        assert_eq!(swept.code, Some(if round < 3 { 0 } else { 13 }), "its exit code stays, round {round}\n{swept}");
+        let rows = crate::sweep::rows(&swept);
+        for name in ["a", "b", "c"] {
+            let row = &rows[name];
+            assert_eq!(row["unchanged_since"].is_string(), round != 1 && round != 3, "{name} in round {round}: {row}");
+            strikes += usize::from(row["strike"] == true);
+            if round > 1 {
+                assert_eq!(row["probe_usage"]["requests"], 0, "{row}");
+            }
+        }
+    }
+    assert_eq!((questions(&asked), strikes), (3, 3), "one question and one strike each");
+
+    Repo::new(&env, env.root().join("all/b")).write("draft", "1");
+    sweep();
+    assert_eq!(questions(&asked), 4, "one that changed is asked again");
+}
+
+#[test]
+fn a_review_stands_and_asks_nobody_again() {
+    let env = TestEnv::new();
+    linked(&env, &["a"]);
+    let (config, asked) = asking(&env, r#"{"status": "complete", "tasks_pending": ["docs"]}"#);
+    for round in 1..=5 {
+        let swept = env.watchdog(&env.root().join("all"), &["--config", config.to_str().unwrap(), "sweep", "--json", "-q"]).expect(12);
+        assert_eq!(crate::sweep::word(&crate::sweep::rows(&swept)["a"]), "review/disputed", "round {round}\n{swept}");
+    }
+    assert_eq!(questions(&asked), 2, "the answer and its doubt, once");
+}
+
+#[test]
+fn a_claim_that_nothing_is_to_do_counts_once_however_often_it_is_looked_at() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    let (config, asked) = asking(&env, r#"{"status": "complete"}"#);
+    for round in 1..=5 {
+        let judged = repo.watchdog(&["--config", config.to_str().unwrap(), "check", "--once", "--json", "-q"]).expect(0);
+        assert_eq!(judged.verdict(), "complete/nothing_to_do", "round {round}\n{judged}");
+    }
+    repo.watchdog(&["--config", config.to_str().unwrap(), "check", "--json", "-q"]).expect(0);
+    assert_eq!(questions(&asked), 1, "a complete stands for a person, too");
+    repo.watchdog(&["snapshot"]).expect(0);
+    repo.watchdog(&["--config", config.to_str().unwrap(), "check", "--once", "--json", "-q"]).expect(0);
+    assert_eq!(questions(&asked), 2, "a new baseline is asked about anew");
+}
+
+#[test]
+fn a_person_who_types_check_after_working_asks_again() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    let (config, asked) = asking(&env, r#"{"status": "working"}"#);
+    let check = |more: &[&str]| repo.watchdog(&[&["--config", config.to_str().unwrap(), "check", "--json", "-q"], more].concat());
+    check(&["--once"]).expect(10);
+    check(&["--once"]).expect(10);
+    assert_eq!(questions(&asked), 1);
+    check(&["--max-probes", "1"]).expect(13);
+    assert_eq!(questions(&asked), 2);
+}
+
+#[test]
+fn a_usage_limit_stands_until_it_is_lifted() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    let (config, asked) = asking(&env, "You've hit your limit · resets in 3 hours");
+    for _ in 0..3 {
+        let judged = repo.watchdog(&["--config", config.to_str().unwrap(), "check", "--json", "-q"]).expect(11);
+        assert_eq!(judged.verdict(), "waiting/rate_limited", "{judged}");
+    }
+    assert_eq!(questions(&asked), 1);
+}
+
+/// A stand-in for Claude Code that writes its arguments down, and answers as the session that it is told to resume.
+fn claude(env: &TestEnv, default: &str, status: &str) -> PathBuf {
+    let script = format!(
+        "#!/bin/sh\nid={default}; prev=\nfor a in \"$@\"; do [ \"$prev\" = --resume ] && id=$a; prev=$a; done\necho \"$*\" >> {}\n\
+         echo '{{\"type\":\"result\",\"subtype\":\"success\",\"session_id\":\"'$id'\",\"result\":\"{{\\\"status\\\":\\\"{status}\\\"}}\",\
+         \"total_cost_usd\":0.01,\"usage\":{{\"input_tokens\":100,\"cache_read_input_tokens\":20,\"output_tokens\":7}}}}'\n",
+        env.root().join("argv").display()
+    );
+    let path = env.write("claude", script);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+fn transcript(env: &TestEnv, repo: &Repo<'_>, id: &str, text: &str) {
+    let root = fs::canonicalize(repo.path()).unwrap();
+    let slug: String = root.to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    env.write(&format!("claude home/projects/{slug}/{id}.jsonl"), text);
+}
+
+fn with_claude(status: &str, before: &[&str]) -> (TestEnv, PathBuf) {
+    let mut env = TestEnv::new();
+    env.set("CLAUDE_CONFIG_DIR", env.root().join("claude home"));
+    let program = claude(&env, before.last().unwrap_or(&B), status);
+    env.set("WATCHDOG_AGENT_PROGRAM", program.clone());
+    (env, program)
+}
+
+#[test]
+fn the_one_conversation_begun_since_the_baseline_is_asked_and_not_the_newest() {
+    let (env, _program) = with_claude("working", &[]);
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    transcript(&env, &repo, A, "{}\n");
+    let check = || repo.watchdog(&["check", "--once", "--json", "-q"]).expect(10).json();
+    let first = check();
+    assert_eq!((&first["session"]["id"], &first["session"]["known_by"]), (&json!(A), &json!("transcript")), "{first}");
+    let usage = &first["probe_usage"];
+    assert_eq!((&usage["requests"], &usage["input_tokens"], &usage["output_tokens"]), (&json!(1), &json!(120), &json!(7)), "{first}");
+    transcript(&env, &repo, B, "{}\n{}\n");
+    repo.write("draft", "1");
+    let second = check();
+    assert_eq!(second["session"]["id"], A, "{second}");
+    let argv = fs::read_to_string(env.root().join("argv")).unwrap();
+    assert_eq!(argv.lines().filter(|line| line.contains(&format!("--resume {A}"))).count(), 2, "{argv}");
+}
+
+#[test]
+fn a_conversation_that_has_not_grown_since_the_baseline_completes_nothing() {
+    let (env, _program) = with_claude("complete", &[A]);
+    let repo = env.repo();
+    transcript(&env, &repo, A, "{}\n");
+    repo.watchdog(&["snapshot"]).expect(0);
+    let judged = repo.watchdog(&["check", "--probe-interval", "0", "--json", "-q"]).expect(12);
+    assert_eq!(judged.verdict(), "review/disputed", "{judged}");
+    let verdict: Value = judged.json();
+    assert!(verdict["message"].as_str().unwrap().contains("has not grown"), "{judged}");
+    assert_eq!(verdict["probe_usage"]["requests"], 1, "asking again could not change it: {judged}");
+    transcript(&env, &repo, A, "{}\n{}\n");
+    repo.watchdog(&["check", "--json", "-q"]).expect(0);
+}
+
+#[test]
+fn what_is_named_and_git_does_not_have_is_disputed() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    for message in ["I wrote src/none.rs.", "All of it is in commit deadbe1.", "Everything is committed and pushed to origin."] {
+        repo.watchdog(&["snapshot"]).expect(0);
+        let (config, _) = asking(&env, &json!({"status": "complete", "message": message}).to_string());
+        let judged = repo.watchdog(&["--config", config.to_str().unwrap(), "check", "--json", "-q"]).expect(12);
+        assert_eq!(judged.verdict(), "review/disputed", "{message}\n{judged}");
+    }
+}
