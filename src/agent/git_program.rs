@@ -29,6 +29,7 @@ pub fn git(root: &Path, args: &[&str], paths: &[&[u8]], identity: bool, deadline
     let mut set = |name: &str, value: &str| env.insert(name.into(), Some(value.into()));
     set("GIT_TERMINAL_PROMPT", "0");
     set("GIT_EDITOR", "true");
+    set("GIT_NO_REPLACE_OBJECTS", "1");
     // Messages are told to the user, and read: untranslated, but without taking UTF-8 away from hooks.
     set("LANGUAGE", "en");
     if !identity {

@@ -110,8 +110,9 @@ impl Worktree {
         Ok(Point::Commit(end.id.to_hex().to_string()))
     }
 
-    /// All refs with the objects they name, sorted by name, our own snapshots left out. Recorded with
-    /// a baseline, they prove later which commits were already there. Tags are not peeled.
+    /// All refs with the objects they name, sorted by name, our own snapshots left out, and HEAD of each worktree of the repository, as git
+    /// names it from another one (`main-worktree/HEAD`, `worktrees/<name>/HEAD`). Recorded with a baseline, they prove later which commits,
+    /// branches and worktrees were already there. Tags are not peeled; a HEAD without a commit has a name of zeros.
     ///
     /// # Errors
     /// [`Error::Read`] where the refs cannot be listed. A single damaged ref is left out: it proves nothing.
@@ -131,6 +132,9 @@ impl Worktree {
         }
         tips.sort();
         tips.dedup();
+        let heads = self.heads_of_worktrees(&tips);
+        tips.extend(heads);
+        tips.sort();
         Ok(tips)
     }
 }

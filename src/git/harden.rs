@@ -18,8 +18,9 @@ pub(super) fn options() -> Options {
     permissions.env.git_prefix = gix::sec::Permission::Deny;
     permissions.env.objects = gix::sec::Permission::Deny;
     permissions.config.env = false;
+    // Whoever works in the repository can make refs/replace, so they are not followed.
     // git stores nanoseconds in the index; comparing them spares us re-reading every file of a fresh checkout.
-    let options = Options::default().config_overrides(["gitoxide.core.useNsec=true"]);
+    let options = Options::default().config_overrides(["gitoxide.core.useNsec=true", "core.useReplaceRefs=false"]);
     let options = user_files(options, &mut permissions, |name| std::env::var_os(name));
     options.permissions(permissions)
 }

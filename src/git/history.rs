@@ -7,7 +7,7 @@ use gix::bstr::ByteSlice;
 
 use super::baseline::Point;
 use super::known_refs::KnownRefs;
-use super::net_change::{self, Effect};
+use super::net_change::{self, Effect, Parts};
 use super::open::{Error, Worktree};
 use super::origin::{self, Origins};
 use super::origin_evidence::OriginEvidence;
@@ -63,7 +63,7 @@ impl Worktree {
             None => (history.all(head)?, true, Vec::new()),
         };
         let mut commits = Commits { head: Some(head.to_hex().to_string()), new_commits: new.len() as u64, ..Commits::default() };
-        let origins = origin::sort(self, &mut history, baseline, &new, evidence.refs.as_ref())?;
+        let origins = origin::sort(self, &mut history, baseline, &new, evidence)?;
         commits.imported = origins.imported.len() as u64;
         commits.degraded.extend(origins.degraded.iter().cloned());
 
@@ -72,10 +72,19 @@ impl Worktree {
         commits.rescued = rescued.len() as u64;
         made.retain(|node| !rescued.contains(node));
         if let Some(baseline) = baseline.filter(|_| !contains_baseline) {
-            made = rewritten::made_anew(self, &mut history, &new, made, (baseline, head), &boundary, &mut commits.degraded)?;
+            made = rewritten::made_anew(
+                self,
+                &mut history,
+                &new,
+                made,
+                (baseline, head),
+                (&boundary, &origins.amended),
+                &mut commits.degraded,
+            )?;
         }
         commits.made_here = made.len() as u64;
-        let effect = net_change::of(&mut history, baseline, head, &new, &made, &origins, &rescued)?;
+        let effect =
+            net_change::of(self, &mut history, baseline, head, &Parts { new: &new, made: &made, rescued: &rescued, origins: &origins })?;
         commits.net_change = effect != Effect::Nothing && effect != Effect::Empty;
         note_effect(&mut commits, effect);
         commits.listed = self.list(&history, &new, &origins, &rescued)?;

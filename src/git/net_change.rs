@@ -1,18 +1,18 @@
 //! Whether the commits made here changed anything in the end.
 //!
-//! Without imported commits that is simple: HEAD's tree differs from the baseline's. With imported ones
-//! that difference may be theirs alone, so more must hold:
-//! - HEAD's tree differs from the tree of each newest imported commit: what was made here did not merely
-//!   arrive at a state that exists elsewhere, and was not undone after a merge.
-//! - Some unbroken run of commits made here ends in another tree than it began with. Merges that git made
-//!   by itself are no part of a run; a merge that somebody had to finish is a run of its own.
+//! Without imported or rescued commits that is simple: a file of HEAD's tree differs from the baseline's. With them that difference may
+//! be theirs alone. Then some file that the commits made here changed must differ in HEAD from what it would be without them: from each
+//! newest imported commit, and from the baseline unless those came after it. A merge changes only the files in which it has lines that
+//! none of its parents has.
 
 use std::collections::HashSet;
 
 use gix::ObjectId;
+use gix::bstr::BString;
 
-use super::open::Error;
+use super::open::{Error, Worktree};
 use super::origin::Origins;
+use super::tree_change::{self, Changed, FileEntry};
 use super::walk::{History, Node};
 
 /// What the commits made here add up to.
@@ -26,45 +26,51 @@ pub(super) enum Effect {
     Empty,
 }
 
-/// The effect of `made`, a part of the range `new`. With nothing made here, whether the trees differ.
+/// The commits of a range by where they come from.
+pub(super) struct Parts<'p> {
+    /// All of them, newest first.
+    pub new: &'p [Node],
+    /// Those that count.
+    pub made: &'p HashSet<Node>,
+    /// Those that a rescue made.
+    pub rescued: &'p HashSet<Node>,
+    /// What the evidence says of the others.
+    pub origins: &'p Origins,
+}
+
+/// The effect of the commits made here. With nothing made here, whether the trees differ.
 pub(super) fn of(
+    worktree: &Worktree,
     history: &mut History<'_>,
     baseline: Option<ObjectId>,
     head: ObjectId,
-    new: &[Node],
-    made: &HashSet<Node>,
-    origins: &Origins,
-    rescued: &HashSet<Node>,
+    parts: &Parts<'_>,
 ) -> Result<Effect, Error> {
     let head = history.node(head);
     let head_tree = history.tree(head)?;
     let empty_tree = ObjectId::empty_tree(head_tree.kind());
-    let start_tree = match baseline {
-        Some(id) => {
-            let node = history.node(id);
-            history.tree(node)?
-        }
-        None => empty_tree,
-    };
-    let differs = head_tree != start_tree;
-    if made.is_empty() {
+    let baseline = baseline.map(|id| history.node(id));
+    let start_tree = baseline.map_or(Ok(empty_tree), |node| history.tree(node))?;
+    let differs = tree_change::any(worktree, start_tree, head_tree)?;
+    if parts.made.is_empty() {
         return Ok(if differs { Effect::Change } else { Effect::Nothing });
     }
-    if differs && origins.imported.is_empty() && rescued.is_empty() {
+    let alone = parts.origins.imported.is_empty() && parts.rescued.is_empty();
+    let changed = if alone { differs } else { changes_a_file_of_head(worktree, history, baseline, (start_tree, head_tree), parts)? };
+    if changed {
         return Ok(Effect::Change);
     }
-    if !differs {
-        return Ok(if any_changes_a_file(history, made, empty_tree)? { Effect::Nothing } else { Effect::Empty });
-    }
-    for node in newest(history, &origins.imported) {
-        if history.tree(node)? == head_tree {
+    for &node in parts.made {
+        let tree = history.tree(node)?;
+        let before = match history.parents(node).first().copied() {
+            Some(parent) => history.tree(parent)?,
+            None => empty_tree,
+        };
+        if before != tree {
             return Ok(Effect::Nothing);
         }
     }
-    if some_run_changes(history, new, made, origins, empty_tree)? {
-        return Ok(Effect::Change);
-    }
-    Ok(if any_changes_a_file(history, made, empty_tree)? { Effect::Nothing } else { Effect::Empty })
+    Ok(Effect::Empty)
 }
 
 /// Those of the imported commits that no other imported commit has for a parent.
@@ -73,60 +79,64 @@ pub(super) fn newest(history: &History<'_>, imported: &HashSet<Node>) -> Vec<Nod
     imported.iter().filter(|node| !inner.contains(node)).copied().collect()
 }
 
-fn some_run_changes(
+fn changes_a_file_of_head(
+    worktree: &Worktree,
     history: &mut History<'_>,
-    new: &[Node],
-    made: &HashSet<Node>,
-    origins: &Origins,
-    empty_tree: ObjectId,
+    baseline: Option<Node>,
+    (start_tree, head_tree): (ObjectId, ObjectId),
+    parts: &Parts<'_>,
 ) -> Result<bool, Error> {
-    let plain = |history: &History<'_>, node: Node| made.contains(&node) && history.parents(node).len() < 2;
-    let mut inner = HashSet::new();
-    for &node in new {
-        if !made.contains(&node) {
-            continue;
-        }
-        let parents = history.parents(node).to_vec();
-        if parents.len() > 1 {
-            let tree = history.tree(node)?;
-            let mut same = origins.automatic_merges.contains(&node);
-            for parent in parents {
-                same |= history.tree(parent)? == tree;
+    let all: HashSet<Node> = parts.new.iter().copied().collect();
+    let (mut without, mut after_baseline) = (Vec::new(), true);
+    for node in newest(history, &parts.origins.imported) {
+        without.push(history.tree(node)?);
+        let below = history.descend(&[node], &all);
+        after_baseline &= below.iter().any(|node| history.parents(*node).iter().any(|parent| Some(*parent) == baseline));
+    }
+    if without.is_empty() || !after_baseline {
+        without.push(start_tree);
+    }
+    let mut seen: HashSet<BString> = HashSet::new();
+    for &node in parts.new.iter().filter(|node| parts.made.contains(node)) {
+        for path in changed_by(worktree, history, node)? {
+            if seen.contains(&path) {
+                continue;
             }
-            if !same {
+            let now = tree_change::file(worktree, head_tree, path.as_ref())?;
+            let mut differs = true;
+            for tree in &without {
+                differs &= tree_change::file(worktree, *tree, path.as_ref())? != now;
+            }
+            if differs {
+                tree_change::verify(worktree, now)?;
                 return Ok(true);
             }
-            continue;
-        }
-        if inner.contains(&node) {
-            continue;
-        }
-        // The newest of a run, as a rule: follow it down to where it began.
-        let mut start = parents.first().copied();
-        while let Some(parent) = start.filter(|parent| plain(history, *parent)) {
-            inner.insert(parent);
-            start = history.parents(parent).first().copied();
-        }
-        let before = match start {
-            Some(start) => history.tree(start)?,
-            None => empty_tree,
-        };
-        if history.tree(node)? != before {
-            return Ok(true);
+            seen.insert(path);
         }
     }
     Ok(false)
 }
 
-fn any_changes_a_file(history: &mut History<'_>, made: &HashSet<Node>, empty_tree: ObjectId) -> Result<bool, Error> {
-    for &node in made {
-        let before = match history.parents(node).first().copied() {
-            Some(parent) => history.tree(parent)?,
-            None => empty_tree,
-        };
-        if history.tree(node)? != before {
-            return Ok(true);
+/// The files that a commit itself changed.
+fn changed_by(worktree: &Worktree, history: &mut History<'_>, node: Node) -> Result<Vec<BString>, Error> {
+    let tree = history.tree(node)?;
+    let mut parents = Vec::new();
+    for parent in history.parents(node).to_vec() {
+        parents.push(history.tree(parent)?);
+    }
+    let (&first, others) = match parents.split_first() {
+        Some(split) => split,
+        None => (&ObjectId::empty_tree(tree.kind()), &[][..]),
+    };
+    let mut own = Vec::new();
+    for Changed { path, old, new } in tree_change::between(worktree, first, tree)? {
+        let mut before: Vec<Option<FileEntry>> = vec![old];
+        for other in others {
+            before.push(tree_change::file(worktree, *other, path.as_ref())?);
+        }
+        if others.is_empty() || !before.contains(&new) && tree_change::has_own_lines(worktree, &before, new)? {
+            own.push(path);
         }
     }
-    Ok(false)
+    Ok(own)
 }

@@ -1,22 +1,25 @@
-//! Decides which new commits were made here and which came from elsewhere, by what the reflogs and the
-//! recorded refs prove. Where nothing proves otherwise, a commit was made here.
+//! Decides which new commits were made here and which came from elsewhere, by the recorded refs and by what the reflogs show. Where
+//! nothing places a commit elsewhere, it was made here.
 //!
 //! The evidence, strongest first:
-//! 1. HEAD's reflog shows the commit being made after HEAD last stood at the baseline: made here.
-//! 2. A ref recorded with the baseline reaches it: it was there before, imported.
-//! 3. A reflog of any worktree or branch of this repository shows it being made: made here.
-//! 4. HEAD's reflog shows it arriving by a pull, or arriving by another movement while a
-//!    remote-tracking ref or the last fetch reaches it: imported.
+//! 1. A ref recorded with the baseline reaches it: it was there before, imported. No reflog speaks against it, for whoever works here can
+//!    write reflogs.
+//! 2. HEAD's reflog shows it being made, with the parent or the amended commit that such an entry must have: made here.
+//! 3. The reflog of a helper's worktree or branch shows it being made: made here.
+//! 4. The reflog of somebody else's worktree or branch shows that it had it: imported.
+//! 5. HEAD's reflog shows it arriving: imported, unless it came by the name of a helper's branch, whose own log may be gone, and no
+//!    remote-tracking ref or last fetch reaches it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use gix::ObjectId;
+use gix::bstr::ByteSlice;
 
-use super::known_refs::KnownRefs;
 use super::open::{Error, Worktree};
+use super::origin_evidence::OriginEvidence;
 use super::reflog::{self, Entry};
+use super::somebody::{Owner, Owners};
 use super::walk::{History, Node};
 use crate::decision::evidence::Degraded;
 
@@ -31,8 +34,6 @@ const STEPS: usize = 20_000_000;
 pub(super) struct Origins {
     /// Proved to come from elsewhere.
     pub imported: HashSet<Node>,
-    /// Merges that git made by itself: they join histories and hold no work of their own.
-    pub automatic_merges: HashSet<Node>,
     /// Commits that HEAD's reflog shows being made by amending another.
     pub amended: HashSet<Node>,
     /// Evidence that could not be read to its end.
@@ -45,7 +46,7 @@ pub(super) fn sort(
     history: &mut History<'_>,
     baseline: Option<ObjectId>,
     new: &[Node],
-    known: Option<&KnownRefs>,
+    evidence: &OriginEvidence,
 ) -> Result<Origins, Error> {
     let mut origins = Origins::default();
     if new.is_empty() {
@@ -63,82 +64,171 @@ pub(super) fn sort(
     let recent = reflog::read(&log, false, here)?;
     let since = recent.first().filter(|entry| here(entry)).map(|entry| usize::from(Some(entry.new) == baseline));
     let recent = since.map_or(&[][..], |at| &recent[at..]);
-    let made_since = made(history, recent, &mut origins);
-    if new.iter().all(|node| made_since.contains(node)) {
-        return Ok(origins);
-    }
+    let made_since = made(worktree, history, recent, &mut origins)?;
     let all: HashSet<Node> = new.iter().copied().collect();
-    let mut open: HashSet<Node> = all.difference(&made_since).copied().collect();
-
-    if let Some(known) = known {
+    let mut open = all.clone();
+    let younger =
+        evidence.recorded_at().is_some_and(|at| new.iter().all(|node| i64::try_from(history.date(*node)).is_ok_and(|made| made > at)));
+    if let Some(known) = evidence.refs.as_ref().filter(|_| !(younger && made_since.len() == all.len())) {
         let tips = ids(known.tips()?.iter().filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok()));
         let (before, complete) = history.reached(&tips, &all, LOOK_AROUND)?;
         note_incomplete(&mut origins, complete);
-        origins.imported.extend(before.iter().filter(|node| open.contains(node)));
+        origins.imported.extend(before.iter());
         open.retain(|node| !before.contains(node));
     }
+    open.retain(|node| !made_since.contains(node));
+    if open.is_empty() {
+        return Ok(origins);
+    }
     let entries = reflog::read(&log, pulls_locally(worktree), |_| false)?;
-    let made_here = made(history, &entries, &mut origins);
+    let made_here = made(worktree, history, &entries, &mut origins)?;
     open.retain(|node| !made_here.contains(node));
     if open.is_empty() {
         return Ok(origins);
     }
 
-    let arrived = arrivals(history, &entries, &all, &mut origins);
-    let mut candidates: HashSet<Node> = open.intersection(&arrived.pulled).copied().collect();
-    let unsure: HashSet<Node> = open.intersection(&arrived.moved).filter(|node| !candidates.contains(node)).copied().collect();
-    if !unsure.is_empty() {
-        let (remote, complete) = history.reached(&remote_tips(worktree)?, &all, LOOK_AROUND)?;
-        note_incomplete(&mut origins, complete);
-        candidates.extend(unsure.intersection(&remote));
-    }
-    if !candidates.is_empty() {
-        let others = match &worktree.served {
-            Some(served) => served.all_logs()?,
-            None => other_logs(worktree.common_dir(), &log),
-        };
-        for log in others {
-            let entries = reflog::read(&log, false, |_| false)?;
-            let made_there = made(history, &entries, &mut origins);
-            candidates.retain(|node| !made_there.contains(node));
+    let owners = Owners::new(worktree, evidence)?;
+    let elsewhere = seen_elsewhere(worktree, history, &owners, &entries, &all)?;
+    open.retain(|node| !elsewhere.made_by_helpers.contains(node));
+    let arrived = arrivals(worktree, history, &owners, &entries, &all, &mut origins)?;
+    let (mut unexplained, mut by_name) = (HashSet::new(), HashSet::new());
+    for node in open {
+        match arrived.get(&node) {
+            _ if elsewhere.had_by_others.contains(&node) => drop(origins.imported.insert(node)),
+            Some(Arrival::Moved) => drop(origins.imported.insert(node)),
+            Some(Arrival::ByName) => drop(by_name.insert(node)),
+            None => drop(unexplained.insert(node)),
         }
     }
-    origins.imported.extend(candidates);
+    if !by_name.is_empty() {
+        let (remote, complete) = history.reached(&remote_tips(worktree)?, &all, LOOK_AROUND)?;
+        note_incomplete(&mut origins, complete);
+        origins.imported.extend(by_name.intersection(&remote));
+    }
+    let head = worktree.head_id()?;
+    if !unexplained.is_empty() && entries.last().map(|entry| entry.new) != head {
+        origins.degraded.push(Degraded {
+            code: "no_reflog",
+            detail: "the reflog of HEAD does not show how commits came here; what no recorded ref has counts as made here".to_string(),
+        });
+    }
     Ok(origins)
 }
 
 /// The commits of the range that these entries show being made.
-fn made(history: &History<'_>, entries: &[Entry], origins: &mut Origins) -> HashSet<Node> {
+fn made(worktree: &Worktree, history: &mut History<'_>, entries: &[Entry], origins: &mut Origins) -> Result<HashSet<Node>, Error> {
     let mut made = HashSet::new();
-    for entry in entries.iter().filter(|entry| entry.action.makes() && entry.old != entry.new) {
-        if let Some(node) = history.find(&entry.new) {
+    for entry in entries.iter().filter(|entry| entry.action.makes()) {
+        if let Some(node) = history.find(&entry.new)
+            && fits(worktree, history, entry)?
+        {
             made.insert(node);
             if entry.amends {
                 origins.amended.insert(node);
             }
-            if matches!(entry.action, reflog::Action::Merged { .. }) {
-                origins.automatic_merges.insert(node);
+        }
+    }
+    Ok(made)
+}
+
+/// Whether an entry that says of a commit that it was made can be true: then it stands on where HEAD was, or in its place. A program can have
+/// git write `commit: moving to other` for a reset.
+fn fits(worktree: &Worktree, history: &mut History<'_>, entry: &Entry) -> Result<bool, Error> {
+    let node = history.node(entry.new);
+    if entry.old == entry.new || !history.load(node)? {
+        return Ok(false);
+    }
+    let parents = history.parents(node).to_vec();
+    let stands_on_it = match parents.first() {
+        Some(parent) => history.id(*parent) == entry.old,
+        None => entry.old.is_null(),
+    };
+    if !stands_on_it {
+        let old = history.node(entry.old);
+        if entry.old.is_null() || !history.load(old)? || history.parents(old) != parents {
+            return Ok(false);
+        }
+    }
+    let Some(words) = &entry.moving_words else { return Ok(true) };
+    let commit = worktree.repo.find_commit(entry.new).map_err(|e| Error::read(format!("read commit {}", entry.new), e))?;
+    let summary =
+        commit.message_raw_sloppy().to_str_lossy().lines().find(|line| !line.trim().is_empty()).map(|line| line.trim().to_owned());
+    Ok(summary.as_deref() == Some(words.trim()))
+}
+
+/// What the logs of other worktrees and of branches show.
+struct Elsewhere {
+    made_by_helpers: HashSet<Node>,
+    had_by_others: HashSet<Node>,
+}
+
+fn seen_elsewhere(
+    worktree: &Worktree,
+    history: &mut History<'_>,
+    owners: &Owners,
+    own: &[Entry],
+    all: &HashSet<Node>,
+) -> Result<Elsewhere, Error> {
+    let mut logs = Vec::new();
+    for (name, path) in worktree.other_logs()? {
+        let owner = owners.of(&name, worktree.common_dir());
+        logs.push((name.starts_with("refs/"), owner, reflog::read(&path, false, |_| false)?));
+    }
+    // A commit on a branch that is checked out stands in two logs, with the same line: it is whoever's the worktree is.
+    let mut lines: HashSet<u64> = own.iter().map(|entry| entry.line).collect();
+    for (_, _, entries) in logs.iter().filter(|(is_branch, owner, _)| !is_branch && *owner == Owner::Helper) {
+        lines.extend(entries.iter().map(|entry| entry.line));
+    }
+    let (mut ignored, mut made_by_helpers, mut had) = (Origins::default(), HashSet::new(), Vec::new());
+    for (is_branch, owner, entries) in &logs {
+        match owner {
+            Owner::This => {}
+            Owner::Helper => made_by_helpers.extend(made(worktree, history, entries, &mut ignored)?),
+            Owner::Other => {
+                let theirs = entries.iter().filter(|entry| !is_branch || !lines.contains(&entry.line));
+                had.extend(theirs.filter_map(|entry| history.find(&entry.new)).filter(|node| all.contains(node)));
             }
         }
     }
-    made
+    // A branch that is made during the session in somebody else's worktree shows as made there, too.
+    let mut made_by_others = HashSet::new();
+    for (_, _, entries) in logs.iter().filter(|(is_branch, owner, _)| !is_branch && *owner == Owner::Other) {
+        made_by_others.extend(made(worktree, history, entries, &mut ignored)?);
+    }
+    made_by_helpers.retain(|node| !made_by_others.contains(node));
+    Ok(Elsewhere { made_by_helpers, had_by_others: history.descend(&had, all) })
 }
 
-struct Arrived {
-    pulled: HashSet<Node>,
-    moved: HashSet<Node>,
+/// How a commit first came to HEAD.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Arrival {
+    /// From anywhere.
+    Moved,
+    /// By the name of what may be a helper's branch.
+    ByName,
 }
 
-/// What HEAD's movements brought: for each, what its end reaches and its start does not, without the
-/// commit that it made itself.
-fn arrivals(history: &History<'_>, entries: &[Entry], all: &HashSet<Node>, origins: &mut Origins) -> Arrived {
-    let mut arrived = Arrived { pulled: HashSet::new(), moved: HashSet::new() };
+/// What HEAD's movements brought, each commit as it came first: for each movement what its end reaches and its start does not, without
+/// the commit that it made itself.
+fn arrivals(
+    worktree: &Worktree,
+    history: &mut History<'_>,
+    owners: &Owners,
+    entries: &[Entry],
+    all: &HashSet<Node>,
+    origins: &mut Origins,
+) -> Result<HashMap<Node, Arrival>, Error> {
+    let mut arrived = HashMap::new();
     let mut steps = 0;
-    for entry in entries.iter().rev() {
+    for entry in entries {
         let Some(end) = history.find(&entry.new).filter(|node| all.contains(node)) else { continue };
         let start = history.find(&entry.old).filter(|node| all.contains(node));
+        if entry.action == reflog::Action::Unknown {
+            continue;
+        }
+        let makes = entry.action.makes() && fits(worktree, history, entry)?;
         // A plain commit brings itself alone; this keeps a long session cheap.
-        if entry.action == reflog::Action::Unknown || entry.action.makes() && history.parents(end).len() < 2 {
+        if makes && history.parents(end).len() < 2 {
             continue;
         }
         if steps > STEPS {
@@ -148,10 +238,14 @@ fn arrivals(history: &History<'_>, entries: &[Entry], all: &HashSet<Node>, origi
         let mut brought = history.descend(&[end], all);
         let before = start.map(|start| history.descend(&[start], all)).unwrap_or_default();
         steps += brought.len() + before.len();
-        brought.retain(|node| !(before.contains(node) || entry.action.makes() && *node == end));
-        if entry.action.pulled() { &mut arrived.pulled } else { &mut arrived.moved }.extend(brought);
+        brought.retain(|node| !(before.contains(node) || makes && *node == end));
+        let by_name = !entry.sources.is_empty() && entry.sources.iter().all(|name| owners.may_be_helpers(name, worktree.common_dir()));
+        let how = if by_name && !entry.action.pulled() { Arrival::ByName } else { Arrival::Moved };
+        for node in brought {
+            arrived.entry(node).or_insert(how);
+        }
     }
-    arrived
+    Ok(arrived)
 }
 
 fn note_incomplete(origins: &mut Origins, complete: bool) {
@@ -190,24 +284,4 @@ fn ids(ids: impl Iterator<Item = ObjectId>) -> Vec<ObjectId> {
     ids.sort();
     ids.dedup();
     ids
-}
-
-/// The reflogs of the other worktrees' HEADs and of all local branches.
-fn other_logs(common_dir: &Path, own: &Path) -> Vec<PathBuf> {
-    let mut logs = vec![common_dir.join("logs/HEAD")];
-    for worktree in fs::read_dir(common_dir.join("worktrees")).into_iter().flatten().flatten() {
-        logs.push(worktree.path().join("logs/HEAD"));
-    }
-    let mut folders = vec![common_dir.join("logs/refs/heads")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
-                Ok(kind) if kind.is_file() => logs.push(entry.path()),
-                _ => {}
-            }
-        }
-    }
-    logs.retain(|log| log != own);
-    logs
 }

@@ -1,6 +1,9 @@
 //! What watchdog itself recorded about where commits come from. It beats what a session can write into the repository.
 
+use std::collections::HashSet;
 use std::sync::Arc;
+
+use jiff::Timestamp;
 
 use super::known_refs::KnownRefs;
 use super::open::Error;
@@ -23,19 +26,42 @@ pub struct RescuedCommit {
 pub struct OriginEvidence {
     /// The refs of the moment when the baseline was recorded.
     pub refs: Option<KnownRefs>,
+    /// When they were recorded, in seconds since 1970: a younger commit cannot have been there.
+    recorded_at: Option<i64>,
     rescued: Option<Read<Vec<RescuedCommit>>>,
+    recorded_worktrees: Option<Read<HashSet<String>>>,
 }
 
 impl OriginEvidence {
     /// The same beside other refs.
     #[must_use]
     pub fn with_refs(self, refs: Option<KnownRefs>) -> Self {
-        OriginEvidence { refs, ..self }
+        OriginEvidence { refs, recorded_at: None, ..self }
+    }
+
+    /// Adds when the refs were recorded.
+    #[must_use]
+    pub fn with_time(self, at: Timestamp) -> Self {
+        OriginEvidence { recorded_at: Some(at.as_second()), ..self }
+    }
+
+    /// Adds how to read the ids of the worktrees that have a record of their own: what is made there is the work of their sessions.
+    #[must_use]
+    pub fn with_recorded_worktrees(self, read: impl Fn() -> Result<HashSet<String>, String> + Send + Sync + 'static) -> Self {
+        OriginEvidence { recorded_worktrees: Some(Arc::new(read)), ..self }
     }
 
     /// Adds how to read the commits that rescues made. They are read anew at each look: the last rescue may be a moment old.
     pub fn with_rescued(self, read: impl Fn() -> Result<Vec<RescuedCommit>, String> + Send + Sync + 'static) -> Self {
         OriginEvidence { rescued: Some(Arc::new(read)), ..self }
+    }
+
+    pub(super) fn recorded_at(&self) -> Option<i64> {
+        self.recorded_at
+    }
+
+    pub(super) fn recorded_worktrees(&self) -> Result<HashSet<String>, Error> {
+        ask(self.recorded_worktrees.as_ref(), "read which worktrees have a baseline")
     }
 
     pub(super) fn rescued(&self) -> Result<Vec<RescuedCommit>, Error> {

@@ -10,12 +10,13 @@ use gix::objs::{Find, FindHeader};
 use sha2::{Digest, Sha256};
 
 use super::open::Error;
+use super::verified::Verified;
 
 /// The name of a change.
 pub(super) type PatchId = [u8; 32];
 
 /// A file above this many bytes is compared as a whole.
-const LINES_UP_TO: u64 = 4 << 20;
+pub(super) const LINES_UP_TO: u64 = 4 << 20;
 
 /// Names changes until its budget is spent.
 pub(super) struct Patches<'r> {
@@ -30,11 +31,7 @@ pub(super) struct Patches<'r> {
 
 impl<'r> Patches<'r> {
     pub(super) fn new(repo: &'r gix::Repository, budget: u64) -> Self {
-        let config = repo.config_snapshot();
-        let promises = |section: gix::config::file::SectionRef<'_>| section.value("promisor").is_some();
-        let partial = config.string("extensions.partialClone").is_some()
-            || config.plumbing().sections_by_name("remote").into_iter().flatten().any(promises);
-        Patches { repo, budget, partial, old: Vec::new(), new: Vec::new() }
+        Patches { repo, budget, partial: is_partial(repo), old: Vec::new(), new: Vec::new() }
     }
 
     /// The name of the change between two trees; `Ok(None)` where the budget is spent. No change at all
@@ -47,7 +44,7 @@ impl<'r> Patches<'r> {
             let left = find_tree(self.repo, from, &mut left)?;
             let right = find_tree(self.repo, to, &mut right)?;
             let mut recorder = gix::diff::tree::Recorder::default().track_location(Some(Location::Path));
-            gix::diff::tree(left, right, gix::diff::tree::State::default(), &self.repo.objects, &mut recorder)
+            gix::diff::tree(left, right, gix::diff::tree::State::default(), Verified(&self.repo.objects), &mut recorder)
                 .map_err(|e| Error::read(doing(), e))?;
             for change in recorder.records {
                 match self.file(change)? {
@@ -131,6 +128,13 @@ impl<'r> Patches<'r> {
     }
 }
 
+/// Whether contents may be missing on purpose.
+pub(super) fn is_partial(repo: &gix::Repository) -> bool {
+    let config = repo.config_snapshot();
+    let promises = |section: gix::config::file::SectionRef<'_>| section.value("promisor").is_some();
+    config.string("extensions.partialClone").is_some() || config.plumbing().sections_by_name("remote").into_iter().flatten().any(promises)
+}
+
 enum FileChange {
     NoFile,
     Named(PatchId),
@@ -142,7 +146,7 @@ fn range(lines: &std::ops::Range<u32>) -> std::ops::Range<usize> {
 }
 
 /// git's own test: a zero byte near the beginning.
-fn is_binary(data: &[u8]) -> bool {
+pub(super) fn is_binary(data: &[u8]) -> bool {
     data[..data.len().min(8000)].contains(&0)
 }
 
@@ -151,7 +155,7 @@ fn find_tree<'b>(repo: &gix::Repository, id: ObjectId, buf: &'b mut Vec<u8>) -> 
     if id.is_empty_tree() {
         return Ok(gix::objs::TreeRefIter::from_bytes(&[], id.kind()));
     }
-    match repo.objects.try_find(&id, buf).map_err(|e| Error::read(doing(), e))? {
+    match Verified(&repo.objects).try_find(&id, buf).map_err(|e| Error::read(doing(), e))? {
         Some(data) if data.kind == gix::object::Kind::Tree => Ok(gix::objs::TreeRefIter::from_bytes(data.data, id.kind())),
         _ => Err(Error::Read { doing: doing(), why: "the object is missing".to_string() }),
     }
@@ -171,8 +175,5 @@ fn read(repo: &gix::Repository, id: Option<ObjectId>, buf: &mut Vec<u8>) -> Resu
         buf.clear();
         return Ok(());
     };
-    match repo.objects.try_find(&id, buf).map_err(|e| Error::read(format!("read object {id}"), e))? {
-        Some(_) => Ok(()),
-        None => Err(missing(id)),
-    }
+    Verified(&repo.objects).blob(id, buf)
 }

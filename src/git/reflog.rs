@@ -1,6 +1,7 @@
 //! Reads reflogs: the record of how HEAD came to where it is. What is not written there is not known.
 
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -19,6 +20,12 @@ pub(super) struct Entry {
     pub action: Action,
     /// Whether the message says that the new commit takes the place of the old one.
     pub amends: bool,
+    /// What a message of [`Action::Made`] says where a subject would stand, if git writes the same words for a mere movement.
+    pub moving_words: Option<String>,
+    /// The names of what was merged, reset to or rebased onto, as the message has them.
+    pub sources: Vec<String>,
+    /// A name of the whole line: a commit on a branch writes the same line into the log of HEAD and that of the branch.
+    pub line: u64,
 }
 
 /// What an entry's message says about the commit it arrives at.
@@ -97,7 +104,32 @@ pub(super) fn action(message: &str, pulls_locally: bool) -> Action {
         ("clone", _) => Action::Moved { pulled: true },
         ("checkout" | "reset" | "push" | "branch" | "fetch", _) => moved,
         ("update", _) if what == "update by push" => moved,
+        // A program chose the first part; what follows is git's own.
+        _ if rest.starts_with("Merge made by") => Action::Merged { pulled: false },
+        _ if is_movement(rest) => moved,
         _ => Action::Unknown,
+    }
+}
+
+/// What git says after the colon where a ref moves to a commit that was there already.
+fn is_movement(rest: &str) -> bool {
+    ["moving to ", "moving from ", "Fast-forward", "fast-forward", "updating HEAD", "checkout ", "returning to ", "storing head"]
+        .iter()
+        .any(|words| rest.starts_with(words))
+}
+
+/// The names of what a movement came from, where the message has them: `merge side: ...`, `reset: moving to side`, `rebase (start): checkout
+/// side`, and the subject of a merge that somebody committed. What is checked out is not one: it may have been named after it was found.
+fn sources(message: &str) -> Vec<String> {
+    let (what, rest) = message.split_once(": ").unwrap_or((message, ""));
+    let verb = what.split(' ').next().unwrap_or_default();
+    let quoted = |text: &str| text.split('\'').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    match verb {
+        "merge" => what.split(' ').skip(1).filter(|word| !word.starts_with('-')).map(str::to_owned).collect(),
+        "reset" => rest.strip_prefix("moving to ").map(str::to_owned).into_iter().collect(),
+        "rebase" => rest.strip_prefix("checkout ").map(str::to_owned).into_iter().collect(),
+        "commit" if rest.starts_with("Merge branch") => quoted(rest.split(" into ").next().unwrap_or_default()),
+        _ => Vec::new(),
     }
 }
 
@@ -146,7 +178,19 @@ fn parse(line: &[u8], pulls_locally: bool) -> Option<Entry> {
     let old = ObjectId::from_hex(words.next()?).ok()?;
     let new = ObjectId::from_hex(words.next()?).ok()?;
     let message = String::from_utf8_lossy(message);
-    Some(Entry { old, new, action: action(&message, pulls_locally), amends: message.starts_with("commit (amend):") })
+    let action = action(&message, pulls_locally);
+    let rest = message.split_once(": ").map_or("", |(_, rest)| rest);
+    let mut hasher = DefaultHasher::new();
+    line.hash(&mut hasher);
+    Some(Entry {
+        old,
+        new,
+        action,
+        amends: message.starts_with("commit (amend):"),
+        moving_words: (action.makes() && is_movement(rest)).then(|| rest.to_owned()),
+        sources: sources(&message),
+        line: hasher.finish(),
+    })
 }
 
 #[cfg(test)]
@@ -193,8 +237,27 @@ mod tests {
             ("", Action::Unknown),
             ("commits: x", Action::Unknown),
             ("some tool did this", Action::Unknown),
+            ("mine: moving to other", moved),
+            ("mine: Fast-forward", moved),
         ] {
             assert_eq!(action(message, false), expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn messages_tell_what_a_movement_came_from() {
+        for (message, expected) in [
+            ("merge side: Fast-forward", &["side"][..]),
+            ("merge --no-ff a b: Merge made by the 'octopus' strategy.", &["a", "b"]),
+            ("reset: moving to side", &["side"]),
+            ("rebase (start): checkout side", &["side"]),
+            ("commit (merge): Merge branch 'side' into main", &["side"]),
+            ("commit (merge): Merge branches 'a' and 'b'", &["a", "b"]),
+            ("commit: Merge that", &[]),
+            ("checkout: moving from main to side", &[]),
+            ("pull: Fast-forward", &[]),
+        ] {
+            assert_eq!(sources(message), expected, "{message}");
         }
     }
 

@@ -7,6 +7,7 @@ use gix::ObjectId;
 
 use super::open::{Error, Worktree};
 use super::patch::{PatchId, Patches};
+use super::rescued::Message;
 use super::walk::{History, Node};
 use crate::decision::evidence::Degraded;
 
@@ -16,7 +17,8 @@ const MAX_COMMITS: usize = 2000;
 /// How many bytes of files are read for each side at most.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// Those of `made` whose patch the baseline's side does not have, and a `history_rewritten` in `degraded`.
+/// Those of `made` whose patch the baseline's side does not have, and a `history_rewritten` in `degraded`. A commit by the same author, of the
+/// same author date and subject is the same one, however its patch changed in a rebase, unless HEAD's reflog shows it being `amended`.
 ///
 /// Where a side is too large to compare, nothing is proved to be new: none of its commits count, and
 /// `degraded` says `rewrite_too_large`.
@@ -26,7 +28,7 @@ pub(super) fn made_anew(
     new: &[Node],
     made: HashSet<Node>,
     (baseline, head): (ObjectId, ObjectId),
-    boundary: &[Node],
+    (boundary, amended): (&[Node], &HashSet<Node>),
     degraded: &mut Vec<Degraded>,
 ) -> Result<HashSet<Node>, Error> {
     let common = match boundary.first() {
@@ -45,6 +47,10 @@ pub(super) fn made_anew(
     let mut other = History::new(worktree)?;
     let left_behind = other.range(head, baseline)?.commits;
     let (theirs, all_theirs) = patches(worktree, &mut other, &left_behind, empty_tree)?;
+    let mut authored = HashSet::new();
+    for &node in left_behind.iter().take(MAX_COMMITS) {
+        authored.insert(Message::read(worktree, other.id(node))?.authored);
+    }
     let mut had: HashSet<PatchId> = theirs.into_iter().map(|(_, patch)| patch).collect();
     // No change at all is not work.
     had.extend(Patches::new(&worktree.repo, 0).name(empty_tree, empty_tree)?);
@@ -60,7 +66,14 @@ pub(super) fn made_anew(
     if !all_theirs {
         return Ok(HashSet::new());
     }
-    Ok(ours.into_iter().filter(|(_, patch)| !had.contains(patch)).map(|(node, _)| node).collect())
+    let mut anew = HashSet::new();
+    for (node, patch) in ours {
+        let is_new = !had.contains(&patch);
+        if is_new && (amended.contains(&node) || !authored.contains(&Message::read(worktree, history.id(node))?.authored)) {
+            anew.insert(node);
+        }
+    }
+    Ok(anew)
 }
 
 /// The patches of these commits against their first parents, and whether all could be read.

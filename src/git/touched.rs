@@ -75,7 +75,7 @@ impl Worktree {
             Some(baseline) => history.range(baseline, head)?.commits,
             None => history.all(head)?,
         };
-        let origins = origin::sort(self, &mut history, baseline, &new, known)?;
+        let origins = origin::sort(self, &mut history, baseline, &new, &known.into())?;
         if origins.imported.is_empty() {
             return Ok(());
         }

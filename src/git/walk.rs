@@ -3,12 +3,12 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
-use std::fs;
 
 use gix::ObjectId;
 use gix::objs::Find;
 
 use super::open::{Error, Worktree};
+use super::verified::Verified;
 
 /// A commit's place in [`History`].
 pub(super) type Node = u32;
@@ -38,6 +38,8 @@ struct Parsed {
     date: u64,
     tree: ObjectId,
     parents: Vec<Node>,
+    /// Whether the commit-graph file said so, which anybody can write.
+    from_graph: bool,
 }
 
 /// The part of the commit graph that was read so far.
@@ -46,7 +48,6 @@ pub(super) struct History<'w> {
     nodes: Vec<Known>,
     by_id: HashMap<ObjectId, Node>,
     shallow: Option<gix::shallow::Commits>,
-    grafts: HashMap<ObjectId, Vec<ObjectId>>,
     graph: Graph,
     buf: Vec<u8>,
 }
@@ -71,11 +72,10 @@ pub(super) struct Range {
 impl<'w> History<'w> {
     pub(super) fn new(worktree: &'w Worktree) -> Result<Self, Error> {
         let shallow = worktree.repo.shallow_commits().map_err(|e| Error::read("read the shallow boundary of the clone", e))?;
-        let grafts = read_grafts(worktree)?;
-        // Each of these changes what a commit's parents are, which the file cannot know.
-        let graph_is_true = shallow.is_none() && grafts.is_empty() && worktree.repo.objects.store_ref().replacements().next().is_none();
-        let graph = if graph_is_true { Graph::Later } else { Graph::Absent };
-        Ok(History { worktree, nodes: Vec::new(), by_id: HashMap::new(), shallow, grafts, graph, buf: Vec::new() })
+        // A shallow boundary changes what a commit's parents are, which the file cannot know. Replacements and grafts would, too, but
+        // whoever works in the repository can make them, so they are never followed.
+        let graph = if shallow.is_none() { Graph::Later } else { Graph::Absent };
+        Ok(History { worktree, nodes: Vec::new(), by_id: HashMap::new(), shallow, graph, buf: Vec::new() })
     }
 
     pub(super) fn id(&self, node: Node) -> ObjectId {
@@ -102,10 +102,14 @@ impl<'w> History<'w> {
     /// The tree of a commit, read if need be.
     pub(super) fn tree(&mut self, node: Node) -> Result<ObjectId, Error> {
         self.require(node)?;
+        if self.nodes[node as usize].parsed.as_ref().is_some_and(|parsed| parsed.from_graph) {
+            self.check_against_object(node)?;
+        }
         Ok(self.nodes[node as usize].parsed.as_ref().expect("just read").tree)
     }
 
-    fn date(&self, node: Node) -> u64 {
+    /// Committer time in seconds since 1970 of a commit that was read.
+    pub(super) fn date(&self, node: Node) -> u64 {
         self.nodes[node as usize].parsed.as_ref().map_or(0, |p| p.date)
     }
 
@@ -128,14 +132,21 @@ impl<'w> History<'w> {
         }
         let id = self.id(node);
         if let Some((date, tree, parents)) = self.load_from_graph(&id)? {
-            self.fill(node, date, tree, parents);
+            self.fill(node, date, tree, parents, true);
             return Ok(true);
         }
+        let Some((date, tree, parents)) = self.read(id)? else { return Ok(false) };
+        self.fill(node, date, tree, parents, false);
+        Ok(true)
+    }
+
+    /// What a commit's object says; `None` where it is missing or is no commit.
+    fn read(&mut self, id: ObjectId) -> Result<Option<(u64, ObjectId, Vec<ObjectId>)>, Error> {
         let doing = || format!("read commit {id}");
         let (mut date, mut parents) = (0, Vec::new());
-        let found = self.worktree.repo.objects.try_find(&id, &mut self.buf).map_err(|e| Error::read(doing(), e))?;
+        let found = Verified(&self.worktree.repo.objects).try_find(&id, &mut self.buf).map_err(|e| Error::read(doing(), e))?;
         let Some(data) = found.filter(|data| data.kind == gix::object::Kind::Commit) else {
-            return Ok(false);
+            return Ok(None);
         };
         let mut commit = gix::objs::CommitRefIter::from_bytes(data.data, id.kind());
         let tree = commit.tree_id().map_err(|e| Error::read(doing(), e))?;
@@ -150,16 +161,31 @@ impl<'w> History<'w> {
                 _ => {}
             }
         }
-        if let Some(grafted) = self.grafts.get(&id) {
-            parents.clone_from(grafted);
-        }
-        self.fill(node, date, tree, parents);
-        Ok(true)
+        Ok(Some((date, tree, parents)))
     }
 
-    fn fill(&mut self, node: Node, date: u64, tree: ObjectId, parents: Vec<ObjectId>) {
+    fn fill(&mut self, node: Node, date: u64, tree: ObjectId, parents: Vec<ObjectId>, from_graph: bool) {
         let parents = parents.into_iter().map(|id| self.node(id)).collect();
-        self.nodes[node as usize].parsed = Some(Parsed { date, tree, parents });
+        self.nodes[node as usize].parsed = Some(Parsed { date, tree, parents, from_graph });
+    }
+
+    /// The commit-graph file must say what the commit itself says, where more rests on it than a count.
+    fn check_against_object(&mut self, node: Node) -> Result<(), Error> {
+        let id = self.id(node);
+        let doing = || format!("read commit {id}");
+        let Some((_, tree, parents)) = self.read(id)? else {
+            return Err(Error::Read { doing: doing(), why: "the object is missing".to_string() });
+        };
+        let parents: Vec<Node> = parents.into_iter().map(|id| self.node(id)).collect();
+        let parsed = self.nodes[node as usize].parsed.as_mut().expect("it was read");
+        if parsed.tree != tree || parsed.parents != parents {
+            return Err(Error::Read {
+                doing: doing(),
+                why: "the commit-graph file says otherwise; see: git commit-graph verify".to_string(),
+            });
+        }
+        parsed.from_graph = false;
+        Ok(())
     }
 
     fn load_from_graph(&mut self, id: &ObjectId) -> Result<Option<(u64, ObjectId, Vec<ObjectId>)>, Error> {
@@ -398,19 +424,4 @@ struct Queue {
     heap: BinaryHeap<(u64, Reverse<usize>, Node)>,
     pushed: usize,
     interesting: usize,
-}
-
-/// The old way to graft parents, which git still honours.
-fn read_grafts(worktree: &Worktree) -> Result<HashMap<ObjectId, Vec<ObjectId>>, Error> {
-    let path = worktree.common_dir().join("info/grafts");
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(HashMap::new()),
-        Err(e) => return Err(Error::read(format!("read {}", path.display()), e)),
-    };
-    let line = |line: &str| {
-        let mut ids = line.split_whitespace().map(|hex| ObjectId::from_hex(hex.as_bytes()).ok());
-        Some((ids.next()??, ids.collect::<Option<Vec<_>>>()?))
-    };
-    Ok(text.lines().filter_map(line).collect())
 }

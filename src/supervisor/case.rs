@@ -97,7 +97,7 @@ impl Case {
         notes.extend(recorded.notes);
         notes.extend(governing.notes);
         let known = known.then_some(recorded.refs);
-        let evidence = origin_evidence(&place.store, &place.worktree, known.as_ref());
+        let evidence = origin_evidence(&place.store, &place.worktree, known.as_ref()).with_time(recorded.at);
         Case {
             evidence,
             origin: (recorded.point.clone(), known.clone()),

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use crate::decision::evidence::{Degraded, RescueOutcome};
 use crate::git::{KnownRefs, OriginEvidence, RescuedCommit, Worktree};
 use crate::store::rescued::RescuedRecord;
-use crate::store::{Store, rescued};
+use crate::store::{Store, baseline, rescued};
 
 /// All that watchdog recorded about where the commits of a worktree come from.
 pub fn origin_evidence(store: &Arc<dyn Store>, worktree: &Worktree, refs: Option<&KnownRefs>) -> OriginEvidence {
     let (repository, of_rescues) = (worktree.repository_id(), Arc::clone(store));
-    OriginEvidence::from(refs).with_rescued(move || {
+    let of_baselines = Arc::clone(store);
+    let evidence = OriginEvidence::from(refs)
+        .with_recorded_worktrees(move || baseline::worktrees(of_baselines.as_ref()).map_err(|error| error.to_string()));
+    evidence.with_rescued(move || {
         let commits = rescued::of_repository(of_rescues.as_ref(), &repository).map_err(|error| error.to_string())?;
         Ok(commits.into_iter().map(|RescuedRecord { id, patch, authored }| RescuedCommit { id, patch, authored }).collect())
     })

@@ -30,6 +30,7 @@ impl RunsGit for ServingGit {
         let mut env: BTreeMap<OsString, Option<OsString>> = foreign_git_variables().into_iter().map(|name| (name, None)).collect();
         for (name, value) in [
             ("GIT_TERMINAL_PROMPT", "0"),
+            ("GIT_NO_REPLACE_OBJECTS", "1"),
             // No program of a remote runs because an object is missing.
             ("GIT_NO_LAZY_FETCH", "1"),
             ("GIT_COMMITTER_NAME", "watchdog"),

@@ -236,6 +236,6 @@ fn the_recorded_refs_leave_out_our_own() {
     repo.git(&["branch", "later"]);
     let tips = Worktree::open(repo.root()).unwrap().ref_tips().unwrap();
     let names: Vec<&str> = tips.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["refs/heads/later", "refs/heads/main", "refs/remotes/origin/main"]);
+    assert_eq!(names, ["main-worktree/HEAD", "refs/heads/later", "refs/heads/main", "refs/remotes/origin/main"]);
     assert!(tips.iter().all(|(_, id)| *id == one));
 }

@@ -44,6 +44,8 @@ mod git_open;
 mod git_rescued;
 // The commits since a baseline that is no longer part of HEAD's history.
 mod git_rewritten;
+// Whose the new commits are: those of other worktrees, branches and helpers.
+mod git_origin;
 // What differs from the baseline, committed or not.
 mod git_touched;
 // Begins and ends of sessions as the agent's hooks tell of them.

@@ -113,7 +113,7 @@ fn day(format: &[&str]) -> Vec<String> {
     let forgets = env.fake_agent("forgets", &[Step::write("c", "1"), Step::write(".env", "TOKEN=1"), Step::write("kept/a", "3")]);
     judge(&["--config", config, "run", "--", &forgets[0], &forgets[1]]);
     assert_eq!(repo.file_in("HEAD", "c").as_deref(), Some("1"));
-    assert_eq!(repo.git(&["for-each-ref", "refs/watchdog/private"]).lines().count(), 1, "secrets are kept apart");
+    assert_ne!(repo.git(&["for-each-ref", "refs/watchdog/private"]), "", "secrets are kept apart");
 
     // Snapshots, brought back in each way.
     repo.git(&["clean", "-fdq"]);

@@ -40,7 +40,7 @@ pub fn snapshot(surroundings: &Surroundings, terminal: &Terminal, args: Snapshot
             "worktree": place.root().display().to_string(),
             "spec": recorded.spec,
             "branch": place.worktree.branch(),
-            "refs": recorded.refs.tips()?.len(),
+            "refs": recorded.refs.tips()?.iter().filter(|(name, _)| name.starts_with("refs/")).count(),
             "at": recorded.at.to_string(),
         }));
     } else {

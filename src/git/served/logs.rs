@@ -20,14 +20,14 @@ impl Served {
         self.mirror.write("logs/HEAD", text.as_bytes()).map_err(|e| Error::read("write a copy of the reflog of HEAD", e))
     }
 
-    /// The reflogs of all refs as files, the worktree's own HEAD among them.
-    pub fn all_logs(&self) -> Result<Vec<PathBuf>, Error> {
+    /// The reflogs of all refs as files with their names, the worktree's own HEAD among them.
+    pub fn all_logs(&self) -> Result<Vec<(String, PathBuf)>, Error> {
         let fail = |e| Error::read("write a copy of the reflogs", e);
         let logs = self.logs("--all", ALL)?;
         self.mirror.clear("logs").map_err(fail)?;
         let mut files = Vec::new();
         for (name, text) in &logs {
-            files.push(self.mirror.write(&format!("logs/{name}"), text.as_bytes()).map_err(fail)?);
+            files.push((name.clone(), self.mirror.write(&format!("logs/{name}"), text.as_bytes()).map_err(fail)?));
         }
         Ok(files)
     }

@@ -1,0 +1,158 @@
+//! Whose a worktree or a branch of this repository is: this session's own, a helper's that was born during the session, or somebody
+//! else's. A worktree is somebody else's that was there when the baseline was recorded, or that has a record of its own; a branch is that
+//! was there, or that such a worktree has checked out.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gix::bstr::ByteSlice;
+
+use super::known_refs::RefTip;
+use super::open::{Error, Worktree};
+use super::origin_evidence::OriginEvidence;
+use super::worktrees::worktree_id;
+
+/// How git calls HEAD of the main worktree from another one.
+const MAIN_HEAD: &str = "main-worktree/HEAD";
+
+/// Whose something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// The worktree that is looked at, or its branch.
+    This,
+    /// Born during the session, without a record of its own.
+    Helper,
+    /// Anybody else.
+    Other,
+}
+
+/// Tells whose worktrees and branches are.
+pub(super) struct Owners {
+    own_head: String,
+    own_branch: Option<String>,
+    /// Names of what was there at the baseline; `None` without a record.
+    recorded: Option<HashSet<String>>,
+    /// Whether the record tells of worktrees; an old one does not.
+    knows_worktrees: bool,
+    with_record: HashSet<String>,
+    /// Full names of the branches that somebody else's worktrees have checked out.
+    taken: HashSet<String>,
+}
+
+impl Owners {
+    pub(super) fn new(worktree: &Worktree, evidence: &OriginEvidence) -> Result<Self, Error> {
+        let recorded = match &evidence.refs {
+            Some(refs) => Some(refs.tips()?.iter().map(|(name, _)| name.clone()).collect::<HashSet<_>>()),
+            None => None,
+        };
+        let is_head = |name: &String| name == MAIN_HEAD || name.starts_with("worktrees/");
+        let mut owners = Owners {
+            own_head: head_name(worktree.git_dir(), worktree.common_dir()),
+            own_branch: worktree.branch().map(|branch| format!("refs/heads/{branch}")),
+            knows_worktrees: recorded.as_ref().is_some_and(|recorded| recorded.iter().any(is_head)),
+            recorded,
+            with_record: evidence.recorded_worktrees()?,
+            taken: HashSet::new(),
+        };
+        for git_dir in git_dirs(worktree.common_dir()) {
+            let name = head_name(&git_dir, worktree.common_dir());
+            if owners.of(&name, worktree.common_dir()) == Owner::Other
+                && let Some(branch) = symbolic(&git_dir.join("HEAD"))
+            {
+                owners.taken.insert(branch);
+            }
+        }
+        Ok(owners)
+    }
+
+    /// Whose a ref is, by its full name; HEAD of a worktree is that worktree.
+    pub(super) fn of(&self, name: &str, common_dir: &Path) -> Owner {
+        if name == self.own_head || name == "HEAD" || Some(name) == self.own_branch.as_deref() {
+            return Owner::This;
+        }
+        let there = self.recorded.as_ref().is_none_or(|recorded| recorded.contains(name));
+        let linked = name.strip_prefix("worktrees/").and_then(|rest| rest.strip_suffix("/HEAD"));
+        if linked.is_some() || name == MAIN_HEAD {
+            let git_dir = linked.map_or_else(|| common_dir.to_owned(), |linked| common_dir.join("worktrees").join(linked));
+            let is_other = there || !self.knows_worktrees || self.with_record.contains(&worktree_id(&git_dir, common_dir));
+            return if is_other { Owner::Other } else { Owner::Helper };
+        }
+        // Without a record nobody knows since when a branch is there; then its worktree alone tells.
+        let is_other = self.recorded.is_some() && there || self.taken.contains(name);
+        if is_other { Owner::Other } else { Owner::Helper }
+    }
+
+    /// Whether a name in a reflog's message can be that of a helper's branch, also of one that is gone.
+    pub(super) fn may_be_helpers(&self, name: &str, common_dir: &Path) -> bool {
+        let name = name.split(['~', '^', '@']).next().unwrap_or_default();
+        let name = name.strip_prefix("refs/heads/").unwrap_or(name);
+        let Some(recorded) = &self.recorded else { return true };
+        let is_id = name.len() >= 4 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_special = name.is_empty() || name.ends_with("HEAD") || name.starts_with("refs/");
+        let known = ["refs/tags/", "refs/remotes/", "refs/"].iter().any(|prefix| recorded.contains(&format!("{prefix}{name}")));
+        let remote = common_dir.join("refs/remotes").join(name).exists();
+        !is_id && !is_special && !known && !remote && self.of(&format!("refs/heads/{name}"), common_dir) != Owner::Other
+    }
+}
+
+impl Worktree {
+    /// HEAD of every worktree of the repository, with the commit that it names.
+    pub(super) fn heads_of_worktrees(&self, tips: &[RefTip]) -> Vec<RefTip> {
+        let zeros = "0".repeat(self.repo.object_hash().len_in_hex());
+        let tip = |branch: &str| tips.binary_search_by(|(name, _)| name.as_str().cmp(branch)).ok().map(|at| tips[at].1.clone());
+        let named = |git_dir: &Path| {
+            let head = git_dir.join("HEAD");
+            let detached = || Some(fs::read_to_string(&head).ok()?.trim().to_owned()).filter(|text| text.len() == zeros.len());
+            symbolic(&head).map_or_else(detached, |branch| tip(&branch)).unwrap_or_else(|| zeros.clone())
+        };
+        git_dirs(self.common_dir()).into_iter().map(|git_dir| (head_name(&git_dir, self.common_dir()), named(&git_dir))).collect()
+    }
+
+    /// The reflogs of the repository with the names of their refs: those of branches and of other worktrees' HEADs.
+    pub(super) fn other_logs(&self) -> Result<Vec<(String, PathBuf)>, Error> {
+        let own = head_name(self.git_dir(), self.common_dir());
+        let mut logs = match &self.served {
+            Some(served) => served.all_logs()?,
+            None => {
+                let heads = git_dirs(self.common_dir()).into_iter();
+                let mut logs: Vec<_> = heads.map(|git_dir| (head_name(&git_dir, self.common_dir()), git_dir.join("logs/HEAD"))).collect();
+                branch_logs(&self.common_dir().join("logs/refs/heads"), "refs/heads", &mut logs);
+                logs
+            }
+        };
+        logs.retain(|(name, _)| *name != own && name != "HEAD");
+        Ok(logs)
+    }
+}
+
+/// The git directories of all worktrees of a repository, the main one first.
+fn git_dirs(common_dir: &Path) -> Vec<PathBuf> {
+    let linked = fs::read_dir(common_dir.join("worktrees")).into_iter().flatten().flatten().map(|entry| entry.path());
+    [common_dir.to_owned()].into_iter().chain(linked).collect()
+}
+
+fn head_name(git_dir: &Path, common_dir: &Path) -> String {
+    match git_dir.file_name() {
+        Some(name) if git_dir != common_dir => format!("worktrees/{}/HEAD", name.as_encoded_bytes().to_str_lossy()),
+        _ => MAIN_HEAD.to_owned(),
+    }
+}
+
+/// The branch that a HEAD file names.
+fn symbolic(head: &Path) -> Option<String> {
+    // A pipe must not be opened: that waits for somebody to write to it.
+    let text = fs::symlink_metadata(head).ok()?.is_file().then(|| fs::read_to_string(head).ok())??;
+    Some(text.strip_prefix("ref:")?.trim().to_owned())
+}
+
+fn branch_logs(folder: &Path, name: &str, logs: &mut Vec<(String, PathBuf)>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = format!("{name}/{}", entry.file_name().as_encoded_bytes().to_str_lossy());
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => branch_logs(&entry.path(), &name, logs),
+            Ok(kind) if kind.is_file() => logs.push((name, entry.path())),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What differs between trees, file by file. Every object that is read must match its name.
+
+use std::collections::HashSet;
+
+use gix::ObjectId;
+use gix::bstr::{BStr, BString};
+use gix::diff::blob::{Algorithm, Diff, InternedInput};
+use gix::diff::tree::recorder::{Change, Location};
+use gix::diff::tree::{Recorder, State, visit};
+use gix::objs::tree::EntryMode;
+use gix::objs::{Find, FindHeader, TreeRefIter};
+
+use super::open::{Error, Worktree};
+use super::patch::{LINES_UP_TO, is_binary, is_partial};
+use super::verified::Verified;
+
+/// A file as a tree has it.
+pub(super) type FileEntry = (EntryMode, ObjectId);
+
+/// A file that differs.
+pub(super) struct Changed {
+    pub path: BString,
+    pub old: Option<FileEntry>,
+    pub new: Option<FileEntry>,
+}
+
+/// Whether any file differs; folders without files do not count. Looks no further than the first one.
+pub(super) fn any(worktree: &Worktree, from: ObjectId, to: ObjectId) -> Result<bool, Error> {
+    let mut first = FirstFile(None);
+    match diff(worktree, from, to, &mut first) {
+        Ok(()) => {}
+        Err(_) if first.0.is_some() => {}
+        Err(error) => return Err(error),
+    }
+    let Some(new) = first.0 else { return Ok(false) };
+    verify(worktree, new)?;
+    Ok(true)
+}
+
+/// The files that differ.
+pub(super) fn between(worktree: &Worktree, from: ObjectId, to: ObjectId) -> Result<Vec<Changed>, Error> {
+    let mut recorder = Recorder::default().track_location(Some(Location::Path));
+    diff(worktree, from, to, &mut recorder)?;
+    let file = |mode: EntryMode, id| (!mode.is_tree()).then_some((mode, id));
+    let changes = recorder.records.into_iter().map(|change| match change {
+        Change::Addition { entry_mode, oid, path, .. } => Changed { path, old: None, new: file(entry_mode, oid) },
+        Change::Deletion { entry_mode, oid, path, .. } => Changed { path, old: file(entry_mode, oid), new: None },
+        Change::Modification { previous_entry_mode, previous_oid, entry_mode, oid, path } => {
+            Changed { path, old: file(previous_entry_mode, previous_oid), new: file(entry_mode, oid) }
+        }
+    });
+    Ok(changes.filter(|change| change.old != change.new).collect())
+}
+
+/// The file at a path of a tree.
+pub(super) fn file(worktree: &Worktree, tree: ObjectId, path: &BStr) -> Result<Option<FileEntry>, Error> {
+    let (mut id, mut buffer) = (tree, Vec::new());
+    let mut parts = path.split(|byte| *byte == b'/').peekable();
+    while let Some(part) = parts.next() {
+        let mut found = None;
+        for entry in read_tree(worktree, id, &mut buffer)? {
+            let entry = entry.map_err(|e| Error::read(format!("read tree {id}"), e))?;
+            if entry.filename == part {
+                found = Some((entry.mode, entry.oid.to_owned()));
+                break;
+            }
+        }
+        match found {
+            Some((mode, next)) if mode.is_tree() == parts.peek().is_some() => match parts.peek() {
+                Some(_) => id = next,
+                None => return Ok(Some((mode, next))),
+            },
+            _ => return Ok(None),
+        }
+    }
+    Ok(None)
+}
+
+/// Refuses a file whose bytes are not here or do not match its name.
+pub(super) fn verify(worktree: &Worktree, file: Option<FileEntry>) -> Result<(), Error> {
+    let Some((mode, id)) = file.filter(|(mode, _)| !mode.is_commit()) else { return Ok(()) };
+    debug_assert!(!mode.is_tree());
+    match header(worktree, id)? {
+        // A partial clone may not have it; its name is known all the same.
+        None if is_partial(&worktree.repo) => Ok(()),
+        _ => Verified(&worktree.repo.objects).blob(id, &mut Vec::new()),
+    }
+}
+
+/// Whether a merge has lines in a file that none of the sides has. What cannot be compared by lines counts as having some.
+pub(super) fn has_own_lines(worktree: &Worktree, sides: &[Option<FileEntry>], merged: Option<FileEntry>) -> Result<bool, Error> {
+    let Some(after) = text(worktree, merged)? else { return Ok(true) };
+    let mut own: Option<HashSet<u32>> = None;
+    for side in sides {
+        let before = match side {
+            None => Vec::new(),
+            side => match text(worktree, *side)? {
+                Some(before) => before,
+                None => return Ok(true),
+            },
+        };
+        let input = InternedInput::new(before.as_slice(), after.as_slice());
+        let added: HashSet<u32> = Diff::compute(Algorithm::Histogram, &input).hunks().flat_map(|hunk| hunk.after).collect();
+        own = Some(own.map_or_else(|| added.clone(), |own| &own & &added));
+    }
+    Ok(own.is_some_and(|own| !own.is_empty()))
+}
+
+/// The bytes of a file that can be compared by lines.
+fn text(worktree: &Worktree, file: Option<FileEntry>) -> Result<Option<Vec<u8>>, Error> {
+    let Some((_, id)) = file.filter(|(mode, _)| mode.is_blob()) else { return Ok(None) };
+    if header(worktree, id)?.is_none_or(|size| size > LINES_UP_TO) {
+        return Ok(None);
+    }
+    let mut buffer = Vec::new();
+    Verified(&worktree.repo.objects).blob(id, &mut buffer)?;
+    Ok((!is_binary(&buffer)).then_some(buffer))
+}
+
+fn header(worktree: &Worktree, id: ObjectId) -> Result<Option<u64>, Error> {
+    let header = worktree.repo.objects.try_header(&id).map_err(|e| Error::read(format!("read object {id}"), e))?;
+    Ok(header.map(|header| header.size))
+}
+
+fn diff(worktree: &Worktree, from: ObjectId, to: ObjectId, delegate: &mut impl gix::diff::tree::Visit) -> Result<(), Error> {
+    if from == to {
+        return Ok(());
+    }
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    let left = read_tree(worktree, from, &mut left)?;
+    let right = read_tree(worktree, to, &mut right)?;
+    gix::diff::tree(left, right, State::default(), Verified(&worktree.repo.objects), delegate)
+        .map_err(|e| Error::read(format!("compare tree {from} with tree {to}"), e))
+}
+
+fn read_tree<'b>(worktree: &Worktree, id: ObjectId, buffer: &'b mut Vec<u8>) -> Result<TreeRefIter<'b>, Error> {
+    if id.is_empty_tree() {
+        return Ok(TreeRefIter::from_bytes(&[], id.kind()));
+    }
+    let doing = || format!("read tree {id}");
+    match Verified(&worktree.repo.objects).try_find(&id, buffer).map_err(|e| Error::read(doing(), e))? {
+        Some(data) if data.kind == gix::object::Kind::Tree => Ok(TreeRefIter::from_bytes(data.data, id.kind())),
+        _ => Err(Error::Read { doing: doing(), why: "the object is missing".to_string() }),
+    }
+}
+
+/// Stops at the first file that differs, and keeps what it became.
+struct FirstFile(Option<Option<FileEntry>>);
+
+impl gix::diff::tree::Visit for FirstFile {
+    fn pop_front_tracked_path_and_set_current(&mut self) {}
+    fn push_back_tracked_path_component(&mut self, _: &BStr) {}
+    fn push_path_component(&mut self, _: &BStr) {}
+    fn pop_path_component(&mut self) {}
+
+    fn visit(&mut self, change: visit::Change) -> visit::Action {
+        let (before, after) = match change {
+            visit::Change::Addition { entry_mode, oid, .. } => (None, Some((entry_mode, oid))),
+            visit::Change::Deletion { entry_mode, oid, .. } => (Some((entry_mode, oid)), None),
+            visit::Change::Modification { previous_entry_mode, previous_oid, entry_mode, oid } => {
+                (Some((previous_entry_mode, previous_oid)), Some((entry_mode, oid)))
+            }
+        };
+        let file = |side: Option<FileEntry>| side.filter(|(mode, _)| !mode.is_tree());
+        if file(before) == file(after) {
+            return std::ops::ControlFlow::Continue(());
+        }
+        self.0 = Some(file(after));
+        std::ops::ControlFlow::Break(())
+    }
+}

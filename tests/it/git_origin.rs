@@ -1,0 +1,293 @@
+//! Whose the new commits are: those of other worktrees and branches of the same repository are never the session's, those of its helpers are.
+
+use std::collections::HashSet;
+use std::fs;
+
+use completion_watchdog::decision::evidence::Commits;
+use completion_watchdog::git::{OriginEvidence, Worktree, worktrees_of};
+
+use crate::git_history::{Session, sum};
+use crate::support::lone_repo::Repo;
+
+/// A repository whose main worktree stands on `main`, with the worktrees `mine` (of the session) and `other` on branches of their own.
+struct Team {
+    main: Repo,
+    mine: Repo,
+    other: Repo,
+}
+
+impl Team {
+    fn new() -> Self {
+        let main = Repo::init();
+        main.commit("seed");
+        for name in ["mine", "other"] {
+            main.git(&["worktree", "add", "-q", "-b", name, &format!("../{name}")]);
+        }
+        let (mine, other) = (main.at("mine"), main.at("other"));
+        Team { main, mine, other }
+    }
+}
+
+/// (all, made here, completes)
+#[track_caller]
+fn counted(session: &Session<'_>) -> (u64, u64, bool) {
+    let commits = session.commits();
+    (commits.new_commits, commits.made_here, commits.completes())
+}
+
+fn forged(repo: &Repo, args: &[&str]) {
+    let status = repo.command(args).env("GIT_REFLOG_ACTION", "commit").status().unwrap();
+    assert!(status.success(), "git {args:?}");
+}
+
+#[test]
+fn what_another_worktree_commits_during_the_session_is_never_made_here() {
+    for how in [
+        &["merge", "-q", "other"][..],
+        &["reset", "-q", "--hard", "other"],
+        &["checkout", "-q", "--detach", "other"],
+        &["checkout", "-q", "-B", "mine", "other"],
+        &["checkout", "-q", "-b", "fresh", "other"],
+        &["switch", "-q", "-C", "mine", "other"],
+        &["rebase", "-q", "other"],
+        &["pull", "-q", "--ff-only", ".", "other"],
+        &["cherry-pick", "--ff", "other"],
+        &["update-ref", "refs/heads/mine", "refs/heads/other"],
+        &["symbolic-ref", "HEAD", "refs/heads/moved"],
+    ] {
+        for gone in [false, true] {
+            let team = Team::new();
+            let session = Session::begin(&team.mine);
+            team.other.commit("o1");
+            team.mine.git(&["branch", "moved", "other"]);
+            if gone {
+                team.main.git(&["worktree", "remove", "../other"]);
+            }
+            team.mine.git(how);
+            assert_eq!(counted(&session), (1, 0, false), "{how:?}, gone: {gone}");
+        }
+    }
+}
+
+#[test]
+fn a_merge_of_another_branch_is_no_work_whoever_commits_it() {
+    for empty_beside in [false, true] {
+        for how in [&["merge", "-q", "--no-ff", "--no-edit", "main"][..], &["merge", "-q", "--no-ff", "--no-commit", "main"]] {
+            let team = Team::new();
+            team.mine.commit("before");
+            let session = Session::begin(&team.mine);
+            team.main.commit("m1");
+            team.mine.git(how);
+            if how.contains(&"--no-commit") {
+                team.mine.git(&["commit", "-q", "-m", "all my own work"]);
+            }
+            if empty_beside {
+                team.mine.git(&["commit", "-q", "--allow-empty", "-m", "done"]);
+            }
+            let made = 1 + u64::from(empty_beside);
+            assert_eq!(counted(&session), (1 + made, made, false), "{how:?}, empty: {empty_beside}");
+        }
+    }
+}
+
+#[test]
+fn own_work_beside_a_merge_or_a_rebase_counts() {
+    for how in [&["merge", "-q", "--no-edit", "main"][..], &["rebase", "-q", "main"]] {
+        let team = Team::new();
+        team.mine.commit("before");
+        let session = Session::begin(&team.mine);
+        team.mine.commit("work");
+        team.main.commit("m1");
+        team.mine.git(how);
+        assert!(session.commits().completes(), "{how:?}");
+        // Undone again, only the others' is left.
+        team.mine.git(&["rm", "-q", "work.txt"]);
+        team.mine.git(&["commit", "-q", "-m", "undo"]);
+        assert!(!session.commits().completes(), "{how:?}");
+    }
+}
+
+#[test]
+fn both_sides_of_a_file_that_git_merged_alone_are_no_work_and_a_line_added_to_it_is() {
+    let lines = |first: &str, last: &str| format!("{first}\nb\nc\nd\ne\nf\ng\nh\n{last}\n");
+    let team = Team::new();
+    team.mine.commit_file("file.txt", &lines("a", "z"), "file");
+    team.main.git(&["merge", "-q", "mine"]);
+    team.mine.commit_file("file.txt", &lines("mine", "z"), "before");
+    let session = Session::begin(&team.mine);
+    team.main.commit_file("file.txt", &lines("a", "theirs"), "m1");
+    team.mine.git(&["merge", "-q", "--no-commit", "main"]);
+    team.mine.git(&["commit", "-q", "-m", "joined"]);
+    assert_eq!(counted(&session), (2, 1, false));
+    team.mine.write("file.txt", &(lines("mine", "theirs") + "and more\n"));
+    team.mine.git(&["commit", "-q", "-a", "--amend", "--no-edit"]);
+    assert_eq!(counted(&session), (2, 1, true));
+}
+
+#[test]
+fn an_entry_that_says_commit_for_a_movement_gives_no_credit() {
+    // Made during the session by somebody else, and made before it.
+    for before in [false, true] {
+        let team = Team::new();
+        if before {
+            team.other.commit("o1");
+        }
+        let session = Session::begin(&team.mine);
+        if !before {
+            team.other.commit("o1");
+        }
+        forged(&team.mine, &["reset", "-q", "--hard", "other"]);
+        assert_eq!(counted(&session), (1, 0, false), "before: {before}");
+    }
+}
+
+#[test]
+fn recorded_refs_beat_a_reflog_that_was_written_by_hand() {
+    let team = Team::new();
+    let old = team.other.commit("o1");
+    let session = Session::begin(&team.mine);
+    let seed = team.mine.head();
+    team.mine.git(&["reset", "-q", "--hard", "other"]);
+    let line = format!("{seed} {old} A <a@x> 1800000000 +0000\tcommit: o1\n");
+    for log in ["../repo/.git/worktrees/mine/logs/HEAD", "../repo/.git/logs/refs/heads/mine"] {
+        fs::write(team.mine.path(log), &line).unwrap();
+    }
+    assert_eq!(counted(&session), (1, 0, false));
+}
+
+#[test]
+fn what_a_helper_made_is_made_here_once_head_has_it_also_when_the_helper_is_gone() {
+    for how in [
+        &["merge", "-q", "sub"][..],
+        &["merge", "-q", "--no-ff", "--no-edit", "sub"],
+        &["reset", "-q", "--hard", "sub"],
+        &["rebase", "-q", "sub"],
+    ] {
+        for gone in [false, true] {
+            let team = Team::new();
+            let session = Session::begin(&team.mine);
+            team.mine.git(&["worktree", "add", "-q", "-b", "sub", "../sub"]);
+            team.mine.at("sub").commit("by-a-subagent");
+            assert_eq!(counted(&session), (0, 0, false));
+            team.mine.git(how);
+            if gone {
+                team.mine.git(&["worktree", "remove", "../sub"]);
+                team.mine.git(&["branch", "-q", "-D", "sub"]);
+            }
+            let (_, made, completes) = counted(&session);
+            assert!(made >= 1 && completes, "{how:?}, gone: {gone}");
+            // Looking at another branch and back changes nothing.
+            team.mine.git(&["checkout", "-q", "--detach", "main"]);
+            team.mine.git(&["checkout", "-q", "mine"]);
+            assert!(counted(&session).2, "{how:?}, gone: {gone}, after a look elsewhere");
+        }
+    }
+}
+
+#[test]
+fn a_worktree_with_a_record_of_its_own_is_no_helper() {
+    let team = Team::new();
+    let worktree = Worktree::open(team.mine.root()).unwrap();
+    let (baseline, refs) = (worktree.head().unwrap(), worktree.ref_tips().unwrap().into());
+    team.mine.git(&["worktree", "add", "-q", "-b", "sub", "../sub"]);
+    team.mine.at("sub").commit("theirs");
+    team.mine.git(&["merge", "-q", "sub"]);
+    let ids: HashSet<String> = worktrees_of(worktree.common_dir()).iter().map(|found| found.worktree_id()).collect();
+    let look =
+        |evidence: OriginEvidence| -> Commits { Worktree::open(team.mine.root()).unwrap().session_commits(&baseline, &evidence).unwrap() };
+    assert_eq!(sum(&look(OriginEvidence::from(Some(&refs)))).1, 1);
+    assert_eq!(sum(&look(OriginEvidence::from(Some(&refs)).with_recorded_worktrees(move || Ok(ids.clone())))).1, 0);
+}
+
+#[test]
+fn own_commits_stay_made_here_whatever_branch_they_were_made_on() {
+    let team = Team::new();
+    team.mine.git(&["branch", "older"]);
+    let session = Session::begin(&team.mine);
+    team.mine.git(&["checkout", "-q", "older"]);
+    team.mine.commit("on-an-older-branch");
+    team.mine.git(&["checkout", "-q", "-b", "newer"]);
+    team.mine.commit("on-a-newer-branch");
+    team.mine.git(&["checkout", "-q", "mine"]);
+    assert_eq!(counted(&session), (0, 0, false));
+    team.mine.git(&["merge", "-q", "newer"]);
+    assert_eq!(counted(&session), (2, 2, true));
+    // Also where another worktree takes them over.
+    team.other.git(&["merge", "-q", "mine"]);
+    assert_eq!(counted(&session), (2, 2, true));
+}
+
+#[test]
+fn a_commit_that_a_program_made_without_a_word_in_the_reflog_is_made_here() {
+    let team = Team::new();
+    let session = Session::begin(&team.mine);
+    team.mine.write("work.txt", "work\n");
+    team.mine.git(&["add", "."]);
+    let tree = team.mine.git(&["write-tree"]);
+    let commit = team.mine.git(&["commit-tree", &tree, "-p", "HEAD", "-m", "by plumbing"]);
+    team.mine.git(&["update-ref", "HEAD", &commit]);
+    assert_eq!(counted(&session), (1, 1, true));
+}
+
+#[test]
+fn a_rebased_commit_whose_patch_a_conflict_changed_is_no_new_work() {
+    let team = Team::new();
+    team.mine.commit_file("file.txt", "mine\n", "own");
+    let session = Session::begin(&team.mine);
+    team.main.commit_file("file.txt", "theirs\n", "m1");
+    assert!(!team.mine.try_git(&["rebase", "-q", "main"]).status.success());
+    team.mine.write("file.txt", "theirs\nmine\n");
+    team.mine.git(&["add", "."]);
+    team.mine.git(&["-c", "core.editor=true", "rebase", "--continue"]);
+    assert_eq!(counted(&session), (2, 0, false));
+}
+
+#[test]
+fn a_folder_without_files_is_no_change() {
+    let team = Team::new();
+    let session = Session::begin(&team.mine);
+    let empty = team.mine.git(&["mktree"]);
+    let listed = team.mine.git(&["ls-tree", "HEAD"]);
+    fs::write(team.mine.path("../tree"), format!("{listed}\n040000 tree {empty}\tfolder\n")).unwrap();
+    let input = fs::File::open(team.mine.path("../tree")).unwrap();
+    let output = team.mine.command(&["mktree"]).stdin(input).output().unwrap();
+    let tree = String::from_utf8(output.stdout).unwrap();
+    let commit = team.mine.git(&["commit-tree", tree.trim(), "-p", "HEAD", "-m", "nothing"]);
+    team.mine.git(&["update-ref", "HEAD", &commit]);
+    assert_eq!(counted(&session), (1, 1, false));
+}
+
+#[test]
+fn a_replacement_that_the_session_made_turns_no_empty_commit_into_work() {
+    let team = Team::new();
+    let session = Session::begin(&team.mine);
+    team.mine.git(&["commit", "-q", "--allow-empty", "-m", "empty"]);
+    let empty = team.mine.head();
+    team.mine.commit("work");
+    let work = team.mine.head();
+    team.mine.git(&["reset", "-q", "--hard", &empty]);
+    team.mine.git(&[
+        "replace",
+        &empty,
+        &team.mine.git(&["commit-tree", &format!("{work}^{{tree}}"), "-p", &format!("{empty}~1"), "-m", "empty"]),
+    ]);
+    assert_eq!(counted(&session), (1, 1, false));
+}
+
+#[test]
+fn an_object_whose_bytes_do_not_match_its_name_is_an_error() {
+    // The commit that HEAD names, its tree, and the file that it added.
+    for what in ["HEAD", "HEAD^{tree}", "HEAD:work.txt"] {
+        let repo = Repo::init();
+        repo.commit("seed");
+        let baseline = Worktree::open(repo.root()).unwrap().head().unwrap();
+        repo.commit("work");
+        let object = repo.git(&["rev-parse", what]);
+        let instead = repo.git(&["rev-parse", &what.replace("HEAD", "HEAD~1").replace("work", "seed")]);
+        let file = |id: &str| repo.path(&format!(".git/objects/{}/{}", &id[..2], &id[2..]));
+        fs::remove_file(file(&object)).unwrap();
+        fs::copy(file(&instead), file(&object)).unwrap();
+        let error = Worktree::open(repo.root()).unwrap().commits_since(&baseline, None).unwrap_err().to_string();
+        assert!(error.contains(&object) && error.contains("damaged"), "{what}: {error}");
+    }
+}
