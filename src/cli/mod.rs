@@ -15,6 +15,7 @@ mod failure;
 mod live_view;
 mod program;
 mod reader;
+mod result_output;
 mod table;
 mod terminal;
 

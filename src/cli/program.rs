@@ -12,7 +12,8 @@ use crate::supervisor::{Courier, Surroundings, serve_refs};
 use super::args;
 use super::command_line::{calls_a_hook, read};
 use super::commands;
-use super::failure::{BUG, Failure};
+use super::failure::{BUG, Failure, USAGE};
+use super::result_output;
 use super::terminal::Terminal;
 
 /// The whole program: reads the command line, does what it says, and returns the exit code.
@@ -26,13 +27,22 @@ pub fn main() -> ExitCode {
             let _ = error.print();
             return answer_all_the_same("the command line of the hook is wrong; see what it wrote to stderr");
         }
-        Err(error) => error.exit(),
+        Err(error) => {
+            // Help and version are results; a complaint about the command line goes to stderr.
+            match error.print() {
+                Err(why) if !error.use_stderr() => result_output::note(&why),
+                _ => {}
+            }
+            return ended(u8::try_from(error.exit_code()).unwrap_or(USAGE));
+        }
     };
     let terminal = Terminal::new(&cli.global);
     start_logging(cli.global.verbose);
     // A panic is a bug. It must not look like a verdict, nor end with the code that a shell gives to anything that fails.
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| commands::dispatch(cli, &terminal))) {
-        Ok(Ok(code)) => ExitCode::from(code),
+        // The host reads exit codes of a hook in its own way.
+        Ok(Ok(code)) if in_a_hook => ExitCode::from(code),
+        Ok(Ok(code)) => ended(code),
         Ok(Err(failure)) => {
             complain(&terminal, &failure);
             ExitCode::from(failure.code)
@@ -47,6 +57,15 @@ pub fn main() -> ExitCode {
             ExitCode::from(BUG)
         }
     }
+}
+
+/// The exit code of a command, unless its result could not be written: whoever reads nothing must not take it for success.
+fn ended(code: u8) -> ExitCode {
+    use std::io::Write as _;
+    let Some(failure) = result_output::failure() else { return ExitCode::from(code) };
+    let hint = failure.hint.as_deref().map(|hint| format!("\n  {hint}")).unwrap_or_default();
+    let _ = writeln!(anstream::stderr(), "watchdog: {}{hint}", failure.message);
+    ExitCode::from(failure.code)
 }
 
 fn answer_all_the_same(why: &str) -> ExitCode {

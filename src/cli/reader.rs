@@ -1,15 +1,15 @@
 //! Whoever reads our output while it is made: commands that go on for long end when nobody does any more.
 
-use std::io::{self, Write as _};
+use std::io;
+
+use super::result_output;
 
 /// Writes a line to stdout, and says at once whether anybody still reads.
 ///
 /// # Errors
 /// Where nobody does.
 pub fn write_line(text: &str) -> io::Result<()> {
-    let mut out = anstream::stdout().lock();
-    out.write_all(format!("{text}\n").as_bytes())?;
-    out.flush()
+    result_output::write(&mut anstream::stdout().lock(), format!("{text}\n").as_bytes())
 }
 
 /// Whether whoever read our output went away, which writing would only tell with the next line.

@@ -11,6 +11,7 @@ use crate::decision::verdict::Reason;
 use crate::supervisor::{Judgement, Narrate};
 
 use super::args::{ColorWhen, GlobalArgs};
+use super::result_output;
 use super::table::style_of;
 
 /// How a command speaks.
@@ -39,12 +40,13 @@ impl Terminal {
 
     /// A line of the result on stdout. A reader that went away is no fault of ours.
     pub fn line(&self, text: &str) {
-        let _ = writeln!(anstream::stdout(), "{text}");
+        // Remembered where it fails: the program ends with an error then.
+        let _ = result_output::write(&mut anstream::stdout().lock(), format!("{text}\n").as_bytes());
     }
 
     /// A JSON value on stdout, on one line.
     pub fn value(&self, value: &Value) {
-        let _ = writeln!(io::stdout(), "{}", harmless(value.to_string()));
+        let _ = result_output::write(&mut io::stdout().lock(), format!("{}\n", harmless(value.to_string())).as_bytes());
     }
 
     /// A JSON value on one line, fit for a terminal.

@@ -65,6 +65,24 @@ impl Worktree {
 
     /// Like [`Worktree::head`], as an object id.
     pub(super) fn head_id(&self) -> Result<Option<ObjectId>, Error> {
+        match self.settled(|| self.head_id_now())? {
+            // A branch that is just being packed looks like one that has no commit.
+            None => {
+                self.forget_packed_refs();
+                self.settled(|| self.head_id_now())
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// The tree of HEAD; the empty tree on an unborn branch.
+    pub(super) fn head_tree(&self) -> Result<ObjectId, Error> {
+        let Some(head) = self.head_id()? else { return Ok(ObjectId::empty_tree(self.repo.object_hash())) };
+        let tree = || self.repo.find_commit(head).and_then(|commit| commit.tree_id().map(gix::Id::detach));
+        self.steadily(|| tree().map_err(|e| Error::read("read the tree of HEAD", e)))
+    }
+
+    fn head_id_now(&self) -> Result<Option<ObjectId>, Error> {
         self.refresh()?;
         let doing = || format!("read HEAD of {}", self.root().display());
         let head = self.repo.head().map_err(|e| Error::read(doing(), e))?;
@@ -87,6 +105,10 @@ impl Worktree {
     /// [`Error::UnknownRevision`] where it names nothing here, [`Error::Read`] where it names something
     /// that is no commit, or whose object is missing.
     pub fn resolve(&self, rev: &str) -> Result<Point, Error> {
+        self.steadily(|| self.resolve_now(rev))
+    }
+
+    fn resolve_now(&self, rev: &str) -> Result<Point, Error> {
         if rev == Point::UNBORN {
             return Ok(Point::Unborn);
         }
@@ -117,11 +139,21 @@ impl Worktree {
     /// # Errors
     /// [`Error::Read`] where the refs cannot be listed. A single damaged ref is left out: it proves nothing.
     pub fn ref_tips(&self) -> Result<Vec<RefTip>, Error> {
+        // One that is just being packed looks damaged, and is there with the next look.
+        self.settled(|| self.ref_tips_now(true)).or_else(|_| self.settled(|| self.ref_tips_now(false)))
+    }
+
+    fn ref_tips_now(&self, every: bool) -> Result<Vec<RefTip>, Error> {
         self.refresh()?;
         let doing = || format!("list the refs of {}", self.common_dir().display());
         let refs = self.repo.references().map_err(|e| Error::read(doing(), e))?;
         let mut tips = Vec::new();
-        for reference in refs.all().map_err(|e| Error::read(doing(), e))?.flatten() {
+        for reference in refs.all().map_err(|e| Error::read(doing(), e))? {
+            let reference = match reference {
+                Ok(reference) => reference,
+                Err(error) if every => return Err(Error::Read { doing: doing(), why: error.to_string() }),
+                Err(_) => continue,
+            };
             let name = reference.name().as_bstr().to_str_lossy().into_owned();
             if name.starts_with(OWN_REFS) {
                 continue;

@@ -82,6 +82,10 @@ impl Worktree {
     /// # Errors
     /// When refs cannot be read.
     pub fn kept_baselines(&self) -> Result<Vec<KeptBaseline>, Error> {
+        self.settled(|| self.kept_baselines_now())
+    }
+
+    fn kept_baselines_now(&self) -> Result<Vec<KeptBaseline>, Error> {
         let doing = || "read the baseline refs".to_string();
         self.refresh()?;
         let platform = self.repo.references().map_err(|e| Error::read(doing(), e))?;

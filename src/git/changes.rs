@@ -84,6 +84,10 @@ impl Worktree {
     }
 
     fn changes_and_traces(&self, depth: usize) -> Result<(Changes, Option<Traces>), Error> {
+        self.steadily(|| self.changes_and_traces_now(depth))
+    }
+
+    fn changes_and_traces_now(&self, depth: usize) -> Result<(Changes, Option<Traces>), Error> {
         let doing = || format!("read the index of {}", self.root().display());
         let head = self.head_id()?;
         let index = self.index().map_err(|e| Error::read(doing(), e))?;

@@ -37,6 +37,10 @@ impl Worktree {
     /// # Errors
     /// As [`Worktree::commits_since`].
     pub fn session_commits(&self, baseline: &Point, evidence: &OriginEvidence) -> Result<Commits, Error> {
+        self.steadily(|| self.session_commits_now(baseline, evidence))
+    }
+
+    fn session_commits_now(&self, baseline: &Point, evidence: &OriginEvidence) -> Result<Commits, Error> {
         let baseline = match baseline {
             Point::Unborn => None,
             Point::Commit(hex) => {

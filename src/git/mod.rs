@@ -33,6 +33,7 @@ mod somebody;
 mod span;
 mod special;
 mod staged;
+mod steady;
 mod submodule;
 mod touched;
 mod traces;
@@ -57,7 +58,7 @@ pub use search::{Search, find_worktrees};
 pub use served::{Answer, RunsGit, serve_with};
 pub use snapshot::{
     AfterCommit, Candidate, CommitState, FileDiff, KeptEntry, PrivateRule, RestoreError, RestoreTarget, Restored, RestoredTo, SavedIndex,
-    Snapshot, SnapshotDiff, SnapshotInfo, SnapshotKind, SnapshotPath, SnapshotRequest, Versions,
+    Snapshot, SnapshotDiff, SnapshotInfo, SnapshotKind, SnapshotPath, SnapshotRequest, Uncommitted, Versions,
 };
 pub use traces::{Scene, TABLES, Traces};
 pub use work_diff::WorkDiff;

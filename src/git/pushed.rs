@@ -29,7 +29,7 @@ impl Worktree {
     /// [`Error::Read`] where refs or commits cannot be read.
     pub fn pushed(&self) -> Result<Pushed, Error> {
         let Some(head) = self.head_id()? else { return Ok(Pushed::Unborn) };
-        let tips = self.remote_branches()?;
+        let tips = self.settled(|| self.remote_branches())?;
         if tips.is_empty() {
             return Ok(Pushed::NoRemote);
         }

@@ -12,10 +12,9 @@ impl Worktree {
     /// # Errors
     /// As [`Worktree::changes`].
     pub fn clean_tree(&self) -> Result<Option<String>, Error> {
-        let tree = || self.repo.head_tree_id_or_empty().map_err(|e| Error::read("read the tree of HEAD", e));
-        let before = tree()?.detach();
+        let before = self.head_tree()?;
         let changes = self.changes()?;
-        let clean = !changes.any() && changes.operation.is_none() && changes.degraded.is_empty() && tree()?.detach() == before;
+        let clean = !changes.any() && changes.operation.is_none() && changes.degraded.is_empty() && self.head_tree()? == before;
         Ok(clean.then(|| before.to_hex().to_string()))
     }
 
@@ -28,7 +27,7 @@ impl Worktree {
     /// As [`Worktree::take_snapshot`].
     pub fn work_state(&self, spec: &str, at: Timestamp, rule: PrivateRule<'_>) -> Result<String, Error> {
         self.refresh()?;
-        let committed = self.repo.head_tree_id_or_empty().map_err(|e| Error::read("read the tree of HEAD", e))?.detach();
+        let committed = self.head_tree()?;
         let request = SnapshotRequest { spec, at, why: "between two sessions" };
         let uncommitted = self.take_snapshot_apart(&request, rule)?.map_or_else(|| committed.to_hex().to_string(), |kept| kept.tree);
         Ok(format!("{}-{uncommitted}", committed.to_hex()))

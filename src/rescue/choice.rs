@@ -4,8 +4,9 @@ use super::carry_out::Request;
 use super::secret_content::{self, LIMIT};
 use super::selection::select;
 use super::single::without_replaced;
+use crate::config::settings::RescueSettings;
 use crate::decision::evidence::{Degraded, LeftOut};
-use crate::git::{Error, SnapshotKind, SnapshotPath, Worktree};
+use crate::git::{Error, SnapshotKind, SnapshotPath, Versions, Worktree};
 
 /// What may be committed, and what may not.
 #[derive(Debug, Default)]
@@ -25,12 +26,29 @@ pub(super) struct Choice<'p> {
 /// # Errors
 /// When contents cannot be read.
 pub(super) fn choose<'p>(worktree: &Worktree, request: &Request<'_>, paths: &'p [SnapshotPath]) -> Result<Choice<'p>, Error> {
-    let selection = select(paths, request.settings);
-    let max = request.settings.max_files;
+    choose_by(worktree, request.settings, paths, &|path| worktree.versions(request.snapshot, path, LIMIT))
+}
+
+/// The same for paths of the work tree as it is now, without a snapshot.
+///
+/// # Errors
+/// When HEAD cannot be read.
+pub(super) fn choose_on_disk<'p>(worktree: &Worktree, settings: &RescueSettings, paths: &'p [SnapshotPath]) -> Result<Choice<'p>, Error> {
+    choose_by(worktree, settings, paths, &|path| worktree.versions_on_disk(path, LIMIT))
+}
+
+fn choose_by<'p>(
+    worktree: &Worktree,
+    settings: &RescueSettings,
+    paths: &'p [SnapshotPath],
+    versions: &dyn Fn(&[u8]) -> Result<Versions, Error>,
+) -> Result<Choice<'p>, Error> {
+    let selection = select(paths, settings);
+    let max = settings.max_files;
     let refused = selection.too_many.map(|many| format!("{many} files are to be committed, more than rescue.max_files ({max}) allows"));
     let mut choice = Choice { left_out: selection.left_out, refused, ..Choice::default() };
     for path in selection.commit {
-        match secret_in(worktree, request, path)? {
+        match secret_in(path, versions)? {
             None => choice.commit.push(path),
             Some(rule) => {
                 choice.left_out.push(LeftOut { path: path.text.clone(), why: "secret" });
@@ -44,10 +62,10 @@ pub(super) fn choose<'p>(worktree: &Worktree, request: &Request<'_>, paths: &'p 
     Ok(choice)
 }
 
-fn secret_in(worktree: &Worktree, request: &Request<'_>, path: &SnapshotPath) -> Result<Option<&'static str>, Error> {
+fn secret_in(path: &SnapshotPath, versions: &dyn Fn(&[u8]) -> Result<Versions, Error>) -> Result<Option<&'static str>, Error> {
     if path.kind != SnapshotKind::File {
         return Ok(None);
     }
-    let versions = worktree.versions(request.snapshot, &path.path, LIMIT)?;
+    let versions = versions(&path.path)?;
     Ok(versions.after.and_then(|after| secret_content::added(versions.before.as_deref(), &after)))
 }

@@ -7,6 +7,7 @@ mod carry_out;
 mod choice;
 mod elsewhere;
 
+mod fixed;
 mod grouping;
 mod index_lock;
 mod index_mending;

@@ -9,7 +9,7 @@ use super::carry_out::Request;
 use super::choice::choose;
 use super::grouping::{self, Ask, Grouping};
 use super::single::{Group, Made, commit, obstacle, protection};
-use super::{elsewhere, message, tick};
+use super::{elsewhere, fixed, message, tick};
 use crate::config::settings::RescueMode;
 use crate::decision::evidence::{Degraded, RescueOutcome};
 use crate::git::{CommitState, Error, SnapshotPath, Worktree, escape_path};
@@ -138,7 +138,12 @@ fn one_by_one<'g, 'p>(
             outcome.failed = Some(format!("while it was committed, the state changed: {why}"));
             return Ok((None, rest));
         }
-        match commit(worktree, group, left(request, begun))? {
+        let mut made = commit(worktree, group, left(request, begun))?;
+        // Hooks that put files right and refuse once, the pre-commit way, take the same files the second time.
+        if matches!(made, Made::Refused(_)) && fixed::by_hooks(worktree, request, group, &committed.changed_before)? {
+            made = commit(worktree, group, left(request, begun))?;
+        }
+        match made {
             Made::Commit { commit, added } => {
                 committed.made.push(commit);
                 let added: Vec<String> = added.iter().map(|path| escape_path(path)).collect();

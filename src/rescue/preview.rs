@@ -2,10 +2,9 @@
 
 use crate::config::settings::{RescueMode, RescueSettings};
 use crate::decision::evidence::LeftOut;
-use crate::git::{Error, Snapshot, Worktree};
+use crate::git::{Error, Worktree};
 
-use super::carry_out::Request;
-use super::choice::choose;
+use super::choice::choose_on_disk;
 use super::single::{obstacle, protection};
 
 /// What a rescue would do.
@@ -19,13 +18,13 @@ pub struct Preview {
     pub refused: Option<String>,
 }
 
-/// Says what a rescue of this snapshot would commit and what it would leave alone.
+/// Says what a rescue would commit now and what it would leave alone. Nothing is written, not even a snapshot.
 ///
 /// # Errors
 /// When git's data cannot be read.
-pub fn preview(worktree: &Worktree, settings: &RescueSettings, snapshot: &Snapshot) -> Result<Preview, Error> {
-    let paths = worktree.snapshot_paths(&snapshot.commit)?;
-    let choice = choose(worktree, &Request { settings, spec: "", snapshot }, &paths)?;
+pub fn preview(worktree: &Worktree, settings: &RescueSettings) -> Result<Preview, Error> {
+    let uncommitted = worktree.uncommitted()?;
+    let choice = choose_on_disk(worktree, settings, &uncommitted.paths)?;
     let refused = match settings.mode {
         RescueMode::Snapshot | RescueMode::Off => Some("the rescue mode asks for no commit".to_string()),
         RescueMode::Command => Some("the rescue command decides".to_string()),
@@ -35,7 +34,7 @@ pub fn preview(worktree: &Worktree, settings: &RescueSettings, snapshot: &Snapsh
             obstacle(&state).or(choice.refused).or(protected)
         }
     };
-    let mut left_out = snapshot.left_out.clone();
+    let mut left_out = uncommitted.left_out;
     left_out.extend(choice.left_out);
     Ok(Preview { chosen: choice.commit.iter().map(|path| path.text.clone()).collect(), left_out, refused })
 }

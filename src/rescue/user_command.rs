@@ -15,26 +15,26 @@ const DEFAULT: &str = "scripts/commit-rescue";
 
 /// Runs the command in the worktree with `WATCHDOG_SPEC` and `WATCHDOG_SNAPSHOT` set.
 ///
-/// One that is not there is a warning: the work stays uncommitted and in the snapshot. It is not judged here what
+/// One that is not there is a failure like any other: the work stays uncommitted and in the snapshot. It is not judged here what
 /// the command did; commits are counted and the snapshot is proved afterwards.
 pub(super) fn run(worktree: &Worktree, request: &Request<'_>, outcome: &mut RescueOutcome) {
     let root = worktree.root();
-    let missing = |what: String| Degraded {
-        code: "rescue_command_missing",
-        detail: format!("{what}; the work stays uncommitted, and is kept in {}", request.snapshot.name),
+    let missing = |what: String, outcome: &mut RescueOutcome| {
+        let detail = format!("{what}; the work stays uncommitted, and is kept in {}", request.snapshot.name);
+        outcome.warnings.push(Degraded { code: "rescue_command_missing", detail });
+        outcome.failed = Some(what);
     };
     let Some(argv) = argv(root, request) else {
-        outcome.warnings.push(missing(format!("no rescue.command is configured and the worktree has no {DEFAULT}")));
-        return;
+        return missing(format!("no rescue.command is configured and the worktree has no {DEFAULT}"), outcome);
     };
     let shown = argv[0].to_string_lossy().into_owned();
     let variables = [("WATCHDOG_SPEC", OsStr::new(request.spec)), ("WATCHDOG_SNAPSHOT", OsStr::new(&request.snapshot.name))];
     match users(root, argv, &variables, request.settings.timeout).run() {
         Err(StartError::NotRunnable { program, why }) => {
-            outcome.warnings.push(missing(format!("the rescue command '{program}' cannot be run: {why}")));
+            missing(format!("the rescue command '{program}' cannot be run: {why}"), outcome);
         }
         Err(StartError::System { program, source }) if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => {
-            outcome.warnings.push(missing(format!("the rescue command '{program}' cannot be run: {source}")));
+            missing(format!("the rescue command '{program}' cannot be run: {source}"), outcome);
         }
         Err(error) => outcome.failed = Some(error.to_string()),
         Ok(finished) if finished.timed_out => {

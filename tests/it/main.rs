@@ -6,6 +6,8 @@
 mod support;
 // Criteria that hold from session to session.
 mod anchor;
+// Facts beside a git that packs refs and objects.
+mod beside_gc;
 // Strikes and trusted files, from call to call.
 mod breaker_and_trust;
 // What judging costs: remembered passes, checks side by side.
@@ -95,6 +97,8 @@ mod real_claude_sdk;
 mod real_claude_tasks;
 // Repositories whose refs git itself must be asked for, and those with SHA-256 names.
 mod reftable;
+// Results that cannot be written.
+mod result_output;
 // Rescues: commits a person would keep, nothing lost, nothing leaked.
 mod rescue;
 // `rescue list`, `show`, `restore`, `drop`, and how old snapshots go.

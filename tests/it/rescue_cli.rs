@@ -270,3 +270,50 @@ fn a_rescue_by_itself_expires_too_with_its_own_number_of_days() {
     let left = refs(&repo);
     assert!(!left.iter().any(|name| name.contains(&old)) && left.iter().any(|name| name.contains(&newer)), "{left:?}");
 }
+
+#[test]
+fn a_dry_run_writes_nothing_and_lists_are_cut_with_a_count() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    for n in 0..150 {
+        repo.write(&format!("many/f{n:03}.txt"), format!("content {n}"));
+    }
+    repo.write("staged.txt", "staged");
+    repo.git(&["add", "staged.txt"]);
+    repo.write("staged.txt", "changed again");
+    repo.write(".env", "TOKEN=1");
+    fs::remove_file(repo.path().join("README.md")).expect("it is there");
+    let state = || (repo.git(&["count-objects", "-v"]), repo.git(&["for-each-ref"]), repo.status());
+    let before = state();
+    let out = repo.watchdog(&["rescue", "--dry-run"]).expect(0);
+    assert_eq!(state(), before, "{out}");
+    assert!(out.stdout.contains("would commit 152 files:") && out.stdout.contains("\n  and 132 more\n"), "{out}");
+    assert!(out.stdout.contains("left out: .env (secret)"), "{out}");
+    assert!(out.stdout.lines().count() < 30, "{out}");
+    let json = repo.watchdog(&["rescue", "--dry-run", "--json"]).expect(0).json();
+    assert_eq!((&json["would_commit_count"], &json["left_out_count"], &json["refused"]), (&json!(152), &json!(1), &json!(null)));
+    let would: Vec<&str> = json["would_commit"].as_array().expect("a list").iter().filter_map(|path| path.as_str()).collect();
+    assert_eq!(state(), before);
+    // What it said is what a rescue does.
+    repo.watchdog(&["rescue", "--json", "--config", &single(&env)]).expect(0);
+    let done = repo.git(&["show", "--format=", "--name-only", "--no-renames", "HEAD"]);
+    assert_eq!(done.lines().collect::<Vec<_>>(), would);
+}
+
+#[test]
+fn a_rescue_command_that_does_not_exist_is_a_failure() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("new.txt", "n");
+    let config = json!({"version": 1, "rescue": {"mode": "command", "command": ["no-such-program-anywhere"]}}).to_string();
+    let config = env.write("command.json", config);
+    let out = repo.watchdog(&["rescue", "--config", config.to_str().expect("UTF-8")]).expect(12);
+    assert!(out.stderr.contains("not committed: the rescue command 'no-such-program-anywhere' cannot be run"), "{out}");
+    assert!(out.stderr.contains("watchdog rescue restore main/"), "{out}");
+    assert_eq!(repo.status(), "?? new.txt");
+}
+
+fn single(env: &TestEnv) -> String {
+    let path = env.write("single.json", json!({"version": 1, "rescue": {"mode": "single"}}).to_string());
+    path.to_str().expect("UTF-8").to_owned()
+}

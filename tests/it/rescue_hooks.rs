@@ -307,3 +307,35 @@ fn a_hook_that_hangs_after_the_commit_does_not_undo_it() {
     assert!(outcome.warnings[0].detail.contains("did not end within 2 s"), "{outcome:?}");
     assert_eq!(repo.git(["status", "--porcelain"]), "");
 }
+
+#[test]
+fn hooks_that_fix_files_and_refuse_once_are_asked_again() {
+    // As the pre-commit program does it: the files are put right, the commit is refused, and the next one is fine.
+    let fix = "for f in $(git diff --cached --name-only --diff-filter=d); do\n\
+               if grep -q '[[:space:]]$' \"$f\"; then sed -i 's/[[:space:]]*$//' \"$f\"; echo \"fixed $f\"; bad=1; fi; done\n\
+               exit ${bad:-0}";
+    for mode in [RescueMode::Single, RescueMode::Plan] {
+        let repo = ScratchRepo::new();
+        repo.write("tracked", "two   \n");
+        repo.write("new.txt", "new   \n");
+        repo.write("fine.txt", "fine\n");
+        repo.hook("pre-commit", fix);
+        let snapshot = repo.snapshot();
+        let outcome = rescued_with(&repo, &snapshot, &settings(|s| s.mode = mode));
+        assert_eq!((outcome.commits, &outcome.failed, &outcome.elsewhere, &outcome.lost), (1, &None, &None, &vec![]), "{outcome:?}");
+        assert_eq!((repo.git(["show", "HEAD:tracked"]), repo.git(["show", "HEAD:new.txt"])), ("two".into(), "new".into()));
+        assert_eq!(repo.git(["status", "--porcelain"]), "");
+        assert_eq!(outcome.warnings[0].code, "changed_by_hooks");
+        assert_eq!(repo.git(["cat-file", "-s", &format!("{}:tracked", snapshot.commit)]), "7", "the original is in the snapshot");
+    }
+}
+
+#[test]
+fn a_hook_that_writes_a_secret_and_refuses_is_not_asked_again() {
+    let repo = ScratchRepo::new();
+    repo.write("tracked", "two\n");
+    repo.hook("pre-commit", "echo x >> ../asked; printf 'key = AKIA%s\\n' J5QWERTYUIOPLKJH > tracked; [ $(wc -l < ../asked) -gt 1 ]");
+    let outcome = rescued(&repo, |_| {});
+    assert_eq!((outcome.commits, outcome.elsewhere.as_deref()), (0, Some(BRANCH)), "{outcome:?}");
+    assert_eq!(std::fs::read_to_string(repo.beside("asked")).unwrap(), "x\n");
+}

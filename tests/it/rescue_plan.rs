@@ -277,7 +277,7 @@ fn secrets_are_known_by_what_is_in_a_file() {
     repo.write("key.txt", format!("-----BEGIN {}-----\n{}\n", "PRIVATE KEY", "MIIEvQ".repeat(12)));
     repo.write("code.rs", "fn main() {}\n");
     let snapshot = repo.snapshot();
-    let looked = preview(&repo.open(), &settings(|_| {}), &snapshot).unwrap();
+    let looked = preview(&repo.open(), &settings(|_| {})).unwrap();
     assert_eq!(looked.chosen, ["code.rs", "old.py"]);
     let Planned { outcome, .. } = planned(&repo, |_| {}, &[Err(NoPlan::Unavailable { why: String::new() })]);
     assert_eq!((outcome.commits, outcome.failed, outcome.lost), (1, None, vec![]));

@@ -309,3 +309,16 @@ fn content_that_can_be_read_and_not_be_kept_ends_the_snapshot_with_the_reason() 
         assert_eq!(repo.snapshot().left_out, []);
     }
 }
+
+#[test]
+fn a_snapshot_of_an_emptied_orphan_branch_leaves_fsck_content() {
+    let repo = ScratchRepo::new();
+    repo.git(["checkout", "-q", "--orphan", "fresh"]);
+    repo.git(["reset", "-q", "--hard"]);
+    repo.write("new", "n");
+    let snapshot = repo.snapshot();
+    repo.git(["fsck", "--strict", "--no-dangling"]);
+    repo.remove("new");
+    repo.open().restore(&snapshot.name, RestoreTarget::InPlace).unwrap();
+    assert_eq!(repo.read("new"), "n");
+}

@@ -1,7 +1,7 @@
 //! `watchdog evaluate`: the way in for any language. Context in, verdict out.
 
 use std::fs::File;
-use std::io::{self, IsTerminal as _, Read, Write as _};
+use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -61,8 +61,6 @@ pub fn evaluate(
     } else {
         terminal.value(&judgement.to_json());
     }
-    // What stays buffered would be lost with a reader that is gone, and that is no fault of ours.
-    let _ = io::stdout().flush();
     Ok(judgement.exit_code())
 }
 

@@ -1,11 +1,10 @@
 //! `watchdog completions` and `watchdog man`: made from the command line's own definition, so they cannot lag behind it.
 
-use std::io::Write as _;
-
 use clap::CommandFactory as _;
 
 use crate::cli::args::Cli;
 use crate::cli::failure::Failure;
+use crate::cli::result_output;
 
 /// Prints shell completions.
 pub fn completions(shell: clap_complete::Shell) -> Result<u8, Failure> {
@@ -33,6 +32,6 @@ pub fn man() -> Result<u8, Failure> {
 
 fn print(text: &[u8]) -> Result<u8, Failure> {
     // A reader that went away (a pager that was quit) is no fault of ours.
-    let _ = std::io::stdout().write_all(text);
+    let _ = result_output::write(&mut std::io::stdout().lock(), text);
     Ok(0)
 }

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::agent::{Cancel, transcript};
+use crate::cli::amounts::grouped;
 use crate::cli::args::{RescueArgs, RescueCommand};
 use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
@@ -18,7 +19,7 @@ use crate::store::session as sessions;
 use crate::supervisor::{Claim, Governing, Place, Planner, Surroundings, expire, governing, now, remember_rescued};
 
 use super::probe::with_interrupt;
-use super::snapshots::{Target, drop_one, id_of, left_out_json, list, refused, restore, show, show_left_out};
+use super::snapshots::{LISTED, SHOWN, Target, drop_one, id_of, left_out_json, list, restore, show, show_left_out, show_more};
 
 /// Salvages, or does what the subcommand says.
 pub fn rescue(surroundings: &Surroundings, terminal: &Terminal, args: RescueArgs) -> Result<u8, Failure> {
@@ -70,13 +71,13 @@ fn salvage_as(
     if !changes.any() {
         return Ok(nothing(terminal));
     }
+    if dry_run {
+        return preview(terminal, place, &settings.rescue);
+    }
     let request = SnapshotRequest { spec, at: now(), why: "asked for by watchdog rescue" };
     let Some(snapshot) = place.worktree.take_snapshot_apart(&request, &rescue::private_rule(&settings.rescue))? else {
         return Ok(nothing(terminal));
     };
-    if dry_run {
-        return preview(terminal, place, &settings.rescue, &snapshot);
-    }
     let outcome = match settings.rescue.mode {
         RescueMode::Snapshot | RescueMode::Off => RescueOutcome { left_out: snapshot.left_out.clone(), ..RescueOutcome::default() },
         RescueMode::Plan | RescueMode::Single | RescueMode::Command => commit(surroundings, place, settings, spec, &snapshot)?,
@@ -133,21 +134,22 @@ fn nothing(terminal: &Terminal) -> u8 {
     0
 }
 
-fn preview(terminal: &Terminal, place: &Place, settings: &RescueSettings, snapshot: &Snapshot) -> Result<u8, Failure> {
-    let preview = rescue::preview(&place.worktree, settings, snapshot)?;
-    // What is previewed is read from a snapshot; one that was taken only for that leaves no trace.
-    if !snapshot.reused {
-        place.worktree.drop_snapshot(id_of(&snapshot.name)).map_err(refused)?;
+fn preview(terminal: &Terminal, place: &Place, settings: &RescueSettings) -> Result<u8, Failure> {
+    let preview = rescue::preview(&place.worktree, settings)?;
+    if preview.chosen.is_empty() && preview.left_out.is_empty() {
+        return Ok(nothing(terminal));
     }
     if terminal.json {
-        terminal.value(&json!({"schema": 1, "dry_run": true, "would_commit": preview.chosen, "left_out": left_out_json(&preview.left_out),
-                               "refused": preview.refused}));
+        terminal.value(&json!({"schema": 1, "dry_run": true, "would_commit": preview.chosen.iter().take(LISTED).collect::<Vec<_>>(),
+                               "would_commit_count": preview.chosen.len(), "left_out": left_out_json(&preview.left_out),
+                               "left_out_count": preview.left_out.len(), "refused": preview.refused}));
         return Ok(0);
     }
     terminal.line(&format!("would commit {}:", plural(preview.chosen.len() as u64, "file")));
-    for path in &preview.chosen {
+    for path in preview.chosen.iter().take(SHOWN) {
         terminal.line(&format!("  {}", escape_to_one_line(path)));
     }
+    show_more(terminal, preview.chosen.len());
     show_left_out(terminal, &preview.left_out);
     if let Some(why) = &preview.refused {
         terminal.line(&format!("but nothing would be committed: {}", escape_to_one_line(why)));
@@ -162,7 +164,7 @@ fn report(terminal: &Terminal, snapshot: &Snapshot, outcome: &RescueOutcome) -> 
         let warnings = outcome.warnings.iter().map(|warning| json!({"code": warning.code, "detail": warning.detail})).collect::<Vec<_>>();
         terminal.value(&json!({"schema": 1, "snapshot": snapshot.name, "commits": outcome.commits, "branch": outcome.elsewhere,
                                "failed": outcome.failed,
-                               "lost": outcome.lost, "left_out": left_out_json(&outcome.left_out), "warnings": warnings, "restore": restore}));
+                               "lost": outcome.lost, "left_out": left_out_json(&outcome.left_out), "left_out_count": outcome.left_out.len(), "warnings": warnings, "restore": restore}));
     } else {
         terminal.line(&format!("{} made; everything is kept in {}", plural(outcome.commits, "commit"), snapshot.name));
         show_left_out(terminal, &outcome.left_out);
@@ -175,8 +177,11 @@ fn report(terminal: &Terminal, snapshot: &Snapshot, outcome: &RescueOutcome) -> 
         if let Some(branch) = &outcome.elsewhere {
             terminal.complain(&format!("watchdog: the work is on the branch {} instead", escape_to_one_line(branch)));
         }
-        for path in &outcome.lost {
+        for path in outcome.lost.iter().take(SHOWN) {
             terminal.complain(&format!("watchdog: neither in HEAD nor in the work tree: {}", escape_to_one_line(path)));
+        }
+        if outcome.lost.len() > SHOWN {
+            terminal.complain(&format!("watchdog: and {} more", grouped((outcome.lost.len() - SHOWN) as u64)));
         }
         if !ok {
             terminal.complain(&format!("  bring it back with: {restore}"));

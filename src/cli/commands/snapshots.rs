@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::cli::amounts::{age, size};
+use crate::cli::amounts::{age, grouped, size};
 use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
 use crate::decision::display::{escape_for_display, escape_to_one_line, plural};
@@ -22,6 +22,10 @@ const LATEST: &str = "latest";
 const PATCHES: usize = 256 << 10;
 /// Files that a summary for people names.
 const NAMED: usize = 500;
+
+/// Paths that a list for people names, and one for programs.
+pub(super) const SHOWN: usize = 20;
+pub(super) const LISTED: usize = 1000;
 
 /// Lists the snapshots, newest first.
 pub fn list(terminal: &Terminal, place: &Place, spec: Option<&str>) -> Result<u8, Failure> {
@@ -283,12 +287,20 @@ fn file_json(file: &FileDiff) -> Value {
 
 /// What was left out, for programs.
 pub(super) fn left_out_json(left_out: &[LeftOut]) -> Vec<Value> {
-    left_out.iter().map(|left| json!({"path": left.path, "why": left.why})).collect()
+    left_out.iter().take(LISTED).map(|left| json!({"path": left.path, "why": left.why})).collect()
 }
 
 /// What was left out, for people.
 pub(super) fn show_left_out(terminal: &Terminal, left_out: &[LeftOut]) {
-    for left in left_out {
+    for left in left_out.iter().take(SHOWN) {
         terminal.line(&format!("  left out: {} ({})", escape_to_one_line(&left.path), left.why));
+    }
+    show_more(terminal, left_out.len());
+}
+
+/// How many of a list were not shown.
+pub(super) fn show_more(terminal: &Terminal, all: usize) {
+    if all > SHOWN {
+        terminal.line(&format!("  and {} more", grouped((all - SHOWN) as u64)));
     }
 }

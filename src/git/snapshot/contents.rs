@@ -92,7 +92,7 @@ impl Worktree {
         let index = nested::index(repo).ok_or_else(|| Error::Read { doing: "read the index".into(), why: "it is corrupt".into() })?;
         let root = self.root();
         let below = Below::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
-        let mut boundary = Boundary { below, last: None };
+        let mut boundary = Boundary::new(below);
         let mut paths: Vec<SnapshotPath> = Vec::new();
         for change in diff::changes(repo, before, whole.tree)? {
             let path = change.path.as_bstr();
@@ -159,11 +159,7 @@ impl Worktree {
     /// # Errors
     /// When HEAD cannot be read.
     pub fn head_commit(&self) -> Result<Option<String>, Error> {
-        self.refresh()?;
-        if self.repo.head().map_err(|e| Error::read("read HEAD", e))?.is_unborn() {
-            return Ok(None);
-        }
-        Ok(Some(self.repo.head_id().map_err(|e| Error::read("read the commit of HEAD", e))?.to_string()))
+        Ok(self.head_id()?.map(|id| id.to_string()))
     }
 
     /// The commits that HEAD has and `old` has not, newest first; all of them where `old` is `None`.
@@ -247,13 +243,17 @@ pub(super) fn parsed_record(repo: &gix::Repository, commit: &str) -> Result<Reco
 }
 
 /// Tells which paths lie beyond the edge of another repository.
-struct Boundary {
+pub(super) struct Boundary {
     below: Below,
     last: Option<(BString, bool)>,
 }
 
 impl Boundary {
-    fn crosses(&mut self, path: &BStr) -> bool {
+    pub fn new(below: Below) -> Self {
+        Boundary { below, last: None }
+    }
+
+    pub fn crosses(&mut self, path: &BStr) -> bool {
         let folder = split(path).0;
         if let Some((last, crosses)) = &self.last
             && last == folder

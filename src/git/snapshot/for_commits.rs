@@ -124,7 +124,7 @@ impl Worktree {
         let root = self.root();
         let mut below = Below::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
         let mut blobs = Blobs::dry(&self.repo);
-        let head = self.repo.head_tree_id_or_empty().map_err(|e| Error::read("read the tree of HEAD", e))?.detach();
+        let head = self.head_tree()?;
         for path in paths {
             let committed = entry_at(&self.repo, head, path.as_bstr())?;
             if !blobs.take(&mut below, path.as_bstr(), Keep::Name).is_ok_and(|taken| same(committed, taken)) {
@@ -144,7 +144,8 @@ impl Worktree {
         let repo = &self.repo;
         let index =
             super::nested::index(repo).ok_or_else(|| Error::Read { doing: "read the index".into(), why: "it is corrupt".into() })?;
-        let commit = repo.head_commit().map_err(|e| Error::read(doing, e))?;
+        let head = self.head_id()?.ok_or_else(|| Error::Read { doing: doing.into(), why: "HEAD has no commit".into() })?;
+        let commit = repo.find_commit(head).map_err(|e| Error::read(doing, e))?;
         let tree = commit.tree_id().map_err(|e| Error::read(doing, e))?.detach();
         let before = match commit.parent_ids().next() {
             Some(parent) => tree_of(repo, parent.detach())?,
@@ -186,7 +187,7 @@ impl Worktree {
         let root = self.root();
         let mut below = Below::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
         let mut blobs = Blobs::dry(repo);
-        let head = repo.head_tree_id_or_empty().map_err(|e| Error::read("read the tree of HEAD", e))?.detach();
+        let head = self.head_tree()?;
         let work = parsed(&snapshot.tree, doing)?;
         let mut steps = Vec::new();
         for commit in made {

@@ -36,7 +36,7 @@ impl Worktree {
         self.refresh()?;
         let repo = &self.repo;
         let index = nested::index(repo).ok_or_else(|| Error::Read { doing: "read the index".into(), why: "it is corrupt".into() })?;
-        let head = repo.head_tree_id_or_empty().map_err(|e| Error::read(doing, e))?.detach();
+        let head = self.head_tree()?;
         let staged = match snapshot {
             Some(snapshot) => parsed_record(repo, snapshot)?.index.map(|id| tree_of(repo, id)).transpose()?,
             None => None,

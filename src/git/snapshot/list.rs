@@ -22,7 +22,7 @@ impl Worktree {
     /// When the refs or a commit cannot be read.
     pub fn snapshots(&self, spec: Option<&str>) -> Result<Vec<SnapshotInfo>, Error> {
         self.refresh()?;
-        let mut found: Vec<SnapshotInfo> = record::all(&self.repo)?.into_iter().map(Stored::info).collect();
+        let mut found: Vec<SnapshotInfo> = self.settled(|| record::all(&self.repo))?.into_iter().map(Stored::info).collect();
         found.retain(|info| spec.is_none_or(|spec| info.spec == spec));
         found.sort_by_cached_key(|info| std::cmp::Reverse((info.at, sequence(&info.name), info.name.clone())));
         Ok(found)
@@ -53,7 +53,7 @@ impl Worktree {
     /// When the refs cannot be read or deleted.
     pub fn expire_snapshots(&self, before: Timestamp) -> Result<Vec<SnapshotInfo>, Error> {
         self.refresh()?;
-        let all = record::all(&self.repo)?;
+        let all = self.settled(|| record::all(&self.repo))?;
         let rank = |s: &Stored| (s.record.at, sequence(&s.name));
         let mut newest: BTreeMap<(String, String), (Timestamp, u64)> = BTreeMap::new();
         for stored in &all {
@@ -74,6 +74,11 @@ impl Worktree {
 
     /// Deletes private refs from before `before` whose snapshot is gone.
     fn drop_orphans(&self, before: Timestamp) -> Result<(), Error> {
+        let orphans = self.settled(|| self.orphans(before))?;
+        orphans.into_iter().try_for_each(|(name, id)| delete(self, &name, id, before))
+    }
+
+    fn orphans(&self, before: Timestamp) -> Result<Vec<(String, ObjectId)>, Error> {
         let doing = "list the private parts of snapshots";
         let platform = self.repo.references().map_err(|e| Error::read(doing, e))?;
         let mut orphans = Vec::new();
@@ -89,7 +94,7 @@ impl Worktree {
                 orphans.push((name, id));
             }
         }
-        orphans.into_iter().try_for_each(|(name, id)| delete(self, &name, id, before))
+        Ok(orphans)
     }
 
     /// Finds a snapshot by its id, by the whole name of its ref, or by the beginning of its id, of its time or of its
@@ -99,7 +104,8 @@ impl Worktree {
         let unknown = || RestoreError::Unknown { id: text.to_owned() };
         let id = text.strip_prefix(PREFIX).unwrap_or(text);
         let name: gix::refs::FullName = format!("{PREFIX}{id}").as_str().try_into().map_err(|_| unknown())?;
-        let reference = self.repo.try_find_reference(name.as_ref()).map_err(|e| Error::read(format!("read {name:?}"), e))?;
+        let find = || self.repo.try_find_reference(name.as_ref()).map_err(|e| Error::read(format!("read {name:?}"), e));
+        let reference = self.settled(find)?;
         if let Some(reference) = reference {
             return record::read(&self.repo, &reference)?.ok_or_else(unknown);
         }
@@ -108,7 +114,7 @@ impl Worktree {
             let time = own.rsplit_once('/').map_or(own, |(_, time)| time);
             own.starts_with(id) || time.starts_with(id) || (id.len() >= SHORTEST_COMMIT && stored.commit.to_string().starts_with(id))
         };
-        let mut found: Vec<Stored> = record::all(&self.repo)?.into_iter().filter(begins).collect();
+        let mut found: Vec<Stored> = self.settled(|| record::all(&self.repo))?.into_iter().filter(begins).collect();
         match found.len() {
             0 | 1 => found.pop().filter(|_| !id.is_empty()).ok_or_else(unknown),
             _ => {

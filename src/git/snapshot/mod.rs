@@ -37,6 +37,7 @@ mod spec_name;
 mod take;
 mod tree;
 mod types;
+mod uncommitted;
 
 pub use contents::{CommitState, SavedIndex, SnapshotKind, SnapshotPath};
 pub(in crate::git) use diff::changes as changes_between;
@@ -46,3 +47,4 @@ pub(in crate::git) use show::hunks;
 pub use show::{FileDiff, SnapshotDiff};
 pub(in crate::git) use spec_name::for_ref as spec_for_ref;
 pub use types::{Candidate, PrivateRule, Snapshot, SnapshotInfo, SnapshotRequest};
+pub use uncommitted::Uncommitted;

@@ -130,10 +130,10 @@ impl Search<'_> {
     /// Removes what HEAD, or a commit made since the snapshot, holds.
     fn drop_committed(&mut self, missing: &mut Vec<Differs>, parent: Option<ObjectId>) -> Result<(), Error> {
         let repo = &self.worktree.repo;
-        if missing.is_empty() || repo.head().map_err(|e| Error::read("read HEAD", e))?.is_unborn() {
+        if missing.is_empty() {
             return Ok(());
         }
-        let head = repo.head_id().map_err(|e| Error::read("read the commit of HEAD", e))?.detach();
+        let Some(head) = self.worktree.head_id()? else { return Ok(()) };
         let doing = "walk the commits since the snapshot";
         let walk = repo.rev_walk([head]).with_hidden(parent).all().map_err(|e| Error::read(doing, e))?;
         let mut commits = vec![head];

@@ -111,6 +111,10 @@ pub(super) fn commit(
     message: String,
 ) -> Result<ObjectId, Error> {
     let who = identity(at);
+    if tree.is_empty_tree() {
+        // Every git knows it without having it, but not `git fsck`.
+        blobs.object(&gix::objs::Tree::empty())?;
+    }
     blobs.object(&gix::objs::Commit {
         tree,
         parents: parents.into_iter().collect(),

@@ -35,7 +35,7 @@ struct Present<'a> {
 pub(super) fn in_place(worktree: &Worktree, stored: &Stored) -> Result<Restored, RestoreError> {
     let whole = Whole::of(&nested::quiet(&worktree.repo)?, &stored.record, stored.tree)?;
     let repo = &whole.repo;
-    let head_tree = repo.head_tree_id_or_empty().map_err(|e| Error::read("read the tree of HEAD", e))?.detach();
+    let head_tree = worktree.head_tree()?;
     let start = match stored.record.head {
         Some(head) => tree_of(repo, head)?,
         None => ObjectId::empty_tree(repo.object_hash()),

@@ -81,11 +81,8 @@ impl Worktree {
     ) -> Result<Option<Snapshot>, Error> {
         let head = repo.head().map_err(|e| Error::read("read HEAD", e))?;
         let branch = head.referent_name().map(|name| path_text(name.shorten()));
-        let head = match head.is_unborn() {
-            true => None,
-            false => Some(repo.head_id().map_err(|e| Error::read("read the commit of HEAD", e))?.detach()),
-        };
-        let head_tree = repo.head_tree_id_or_empty().map_err(|e| Error::read("read the tree of HEAD", e))?.detach();
+        let head = self.head_id()?;
+        let head_tree = self.head_tree()?;
         let (index, readable) = read_index(repo, head_tree)?;
 
         let found = scan(self, repo, &index, blobs)?;
@@ -124,7 +121,7 @@ impl Worktree {
             bytes: changed.iter().map(|c| c.bytes).sum::<u64>() + nested_bytes,
             left_out: found.left_out,
         };
-        if let Some(same) = newest_of(repo, &spec)?
+        if let Some(same) = self.settled(|| newest_of(repo, &spec))?
             && is_same(repo, &same, &record, tree, [readable.then_some(index_tree), extras_tree, private_tree])
         {
             blobs.make_durable().map_err(|e| Error::read("make the snapshot durable", e))?;
@@ -327,7 +324,8 @@ fn publish(worktree: &Worktree, line: &str, commit: ObjectId, private: Option<Ob
         let name = format!("{line}-{n}");
         let beside = name.replacen(PREFIX, private::PREFIX, 1);
         let Some(private) = private else {
-            let taken = repo.try_find_reference(&beside).map_err(|e| Error::read(format!("look for {beside}"), e))?.is_some();
+            let look = || repo.try_find_reference(&beside).map_err(|e| Error::read(format!("look for {beside}"), e));
+            let taken = worktree.settled(look)?.is_some();
             if !taken && create(worktree, &name, commit, at)? {
                 return Ok(name);
             }
@@ -356,7 +354,7 @@ fn create(worktree: &Worktree, name: &str, commit: ObjectId, at: jiff::Timestamp
     let doing = || format!("create {name}");
     // Under a lock: another watchdog is about to take it, or was killed while it did.
     let locked = repo.common_dir().join(format!("{name}.lock")).exists();
-    if locked || repo.try_find_reference(name).map_err(|e| Error::read(doing(), e))?.is_some() {
+    if locked || worktree.settled(|| repo.try_find_reference(name).map_err(|e| Error::read(doing(), e)))?.is_some() {
         return Ok(false);
     }
     match loose_ref::create(repo, name, commit) {

@@ -25,6 +25,7 @@ pub struct Run {
     timeout: Duration,
     keep: PathBuf,
     discard_stdout: bool,
+    stdout_to: Option<PathBuf>,
 }
 
 /// Numbers the files that hold outputs, so that runs in one environment do not share them.
@@ -41,6 +42,7 @@ impl Run {
             timeout: Duration::from_secs(60),
             keep: keep.to_owned(),
             discard_stdout: false,
+            stdout_to: None,
         }
     }
 
@@ -74,6 +76,12 @@ impl Run {
         self
     }
 
+    /// Sends its stdout to a file or device that is there, instead of keeping it.
+    pub fn stdout_to(mut self, path: impl Into<PathBuf>) -> Self {
+        self.stdout_to = Some(path.into());
+        self
+    }
+
     /// Runs it to its end. A hang fails the test.
     #[must_use = "an exit code that nobody looks at proves nothing"]
     #[track_caller]
@@ -96,7 +104,11 @@ impl Run {
             .env_clear()
             .envs(&self.vars)
             .stdin(File::open(&stdin).expect("was just written"))
-            .stdout(if self.discard_stdout { Stdio::null() } else { create(&stdout).into() })
+            .stdout(match &self.stdout_to {
+                Some(path) => File::options().write(true).open(path).expect("it takes what is written").into(),
+                None if self.discard_stdout => Stdio::null(),
+                None => create(&stdout).into(),
+            })
             .stderr(create(&stderr))
             .process_group(0)
             .spawn()

@@ -1,0 +1,41 @@
+//! The result on stdout, and whether it could be written. A command whose result reached nobody did not do its work, whatever
+//! it found; a reader that went away (a pager that was quit) wants no more, and is no fault.
+
+use std::io::{self, ErrorKind, Write};
+use std::sync::Mutex;
+
+use crate::cli::failure::Failure;
+use crate::decision::verdict::Status;
+
+/// Why the result could not be written: the first failure in this process.
+static FAILED: Mutex<Option<String>> = Mutex::new(None);
+
+/// Writes all of `bytes` to `out`, and remembers a failure for [`failure`].
+///
+/// # Errors
+/// When they could not be written, a reader that went away included.
+pub fn write(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    let done = out.write_all(bytes).and_then(|()| out.flush());
+    if let Err(error) = &done {
+        note(error);
+    }
+    done
+}
+
+/// Remembers a failure to write the result, unless the reader went away.
+pub fn note(error: &io::Error) {
+    if error.kind() != ErrorKind::BrokenPipe {
+        FAILED.lock().expect("mutex poisoned").get_or_insert_with(|| error.to_string());
+    }
+}
+
+/// What to say in the end, where the result could not be written.
+pub fn failure() -> Option<Failure> {
+    let why = FAILED.lock().expect("mutex poisoned").clone()?;
+    Some(Failure {
+        code: Status::Error.exit_code(),
+        reason: "output_error",
+        message: format!("failed to write the result to stdout: {why}"),
+        hint: Some("make room where stdout goes, or send it elsewhere, and run the command again".into()),
+    })
+}

@@ -1,0 +1,73 @@
+//! Looks again where a `git pack-refs`, `gc` or `repack` beside us moved refs or objects from one place to another while they were
+//! read: what is in neither place for a moment is there all the same.
+//!
+//! git writes the new place first and clears the old one afterwards, so a look that began with the old state of the one
+//! and came late to the other finds nothing. A second look with fresh eyes does.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use super::open::{Error, Worktree};
+
+/// How often it is looked again at most, and the pause before the first time, which grows with each.
+const AGAIN: u32 = 12;
+const PAUSE: Duration = Duration::from_millis(2);
+/// What moved within this time may be moving still. A repository that rests is not looked at twice: it is as it says.
+const RECENT: Duration = Duration::from_secs(10);
+
+/// What is another after `packed-refs` was written.
+#[derive(PartialEq, Eq)]
+struct Stamp(Option<(u64, u64, i64, i64, i64, i64)>);
+
+impl Worktree {
+    /// Calls `look` again, a bounded number of times, while it fails and the repository is being packed.
+    pub(super) fn steadily<T>(&self, look: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+        self.looked(look, |_, _| false)
+    }
+
+    /// The same; what was read while refs were packed is read again, too, as one that was missed is no failure.
+    pub(super) fn settled<T>(&self, look: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+        self.looked(look, |before, after| before != after)
+    }
+
+    fn looked<T>(&self, look: impl Fn() -> Result<T, Error>, suspect: impl Fn(&Stamp, &Stamp) -> bool) -> Result<T, Error> {
+        for again in 1..=AGAIN {
+            let before = self.packed_refs();
+            let found = look();
+            let once_more = match &found {
+                Ok(_) => suspect(&before, &self.packed_refs()),
+                Err(_) => self.is_being_packed(),
+            };
+            if !once_more {
+                return found;
+            }
+            std::thread::sleep(PAUSE * again);
+            self.forget_packed_refs();
+        }
+        look()
+    }
+
+    /// Has `packed-refs` read again with the next look. Its time alone, which is what is compared, may be the same.
+    pub(super) fn forget_packed_refs(&self) {
+        // There may be no such file; what is wrong with it shows when it is read.
+        self.repo.refs.force_refresh_packed_buffer().ok();
+    }
+
+    fn packed_refs(&self) -> Stamp {
+        let of = |m: Metadata| (m.ino(), m.size(), m.mtime(), m.mtime_nsec(), m.ctime(), m.ctime_nsec());
+        Stamp(self.common_dir.join("packed-refs").symlink_metadata().ok().map(of))
+    }
+
+    /// Whether refs or objects were moved a moment ago, or a garbage collection says that it runs.
+    fn is_being_packed(&self) -> bool {
+        let recent = |path: &Path| {
+            let at = path.symlink_metadata().and_then(|found| found.modified());
+            at.is_ok_and(|at| SystemTime::now().duration_since(at).unwrap_or_default() < RECENT)
+        };
+        let common = &self.common_dir;
+        common.join("gc.pid").exists()
+            || ["", "objects", "objects/pack", "refs", "refs/heads"].iter().any(|name| recent(&common.join(name)))
+    }
+}

@@ -1,0 +1,35 @@
+//! Tells a hook that put files right and then refused, so that a second commit is worth trying.
+
+use std::collections::BTreeSet;
+
+use super::carry_out::Request;
+use super::secret_content::{self, LIMIT};
+use super::single::Group;
+use crate::git::{Error, Worktree};
+
+/// Whether files of the group have other content now than in the snapshot, and had not before the commit was tried: a hook
+/// rewrote them. One that removed a file, or wrote something that looks like a secret, fixed nothing.
+///
+/// # Errors
+/// When git's data cannot be read.
+pub(super) fn by_hooks(
+    worktree: &Worktree,
+    request: &Request<'_>,
+    group: &Group<'_>,
+    changed_before: &BTreeSet<String>,
+) -> Result<bool, Error> {
+    let kept = worktree.kept_entries(request.snapshot, &group.names())?;
+    let mut fixed = false;
+    for (path, kept) in group.paths.iter().zip(&kept) {
+        if kept.untouched || changed_before.contains(&path.text) {
+            continue;
+        }
+        let versions = worktree.versions_on_disk(&path.path, LIMIT)?;
+        let Some(after) = versions.after.filter(|_| kept.content.is_some()) else { return Ok(false) };
+        if secret_content::added(versions.before.as_deref(), &after).is_some() {
+            return Ok(false);
+        }
+        fixed = true;
+    }
+    Ok(fixed)
+}
