@@ -136,6 +136,10 @@ impl Capabilities for OneFile {
         unreachable!("{ONLY}")
     }
 
+    fn protected(&self, _: &[String]) -> Fact<Touched> {
+        unreachable!("{ONLY}")
+    }
+
     fn pushed(&self) -> Fact<Pushed> {
         unreachable!("{ONLY}")
     }

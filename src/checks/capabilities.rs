@@ -48,6 +48,14 @@ pub trait Capabilities: Sync {
     /// elsewhere with a pull do not count.
     fn touched(&self, wanted: &dyn Fn(&str) -> bool) -> Fact<Touched>;
 
+    /// The paths of these globs that differ from where the work began, in HEAD, index or on disk. Nothing excuses a change.
+    fn protected(&self, globs: &[String]) -> Fact<Touched>;
+
+    /// How many entries of the index git is told not to look at, and one of them.
+    fn hidden_entries(&self) -> Fact<Option<(u64, String)>> {
+        Ok(None)
+    }
+
     /// Whether a remote has HEAD, as far as this repository knows; nobody is asked over the network.
     fn pushed(&self) -> Fact<Pushed>;
 

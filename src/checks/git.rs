@@ -98,7 +98,13 @@ impl GitCheck {
 
     fn clean(context: &CheckContext<'_>) -> Result<(), Judgement> {
         let changes = context.capabilities.changes().map_err(|error| unreadable("uncommitted changes", &error))?;
-        unmet(Self::is_unclean(&changes))
+        unmet(Self::is_unclean(&changes))?;
+        let hidden = context.capabilities.hidden_entries().map_err(|error| unreadable("hidden entries of the index", &error))?;
+        unmet(hidden.map(|(total, first)| {
+            let entries = plural(total, "file is", "files are");
+            let first = one_line(&first);
+            format!("{entries} hidden from git by skip-worktree or assume-unchanged, `{first}` for one; show them again: git ls-files -v")
+        }))
     }
 
     fn pushed(context: &CheckContext<'_>) -> Result<(), Judgement> {
@@ -112,8 +118,8 @@ impl GitCheck {
     }
 
     fn protected(&self, context: &CheckContext<'_>) -> Result<(), Judgement> {
-        let patterns = protected(&self.criterion.protected)?;
-        let touched = context.capabilities.touched(&|path| patterns.is_match(path)).map_err(|error| unreadable("changed paths", &error))?;
+        protected(&self.criterion.protected)?;
+        let touched = context.capabilities.protected(&self.criterion.protected).map_err(|error| unreadable("changed paths", &error))?;
         if touched.total == 0 {
             return Ok(());
         }

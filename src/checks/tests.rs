@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::path_glob;
+use crate::config::path_globs;
 use crate::config::settings::{
     CheckOrder, CheckSpec, CommandCriterion, CommandLine, Criterion, FilesCriterion, GitCriterion, Mode, Settings, SuccessRule,
 };
@@ -110,6 +111,11 @@ impl Capabilities for Fake {
         let all = self.touched.clone().expect("touched paths are not to be read")?;
         let paths: Vec<String> = all.into_iter().filter(|path| wanted(path)).map(str::to_owned).collect();
         Ok(Touched { total: paths.len() as u64, paths })
+    }
+
+    fn protected(&self, globs: &[String]) -> Fact<Touched> {
+        let patterns = path_globs(globs).expect("globs of tests are right");
+        self.touched(&|path| patterns.is_match(path))
     }
 
     fn pushed(&self) -> Fact<Pushed> {

@@ -22,8 +22,9 @@ impl Worktree {
         Ok((tips.len() <= most).then_some(tips))
     }
 
-    /// The newest commit of HEAD's first parents that lies after `anchor`, that a remote branch holds which moved since `remotes_then`,
-    /// and that HEAD did not have when it named `head_then`. That is where a fast-forward or a rebase brought HEAD.
+    /// The newest commit of HEAD's first parents that a remote branch holds which moved since `remotes_then`, and that HEAD did not have
+    /// when it named `head_then`. That is where a fast-forward or a rebase brought HEAD. A rebase leaves `anchor` behind, so that it need
+    /// not be an ancestor.
     ///
     /// # Errors
     /// When refs or commits cannot be read.
@@ -43,7 +44,7 @@ impl Worktree {
                 Some(then) => self.is_ancestor_of(base, then)?,
                 None => false,
             };
-            if base == anchor || was_there || !self.is_ancestor_of(anchor, base)? || !self.is_first_parent_of(base, head)? {
+            if base == anchor || was_there || !self.is_first_parent_of(base, head)? {
                 continue;
             }
             if match newest {

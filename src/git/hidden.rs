@@ -71,6 +71,30 @@ pub(super) fn prepare(worktree: &Worktree, index: &State, found: &mut Found) -> 
     Ok(Some(shown))
 }
 
+/// Entries of an index that git is told not to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HiddenEntries {
+    /// How many there are.
+    pub total: u64,
+    /// One of them, as text.
+    pub first: String,
+}
+
+impl Worktree {
+    /// The entries of the index that are marked assume-unchanged or skip-worktree, be they changed or not; `None` where there are none.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
+    pub fn hidden_entries(&self) -> Result<Option<HiddenEntries>, Error> {
+        let index = self.index().map_err(|e| Error::read(format!("read the index of {}", self.root().display()), e))?;
+        let unfolded = if index.is_sparse() { Some(unfold(self, &index)?) } else { None };
+        let index: &State = unfolded.as_ref().unwrap_or(&index);
+        let mut marked = index.entries().iter().filter(|entry| entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE));
+        let Some(first) = marked.next() else { return Ok(None) };
+        Ok(Some(HiddenEntries { total: 1 + marked.count() as u64, first: escape_path(first.path(index)) }))
+    }
+}
+
 /// Whether a file has the content of its entry, line endings and filters aside.
 fn content_is(worktree: &Worktree, entry: &gix::index::Entry, file: Option<&std::path::Path>) -> bool {
     let Some(file) = file else { return false };
@@ -88,7 +112,7 @@ fn content_is(worktree: &Worktree, entry: &gix::index::Entry, file: Option<&std:
 }
 
 /// The same index with every folded-up folder replaced by the files in it.
-fn unfold(worktree: &Worktree, index: &State) -> Result<State, Error> {
+pub(super) fn unfold(worktree: &Worktree, index: &State) -> Result<State, Error> {
     let mut unfolded = State::new(index.object_hash());
     unfolded.set_timestamp(index.timestamp());
     for entry in index.entries() {

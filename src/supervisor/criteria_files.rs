@@ -3,18 +3,19 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use globset::GlobSet;
-
 use crate::checks::{NamedFiles, words};
 use crate::config::path_globs;
-use crate::config::settings::{CommandLine, Settings};
+use crate::config::settings::{CheckSpec, CommandLine, Criterion, Settings};
 use crate::decision::evidence::{CriteriaChanged, Fact, FaultKind, Unreadable};
 use crate::decision::machine::CriteriaFiles;
-use crate::git::{Point, Worktree};
+use crate::git::{Point, Wanted, Worktree};
 use crate::session::anchor::Differing;
 
 use super::case::Case;
 use super::configuration::FILE;
+
+/// More files than this that differ already are not recorded with an anchor.
+const MOST_DIFFERING: usize = 20_000;
 
 /// Which files there are to compare. Without a baseline nothing can be compared; what is guarded is unknown then, not unchanged.
 pub fn kind(case: &Case) -> CriteriaFiles {
@@ -38,7 +39,7 @@ pub fn changed(case: &Case) -> Fact<CriteriaChanged> {
             hint: Some("record one with 'watchdog snapshot' before the session".into()),
         });
     }
-    let guards = guards(settings)?;
+    let guards = path_globs(&settings.guards).map_err(wrong)?;
     let NamedFiles { lists, words } = NamedFiles::of(settings);
     let worktree = case.worktree.lock().expect("no panic while it was held");
     let root = worktree.root().to_owned();
@@ -46,8 +47,8 @@ pub fn changed(case: &Case) -> Fact<CriteriaChanged> {
     named.extend(at_point(&point, &worktree, words)?);
     let mut changed = CriteriaChanged::default();
     if !guards.is_empty() || !named.is_empty() {
-        let wanted = |path: &str| guards.is_match(path) || named.contains(path);
-        let touched = worktree.touched_since(&point, case.origin.1.as_ref(), &wanted)?;
+        let wanted = Wanted::new(&settings.guards, named).map_err(wrong)?;
+        let touched = worktree.changed_files(&point, differing_then(case), &wanted)?;
         (changed.guarded, changed.named) = touched.into_iter().partition(|path| guards.is_match(path));
     }
     // A file that was trusted and is gone is nobody's word that there are no criteria any more.
@@ -59,9 +60,44 @@ pub fn changed(case: &Case) -> Fact<CriteriaChanged> {
     Ok(changed)
 }
 
-/// The guarded files of a worktree that differ from a commit already.
-pub fn differing(_worktree: &Worktree, _settings: &Settings, _point: &Point) -> Fact<Differing> {
-    Ok(Differing::new())
+/// The guarded, protected and named files of a worktree that differ from a commit already. What they are now is nobody's change later.
+pub fn differing(worktree: &Worktree, settings: &Settings, point: &Point) -> Fact<Differing> {
+    let root = worktree.root().to_owned();
+    let NamedFiles { lists, words } = NamedFiles::of(settings);
+    let mut named: BTreeSet<String> = lists.into_iter().filter_map(|path| inside(&root, path)).collect();
+    named.extend(at_point(point, worktree, words)?);
+    let mut globs = settings.guards.clone();
+    settings.checks.iter().for_each(|check| add_protected(check, &mut globs));
+    if globs.is_empty() && named.is_empty() {
+        return Ok(Differing::new());
+    }
+    let mut found = worktree.differing_files(point, &Wanted::new(&globs, named).map_err(wrong)?)?;
+    // More than a person could have left: what is not recorded counts as changed, and nothing is excused that nobody saw.
+    if found.len() > MOST_DIFFERING {
+        found.clear();
+    }
+    Ok(found)
+}
+
+fn add_protected(check: &CheckSpec, globs: &mut Vec<String>) {
+    match check {
+        CheckSpec::Group { checks, .. } => checks.iter().for_each(|check| add_protected(check, globs)),
+        CheckSpec::Single { criterion: Criterion::Git(git), .. } => globs.extend(git.protected.iter().cloned()),
+        CheckSpec::Single { .. } => {}
+    }
+}
+
+/// What differed from the anchor's commit already when it became that.
+fn differing_then(case: &Case) -> &Differing {
+    static NONE: Differing = Differing::new();
+    case.anchor.as_ref().map_or(&NONE, |anchor| &anchor.differing)
+}
+
+/// The files of some globs that changed since the anchor.
+pub fn changed_globs(case: &Case, globs: &[String]) -> Fact<Vec<String>> {
+    let wanted = Wanted::new(globs, BTreeSet::new()).map_err(wrong)?;
+    let worktree = case.worktree.lock().expect("no panic while it was held");
+    Ok(worktree.changed_files(&case.criteria_point(), differing_then(case), &wanted)?)
 }
 
 /// The files of the anchor that a command line names, and that changed since. Quiet where there is none.
@@ -75,15 +111,12 @@ pub fn changed_scripts(case: &Case, line: &CommandLine, cwd: Option<&str>) -> Fa
     if named.is_empty() {
         return Ok(Vec::new());
     }
-    Ok(worktree.touched_since(&point, case.origin.1.as_ref(), &|path| named.contains(path))?)
+    let wanted = Wanted::new(&[], named).map_err(wrong)?;
+    Ok(worktree.changed_files(&point, differing_then(case), &wanted)?)
 }
 
-fn guards(settings: &Settings) -> Fact<GlobSet> {
-    path_globs(&settings.guards).map_err(|(pattern, error)| Unreadable {
-        kind: FaultKind::Config,
-        why: format!("`{pattern}` in guards is not a valid glob: {error}"),
-        hint: None,
-    })
+fn wrong((pattern, error): (String, globset::Error)) -> Unreadable {
+    Unreadable { kind: FaultKind::Config, why: format!("`{pattern}` in guards is not a valid glob: {error}"), hint: None }
 }
 
 fn at_point(point: &Point, worktree: &Worktree, words: Vec<String>) -> Fact<Vec<String>> {

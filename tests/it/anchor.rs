@@ -128,4 +128,10 @@ fn a_complete_moves_the_anchor_and_what_upstream_changed_between_sessions_moves_
     let out = run(&repo, "touch logout.txt; git add logout.txt; git commit -qm logout").expect(0);
     assert_eq!(out.verdict(), "complete/checks_passed", "{out}");
     assert_eq!(out.json()["degraded"], json!([]), "{out}");
+    // The same pull inside of a session is no excuse.
+    other.write("tests/login.test", "true\n");
+    other.commit_all("whoever pushed this");
+    other.git(&["push", "-q", "origin", "main"]);
+    let out = run(&repo, "git pull -q --rebase; echo y > more.txt; git add more.txt; git commit -qm more").expect(12);
+    assert_eq!(out.verdict(), "review/criteria_changed", "{out}");
 }

@@ -46,6 +46,21 @@ fn protected_paths_stay_as_they_were_whatever_the_agent_does_with_them() {
 }
 
 #[test]
+fn a_clean_worktree_has_no_hidden_entries() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("tests/login.sh", "exit 1\n");
+    let baseline = repo.commit_all("a failing test");
+    let checks = json!([{"type": "git", "require_clean": true}]);
+    repo.write("work", "done\n");
+    repo.commit_all("work");
+    complete(&verdict(&env, &repo, &baseline, checks.clone()), "verified");
+    repo.git(&["update-index", "--skip-worktree", "tests/login.sh"]);
+    std::fs::remove_file(repo.path().join("tests/login.sh")).unwrap();
+    unmet(&verdict(&env, &repo, &baseline, checks), "1 file is hidden from git by skip-worktree or assume-unchanged, `tests/login.sh`");
+}
+
+#[test]
 fn a_frozen_list_cannot_be_made_shorter_and_ticking_it_is_a_claim() {
     let env = TestEnv::new();
     let repo = env.repo();

@@ -1,8 +1,9 @@
 //! What differs from the baseline, committed or not; and whether a remote has HEAD.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use completion_watchdog::git::{Error, Point, Pushed, WorkDiff, Worktree};
+use completion_watchdog::git::{Error, HiddenEntries, Point, Pushed, Wanted, WorkDiff, Worktree};
 
 use crate::support::lone_repo::Repo;
 
@@ -20,6 +21,96 @@ fn repo() -> (Repo, Point) {
 
 fn touched(repo: &Repo, baseline: &Point) -> Vec<String> {
     Worktree::open(repo.root()).unwrap().touched_since(baseline, None, &|_| true).unwrap()
+}
+
+/// The files that differ from the baseline, as they are guarded.
+fn changed(repo: &Repo, baseline: &Point) -> Vec<String> {
+    changed_but(repo, baseline, &BTreeMap::new())
+}
+
+fn changed_but(repo: &Repo, baseline: &Point, differing: &BTreeMap<String, Option<String>>) -> Vec<String> {
+    Worktree::open(repo.root()).unwrap().changed_files(baseline, differing, &everything()).unwrap()
+}
+
+fn everything() -> Wanted {
+    Wanted::new(&["**".into()], BTreeSet::new()).unwrap()
+}
+
+#[test]
+fn guarded_files_are_compared_in_head_index_and_on_disk_without_the_ignore_rules_of_today() {
+    let (repo, baseline) = repo();
+    assert!(changed(&repo, &baseline).is_empty());
+    repo.commit_file("tests/a", "weaker\n", "weaken");
+    repo.write("tests/a", "a\n");
+    assert_eq!(changed(&repo, &baseline), ["tests/a"], "committed, and as before on disk");
+    repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    repo.write("tests/a", "weaker\n");
+    repo.git(&["add", "tests/a"]);
+    repo.write("tests/a", "a\n");
+    assert_eq!(changed(&repo, &baseline), ["tests/a"], "staged, and as before on disk");
+    repo.git(&["reset", "-q", "--hard"]);
+    repo.write("tests/hidden", "x");
+    repo.write(".git/info/exclude", "tests/hidden\n");
+    assert_eq!(changed(&repo, &baseline), ["tests/hidden"]);
+    fs::remove_file(repo.path("tests/hidden")).unwrap();
+    repo.git(&["mv", "tests/b", "elsewhere"]);
+    assert_eq!(changed(&repo, &baseline), ["elsewhere", "tests/b"]);
+}
+
+#[test]
+fn a_guarded_file_behind_a_link_is_not_there() {
+    let (repo, baseline) = repo();
+    fs::rename(repo.path("tests"), repo.path(".git/tests")).unwrap();
+    std::os::unix::fs::symlink(".git/tests", repo.path("tests")).unwrap();
+    assert_eq!(changed(&repo, &baseline), ["tests", "tests/a", "tests/b"]);
+}
+
+#[test]
+fn what_the_commits_own_rules_ignore_or_convert_is_no_change() {
+    let (repo, _) = repo();
+    repo.write(".gitignore", "*.log\n/build/\n");
+    repo.write(".gitattributes", "*.crlf text eol=crlf\n");
+    repo.write("tests/c.crlf", "one\r\ntwo\r\n");
+    repo.write("link.txt", "");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "rules"]);
+    let baseline = Point::Commit(repo.head());
+    repo.write("tests/run.log", "x");
+    repo.write("build/out/file", "x");
+    assert!(changed(&repo, &baseline).is_empty(), "{:?}", changed(&repo, &baseline));
+    repo.write("tests/c.crlf", "one\ntwo\n");
+    assert!(changed(&repo, &baseline).is_empty());
+    repo.write("tests/c.crlf", "one\r\nthree\r\n");
+    repo.write(".gitattributes", "* -text\n");
+    assert_eq!(changed(&repo, &baseline), [".gitattributes", "tests/c.crlf"]);
+}
+
+#[test]
+fn what_differed_when_the_commit_became_the_anchor_is_no_change_while_it_stays_so() {
+    let (repo, baseline) = repo();
+    repo.write("tests/a", "a person's own\n");
+    fs::remove_file(repo.path("tests/b")).unwrap();
+    repo.write("tests/private", "x");
+    let worktree = Worktree::open(repo.root()).unwrap();
+    let differing = worktree.differing_files(&baseline, &everything()).unwrap();
+    assert_eq!(differing.keys().collect::<Vec<_>>(), ["tests/a", "tests/b", "tests/private"]);
+    assert!(changed_but(&repo, &baseline, &differing).is_empty());
+    repo.git(&["add", "tests/a"]);
+    assert!(changed_but(&repo, &baseline, &differing).is_empty(), "committed or staged, it is the same content");
+    repo.write("tests/private", "y");
+    repo.write("tests/b", "weaker\n");
+    assert_eq!(changed_but(&repo, &baseline, &differing), ["tests/b", "tests/private"]);
+    assert_eq!(changed(&repo, &baseline), ["tests/a", "tests/b", "tests/private"]);
+}
+
+#[test]
+fn hidden_entries_of_the_index_are_counted_be_they_changed_or_not() {
+    let (repo, _) = repo();
+    let hidden = || Worktree::open(repo.root()).unwrap().hidden_entries().unwrap();
+    assert_eq!(hidden(), None);
+    repo.git(&["update-index", "--skip-worktree", "tests/a"]);
+    repo.git(&["update-index", "--assume-unchanged", "tests/b"]);
+    assert_eq!(hidden(), Some(HiddenEntries { total: 2, first: "tests/a".into() }));
 }
 
 #[test]

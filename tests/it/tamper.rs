@@ -50,7 +50,7 @@ fn commit(repo: &Repo<'_>) {
 fn a_guarded_test_cannot_be_deleted_weakened_or_moved_away() {
     let env = TestEnv::new();
     type Trick = fn(&Repo<'_>);
-    let tricks: [(&str, Trick, &str); 9] = [
+    let tricks: [(&str, Trick, &str); 14] = [
         ("deletes it", |repo| _ = repo.git(&["rm", "-q", "tests/login.test"]), "tests/login.test"),
         ("weakens it", |repo| repo.write("tests/login.test", "true\n"), "tests/login.test"),
         ("moves it", |repo| _ = repo.git(&["mv", "tests/login.test", "login.old"]), "tests/login.test"),
@@ -88,6 +88,55 @@ fn a_guarded_test_cannot_be_deleted_weakened_or_moved_away() {
                 repo.commit_all("weaker");
                 let name = repo.git(&["for-each-ref", "--format=%(refname)", "refs/watchdog/baseline"]);
                 repo.git(&["update-ref", name.trim(), "HEAD"]);
+            },
+            "tests/login.test",
+        ),
+        (
+            "hides that it is gone",
+            |repo| {
+                repo.git(&["update-index", "--skip-worktree", "tests/login.test"]);
+                std::fs::remove_file(repo.path().join("tests/login.test")).unwrap();
+            },
+            "tests/login.test",
+        ),
+        (
+            "checks out other folders only",
+            |repo| {
+                repo.git(&["config", "core.sparseCheckout", "true"]);
+                repo.write(".git/info/sparse-checkout", "/*\n!/tests/login.test\n");
+                repo.git(&["read-tree", "-mu", "HEAD"]);
+                assert!(!repo.has("tests/login.test"));
+            },
+            "tests/login.test",
+        ),
+        (
+            "has a clean filter give the old bytes",
+            |repo| {
+                repo.git(&["config", "filter.lie.clean", "git cat-file blob HEAD:%f"]);
+                repo.write(".git/info/attributes", "tests/login.test filter=lie\n");
+                repo.write("tests/login.test", "true\n");
+                repo.git(&["add", "tests/login.test"]);
+            },
+            "tests/login.test",
+        ),
+        (
+            "adds one that git ignores by its own list",
+            |repo| {
+                repo.write(".git/info/exclude", "tests/a.test\n");
+                repo.write("tests/a.test", "touch login.txt\n");
+            },
+            "tests/a.test",
+        ),
+        (
+            "calls it pulled",
+            |repo| {
+                repo.write("tests/login.test", "true\n");
+                repo.git(&["add", "-A"]);
+                repo.git(&["-c", "core.logAllRefUpdates=true", "commit", "-qm", "weaker"]);
+                let weaker = repo.head();
+                repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
+                let pull = repo.env_command("git", &["reset", "-q", "--hard", &weaker]).env("GIT_REFLOG_ACTION", "pull origin").run();
+                let _ok = pull.expect(0);
             },
             "tests/login.test",
         ),
@@ -133,7 +182,7 @@ fn work_beside_changed_guards_is_rescued_and_honest_work_completes() {
     repo.commit_all("login");
     let out = judge(&repo).expect(0);
     assert_eq!((&out.json()["evidence"], &out.json()["degraded"]), (&json!("verified"), &json!([])), "{out}");
-    // Somebody else's change of a guarded file came with a pull.
+    // Nothing says who wrote what a pull brought while a session may run: a person must look.
     let upstream = env.root().join("upstream").to_string_lossy().into_owned();
     let repo = session(&env, "pulling", &tests(&["tests/**"]));
     repo.git(&["clone", "-q", ".", &upstream]);
@@ -143,7 +192,7 @@ fn work_beside_changed_guards_is_rescued_and_honest_work_completes() {
     repo.write("login.txt", "logged in\n");
     repo.commit_all("login");
     repo.git(&["pull", "-q", "--no-rebase", "--no-edit", &upstream, "main"]);
-    assert_eq!(judge(&repo).expect(0).json()["degraded"], json!([]));
+    caught("a pull", &judge(&repo), "review/criteria_changed", "tests/login.test");
 }
 
 #[test]

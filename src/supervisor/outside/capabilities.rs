@@ -155,11 +155,21 @@ impl Capabilities for Outside<'_> {
     }
 
     fn touched(&self, wanted: &dyn Fn(&str) -> bool) -> Fact<Touched> {
-        let mut paths =
-            self.worktree(|worktree| worktree.touched_since(&self.case.criteria_point(), self.case.origin.1.as_ref(), wanted))?;
+        let mut paths = self.worktree(|worktree| worktree.touched_since(&self.case.origin.0, self.case.origin.1.as_ref(), wanted))?;
         let total = paths.len() as u64;
         paths.truncate(Touched::LISTED);
         Ok(Touched { paths, total })
+    }
+
+    fn protected(&self, globs: &[String]) -> Fact<Touched> {
+        let mut paths = criteria_files::changed_globs(self.case, globs)?;
+        let total = paths.len() as u64;
+        paths.truncate(Touched::LISTED);
+        Ok(Touched { paths, total })
+    }
+
+    fn hidden_entries(&self) -> Fact<Option<(u64, String)>> {
+        Ok(self.worktree(Worktree::hidden_entries)?.map(|hidden| (hidden.total, hidden.first)))
     }
 
     fn pushed(&self) -> Fact<Pushed> {

@@ -35,6 +35,11 @@ impl<'env> Repo<'env> {
         self.env.command("git", &self.path).args(args).run()
     }
 
+    /// Any program, to be run here.
+    pub fn env_command(&self, program: &str, args: &[&str]) -> Run {
+        self.env.command(program, &self.path).args(args)
+    }
+
     /// Writes a file of the work tree.
     pub fn write(&self, name: &str, text: impl AsRef<[u8]>) {
         let path = self.path.join(name);

@@ -1,0 +1,280 @@
+//! Files on disk against a commit: their very bytes, and new ones without the ignore rules of today.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::filter::plumbing::pipeline::{CrlfRoundTripCheck, convert::ToGitOutcome};
+use gix::index::State;
+use gix::index::entry::Mode;
+use gix::worktree::stack::state::{Attributes, attributes::Source};
+use rustix::fs::{Mode as Access, OFlags};
+use sha2::{Digest, Sha256};
+
+use super::guarded::{has_dot_git, is_absent};
+use super::open::{Error, Worktree};
+use super::worktrees::worktrees_of;
+
+/// What lies at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum OnDisk {
+    /// What the commit has there.
+    Same,
+    /// Nothing.
+    Absent,
+    /// Something else, by the id of its bytes.
+    Content(String),
+}
+
+/// Compares files on disk with one tree.
+pub(super) struct Disk<'w> {
+    worktree: &'w Worktree,
+    tree: ObjectId,
+    conversion: Option<Conversion>,
+    ignore: Option<gix::ignore::Search>,
+}
+
+/// Line endings and the like, by the attributes of the tree alone.
+struct Conversion {
+    attributes: gix::worktree::Stack,
+    pipeline: gix::filter::plumbing::Pipeline,
+}
+
+impl<'w> Disk<'w> {
+    pub fn new(worktree: &'w Worktree, tree: ObjectId) -> Self {
+        Disk { worktree, tree, conversion: None, ignore: None }
+    }
+
+    /// What lies at a path, compared with what the tree has there. Links on the way are not followed.
+    pub fn at(&mut self, path: &BStr, expected: Option<(Mode, ObjectId)>) -> io::Result<OnDisk> {
+        let file = self.path_of(path);
+        if !self.parents_are_folders(path) {
+            return Ok(OnDisk::Absent);
+        }
+        let found = match file.symlink_metadata() {
+            Ok(found) => found,
+            Err(error) if is_absent(&error) => return Ok(OnDisk::Absent),
+            Err(error) => return Err(error),
+        };
+        let expected_mode = expected.map(|(mode, _)| mode);
+        if expected_mode == Some(Mode::COMMIT) {
+            return Ok(self.submodule(&file, expected.map(|(_, id)| id)));
+        }
+        let hash = |bytes: &[u8]| gix::objs::compute_hash(self.worktree.repo.object_hash(), gix::object::Kind::Blob, bytes);
+        if found.is_symlink() {
+            let target = fs::read_link(&file)?;
+            let id = hash(target.as_os_str().as_bytes()).map_err(io::Error::other)?;
+            let same = expected == Some((Mode::SYMLINK, id));
+            return Ok(if same { OnDisk::Same } else { OnDisk::Content(format!("link {id}")) });
+        }
+        if !found.is_file() {
+            return Ok(OnDisk::Content(if found.is_dir() { "folder" } else { "special file" }.to_owned()));
+        }
+        let bytes = read(&file)?;
+        let id = hash(&bytes).map_err(io::Error::other)?;
+        let Some((mode, wanted)) = expected.filter(|(mode, _)| *mode != Mode::SYMLINK) else {
+            return Ok(OnDisk::Content(id.to_hex().to_string()));
+        };
+        let executable = found.permissions().mode() & 0o100 != 0;
+        let bits_count = self.worktree.repo.config_snapshot().boolean("core.fileMode").unwrap_or(true);
+        if bits_count && executable != (mode == Mode::FILE_EXECUTABLE) {
+            return Ok(OnDisk::Content(format!("mode {id}")));
+        }
+        // What cannot be converted cannot be compared, and counts as changed.
+        let same = id == wanted || self.is_converted(path, mode, wanted, &bytes).unwrap_or(false);
+        Ok(if same { OnDisk::Same } else { OnDisk::Content(id.to_hex().to_string()) })
+    }
+
+    /// The files below a folder that are `new`, but for those that the tree's own rules ignore.
+    pub fn new_files(&mut self, folder: &str, new: &dyn Fn(&BStr) -> bool) -> Result<BTreeMap<BString, OnDisk>, Error> {
+        let top = BString::from(super::path_text::unescape_path(folder));
+        let mut found = BTreeMap::new();
+        if !top.is_empty() && (self.ignored(top.as_bstr())? || self.is_ignored(top.as_bstr(), true)?) {
+            return Ok(found);
+        }
+        let mut open = vec![top.clone()];
+        let mut others: Option<Vec<PathBuf>> = None;
+        while let Some(folder) = open.pop() {
+            let path = self.path_of(folder.as_bstr());
+            let doing = || format!("list {}", path.display());
+            if !folder.is_empty() && (!self.parents_are_folders(folder.as_bstr()) || !path.symlink_metadata().is_ok_and(|at| at.is_dir())) {
+                continue;
+            }
+            let entries = match fs::read_dir(&path) {
+                Ok(entries) => entries,
+                Err(error) if is_absent(&error) => continue,
+                Err(error) => return Err(Error::read(doing(), error)),
+            };
+            for entry in entries {
+                let entry = entry.map_err(|e| Error::read(doing(), e))?;
+                let name = entry.file_name();
+                if name == ".git" {
+                    continue;
+                }
+                let path = join(folder.as_bstr(), name.as_bytes());
+                let is_folder = entry.file_type().map_err(|e| Error::read(doing(), e))?.is_dir();
+                if !is_folder && !new(path.as_bstr()) || self.is_ignored(path.as_bstr(), is_folder)? {
+                    continue;
+                }
+                if !is_folder {
+                    let here = self.at(path.as_bstr(), None).map_err(|e| Error::read(doing(), e))?;
+                    found.insert(path, here);
+                    continue;
+                }
+                // Another worktree of the repository is a place of work of its own, unless it lies where a glob looks by name.
+                let elsewhere = top.is_empty() && has_dot_git(&entry.path()) && {
+                    let others =
+                        others.get_or_insert_with(|| worktrees_of(self.worktree.common_dir()).into_iter().map(|one| one.root).collect());
+                    others.contains(&entry.path())
+                };
+                if !elsewhere {
+                    open.push(path);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether the tree's own rules ignore a path or a folder above it.
+    pub fn ignored(&mut self, path: &BStr) -> Result<bool, Error> {
+        for at in path.find_iter("/") {
+            if self.is_ignored(path[..at].as_bstr(), true)? {
+                return Ok(true);
+            }
+        }
+        self.is_ignored(path, false)
+    }
+
+    fn is_ignored(&mut self, path: &BStr, is_folder: bool) -> Result<bool, Error> {
+        if self.ignore.is_none() {
+            self.ignore = Some(self.ignore_rules()?);
+        }
+        let rules = self.ignore.as_ref().expect("was just made");
+        let case = gix::glob::pattern::Case::Sensitive;
+        Ok(rules.pattern_matching_relative_path(path, Some(is_folder), case).is_some_and(|found| !found.pattern.is_negative()))
+    }
+
+    /// The `.gitignore` files of the tree: those of today, `info/exclude` and the user's own list are in the hands of whoever is judged.
+    fn ignore_rules(&self) -> Result<gix::ignore::Search, Error> {
+        const FILE: &[u8] = b".gitignore";
+        let mut search = gix::ignore::Search::default();
+        let index = self.index_of_tree()?;
+        let mut files: Vec<(&BStr, ObjectId)> = (index.entries().iter())
+            .filter(|entry| entry.mode == Mode::FILE || entry.mode == Mode::FILE_EXECUTABLE)
+            .map(|entry| (entry.path(&index), entry.id))
+            .filter(|(path, _)| path.strip_suffix(FILE).is_some_and(|before| before.is_empty() || before.ends_with(b"/")))
+            .collect();
+        files.sort_by_key(|(path, _)| path.find_iter("/").count());
+        let root = self.worktree.root();
+        for (path, id) in files {
+            let blob = self.worktree.repo.find_object(id).map_err(|e| Error::read(format!("read {path}"), e))?;
+            let rules = gix::ignore::search::Ignore { support_precious: false };
+            // The only error is a name that cannot be expressed, which unix does not have.
+            search.add_patterns_buffer(&blob.data, self.path_of(path), Some(root), rules).ok();
+        }
+        Ok(search)
+    }
+
+    fn index_of_tree(&self) -> Result<State, Error> {
+        let doing = || format!("read tree {}", self.tree);
+        if self.tree == ObjectId::empty_tree(self.worktree.repo.object_hash()) {
+            return Ok(State::new(self.worktree.repo.object_hash()));
+        }
+        Ok(self.worktree.repo.index_from_tree(&self.tree).map_err(|e| Error::read(doing(), e))?.into())
+    }
+
+    fn path_of(&self, path: &BStr) -> PathBuf {
+        self.worktree.root().join(Path::new(std::ffi::OsStr::from_bytes(path)))
+    }
+
+    fn parents_are_folders(&self, path: &BStr) -> bool {
+        path.find_iter("/").all(|at| self.path_of(path[..at].as_bstr()).symlink_metadata().is_ok_and(|found| found.is_dir()))
+    }
+
+    fn submodule(&self, folder: &Path, expected: Option<ObjectId>) -> OnDisk {
+        let dot_git = folder.join(".git");
+        if dot_git.symlink_metadata().is_err() {
+            // One that was never checked out is an empty folder.
+            let empty = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
+            return if empty { OnDisk::Same } else { OnDisk::Content("folder".to_owned()) };
+        }
+        let look = || -> Result<bool, Error> {
+            let inner = Worktree::open_at(&dot_git, folder)?;
+            Ok(inner.head_id()? == expected && !inner.changes()?.any())
+        };
+        if look().unwrap_or(false) { OnDisk::Same } else { OnDisk::Content("submodule".to_owned()) }
+    }
+
+    /// Whether bytes are what a checkout makes of a blob: line endings, encoding and `$Id$` by the tree's attributes, or a file of git-lfs.
+    fn is_converted(&mut self, path: &BStr, mode: Mode, wanted: ObjectId, bytes: &[u8]) -> Option<bool> {
+        let blob = self.worktree.repo.find_object(wanted).ok()?.detach().data;
+        if let Some(named) = lfs_content(&blob) {
+            return Some(hex(&Sha256::digest(bytes)) == named);
+        }
+        if self.conversion.is_none() {
+            self.conversion = Some(self.conversion()?);
+        }
+        let Conversion { attributes, pipeline } = self.conversion.as_mut()?;
+        let at = attributes.at_entry(path, Some(mode), &self.worktree.repo.objects).ok()?;
+        let relative = gix::path::from_bstr(path).ok()?;
+        let outcome = pipeline.convert_to_git(bytes, &relative, &mut |_, found| _ = at.matching_attributes(found), &mut |buffer| {
+            buffer.extend_from_slice(&blob);
+            Ok(Some(()))
+        });
+        match outcome.ok()? {
+            ToGitOutcome::Buffer(converted) => Some(converted == blob),
+            ToGitOutcome::Unchanged(_) | ToGitOutcome::Process(_) => Some(false),
+        }
+    }
+
+    fn conversion(&self) -> Option<Conversion> {
+        let repo = &self.worktree.repo;
+        let index = self.index_of_tree().ok()?;
+        let mut collection = gix::attrs::search::MetadataCollection::default();
+        let built_in = gix::attrs::Search::new_globals(std::iter::empty::<PathBuf>(), &mut Vec::new(), &mut collection).ok()?;
+        let state = gix::worktree::stack::State::AttributesStack(Attributes::new(built_in, None, Source::IdMapping, collection));
+        let attributes = gix::worktree::Stack::from_state_and_ignore_case(self.worktree.root(), false, state, &index, index.path_backing());
+        let mut options = gix::filter::Pipeline::options(repo).ok()?;
+        options.drivers.clear();
+        options.crlf_roundtrip_check = CrlfRoundTripCheck::Skip;
+        let pipeline = gix::filter::plumbing::Pipeline::new(repo.command_context().ok()?, repo.object_hash(), options);
+        Some(Conversion { attributes, pipeline })
+    }
+}
+
+fn join(folder: &BStr, name: &[u8]) -> BString {
+    let mut path = folder.to_owned();
+    if !path.is_empty() {
+        path.push(b'/');
+    }
+    path.extend_from_slice(name);
+    path
+}
+
+/// Not blocking and not following, as the file may have become a pipe or a link meanwhile.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut file = File::from(rustix::fs::open(path, flags, Access::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no file any more"));
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The SHA-256 of the content that a pointer of git-lfs stands for.
+fn lfs_content(blob: &[u8]) -> Option<String> {
+    let text =
+        std::str::from_utf8(blob).ok().filter(|text| text.len() < 1024 && text.starts_with("version https://git-lfs.github.com/"))?;
+    text.lines().find_map(|line| line.strip_prefix("oid sha256:")).map(str::to_owned)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
