@@ -36,6 +36,12 @@ static COMMITTED: LazyLock<Regex> = LazyLock::new(|| {
         r"(?i)\b(?:committed|(?:made|created|added|landed) (?:a|an|the|one|two|three|\d+|all|my|several)\s+(?:\w+\s+){0,2}commits?|in commits? [0-9a-f]{7,40})\b",
     )
 });
+/// A commit as somebody's deed, not as the state of things.
+static COMMITS_MADE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)\b(?:i|we)\b[^.;\n]{0,40}\bcommitted\b|^\W*(?:and )?committed\b|\b(?:made|created|added|landed) (?:a|an|the|one|two|three|\d+|all|my|several)\s+(?:\w+\s+){0,2}commits?\b",
+    )
+});
 static PUSHED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?i)\bpushed\b(?:[^.;\n]{0,60}\b(?:origin|remote|upstream|github|gitlab|branch|commits?|main|master|changes|everything|it all|work)\b)|\b(?:committed|commits?) (?:and|then) pushed\b",
@@ -63,6 +69,8 @@ pub struct Claims {
     pub ids: Vec<String>,
     /// Whether it says that commits were made.
     pub commits: bool,
+    /// Whether it says that the work is committed.
+    pub is_committed: bool,
     /// How many commits it says it made.
     pub count: u64,
     /// Whether it says that they were pushed.
@@ -97,13 +105,14 @@ impl Claims {
             }
         }
         let committed = COMMITTED.is_match(text);
-        self.commits |= committed;
+        self.is_committed |= committed;
+        self.commits |= COMMITS_MADE.is_match(text);
         self.pushed |= PUSHED.is_match(text);
         if !committed && !MADE.is_match(text) {
             return;
         }
         for found in PATH.captures_iter(text) {
-            let Some(path) = found.get(1).or(found.get(2)) else { continue };
+            let Some(path) = found.get(1).or(found.get(2)).or(found.get(3)) else { continue };
             let path = path.as_str().trim_end_matches('`').trim_start_matches("./");
             let list = if text.to_lowercase().contains("committed") { &mut self.committed } else { &mut self.made };
             if list.len() < NAMES && !path.contains("://") && !path.contains("..") {
@@ -117,10 +126,11 @@ impl Claims {
         *self == Claims::default()
     }
 
-    /// The first claim that git does not bear out. `new_commits` is what there is since the baseline, where that is known.
+    /// The first claim that git does not bear out. `new_commits` is what there is since the baseline, `left` whether anything is
+    /// uncommitted, where that is known.
     pub fn missing(
         &self,
-        new_commits: Option<u64>,
+        (new_commits, left): (Option<u64>, Option<bool>),
         has_commit: &dyn Fn(&str) -> bool,
         head_has: &dyn Fn(&str) -> bool,
         is_on_disk: &dyn Fn(&str) -> bool,
@@ -138,6 +148,9 @@ impl Claims {
         if new_commits == Some(0) && (self.commits || self.count > 0) {
             return Some("it says that it committed, and HEAD has no commit since the baseline".to_string());
         }
+        if new_commits == Some(0) && self.is_committed && left == Some(true) {
+            return Some("it says that the work is committed; HEAD is as at the baseline, and changes are uncommitted".to_string());
+        }
         if let Some(made) = new_commits.filter(|made| *made < self.count) {
             return Some(format!("it says that it made {} commits, and git shows {made} since the baseline", self.count));
         }
@@ -152,9 +165,19 @@ mod tests {
 
     /// A git that has `a.rs` and `src/b.rs` in HEAD, `new.rs` on disk, the commit `abc1234`, and one commit since the baseline.
     fn missing(message: &str, new_commits: u64, pushed: bool) -> Option<String> {
+        missing_beside(message, new_commits, pushed, false)
+    }
+
+    fn missing_beside(message: &str, new_commits: u64, pushed: bool, left: bool) -> Option<String> {
         let reply = Reply { message: message.into(), ..Reply::bare(ReplyStatus::Complete) };
         let head = |path: &str| ["a.rs", "src/b.rs"].contains(&path);
-        Claims::of(&reply).missing(Some(new_commits), &|id| "abc1234".starts_with(id), &head, &|path| path == "new.rs", &|| pushed)
+        Claims::of(&reply).missing(
+            (Some(new_commits), Some(left)),
+            &|id| "abc1234".starts_with(id),
+            &head,
+            &|path| path == "new.rs",
+            &|| pushed,
+        )
     }
 
     #[test]
@@ -171,7 +194,8 @@ mod tests {
             let why = missing(message, 1, false);
             assert!(why.as_ref().is_some_and(|why| why.contains(word)), "{message}: {why:?}");
         }
-        assert!(missing("All changes are committed.", 0, false).is_some());
+        assert!(missing_beside("All changes are committed.", 0, false, true).is_some());
+        assert!(missing("I committed everything.", 0, false).is_some());
         assert!(missing("I made two small commits.", 0, false).is_some());
     }
 
@@ -193,6 +217,7 @@ mod tests {
         ] {
             assert_eq!(missing(message, 1, true), None, "{message}");
         }
+        assert_eq!(missing("All work is done and committed.", 0, false), None, "a session with nothing to do");
         assert_eq!(missing("Renamed x/y.rs to a.rs", 1, false), None);
     }
 
@@ -201,8 +226,8 @@ mod tests {
         let reply = Reply { commits_made: Some(3), ..Reply::bare(ReplyStatus::Complete) };
         let yes = |_: &str| true;
         let claims = Claims::of(&reply);
-        assert!(claims.missing(Some(2), &yes, &yes, &yes, &|| true).is_some_and(|why| why.contains("3 commits")));
-        assert_eq!(claims.missing(Some(3), &yes, &yes, &yes, &|| true), None);
-        assert_eq!(claims.missing(None, &yes, &yes, &yes, &|| true), None);
+        assert!(claims.missing((Some(2), None), &yes, &yes, &yes, &|| true).is_some_and(|why| why.contains("3 commits")));
+        assert_eq!(claims.missing((Some(3), None), &yes, &yes, &yes, &|| true), None);
+        assert_eq!(claims.missing((None, None), &yes, &yes, &yes, &|| true), None);
     }
 }

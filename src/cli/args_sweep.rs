@@ -39,6 +39,9 @@ pub struct SweepArgs {
     /// Show only worktrees of this status, or no_baseline or gone; may be given several times
     #[arg(long, value_name = "STATUS", env = "WATCHDOG_ONLY", value_delimiter = ',', value_parser = only(&["no_baseline", "gone"]))]
     pub only: Vec<String>,
+    /// Show only what calls for somebody and was not shown by --news before; for cron, which mails what is printed
+    #[arg(long, env = "WATCHDOG_NEWS", value_parser = FalseyValueParser::new())]
+    pub news: bool,
     /// Ask each agent at most N times, counted from sweep to sweep [default: 5]
     #[arg(long, value_name = "N", env = "WATCHDOG_MAX_PROBES")]
     pub max_probes: Option<u32>,

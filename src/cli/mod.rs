@@ -13,6 +13,7 @@ mod command_line;
 mod commands;
 mod failure;
 mod live_view;
+mod news;
 mod program;
 mod reader;
 mod result_output;

@@ -145,6 +145,15 @@ fn later(at: Timestamp, wait: Duration) -> Timestamp {
     at.checked_add(wait).unwrap_or(Timestamp::MAX)
 }
 
+/// A cooldown that grows never grows longer than this.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How long it stays open: the cooldown, doubled for each strike beyond the limit, up to a day. Nothing moved between these strikes.
+fn wait(strikes: u32, settings: &BreakerSettings) -> Duration {
+    let doublings = strikes.saturating_sub(settings.limit);
+    settings.cooldown.saturating_mul(2_u32.saturating_pow(doublings)).min(DAY.max(settings.cooldown))
+}
+
 /// When a wait of `cooldown` that began at `since` is over, seen from `now`. A `since` in the future is a clock
 /// that was set back: the wait then counts from `now`.
 fn over_at(since: Timestamp, now: Timestamp, cooldown: Duration) -> Timestamp {
@@ -175,8 +184,8 @@ impl Breaker {
             Breaker::Open { why, .. } | Breaker::HalfOpen { why, .. } if settings.limit == 0 => {
                 view(BreakerState::Closed, None, None, None, Some(why.clone()))
             }
-            Breaker::Open { since, why, .. } => {
-                let until = over_at(*since, now, settings.cooldown);
+            Breaker::Open { since, why, strikes } => {
+                let until = over_at(*since, now, wait(*strikes, settings));
                 if now < until {
                     view(BreakerState::Open, Some(until), Some(*since), None, Some(why.clone()))
                 } else {
@@ -201,7 +210,7 @@ impl Breaker {
         match self {
             Breaker::Closed { .. } => Admission::Go,
             Breaker::Open { strikes, since, why } => Admission::Refused {
-                until: over_at(*since, now, settings.cooldown),
+                until: over_at(*since, now, wait(*strikes, settings)),
                 since: *since,
                 why: why.clone(),
                 strikes: *strikes,
@@ -237,7 +246,7 @@ impl Breaker {
                         Breaker::Closed { strikes, why: Some(why) }
                     }
                     Breaker::Closed { .. } | Breaker::HalfOpen { .. } => Breaker::Open { strikes, since: now, why },
-                    // Somebody who was admitted before it opened: that counts, but does not make the wait longer.
+                    // Somebody who was admitted before it opened: that counts, but does not begin the wait anew.
                     Breaker::Open { since, .. } => Breaker::Open { strikes, since: *since, why },
                 };
             }
@@ -265,7 +274,7 @@ impl Breaker {
 
     fn half_open_when_over(&mut self, now: Timestamp, settings: &BreakerSettings) {
         if let Breaker::Open { strikes, since, why } = self
-            && now >= over_at(*since, now, settings.cooldown)
+            && now >= over_at(*since, now, wait(*strikes, settings))
         {
             *self = Breaker::HalfOpen { strikes: *strikes, since: *since, why: std::mem::take(why), trial_since: None };
         }

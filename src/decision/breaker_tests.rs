@@ -14,6 +14,11 @@ fn settings(limit: u32) -> BreakerSettings {
     BreakerSettings { limit, cooldown: Duration::from_secs(COOLDOWN as u64) }
 }
 
+/// The cooldown after so many strikes: doubled for each one beyond the limit, up to a day.
+fn wait(strikes: u32, limit: u32) -> i64 {
+    (0..strikes.saturating_sub(limit)).fold(COOLDOWN, |wait, _| (2 * wait).min(86_400))
+}
+
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_700_000_000 + second).expect("a plain instant")
 }
@@ -102,12 +107,26 @@ fn a_trial_decides_between_closed_and_open_and_a_neutral_one_decides_nothing() {
     let mut breaker = half_open();
     breaker.record(at(COOLDOWN + 9), &settings(3), strike());
     let view = breaker.state(at(COOLDOWN + 9), &settings(3));
-    assert_eq!((view.state, view.strikes, view.open_until), (BreakerState::Open, 4, Some(at(2 * COOLDOWN + 9))));
+    assert_eq!((view.state, view.strikes, view.open_until), (BreakerState::Open, 4, Some(at(COOLDOWN + 9 + 2 * COOLDOWN))));
 
     let mut breaker = half_open();
     breaker.record(at(COOLDOWN + 9), &settings(3), Outcome::Neutral);
     assert_eq!(state(&breaker, COOLDOWN + 9), BreakerState::HalfOpen);
     assert_eq!(breaker.admit(at(COOLDOWN + 9), &settings(3)), Admission::Trial);
+}
+
+#[test]
+fn the_cooldown_doubles_with_each_trial_that_strikes_up_to_a_day() {
+    let mut breaker = opened(3);
+    let (mut now, mut waits) = (0, Vec::new());
+    for _ in 0..8 {
+        let until = breaker.state(at(now), &settings(3)).open_until.expect("it is open");
+        waits.push((until.as_second() - at(now).as_second()) / COOLDOWN);
+        now = until.as_second() - at(0).as_second();
+        assert_eq!(breaker.admit(at(now), &settings(3)), Admission::Trial);
+        breaker.record(at(now), &settings(3), strike());
+    }
+    assert_eq!(waits, [1, 2, 4, 8, 16, 32, 48, 48]);
 }
 
 #[test]
@@ -163,17 +182,17 @@ struct Model {
 }
 
 impl Model {
-    fn see(&mut self, now: i64) {
+    fn see(&mut self, now: i64, limit: u32) {
         self.opened_at = self.opened_at.map(|t| t.min(now));
         self.trial_at = self.trial_at.map(|t| t.min(now));
-        if self.opened_at.is_some_and(|t| now - t >= COOLDOWN) {
+        if self.opened_at.is_some_and(|t| now - t >= wait(self.strikes, limit)) {
             self.half_open = true;
         }
     }
 
     /// 0 = go, 1 = trial, 2 = refused.
-    fn admit(&mut self, now: i64) -> u8 {
-        self.see(now);
+    fn admit(&mut self, now: i64, limit: u32) -> u8 {
+        self.see(now, limit);
         if self.opened_at.is_none() {
             return 0;
         }
@@ -186,7 +205,7 @@ impl Model {
     }
 
     fn strike(&mut self, now: i64, limit: u32) {
-        self.see(now);
+        self.see(now, limit);
         self.strikes += 1;
         if self.half_open || (self.opened_at.is_none() && self.strikes >= limit) {
             *self = Model { strikes: self.strikes, opened_at: Some(now), trial_at: None, half_open: false };
@@ -228,7 +247,7 @@ proptest! {
                         Admission::Trial => 1,
                         Admission::Refused { .. } => 2,
                     };
-                    prop_assert_eq!(told, model.admit(now));
+                    prop_assert_eq!(told, model.admit(now, limit));
                 }
                 Step::Strike => {
                     breaker.record(at(now), &settings, strike());
@@ -240,7 +259,7 @@ proptest! {
                 }
                 Step::Neutral => {
                     breaker.record(at(now), &settings, Outcome::Neutral);
-                    model.see(now);
+                    model.see(now, limit);
                     model.trial_at = None;
                 }
                 Step::Release => {
@@ -273,7 +292,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_happened_one_cooldown_after_a_refusal_work_is_admitted(limit in 0u32..5, steps in steps(true), jump in -9_000_000i64..9_000_000) {
+    fn whatever_happened_a_cooldown_after_a_refusal_work_is_admitted(limit in 0u32..5, steps in steps(true), jump in -9_000_000i64..9_000_000) {
         let settings = settings(limit);
         let (mut breaker, mut now) = (Breaker::default(), 0);
         for step in steps {
@@ -288,7 +307,7 @@ proptest! {
         }
         now += jump;
         if let Admission::Refused { until, .. } = breaker.admit(at(now), &settings) {
-            prop_assert!(until > at(now) && until <= at(now + COOLDOWN));
+            prop_assert!(until > at(now) && until <= at(now + wait(breaker.strikes(), limit)));
             prop_assert!(matches!(breaker.admit(until, &settings), Admission::Trial));
         }
     }

@@ -6,6 +6,7 @@ pub mod display;
 pub mod evidence;
 pub mod iteration;
 pub mod machine;
+pub mod reply;
 pub mod rounds;
 pub mod standing_answer;
 pub mod template;

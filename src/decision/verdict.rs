@@ -186,6 +186,13 @@ pub struct ProbeRecord {
     pub usage: ProbeUsage,
 }
 
+impl ProbeRecord {
+    /// Whether it is an earlier answer that stands: nobody was asked for it, although somebody could have been.
+    pub fn stands(&self) -> bool {
+        self.usage.requests == 0 && !matches!(self.outcome, ProbeOutcome::NotInstalled { .. } | ProbeOutcome::NoConversation { .. })
+    }
+}
+
 /// What questions to the agent cost. A figure that the agent does not tell is `None`, never zero.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ProbeUsage {

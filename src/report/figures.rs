@@ -186,6 +186,10 @@ fn figures_json(sums: &Sums) -> Value {
         "iterations": of(word::ITERATIONS),
         "verdicts": {"total": total(VERDICT), "by_status": statuses, "by_reason": counted(VERDICT)},
         "probes": {"total": total(PROBE), "by_outcome": counted(PROBE)},
+        "questions": {"total": of(word::QUESTIONS),
+                      "input_tokens": told(word::QUESTION_TOKENS_IN, word::QUESTION_TOKENS_TOLD),
+                      "output_tokens": told(word::QUESTION_TOKENS_OUT, word::QUESTION_TOKENS_TOLD),
+                      "cost_usd": cost_of(sums, word::QUESTION_COST, word::QUESTION_COST_TOLD)},
         "rescues": {"total": of(word::RESCUES), "failed": of(word::RESCUES_FAILED), "commits": of(word::RESCUE_COMMITS)},
         "breaker_trips": of(word::TRIPS),
         "tokens": {"input": told(word::TOKENS_IN, word::TOKENS_TOLD), "output": told(word::TOKENS_OUT, word::TOKENS_TOLD),
@@ -195,7 +199,16 @@ fn figures_json(sums: &Sums) -> Value {
 }
 
 /// US dollars, where some session told what it cost.
-#[expect(clippy::cast_precision_loss, reason = "money of that size is told to the dollar")]
 pub fn cost(sums: &Sums) -> Option<f64> {
-    (sums.of(word::COST_TOLD) > 0).then(|| sums.of(word::COST) as f64 / 1e6)
+    cost_of(sums, word::COST, word::COST_TOLD)
+}
+
+/// US dollars that questions cost, where some told it.
+pub fn cost_of_questions(sums: &Sums) -> Option<f64> {
+    cost_of(sums, word::QUESTION_COST, word::QUESTION_COST_TOLD)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "money of that size is told to the dollar")]
+fn cost_of(sums: &Sums, word: &str, told: &str) -> Option<f64> {
+    (sums.of(told) > 0).then(|| sums.of(word) as f64 / 1e6)
 }

@@ -54,6 +54,18 @@ pub mod word {
     pub const COST: &str = "cost_micros";
     /// Ended sessions that told their cost.
     pub const COST_TOLD: &str = "cost_told";
+    /// Questions to agents and models, for plans and judges too.
+    pub const QUESTIONS: &str = "questions";
+    /// Tokens that questions read.
+    pub const QUESTION_TOKENS_IN: &str = "question_input_tokens";
+    /// Tokens that questions wrote.
+    pub const QUESTION_TOKENS_OUT: &str = "question_output_tokens";
+    /// Judgements whose questions told both.
+    pub const QUESTION_TOKENS_TOLD: &str = "question_tokens_told";
+    /// Millionths of a US dollar that questions cost.
+    pub const QUESTION_COST: &str = "question_cost_micros";
+    /// Judgements whose questions told their cost.
+    pub const QUESTION_COST_TOLD: &str = "question_cost_told";
 }
 
 /// Sums by word. A word that is missing was never met.
@@ -149,7 +161,9 @@ fn amounts(event: &Event) -> Vec<(String, u64)> {
         kind::ITERATION => one(word::ITERATIONS),
         kind::VERDICT => {
             let known = |word: &&str| Reason::ALL.iter().any(|reason| reason.as_str() == *word);
-            one(&format!("verdict/{}", data["reason"].as_str().filter(known).unwrap_or("other")))
+            let mut amounts = one(&format!("verdict/{}", data["reason"].as_str().filter(known).unwrap_or("other")));
+            amounts.extend(questions(&data["probe_usage"]));
+            amounts
         }
         kind::PROBE => one(&format!("probe/{}", data["outcome"].as_str().filter(|word| OUTCOMES.contains(word)).unwrap_or("other"))),
         kind::RESCUE => {
@@ -171,13 +185,37 @@ fn ended(data: &Value) -> Vec<(String, u64)> {
     if let (Some(read), Some(written)) = (usage["input_tokens"].as_u64(), usage["output_tokens"].as_u64()) {
         amounts.extend([(word::TOKENS_IN.to_owned(), read), (word::TOKENS_OUT.to_owned(), written), (word::TOKENS_TOLD.to_owned(), 1)]);
     }
-    if let Some(cost) = usage["cost_usd"].as_f64().filter(|cost| cost.is_finite() && *cost >= 0.0) {
-        // Whole numbers add up to the same in whatever order.
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is no negative number, and saturates")]
-        let micros = (cost * 1e6).round() as u64;
+    if let Some(micros) = micros(usage) {
         amounts.extend([(word::COST.to_owned(), micros), (word::COST_TOLD.to_owned(), 1)]);
     }
     amounts
+}
+
+/// What the questions of a judgement cost, as far as the agents told.
+fn questions(usage: &Value) -> Vec<(String, u64)> {
+    let asked = usage["requests"].as_u64().unwrap_or(0);
+    if asked == 0 {
+        return Vec::new();
+    }
+    let mut amounts = vec![(word::QUESTIONS.to_owned(), asked)];
+    if let (Some(read), Some(written)) = (usage["input_tokens"].as_u64(), usage["output_tokens"].as_u64()) {
+        amounts.extend([
+            (word::QUESTION_TOKENS_IN.to_owned(), read),
+            (word::QUESTION_TOKENS_OUT.to_owned(), written),
+            (word::QUESTION_TOKENS_TOLD.to_owned(), 1),
+        ]);
+    }
+    if let Some(micros) = micros(usage) {
+        amounts.extend([(word::QUESTION_COST.to_owned(), micros), (word::QUESTION_COST_TOLD.to_owned(), 1)]);
+    }
+    amounts
+}
+
+/// Millionths of a US dollar, which add up to the same in whatever order.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is no negative number, and saturates")]
+fn micros(usage: &Value) -> Option<u64> {
+    let cost = usage["cost_usd"].as_f64().filter(|cost| cost.is_finite() && *cost >= 0.0)?;
+    Some((cost * 1e6).round() as u64)
 }
 
 #[cfg(test)]
@@ -220,6 +258,19 @@ mod tests {
             ("verdict", json!({"reason": "of a later version"}), &[("verdict/other", 1)]),
             ("verdict", json!({"unreadable": "{"}), &[("verdict/other", 1)]),
             ("probe", json!({"outcome": "timed_out"}), &[("probe/timed_out", 1)]),
+            (
+                "verdict",
+                json!({"reason": "working", "probe_usage": {"requests": 2, "input_tokens": 9, "output_tokens": 3, "cost_usd": 0.5}}),
+                &[
+                    ("question_cost_micros", 500_000),
+                    ("question_cost_told", 1),
+                    ("question_input_tokens", 9),
+                    ("question_output_tokens", 3),
+                    ("question_tokens_told", 1),
+                    ("questions", 2),
+                    ("verdict/working", 1),
+                ],
+            ),
             ("probe", json!({"outcome": "x"}), &[("probe/other", 1)]),
             ("rescue", json!({"commits": 2, "failed": null}), &[("rescues", 1), ("rescue_commits", 2)]),
             ("rescue", json!({"commits": 0, "failed": "why"}), &[("rescues", 1), ("rescues_failed", 1)]),

@@ -167,7 +167,7 @@ impl Executor {
             now: at,
         };
         let answer = probe::ask_with(&request, &|program| program.run_cancellable(cancel));
-        let outcome = self.weighed(answer.outcome, facts.0.as_ref());
+        let outcome = self.weighed(answer.outcome, facts);
         self.note_answered(matches!(outcome, ProbeOutcome::Reply(_)));
         let record = ProbeRecord { at, duration: since(at), outcome, disputed: None, session_id: answer.session_id, usage: answer.usage };
         if let (ProbeOutcome::Reply(reply), Some(store)) = (&record.outcome, &self.store) {
@@ -206,10 +206,10 @@ impl Executor {
     }
 
     /// An answer with the doubt that git or the transcript casts on it.
-    fn weighed(&self, outcome: ProbeOutcome, commits: Option<&Commits>) -> ProbeOutcome {
+    fn weighed(&self, outcome: ProbeOutcome, facts: &(Option<Commits>, Option<Changes>)) -> ProbeOutcome {
         match outcome {
             ProbeOutcome::Reply(reply) if reply.status == ReplyStatus::Complete && reply.doubt.is_none() => {
-                let doubt = self.whom().proves_nothing().or_else(|| self.missing_in_git(&reply, commits));
+                let doubt = self.whom().proves_nothing().or_else(|| self.missing_in_git(&reply, facts));
                 ProbeOutcome::Reply(Reply { doubt, ..reply })
             }
             other => other,
@@ -217,14 +217,14 @@ impl Executor {
     }
 
     /// What a reply names that git does not have. What cannot be read casts no doubt.
-    fn missing_in_git(&self, reply: &Reply, commits: Option<&Commits>) -> Option<String> {
+    fn missing_in_git(&self, reply: &Reply, (commits, changes): &(Option<Commits>, Option<Changes>)) -> Option<String> {
         let claims = Claims::of(reply);
         if claims.is_empty() {
             return None;
         }
         self.worktree(|worktree| {
             claims.missing(
-                commits.map(|commits| commits.new_commits),
+                (commits.as_ref().map(|commits| commits.new_commits), changes.as_ref().map(Changes::any)),
                 &|id| worktree.resolve(id).is_ok(),
                 &|path| worktree.head_has(path).unwrap_or(true),
                 &|path| std::fs::symlink_metadata(self.root.join(path)).is_ok(),
@@ -297,6 +297,10 @@ impl Executor {
             return Ok(false);
         }
         verdict.unchanged_since = Some(standing.since);
+        if standing.last_word && verdict.reason != Reason::MaxProbes {
+            // The rounds before it are over; this one is all there is.
+            verdict.probes_used = u32::try_from(verdict.probes.len()).unwrap_or(u32::MAX);
+        }
         (verdict.strike, verdict.not_a_strike_because) = (false, Some("unchanged"));
         let next = stands_until(&standing.outcome, standing.at, standing.pauses, Judged::Again, now());
         let next = next.map(|at| format!(", and the agent is asked again at {at:.0}")).unwrap_or_default();

@@ -187,6 +187,8 @@ pub fn observed(journal: &Journal, event: &Event) {
                 journal.note(kind::CHECK, json!({"name": check.name, "type": check.kind, "outcome": check.outcome.as_str()}));
             }
         }
+        // An answer that stands is no question; it was written down when it was given.
+        Event::Probe(record) if record.stands() => {}
         Event::Probe(record) => journal.write(kind::PROBE, probe_json(record)),
         Event::Rescue(Ok(outcome)) => {
             let left_out = outcome.left_out.iter().map(|left| json!({"path": left.path, "why": left.why})).collect::<Vec<_>>();

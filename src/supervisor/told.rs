@@ -9,6 +9,7 @@ use crate::agent::transcript::{self, ClaudeHome};
 use crate::agent::transcript_read;
 use crate::config::settings::Preset;
 use crate::decision::context::{Context, Usage};
+use crate::session::Conversation;
 use crate::store::{Store, session};
 
 use super::case::Case;
@@ -54,8 +55,13 @@ fn by_transcript(case: &Case, store: &dyn Store, home: &ClaudeHome) -> Option<To
     let recorded = recorded.filter(|session| case.recorded_at.is_none_or(|at| at <= session.started_at));
     match recorded.and_then(|session| session.session_id) {
         Some(id) => told(&root, home, Some(&id), None),
-        // Without a baseline's time nobody knows whether the latest transcript is about this work.
-        None => told(&root, home, None, Some(case.recorded_at?)),
+        // Without a baseline's time nobody knows which transcript is about this work.
+        None => {
+            let at = case.recorded_at?;
+            let whom = Conversation::of(store, (&case.worktree_id, &case.spec), (&root, home), None, Some(at), true).ok()?;
+            let grown = whom.has_grown != Some(false);
+            whom.expected.filter(|_| grown).and_then(|id| told(&root, home, Some(&id), None))
+        }
     }
 }
 

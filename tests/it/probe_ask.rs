@@ -140,6 +140,7 @@ fn failures_of_claude_code_are_told_apart() {
     };
     for (agent, word, why) in [
         (error("401", "Invalid API key"), "not_logged_in", "Invalid API key"),
+        (error("400", "Credit balance is too low"), "not_logged_in", "Credit balance is too low"),
         (error("null", "Not logged in · Please run /login"), "not_logged_in", "/login"),
         (error("529", "API Error: Repeated 529 Overloaded errors."), "overloaded", "529"),
         (error("500", "API Error: 500 Internal server error."), "overloaded", "500"),

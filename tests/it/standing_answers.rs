@@ -74,6 +74,20 @@ fn a_review_stands_and_asks_nobody_again() {
 }
 
 #[test]
+fn what_cron_mails_is_mailed_once_for_the_same_state() {
+    let env = TestEnv::new();
+    let worktrees = linked(&env, &["a", "b"]);
+    let (config, _) = asking(&env, r#"{"status": "complete", "tasks_pending": ["docs"]}"#);
+    let args = ["--config", config.to_str().unwrap(), "sweep", "-q", "--news", "--only", "review,timeout,stopped,failed,error"];
+    let mail = || env.watchdog(&env.root().join("all"), &args).expect(12).stdout;
+    assert_eq!(mail().matches("disputed").count(), 2);
+    assert_eq!(mail(), "", "the exit code stays, and nothing is printed");
+    worktrees[0].write("draft", "1");
+    let third = mail();
+    assert!(third.contains("all/a") && !third.contains("all/b"), "{third}");
+}
+
+#[test]
 fn a_claim_that_nothing_is_to_do_counts_once_however_often_it_is_looked_at() {
     let env = TestEnv::new();
     let repo = env.repo();
@@ -161,6 +175,21 @@ fn the_one_conversation_begun_since_the_baseline_is_asked_and_not_the_newest() {
     assert_eq!(second["session"]["id"], A, "{second}");
     let argv = fs::read_to_string(env.root().join("argv")).unwrap();
     assert_eq!(argv.lines().filter(|line| line.contains(&format!("--resume {A}"))).count(), 2, "{argv}");
+}
+
+#[test]
+fn a_run_with_plain_output_asks_its_own_conversation_and_not_a_strangers_newer_one() {
+    let (env, _program) = with_claude("complete", &[]);
+    let repo = env.repo();
+    transcript(&env, &repo, B, "{}\n");
+    transcript(&env, &repo, "mark", "");
+    let folder = fs::read_dir(env.root().join("claude home/projects")).unwrap().next().unwrap().unwrap().path();
+    let session = format!("echo '{{}}' > '{0}/{A}.jsonl'; sleep 0.1; echo '{{}}' >> '{0}/{B}.jsonl'; echo plain words", folder.display());
+    let judged = repo.watchdog(&["run", "--json", "-q", "--", "sh", "-c", &session]).expect(0);
+    let verdict: Value = judged.json();
+    assert_eq!((&verdict["session"]["id"], &verdict["session"]["known_by"]), (&json!(A), &json!("transcript")), "{judged}");
+    let argv = fs::read_to_string(env.root().join("argv")).unwrap();
+    assert!(argv.contains(&format!("--resume {A}")) && !argv.contains(B), "{argv}");
 }
 
 #[test]

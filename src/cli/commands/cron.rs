@@ -81,7 +81,7 @@ impl Job {
     fn crontab(&self) -> String {
         let words: Vec<String> = [self.program.as_str()].into_iter().chain(self.arguments()).map(for_shell).collect();
         // Only what calls for a person is printed, because cron mails whatever is.
-        let command = format!("PATH={} {} -q --only {CALLS}", for_shell(&self.search_path), words.join(" "));
+        let command = format!("PATH={} {} -q --news --only {CALLS}", for_shell(&self.search_path), words.join(" "));
         // cron takes a percent sign for the end of the command.
         format!("*/10 * * * * {}", command.replace('%', "\\%"))
     }
@@ -133,7 +133,7 @@ mod tests {
     fn the_line_survives_blanks_quotes_and_percent_signs() {
         assert_eq!(
             job("/home/o'neil/50% done").crontab(),
-            r"*/10 * * * * PATH=/usr/bin:/bin '/opt/my tools/watchdog' --state-dir /s sweep '/home/o'\''neil/50\% done' -q --only review,timeout,stopped,failed,error"
+            r"*/10 * * * * PATH=/usr/bin:/bin '/opt/my tools/watchdog' --state-dir /s sweep '/home/o'\''neil/50\% done' -q --news --only review,timeout,stopped,failed,error"
         );
     }
 

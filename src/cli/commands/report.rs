@@ -14,7 +14,7 @@ use crate::cli::table::Table;
 use crate::cli::terminal::Terminal;
 use crate::decision::display::{escape_to_one_line, plural};
 use crate::report::Below;
-use crate::report::figures::{PROBE, Report, VERDICT, by_status, cost, report as figures_of, verdicts};
+use crate::report::figures::{PROBE, Report, VERDICT, by_status, cost, cost_of_questions, report as figures_of, verdicts};
 use crate::store::tally::{Sums, word};
 use crate::store::{SqliteStore, Store as _};
 use crate::supervisor::{Surroundings, now};
@@ -132,6 +132,13 @@ fn lines(sums: &Sums) -> Vec<(&'static str, String)> {
         0 => "not told".to_owned(),
         told => format!("{} in, {} out{}", grouped(of(word::TOKENS_IN)), grouped(of(word::TOKENS_OUT)), untold(told)),
     };
+    let mut questions = grouped(of(word::QUESTIONS));
+    if of(word::QUESTION_TOKENS_TOLD) > 0 {
+        questions.push_str(&format!("; {} in, {} out", grouped(of(word::QUESTION_TOKENS_IN)), grouped(of(word::QUESTION_TOKENS_OUT))));
+    }
+    if let Some(usd) = cost_of_questions(sums) {
+        questions.push_str(&format!("; ${usd:.2}"));
+    }
     let failed = if of(word::RESCUES_FAILED) > 0 { format!("; {} failed", grouped(of(word::RESCUES_FAILED))) } else { String::new() };
     vec![
         ("sessions", format!("{} began, {} ended", grouped(of(word::STARTED)), grouped(ended))),
@@ -139,6 +146,7 @@ fn lines(sums: &Sums) -> Vec<(&'static str, String)> {
         ("verdicts", counted(by_status(sums))),
         ("reasons", if reasons.is_empty() { "-".into() } else { reasons.join(", ") }),
         ("probes", counted(sums.below(PROBE).collect())),
+        ("questions", questions),
         ("rescues", format!("{}, {}{failed}", grouped(of(word::RESCUES)), plural(of(word::RESCUE_COMMITS), "commit"))),
         ("breaker", format!("opened {}", plural(of(word::TRIPS), "time"))),
         ("tokens", tokens),

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::cli::args::SweepArgs;
 use crate::cli::failure::Failure;
+use crate::cli::news::News;
 use crate::cli::table::{Table, style_of};
 use crate::cli::terminal::Terminal;
 use crate::decision::display::{escape_to_one_line, plural};
@@ -30,6 +31,7 @@ pub fn sweep(surroundings: &Surroundings, terminal: &Terminal, args: SweepArgs) 
     let progress = Arc::new(Progress::new(terminal.tells() && std::io::stderr().is_terminal()));
     let (json, only) = (terminal.json, args.only);
     let (shown, speaker) = (only.clone(), *terminal);
+    let news = args.news.then(|| News::open(&surroundings.state)).transpose()?.map(Arc::new);
     let request = SweepRequest {
         paths,
         // One more than there are processors, as now and then one waits for the records.
@@ -47,9 +49,10 @@ pub fn sweep(surroundings: &Surroundings, terminal: &Terminal, args: SweepArgs) 
             ..Asked::default()
         },
         hear: {
-            let progress = Arc::clone(&progress);
+            let (progress, news) = (Arc::clone(&progress), news.clone());
             Arc::new(move |row, done, total| {
-                if json && is_shown(&row.line(), &shown) {
+                let is_news = news.as_ref().is_none_or(|news| news.take(row));
+                if json && is_news && is_shown(&row.line(), &shown) {
                     progress.clear();
                     speaker.value(&row.to_json());
                 }
@@ -62,7 +65,7 @@ pub fn sweep(surroundings: &Surroundings, terminal: &Terminal, args: SweepArgs) 
     let report = in_runtime(async |signals| sweep_all(&quiet, request, signals).await)??;
     progress.clear();
     if !json {
-        table(terminal, &report, &only);
+        table(terminal, &report, &only, news.as_deref());
     }
     for note in &report.notes {
         terminal.tell(&format!("note: {}", escape_to_one_line(note)));
@@ -82,8 +85,9 @@ fn word_of(line: &Line) -> &'static str {
     line.status.map_or(line.reason, Status::as_str)
 }
 
-fn table(terminal: &Terminal, report: &SweepReport, only: &[String]) {
-    let lines: Vec<&Line> = report.lines.iter().filter(|line| is_shown(line, only)).collect();
+fn table(terminal: &Terminal, report: &SweepReport, only: &[String], news: Option<&News>) {
+    let is_news = |line: &Line| news.is_none_or(|news| !news.is_known(&line.worktree));
+    let lines: Vec<&Line> = report.lines.iter().filter(|line| is_shown(line, only) && is_news(line)).collect();
     if lines.is_empty() {
         return;
     }

@@ -1,0 +1,150 @@
+//! What an agent answers about itself, and how a question to it may end. A claim, not a fact about the work.
+
+use jiff::Timestamp;
+
+use super::evidence::Commits;
+
+/// The three words that an agent may answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplyStatus {
+    /// It says that everything is done.
+    Complete,
+    /// It says that it waits for something that runs elsewhere.
+    Waiting,
+    /// It says that it still works.
+    Working,
+}
+
+impl ReplyStatus {
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ReplyStatus::Complete => "complete",
+            ReplyStatus::Waiting => "waiting",
+            ReplyStatus::Working => "working",
+        }
+    }
+}
+
+/// What the agent answered about itself. A claim, not a fact about the work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The one word that decides.
+    pub status: ReplyStatus,
+    /// Free text.
+    pub message: String,
+    /// Whether it says that agents or background work still run. `None` = not said.
+    pub agents_active: Option<bool>,
+    /// Free text per active agent.
+    pub agents_details: Vec<String>,
+    /// What it says is done.
+    pub tasks_completed: Vec<String>,
+    /// What it says is left.
+    pub tasks_pending: Vec<String>,
+    /// How many commits it says it made. `None` = not said.
+    pub commits_made: Option<u64>,
+    /// Whether it wants to go on. `None` = not said, taken as yes.
+    pub should_continue: Option<bool>,
+    /// What it says comes next.
+    pub next_action: Option<String>,
+    /// Why its words may not be taken at their word: two statuses, an example, a denial, or things named that git does not have.
+    pub doubt: Option<String>,
+}
+
+impl Reply {
+    /// A reply with a status and nothing else said.
+    pub fn bare(status: ReplyStatus) -> Self {
+        Reply {
+            status,
+            message: String::new(),
+            agents_active: None,
+            agents_details: Vec::new(),
+            tasks_completed: Vec::new(),
+            tasks_pending: Vec::new(),
+            commits_made: None,
+            should_continue: None,
+            next_action: None,
+            doubt: None,
+        }
+    }
+
+    /// Why the reply contradicts itself, if it does.
+    pub fn contradiction(&self) -> Option<String> {
+        if self.doubt.is_some() {
+            return self.doubt.clone();
+        }
+        if self.status != ReplyStatus::Complete {
+            return None;
+        }
+        match (self.agents_active, self.tasks_pending.len()) {
+            (Some(true), 0) => Some("it says complete and that agents are still active".into()),
+            (Some(true), n) => Some(format!("it says complete, that agents are still active, and that {n} tasks are pending")),
+            (_, 0) => None,
+            (_, n) => Some(format!("it says complete and that {n} tasks are pending")),
+        }
+    }
+
+    /// Why the reply contradicts git, given the commits since the baseline.
+    pub fn contradicts(&self, commits: &Commits) -> Option<String> {
+        let claimed = self.commits_made.unwrap_or(0);
+        (self.status == ReplyStatus::Complete && claimed > 0 && commits.new_commits == 0)
+            .then(|| format!("it says that it made {claimed} commits, and git shows none since the baseline"))
+    }
+}
+
+/// How one probe ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProbeOutcome {
+    /// A usable answer.
+    Reply(Reply),
+    /// Output without a usable answer in it.
+    Unreadable { why: String },
+    /// No output at all.
+    Empty,
+    /// Its deadline passed.
+    TimedOut,
+    /// The agent knows no session to resume, or answered from a fresh one.
+    NoConversation { why: String },
+    /// The program is not there or cannot be executed.
+    NotInstalled { why: String },
+    /// The agent refuses until a person logs in, or pays.
+    NotLoggedIn { why: String },
+    /// The service is overloaded or failed in passing.
+    Overloaded { why: String },
+    /// A usage limit, with the instant of its reset where the text tells it.
+    RateLimited { why: String, retry_at: Option<Timestamp> },
+    /// It ended with an error that fits nothing above.
+    Failed { why: String },
+}
+
+impl ProbeOutcome {
+    /// The word used in JSON.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            ProbeOutcome::Reply(_) => "reply",
+            ProbeOutcome::Unreadable { .. } => "unreadable",
+            ProbeOutcome::Empty => "empty",
+            ProbeOutcome::TimedOut => "timed_out",
+            ProbeOutcome::NoConversation { .. } => "no_conversation",
+            ProbeOutcome::NotInstalled { .. } => "not_installed",
+            ProbeOutcome::NotLoggedIn { .. } => "not_logged_in",
+            ProbeOutcome::Overloaded { .. } => "overloaded",
+            ProbeOutcome::RateLimited { .. } => "rate_limited",
+            ProbeOutcome::Failed { .. } => "failed",
+        }
+    }
+
+    /// The explanation for a person, where the outcome carries one.
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            ProbeOutcome::Unreadable { why }
+            | ProbeOutcome::NoConversation { why }
+            | ProbeOutcome::NotInstalled { why }
+            | ProbeOutcome::NotLoggedIn { why }
+            | ProbeOutcome::Overloaded { why }
+            | ProbeOutcome::RateLimited { why, .. }
+            | ProbeOutcome::Failed { why } => Some(why),
+            ProbeOutcome::Reply(_) | ProbeOutcome::Empty | ProbeOutcome::TimedOut => None,
+        }
+    }
+}
