@@ -201,6 +201,8 @@ pub struct Limits {
     pub max_wall: Option<Duration>,
     /// Wall time of one session at most.
     pub session_timeout: Option<Duration>,
+    /// How long a session may be silent before it is ended; zero never ends one, `None` leaves it to the command.
+    pub idle_timeout: Option<Duration>,
 }
 
 /// Where task files are.
@@ -294,6 +296,7 @@ impl Default for Settings {
                 max_cost_usd: None,
                 max_wall: None,
                 session_timeout: None,
+                idle_timeout: None,
             },
             tasks: TaskSettings { dir: ".watchdog/tasks".into() },
             agents: Vec::new(),
