@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::Below;
 use crate::agent::still_runs;
+use crate::agent::transcript::ClaudeHome;
 use crate::decision::breaker::{Breaker, BreakerState};
 use crate::decision::verdict::{Reason, Status};
 use crate::store::baseline::{self, BaselineRecord};
@@ -20,6 +21,7 @@ use crate::store::lock::{Holder, named_holder};
 use crate::store::looped::{self, LoopRecord};
 use crate::store::session::{self, SessionRecord};
 use crate::store::{OfWorktrees, StateDir, Store, StoreError, breaker};
+use crate::supervisor::live_session::{Doing, LiveSession, look_at_session};
 
 /// A verdict may lie behind so many newer events of its worktree, such as snapshots of a long session; one further back is not looked for.
 const LOOK_BACK: usize = 1_000;
@@ -55,6 +57,8 @@ pub struct Watched {
     pub verdict: Option<LastVerdict>,
     /// A session that runs now.
     pub session: Option<SessionRecord>,
+    /// How that session is doing.
+    pub live: Option<LiveSession>,
     /// The loop that is not over.
     pub looped: Option<LoopRecord>,
     /// Who works on the worktree now.
@@ -141,6 +145,11 @@ impl Watched {
         self.session.is_some() || self.holder.is_some()
     }
 
+    /// Whether its session has been silent for longer than it may.
+    pub fn stalled(&self) -> bool {
+        self.live.is_some_and(|live| live.doing == Doing::Stalled)
+    }
+
     /// Whether a loop goes on in it now; one that is not over and does not run was cut short.
     pub fn loops(&self) -> bool {
         self.looped.is_some() && self.holder.as_ref().is_some_and(|holder| holder.command == LOOP)
@@ -151,17 +160,17 @@ impl Watched {
         self.verdict.as_ref().is_some_and(|verdict| verdict.since_baseline)
     }
 
-    /// Whether a person must look: nothing runs, and the verdict asks for one or the breaker is open.
+    /// Whether a person must look: its session has stalled, or nothing runs, and the verdict asks for one or the breaker is open.
     pub fn needs_person(&self) -> bool {
         let asks = |verdict: &LastVerdict| verdict.status.is_none_or(|status| status.exit_code() >= Status::Review.exit_code());
         let judged = self.verdict.as_ref().is_some_and(|verdict| verdict.since_baseline && asks(verdict));
-        !self.gone && !self.runs() && (judged || self.breaker.state == BreakerState::Open)
+        !self.gone && (self.stalled() || (!self.runs() && (judged || self.breaker.state == BreakerState::Open)))
     }
 
-    /// The words that it is chosen by: its verdict's status, `running`, `not_judged`, `gone`.
+    /// The words that it is chosen by: its verdict's status, `running`, `stalled`, `not_judged`, `gone`.
     pub fn words(&self) -> Vec<&'static str> {
         let status = self.verdict.as_ref().and_then(|verdict| verdict.status).map(Status::as_str);
-        let flags = [(self.runs(), "running"), (!self.is_judged(), "not_judged"), (self.gone, "gone")];
+        let flags = [(self.runs(), "running"), (self.stalled(), "stalled"), (!self.is_judged(), "not_judged"), (self.gone, "gone")];
         status.into_iter().chain(flags.into_iter().filter_map(|(holds, word)| holds.then_some(word))).collect()
     }
 
@@ -178,6 +187,16 @@ impl Watched {
         };
         let last = self.verdict.as_ref().map_or(self.baseline_at, |verdict| verdict.at.max(self.baseline_at));
         (rank, Reverse(last), self.worktree.clone())
+    }
+}
+
+impl Overview {
+    /// Looks at the sessions that run, each as far as it takes to tell whether it shows life.
+    pub fn look_at_sessions(&mut self, state: &StateDir, home: &ClaudeHome) {
+        for row in self.rows.iter_mut().filter(|row| !row.gone) {
+            row.live = row.session.as_ref().map(|session| look_at_session(session, &row.worktree, state, home));
+        }
+        self.rows.sort_by_cached_key(Watched::order);
     }
 }
 
@@ -206,6 +225,7 @@ pub fn overview(store: &dyn Store, state: &StateDir, below: &Below, now: Timesta
             baseline_at: found.at,
             verdict,
             session: sessions.remove(&work.0),
+            live: None,
             looped: loops.remove(&work).filter(|looped| looped.over.is_none()),
             holder: named_holder(state, &work.0).filter(|holder| still_runs(holder.pid, holder.since)),
             breaker,

@@ -7,6 +7,7 @@ use crate::decision::verdict::Status;
 use crate::store::lock::Holder;
 use crate::store::looped::LoopRecord;
 use crate::store::session::SessionRecord;
+use crate::supervisor::live_session::LiveSession;
 
 /// What is taken from the last verdict as it is.
 const OF_THE_VERDICT: [&str; 7] = ["reason", "complete", "evidence", "message", "retry_at", "head", "new_commits"];
@@ -32,7 +33,7 @@ fn row_json(row: &Watched) -> Value {
         "status": row.verdict.as_ref().and_then(|verdict| verdict.status).map(Status::as_str),
         "judged_at": row.verdict.as_ref().map(|verdict| verdict.at.to_string()),
         "judged_since_baseline": row.is_judged(),
-        "session": row.session.as_ref().map(session_json),
+        "session": row.session.as_ref().map(|session| session_json(session, row.live)),
         "loop": row.looped.as_ref().map(|looped| loop_json(looped, row.loops())),
         "lock": row.holder.as_ref().map(holder_json),
         "breaker": breaker_json(&row.breaker),
@@ -45,12 +46,14 @@ fn row_json(row: &Watched) -> Value {
     object
 }
 
-fn session_json(session: &SessionRecord) -> Value {
+fn session_json(session: &SessionRecord, live: Option<LiveSession>) -> Value {
     json!({
         "pid": session.pid,
         "session_id": session.session_id,
         "since": session.started_at.to_string(),
         "log": session.log.as_ref().map(|log| log.display().to_string()),
+        "state": live.map(|live| live.doing.as_str()),
+        "idle_seconds": live.and_then(|live| live.idle).map(|idle| idle.as_secs()),
     })
 }
 

@@ -49,7 +49,7 @@ fn a_session_that_was_written_down_counts_as_long_as_its_process_lives() {
         let state = StateDir::resolve(Some(env.state()), None, None).unwrap();
         let store = SqliteStore::open(&state).unwrap();
         let id = Worktree::open(repo.path()).unwrap().worktree_id();
-        let record = SessionRecord { session_id: None, pid: Some(pid), started_at, ended_at: None, log: None };
+        let record = SessionRecord { pid: Some(pid), started_at, ..SessionRecord::default() };
         session::record(&store, &id, "main", &record).unwrap();
     };
     let sweep = || word(&rows(&repo.watchdog(&["sweep", "--no-probe", "--json", "-q"]).expect(0))["repo"]);
@@ -61,6 +61,47 @@ fn a_session_that_was_written_down_counts_as_long_as_its_process_lives() {
     drop(alive);
     record(ended, jiff::Timestamp::now());
     assert_eq!(sweep(), "incomplete/working");
+}
+
+#[test]
+fn a_session_that_has_been_silent_for_too_long_is_called_stalled() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    let agent = env.fake_agent("elsewhere", &[Step::hang()]);
+    let alive = env.command(&agent[0], repo.path()).args([&agent[1]]).spawn();
+    let log = env.write("session.log", "the last words");
+    let state = StateDir::resolve(Some(env.state()), None, None).unwrap();
+    let store = SqliteStore::open(&state).unwrap();
+    let id = Worktree::open(repo.path()).unwrap().worktree_id();
+    let record = SessionRecord {
+        pid: Some(alive.pid()),
+        started_at: jiff::Timestamp::now(),
+        log: Some(log),
+        idle_limit: Some(Duration::from_secs(1)),
+        ..SessionRecord::default()
+    };
+    session::record(&store, &id, "main", &record).unwrap();
+    let mut swept = None;
+    wait_until("the sweep tells that it stalled", SOON, || {
+        let out = repo.watchdog(&["sweep", "--no-probe", "--json", "-q"]).expect(0);
+        let row = rows(&out)["repo"].clone();
+        assert_eq!(word(&row), "waiting/session_active", "nothing is judged while it runs: {out}");
+        let stalled = row["message"].as_str().unwrap().contains("stalled");
+        swept = Some(row);
+        stalled
+    });
+    assert!(swept.unwrap()["session"]["idle_seconds"].as_u64().is_some_and(|idle| idle >= 1));
+    let status = repo.watchdog(&["status", "--only", "stalled", "--json"]).expect(0);
+    assert_eq!(status.json()["worktrees"][0]["session"]["state"], "stalled", "{status}");
+    let shown = repo.watchdog(&["status"]).expect(0);
+    assert!(shown.stdout.contains("stalled"), "{shown}");
+
+    // Without a log or a transcript nobody can tell, and nothing is made of that.
+    session::record(&store, &id, "main", &SessionRecord { log: None, ..record }).unwrap();
+    let status = repo.watchdog(&["status", "--json"]).expect(0);
+    assert_eq!(status.json()["worktrees"][0]["session"]["state"], "running", "{status}");
+    drop(alive);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::decision::verdict::Status;
 use crate::report::Below;
 use crate::report::overview::{BreakerNow, Watched, overview};
 use crate::store::{SqliteStore, Store as _};
+use crate::supervisor::live_session::Doing;
 use crate::supervisor::{Surroundings, now};
 
 /// Bytes of a message that are shown.
@@ -28,6 +29,7 @@ pub fn status(surroundings: &Surroundings, here: bool, terminal: &Terminal, args
     let below = Below::new(&surroundings.worktree, &paths);
     let now = now();
     let mut found = overview(&store, &surroundings.state, &below, now)?;
+    found.look_at_sessions(&surroundings.state, &surroundings.claude_home);
     found.notes.extend(store.notes().into_iter().map(|note| note.detail));
     let shown = |row: &Watched| args.only.is_empty() || row.words().iter().any(|word| args.only.iter().any(|only| only == word));
     if terminal.json {
@@ -91,7 +93,10 @@ fn now_of(row: &Watched) -> String {
         let number = looped.iteration();
         looped.at_most.map_or_else(|| format!("loop {number}"), |most| format!("loop {number} of {most}"))
     });
-    let session = row.session.as_ref().and_then(|session| session.pid).map(|pid| format!("session {pid}"));
+    let session = row.session.as_ref().and_then(|session| session.pid).map(|pid| match row.live.map(|live| live.doing) {
+        Some(doing @ (Doing::Stalled | Doing::Waiting)) => format!("session {pid} {}", doing.as_str()),
+        Some(Doing::Running) | None => format!("session {pid}"),
+    });
     let holder = row.holder.as_ref().map(|holder| format!("{} {}", escape_to_one_line(&bounded(&holder.command, 30)), holder.pid));
     match (looped, session) {
         (Some(looped), Some(session)) => format!("{looped}, {session}"),
@@ -120,6 +125,9 @@ fn more(row: &Watched, now: Timestamp) -> Vec<String> {
         if let Some(at) = verdict.text("retry_at").filter(|_| verdict.since_baseline) {
             lines.push(format!("look again at {}", escape_to_one_line(&bounded(at, 40))));
         }
+    }
+    if let Some(live) = row.live.filter(|live| live.doing != Doing::Running) {
+        lines.push(format!("its session runs{}", live.in_words()));
     }
     if let Some(looped) = row.looped.as_ref().filter(|looped| !row.loops() && looped.under_way.is_some()) {
         lines.push(format!("its loop was cut short in iteration {}; the same watchdog loop goes on there", looped.iteration()));
@@ -155,6 +163,7 @@ fn summary(rows: &[Watched], shown: usize) -> String {
     let mut text = format!("{}: {}", plural(rows.len() as u64, "worktree"), counted.join(", "));
     for (count, what) in [
         (rows.iter().filter(|row| row.runs()).count(), "running"),
+        (rows.iter().filter(|row| row.stalled()).count(), "stalled"),
         (rows.iter().filter(|row| row.needs_person()).count(), "for a person to look at"),
     ] {
         if count > 0 {

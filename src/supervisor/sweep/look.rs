@@ -19,10 +19,11 @@ use crate::supervisor::case::{Asked, Case};
 use crate::supervisor::configuration::governing;
 use crate::supervisor::journal::{Journal, observed};
 use crate::supervisor::judge::{SessionSeen, Trial, early, refused};
+use crate::supervisor::live_session::look_at_session;
 use crate::supervisor::panicked::verdict_of_panic;
 use crate::supervisor::place::{Place, taken};
 use crate::supervisor::surroundings::{Surroundings, now};
-use crate::supervisor::verdict_json::Judgement;
+use crate::supervisor::verdict_json::{Judgement, SessionJson};
 
 /// What is said of a worktree that was removed meanwhile.
 const VANISHED: &str = "its folder vanished while it was looked at";
@@ -86,8 +87,9 @@ impl Sweep<'_> {
         if !watched {
             return row(Outcome::Unwatched { note: None });
         }
-        if let Some(verdict) = self.session_active(&id) {
-            return judged(verdict);
+        if let Some((verdict, session)) = self.session_active(&id, &found.root) {
+            let judgement = Judgement { session: Some(session), ..bare_judgement(&found.root, verdict) };
+            return Looked::Row(judged_row(found.root.clone(), judgement));
         }
         let holder = Holder { pid: std::process::id(), command: "watchdog sweep".into(), since: now(), session_active: false, spec: None };
         let lock = match WorktreeLock::try_acquire(&self.around.state, &id, holder) {
@@ -105,15 +107,17 @@ impl Sweep<'_> {
     }
 
     /// A session that a hook or `run` wrote down, and whose process still lives.
-    fn session_active(&self, id: &str) -> Option<Verdict> {
+    fn session_active(&self, id: &str, root: &Path) -> Option<(Verdict, SessionJson)> {
         if !self.with_sessions.contains(id) {
             return None;
         }
         // One that cannot be read hides nothing: the lock and the judgement come next.
         let (spec, session) = session::latest(self.store.as_ref(), id).ok()??;
         let pid = session.pid.filter(|pid| session.ended_at.is_none() && still_runs(*pid, session.started_at))?;
-        let message = format!("a session of '{spec}' runs in this worktree since {:.0} (process {pid})", session.started_at);
-        Some(Verdict::new(Reason::SessionActive, message))
+        let live = look_at_session(&session, root, &self.around.state, &self.around.claude_home);
+        let message =
+            format!("a session of '{spec}' runs in this worktree since {:.0} (process {pid}){}", session.started_at, live.in_words());
+        Some((Verdict::new(Reason::SessionActive, message), live.to_session(&session)))
     }
 
     fn judge(&self, found: &FoundWorktree, family: &mut Family, id: String, lock: WorktreeLock) -> Result<Looked, Unreadable> {

@@ -15,6 +15,7 @@ use super::look::{Cause, Looked, Subject, Task, look};
 use super::pulse::Pulse;
 use super::request::WatchRequest;
 use super::roster::{Concern, Roster};
+use super::stalled::StalledSessions;
 use crate::decision::display::plural;
 use crate::decision::evidence::Unreadable;
 use crate::decision::verdict::{Reason, Verdict};
@@ -81,6 +82,7 @@ struct Watch<'a, L> {
     told_deaf: bool,
     /// What could not be looked at and was told, by worktree.
     complaints: BTreeMap<String, String>,
+    stalled: StalledSessions,
 }
 
 /// Watches until a signal comes or nobody listens any more. Returns the number of the signal, 0 where there was none.
@@ -124,6 +126,7 @@ pub(super) async fn watch_by(
         last_work: Instant::now(),
         told_deaf: false,
         complaints: BTreeMap::new(),
+        stalled: StalledSessions::default(),
     };
     watch.found(first);
     tokio::task::LocalSet::new().run_until(watch.stay(&mut tail, signals)).await;
@@ -405,6 +408,8 @@ impl<L: AsyncFn(Task) -> Looked + Clone + 'static> Watch<'_, L> {
 
     fn tick(&mut self) {
         self.around.courier.wake(&self.store);
+        let worktrees = self.roster.names().into_iter().filter_map(|id| Some((id.clone(), self.roster.get(&id)?.root.clone())));
+        self.stalled.look(self.around, &self.store, worktrees.collect());
         if self.last_round.elapsed() >= ROUND {
             self.last_round = Instant::now();
             self.all_due("it is time");

@@ -1,0 +1,229 @@
+//! Whether a session that runs, under whatever program, shows life: its log, its transcript, its files and its processes are looked at once.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::agent::session_meter::{ProcessLook, processes_below};
+use crate::agent::transcript::{self, ClaudeHome};
+use crate::decision::silence::{Signals, Silence, USUAL_LIMIT, Waits, may_wait_for_person, silence};
+use crate::store::StateDir;
+use crate::store::session::SessionRecord;
+use crate::watch::last_change;
+
+use super::person::calls_in_transcript;
+use super::surroundings::now;
+use super::verdict_json::SessionJson;
+
+/// Processor time is looked at for so long, where nothing else shows life: a hundredth of a core is one tick in it.
+const STRETCH: Duration = Duration::from_secs(1);
+
+/// How a session that runs is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doing {
+    /// It shows life, or did a short while ago; or nobody can tell.
+    Running,
+    /// It is silent, and waits for a permission or a person.
+    Waiting,
+    /// It has been silent for longer than it may.
+    Stalled,
+}
+
+/// One look at a session that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LiveSession {
+    /// How it is doing.
+    pub doing: Doing,
+    /// For how long it has been silent, where anything tells.
+    pub idle: Option<Duration>,
+}
+
+impl Doing {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Doing::Running => "running",
+            Doing::Waiting => "waiting",
+            Doing::Stalled => "stalled",
+        }
+    }
+}
+
+impl LiveSession {
+    /// The same for a verdict.
+    pub fn to_session(self, record: &SessionRecord) -> SessionJson {
+        let known_by = if record.log.is_some() { "output" } else { "hook" };
+        SessionJson { id: record.session_id.clone(), known_by, idle_seconds: self.idle.map(|idle| idle.as_secs()) }
+    }
+
+    /// What to add to a sentence about it; empty where there is nothing to say.
+    pub fn in_words(self) -> String {
+        let minutes = self.idle.unwrap_or_default().as_secs() / 60;
+        match self.doing {
+            Doing::Running => String::new(),
+            Doing::Waiting => format!("; it waits for a permission or a person, silent for {minutes} min"),
+            Doing::Stalled => format!("; it has stalled: silent for {minutes} min"),
+        }
+    }
+}
+
+/// Looks at a session that runs in the work tree `root`.
+pub fn look_at_session(record: &SessionRecord, root: &Path, state: &StateDir, home: &ClaudeHome) -> LiveSession {
+    let since = |at: Timestamp| Duration::try_from(at.duration_since(record.started_at)).unwrap_or_default();
+    let at = since(now());
+    let limit = record.idle_limit.unwrap_or(USUAL_LIMIT);
+    let output = record.log.as_deref().and_then(last_output).map(since);
+    let found = match &record.session_id {
+        Some(id) => transcript::session(root, home, id),
+        None => transcript::latest_session(root, home)
+            .filter(|found| Timestamp::try_from(found.modified).is_ok_and(|at| record.started_at <= at)),
+    };
+    let written = found.as_ref().and_then(|found| Timestamp::try_from(found.modified).ok()).map(since);
+    // Where neither tells, nothing is known of what it says: that proves no stall.
+    if output.is_none() && written.is_none() {
+        return LiveSession { doing: Doing::Running, idle: None };
+    }
+    let mut signals = Signals { output: output.unwrap_or_default(), transcript: written, ..Signals::default() };
+    let mut judged = silence(at, Some(limit), &signals);
+    if !matches!(judged, Silence::Alive { .. }) {
+        let except = [state.root().to_owned()];
+        let changed = git_dir_of(root).and_then(|git_dir| last_change(root, &git_dir, &except));
+        signals.files = changed.and_then(|found| Timestamp::try_from(found.at).ok()).map(since);
+        judged = silence(at, Some(limit), &signals);
+    }
+    if !matches!(judged, Silence::Alive { .. }) {
+        let (works, last) = works(record.pid);
+        if works {
+            signals.processor = Some(at);
+        }
+        let quiet = at.saturating_sub(signals.last());
+        let runs = last.and_then(|look| look.youngest).is_some_and(|youngest| youngest < quiet);
+        let calls = calls_in_transcript(found.as_ref().map(|found| found.path.as_path()));
+        if calls.iter().any(|tool| may_wait_for_person(tool, runs)) {
+            // Whether anybody can answer is not known here; nobody is told that it stalled.
+            signals.waits = Waits::ForPerson { can_answer: true };
+        }
+        judged = silence(at, Some(limit), &signals);
+    }
+    match judged {
+        Silence::Alive { quiet } | Silence::Finished { quiet } => LiveSession { doing: Doing::Running, idle: Some(quiet) },
+        Silence::Waiting { quiet } => LiveSession { doing: Doing::Waiting, idle: Some(quiet) },
+        Silence::Fallen { quiet } => LiveSession { doing: Doing::Stalled, idle: Some(quiet) },
+    }
+}
+
+/// Whether its processes use a hundredth of a core, and the last look at them. One that cannot be looked at may.
+fn works(pid: Option<u32>) -> (bool, Option<ProcessLook>) {
+    let Some(before) = pid.and_then(processes_below) else { return (true, None) };
+    std::thread::sleep(STRETCH);
+    let after = pid.and_then(processes_below);
+    let used = after.map(|after| after.used.saturating_sub(before.used));
+    (used.is_none_or(|used| used * 100 >= STRETCH), after)
+}
+
+/// When a log, or one of the parts that a long one has while it grows, was last written.
+fn last_output(log: &Path) -> Option<Timestamp> {
+    let name = log.file_name()?;
+    let parts = std::fs::read_dir(log.parent()?).ok()?.flatten();
+    let parts = parts.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(name.as_encoded_bytes()));
+    parts.filter_map(|entry| Timestamp::try_from(entry.metadata().ok()?.modified().ok()?).ok()).max()
+}
+
+/// The git directory of a work tree, as its `.git` says; none where there is none.
+fn git_dir_of(root: &Path) -> Option<PathBuf> {
+    let dot = root.join(".git");
+    if dot.is_dir() {
+        return Some(dot);
+    }
+    let text = std::fs::read_to_string(dot).ok()?;
+    Some(root.join(text.strip_prefix("gitdir:")?.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "0a0a0a0a-0000-4000-8000-000000000001";
+
+    struct Scene {
+        scratch: tempfile::TempDir,
+        child: crate::agent::Session,
+    }
+
+    impl Scene {
+        /// A session that began three hours ago and has said nothing for two; it runs and does nothing.
+        fn new() -> (Self, SessionRecord) {
+            let scratch = tempfile::tempdir().expect("a scratch folder");
+            std::fs::create_dir_all(scratch.path().join("tree/.git")).expect("a folder can be made");
+            let mut spec = crate::agent::SessionSpec::new(["sleep", "1000"], scratch.path());
+            spec.stdin = crate::agent::Stdin::Null;
+            let child = crate::agent::Session::start(&spec).expect("it starts");
+            let log = scratch.path().join("log");
+            std::fs::write(&log, "x").expect("a file can be written");
+            age(&log, 7200);
+            let started_at = now() - jiff::SignedDuration::from_hours(3);
+            let record = SessionRecord {
+                session_id: Some(ID.into()),
+                pid: Some(child.pid()),
+                started_at,
+                ended_at: None,
+                log: Some(log),
+                idle_limit: None,
+            };
+            (Scene { scratch, child }, record)
+        }
+
+        fn look(&self, record: &SessionRecord) -> LiveSession {
+            let state = StateDir::resolve(Some(self.scratch.path().join("state")), None, None).expect("a state folder");
+            let home = ClaudeHome { config_dir: Some(self.scratch.path().join("claude").into()), home: None };
+            look_at_session(record, &self.scratch.path().join("tree"), &state, &home)
+        }
+
+        fn transcript(&self, text: &str) -> PathBuf {
+            let root = std::fs::canonicalize(self.scratch.path().join("tree")).expect("a real path");
+            let slug = root.to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+            let folder = self.scratch.path().join("claude/projects").join(slug);
+            std::fs::create_dir_all(&folder).expect("a folder can be made");
+            let path = folder.join(format!("{ID}.jsonl"));
+            std::fs::write(&path, text).expect("a file can be written");
+            path
+        }
+    }
+
+    fn age(path: &Path, seconds: u64) {
+        let file = std::fs::File::options().write(true).open(path).expect("the file opens");
+        file.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(u64::try_from(now().as_second()).expect("after 1970") - seconds))
+            .expect("times can be set");
+    }
+
+    #[test]
+    fn a_change_of_a_file_shows_that_a_session_lives() {
+        let (scene, record) = Scene::new();
+        // The times of the files themselves cannot be set back: they are from a moment ago.
+        let live = scene.look(&record);
+        assert_eq!(live.doing, Doing::Running);
+        assert!(live.idle.is_some_and(|idle| idle < Duration::from_secs(1800)), "{live:?}");
+        drop(scene.child);
+    }
+
+    #[test]
+    fn a_silent_session_has_stalled_unless_a_call_waits_for_a_person() {
+        let (scene, record) = Scene::new();
+        let record = SessionRecord { idle_limit: Some(Duration::ZERO), ..record };
+        assert_eq!(scene.look(&record).doing, Doing::Stalled);
+        let call = serde_json::json!({"type": "assistant", "sessionId": ID, "message": {"id": "m", "role": "assistant", "model": "m",
+            "content": [{"type": "tool_use", "id": "t", "name": "Edit", "input": {}}]}});
+        age(&scene.transcript(&format!("{call}\n")), 7200);
+        assert_eq!(scene.look(&record).doing, Doing::Waiting);
+        drop(scene.child);
+    }
+
+    #[test]
+    fn what_neither_log_nor_transcript_tells_of_proves_no_stall() {
+        let (scene, record) = Scene::new();
+        let record = SessionRecord { log: None, idle_limit: Some(Duration::ZERO), ..record };
+        assert_eq!(scene.look(&record), LiveSession { doing: Doing::Running, idle: None });
+        drop(scene.child);
+    }
+}
