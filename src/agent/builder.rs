@@ -54,17 +54,21 @@ pub(super) struct Plan<'a> {
     pub stdin: Stdin,
 }
 
-/// A process that runs, and its output.
-pub(super) struct Started {
+/// A process that runs.
+pub(super) struct Started<T> {
     pub tree: Tree,
-    pub stdout: PipeReader,
-    pub stderr: PipeReader,
     /// For [`Stdin::Open`].
     pub stdin: Option<PipeWriter>,
+    /// What reads its output.
+    pub output: T,
 }
 
-/// Starts a process as the leader of its own process group and tree.
-pub(super) fn start(plan: Plan<'_>) -> Result<Started, StartError> {
+/// Starts a process as the leader of its own process group and tree. `take_output` is given its stdout and stderr before there is a process: a
+/// thread that cannot be had must not cost one that has begun to work.
+pub(super) fn start<T>(
+    plan: Plan<'_>,
+    take_output: impl FnOnce(PipeReader, PipeReader) -> io::Result<T>,
+) -> Result<Started<T>, StartError> {
     let name = plan.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let fail = |source: io::Error| explain(source, &name, &plan);
     if name.is_empty() {
@@ -78,6 +82,14 @@ pub(super) fn start(plan: Plan<'_>) -> Result<Started, StartError> {
         _ => (None, None),
     };
     let expression = expression(&plan, stdin, stdout_end, stderr_end);
+    let output = take_output(stdout, stderr).map_err(fail)?;
+    let stdin = match (stdin_end, &plan.stdin) {
+        (Some(end), Stdin::Bytes(bytes)) => {
+            feed(end, bytes.clone()).map_err(fail)?;
+            None
+        }
+        (end, _) => end,
+    };
 
     // Another thread may have been forked off while it held a program open that was just written: that passes within moments.
     let mut tries = 0;
@@ -92,15 +104,7 @@ pub(super) fn start(plan: Plan<'_>) -> Result<Started, StartError> {
     };
     // The expression owns our copies of the ends that the process writes to: without this its output would never end.
     drop(expression);
-    let tree = Tree::new(handle, id, leader);
-    let stdin = match (stdin_end, plan.stdin) {
-        (Some(end), Stdin::Bytes(bytes)) => {
-            feed(end, bytes).map_err(|source| StartError::System { program: name, source })?;
-            None
-        }
-        (end, _) => end,
-    };
-    Ok(Started { tree, stdout, stderr, stdin })
+    Ok(Started { tree: Tree::new(handle, id, leader), stdin, output })
 }
 
 /// Everything but the mark of the tree. In duct the innermost word counts, so nothing may be said twice.
@@ -194,6 +198,9 @@ fn explain(source: io::Error, program: &str, plan: &Plan<'_>) -> StartError {
     let Some(errno) = source.raw_os_error().map(Errno::from_raw_os_error) else {
         return StartError::System { program, source };
     };
+    if let Some(what) = scarce(errno) {
+        return because(format!("{source}: {what}"));
+    }
     let by_path =
         plan.argv.first().filter(|name| name.as_encoded_bytes().contains(&b'/')).map(|name| PathBuf::from(located(name, plan.cwd)));
     match errno {
@@ -222,6 +229,16 @@ fn explain(source: io::Error, program: &str, plan: &Plan<'_>) -> StartError {
             plan.argv.iter().map(|arg| arg.len()).sum::<usize>()
         )),
         _ => StartError::System { program, source },
+    }
+}
+
+/// What the system has no more of, and what helps.
+pub(super) fn scarce(errno: Errno) -> Option<&'static str> {
+    match errno {
+        Errno::AGAIN => Some("no further process or thread may be had; end some, or raise ulimit -u or the limit of pids"),
+        Errno::NOMEM => Some("no further memory may be had; end some processes, or raise ulimit -v or the limit of memory"),
+        Errno::MFILE | Errno::NFILE => Some("no further file may be opened; raise ulimit -n"),
+        _ => None,
     }
 }
 

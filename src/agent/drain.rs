@@ -50,11 +50,18 @@ pub(super) struct Drain<K> {
 
 /// How far one thread is.
 #[derive(Default)]
-struct Progress {
+pub(super) struct Progress {
     read: AtomicU64,
     /// It has no byte in hand and waits for more. Lowered before bytes are taken off the pipe, raised after they were dealt with.
     waiting: AtomicBool,
     ended: AtomicBool,
+}
+
+impl Progress {
+    /// Bytes that were read so far.
+    pub fn read(&self) -> u64 {
+        self.read.load(Ordering::Acquire)
+    }
 }
 
 /// How far one stream was when its leader had ended.
@@ -87,6 +94,11 @@ impl<K: Keep> Drain<K> {
                 .spawn(move || read_to_end(pipe, from, &kept, mirror, &phase, &progress, &tell))?;
         }
         Ok(drain)
+    }
+
+    /// How far both threads are, for others to look at.
+    pub fn progress(&self) -> [Arc<Progress>; 2] {
+        self.progress.clone()
     }
 
     /// Waits until all that the ended leader wrote was taken: both streams have ended, or are silent and held open by somebody else.

@@ -19,6 +19,8 @@ pub(super) struct Row {
     pub dead: bool,
     /// When it began, in clock ticks since the boot. With the pid this names it, but for a pid reused within one tick.
     pub started: u64,
+    /// Processor time of its own and of children that it has waited for, in the same ticks.
+    pub ticks: u64,
     pub name: String,
 }
 
@@ -171,7 +173,7 @@ mod tests {
     const OWN: Own = Own { pid: 50, group: 40, reaper: true };
 
     fn row(pid: u32, parent: u32, group: u32, session: u32, started: u64) -> Row {
-        Row { pid, parent, group, session, dead: false, started, name: format!("p{pid}") }
+        Row { pid, parent, group, session, dead: false, started, ticks: 0, name: format!("p{pid}") }
     }
 
     fn two_trees() -> Families {

@@ -58,12 +58,13 @@ impl LineProgram {
     /// # Errors
     /// When it cannot be started.
     pub fn start(argv: &[OsString], cwd: PathBuf, env: &BTreeMap<OsString, Option<OsString>>) -> Result<Self, StartError> {
-        let Started { tree, stdout, stderr, stdin } = builder::start(Plan { argv, cwd: &cwd, env, stdin: Stdin::Open })?;
-        let refused = |source| StartError::System { program: argv[0].to_string_lossy().into_owned(), source };
-        let stdin = stdin.ok_or_else(|| refused(std::io::Error::other("it was started without a stdin")))?;
         let (give, lines) = sync_channel(UNASKED);
         let keep = Lines { open: Vec::new(), give: Some(give), stderr: Tail::new(COMPLAINTS) };
-        let drain = Drain::start(stdout, stderr, keep, [None, None]).map_err(refused)?;
+        let plan = Plan { argv, cwd: &cwd, env, stdin: Stdin::Open };
+        let Started { tree, stdin, output: drain } =
+            builder::start(plan, |stdout, stderr| Drain::start(stdout, stderr, keep, [None, None]))?;
+        let refused = |source| StartError::System { program: argv[0].to_string_lossy().into_owned(), source };
+        let stdin = stdin.ok_or_else(|| refused(std::io::Error::other("it was started without a stdin")))?;
         Ok(LineProgram { tree, stdin: Some(write_from_thread(stdin).map_err(refused)?), lines, drain: Some(drain) })
     }
 

@@ -19,6 +19,7 @@ mod linux {
     use std::ffi::OsStr;
     use std::io;
     use std::os::unix::ffi::OsStrExt;
+    use std::time::Duration;
 
     use rustix::io::Errno;
     use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
@@ -56,7 +57,19 @@ mod linux {
         let small = |at: usize| u32::try_from(number(at)?).ok();
         // A main thread that has left while others go on is shown as a zombie with more than one thread.
         let dead = matches!(*fields.first()?, "Z" | "X" | "x") && number(17)? <= 1;
-        Some(Row { pid, parent: small(1)?, group: small(2)?, session: small(3)?, dead, started: number(19)?, name })
+        let ticks = (11..=14).filter_map(number).fold(0, u64::saturating_add);
+        Some(Row { pid, parent: small(1)?, group: small(2)?, session: small(3)?, dead, started: number(19)?, ticks, name })
+    }
+
+    /// How long the system has been up, on the clock on which processes begin.
+    pub fn uptime() -> Option<Duration> {
+        let seconds = std::fs::read_to_string("/proc/uptime").ok()?.split_ascii_whitespace().next()?.parse().ok()?;
+        Duration::try_from_secs_f64(seconds).ok()
+    }
+
+    /// Ticks of the process table as time.
+    pub fn of_ticks(ticks: u64) -> Duration {
+        Duration::from_millis(ticks.saturating_mul(1000) / rustix::param::clock_ticks_per_second().max(1))
     }
 
     /// The value of an environment variable that a process began with; none if it has none or may not be read.
@@ -115,12 +128,13 @@ mod linux {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{children, children_of_main_thread, read_all, read_one, signal, variable};
+pub(super) use linux::{children, children_of_main_thread, of_ticks, read_all, read_one, signal, uptime, variable};
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere {
     use std::collections::HashSet;
     use std::io;
+    use std::time::Duration;
 
     use rustix::process::Signal;
 
@@ -146,13 +160,21 @@ mod elsewhere {
         None
     }
 
+    pub fn uptime() -> Option<Duration> {
+        None
+    }
+
+    pub fn of_ticks(_ticks: u64) -> Duration {
+        Duration::ZERO
+    }
+
     pub fn signal(_row: &Row, _signal: Signal) -> Sent {
         Sent::Gone
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) use elsewhere::{children, children_of_main_thread, read_all, read_one, signal, variable};
+pub(super) use elsewhere::{children, children_of_main_thread, of_ticks, read_all, read_one, signal, uptime, variable};
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
@@ -163,10 +185,10 @@ mod tests {
 
     #[test]
     fn a_name_with_parentheses_and_spaces_does_not_shift_the_fields() {
-        let line = b"42 (a) S (b c) Z 7 8 9 0 -1 4228100 0 0 0 0 0 0 0 0 20 0 1 0 123456 0 0\n";
+        let line = b"42 (a) S (b c) Z 7 8 9 0 -1 4228100 0 0 0 0 1 2 3 4 20 0 1 0 123456 0 0\n";
         let row = parse_stat(line).expect("a row");
         assert_eq!((row.pid, row.name.as_str(), row.parent, row.group, row.session), (42, "a) S (b c", 7, 8, 9));
-        assert_eq!((row.dead, row.started), (true, 123456));
+        assert_eq!((row.dead, row.started, row.ticks), (true, 123456, 10));
         let threads = b"42 (a) Z 7 8 9 0 -1 4228100 0 0 0 0 0 0 0 0 20 0 3 0 123456 0 0\n";
         assert!(!parse_stat(threads).expect("a row").dead, "its other threads run on");
         for broken in [&b""[..], b"42", b"42 (a", b"42 (a) S 1", b"x (a) S 1 2 3"] {
@@ -178,7 +200,8 @@ mod tests {
     fn this_process_is_in_the_table_and_a_row_of_another_life_is_not_signalled() {
         let own = std::process::id();
         let row = read_all().expect("a table").into_iter().find(|row| row.pid == own).expect("own row");
-        assert_eq!(Some(&row), read_one(own).as_ref());
+        let again = read_one(own).expect("it still runs");
+        assert_eq!((row.pid, row.started, &row.name), (again.pid, again.started, &again.name));
         let former = Row { started: row.started - 1, ..row };
         assert_eq!(signal(&former, Signal::KILL), Sent::Gone);
     }

@@ -119,9 +119,9 @@ impl Program {
     pub fn run_with(&self, cancel: &Cancel, leftovers: Leftovers) -> Result<(Finished, Vec<Survivor>), StartError> {
         let begin = Instant::now();
         let stdin = if self.stdin.is_empty() { Stdin::Null } else { Stdin::Bytes(self.stdin.clone()) };
-        let Started { mut tree, stdout, stderr, .. } = builder::start(Plan { argv: &self.argv, cwd: &self.cwd, env: &self.env, stdin })?;
-        let mut drain = Drain::start(stdout, stderr, BothEnds::new(self.keep), [None, None])
-            .map_err(|source| StartError::System { program: self.name(), source })?;
+        let plan = Plan { argv: &self.argv, cwd: &self.cwd, env: &self.env, stdin };
+        let drain = |stdout, stderr| Drain::start(stdout, stderr, BothEnds::new(self.keep), [None, None]);
+        let Started { mut tree, output: mut drain, .. } = builder::start(plan, drain)?;
 
         let wake = tree.wait(begin.checked_add(self.deadline), cancel);
         let mut survivors = if wake == Wake::Ended { Vec::new() } else { tree.end(self.grace, cancel) };
@@ -143,10 +143,6 @@ impl Program {
             duration: begin.elapsed(),
         };
         Ok((finished, survivors))
-    }
-
-    fn name(&self) -> String {
-        self.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 }
 

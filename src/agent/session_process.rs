@@ -12,6 +12,7 @@ use super::log_file::{Limits, LogFile};
 use super::mirror::Mirror;
 use super::output::Tail;
 use super::program::StartError;
+use super::session_meter::SessionMeter;
 use super::stream::Tap;
 use super::tree::{Survivor, Tree, Wake};
 use crate::decision::evidence::Exit;
@@ -68,11 +69,13 @@ pub struct SessionOutcome {
     pub log_note: Option<String>,
     /// What still runs of it.
     pub survivors: Vec<Survivor>,
+    /// What outlived its normal end and was ended.
+    pub ended_survivors: Vec<Survivor>,
     /// How long its children were waited for after its own end.
     pub waited_for_children: Duration,
 }
 
-/// A session that runs. Dropped without [`wait`](Self::wait), its tree is killed.
+/// A session that runs. Dropped without [`wait`](Self::wait), its tree is ended, with half a second between TERM and KILL.
 pub struct Session {
     tree: Tree,
     drain: Drain<Record>,
@@ -107,10 +110,12 @@ impl Session {
     pub fn start(spec: &SessionSpec) -> Result<Session, StartError> {
         let begin = Instant::now();
         let plan = Plan { argv: &spec.argv, cwd: &spec.cwd, env: &spec.env, stdin: spec.stdin.clone() };
-        let Started { tree, stdout, stderr, .. } = builder::start(plan)?;
-        let drain = Drain::start(stdout, stderr, Record::new(spec), spec.mirror.ends()).map_err(|source| {
-            let program = spec.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            StartError::System { program, source }
+        let take_output = |stdout, stderr| Drain::start(stdout, stderr, Record::new(spec), spec.mirror.ends());
+        let Started { tree, output: drain, .. } = builder::start(plan, take_output).inspect_err(|_| {
+            // The log of a session that never was is nobody's.
+            if let Some(log) = spec.log.as_ref().filter(|log| log.metadata().is_ok_and(|about| about.len() == 0)) {
+                let _ = std::fs::remove_file(log);
+            }
         })?;
         Ok(Session { tree, drain, begin, child_wait: spec.child_wait, end_survivors: spec.end_survivors })
     }
@@ -118,6 +123,11 @@ impl Session {
     /// The pid of its leader.
     pub fn pid(&self) -> u32 {
         self.tree.pid()
+    }
+
+    /// Looks at it while somebody waits for its end.
+    pub fn meter(&self) -> SessionMeter {
+        SessionMeter::new(self.tree.id(), self.drain.progress())
     }
 
     /// Waits for its end.
@@ -139,8 +149,10 @@ impl Session {
             Wake::Deadline | Wake::Cancelled => self.tree.end(grace, cancel),
         };
         let cancelled = wake == Wake::Cancelled || (!survivors.is_empty() && cancel.is_cancelled());
+        let mut ended_survivors = Vec::new();
         if wake == Wake::Ended && !survivors.is_empty() && (cancelled || self.end_survivors) {
-            survivors = self.tree.end(grace, cancel);
+            ended_survivors = std::mem::replace(&mut survivors, self.tree.end(grace, cancel));
+            ended_survivors.retain(|ended| !survivors.contains(ended));
         }
         let no_time = || wake != Wake::Ended || over() || cancel.is_cancelled();
         self.drain.settle(no_time);
@@ -163,6 +175,7 @@ impl Session {
             log_truncated: record.log_truncated,
             log_note: record.log_note,
             survivors,
+            ended_survivors,
             waited_for_children,
         }
     }

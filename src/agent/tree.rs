@@ -21,6 +21,9 @@ pub(super) const TICK: Duration = Duration::from_millis(100);
 /// How long a killed process may take to go before it is reported. Together with the rounds it stays below a second.
 const KILL_PATIENCE: Duration = Duration::from_millis(700);
 
+/// Between TERM and KILL for a tree that nobody waits for any more: git removes its locks at a TERM.
+const DROPPED: Duration = Duration::from_millis(500);
+
 /// Descendants are looked at this soon after the start, then ever less often, down to the second figure.
 const FIRST_TRACKING: Duration = Duration::from_millis(50);
 const LAST_TRACKING: Duration = Duration::from_secs(2);
@@ -52,7 +55,7 @@ pub(super) enum Wake {
     Cancelled,
 }
 
-/// A leader that was started in a process group of its own, and its descendants. Dropped unfinished it kills them all.
+/// A leader that was started in a process group of its own, and its descendants. Dropped unfinished it ends them all.
 pub struct Tree {
     handle: duct::Handle,
     id: u64,
@@ -86,6 +89,11 @@ impl Tree {
     /// The pid of the leader, which is the id of its process group too.
     pub fn pid(&self) -> u32 {
         self.leader.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// Its number in the registry.
+    pub(super) fn id(&self) -> u64 {
+        self.id
     }
 
     /// Waits until the leader has ended, `until` has passed or the wait is cancelled. The leader is not reaped, so its pid stays its own.
@@ -234,7 +242,7 @@ impl Tree {
 impl Drop for Tree {
     fn drop(&mut self) {
         if !self.finished {
-            self.kill();
+            let _ = self.end(DROPPED, &Cancel::new());
             self.finish();
         }
     }

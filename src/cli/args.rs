@@ -10,6 +10,7 @@ pub use super::args_loop::LoopArgs;
 pub use super::args_sweep::SweepArgs;
 
 use super::args_hook::HookArgs;
+use super::args_silence::SilenceArgs;
 use super::commands::evaluate::{self, EvaluateArgs};
 use super::commands::schema::SchemaArgs;
 
@@ -193,6 +194,8 @@ pub struct RunArgs {
     /// End the session, and everything that it started, after this time
     #[arg(long, value_name = "DUR", env = "WATCHDOG_TIMEOUT", value_parser = duration)]
     pub timeout: Option<Duration>,
+    #[command(flatten)]
+    pub silence: SilenceArgs,
     /// Between TERM and KILL when a session must end
     #[arg(long, value_name = "DUR", env = "WATCHDOG_GRACE", value_parser = duration, default_value = "10s")]
     pub grace: Duration,

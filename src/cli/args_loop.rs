@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::args::{JudgeArgs, duration};
+use super::args_silence::SilenceArgs;
 use crate::config::settings::Preset;
 
 const AFTER_HELP: &str = "\
@@ -79,6 +80,8 @@ pub struct LoopArgs {
     /// End a session, and everything that it started, after this time
     #[arg(long, value_name = "DUR", env = "WATCHDOG_TIMEOUT", value_parser = duration)]
     pub timeout: Option<Duration>,
+    #[command(flatten)]
+    pub silence: SilenceArgs,
     /// Between TERM and KILL when a session must end
     #[arg(long, value_name = "DUR", env = "WATCHDOG_GRACE", value_parser = duration, default_value = "10s")]
     pub grace: Duration,

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::args::duration;
 use super::args_loop::AgentName;
+use super::args_silence::SilenceArgs;
 use crate::config::task_file::{TASK_STATUSES, TaskStatus};
 
 const AFTER_HELP: &str = "\
@@ -107,6 +108,8 @@ pub struct TaskWorkArgs {
     /// End a session, and everything that it started, after this time
     #[arg(long, value_name = "DUR", env = "WATCHDOG_TIMEOUT", value_parser = duration)]
     pub timeout: Option<Duration>,
+    #[command(flatten)]
+    pub silence: SilenceArgs,
     /// Between TERM and KILL when a session must end
     #[arg(long, value_name = "DUR", env = "WATCHDOG_GRACE", value_parser = duration, default_value = "10s")]
     pub grace: Duration,

@@ -8,6 +8,7 @@ pub mod iteration;
 pub mod machine;
 pub mod reply;
 pub mod rounds;
+pub mod silence;
 pub mod standing_answer;
 pub mod template;
 pub mod termination;

@@ -204,7 +204,7 @@ mod tests {
     fn the_recorded_session_is_asked_and_not_the_newest_conversation() {
         let ground = Ground::new();
         ground.note(at(100));
-        let record = SessionRecord { session_id: Some(A.into()), pid: None, started_at: at(100), ended_at: Some(at(200)), log: None };
+        let record = SessionRecord { session_id: Some(A.into()), started_at: at(100), ended_at: Some(at(200)), ..SessionRecord::default() };
         session::record(&ground.store, "w", "s", &record).expect("a row");
         ground.write(A, "{}\n");
         ground.write(B, "{}\n{}\n");

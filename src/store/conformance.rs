@@ -400,8 +400,7 @@ fn rounds_of_once_add_up_until_a_new_baseline_and_the_streak_outlives_it() {
 #[test]
 fn a_session_is_found_again_and_its_end_is_written_beside_its_beginning() {
     on_every_engine(|store| {
-        let began =
-            session::SessionRecord { session_id: None, pid: Some(7), started_at: at(1), ended_at: None, log: Some("/logs/a".into()) };
+        let began = session::SessionRecord { pid: Some(7), started_at: at(1), log: Some("/logs/a".into()), ..Default::default() };
         assert!(!session::update(store, "wt", "auth", |_| ()).unwrap());
         session::record(store, "wt", "auth", &began).unwrap();
         assert!(

@@ -38,10 +38,14 @@ pub struct RunRequest {
     pub command: Vec<OsString>,
     /// When it is ended; by default what the configuration says.
     pub timeout: Option<Duration>,
+    /// How long it may be silent; zero = for ever, by default what the configuration says.
+    pub idle_timeout: Option<Duration>,
     /// Between TERM and KILL.
     pub grace: Duration,
     /// How long children that outlive it are waited for.
     pub child_wait: Duration,
+    /// Whether those that outlive even that are ended.
+    pub end_survivors: bool,
     /// Whether stdout belongs to the verdict, so that the session's output goes to stderr.
     pub output_to_stderr: bool,
     /// What the command line asks for.
@@ -76,14 +80,20 @@ pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut
         return refused(surroundings, &case, store.as_ref(), &journal, verdict, begun);
     }
     journal.note(kind::BASELINE, json!({"baseline": case.baseline.as_str()}));
+    let idle_timeout = request.idle_timeout.or(case.settings.limits.idle_timeout).filter(|limit| !limit.is_zero());
+    if idle_timeout.is_none() {
+        surroundings.tell("no idle timeout: a session that falls silent is not ended; --idle-timeout 30m ends it");
+    }
 
     let order = SessionOrder {
         command: request.command.clone(),
         env: BTreeMap::new(),
         stdin: Stdin::Inherit,
         timeout: request.timeout,
+        idle_timeout,
         grace: request.grace,
         child_wait: request.child_wait,
+        end_survivors: request.end_survivors,
         tap: Tap::default(),
         before: Spent::default(),
         mirror: if request.output_to_stderr { Mirror::ToStderr } else { Mirror::Through },

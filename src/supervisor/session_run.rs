@@ -9,9 +9,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::agent::envelope::session_id_in;
+use crate::agent::own_stdin::stdin_may_bring_more;
 use crate::agent::stream::{Tap, Told};
 use crate::agent::unrunnable;
-use crate::agent::{Cancel, Mirror, Session, SessionOutcome, SessionSpec, StartError, Stdin};
+use crate::agent::{Mirror, Session, SessionOutcome, SessionSpec, StartError, Stdin, Survivor};
 use crate::decision::context::{Context, Usage};
 use crate::decision::display::plural;
 use crate::decision::evidence::{Degraded, Exit, SessionEnd};
@@ -26,9 +27,12 @@ use super::case::Case;
 use super::journal::Journal;
 use super::judge::{SessionSeen, TOOLS_REFUSED};
 use super::periodic::{Periodic, Subject};
+use super::person::person_can_answer;
 use super::session_cost::own_cost;
+use super::session_wait::{SessionWaiter, Terms};
 use super::settle_anchor;
-use super::signals::{Signals, Urgency};
+use super::signals::Signals;
+use super::silence_watch::{SilenceEnd, WatchedSession};
 use super::surroundings::{Surroundings, now};
 
 /// A session to run.
@@ -42,10 +46,14 @@ pub struct SessionOrder {
     pub stdin: Stdin,
     /// When it is ended; by default what the configuration says.
     pub timeout: Option<Duration>,
+    /// How long it may be silent before it is ended; for ever, without.
+    pub idle_timeout: Option<Duration>,
     /// Between TERM and KILL.
     pub grace: Duration,
     /// How long children that outlive it are waited for.
     pub child_wait: Duration,
+    /// Whether those that outlive even that are ended.
+    pub end_survivors: bool,
     /// Where its output is shown.
     pub mirror: Mirror,
     /// Looks at its output while it runs, for whoever wants to show it.
@@ -64,8 +72,12 @@ pub async fn run_session(
     signals: &mut Signals,
 ) -> SessionSeen {
     let begun = now();
-    let root = case.worktree.lock().expect("no panic while it was held").root().to_owned();
+    let (root, git_dir) = {
+        let worktree = case.worktree.lock().expect("no panic while it was held");
+        (worktree.root().to_owned(), worktree.git_dir().to_owned())
+    };
     let log = log_path(&surroundings.state.logs(), &case.worktree_id, begun);
+    let may_hear_more = order.stdin == Stdin::Inherit && stdin_may_bring_more();
     let spec = SessionSpec {
         env: order.env,
         stdin: order.stdin,
@@ -73,10 +85,11 @@ pub async fn run_session(
         mirror: order.mirror,
         tap: Some(order.tap.clone()),
         child_wait: order.child_wait,
+        end_survivors: order.end_survivors,
         ..SessionSpec::new(order.command.clone(), root.clone())
     };
     let subject = Subject {
-        root,
+        root: root.clone(),
         worktree_id: case.worktree_id.clone(),
         spec: case.spec.clone(),
         settings: case.settings.rescue.clone(),
@@ -84,14 +97,34 @@ pub async fn run_session(
         narrate: Arc::clone(&surroundings.narrate),
     };
     let snapshots = tokio::task::spawn_blocking(move || Periodic::start(subject)).await.unwrap_or_default();
-    let session = match Session::start(&spec) {
-        Ok(session) => session,
+    // Its threads first: one that cannot be had must not cost a session that has begun to work.
+    let began = SessionWaiter::prepare().map_err(no_thread).and_then(|waiter| Ok((waiter, Session::start(&spec)?)));
+    let (waiter, session) = match began {
+        Ok(began) => began,
         Err(error) => {
             stop(snapshots);
             return SessionSeen { end: Some(not_started(error)), ..SessionSeen::default() };
         }
     };
-    let started = SessionRecord { session_id: None, pid: Some(session.pid()), started_at: begun, ended_at: None, log: Some(log) };
+    let watched = WatchedSession {
+        meter: session.meter(),
+        tap: order.tap.clone(),
+        limit: order.idle_timeout,
+        can_answer: person_can_answer(&root, &surroundings.claude_home, &order.command),
+        root,
+        git_dir,
+        except: vec![surroundings.state.root().to_owned()],
+        home: surroundings.claude_home.clone(),
+        may_hear_more,
+    };
+    let started = SessionRecord {
+        session_id: None,
+        pid: Some(session.pid()),
+        started_at: begun,
+        ended_at: None,
+        log: Some(log),
+        idle_limit: order.idle_timeout,
+    };
     journal.write(kind::SESSION_STARTED, json!({"pid": session.pid(), "argv": shown(&order.command)}));
     let mut notes = Vec::new();
     if let Err(error) = session::record(store.as_ref(), &case.worktree_id, &case.spec, &started) {
@@ -99,12 +132,16 @@ pub async fn run_session(
     }
     let budget = Budget { limits: &case.settings.limits, before: order.before, tap: &order.tap };
     let (timeout, at_timeout) = budget.timeout(order.timeout.or(case.settings.limits.session_timeout), now());
-    let outcome = wait(session, timeout, order.grace, &budget, signals).await;
+    let terms = Terms { timeout, grace: order.grace };
+    let (outcome, silent) = waiter.wait(session, watched, terms, &budget, signals).await;
     stop(snapshots);
+    if !outcome.ended_survivors.is_empty() {
+        surroundings.tell(&format!("ended what outlived the session: {}", named(&outcome.ended_survivors)));
+    }
     let mut told = order.tap.finish();
     told.usage.cost_usd = own_cost(store.as_ref(), &case.worktree_id, &told);
     let stop = at_timeout.filter(|_| outcome.timed_out);
-    let mut seen = see(outcome, &told, notes, &budget, stop, now());
+    let mut seen = see(outcome, &told, notes, &budget, Cut { stop, silent }, now());
     if seen.session_id.is_none() {
         // An agent that prints nothing about itself may have told its name by a hook.
         let recorded = session::of(store.as_ref(), &case.worktree_id, &case.spec).ok().flatten();
@@ -135,50 +172,15 @@ fn stop(snapshots: Option<Periodic>) {
     }
 }
 
-/// Waits for the session in a thread of its own. A first signal ends it with its grace period, a second one at once. So does a budget
-/// that is spent while it runs, unless it ends by itself first.
-async fn wait(session: Session, timeout: Option<Duration>, grace: Duration, budget: &Budget<'_>, signals: &mut Signals) -> SessionOutcome {
-    let cancel = Cancel::new();
-    let waiting = {
-        let cancel = cancel.clone();
-        tokio::task::spawn_blocking(move || session.wait(timeout, grace, &cancel))
-    };
-    tokio::pin!(waiting);
-    let mut next = Urgency::Interrupted;
-    let spent = budget.spent_while_it_runs();
-    tokio::pin!(spent);
-    let mut over = false;
-    let outcome = loop {
-        tokio::select! {
-            outcome = &mut waiting => break outcome,
-            () = &mut spent, if !over => {
-                over = true;
-                cancel.cancel();
-            }
-            () = signals.reached(next), if next <= Urgency::Hurry => {
-                if next == Urgency::Hurry {
-                    cancel.cancel_now();
-                    break waiting.await;
-                }
-                cancel.cancel();
-                next = Urgency::Hurry;
-            }
-        }
-    };
-    match outcome {
-        Ok(outcome) => outcome,
-        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
-    }
+/// What cut a session short.
+struct Cut {
+    /// The budget that its timeout stood for.
+    stop: Option<Stop>,
+    /// Its silence.
+    silent: Option<SilenceEnd>,
 }
 
-fn see(
-    outcome: SessionOutcome,
-    told: &Told,
-    mut notes: Vec<Degraded>,
-    budget: &Budget<'_>,
-    stopped: Option<Stop>,
-    at: Timestamp,
-) -> SessionSeen {
+fn see(outcome: SessionOutcome, told: &Told, mut notes: Vec<Degraded>, budget: &Budget<'_>, cut: Cut, at: Timestamp) -> SessionSeen {
     if let Some(why) = &outcome.log_note {
         notes.push(Degraded { code: "log_incomplete", detail: why.clone() });
     }
@@ -191,9 +193,20 @@ fn see(
     notes.extend(budget.unknown(spent));
     notes.extend(limit_of_its_own(told));
     notes.extend(refused_tools(told));
-    let end = match stopped.or_else(|| budget.stop(spent, at)) {
-        Some(stop) => SessionEnd::OverLimit { stop },
-        None => told_end(describe_end(&outcome, at), told, &outcome),
+    if let Some(SilenceEnd::Finished(after)) = cut.silent.filter(|_| outcome.cancelled) {
+        let detail = format!("it told its final result, was silent for {} s and did not end; watchdog ended it", after.as_secs());
+        notes.push(Degraded { code: "ended_after_result", detail });
+    }
+    let end = match (cut.stop.or_else(|| budget.stop(spent, at)), cut.silent.filter(|_| outcome.cancelled)) {
+        (Some(stop), _) => SessionEnd::OverLimit { stop },
+        (None, Some(SilenceEnd::Idle(after))) => SessionEnd::Idle { after },
+        // How it was ended says nothing about it: its result does.
+        (None, Some(SilenceEnd::Finished(_))) => {
+            let exit = Exit::Code(i32::from(told.error.is_some()));
+            let ended = SessionOutcome { exit: Some(exit), ..outcome.clone() };
+            told_end(describe_end(&ended, at), told, &ended)
+        }
+        (None, None) => told_end(describe_end(&outcome, at), told, &outcome),
     };
     SessionSeen {
         end: Some(end),
@@ -265,6 +278,20 @@ fn usage_json(told: &Told, wall_seconds: Option<f64>) -> Value {
 
 fn not_started(error: StartError) -> SessionEnd {
     SessionEnd::NotStarted { why: format!("the session could not be started: {error}") }
+}
+
+fn no_thread(source: std::io::Error) -> StartError {
+    StartError::System { program: "a thread of watchdog itself".into(), source }
+}
+
+/// Processes in words, the first few.
+fn named(survivors: &[Survivor]) -> String {
+    const NAMED: usize = 5;
+    let mut words: Vec<String> = survivors.iter().take(NAMED).map(|left| format!("{} (process {})", left.name, left.pid)).collect();
+    if survivors.len() > NAMED {
+        words.push(format!("{} more", survivors.len() - NAMED));
+    }
+    words.join(", ")
 }
 
 fn end_word(end: Option<&SessionEnd>) -> String {

@@ -2,8 +2,10 @@
 
 mod folder;
 mod git_dirs;
+mod last_change;
 mod watching;
 
 pub use folder::watch_folder;
 pub use git_dirs::{GitDirs, Trace};
+pub use last_change::{LastChange, last_change};
 pub use watching::{Depth, Moved, WatchError, Watching};

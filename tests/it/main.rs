@@ -78,6 +78,7 @@ mod report;
 mod probe_reply;
 // Programs, their trees, and waiting for the end of a process.
 mod process;
+// What a session leaves running in its last moment.
 mod process_left;
 // What the tests of processes stand on: scratch folders, looks at `/proc`, tests in a process of their own.
 mod process_scene;
@@ -93,6 +94,8 @@ mod real_claude_probe;
 mod real_claude_rescue;
 // The example for the Claude Agent SDK, with the CLI that it brings.
 mod real_claude_sdk;
+// The real Claude Code CLI when the model's stream stalls.
+mod real_claude_silence;
 // A queue of tasks worked on by the real Claude Code CLI.
 mod real_claude_tasks;
 // Repositories whose refs git itself must be asked for, and those with SHA-256 names.
@@ -121,6 +124,8 @@ mod session_end;
 mod session_process;
 // What is read from a session's output while it runs, and the budgets that it is held to.
 mod session_reading;
+// Sessions that fall silent, and what outlives one.
+mod silence;
 // Snapshots of uncommitted work: complete, harmless, restorable.
 mod snapshot;
 // Snapshots where the repository, its neighbours or the file system work against them.

@@ -65,6 +65,8 @@ pub struct Told {
     pub messages: Vec<Message>,
     /// What the program says still runs in the background.
     pub background_tasks: Vec<Value>,
+    /// Tools that were called and have not answered.
+    pub unanswered: Vec<String>,
     /// Events that were too long to be read.
     pub passed_over: u64,
 }
@@ -245,6 +247,21 @@ impl Gathered {
         self.said.as_deref()
     }
 
+    /// The program's own name for the session.
+    pub fn session_id(&self) -> Option<&str> {
+        self.session_id.as_deref()
+    }
+
+    /// Tools that were called and have not answered yet.
+    pub fn unanswered(&self) -> Vec<String> {
+        self.calls.iter().map(|(_, tool)| tool.clone()).collect()
+    }
+
+    /// The turn is over: no call is answered any more.
+    pub fn is_over(&mut self) {
+        self.calls.clear();
+    }
+
     /// All of it.
     pub fn told(&self) -> Told {
         Told {
@@ -266,6 +283,7 @@ impl Gathered {
             plan: self.todo.plan(),
             messages: self.messages.iter().cloned().collect(),
             background_tasks: self.background.clone(),
+            unanswered: self.unanswered(),
             passed_over: self.passed_over,
         }
     }

@@ -32,6 +32,8 @@ struct Events {
     begun: bool,
     believed: bool,
     last_is_event: bool,
+    /// Whether the last thing was the final result.
+    last_is_result: bool,
 }
 
 /// What a session shows while it runs.
@@ -47,6 +49,12 @@ pub struct View {
     pub background_tasks: usize,
     /// How often the service was asked again.
     pub retries: u64,
+    /// The program's own name for the session, once it was told.
+    pub session_id: Option<String>,
+    /// Tools that were called and have not answered yet.
+    pub calls: Vec<String>,
+    /// Whether it told its final result, nothing after that, and no task that runs in the background.
+    pub finished: bool,
 }
 
 impl Default for Reader {
@@ -88,6 +96,9 @@ impl Reader {
             last_line: last_line(gathered.said().unwrap_or_default()),
             background_tasks: gathered.running(),
             retries: gathered.retries,
+            session_id: gathered.session_id().map(str::to_owned),
+            calls: gathered.unanswered(),
+            finished: self.events.last_is_result && gathered.running() == 0,
         }
     }
 
@@ -109,11 +120,25 @@ impl Events {
     fn take(&mut self, piece: Piece<'_>) {
         let first = !std::mem::replace(&mut self.begun, true);
         match piece {
-            Piece::Text => self.last_is_event = false,
-            Piece::TooLong => self.gathered.passed_over += 1,
+            Piece::Text => (self.last_is_event, self.last_is_result) = (false, false),
+            Piece::TooLong => {
+                self.gathered.passed_over += 1;
+                self.last_is_result = false;
+            }
             Piece::Document(bytes) => {
                 let event = serde_json::from_slice::<Value>(bytes).unwrap_or_default();
+                // A name that no program has: whether this event says that the session is over shows in its being replaced.
+                let before = self.gathered.ended.replace(String::new());
                 self.last_is_event = take(&mut self.gathered, &event);
+                if self.gathered.ended.as_deref() == Some("") {
+                    self.gathered.ended = before;
+                    self.last_is_result = false;
+                } else {
+                    self.last_is_result = self.gathered.ended.is_some();
+                }
+                if self.last_is_result {
+                    self.gathered.is_over();
+                }
                 self.believed |= self.last_is_event && (first || opens_a_session(&event));
             }
         }

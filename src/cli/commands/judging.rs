@@ -22,8 +22,10 @@ pub fn run(surroundings: &Surroundings, terminal: &Terminal, args: RunArgs) -> R
         spec: args.judge.spec.clone(),
         command: args.command,
         timeout: args.timeout,
+        idle_timeout: args.silence.idle_timeout,
         grace: args.grace,
         child_wait: args.child_wait,
+        end_survivors: args.silence.end_survivors(false),
         output_to_stderr: terminal.json,
         asked: asked(&args.judge, false),
     };

@@ -84,8 +84,10 @@ fn template(args: &TaskWorkArgs, shared: &Shared) -> TaskOrder {
         no_progress: args.no_progress,
         max_wait: args.max_wait,
         timeout: args.timeout,
+        idle_timeout: args.silence.idle_timeout,
         grace: args.grace,
         child_wait: args.child_wait,
+        end_survivors: args.silence.end_survivors(true),
         mirror: if args.show_output { Mirror::ToStderr } else { Mirror::Off },
         asked: Asked { no_probe: args.no_probe, ..Asked::default() },
     }

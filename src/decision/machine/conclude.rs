@@ -174,8 +174,14 @@ impl Machine {
             0 => format!("its uncommitted work was left as it is{}", self.kept_in()),
             n => format!("{} made by rescue", plural(n, "commit")),
         };
-        let message = format!("the session was ended by its timeout; {what}");
-        let feedback = "The session was cut short by its timeout. Go on from where it stopped, and commit.".to_string();
+        let (ended, cut) = match &self.setup.session {
+            Some(SessionEnd::Idle { after }) => {
+                (format!("the session was silent for {} s and was ended", after.as_secs()), "ended because it fell silent")
+            }
+            _ => ("the session was ended by its timeout".to_owned(), "cut short by its timeout"),
+        };
+        let message = format!("{ended}; {what}");
+        let feedback = format!("The session was {cut}. Go on from where it stopped, and commit.");
         self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
     }
 
@@ -209,9 +215,15 @@ impl Machine {
 
     /// Nobody was asked, so nobody is known to have been alive: no strike.
     pub(super) fn conclude_session_timeout(&mut self) -> Action {
-        let message = "the session was ended by its timeout, with no commit and no change";
+        let (reason, message) = match &self.setup.session {
+            Some(SessionEnd::Idle { after }) => {
+                let why = format!("the session was silent for {} s and was ended, with no commit and no change", after.as_secs());
+                (Reason::SessionIdle, why)
+            }
+            _ => (Reason::SessionTimeout, "the session was ended by its timeout, with no commit and no change".to_owned()),
+        };
         let not_a_strike_because = Some("no_probe_answered_waiting_or_working");
-        self.conclude(Verdict { not_a_strike_because, ..Verdict::new(Reason::SessionTimeout, message) })
+        self.conclude(Verdict { not_a_strike_because, ..Verdict::new(reason, message) })
     }
 
     pub(super) fn conclude_session_limit(&mut self) -> Action {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,7 @@ use crate::store::engine::Store;
 use crate::store::error::StoreError;
 
 /// A session as it is recorded.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionRecord {
     /// The agent's own name for it, once known.
     pub session_id: Option<String>,
@@ -24,6 +25,8 @@ pub struct SessionRecord {
     pub ended_at: Option<Timestamp>,
     /// Where its output is kept.
     pub log: Option<PathBuf>,
+    /// How long it may be silent before it counts as stalled, where watchdog ran it with such a limit.
+    pub idle_limit: Option<Duration>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -33,6 +36,8 @@ pub(super) struct SessionV1 {
     started_at: Timestamp,
     ended_at: Option<Timestamp>,
     log: Option<String>,
+    #[serde(default)]
+    idle_limit_ms: Option<u64>,
 }
 
 impl Row for SessionRecord {
@@ -47,6 +52,7 @@ impl Row for SessionRecord {
             started_at: self.started_at,
             ended_at: self.ended_at,
             log: self.log.as_deref().map(path_to_text),
+            idle_limit_ms: self.idle_limit.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
         }
     }
 
@@ -57,6 +63,7 @@ impl Row for SessionRecord {
             started_at: disk.started_at,
             ended_at: disk.ended_at,
             log: disk.log.as_deref().map(path_from_text),
+            idle_limit: disk.idle_limit_ms.map(Duration::from_millis),
         })
     }
 }
@@ -98,8 +105,7 @@ pub fn update(store: &dyn Store, worktree_id: &str, spec: &str, change: impl Fn(
     row::update(store, &row::key::<SessionRecord>(worktree_id, spec), |found: Option<SessionRecord>| {
         let existed = found.is_some();
         // Deleted in between: an end without a beginning would be noise, but losing it would be worse.
-        let mut session =
-            found.unwrap_or(SessionRecord { session_id: None, pid: None, started_at: Timestamp::UNIX_EPOCH, ended_at: None, log: None });
+        let mut session = found.unwrap_or_default();
         change(&mut session);
         (session, existed)
     })

@@ -45,7 +45,8 @@ pub fn begin(surroundings: &Surroundings, request: &HookRequest, input: &HookInp
     match &active {
         Some((spec, session)) => adopt(store, &place.worktree_id, spec, session, input, pid)?,
         None => {
-            let session = SessionRecord { session_id: input.session_id.clone(), pid, started_at: at, ended_at: None, log: None };
+            let session =
+                SessionRecord { session_id: input.session_id.clone(), pid, started_at: at, ended_at: None, log: None, idle_limit: None };
             session::record(store, &place.worktree_id, &recorded.spec, &session)?;
         }
     }

@@ -30,10 +30,14 @@ pub struct LoopRequest {
     pub restart: bool,
     /// When a session is ended; by default what the configuration says.
     pub timeout: Option<Duration>,
+    /// How long a session may be silent; zero = for ever, by default what the configuration says.
+    pub idle_timeout: Option<Duration>,
     /// Between TERM and KILL.
     pub grace: Duration,
     /// How long children that outlive a session are waited for.
     pub child_wait: Duration,
+    /// Whether those that outlive even that are ended.
+    pub end_survivors: bool,
     /// Where the sessions' output is shown.
     pub mirror: Mirror,
     /// What else the command line asks for.
@@ -75,6 +79,7 @@ impl AskedLimits {
             max_cost_usd: self.max_cost_usd.or(limits.max_cost_usd),
             max_wall: self.max_wall.or(limits.max_wall),
             session_timeout: limits.session_timeout,
+            idle_timeout: limits.idle_timeout,
         }
     }
 }

@@ -27,10 +27,14 @@ pub struct TaskOrder {
     pub max_wait: Duration,
     /// When a session is ended; by default what the configuration says.
     pub timeout: Option<Duration>,
+    /// How long a session may be silent; zero = for ever, by default what the configuration says.
+    pub idle_timeout: Option<Duration>,
     /// Between TERM and KILL.
     pub grace: Duration,
     /// How long children that outlive a session are waited for.
     pub child_wait: Duration,
+    /// Whether those that outlive even that are ended.
+    pub end_survivors: bool,
     /// Where the sessions' output is shown.
     pub mirror: Mirror,
     /// What else the command line asks for.

@@ -277,8 +277,10 @@ impl Taken<'_> {
             // One that was cut short goes on; a person who takes a task again begins anew.
             restart: matches!(self.entry.record.status, TaskStatus::Review | TaskStatus::Failed),
             timeout: order.timeout,
+            idle_timeout: order.idle_timeout,
             grace: order.grace,
             child_wait: order.child_wait,
+            end_survivors: order.end_survivors,
             mirror: order.mirror,
             asked: order.asked.clone(),
             governing: Some(governing),

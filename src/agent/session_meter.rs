@@ -1,0 +1,141 @@
+//! What tells that a session lives, beside what it writes into files: bytes of output, and processor time of its processes.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::drain::Progress;
+use super::kinship::Row;
+use super::{process_table, registry};
+
+/// A session uses its processors where that is more than one part in so many of a core.
+const PART_OF_A_CORE: u32 = 100;
+
+/// Looks at a session that runs. Taken from it before somebody waits for its end.
+pub struct SessionMeter {
+    tree: u64,
+    output: [Arc<Progress>; 2],
+}
+
+/// One look at the processes of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessLook {
+    /// Processor time of all that live, and of children that they have waited for.
+    pub used: Duration,
+    /// How long ago the youngest of them began, the first one left out.
+    pub youngest: Option<Duration>,
+}
+
+impl SessionMeter {
+    pub(super) fn new(tree: u64, output: [Arc<Progress>; 2]) -> Self {
+        SessionMeter { tree, output }
+    }
+
+    /// Bytes that it has written so far, on both streams.
+    pub fn output(&self) -> u64 {
+        self.output.iter().map(|progress| progress.read()).sum()
+    }
+
+    /// Its processes; `None` where the system does not show them.
+    pub fn processes(&self) -> Option<ProcessLook> {
+        let rows = registry::living(self.tree)?;
+        look_at(&rows, rows.first().map(|row| row.pid))
+    }
+}
+
+/// The processes below `leader`, which another process started; `None` where the system does not show them.
+pub fn processes_below(leader: u32) -> Option<ProcessLook> {
+    let table = process_table::read_all().ok()?;
+    let mut found: Vec<&Row> = table.iter().filter(|row| row.pid == leader).collect();
+    let mut next = 0;
+    while let Some(parent) = found.get(next).map(|row| row.pid) {
+        found.extend(table.iter().filter(|row| row.parent == parent && row.pid != leader));
+        next += 1;
+        if next > table.len() {
+            break;
+        }
+    }
+    let rows: Vec<Row> = found.into_iter().filter(|row| !row.dead).cloned().collect();
+    look_at(&rows, Some(leader))
+}
+
+fn look_at(rows: &[Row], leader: Option<u32>) -> Option<ProcessLook> {
+    if rows.is_empty() {
+        return None;
+    }
+    let youngest = rows.iter().filter(|row| Some(row.pid) != leader).map(|row| row.started).max();
+    let uptime = process_table::uptime();
+    Some(ProcessLook {
+        used: process_table::of_ticks(rows.iter().map(|row| row.ticks).sum()),
+        youngest: youngest.and_then(|started| Some(uptime?.saturating_sub(process_table::of_ticks(started)))),
+    })
+}
+
+/// Whether processes work, told from one look to the next: a hundredth of a core over a stretch of time is work.
+#[derive(Debug)]
+pub struct CpuUse {
+    stretch: Duration,
+    /// Time that was used, summed up from look to look: what a process that has ended used is not taken back.
+    sum: Duration,
+    last: Option<Duration>,
+    looks: VecDeque<(Instant, Duration)>,
+}
+
+impl CpuUse {
+    /// Judges over stretches of this length.
+    pub fn over(stretch: Duration) -> Self {
+        CpuUse { stretch, sum: Duration::ZERO, last: None, looks: VecDeque::new() }
+    }
+
+    /// Takes the time used as of a look; says whether they have worked since the look before.
+    pub fn works(&mut self, at: Instant, used: Duration) -> bool {
+        let since = self.last.map_or(used, |last| used.saturating_sub(last));
+        self.last = Some(used);
+        self.sum += since;
+        self.looks.push_back((at, self.sum));
+        // The look before the stretch is where it begins.
+        while self.looks.get(1).is_some_and(|(then, _)| at.saturating_duration_since(*then) >= self.stretch) {
+            self.looks.pop_front();
+        }
+        let Some((then, before)) = self.looks.front().copied() else { return false };
+        let stretch = at.saturating_duration_since(then);
+        !since.is_zero() && (self.looks.len() == 1 || (self.sum - before) * PART_OF_A_CORE >= stretch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hundredth_of_a_core_is_work_and_less_is_not() {
+        let begin = Instant::now();
+        let works = |per_look: u64| {
+            let mut processor = CpuUse::over(Duration::from_secs(60));
+            let look = |n: u64| processor.works(begin + Duration::from_secs(5 * n), Duration::from_millis(per_look * n));
+            (1..=40).map(look).collect::<Vec<bool>>()
+        };
+        assert_eq!(works(50), [true; 40], "one part in a hundred of five seconds");
+        assert!(works(40)[1..].iter().all(|works| !works));
+        assert!(works(0)[1..].iter().all(|works| !works));
+    }
+
+    #[test]
+    fn what_ended_processes_used_is_not_taken_back() {
+        let begin = Instant::now();
+        let mut processor = CpuUse::over(Duration::from_secs(60));
+        let mut works = |second: u64, used: u64| processor.works(begin + Duration::from_secs(second), Duration::from_millis(used));
+        assert!(works(0, 10_000));
+        assert!(!works(5, 500), "one with much time has ended");
+        assert!(works(10, 1_000));
+        assert!(!works(15, 1_000), "nothing more was used");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn this_process_is_seen_with_its_time() {
+        let look = processes_below(std::process::id()).expect("a process table");
+        assert!(look.used < Duration::from_secs(3600), "{look:?}");
+        assert_eq!(processes_below(u32::MAX), None);
+    }
+}

@@ -1,0 +1,38 @@
+//! The real Claude Code CLI when the model's stream stalls: the session is ended for its silence, and nothing of it runs on.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::real_claude::{STREAMING, config, probes_say, run};
+use crate::support::{Claude, Rule};
+
+const FOR_EVER: Duration = Duration::from_secs(3600);
+
+fn stalled() -> Rule {
+    Rule::text("I am thinking about it.").stall(FOR_EVER).when_offered("Bash").always()
+}
+
+#[test]
+fn a_stream_that_stalls_ends_the_session_for_its_silence() {
+    let claude = Claude::answering([stalled(), probes_say("working")]);
+    let repo = claude.env.repo();
+    let config = config(&claude, json!({}));
+    let out = repo.watchdog(&run(&["--config", &config, "--idle-timeout", "6s", "--grace", "3s"], STREAMING)).expect(13);
+    assert_eq!((out.verdict().as_str(), &out.json()["probes_used"]), ("timeout/session_idle", &json!(0)), "{out}");
+    assert!(!claude.api.messages().is_empty(), "the session asked its model\n{out}");
+    claude.env.assert_nothing_left();
+}
+
+#[test]
+fn what_was_left_undone_when_the_stream_stalled_is_rescued_and_more_is_wanted() {
+    let work = Rule::bash("echo half > half.txt").when_offered("Bash").when_last_user("MAIN TASK");
+    let claude = Claude::answering([work, stalled(), probes_say("complete")]);
+    let repo = claude.env.repo();
+    let config = config(&claude, json!({}));
+    let out = repo.watchdog(&run(&["--config", &config, "--idle-timeout", "6s", "--grace", "3s"], STREAMING)).expect(10);
+    assert_eq!((out.verdict().as_str(), &out.json()["rescued"]), ("incomplete/working", &json!(true)), "{out}");
+    assert!(out.json()["message"].to_string().contains("silent"), "{out}");
+    assert_eq!(repo.file_in("HEAD", "half.txt").as_deref(), Some("half\n"));
+    claude.env.assert_nothing_left();
+}

@@ -1,0 +1,126 @@
+//! Sessions that fall silent: ended where every sign of life is gone, and left alone while one shows.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::support::{CommandOutput, Repo, Step, TestEnv};
+
+/// A session of this script under `watchdog run`, ended after three seconds of silence.
+#[track_caller]
+fn run(env: &TestEnv, repo: &Repo<'_>, options: &[&str], script: &str) -> CommandOutput {
+    let config = env.config_asking(&[Step::print_json(&json!({"status": "working"}))], json!({}));
+    let config = config.to_str().expect("UTF-8");
+    let args = [&["run", "--json", "--config", config, "--max-probes", "0"], options, &["--", "sh", "-c", script]].concat();
+    repo.watchdog_command(&args).timeout(Duration::from_secs(150)).run()
+}
+
+#[test]
+fn a_session_that_falls_silent_is_ended_and_judged_by_what_it_left() {
+    for (work, verdict, code) in [
+        ("", "timeout/session_idle", 13),
+        ("echo half > half.txt;", "incomplete/working", 10),
+        ("echo a > a.txt; git add a.txt; git commit -qm a;", "complete/new_commits", 0),
+    ] {
+        let env = TestEnv::new();
+        let repo = env.repo();
+        let out = run(&env, &repo, &["--idle-timeout", "2s", "--grace", "1s"], &format!("{work} echo begun; sleep 1000")).expect(code);
+        assert_eq!((out.verdict().as_str(), &out.json()["probes_used"]), (verdict, &json!(0)), "{out}");
+        if code != 0 {
+            let message = out.json()["message"].as_str().unwrap_or_default().to_owned();
+            assert!(message.contains("silent"), "{out}");
+        }
+        env.assert_nothing_left();
+    }
+}
+
+#[test]
+fn any_sign_of_life_keeps_a_session_from_being_silent() {
+    let slug = |path: PathBuf| path.to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let transcript = |env: &TestEnv, repo: &Repo<'_>| {
+        let folder = env.root().join("claude/projects").join(slug(std::fs::canonicalize(repo.path()).expect("a real path")));
+        std::fs::create_dir_all(&folder).expect("a folder can be made");
+        folder.join("0a0a0a0a-0000-4000-8000-000000000001.jsonl")
+    };
+    std::thread::scope(|scope| {
+        for (name, sign) in [
+            ("output", "echo x"),
+            ("complaints", "echo x >&2"),
+            ("a file", "mkdir -p deep; echo x >> deep/file"),
+            ("the index", "git update-index --index-version 4; git update-index --index-version 2"),
+            ("the transcript", "echo '{}' >> \"$TRANSCRIPT\""),
+            ("the processor", "n=0; while [ $n -lt 40000 ]; do n=$((n+1)); done"),
+        ] {
+            let transcript = &transcript;
+            scope.spawn(move || {
+                let env = TestEnv::new();
+                let repo = env.repo();
+                let config = env.config_asking(&[Step::print_json(&json!({"status": "working"}))], json!({}));
+                let script = format!("for n in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 0.5; {sign}; done; git commit -q --allow-empty -m done; echo 1 > a; git add a; git commit -qm a");
+                let args = ["run", "--json", "--config", config.to_str().expect("UTF-8"), "--max-probes", "0"];
+                let command = repo.watchdog_command(&args).args(["--idle-timeout", "3s", "--", "sh", "-c", &script]);
+                let out = command.env("TRANSCRIPT", transcript(&env, &repo)).env("CLAUDE_CONFIG_DIR", env.root().join("claude")).run().expect(0);
+                assert_eq!(out.verdict(), "complete/new_commits", "{name}: {out}");
+                assert!(!out.json()["message"].to_string().contains("silent"), "{name}: {out}");
+            });
+        }
+    });
+}
+
+#[test]
+fn a_call_that_nobody_can_answer_is_silence_after_four_times_as_long() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let init = json!({"type": "system", "subtype": "init", "session_id": "0a0a0a0a-0000-4000-8000-000000000001"});
+    let call = json!({"type": "assistant", "message": {"id": "m", "role": "assistant", "model": "m",
+        "content": [{"type": "tool_use", "id": "t", "name": "Edit", "input": {}}]}});
+    let script = format!("echo '{init}'; echo '{call}'; sleep 1000");
+    let out = run(&env, &repo, &["--idle-timeout", "1s"], &script).expect(13);
+    assert_eq!(out.verdict(), "timeout/session_idle");
+    let message = out.json()["message"].as_str().unwrap_or_default().to_owned();
+    let seconds: u64 = message.split(' ').find_map(|word| word.parse().ok()).unwrap_or_default();
+    assert!(seconds >= 4, "{out}");
+}
+
+#[test]
+fn a_session_that_does_not_end_after_its_final_result_is_ended() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let result = json!({"type": "result", "subtype": "success", "is_error": false, "result": "done", "num_turns": 1,
+        "session_id": "0a0a0a0a-0000-4000-8000-000000000001"});
+    let script = format!("echo a > a; git add a; git commit -qm a; echo '{result}'; exec sleep 1000");
+    let out = run(&env, &repo, &[], &script).expect(0);
+    assert_eq!(out.verdict(), "complete/new_commits");
+    assert!(out.json()["degraded"].to_string().contains("ended_after_result"), "{out}");
+}
+
+#[test]
+fn a_run_without_an_idle_timeout_says_so_first() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let out = run(&env, &repo, &[], "echo a > a; git add a; git commit -qm a");
+    assert!(out.stderr.lines().next().is_some_and(|line| line.contains("no idle timeout")), "{out}");
+    let out = run(&env, &repo, &["--idle-timeout", "30m"], "echo b > a; git commit -qam b");
+    assert!(!out.stderr.contains("idle timeout"), "{out}");
+}
+
+#[test]
+fn what_outlives_a_session_is_named_by_run_and_ended_by_loop() {
+    let daemon = "setsid -f sleep 1000 >/dev/null 2>&1 </dev/null; echo a > a; git add a; git commit -qm a";
+    for (command, ended) in [
+        (&["run", "--json"][..], false),
+        (&["run", "--json", "--end-survivors"], true),
+        (&["loop", "--json", "--max-iterations", "1"], true),
+        (&["loop", "--json", "--max-iterations", "1", "--no-end-survivors"], false),
+    ] {
+        let env = TestEnv::new();
+        let repo = env.repo();
+        let out = repo.watchdog(&[command, &["--no-probe", "--child-wait", "0s", "--", "sh", "-c", daemon]].concat());
+        let left = env.processes_left();
+        assert_eq!(left.is_empty(), ended, "{command:?}: {left:?} {out}");
+        assert_eq!(out.json()["survivors"] == json!([]), ended, "{command:?}: {out}");
+        left.iter().for_each(|process| process.kill());
+        crate::support::wait_until("what was left is gone", Duration::from_secs(10), || env.processes_left().is_empty());
+    }
+}
