@@ -1,5 +1,6 @@
 //! THE CORE. Facts in, verdict out. No IO, no clock, no async, no logging; time and chance are handed in.
 
+pub mod beside_claim;
 pub mod breaker;
 pub mod context;
 pub mod display;

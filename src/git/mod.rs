@@ -15,6 +15,7 @@ mod harden;
 mod head_path;
 mod hidden;
 mod history;
+mod judged_ref;
 mod known_refs;
 mod listing;
 mod net_change;
@@ -41,6 +42,7 @@ mod submodule;
 mod touched;
 mod traces;
 mod tree_change;
+mod unmerged;
 mod verified;
 mod walk;
 mod work_diff;
@@ -66,5 +68,6 @@ pub use snapshot::{
     Snapshot, SnapshotDiff, SnapshotInfo, SnapshotKind, SnapshotPath, SnapshotRequest, Uncommitted, Versions,
 };
 pub use traces::{Scene, TABLES, Traces};
+pub use unmerged::UnmergedWork;
 pub use work_diff::WorkDiff;
 pub use worktrees::{FoundWorktree, Standing, worktrees_of};

@@ -132,7 +132,8 @@ fn git_dirs(common_dir: &Path) -> Vec<PathBuf> {
     [common_dir.to_owned()].into_iter().chain(linked).collect()
 }
 
-fn head_name(git_dir: &Path, common_dir: &Path) -> String {
+/// How git calls HEAD of a worktree from another one.
+pub(super) fn head_name(git_dir: &Path, common_dir: &Path) -> String {
     match git_dir.file_name() {
         Some(name) if git_dir != common_dir => format!("worktrees/{}/HEAD", name.as_encoded_bytes().to_str_lossy()),
         _ => MAIN_HEAD.to_owned(),

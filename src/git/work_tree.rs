@@ -6,6 +6,7 @@
 use std::num::NonZero;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::sync::{Condvar, Mutex};
 
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -23,6 +24,7 @@ use super::path_text::escape_path;
 use super::span::Children;
 use super::submodule::Submodules;
 use super::traces::{self, FileState};
+use super::worktrees;
 
 /// From how many index entries on more than one thread is worth starting.
 const THREADS_FROM: usize = 3000;
@@ -46,6 +48,7 @@ pub(super) fn find(worktree: &Worktree, index: &State, depth: usize, found: &mut
     let rules = Rules::of(&worktree.repo).map_err(|e| Error::read(doing(), e))?;
     let submodules = Submodules::new(worktree, index, depth)?;
     let root = open_folder(rustix::fs::CWD, worktree.root()).map_err(|e| Error::read(doing(), e))?;
+    let place = (&root, worktree.common_dir());
     let exclude = worktree.common_dir().join("info/exclude");
     let top = Folder { path: BString::default(), span: 0..index.entries().len(), ignores: !odd(&exclude) };
     if !top.ignores {
@@ -55,7 +58,7 @@ pub(super) fn find(worktree: &Worktree, index: &State, depth: usize, found: &mut
     let few = index.entries().len() < THREADS_FROM;
     let threads = if few { 1 } else { std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS) };
     if threads == 1 {
-        let mut looker = Looker::new(&worktree.repo, index, rules, &root, &submodules);
+        let mut looker = Looker::new(&worktree.repo, index, rules, place, &submodules);
         let mut own = vec![top];
         while let Some(folder) = own.pop() {
             looker.look(folder, &mut own);
@@ -66,7 +69,7 @@ pub(super) fn find(worktree: &Worktree, index: &State, depth: usize, found: &mut
         let repo = worktree.repo.clone().into_sync();
         let work = || {
             let repo = repo.to_thread_local();
-            let mut looker = Looker::new(&repo, index, rules, &root, &submodules);
+            let mut looker = Looker::new(&repo, index, rules, place, &submodules);
             while let Some(folder) = shared.take() {
                 let mut own = vec![folder];
                 while let Some(folder) = own.pop() {
@@ -136,6 +139,7 @@ struct Looker<'w> {
     index: &'w State,
     rules: Rules,
     root: &'w OwnedFd,
+    common_dir: &'w Path,
     comparer: Comparer<'w>,
     submodules: &'w Submodules,
     ignores: Option<gix::AttributeStack<'w>>,
@@ -146,7 +150,13 @@ struct Looker<'w> {
 }
 
 impl<'w> Looker<'w> {
-    fn new(repo: &'w gix::Repository, index: &'w State, rules: Rules, root: &'w OwnedFd, submodules: &'w Submodules) -> Self {
+    fn new(
+        repo: &'w gix::Repository,
+        index: &'w State,
+        rules: Rules,
+        (root, common_dir): (&'w OwnedFd, &'w Path),
+        submodules: &'w Submodules,
+    ) -> Self {
         let comparer = Comparer::new(repo, index, rules);
         let keeps_states = index.entries().len() <= traces::MOST;
         Looker {
@@ -154,6 +164,7 @@ impl<'w> Looker<'w> {
             index,
             rules,
             root,
+            common_dir,
             comparer,
             submodules,
             ignores: None,
@@ -307,6 +318,10 @@ impl<'w> Looker<'w> {
         }
         let inner = self.repo.workdir().expect("only worktrees are opened").join(gix::path::from_bstr(path.as_bstr()).unwrap_or_default());
         if discover::is_nested_repository(&inner) {
+            // A worktree of this same repository is judged by itself, and nobody can commit it here.
+            if worktrees::is_registered(&inner, self.common_dir) {
+                return;
+            }
             self.found.untracked.push(path);
             return;
         }

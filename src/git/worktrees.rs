@@ -102,6 +102,26 @@ fn pointed_to(text: &[u8], dot_git: &Path) -> Option<PathBuf> {
     Some(dot_git.parent()?.join(OsStr::from_bytes(target)))
 }
 
+/// Whether a folder is the top of a worktree of the repository with this shared git directory, and the repository knows it as one.
+pub(super) fn is_registered(folder: &Path, common_dir: &Path) -> bool {
+    let dot_git = folder.join(".git");
+    // A pipe must not be opened: that waits for somebody to write to it.
+    if !fs::symlink_metadata(&dot_git).is_ok_and(|found| found.is_file() || found.is_dir()) {
+        return false;
+    }
+    let Ok((git_dir, shared)) = git_dirs(&dot_git) else { return false };
+    if shared != common_dir {
+        return false;
+    }
+    let back = git_dir.join("gitdir");
+    let points_back = || {
+        let text = fs::symlink_metadata(&back).ok()?.is_file().then(|| fs::read(&back).ok())??;
+        let named = fs::canonicalize(git_dir.join(OsStr::from_bytes(text.trim_ascii_end()))).ok()?;
+        Some(named == fs::canonicalize(&dot_git).ok()?)
+    };
+    git_dir == shared || points_back() == Some(true)
+}
+
 fn common_dir(git_dir: &Path) -> Result<PathBuf, String> {
     let common = match fs::read(git_dir.join("commondir")) {
         Ok(text) => git_dir.join(OsStr::from_bytes(text.trim_ascii_end())),

@@ -39,6 +39,7 @@ fn forget_refs(store: &dyn Store, at: Timestamp) -> Result<(), String> {
 
 fn drop_snapshots(worktree: &Worktree, store: &dyn Store, keep_days: u32, at: Timestamp) -> Result<(), String> {
     let before = at.checked_sub(jiff::SignedDuration::from_hours(24 * i64::from(keep_days))).map_err(|error| error.to_string())?;
+    worktree.expire_judged(before).map_err(|error| error.to_string())?;
     let dropped = worktree.expire_snapshots(before).map_err(|error| error.to_string())?;
     if dropped.is_empty() {
         return Ok(());

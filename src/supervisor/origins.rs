@@ -1,11 +1,17 @@
-//! Joins what the store and git know of where commits come from, and records what a rescue made.
+//! Joins what the store and git know of where commits come from, records what a rescue made, and keeps judged heads.
 
 use std::sync::Arc;
 
+use crate::decision::beside_claim::dispute_beside_helpers;
+use crate::decision::display::{escape_to_one_line, plural};
 use crate::decision::evidence::{Degraded, RescueOutcome};
-use crate::git::{KnownRefs, OriginEvidence, RescuedCommit, Worktree};
+use crate::decision::verdict::{Status, Verdict};
+use crate::git::{KnownRefs, OriginEvidence, RescuedCommit, UnmergedWork, Worktree};
 use crate::store::rescued::RescuedRecord;
 use crate::store::{Store, baseline, rescued};
+
+use super::case::Case;
+use super::surroundings::now;
 
 /// All that watchdog recorded about where the commits of a worktree come from.
 pub fn origin_evidence(store: &Arc<dyn Store>, worktree: &Worktree, refs: Option<&KnownRefs>) -> OriginEvidence {
@@ -32,4 +38,47 @@ pub fn remember_rescued(store: &dyn Store, worktree: &Worktree, outcome: &mut Re
             format!("cannot record which commits the rescue made: {why}; without their trailers they will count as the session's own");
         outcome.warnings.push(Degraded { code: "rescue_unrecorded", detail });
     }
+}
+
+/// Looks at what helpers of the session hold, where a verdict is complete: a bare word of the agent does not stand beside it.
+pub fn settle_helpers(case: &Case, verdict: Verdict) -> Verdict {
+    if verdict.status() != Status::Complete {
+        return verdict;
+    }
+    let worktree = case.worktree.lock().expect("no panic while it was held");
+    match worktree.unmerged_work(&case.evidence) {
+        Ok(helpers) => dispute_beside_helpers(verdict, helpers.iter().map(helper_words).collect()),
+        Err(error) => Verdict { degraded: with_note(verdict.degraded, "helpers_unread", error.to_string()), ..verdict },
+    }
+}
+
+fn helper_words(helper: &UnmergedWork) -> String {
+    let what = if helper.has_worktree { "worktree" } else { "branch" };
+    let name = escape_to_one_line(&helper.name);
+    if let Some(why) = &helper.unreadable {
+        return format!("{what} {name}: cannot look at it: {why}");
+    }
+    let held = [
+        (helper.commits, plural(helper.commits, "unmerged commit")),
+        (helper.uncommitted, plural(helper.uncommitted, "uncommitted change")),
+    ];
+    let held: Vec<String> = held.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect();
+    format!("{what} {name}: {}", held.join(", "))
+}
+
+/// Keeps the head that was judged in a ref, where the session made anything and the repository can be written. Nothing depends on it.
+pub fn keep_judged_head(case: &Case, verdict: &Verdict) {
+    let Some(commits) = verdict.commits.as_ref().filter(|commits| commits.new_commits > 0) else { return };
+    let Some(head) = &commits.head else { return };
+    let behind: Vec<&str> = commits.listed.iter().map(|commit| commit.id.as_str()).filter(|id| id != head).collect();
+    let mut worktree = case.worktree.lock().expect("no panic while it was held");
+    if worktree.make_own().is_ok() {
+        // A repository that only others may write is judged all the same.
+        worktree.keep_judged(&case.spec, head, &behind, now()).ok();
+    }
+}
+
+fn with_note(mut notes: Vec<Degraded>, code: &'static str, detail: String) -> Vec<Degraded> {
+    notes.push(Degraded { code, detail });
+    notes
 }

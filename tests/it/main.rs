@@ -36,6 +36,7 @@ mod git_changes;
 mod git_counts;
 // Linked worktrees that are opened one after the other.
 mod git_family;
+
 // The commits since a baseline.
 mod git_history;
 // Repositories that try to run programs while they are looked at.
@@ -58,6 +59,8 @@ mod hooks;
 mod hostile_output;
 // A repository that names programs to run.
 mod hostile_repository;
+// Refs that keep what was judged.
+mod judged_heads;
 // kill -9 at random moments.
 mod kill_nine;
 // Loops that are interrupted or killed, and go on where they were.
@@ -156,6 +159,8 @@ mod sweep_beside;
 mod task_work;
 // Random trees, random faults, the real binary: whatever was in the work tree can be got back.
 mod torture;
+// What helpers of a session hold and HEAD lacks, and worktrees inside of a worktree.
+mod unmerged_work;
 // Staying, and judging as things happen.
 mod watch;
 // What a watch does when movements are dropped, the machine slept, the process was stopped, or the store is damaged.

@@ -13,7 +13,7 @@ use gix::state::InProgress;
 use super::disk::{Below, split};
 use super::ignore_rules::join;
 use super::private::Whole;
-use super::proof::{nested_files, tree_of};
+use super::proof::{Registered, nested_files, tree_of};
 use super::record::Record;
 use super::spec_name::path_text;
 use super::{diff, nested};
@@ -113,7 +113,11 @@ impl Worktree {
                 path: path.to_vec(),
             });
         }
+        let mut registered = Registered::new(self);
         for (path, (_, id)) in nested_files(repo, whole.extras)? {
+            if registered.holds(path.as_bstr()) {
+                continue;
+            }
             paths.push(SnapshotPath {
                 text: path_text(path.as_bstr()),
                 kind: SnapshotKind::File,

@@ -142,7 +142,7 @@ pub(super) fn delete_both(worktree: &Worktree, name: &str, commit: &str, at: Tim
 }
 
 /// Deletes the ref `name`, provided that it still names `commit`.
-pub(super) fn delete(worktree: &Worktree, name: &str, commit: ObjectId, at: Timestamp) -> Result<(), Error> {
+pub(in crate::git) fn delete(worktree: &Worktree, name: &str, commit: ObjectId, at: Timestamp) -> Result<(), Error> {
     if let Some(served) = &worktree.served {
         return served.delete(name, commit);
     }

@@ -42,6 +42,7 @@ mod uncommitted;
 pub use contents::{CommitState, SavedIndex, SnapshotKind, SnapshotPath};
 pub(in crate::git) use diff::changes as changes_between;
 pub use for_commits::{AfterCommit, KeptEntry, Versions};
+pub(in crate::git) use list::delete as delete_ref;
 pub use restore::{RestoreError, RestoreTarget, Restored, RestoredTo};
 pub(in crate::git) use show::hunks;
 pub use show::{FileDiff, SnapshotDiff};

@@ -29,7 +29,9 @@ pub(super) fn open(folder: &Path) -> Option<gix::Repository> {
     permissions.env.git_prefix = gix::sec::Permission::Deny;
     permissions.env.objects = gix::sec::Permission::Deny;
     permissions.config.env = false;
-    let repo = gix::open_opts(folder, gix::open::Options::default().permissions(permissions)).ok()?;
+    let repo =
+        gix::open_opts(folder, gix::open::Options::default().config_overrides(["core.useReplaceRefs=false"]).permissions(permissions))
+            .ok()?;
     repo.workdir()?;
     quiet(&repo).ok()
 }

@@ -13,6 +13,7 @@ use super::private::Whole;
 use super::record::Record;
 use super::spec_name::path_text;
 use super::{Snapshot, nested, tree};
+use crate::git::worktrees::is_registered;
 use crate::git::{Error, Worktree};
 
 /// Commits since the snapshot that are searched for a path at most, newest first.
@@ -56,8 +57,9 @@ impl Worktree {
         }
         search.drop_committed(&mut missing, record.head)?;
         let mut lost: Vec<String> = missing.iter().map(|c| path_text(c.path.as_bstr())).collect();
+        let mut registered = Registered::new(self);
         for (path, (_, id)) in nested_files(repo, whole.extras)? {
-            if !search.nested_is_safe(path.as_bstr(), id) {
+            if !registered.holds(path.as_bstr()) && !search.nested_is_safe(path.as_bstr(), id) {
                 lost.push(path_text(path.as_bstr()));
             }
         }
@@ -83,6 +85,26 @@ pub(super) fn nested_files(repo: &gix::Repository, extras: Option<ObjectId>) -> 
         c.after.map(|(mode, id)| (BString::from(path), (mode.kind(), id)))
     });
     Ok(nested.collect())
+}
+
+/// Tells which paths are in worktrees of the same repository, which are judged and rescued by themselves.
+pub(super) struct Registered<'w> {
+    worktree: &'w Worktree,
+    folders: BTreeMap<BString, bool>,
+}
+
+impl<'w> Registered<'w> {
+    pub(super) fn new(worktree: &'w Worktree) -> Self {
+        Registered { worktree, folders: BTreeMap::new() }
+    }
+
+    pub(super) fn holds(&mut self, path: &BStr) -> bool {
+        let (root, common_dir) = (self.worktree.root(), self.worktree.common_dir());
+        path.find_iter("/").any(|at| {
+            let folder = BString::from(&path[..at]);
+            *self.folders.entry(folder).or_insert_with_key(|folder| is_registered(&root.join(as_path(folder.as_bstr())), common_dir))
+        })
+    }
 }
 
 /// What a tree has at a path.

@@ -1,0 +1,92 @@
+//! Keeps every judged head in a ref, so that no garbage collection takes the commits of a worktree and branch that were removed.
+
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+use gix::refs::Target;
+use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
+use jiff::Timestamp;
+
+use super::open::{Error, Worktree};
+use super::snapshot::{delete_ref, spec_for_ref};
+
+/// Where judged heads are kept: below it the worktree's id, the spec, then time and commit.
+const PREFIX: &str = "refs/watchdog/judged/";
+
+/// How the time stands in a name; such names sort by time.
+const TIME: &str = "%Y%m%dT%H%M%SZ";
+
+impl Worktree {
+    /// Keeps a judged head, unless it is kept already or a remote-tracking branch names it. Refs of the same worktree and spec that name one
+    /// of `behind`, ancestors of this head, are dropped: this one keeps them.
+    ///
+    /// # Errors
+    /// When refs cannot be read or written.
+    pub fn keep_judged(&self, spec: &str, head: &str, behind: &[&str], at: Timestamp) -> Result<(), Error> {
+        let folder = format!("{PREFIX}{}/{}/", self.worktree_id(), spec_for_ref(spec));
+        let doing = || format!("keep the judged commit {head}");
+        let id = ObjectId::from_hex(head.as_bytes()).map_err(|e| Error::read(doing(), e))?;
+        let kept = self.refs_below(&folder)?;
+        if kept.iter().any(|(_, commit)| *commit == id) || self.is_on_remote(id)? {
+            return Ok(());
+        }
+        let name = format!("{folder}{}-{}", at.strftime(TIME), id.to_hex_with_len(12));
+        if let Some(served) = &self.served {
+            served.set(&name, id, "watchdog: judged")?;
+        } else {
+            let edit = RefEdit {
+                change: Change::Update {
+                    log: LogChange { mode: RefLog::AndReference, force_create_reflog: false, message: "watchdog: judged".into() },
+                    expected: PreviousValue::Any,
+                    new: Target::Object(id),
+                },
+                name: name.as_str().try_into().map_err(|e| Error::read(doing(), e))?,
+                deref: false,
+            };
+            let committer = gix::actor::SignatureRef { name: "watchdog".into(), email: "watchdog@localhost".into(), time: "0 +0000" };
+            self.repo.edit_references_as(Some(edit), Some(committer)).map_err(|e| Error::read(doing(), e))?;
+        }
+        for (name, commit) in kept {
+            if behind.contains(&commit.to_hex().to_string().as_str()) {
+                delete_ref(self, &name, commit, at)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops the refs of heads that were first judged before `before`, in all worktrees of the repository; returns how many.
+    ///
+    /// # Errors
+    /// When refs cannot be read or deleted.
+    pub fn expire_judged(&self, before: Timestamp) -> Result<usize, Error> {
+        self.refresh()?;
+        let oldest = before.strftime(TIME).to_string();
+        let is_old =
+            |name: &str| name.rsplit('/').next().and_then(|last| last.split_once('-')).is_some_and(|(time, _)| time < oldest.as_str());
+        let old: Vec<_> = self.refs_below(PREFIX)?.into_iter().filter(|(name, _)| is_old(name)).collect();
+        for (name, commit) in &old {
+            delete_ref(self, name, *commit, before)?;
+        }
+        Ok(old.len())
+    }
+
+    fn refs_below(&self, prefix: &str) -> Result<Vec<(String, ObjectId)>, Error> {
+        let doing = || format!("list the refs below {prefix}");
+        let platform = self.repo.references().map_err(|e| Error::read(doing(), e))?;
+        let mut found = Vec::new();
+        for reference in platform.prefixed(prefix).map_err(|e| Error::read(doing(), e))? {
+            let reference = reference.map_err(|e| Error::read(doing(), e))?;
+            if let Some(id) = reference.target().try_id() {
+                found.push((reference.name().as_bstr().to_str_lossy().into_owned(), id.to_owned()));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether a remote-tracking branch names this very commit. One that merely reaches it is not looked for: a ref too many costs less.
+    fn is_on_remote(&self, id: ObjectId) -> Result<bool, Error> {
+        let doing = || format!("list the remote-tracking branches of {}", self.common_dir().display());
+        let refs = self.repo.references().map_err(|e| Error::read(doing(), e))?;
+        let mut refs = refs.remote_branches().map_err(|e| Error::read(doing(), e))?;
+        Ok(refs.any(|found| found.is_ok_and(|found| found.target().try_id().is_some_and(|tip| tip == id))))
+    }
+}

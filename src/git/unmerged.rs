@@ -1,0 +1,102 @@
+//! What the helpers of a session hold: worktrees and branches that were born during it, without a record of their own, and what they have
+//! that HEAD lacks.
+
+use std::collections::HashSet;
+
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+
+use super::open::{Error, Worktree};
+use super::origin_evidence::OriginEvidence;
+use super::somebody::{Owner, Owners, head_name};
+use super::worktrees::{Standing, worktrees_of};
+
+/// So many commits are counted at most.
+const COUNTED: usize = 1_000;
+
+/// watchdog's own branches, which hold what a rescue could not commit elsewhere.
+const OWN_BRANCHES: &str = "refs/heads/watchdog/";
+
+/// What a helper has and HEAD lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnmergedWork {
+    /// Its branch, or the folder of its worktree where that has none.
+    pub name: String,
+    /// Whether it has a worktree.
+    pub has_worktree: bool,
+    /// Commits that HEAD lacks, counted up to 1,000.
+    pub commits: u64,
+    /// Uncommitted files.
+    pub uncommitted: u64,
+    /// Why it could not be looked at.
+    pub unreadable: Option<String>,
+}
+
+impl Worktree {
+    /// The helpers of the session that have something which HEAD lacks. Without recorded refs nobody knows who is one.
+    ///
+    /// # Errors
+    /// [`Error::Read`] where refs or commits of this repository cannot be read.
+    pub fn unmerged_work(&self, evidence: &OriginEvidence) -> Result<Vec<UnmergedWork>, Error> {
+        let Some(recorded) = &evidence.refs else { return Ok(Vec::new()) };
+        let doing = || "look for helpers of the session".to_string();
+        self.refresh()?;
+        let owners = Owners::new(self, evidence)?;
+        let known: HashSet<&str> = recorded.tips()?.iter().map(|(name, _)| name.as_str()).collect();
+        let (mut helpers, mut hidden, mut branches) = (Vec::new(), Vec::new(), Vec::new());
+        let refs = self.repo.references().map_err(|e| Error::read(doing(), e))?;
+        for reference in refs.all().map_err(|e| Error::read(doing(), e))?.flatten() {
+            let name = reference.name().as_bstr().to_str_lossy().into_owned();
+            let Some(id) = reference.target().try_id().map(ToOwned::to_owned) else { continue };
+            let is_helpers = name.starts_with("refs/heads/")
+                && !name.starts_with(OWN_BRANCHES)
+                && !known.contains(name.as_str())
+                && owners.of(&name, self.common_dir()) == Owner::Helper;
+            match is_helpers {
+                true => branches.push((name, id)),
+                false if !name.starts_with("refs/watchdog/") => hidden.push(id),
+                false => {}
+            }
+        }
+        let worktrees = worktrees_of(self.common_dir());
+        let of_helpers: Vec<_> = worktrees
+            .iter()
+            .filter(|found| found.standing == Standing::There)
+            .filter(|found| owners.of(&head_name(&found.git_dir, &found.common_dir), self.common_dir()) == Owner::Helper)
+            .collect();
+        if branches.is_empty() && of_helpers.is_empty() {
+            return Ok(Vec::new());
+        }
+        hidden.extend(recorded.tips()?.iter().filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok()));
+        hidden.extend(self.head_id()?);
+        hidden.sort();
+        hidden.dedup();
+        hidden.retain(|id| self.repo.find_commit(*id).is_ok());
+        let lacked = |tip: Option<ObjectId>| -> Result<u64, Error> {
+            let Some(tip) = tip else { return Ok(0) };
+            let walk = self.repo.rev_walk([tip]).with_hidden(hidden.iter().copied()).all().map_err(|e| Error::read(doing(), e))?;
+            let mut count = 0;
+            for commit in walk.take(COUNTED) {
+                commit.map_err(|e| Error::read(doing(), e))?;
+                count += 1;
+            }
+            Ok(count)
+        };
+        for found in of_helpers {
+            let looked = Worktree::open(&found.root).and_then(|helper| Ok((helper.branch(), helper.head_id()?, helper.changes()?.total())));
+            let (branch, head, uncommitted, unreadable) = match looked {
+                Ok((branch, head, uncommitted)) => (branch, head, uncommitted, None),
+                Err(error) => (None, None, 0, Some(error.to_string())),
+            };
+            branches.retain(|(name, _)| name.strip_prefix("refs/heads/") != branch.as_deref());
+            let name = branch.unwrap_or_else(|| found.root.display().to_string());
+            helpers.push(UnmergedWork { name, has_worktree: true, commits: lacked(head)?, uncommitted, unreadable });
+        }
+        for (name, tip) in branches {
+            let name = name.strip_prefix("refs/heads/").unwrap_or(&name).to_owned();
+            helpers.push(UnmergedWork { name, has_worktree: false, commits: lacked(Some(tip))?, uncommitted: 0, unreadable: None });
+        }
+        helpers.retain(|helper| helper.commits + helper.uncommitted > 0 || helper.unreadable.is_some());
+        Ok(helpers)
+    }
+}

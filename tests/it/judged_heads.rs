@@ -1,0 +1,86 @@
+//! Every judged head that is on no remote is kept in a ref, so that a removed worktree and branch lose no commit.
+
+use crate::support::{Repo, TestEnv};
+
+fn judged(repo: &Repo<'_>) -> Vec<String> {
+    repo.git(&["for-each-ref", "--format=%(objectname)", "refs/watchdog/judged"]).lines().map(str::to_owned).collect()
+}
+
+/// A linked worktree on a branch of its own.
+fn linked<'env>(env: &'env TestEnv, repo: &Repo<'env>) -> Repo<'env> {
+    let path = env.root().join("side");
+    repo.git(&["worktree", "add", "-q", "-b", "side", path.to_str().unwrap()]);
+    Repo::new(env, path)
+}
+
+#[test]
+fn the_commits_of_a_judged_session_outlive_their_worktree_and_branch() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let side = linked(&env, &repo);
+    side.watchdog(&["run", "--", "sh", "-c", "echo 1 > work && git add work && git commit -q -m work"]).expect(0);
+    let head = side.head();
+    assert_eq!(judged(&repo), [head.as_str()]);
+    repo.git(&["worktree", "remove", "--force", side.path().to_str().unwrap()]);
+    repo.git(&["branch", "-q", "-D", "side"]);
+    repo.git(&["reflog", "expire", "--expire=now", "--all"]);
+    repo.git(&["gc", "-q", "--prune=now"]);
+    assert_eq!(repo.git(&["cat-file", "-t", &head]), "commit");
+}
+
+#[test]
+fn one_ref_keeps_what_was_judged_one_after_the_other_and_none_what_a_remote_names() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    repo.watchdog(&["check", "--no-probe"]).expect(10);
+    assert_eq!(judged(&repo), Vec::<String>::new(), "the baseline has a ref of its own");
+    for name in ["one", "two"] {
+        repo.write(name, name);
+        let head = repo.commit_all(name);
+        for _ in 0..2 {
+            repo.watchdog(&["check"]).expect(0);
+            assert_eq!(judged(&repo), [head.as_str()]);
+        }
+    }
+    // Another line of work does not push out the first.
+    repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    repo.write("three", "three");
+    repo.commit_all("three");
+    repo.watchdog(&["check"]).expect(0);
+    assert_eq!(judged(&repo).len(), 2);
+    repo.write("four", "four");
+    let pushed = repo.commit_all("four");
+    repo.git(&["update-ref", "refs/remotes/origin/main", &pushed]);
+    repo.watchdog(&["check"]).expect(0);
+    assert!(!judged(&repo).contains(&pushed));
+}
+
+#[test]
+fn judged_heads_go_with_the_old_snapshots() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let old = repo.head();
+    let worktree = completion_watchdog::git::Worktree::open(repo.path()).unwrap();
+    let days_ago = |days: i64| jiff::Timestamp::now() - jiff::SignedDuration::from_hours(24 * days);
+    worktree.keep_judged("main", &old, &[], days_ago(40)).unwrap();
+    repo.write("new", "new");
+    let new = repo.commit_all("new");
+    worktree.keep_judged("main", &new, &[], days_ago(3)).unwrap();
+    assert_eq!(judged(&repo).len(), 2);
+    repo.watchdog(&["snapshot"]).expect(0);
+    repo.watchdog(&["check", "--no-probe"]).expect(10);
+    assert_eq!(judged(&repo), [new]);
+}
+
+#[test]
+fn a_repository_that_cannot_be_written_is_judged_all_the_same() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let baseline = repo.head();
+    repo.write("work", "work");
+    repo.commit_all("work");
+    // A file where the refs would be: as unwritable as another user's folder, also for root.
+    repo.write(".git/refs/watchdog", "in the way");
+    repo.watchdog(&["check", "--baseline", &baseline, "--no-probe"]).expect(0);
+}

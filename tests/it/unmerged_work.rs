@@ -1,0 +1,101 @@
+//! Helpers of a session: their work that HEAD lacks is named, and their worktrees inside of this one are no changes of it.
+
+use std::collections::HashSet;
+
+use completion_watchdog::git::{KnownRefs, OriginEvidence, SnapshotRequest, UnmergedWork, Worktree, worktrees_of};
+use serde_json::json;
+
+use crate::support::lone_repo::Repo;
+use crate::support::{Step, TestEnv};
+
+fn refs(repo: &Repo) -> KnownRefs {
+    Worktree::open(repo.root()).unwrap().ref_tips().unwrap().into()
+}
+
+fn helpers(repo: &Repo, evidence: &OriginEvidence) -> Vec<(String, bool, u64, u64)> {
+    let found = Worktree::open(repo.root()).unwrap().unmerged_work(evidence).unwrap();
+    let brief = |work: UnmergedWork| (work.name, work.has_worktree, work.commits, work.uncommitted);
+    let mut found: Vec<_> = found.into_iter().map(brief).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn what_helpers_hold_is_named_until_head_has_it() {
+    let repo = Repo::init();
+    repo.commit("seed");
+    repo.git(&["branch", "older"]);
+    repo.git(&["worktree", "add", "-q", "-b", "neighbour", "../neighbour"]);
+    let evidence = OriginEvidence::from(Some(&refs(&repo)));
+    // What was there before is nobody's helper, whatever happens in it.
+    repo.at("neighbour").commit("theirs");
+    repo.at("neighbour").write("more", "theirs");
+    repo.git(&["branch", "backup", "neighbour"]);
+    assert_eq!(helpers(&repo, &evidence), []);
+    repo.git(&["worktree", "add", "-q", "-b", "sub", ".claude/worktrees/sub"]);
+    let sub = repo.at("repo/.claude/worktrees/sub");
+    assert_eq!(helpers(&repo, &evidence), []);
+    sub.commit("one");
+    sub.write("left", "over");
+    repo.git(&["checkout", "-q", "-b", "try"]);
+    repo.commit("tried");
+    repo.git(&["checkout", "-q", "main"]);
+    assert_eq!(helpers(&repo, &evidence), [("sub".to_owned(), true, 1, 1), ("try".to_owned(), false, 1, 0)]);
+    repo.git(&["merge", "-q", "--no-edit", "sub"]);
+    repo.git(&["branch", "-q", "-D", "try"]);
+    assert_eq!(helpers(&repo, &evidence), [("sub".to_owned(), true, 0, 1)]);
+    let common = Worktree::open(repo.root()).unwrap().common_dir().to_owned();
+    let ids: HashSet<String> = worktrees_of(&common).iter().map(|found| found.worktree_id()).collect();
+    assert_eq!(helpers(&repo, &evidence.with_recorded_worktrees(move || Ok(ids.clone()))), [], "it has a record of its own");
+    assert_eq!(helpers(&repo, &OriginEvidence::default()), [], "nobody knows who is one");
+}
+
+#[test]
+fn a_registered_worktree_inside_is_no_change_of_this_one() {
+    for folder in [".claude/worktrees/a", ".worktrees/a", "a"] {
+        let repo = Repo::init();
+        repo.commit("seed");
+        repo.git(&["worktree", "add", "-q", "-b", "a", folder]);
+        let inside = repo.at(&format!("repo/{folder}"));
+        inside.commit("theirs");
+        inside.write("seed.txt", "changed there\n");
+        inside.write("new.txt", "new there\n");
+        let open = || Worktree::open(repo.root()).unwrap();
+        assert_eq!(open().changes().unwrap().paths, Vec::<String>::new(), "{folder}");
+        assert!(inside.try_git(&["status", "--porcelain"]).stdout.len() > 10);
+        // Beside a change of this one a rescue has nothing to do with it.
+        repo.write("own.txt", "own\n");
+        let request = SnapshotRequest { spec: "main", at: jiff::Timestamp::UNIX_EPOCH, why: "test" };
+        let snapshot = open().take_snapshot(&request).unwrap().unwrap();
+        let paths: Vec<String> = open().snapshot_paths(&snapshot.commit).unwrap().into_iter().map(|path| path.text).collect();
+        assert_eq!(paths, ["own.txt"], "{folder}");
+        inside.write("new.txt", "goes on there\n");
+        assert_eq!(open().missing_from(&snapshot).unwrap(), Vec::<String>::new(), "{folder}");
+    }
+}
+
+#[test]
+fn a_repository_inside_that_is_not_registered_stays_a_change() {
+    let repo = Repo::init();
+    repo.commit("seed");
+    repo.git(&["init", "-q", "vendored"]);
+    repo.git(&["worktree", "add", "-q", "-b", "a", "a"]);
+    // A copy of the pointer makes no worktree.
+    std::fs::create_dir(repo.path("copy")).unwrap();
+    std::fs::copy(repo.path("a/.git"), repo.path("copy/.git")).unwrap();
+    std::fs::write(repo.path("copy/work"), "work").unwrap();
+    assert_eq!(Worktree::open(repo.root()).unwrap().changes().unwrap().paths, ["copy", "vendored"]);
+}
+
+#[test]
+fn a_bare_complete_beside_unmerged_work_of_a_helper_is_disputed() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let says = [Step::print_json(&json!({"status": "complete", "message": "done"}))];
+    let config = env.config_asking(&says, json!({"rescue": {"mode": "single"}}));
+    let script = "git checkout -q -b try && echo 1 > f && git add f && git commit -q -m try && git checkout -q main";
+    let args = ["--config", config.to_str().unwrap(), "run", "--json", "--", "sh", "-c", script];
+    let verdict = repo.watchdog(&args).expect(12).json();
+    assert_eq!((&verdict["reason"], &verdict["helpers"]), (&json!("disputed"), &json!(["branch try: 1 unmerged commit"])), "{verdict:#}");
+    assert!(verdict["message"].as_str().unwrap().contains("branch try"), "{verdict:#}");
+}
