@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::config::settings::CommandLine;
+use crate::config::settings::{CommandLine, Criterion};
+use crate::decision::display::plural;
 use crate::decision::evidence::{Before, Exit, TestCounts};
 
 /// All that the configuration says about a check, as a key for what is known of it.
@@ -14,6 +15,13 @@ pub struct Definition {
     pub of_worktree: bool,
 }
 
+impl Definition {
+    /// That of a criterion.
+    pub fn of(criterion: &Criterion) -> Self {
+        Definition { text: format!("{criterion:?}"), of_worktree: criterion.of_worktree() }
+    }
+}
+
 /// What is known of a check from when the work began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AtBegin {
@@ -21,6 +29,40 @@ pub struct AtBegin {
     pub before: Before,
     /// What its test runner ran.
     pub tests: Option<TestCounts>,
+}
+
+/// A command that passed on these very inputs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EarlierPass {
+    /// What its test runner said that it ran.
+    pub tests: Option<TestCounts>,
+    /// The tree that it passed on.
+    pub tree: String,
+}
+
+/// What the session did to tests since the baseline, as far as paths and lines tell.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TestEdits {
+    /// Files of tests that are gone, and whose content is nowhere else; sorted.
+    pub deleted: Vec<String>,
+    /// How many more definitions of tests were removed than added.
+    pub removed: u64,
+    /// How many more marks that skip a test were added than removed.
+    pub ignored: u64,
+}
+
+impl TestEdits {
+    /// What is lost, in words; `None` where nothing is.
+    pub fn lost(&self) -> Option<String> {
+        let deleted = (!self.deleted.is_empty()).then(|| {
+            let names: Vec<&str> = self.deleted.iter().map(String::as_str).collect();
+            format!("deleted {}", super::feedback::first_three(&names))
+        });
+        let removed = (self.removed > 0 && self.deleted.is_empty()).then(|| format!("removed {}", plural(self.removed, "test")));
+        let ignored = (self.ignored > 0).then(|| format!("skips {} more than before", plural(self.ignored, "test")));
+        let words: Vec<String> = [deleted, removed, ignored].into_iter().flatten().collect();
+        (!words.is_empty()).then(|| format!("the session {}", words.join(" and ")))
+    }
 }
 
 /// A file that matched.
@@ -45,12 +87,14 @@ pub struct CommandRequest<'a> {
     pub timeout: Duration,
     /// What it reads, then end of file.
     pub stdin: &'a [u8],
+    /// Whether it runs in a scratch checkout of HEAD with the session's work, where nothing that git ignores is.
+    pub clean: bool,
 }
 
 impl<'a> CommandRequest<'a> {
     /// A command to run at the root of the worktree, with an empty stdin.
     pub fn new(line: &'a CommandLine, timeout: Duration) -> Self {
-        CommandRequest { line, cwd: None, timeout, stdin: &[] }
+        CommandRequest { line, cwd: None, timeout, stdin: &[], clean: false }
     }
 }
 
@@ -63,6 +107,17 @@ pub enum CommandRun {
     Unrunnable { why: String },
     /// Its deadline passed, and it was ended.
     TimedOut { output: CommandOutput },
+}
+
+/// How the command of a check went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckRun {
+    /// How it went.
+    pub run: CommandRun,
+    /// The report that it wrote during the run, where one is named, or why there is none.
+    pub report: Option<Result<Vec<u8>, String>>,
+    /// The tree that it ran on, where that was a scratch checkout.
+    pub tree: Option<String>,
 }
 
 /// What a command wrote.

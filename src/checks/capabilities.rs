@@ -7,7 +7,8 @@ use crate::config::settings::{CommandLine, SuccessRule};
 use crate::decision::evidence::{Changes, CheckOutcome, Commits, Fact, TestCounts};
 
 use super::answers::{
-    AtBegin, BoundedText, CommandRequest, CommandRun, Definition, Exchange, FoundFile, JudgeAnswer, JudgeRequest, Pushed, Touched,
+    AtBegin, BoundedText, CheckRun, CommandRequest, CommandRun, Definition, EarlierPass, Exchange, FoundFile, JudgeAnswer, JudgeRequest,
+    Pushed, TestEdits, Touched,
 };
 
 /// The outside, as checks see it.
@@ -19,6 +20,13 @@ pub trait Capabilities: Sync {
 
     /// Runs a command to its end or its deadline.
     fn run_command(&self, request: &CommandRequest<'_>) -> CommandRun;
+
+    /// Runs the command of a check, in a scratch checkout where the request asks for a clean one, and reads the report that it writes:
+    /// a path from the root of the worktree, or of the checkout.
+    fn run_check(&self, request: &CommandRequest<'_>, report: Option<&str>) -> CheckRun {
+        let report = report.map(|path| Err(format!("{path} cannot be read here")));
+        CheckRun { run: self.run_command(request), report, tree: None }
+    }
 
     /// The commits since the baseline.
     fn commits(&self) -> Fact<Commits>;
@@ -85,10 +93,15 @@ pub trait Capabilities: Sync {
     }
 
     /// Whether this very command passed before by this rule of success, and nothing that it could depend on is known to have changed since.
-    fn passed_before(&self, _request: &CommandRequest<'_>, _rule: &SuccessRule) -> bool {
-        false
+    fn passed_before(&self, _request: &CommandRequest<'_>, _rule: &SuccessRule) -> Option<EarlierPass> {
+        None
     }
 
     /// Remembers that a command passed, for [`Capabilities::passed_before`], which was asked right before it ran.
-    fn remember_pass(&self, _request: &CommandRequest<'_>, _rule: &SuccessRule) {}
+    fn remember_pass(&self, _request: &CommandRequest<'_>, _rule: &SuccessRule, _tests: Option<TestCounts>) {}
+
+    /// What the session did to tests since the baseline. Lines are looked at only where `lines` asks for it.
+    fn edited_tests(&self, _lines: bool) -> Fact<TestEdits> {
+        Ok(TestEdits::default())
+    }
 }

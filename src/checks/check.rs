@@ -100,13 +100,15 @@ pub struct Judged {
     pub judgement: Judgement,
     /// What its test runner says that it ran.
     pub tests: Option<TestCounts>,
+    /// The tree that it ran on, where that was a scratch checkout.
+    pub tree: Option<String>,
     /// What weakens the judgement.
     pub notes: Vec<Degraded>,
 }
 
 impl From<Judgement> for Judged {
     fn from(judgement: Judgement) -> Self {
-        Judged { judgement, tests: None, notes: Vec::new() }
+        Judged { judgement, tests: None, tree: None, notes: Vec::new() }
     }
 }
 

@@ -2,13 +2,15 @@
 
 use crate::config::output_regex;
 use crate::config::settings::{CommandCriterion, SuccessRule};
-use crate::decision::evidence::Exit;
+use crate::decision::display::plural;
+use crate::decision::evidence::{Degraded, Exit, TestCounts};
 use crate::decision::verdict::Evidence;
 
 use super::answers::{CommandOutput, CommandRequest, CommandRun};
-use super::check::{CheckContext, CompletionCheck, Judgement};
+use super::check::{CheckContext, CompletionCheck, Judged, Judgement};
 use super::feedback::{MAX_CHARS, bounded, one_line, tail};
 use super::named_files::shown_by_program;
+use super::runners::{self, TestRun};
 
 /// Met when a command ends as its rule of success says.
 #[derive(Debug, Clone)]
@@ -56,6 +58,53 @@ impl CommandCheck {
         bounded(text, MAX_CHARS + MAX_CHARS / 4)
     }
 
+    /// What is missing: one failed test with what it says where the runner names one, else the end of the output.
+    fn unmet(&self, title: &str, how: &str, run: Option<&TestRun>, tests: Option<TestCounts>, output: &CommandOutput) -> String {
+        if tests.is_some_and(|tests| tests.ran == 0 && tests.failed == 0) {
+            return self.with_output(format!("{title} ran no test ({how})"), output);
+        }
+        let Some(failure) = run.and_then(|run| run.failure.as_ref()) else { return self.with_output(format!("{title} {how}"), output) };
+        let name = bounded(one_line(&failure.name), 200);
+        let message = bounded(one_line(&failure.message), 400);
+        let message = if message.is_empty() { message } else { format!(": {message}") };
+        let others = tests.map_or(String::new(), |tests| format!("; {} of {} failed", tests.failed, plural(tests.ran, "test")));
+        format!("test `{name}` fails{message} ({title} {how}{others})")
+    }
+
+    /// A pass with what is known of its tests. One whose tests the session deleted or ignored is no more than its word.
+    fn weighed(
+        &self,
+        judgement: Judgement,
+        known: bool,
+        tests: Option<TestCounts>,
+        tree: Option<String>,
+        context: &CheckContext<'_>,
+    ) -> Judged {
+        let title = self.title();
+        let mut notes = Vec::new();
+        let note = |code, why: &str| Degraded { code, detail: format!("{title}: {why}") };
+        let mut word_only = false;
+        if let Some(TestCounts { failed: failed @ 1.., .. }) = tests {
+            notes.push(note("tests_failed", &format!("it passed although {} failed", plural(failed, "test"))));
+            word_only = true;
+        }
+        match context.capabilities.edited_tests(known) {
+            Ok(edits) => {
+                if let Some(why) = edits.lost() {
+                    notes.push(note("tests_deleted", &why));
+                    word_only |= known;
+                }
+            }
+            Err(unreadable) => notes.push(note("tests_unknown", &unreadable.why)),
+        }
+        let judgement = match judgement {
+            Judgement::Pass { evidence } if word_only => Judgement::Pass { evidence: evidence.min(Evidence::Claimed) },
+            Judgement::PassedBefore { evidence } if word_only => Judgement::PassedBefore { evidence: evidence.min(Evidence::Claimed) },
+            other => other,
+        };
+        Judged { judgement, tests, tree, notes }
+    }
+
     fn rule(&self, exit: Exit, output: &CommandOutput) -> Ruling {
         let wanted = match &self.criterion.success {
             SuccessRule::Exit(code) => *code,
@@ -99,38 +148,66 @@ fn search(output: &CommandOutput, found: impl Fn(&[u8]) -> bool, what: &str) -> 
 
 impl CompletionCheck for CommandCheck {
     fn check(&self, context: &CheckContext<'_>) -> Judgement {
+        self.judge(context).judgement
+    }
+
+    fn judge(&self, context: &CheckContext<'_>) -> Judged {
         let mut request = CommandRequest::new(&self.criterion.run, self.criterion.timeout);
         request.cwd = self.criterion.cwd.as_deref();
+        request.clean = self.criterion.clean;
         let title = self.title();
         let rule = &self.criterion.success;
-        if context.capabilities.passed_before(&request, rule) {
+        if let Some(earlier) = context.capabilities.passed_before(&request, rule) {
+            let tree = self.criterion.clean.then_some(earlier.tree);
             return match self.shown(context) {
-                Ok(evidence) => Judgement::PassedBefore { evidence },
-                Err(unknown) => unknown,
+                Ok(evidence) => self.weighed(Judgement::PassedBefore { evidence }, earlier.tests.is_some(), earlier.tests, tree, context),
+                Err(unknown) => unknown.into(),
             };
         }
-        match context.capabilities.run_command(&request) {
-            CommandRun::Unrunnable { why } => Judgement::Unrunnable { why: format!("{title} cannot be run: {}", one_line(&why)) },
+        let ran = context.capabilities.run_check(&request, self.criterion.junit.as_deref());
+        let tree = ran.tree;
+        let unknown = |judgement| Judged { judgement, tests: None, tree: tree.clone(), notes: Vec::new() };
+        let (exit, output) = match ran.run {
+            CommandRun::Unrunnable { why } => {
+                return unknown(Judgement::Unrunnable { why: format!("{title} cannot be run: {}", one_line(&why)) });
+            }
             CommandRun::TimedOut { output } => {
                 let seconds = self.criterion.timeout.as_secs();
-                Judgement::TimedOut { why: self.with_output(format!("{title} did not end within {seconds} seconds"), &output) }
+                let why = self.with_output(format!("{title} did not end within {seconds} seconds"), &output);
+                return unknown(Judgement::TimedOut { why });
             }
             // The shell's words for "not executable" and "not found".
             CommandRun::Finished { exit: Exit::Code(code @ (126 | 127)), output } => {
-                Judgement::Unrunnable { why: self.with_output(format!("{title} cannot be run (exit {code})"), &output) }
+                return unknown(Judgement::Unrunnable { why: self.with_output(format!("{title} cannot be run (exit {code})"), &output) });
             }
-            CommandRun::Finished { exit, output } => match self.rule(exit, &output) {
-                Ruling::Met => {
-                    context.capabilities.remember_pass(&request, rule);
-                    match self.shown(context) {
-                        Ok(evidence) => Judgement::Pass { evidence },
-                        Err(unknown) => unknown,
-                    }
+            CommandRun::Finished { exit, output } => (exit, output),
+        };
+        let run = runners::read(&output);
+        let printed = run.as_ref().and_then(|run| run.counts);
+        let known = ran.report.is_some() || run.is_some();
+        let counted = ran.report.map_or(Ok(printed), |report| {
+            runners::counts_in_report(&report?).map(Some).map_err(|why| {
+                let path = one_line(self.criterion.junit.as_deref().unwrap_or_default());
+                format!("{path} is no JUnit report: {why}")
+            })
+        });
+        let tests = counted.as_ref().ok().copied().flatten();
+        let judgement = match (self.rule(exit, &output), counted) {
+            (Ruling::Met, Err(why)) => Judgement::Failed { why: format!("{title} passed, and how many tests ran is unknown: {why}") },
+            (Ruling::Met, Ok(Some(TestCounts { ran: 0, .. }))) => {
+                Judgement::Unmet { feedback: format!("{title} ran no test; make it run the tests of the work") }
+            }
+            (Ruling::Met, Ok(_)) => {
+                context.capabilities.remember_pass(&request, rule, tests);
+                match self.shown(context) {
+                    Ok(evidence) => return self.weighed(Judgement::Pass { evidence }, known, tests, tree, context),
+                    Err(unknown) => unknown,
                 }
-                Ruling::Unmet(how) => Judgement::Unmet { feedback: self.with_output(format!("{title} {how}"), &output) },
-                Ruling::Unknown(how) => Judgement::Failed { why: self.with_output(format!("{title} {how}"), &output) },
-            },
-        }
+            }
+            (Ruling::Unmet(how), _) => Judgement::Unmet { feedback: self.unmet(&title, &how, run.as_ref(), tests, &output) },
+            (Ruling::Unknown(how), _) => Judgement::Failed { why: self.with_output(format!("{title} {how}"), &output) },
+        };
+        Judged { judgement, tests, tree, notes: Vec::new() }
     }
 
     fn description(&self) -> String {
@@ -148,11 +225,12 @@ impl CompletionCheck for CommandCheck {
 mod tests {
     use std::time::Duration;
 
-    use super::super::answers::Captured;
+    use super::super::answers::{AtBegin, Captured, EarlierPass, TestEdits};
+    use super::super::registry::build;
     use super::super::tests::{Fake, broken};
     use super::*;
-    use crate::config::settings::CommandLine;
-    use crate::decision::evidence::{CheckOutcome, Fact};
+    use crate::config::settings::{CheckOrder, CheckSpec, CommandLine, Criterion};
+    use crate::decision::evidence::{Before, CheckOutcome, Fact};
 
     fn criterion(success: SuccessRule) -> CommandCriterion {
         CommandCriterion { success, ..CommandCriterion::new(CommandLine::Shell("npm test".into())) }
@@ -175,6 +253,13 @@ mod tests {
         assert_eq!(judgement.feedback().is_empty(), outcome == CheckOutcome::Pass);
     }
 
+    const RAN_NONE: &str =
+        "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 3 filtered out; finished in 0.00s\n";
+
+    const ONE_FAILS: &str = "running 2 tests\ntest a::c ... ok\ntest a::b ... FAILED\n\nfailures:\n\n---- a::b stdout ----\n\
+        thread 'a::b' panicked at src/a.rs:7:5:\nboom\nnote: run with `RUST_BACKTRACE=1`\n\n\nfailures:\n    a::b\n\n\
+        test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
+
     #[test]
     fn the_rule_of_success_decides() {
         use CheckOutcome::{Pass, Unmet};
@@ -185,6 +270,16 @@ mod tests {
             (SuccessRule::Exit(0), code(0), "", "", Pass, ""),
             (SuccessRule::Exit(0), code(1), "", "", Unmet, "`npm test` ended with exit 1, not 0"),
             (SuccessRule::Exit(0), code(1), "", "test foo ... FAILED", Unmet, "FAILED"),
+            (SuccessRule::Exit(0), code(0), RAN_NONE, "", Unmet, "`npm test` ran no test"),
+            (SuccessRule::Exit(0), code(5), "no tests ran in 0.01s", "", Unmet, "`npm test` ran no test (ended with exit 5, not 0)"),
+            (
+                SuccessRule::Exit(0),
+                code(101),
+                ONE_FAILS,
+                "",
+                Unmet,
+                "test `a::b` fails: src/a.rs:7:5: boom (`npm test` ended with exit 101, not 0; 1 of 2 tests failed)",
+            ),
             (SuccessRule::Exit(3), code(3), "", "", Pass, ""),
             (SuccessRule::Exit(3), code(0), "", "", Unmet, "exit 0, not 3"),
             (SuccessRule::Exit(0), Exit::Signal(9), "", "", Unmet, "signal 9"),
@@ -268,7 +363,7 @@ mod tests {
     #[test]
     fn what_passed_before_does_not_run_again() {
         let judged = |changed: Vec<String>| {
-            let fake = Fake { passed_before: true, changed_scripts: Some(Ok(changed)), ..Fake::default() };
+            let fake = Fake { passed_before: Some(EarlierPass::default()), changed_scripts: Some(Ok(changed)), ..Fake::default() };
             let judgement = CommandCheck::new(criterion(SuccessRule::Exit(0))).check(&CheckContext::new(&fake));
             assert!(fake.asked().is_empty(), "nothing runs and nothing is remembered anew");
             judgement
@@ -295,5 +390,75 @@ mod tests {
         let fake = Fake { runs: vec![("npm test", finished(Exit::Code(0), b"", b""))], ..Fake::default() };
         assert_eq!(CommandCheck::new(criterion).check(&CheckContext::new(&fake)).outcome(), CheckOutcome::Pass);
         assert_eq!(fake.asked(), ["run npm test in web for 7 s", "remember npm test by Exit(0)"]);
+    }
+
+    #[test]
+    fn a_pass_whose_tests_the_session_took_away_is_its_word() {
+        let passes = "running 2 tests\ntest result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
+        let judged = |stdout: &str, edits: TestEdits| {
+            let runs = vec![("npm test", finished(Exit::Code(0), stdout.as_bytes(), b""))];
+            let fake = Fake { runs, edits, ..Fake::default() };
+            let judged = CommandCheck::new(criterion(SuccessRule::Exit(0))).judge(&CheckContext::new(&fake));
+            (
+                judged.judgement.evidence(),
+                judged.notes.into_iter().map(|note| format!("{}: {}", note.code, note.detail)).collect::<Vec<_>>(),
+            )
+        };
+        let deleted = || TestEdits { deleted: vec!["tests/a.rs".into()], ..TestEdits::default() };
+        let said = vec!["tests_deleted: `npm test`: the session deleted tests/a.rs".to_owned()];
+        assert_eq!(judged(passes, TestEdits::default()), (Evidence::Verified, Vec::new()));
+        assert_eq!(judged(passes, deleted()), (Evidence::Claimed, said.clone()));
+        assert_eq!(judged("all is well", deleted()), (Evidence::Verified, said), "it may run no tests at all");
+        let ignored = TestEdits { ignored: 1, removed: 2, ..TestEdits::default() };
+        let said = vec!["tests_deleted: `npm test`: the session removed 2 tests and skips 1 test more than before".to_owned()];
+        assert_eq!(judged(passes, ignored), (Evidence::Claimed, said));
+        let failed = "12 passed, 1 failed in 0.5s".to_owned();
+        assert_eq!(judged(&failed, TestEdits::default()).0, Evidence::Claimed);
+    }
+
+    #[test]
+    fn a_report_counts_in_place_of_what_is_printed() {
+        let judged = |report: Result<&str, &str>| {
+            let runs = vec![("npm test", finished(Exit::Code(0), b"9 passed in 0.1s", b""))];
+            let report = Some(report.map(|xml| xml.as_bytes().to_vec()).map_err(str::to_owned));
+            let fake = Fake { runs, report, ..Fake::default() };
+            let junit = Some("out.xml".to_owned());
+            CommandCheck::new(CommandCriterion { junit, ..criterion(SuccessRule::Exit(0)) }).judge(&CheckContext::new(&fake))
+        };
+        let found = judged(Ok("<testsuite><testcase/><testcase><skipped/></testcase><testcase/></testsuite>"));
+        assert_eq!((found.judgement.outcome(), found.tests), (CheckOutcome::Pass, Some(TestCounts { ran: 2, failed: 0, skipped: 1 })));
+        for (report, outcome, words) in [
+            (Err("out.xml was not written by this run"), CheckOutcome::Failed, "out.xml was not written by this run"),
+            (Ok("<html/>"), CheckOutcome::Failed, "out.xml is no JUnit report"),
+            (Ok("<testsuites/>"), CheckOutcome::Unmet, "ran no test"),
+        ] {
+            let found = judged(report);
+            assert_eq!(found.judgement.outcome(), outcome, "{words}");
+            assert!(found.judgement.feedback().contains(words), "{:?}", found.judgement);
+        }
+    }
+
+    #[test]
+    fn a_suite_that_is_smaller_than_it_was_is_the_agents_word() {
+        let counts = |ran, skipped| Some(TestCounts { ran, failed: 0, skipped });
+        let judged = |before: Option<TestCounts>, now: &str| {
+            let output = CommandOutput { stdout: Captured::whole(now), ..CommandOutput::default() };
+            let runs = vec![("t", CommandRun::Finished { exit: Exit::Code(0), output })];
+            let fake = Fake { runs, at_begin: AtBegin { before: Before::Failed, tests: before }, ..Fake::default() };
+            let criterion = Criterion::Command(CommandCriterion::new(CommandLine::Shell("t".into())));
+            let check = CheckSpec::Single { name: "tests".into(), criterion };
+            build(&check).evaluate(CheckOrder::Given, &CheckContext::new(&fake))
+        };
+        for (before, now, evidence, words) in [
+            (counts(5, 0), "5 passed in 0.1s", Evidence::Verified, ""),
+            (counts(5, 0), "6 passed in 0.1s", Evidence::Verified, ""),
+            (None, "1 passed in 0.1s", Evidence::Verified, ""),
+            (counts(5, 0), "4 passed in 0.1s", Evidence::Claimed, "tests: 4 tests ran, and 5 did when the work began"),
+            (counts(5, 1), "5 passed, 2 skipped in 0.1s", Evidence::Claimed, "tests: 2 tests skipped, and 1 were when the work began"),
+        ] {
+            let found = judged(before, now);
+            assert_eq!((found.outcome, found.evidence), (CheckOutcome::Pass, evidence), "{now}");
+            assert_eq!(found.notes.iter().map(|note| note.detail.as_str()).collect::<String>(), words, "{now}");
+        }
     }
 }

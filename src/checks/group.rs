@@ -328,5 +328,6 @@ fn result(name: &str, kind: &str, check: &dyn CompletionCheck, judged: &Judged, 
         cached,
         before: Before::Unknown,
         tests: judged.tests,
+        tree: judged.tree.clone(),
     }
 }

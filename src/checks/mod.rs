@@ -30,11 +30,13 @@ mod named_files;
 mod phase;
 mod plan;
 mod registry;
+mod runners;
 mod side_by_side;
 mod signal;
 mod sql_result;
 mod strict_json;
 mod structured;
+mod test_files;
 
 #[cfg(test)]
 mod context_tests;
@@ -44,8 +46,8 @@ mod unusable;
 
 pub use always::Always;
 pub use answers::{
-    AtBegin, BoundedText, Captured, CommandOutput, CommandRequest, CommandRun, Definition, Exchange, FoundFile, JudgeAnswer, JudgeRequest,
-    Pushed, Touched,
+    AtBegin, BoundedText, Captured, CheckRun, CommandOutput, CommandRequest, CommandRun, Definition, EarlierPass, Exchange, FoundFile,
+    JudgeAnswer, JudgeRequest, Pushed, TestEdits, Touched,
 };
 pub use capabilities::Capabilities;
 pub use check::{CheckContext, CompletionCheck, Judged, Judgement};
@@ -64,6 +66,8 @@ pub use named_files::{NamedFiles, words};
 pub use phase::PhaseCheck;
 pub use plan::PlanCheck;
 pub use registry::{Registry, build};
+pub use runners::MAX_REPORT_BYTES;
 pub use signal::SignalCheck;
 pub use sql_result::SqlResultCheck;
 pub use structured::StructuredCheck;
+pub use test_files::{is_test_file, test_lines};

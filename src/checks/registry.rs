@@ -100,7 +100,7 @@ impl Registry {
             }
             CheckSpec::Single { name, criterion } => {
                 let (cost, check) = self.single(criterion);
-                let definition = Definition { text: format!("{criterion:?}"), of_worktree: criterion.of_worktree() };
+                let definition = Definition::of(criterion);
                 CheckTree::Single { name: name.clone(), kind: criterion.kind().to_owned(), definition, cost, check }
             }
         }

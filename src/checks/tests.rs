@@ -12,7 +12,7 @@ use crate::config::path_globs;
 use crate::config::settings::{
     CheckOrder, CheckSpec, CommandCriterion, CommandLine, Criterion, FilesCriterion, GitCriterion, Mode, Settings, SuccessRule,
 };
-use crate::decision::evidence::{Changes, CheckOutcome, Commits, Exit, Fact, FaultKind, Unreadable};
+use crate::decision::evidence::{Before, Changes, CheckOutcome, Commits, Exit, Fact, FaultKind, TestCounts, Unreadable};
 use crate::decision::verdict::Evidence;
 
 /// The outside as a test describes it, and what was asked of it.
@@ -36,7 +36,13 @@ pub(super) struct Fake {
     /// Files that commands name and that changed.
     pub(super) changed_scripts: Option<Fact<Vec<String>>>,
     /// Whether commands passed before.
-    pub(super) passed_before: bool,
+    pub(super) passed_before: Option<EarlierPass>,
+    /// What the session did to tests.
+    pub(super) edits: TestEdits,
+    /// What the report of a run holds.
+    pub(super) report: Option<Result<Vec<u8>, String>>,
+    /// What is known of checks from when the work began.
+    pub(super) at_begin: AtBegin,
     /// Answers of programs that stay, in order.
     pub(super) exchanges: Mutex<Vec<Exchange>>,
     pub(super) asked: Mutex<Vec<String>>,
@@ -142,11 +148,23 @@ impl Capabilities for Fake {
         self.changed_scripts.clone().unwrap_or_else(|| Ok(Vec::new()))
     }
 
-    fn passed_before(&self, _request: &CommandRequest<'_>, _rule: &SuccessRule) -> bool {
-        self.passed_before
+    fn passed_before(&self, _request: &CommandRequest<'_>, _rule: &SuccessRule) -> Option<EarlierPass> {
+        self.passed_before.clone()
     }
 
-    fn remember_pass(&self, request: &CommandRequest<'_>, rule: &SuccessRule) {
+    fn run_check(&self, request: &CommandRequest<'_>, report: Option<&str>) -> CheckRun {
+        CheckRun { run: self.run_command(request), report: self.report.clone().filter(|_| report.is_some()), tree: None }
+    }
+
+    fn edited_tests(&self, _lines: bool) -> Fact<TestEdits> {
+        Ok(self.edits.clone())
+    }
+
+    fn at_begin(&self, _definition: &Definition, _outcome: CheckOutcome, _tests: Option<TestCounts>) -> AtBegin {
+        self.at_begin
+    }
+
+    fn remember_pass(&self, request: &CommandRequest<'_>, rule: &SuccessRule, _tests: Option<TestCounts>) {
         self.note(format!("remember {} by {rule:?}", request.line));
     }
 }
@@ -471,4 +489,17 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn what_passed_before_the_work_began_is_told_apart() {
+    let judged = |tree: &str, before| {
+        let fake = Fake { at_begin: AtBegin { before, tests: None }, ..Fake::default() };
+        parse_tree(&mut tree.chars()).unwrap().evaluate(CheckOrder::CheapFirst, &CheckContext::new(&fake))
+    };
+    for tree in ["[p]", "[pp]", "(xp)", "<p->", "[p(xp)]"] {
+        let by_before = [Before::Passed, Before::Failed, Before::Unknown].map(|before| judged(tree, before).all_passed_before);
+        assert_eq!(by_before, [true, false, false], "{tree}");
+    }
+    assert!(["[x]", "[px]", "[u]", "[]", "()"].iter().all(|tree| !judged(tree, Before::Passed).all_passed_before));
 }

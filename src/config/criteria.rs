@@ -361,6 +361,12 @@ pub struct CommandCriterion {
     pub success: SuccessRule,
     /// Lines of its output that go into the feedback.
     pub tail_lines: usize,
+    /// The JUnit file that it writes, inside of the worktree: what it counts stands over what is printed.
+    pub junit: Option<String>,
+    /// Whether it runs before the first session, in a scratch checkout of the baseline, and must fail there.
+    pub must_fail_first: bool,
+    /// Whether it runs in a scratch checkout of HEAD with the session's work, where nothing that git ignores is.
+    pub clean: bool,
 }
 
 /// A command as the user wrote it.

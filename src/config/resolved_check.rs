@@ -86,7 +86,7 @@ fn command(found: &CommandCriterion) -> Value {
     };
     json!({
         "run": line(&found.run), "cwd": found.cwd, "timeout_seconds": found.timeout.as_secs(), "success": success,
-        "tail_lines": found.tail_lines,
+        "tail_lines": found.tail_lines, "junit": found.junit, "must_fail_first": found.must_fail_first, "clean": found.clean,
     })
 }
 
@@ -146,8 +146,11 @@ pub(super) mod arbitrary {
             "[^\0 ][^\0]{0,8}".prop_map(SuccessRule::Contains),
             "[a-z]{1,6}".prop_map(SuccessRule::Regex),
         ];
-        (run(), prop::option::of("[a-z]{1,4}(/[a-z]{1,4})?"), seconds(), success, 0..=1000_usize).prop_map(
-            |(run, cwd, timeout, success, tail_lines)| Criterion::Command(CommandCriterion { run, cwd, timeout, success, tail_lines }),
+        let path = || prop::option::of("[a-z]{1,4}(/[a-z]{1,4})?");
+        (run(), path(), seconds(), success, 0..=1000_usize, path(), any::<(bool, bool)>()).prop_map(
+            |(run, cwd, timeout, success, tail_lines, junit, (must_fail_first, clean))| {
+                Criterion::Command(CommandCriterion { run, cwd, timeout, success, tail_lines, junit, must_fail_first, clean })
+            },
         )
     }
 

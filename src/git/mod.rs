@@ -5,7 +5,6 @@ mod baseline_ref;
 mod blob;
 mod changes;
 mod content;
-mod content_ids;
 mod discover;
 mod family;
 mod fetched;

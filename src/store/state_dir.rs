@@ -81,6 +81,11 @@ impl StateDir {
         self.root.join("served")
     }
 
+    /// The folder of scratch checkouts, each there only while a check runs in it.
+    pub fn scratch(&self) -> PathBuf {
+        self.root.join("scratch")
+    }
+
     /// The folder of trusted fingerprints.
     pub fn trust(&self) -> PathBuf {
         self.root.join("trust")

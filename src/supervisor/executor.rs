@@ -2,7 +2,6 @@
 //! Everything here blocks; the dispatcher calls it from threads.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,8 +31,8 @@ use super::journal::Journal;
 use super::origins::remember_rescued;
 use super::outside::{LineCheckers, Outside};
 use super::planner::Planner;
-use super::session_work::{self, SessionWork};
 use super::surroundings::{Surroundings, now};
+use super::undone;
 
 /// The hands of one judgement.
 pub struct Executor {
@@ -70,8 +69,6 @@ struct Seen {
     snapshot: Option<Snapshot>,
     /// Of the last look at what is uncommitted.
     traces: Option<Traces>,
-    /// The uncommitted paths that were not the session's at that look.
-    others: BTreeSet<String>,
     /// Whether the last probe was answered; `None` before the first.
     answered: Option<bool>,
 }
@@ -138,11 +135,6 @@ impl Executor {
         self.seen().fingerprint
     }
 
-    /// Whether what is uncommitted was looked at at all.
-    pub fn looked_at_changes(&self) -> bool {
-        self.seen().fingerprint.is_some()
-    }
-
     /// What the last look at uncommitted work rested on, where that can be relied on.
     pub fn traces(&self) -> Option<Traces> {
         self.seen().traces.clone()
@@ -199,18 +191,17 @@ impl Executor {
     }
 
     fn commits(&self) -> Fact<Commits> {
-        let mut commits = self.worktree(|worktree| worktree.session_commits(&self.case.baseline, &self.case.evidence))?;
-        (commits.operation, commits.conflicts) = self.worktree(|worktree| worktree.half_done())?;
+        let commits = self.worktree(|worktree| worktree.session_commits(&self.case.baseline, &self.case.evidence))?;
         self.seen().head = Some(commits.head.clone().map_or(Point::Unborn, Point::Commit));
         Ok(commits)
     }
 
     fn changes(&self) -> Fact<Changes> {
-        let SessionWork { changes, traces, others } = self.worktree(|worktree| session_work::look(worktree, &self.case.work))?;
+        let (mut changes, traces) = self.worktree(Worktree::changes_traced)?;
+        changes.degraded.extend(self.worktree(|worktree| undone::note(worktree, &self.case.baseline, &changes)));
         let mut seen = self.seen();
         seen.fingerprint.get_or_insert(changes.fingerprint);
         seen.traces = traces;
-        seen.others = others;
         Ok(changes)
     }
 
@@ -229,7 +220,8 @@ impl Executor {
     fn judge_checks(&self, cancel: &Cancel) -> ChecksJudged {
         let mut outside = Outside::new(&self.case, &self.root, cancel)
             .with_agent_program(self.surroundings.agent_program.clone())
-            .with_line_checkers(self.line_checkers.clone());
+            .with_line_checkers(self.line_checkers.clone())
+            .with_scratch(self.surroundings.state.scratch());
         if let Some(store) = &self.store {
             outside = outside.with_earlier_passes(Arc::clone(store));
         }
@@ -272,9 +264,8 @@ impl Executor {
             return Ok(RescueOutcome::default());
         };
         self.own_worktree()?;
-        let others = self.seen().others.clone();
         self.surroundings.tell("rescuing uncommitted work");
-        let request = rescue::Request { settings: &self.case.settings.rescue, spec: &self.case.spec, snapshot: &snapshot, others: &others };
+        let request = rescue::Request { settings: &self.case.settings.rescue, spec: &self.case.spec, snapshot: &snapshot };
         let whom = self.whom();
         let planner = Planner {
             surroundings: &self.surroundings,

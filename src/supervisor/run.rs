@@ -20,6 +20,7 @@ use crate::store::journal::kind;
 
 use super::case::{Asked, Case};
 use super::configuration::governing;
+use super::first_failure::refuse_what_passes;
 use super::journal::Journal;
 use super::judge::{early, judge, refused};
 use super::place::{Claim, Place};
@@ -79,10 +80,13 @@ pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut
         let verdict = Verdict::new(stop.reason, format!("{}; the session was not started", stop.why));
         return refused(surroundings, &case, store.as_ref(), &journal, verdict, begun);
     }
-    if let Some(verdict) = case.half_done_before() {
-        return refused(surroundings, &case, store.as_ref(), &journal, verdict, begun);
+    let (checked, found) = refuse_what_passes(case, surroundings, &store, signals).await;
+    case = checked;
+    match found {
+        Err(unreadable) => return early(surroundings, Some(&case), Verdict::unreadable(unreadable), begun),
+        Ok(Some(verdict)) => return refused(surroundings, &case, store.as_ref(), &journal, verdict, begun),
+        Ok(None) => {}
     }
-    surroundings.tell(&case.whose_work());
     journal.note(kind::BASELINE, json!({"baseline": case.baseline.as_str()}));
     let idle_timeout = request.idle_timeout.or(case.settings.limits.idle_timeout).filter(|limit| !limit.is_zero());
     if idle_timeout.is_none() {
@@ -128,7 +132,7 @@ fn open_case(surroundings: &Surroundings, place: Place, request: &RunRequest, be
     let head = place.worktree.head()?;
     settle_anchor::before_session(&place, request.spec.as_deref(), begun)?;
     let governing = governing(surroundings, &place, request.spec.as_deref(), Some(&head))?;
-    let recorded = record(place.store.as_ref(), &place.worktree, request.spec.as_deref(), request.asked.uncommitted, begun)?;
+    let recorded = record(place.store.as_ref(), &place.worktree, request.spec.as_deref(), begun)?;
     let governing = settle_anchor::session_begins(&place, &recorded, governing)?;
     note_conversations(place.store.as_ref(), (&place.worktree_id, &recorded.spec), (place.root(), &surroundings.claude_home), recorded.at)?;
     Ok(Case::new(place, recorded, true, governing, request.asked.clone()))

@@ -235,6 +235,7 @@ fn check_json(check: &CheckResult) -> Value {
         "cached": check.cached,
         "before": check.before.as_str(),
         "tests": check.tests.map(|tests| json!({"ran": tests.ran, "failed": tests.failed, "skipped": tests.skipped})),
+        "tree": check.tree,
     })
 }
 

@@ -14,6 +14,9 @@ impl<'env> Counted<'env> {
     fn new(env: &'env TestEnv) -> Self {
         let repo = env.repo();
         repo.watchdog(&["snapshot"]).expect(0);
+        // A pass completes where something was done.
+        repo.write("work.txt", "work");
+        repo.commit_all("work");
         Counted { env, repo }
     }
 
@@ -92,6 +95,8 @@ fn commands_run_side_by_side_unless_their_order_is_given() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
+    repo.write("work.txt", "work");
+    repo.commit_all("work");
     // Each waits for the other one.
     let waits = |own: &str, other: &str| {
         let at = |name: &str| env.root().join(name).display().to_string();

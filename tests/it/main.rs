@@ -51,6 +51,8 @@ mod git_rewritten;
 mod git_origin;
 // What differs from the baseline, committed or not.
 mod git_touched;
+// What a green check proves: suites that were green before, ran no test, lost tests, or pass by what git does not have.
+mod green_checks;
 // Begins and ends of sessions as the agent's hooks tell of them.
 mod hook_sessions;
 // The agent's hooks: held by unmet checks alone, answered whatever happens; and the settings that name them.

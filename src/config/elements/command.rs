@@ -8,7 +8,8 @@ use super::super::problem::shown;
 use super::super::reader::{Node, put};
 use super::super::settings::{CommandCriterion, CommandLine, SuccessRule};
 
-pub(in super::super) const KEYS: &[&str] = &["type", "name", "run", "cwd", "timeout_seconds", "success", "tail_lines"];
+pub(in super::super) const KEYS: &[&str] =
+    &["type", "name", "run", "cwd", "timeout_seconds", "success", "tail_lines", "junit", "must_fail_first", "clean"];
 
 /// The rules that take something after a colon, and those that do not.
 const RULES: &[&str] = &["exit:0", "empty", "contains:", "regex:"];
@@ -16,7 +17,16 @@ const RULES: &[&str] = &["exit:0", "empty", "contains:", "regex:"];
 impl CommandCriterion {
     /// A command with the defaults of everything else: five minutes, exit code 0, 20 lines.
     pub fn new(run: CommandLine) -> Self {
-        CommandCriterion { run, cwd: None, timeout: Duration::from_secs(300), success: SuccessRule::Exit(0), tail_lines: 20 }
+        CommandCriterion {
+            run,
+            cwd: None,
+            timeout: Duration::from_secs(300),
+            success: SuccessRule::Exit(0),
+            tail_lines: 20,
+            junit: None,
+            must_fail_first: false,
+            clean: false,
+        }
     }
 }
 
@@ -28,6 +38,9 @@ pub(in super::super) fn read(node: &Node<'_>) -> Option<CommandCriterion> {
     put(&mut found.timeout, section.get("timeout_seconds").and_then(|n| n.seconds(1)));
     put(&mut found.success, section.get("success").and_then(|n| success(&n)));
     put(&mut found.tail_lines, section.get("tail_lines").and_then(|n| n.whole(0..=1000)).map(|n| n as usize));
+    found.junit = section.nullable("junit", |n| n.inside_path()).flatten();
+    put(&mut found.must_fail_first, section.get("must_fail_first").and_then(|n| n.flag()));
+    put(&mut found.clean, section.get("clean").and_then(|n| n.flag()));
     (found.run != CommandLine::Argv(Vec::new())).then_some(found)
 }
 
@@ -109,6 +122,17 @@ mod tests {
         let found = command(r#""run": "x", "cwd": "web", "timeout_seconds": 9, "success": "exit:3", "tail_lines": 0"#);
         assert_eq!((found.cwd.as_deref(), found.timeout), (Some("web"), Duration::from_secs(9)));
         assert_eq!((found.success, found.tail_lines), (SuccessRule::Exit(3), 0));
+    }
+
+    #[test]
+    fn what_a_pass_must_prove_is_read() {
+        let found = command(r#""run": "x", "junit": "target/junit.xml", "must_fail_first": true, "clean": true"#);
+        assert_eq!((found.junit.as_deref(), found.must_fail_first, found.clean), (Some("target/junit.xml"), true, true));
+        let found = command(r#""run": "x", "junit": null"#);
+        assert_eq!((found.junit.as_deref(), found.must_fail_first, found.clean), (None, false, false));
+        refuses(r#""run": "x", "junit": "../out.xml""#, "checks[0].junit: must be a path inside the worktree");
+        refuses(r#""run": "x", "clean": "yes""#, "checks[0].clean");
+        refuses(r#""run": "x", "must_fail": true"#, "did you mean `must_fail_first`?");
     }
 
     #[test]

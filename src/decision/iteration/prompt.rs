@@ -194,6 +194,7 @@ mod tests {
             cached: false,
             before: Before::Unknown,
             tests: None,
+            tree: None,
             name: name.into(),
             kind: "command".into(),
             outcome,

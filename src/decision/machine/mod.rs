@@ -8,7 +8,6 @@ mod ask;
 mod conclude;
 mod criteria;
 mod facts;
-mod fruitless;
 mod salvage;
 mod stage;
 mod step;

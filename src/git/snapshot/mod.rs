@@ -38,6 +38,7 @@ mod take;
 mod tree;
 mod types;
 mod uncommitted;
+mod write_tree;
 
 pub use contents::{CommitState, SavedIndex, SnapshotKind, SnapshotPath};
 pub(in crate::git) use diff::changes as changes_between;

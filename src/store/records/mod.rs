@@ -5,6 +5,7 @@
 pub mod anchor;
 pub mod answer;
 pub mod baseline;
+pub mod before;
 pub mod breaker;
 pub mod conversation;
 pub mod expiry;
@@ -20,7 +21,6 @@ pub mod rescued;
 pub mod session;
 pub mod task;
 pub mod told;
-pub mod uncommitted;
 
 mod row;
 

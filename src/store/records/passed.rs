@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, Row};
+use crate::decision::evidence::TestCounts;
 use crate::store::codec::sha256_hex;
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
@@ -21,7 +22,7 @@ const FRESH: Duration = Duration::from_secs(86_400);
 
 #[derive(Default)]
 struct Passed {
-    passes: Vec<(String, Timestamp)>,
+    passes: Vec<(String, Timestamp, Option<CountsV1>)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -33,6 +34,28 @@ struct PassedV1 {
 struct PassV1 {
     inputs: String,
     at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tests: Option<CountsV1>,
+}
+
+/// What a test runner ran, on disk.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct CountsV1 {
+    ran: u64,
+    failed: u64,
+    skipped: u64,
+}
+
+impl From<TestCounts> for CountsV1 {
+    fn from(TestCounts { ran, failed, skipped }: TestCounts) -> Self {
+        CountsV1 { ran, failed, skipped }
+    }
+}
+
+impl From<CountsV1> for TestCounts {
+    fn from(CountsV1 { ran, failed, skipped }: CountsV1) -> Self {
+        TestCounts { ran, failed, skipped }
+    }
 }
 
 impl Row for Passed {
@@ -41,11 +64,13 @@ impl Row for Passed {
     const KIND: &'static str = "passed";
 
     fn to_disk(&self) -> PassedV1 {
-        PassedV1 { passes: self.passes.iter().map(|(inputs, at)| PassV1 { inputs: inputs.clone(), at: *at }).collect() }
+        PassedV1 {
+            passes: self.passes.iter().map(|(inputs, at, tests)| PassV1 { inputs: inputs.clone(), at: *at, tests: *tests }).collect(),
+        }
     }
 
     fn from_disk(disk: PassedV1) -> Result<Self, String> {
-        Ok(Passed { passes: disk.passes.into_iter().map(|pass| (pass.inputs, pass.at)).collect() })
+        Ok(Passed { passes: disk.passes.into_iter().map(|pass| (pass.inputs, pass.at, pass.tests)).collect() })
     }
 }
 
@@ -62,18 +87,21 @@ pub fn environment() -> Vec<u8> {
     variables.iter().flat_map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes(), b"\0"].concat()).collect()
 }
 
-/// Whether a command with these inputs passed within the last day. One that passed in the future did so by a clock that was wrong.
-pub fn has(store: &dyn Store, worktree_id: &str, inputs: &str, now: Timestamp) -> Result<bool, StoreError> {
+/// The tests that a command with these inputs ran when it passed within the last day; `None` where it did not. One that passed in the
+/// future did so by a clock that was wrong.
+pub fn of(store: &dyn Store, worktree_id: &str, inputs: &str, now: Timestamp) -> Result<Option<Option<TestCounts>>, StoreError> {
     let found = row::load::<Passed>(store, &key(worktree_id))?.unwrap_or_default();
-    Ok(found.passes.iter().any(|(known, at)| known == inputs && *at <= now && now.duration_since(*at).unsigned_abs() < FRESH))
+    let fresh = |at: Timestamp| at <= now && now.duration_since(at).unsigned_abs() < FRESH;
+    let pass = found.passes.into_iter().find(|(known, at, _)| known == inputs && fresh(*at));
+    Ok(pass.map(|(_, _, tests)| tests.map(TestCounts::from)))
 }
 
-/// Remembers that a command with these inputs passed.
-pub fn remember(store: &dyn Store, worktree_id: &str, inputs: &str, now: Timestamp) -> Result<(), StoreError> {
+/// Remembers that a command with these inputs passed, and what it ran.
+pub fn remember(store: &dyn Store, worktree_id: &str, inputs: &str, tests: Option<TestCounts>, now: Timestamp) -> Result<(), StoreError> {
     row::update(store, &key(worktree_id), |found: Option<Passed>| {
         let mut passed = found.unwrap_or_default();
-        passed.passes.retain(|(known, _)| known != inputs);
-        passed.passes.push((inputs.to_owned(), now));
+        passed.passes.retain(|(known, _, _)| known != inputs);
+        passed.passes.push((inputs.to_owned(), now, tests.map(CountsV1::from)));
         let surplus = passed.passes.len().saturating_sub(MOST);
         passed.passes.drain(..surplus);
         (passed, ())
@@ -95,18 +123,21 @@ mod tests {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         let start: Timestamp = "2026-03-04T05:06:07Z".parse().unwrap();
+        let tests = TestCounts { ran: 3, failed: 0, skipped: 1 };
         let hours = |n: i64| start + jiff::SignedDuration::from_hours(n);
-        assert!(!has(&store, "w", "a", start).unwrap());
-        remember(&store, "w", "a", start).unwrap();
-        assert!(has(&store, "w", "a", hours(23)).unwrap());
-        assert!(!has(&store, "w", "a", hours(24)).unwrap());
-        assert!(!has(&store, "w", "a", hours(-1)).unwrap());
-        assert!(!has(&store, "other", "a", start).unwrap());
-        (0..MOST).for_each(|n| remember(&store, "w", &format!("b{n}"), hours(1)).unwrap());
-        assert!(!has(&store, "w", "a", hours(1)).unwrap(), "the oldest went");
-        assert!(has(&store, "w", "b0", hours(1)).unwrap());
-        remember(&store, "w", "b0", hours(2)).unwrap();
-        assert!(has(&store, "w", "b1", hours(2)).unwrap(), "one that passes again takes no second place");
+        let has = |worktree: &str, inputs: &str, at| of(&store, worktree, inputs, at).unwrap().is_some();
+        assert!(!has("w", "a", start));
+        remember(&store, "w", "a", None, start).unwrap();
+        assert!(has("w", "a", hours(23)));
+        assert!(!has("w", "a", hours(24)));
+        assert!(!has("w", "a", hours(-1)));
+        assert!(!has("other", "a", start));
+        (0..MOST).for_each(|n| remember(&store, "w", &format!("b{n}"), None, hours(1)).unwrap());
+        assert!(!has("w", "a", hours(1)), "the oldest went");
+        assert!(has("w", "b0", hours(1)));
+        remember(&store, "w", "b0", Some(tests), hours(2)).unwrap();
+        assert!(has("w", "b1", hours(2)), "one that passes again takes no second place");
+        assert_eq!(of(&store, "w", "b0", hours(2)).unwrap(), Some(Some(tests)));
     }
 
     #[test]

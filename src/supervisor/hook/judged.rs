@@ -48,9 +48,12 @@ pub fn judge(
     let found = recorded(&store, &place.worktree_id, spec.as_deref())?;
     let known = found.is_some();
     let governing = governing(surroundings, &place, spec.as_deref(), found.as_ref().map(|found| &found.point))?;
-    let recorded = found.unwrap_or_else(|| {
-        let spec = spec.unwrap_or_else(|| place.worktree.default_spec());
-        Recorded::made_up(spec, Point::nowhere(), at)
+    let recorded = found.unwrap_or_else(|| Recorded {
+        spec: spec.unwrap_or_else(|| place.worktree.default_spec()),
+        point: Point::nowhere(),
+        refs: Vec::new().into(),
+        at,
+        notes: Vec::new(),
     });
     let root = place.root().to_owned();
     let began = session_began(store.as_ref(), &place.worktree_id, &recorded.spec, input);
@@ -162,7 +165,7 @@ fn ground(
     if let Err(why) = keep_work(surroundings, case) {
         return (Ground::Failed { why }, none);
     }
-    let outside = Outside::new(case, root, cancel).with_earlier_passes(Arc::clone(store));
+    let outside = Outside::new(case, root, cancel).with_earlier_passes(Arc::clone(store)).with_scratch(surroundings.state.scratch());
     let judged = checks::evaluate(settings, &CheckContext::new(&outside).with_told(told).side_by_side(at_once()));
     let mut feedback = judged.feedback;
     if !known && judged.outcome == CheckOutcome::Failed {

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use crate::agent::{Cancel, Kept, Leftovers, Program, StartError};
 use crate::checks::{
-    BoundedText, Capabilities, Captured, CommandOutput, CommandRequest, CommandRun, Exchange, FoundFile, JudgeAnswer, JudgeRequest, Pushed,
-    Touched,
+    AtBegin, BoundedText, Capabilities, Captured, CheckRun, CommandOutput, CommandRequest, CommandRun, Definition, EarlierPass, Exchange,
+    FoundFile, JudgeAnswer, JudgeRequest, Pushed, TestEdits, Touched,
 };
 use crate::config::settings::{CommandLine, SuccessRule};
-use crate::decision::evidence::{Changes, Commits, Fact, FaultKind, Unreadable};
+use crate::decision::evidence::{Changes, CheckOutcome, Commits, Fact, FaultKind, TestCounts, Unreadable};
 use crate::decision::verdict::ProbeUsage;
 use crate::git::{self, Point, Worktree};
 use crate::rescue;
@@ -21,10 +21,10 @@ use crate::store::Store;
 
 use super::super::case::Case;
 use super::super::criteria_files;
-use super::super::session_work;
+use super::at_begin::{self, Ended};
 use super::earlier_passes::EarlierPasses;
 use super::line_checkers::LineCheckers;
-use super::{judge, worktree_files};
+use super::{check_run, edited_tests, judge, worktree_files};
 
 /// The outside of one judgement.
 pub struct Outside<'a> {
@@ -36,6 +36,12 @@ pub struct Outside<'a> {
     line_checkers: Arc<LineCheckers>,
     earlier_passes: Option<EarlierPasses>,
     spent: Mutex<ProbeUsage>,
+    /// Where it is known how checks ended when the work began.
+    store: Option<Arc<dyn Store>>,
+    /// Where scratch checkouts are made.
+    pub(super) scratch: Option<PathBuf>,
+    /// The tree that clean checks run on in place of the work: then nothing else of the worktree counts.
+    pub(super) at_tree: Option<String>,
     begun: Instant,
 }
 
@@ -50,6 +56,9 @@ impl<'a> Outside<'a> {
             line_checkers: Arc::default(),
             earlier_passes: None,
             spent: Mutex::default(),
+            store: None,
+            scratch: None,
+            at_tree: None,
             begun: Instant::now(),
         }
     }
@@ -66,8 +75,18 @@ impl<'a> Outside<'a> {
 
     /// The same where commands need not run again that passed before, unless the command line wants them to.
     pub fn with_earlier_passes(self, store: Arc<dyn Store>) -> Self {
-        let earlier_passes = (!self.case.asked.no_cache).then(|| EarlierPasses::new(store));
-        Outside { earlier_passes, ..self }
+        let earlier_passes = (!self.case.asked.no_cache).then(|| EarlierPasses::new(Arc::clone(&store)));
+        Outside { earlier_passes, store: Some(store), ..self }
+    }
+
+    /// The same with a folder for scratch checkouts.
+    pub fn with_scratch(self, folder: PathBuf) -> Self {
+        Outside { scratch: Some(folder), ..self }
+    }
+
+    /// The same where clean checks run on a tree that is not that of the work.
+    pub fn at_tree(self, tree: String) -> Self {
+        Outside { at_tree: Some(tree), ..self }
     }
 
     /// What the questions to models cost so far.
@@ -89,21 +108,9 @@ impl<'a> Outside<'a> {
         look(&self.case.worktree.lock().expect("no panic while it was held"))
     }
 
-    /// The folder that a command runs in; one that a symbolic link leads out of the worktree is refused.
-    fn folder(&self, cwd: Option<&str>) -> Result<PathBuf, String> {
-        let Some(cwd) = cwd else { return Ok(self.root.to_owned()) };
-        let folder = self.root.join(cwd).canonicalize().map_err(|error| format!("{cwd}: {error}"))?;
-        if folder.starts_with(self.root) { Ok(folder) } else { Err(format!("{cwd} leads out of the worktree")) }
-    }
-}
-
-impl Capabilities for Outside<'_> {
-    fn clock(&self) -> Duration {
-        self.begun.elapsed()
-    }
-
-    fn run_command(&self, request: &CommandRequest<'_>) -> CommandRun {
-        let folder = match self.folder(request.cwd) {
+    /// Runs a command below a folder. A folder of its own that a symbolic link leads out of there is refused.
+    pub(super) fn run_at(&self, root: &Path, request: &CommandRequest<'_>) -> CommandRun {
+        let folder = match folder(root, request.cwd) {
             Ok(folder) => folder,
             Err(why) => return CommandRun::Unrunnable { why },
         };
@@ -123,6 +130,28 @@ impl Capabilities for Outside<'_> {
             Err(error @ StartError::System { .. }) => CommandRun::Unrunnable { why: error.to_string() },
         }
     }
+}
+
+fn folder(root: &Path, cwd: Option<&str>) -> Result<PathBuf, String> {
+    let Some(cwd) = cwd else { return Ok(root.to_owned()) };
+    let leads_out = || format!("{cwd} leads out of the worktree");
+    let folder = root.join(cwd).canonicalize().map_err(|error| format!("{cwd}: {error}"))?;
+    let root = root.canonicalize().map_err(|error| error.to_string())?;
+    if folder.starts_with(root) { Ok(folder) } else { Err(leads_out()) }
+}
+
+impl Capabilities for Outside<'_> {
+    fn clock(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn run_command(&self, request: &CommandRequest<'_>) -> CommandRun {
+        self.run_at(self.root, request)
+    }
+
+    fn run_check(&self, request: &CommandRequest<'_>, report: Option<&str>) -> CheckRun {
+        check_run::run(self, request, report)
+    }
 
     fn commits(&self) -> Fact<Commits> {
         let evidence = self.case.evidence.clone().with_refs(self.case.origin.1.clone());
@@ -130,7 +159,7 @@ impl Capabilities for Outside<'_> {
     }
 
     fn changes(&self) -> Fact<Changes> {
-        Ok(self.worktree(|worktree| session_work::look(worktree, &self.case.work))?.changes)
+        Ok(self.worktree(Worktree::changes)?)
     }
 
     fn files(&self, glob: &str) -> io::Result<Vec<FoundFile>> {
@@ -205,18 +234,27 @@ impl Capabilities for Outside<'_> {
         criteria_files::changed_scripts(self.case, line, cwd)
     }
 
-    fn passed_before(&self, request: &CommandRequest<'_>, rule: &SuccessRule) -> bool {
-        self.earlier_passes.as_ref().is_some_and(|passes| passes.has(self.case, request, rule))
+    fn passed_before(&self, request: &CommandRequest<'_>, rule: &SuccessRule) -> Option<EarlierPass> {
+        self.earlier_passes.as_ref()?.of(self.case, request, rule)
     }
 
-    fn remember_pass(&self, request: &CommandRequest<'_>, rule: &SuccessRule) {
+    fn remember_pass(&self, request: &CommandRequest<'_>, rule: &SuccessRule, tests: Option<TestCounts>) {
         if let Some(passes) = &self.earlier_passes {
-            passes.remember(self.case, request, rule);
+            passes.remember(self.case, request, rule, tests);
         }
     }
 
+    fn at_begin(&self, definition: &Definition, outcome: CheckOutcome, tests: Option<TestCounts>) -> AtBegin {
+        let find = |store: &Arc<dyn Store>| at_begin::find(self.case, store.as_ref(), &Ended { definition, outcome, tests });
+        self.store.as_ref().map_or_else(AtBegin::default, find)
+    }
+
+    fn edited_tests(&self, lines: bool) -> Fact<TestEdits> {
+        if self.at_tree.is_some() { Ok(TestEdits::default()) } else { edited_tests::find(self.case, self.root, lines) }
+    }
+
     fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> Exchange {
-        let folder = match self.folder(request.cwd) {
+        let folder = match folder(self.root, request.cwd) {
             Ok(folder) => folder,
             Err(why) => return Exchange::Unrunnable { why },
         };

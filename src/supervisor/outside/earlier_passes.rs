@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::checks::CommandRequest;
+use crate::checks::{CommandRequest, EarlierPass};
 use crate::config::settings::{CommandLine, SuccessRule};
+use crate::decision::evidence::TestCounts;
 use crate::store::{Store, passed};
 
 use super::super::case::Case;
@@ -24,30 +25,30 @@ impl EarlierPasses {
         EarlierPasses { store, asked: Mutex::default() }
     }
 
-    pub(super) fn has(&self, case: &Case, request: &CommandRequest<'_>, rule: &SuccessRule) -> bool {
+    pub(super) fn of(&self, case: &Case, request: &CommandRequest<'_>, rule: &SuccessRule) -> Option<EarlierPass> {
         let command = command(case, request, rule);
         let inputs = inputs(case, &command);
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         match inputs {
-            Some(inputs) => {
-                let has = passed::has(self.store.as_ref(), &case.worktree_id, &inputs, now()).unwrap_or(false);
+            Some((inputs, tree)) => {
+                let found = passed::of(self.store.as_ref(), &case.worktree_id, &inputs, now()).unwrap_or(None);
                 asked.insert(command, inputs);
-                has
+                found.map(|tests| EarlierPass { tests, tree })
             }
             None => {
                 asked.remove(&command);
-                false
+                None
             }
         }
     }
 
     /// A pass counts for what was there before the command ran and is there still.
-    pub(super) fn remember(&self, case: &Case, request: &CommandRequest<'_>, rule: &SuccessRule) {
+    pub(super) fn remember(&self, case: &Case, request: &CommandRequest<'_>, rule: &SuccessRule, tests: Option<TestCounts>) {
         let command = command(case, request, rule);
         let before = self.asked.lock().unwrap_or_else(PoisonError::into_inner).remove(&command);
-        if let Some(inputs) = inputs(case, &command).filter(|now| before.as_ref() == Some(now)) {
+        if let Some((inputs, _)) = inputs(case, &command).filter(|(now, _)| before.as_ref() == Some(now)) {
             // What is not remembered runs again.
-            let _ = passed::remember(self.store.as_ref(), &case.worktree_id, &inputs, now());
+            let _ = passed::remember(self.store.as_ref(), &case.worktree_id, &inputs, tests, now());
         }
     }
 }
@@ -59,11 +60,12 @@ fn command(case: &Case, request: &CommandRequest<'_>, rule: &SuccessRule) -> Str
         CommandLine::Argv(argv) => format!("{argv:?}"),
     };
     let stdin = passed::inputs(&[request.stdin]);
-    format!("{line} {:?} {rule:?} {stdin} {:?}", request.cwd, case.spec)
+    format!("{line} {:?} {rule:?} {stdin} {:?} {}", request.cwd, case.spec, request.clean)
 }
 
-fn inputs(case: &Case, command: &str) -> Option<String> {
+/// A fingerprint of all inputs, and HEAD's tree.
+fn inputs(case: &Case, command: &str) -> Option<(String, String)> {
     let tree = case.worktree.lock().expect("no panic while it was held").clean_tree();
     let tree = tree.ok().flatten()?;
-    Some(passed::inputs(&[tree.as_bytes(), command.as_bytes(), &passed::environment()]))
+    Some((passed::inputs(&[tree.as_bytes(), command.as_bytes(), &passed::environment()]), tree))
 }

@@ -1,9 +1,13 @@
 //! The outside of checks for real: processes, git, files of the worktree, models.
 
+mod at_begin;
 mod capabilities;
+mod check_run;
 mod earlier_passes;
+mod edited_tests;
 mod judge;
 mod line_checkers;
+mod scratch;
 mod worktree_files;
 
 pub use capabilities::Outside;

@@ -1,0 +1,15 @@
+//! What test runners print about a run: how many tests ran, failed and were skipped, and which failed first.
+//!
+//! Pure: text in, figures out. Only what the runner itself prints at a run's end counts. Several runs in one output (a workspace, two
+//! commands) add up.
+
+mod counts;
+mod failing;
+mod junit;
+mod output;
+#[cfg(test)]
+mod samples;
+
+pub use junit::MAX_REPORT_BYTES;
+pub(super) use junit::counts_in_report;
+pub(super) use output::{TestRun, read};

@@ -1,0 +1,51 @@
+//! What is read of the output of one command, whichever runners it ran.
+
+use crate::decision::evidence::TestCounts;
+
+use super::super::answers::{Captured, CommandOutput};
+use super::{counts, failing};
+
+/// What a known test runner printed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(in super::super) struct TestRun {
+    /// Figures of all runs together; `None` where the runner prints none, or not all of them were kept.
+    pub(in super::super) counts: Option<TestCounts>,
+    /// The first test that failed, with what it says.
+    pub(in super::super) failure: Option<Failure>,
+}
+
+/// A test that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in super::super) struct Failure {
+    /// As the runner names it.
+    pub(in super::super) name: String,
+    /// Why, where the runner says it; may be empty.
+    pub(in super::super) message: String,
+}
+
+/// What known test runners printed; `None` where none is recognised.
+pub(in super::super) fn read(output: &CommandOutput) -> Option<TestRun> {
+    let runs: Vec<TestRun> = [&output.stdout, &output.stderr].into_iter().filter_map(stream).collect();
+    runs.into_iter().reduce(|all, next| TestRun {
+        counts: match (all.counts, next.counts) {
+            (Some(a), Some(b)) => Some(sum(a, b)),
+            _ => None,
+        },
+        failure: all.failure.or(next.failure),
+    })
+}
+
+fn stream(captured: &Captured) -> Option<TestRun> {
+    let stretches = captured.stretches();
+    let text = String::from_utf8_lossy(stretches.last()?);
+    let plain = anstream::adapter::strip_str(&text).to_string();
+    let lines: Vec<&str> = plain.lines().map(|line| line.trim_end_matches('\r')).collect();
+    let found = counts::of(&lines)?;
+    // With a gap in the output, runs may be missing from the sum.
+    let counts = if captured.dropped == 0 { found } else { None };
+    Some(TestRun { counts, failure: failing::first(&lines) })
+}
+
+pub(super) fn sum(a: TestCounts, b: TestCounts) -> TestCounts {
+    TestCounts { ran: a.ran.saturating_add(b.ran), failed: a.failed.saturating_add(b.failed), skipped: a.skipped.saturating_add(b.skipped) }
+}

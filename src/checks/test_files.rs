@@ -1,0 +1,99 @@
+//! Which files hold tests, and which lines of a difference take tests away: by the names and marks that the field uses.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Whether a path is that of a file of tests, by the habits of the runners that are known.
+pub fn is_test_file(path: &str) -> bool {
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let in_folder = folders.split('/').any(|folder| matches!(folder, "test" | "tests" | "__tests__" | "spec" | "specs" | "testing"));
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let by_name = stem.starts_with("test_")
+        || stem.ends_with("_test")
+        || stem.ends_with("_tests")
+        || stem.ends_with("_spec")
+        || stem.ends_with(".test")
+        || stem.ends_with(".spec")
+        || ["Test", "Tests", "TestCase", "IT", "Spec"]
+            .iter()
+            .any(|end| stem.strip_suffix(end).is_some_and(|rest| rest.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())));
+    in_folder || by_name
+}
+
+/// How many more definitions of tests a difference removes than it adds, and how many more marks that skip a test it adds than it
+/// removes.
+pub fn test_lines(diff: &str) -> (u64, u64) {
+    static DEFINES: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(concat!(
+            r"^\s*(?:#\[(?:\w+::)*(?:test|rstest|test_case)\b|(?:async )?def test\w*\(|func Test\w*\(|@(?:Parameterized)?Test\b",
+            r"|\[(?:Fact|Theory|Test|TestMethod)\b|(?:x|f)?(?:it|test|specify)(?:\.\w+)*\()"
+        ))
+        .expect("it is tested")
+    });
+    static SKIPS: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(concat!(
+            r"^\s*(?:#\[ignore\b|@(?:pytest\.mark\.(?:skip|xfail)|unittest\.(?:skip|expectedFailure)|Disabled\b|Ignore\b)",
+            r"|(?:x(?:it|test|describe)|(?:it|test|describe|context)\.(?:skip|todo))\(|\[Ignore\b|t\.Skip(?:f|Now)?\(|pytest\.skip\()",
+            r"|^\s*\[(?:Fact|Theory)\(Skip\b"
+        ))
+        .expect("it is tested")
+    });
+    let (mut defines, mut skips) = (0_i64, 0_i64);
+    for line in diff.lines() {
+        let (sign, text) = match line.split_at_checked(1) {
+            Some(("+", text)) if !line.starts_with("+++ ") => (1, text),
+            Some(("-", text)) if !line.starts_with("--- ") => (-1, text),
+            _ => continue,
+        };
+        defines += if DEFINES.is_match(text) { sign } else { 0 };
+        skips += if SKIPS.is_match(text) { sign } else { 0 };
+    }
+    (u64::try_from(-defines).unwrap_or(0), u64::try_from(skips).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_tests_are_known_by_their_names() {
+        for path in [
+            "tests/a.rs",
+            "pkg/a_test.go",
+            "test_a.py",
+            "web/src/__tests__/a.js",
+            "a.spec.ts",
+            "src/a.test.tsx",
+            "spec/models/user_spec.rb",
+            "src/test/java/FooTest.java",
+            "ApiTests.cs",
+        ] {
+            assert!(is_test_file(path), "{path}");
+        }
+        for path in ["src/lib.rs", "latest.py", "contest/a.rs", "src/testament.rs", "Test.md", "attest.go", "UNIT"] {
+            assert!(!is_test_file(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn lines_that_take_tests_away_are_counted() {
+        for (diff, removed, skipped) in [
+            ("--- a/x.rs\n+++ b/x.rs\n-    #[test]\n-    fn a() {}\n", 1, 0),
+            ("-#[tokio::test]\n+#[test]\n", 0, 0),
+            ("+#[test]\n+#[test]\n-#[test]\n", 0, 0),
+            ("-def test_a():\n-async def test_b(x):\n+def helper():\n", 2, 0),
+            ("-func TestA(t *testing.T) {\n+\tt.Skip(\"later\")\n", 1, 1),
+            ("+    #[ignore = \"slow\"]\n", 0, 1),
+            ("-it('adds', () => {\n+it.skip('adds', () => {\n", 0, 1),
+            ("-  test('a', f)\n+  xtest('a', f)\n", 0, 1),
+            ("+@pytest.mark.skipif(True, reason='x')\n", 0, 1),
+            ("-@Test\n", 1, 0),
+            ("+    @Disabled\n", 0, 1),
+            ("-    [Fact]\n+    [Fact(Skip = \"x\")]\n", 0, 1),
+            (" #[test]\n-let submit(1);\n+// it(\n", 0, 0),
+        ] {
+            assert_eq!(test_lines(diff), (removed, skipped), "{diff}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What is known of checks from when the work began, without running anything twice for it: from an earlier look at the same tree, and
+//! where nothing was done, from now.
+
+use crate::checks::{AtBegin, Definition};
+use crate::decision::evidence::{Before, CheckOutcome, TestCounts};
+use crate::git::{Point, Worktree};
+use crate::store::before::{self, Mark};
+use crate::store::{Store, passed};
+
+use super::super::case::Case;
+use super::super::surroundings::now;
+
+/// How a check ended that is judged now.
+pub(super) struct Ended<'a> {
+    pub(super) definition: &'a Definition,
+    pub(super) outcome: CheckOutcome,
+    pub(super) tests: Option<TestCounts>,
+}
+
+/// What is known. Whatever cannot be read or written here is unknown, and nothing else.
+pub(super) fn find(case: &Case, store: &dyn Store, ended: &Ended<'_>) -> AtBegin {
+    if !ended.definition.of_worktree || case.origin.0 == Point::nowhere() {
+        return AtBegin::default();
+    }
+    let (origin_tree, clean_tree) = {
+        let worktree = case.worktree.lock().expect("no panic while it was held");
+        let Ok(origin_tree) = worktree.tree_at(&case.origin.0) else { return AtBegin::default() };
+        (origin_tree, clean_tree(&worktree))
+    };
+    let Ok(record) = before::of(store, &case.worktree_id, &case.spec) else { return AtBegin::default() };
+    let check = passed::inputs(&[ended.definition.text.as_bytes()]);
+    let now_on = |tree: &str| {
+        let before = match ended.outcome {
+            CheckOutcome::Pass => Before::Passed,
+            CheckOutcome::Unmet => Before::Failed,
+            _ => return None,
+        };
+        Some(Mark { check: check.clone(), tree: tree.to_owned(), before, tests: ended.tests, at: now() })
+    };
+    let begun = record.begun(&check).cloned();
+    let nothing_done = clean_tree.as_ref() == Some(&origin_tree);
+    // What was found on this very tree since the session began was found for this work: a pass that came since is new.
+    let found_here = begun.as_ref().is_some_and(|mark| mark.tree == origin_tree && case.recorded_at.is_some_and(|at| mark.at >= at));
+    let identical = now_on(&origin_tree).filter(|_| nothing_done && !found_here);
+    let known = match (identical, begun.clone()) {
+        (Some(mark), None) => Some(mark),
+        (Some(mark), Some(_)) if mark.before == Before::Passed => Some(mark),
+        (_, Some(mark)) => Some(mark),
+        (None, None) => record.seen(&check, &origin_tree).cloned(),
+    };
+    let seen = clean_tree.as_deref().and_then(now_on).filter(|mark| {
+        let before = record.seen(&check, &mark.tree);
+        before.is_none_or(|known| (known.before, known.tests) != (mark.before, mark.tests))
+    });
+    let begins = known.clone().filter(|mark| begun.as_ref() != Some(mark));
+    if seen.is_some() || begins.is_some() {
+        // What is not remembered is unknown to the next look.
+        let _ = before::update(store, &case.worktree_id, &case.spec, |record| {
+            begins.iter().for_each(|mark| record.begin(mark.clone()));
+            seen.iter().for_each(|mark| record.see(mark.clone()));
+        });
+    }
+    known.map_or_else(AtBegin::default, |mark| AtBegin { before: mark.before, tests: mark.tests })
+}
+
+/// HEAD's tree, where nothing of the session is uncommitted.
+fn clean_tree(worktree: &Worktree) -> Option<String> {
+    worktree.clean_tree().ok().flatten()
+}

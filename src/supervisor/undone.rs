@@ -1,0 +1,42 @@
+//! Work that was committed and then undone without a commit: files that are in HEAD as the session committed them, and in the work tree
+//! as they were at the baseline.
+
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use crate::decision::evidence::{Changes, Degraded};
+use crate::git::{Point, Worktree, unescape_path};
+
+/// Changed paths that are looked at, at most.
+const MOST_PATHS: usize = 200;
+
+/// Paths that are named.
+const NAMED: usize = 3;
+
+/// What to say, where the uncommitted changes undo what was committed since the baseline. What cannot be read says nothing.
+pub fn note(worktree: &Worktree, baseline: &Point, changes: &Changes) -> Option<Degraded> {
+    let (Point::Commit(before), Ok(Point::Commit(head))) = (baseline, worktree.head()) else { return None };
+    if *before == head || *baseline == Point::nowhere() {
+        return None;
+    }
+    let undone = |path: &&String| -> Option<()> {
+        let (was, committed) = (worktree.blob_at(before, path).ok()?, worktree.blob_at(&head, path).ok()?);
+        let file = worktree.root().join(Path::new(OsStr::from_bytes(&unescape_path(path))));
+        let there = match std::fs::read(file) {
+            Ok(bytes) => Some(bytes),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(_) => return None,
+        };
+        (was != committed && there == was).then_some(())
+    };
+    let found: Vec<&str> = changes.paths.iter().take(MOST_PATHS).filter(|path| undone(path).is_some()).map(String::as_str).collect();
+    let more = match found.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let named = found.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    let detail = format!("uncommitted changes undo what was committed since the baseline: {named}{more}");
+    (!found.is_empty()).then_some(Degraded { code: "work_undone", detail })
+}

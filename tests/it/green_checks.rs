@@ -1,0 +1,234 @@
+//! What a green check proves: suites that were green before, that ran no test, that lost tests, or that pass by what git does not have.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::{Value, json};
+
+use crate::support::{CommandOutput, Repo, TestEnv};
+
+/// A test runner as `go test -v` prints: one test for each `*.case` file below `cases`, which passes where it says `pass`.
+const RUNNER: &str = "#!/bin/sh
+rm -f report.xml
+ok=0
+for case in cases/*.case; do
+  [ -f \"$case\" ] || continue
+  name=$(basename \"$case\" .case)
+  echo \"=== RUN   Test$name\"
+  if grep -q pass \"$case\"; then echo \"--- PASS: Test$name (0.00s)\"; elif grep -q skip \"$case\"; then echo \"--- SKIP: Test$name (0.00s)\";
+  else echo \"    cases_test.go:1: $name wants pass\"; echo \"--- FAIL: Test$name (0.00s)\"; ok=1; fi
+done
+[ $ok = 0 ] && printf 'ok  \\tcases\\t0.01s\\n' || printf 'FAIL\\tcases\\t0.01s\\n'
+exit $ok
+";
+
+/// A repository with that runner, these cases, and this check of it.
+fn suite<'env>(env: &'env TestEnv, name: &str, cases: &[(&str, &str)], check: Value) -> Repo<'env> {
+    let repo = env.repo_named(name);
+    repo.write("run-cases", RUNNER);
+    std::fs::set_permissions(repo.path().join("run-cases"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    for (case, text) in cases {
+        repo.write(&format!("cases/{case}.case"), text);
+    }
+    let mut command = json!({"type": "command", "name": "tests", "run": "./run-cases"});
+    command.as_object_mut().unwrap().extend(check.as_object().unwrap().clone());
+    let config = json!({"rescue": {"mode": "single"}, "completion_check": {"max_probes": 0}, "checks": [command]});
+    repo.write("completion.json", config.to_string());
+    repo.write(".gitignore", "ignored*\n");
+    repo.commit_all("the suite");
+    repo.watchdog(&["trust"]).expect(0);
+    repo
+}
+
+fn run(repo: &Repo<'_>, script: &str) -> CommandOutput {
+    repo.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", script])
+}
+
+fn commit(script: &str) -> String {
+    format!("{script}; git add -A; git commit -qm work")
+}
+
+#[track_caller]
+fn complete(out: &CommandOutput, evidence: &str, before: &str) -> Value {
+    let verdict = out.json();
+    assert_eq!((out.verdict().as_str(), verdict["evidence"].as_str()), ("complete/checks_passed", Some(evidence)), "{out}");
+    assert_eq!(verdict["checks"][0]["before"], before, "{out}");
+    verdict
+}
+
+fn degraded<'v>(verdict: &'v Value, code: &str) -> Option<&'v str> {
+    verdict["notes"].as_array().unwrap().iter().find(|note| note["code"] == code).and_then(|note| note["detail"].as_str())
+}
+
+#[test]
+fn a_suite_that_was_green_before_the_session_completes_nothing_that_was_not_done() {
+    let env = TestEnv::new();
+    let repo = suite(&env, "green", &[("A", "pass")], json!({}));
+    let out = run(&repo, "true").expect(10);
+    assert_eq!(out.verdict(), "incomplete/working", "nobody is asked, and nothing was done: {out}");
+    assert_eq!(out.json()["checks"][0]["before"], "passed", "by identity: {out}");
+    // Commits are made, and the suite that was green before is green still: nothing judged what they do.
+    let verdict = complete(&run(&repo, &commit("echo work > work.txt")).expect(0), "committed", "passed");
+    assert!(verdict["message"].as_str().unwrap().contains("as before the work began"), "{verdict}");
+}
+
+#[test]
+fn a_suite_that_failed_before_and_passes_now_verifies_the_work() {
+    let env = TestEnv::new();
+    let repo = suite(&env, "red", &[("A", "pass"), ("B", "todo")], json!({}));
+    let out = run(&repo, "true").expect(10);
+    let feedback = out.json()["feedback"].as_str().unwrap().to_owned();
+    assert!(feedback.starts_with("test `TestB` fails: cases_test.go:1: B wants pass (`./run-cases` ended with exit 1"), "{feedback}");
+    assert_eq!(feedback.lines().count(), 1, "one sharp fact: {feedback}");
+    let verdict = complete(&run(&repo, &commit("echo pass > cases/B.case")).expect(0), "verified", "failed");
+    assert_eq!(verdict["checks"][0]["tests"], json!({"ran": 2, "failed": 0, "skipped": 0}), "{verdict}");
+    // The work is complete: the next one begins anew, with a suite that is green.
+    complete(&run(&repo, &commit("echo more > more.txt")).expect(0), "committed", "passed");
+}
+
+#[test]
+fn a_suite_that_ran_no_test_is_no_pass() {
+    let env = TestEnv::new();
+    let repo = suite(
+        &env,
+        "none",
+        &[],
+        json!({"run": "echo 'running 0 tests'; echo 'test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 9 filtered out'"}),
+    );
+    let out = run(&repo, &commit("echo work > work.txt")).expect(10);
+    assert_eq!(out.verdict(), "incomplete/checks_unmet", "{out}");
+    assert!(out.json()["feedback"].as_str().unwrap().contains("ran no test"), "{out}");
+}
+
+#[test]
+fn tests_that_the_session_took_away_make_a_pass_its_word() {
+    for (name, script, code) in
+        [("deleted", "git rm -q cases/B.case", "tests_shrunk"), ("skipped", "echo skip > cases/B.case", "tests_shrunk")]
+    {
+        let env = TestEnv::new();
+        let repo = suite(&env, name, &[("A", "pass"), ("B", "todo")], json!({}));
+        run(&repo, "true").expect(10);
+        let verdict = complete(&run(&repo, &commit(script)).expect(0), "claimed", "failed");
+        assert!(degraded(&verdict, code).is_some(), "{verdict}");
+    }
+}
+
+#[test]
+fn a_deleted_test_file_is_said_where_nobody_counted_before() {
+    let env = TestEnv::new();
+    let repo = suite(&env, "uncounted", &[("A", "pass")], json!({}));
+    repo.write("tests/login_test.go", "package tests\n\nfunc TestLogin(t *testing.T) {\n}\n");
+    repo.commit_all("a test");
+    let verdict = complete(&run(&repo, &commit("git rm -q tests/login_test.go")).expect(0), "claimed", "unknown");
+    assert_eq!(degraded(&verdict, "tests_deleted"), Some("`./run-cases`: the session deleted tests/login_test.go"), "{verdict}");
+    // One that merely moved is still there.
+    repo.write("tests/a_test.go", "package tests\n\nfunc TestA(t *testing.T) {\n}\n");
+    repo.commit_all("another test");
+    let verdict =
+        complete(&run(&repo, &commit("mkdir -p tests/deep; git mv tests/a_test.go tests/deep/a_test.go")).expect(0), "verified", "unknown");
+    assert_eq!(degraded(&verdict, "tests_deleted"), None, "{verdict}");
+}
+
+#[test]
+fn a_clean_check_does_not_see_what_git_ignores() {
+    let env = TestEnv::new();
+    let dirty = suite(&env, "dirty", &[], json!({"run": "test -f ignored.txt"}));
+    let script = commit("touch ignored.txt; echo work > work.txt");
+    complete(&run(&dirty, &script).expect(0), "verified", "unknown");
+    let clean = suite(&env, "clean", &[], json!({"run": "test -f ignored.txt", "clean": true}));
+    let out = run(&clean, &script).expect(10);
+    assert_eq!(out.verdict(), "incomplete/checks_unmet", "{out}");
+    // What the session left uncommitted is its work, and is there.
+    let work = suite(&env, "work", &[], json!({"run": "test -f new.txt && pwd > /dev/null", "clean": true}));
+    let verdict = complete(&run(&work, "echo new > new.txt").expect(0), "verified", "unknown");
+    let tree = verdict["checks"][0]["tree"].as_str().unwrap().to_owned();
+    assert_eq!(tree, work.git(&["rev-parse", "HEAD^{tree}"]).trim(), "the tree that was judged is the one that was committed");
+    let left = std::fs::read_dir(env.state().join("scratch")).unwrap().count();
+    assert_eq!(left, 0, "the scratch checkouts are gone");
+}
+
+#[test]
+fn a_check_that_must_fail_first_and_passes_starts_no_session() {
+    let env = TestEnv::new();
+    let repo = suite(&env, "passes", &[("A", "pass")], json!({"must_fail_first": true}));
+    let out = run(&repo, &commit("echo work > work.txt")).expect(12);
+    assert_eq!(out.verdict(), "review/no_criteria", "{out}");
+    assert!(out.json()["message"].as_str().unwrap().contains("the check 'tests' passes at the baseline"), "{out}");
+    assert!(!repo.path().join("work.txt").exists(), "no session was started");
+    // An ignored file of the worktree is not in the checkout.
+    let repo = suite(&env, "fails", &[], json!({"must_fail_first": true, "run": "test -f ignored.txt || test -f done.txt"}));
+    repo.write("ignored.txt", "x");
+    let verdict = complete(&run(&repo, &commit("touch done.txt")).expect(0), "verified", "failed");
+    assert_eq!(verdict["strike"], false);
+    let loops = suite(&env, "loops", &[("A", "pass")], json!({"must_fail_first": true}));
+    let out = loops.watchdog(&["loop", "--json", "--no-probe", "--max-iterations", "2", "--", "sh", "-c", "touch started"]).expect(12);
+    assert_eq!(out.verdict(), "review/no_criteria", "{out}");
+    assert!(!loops.path().join("started").exists(), "no session was started");
+}
+
+#[test]
+fn a_check_that_must_fail_first_runs_once_for_the_work_of_a_spec() {
+    let env = TestEnv::new();
+    let repo = suite(&env, "once", &[("A", "todo")], json!({"must_fail_first": true}));
+    let out = run(&repo, &commit("echo one > one.txt")).expect(10);
+    assert_eq!(out.verdict(), "incomplete/checks_unmet", "{out}");
+    repo.write("cases/A.case", "pass\n");
+    repo.commit_all("a person ends the work between two sessions");
+    // The check passes where this session begins; it failed where the work of the spec began.
+    let out = run(&repo, &commit("echo two > two.txt")).expect(0);
+    complete(&out, "verified", "failed");
+}
+
+#[test]
+fn a_junit_file_counts_where_the_run_wrote_it() {
+    let env = TestEnv::new();
+    let report = |cases: usize| format!("<testsuites><testsuite>{}</testsuite></testsuites>", "<testcase name=\"a\"/>".repeat(cases));
+    let check = |run: &str| json!({"run": run, "junit": "ignored/report.xml"});
+    let repo = suite(&env, "junit", &[], check(&format!("mkdir -p ignored; echo '{}' > ignored/report.xml", report(3))));
+    let verdict = complete(&run(&repo, &commit("echo work > work.txt")).expect(0), "verified", "unknown");
+    assert_eq!(verdict["checks"][0]["tests"], json!({"ran": 3, "failed": 0, "skipped": 0}), "{verdict}");
+    // One that was there before, with a time in the future, was not written by the run.
+    let repo = suite(&env, "stale", &[], check("true"));
+    let stale = format!("mkdir -p ignored; echo '{}' > ignored/report.xml; touch -d '+1 day' ignored/report.xml", report(3));
+    let out = run(&repo, &commit(&format!("{stale}; echo work > work.txt"))).expect(12);
+    assert_eq!(out.verdict(), "review/verify_failed", "{out}");
+    assert!(out.json()["feedback"].as_str().unwrap().contains("ignored/report.xml was not written by this run"), "{out}");
+    let repo = suite(&env, "empty", &[], check(&format!("mkdir -p ignored; echo '{}' > ignored/report.xml", report(0))));
+    let out = run(&repo, &commit("echo work > work.txt")).expect(10);
+    assert!(out.json()["feedback"].as_str().unwrap().contains("ran no test"), "{out}");
+}
+
+#[test]
+fn a_pass_beside_a_file_that_rescue_leaves_out_is_no_more_than_committed() {
+    let env = TestEnv::new();
+    let check = |clean: bool| json!({"run": "test -f new.txt", "clean": clean});
+    let repo = suite(&env, "secret", &[], check(false));
+    let verdict = complete(&run(&repo, "echo new > new.txt; echo KEY=1 > .env").expect(0), "committed", "unknown");
+    assert!(degraded(&verdict, "judged_with_uncommitted").unwrap().contains(".env"), "{verdict}");
+    let repo = suite(&env, "secret-clean", &[], check(true));
+    let verdict = complete(&run(&repo, "echo new > new.txt; echo KEY=1 > .env").expect(0), "verified", "unknown");
+    assert_eq!(degraded(&verdict, "judged_with_uncommitted"), None, "{verdict}");
+}
+
+#[test]
+fn work_that_was_committed_and_then_undone_without_a_commit_is_told() {
+    let env = TestEnv::new();
+    let repo = env.repo_named("undone");
+    repo.write("a.txt", "one\n");
+    repo.commit_all("the beginning");
+    let script = "echo two > a.txt; echo b > b.txt; git add -A; git commit -qm work; echo one > a.txt; rm b.txt; echo c > c.txt";
+    let out = repo.watchdog(&["run", "--json", "--no-probe", "--no-rescue", "--", "sh", "-c", script]);
+    let verdict = out.json();
+    let told = "uncommitted changes undo what was committed since the baseline: a.txt, b.txt";
+    assert_eq!(degraded(&verdict, "work_undone"), Some(told), "{out}");
+}
+
+#[test]
+fn feedback_names_where_head_is_and_a_path_that_it_lacks() {
+    let env = TestEnv::new();
+    let repo = env.repo_named("fact");
+    repo.watchdog(&["snapshot"]).expect(0);
+    repo.write("a.rs", "fn a() {}\n");
+    let out = repo.watchdog(&["check", "--json", "--no-probe"]).expect(10);
+    let fact = "HEAD is still the baseline; `a.rs` is not committed. Finish the work and commit it.";
+    assert_eq!(out.json()["feedback"], fact, "{out}");
+}
