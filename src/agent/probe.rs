@@ -82,6 +82,8 @@ pub struct ProbeAnswer {
     pub session_id: Option<String>,
     /// What it cost.
     pub usage: ProbeUsage,
+    /// US dollars of the whole session, where the agent tells those and not what this question cost.
+    pub session_cost_usd: Option<f64>,
 }
 
 /// Asks once. Blocks until the agent answered, failed, or its deadline passed.
@@ -93,17 +95,23 @@ pub fn ask(request: &ProbeRequest<'_>) -> ProbeOutcome {
 pub fn ask_with(request: &ProbeRequest<'_>, run: &dyn Fn(&Program) -> Result<Finished, StartError>) -> ProbeAnswer {
     match put(request, Question::Probe, run) {
         Ok(answered) => {
-            let (session_id, usage) = told(&answered);
-            ProbeAnswer { outcome: outcome(request, &answered, answer), session_id, usage }
+            let (session_id, usage, session_cost_usd) = told(&answered);
+            ProbeAnswer { outcome: outcome(request, &answered, answer), session_id, usage, session_cost_usd }
         }
-        // Nobody was asked.
-        Err(unanswered) => ProbeAnswer { outcome: *unanswered, session_id: None, usage: ProbeUsage::default() },
+        Err(unanswered) => ProbeAnswer::unasked(*unanswered),
+    }
+}
+
+impl ProbeAnswer {
+    /// An outcome for which nobody was asked.
+    pub fn unasked(outcome: ProbeOutcome) -> Self {
+        ProbeAnswer { outcome, session_id: None, usage: ProbeUsage::default(), session_cost_usd: None }
     }
 }
 
 /// Who answered, and what the question cost. The cost of a resumed session is told as a whole; where that of this question cannot be told
 /// apart, it is unknown.
-fn told(answered: &Answered) -> (Option<String>, ProbeUsage) {
+fn told(answered: &Answered) -> (Option<String>, ProbeUsage, Option<f64>) {
     let output = Tap::default();
     output.push(&answered.finished.stdout.bytes);
     let told = output.finish();
@@ -114,7 +122,8 @@ fn told(answered: &Answered) -> (Option<String>, ProbeUsage) {
         cost_usd: told.usage.cost_usd.filter(|_| !told.cost_is_of_the_session),
     };
     let named = envelope::read(&answered.finished.stdout.bytes).and_then(|found| found.session_id);
-    (named.or(told.session_id).filter(|id| envelope::is_session_id(id)), usage)
+    let session_cost = told.session_cost_usd.filter(|_| told.cost_is_of_the_session);
+    (named.or(told.session_id).filter(|id| envelope::is_session_id(id)), usage, session_cost)
 }
 
 /// Asks for a plan of commits in the same harmless way; `number` counts the attempts. The answer is not judged: it is

@@ -48,9 +48,11 @@ static PUSHED: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 static PATH: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"(?:^|[\s`'\x22(\[])((?:[\w@+-][\w.@+-]*/)+[\w.@+-]*\w\.[A-Za-z]\w{0,7}|(?:[\w@+-][\w.@+-]*/)+\w[\w@+-]*`)|`([\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7})`",
-    )
+    pattern(concat!(
+        r"(?:^|[\s`'\x22(\[])((?:[\w@+-][\w.@+-]*/)+[\w.@+-]*\w\.[A-Za-z]\w{0,7}|(?:[\w@+-][\w.@+-]*/)+\w[\w@+-]*`)",
+        r"|`([\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7})`",
+        r"|\b(?i:committed|created|added|wrote|implemented) ([\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7})(?:[\s,;:!)]|\.(?:\s|$)|$)",
+    ))
 });
 static COMMIT_ID: LazyLock<Regex> = LazyLock::new(|| {
     pattern(

@@ -21,6 +21,7 @@ use crate::store::answer::{self, AnswerRecord};
 use crate::store::{Store, StoreError};
 
 use super::executor::{Executor, since};
+use super::session_cost::cost_beyond_the_last_end;
 use super::surroundings::now;
 use super::verdict_json::SessionJson;
 
@@ -57,9 +58,15 @@ impl Executor {
         if ran_a_session || asked.no_probe || self.case.recorded_at.is_none() {
             return Ok(self);
         }
-        let Some(last) = answer::of(store, &self.case.worktree_id, &self.case.spec)? else { return Ok(self) };
+        let Some(mut last) = answer::of(store, &self.case.worktree_id, &self.case.spec)? else { return Ok(self) };
+        let now = now();
+        if last.at > now {
+            // The clock was set back: the answer counts as given now, and its pause ends.
+            (last.at, last.since) = (now, last.since.min(now));
+            answer::record(store, &self.case.worktree_id, &self.case.spec, &last)?;
+        }
         let judged = if asked.once { Judged::Again } else { Judged::Typed };
-        if stands_until(&last.outcome, last.at, last.pauses, judged, now()).is_none() {
+        if stands_until(&last.outcome, last.at, last.pauses, judged, now).is_none() {
             return Ok(self);
         }
         if self.state(&(None, None)).is_none_or(|state| state != last.state) {
@@ -169,7 +176,11 @@ impl Executor {
         let answer = probe::ask_with(&request, &|program| program.run_cancellable(cancel));
         let outcome = self.weighed(answer.outcome, facts);
         self.note_answered(matches!(outcome, ProbeOutcome::Reply(_)));
-        let record = ProbeRecord { at, duration: since(at), outcome, disputed: None, session_id: answer.session_id, usage: answer.usage };
+        let beyond =
+            |(whole, id): (f64, &String)| cost_beyond_the_last_end(self.store.as_ref()?.as_ref(), &self.case.worktree_id, id, whole);
+        let cost_usd = answer.usage.cost_usd.or_else(|| answer.session_cost_usd.zip(answer.session_id.as_ref()).and_then(beyond));
+        let usage = ProbeUsage { cost_usd, ..answer.usage };
+        let record = ProbeRecord { at, duration: since(at), outcome, disputed: None, session_id: answer.session_id, usage };
         if let (ProbeOutcome::Reply(reply), Some(store)) = (&record.outcome, &self.store) {
             // One that cannot be recorded is found out again.
             let _ = whom.pin(store.as_ref(), &self.case.worktree_id, &self.case.spec, record.session_id.as_deref());

@@ -13,10 +13,15 @@ pub fn own_cost(store: &dyn Store, worktree_id: &str, told: &Told) -> Option<f64
     let (true, Some(whole), Some(id)) = (told.cost_is_of_the_session, told.session_cost_usd, &told.session_id) else {
         return told.usage.cost_usd;
     };
+    Some(cost_beyond_the_last_end(store, worktree_id, id, whole).unwrap_or(whole))
+}
+
+/// What a session cost beyond its last end that watchdog saw; `None` where it saw none that told.
+pub fn cost_beyond_the_last_end(store: &dyn Store, worktree_id: &str, session_id: &str, whole: f64) -> Option<f64> {
     let events = store.newest(LOOK_BACK).unwrap_or_default();
     let ended = events.iter().rev().filter(|event| event.kind == kind::SESSION_ENDED && event.worktree == worktree_id);
     let before =
-        ended.filter(|event| event.data["session_id"] == id.as_str()).find_map(|event| event.data["usage"]["session_cost_usd"].as_f64());
+        ended.filter(|event| event.data["session_id"] == session_id).find_map(|event| event.data["usage"]["session_cost_usd"].as_f64());
     // A session cannot have cost more before: then it was counted anew.
-    Some(before.filter(|before| *before <= whole).map_or(whole, |before| whole - before))
+    before.filter(|before| *before <= whole).map(|before| whole - before)
 }

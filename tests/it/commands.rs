@@ -35,16 +35,15 @@ fn the_shell_loop_of_the_readme_goes_on_at_10_and_ends_at_0() {
         "claude",
         r#"case "$*" in
   *--version*) echo "2.0.0 (scripted)" ;;
-  *"MAIN TASK"*) if [ -e ../first ]; then echo x > done.txt; git add done.txt; git commit -qm "feat: done"; else touch ../first; sleep 30; fi ;;
+  *"MAIN TASK"*) if [ -e ../first ]; then echo x > done.txt; git add done.txt; git commit -qm "feat: done"; else touch ../first; echo half done > half.txt; sleep 30; fi ;;
 esac
 "#,
     );
     let readme = include_str!("../../README.md");
-    let from = readme.find("while :; do").expect("the README shows a loop");
+    let from = readme.find("session() {").expect("the README shows a loop");
     let text = &readme[from..from + readme[from..].find("```").expect("the block ends")];
     let text = text.replace("--timeout 1h", "--timeout 1s --grace 1s");
     env.install("watchdog", std::path::Path::new(env!("CARGO_BIN_EXE_watchdog")));
-    repo.write("half.txt", "half done");
     let out = env.command("sh", repo.path()).args(["-c", &text]).run().expect(0);
     assert!(out.stdout.ends_with("done\n"), "{out}");
     assert!(out.stderr.contains("incomplete (working)") && out.stderr.contains("complete (new_commits)"), "{out}");

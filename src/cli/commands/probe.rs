@@ -27,7 +27,7 @@ pub fn probe(around: impl FnOnce() -> Result<Surroundings, Failure>, terminal: &
     let (answer, whom, against_git) = match &args.parse {
         Some(path) => {
             let outcome = read_output(&read(path)?, now());
-            (ProbeAnswer { outcome, session_id: None, usage: ProbeUsage::default() }, None, None)
+            (ProbeAnswer::unasked(outcome), None, None)
         }
         None => ask(&around()?, &args)?,
     };
