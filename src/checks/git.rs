@@ -47,8 +47,8 @@ impl GitCheck {
     }
 
     fn is_unclean(changes: &Changes) -> Option<String> {
-        if changes.any() {
-            let names: Vec<&str> = changes.paths.iter().map(String::as_str).collect();
+        if changes.work_left() {
+            let names: Vec<&str> = changes.work_paths.iter().map(String::as_str).collect();
             // Where not every path is listed, the sum of the kinds is the nearest thing to a count.
             let complete = !names.is_empty() && names.len() < Changes::LISTED;
             let count = if complete { names.len() as u64 } else { changes.total() };
@@ -256,7 +256,7 @@ mod tests {
 
     fn untracked(paths: &[&str]) -> Fact<Changes> {
         let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
-        Ok(Changes { untracked: paths.len() as u64, paths, ..Changes::default() })
+        Ok(Changes { untracked: paths.len() as u64, work: paths.len() as u64, work_paths: paths.clone(), paths, ..Changes::default() })
     }
 
     #[test]
@@ -284,7 +284,14 @@ mod tests {
         let done = || commits(1, 0, true);
         check(1, false, done(), untracked(&["a"]), Pass, "");
         check(1, true, done(), untracked(&["a", "b"]), Unmet, "uncommitted changes (2 files): a, b; commit the work");
-        check(0, true, done(), Ok(Changes { staged: 1, ..Changes::default() }), Unmet, "uncommitted changes (1 file); commit the work");
+        check(
+            0,
+            true,
+            done(),
+            Ok(Changes { staged: 1, work: 1, ..Changes::default() }),
+            Unmet,
+            "uncommitted changes (1 file); commit the work",
+        );
         check(0, true, done(), untracked(&["a", "b", "c", "d"]), Unmet, "(4 files): a, b, c, ... (1 more)");
         let rebase = Changes { operation: Some(Operation::Rebase), ..Changes::default() };
         check(1, true, done(), Ok(rebase), Unmet, "a rebase is half done");

@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn what_is_uncommitted_is_looked_at_first_where_that_is_asked_for() {
         let clean = || IssueCriterion { require_clean: true, ..issue() };
-        let dirty = Fake { changes: Some(Ok(Changes { staged: 1, ..Changes::default() })), ..Fake::default() };
+        let dirty = Fake { changes: Some(Ok(Changes { staged: 1, work: 1, ..Changes::default() })), ..Fake::default() };
         check(clean(), dirty, CheckOutcome::Unmet, "uncommitted changes (1 file)");
         let unknown = Fake { changes: Some(Err(broken("index"))), ..Fake::default() };
         check(clean(), unknown, CheckOutcome::Failed, "cannot be read");

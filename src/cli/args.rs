@@ -136,6 +136,9 @@ pub struct SnapshotArgs {
     /// Judge from now on by the criteria and guarded files as they are here, whoever changed them
     #[arg(long)]
     pub accept_criteria: bool,
+    /// Count what is uncommitted now as the session's work
+    #[arg(long)]
+    pub adopt: bool,
 }
 
 /// What `check` and `run` have in common.
@@ -202,9 +205,22 @@ pub struct RunArgs {
     /// How long to wait for children that outlive the session
     #[arg(long, value_name = "DUR", env = "WATCHDOG_CHILD_WAIT", value_parser = duration, default_value = "10s")]
     pub child_wait: Duration,
+    #[command(flatten)]
+    pub uncommitted: UncommittedArgs,
     /// The session: a program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
     pub command: Vec<std::ffi::OsString>,
+}
+
+/// What becomes of files that are uncommitted before a session.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct UncommittedArgs {
+    /// Count what is uncommitted now as the session's work, to be finished and rescued
+    #[arg(long)]
+    pub adopt: bool,
+    /// Start the session even if what is uncommitted now cannot be kept in a snapshot first
+    #[arg(long)]
+    pub without_snapshot: bool,
 }
 
 /// Arguments of `watchdog probe`.

@@ -68,6 +68,8 @@ pub struct LoopArgs {
     /// Begin nothing after this instant, such as 2030-01-31T18:00:00Z
     #[arg(long, value_name = "INSTANT", env = "WATCHDOG_DEADLINE")]
     pub deadline: Option<jiff::Timestamp>,
+    #[command(flatten)]
+    pub uncommitted: super::args::UncommittedArgs,
     /// Begin anew, instead of going on with a loop that was cut short
     #[arg(long, env = "WATCHDOG_RESTART", value_parser = clap::builder::FalseyValueParser::new())]
     pub restart: bool,

@@ -88,6 +88,10 @@ pub struct Commits {
     pub rescued: u64,
     /// Whether HEAD's tree differs from the baseline's tree.
     pub net_change: bool,
+    /// What is half done in the worktree, if anything.
+    pub operation: Option<Operation>,
+    /// Paths in conflict, percent-escaped where not UTF-8; at most [`Commits::LISTED`].
+    pub conflicts: Vec<String>,
     /// Newest first, at most [`Commits::LISTED`].
     pub listed: Vec<Commit>,
     /// What weakens these numbers, such as a rewritten history.
@@ -101,6 +105,11 @@ impl Commits {
     /// Whether these commits alone show that the session did its work.
     pub fn completes(&self) -> bool {
         self.made_here > 0 && self.net_change
+    }
+
+    /// Whether git waits for somebody to finish something here.
+    pub fn half_done(&self) -> bool {
+        self.operation.is_some() || !self.conflicts.is_empty()
     }
 }
 
@@ -146,6 +155,14 @@ pub struct Changes {
     pub untracked: u64,
     /// Paths with unmerged index entries.
     pub conflicted: u64,
+    /// Changed paths that are the session's work: neither inherited, nor changed after its end, nor droppings.
+    pub work: u64,
+    /// Those paths, sorted; at most [`Changes::LISTED`].
+    pub work_paths: Vec<String>,
+    /// Changed paths that were uncommitted when the session began, and are as they were.
+    pub inherited: u64,
+    /// Changed paths that changed after the recorded end of the session: nobody's work.
+    pub since_end: u64,
     /// What is half done, if anything.
     pub operation: Option<Operation>,
     /// Changed paths, sorted, each once, percent-escaped where not UTF-8; at most [`Changes::LISTED`].
@@ -163,6 +180,11 @@ impl Changes {
     /// Whether anything is uncommitted. An operation in progress alone is not a change.
     pub fn any(&self) -> bool {
         self.staged + self.unstaged + self.untracked + self.conflicted > 0
+    }
+
+    /// Whether work of the session is uncommitted.
+    pub fn work_left(&self) -> bool {
+        self.work > 0
     }
 
     /// How many kinds of changes there are in all; a path that is both staged and unstaged counts twice.
@@ -215,6 +237,8 @@ pub enum SessionEnd {
     Unrunnable { why: String },
     /// It could not be started.
     NotStarted { why: String },
+    /// It was not started, because what is uncommitted could not be kept in a snapshot first.
+    NotKept { why: String },
 }
 
 /// Files that say what done means and that changed since the baseline, committed or not. Changes that merely came from elsewhere with a

@@ -1,9 +1,11 @@
 //! What one call leaves behind for the next with the same baseline: how many rounds are spent, and how often
 //! in a row nothing was to be done. Kept in the store by whoever calls; counted here.
 
-use super::evidence::{Commits, ProbeOutcome, ReplyStatus};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use super::evidence::{Changes, CheckOutcome, CheckResult, Commits, ProbeOutcome, ReplyStatus};
 use super::machine::Earlier;
-use super::verdict::{ProbeRecord, Reason, Verdict};
+use super::verdict::{ProbeRecord, Reason, Status, Verdict};
 
 /// What a verdict does to the rounds that count toward `max_probes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,12 +37,39 @@ pub fn after(earlier: Earlier, verdict: &Verdict) -> Earlier {
         Rounds::Untouched => earlier,
         Rounds::BeginAnew => Earlier::default(),
     };
-    Earlier { nothing_to_do_streak: streak, ..counted }
+    let (fruitless, unmet) = fruitless(earlier, verdict);
+    Earlier { nothing_to_do_streak: streak, fruitless, unmet, ..counted }
+}
+
+/// How many sessions in a row came to nothing under the same unmet checks, and what stands for those.
+fn fruitless(earlier: Earlier, verdict: &Verdict) -> (u32, u64) {
+    let unmet = unmet_checks(&verdict.checks);
+    let moved = verdict.rescue_commits > 0
+        || verdict.commits.as_ref().is_some_and(|commits| commits.new_commits > 0)
+        || verdict.changes.as_ref().is_some_and(Changes::work_left);
+    match verdict.reason {
+        Reason::ChecksUnmet if verdict.strike && unmet == earlier.unmet => (earlier.fruitless.saturating_add(1), unmet),
+        Reason::ChecksUnmet if verdict.strike => (1, unmet),
+        _ if moved || verdict.status() == Status::Complete || verdict.reason == Reason::MaxIterations => (0, 0),
+        _ => (earlier.fruitless, earlier.unmet),
+    }
+}
+
+/// What stands for the checks that are not met; 0 where all are, or none was judged.
+pub fn unmet_checks(results: &[CheckResult]) -> u64 {
+    let mut unmet = results.iter().filter(|check| check.outcome != CheckOutcome::Pass).peekable();
+    if unmet.peek().is_none() {
+        return 0;
+    }
+    let mut hasher = DefaultHasher::new();
+    unmet.for_each(|check| check.name.hash(&mut hasher));
+    hasher.finish() | 1
 }
 
 /// What the first call with a new baseline is told: rounds belong to a baseline, the streak to the spec.
 pub fn at_new_baseline(earlier: Earlier) -> Earlier {
-    Earlier { nothing_to_do_streak: earlier.nothing_to_do_streak, ..Earlier::default() }
+    let Earlier { nothing_to_do_streak, fruitless, unmet, .. } = earlier;
+    Earlier { nothing_to_do_streak, fruitless, unmet, ..Earlier::default() }
 }
 
 fn rounds(verdict: &Verdict) -> Rounds {

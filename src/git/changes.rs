@@ -72,7 +72,7 @@ impl Worktree {
     }
 
     pub(super) fn changes_below(&self, depth: usize) -> Result<Changes, Error> {
-        self.changes_and_traces(depth).map(|(changes, _)| changes)
+        self.changes_and_traces(depth).map(|(changes, _, _)| changes)
     }
 
     /// The same, with what would have to move if anything changed.
@@ -80,14 +80,22 @@ impl Worktree {
     /// # Errors
     /// As [`Worktree::changes`].
     pub fn changes_traced(&self) -> Result<(Changes, Option<Traces>), Error> {
+        self.changes_and_traces(0).map(|(changes, traces, _)| (changes, traces))
+    }
+
+    /// The same, with every changed path, sorted, percent-escaped where not UTF-8.
+    ///
+    /// # Errors
+    /// As [`Worktree::changes`].
+    pub fn changes_with_paths(&self) -> Result<(Changes, Option<Traces>, Vec<String>), Error> {
         self.changes_and_traces(0)
     }
 
-    fn changes_and_traces(&self, depth: usize) -> Result<(Changes, Option<Traces>), Error> {
+    fn changes_and_traces(&self, depth: usize) -> Result<(Changes, Option<Traces>, Vec<String>), Error> {
         self.steadily(|| self.changes_and_traces_now(depth))
     }
 
-    fn changes_and_traces_now(&self, depth: usize) -> Result<(Changes, Option<Traces>), Error> {
+    fn changes_and_traces_now(&self, depth: usize) -> Result<(Changes, Option<Traces>, Vec<String>), Error> {
         let doing = || format!("read the index of {}", self.root().display());
         let head = self.head_id()?;
         let index = self.index().map_err(|e| Error::read(doing(), e))?;
@@ -98,10 +106,11 @@ impl Worktree {
         work_tree::find(self, index, depth, &mut found)?;
         staged::find(self, index, cached, head, &mut found)?;
         let traces = if depth == 0 { traces::of(&self.repo, index, &found) } else { None };
-        Ok((self.sum(found, head), traces))
+        let (changes, paths) = self.sum(found, head);
+        Ok((changes, traces, paths))
     }
 
-    fn sum(&self, mut found: Found, head: Option<ObjectId>) -> Changes {
+    fn sum(&self, mut found: Found, head: Option<ObjectId>) -> (Changes, Vec<String>) {
         for list in [&mut found.unstaged, &mut found.untracked, &mut found.conflicted] {
             list.sort();
             list.dedup();
@@ -130,10 +139,14 @@ impl Worktree {
             .map(|path| path.as_bstr())
             .collect();
         let fingerprint = self.fingerprint(&found, &paths, head);
-        let mut listed: Vec<String> = paths.into_iter().map(|path| escape_path(path)).collect();
-        listed.sort();
-        listed.truncate(Changes::LISTED);
-        Changes {
+        let mut all: Vec<String> = paths.into_iter().map(|path| escape_path(path)).collect();
+        all.sort();
+        let listed = all[..all.len().min(Changes::LISTED)].to_vec();
+        let changes = Changes {
+            work: all.len() as u64,
+            work_paths: listed.clone(),
+            inherited: 0,
+            since_end: 0,
             staged: found.staged.len() as u64,
             unstaged: found.unstaged.len() as u64,
             untracked: found.untracked.len() as u64,
@@ -142,7 +155,8 @@ impl Worktree {
             paths: listed,
             fingerprint,
             degraded,
-        }
+        };
+        (changes, all)
     }
 
     fn fingerprint(&self, found: &Found, paths: &BTreeSet<&BStr>, head: Option<ObjectId>) -> u64 {

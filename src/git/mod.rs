@@ -5,6 +5,7 @@ mod baseline_ref;
 mod blob;
 mod changes;
 mod content;
+mod content_ids;
 mod discover;
 mod family;
 mod fetched;

@@ -3,10 +3,24 @@
 use std::fs;
 use std::path::Path;
 
-use super::open::Worktree;
-use crate::decision::evidence::Operation;
+use super::open::{Error, Worktree};
+use super::path_text::escape_path;
+use crate::decision::evidence::{Commits, Operation};
 
 impl Worktree {
+    /// What is half done here: an operation, and paths in conflict (percent-escaped where not UTF-8, at most [`Commits::LISTED`]).
+    ///
+    /// # Errors
+    /// [`Error::Read`] where the index cannot be read.
+    pub fn half_done(&self) -> Result<(Option<Operation>, Vec<String>), Error> {
+        let index = self.index().map_err(|e| Error::read(format!("read the index of {}", self.root().display()), e))?;
+        let mut conflicts: Vec<String> =
+            index.entries().iter().filter(|entry| entry.stage_raw() != 0).map(|entry| escape_path(entry.path(&index))).collect();
+        conflicts.dedup();
+        conflicts.truncate(Commits::LISTED);
+        Ok((self.operation(), conflicts))
+    }
+
     /// The operation that waits to be finished, if any; of several the one that git would go on with first.
     pub fn operation(&self) -> Option<Operation> {
         match &self.served {

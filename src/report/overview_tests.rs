@@ -97,6 +97,7 @@ fn what_needs_a_person_comes_first_and_what_is_gone_comes_last() {
         ended_at: None,
         log: None,
         idle_limit: None,
+        survivors: Vec::new(),
     };
     session::record(&ground.store, "running", "s", &own).unwrap();
     let found = ground.look();
@@ -154,7 +155,7 @@ fn a_verdict_is_found_behind_the_snapshots_of_a_long_session() {
 fn only_what_lives_is_told_as_running_and_a_killed_loop_as_cut_short() {
     let ground = Ground::new();
     ground.watch("w", "s", 10);
-    let ended = SessionRecord { session_id: None, pid: Some(u32::MAX), started_at: at(10), ended_at: None, log: None, idle_limit: None };
+    let ended = SessionRecord { pid: Some(u32::MAX), ..SessionRecord::began(at(10)) };
     session::record(&ground.store, "w", "s", &ended).unwrap();
     let looped = LoopRecord {
         id: journal::event_id(at(10)),

@@ -1,5 +1,7 @@
 //! Does what the mode asks for, then counts the commits and proves that nothing was lost.
 
+use std::collections::BTreeSet;
+
 use crate::config::settings::{RescueMode, RescueSettings};
 use crate::decision::evidence::RescueOutcome;
 use crate::git::{Error, Snapshot, Worktree};
@@ -16,7 +18,12 @@ pub struct Request<'a> {
     pub spec: &'a str,
     /// What the work was before the rescue, and what it is proved against afterwards.
     pub snapshot: &'a Snapshot,
+    /// Paths (percent-escaped where not UTF-8) that are not the session's work: they stay uncommitted, and are not told as left out.
+    pub others: &'a BTreeSet<String>,
 }
+
+/// Where everything uncommitted is to be rescued.
+pub static NO_OTHERS: BTreeSet<String> = BTreeSet::new();
 
 /// Turns the work that `request.snapshot` holds into commits on the current branch, as far as mode and state allow.
 ///

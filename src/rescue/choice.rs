@@ -1,6 +1,8 @@
 //! Chooses what goes into commits: by name, size and state ([`super::selection`]), then by content.
 
-use super::carry_out::Request;
+use std::collections::BTreeSet;
+
+use super::carry_out::{NO_OTHERS, Request};
 use super::secret_content::{self, LIMIT};
 use super::selection::select;
 use super::single::without_replaced;
@@ -26,7 +28,7 @@ pub(super) struct Choice<'p> {
 /// # Errors
 /// When contents cannot be read.
 pub(super) fn choose<'p>(worktree: &Worktree, request: &Request<'_>, paths: &'p [SnapshotPath]) -> Result<Choice<'p>, Error> {
-    choose_by(worktree, request.settings, paths, &|path| worktree.versions(request.snapshot, path, LIMIT))
+    choose_by(worktree, request.settings, (paths, request.others), &|path| worktree.versions(request.snapshot, path, LIMIT))
 }
 
 /// The same for paths of the work tree as it is now, without a snapshot.
@@ -34,16 +36,16 @@ pub(super) fn choose<'p>(worktree: &Worktree, request: &Request<'_>, paths: &'p 
 /// # Errors
 /// When HEAD cannot be read.
 pub(super) fn choose_on_disk<'p>(worktree: &Worktree, settings: &RescueSettings, paths: &'p [SnapshotPath]) -> Result<Choice<'p>, Error> {
-    choose_by(worktree, settings, paths, &|path| worktree.versions_on_disk(path, LIMIT))
+    choose_by(worktree, settings, (paths, &NO_OTHERS), &|path| worktree.versions_on_disk(path, LIMIT))
 }
 
 fn choose_by<'p>(
     worktree: &Worktree,
     settings: &RescueSettings,
-    paths: &'p [SnapshotPath],
+    (paths, others): (&'p [SnapshotPath], &BTreeSet<String>),
     versions: &dyn Fn(&[u8]) -> Result<Versions, Error>,
 ) -> Result<Choice<'p>, Error> {
-    let selection = select(paths, settings);
+    let selection = select(paths, others, settings);
     let max = settings.max_files;
     let refused = selection.too_many.map(|many| format!("{many} files are to be committed, more than rescue.max_files ({max}) allows"));
     let mut choice = Choice { left_out: selection.left_out, refused, ..Choice::default() };

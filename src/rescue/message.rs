@@ -110,7 +110,7 @@ mod tests {
             nested: false,
         };
         let (snapshot, settings) = (snapshot(), Settings::default().rescue);
-        let request = |spec| Request { settings: &settings, spec, snapshot: &snapshot };
+        let request = |spec| Request { settings: &settings, spec, snapshot: &snapshot, others: &super::super::NO_OTHERS };
         let message = single(&request("spec/a b\n"), &[&path]);
         assert_eq!(
             message,
@@ -125,7 +125,7 @@ mod tests {
         let snapshot = snapshot();
         let mut settings = Settings::default().rescue;
         let planned = |settings: &RescueSettings, body| {
-            super::planned(&Request { settings, spec: "{snapshot}", snapshot: &snapshot }, "fix: x", body)
+            super::planned(&Request { settings, spec: "{snapshot}", snapshot: &snapshot, others: &super::super::NO_OTHERS }, "fix: x", body)
         };
         let defaults = "\nWatchdog-Spec: {snapshot}\nWatchdog-Snapshot: refs/watchdog/rescue/a/1-0\n";
         assert_eq!(planned(&settings, ""), format!("fix: x\n{defaults}"));

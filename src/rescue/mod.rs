@@ -27,7 +27,7 @@ mod task_list;
 mod tick;
 mod user_command;
 
-pub use carry_out::{Request, rescue, rescue_asking};
+pub use carry_out::{NO_OTHERS, Request, rescue, rescue_asking};
 pub use grouping::{Ask, NoPlan};
 pub use keep_apart::private_rule;
 pub use linked_worktree::{RestoreIntoError, restore_into_worktree};

@@ -20,15 +20,15 @@ pub(super) struct Selection<'p> {
     pub too_many: Option<u64>,
 }
 
-/// Sorts `paths` by the rules of `settings`.
-pub(super) fn select<'p>(paths: &'p [SnapshotPath], settings: &RescueSettings) -> Selection<'p> {
+/// Sorts `paths` by the rules of `settings`. Those in `others` are nobody's to commit.
+pub(super) fn select<'p>(paths: &'p [SnapshotPath], others: &BTreeSet<String>, settings: &RescueSettings) -> Selection<'p> {
     let exclude = Patterns::new(&settings.exclude);
     let untracked: BTreeSet<&str> = paths.iter().filter(|p| p.untracked).map(|p| p.text.as_str()).collect();
     let exists = |wanted: &str| match wanted.ends_with('/') {
         true => untracked.range(wanted..).next().is_some_and(|p| p.starts_with(wanted)),
         false => untracked.contains(wanted),
     };
-    let judged = paths.iter().map(|path| {
+    let judged = paths.iter().filter(|path| !others.contains(&path.text)).map(|path| {
         let deleted = path.kind == SnapshotKind::Deleted;
         let why = if path.nested {
             Some("nested_repository")
@@ -52,7 +52,8 @@ pub(super) fn select<'p>(paths: &'p [SnapshotPath], settings: &RescueSettings) -
         }
     }
     // To git, a path also names what is below it: a file that became a folder must not bring along what stays out.
-    let stays: BTreeSet<&[u8]> = left.iter().map(|(path, _)| path.path.as_slice()).collect();
+    let not_ours = paths.iter().filter(|path| others.contains(&path.text));
+    let stays: BTreeSet<&[u8]> = left.iter().map(|(path, _)| *path).chain(not_ours).map(|path| path.path.as_slice()).collect();
     commit.retain(|path| {
         let below = [path.path.as_slice(), b"/"].concat();
         let clash = stays.range(below.as_slice()..).next().is_some_and(|p| p.starts_with(&below));
@@ -135,7 +136,7 @@ mod tests {
     fn left(paths: &[SnapshotPath], change: impl FnOnce(&mut RescueSettings)) -> Vec<(String, &'static str)> {
         let mut settings = Settings::default().rescue;
         change(&mut settings);
-        select(paths, &settings).left_out.into_iter().map(|l| (l.path, l.why)).collect()
+        select(paths, &BTreeSet::new(), &settings).left_out.into_iter().map(|l| (l.path, l.why)).collect()
     }
 
     #[test]
@@ -162,7 +163,7 @@ mod tests {
             ("node_modules/x/index.js", "excluded"),
         ];
         assert_eq!(left(&paths, |_| {}), want.map(|(p, w)| (p.to_owned(), w)));
-        assert_eq!(select(&paths, &Settings::default().rescue).commit, [&paths[6]]);
+        assert_eq!(select(&paths, &BTreeSet::new(), &Settings::default().rescue).commit, [&paths[6]]);
     }
 
     #[test]
@@ -170,7 +171,7 @@ mod tests {
         let paths = [path("a"), path("b"), path("c")];
         assert_eq!(left(&paths, |s| s.max_files = 3), []);
         let settings = RescueSettings { max_files: 2, ..Settings::default().rescue };
-        let selection = select(&paths, &settings);
+        let selection = select(&paths, &BTreeSet::new(), &settings);
         assert_eq!((selection.commit.len(), selection.left_out.len(), selection.too_many), (0, 3, Some(3)));
     }
 
@@ -202,7 +203,7 @@ mod tests {
     fn a_file_that_became_a_folder_brings_no_secret_along() {
         let mut paths = [path("config"), path("config/.env"), path("config/open")];
         paths[0].kind = SnapshotKind::Deleted;
-        let selection = select(&paths, &Settings::default().rescue);
+        let selection = select(&paths, &BTreeSet::new(), &Settings::default().rescue);
         assert_eq!(selection.commit, [&paths[2]]);
     }
 }

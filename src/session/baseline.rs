@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::decision::evidence::{Degraded, Unreadable};
+use crate::decision::evidence::{Degraded, Operation, Unreadable};
+use crate::decision::session_work::{ContentIds, WorkRecord, inherited};
 use crate::git::{KnownRefs, Point, Worktree};
 use crate::store::baseline::{BaselineRecord, BaselineRefs};
-use crate::store::{Store, baseline, refs};
+use crate::store::uncommitted::UncommittedRecord;
+use crate::store::{Store, baseline, refs, session, uncommitted};
 
 /// A recorded baseline with the name of the work.
 #[derive(Debug, Clone)]
@@ -20,12 +22,39 @@ pub struct Recorded {
     pub refs: KnownRefs,
     /// When it was recorded.
     pub at: Timestamp,
+    /// What was uncommitted then, and at the recorded end of the session.
+    pub work: WorkRecord,
+    /// What was half done then, as far as that was looked at.
+    pub operation: Option<Operation>,
     /// What weakens the record.
     pub notes: Vec<Degraded>,
 }
 
-/// Records HEAD as the baseline of a spec (by default the branch's name).
-pub fn record(store: &dyn Store, worktree: &Worktree, spec: Option<&str>, now: Timestamp) -> Result<Recorded, Unreadable> {
+impl Recorded {
+    /// A baseline that nobody recorded: nothing is known of the moment when the session began.
+    pub fn made_up(spec: String, point: Point, at: Timestamp) -> Self {
+        Recorded { spec, point, refs: Vec::new().into(), at, work: WorkRecord::default(), operation: None, notes: Vec::new() }
+    }
+}
+
+/// What becomes of files that are uncommitted when a session begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Uncommitted {
+    /// They are kept, and are nobody's work; but for what an earlier session of the spec left.
+    #[default]
+    Inherit,
+    /// They are the spec's work: the session is to finish them.
+    Adopt,
+}
+
+/// Records HEAD as the baseline of a spec (by default the branch's name), and what is uncommitted at this moment.
+pub fn record(
+    store: &dyn Store,
+    worktree: &Worktree,
+    spec: Option<&str>,
+    uncommitted: Uncommitted,
+    now: Timestamp,
+) -> Result<Recorded, Unreadable> {
     let spec = spec.map_or_else(|| worktree.default_spec(), str::to_owned);
     let point = worktree.head()?;
     let tips = worktree.ref_tips()?;
@@ -43,8 +72,46 @@ pub fn record(store: &dyn Store, worktree: &Worktree, spec: Option<&str>, now: T
     };
     let kept = refs::keep(store, tips.clone(), now)?;
     let record = BaselineRecord { commit, branch: worktree.branch(), refs: kept, at: now, worktree: worktree.root().to_owned() };
+    let (work, operation) = record_uncommitted(store, worktree, &spec, uncommitted, now)?;
     baseline::record(store, &worktree.worktree_id(), &spec, &record)?;
-    Ok(Recorded { spec, point, refs: tips.into(), at: now, notes })
+    Ok(Recorded { spec, point, refs: tips.into(), at: now, work, operation, notes })
+}
+
+/// Records what is uncommitted as inherited, but for what an earlier session of the spec left since its last complete.
+fn record_uncommitted(
+    store: &dyn Store,
+    worktree: &Worktree,
+    spec: &str,
+    uncommitted: Uncommitted,
+    now: Timestamp,
+) -> Result<(WorkRecord, Option<Operation>), Unreadable> {
+    let worktree_id = worktree.worktree_id();
+    let (changes, ids) = worktree.uncommitted_contents()?;
+    let earlier = uncommitted::of(store, &worktree_id, spec)?.filter(|earlier| !earlier.completed);
+    let inherited = match uncommitted {
+        Uncommitted::Adopt => ContentIds::new(),
+        Uncommitted::Inherit => {
+            let left = match earlier {
+                None => ContentIds::new(),
+                Some(earlier) if earlier.work.end.is_some() => earlier.work.left_by_session(),
+                // It began and nobody saw its end, as after a crash: whatever came since then is taken for its work.
+                Some(earlier) => match session::of(store, &worktree_id, spec)? {
+                    Some(session) if session.started_at >= earlier.baseline_at => inherited(ids.clone(), &earlier.work.inherited),
+                    _ => ContentIds::new(),
+                },
+            };
+            inherited(ids, &left)
+        }
+    };
+    let work = WorkRecord { inherited, end: None };
+    uncommitted::record(store, &worktree_id, spec, &UncommittedRecord { baseline_at: now, work: work.clone(), completed: false })?;
+    Ok((work, changes.operation))
+}
+
+/// What was recorded of uncommitted work with a baseline, and what watchdog itself wrote into the worktree.
+fn work_recorded(store: &dyn Store, worktree_id: &str, spec: &str, at: Timestamp) -> Result<WorkRecord, Unreadable> {
+    let found = uncommitted::of(store, worktree_id, spec)?.filter(|found| found.baseline_at == at);
+    Ok(found.map(|found| found.work).unwrap_or_default())
 }
 
 /// The recorded baseline of a spec; without one named, the latest of the worktree.
@@ -53,11 +120,18 @@ pub fn recorded(store: &Arc<dyn Store>, worktree_id: &str, spec: Option<&str>) -
         Some(spec) => baseline::of(store.as_ref(), worktree_id, spec)?.map(|record| (spec.to_owned(), record)),
         None => baseline::latest(store.as_ref(), worktree_id)?,
     };
-    Ok(found.map(|(spec, record)| Recorded {
+    let Some((spec, record)) = found else { return Ok(None) };
+    let mut work = work_recorded(store.as_ref(), worktree_id, &spec, record.at)?;
+    for (path, id) in uncommitted::written(store.as_ref(), worktree_id)? {
+        work.inherited.entry(path).or_insert(id);
+    }
+    Ok(Some(Recorded {
         spec,
         point: record.commit.map_or(Point::Unborn, Point::Commit),
         refs: known(store, record.refs),
         at: record.at,
+        work,
+        operation: None,
         notes: Vec::new(),
     }))
 }

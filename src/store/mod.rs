@@ -3,7 +3,7 @@
 //! - [`state_dir`]: where everything lives, and who may touch it.
 //! - [`engine`]: the [`Store`] trait, which knows nothing of SQLite; [`sqlite`] implements it.
 //! - [`journal`], [`anchor`], [`answer`], [`baseline`], [`breaker`], [`conversation`], [`expiry`], [`figures`], [`hook_session`], [`look`], [`looped`], [`outbox`], [`passed`], [`progress`], [`refs`],
-//!   [`session`], [`task`], [`told`]: what is kept, as typed, versioned rows over any [`Store`].
+//!   [`session`], [`task`], [`told`], [`uncommitted`]: what is kept, as typed, versioned rows over any [`Store`].
 //! - [`tally`]: what events add to the figures.
 //! - [`rebuild`]: rows made anew from git's refs, which stay the truth.
 //! - [`lock`], [`trust`]: plain files, so that they work where the database does not.
@@ -32,7 +32,7 @@ pub use error::StoreError;
 pub use key::Key;
 pub use records::{
     OfWorktrees, anchor, answer, baseline, before, breaker, conversation, expiry, figures, hook_session, look, looped, outbox, passed,
-    progress, refs, rescued, rows_of_worktrees, session, task, told,
+    progress, refs, rescued, rows_of_worktrees, session, task, told, uncommitted,
 };
 pub use sqlite::SqliteStore;
 pub use state_dir::StateDir;

@@ -6,16 +6,19 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 
+use crate::agent::still_runs;
 use crate::config::settings::{CheckSpec, Settings};
 use crate::decision::breaker::{Admission, BreakerView, Outcome};
-use crate::decision::evidence::{Degraded, SessionEnd, Unreadable};
+use crate::decision::display::plural;
+use crate::decision::evidence::{Degraded, Operation, SessionEnd, Unreadable};
 use crate::decision::machine::{Earlier, Setup, Trust};
+use crate::decision::session_work::WorkRecord;
 use crate::decision::verdict::{Reason, Verdict};
 use crate::git::{KnownRefs, OriginEvidence, Point, Worktree};
-use crate::session::Recorded;
 use crate::session::anchor::point_of;
+use crate::session::{Recorded, Uncommitted};
 use crate::store::anchor::AnchorRecord;
-use crate::store::{breaker, progress};
+use crate::store::{breaker, progress, session};
 
 use super::configuration::Governing;
 use super::criteria_files;
@@ -44,6 +47,25 @@ pub struct Asked {
     pub every: bool,
     /// `--no-cache`.
     pub no_cache: bool,
+    /// `--adopt`: what is uncommitted when the session begins is its work.
+    pub uncommitted: Uncommitted,
+    /// After so many sessions in a row that came to nothing under the same unmet checks a person is asked; `None` where a loop counts.
+    pub no_progress_limit: Option<u32>,
+    /// Whether the session is known to have ended, because its process was waited for.
+    pub session_over: bool,
+    /// `--without-snapshot`: a session is started also where what is uncommitted cannot be kept first.
+    pub without_snapshot: bool,
+}
+
+/// What is known of a session before its work is judged.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SessionState {
+    /// It ended, and nothing of it runs.
+    pub over: bool,
+    /// What of it still runs.
+    pub survivors: Vec<String>,
+    /// When it ended.
+    pub since: Option<Timestamp>,
 }
 
 /// One case to be judged.
@@ -73,6 +95,10 @@ pub struct Case {
     pub by_own_criteria: bool,
     /// The text of the worktree's file in force.
     pub governing_file: Option<String>,
+    /// What was uncommitted when the session began, and at its recorded end.
+    pub work: WorkRecord,
+    /// What was half done when the session began.
+    pub operation: Option<Operation>,
     /// What is asked, after the command line had its say.
     pub settings: Settings,
     /// What was asked on the command line.
@@ -109,6 +135,8 @@ impl Case {
             worktree_id: place.worktree_id,
             spec: recorded.spec,
             baseline: recorded.point,
+            work: recorded.work,
+            operation: recorded.operation,
             recorded_at: known.as_ref().map(|_| recorded.at),
             known,
             settings,
@@ -134,6 +162,22 @@ impl Case {
         Case { origin: (point, Some(refs)), ..self }
     }
 
+    /// What is known of the session whose work this is: whether it is over, and what of it still runs.
+    pub fn session_state(&self, store: &dyn crate::store::Store) -> SessionState {
+        let Some(recorded_at) = self.recorded_at else { return SessionState { over: self.asked.session_over, ..SessionState::default() } };
+        // One that cannot be read proves nothing.
+        let recorded = session::of(store, &self.worktree_id, &self.spec).ok().flatten();
+        let Some(session) = recorded.filter(|session| session.started_at >= recorded_at) else {
+            return SessionState { over: self.asked.session_over, ..SessionState::default() };
+        };
+        let seen_until = session.ended_at.unwrap_or(session.started_at);
+        let gone = session.pid.is_some_and(|pid| !still_runs(pid, session.started_at));
+        let running = session.survivors.iter().filter(|(pid, _)| still_runs(*pid, seen_until));
+        let survivors: Vec<String> = running.map(|(pid, name)| format!("{name} (process {pid})")).collect();
+        let ended = self.asked.session_over || session.ended_at.is_some() || gone;
+        SessionState { over: ended && survivors.is_empty(), survivors, since: session.ended_at }
+    }
+
     /// What the machine needs to know before the first fact.
     pub fn setup(&self, earlier: Earlier, session: Option<SessionEnd>, look_at_leftovers: bool) -> Setup {
         Setup {
@@ -144,11 +188,33 @@ impl Case {
             criteria_files: criteria_files::kind(self),
             checks_run_programs: self.settings.checks.iter().any(runs_programs),
             trust: self.trust.clone(),
+            no_progress_limit: self.asked.no_progress_limit,
             look_at_leftovers,
             session,
             earlier,
             notes: self.notes.clone(),
             ..Setup::of(&self.settings)
+        }
+    }
+
+    /// The verdict to give instead of starting a session in the middle of a rebase or a merge, unless the session is to finish it.
+    pub fn half_done_before(&self) -> Option<Verdict> {
+        let operation = self.operation.filter(|_| self.asked.uncommitted != Uncommitted::Adopt)?;
+        let message = format!(
+            "a {0} was in progress before the session, which was not started; finish or abort it, or hand it to the agent with --adopt",
+            operation.as_str()
+        );
+        Some(Verdict::new(Reason::Disputed, message))
+    }
+
+    /// Whose the files are that are uncommitted before the session, for the first line of `run`.
+    pub fn whose_work(&self) -> String {
+        match (self.work.inherited.len() as u64, self.asked.uncommitted) {
+            (_, Uncommitted::Adopt) => "what is uncommitted now counts as the session's work".to_string(),
+            (0, Uncommitted::Inherit) => "nothing is uncommitted that the session did not make".to_string(),
+            (n, Uncommitted::Inherit) => {
+                format!("{} uncommitted before the session: kept, and not its work (--adopt makes it so)", plural(n, "file"))
+            }
         }
     }
 
@@ -189,17 +255,18 @@ impl Case {
         let Some(progress) = progress::of(store, &self.worktree_id, &self.spec)? else {
             return Ok((Earlier::default(), None));
         };
-        let streak = Earlier { nothing_to_do_streak: progress.nothing_to_do_streak, ..Earlier::default() };
+        let streak = Earlier {
+            nothing_to_do_streak: progress.nothing_to_do_streak,
+            fruitless: progress.fruitless,
+            unmet: progress.unmet,
+            ..Earlier::default()
+        };
         // Only `--once` carries rounds on; a check that waits begins anew.
         if !self.asked.once || progress.baseline != self.baseline_commit() {
             return Ok((streak, None));
         }
-        let rounds = Earlier {
-            rounds_used: progress.rounds_used,
-            answered: progress.rounds_answered,
-            alive: progress.rounds_alive,
-            nothing_to_do_streak: progress.nothing_to_do_streak,
-        };
+        let rounds =
+            Earlier { rounds_used: progress.rounds_used, answered: progress.rounds_answered, alive: progress.rounds_alive, ..streak };
         Ok((rounds, progress.fingerprint))
     }
 
@@ -214,6 +281,7 @@ impl Case {
                 progress.baseline == baseline
                     && (progress.rounds_used, progress.rounds_answered, progress.rounds_alive, progress.nothing_to_do_streak)
                         == (left.rounds_used, left.answered, left.alive, left.nothing_to_do_streak)
+                    && (progress.fruitless, progress.unmet) == (left.fruitless, left.unmet)
             }
         };
         if unchanged {
@@ -224,6 +292,8 @@ impl Case {
             progress.rounds_answered = left.answered;
             progress.rounds_alive = left.alive;
             progress.nothing_to_do_streak = left.nothing_to_do_streak;
+            progress.fruitless = left.fruitless;
+            progress.unmet = left.unmet;
             progress.fingerprint = progress.fingerprint.filter(|_| left.rounds_used > 0).or(fingerprint);
         })
         .map_err(Unreadable::from)

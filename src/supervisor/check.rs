@@ -5,8 +5,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::agent::PidEnd;
-use crate::decision::evidence::{FaultKind, Unreadable};
+use crate::decision::evidence::{Degraded, FaultKind, Unreadable};
 use crate::decision::verdict::{Reason, Verdict};
+use crate::git::Point;
 use crate::session::{Recorded, recorded};
 
 use super::case::{Asked, Case};
@@ -40,6 +41,7 @@ pub async fn check(surroundings: &Surroundings, request: CheckRequest, signals: 
         Err(verdict) => return early(surroundings, None, *verdict, begun),
     };
     let Prepared { place, mut lock, .. } = prepared;
+    let mut request = request;
     if let Some(pid) = request.pid {
         let marked = lock.set_session_active(true);
         if let Err(verdict) = wait_for(surroundings, pid, signals).await {
@@ -48,6 +50,7 @@ pub async fn check(surroundings: &Surroundings, request: CheckRequest, signals: 
         if marked.and_then(|()| lock.set_session_active(false)).is_err() {
             surroundings.tell("others could not be told that a session is waited for");
         }
+        request.asked.session_over = true;
     }
     let judgement = check_place(surroundings, place, &request, signals, begun).await;
     drop(lock);
@@ -94,18 +97,30 @@ fn settle_case(surroundings: &Surroundings, place: Place, request: &CheckRequest
         Some(rev) => {
             let point = place.worktree.resolve(rev)?;
             // The recorded refs belong to this judgement only where they were recorded with this very commit.
-            match found.filter(|found| found.point == point) {
-                Some(found) => (found, true),
-                None => {
-                    let spec = request.spec.clone().unwrap_or_else(|| place.worktree.default_spec());
-                    (Recorded { spec, point, refs: Vec::new().into(), at: now(), notes: Vec::new() }, false)
-                }
+            match found {
+                Some(found) if found.point == point => (found, true),
+                found => (replaced(found, point, request.spec.as_deref(), &place), false),
             }
         }
         None => (found.ok_or_else(|| nothing_recorded(request.spec.as_deref()))?, true),
     };
     let governing = governing(surroundings, &place, Some(&recorded.spec), Some(&recorded.point))?;
     Ok(Case::new(place, recorded, known, governing, request.asked.clone()))
+}
+
+/// A commit that was named in place of the recorded one; what was uncommitted when the session began is what was recorded all the same.
+fn replaced(found: Option<Recorded>, point: Point, spec: Option<&str>, place: &Place) -> Recorded {
+    let no_record = || {
+        let detail = "no baseline is recorded here, so everything uncommitted counts as the session's work".to_string();
+        vec![Degraded { code: "no_record", detail }]
+    };
+    match found {
+        Some(found) => Recorded { point, refs: Vec::new().into(), at: now(), ..found },
+        None => {
+            let spec = spec.map_or_else(|| place.worktree.default_spec(), str::to_owned);
+            Recorded { notes: no_record(), ..Recorded::made_up(spec, point, now()) }
+        }
+    }
 }
 
 fn nothing_recorded(spec: Option<&str>) -> Unreadable {

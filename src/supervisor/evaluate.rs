@@ -76,7 +76,7 @@ fn open_case(
     let named = told.baseline.as_deref().map(|rev| resolve(&place.worktree, rev)).transpose()?;
     let spec = told.spec.clone().or_else(|| found.as_ref().map(|found| found.spec.clone()));
     let spec = spec.unwrap_or_else(|| place.worktree.default_spec());
-    let made_up = |point| Recorded { spec: spec.clone(), point, refs: Vec::new().into(), at: begun, notes: Vec::new() };
+    let made_up = |point| Recorded::made_up(spec.clone(), point, begun);
     // The recorded refs belong to this judgement only where they were recorded with this very commit.
     let (recorded, refs_known, baseline_known) = match (named, found) {
         (Some(point), Some(found)) if found.point == point => (found, true, true),

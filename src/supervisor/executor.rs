@@ -2,6 +2,7 @@
 //! Everything here blocks; the dispatcher calls it from threads.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +32,7 @@ use super::journal::Journal;
 use super::origins::remember_rescued;
 use super::outside::{LineCheckers, Outside};
 use super::planner::Planner;
+use super::session_work::{self, SessionWork};
 use super::surroundings::{Surroundings, now};
 use super::undone;
 
@@ -69,6 +71,8 @@ struct Seen {
     snapshot: Option<Snapshot>,
     /// Of the last look at what is uncommitted.
     traces: Option<Traces>,
+    /// The uncommitted paths that were not the session's at that look.
+    others: BTreeSet<String>,
     /// Whether the last probe was answered; `None` before the first.
     answered: Option<bool>,
 }
@@ -135,6 +139,11 @@ impl Executor {
         self.seen().fingerprint
     }
 
+    /// Whether what is uncommitted was looked at at all.
+    pub fn looked_at_changes(&self) -> bool {
+        self.seen().fingerprint.is_some()
+    }
+
     /// What the last look at uncommitted work rested on, where that can be relied on.
     pub fn traces(&self) -> Option<Traces> {
         self.seen().traces.clone()
@@ -191,17 +200,19 @@ impl Executor {
     }
 
     fn commits(&self) -> Fact<Commits> {
-        let commits = self.worktree(|worktree| worktree.session_commits(&self.case.baseline, &self.case.evidence))?;
+        let mut commits = self.worktree(|worktree| worktree.session_commits(&self.case.baseline, &self.case.evidence))?;
+        (commits.operation, commits.conflicts) = self.worktree(|worktree| worktree.half_done())?;
         self.seen().head = Some(commits.head.clone().map_or(Point::Unborn, Point::Commit));
         Ok(commits)
     }
 
     fn changes(&self) -> Fact<Changes> {
-        let (mut changes, traces) = self.worktree(Worktree::changes_traced)?;
+        let SessionWork { mut changes, traces, others } = self.worktree(|worktree| session_work::look(worktree, &self.case.work))?;
         changes.degraded.extend(self.worktree(|worktree| undone::note(worktree, &self.case.baseline, &changes)));
         let mut seen = self.seen();
         seen.fingerprint.get_or_insert(changes.fingerprint);
         seen.traces = traces;
+        seen.others = others;
         Ok(changes)
     }
 
@@ -264,8 +275,9 @@ impl Executor {
             return Ok(RescueOutcome::default());
         };
         self.own_worktree()?;
+        let others = self.seen().others.clone();
         self.surroundings.tell("rescuing uncommitted work");
-        let request = rescue::Request { settings: &self.case.settings.rescue, spec: &self.case.spec, snapshot: &snapshot };
+        let request = rescue::Request { settings: &self.case.settings.rescue, spec: &self.case.spec, snapshot: &snapshot, others: &others };
         let whom = self.whom();
         let planner = Planner {
             surroundings: &self.surroundings,

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -10,12 +11,13 @@ use crate::decision::context::Context;
 use crate::decision::evidence::{Degraded, SessionEnd};
 use crate::decision::machine::{Earlier, Machine, Setup};
 use crate::decision::rounds;
+use crate::decision::session_work::ContentIds;
 use crate::decision::verdict::{Status, Verdict};
 use crate::git::Worktree;
 use crate::store::journal::{kind, tidy, tidy_is_due};
-use crate::store::{Store, before};
+use crate::store::{Store, before, uncommitted};
 
-use super::case::Case;
+use super::case::{Case, SessionState};
 use super::dispatcher::drive;
 use super::executor::{Executor, since};
 use super::expiry::expire;
@@ -45,6 +47,8 @@ pub struct SessionSeen {
     pub log: Option<PathBuf>,
     /// What a person should know about it.
     pub notes: Vec<Degraded>,
+    /// What was uncommitted when it had ended, where that is recorded.
+    pub uncommitted_at_end: Option<ContentIds>,
     /// What it told about itself, for checks; its usage is that of this session alone.
     pub told: Context,
 }
@@ -82,6 +86,10 @@ impl Trial {
         };
         let over_limit = matches!(session.end, Some(SessionEnd::OverLimit { .. }));
         let told = settle_told(&case, store.as_ref(), surroundings, session.told);
+        let mut case = case;
+        if session.uncommitted_at_end.is_some() {
+            case.work.end = session.uncommitted_at_end;
+        }
         let case = Arc::new(case);
         let executor = Executor::new(Arc::clone(&case), surroundings.clone(), Arc::clone(&journal), fingerprint)
             .with_session(session.session_id, session.survivors.clone())
@@ -94,6 +102,9 @@ impl Trial {
         };
         let mut setup = case.setup(told_earlier, session.end.clone(), ran_a_session || look_at_leftovers);
         setup.notes.extend(session.notes);
+        let state = case.session_state(store.as_ref());
+        setup.session_over = state.over;
+        hold(&mut setup, state, begun);
         let trial =
             Trial { case, executor: Arc::new(executor), store, journal, earlier, log: session.log, survivors: session.survivors, begun };
         Ok((trial, setup))
@@ -127,6 +138,9 @@ impl Trial {
         let left = if stands { self.earlier } else { rounds::after(self.earlier, &verdict) };
         let settled = (self.case.leave(self.store.as_ref(), left, self.executor.fingerprint()))
             .and_then(|()| self.case.feed_breaker(self.store.as_ref(), &verdict, &self.journal));
+        if verdict.status() == Status::Complete {
+            self.completed();
+        }
         let breaker = settled.map_err(|unreadable| {
             verdict.degraded.push(Degraded { code: "store_unwritable", detail: unreadable.why });
         });
@@ -140,6 +154,36 @@ impl Trial {
             judgement.verdict.degraded.push(Degraded { code: "journal_unwritable", detail: why });
         }
         judgement
+    }
+}
+
+impl Trial {
+    /// What changes from now on belongs to nobody, until a new baseline. Where that cannot be recorded, the next look only counts more.
+    fn completed(&self) {
+        let Some(recorded_at) = self.case.recorded_at else { return };
+        let left = self.executor.looked_at_changes().then(|| self.worktree_uncommitted()).flatten();
+        let _ = uncommitted::completed(self.store.as_ref(), &self.case.worktree_id, &self.case.spec, recorded_at, left.as_ref());
+    }
+
+    fn worktree_uncommitted(&self) -> Option<ContentIds> {
+        Some(self.case.worktree.lock().expect("no panic while it was held").uncommitted_contents().ok()?.1)
+    }
+}
+
+/// For how long after a session's end what it left running holds the claim that everything is done.
+const BACKGROUND: Duration = Duration::from_secs(1800);
+
+/// What a session left running holds its claim, but not for ever.
+fn hold(setup: &mut Setup, state: SessionState, at: Timestamp) {
+    if state.survivors.is_empty() {
+        return;
+    }
+    let ended = state.since.unwrap_or(at);
+    if at.duration_since(ended).unsigned_abs() < BACKGROUND {
+        setup.survivors = state.survivors;
+    } else {
+        let detail = format!("the session left this running, and it no longer holds the verdict: {}", state.survivors.join(", "));
+        setup.notes.push(Degraded { code: "survivors", detail });
     }
 }
 

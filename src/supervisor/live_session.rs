@@ -170,6 +170,7 @@ mod tests {
                 ended_at: None,
                 log: Some(log),
                 idle_limit: None,
+                survivors: Vec::new(),
             };
             (Scene { scratch, child }, record)
         }

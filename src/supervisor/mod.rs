@@ -37,6 +37,7 @@ mod serving_git;
 mod session_cost;
 mod session_run;
 mod session_wait;
+mod session_work;
 mod settle_anchor;
 mod signals;
 mod silence_watch;

@@ -47,22 +47,27 @@ pub struct Periodic {
 impl Periodic {
     /// Begins, unless the configuration wants no snapshots. To be called before the session starts.
     ///
-    /// What is uncommitted already is kept before this returns: it is work that the session did not make and may destroy.
-    pub fn start(subject: Subject) -> Option<Self> {
-        if subject.settings.mode == RescueMode::Off || subject.settings.snapshot_every.is_zero() {
-            return None;
+    /// What is uncommitted already is kept before this returns: it is work that the session did not make and may destroy. Returns why
+    /// it could not be kept, where it could not.
+    pub fn start(subject: Subject) -> (Option<Self>, Option<String>) {
+        if subject.settings.mode == RescueMode::Off {
+            return (None, None);
         }
         let every = subject.settings.snapshot_every;
         let mut rhythm = Rhythm::new(every, (every / 3).min(SETTLE));
-        let complained = subject.look(&mut rhythm).inspect_err(|why| subject.complain(why)).is_err();
+        let unkept = subject.look(&mut rhythm).inspect_err(|why| subject.complain(why)).err();
+        if every.is_zero() {
+            return (None, unkept);
+        }
+        let complained = unkept.is_some();
         let (stop, stopped) = channel();
         let narrate = Arc::clone(&subject.narrate);
         let thread = std::thread::Builder::new().name("snapshots".into()).spawn(move || subject.watch_over(rhythm, complained, &stopped));
         match thread {
-            Ok(thread) => Some(Periodic { stop, thread }),
+            Ok(thread) => (Some(Periodic { stop, thread }), unkept),
             Err(error) => {
                 narrate(&format!("no snapshots are taken during the session: {error}"));
-                None
+                (None, unkept)
             }
         }
     }

@@ -80,6 +80,10 @@ pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut
         let verdict = Verdict::new(stop.reason, format!("{}; the session was not started", stop.why));
         return refused(surroundings, &case, store.as_ref(), &journal, verdict, begun);
     }
+    if let Some(verdict) = case.half_done_before() {
+        return refused(surroundings, &case, store.as_ref(), &journal, verdict, begun);
+    }
+    surroundings.tell(&case.whose_work());
     let (checked, found) = refuse_what_passes(case, surroundings, &store, signals).await;
     case = checked;
     match found {
@@ -132,7 +136,7 @@ fn open_case(surroundings: &Surroundings, place: Place, request: &RunRequest, be
     let head = place.worktree.head()?;
     settle_anchor::before_session(&place, request.spec.as_deref(), begun)?;
     let governing = governing(surroundings, &place, request.spec.as_deref(), Some(&head))?;
-    let recorded = record(place.store.as_ref(), &place.worktree, request.spec.as_deref(), begun)?;
+    let recorded = record(place.store.as_ref(), &place.worktree, request.spec.as_deref(), request.asked.uncommitted, begun)?;
     let governing = settle_anchor::session_begins(&place, &recorded, governing)?;
     note_conversations(place.store.as_ref(), (&place.worktree_id, &recorded.spec), (place.root(), &surroundings.claude_home), recorded.at)?;
     Ok(Case::new(place, recorded, true, governing, request.asked.clone()))

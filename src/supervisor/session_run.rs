@@ -16,11 +16,13 @@ use crate::agent::{Mirror, Session, SessionOutcome, SessionSpec, StartError, Std
 use crate::decision::context::{Context, Usage};
 use crate::decision::display::plural;
 use crate::decision::evidence::{Degraded, Exit, SessionEnd};
+use crate::decision::session_work::ContentIds;
 use crate::decision::termination::{Spent, Stop};
 use crate::session::{describe_end, log_path};
 use crate::store::Store;
 use crate::store::journal::kind;
 use crate::store::session::{self, SessionRecord};
+use crate::store::uncommitted;
 
 use super::budget::Budget;
 use super::case::Case;
@@ -96,7 +98,13 @@ pub async fn run_session(
         store: Arc::clone(store),
         narrate: Arc::clone(&surroundings.narrate),
     };
-    let snapshots = tokio::task::spawn_blocking(move || Periodic::start(subject)).await.unwrap_or_default();
+    let without_snapshot = case.asked.without_snapshot;
+    let begun_snapshots = tokio::task::spawn_blocking(move || Periodic::start(subject)).await;
+    let (snapshots, unkept) = begun_snapshots.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()));
+    if let Some(why) = unkept.filter(|_| !without_snapshot) {
+        stop(snapshots);
+        return SessionSeen { end: Some(SessionEnd::NotKept { why }), ..SessionSeen::default() };
+    }
     // Its threads first: one that cannot be had must not cost a session that has begun to work.
     let began = SessionWaiter::prepare().map_err(no_thread).and_then(|waiter| Ok((waiter, Session::start(&spec)?)));
     let (waiter, session) = match began {
@@ -117,14 +125,7 @@ pub async fn run_session(
         home: surroundings.claude_home.clone(),
         may_hear_more,
     };
-    let started = SessionRecord {
-        session_id: None,
-        pid: Some(session.pid()),
-        started_at: begun,
-        ended_at: None,
-        log: Some(log),
-        idle_limit: order.idle_timeout,
-    };
+    let started = SessionRecord { pid: Some(session.pid()), log: Some(log), idle_limit: order.idle_timeout, ..SessionRecord::began(begun) };
     journal.write(kind::SESSION_STARTED, json!({"pid": session.pid(), "argv": shown(&order.command)}));
     let mut notes = Vec::new();
     if let Err(error) = session::record(store.as_ref(), &case.worktree_id, &case.spec, &started) {
@@ -155,14 +156,26 @@ pub async fn run_session(
     if let Some(met) = limit_met(seen.end.as_ref()) {
         journal.write(kind::LIMIT, met);
     }
-    let ended = SessionRecord { session_id: seen.session_id.clone(), ended_at: Some(now()), ..started };
+    let survivors = seen.survivors.iter().map(|survivor| (survivor.pid, survivor.name.clone())).collect();
+    let ended = SessionRecord { session_id: seen.session_id.clone(), ended_at: Some(now()), survivors, ..started };
     if session::record(store.as_ref(), &case.worktree_id, &case.spec, &ended).is_err() {
         surroundings.tell("the session's end could not be recorded");
     }
     let worktree = case.worktree.lock().expect("no panic while it was held");
     seen.notes.extend(settle_anchor::session_ended(store.as_ref(), &worktree, &case.spec));
     drop(worktree);
+    if seen.survivors.is_empty() {
+        seen.uncommitted_at_end = uncommitted_at_end(case, store);
+    }
     seen
+}
+
+/// Records what the session left uncommitted: what changes later is not its work. `None` where that could not be read or recorded; then
+/// whatever is found counts as its work.
+fn uncommitted_at_end(case: &Case, store: &Arc<dyn Store>) -> Option<ContentIds> {
+    let end = case.worktree.lock().expect("no panic while it was held").uncommitted_contents().ok()?.1;
+    let recorded = uncommitted::ended(store.as_ref(), &case.worktree_id, &case.spec, case.recorded_at?, &end);
+    recorded.ok().map(|()| end)
 }
 
 /// A snapshot that is under way is let finish: the judgement would only begin the same.
@@ -214,6 +227,7 @@ fn see(outcome: SessionOutcome, told: &Told, mut notes: Vec<Degraded>, budget: &
         survivors: outcome.survivors,
         tail: outcome.tail_stdout,
         log: outcome.log,
+        uncommitted_at_end: None,
         notes,
         told: Context { usage, ..told.context() },
     }
@@ -303,7 +317,7 @@ fn end_word(end: Option<&SessionEnd>) -> String {
         Some(SessionEnd::OverLimit { stop }) => stop.reason.as_str().into(),
         Some(SessionEnd::LeftWork { exit, .. }) => exit.to_string(),
         Some(SessionEnd::Unrunnable { .. }) => "agent unrunnable".into(),
-        Some(SessionEnd::NotStarted { .. }) | None => "not started".into(),
+        Some(SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. }) | None => "not started".into(),
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use completion_watchdog::config::settings::{RescueMode, RescueSettings, Settings};
 use completion_watchdog::decision::evidence::RescueOutcome;
 use completion_watchdog::git::Snapshot;
-use completion_watchdog::rescue::{Request, rescue};
+use completion_watchdog::rescue::{NO_OTHERS, Request, rescue};
 
 use crate::support::scratch_repo::ScratchRepo;
 
@@ -22,7 +22,7 @@ fn settings(change: impl FnOnce(&mut RescueSettings)) -> RescueSettings {
 }
 
 fn rescued_with(repo: &ScratchRepo, snapshot: &Snapshot, settings: &RescueSettings) -> RescueOutcome {
-    rescue(&repo.open(), &Request { settings, spec: "auth", snapshot }).unwrap()
+    rescue(&repo.open(), &Request { settings, spec: "auth", snapshot, others: &NO_OTHERS }).unwrap()
 }
 
 fn rescued(repo: &ScratchRepo, change: impl FnOnce(&mut RescueSettings)) -> RescueOutcome {

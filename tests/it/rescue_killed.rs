@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use completion_watchdog::config::settings::{RescueMode, RescueSettings, Settings};
 use completion_watchdog::decision::evidence::RescueOutcome;
-use completion_watchdog::rescue::{Request, rescue};
+use completion_watchdog::rescue::{NO_OTHERS, Request, rescue};
 use serde_json::json;
 
 use crate::support::scratch_repo::ScratchRepo;
@@ -35,7 +35,7 @@ fn leave_work(repo: &ScratchRepo) {
 
 fn rescued(repo: &ScratchRepo) -> RescueOutcome {
     let snapshot = repo.snapshot();
-    rescue(&repo.open(), &Request { settings: &settings(), spec: "auth", snapshot: &snapshot }).unwrap()
+    rescue(&repo.open(), &Request { settings: &settings(), spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }).unwrap()
 }
 
 /// A plain commit of something else leaves the rescued files as they were rescued.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use completion_watchdog::config::settings::{RescueSettings, Settings};
 use completion_watchdog::decision::evidence::RescueOutcome;
-use completion_watchdog::rescue::{NoPlan, Request, preview, rescue_asking};
+use completion_watchdog::rescue::{NO_OTHERS, NoPlan, Request, preview, rescue_asking};
 use serde_json::{Map, Value, json};
 
 use crate::support::scratch_repo::ScratchRepo;
@@ -36,7 +36,9 @@ fn planned(repo: &ScratchRepo, change: impl FnOnce(&mut RescueSettings), answers
             Err(none) => Err(none.clone()),
         }
     };
-    let outcome = rescue_asking(&repo.open(), &Request { settings: &settings, spec: "auth", snapshot: &snapshot }, Some(&ask)).unwrap();
+    let outcome =
+        rescue_asking(&repo.open(), &Request { settings: &settings, spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }, Some(&ask))
+            .unwrap();
     Planned { outcome, asked: asked.into_inner() }
 }
 

@@ -2,7 +2,7 @@
 
 use completion_watchdog::config::settings::{RescueMode, RescueSettings, Settings};
 use completion_watchdog::git::{RestoreTarget, RestoredTo, Snapshot};
-use completion_watchdog::rescue::{Request, private_rule, rescue};
+use completion_watchdog::rescue::{NO_OTHERS, Request, private_rule, rescue};
 
 use crate::support::scratch_repo::{ScratchRepo, files};
 
@@ -119,7 +119,7 @@ fn the_proof_covers_what_is_private() {
     let repo = scene();
     let snapshot = snapshot(&repo);
     assert_eq!(repo.open().missing_from(&snapshot).unwrap(), Vec::<String>::new());
-    let outcome = rescue(&repo.open(), &Request { settings: &settings(), spec: "auth", snapshot: &snapshot }).unwrap();
+    let outcome = rescue(&repo.open(), &Request { settings: &settings(), spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }).unwrap();
     assert_eq!((outcome.commits, &outcome.failed, &outcome.lost), (1, &None, &vec![]));
     let left: Vec<(&str, &str)> = outcome.left_out.iter().map(|l| (l.path.as_str(), l.why)).collect();
     assert_eq!(left, [(".env", "secret"), ("grows", "too_large"), ("id_rsa", "secret"), ("known.pem", "secret")]);
@@ -238,7 +238,7 @@ fn a_secret_in_an_ordinary_file_is_kept_apart_and_never_committed() {
     let snapshot = snapshot(&repo);
     assert!(!leaks(&repo, &snapshot, &token));
     assert_eq!(paths(&repo, &private(&snapshot)), ["index/staged.py", "why", "work/deploy.sh"], "what HEAD has already is no news");
-    let outcome = rescue(&repo.open(), &Request { settings: &settings(), spec: "auth", snapshot: &snapshot }).unwrap();
+    let outcome = rescue(&repo.open(), &Request { settings: &settings(), spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }).unwrap();
     let left: Vec<(&str, &str)> = outcome.left_out.iter().map(|l| (l.path.as_str(), l.why)).collect();
     assert_eq!((outcome.commits, left, &outcome.lost), (1, vec![("deploy.sh", "secret")], &vec![]));
     assert!(!repo.git(["log", "-p", "--all", "--not", "--glob=refs/watchdog/private/*"]).contains(&token));

@@ -4,7 +4,7 @@ use crate::support::random_tree::{self, Dice, NAMES};
 use crate::support::scratch_repo::{Files, ScratchRepo};
 use completion_watchdog::config::settings::{RescueMode, RescueSettings, Settings};
 use completion_watchdog::git::{Candidate, RestoreTarget};
-use completion_watchdog::rescue::{Request, rescue};
+use completion_watchdog::rescue::{NO_OTHERS, Request, rescue};
 
 /// Changes one random thing in the work tree, or the index, or both.
 fn change(repo: &ScratchRepo, dice: &mut Dice) {
@@ -83,7 +83,8 @@ fn every_random_tree_becomes_one_commit_of_exactly_that_tree() {
         let Some(snapshot) = repo.try_snapshot() else { continue };
         let before = repo.files();
         let settings = RescueSettings { mode: RescueMode::Single, ..Settings::default().rescue };
-        let outcome = rescue(&repo.open(), &Request { settings: &settings, spec: "auth", snapshot: &snapshot }).unwrap();
+        let outcome =
+            rescue(&repo.open(), &Request { settings: &settings, spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }).unwrap();
         assert_eq!(repo.files(), before, "seed {seed}");
         assert_eq!((&outcome.failed, &outcome.lost), (&None, &vec![]), "seed {seed}");
         let staged_only = snapshot.files == 0;

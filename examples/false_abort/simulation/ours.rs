@@ -105,7 +105,7 @@ impl Conversation<'_, '_> {
             Action::ReadCommits => Event::Commits(Ok(self.commits())),
             Action::ReadChanges => {
                 self.looked.get_or_insert(self.world.now);
-                Event::Changes(Ok(Changes { unstaged: self.world.uncommitted(), ..Changes::default() }))
+                Event::Changes(Ok(Changes { unstaged: self.world.uncommitted(), work: self.world.uncommitted(), ..Changes::default() }))
             }
             Action::TakeSnapshot => {
                 self.world.snapshot();

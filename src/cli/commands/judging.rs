@@ -1,8 +1,9 @@
 //! `watchdog check` and `watchdog run`: judge, and say so.
 
-use crate::cli::args::{CheckArgs, JudgeArgs, RunArgs};
+use crate::cli::args::{CheckArgs, JudgeArgs, RunArgs, UncommittedArgs};
 use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
+use crate::session::Uncommitted;
 use crate::supervisor::{Asked, CheckRequest, RunRequest, Surroundings, check as judge_check, run as judge_run};
 
 use super::runtime::in_runtime;
@@ -27,7 +28,7 @@ pub fn run(surroundings: &Surroundings, terminal: &Terminal, args: RunArgs) -> R
         child_wait: args.child_wait,
         end_survivors: args.silence.end_survivors(false),
         output_to_stderr: terminal.json,
-        asked: asked(&args.judge, false),
+        asked: Asked { no_progress_limit: Some(3), ..adopting(asked(&args.judge, false), args.uncommitted) },
     };
     let judgement = in_runtime(async |signals| judge_run(surroundings, request, signals).await)?;
     terminal.verdict(&judgement, true);
@@ -37,6 +38,10 @@ pub fn run(surroundings: &Surroundings, terminal: &Terminal, args: RunArgs) -> R
 /// What the command line asks for.
 pub fn asked(args: &JudgeArgs, once: bool) -> Asked {
     Asked {
+        uncommitted: Uncommitted::Inherit,
+        without_snapshot: false,
+        session_over: false,
+        no_progress_limit: None,
         max_probes: args.max_probes,
         probe_interval: args.probe_interval,
         probe_timeout: args.probe_timeout,
@@ -46,4 +51,10 @@ pub fn asked(args: &JudgeArgs, once: bool) -> Asked {
         every: args.all,
         no_cache: args.no_cache,
     }
+}
+
+/// The same, with what the command line says of files that are uncommitted before the session.
+pub fn adopting(asked: Asked, args: UncommittedArgs) -> Asked {
+    let uncommitted = if args.adopt { Uncommitted::Adopt } else { Uncommitted::Inherit };
+    Asked { uncommitted, without_snapshot: args.without_snapshot, ..asked }
 }

@@ -13,7 +13,7 @@ use crate::decision::display::escape_for_display;
 use crate::decision::iteration::prompt::{Given, PromptSet};
 use crate::supervisor::{AskedLimits, LoopPlan, LoopRequest, LoopView, Surroundings, plan_loop, run_loop};
 
-use super::judging::asked;
+use super::judging::{adopting, asked};
 use super::runtime::in_runtime;
 
 /// Larger files are no prompts.
@@ -94,7 +94,7 @@ fn request(surroundings: &Surroundings, args: LoopArgs) -> Result<LoopRequest, F
         child_wait: args.child_wait,
         end_survivors: args.silence.end_survivors(true),
         mirror: if args.show_output { Mirror::ToStderr } else { Mirror::Off },
-        asked: asked(&args.judge, false),
+        asked: adopting(asked(&args.judge, false), args.uncommitted),
         governing: None,
     })
 }

@@ -119,7 +119,7 @@ fn commit(
         with_interrupt(&cancel, || planner.ask(prompt, attempt, &cancel))
             .unwrap_or_else(|failure| Err(rescue::NoPlan::Unavailable { why: failure.message }))
     };
-    let request = rescue::Request { settings: &settings.rescue, spec, snapshot };
+    let request = rescue::Request { settings: &settings.rescue, spec, snapshot, others: &rescue::NO_OTHERS };
     let mut outcome = rescue::rescue_asking(&place.worktree, &request, Some(&ask))?;
     remember_rescued(place.store.as_ref(), &place.worktree, &mut outcome);
     Ok(outcome)

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::cli::args::SnapshotArgs;
 use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
-use crate::session::{note_conversations, record};
+use crate::session::{Uncommitted, note_conversations, record};
 use crate::store::journal::{event, kind};
 use crate::supervisor::{Place, Surroundings, accept_criteria, before_session, governing, now, session_begins};
 
@@ -16,7 +16,8 @@ pub fn snapshot(surroundings: &Surroundings, terminal: &Terminal, args: Snapshot
     before_session(&place, args.spec.as_deref(), at)?;
     let head = place.worktree.head()?;
     let governing = governing(surroundings, &place, args.spec.as_deref(), Some(&head));
-    let recorded = record(place.store.as_ref(), &place.worktree, args.spec.as_deref(), at)?;
+    let uncommitted = if args.adopt { Uncommitted::Adopt } else { Uncommitted::Inherit };
+    let recorded = record(place.store.as_ref(), &place.worktree, args.spec.as_deref(), uncommitted, at)?;
     if args.accept_criteria {
         accept_criteria(surroundings, &place, &recorded)?;
     } else {
@@ -41,6 +42,7 @@ pub fn snapshot(surroundings: &Surroundings, terminal: &Terminal, args: Snapshot
             "spec": recorded.spec,
             "branch": place.worktree.branch(),
             "refs": recorded.refs.tips()?.iter().filter(|(name, _)| name.starts_with("refs/")).count(),
+            "inherited": recorded.work.inherited.len(),
             "at": recorded.at.to_string(),
         }));
     } else {

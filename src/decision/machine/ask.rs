@@ -6,7 +6,7 @@ use crate::decision::evidence::{ProbeOutcome, Reply, ReplyStatus};
 use crate::decision::verdict::ProbeRecord;
 
 use super::facts::{Action, Pause};
-use super::stage::{Look, RescueFor, Stage, Then};
+use super::stage::{Look, NoMoreQuestions, RescueFor, Stage, Then};
 use super::step::Machine;
 
 impl Machine {
@@ -31,11 +31,19 @@ impl Machine {
                 self.failures_in_a_row = 0;
                 self.on_reply(reply)
             }
-            ProbeOutcome::RateLimited { why, retry_at } => self.conclude_limit("the agent", &why, retry_at),
-            ProbeOutcome::NotInstalled { why } => self.conclude_agent_unrunnable(&why),
-            ProbeOutcome::NotLoggedIn { .. } => self.conclude_probe_error(),
-            // Nobody was asked, and no pause brings a conversation back.
-            ProbeOutcome::NoConversation { .. } => self.on_failed_probe(Duration::ZERO),
+            ProbeOutcome::RateLimited { why, retry_at } => self.stop_asking(NoMoreQuestions::RateLimited { why, retry_at }),
+            ProbeOutcome::NotInstalled { why } | ProbeOutcome::NotLoggedIn { why } => self.stop_asking(NoMoreQuestions::Unrunnable { why }),
+            // No pause brings a conversation back.
+            ProbeOutcome::NoConversation { .. } => self.stop_asking(NoMoreQuestions::NoAnswer),
+            ProbeOutcome::Unreadable { .. }
+            | ProbeOutcome::Empty
+            | ProbeOutcome::TimedOut
+            | ProbeOutcome::Overloaded { .. }
+            | ProbeOutcome::Failed { .. }
+                if self.same_as_before() =>
+            {
+                self.stop_asking(NoMoreQuestions::NoAnswer)
+            }
             ProbeOutcome::Unreadable { .. }
             | ProbeOutcome::Empty
             | ProbeOutcome::TimedOut
@@ -44,13 +52,27 @@ impl Machine {
         }
     }
 
+    /// Whether the last two answers were unusable in the same way.
+    fn same_as_before(&self) -> bool {
+        match self.probes.as_slice() {
+            [.., before, last] => before.outcome == last.outcome && !matches!(last.outcome, ProbeOutcome::Overloaded { .. }),
+            _ => false,
+        }
+    }
+
+    /// Another question would bring nothing: what is there is looked at and rescued, then the verdict says why.
+    fn stop_asking(&mut self, why: NoMoreQuestions) -> Action {
+        self.no_more_questions = Some(why);
+        self.read_commits(Look::Last)
+    }
+
     fn on_failed_probe(&mut self, at_most: Duration) -> Action {
         self.failures_in_a_row += 1;
         if self.rounds_left() == 0 {
             return self.last_resort();
         }
         if self.setup.once {
-            return self.conclude_probe_error();
+            return self.conclude_without_answer();
         }
         self.pause(Pause::Backoff { attempt: self.failures_in_a_row, at_most })
     }
@@ -62,7 +84,12 @@ impl Machine {
         }
         self.disputed = None;
         match reply.status {
+            ReplyStatus::Complete if !self.setup.survivors.is_empty() => self.secure(Then::Survivors),
             ReplyStatus::Complete => self.secure(Then::Rescue(RescueFor::Claim)),
+            ReplyStatus::Working if self.setup.session_over && reply.should_continue != Some(false) => {
+                self.alive += 1;
+                self.secure(Then::Rescue(RescueFor::NotDone))
+            }
             ReplyStatus::Waiting | ReplyStatus::Working => {
                 self.alive += 1;
                 match reply.should_continue {

@@ -8,7 +8,7 @@ use crate::decision::evidence::{CheckOutcome, CheckResult, ProbeOutcome, Reply, 
 use crate::decision::verdict::{Evidence, Reason, Status, Verdict};
 
 use super::facts::{Action, Trust};
-use super::stage::Stage;
+use super::stage::{NoMoreQuestions, Stage};
 use super::step::Machine;
 
 /// After this many "nothing to do" in a row for a spec, a person is asked.
@@ -17,28 +17,26 @@ const NOTHING_TO_DO_LIMIT: u32 = 3;
 impl Machine {
     pub(super) fn conclude_new_commits(&mut self) -> Action {
         let made = self.commits.as_ref().map_or(0, |commits| commits.made_here);
-        let mut message = format!("{} made since the baseline", plural(made, "commit"));
+        let mut message =
+            format!("{} made since the baseline; no checks are configured, so nothing judged what they do", plural(made, "commit"));
         if let Some(left) = self.leftovers() {
             message.push_str(&left);
         }
-        let mut retry_at = None;
         match &self.setup.session {
             Some(SessionEnd::TimedOut { .. }) => message.push_str("; the session was ended by its timeout"),
             Some(SessionEnd::Idle { .. }) => message.push_str("; the session fell silent and was ended"),
-            Some(SessionEnd::RateLimited { retry_at: reset, .. }) => {
-                message.push_str("; the session then met a usage limit");
-                retry_at = *reset;
-            }
+            Some(SessionEnd::RateLimited { .. }) => message.push_str("; the session then met a usage limit"),
             Some(SessionEnd::LeftWork { what, .. }) => message.push_str(&format!("; the session left work running: {what}")),
             Some(SessionEnd::Unrunnable { why }) => message.push_str(&format!("; the agent cannot go on: {}", first_line(why))),
-            Some(SessionEnd::Ended { .. } | SessionEnd::OverLimit { .. } | SessionEnd::NotStarted { .. }) | None => {}
+            Some(SessionEnd::Ended { .. } | SessionEnd::OverLimit { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. })
+            | None => {}
         }
-        self.conclude(Verdict { retry_at, evidence: Evidence::Verified, ..Verdict::new(Reason::NewCommits, message) })
+        self.conclude(Verdict { evidence: Evidence::Committed, ..Verdict::new(Reason::NewCommits, message) })
     }
 
     pub(super) fn conclude_rescued(&mut self) -> Action {
-        let message = format!("{} made by rescue", plural(self.rescue_commits, "commit"));
-        self.conclude(Verdict { evidence: Evidence::Verified, ..Verdict::new(Reason::Rescued, message) })
+        let message = format!("the agent says that everything is done; {} made by rescue", plural(self.rescue_commits, "commit"));
+        self.conclude(Verdict { evidence: Evidence::Claimed, ..Verdict::new(Reason::Rescued, message) })
     }
 
     /// What the checks that passed found, one line each.
@@ -89,8 +87,12 @@ impl Machine {
     pub(super) fn conclude_checks_unmet(&mut self) -> Action {
         let feedback = self.unmet().unwrap_or_else(|| "A configured check is not met.".to_string());
         let left = self.leftovers().unwrap_or_default();
-        let message = format!("a check is not met: {}{left}", first_line(&feedback));
-        self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::ChecksUnmet, message) })
+        let rescued = match self.rescue_commits {
+            0 => left,
+            n => format!("; {} made by rescue", plural(n, "commit")),
+        };
+        let message = format!("a check is not met: {}{rescued}{}", first_line(&feedback), self.why_nobody_answered());
+        self.conclude(Verdict { retry_at: self.limit_ends(), feedback: Some(feedback), ..Verdict::new(Reason::ChecksUnmet, message) })
     }
 
     pub(super) fn conclude_from_checks(&mut self, reason: Reason) -> Action {
@@ -127,7 +129,7 @@ impl Machine {
             None if self.rescue_commits > 0 => "what rescue committed leaves the tree as it was at the baseline".to_string(),
             None => "rescue had nothing that it could commit".to_string(),
         };
-        let left = if self.dirty() { "uncommitted work is left; " } else { "" };
+        let left = if self.work_left() { "uncommitted work is left; " } else { "" };
         let message = format!("{left}{why}{}", self.kept_in());
         self.conclude_with(Reason::RescueIncomplete, message)
     }
@@ -193,15 +195,86 @@ impl Machine {
             0 => format!("its uncommitted work was left as it is{}", self.kept_in()),
             n => format!("{} made by rescue", plural(n, "commit")),
         };
-        let (ended, cut) = match &self.setup.session {
-            Some(SessionEnd::Idle { after }) => {
-                (format!("the session was silent for {} s and was ended", after.as_secs()), "ended because it fell silent")
-            }
-            _ => ("the session was ended by its timeout".to_owned(), "cut short by its timeout"),
-        };
-        let message = format!("{ended}; {what}");
-        let feedback = format!("The session was {cut}. Go on from where it stopped, and commit.");
+        let how = self.how_it_was_cut();
+        let message = format!("the session {how}; {what}");
+        let feedback = format!("The session {how}. Go on from where it stopped, and commit.");
         self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
+    }
+
+    fn how_it_was_cut(&self) -> String {
+        match &self.setup.session {
+            Some(SessionEnd::Idle { after }) => format!("fell silent and was ended after {} s of silence", after.as_secs()),
+            _ => "was ended by its timeout".to_string(),
+        }
+    }
+
+    /// The session is over and nobody says that its work is done.
+    pub(super) fn conclude_not_done(&mut self) -> Action {
+        let reply = match self.probes.last().map(|record| &record.outcome) {
+            Some(ProbeOutcome::Reply(reply)) => Some(reply.clone()),
+            _ => None,
+        };
+        let mut message = match &reply {
+            Some(_) => format!("the agent does not say that the work is done{}", self.last_message()),
+            None => "nobody says that the work is done".to_string(),
+        };
+        match self.rescue_commits {
+            0 => message.push_str(&self.leftovers().unwrap_or_default()),
+            n => message.push_str(&format!("; {} made by rescue", plural(n, "commit"))),
+        }
+        let pending: Vec<String> =
+            reply.iter().flat_map(|reply| reply.tasks_pending.iter()).map(|task| first_line(task)).take(20).collect();
+        let next = reply.and_then(|reply| reply.next_action).filter(|text| !text.trim().is_empty());
+        let feedback = match (pending.is_empty(), next) {
+            (false, _) => format!("Not done yet: {}. Finish this, and commit.", pending.join("; ")),
+            (true, Some(next)) => next,
+            (true, None) => "Finish the work and commit it.".to_string(),
+        };
+        self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
+    }
+
+    /// git waits for somebody to finish something: nothing is complete before that.
+    pub(super) fn conclude_half_done(&mut self) -> Action {
+        let (operation, conflicts) = match &self.commits {
+            Some(commits) => (commits.operation, commits.conflicts.clone()),
+            None => (None, Vec::new()),
+        };
+        let named = conflicts.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
+        let more = if conflicts.len() > 5 { format!(" and {} more", conflicts.len() - 5) } else { String::new() };
+        let files = if conflicts.is_empty() { String::new() } else { format!("conflicts in {named}{more}") };
+        let (what, todo) = match operation {
+            Some(operation) => {
+                let word = operation.as_str();
+                let article = if word.starts_with('a') { "an" } else { "a" };
+                let beside = if files.is_empty() { String::new() } else { format!(" ({files})") };
+                (
+                    format!("{article} {word} is in progress{beside}"),
+                    format!("Finish or abort the {word} that is in progress{beside}, then go on."),
+                )
+            }
+            None => (format!("there are {files}"), format!("Resolve the {files}, and commit.")),
+        };
+        let message = format!("{what}; nothing is complete before it is finished or aborted{}", self.kept_in());
+        self.conclude(Verdict { feedback: Some(todo), ..Verdict::new(Reason::OperationInProgress, message) })
+    }
+
+    /// The agent says complete, and something that its session began still runs.
+    pub(super) fn conclude_survivors(&mut self) -> Action {
+        let named = self.setup.survivors.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
+        let message =
+            format!("the agent says that everything is done, and work that its session began still runs: {named}{}", self.kept_in());
+        self.conclude_with(Reason::BackgroundWork, message)
+    }
+
+    pub(super) fn note_left_uncommitted(&mut self) {
+        let what = match self.rescue_commits {
+            0 => format!(
+                "{} of the session's work left uncommitted",
+                plural(self.changes.as_ref().map_or(0, |changes| changes.work), "file")
+            ),
+            n => format!("{} of work that the session left uncommitted, and nobody said that it is done", plural(n, "rescue commit")),
+        };
+        self.note("left_uncommitted", what);
     }
 
     /// A budget or the deadline: what came of the session is said, and is no success.
@@ -209,7 +282,7 @@ impl Machine {
         let Some(SessionEnd::OverLimit { stop }) = self.setup.session.clone() else {
             return self.conclude_with(Reason::BudgetExhausted, "a limit is reached");
         };
-        let made = self.commits.as_ref().map_or(0, |commits| commits.made_here).saturating_sub(self.rescue_commits);
+        let made = self.commits.as_ref().map_or(0, |commits| commits.made_here);
         let mut message = stop.why;
         if made > 0 {
             message.push_str(&format!("; {} made since the baseline", plural(made, "commit")));
@@ -232,17 +305,14 @@ impl Machine {
         self.conclude(Verdict { feedback: self.unmet(), ..Verdict::new(Reason::BackgroundWork, message) })
     }
 
-    /// Nobody was asked, so nobody is known to have been alive: no strike.
-    pub(super) fn conclude_session_timeout(&mut self) -> Action {
-        let (reason, message) = match &self.setup.session {
-            Some(SessionEnd::Idle { after }) => {
-                let why = format!("the session was silent for {} s and was ended, with no commit and no change", after.as_secs());
-                (Reason::SessionIdle, why)
-            }
-            _ => (Reason::SessionTimeout, "the session was ended by its timeout, with no commit and no change".to_owned()),
+    /// Nothing came of a session that was cut short.
+    pub(super) fn conclude_session_cut(&mut self) -> Action {
+        let message = format!("the session {}, with no commit and no change", self.how_it_was_cut());
+        let reason = match &self.setup.session {
+            Some(SessionEnd::Idle { .. }) => Reason::SessionIdle,
+            _ => Reason::SessionTimeout,
         };
-        let not_a_strike_because = Some("no_probe_answered_waiting_or_working");
-        self.conclude(Verdict { not_a_strike_because, ..Verdict::new(reason, message) })
+        self.conclude(Verdict { not_a_strike_because: Some("activity_of_the_session"), ..Verdict::new(reason, message) })
     }
 
     pub(super) fn conclude_session_limit(&mut self) -> Action {
@@ -273,7 +343,13 @@ impl Machine {
         self.conclude_with(Reason::AgentUnrunnable, message)
     }
 
-    pub(super) fn conclude_probe_error(&mut self) -> Action {
+    /// No answer came that could be used: the end that has a name of its own, or that no probe was answered.
+    pub(super) fn conclude_without_answer(&mut self) -> Action {
+        match self.no_more_questions.clone() {
+            Some(NoMoreQuestions::RateLimited { why, retry_at }) => return self.conclude_limit("the agent", &why, retry_at),
+            Some(NoMoreQuestions::Unrunnable { why }) => return self.conclude_agent_unrunnable(&why),
+            Some(NoMoreQuestions::NoAnswer) | None => {}
+        }
         let how = match self.probes.last().map(|record| &record.outcome) {
             Some(outcome) => {
                 let why = outcome.why().map(|why| format!(": {}", first_line(why))).unwrap_or_default();
@@ -281,8 +357,27 @@ impl Machine {
             }
             None => "no probe was answered".to_string(),
         };
-        let message = format!("{how}{}", self.kept_in());
-        self.conclude_with(Reason::ProbeError, message)
+        let rescued = match self.rescue_commits {
+            0 => self.kept_in(),
+            n => format!("; {} made by rescue", plural(n, "commit")),
+        };
+        self.conclude_with(Reason::ProbeError, format!("{how}{rescued}"))
+    }
+
+    /// Why the agent could not be asked, behind another reason.
+    fn why_nobody_answered(&self) -> String {
+        match &self.no_more_questions {
+            Some(NoMoreQuestions::RateLimited { why, .. }) => format!("; the agent met a usage limit: {}", first_line(why)),
+            Some(NoMoreQuestions::Unrunnable { why }) => format!("; the agent cannot be run: {}", first_line(why)),
+            Some(NoMoreQuestions::NoAnswer) | None => String::new(),
+        }
+    }
+
+    fn limit_ends(&self) -> Option<Timestamp> {
+        match &self.no_more_questions {
+            Some(NoMoreQuestions::RateLimited { retry_at, .. }) => *retry_at,
+            _ => None,
+        }
     }
 
     pub(super) fn conclude_unreadable(&mut self, unreadable: Unreadable) -> Action {
@@ -314,7 +409,7 @@ impl Machine {
 
     pub(super) fn close(&mut self, verdict: Verdict) -> Action {
         self.stage = Stage::Done;
-        let verdict = self.accept(verdict);
+        let verdict = self.count_session(self.accept(verdict));
         let mut degraded = std::mem::take(&mut self.degraded);
         let of_facts = [
             self.commits.as_ref().map(|commits| &commits.degraded),
@@ -338,6 +433,9 @@ impl Machine {
             probes: self.probes.clone(),
             checks: self.judged.as_ref().map(|judged| judged.results.clone()).unwrap_or_default(),
             degraded,
+            inherited: self.changes.as_ref().map_or(0, |changes| changes.inherited),
+            changed_since_end: self.changes.as_ref().map_or(0, |changes| changes.since_end),
+            probe_usage: self.probes.iter().fold(verdict.probe_usage, |sum, probe| sum.plus(probe.usage)),
             ..verdict
         }))
     }
@@ -393,8 +491,8 @@ impl Machine {
 
     /// What is uncommitted besides the commits that decided.
     fn leftovers(&self) -> Option<String> {
-        let changes = self.changes.as_ref().filter(|changes| changes.any())?;
-        Some(format!("; {} left uncommitted{}", plural(changes.total(), "change"), self.kept_in()))
+        let changes = self.changes.as_ref().filter(|changes| changes.work_left())?;
+        Some(format!("; {} left uncommitted{}", plural(changes.work, "file"), self.kept_in()))
     }
 
     fn kept_in(&self) -> String {

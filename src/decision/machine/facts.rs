@@ -39,6 +39,12 @@ pub struct Setup {
     pub look_at_leftovers: bool,
     /// How the session ended, where watchdog itself ran it.
     pub session: Option<SessionEnd>,
+    /// Whether the session is known to have ended, with nothing of it running: no answer of its agent can change then.
+    pub session_over: bool,
+    /// Processes of the session that still run, and hold a claim of being complete.
+    pub survivors: Vec<String>,
+    /// A person is asked after so many sessions in a row that came to nothing under the same unmet checks; `None` where a loop counts.
+    pub no_progress_limit: Option<u32>,
     /// What earlier calls with the same baseline left behind.
     pub earlier: Earlier,
     /// What weakens the facts already, such as changed criteria.
@@ -63,6 +69,9 @@ impl Setup {
             scope: Scope::Session,
             look_at_leftovers: false,
             session: None,
+            session_over: false,
+            survivors: Vec::new(),
+            no_progress_limit: None,
             earlier: Earlier::default(),
             notes: Vec::new(),
         }
@@ -112,6 +121,10 @@ pub struct Earlier {
     pub alive: u32,
     /// How often in a row the verdict of this spec was `nothing_to_do`.
     pub nothing_to_do_streak: u32,
+    /// How many sessions in a row came to nothing under the same unmet checks.
+    pub fruitless: u32,
+    /// What stands for those checks.
+    pub unmet: u64,
 }
 
 /// The configured criteria, judged together.

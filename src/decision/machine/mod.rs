@@ -8,6 +8,7 @@ mod ask;
 mod conclude;
 mod criteria;
 mod facts;
+mod fruitless;
 mod salvage;
 mod stage;
 mod step;

@@ -1,21 +1,29 @@
 //! Uncommitted work: looked at, secured in a snapshot before anything else runs, and rescued.
 
 use crate::config::settings::RescueMode;
-use crate::decision::evidence::{Changes, Fact, RescueOutcome};
+use crate::decision::evidence::{Changes, Commits, Fact, RescueOutcome};
 
-use super::facts::{Action, Pause};
+use super::facts::Action;
 use super::stage::{Look, RescueFor, Stage, Then};
 use super::step::Machine;
 
 impl Machine {
     /// Reads the changes and secures them in a snapshot, then goes on with `then`.
     pub(super) fn secure(&mut self, then: Then) -> Action {
+        if self.secured {
+            return self.after_securing(then);
+        }
         self.stage = Stage::Changes(then);
         Action::ReadChanges
     }
 
-    pub(super) fn dirty(&self) -> bool {
+    fn dirty(&self) -> bool {
         self.changes.as_ref().is_some_and(Changes::any)
+    }
+
+    /// Whether some of the session's own work is uncommitted.
+    pub(super) fn work_left(&self) -> bool {
+        self.changes.as_ref().is_some_and(Changes::work_left)
     }
 
     pub(super) fn on_changes(&mut self, then: Then, fact: Fact<Changes>) -> Action {
@@ -40,30 +48,45 @@ impl Machine {
             Ok(None) => {}
             Err(unreadable) => match then {
                 // Nothing runs after these; the changes are known and stay where they are.
-                Then::NewCommits | Then::ChecksUnmet | Then::RateLimited | Then::Unrunnable | Then::LeftWork | Then::Interrupted => {
+                Then::ChecksUnmet
+                | Then::HalfDone
+                | Then::RateLimited
+                | Then::Unrunnable
+                | Then::LeftWork
+                | Then::Survivors
+                | Then::Interrupted => {
                     // An older snapshot does not hold everything that is there now.
                     self.snapshot = None;
                     self.note("snapshot_failed", unreadable.why);
                 }
                 // Nothing that could disturb the work runs while it is in no snapshot.
-                Then::JudgeChecks(_) | Then::Ask | Then::NoProbe | Then::Rescue(_) => return self.conclude_unreadable(unreadable),
+                Then::Commits(_) if !self.work_left() => {
+                    self.snapshot = None;
+                    self.note("snapshot_failed", unreadable.why);
+                }
+                Then::JudgeChecks(_) | Then::Ask | Then::Commits(_) | Then::NoProbe | Then::Rescue(_) => {
+                    return self.conclude_unreadable(unreadable);
+                }
             },
         }
         self.after_securing(then)
     }
 
     fn after_securing(&mut self, then: Then) -> Action {
+        self.secured = true;
         match then {
             Then::JudgeChecks(look) => self.judge_checks(look),
             Then::Ask => self.ask(),
-            Then::NewCommits => self.conclude_new_commits(),
+            Then::Commits(look) => self.commits_and_leftovers(look),
             Then::ChecksUnmet => self.conclude_checks_unmet(),
+            Then::HalfDone => self.conclude_half_done(),
             Then::NoProbe => self.conclude_no_probe(),
             Then::RateLimited => self.conclude_session_limit(),
             Then::Unrunnable => self.conclude_session_unrunnable(),
             Then::LeftWork => self.conclude_left_work(),
+            Then::Survivors => self.conclude_survivors(),
             Then::Interrupted => self.conclude_interrupted(),
-            Then::Rescue(why) if self.dirty() && self.may_rescue(why) => {
+            Then::Rescue(why) if self.work_left() && self.may_rescue(why) => {
                 self.stage = Stage::Rescue(why);
                 Action::Rescue
             }
@@ -72,7 +95,9 @@ impl Machine {
     }
 
     fn may_rescue(&self, why: RescueFor) -> bool {
-        self.rescue_commits_allowed() && (why != RescueFor::Last || self.setup.completion.final_rescue_attempt)
+        // A commit in the middle of a rebase or a merge would be part of it.
+        let half_done = self.commits.as_ref().is_some_and(Commits::half_done);
+        self.rescue_commits_allowed() && !half_done && (why != RescueFor::Last || self.setup.completion.final_rescue_attempt)
     }
 
     /// Whether the user lets a rescue make commits at all.
@@ -86,16 +111,20 @@ impl Machine {
 
     /// A rescue was called for, and there was nothing to rescue or it is not allowed.
     fn without_rescue(&mut self, why: RescueFor) -> Action {
-        match (why, self.dirty()) {
+        match (why, self.work_left()) {
             (RescueFor::Claim, _) if self.checks_unmet() => self.conclude_checks_unmet(),
+            (RescueFor::Claim, false) if self.committed() => self.conclude_new_commits(),
             (RescueFor::Claim, false) => self.conclude_nothing_to_do(),
             // Asking again cannot commit anything where rescue may not.
             (RescueFor::Claim, true) => self.conclude_not_committed(),
             (RescueFor::AgentStopped, _) => self.conclude_agent_stopped(),
+            (RescueFor::Unmet, _) => self.conclude_checks_unmet(),
+            (RescueFor::NotDone, _) => self.conclude_not_done(),
             (RescueFor::OverLimit, _) => self.conclude_over_limit(),
             (RescueFor::Last, _) => self.out_of_probes(),
-            (RescueFor::SessionTimeout, false) => self.conclude_session_timeout(),
-            (RescueFor::SessionTimeout, true) => self.conclude_cut_short(),
+            (RescueFor::SessionCut, false) if !self.checks_unmet() && self.committed() => self.conclude_new_commits(),
+            (RescueFor::SessionCut, false) => self.conclude_session_cut(),
+            (RescueFor::SessionCut, true) => self.conclude_cut_short(),
             (RescueFor::ChecksPassed, _) => self.conclude_checks_passed(),
         }
     }
@@ -105,6 +134,10 @@ impl Machine {
             Ok(outcome) => outcome,
             Err(unreadable) => RescueOutcome { failed: Some(unreadable.why), ..RescueOutcome::default() },
         };
+        let committed = self.committed();
+        if outcome.commits > 0 {
+            self.committed_before_rescue.get_or_insert(committed);
+        }
         self.rescue_commits += outcome.commits;
         self.left_out = outcome.left_out;
         for warning in outcome.warnings {
@@ -121,47 +154,49 @@ impl Machine {
             // Asking or trying again would meet the same refusal.
             return self.conclude_elsewhere();
         }
-        if outcome.commits > 0 {
-            if let Some(failed) = self.rescue_failed.clone() {
-                self.note("rescue_failed", failed);
-            }
-            return self.read_commits(Look::Rescued(why));
+        if let Some(failed) = self.rescue_failed.clone().filter(|_| outcome.commits > 0) {
+            self.note("rescue_failed", failed);
         }
-        self.rescue_decided_nothing(why)
+        match (why, outcome.commits > 0) {
+            // Some of it is committed, and some of it could not be: that is for a person, where it would complete something.
+            (RescueFor::Claim | RescueFor::ChecksPassed, true) if self.rescue_failed.is_some() && self.rescue_branch.is_none() => {
+                self.conclude_not_committed()
+            }
+            (_, true) => self.read_commits(Look::Rescued(why)),
+            (_, false) => self.rescue_decided_nothing(why),
+        }
     }
 
-    /// A rescue ran, and made no commits that complete anything.
-    pub(super) fn rescue_decided_nothing(&mut self, why: RescueFor) -> Action {
+    /// A rescue ran, and made no commits.
+    fn rescue_decided_nothing(&mut self, why: RescueFor) -> Action {
+        let failed = self.rescue_failed.clone();
         match why {
-            RescueFor::ChecksPassed | RescueFor::SessionTimeout if self.rescue_failed.is_some() => self.conclude_not_committed(),
+            RescueFor::ChecksPassed | RescueFor::SessionCut | RescueFor::Claim if failed.is_some() => self.conclude_not_committed(),
             RescueFor::ChecksPassed => self.conclude_checks_passed(),
-            RescueFor::SessionTimeout => self.conclude_cut_short(),
+            RescueFor::SessionCut => self.conclude_cut_short(),
             RescueFor::Claim if self.left_out_on_purpose() && self.checks_unmet() => self.conclude_checks_unmet(),
+            RescueFor::Claim if self.left_out_on_purpose() && self.committed() => self.conclude_new_commits(),
             RescueFor::Claim if self.left_out_on_purpose() => self.conclude_nothing_to_do(),
-            RescueFor::Claim => self.try_again(),
+            RescueFor::Claim => self.conclude_not_committed(),
             RescueFor::AgentStopped => self.conclude_agent_stopped(),
+            // The work stays where the next session goes on with it.
+            RescueFor::Unmet | RescueFor::NotDone => {
+                if let Some(failed) = failed {
+                    self.note("rescue_failed", failed);
+                }
+                if why == RescueFor::Unmet { self.conclude_checks_unmet() } else { self.conclude_not_done() }
+            }
             RescueFor::OverLimit => self.conclude_over_limit(),
             RescueFor::Last => self.out_of_probes(),
         }
     }
 
     /// Whether all that is uncommitted was left out for good: asking again would not change what must not be committed.
-    /// A file that is too large or unreadable may be the very work, so that is for the next round, and then for a person.
+    /// A file that is too large or unreadable may be the very work, so that is for a person.
     fn left_out_on_purpose(&self) -> bool {
         self.rescue_failed.is_none()
             && self.rescue_commits == 0
             && !self.left_out.is_empty()
             && self.left_out.iter().all(|left| matches!(left.why, "secret" | "excluded"))
-    }
-
-    /// The agent says complete, and its work could not be committed: the next round tries again.
-    fn try_again(&mut self) -> Action {
-        if self.rounds_left() == 0 {
-            return self.read_commits(Look::Last);
-        }
-        if self.setup.once {
-            return self.conclude_not_committed();
-        }
-        self.pause(Pause::Interval(self.setup.completion.probe_interval))
     }
 }

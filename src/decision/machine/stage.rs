@@ -28,11 +28,11 @@ impl Stage {
 pub(super) enum Look {
     /// A round begins.
     Round,
-    /// The last round is over.
+    /// The last round is over, or nobody is asked any more.
     Last,
     /// A probe ended; commits may have landed meanwhile.
     Probed,
-    /// A rescue made commits: what it was for is decided with them.
+    /// A rescue made commits: what it was for is decided.
     Rescued(RescueFor),
     /// A signal came.
     Interrupted,
@@ -43,10 +43,12 @@ pub(super) enum Look {
 pub(super) enum Then {
     JudgeChecks(Look),
     Ask,
-    /// Commits decided; only say what is left.
-    NewCommits,
+    /// Commits are there and no checks are: they decide unless some of the session's work is left.
+    Commits(Look),
     /// Commits are there and a criterion is not met; only say what is left.
     ChecksUnmet,
+    /// An operation of git is half done.
+    HalfDone,
     /// Nobody is asked.
     NoProbe,
     /// The session met a usage limit.
@@ -55,6 +57,8 @@ pub(super) enum Then {
     Unrunnable,
     /// Work of the session runs on without it.
     LeftWork,
+    /// A process of the session still runs, and holds the claim.
+    Survivors,
     /// Rescue, then decide by what called for it.
     Rescue(RescueFor),
     Interrupted,
@@ -67,12 +71,27 @@ pub(super) enum RescueFor {
     Claim,
     /// The agent says that it should not go on.
     AgentStopped,
+    /// The session is over, and a criterion is not met.
+    Unmet,
+    /// The session is over, and its agent says that the work is not done.
+    NotDone,
     /// The last round is over.
     Last,
-    /// The session was cut short by its timeout.
-    SessionTimeout,
+    /// The session was ended by its timeout or for silence.
+    SessionCut,
     /// A budget or the deadline ended the session.
     OverLimit,
     /// Every criterion passed.
     ChecksPassed,
+}
+
+/// Why nobody is asked any more, before the rounds are spent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NoMoreQuestions {
+    /// The agent met a usage limit.
+    RateLimited { why: String, retry_at: Option<jiff::Timestamp> },
+    /// The agent cannot be run until a person does something.
+    Unrunnable { why: String },
+    /// Another question would bring nothing else.
+    NoAnswer,
 }

@@ -1,11 +1,11 @@
 //! The machine itself, and what commits and criteria decide. What a reply leads to is in [`super::ask`],
 //! how work is secured and rescued in [`super::salvage`], what a verdict says in [`super::conclude`].
 
-use crate::decision::evidence::{Activity, Changes, CheckOutcome, Commits, Degraded, Fact, LeftOut, SessionEnd};
+use crate::decision::evidence::{Activity, Changes, CheckOutcome, Commits, Degraded, Fact, FaultKind, LeftOut, SessionEnd, Unreadable};
 use crate::decision::verdict::{ProbeRecord, Reason, Verdict};
 
 use super::facts::{Action, ChecksJudged, Event, Scope, Setup, Trust};
-use super::stage::{Look, RescueFor, Stage, Then};
+use super::stage::{Look, NoMoreQuestions, RescueFor, Stage, Then};
 
 /// The check in progress.
 #[derive(Debug, Clone)]
@@ -26,8 +26,14 @@ pub struct Machine {
     /// Answers of `waiting` or `working`: the agent was alive.
     pub(super) alive: u32,
     pub(super) failures_in_a_row: u32,
+    /// Why nobody is asked any more.
+    pub(super) no_more_questions: Option<NoMoreQuestions>,
+    /// Whether the changes are those of the commits as last read, and kept in a snapshot.
+    pub(super) secured: bool,
     /// The contradiction of the last reply, named in the next question.
     pub(super) disputed: Option<String>,
+    /// Whether the session's own commits did their work before the first rescue.
+    pub(super) committed_before_rescue: Option<bool>,
     pub(super) rescue_commits: u64,
     pub(super) rescue_failed: Option<String>,
     pub(super) rescue_branch: Option<String>,
@@ -54,7 +60,10 @@ impl Machine {
             judged: None,
             probes: Vec::new(),
             failures_in_a_row: 0,
+            no_more_questions: None,
+            secured: false,
             disputed: None,
+            committed_before_rescue: None,
             rescue_commits: 0,
             rescue_failed: None,
             rescue_branch: None,
@@ -110,6 +119,11 @@ impl Machine {
                 let why = why.clone();
                 self.conclude_agent_unrunnable(&why)
             }
+            Some(SessionEnd::NotKept { why }) => {
+                let hint = "make room, or start it all the same with --without-snapshot";
+                let why = format!("the session was not started: what is uncommitted could not be kept in a snapshot first: {why}");
+                self.conclude_unreadable(Unreadable { kind: FaultKind::Snapshot, why, hint: Some(hint.into()) })
+            }
             Some(
                 SessionEnd::Ended { .. }
                 | SessionEnd::TimedOut { .. }
@@ -133,12 +147,15 @@ impl Machine {
     }
 
     pub(super) fn read_commits(&mut self, look: Look) -> Action {
+        self.secured = false;
         self.stage = Stage::Commits(look);
         Action::ReadCommits
     }
 
+    /// Whether the session's own commits show that it did its work. What a rescue of this very judgement made is none of them, also
+    /// where it could not be recorded.
     pub(super) fn committed(&self) -> bool {
-        self.commits.as_ref().is_some_and(Commits::completes)
+        self.committed_before_rescue.unwrap_or_else(|| self.commits.as_ref().is_some_and(Commits::completes))
     }
 
     fn on_commits(&mut self, look: Look, fact: Fact<Commits>) -> Action {
@@ -162,14 +179,36 @@ impl Machine {
             // A spent limit is never success: whatever came of the session is kept, and nothing is judged.
             Look::Rescued(RescueFor::OverLimit) => self.conclude_over_limit(),
             _ if self.over_limit() && !self.only_criteria() => self.secure(Then::Rescue(RescueFor::OverLimit)),
-            Look::Rescued(RescueFor::SessionTimeout) => self.conclude_cut_short(),
-            // A commit of what was judged does not change what was judged.
-            Look::Rescued(RescueFor::ChecksPassed) => self.conclude_checks_passed(),
+            Look::Rescued(why) => self.after_rescue(look, why),
+            // Nothing can be done before the limit is lifted, whatever there is.
+            _ if matches!(self.setup.session, Some(SessionEnd::RateLimited { .. })) => self.secure(Then::RateLimited),
+            _ if self.half_done() => self.secure(Then::HalfDone),
             // Nothing new: commits did not decide when the round began, and the criteria were judged on these.
             Look::Probed if !moved => self.undecided(look),
-            Look::Round | Look::Last | Look::Probed | Look::Rescued(_) if self.has_checks() => self.secure_and_judge(look),
-            Look::Round | Look::Last | Look::Probed | Look::Rescued(_) => self.without_checks(look),
+            Look::Last if !moved && self.judged.is_some() => self.undecided(look),
+            Look::Round | Look::Last | Look::Probed if self.has_checks() => self.secure_and_judge(look),
+            Look::Round | Look::Last | Look::Probed => self.without_checks(look),
         }
+    }
+
+    /// A rescue made commits. It saves work and completes nothing: what called for it decides.
+    fn after_rescue(&mut self, look: Look, why: RescueFor) -> Action {
+        match why {
+            RescueFor::SessionCut => self.conclude_cut_short(),
+            // A commit of what was judged does not change what was judged.
+            RescueFor::ChecksPassed => self.conclude_checks_passed(),
+            RescueFor::Claim if self.has_checks() => self.secure_and_judge(look),
+            RescueFor::Claim => self.conclude_rescued(),
+            RescueFor::AgentStopped => self.conclude_agent_stopped(),
+            RescueFor::Unmet => self.conclude_checks_unmet(),
+            RescueFor::NotDone => self.conclude_not_done(),
+            RescueFor::OverLimit => self.conclude_over_limit(),
+            RescueFor::Last => self.out_of_probes(),
+        }
+    }
+
+    fn half_done(&self) -> bool {
+        self.commits.as_ref().is_some_and(Commits::half_done)
     }
 
     /// Criteria can be judged without one; what needs it cannot tell.
@@ -206,13 +245,24 @@ impl Machine {
     }
 
     fn without_checks(&mut self, look: Look) -> Action {
-        match (self.committed(), look) {
-            (true, Look::Rescued(_)) => self.conclude_rescued(),
-            (true, _) if self.setup.look_at_leftovers => self.secure(Then::NewCommits),
-            (true, _) => self.conclude_new_commits(),
-            (false, _) if self.only_criteria() => self.conclude_no_probe(),
-            (false, _) => self.undecided(look),
+        match self.committed() {
+            true if self.setup.look_at_leftovers && !self.only_criteria() => self.secure(Then::Commits(look)),
+            true => self.conclude_new_commits(),
+            false if self.only_criteria() => self.conclude_no_probe(),
+            false => self.undecided(look),
         }
+    }
+
+    /// Commits are there, and what else is uncommitted is known: bare commits complete nothing while some of the work is left.
+    pub(super) fn commits_and_leftovers(&mut self, look: Look) -> Action {
+        if !self.work_left() {
+            return self.conclude_new_commits();
+        }
+        if self.setup.no_probe {
+            self.note_left_uncommitted();
+            return self.conclude_new_commits();
+        }
+        self.undecided(look)
     }
 
     /// Neither commits nor criteria decided.
@@ -220,9 +270,7 @@ impl Machine {
         match look {
             Look::Last => self.last_resort(),
             Look::Probed => self.on_outcome(),
-            // It made commits that leave the tree as it was at the baseline: they complete nothing.
-            Look::Rescued(why) => self.rescue_decided_nothing(why),
-            Look::Round | Look::Interrupted => self.ask_or_use_the_session(),
+            Look::Round | Look::Rescued(_) | Look::Interrupted => self.ask_or_use_the_session(),
         }
     }
 
@@ -234,11 +282,15 @@ impl Machine {
     fn on_checks(&mut self, look: Look, judged: ChecksJudged) -> Action {
         let outcome = judged.outcome;
         self.judged = Some(judged);
+        // A check's program may have written files, and a rescue must not run before they are kept.
+        self.secured &= !self.setup.checks_run_programs;
         match outcome {
             CheckOutcome::Pass if self.pass_proves_nothing() => self.undecided_although_passed(look),
             CheckOutcome::Pass if self.rescue_commits > 0 || self.only_criteria() => self.conclude_checks_passed(),
             CheckOutcome::Pass => self.secure(Then::Rescue(RescueFor::ChecksPassed)),
-            CheckOutcome::Unmet if self.rescue_commits > 0 || self.committed() => self.unmet_with_commits(),
+            CheckOutcome::Unmet if self.rescue_commits > 0 => self.conclude_checks_unmet(),
+            CheckOutcome::Unmet if self.committed() && self.cut_short() => self.secure(Then::Rescue(RescueFor::Unmet)),
+            CheckOutcome::Unmet if self.committed() => self.unmet_with_commits(),
             CheckOutcome::Unmet if self.only_criteria() => self.conclude_checks_unmet(),
             CheckOutcome::Unmet => self.undecided(look),
             CheckOutcome::Waiting => self.conclude_from_checks(Reason::BackgroundWork),
@@ -273,8 +325,7 @@ impl Machine {
 
     fn unmet_with_commits(&mut self) -> Action {
         match &self.setup.session {
-            // More work is wanted, and none can be done before the limit is lifted.
-            Some(SessionEnd::RateLimited { .. }) => self.secure(Then::RateLimited),
+            // More work is wanted, and no session can do it before a person did something.
             Some(SessionEnd::Unrunnable { .. }) => self.secure(Then::Unrunnable),
             _ if self.setup.look_at_leftovers => self.secure(Then::ChecksUnmet),
             _ => self.conclude_checks_unmet(),
@@ -284,17 +335,30 @@ impl Machine {
     /// Commits did not decide. What `run` saw of the session comes before a question to the agent.
     fn ask_or_use_the_session(&mut self) -> Action {
         match &self.setup.session {
-            Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => self.secure(Then::Rescue(RescueFor::SessionTimeout)),
+            Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => self.secure(Then::Rescue(RescueFor::SessionCut)),
             Some(SessionEnd::RateLimited { .. }) => self.secure(Then::RateLimited),
             Some(SessionEnd::Unrunnable { .. }) => self.secure(Then::Unrunnable),
             Some(SessionEnd::LeftWork { .. }) => self.secure(Then::LeftWork),
             Some(SessionEnd::OverLimit { .. }) => self.secure(Then::Rescue(RescueFor::OverLimit)),
-            Some(SessionEnd::Ended { .. } | SessionEnd::NotStarted { .. }) | None if self.setup.no_probe => self.secure(Then::NoProbe),
-            Some(SessionEnd::Ended { .. } | SessionEnd::NotStarted { .. }) | None => self.secure(Then::Ask),
+            Some(SessionEnd::Ended { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. }) | None if self.setup.no_probe => {
+                self.secure(Then::NoProbe)
+            }
+            // Nobody works on what is missing any more, and no answer would change that.
+            Some(SessionEnd::Ended { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. }) | None
+                if self.setup.session_over && self.checks_unmet() =>
+            {
+                self.secure(Then::Rescue(RescueFor::Unmet))
+            }
+            Some(SessionEnd::Ended { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. }) | None => self.secure(Then::Ask),
         }
     }
 
-    /// After the last round, with no commits: the final rescue.
+    /// Whether watchdog ended the session, by its timeout or for silence.
+    pub(super) fn cut_short(&self) -> bool {
+        matches!(self.setup.session, Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }))
+    }
+
+    /// After the last round: the final rescue.
     pub(super) fn last_resort(&mut self) -> Action {
         match self.setup.session {
             Some(
@@ -311,17 +375,30 @@ impl Machine {
         }
     }
 
-    /// Every probe is spent, and there is still no commit.
+    /// Nobody is asked any more, and what could be rescued is.
     pub(super) fn out_of_probes(&mut self) -> Action {
-        let asked = self.rounds_used > 0;
+        let asked = self.rounds_used > 0 || self.no_more_questions.is_some();
+        let work_left = self.work_left();
         if self.rescue_failed.is_some() {
             self.conclude_not_committed()
-        } else if asked && self.answered == 0 {
-            self.conclude_probe_error()
+        } else if self.checks_unmet() {
+            self.conclude_checks_unmet()
+        } else if self.committed() && self.answered == 0 {
+            self.note_left_uncommitted();
+            self.conclude_new_commits()
+        } else if asked && (self.answered == 0 || self.named_end()) {
+            self.conclude_without_answer()
+        } else if self.rescue_commits > 0 || self.committed() && work_left {
+            self.conclude_not_done()
         } else {
             self.stage = Stage::Activity;
             Action::ReadActivity
         }
+    }
+
+    /// Whether the last question ended in something that has a verdict of its own.
+    fn named_end(&self) -> bool {
+        matches!(self.no_more_questions, Some(NoMoreQuestions::RateLimited { .. } | NoMoreQuestions::Unrunnable { .. }))
     }
 
     /// Rule 4 of the contract: a strike only if the agent was alive and nothing at all moved.
@@ -333,6 +410,8 @@ impl Machine {
             Some("rescued")
         } else if self.alive == 0 {
             Some("no_probe_answered_waiting_or_working")
+        } else if self.rounds_left() > 0 {
+            Some("probes_left")
         } else if !looked_at {
             Some("activity_unknown")
         } else {

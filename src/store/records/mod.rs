@@ -21,6 +21,7 @@ pub mod rescued;
 pub mod session;
 pub mod task;
 pub mod told;
+pub mod uncommitted;
 
 mod row;
 

@@ -20,6 +20,10 @@ pub struct Progress {
     pub rounds_alive: u32,
     /// How many checks of this spec in a row, this baseline or not, ended as `nothing_to_do`.
     pub nothing_to_do_streak: u32,
+    /// How many sessions in a row came to nothing under the same unmet checks.
+    pub fruitless: u32,
+    /// What stands for those checks; 0 where there are none.
+    pub unmet: u64,
     /// The fingerprint of the uncommitted changes when they were last looked at.
     pub fingerprint: Option<u64>,
     /// When this was last changed.
@@ -35,6 +39,8 @@ impl Progress {
             rounds_answered: 0,
             rounds_alive: 0,
             nothing_to_do_streak: 0,
+            fruitless: 0,
+            unmet: 0,
             fingerprint: None,
             updated_at: now,
         }
@@ -43,7 +49,8 @@ impl Progress {
     /// The rounds start anew; the streak goes on, because it counts checks and not rounds.
     /// For a new baseline, a commit, or a verdict that ends the count.
     pub fn restart(&mut self, baseline: Option<String>, now: Timestamp) {
-        *self = Progress { nothing_to_do_streak: self.nothing_to_do_streak, ..Progress::begin(baseline, now) };
+        let Progress { nothing_to_do_streak, fruitless, unmet, .. } = *self;
+        *self = Progress { nothing_to_do_streak, fruitless, unmet, ..Progress::begin(baseline, now) };
     }
 }
 
@@ -55,8 +62,17 @@ pub(super) struct ProgressV1 {
     rounds_answered: u32,
     rounds_alive: u32,
     nothing_to_do_streak: u32,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    fruitless: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unmet: Option<String>,
     fingerprint: Option<String>,
     updated_at: Timestamp,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl Row for Progress {
@@ -71,6 +87,8 @@ impl Row for Progress {
             rounds_answered: self.rounds_answered,
             rounds_alive: self.rounds_alive,
             nothing_to_do_streak: self.nothing_to_do_streak,
+            fruitless: self.fruitless,
+            unmet: (self.unmet != 0).then(|| format!("{:016x}", self.unmet)),
             fingerprint: self.fingerprint.map(|bits| format!("{bits:016x}")),
             updated_at: self.updated_at,
         }
@@ -84,6 +102,8 @@ impl Row for Progress {
             rounds_answered: disk.rounds_answered,
             rounds_alive: disk.rounds_alive,
             nothing_to_do_streak: disk.nothing_to_do_streak,
+            fruitless: disk.fruitless,
+            unmet: disk.unmet.and_then(|text| u64::from_str_radix(&text, 16).ok()).unwrap_or(0),
             fingerprint: bits.map_err(|e| format!("its fingerprint is not hexadecimal: {e}"))?,
             updated_at: disk.updated_at,
         })

@@ -27,6 +27,15 @@ pub struct SessionRecord {
     pub log: Option<PathBuf>,
     /// How long it may be silent before it counts as stalled, where watchdog ran it with such a limit.
     pub idle_limit: Option<Duration>,
+    /// What outlived it, by pid and name.
+    pub survivors: Vec<(u32, String)>,
+}
+
+impl SessionRecord {
+    /// A session that runs since `started_at`, and of which nothing else is known.
+    pub fn began(started_at: Timestamp) -> Self {
+        SessionRecord { started_at, ..SessionRecord::default() }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -38,6 +47,8 @@ pub(super) struct SessionV1 {
     log: Option<String>,
     #[serde(default)]
     idle_limit_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    survivors: Vec<(u32, String)>,
 }
 
 impl Row for SessionRecord {
@@ -53,6 +64,7 @@ impl Row for SessionRecord {
             ended_at: self.ended_at,
             log: self.log.as_deref().map(path_to_text),
             idle_limit_ms: self.idle_limit.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+            survivors: self.survivors.clone(),
         }
     }
 
@@ -64,6 +76,7 @@ impl Row for SessionRecord {
             ended_at: disk.ended_at,
             log: disk.log.as_deref().map(path_from_text),
             idle_limit: disk.idle_limit_ms.map(Duration::from_millis),
+            survivors: disk.survivors,
         })
     }
 }

@@ -9,7 +9,7 @@ use crate::config::settings::{OnNoCriteria, Settings};
 use crate::decision::evidence::Unreadable;
 use crate::decision::machine::Trust;
 use crate::hooks::{Act, HookInput, Reply};
-use crate::session::{note_conversations, record, recorded};
+use crate::session::{Uncommitted, note_conversations, record, recorded};
 use crate::store::hook_session::{self, HookSession};
 use crate::store::journal::{event, kind};
 use crate::store::session::{self, SessionRecord};
@@ -36,7 +36,7 @@ pub fn begin(surroundings: &Surroundings, request: &HookRequest, input: &HookInp
         Some(before) if !fresh => before,
         _ => {
             settle_anchor::before_session(&place, spec.as_deref(), at)?;
-            let recorded = record(store, &place.worktree, spec.as_deref(), at)?;
+            let recorded = record(store, &place.worktree, spec.as_deref(), Uncommitted::Inherit, at)?;
             note_conversations(store, (&place.worktree_id, &recorded.spec), (place.root(), &surroundings.claude_home), at)?;
             note(&place, &recorded.spec, kind::BASELINE, json!({"baseline": recorded.point.as_str()}), at)?;
             recorded
@@ -45,8 +45,7 @@ pub fn begin(surroundings: &Surroundings, request: &HookRequest, input: &HookInp
     match &active {
         Some((spec, session)) => adopt(store, &place.worktree_id, spec, session, input, pid)?,
         None => {
-            let session =
-                SessionRecord { session_id: input.session_id.clone(), pid, started_at: at, ended_at: None, log: None, idle_limit: None };
+            let session = SessionRecord { session_id: input.session_id.clone(), pid, ..SessionRecord::began(at) };
             session::record(store, &place.worktree_id, &recorded.spec, &session)?;
         }
     }

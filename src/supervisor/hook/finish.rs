@@ -10,6 +10,7 @@ use crate::rescue::private_rule;
 use crate::store::hook_session;
 use crate::store::journal::{event, kind, snapshot_event};
 use crate::store::session;
+use crate::store::uncommitted;
 
 use super::super::configuration::governing;
 use super::super::settle_anchor;
@@ -32,6 +33,10 @@ pub fn finish(surroundings: &Surroundings, input: &HookInput, scene: Scene) -> R
         session::update(store, &place.worktree_id, spec, |session| session.ended_at = Some(at))?;
         if let Some(note) = settle_anchor::session_ended(store, &place.worktree, spec) {
             surroundings.tell(&note.detail);
+        }
+        let (_, end) = place.worktree.uncommitted_contents()?;
+        if let Some(recorded) = crate::session::recorded(&place.store, &place.worktree_id, Some(spec))? {
+            uncommitted::ended(store, &place.worktree_id, spec, recorded.at, &end)?;
         }
     }
     if let Some(id) = &input.session_id {

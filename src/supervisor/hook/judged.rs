@@ -48,12 +48,9 @@ pub fn judge(
     let found = recorded(&store, &place.worktree_id, spec.as_deref())?;
     let known = found.is_some();
     let governing = governing(surroundings, &place, spec.as_deref(), found.as_ref().map(|found| &found.point))?;
-    let recorded = found.unwrap_or_else(|| Recorded {
-        spec: spec.unwrap_or_else(|| place.worktree.default_spec()),
-        point: Point::nowhere(),
-        refs: Vec::new().into(),
-        at,
-        notes: Vec::new(),
+    let recorded = found.unwrap_or_else(|| {
+        let spec = spec.unwrap_or_else(|| place.worktree.default_spec());
+        Recorded::made_up(spec, Point::nowhere(), at)
     });
     let root = place.root().to_owned();
     let began = session_began(store.as_ref(), &place.worktree_id, &recorded.spec, input);

@@ -15,7 +15,7 @@ use crate::decision::silence::USUAL_LIMIT;
 use crate::decision::termination::Spent;
 use crate::git::{KnownRefs, Point, Worktree};
 use crate::rescue::private_rule;
-use crate::session::{Recorded, note_conversations, record, recorded};
+use crate::session::{Recorded, Uncommitted, note_conversations, record, recorded};
 use crate::store::Store;
 
 use crate::supervisor::case::{Asked, Case};
@@ -65,9 +65,12 @@ impl Ground {
     }
 
     /// A case with a baseline of its own, recorded now.
-    pub fn begin(&self) -> Result<Case, Unreadable> {
+    ///
+    /// What was uncommitted before the first of a loop is adopted where that is asked for; later, only what its own sessions left.
+    pub fn begin(&self, number: u32) -> Result<Case, Unreadable> {
         let place = self.place()?;
-        let recorded = record(place.store.as_ref(), &place.worktree, Some(&self.spec), now())?;
+        let uncommitted = if number == 1 { self.request.asked.uncommitted } else { Uncommitted::Inherit };
+        let recorded = record(place.store.as_ref(), &place.worktree, Some(&self.spec), uncommitted, now())?;
         settle_anchor::session_begins(&place, &recorded, self.governing.clone())?;
         let claude = &self.surroundings.claude_home;
         note_conversations(place.store.as_ref(), (&self.worktree_id, &self.spec), (place.root(), claude), recorded.at)?;
@@ -79,13 +82,8 @@ impl Ground {
         let place = self.place()?;
         let found = recorded(&place.store, &self.worktree_id, Some(&self.spec))?;
         let known = found.is_some();
-        let recorded = found.unwrap_or_else(|| Recorded {
-            spec: self.spec.clone(),
-            point: self.origin.clone(),
-            refs: self.refs.clone(),
-            at: now(),
-            notes: Vec::new(),
-        });
+        let recorded = found
+            .unwrap_or_else(|| Recorded { refs: self.refs.clone(), ..Recorded::made_up(self.spec.clone(), self.origin.clone(), now()) });
         Ok(self.case(place, recorded, known, no_probe))
     }
 

@@ -21,6 +21,7 @@ use crate::store::Store;
 
 use super::super::case::Case;
 use super::super::criteria_files;
+use super::super::session_work;
 use super::at_begin::{self, Ended};
 use super::earlier_passes::EarlierPasses;
 use super::line_checkers::LineCheckers;
@@ -159,7 +160,7 @@ impl Capabilities for Outside<'_> {
     }
 
     fn changes(&self) -> Fact<Changes> {
-        Ok(self.worktree(Worktree::changes)?)
+        Ok(self.worktree(|worktree| session_work::look(worktree, &self.case.work))?.changes)
     }
 
     fn files(&self, glob: &str) -> io::Result<Vec<FoundFile>> {

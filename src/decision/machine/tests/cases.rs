@@ -19,12 +19,12 @@ fn the_cases_of_the_design_hold() {
         (
             "tr-complete-dirty-no-rescue",
             World::dirty().replies([complete()]).rescue(Salvage::CommitsNothing),
-            "timeout/max_probes probes=3 rescues=4 waits=2 snapshots=7",
+            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
         ),
         (
             "tr-complete-dirty-rescue-fails",
             World::dirty().replies([complete()]).rescue(Salvage::Fails),
-            "review/rescue_incomplete probes=3 rescues=4 waits=2 snapshots=7",
+            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
         ),
         ("tr-working-forever-clean", World::clean().replies([working()]), "timeout/max_probes STRIKE probes=3 waits=3"),
         ("tr-waiting-forever", World::clean().replies([waiting()]), "timeout/max_probes STRIKE probes=3 waits=3"),
@@ -33,14 +33,14 @@ fn the_cases_of_the_design_hold() {
             World::dirty().replies([working()]).set(|setup| setup.completion.final_rescue_attempt = false),
             "timeout/max_probes STRIKE probes=3 waits=3 snapshots=4",
         ),
-        ("tr-probe-all-errors", World::clean().replies([garbage()]), "error/probe_error probes=3 waits=2"),
+        ("tr-probe-all-errors", World::clean().replies([garbage()]), "error/probe_error probes=2 waits=1"),
         (
             "tr-unknown-status",
             World::clean().replies([ProbeOutcome::Unreadable { why: "the status is not one of the three".into() }]),
-            "error/probe_error probes=3 waits=2",
+            "error/probe_error probes=2 waits=1",
         ),
         ("tr-max-probes-0", World::clean().replies([complete()]).set(|setup| setup.completion.max_probes = 0), "timeout/max_probes"),
-        ("tr-max-probes-0-commits", World::committed().set(|setup| setup.completion.max_probes = 0), "complete/new_commits verified"),
+        ("tr-max-probes-0-commits", World::committed().set(|setup| setup.completion.max_probes = 0), "complete/new_commits committed"),
         ("tr-no-probe-configured", World::clean().set(|setup| setup.no_probe = true), "incomplete/working"),
         (
             "tr-every-call-bounded",
@@ -53,7 +53,7 @@ fn the_cases_of_the_design_hold() {
             World::dirty().replies([complete()]).rescue(Salvage::Loses),
             "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
         ),
-        ("br-rescue-before-abort", World::dirty().replies([working()]), "complete/rescued verified probes=3 rescues=1 waits=3 snapshots=4"),
+        ("br-rescue-before-abort", World::dirty().replies([working()]), "incomplete/working probes=3 rescues=1 waits=3 snapshots=4"),
     ]);
 }
 
@@ -65,7 +65,7 @@ fn checks_that_passed_before_the_work_began_show_nothing_of_it() {
         (
             "it says that it works: nothing is complete",
             before().replies([working()]),
-            "timeout/max_probes STRIKE probes=3 waits=3 checks=4",
+            "timeout/max_probes STRIKE probes=3 waits=3 checks=3",
         ),
         ("nobody is asked", before().set(|setup| setup.no_probe = true), "incomplete/working checks=1"),
         (

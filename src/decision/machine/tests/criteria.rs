@@ -44,8 +44,8 @@ fn configured_checks_decide_with_commits_and_without() {
             "incomplete/checks_unmet snapshots=1 checks=1",
         ),
         ("unmet, claim", unmet(World::clean()).replies([complete()]), "incomplete/checks_unmet probes=1 checks=1"),
-        ("unmet, working", unmet(World::clean()).replies([working()]), "timeout/max_probes STRIKE probes=3 waits=3 checks=4"),
-        ("unmet, no answer", unmet(World::clean()).replies([garbage()]), "error/probe_error probes=3 waits=2 checks=3"),
+        ("unmet, working", unmet(World::clean()).replies([working()]), "incomplete/checks_unmet probes=3 waits=3 checks=3"),
+        ("unmet, no answer", unmet(World::clean()).replies([garbage()]), "incomplete/checks_unmet probes=2 waits=1 checks=2"),
         ("unmet, --no-probe", unmet(World::clean()).set(|setup| setup.no_probe = true), "incomplete/working checks=1"),
         (
             "unmet, claim, dirty",
@@ -82,12 +82,12 @@ fn checks_are_judged_again_when_head_moves() {
         (
             "the rescue meets it",
             World::dirty().checks(Criteria::NeedCommits).replies([complete()]),
-            "complete/checks_passed verified probes=1 rescues=1 snapshots=2 checks=2",
+            "incomplete/checks_unmet probes=1 rescues=1 snapshots=2 checks=2",
         ),
         (
             "the rescue meets it, and leaves a secret: no second rescue",
             World::dirty().checks(Criteria::NeedCommits).replies([complete()]).rescue(Salvage::CommitsAPart),
-            "complete/checks_passed verified probes=1 rescues=1 snapshots=2 checks=2",
+            "incomplete/checks_unmet probes=1 rescues=1 snapshots=2 checks=2",
         ),
         (
             "the rescue does not meet it, nor change anything in the end: the claim is answered at once",
@@ -97,7 +97,7 @@ fn checks_are_judged_again_when_head_moves() {
         (
             "the final rescue meets it",
             World::dirty().checks(Criteria::NeedClean).replies([working()]),
-            "complete/checks_passed verified probes=3 rescues=1 waits=3 snapshots=4 checks=5",
+            "incomplete/checks_unmet probes=3 rescues=1 waits=3 snapshots=4 checks=3",
         ),
         (
             "a wait meets it",
@@ -142,8 +142,8 @@ fn the_configuration_can_ask_for_more_than_a_word() {
         ("no criteria, rescue", review(World::dirty().replies([complete()])), "review/no_criteria probes=1 rescues=1 snapshots=2"),
         ("criteria", review(World::clean().checks(Criteria::Always(Pass))), "complete/checks_passed verified checks=1"),
         ("verified, claim", verified(World::clean().replies([complete()])), "review/disputed probes=1"),
-        ("verified, commit", verified(World::committed()), "complete/new_commits verified"),
-        ("verified, rescue", verified(World::dirty().replies([complete()])), "complete/rescued verified probes=1 rescues=1 snapshots=2"),
+        ("verified, commit", verified(World::committed()), "review/disputed"),
+        ("verified, rescue", verified(World::dirty().replies([complete()])), "review/disputed probes=1 rescues=1 snapshots=2"),
     ]);
 }
 
@@ -174,12 +174,14 @@ fn a_fact_that_cannot_be_read_is_an_error_and_never_nothing() {
     assert_eq!(claims().unreadable(Kind::Commits, 2).run().verdict.commits, None);
     let unsaved =
         World::committed().after(Effect::Edit).set(|setup| setup.look_at_leftovers = true).unreadable(Kind::Snapshot, 1).run().verdict;
-    assert_eq!((unsaved.reason, unsaved.snapshot), (Reason::NewCommits, None));
-    assert_eq!(unsaved.degraded[0].code, "snapshot_failed");
-    assert_eq!(unsaved.message, "1 commit made since the baseline; 1 change left uncommitted");
+    assert_eq!(unsaved.reason, Reason::GitError, "what is left may be disturbed by a question");
     let older = World::dirty().replies([working()]).set(|setup| setup.look_at_leftovers = true).unreadable(Kind::Snapshot, 2);
     let older = older.during(During::Wait(1), Effect::Commit).during(During::Wait(1), Effect::Edit).run().verdict;
-    assert_eq!((older.reason, older.snapshot), (Reason::NewCommits, None), "the snapshot of the first round holds less");
+    assert_eq!(
+        (older.reason, older.snapshot),
+        (Reason::GitError, Some("refs/watchdog/rescue/1".into())),
+        "nobody is asked about unkept work"
+    );
 }
 
 #[test]
@@ -239,7 +241,7 @@ fn criteria_alone_are_judged_without_asking_or_committing() {
         ]);
     }
     check_table([
-        ("no checks, commit", alone(World::committed(), true), "complete/new_commits verified"),
+        ("no checks, commit", alone(World::committed(), true), "complete/new_commits committed"),
         ("no checks, nothing", alone(World::dirty().replies([complete()]), true), "incomplete/working"),
         ("no checks, no baseline", alone(World::committed(), false), "review/no_criteria"),
         (
@@ -271,13 +273,12 @@ fn nothing_is_complete_where_what_is_guarded_changed_and_the_work_is_rescued_all
         ("unmet stays unmet", changed(World::committed().checks(Criteria::Always(Unmet))), "incomplete/checks_unmet checks=1"),
         ("an error stays an error", changed(World::committed().unreadable(Kind::Commits, 1)), "error/git_error"),
         ("nobody asks where nothing is judged", changed(rate_limited()), "waiting/rate_limited probes=1"),
-        ("commit, unchanged", same(World::committed()), "complete/new_commits verified"),
+        ("commit, unchanged", same(World::committed()), "complete/new_commits committed"),
         ("checks, unchanged", same(passes()), "complete/checks_passed verified rescues=1 snapshots=1 checks=1"),
     ]);
     let run = changed(World::committed()).run();
     assert_eq!(run.actions, ["commits", "criteria", "conclude"]);
-    let message =
-        "1 commit made since the baseline, but guarded files changed since the baseline: tests/login.rs; a person must look at them";
+    let message = "1 commit made since the baseline; no checks are configured, so nothing judged what they do, but guarded files changed since the baseline: tests/login.rs; a person must look at them";
     assert_eq!(run.verdict.message, message);
     let note = |run: &Run| run.verdict.degraded.iter().map(|note| (note.code, note.detail.clone())).collect::<Vec<_>>();
     assert_eq!(note(&run), [("criteria_changed", "guarded files changed since the baseline: tests/login.rs".to_string())]);
@@ -297,7 +298,7 @@ fn whether_guarded_files_changed_must_be_known() {
     check_table([
         ("guarded", unknown(World::committed(), CriteriaFiles::Guarded), "error/git_error"),
         ("guarded, unmet", unknown(unmet(), CriteriaFiles::Guarded), "incomplete/checks_unmet checks=1"),
-        ("named", unknown(World::committed(), CriteriaFiles::Named), "complete/new_commits verified"),
+        ("named", unknown(World::committed(), CriteriaFiles::Named), "complete/new_commits committed"),
     ]);
     let verdict = unknown(World::committed(), CriteriaFiles::Guarded).run().verdict;
     assert_eq!(verdict.message, "whether the criteria changed cannot be told: cannot read the Criteria (look)");

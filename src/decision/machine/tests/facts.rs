@@ -80,7 +80,7 @@ fn commits() -> impl Strategy<Value = Commits> {
 }
 
 fn changes() -> impl Strategy<Value = Changes> {
-    (0..2u64, 0..2u64).prop_map(|(unstaged, untracked)| Changes { unstaged, untracked, ..Changes::default() })
+    (0..2u64, 0..2u64).prop_map(|(unstaged, untracked)| Changes { unstaged, untracked, work: unstaged + untracked, ..Changes::default() })
 }
 
 fn text() -> impl Strategy<Value = String> {
@@ -191,6 +191,8 @@ fn session() -> impl Strategy<Value = Option<SessionEnd>> {
         6 => Just(None),
         2 => Just(Some(SessionEnd::Ended { exit })),
         1 => Just(Some(SessionEnd::TimedOut { after: Duration::from_secs(1) })),
+        1 => Just(Some(SessionEnd::Idle { after: Duration::from_secs(1) })),
+        1 => Just(Some(SessionEnd::NotKept { why: "No space left on device".into() })),
         1 => Just(Some(SessionEnd::RateLimited { why: "limit".into(), retry_at: None })),
         1 => Just(Some(SessionEnd::OverLimit { stop: Stop { reason: Reason::BudgetExhausted, why: "spent".into() } })),
         1 => Just(Some(SessionEnd::Unrunnable { why: "credit".into() })),
@@ -209,14 +211,16 @@ pub(super) fn setup() -> impl Strategy<Value = Setup> {
     ];
     let earlier = (0..3u32, 0..3u32, 0..3u32, 0..3u32).prop_map(|(rounds_used, answered, alive, nothing_to_do_streak)| {
         let answered = answered.min(rounds_used);
-        Earlier { rounds_used, answered, alive: alive.min(answered), nothing_to_do_streak }
+        Earlier { rounds_used, answered, alive: alive.min(answered), nothing_to_do_streak, ..Earlier::default() }
     });
     let trust = prop_oneof![5 => Just(Trust::Settled), 1 => Just(Trust::Untrusted { allow_with: "watchdog trust".into() })];
     let required = prop_oneof![5 => Just(Evidence::Claimed), 1 => evidence()];
     let files = prop_oneof![3 => Just(CriteriaFiles::None), 1 => Just(CriteriaFiles::Named), 2 => Just(CriteriaFiles::Guarded)];
     let flags = (rarely(), rarely(), rarely(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
-    (0..6u32, mode, earlier, trust, required, flags, (rarely(), files), session()).prop_map(
-        |(max_probes, rescue_mode, earlier, trust, require_evidence, flags, (review, criteria_files), session)| {
+    let known = (any::<bool>(), rarely(), rarely());
+    (0..6u32, mode, earlier, trust, required, flags, (rarely(), files), (session(), known)).prop_map(
+        |(max_probes, rescue_mode, earlier, trust, require_evidence, flags, (review, criteria_files), (session, known))| {
+            let (session_over, survivor, counts_sessions) = known;
             let (no_rescue, no_probe, once, has_checks, checks_run_programs, look_at_leftovers, final_rescue_attempt) = flags;
             let interval = Duration::from_secs(30);
             Setup {
@@ -234,6 +238,9 @@ pub(super) fn setup() -> impl Strategy<Value = Setup> {
                 scope: Scope::Session,
                 look_at_leftovers,
                 session,
+                session_over,
+                survivors: if survivor { vec!["daemon (process 7)".into()] } else { Vec::new() },
+                no_progress_limit: counts_sessions.then_some(3),
                 earlier,
                 notes: Vec::new(),
             }

@@ -8,12 +8,27 @@ use super::world::*;
 #[test]
 fn commits_decide_before_anybody_is_asked() {
     check_table([
-        ("commit", World::committed(), "complete/new_commits verified"),
-        ("commit and leftovers, plain check", World::committed().after(Effect::Edit), "complete/new_commits verified"),
+        ("commit", World::committed(), "complete/new_commits committed"),
+        ("commit and leftovers, plain check", World::committed().after(Effect::Edit), "complete/new_commits committed"),
         (
             "commit and leftovers, run",
-            World::committed().after(Effect::Edit).set(|setup| setup.look_at_leftovers = true),
-            "complete/new_commits verified snapshots=1",
+            World::committed().after(Effect::Edit).set(|setup| setup.look_at_leftovers = true).replies([complete()]),
+            "complete/rescued claimed probes=1 rescues=1 snapshots=2",
+        ),
+        (
+            "commit and leftovers, run, the agent works",
+            World::committed().after(Effect::Edit).set(|setup| setup.look_at_leftovers = true).replies([working()]),
+            "incomplete/working probes=3 rescues=1 waits=3 snapshots=4",
+        ),
+        (
+            "commit and leftovers, run, nobody answers",
+            World::committed().after(Effect::Edit).set(|setup| setup.look_at_leftovers = true).replies([garbage()]),
+            "complete/new_commits committed probes=2 rescues=1 waits=1 snapshots=3",
+        ),
+        (
+            "commit and leftovers, --no-probe",
+            World::committed().after(Effect::Edit).set(|setup| (setup.look_at_leftovers, setup.no_probe) = (true, true)),
+            "complete/new_commits committed snapshots=1",
         ),
         ("a pull alone", World::clean().after(Effect::Pull).replies([complete()]), "complete/nothing_to_do claimed probes=1"),
         (
@@ -21,7 +36,7 @@ fn commits_decide_before_anybody_is_asked() {
             World::clean().after(Effect::EmptyCommit).replies([complete()]),
             "complete/nothing_to_do claimed probes=1",
         ),
-        ("a pull and a commit", World::clean().after(Effect::Pull).after(Effect::Commit), "complete/new_commits verified"),
+        ("a pull and a commit", World::clean().after(Effect::Pull).after(Effect::Commit), "complete/new_commits committed"),
     ]);
 }
 
@@ -33,43 +48,43 @@ fn a_commit_is_seen_whenever_it_lands() {
         (
             "probe 1, complete",
             dirty().replies([complete()]).during(Probe(1), Effect::Commit),
-            "complete/new_commits verified probes=1 snapshots=1",
+            "complete/new_commits committed probes=1 snapshots=1",
         ),
         (
             "probe 1, working",
             dirty().replies([working()]).during(Probe(1), Effect::Commit),
-            "complete/new_commits verified probes=1 snapshots=1",
+            "complete/new_commits committed probes=1 snapshots=1",
         ),
         (
             "probe 1, garbage",
             dirty().replies([garbage()]).during(Probe(1), Effect::Commit),
-            "complete/new_commits verified probes=1 snapshots=1",
+            "complete/new_commits committed probes=1 snapshots=1",
         ),
         (
             "probe 1, limit",
             dirty().replies([usage_limit()]).during(Probe(1), Effect::Commit),
-            "complete/new_commits verified probes=1 snapshots=1",
+            "complete/new_commits committed probes=1 snapshots=1",
         ),
         (
             "probe 2, after waiting",
             dirty().replies([waiting()]).during(Probe(2), Effect::Commit),
-            "complete/new_commits verified probes=2 waits=1 snapshots=2",
+            "complete/new_commits committed probes=2 waits=1 snapshots=2",
         ),
-        ("wait 1", World::clean().replies([working()]).during(Wait(1), Effect::Commit), "complete/new_commits verified probes=1 waits=1"),
+        ("wait 1", World::clean().replies([working()]).during(Wait(1), Effect::Commit), "complete/new_commits committed probes=1 waits=1"),
         (
             "last wait",
             World::clean().replies([working()]).during(Wait(3), Effect::Commit),
-            "complete/new_commits verified probes=3 waits=3",
+            "complete/new_commits committed probes=3 waits=3",
         ),
         (
             "between two contradictions",
             World::clean().replies([contradiction()]).during(Probe(2), Effect::Commit),
-            "complete/new_commits verified probes=2",
+            "complete/new_commits committed probes=2",
         ),
         (
             "the claimed commit lands late",
             World::clean().replies([claims_a_commit()]).during(Probe(1), Effect::Commit),
-            "complete/new_commits verified probes=1",
+            "complete/new_commits committed probes=1",
         ),
         ("a pull in the wait", World::clean().replies([working()]).during(Wait(1), Effect::Pull), "timeout/max_probes probes=3 waits=3"),
     ]);
@@ -80,37 +95,33 @@ fn a_claim_of_complete_is_settled_by_what_is_uncommitted() {
     let claims = || World::dirty().replies([complete()]);
     check_table([
         ("clean", World::clean().replies([complete()]), "complete/nothing_to_do claimed probes=1"),
-        ("dirty", claims(), "complete/rescued verified probes=1 rescues=1 snapshots=2"),
+        ("dirty", claims(), "complete/rescued claimed probes=1 rescues=1 snapshots=2"),
         (
             "dirty only once the agent answered",
             World::clean().replies([complete()]).during(During::Probe(1), Effect::Edit),
-            "complete/rescued verified probes=1 rescues=1 snapshots=1",
+            "complete/rescued claimed probes=1 rescues=1 snapshots=1",
         ),
         (
             "discarded while the agent answered",
             claims().during(During::Probe(1), Effect::Discard),
             "complete/nothing_to_do claimed probes=1 snapshots=1",
         ),
-        (
-            "rescue makes nothing, ever",
-            claims().rescue(Salvage::CommitsNothing),
-            "timeout/max_probes probes=3 rescues=4 waits=2 snapshots=7",
-        ),
-        ("rescue fails, ever", claims().rescue(Salvage::Fails), "review/rescue_incomplete probes=3 rescues=4 waits=2 snapshots=7"),
+        ("rescue makes nothing, ever", claims().rescue(Salvage::CommitsNothing), "review/rescue_incomplete probes=1 rescues=1 snapshots=2"),
+        ("rescue fails, ever", claims().rescue(Salvage::Fails), "review/rescue_incomplete probes=1 rescues=1 snapshots=2"),
         (
             "rescue fails once",
             claims().rescues(&[Salvage::Fails, Salvage::Commits(2)]),
-            "complete/rescued verified probes=2 rescues=2 waits=1 snapshots=4",
+            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
         ),
         (
             "the final rescue helps",
             claims().rescues(&[Salvage::Fails, Salvage::Fails, Salvage::Fails, Salvage::Commits(1)]),
-            "complete/rescued verified probes=3 rescues=4 waits=2 snapshots=7",
+            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
         ),
         (
             "a failed rescue, and no final one",
             claims().rescue(Salvage::Fails).set(|setup| setup.completion.final_rescue_attempt = false),
-            "review/rescue_incomplete probes=3 rescues=3 waits=2 snapshots=7",
+            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
         ),
         ("rescue commits elsewhere", claims().rescue(Salvage::Elsewhere(0)), "review/rescue_incomplete probes=1 rescues=1 snapshots=2"),
         (
@@ -122,18 +133,14 @@ fn a_claim_of_complete_is_settled_by_what_is_uncommitted() {
         (
             "rescue commits a part and fails",
             claims().rescue(Salvage::CommitsThenFails),
-            "complete/rescued verified probes=1 rescues=1 snapshots=2",
+            "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
         ),
         (
             "what rescue commits changes nothing in the end",
             claims().rescue(Salvage::CommitsWithoutNetChange),
-            "complete/nothing_to_do claimed probes=2 rescues=1 waits=1 snapshots=2",
+            "complete/rescued claimed probes=1 rescues=1 snapshots=2",
         ),
-        (
-            "rescue cannot tell what it did",
-            claims().unreadable(Kind::Rescue, 1),
-            "complete/new_commits verified probes=1 rescues=1 waits=1 snapshots=2",
-        ),
+        ("rescue cannot tell what it did", claims().unreadable(Kind::Rescue, 1), "review/rescue_incomplete probes=1 rescues=1 snapshots=2"),
     ]);
 }
 
@@ -147,12 +154,12 @@ fn where_rescue_may_not_commit_a_person_is_asked_at_once() {
         (
             "mode single",
             claims().set(|setup| setup.rescue_mode = RescueMode::Single),
-            "complete/rescued verified probes=1 rescues=1 snapshots=2",
+            "complete/rescued claimed probes=1 rescues=1 snapshots=2",
         ),
         (
             "mode command",
             claims().set(|setup| setup.rescue_mode = RescueMode::Command),
-            "complete/rescued verified probes=1 rescues=1 snapshots=2",
+            "complete/rescued claimed probes=1 rescues=1 snapshots=2",
         ),
         (
             "--no-rescue, clean",
@@ -173,15 +180,11 @@ fn an_agent_that_is_alive_is_waited_for_until_the_probes_are_spent() {
         ("working", World::clean().replies([working()]), "timeout/max_probes STRIKE probes=3 waits=3"),
         ("waiting", World::clean().replies([waiting()]), "timeout/max_probes STRIKE probes=3 waits=3"),
         ("working, then complete", World::clean().replies([working(), complete()]), "complete/nothing_to_do claimed probes=2 waits=1"),
-        (
-            "working, dirty: final rescue",
-            World::dirty().replies([working()]),
-            "complete/rescued verified probes=3 rescues=1 waits=3 snapshots=4",
-        ),
+        ("working, dirty: final rescue", World::dirty().replies([working()]), "incomplete/working probes=3 rescues=1 waits=3 snapshots=4"),
         (
             "dirty in the last wait: final rescue",
             World::clean().replies([working()]).during(During::Wait(3), Effect::Edit),
-            "complete/rescued verified probes=3 rescues=1 waits=3 snapshots=1",
+            "incomplete/working probes=3 rescues=1 waits=3 snapshots=1",
         ),
         (
             "final rescue fails",
@@ -196,7 +199,7 @@ fn an_agent_that_is_alive_is_waited_for_until_the_probes_are_spent() {
         (
             "final rescue changes nothing in the end",
             World::dirty().replies([working()]).rescue(Salvage::CommitsWithoutNetChange),
-            "timeout/max_probes probes=3 rescues=1 waits=3 snapshots=4",
+            "incomplete/working probes=3 rescues=1 waits=3 snapshots=4",
         ),
         (
             "no final rescue",
@@ -211,7 +214,7 @@ fn an_agent_that_should_not_go_on_ends_the_asking() {
     let gives_up = |world: World| world.replies([gives_up()]);
     check_table([
         ("clean", gives_up(World::clean()), "stopped/agent_stopped probes=1"),
-        ("dirty", gives_up(World::dirty()), "complete/rescued verified probes=1 rescues=1 snapshots=2"),
+        ("dirty", gives_up(World::dirty()), "stopped/agent_stopped probes=1 rescues=1 snapshots=2"),
         ("rescue fails", gives_up(World::dirty()).rescue(Salvage::Fails), "stopped/agent_stopped probes=1 rescues=1 snapshots=2"),
         (
             "rescue makes nothing",
@@ -232,28 +235,32 @@ fn a_question_without_an_answer_spends_its_probe() {
     let never = |outcome: ProbeOutcome| World::clean().replies([outcome]);
     let why = || "because".to_string();
     check_table([
-        ("unreadable", never(garbage()), "error/probe_error probes=3 waits=2"),
-        ("empty", never(ProbeOutcome::Empty), "error/probe_error probes=3 waits=2"),
-        ("timed out", never(ProbeOutcome::TimedOut), "error/probe_error probes=3 waits=2"),
-        ("no conversation", never(ProbeOutcome::NoConversation { why: why() }), "error/probe_error probes=3 waits=2"),
+        ("unreadable", never(garbage()), "error/probe_error probes=2 waits=1"),
+        ("empty", never(ProbeOutcome::Empty), "error/probe_error probes=2 waits=1"),
+        ("timed out", never(ProbeOutcome::TimedOut), "error/probe_error probes=2 waits=1"),
+        ("no conversation", never(ProbeOutcome::NoConversation { why: why() }), "error/probe_error probes=1"),
         ("overloaded", never(ProbeOutcome::Overloaded { why: why() }), "error/probe_error probes=3 waits=2"),
-        ("failed", never(ProbeOutcome::Failed { why: why() }), "error/probe_error probes=3 waits=2"),
+        ("failed", never(ProbeOutcome::Failed { why: why() }), "error/probe_error probes=2 waits=1"),
         ("not installed", never(ProbeOutcome::NotInstalled { why: why() }), "failed/agent_unrunnable probes=1"),
-        ("not logged in", never(ProbeOutcome::NotLoggedIn { why: why() }), "error/probe_error probes=1"),
+        ("not logged in", never(ProbeOutcome::NotLoggedIn { why: why() }), "failed/agent_unrunnable probes=1"),
         ("usage limit", never(usage_limit()), "waiting/rate_limited probes=1"),
         ("usage limit later", World::clean().replies([working(), usage_limit()]), "waiting/rate_limited probes=2 waits=1"),
-        ("usage limit, dirty", World::dirty().replies([usage_limit()]), "waiting/rate_limited probes=1 snapshots=1"),
+        ("usage limit, dirty", World::dirty().replies([usage_limit()]), "waiting/rate_limited probes=1 rescues=1 snapshots=2"),
         (
             "one answer is enough for a timeout",
             World::clean().replies([working(), garbage()]),
             "timeout/max_probes STRIKE probes=3 waits=2",
         ),
-        ("late answer", World::clean().replies([garbage(), garbage(), complete()]), "complete/nothing_to_do claimed probes=3 waits=2"),
-        ("nobody answers, dirty", World::dirty().replies([garbage()]), "complete/rescued verified probes=3 rescues=1 waits=2 snapshots=4"),
+        (
+            "late answer",
+            World::clean().replies([garbage(), ProbeOutcome::Empty, complete()]),
+            "complete/nothing_to_do claimed probes=3 waits=2",
+        ),
+        ("nobody answers, dirty", World::dirty().replies([garbage()]), "error/probe_error probes=2 rescues=1 waits=1 snapshots=3"),
         (
             "nobody answers, and rescue fails",
             World::dirty().replies([garbage()]).rescue(Salvage::Fails),
-            "review/rescue_incomplete probes=3 rescues=1 waits=2 snapshots=4",
+            "review/rescue_incomplete probes=2 rescues=1 waits=1 snapshots=3",
         ),
     ]);
 }
@@ -262,7 +269,8 @@ fn a_question_without_an_answer_spends_its_probe() {
 fn failures_back_off_longer_and_answers_reset_it() {
     use crate::decision::machine::Pause;
     let at_most = World::clean().setup.completion.probe_interval;
-    let run = World::clean().set(|setup| setup.completion.max_probes = 5).replies([garbage(), garbage(), working(), garbage()]).run();
+    let run =
+        World::clean().set(|setup| setup.completion.max_probes = 5).replies([garbage(), ProbeOutcome::Empty, working(), garbage()]).run();
     let backoff = |attempt| Pause::Backoff { attempt, at_most };
     assert_eq!(run.pauses, [backoff(1), backoff(2), Pause::Interval(at_most), backoff(1)]);
 }
@@ -294,11 +302,11 @@ fn without_probes_git_alone_decides() {
     let no_probe = |world: World| world.set(|setup| setup.no_probe = true);
     check_table([
         ("0: nothing", none(World::clean()), "timeout/max_probes"),
-        ("0: commit", none(World::committed()), "complete/new_commits verified"),
-        ("0: dirty", none(World::dirty()), "complete/rescued verified rescues=1 snapshots=1"),
+        ("0: commit", none(World::committed()), "complete/new_commits committed"),
+        ("0: dirty", none(World::dirty()), "incomplete/working rescues=1 snapshots=1"),
         ("0: dirty, rescue fails", none(World::dirty()).rescue(Salvage::Fails), "review/rescue_incomplete rescues=1 snapshots=1"),
         ("--no-probe: nothing", no_probe(World::clean()), "incomplete/working"),
-        ("--no-probe: commit", no_probe(World::committed()), "complete/new_commits verified"),
+        ("--no-probe: commit", no_probe(World::committed()), "complete/new_commits committed"),
         ("--no-probe: dirty", no_probe(World::dirty()), "incomplete/working snapshots=1"),
         ("--no-probe and 0", no_probe(none(World::clean())), "incomplete/working"),
     ]);
@@ -323,7 +331,7 @@ fn only_a_genuine_timeout_is_a_strike() {
     assert_eq!(because(alive().during(During::Wait(1), Effect::EmptyCommit)), Some("new_commits"));
     assert_eq!(because(World::clean().set(|setup| setup.completion.max_probes = 0)), Some("no_probe_answered_waiting_or_working"));
     let never_committed = World::dirty().replies([complete()]).rescue(Salvage::CommitsNothing);
-    assert_eq!(because(never_committed), Some("no_probe_answered_waiting_or_working"));
+    assert_eq!(because(never_committed), Some("review"));
     assert_eq!(because(World::clean().replies([garbage()])), Some("error"));
     assert_eq!(because(World::clean().replies([gives_up()])), Some("stopped"));
     assert_eq!(because(World::clean().replies([usage_limit()])), Some("waiting"));

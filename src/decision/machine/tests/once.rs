@@ -35,7 +35,7 @@ fn dirty(reply: crate::decision::evidence::ProbeOutcome) -> World {
 fn an_agent_that_is_alive_is_a_verdict_and_its_round_counts() {
     let (said, earlier) = calls([clean(working()), clean(waiting())]);
     assert_eq!(said, ["incomplete/working probes=1", "waiting/background_work probes=1"]);
-    assert_eq!(earlier, Earlier { rounds_used: 2, answered: 2, alive: 2, nothing_to_do_streak: 0 });
+    assert_eq!(earlier, Earlier { rounds_used: 2, answered: 2, alive: 2, nothing_to_do_streak: 0, ..Earlier::default() });
 }
 
 #[test]
@@ -45,13 +45,13 @@ fn the_call_that_spends_the_last_round_has_the_last_look_as_well() {
     let (said, earlier) = spent(clean(working()));
     assert_eq!(said, [working_once, working_once, "timeout/max_probes STRIKE probes=1"]);
     assert_eq!(earlier, Earlier::default(), "the question is answered, and the next call begins anew");
-    assert_eq!(spent(dirty(working())).0[2], "complete/rescued verified probes=1 rescues=1 snapshots=2");
-    assert_eq!(spent(clean(working()).during(During::Probe(1), Effect::Commit)).0[2], "complete/new_commits verified probes=1");
+    assert_eq!(spent(dirty(working())).0[2], "incomplete/working probes=1 rescues=1 snapshots=2");
+    assert_eq!(spent(clean(working()).during(During::Probe(1), Effect::Commit)).0[2], "complete/new_commits committed probes=1");
 }
 
 #[test]
 fn questions_are_numbered_over_all_calls() {
-    let earlier = Earlier { rounds_used: 2, answered: 1, alive: 1, nothing_to_do_streak: 0 };
+    let earlier = Earlier { rounds_used: 2, answered: 1, alive: 1, nothing_to_do_streak: 0, ..Earlier::default() };
     let run = clean(working()).set(|setup| setup.earlier = earlier).run();
     assert_eq!(run.questions, [(3, None)], "a call that waits goes on with the rounds as well");
     assert_eq!((run.verdict.probes_used, run.verdict.probes_left, run.verdict.probes.len()), (3, 0, 1));
@@ -60,14 +60,14 @@ fn questions_are_numbered_over_all_calls() {
 #[test]
 fn a_commit_between_two_calls_begins_anew() {
     let (said, earlier) = calls([clean(working()), World::committed()]);
-    assert_eq!(said[1], "complete/new_commits verified");
+    assert_eq!(said[1], "complete/new_commits committed");
     assert_eq!(earlier, Earlier::default());
 }
 
 #[test]
 fn a_commit_while_the_agent_answers_is_seen_in_the_same_call() {
     let (said, _) = calls([clean(working()).during(During::Probe(1), Effect::Commit)]);
-    assert_eq!(said, ["complete/new_commits verified probes=1"]);
+    assert_eq!(said, ["complete/new_commits committed probes=1"]);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_round_without_an_answer_counts_and_the_last_one_ends_it() {
     let (said, _) = calls([clean(working()), clean(garbage()), clean(garbage())]);
     assert_eq!(said[2], "timeout/max_probes STRIKE probes=1");
     let (said, _) = calls([dirty(garbage()), dirty(garbage()), dirty(garbage())]);
-    assert_eq!(said[2], "complete/rescued verified probes=1 rescues=1 snapshots=2");
+    assert_eq!(said[2], "error/probe_error probes=1 rescues=1 snapshots=2");
 }
 
 #[test]
@@ -90,10 +90,10 @@ fn a_claim_is_settled_in_the_call_that_heard_it() {
     assert_eq!(said[1], "complete/nothing_to_do claimed probes=1");
     assert_eq!(earlier, Earlier { nothing_to_do_streak: 1, ..Earlier::default() });
     let (said, _) = calls([dirty(complete())]);
-    assert_eq!(said, ["complete/rescued verified probes=1 rescues=1 snapshots=2"]);
+    assert_eq!(said, ["complete/rescued claimed probes=1 rescues=1 snapshots=2"]);
     let (said, _) = calls([dirty(complete()).rescue(Salvage::Fails)]);
     assert_eq!(said, ["review/rescue_incomplete probes=1 rescues=1 snapshots=2"]);
-    let (said, _) = calls([dirty(complete()).rescue(Salvage::CommitsWithoutNetChange)]);
+    let (said, _) = calls([dirty(complete()).rescue(Salvage::CommitsNothing)]);
     assert_eq!(said, ["review/rescue_incomplete probes=1 rescues=1 snapshots=2"]);
     let (said, _) = calls([clean(gives_up())]);
     assert_eq!(said, ["stopped/agent_stopped probes=1"]);
@@ -106,12 +106,12 @@ fn a_contradiction_is_asked_about_in_the_same_call() {
     assert_eq!(earlier, Earlier::default());
     let (said, earlier) = calls([World::clean().replies([contradiction(), working()])]);
     assert_eq!(said, ["incomplete/working probes=2"]);
-    assert_eq!(earlier, Earlier { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 0 });
+    assert_eq!(earlier, Earlier { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 0, ..Earlier::default() });
 }
 
 #[test]
 fn a_limit_a_signal_or_a_fault_leaves_the_count_as_it_was() {
-    let one = Earlier { rounds_used: 1, answered: 1, alive: 1, nothing_to_do_streak: 0 };
+    let one = Earlier { rounds_used: 1, answered: 1, alive: 1, nothing_to_do_streak: 0, ..Earlier::default() };
     let interrupted = World { interrupt_at: Some(3), ..clean(working()) };
     for (between, said_of_it) in [
         (clean(usage_limit()), "waiting/rate_limited probes=1"),
@@ -137,13 +137,13 @@ fn the_third_nothing_to_do_in_a_row_is_for_a_person() {
 
 #[test]
 fn a_new_baseline_forgets_rounds_and_keeps_the_row() {
-    let earlier = Earlier { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 2 };
+    let earlier = Earlier { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 2, ..Earlier::default() };
     assert_eq!(rounds::at_new_baseline(earlier), Earlier { nothing_to_do_streak: 2, ..Earlier::default() });
 }
 
 #[test]
 fn a_session_cut_short_with_commits_of_a_rescue_begins_anew() {
-    let earlier = Earlier { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 1 };
+    let earlier = Earlier { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 1, ..Earlier::default() };
     let cut_short = Verdict::new(crate::decision::verdict::Reason::Working, "cut short");
     assert_eq!(rounds::after(earlier, &cut_short), earlier);
     assert_eq!(rounds::after(earlier, &Verdict { rescue_commits: 1, ..cut_short }), Earlier::default());
@@ -152,7 +152,7 @@ fn a_session_cut_short_with_commits_of_a_rescue_begins_anew() {
 #[test]
 fn each_reason_counts_on_leaves_alone_or_begins_anew() {
     use crate::decision::verdict::Reason::{self, *};
-    let earlier = Earlier { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 1 };
+    let earlier = Earlier { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 1, ..Earlier::default() };
     let open: &[Reason] = &[
         Working,
         BackgroundWork,
@@ -168,6 +168,8 @@ fn each_reason_counts_on_leaves_alone_or_begins_anew() {
         NotARepository,
         ConfigError,
         StoreError,
+        SnapshotFailed,
+        OperationInProgress,
     ];
     for &reason in Reason::ALL {
         let after = rounds::after(earlier, &Verdict::new(reason, "without a probe of its own"));

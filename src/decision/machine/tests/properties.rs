@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use crate::config::settings::RescueMode;
-use crate::decision::evidence::{CheckOutcome, Commits, ProbeOutcome, ReplyStatus};
+use crate::decision::evidence::{CheckOutcome, Commits, ProbeOutcome, ReplyStatus, SessionEnd};
 use crate::decision::machine::{Action, CriteriaFiles, Event, Machine, Setup, Trust};
 use crate::decision::verdict::{Evidence, Reason, Status, Verdict};
 
@@ -87,6 +87,23 @@ fn genuine_timeout(setup: &Setup, facts: &Facts, trace: &Trace) -> bool {
         && !activity.contains(&Some(true))
 }
 
+/// The other half of rule 4: a session that watchdog ran, and that left everything as it was.
+fn came_to_nothing(setup: &Setup, trace: &Trace) -> bool {
+    let claims = |event: &Event| match event {
+        Event::Probe(record) => matches!(&record.outcome, ProbeOutcome::Reply(reply) if reply.status == ReplyStatus::Complete),
+        _ => false,
+    };
+    setup
+        .session
+        .as_ref()
+        .is_some_and(|end| matches!(end, SessionEnd::Ended { .. } | SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }))
+        && last_commits(trace).is_some_and(|commits| commits.new_commits == 0)
+        && trace.verdict.rescue_commits == 0
+        && trace.verdict.changes.as_ref().is_some_and(|changes| !changes.work_left())
+        && !trace.steps.iter().any(|(_, event)| claims(event))
+        && setup.survivors.is_empty()
+}
+
 fn verdict_is_sound(setup: &Setup, facts: &Facts, trace: &Trace) -> Result<(), TestCaseError> {
     let verdict = &trace.verdict;
     let may_ask = setup.completion.max_probes.saturating_sub(setup.earlier.rounds_used);
@@ -97,7 +114,9 @@ fn verdict_is_sound(setup: &Setup, facts: &Facts, trace: &Trace) -> Result<(), T
     prop_assert_eq!(verdict.probes_used, setup.earlier.rounds_used + asked);
     prop_assert_eq!(verdict.probes.len(), asked as usize);
 
-    prop_assert_eq!(verdict.strike, genuine_timeout(setup, facts, trace));
+    let genuine = genuine_timeout(setup, facts, trace);
+    prop_assert!(!genuine || verdict.strike);
+    prop_assert!(!verdict.strike || genuine || came_to_nothing(setup, trace));
     prop_assert_eq!(verdict.strike, verdict.not_a_strike_because.is_none());
     let told = verdict.feedback.as_ref().is_some_and(|text| !text.trim().is_empty());
     prop_assert!(verdict.status() != Status::Incomplete || told);
@@ -121,13 +140,19 @@ fn verdict_is_sound(setup: &Setup, facts: &Facts, trace: &Trace) -> Result<(), T
     prop_assert!(!guarded || facts.criteria.as_ref().is_ok_and(|changed| changed.guarded_total == 0));
     let commits = last_commits(trace).expect("complete rests on commits that were read");
     match verdict.reason {
-        Reason::NewCommits => prop_assert!(commits.completes()),
-        Reason::Rescued => prop_assert!(commits.completes() && verdict.rescue_commits > 0),
+        Reason::NewCommits => prop_assert!(trace.steps.iter().any(|(_, event)| completes(event))),
+        Reason::Rescued => prop_assert!(verdict.rescue_commits > 0 && claimed_complete(trace)),
         Reason::NothingToDo => prop_assert!(!commits.completes() && verdict.changes.as_ref().is_some_and(|changes| !changes.any())),
         Reason::ChecksPassed => prop_assert_eq!(last_outcome(trace), Some(CheckOutcome::Pass)),
         other => prop_assert!(false, "{:?} is not complete", other),
     }
     Ok(())
+}
+
+/// Whether the last answer says that everything is done.
+fn claimed_complete(trace: &Trace) -> bool {
+    let last = trace.verdict.probes.last().map(|record| &record.outcome);
+    matches!(last, Some(ProbeOutcome::Reply(reply)) if reply.status == ReplyStatus::Complete)
 }
 
 fn last_outcome(trace: &Trace) -> Option<CheckOutcome> {
@@ -147,7 +172,7 @@ fn order_is_sound(setup: &Setup, trace: &Trace) -> Result<(), TestCaseError> {
     for (at, (action, event)) in trace.steps.iter().enumerate() {
         let next = trace.steps.get(at + 1).map_or(&end, |(next, _)| next);
         match action {
-            Action::Ask { .. } => prop_assert!(!unsecured && !committed, "step {}", at),
+            Action::Ask { .. } => prop_assert!(!unsecured && !(committed && !setup.look_at_leftovers && !setup.has_checks), "step {}", at),
             Action::Rescue => prop_assert!(!unsecured && may_rescue, "step {}", at),
             Action::JudgeChecks => {
                 prop_assert!(!(unsecured && setup.checks_run_programs) && setup.has_checks && setup.trust == Trust::Settled, "step {}", at);

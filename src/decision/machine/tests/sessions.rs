@@ -20,10 +20,10 @@ fn limited(world: World) -> World {
 fn a_session_cut_short_is_rescued_and_nobody_is_asked() {
     let unmet = Criteria::Always(CheckOutcome::Unmet);
     check_table([
-        ("commit", cut_short(World::committed()), "complete/new_commits verified"),
-        ("commit and leftovers", cut_short(World::committed().after(Effect::Edit)), "complete/new_commits verified snapshots=1"),
+        ("commit", cut_short(World::committed()), "complete/new_commits committed"),
+        ("commit and leftovers", cut_short(World::committed().after(Effect::Edit)), "incomplete/working rescues=1 snapshots=1"),
         ("dirty", cut_short(World::dirty()), "incomplete/working rescues=1 snapshots=1"),
-        ("nothing", cut_short(World::clean()), "timeout/session_timeout"),
+        ("nothing", cut_short(World::clean()), "timeout/session_timeout STRIKE"),
         ("only a pull", cut_short(World::clean().after(Effect::Pull)), "timeout/session_timeout"),
         ("rescue fails", cut_short(World::dirty()).rescue(Salvage::Fails), "review/rescue_incomplete rescues=1 snapshots=1"),
         ("elsewhere", cut_short(World::dirty()).rescue(Salvage::Elsewhere(0)), "review/rescue_incomplete rescues=1 snapshots=1"),
@@ -40,18 +40,18 @@ fn a_session_cut_short_is_rescued_and_nobody_is_asked() {
             cut_short(World::dirty()).set(|setup| setup.completion.max_probes = 0),
             "incomplete/working rescues=1 snapshots=1",
         ),
-        ("no probes, nothing", cut_short(World::clean()).set(|setup| setup.completion.max_probes = 0), "timeout/session_timeout"),
-        ("--no-probe, nothing", cut_short(World::clean()).set(|setup| setup.no_probe = true), "timeout/session_timeout"),
+        ("no probes, nothing", cut_short(World::clean()).set(|setup| setup.completion.max_probes = 0), "timeout/session_timeout STRIKE"),
+        ("--no-probe, nothing", cut_short(World::clean()).set(|setup| setup.no_probe = true), "timeout/session_timeout STRIKE"),
         ("checks pass", cut_short(World::clean().checks(Criteria::Always(CheckOutcome::Pass))), "complete/checks_passed verified checks=1"),
         ("checks unmet, commit", cut_short(World::committed().checks(unmet)), "incomplete/checks_unmet checks=1"),
         ("checks unmet, dirty", cut_short(World::dirty().checks(unmet)), "incomplete/working rescues=1 snapshots=1 checks=1"),
-        ("checks unmet, nothing", cut_short(World::clean().checks(unmet)), "timeout/session_timeout checks=1"),
+        ("checks unmet, nothing", cut_short(World::clean().checks(unmet)), "timeout/session_timeout STRIKE checks=1"),
     ]);
     let verdict = cut_short(World::dirty()).run().verdict;
     assert_eq!((verdict.rescue_commits, verdict.strike), (1, false));
     assert_eq!(verdict.message, "the session was ended by its timeout; 1 commit made by rescue");
     let nothing = cut_short(World::clean()).run().verdict;
-    assert_eq!((nothing.strike, nothing.not_a_strike_because), (false, Some("no_probe_answered_waiting_or_working")));
+    assert_eq!((nothing.strike, nothing.not_a_strike_because), (true, None), "the session came to nothing");
 }
 
 #[test]
@@ -61,21 +61,19 @@ fn a_session_that_met_a_usage_limit_is_not_asked_until_it_is_lifted() {
         ("nothing", limited(World::clean()), "waiting/rate_limited"),
         ("dirty", limited(World::dirty()), "waiting/rate_limited snapshots=1"),
         ("dirty, snapshot fails", limited(World::dirty()).unreadable(Kind::Snapshot, 1), "waiting/rate_limited snapshots=1"),
-        ("commit", limited(World::committed()), "complete/new_commits verified"),
+        ("commit", limited(World::committed()), "waiting/rate_limited"),
         ("no probes", limited(World::dirty()).set(|setup| setup.completion.max_probes = 0), "waiting/rate_limited snapshots=1"),
         ("--no-probe", limited(World::clean()).set(|setup| setup.no_probe = true), "waiting/rate_limited"),
-        ("checks unmet, nothing", limited(World::clean().checks(unmet)), "waiting/rate_limited checks=1"),
+        ("checks unmet, nothing", limited(World::clean().checks(unmet)), "waiting/rate_limited"),
         (
             "checks unmet, commit and leftovers",
             limited(World::committed().after(Effect::Edit).checks(unmet)),
-            "waiting/rate_limited snapshots=1 checks=1",
+            "waiting/rate_limited snapshots=1",
         ),
     ]);
     for world in [World::clean(), World::dirty(), World::committed(), World::committed().checks(unmet)] {
         assert_eq!(limited(world).run().verdict.retry_at, Some(reset()));
     }
-    let unmet = limited(World::committed().checks(unmet)).run().verdict;
-    assert_eq!(unmet.feedback.as_deref(), Some("tests fail"), "the next session is told what is missing");
 }
 
 #[test]
@@ -96,8 +94,8 @@ fn a_spent_budget_is_never_success_and_loses_no_work() {
         ("checks pass", over(World::committed().checks(Criteria::Always(CheckOutcome::Pass))), "stopped/budget_exhausted"),
         ("no probes", over(World::clean()).set(|setup| setup.completion.max_probes = 0), "stopped/budget_exhausted"),
     ]);
-    let verdict = over(World::committed().after(Effect::Edit)).run().verdict;
-    assert_eq!(verdict.message, "the budget of 5 turns is spent: 5 were taken; 1 commit made since the baseline; 1 commit made by rescue");
+    let verdict = over(World::committed().after(Effect::Commit).after(Effect::Edit)).run().verdict;
+    assert_eq!(verdict.message, "the budget of 5 turns is spent: 5 were taken; 2 commits made since the baseline; 1 commit made by rescue");
 }
 
 #[test]
@@ -108,7 +106,7 @@ fn work_that_outlives_its_session_is_waited_for_and_nobody_is_asked() {
         ("nothing", left(World::clean()), "waiting/background_work"),
         ("dirty", left(World::dirty()), "waiting/background_work snapshots=1"),
         ("dirty, snapshot fails", left(World::dirty()).unreadable(Kind::Snapshot, 1), "waiting/background_work snapshots=1"),
-        ("commit", left(World::committed()), "complete/new_commits verified"),
+        ("commit", left(World::committed()), "complete/new_commits committed"),
         ("checks unmet", left(World::clean().checks(unmet)), "waiting/background_work checks=1"),
         ("no probes", left(World::clean()).set(|setup| setup.completion.max_probes = 0), "waiting/background_work"),
     ]);
@@ -119,9 +117,9 @@ fn work_that_outlives_its_session_is_waited_for_and_nobody_is_asked() {
 fn a_session_that_ended_by_itself_is_asked_as_a_check_does() {
     let ended = |world: World| world.session(SessionEnd::Ended { exit: Exit::Code(1) });
     check_table([
-        ("commit", ended(World::committed()), "complete/new_commits verified"),
+        ("commit", ended(World::committed()), "complete/new_commits committed"),
         ("claim", ended(World::clean().replies([complete()])), "complete/nothing_to_do claimed probes=1"),
-        ("dirty claim", ended(World::dirty().replies([complete()])), "complete/rescued verified probes=1 rescues=1 snapshots=2"),
+        ("dirty claim", ended(World::dirty().replies([complete()])), "complete/rescued claimed probes=1 rescues=1 snapshots=2"),
         ("working", ended(World::clean().replies([working()])), "timeout/max_probes STRIKE probes=3 waits=3"),
     ]);
 }

@@ -12,19 +12,22 @@ fn message(world: World) -> String {
 
 #[test]
 fn a_verdict_names_what_was_made_and_what_is_left() {
-    assert_eq!(message(World::committed()), "1 commit made since the baseline");
+    assert_eq!(message(World::committed()), "1 commit made since the baseline; no checks are configured, so nothing judged what they do");
     assert_eq!(
-        message(World::committed().after(Effect::Edit).set(|setup| setup.look_at_leftovers = true)),
-        "1 commit made since the baseline; 1 change left uncommitted; everything is kept, restore it with: watchdog rescue restore 1"
+        message(World::committed().after(Effect::Edit).set(|setup| (setup.look_at_leftovers, setup.no_probe) = (true, true))),
+        "1 commit made since the baseline; no checks are configured, so nothing judged what they do; 1 file left uncommitted; everything is kept, restore it with: watchdog rescue restore 1"
     );
-    assert_eq!(message(World::dirty().replies([complete()]).rescue(Salvage::Commits(2))), "2 commits made by rescue");
+    assert_eq!(
+        message(World::dirty().replies([complete()]).rescue(Salvage::Commits(2))),
+        "the agent says that everything is done; 2 commits made by rescue"
+    );
     assert_eq!(
         message(World::dirty().replies([complete()]).set(|setup| setup.no_rescue = true)),
         "uncommitted work is left; rescue may not commit here; everything is kept, restore it with: watchdog rescue restore 2"
     );
     assert_eq!(
         message(World::dirty().replies([complete()]).rescue(Salvage::Fails)),
-        "uncommitted work is left; rescue failed: exit code 1; everything is kept, restore it with: watchdog rescue restore 7"
+        "uncommitted work is left; rescue failed: exit code 1; everything is kept, restore it with: watchdog rescue restore 2"
     );
     let elsewhere = World::dirty().replies([complete()]).rescue(Salvage::Elsewhere(1)).run().verdict;
     assert_eq!(
@@ -43,9 +46,12 @@ fn changes_of_another_head_are_not_shown_as_still_there() {
     let rescued = World::dirty().replies([complete()]).run().verdict;
     assert_eq!((rescued.rescue_commits, rescued.changes), (1, None));
     let landed = World::dirty().replies([working()]).during(During::Wait(1), Effect::Commit).run().verdict;
-    assert_eq!((landed.changes, landed.message.as_str()), (None, "1 commit made since the baseline"));
+    assert_eq!(
+        (landed.changes, landed.message.as_str()),
+        (None, "1 commit made since the baseline; no checks are configured, so nothing judged what they do")
+    );
     let limited = World::dirty().replies([usage_limit()]).run().verdict;
-    assert_eq!(limited.changes.map(|changes| changes.unstaged), Some(2));
+    assert_eq!(limited.changes.map(|changes| changes.unstaged), None, "what was uncommitted is rescued");
 }
 
 #[test]

@@ -42,6 +42,8 @@ pub(super) enum During {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Effect {
+    /// A rescue made a commit of everything.
+    Rescued,
     Commit,
     Pull,
     EmptyCommit,
@@ -201,6 +203,12 @@ impl World {
                 self.commits.net_change = true;
                 self.uncommitted = 0;
             }
+            Effect::Rescued => {
+                self.commits.head = moved(&self.commits.head);
+                self.commits.new_commits += 1;
+                self.commits.rescued += 1;
+                self.uncommitted = 0;
+            }
             Effect::Pull => {
                 self.commits.head = moved(&self.commits.head);
                 self.commits.new_commits += 1;
@@ -250,7 +258,7 @@ impl World {
         match action {
             Action::ReadCommits => Event::Commits(self.readable(Kind::Commits, nth, self.commits.clone())),
             Action::ReadChanges => {
-                let changes = Changes { unstaged: self.uncommitted, ..Changes::default() };
+                let changes = Changes { unstaged: self.uncommitted, work: self.uncommitted, ..Changes::default() };
                 Event::Changes(self.readable(Kind::Changes, nth, changes))
             }
             Action::TakeSnapshot => {
@@ -324,34 +332,34 @@ impl World {
         let nothing = RescueOutcome::default();
         match salvage {
             Salvage::Commits(count) => {
-                (0..count).for_each(|_| self.happens(Effect::Commit));
+                (0..count).for_each(|_| self.happens(Effect::Rescued));
                 RescueOutcome { commits: count, ..nothing }
             }
             Salvage::CommitsAPart => {
-                self.happens(Effect::Commit);
+                self.happens(Effect::Rescued);
                 self.happens(Effect::Edit);
                 RescueOutcome { commits: 1, ..nothing }
             }
             Salvage::CommitsWithoutNetChange => {
-                self.happens(Effect::EmptyCommit);
+                self.happens(Effect::Rescued);
                 self.happens(Effect::Discard);
                 RescueOutcome { commits: 1, ..nothing }
             }
             Salvage::CommitsNothing => nothing,
             Salvage::Fails => RescueOutcome { failed: Some("exit code 1".into()), ..nothing },
             Salvage::CommitsThenFails => {
-                self.happens(Effect::Commit);
+                self.happens(Effect::Rescued);
                 RescueOutcome { commits: 1, failed: Some("exit code 1".into()), ..nothing }
             }
             Salvage::Elsewhere(here) => {
                 let left = self.uncommitted;
-                (0..here).for_each(|_| self.happens(Effect::Commit));
+                (0..here).for_each(|_| self.happens(Effect::Rescued));
                 self.uncommitted = left;
                 let failed = Some("git commit ended with exit code 1\nlint: no".into());
                 RescueOutcome { commits: here, failed, elsewhere: Some("watchdog/rescue/auth".into()), ..nothing }
             }
             Salvage::Loses => {
-                self.happens(Effect::Commit);
+                self.happens(Effect::Rescued);
                 RescueOutcome { commits: 1, lost: vec!["lib.rs".into()], ..nothing }
             }
         }

@@ -1,0 +1,56 @@
+//! Sessions that came to nothing: each is a strike, and the third in a row under the same unmet checks is for a person.
+
+use crate::decision::evidence::{ProbeOutcome, ReplyStatus, SessionEnd};
+use crate::decision::rounds::unmet_checks;
+use crate::decision::verdict::{Reason, Status, Verdict};
+
+use super::facts::Scope;
+use super::step::Machine;
+
+impl Machine {
+    /// Counts a session that watchdog ran and that came to nothing as a strike (rule 4 of the contract).
+    pub(super) fn count_session(&mut self, verdict: Verdict) -> Verdict {
+        if !self.came_to_nothing(&verdict) {
+            return verdict;
+        }
+        let verdict = Verdict { strike: true, not_a_strike_because: None, ..verdict };
+        let in_a_row = if self.setup.earlier.unmet == self.unmet_checks() { self.setup.earlier.fruitless + 1 } else { 1 };
+        match self.setup.no_progress_limit {
+            Some(limit) if verdict.reason == Reason::ChecksUnmet && in_a_row >= limit => {
+                let detail = format!("{in_a_row} sessions in a row left the work as it was");
+                self.note("no_progress", detail.clone());
+                Verdict { reason: Reason::MaxIterations, message: format!("{detail}, and {}", verdict.message), ..verdict }
+            }
+            _ => verdict,
+        }
+    }
+
+    /// Whether the session ended as it began: HEAD and its work are as they were, and nobody claims that it is complete.
+    fn came_to_nothing(&self, verdict: &Verdict) -> bool {
+        let ended = matches!(self.setup.session, Some(SessionEnd::Ended { .. } | SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }));
+        let judged = matches!(verdict.status(), Status::Incomplete | Status::Timeout) && verdict.reason != Reason::OperationInProgress;
+        let as_it_was = self
+            .commits
+            .as_ref()
+            .is_some_and(|commits| commits.new_commits == 0 && !commits.degraded.iter().any(|note| note.code == "history_rewritten"));
+        let untouched = self
+            .changes
+            .as_ref()
+            .is_some_and(|changes| !changes.work_left() && !changes.degraded.iter().any(|note| note.code == "inherited_overwritten"));
+        let claims = |outcome: &ProbeOutcome| matches!(outcome, ProbeOutcome::Reply(reply) if reply.status == ReplyStatus::Complete);
+        ended
+            && judged
+            && as_it_was
+            && untouched
+            && self.setup.scope == Scope::Session
+            && self.rescue_commits == 0
+            && self.setup.survivors.is_empty()
+            && self.no_more_questions.is_none()
+            && !self.probes.iter().any(|probe| claims(&probe.outcome))
+            && !self.degraded.iter().any(|note| matches!(note.code, "session_cut_short" | "tools_refused"))
+    }
+
+    fn unmet_checks(&self) -> u64 {
+        self.judged.as_ref().map_or(0, |judged| unmet_checks(&judged.results))
+    }
+}

@@ -1,0 +1,150 @@
+//! Whose an uncommitted file is: the session's, or one that was there before it, or one that came after its end. Pure.
+
+use std::collections::BTreeMap;
+
+/// Content ids by path; ids are equal where the bytes on disk are.
+pub type ContentIds = BTreeMap<String, String>;
+
+/// What was uncommitted when the session began, and when it ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WorkRecord {
+    /// What was there before, and is nobody's work as long as it stays as it was.
+    pub inherited: ContentIds,
+    /// What was uncommitted at the recorded end; `None` where no end is recorded.
+    pub end: Option<ContentIds>,
+}
+
+/// Whose an uncommitted file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// The session made it, or changed it.
+    Session,
+    /// It was uncommitted when the session began, and is as it was.
+    Inherited,
+    /// It came, or changed, after the recorded end.
+    SinceEnd,
+    /// A desktop, an editor or the agent's program left it behind.
+    Dropping,
+}
+
+impl WorkRecord {
+    /// Whose the file at `path` is; `id` is what it holds now, asked for only where it decides.
+    pub fn whose(&self, path: &str, id: impl Fn() -> String) -> Whose {
+        let before = self.inherited.get(path);
+        let at_end = self.end.as_ref().map(|end| end.get(path));
+        if before.is_none() && is_dropping(path) {
+            return Whose::Dropping;
+        }
+        if before.is_none() && at_end.is_none() {
+            return Whose::Session;
+        }
+        let now = id();
+        if before == Some(&now) {
+            return Whose::Inherited;
+        }
+        match at_end {
+            Some(at_end) if at_end != Some(&now) => Whose::SinceEnd,
+            Some(_) | None => Whose::Session,
+        }
+    }
+
+    /// What the session left uncommitted, as its recorded end has it: the work of the spec that the next session goes on with.
+    pub fn left_by_session(&self) -> ContentIds {
+        let end = self.end.iter().flatten();
+        end.filter(|(path, id)| self.inherited.get(*path) != Some(*id)).map(|(path, id)| (path.clone(), id.clone())).collect()
+    }
+}
+
+/// What the next session of a spec inherits of what is uncommitted `now`: all but what an earlier session left there.
+pub fn inherited(now: ContentIds, left: &ContentIds) -> ContentIds {
+    now.into_iter().filter(|(path, id)| left.get(path) != Some(id)).collect()
+}
+
+/// Files that programs leave behind without anybody's asking. They are kept in snapshots, and are no work.
+pub fn is_dropping(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let names = [".DS_Store", "Thumbs.db", "desktop.ini", "nohup.out", ".directory"];
+    let editors = [".swp", ".swo", ".swx"];
+    let agents = [
+        ".claude/settings.local.json",
+        ".claude/todos/",
+        ".claude/logs/",
+        ".codex/log/",
+        ".gemini/tmp/",
+        ".opencode/log/",
+        ".aider.chat.history.md",
+        ".aider.input.history",
+        ".aider.tags.cache",
+        ".specstory/",
+        "claude.log",
+        "codex.log",
+        "gemini.log",
+        "opencode.log",
+    ];
+    names.contains(&name)
+        || editors.iter().any(|end| name.starts_with('.') && name.ends_with(end))
+        || agents.iter().any(|agent| match agent.strip_suffix('/') {
+            Some(folder) => path.starts_with(agent) || path.contains(&format!("/{folder}/")),
+            None => path == *agent || path.ends_with(&format!("/{agent}")) || path.starts_with(&format!("{agent}.v")),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(pairs: &[(&str, &str)]) -> ContentIds {
+        pairs.iter().map(|(path, id)| ((*path).to_owned(), (*id).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_file_is_inherited_only_while_it_is_as_it_was() {
+        let record = WorkRecord { inherited: ids(&[("notes", "1")]), end: None };
+        assert_eq!(record.whose("notes", || "1".into()), Whose::Inherited);
+        assert_eq!(record.whose("notes", || "2".into()), Whose::Session);
+        assert_eq!(record.whose("notes", || "absent".into()), Whose::Session);
+        assert_eq!(record.whose("new", || unreachable!("nothing was there before")), Whose::Session);
+    }
+
+    #[test]
+    fn what_changes_after_the_end_is_nobodys() {
+        let record = WorkRecord { inherited: ids(&[("notes", "1")]), end: Some(ids(&[("notes", "1"), ("made", "5")])) };
+        assert_eq!(record.whose("made", || "5".into()), Whose::Session);
+        assert_eq!(record.whose("made", || "6".into()), Whose::SinceEnd);
+        assert_eq!(record.whose("later", || "7".into()), Whose::SinceEnd);
+        assert_eq!(record.whose("notes", || "1".into()), Whose::Inherited);
+        assert_eq!(record.left_by_session(), ids(&[("made", "5")]));
+    }
+
+    #[test]
+    fn the_next_session_goes_on_with_what_the_last_one_left() {
+        let left = ids(&[("made", "5"), ("half", "1")]);
+        let now = ids(&[("made", "5"), ("half", "2"), ("mine", "9")]);
+        assert_eq!(inherited(now, &left), ids(&[("half", "2"), ("mine", "9")]));
+    }
+
+    #[test]
+    fn droppings_are_known_by_their_names() {
+        for (path, want) in [
+            (".DS_Store", true),
+            ("src/.DS_Store", true),
+            ("src/.main.rs.swp", true),
+            (".claude/settings.local.json", true),
+            (".claude/settings.json", false),
+            (".claude/logs/x.txt", true),
+            ("claude.log", true),
+            ("build.log", false),
+            ("src/main.rs", false),
+            ("swp", false),
+        ] {
+            assert_eq!(is_dropping(path), want, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_dropping_that_was_there_before_is_inherited() {
+        let record = WorkRecord { inherited: ids(&[(".DS_Store", "1")]), end: None };
+        assert_eq!(record.whose(".DS_Store", || "1".into()), Whose::Inherited);
+        assert_eq!(WorkRecord::default().whose(".DS_Store", String::new), Whose::Dropping);
+    }
+}

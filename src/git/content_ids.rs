@@ -1,0 +1,70 @@
+//! What uncommitted files hold, by content: so that it can be told later whether a file is as it was.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::open::{Error, Worktree};
+use super::path_text::unescape_path;
+use crate::decision::evidence::Changes;
+use crate::decision::session_work::ContentIds;
+
+impl Worktree {
+    /// Everything uncommitted, with what it holds. Reads only files that are uncommitted.
+    ///
+    /// # Errors
+    /// As [`Worktree::changes`].
+    pub fn uncommitted_contents(&self) -> Result<(Changes, ContentIds), Error> {
+        let (changes, _, paths) = self.changes_with_paths()?;
+        let ids = paths.into_iter().map(|path| {
+            let id = self.content_id(&path);
+            (path, id)
+        });
+        Ok((changes, ids.collect()))
+    }
+
+    /// What stands for the bytes on disk at a path (percent-escaped where not UTF-8): raw, without filters, so that nothing that git
+    /// records goes into it.
+    pub fn content_id(&self, path: &str) -> String {
+        match id_of(&self.root().join(OsStr::from_bytes(&unescape_path(path)))) {
+            Ok(id) => id,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => "absent".into(),
+            // Such a file is never taken for one that was read.
+            Err(error) => format!("unreadable:{:?}", error.kind()),
+        }
+    }
+}
+
+fn id_of(path: &Path) -> io::Result<String> {
+    let found = fs::symlink_metadata(path)?;
+    let mut hash = Sha256::new();
+    let kind = if found.is_symlink() {
+        hash.update(fs::read_link(path)?.as_os_str().as_bytes());
+        'l'
+    } else if found.is_file() {
+        let mut file = File::open(path)?;
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            match file.read(&mut buffer)? {
+                0 => break,
+                n => hash.update(&buffer[..n]),
+            }
+        }
+        if found.permissions().mode() & 0o100 == 0 { 'f' } else { 'x' }
+    } else if found.is_dir() {
+        'd'
+    } else {
+        's'
+    };
+    let mut id = String::from(kind);
+    for byte in &hash.finalize()[..16] {
+        let _ = write!(id, "{byte:02x}");
+    }
+    Ok(id)
+}
