@@ -47,7 +47,22 @@ pub enum Uncommitted {
     Adopt,
 }
 
-/// Records HEAD as the baseline of a spec (by default the branch's name), and what is uncommitted at this moment.
+/// The spec of a session that begins now: the one that is named; else that of the worktree's recorded baseline until its work is
+/// complete, whatever branch is checked out by now; else the branch's name.
+pub fn spec_of_new_session(store: &dyn Store, worktree: &Worktree, named: Option<&str>) -> Result<String, Unreadable> {
+    if let Some(named) = named {
+        return Ok(named.to_owned());
+    }
+    let worktree_id = worktree.worktree_id();
+    if let Some((spec, _)) = baseline::latest(store, &worktree_id)?
+        && uncommitted::of(store, &worktree_id, &spec)?.is_some_and(|record| !record.completed)
+    {
+        return Ok(spec);
+    }
+    Ok(worktree.default_spec())
+}
+
+/// Records HEAD as the baseline of a spec (by default [`spec_of_new_session`]), and what is uncommitted at this moment.
 pub fn record(
     store: &dyn Store,
     worktree: &Worktree,
@@ -55,7 +70,7 @@ pub fn record(
     uncommitted: Uncommitted,
     now: Timestamp,
 ) -> Result<Recorded, Unreadable> {
-    let spec = spec.map_or_else(|| worktree.default_spec(), str::to_owned);
+    let spec = spec_of_new_session(store, worktree, spec)?;
     let point = worktree.head()?;
     let tips = worktree.ref_tips()?;
     let mut notes = Vec::new();

@@ -6,6 +6,6 @@ mod baseline;
 mod conversation;
 mod end;
 
-pub use baseline::{Recorded, Uncommitted, record, recorded};
+pub use baseline::{Recorded, Uncommitted, record, recorded, spec_of_new_session};
 pub use conversation::{Conversation, Known, note_conversations};
 pub use end::{describe_end, log_path};

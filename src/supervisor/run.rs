@@ -14,7 +14,7 @@ use crate::decision::evidence::Unreadable;
 use crate::decision::termination::{Spent, termination};
 use crate::decision::verdict::Verdict;
 use crate::git::Worktree;
-use crate::session::{note_conversations, record};
+use crate::session::{note_conversations, record, spec_of_new_session};
 use crate::store::Store;
 use crate::store::journal::kind;
 
@@ -134,9 +134,10 @@ fn note_changed_criteria(case: &mut Case, surroundings: &Surroundings, store: &A
 fn open_case(surroundings: &Surroundings, place: Place, request: &RunRequest, begun: Timestamp) -> Result<Case, Unreadable> {
     // The configuration is read before anything is recorded: a mistake in it leaves no trace.
     let head = place.worktree.head()?;
-    settle_anchor::before_session(&place, request.spec.as_deref(), begun)?;
-    let governing = governing(surroundings, &place, request.spec.as_deref(), Some(&head))?;
-    let recorded = record(place.store.as_ref(), &place.worktree, request.spec.as_deref(), request.asked.uncommitted, begun)?;
+    let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, request.spec.as_deref())?;
+    settle_anchor::before_session(&place, Some(&spec), begun)?;
+    let governing = governing(surroundings, &place, Some(&spec), Some(&head))?;
+    let recorded = record(place.store.as_ref(), &place.worktree, Some(&spec), request.asked.uncommitted, begun)?;
     let governing = settle_anchor::session_begins(&place, &recorded, governing)?;
     note_conversations(place.store.as_ref(), (&place.worktree_id, &recorded.spec), (place.root(), &surroundings.claude_home), recorded.at)?;
     Ok(Case::new(place, recorded, true, governing, request.asked.clone()))

@@ -49,11 +49,13 @@ impl Judge for Ours {
         };
         let setup = Setup {
             look_at_leftovers: true,
+            session_over: matches!(end, SessionEnd::Ended { .. }) && !world.runs_here(),
+            survivors: if world.runs_here() { vec!["background".into()] } else { Vec::new() },
             session: Some(end),
             earlier: Earlier { nothing_to_do_streak: self.earlier.nothing_to_do_streak, ..Earlier::default() },
             ..Setup::of(&settings)
         };
-        let verdict = Conversation { world, before, looked: None, ran_here: false }.hold(setup);
+        let verdict = Conversation { world, before, looked: None, ran_here: false, rescued: 0 }.hold(setup);
         self.earlier = rounds::after(self.earlier, &verdict);
         let now = at(world.now);
         self.breaker.record(now, &settings.breaker, Outcome::of(&verdict));
@@ -85,6 +87,8 @@ struct Conversation<'w, 'r> {
     looked: Option<Seconds>,
     /// Whether the session left something running.
     ran_here: bool,
+    /// Commits that the rescue made.
+    rescued: u64,
 }
 
 impl Conversation<'_, '_> {
@@ -137,8 +141,9 @@ impl Conversation<'_, '_> {
         Commits {
             head: Some(self.world.commits.to_string()),
             new_commits: made,
-            made_here: made,
-            net_change: made > 0,
+            made_here: made - self.rescued,
+            rescued: self.rescued,
+            net_change: made > self.rescued,
             ..Commits::default()
         }
     }
@@ -173,6 +178,7 @@ impl Conversation<'_, '_> {
             return RescueOutcome { failed, elsewhere: Some("watchdog/rescue/simulated".into()), ..RescueOutcome::default() };
         }
         self.world.commit();
+        self.rescued += 1;
         RescueOutcome { commits: 1, ..RescueOutcome::default() }
     }
 }

@@ -42,6 +42,9 @@ pub fn hook(
     }
 }
 
+/// Claude Code's settings of a project, from its root.
+const PROJECT_SETTINGS: &str = ".claude/settings.json";
+
 /// The answer to a hook that could not be answered.
 pub fn excuse(why: &str) -> Reply {
     Reply::tell(format!("watchdog: could not judge, so the agent was not held: {why}"))
@@ -120,6 +123,11 @@ fn edit(surroundings: &Surroundings, terminal: &Terminal, which: SettingsArgs, w
     let name = file.path.display().to_string();
     if changed && !which.dry_run {
         file.replace(&edited.text).map_err(unusable)?;
+        if !which.user
+            && let Ok(worktree) = Worktree::open(&surroundings.worktree)
+        {
+            super::init::note_own_file(surroundings, &worktree, PROJECT_SETTINGS);
+        }
     }
     if terminal.json {
         terminal.value(&json!({"schema": 1, "file": name, "changed": changed, "dry_run": which.dry_run, "others": edited.others,
@@ -146,7 +154,7 @@ fn settings_path(surroundings: &Surroundings, which: SettingsArgs) -> Result<Pat
     }
     let worktree = Worktree::open(&surroundings.worktree)
         .map_err(|error| Failure::from(error).hint("go to the project, name it with -C, or choose your own settings with --user"))?;
-    Ok(worktree.root().join(".claude/settings.json"))
+    Ok(worktree.root().join(PROJECT_SETTINGS))
 }
 
 fn unusable(error: SettingsFileError) -> Failure {

@@ -10,6 +10,7 @@ use crate::cli::terminal::Terminal;
 use crate::decision::verdict::Reason;
 use crate::git::Worktree;
 use crate::store::trust::TrustStore;
+use crate::store::{SqliteStore, uncommitted};
 use crate::supervisor::{CONFIGURATION_FILE, Surroundings};
 
 /// Everything in it is the default, so that it changes nothing until it is edited.
@@ -39,6 +40,7 @@ pub fn init(surroundings: &Surroundings, terminal: &Terminal, args: InitArgs) ->
         _ => Failure::new(Reason::ConfigError, format!("failed to write {}: {error}", path.display())),
     };
     options.open(&path).and_then(|mut file| file.write_all(FIRST.as_bytes())).map_err(failed)?;
+    note_own_file(surroundings, &worktree, CONFIGURATION_FILE);
     let store = TrustStore::new(&surroundings.state);
     let grant = super::trust::allow(&worktree, &store, &path, CONFIGURATION_FILE.as_ref(), FIRST.as_bytes())?;
     super::trust::move_anchors(surroundings, &worktree, CONFIGURATION_FILE.as_ref(), Some(FIRST.as_bytes()))?;
@@ -49,4 +51,10 @@ pub fn init(surroundings: &Surroundings, terminal: &Terminal, args: InitArgs) ->
         terminal.line("edit it, allow the new bytes with 'watchdog trust', and commit it");
     }
     Ok(0)
+}
+
+/// Notes that watchdog wrote this file itself, so that it is nobody's work. Where that cannot be noted, it counts like any other file.
+pub(super) fn note_own_file(surroundings: &Surroundings, worktree: &Worktree, path: &str) {
+    let Ok(store) = SqliteStore::open(&surroundings.state) else { return };
+    let _ = uncommitted::wrote(&store, &worktree.worktree_id(), path, &worktree.content_id(path));
 }

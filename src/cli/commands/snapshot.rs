@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::cli::args::SnapshotArgs;
 use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
-use crate::session::{Uncommitted, note_conversations, record};
+use crate::session::{Uncommitted, note_conversations, record, spec_of_new_session};
 use crate::store::journal::{event, kind};
 use crate::supervisor::{Place, Surroundings, accept_criteria, before_session, governing, now, session_begins};
 
@@ -13,11 +13,12 @@ use crate::supervisor::{Place, Surroundings, accept_criteria, before_session, go
 pub fn snapshot(surroundings: &Surroundings, terminal: &Terminal, args: SnapshotArgs) -> Result<u8, Failure> {
     let place = Place::open(surroundings)?;
     let at = now();
-    before_session(&place, args.spec.as_deref(), at)?;
+    let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, args.spec.as_deref())?;
+    before_session(&place, Some(&spec), at)?;
     let head = place.worktree.head()?;
-    let governing = governing(surroundings, &place, args.spec.as_deref(), Some(&head));
+    let governing = governing(surroundings, &place, Some(&spec), Some(&head));
     let uncommitted = if args.adopt { Uncommitted::Adopt } else { Uncommitted::Inherit };
-    let recorded = record(place.store.as_ref(), &place.worktree, args.spec.as_deref(), uncommitted, at)?;
+    let recorded = record(place.store.as_ref(), &place.worktree, Some(&spec), uncommitted, at)?;
     if args.accept_criteria {
         accept_criteria(surroundings, &place, &recorded)?;
     } else {

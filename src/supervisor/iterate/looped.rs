@@ -17,6 +17,7 @@ use crate::decision::machine::Trust;
 use crate::decision::termination::{Spent, unknown};
 use crate::decision::verdict::{Reason, Status, Verdict};
 use crate::git::Worktree;
+use crate::session::spec_of_new_session;
 use crate::store::journal::kind;
 use crate::store::lock::WorktreeLock;
 
@@ -96,7 +97,7 @@ impl Looped {
             Claim::Ours(lock) => lock,
             Claim::Taken(verdict) => return Err(verdict),
         };
-        let spec = request.spec.clone().unwrap_or_else(|| place.worktree.default_spec());
+        let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, request.spec.as_deref()).map_err(unreadable)?;
         // Saying so is a courtesy to others.
         let _ = lock.set_spec(&spec);
         let memory = Memory::open(&place.store, &place.worktree, &spec, request.restart, begun).map_err(unreadable)?;

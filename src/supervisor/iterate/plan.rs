@@ -11,6 +11,7 @@ use crate::decision::iteration::standing::Standing;
 use crate::decision::machine::Trust;
 use crate::decision::termination::may_begin;
 
+use crate::session::spec_of_new_session;
 use crate::supervisor::configuration::governing;
 use crate::supervisor::place::Place;
 use crate::supervisor::surroundings::{Surroundings, now};
@@ -66,7 +67,7 @@ impl LoopPlan {
 /// Where repository, records or configuration cannot be read.
 pub fn plan_loop(surroundings: &Surroundings, request: &LoopRequest) -> Result<LoopPlan, Unreadable> {
     let place = Place::open(surroundings)?;
-    let spec = request.spec.clone().unwrap_or_else(|| place.worktree.default_spec());
+    let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, request.spec.as_deref())?;
     let memory = Memory::open(&place.store, &place.worktree, &spec, request.restart, now())?;
     let origin = memory.origin();
     let governing = match &request.governing {

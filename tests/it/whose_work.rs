@@ -1,0 +1,301 @@
+//! Stories about whose work it is: files that were there before a session, that it left, that came after it, and operations of git that
+//! are half done.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::{CommandOutput, Repo, Step, TestEnv};
+
+fn says(status: &str) -> Step {
+    Step::print_json(
+        &json!({"status": status, "message": "scripted", "tasks_pending": if status == "complete" { json!([]) } else { json!(["the rest"]) }}),
+    )
+}
+
+/// A configuration outside of the repository, whose agent answers the same to every question and keeps count of them.
+fn asking(env: &TestEnv, answer: Step, more: &Value) -> String {
+    let mut under = json!({"completion_check": {"probe_interval_seconds": 0}});
+    for (key, value) in more.as_object().into_iter().flatten() {
+        under[key] = value.clone();
+    }
+    let steps = [Step::keep_prompt(&env.root().join("prompts")), Step::probe(&[&[answer]])];
+    env.config_asking(&steps, under).to_string_lossy().into_owned()
+}
+
+fn questions(env: &TestEnv) -> usize {
+    fs::read_to_string(env.root().join("prompts")).unwrap_or_default().matches("\n-- end\n").count()
+}
+
+#[track_caller]
+fn run(repo: &Repo<'_>, config: &str, more: &[&str], steps: &[&str]) -> CommandOutput {
+    let base = ["run", "--json", "--config", config];
+    repo.watchdog(&[&base[..], more, &["--"], steps].concat())
+}
+
+#[test]
+fn a_file_that_was_there_before_the_session_is_kept_and_is_not_its_work() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("notes.txt", "mine\n");
+    let out = repo.watchdog(&["run", "--json", "--max-probes", "0", "--", "true"]).expect(13);
+    assert_eq!(out.verdict(), "timeout/max_probes");
+    let json = out.json();
+    assert_eq!((&json["inherited"], &json["rescued"], &json["strike"]), (&json!(1), &json!(false), &json!(true)), "{out}");
+    assert_eq!(repo.status(), "?? notes.txt");
+    assert_eq!(repo.snapshots().len(), 1, "it is kept");
+}
+
+#[test]
+fn a_claim_beside_inherited_files_alone_is_nothing_to_do() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("PROMPT.md", "do it\n");
+    let config = asking(&env, says("complete"), &json!({}));
+    let out = run(&repo, &config, &[], &["true"]).expect(0);
+    assert_eq!(out.verdict(), "complete/nothing_to_do");
+    assert_eq!((&out.json()["evidence"], &out.json()["rescued"]), (&json!("claimed"), &json!(false)));
+    assert_eq!(repo.status(), "?? PROMPT.md");
+}
+
+#[test]
+fn the_file_that_init_writes_is_nobodys_work() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot"]).expect(0);
+    repo.watchdog(&["init"]).expect(0);
+    let out = repo.watchdog(&["check", "--json", "--max-probes", "0"]).expect(13);
+    assert_eq!(out.verdict(), "timeout/max_probes");
+    assert_eq!((&out.json()["inherited"], repo.status().as_str()), (&json!(1), "?? completion.json"), "{out}");
+    let again = repo.watchdog(&["run", "--json", "--max-probes", "0", "--", "true"]).expect(13);
+    assert_eq!((again.verdict().as_str(), &again.json()["inherited"]), ("timeout/max_probes", &json!(1)));
+}
+
+#[test]
+fn a_rescue_takes_the_sessions_files_and_leaves_the_others() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("mine.txt", "mine\n");
+    repo.write("README.md", "half an idea of mine\n");
+    let config = asking(&env, says("complete"), &json!({"rescue": {"mode": "single"}}));
+    let out = run(&repo, &config, &[], &["sh", "-c", "echo made > made.txt"]).expect(0);
+    assert_eq!(out.verdict(), "complete/rescued");
+    assert_eq!((&out.json()["evidence"], &out.json()["inherited"]), (&json!("claimed"), &json!(2)), "{out}");
+    assert_eq!(repo.file_in("HEAD", "made.txt").as_deref(), Some("made\n"));
+    assert_eq!(repo.file_in("HEAD", "mine.txt"), None);
+    assert_ne!(repo.file_in("HEAD", "README.md").as_deref(), Some("half an idea of mine\n"));
+    assert_eq!(repo.status(), "M README.md\n?? mine.txt".trim());
+}
+
+#[test]
+fn adopted_files_are_the_sessions_to_finish() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("half.txt", "half\n");
+    let config = asking(&env, says("complete"), &json!({"rescue": {"mode": "single"}}));
+    let out = run(&repo, &config, &["--adopt"], &["true"]).expect(0);
+    assert_eq!((out.verdict().as_str(), &out.json()["inherited"]), ("complete/rescued", &json!(0)), "{out}");
+    assert_eq!(repo.file_in("HEAD", "half.txt").as_deref(), Some("half\n"));
+}
+
+#[test]
+fn a_file_that_the_session_changed_is_wholly_its_work_and_the_older_state_is_named() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("shared.txt", "mine\n");
+    repo.write("gone.txt", "mine too\n");
+    let config = asking(&env, says("complete"), &json!({"rescue": {"mode": "single"}}));
+    let out = run(&repo, &config, &[], &["sh", "-c", "echo more >> shared.txt; rm gone.txt"]).expect(0);
+    assert_eq!(out.verdict(), "complete/rescued");
+    assert_eq!(repo.file_in("HEAD", "shared.txt").as_deref(), Some("mine\nmore\n"));
+    assert!(out.json()["degraded"].to_string().contains("inherited_overwritten"), "{out}");
+}
+
+#[test]
+fn what_an_earlier_session_left_is_the_specs_work() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let config = asking(&env, says("complete"), &json!({"rescue": {"mode": "single"}}));
+    let first = run(&repo, &config, &["--no-rescue", "--max-probes", "0"], &["sh", "-c", "echo half > half.txt"]);
+    assert_ne!(first.json()["complete"], json!(true), "{first}");
+    assert_eq!(repo.status(), "?? half.txt");
+    repo.write("mine.txt", "a person wrote this in between\n");
+    let second = run(&repo, &config, &[], &["true"]).expect(0);
+    assert_eq!(second.verdict(), "complete/rescued");
+    assert_eq!(second.json()["inherited"], json!(1), "{second}");
+    assert_eq!((repo.file_in("HEAD", "half.txt").as_deref(), repo.status().as_str()), (Some("half\n"), "?? mine.txt"));
+}
+
+#[test]
+fn what_changes_after_the_end_is_nobodys() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let config = asking(&env, says("complete"), &json!({"rescue": {"mode": "single"}}));
+    run(&repo, &config, &["--no-rescue", "--max-probes", "0"], &["sh", "-c", "echo made > made.txt"]);
+    repo.write("later.txt", "a person wrote this afterwards\n");
+    let out = repo.watchdog(&["check", "--json", "--config", &config]).expect(0);
+    assert_eq!(out.verdict(), "complete/rescued");
+    assert_eq!(out.json()["changed_since_end"], json!(1), "{out}");
+    assert_eq!((repo.file_in("HEAD", "made.txt").as_deref(), repo.status().as_str()), (Some("made\n"), "?? later.txt"));
+}
+
+#[test]
+fn droppings_alone_complete_nothing() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let out = repo.watchdog(&[
+        "run",
+        "--json",
+        "--max-probes",
+        "0",
+        "--",
+        "sh",
+        "-c",
+        "echo x > .DS_Store; mkdir .claude; echo {} > .claude/settings.local.json",
+    ]);
+    assert_eq!(out.verdict(), "timeout/max_probes", "{out}");
+    assert_eq!(out.json()["rescued"], json!(false));
+}
+
+#[test]
+fn bare_commits_are_committed_and_the_message_says_that_nothing_judged_them() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let out = repo.watchdog(&["run", "--json", "--", "sh", "-c", "echo a > a.txt; git add a.txt; git commit -qm 'feat: a'"]).expect(0);
+    assert_eq!((out.verdict().as_str(), &out.json()["evidence"]), ("complete/new_commits", &json!("committed")));
+    let message = out.json()["message"].as_str().unwrap_or_default().to_owned();
+    assert!(message.contains("no checks are configured, so nothing judged what they do"), "{message}");
+}
+
+#[test]
+fn five_answers_of_working_and_a_rescue_complete_nothing() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let config = asking(&env, says("working"), &json!({"rescue": {"mode": "single"}}));
+    let baseline = repo.head();
+    repo.write("a.txt", "a");
+    let out = repo.watchdog(&["check", "--json", "--baseline", &baseline, "--config", &config]).expect(10);
+    assert_eq!(out.verdict(), "incomplete/working");
+    assert_eq!((&out.json()["rescued"], &out.json()["probes_used"]), (&json!(true), &json!(5)), "{out}");
+    let later = repo.watchdog(&["check", "--json", "--baseline", &baseline, "--config", &config, "--no-probe"]).expect(10);
+    assert_eq!(later.verdict(), "incomplete/working", "the rescue's commit is no work of the session at a later look either");
+}
+
+#[test]
+fn a_session_that_is_over_and_works_is_asked_once() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let config = asking(&env, says("working"), &json!({"rescue": {"mode": "single"}}));
+    let out = run(&repo, &config, &[], &["sh", "-c", "echo a > a.txt"]).expect(10);
+    assert_eq!((out.verdict().as_str(), questions(&env)), ("incomplete/working", 1), "{out}");
+    assert_eq!(out.json()["rescued"], json!(true));
+    assert!(out.json()["feedback"].as_str().unwrap_or_default().contains("the rest"), "{out}");
+}
+
+#[test]
+fn a_session_that_is_over_is_not_asked_about_unmet_checks() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let checks = json!({"rescue": {"mode": "single"}, "checks": [{"type": "command", "name": "tests", "run": "false"}]});
+    let config = asking(&env, says("complete"), &checks);
+    let out = run(&repo, &config, &[], &["sh", "-c", "echo a > a.txt"]).expect(10);
+    assert_eq!((out.verdict().as_str(), questions(&env)), ("incomplete/checks_unmet", 0), "{out}");
+    assert_eq!((&out.json()["rescued"], repo.status().as_str()), (&json!(true), ""));
+}
+
+#[test]
+fn the_third_session_that_comes_to_nothing_is_for_a_person() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let checks = json!({"breaker": {"limit": 9}, "checks": [{"type": "command", "name": "tests", "run": "false"}]});
+    let config = asking(&env, says("complete"), &checks);
+    for _ in 0..2 {
+        let out = run(&repo, &config, &[], &["true"]).expect(10);
+        assert_eq!((out.verdict().as_str(), &out.json()["strike"]), ("incomplete/checks_unmet", &json!(true)), "{out}");
+    }
+    let third = run(&repo, &config, &[], &["true"]).expect(12);
+    assert_eq!(third.verdict(), "review/max_iterations");
+    assert!(third.json()["degraded"].to_string().contains("no_progress"), "{third}");
+}
+
+#[test]
+fn sessions_that_come_to_nothing_open_the_breaker() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let config = asking(&env, says("working"), &json!({}));
+    for _ in 0..3 {
+        let out = run(&repo, &config, &[], &["true"]).expect(10);
+        assert_eq!((out.verdict().as_str(), &out.json()["strike"]), ("incomplete/working", &json!(true)), "{out}");
+    }
+    assert_eq!(run(&repo, &config, &[], &["true"]).expect(14).verdict(), "stopped/breaker_open");
+}
+
+fn conflicting(repo: &Repo<'_>) {
+    repo.write("a.txt", "a\n");
+    repo.commit_all("feat: a");
+    repo.git(&["checkout", "-q", "-b", "other", "HEAD~1"]);
+    repo.write("a.txt", "other\n");
+    repo.commit_all("feat: other");
+    repo.git(&["checkout", "-q", "-"]);
+}
+
+#[test]
+fn a_merge_that_stopped_at_a_conflict_is_not_complete() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let config = asking(&env, says("complete"), &json!({}));
+    conflicting(&repo);
+    let out =
+        run(&repo, &config, &[], &["sh", "-c", "echo b > b.txt; git add b.txt; git commit -qm 'feat: b'; git merge -q other || true"])
+            .expect(10);
+    assert_eq!((out.verdict().as_str(), questions(&env)), ("incomplete/operation_in_progress", 0), "{out}");
+    let feedback = out.json()["feedback"].as_str().unwrap_or_default().to_owned();
+    assert!(feedback.contains("merge") && feedback.contains("a.txt"), "{feedback}");
+    assert_eq!(out.json()["rescued"], json!(false));
+}
+
+#[test]
+fn a_merge_that_was_under_way_before_starts_no_session_unless_it_is_handed_over() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let config = asking(&env, says("complete"), &json!({}));
+    conflicting(&repo);
+    assert_ne!(repo.try_git(&["merge", "-q", "other"]).code, Some(0));
+    let touched = env.root().join("started");
+    let touch = touched.to_string_lossy().into_owned();
+    let out = run(&repo, &config, &[], &["touch", &touch]).expect(12);
+    assert_eq!((out.verdict().as_str(), touched.exists()), ("review/disputed", false), "{out}");
+    assert!(out.json()["message"].as_str().unwrap_or_default().contains("merge"), "{out}");
+    let handed =
+        run(&repo, &config, &["--adopt"], &["sh", "-c", "echo both > a.txt; git add a.txt; git commit -qm 'merge: both'"]).expect(0);
+    assert_eq!(handed.verdict(), "complete/new_commits");
+}
+
+#[test]
+fn no_session_is_started_where_what_is_uncommitted_cannot_be_kept() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("mine.txt", "mine\n");
+    // Refs cannot be made below a file.
+    fs::create_dir_all(repo.path().join(".git/refs/watchdog")).unwrap();
+    fs::write(repo.path().join(".git/refs/watchdog/rescue"), "in the way").unwrap();
+    let touched = env.root().join("started");
+    let touch = touched.to_string_lossy().into_owned();
+    let out = repo.watchdog(&["run", "--json", "--", "touch", &touch]).expect(16);
+    assert_eq!((out.verdict().as_str(), touched.exists()), ("error/snapshot_failed", false), "{out}");
+    assert!(out.json()["message"].as_str().unwrap_or_default().contains("--without-snapshot"), "{out}");
+    repo.watchdog(&["run", "--json", "--max-probes", "0", "--without-snapshot", "--", "touch", &touch]);
+    assert!(touched.exists(), "the user's own word counts");
+}
+
+#[test]
+fn a_claim_is_held_while_something_of_the_session_still_runs() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let config = asking(&env, says("complete"), &json!({}));
+    let over = env.root().join("over");
+    let agent = env.fake_agent("leaves-a-daemon", &[Step::daemon(&[Step::wait_for(&over)])]);
+    let out = run(&repo, &config, &["--child-wait", "0s"], &[&agent[0], &agent[1]]).expect(11);
+    assert_eq!(out.verdict(), "waiting/background_work", "{out}");
+    fs::write(&over, "").unwrap();
+}
