@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::config::settings::{CheckOrder, Mode, Settings};
 use crate::decision::display::plural;
 use crate::decision::evidence::{Before, CheckOutcome, CheckResult, Degraded, TestCounts};
+use crate::decision::secret_shapes::mask;
 use crate::decision::verdict::Evidence;
 
 use super::answers::Definition;
@@ -312,7 +313,8 @@ fn shrunk(before: Option<TestCounts>, now: Option<TestCounts>) -> Option<String>
 fn result(name: &str, kind: &str, check: &dyn CompletionCheck, judged: &Judged, duration: Duration) -> CheckResult {
     let judgement = &judged.judgement;
     let outcome = judgement.outcome();
-    let mut feedback = bounded(judgement.feedback().to_owned(), MAX_CHARS + MAX_CHARS / 4);
+    // Whatever a program printed: its tokens go no further than here.
+    let mut feedback = bounded(mask(judgement.feedback()).into_owned(), MAX_CHARS + MAX_CHARS / 4);
     if outcome != CheckOutcome::Pass && feedback.trim().is_empty() {
         // An agent that is told to go on must be told why.
         feedback = format!("not met: {}", check.description());

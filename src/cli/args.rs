@@ -369,13 +369,13 @@ pub struct EventsArgs {
     #[arg(long, short = 'f', env = "WATCHDOG_FOLLOW", value_parser = clap::builder::FalseyValueParser::new())]
     pub follow: bool,
     /// Only what happened since then: a time span such as 2h, or an instant such as 2026-03-04T05:06:07Z
-    #[arg(long, value_name = "WHEN", env = "WATCHDOG_SINCE", value_parser = since)]
+    #[arg(long, value_name = "WHEN", value_parser = since)]
     pub since: Option<Since>,
     /// Only events of this kind, or verdicts of this status or reason; may be given several times. docs/events.md lists them
     #[arg(long, value_name = "KIND", env = "WATCHDOG_KIND", value_delimiter = ',', value_parser = event_word(), hide_possible_values = true)]
     pub kind: Vec<String>,
     /// Of every worktree, not only this one
-    #[arg(long, env = "WATCHDOG_ALL", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long)]
     pub all: bool,
 }
 
@@ -419,6 +419,31 @@ mod tests {
     fn the_command_line_is_consistent() {
         use clap::CommandFactory as _;
         Cli::command().debug_assert();
+    }
+
+    /// Every flag that has a variable, with the command that it is of.
+    fn variables(command: &clap::Command, found: &mut Vec<(String, String, String)>) {
+        for arg in command.get_arguments().filter(|arg| !arg.is_global_set()) {
+            if let (Some(variable), Some(long)) = (arg.get_env(), arg.get_long()) {
+                found.push((variable.to_string_lossy().into_owned(), long.to_owned(), command.get_name().to_owned()));
+            }
+        }
+        command.get_subcommands().for_each(|command| variables(command, found));
+    }
+
+    #[test]
+    fn a_variable_means_one_flag_and_flags_of_several_meanings_have_none() {
+        use clap::CommandFactory as _;
+        let mut found = Vec::new();
+        variables(&Cli::command(), &mut found);
+        for (variable, long, command) in &found {
+            let expected = format!("WATCHDOG_{}", long.to_ascii_uppercase().replace('-', "_"));
+            assert_eq!(*variable, expected, "of {command}");
+        }
+        let with =
+            |variable: &str| found.iter().filter(|(name, ..)| name == variable).map(|(_, _, command)| command.as_str()).collect::<Vec<_>>();
+        assert!(!with("WATCHDOG_ALL").contains(&"events"), "--all of events is about worktrees, not about checks");
+        assert!(with("WATCHDOG_SINCE").is_empty() && with("WATCHDOG_ONLY").is_empty());
     }
 
     #[test]

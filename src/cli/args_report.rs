@@ -24,7 +24,7 @@ pub struct ReportArgs {
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// How far back: so many days, today included, or from a day on (7d, 4w, 2026-03-04)
-    #[arg(long, value_name = "WHEN", env = "WATCHDOG_SINCE", default_value = "7d", value_parser = begins)]
+    #[arg(long, value_name = "WHEN", default_value = "7d", value_parser = begins)]
     pub since: Since,
 }
 

@@ -27,6 +27,6 @@ pub struct StatusArgs {
     pub paths: Vec<PathBuf>,
     /// Only worktrees whose last verdict has this status, or that are running, stalled, not_judged (since their baseline) or gone; may be given
     /// several times
-    #[arg(long, value_name = "STATUS", env = "WATCHDOG_ONLY", value_delimiter = ',', value_parser = only(&["running", "stalled", "not_judged", "gone"]))]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = only(&["running", "stalled", "not_judged", "gone"]))]
     pub only: Vec<String>,
 }

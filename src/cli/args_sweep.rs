@@ -37,7 +37,7 @@ pub struct SweepArgs {
     #[arg(long, value_name = "N", env = "WATCHDOG_MAX_PROBES_TOTAL", default_value_t = 20)]
     pub max_probes_total: u32,
     /// Show only worktrees of this status, or no_baseline or gone; may be given several times
-    #[arg(long, value_name = "STATUS", env = "WATCHDOG_ONLY", value_delimiter = ',', value_parser = only(&["no_baseline", "gone"]))]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = only(&["no_baseline", "gone"]))]
     pub only: Vec<String>,
     /// Show only what calls for somebody and was not shown by --news before; for cron, which mails what is printed
     #[arg(long, env = "WATCHDOG_NEWS", value_parser = FalseyValueParser::new())]

@@ -9,6 +9,7 @@ pub mod iteration;
 pub mod machine;
 pub mod reply;
 pub mod rounds;
+pub mod secret_shapes;
 pub mod session_work;
 pub mod silence;
 pub mod standing_answer;

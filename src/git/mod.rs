@@ -2,6 +2,7 @@
 
 mod baseline;
 mod baseline_ref;
+mod birth;
 mod blob;
 mod changes;
 mod content;

@@ -169,6 +169,7 @@ fn only_what_lives_is_told_as_running_and_a_killed_loop_as_cut_short() {
         feedback: None,
         session_id: None,
         over: None,
+        birth: None,
     };
     looped::record(&ground.store, "w", "s", &looped).unwrap();
     let row = ground.only();

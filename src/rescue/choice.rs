@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::carry_out::{NO_OTHERS, Request};
-use super::secret_content::{self, LIMIT};
 use super::selection::select;
 use super::single::without_replaced;
 use crate::config::settings::RescueSettings;
 use crate::decision::evidence::{Degraded, LeftOut};
+use crate::decision::secret_shapes::{self, LIMIT};
 use crate::git::{Error, SnapshotKind, SnapshotPath, Versions, Worktree};
 
 /// What may be committed, and what may not.
@@ -69,5 +69,5 @@ fn secret_in(path: &SnapshotPath, versions: &dyn Fn(&[u8]) -> Result<Versions, E
         return Ok(None);
     }
     let versions = versions(&path.path)?;
-    Ok(versions.after.and_then(|after| secret_content::added(versions.before.as_deref(), &after)))
+    Ok(versions.after.and_then(|after| secret_shapes::added(versions.before.as_deref(), &after)))
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::carry_out::Request;
-use super::secret_content::{self, LIMIT};
 use super::single::Group;
+use crate::decision::secret_shapes::{self, LIMIT};
 use crate::git::{Error, Worktree};
 
 /// Whether files of the group have other content now than in the snapshot, and had not before the commit was tried: a hook
@@ -26,7 +26,7 @@ pub(super) fn by_hooks(
         }
         let versions = worktree.versions_on_disk(&path.path, LIMIT)?;
         let Some(after) = versions.after.filter(|_| kept.content.is_some()) else { return Ok(false) };
-        if secret_content::added(versions.before.as_deref(), &after).is_some() {
+        if secret_shapes::added(versions.before.as_deref(), &after).is_some() {
             return Ok(false);
         }
         fixed = true;

@@ -4,12 +4,12 @@ use serde_json::{Map, Value};
 
 use super::carry_out::Request;
 use super::plan::{self, Planned};
-use super::secret_content::mask;
 use super::single::Group;
 use super::tick::{self, TaskList};
 use super::{message, plan_diff};
 use crate::agent::plan_prompt::{PlanFacts, plan_prompt};
 use crate::decision::evidence::Degraded;
+use crate::decision::secret_shapes::mask;
 use crate::git::{Error, SnapshotKind, SnapshotPath, Worktree};
 
 /// Puts a question, with the number of the attempt from 1, to whoever can plan. The answer is an object with `commits`.
@@ -78,7 +78,7 @@ fn plan(
     let diff = plan_diff::diff(worktree, request.snapshot, chosen, request.settings.timeout)?;
     let names: Vec<&str> = chosen.iter().map(|path| path.text.as_str()).collect();
     let files: Vec<(&str, &str)> = chosen.iter().map(|path| (path.text.as_str(), change(path))).collect();
-    let masked: Vec<String> = list.iter().flat_map(|list| &list.tasks).map(|task| mask(&task.text)).collect();
+    let masked: Vec<String> = list.iter().flat_map(|list| &list.tasks).map(|task| mask(&task.text).into_owned()).collect();
     let tasks: Vec<&str> = masked.iter().map(String::as_str).collect();
     let facts = PlanFacts { spec: request.spec, files: &files, diff: &diff, task_file: list.map(|list| list.path.as_str()), tasks: &tasks };
     let open = list.map(|list| list.tasks.as_slice()).unwrap_or_default();

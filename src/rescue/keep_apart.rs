@@ -1,8 +1,8 @@
 //! Which files of a snapshot are kept apart, in a ref that is never merged or pushed. Pure.
 
-use super::secret_content::{self, LIMIT};
 use super::secrets::looks_secret;
 use crate::config::settings::RescueSettings;
+use crate::decision::secret_shapes::{self, LIMIT};
 use crate::git::Candidate;
 
 /// The rule for [`crate::git::Worktree::take_snapshot_apart`]: what looks like a secret by its name or by
@@ -16,8 +16,8 @@ pub fn private_rule(settings: &RescueSettings) -> impl Fn(&Candidate<'_>) -> Opt
             Some("too_large")
         } else if candidate.bytes <= LIMIT
             && let Some(content) = (candidate.content)()
-            && secret_content::added(None, &content).is_some()
-            && secret_content::added((candidate.committed)().as_deref(), &content).is_some()
+            && secret_shapes::added(None, &content).is_some()
+            && secret_shapes::added((candidate.committed)().as_deref(), &content).is_some()
         {
             Some("secret")
         } else {

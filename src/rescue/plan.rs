@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::secret_content;
 use super::task_list::{Task, named};
+use crate::decision::secret_shapes;
 
 /// One commit of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,7 +134,7 @@ fn body(value: Option<&Value>) -> Result<String, String> {
 }
 
 fn no_secret(text: &str) -> Result<(), String> {
-    match secret_content::added(None, text.as_bytes()) {
+    match secret_shapes::added(None, text.as_bytes()) {
         Some(rule) => Err(format!("holds what looks like a secret ({rule})")),
         None => Ok(()),
     }

@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-use super::secret_content::mask;
 use crate::agent::git_program::git;
+use crate::decision::secret_shapes::mask;
 use crate::git::{Error, Snapshot, SnapshotPath, Worktree};
 
 /// Bytes of all diffs together.

@@ -3,7 +3,7 @@
 /// Endings of environment files that are made to be shared.
 const SHARED_ENV: [&str; 5] = ["example", "sample", "template", "dist", "schema"];
 /// Whole names.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     ".npmrc",
     ".netrc",
     "_netrc",
@@ -18,6 +18,7 @@ const NAMES: [&str; 14] = [
     "secrets.json",
     "secrets.yml",
     "secrets.yaml",
+    "secrets.toml",
 ];
 /// Endings of names.
 const ENDINGS: [&str; 12] =
@@ -29,10 +30,35 @@ const DATA: [&str; 9] = ["json", "yml", "yaml", "toml", "ini", "cfg", "csv", "tx
 /// Whole paths below a home folder.
 const TAILS: [&str; 4] = [".aws/credentials", ".kube/config", ".docker/config.json", ".config/gcloud/application_default_credentials.json"];
 
-/// Whether a path names a file that usually holds a secret.
+/// Endings that editors and people give to a copy.
+const COPIES: [&str; 10] = ["~", ".bak", ".backup", ".old", ".orig", ".save", ".swp", ".swo", ".tmp", ".copy"];
+
+/// Whether a path names a file that usually holds a secret, or a copy of one.
 pub fn looks_secret(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
-    let name = path.rsplit('/').next().unwrap_or(&path);
+    let (folder, name) = path.split_at(path.rfind('/').map_or(0, |slash| slash + 1));
+    if is_secret(&path, name) {
+        return true;
+    }
+    let original = original_of(name);
+    // An editor's swap file has the name behind a dot of its own.
+    let swapped = original.strip_prefix('.').filter(|_| name.ends_with(".swp") || name.ends_with(".swo"));
+    [Some(original).filter(|original| *original != name), swapped]
+        .into_iter()
+        .flatten()
+        .any(|name| is_secret(&format!("{folder}{name}"), name))
+}
+
+/// The name that a copy is one of: `.env~`, `.env.bak`, `#.env#`. Any number of endings.
+fn original_of(name: &str) -> &str {
+    let mut name = name.strip_prefix('#').and_then(|name| name.strip_suffix('#')).unwrap_or(name);
+    while let Some(shorter) = COPIES.iter().find_map(|copy| name.strip_suffix(copy)).filter(|shorter| !shorter.is_empty()) {
+        name = shorter;
+    }
+    name
+}
+
+fn is_secret(path: &str, name: &str) -> bool {
     let holds_data = |stem: &str| match name.strip_prefix(stem) {
         None => false,
         Some(rest) => match rest.rsplit_once('.') {
@@ -41,6 +67,7 @@ pub fn looks_secret(path: &str) -> bool {
         },
     };
     is_env_file(name)
+        || holds_data("secrets") && !name["secrets".len()..].starts_with(|c: char| c.is_ascii_alphanumeric())
         || NAMES.contains(&name)
         || ENDINGS.iter().any(|ending| name.ends_with(ending))
         || KEYS.iter().any(|key| name.starts_with(key)) && !name.ends_with(".pub")
@@ -50,12 +77,12 @@ pub fn looks_secret(path: &str) -> bool {
         || TAILS.iter().any(|tail| path == *tail || path.ends_with(&format!("/{tail}")))
 }
 
-/// `.env` and `.env.local`, but not `.env.example`.
+/// `.env`, `.env.local` and `prod.env`, but not `.env.example` and `example.env`.
 pub(super) fn is_env_file(name: &str) -> bool {
     match name.strip_prefix(".env") {
         Some("") => true,
         Some(rest) => rest.starts_with(['.', '-', '_']) && !SHARED_ENV.iter().any(|shared| rest.ends_with(shared)),
-        None => false,
+        None => name.strip_suffix(".env").is_some_and(|stem| !stem.is_empty() && !SHARED_ENV.iter().any(|shared| stem.ends_with(shared))),
     }
 }
 
@@ -128,6 +155,22 @@ mod tests {
             ".kube/config",
             "home/.aws/credentials",
             "service-account.json",
+            ".env~",
+            "a/.env.bak",
+            ".env.local.orig",
+            ".env.swp",
+            "a/..env.swp",
+            ".secrets.toml.swp",
+            "#.env#",
+            "prod.env",
+            "deploy/staging.env",
+            "prod.env.bak~",
+            "secrets.toml",
+            "secrets.prod.yaml",
+            "secrets.json.old",
+            "id_rsa.bak",
+            "server.pem.orig",
+            "home/.aws/credentials.bak",
         ] {
             assert!(looks_secret(secret), "{secret}");
         }
@@ -145,6 +188,14 @@ mod tests {
             "credentialsform.tsx",
             "env",
             "public.gpg",
+            "example.env",
+            "main.rs~",
+            "notes.bak",
+            "a.swp",
+            "secrets.rs",
+            "src/secrets/mod.rs",
+            "secretsauce.json",
+            "~",
         ] {
             assert!(!looks_secret(open), "{open}");
         }

@@ -11,6 +11,7 @@ use super::codec::sha256_hex;
 use super::engine::{NewEvent, PRUNED_AT_ONCE, Retention, Store};
 use super::error::StoreError;
 use super::records::figures;
+use crate::decision::secret_shapes::mask_value;
 
 /// The kinds of events. Readers must expect kinds that they do not know.
 pub mod kind {
@@ -118,8 +119,9 @@ const FOLDED_AT_ONCE: usize = 2_000;
 /// After so many judgements one more batch of events may go. One leaves five events or so, hardly ever ten.
 const JUDGEMENTS_A_BATCH: usize = PRUNED_AT_ONCE as usize / 10;
 
-/// An event with an id of its own.
-pub fn event(at: Timestamp, worktree_id: &str, spec: Option<&str>, kind: &str, data: serde_json::Value) -> NewEvent {
+/// An event with an id of its own. What looks like a secret in its texts is masked: events are kept for long, and are told to others.
+pub fn event(at: Timestamp, worktree_id: &str, spec: Option<&str>, kind: &str, mut data: serde_json::Value) -> NewEvent {
+    mask_value(&mut data);
     NewEvent { id: event_id(at), at, worktree: worktree_id.into(), spec: spec.map(Into::into), kind: kind.into(), data }
 }
 

@@ -1,5 +1,6 @@
 //! Drives a case to its verdict, and settles what follows from it.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use crate::decision::context::Context;
 use crate::decision::evidence::{Degraded, SessionEnd};
 use crate::decision::machine::{Earlier, Machine, Setup};
 use crate::decision::rounds;
+use crate::decision::secret_shapes::mask;
 use crate::decision::session_work::ContentIds;
 use crate::decision::verdict::{Status, Verdict};
 use crate::git::Worktree;
@@ -234,8 +236,23 @@ pub fn refused(
     judgement
 }
 
+/// A verdict without the secrets that programs and agents printed: it is shown, written down, told to others, and part of the next prompt.
+fn masked(mut verdict: Verdict) -> Verdict {
+    let in_place = |text: &mut String| {
+        if let Cow::Owned(masked) = mask(text) {
+            *text = masked;
+        }
+    };
+    in_place(&mut verdict.message);
+    verdict.feedback.iter_mut().for_each(in_place);
+    verdict.degraded.iter_mut().for_each(|note| in_place(&mut note.detail));
+    verdict.helpers.iter_mut().for_each(in_place);
+    verdict
+}
+
 /// A verdict with what stands around it.
 pub fn about(surroundings: &Surroundings, case: Option<&Case>, verdict: Verdict, begun: Timestamp) -> Judgement {
+    let verdict = masked(verdict);
     let (worktree, branch) = match case {
         Some(case) => {
             let worktree = case.worktree.lock().expect("no panic while it was held");

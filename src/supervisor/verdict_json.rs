@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::decision::evidence::{Changes, CheckResult, Commits, ProbeOutcome, Reply};
+use crate::decision::secret_shapes::mask_value;
 use crate::decision::verdict::{ProbeRecord, ProbeUsage, Reason, Status, Verdict};
 
 /// What a verdict was about, and what stands around it.
@@ -136,6 +137,7 @@ impl Judgement {
             object["iterations"] = json!(looped.iterations);
             object["loop"] = looped.object.clone();
         }
+        mask_value(&mut object);
         object
     }
 }

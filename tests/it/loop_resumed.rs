@@ -114,3 +114,23 @@ fn two_loops_never_work_in_one_worktree() {
     env.write("go", "");
     assert_eq!(running.wait().expect(0).verdict(), "complete/new_commits");
 }
+
+#[test]
+fn a_loop_that_was_cut_short_begins_anew_where_the_repository_was_made_anew() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let up = env.root().join("up");
+    let agent = sessions(&env, &[&[Step::write(&up.to_string_lossy(), ""), Step::hang()]]);
+    let config = config(&env, json!({}));
+    let args = ["loop", "--json", "--config", &config, "--grace", "1s", "--", &agent[0], &agent[1]];
+    let running = repo.watchdog_spawn(&args);
+    wait_until("the session runs", LONG, || up.exists());
+    running.signal(Signal::INT);
+    running.wait().expect(14);
+    let plan = || repo.watchdog(&["loop", "--json", "--dry-run", "--", "x"]).expect(0).json();
+    assert_eq!(plan()["resumed"], json!(true));
+    std::fs::remove_dir_all(repo.path().join(".git")).expect("a folder");
+    repo.git(&["init", "-q", "-b", "main"]);
+    repo.commit_all("start");
+    assert_eq!(plan()["resumed"], json!(false), "the same commit, in another repository");
+}

@@ -363,3 +363,24 @@ fn a_service_without_room_is_waited_for_and_counts_as_no_iteration() {
     let out = running.wait().expect(14);
     assert_eq!((out.verdict().as_str(), &out.json()["iterations"], asked(&env)), ("stopped/interrupted", &json!(0), 0), "{out}");
 }
+
+#[test]
+fn nothing_is_started_while_the_criteria_are_not_trusted() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("completion.json", needs("ok.txt").to_string());
+    repo.commit_all("criteria");
+    let agent = sessions(&env, &[&commit("ok.txt")]);
+    let args = ["loop", "--json", "--no-probe", "--", &agent[0], &agent[1]];
+    let out = repo.watchdog(&args).expect(12);
+    assert_eq!((out.verdict().as_str(), started(&env)), ("review/untrusted", 0), "{out}");
+    assert!(
+        out.json()["message"].as_str().is_some_and(|message| message.contains("nothing was started") && message.contains("watchdog trust")),
+        "{out}"
+    );
+    let plan = repo.watchdog(&["loop", "--json", "--dry-run", "--", "x"]).expect(0).json();
+    assert!(plan["refused"].as_str().is_some_and(|why| why.contains("watchdog trust")), "{plan:#}");
+    repo.watchdog(&["trust"]).expect(0);
+    let out = repo.watchdog(&args).expect(0);
+    assert_eq!((out.verdict().as_str(), started(&env)), ("complete/checks_passed", 1), "{out}");
+}

@@ -105,6 +105,8 @@ mod real_claude_silence;
 mod real_claude_tasks;
 // Repositories whose refs git itself must be asked for, and those with SHA-256 names.
 mod reftable;
+// The loop in plain shell that README shows.
+mod readme_loop;
 // Results that cannot be written.
 mod result_output;
 // Rescues: commits a person would keep, nothing lost, nothing leaked.
@@ -123,6 +125,8 @@ mod rescue_races;
 mod rescue_script;
 // The JSON Schemas.
 mod schema;
+// Secrets that checks print and that lie in copies of files.
+mod secrets;
 // Ends of sessions: by themselves, by a timeout, with children left.
 mod session_end;
 // The process of a session: shown, logged, ended.

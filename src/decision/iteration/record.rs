@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use crate::decision::context::Summary;
 use crate::decision::display::{bounded, plural};
+use crate::decision::secret_shapes::mask;
 use crate::decision::verdict::{Reason, Verdict};
 
 /// So many of the last iterations are remembered.
@@ -67,7 +68,7 @@ impl IterationRecord {
 
     /// Adds the agent's last words: the first characters of them, on one line.
     pub fn with_words(self, words: Option<&str>) -> Self {
-        let cut = |words: &str| words.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(WORDS).collect::<String>();
+        let cut = |words: &str| mask(words).split_whitespace().collect::<Vec<_>>().join(" ").chars().take(WORDS).collect::<String>();
         IterationRecord { words: words.map(cut).filter(|words| !words.is_empty()), ..self }
     }
 

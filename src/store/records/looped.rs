@@ -39,6 +39,8 @@ pub struct LoopRecord {
     pub session_id: Option<String>,
     /// The reason that it ended with; `None` where it has not ended, or may go on.
     pub over: Option<Reason>,
+    /// Names the git directory that it works in; `None` where that was not written down.
+    pub birth: Option<String>,
 }
 
 impl LoopRecord {
@@ -69,6 +71,8 @@ pub(super) struct LoopV1 {
     feedback: Option<String>,
     session_id: Option<String>,
     over: Option<String>,
+    #[serde(default)]
+    birth: Option<String>,
 }
 
 /// Figures that were not told by every session are named in `untold`.
@@ -119,6 +123,7 @@ impl Row for LoopRecord {
             feedback: self.feedback.clone(),
             session_id: self.session_id.clone(),
             over: self.over.map(|reason| reason.as_str().to_owned()),
+            birth: self.birth.clone(),
         }
     }
 
@@ -142,6 +147,7 @@ impl Row for LoopRecord {
             feedback: disk.feedback,
             session_id: disk.session_id,
             over: disk.over.as_deref().map(reason).transpose()?,
+            birth: disk.birth,
         })
     }
 }
@@ -251,6 +257,7 @@ mod tests {
             feedback: Some("f".into()),
             session_id: Some("s".into()),
             over: Some(Reason::ChecksPassed),
+            birth: Some("1-2-3".into()),
         };
         assert_eq!(LoopRecord::from_disk(looped.to_disk()), Ok(looped));
     }

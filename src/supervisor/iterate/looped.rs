@@ -107,6 +107,11 @@ impl Looped {
             Some(governing) => governing.clone(),
             None => governing(surroundings, &place, Some(&spec), Some(&origin)).map_err(unreadable)?,
         };
+        if let Trust::Untrusted { allow_with } = &governing.trust {
+            // No session could come to anything: what it is for would not be read, and nothing could be complete.
+            let why = format!("completion.json is not trusted, so nothing was started; read it, then type: {allow_with}");
+            return Err(Box::new(Verdict::new(Reason::Untrusted, why)));
+        }
         governing.settings.limits = request.limits.over(&governing.settings.limits);
         let ground = Ground {
             surroundings: surroundings.clone(),
@@ -168,11 +173,6 @@ impl Looped {
             self.tell(&format!(
                 "goes on with iteration {next} of at most {at_most} of the loop that began {:.0}; --restart would begin anew",
                 record.begun_at
-            ));
-        }
-        if let Trust::Untrusted { allow_with } = &self.ground.governing.trust {
-            self.tell(&format!(
-                "completion.json is not trusted, so its criteria do not count and nothing can be complete; read it, then type: {allow_with}"
             ));
         }
         self.journal.write(

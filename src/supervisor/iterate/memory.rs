@@ -8,7 +8,7 @@ use crate::decision::evidence::Unreadable;
 use crate::decision::iteration::record::{IterationRecord, KEPT};
 use crate::decision::iteration::standing::Standing;
 use crate::decision::verdict::{Reason, Verdict};
-use crate::git::{Point, Worktree};
+use crate::git::{self, Point, Worktree};
 use crate::store::Store;
 use crate::store::journal::event_id;
 use crate::store::looped::{self, LoopRecord};
@@ -31,6 +31,7 @@ impl Memory {
     pub fn open(store: &Arc<dyn Store>, worktree: &Worktree, spec: &str, restart: bool, at: Timestamp) -> Result<Self, Unreadable> {
         let worktree_id = worktree.worktree_id();
         let found = if restart { None } else { looped::of(store.as_ref(), &worktree_id, spec)?.filter(|found| found.over.is_none()) };
+        let found = found.filter(|found| is_of(worktree, found));
         let resumed = found.is_some();
         let record = match found {
             Some(found) => found,
@@ -77,6 +78,15 @@ impl Memory {
     }
 }
 
+/// Whether a loop was in this very repository, and not in one that was at the same path before.
+fn is_of(worktree: &Worktree, found: &LoopRecord) -> bool {
+    let same = match (&found.birth, worktree.birth()) {
+        (Some(then), Some(now)) => *then == now,
+        _ => true,
+    };
+    same && found.origin.as_deref().is_none_or(|origin| !matches!(worktree.resolve(origin), Err(git::Error::UnknownRevision { .. })))
+}
+
 fn begin(worktree: &Worktree, at: Timestamp) -> Result<LoopRecord, Unreadable> {
     let origin = match worktree.head()? {
         Point::Unborn => None,
@@ -94,5 +104,6 @@ fn begin(worktree: &Worktree, at: Timestamp) -> Result<LoopRecord, Unreadable> {
         feedback: None,
         session_id: None,
         over: None,
+        birth: worktree.birth(),
     })
 }

@@ -96,7 +96,10 @@ pub fn plan_loop(surroundings: &Surroundings, request: &LoopRequest) -> Result<L
     let file = surroundings.state.root().join("prompts").join(format!("{}.md", place.worktree_id));
     Ok(LoopPlan {
         command: request.worker.shown(&file, conversation),
-        refused: may_begin(&limits, &standing.spent, standing.finished.into(), now()).map(|stop| stop.why),
+        refused: match &governing.trust {
+            Trust::Untrusted { allow_with } => Some(format!("completion.json is not trusted; read it, then type: {allow_with}")),
+            Trust::Settled => may_begin(&limits, &standing.spent, standing.finished.into(), now()).map(|stop| stop.why),
+        },
         notes: governing.notes.iter().map(|note| note.detail.clone()).collect(),
         resumed: memory.resumed,
         first_baseline: origin.as_str().to_owned(),

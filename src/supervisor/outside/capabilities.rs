@@ -14,6 +14,7 @@ use crate::checks::{
 };
 use crate::config::settings::{CommandLine, SuccessRule};
 use crate::decision::evidence::{Changes, CheckOutcome, Commits, Fact, FaultKind, TestCounts, Unreadable};
+use crate::decision::secret_shapes::mask;
 use crate::decision::verdict::ProbeUsage;
 use crate::git::{self, Point, Worktree};
 use crate::rescue;
@@ -217,7 +218,7 @@ impl Capabilities for Outside<'_> {
             let from = if self.baseline_known() { self.case.origin.0.clone() } else { worktree.head()? };
             worktree.diff_since(&from, self.case.origin.1.as_ref(), limit, &rescue::looks_secret)
         })?;
-        Ok(BoundedText { text: rescue::mask(&found.text), cut: found.cut })
+        Ok(BoundedText { text: mask(&found.text).into_owned(), cut: found.cut })
     }
 
     fn baseline_known(&self) -> bool {

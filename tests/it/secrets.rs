@@ -1,0 +1,82 @@
+//! Secrets go nowhere: tokens that checks and agents print, copies of environment files, text in UTF-16.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::looped::{config, prompts, sessions};
+use crate::support::{Step, TestEnv};
+
+/// A token, put together here so that no scanner takes this file for a leak.
+fn token() -> String {
+    format!("{}{}", "ghp_", "a1B2".repeat(9))
+}
+
+/// Every file below a folder that holds these bytes.
+fn holding(folder: &Path, wanted: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(holding(&path, wanted));
+        } else if fs::read(&path).is_ok_and(|bytes| bytes.windows(wanted.len()).any(|part| part == wanted.as_bytes())) {
+            found.push(path.display().to_string());
+        }
+    }
+    found
+}
+
+#[test]
+fn a_token_that_a_check_prints_is_masked_in_verdict_journal_notice_and_next_prompt() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let (token, password) = (token(), "h0rse-staple-battery");
+    let notice = env.root().join("notices");
+    let run = "cat ../printed; test -f ok.txt";
+    env.write("printed", format!("deploying with {token}\nDB_PASSWORD={password}\n"));
+    let config = config(
+        &env,
+        json!({"checks": [{"type": "command", "name": "deploy", "run": run}], "limits": {"cooldown_seconds": 0, "max_iterations": 2},
+               "notify": [{"on": ["verdict"], "command": ["sh", "-c", "cat >> ../notices"]}]}),
+    );
+    let one = [Step::write("a.txt", "a"), Step::commit("a"), Step::print(&format!("I used {token}\n"))];
+    let two = [Step::write("b.txt", "b"), Step::commit("b")];
+    let agent = sessions(&env, &[&one, &two]);
+    let out = repo.watchdog(&["loop", "--json", "--no-probe", "--config", &config, "--", &agent[0], &agent[1]]);
+    let logs = repo.watchdog(&["events", "--json"]).expect(0);
+    let told = prompts(&env);
+    for secret in [token.as_str(), password] {
+        assert!(!out.stdout.contains(secret) && !out.stderr.contains(secret), "{out}");
+        assert!(!logs.stdout.contains(secret), "{logs}");
+        assert!(told.iter().all(|prompt| !prompt.contains(secret)), "{told:?}");
+        assert!(!fs::read_to_string(&notice).unwrap_or_default().contains(secret));
+    }
+    let feedback = out.json()["checks"][0]["feedback"].as_str().expect("feedback").to_owned();
+    assert!(feedback.contains("deploying with [secret: github-token]") && feedback.contains("DB_PASSWORD=[secret: password]"), "{out}");
+    assert!(told[1].contains("[secret: github-token]"), "the rest of the feedback stays: {}", told[1]);
+    // The log of the session is its output as it was; nothing else in the state directory holds the token.
+    let elsewhere: Vec<String> = holding(&env.state(), &token).into_iter().filter(|path| !path.contains("/logs/")).collect();
+    assert_eq!(elsewhere, Vec::<String>::new());
+}
+
+#[test]
+fn copies_of_environment_files_and_text_in_utf_16_are_left_out_of_a_rescue() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let names = [".env~", "prod.env", "deploy/.env.bak", "secrets.toml", "..env.swp"];
+    for name in names {
+        repo.write(name, "A=b\n");
+    }
+    let text = format!("token = \"{}\"\r\n", token());
+    let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    repo.write("notes.txt", &wide);
+    repo.write("marked.txt", [&b"\xff\xfe"[..], &wide].concat());
+    repo.write("work.rs", "fn main() {}\n");
+    let config = env.write("config.json", json!({"rescue": {"mode": "single"}}).to_string());
+    let out = repo.watchdog(&["rescue", "--json", "--config", config.to_str().expect("UTF-8")]);
+    assert_eq!(repo.git(&["show", "--format=", "--name-only", "HEAD"]).trim(), "work.rs", "{out}");
+    for name in names.iter().chain(&["notes.txt", "marked.txt"]) {
+        assert!(out.stdout.contains(name) && repo.has(name), "{name} is named and stays: {out}");
+    }
+}
