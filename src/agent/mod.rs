@@ -16,6 +16,7 @@ mod drain;
 pub mod envelope;
 mod failure;
 pub mod git_program;
+pub mod headroom;
 mod kinship;
 mod line_program;
 mod log_file;

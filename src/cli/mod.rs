@@ -18,6 +18,7 @@ mod news;
 mod program;
 mod reader;
 mod result_output;
+mod scarcity;
 mod table;
 mod terminal;
 

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use crate::agent::transcript::ClaudeHome;
+use crate::decision::verdict::Reason;
 use crate::store::StateDir;
 use crate::supervisor::{Courier, Surroundings, serve_refs};
 
@@ -14,6 +15,7 @@ use super::command_line::{calls_a_hook, read};
 use super::commands;
 use super::failure::{BUG, Failure, USAGE};
 use super::result_output;
+use super::scarcity;
 use super::terminal::Terminal;
 
 /// The whole program: reads the command line, does what it says, and returns the exit code.
@@ -38,12 +40,21 @@ pub fn main() -> ExitCode {
     };
     let terminal = Terminal::new(&cli.global);
     start_logging(cli.global.verbose);
+    scarcity::watch_panics();
     // A panic is a bug. It must not look like a verdict, nor end with the code that a shell gives to anything that fails.
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| commands::dispatch(cli, &terminal))) {
         // The host reads exit codes of a hook in its own way.
         Ok(Ok(code)) if in_a_hook => ExitCode::from(code),
         Ok(Ok(code)) => ended(code),
         Ok(Err(failure)) => {
+            complain(&terminal, &failure);
+            ExitCode::from(failure.code)
+        }
+        Err(_) if in_a_hook && scarcity::was_seen() => answer_all_the_same("the system has no further thread or memory"),
+        Err(_) if scarcity::was_seen() => {
+            let why = "the system has no further thread or memory; commits and snapshots made so far are kept";
+            let hint = "end some processes, or raise ulimit -u, ulimit -v or the limit of pids, then run watchdog check";
+            let failure = Failure::new(Reason::StoreError, why).hint(hint);
             complain(&terminal, &failure);
             ExitCode::from(failure.code)
         }

@@ -123,6 +123,8 @@ mod rescue_plan;
 mod rescue_races;
 // The rescue command that users copy.
 mod rescue_script;
+// A system without room.
+mod scarcity;
 // The JSON Schemas.
 mod schema;
 // Secrets that checks print and that lie in copies of files.

@@ -2,21 +2,18 @@
 
 use std::time::Duration;
 
+use crate::agent::headroom::look_for_room;
 use crate::cli::failure::Failure;
 use crate::decision::verdict::Reason;
 use crate::supervisor::Signals;
 
 /// Runs something in a runtime of one thread, with signals listened to from the first moment.
 pub fn in_runtime<T>(work: impl AsyncFnOnce(&mut Signals) -> T) -> Result<T, Failure> {
-    let failed = |error: std::io::Error| {
-        let failure = Failure::new(Reason::StoreError, format!("failed to start the event loop: {error}"));
-        failure.hint("where no thread may be had: end some processes, or raise ulimit -u, ulimit -v or the limit of pids")
-    };
+    let failed = |error: std::io::Error| Failure::new(Reason::StoreError, format!("failed to start the event loop: {error}"));
+    look_for_room().map_err(|why| Failure::new(Reason::StoreError, format!("nothing is begun: {why}")).hint(why.hint()))?;
     // A thread that is there once stays: where no further one can be had, work waits for it instead of failing.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().thread_keep_alive(Duration::MAX).build().map_err(failed)?;
     let done = runtime.block_on(async {
-        // The runtime itself would panic.
-        std::thread::Builder::new().spawn(|| ()).map_err(failed)?;
         let _ = tokio::task::spawn_blocking(|| ()).await;
         let mut signals = Signals::listen().map_err(failed)?;
         Ok::<_, Failure>(work(&mut signals).await)
