@@ -100,6 +100,15 @@ impl TaskQueue {
     /// Where a record cannot be read or written.
     pub fn settled(&self) -> Result<Ledger<'_>, Unreadable> {
         let mut ledger = self.ledger()?;
+        // Pinned is what would govern now: HEAD's copy, and the work tree's only where that has none.
+        ledger.pin(|loaded| {
+            let committed = match (&self.head, loaded.relative.to_str()) {
+                (Point::Commit(commit), Some(path)) => self.place.worktree.blob_at(commit, path)?,
+                _ => None,
+            };
+            let is_this = |bytes: &Vec<u8>| parse_task(bytes, &loaded.relative).is_ok_and(|task| task.id == loaded.task.id);
+            Ok::<_, Unreadable>(committed.filter(is_this).unwrap_or_else(|| loaded.bytes.clone()))
+        })?;
         let changes = ledger.settle(now())?;
         self.note(&changes);
         Ok(ledger)
@@ -140,7 +149,19 @@ impl TaskQueue {
             _ => None,
         };
         let mut notes = Vec::new();
-        let (task, bytes, commit) = match committed {
+        if entry.gone {
+            let name = escape_to_one_line(&relative.display().to_string());
+            let detail = format!(
+                "{name} is gone, and the task stays open as it was; bring the file back, or close it with: watchdog task set {} complete \
+                 --reason WHY",
+                entry.id()
+            );
+            notes.push(Degraded { code: "criteria_changed", detail });
+            let task = entry.loaded.task.clone();
+            let allow_with = if task.commands().is_empty() { None } else { self.wanted_trust(relative, bytes, None)? };
+            return Ok(GovernedTask { task, commit: None, allow_with, notes });
+        }
+        let (mut task, mut bytes, commit) = match committed {
             Some(committed) if committed != *bytes => {
                 let short: String = commit.iter().flat_map(|commit| commit.chars().take(12)).collect();
                 let name = escape_to_one_line(&relative.display().to_string());
@@ -155,6 +176,19 @@ impl TaskQueue {
             }
             _ => (entry.loaded.task.clone(), bytes.clone(), None),
         };
+        let pinned = entry.record.pinned.as_ref();
+        if let Some((text, pinned)) = pinned.and_then(|pinned| Some((&pinned.text, parse_task(pinned.text.as_bytes(), relative).ok()?)))
+            && (&pinned.checks, pinned.mode) != (&task.checks, task.mode)
+        {
+            let name = escape_to_one_line(&relative.display().to_string());
+            let detail = format!(
+                "the criteria of {name} differ from those that the task was first seen with, which govern; accept the new ones with: \
+                 watchdog trust {name}"
+            );
+            notes.push(Degraded { code: "criteria_changed", detail });
+            (task.checks, task.mode) = (pinned.checks, pinned.mode);
+            bytes = text.clone().into_bytes();
+        }
         let allow_with = if task.commands().is_empty() { None } else { self.wanted_trust(relative, &bytes, commit.as_deref())? };
         Ok(GovernedTask { task, commit, allow_with, notes })
     }

@@ -38,6 +38,8 @@ pub struct BadFile(pub ConfigError);
 /// A folder of tasks, as it was read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Folder {
+    /// The root of the work tree.
+    pub root: Option<PathBuf>,
     /// The folder; `None` where there is none.
     pub path: Option<PathBuf>,
     /// Its tasks, by the names of their files.
@@ -58,7 +60,8 @@ fn locate(root: &Path, configured: &str) -> Option<PathBuf> {
 /// # Errors
 /// Where the folder itself cannot be read, or leads out of the work tree.
 pub fn read(root: &Path, configured: &str) -> io::Result<Folder> {
-    let Some(path) = locate(root, configured) else { return Ok(Folder::default()) };
+    let root_of = Some(root.to_owned());
+    let Some(path) = locate(root, configured) else { return Ok(Folder { root: root_of, ..Folder::default() }) };
     let inside = |path: &Path| Ok::<_, io::Error>(path.canonicalize()?.starts_with(root.canonicalize()?));
     if !inside(&path)? {
         return Err(io::Error::other("it leads out of the work tree"));
@@ -66,7 +69,7 @@ pub fn read(root: &Path, configured: &str) -> io::Result<Folder> {
     let mut names: Vec<_> = fs::read_dir(&path)?.map(|entry| entry.map(|entry| entry.file_name())).collect::<io::Result<_>>()?;
     names.retain(|name| Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md")));
     names.sort();
-    let mut folder = Folder { path: Some(path.clone()), ..Folder::default() };
+    let mut folder = Folder { root: root_of, path: Some(path.clone()), ..Folder::default() };
     for (n, name) in names.iter().enumerate() {
         let file = path.join(name);
         let relative = file.strip_prefix(root).unwrap_or(&file).to_owned();

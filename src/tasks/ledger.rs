@@ -4,7 +4,7 @@
 //! the one that came after it; and a record whose lease has ended goes back to `pending`, whoever looks first.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -18,7 +18,7 @@ use super::write_back::with_status;
 use crate::config::task_file::{TaskStatus, parse_task};
 use crate::store::StoreError;
 use crate::store::engine::{Hold, Lease, Store};
-use crate::store::task::{self, TaskRecord};
+use crate::store::task::{self, PinnedFile, TaskRecord};
 
 /// The word for a status that dependencies set.
 pub const DEPENDENCIES: &str = "dependencies";
@@ -37,9 +37,21 @@ pub struct Entry {
     pub loaded: Loaded,
     /// Where it stands.
     pub record: TaskRecord,
+    /// Whether the file is gone, or no task any more: then the entry holds what was first seen of it.
+    pub gone: bool,
 }
 
 impl Entry {
+    /// What a record keeps of a task whose file is not there; `None` where it is complete, or keeps nothing.
+    fn gone(id: &str, record: TaskRecord, root: &Path) -> Option<Self> {
+        let pinned = record.pinned.as_ref().filter(|_| record.status != TaskStatus::Complete)?;
+        let relative = PathBuf::from(&pinned.path);
+        let bytes = pinned.text.clone().into_bytes();
+        let task = parse_task(&bytes, &relative).ok().filter(|task| task.id == id)?;
+        let loaded = Loaded { path: root.join(&relative), relative, bytes, task };
+        Some(Entry { loaded, record, gone: true })
+    }
+
     /// Its id.
     pub fn id(&self) -> &str {
         &self.loaded.task.id
@@ -113,9 +125,26 @@ impl<'s> Ledger<'s> {
                 Some(record) => record,
                 None => first_record(loaded, now),
             };
-            entries.insert(loaded.task.id.clone(), Entry { loaded: loaded.clone(), record });
+            entries.insert(loaded.task.id.clone(), Entry { loaded: loaded.clone(), record, gone: false });
         }
+        // Whoever deletes a task's file, or makes it another task's, has not done the task.
+        let missing = task::all(store, repository_id)?.into_iter().filter(|(id, _)| !entries.contains_key(id)).collect::<Vec<_>>();
+        let root = folder.root.clone().unwrap_or_default();
+        entries.extend(missing.into_iter().filter_map(|(id, record)| Some((id.clone(), Entry::gone(&id, record, &root)?))));
         Ok(Ledger { store, repository_id: repository_id.to_owned(), entries })
+    }
+
+    /// Pins the files of tasks that are not pinned yet, as `governing` says that they count; written by the next [`Ledger::settle`].
+    ///
+    /// # Errors
+    /// What `governing` fails with.
+    pub fn pin<E>(&mut self, governing: impl Fn(&Loaded) -> Result<Vec<u8>, E>) -> Result<(), E> {
+        for entry in self.entries.values_mut().filter(|entry| entry.record.pinned.is_none()) {
+            let path = entry.loaded.relative.to_string_lossy().into_owned();
+            let text = String::from_utf8(governing(&entry.loaded)?).ok();
+            entry.record.pinned = text.map(|text| PinnedFile { path, text });
+        }
+        Ok(())
     }
 
     /// The tasks by id.
@@ -165,9 +194,15 @@ impl<'s> Ledger<'s> {
 
     fn record_new(&mut self, id: &str, now: Timestamp) -> Result<Option<Change>, StoreError> {
         let Some(entry) = self.entries.get_mut(id) else { return Ok(None) };
-        let fresh = first_record(&entry.loaded, now);
+        let fresh = match &entry.record {
+            record if record.pinned.is_some() => TaskRecord { pinned: record.pinned.clone(), ..first_record(&entry.loaded, now) },
+            _ => first_record(&entry.loaded, now),
+        };
         let (record, new) = task::update(self.store, &self.repository_id, id, |found| match found {
-            Some(found) => (found.clone(), (found, false)),
+            Some(mut found) => {
+                found.pinned = found.pinned.or_else(|| fresh.pinned.clone());
+                (found.clone(), (found, false))
+            }
             None => (fresh.clone(), (fresh.clone(), true)),
         })?;
         entry.record = record;
@@ -303,7 +338,7 @@ impl<'s> Ledger<'s> {
     pub fn write_back(&self, id: &str) -> std::io::Result<bool> {
         let Some(entry) = self.entries.get(id) else { return Ok(false) };
         let (loaded, status) = (&entry.loaded, entry.record.status);
-        if loaded.task.status == Some(status) {
+        if entry.gone || loaded.task.status == Some(status) {
             return Ok(false);
         }
         let bytes = with_status(&loaded.bytes, &loaded.task, status);

@@ -124,6 +124,9 @@ fn table(terminal: &Terminal, queue: &TaskQueue, ledger: &Ledger<'_>, shown: &[&
 }
 
 fn why_waiting(ledger: &Ledger<'_>, entry: &Entry) -> Option<String> {
+    if entry.gone {
+        return Some("its file is gone".to_owned());
+    }
     let words = match entry.record.status {
         TaskStatus::Pending | TaskStatus::Blocked if !ledger.dependencies().met(entry.id()) => {
             format!("waits for {}", ledger.blockers(entry.id()).iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
@@ -203,6 +206,7 @@ fn task_json(queue: &TaskQueue, ledger: &Ledger<'_>, entry: &Entry) -> Value {
         "log": record.log.as_ref().map(|path| path.display().to_string()),
         "commands": commands,
         "trusted": trusted,
+        "file_gone": entry.gone,
         "unreadable": governed.err().map(|unreadable| unreadable.why),
         "since": record.since.to_string(),
         "changed_at": record.changed_at.to_string(),

@@ -12,6 +12,7 @@ use crate::config::{ConfigError, parse_bytes};
 use crate::decision::display::{escape_for_display, escape_to_one_line};
 use crate::git::{Point, Worktree};
 use crate::store::SqliteStore;
+use crate::store::task::{self, PinnedFile, TaskRecord};
 use crate::store::trust::{Grant, TrustStore, fingerprint};
 use crate::supervisor::{CONFIGURATION_FILE, Surroundings, bad_configuration, criteria_trusted, now};
 use crate::tasks;
@@ -26,11 +27,12 @@ pub fn trust(surroundings: &Surroundings, terminal: &Terminal, args: TrustArgs) 
     let worktree = Worktree::open(&surroundings.worktree)?;
     let (path, relative) = named(&worktree, surroundings, args.file)?;
     if path.is_dir() {
-        return trust_tasks(terminal, &worktree, &store, &path, args.rev.as_deref());
+        return trust_tasks(surroundings, terminal, (&worktree, &store), &path, args.rev.as_deref());
     }
     let bytes = bytes_of(&worktree, &path, &relative, args.rev.as_deref())?;
     let grant = allow(&worktree, &store, &path, &relative, &bytes)?;
     move_anchors(surroundings, &worktree, &relative, Some(&bytes))?;
+    move_pin(surroundings, &worktree, &relative, &bytes)?;
     if terminal.json {
         terminal.value(&json!({"schema": 1, "trusted": grant.hash, "path": relative.display().to_string(), "commands": grant.commands}));
         return Ok(0);
@@ -52,8 +54,22 @@ fn bytes_of(worktree: &Worktree, path: &Path, relative: &Path, rev: Option<&str>
     }
 }
 
-fn trust_file(worktree: &Worktree, store: &TrustStore, path: &Path, relative: &Path, rev: Option<&str>) -> Result<Grant, Failure> {
-    allow(worktree, store, path, relative, &bytes_of(worktree, path, relative, rev)?)
+/// The criteria of a task that is known follow a person's word about its file.
+fn move_pin(surroundings: &Surroundings, worktree: &Worktree, relative: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let Some(parsed) = is_task(relative).then(|| parse_task(bytes, relative).ok()).flatten() else { return Ok(()) };
+    let Ok(text) = String::from_utf8(bytes.to_vec()) else { return Ok(()) };
+    let store = SqliteStore::open(&surroundings.state)?;
+    let repository = worktree.repository_id();
+    let Some(known) = task::of(&store, &repository, &parsed.id)? else { return Ok(()) };
+    let pinned = Some(PinnedFile { path: relative.to_string_lossy().into_owned(), text });
+    task::update(&store, &repository, &parsed.id, |found| {
+        (TaskRecord { pinned: pinned.clone(), ..found.unwrap_or_else(|| known.clone()) }, ())
+    })?;
+    Ok(())
+}
+
+fn is_task(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
 }
 
 /// What governs from session to session follows a person's word about the configuration of a worktree.
@@ -71,7 +87,13 @@ pub(super) fn move_anchors(
 }
 
 /// Allows every task of a folder that names commands, as their bytes are now. Those that name none need no word.
-fn trust_tasks(terminal: &Terminal, worktree: &Worktree, store: &TrustStore, folder: &Path, rev: Option<&str>) -> Result<u8, Failure> {
+fn trust_tasks(
+    surroundings: &Surroundings,
+    terminal: &Terminal,
+    (worktree, store): (&Worktree, &TrustStore),
+    folder: &Path,
+    rev: Option<&str>,
+) -> Result<u8, Failure> {
     let relative = folder.strip_prefix(worktree.root()).unwrap_or(folder).to_string_lossy().into_owned();
     let read = tasks::folder::read(worktree.root(), &relative);
     let found = read.map_err(|error| Failure::usage(format!("failed to read the tasks in {}: {error}", folder.display())))?;
@@ -79,8 +101,12 @@ fn trust_tasks(terminal: &Terminal, worktree: &Worktree, store: &TrustStore, fol
         terminal.complain(&format!("watchdog: {}", escape_for_display(&problem.to_string())));
     }
     let named: Vec<_> = found.tasks.iter().filter(|loaded| rev.is_some() || !loaded.task.commands().is_empty()).collect();
-    let grants: Vec<Grant> =
-        named.iter().map(|loaded| trust_file(worktree, store, &loaded.path, &loaded.relative, rev)).collect::<Result<_, _>>()?;
+    let mut grants = Vec::new();
+    for loaded in named {
+        let bytes = bytes_of(worktree, &loaded.path, &loaded.relative, rev)?;
+        grants.push(allow(worktree, store, &loaded.path, &loaded.relative, &bytes)?);
+        move_pin(surroundings, worktree, &loaded.relative, &bytes)?;
+    }
     if terminal.json {
         let grants =
             grants.iter().map(|grant| json!({"hash": grant.hash, "path": grant.path.display().to_string(), "commands": grant.commands}));
@@ -99,7 +125,7 @@ fn trust_tasks(terminal: &Terminal, worktree: &Worktree, store: &TrustStore, fol
 
 /// The commands that a file names: a task's where it is markdown, else a configuration's.
 fn commands_in(path: &Path, bytes: &[u8]) -> Result<Vec<String>, ConfigError> {
-    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md")) {
+    if is_task(path) {
         return Ok(parse_task(bytes, path)?.commands());
     }
     Ok(parse_bytes(bytes, path)?.settings.commands())

@@ -34,12 +34,23 @@ pub struct TaskRecord {
     pub worktree: Option<PathBuf>,
     /// The commit whose copy of the task's file governs: HEAD when it was first begun. Empty text = unborn.
     pub baseline: Option<String>,
+    /// Its file as it was when the task was first seen, or when a person allowed it: its criteria hold whatever becomes of the file.
+    pub pinned: Option<PinnedFile>,
     /// How often it was begun.
     pub attempts: u32,
     /// When it was first seen.
     pub since: Timestamp,
     /// When this was last changed.
     pub changed_at: Timestamp,
+}
+
+/// A task's file as a record keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PinnedFile {
+    /// Its path from the root of the work tree.
+    pub path: String,
+    /// What it said.
+    pub text: String,
 }
 
 impl TaskRecord {
@@ -55,6 +66,7 @@ impl TaskRecord {
             branch: None,
             worktree: None,
             baseline: None,
+            pinned: None,
             attempts: 0,
             since: now,
             changed_at: now,
@@ -73,6 +85,8 @@ pub(super) struct TaskV1 {
     branch: Option<String>,
     worktree: Option<String>,
     baseline: Option<String>,
+    #[serde(default)]
+    pinned: Option<PinnedFile>,
     attempts: u32,
     since: Timestamp,
     changed_at: Timestamp,
@@ -95,6 +109,7 @@ impl Row for TaskRecord {
             branch: task.branch,
             worktree: task.worktree.as_deref().map(path_to_text),
             baseline: task.baseline,
+            pinned: task.pinned,
             attempts: task.attempts,
             since: task.since,
             changed_at: task.changed_at,
@@ -113,6 +128,7 @@ impl Row for TaskRecord {
             branch: disk.branch,
             worktree: disk.worktree.as_deref().map(path_from_text),
             baseline: disk.baseline,
+            pinned: disk.pinned,
             attempts: disk.attempts,
             since: disk.since,
             changed_at: disk.changed_at,
@@ -123,6 +139,17 @@ impl Row for TaskRecord {
 /// The record of a task, if there is one.
 pub fn of(store: &dyn Store, repository_id: &str, id: &str) -> Result<Option<TaskRecord>, StoreError> {
     row::load(store, &row::key::<TaskRecord>(repository_id, id))
+}
+
+/// The records of all tasks of a repository, by id.
+pub fn all(store: &dyn Store, repository_id: &str) -> Result<Vec<(String, TaskRecord)>, StoreError> {
+    let mut tasks = Vec::new();
+    let mut failed = None;
+    row::each::<TaskRecord>(store, &[repository_id], |key, found| match found {
+        Ok(record) => tasks.push((key.last_part(), record)),
+        Err(error) => failed = Some(error),
+    })?;
+    failed.map_or(Ok(tasks), Err)
 }
 
 /// Changes the record of a task atomically with regard to every other process; `change` may run several times, each time on what is
@@ -165,6 +192,7 @@ mod tests {
             branch: Some("watchdog/T1".into()),
             worktree: Some("/w/ü".into()),
             baseline: Some(String::new()),
+            pinned: Some(PinnedFile { path: ".watchdog/tasks/T1.md".into(), text: "---\nid: T1\n---\n".into() }),
             attempts: 3,
             ..TaskRecord::begin(TaskStatus::Review, Timestamp::UNIX_EPOCH)
         };
@@ -173,6 +201,7 @@ mod tests {
         assert_eq!(of(&store, "repo", "T1").unwrap(), Some(whole));
         assert_eq!(of(&store, "repo", "T2").unwrap(), None);
         assert_eq!(of(&store, "other", "T1").unwrap(), None);
+        assert_eq!(all(&store, "repo").unwrap().len(), 1);
     }
 
     #[test]
