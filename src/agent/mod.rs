@@ -9,6 +9,7 @@
 //! process group: an orphan in another group is taken for a part of a tree.
 
 mod alive;
+mod ancestry;
 mod brand;
 pub mod builder;
 pub mod cancel;
@@ -51,6 +52,7 @@ pub mod usage_limit;
 pub mod wait_pid;
 
 pub use alive::still_runs;
+pub use ancestry::Ancestry;
 pub use builder::Stdin;
 pub use cancel::Cancel;
 pub use line_program::{Answer, LineProgram};

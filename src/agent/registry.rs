@@ -74,6 +74,13 @@ pub fn started_by_a_watchdog(pid: u32) -> bool {
     process_table::variable(pid, TREE_VARIABLE).is_some_and(|mark| !mark.is_empty())
 }
 
+/// The watchdogs that this process runs under, by the marks in its environment.
+pub(super) fn marking_watchdogs() -> Vec<u32> {
+    let marks = std::env::var_os(TREE_VARIABLE).unwrap_or_default();
+    let pids = marks.to_str().unwrap_or_default().split(':');
+    pids.filter_map(|mark| u32::from_str_radix(mark.split_once('-')?.0, 16).ok()).collect()
+}
+
 /// A number that no other process has, now or after this one: pids come again.
 fn salt() -> u64 {
     static SALT: OnceLock<u64> = OnceLock::new();

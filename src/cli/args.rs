@@ -139,6 +139,9 @@ pub struct SnapshotArgs {
     /// Count what is uncommitted now as the session's work
     #[arg(long)]
     pub adopt: bool,
+    /// Do it although this is called from inside of a watched session
+    #[arg(long)]
+    pub from_session: bool,
 }
 
 /// What `check` and `run` have in common.
@@ -314,7 +317,11 @@ pub enum BreakerCommand {
     /// Print its state
     Show,
     /// Close it and forget its strikes
-    Reset,
+    Reset {
+        /// Do it although this is called from inside of a watched session
+        #[arg(long)]
+        from_session: bool,
+    },
 }
 
 /// Arguments of `watchdog trust`.
@@ -328,6 +335,9 @@ pub struct TrustArgs {
     /// Allow the file as this revision has it: a baseline's copy governs while that baseline is judged
     #[arg(long, value_name = "REV", conflicts_with = "list")]
     pub rev: Option<String>,
+    /// Do it although this is called from inside of a watched session
+    #[arg(long)]
+    pub from_session: bool,
 }
 
 /// Arguments of `watchdog untrust`.
@@ -335,6 +345,9 @@ pub struct TrustArgs {
 pub struct UntrustArgs {
     /// The file [default: completion.json of the worktree]
     pub file: Option<PathBuf>,
+    /// Do it although this is called from inside of a watched session
+    #[arg(long)]
+    pub from_session: bool,
 }
 
 /// Arguments of `watchdog init`.

@@ -87,6 +87,9 @@ pub enum TaskCommand {
         /// Why; required to reopen a complete task
         #[arg(long, value_name = "TEXT", env = "WATCHDOG_REASON")]
         reason: Option<String>,
+        /// Do it although this is called from inside of a watched session
+        #[arg(long)]
+        from_session: bool,
     },
 }
 

@@ -306,6 +306,16 @@ impl Default for Settings {
     }
 }
 
+impl RescueSettings {
+    /// What the mode `command` runs where no command is given, if the worktree has it.
+    pub const DEFAULT_SCRIPT: &str = "scripts/commit-rescue";
+
+    /// The script of the worktree that a rescue runs, because the mode is `command` and no command is given.
+    pub fn default_script(&self) -> Option<&'static str> {
+        (self.mode == RescueMode::Command && self.command.is_none()).then_some(Self::DEFAULT_SCRIPT)
+    }
+}
+
 impl Settings {
     /// Every program that this configuration would make watchdog run, and every address that it would post to, for `watchdog trust` to show.
     pub fn commands(&self) -> Vec<String> {
@@ -315,6 +325,9 @@ impl Settings {
         }
         if let Some(argv) = &self.rescue.command {
             found.push(format!("rescue.command: {}", argv.join(" ")));
+        }
+        if let Some(script) = self.rescue.default_script() {
+            found.push(format!("rescue.command: {script} of the worktree, because none is given"));
         }
         for agent in &self.agents {
             found.extend(agent.command.iter().map(|argv| format!("agent {}: {}", agent.name, argv.join(" "))));

@@ -7,11 +7,12 @@ use std::path::Path;
 use super::carry_out::Request;
 use crate::agent::git_program::{tail, users};
 use crate::agent::program::StartError;
+use crate::config::settings::RescueSettings;
 use crate::decision::evidence::{Degraded, RescueOutcome};
 use crate::git::Worktree;
 
 /// What is run where nothing is configured, if the worktree has it.
-const DEFAULT: &str = "scripts/commit-rescue";
+const DEFAULT: &str = RescueSettings::DEFAULT_SCRIPT;
 
 /// Runs the command in the worktree with `WATCHDOG_SPEC` and `WATCHDOG_SNAPSHOT` set.
 ///

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use crate::checks::{NamedFiles, words};
 use crate::config::path_globs;
-use crate::config::settings::{CheckSpec, CommandLine, Criterion, Settings};
+use crate::config::settings::{CheckSpec, CommandLine, Criterion, RescueMode, Settings};
 use crate::decision::evidence::{CriteriaChanged, Fact, FaultKind, Unreadable};
 use crate::decision::machine::CriteriaFiles;
 use crate::git::{Point, Wanted, Worktree};
-use crate::session::anchor::Differing;
+use crate::session::anchor::{Differing, point_of};
 
 use super::case::Case;
 use super::configuration::FILE;
@@ -66,6 +66,7 @@ pub fn differing(worktree: &Worktree, settings: &Settings, point: &Point) -> Fac
     let NamedFiles { lists, words } = NamedFiles::of(settings);
     let mut named: BTreeSet<String> = lists.into_iter().filter_map(|path| inside(&root, path)).collect();
     named.extend(at_point(point, worktree, words)?);
+    named.extend(rescue_words(settings).into_iter().filter_map(|word| inside(&root, word)));
     let mut globs = settings.guards.clone();
     settings.checks.iter().for_each(|check| add_protected(check, &mut globs));
     if globs.is_empty() && named.is_empty() {
@@ -77,6 +78,25 @@ pub fn differing(worktree: &Worktree, settings: &Settings, point: &Point) -> Fac
         found.clear();
     }
     Ok(found)
+}
+
+/// The files of the worktree that the user's rescue command names.
+fn rescue_words(settings: &Settings) -> Vec<String> {
+    let rescue = &settings.rescue;
+    match (&rescue.command, rescue.default_script()) {
+        (Some(argv), _) if rescue.mode == RescueMode::Command => words(&CommandLine::Argv(argv.clone()), None),
+        (_, script) => script.into_iter().map(str::to_owned).collect(),
+    }
+}
+
+/// A file that the rescue command names and that changed since the anchor: who wrote it since may be the agent. Quiet without an anchor.
+pub fn changed_rescue_script(case: &Case) -> Fact<Option<String>> {
+    let words = rescue_words(&case.settings);
+    let Some(anchor) = case.anchor.as_ref().filter(|_| !words.is_empty()) else { return Ok(None) };
+    let worktree = case.worktree.lock().expect("no panic while it was held");
+    let named = words.into_iter().filter_map(|word| inside(worktree.root(), word)).collect();
+    let changed = worktree.changed_files(&point_of(anchor), &anchor.differing, &Wanted::new(&[], named).map_err(wrong)?)?;
+    Ok(changed.into_iter().next())
 }
 
 fn add_protected(check: &CheckSpec, globs: &mut Vec<String>) {

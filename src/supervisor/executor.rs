@@ -276,6 +276,13 @@ impl Executor {
         };
         self.own_worktree()?;
         let others = self.seen().others.clone();
+        if let Some(script) = criteria_files::changed_rescue_script(&self.case)? {
+            let failed = format!(
+                "the rescue command runs {script}, which changed since the work began, and was not run; read it, then accept it with: \
+                 watchdog snapshot --accept-criteria"
+            );
+            return Ok(RescueOutcome { failed: Some(failed), ..RescueOutcome::default() });
+        }
         self.surroundings.tell("rescuing uncommitted work");
         let request = rescue::Request { settings: &self.case.settings.rescue, spec: &self.case.spec, snapshot: &snapshot, others: &others };
         let whom = self.whom();

@@ -8,8 +8,8 @@ use crate::decision::evidence::{Degraded, Unreadable};
 use crate::decision::machine::Trust;
 use crate::decision::verdict::{Status, Verdict};
 use crate::git::{Point, Worktree, worktrees_of};
-use crate::session::Recorded;
 use crate::session::anchor::{self, Criteria};
+use crate::session::{Recorded, inside};
 use crate::store::Store;
 use crate::store::anchor as records;
 
@@ -47,6 +47,10 @@ pub fn session_ended(store: &dyn Store, worktree: &Worktree, spec: &str) -> Opti
 /// After a complete by the anchor's own criteria, the next work is compared with where HEAD is now.
 pub fn after_verdict(case: &Case, store: &dyn Store, verdict: &Verdict) -> Result<(), Unreadable> {
     if verdict.status() != Status::Complete || !case.by_own_criteria || case.trust != Trust::Settled {
+        return Ok(());
+    }
+    // Whoever is judged does not say when that is over.
+    if inside(store)?.is_some() {
         return Ok(());
     }
     let Some(commits) = &verdict.commits else { return Ok(()) };

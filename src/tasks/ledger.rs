@@ -278,8 +278,10 @@ impl<'s> Ledger<'s> {
             return Err(LedgerError::Held { id: id.into(), agent: self.get(id).and_then(|entry| entry.record.agent.clone()) });
         };
         let illegal = std::cell::Cell::new(None);
+        // A task without a file can only be closed; why is the person's to say.
+        let closes_gone = to == TaskStatus::Complete && why.is_some() && self.get(id).is_some_and(|entry| entry.gone);
         let changed = self.write(id, now, |before| {
-            illegal.set(step_by_person(before.status, to, why).err());
+            illegal.set(step_by_person(before.status, to, why).err().filter(|_| !closes_gone));
             illegal.get().is_none().then(|| {
                 let agent = before.agent.clone().filter(|_| !matches!(to, TaskStatus::Pending | TaskStatus::Blocked));
                 let message = why.map(str::to_owned);

@@ -159,6 +159,8 @@ mod support_works;
 mod tamper;
 // The queue of tasks as people and programs see it.
 mod task_queue;
+// What only a person may say.
+mod from_session;
 // Criteria of tasks that were seen once.
 mod task_criteria;
 // One look at many worktrees: each once, the bad ones beside the good ones, questions rationed.

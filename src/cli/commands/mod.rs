@@ -7,6 +7,7 @@ mod dispatch;
 mod doctor;
 pub mod evaluate;
 mod events;
+mod from_session;
 mod generate;
 mod hook;
 mod init;

@@ -5,6 +5,8 @@ use serde_json::json;
 use crate::cli::args::SnapshotArgs;
 use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
+
+use super::from_session::Privileged;
 use crate::session::{Uncommitted, note_conversations, record, spec_of_new_session};
 use crate::store::journal::{event, kind};
 use crate::supervisor::{Place, Surroundings, accept_criteria, before_session, governing, now, session_begins};
@@ -12,6 +14,9 @@ use crate::supervisor::{Place, Surroundings, accept_criteria, before_session, go
 /// Records HEAD as the baseline of the spec, and prints it.
 pub fn snapshot(surroundings: &Surroundings, terminal: &Terminal, args: SnapshotArgs) -> Result<u8, Failure> {
     let place = Place::open(surroundings)?;
+    let (store, worktree_id) = (place.store.as_ref(), place.worktree_id.as_str());
+    let privileged = Privileged { command: "watchdog snapshot", store, worktree_id, from_session: args.from_session };
+    privileged.allow()?;
     let at = now();
     let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, args.spec.as_deref())?;
     before_session(&place, Some(&spec), at)?;
@@ -21,6 +26,7 @@ pub fn snapshot(surroundings: &Surroundings, terminal: &Terminal, args: Snapshot
     let recorded = record(place.store.as_ref(), &place.worktree, Some(&spec), uncommitted, at)?;
     if args.accept_criteria {
         accept_criteria(surroundings, &place, &recorded)?;
+        privileged.note(json!({"accepted": recorded.point.as_str(), "spec": recorded.spec}))?;
     } else {
         match governing {
             Ok(governing) => drop(session_begins(&place, &recorded, governing)?),

@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use crate::cli::args_task::{TaskArgs, TaskCommand, TaskFormat, TaskListArgs};
 use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
+
+use super::from_session::Privileged;
 use crate::config::task_file::TaskStatus;
 use crate::decision::display::{escape_for_display, escape_to_one_line};
 use crate::decision::verdict::{Reason, Status};
@@ -29,7 +31,11 @@ pub fn task(surroundings: &Surroundings, terminal: &Terminal, args: TaskArgs) ->
         TaskCommand::List(list_args) => list(terminal, &queue, &shared, &list_args),
         TaskCommand::Show { id } => show(terminal, &queue, &shared, &id),
         TaskCommand::Next { role } => next_of(terminal, &queue, &shared, role.as_deref()),
-        TaskCommand::Set { id, status, reason } => set(terminal, &queue, &shared, &id, status, reason.as_deref()),
+        TaskCommand::Set { id, status, reason, from_session } => {
+            let (store, worktree_id) = (queue.place.store.as_ref(), queue.place.worktree_id.as_str());
+            Privileged { command: "watchdog task set", store, worktree_id, from_session }.allow()?;
+            set(terminal, &queue, &shared, &id, status, reason.as_deref())
+        }
         TaskCommand::Run(_) | TaskCommand::Work(_) => unreachable!("taken above"),
     }
 }

@@ -7,6 +7,8 @@ use serde_json::json;
 use crate::cli::args::{TrustArgs, UntrustArgs};
 use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
+
+use super::from_session::Privileged;
 use crate::config::task_file::parse_task;
 use crate::config::{ConfigError, parse_bytes};
 use crate::decision::display::{escape_for_display, escape_to_one_line};
@@ -17,6 +19,9 @@ use crate::store::trust::{Grant, TrustStore, fingerprint};
 use crate::supervisor::{CONFIGURATION_FILE, Surroundings, bad_configuration, criteria_trusted, now};
 use crate::tasks;
 
+/// So many lines of a script are shown.
+const SHOWN_LINES: usize = 60;
+
 /// Allows a file as its bytes are now, and shows the commands that it names.
 pub fn trust(surroundings: &Surroundings, terminal: &Terminal, args: TrustArgs) -> Result<u8, Failure> {
     surroundings.state.ensure()?;
@@ -25,6 +30,10 @@ pub fn trust(surroundings: &Surroundings, terminal: &Terminal, args: TrustArgs) 
         return list(terminal, &store);
     }
     let worktree = Worktree::open(&surroundings.worktree)?;
+    let records = SqliteStore::open(&surroundings.state)?;
+    let worktree_id = worktree.worktree_id();
+    let privileged = Privileged { command: "watchdog trust", store: &records, worktree_id: &worktree_id, from_session: args.from_session };
+    privileged.allow()?;
     let (path, relative) = named(&worktree, surroundings, args.file)?;
     if path.is_dir() {
         return trust_tasks(surroundings, terminal, (&worktree, &store), &path, args.rev.as_deref());
@@ -33,6 +42,7 @@ pub fn trust(surroundings: &Surroundings, terminal: &Terminal, args: TrustArgs) 
     let grant = allow(&worktree, &store, &path, &relative, &bytes)?;
     move_anchors(surroundings, &worktree, &relative, Some(&bytes))?;
     move_pin(surroundings, &worktree, &relative, &bytes)?;
+    privileged.note(json!({"path": relative.display().to_string(), "hash": grant.hash}))?;
     if terminal.json {
         terminal.value(&json!({"schema": 1, "trusted": grant.hash, "path": relative.display().to_string(), "commands": grant.commands}));
         return Ok(0);
@@ -44,6 +54,7 @@ pub fn trust(surroundings: &Surroundings, terminal: &Terminal, args: TrustArgs) 
     if grant.commands.is_empty() {
         terminal.line("  it names no commands");
     }
+    show_default_script(terminal, &worktree, &path, &bytes);
     Ok(0)
 }
 
@@ -70,6 +81,24 @@ fn move_pin(surroundings: &Surroundings, worktree: &Worktree, relative: &Path, b
 
 fn is_task(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
+}
+
+/// A script that runs without being named is shown with what it says now.
+fn show_default_script(terminal: &Terminal, worktree: &Worktree, path: &Path, bytes: &[u8]) {
+    let settings = if is_task(path) { None } else { parse_bytes(bytes, path).ok() };
+    let Some(script) = settings.and_then(|parsed| parsed.settings.rescue.default_script()) else { return };
+    let file = worktree.root().join(script);
+    // A pipe in its place would keep us for ever.
+    let text = file.is_file().then(|| std::fs::read(&file).ok()).flatten();
+    let Some(text) = text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()) else {
+        return terminal.line(&format!("  {script} is not there now; one that a session writes is not run"));
+    };
+    terminal.line(&format!("  {script} says now:"));
+    text.lines().take(SHOWN_LINES).for_each(|line| terminal.line(&format!("    {}", escape_to_one_line(line))));
+    let more = text.lines().count().saturating_sub(SHOWN_LINES);
+    if more > 0 {
+        terminal.line(&format!("    ... ({more} more lines)"));
+    }
 }
 
 /// What governs from session to session follows a person's word about the configuration of a worktree.
@@ -148,6 +177,12 @@ pub fn allow(worktree: &Worktree, store: &TrustStore, path: &Path, relative: &Pa
 /// Takes the trust in a file's present bytes back.
 pub fn untrust(surroundings: &Surroundings, terminal: &Terminal, args: UntrustArgs) -> Result<u8, Failure> {
     let worktree = Worktree::open(&surroundings.worktree)?;
+    surroundings.state.ensure()?;
+    let records = SqliteStore::open(&surroundings.state)?;
+    let worktree_id = worktree.worktree_id();
+    let privileged =
+        Privileged { command: "watchdog untrust", store: &records, worktree_id: &worktree_id, from_session: args.from_session };
+    privileged.allow()?;
     let store = TrustStore::new(&surroundings.state);
     let (path, relative) = named(&worktree, surroundings, args.file)?;
     // Every grant for this path goes: whoever takes trust back does not mean one version of the file only.
@@ -157,6 +192,7 @@ pub fn untrust(surroundings: &Surroundings, terminal: &Terminal, args: UntrustAr
         revoked += usize::from(store.revoke(&grant.hash)?);
     }
     move_anchors(surroundings, &worktree, &relative, None)?;
+    privileged.note(json!({"path": relative.display().to_string(), "revoked": revoked}))?;
     if terminal.json {
         terminal.value(&json!({"schema": 1, "revoked": revoked}));
     } else if revoked == 0 {

@@ -1,0 +1,53 @@
+//! Whether this process runs inside of a session: by the processes above it, and by the marks of the watchdogs that it runs under.
+
+use super::registry::marking_watchdogs;
+
+/// More processes than this above one are not looked at.
+const MOST: usize = 256;
+
+/// Where this process comes from.
+#[derive(Debug, Clone, Default)]
+pub struct Ancestry {
+    above: Vec<u32>,
+    watchdogs: Vec<u32>,
+}
+
+impl Ancestry {
+    /// The ancestry of this process. Where the system does not tell, it is empty.
+    pub fn of_this_process() -> Self {
+        let mut above = Vec::new();
+        let mut at = std::process::id();
+        while let Some(parent) = parent(at).filter(|parent| *parent > 1 && !above.contains(parent) && above.len() < MOST) {
+            above.push(parent);
+            at = parent;
+        }
+        Ancestry { above, watchdogs: marking_watchdogs() }
+    }
+
+    /// Whether a session's first process is above this one, or was started by a watchdog whose mark this process carries.
+    pub fn is_inside(&self, session: u32) -> bool {
+        self.above.contains(&session) || parent(session).is_some_and(|parent| self.watchdogs.contains(&parent))
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn parent(pid: u32) -> Option<u32> {
+    super::process_table::read_one(pid).map(|row| row.parent)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn parent(_pid: u32) -> Option<u32> {
+    None
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_process_above_is_an_ancestor_and_this_one_is_not() {
+        let ancestry = Ancestry::of_this_process();
+        assert!(ancestry.is_inside(parent(std::process::id()).unwrap()));
+        assert!(!ancestry.is_inside(std::process::id()));
+    }
+}

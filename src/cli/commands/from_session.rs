@@ -1,0 +1,45 @@
+//! What only a person may do: it is refused from inside of a watched session, unless `--from-session` says that this is meant, and it is
+//! in the journal.
+
+use serde_json::{Value, json};
+
+use crate::cli::failure::Failure;
+use crate::decision::display::escape_to_one_line;
+use crate::session::inside;
+use crate::store::Store;
+use crate::store::journal::{event, kind};
+use crate::supervisor::now;
+
+/// A command that moves what work is judged by.
+pub struct Privileged<'a> {
+    /// As it is typed.
+    pub command: &'static str,
+    /// watchdog's records.
+    pub store: &'a dyn Store,
+    /// The worktree's name in them.
+    pub worktree_id: &'a str,
+    /// Whether `--from-session` was given.
+    pub from_session: bool,
+}
+
+impl Privileged<'_> {
+    /// Refuses the command where it comes from inside of a session and nobody said that this is meant. Both are written down.
+    pub fn allow(&self) -> Result<(), Failure> {
+        let Some(spec) = inside(self.store)? else { return Ok(()) };
+        self.note(json!({"from_session": spec, "refused": !self.from_session}))?;
+        if self.from_session {
+            return Ok(());
+        }
+        let message =
+            format!("'{}' was called from inside of the session of '{}', and was refused", self.command, escape_to_one_line(&spec));
+        Err(Failure::usage(message).hint("type it in a terminal outside of the session, or add --from-session where this is meant"))
+    }
+
+    /// Writes down what was done.
+    pub fn note(&self, mut data: Value) -> Result<(), Failure> {
+        data["command"] = self.command.into();
+        // Nothing guards this append, so it cannot be fenced.
+        let _done = self.store.append(&[event(now(), self.worktree_id, None, kind::TRUST, data)], None)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,21 @@
+//! Whether this very call comes from inside of a session that is watched.
+
+use crate::agent::{Ancestry, still_runs};
+use crate::store::{Store, StoreError, session};
+
+/// The spec of a recorded session that still runs and that this process is a part of; `None` where it is a part of none.
+///
+/// # Errors
+/// Where the records cannot be read.
+pub fn inside(store: &dyn Store) -> Result<Option<String>, StoreError> {
+    let ancestry = Ancestry::of_this_process();
+    for (_, spec, found) in session::everywhere(store)? {
+        // A session whose record cannot be read is nobody's word that there is none, and no reason to refuse a person either.
+        let Ok(found) = found else { continue };
+        let runs = found.ended_at.is_none() && found.pid.is_some_and(|pid| ancestry.is_inside(pid) && still_runs(pid, found.started_at));
+        if runs {
+            return Ok(Some(spec));
+        }
+    }
+    Ok(None)
+}

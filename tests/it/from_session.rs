@@ -1,0 +1,51 @@
+//! What only a person may say, and what comes of it from inside of a watched session.
+
+use serde_json::{Value, json};
+
+use crate::support::TestEnv;
+
+#[test]
+fn a_session_cannot_move_what_it_is_judged_by_without_saying_so_and_it_is_written_down() {
+    let mut env = TestEnv::new();
+    env.set("WATCHDOG", env!("CARGO_BIN_EXE_watchdog"));
+    let repo = env.repo();
+    repo.write("completion.json", json!({"checks": [{"type": "files", "paths": ["wanted.txt"]}]}).to_string());
+    repo.write(".watchdog/tasks/T1.md", "---\nid: T1\ntitle: t\n---\n\nDo.\n");
+    repo.commit_all("criteria");
+    repo.watchdog(&["trust"]).expect(0);
+    repo.watchdog(&["task", "list"]).expect(0);
+    let script = "echo '{\"checks\": []}' > completion.json; for words in trust untrust snapshot 'snapshot --accept-criteria' \\
+        'breaker reset' 'task set T1 blocked --reason x' ; do $WATCHDOG $words >/dev/null 2>>errors; echo $? >> codes; done";
+    let out = repo.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", script]);
+    assert_eq!(std::fs::read_to_string(repo.path().join("codes")).unwrap(), "2\n".repeat(6), "{out}");
+    let errors = std::fs::read_to_string(repo.path().join("errors")).unwrap();
+    assert!(errors.contains("was called from inside of the session of 'main'") && errors.contains("--from-session"), "{errors}");
+    assert_ne!(out.json()["status"], "complete", "{out}");
+    let meant = repo.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", "$WATCHDOG trust --from-session && touch wanted"]);
+    assert!(repo.has("wanted"), "{meant}");
+    let events = repo.watchdog(&["events", "--kind", "trust", "--json"]).expect(0).stdout;
+    let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let told = |command: &str, refused: bool| {
+        events.iter().any(|event| event["data"]["command"] == command && event["data"]["refused"] == json!(refused))
+    };
+    for command in ["watchdog trust", "watchdog untrust", "watchdog snapshot", "watchdog breaker reset", "watchdog task set"] {
+        assert!(told(command, true), "{command}: {events:?}");
+    }
+    assert!(told("watchdog trust", false), "{events:?}");
+}
+
+#[test]
+fn a_default_rescue_script_is_shown_and_one_that_the_session_wrote_is_not_run() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("completion.json", json!({"rescue": {"mode": "command"}, "completion_check": {"max_probes": 0}}).to_string());
+    repo.commit_all("criteria");
+    let out = repo.watchdog(&["trust"]).expect(0);
+    assert!(out.stdout.contains("may run rescue.command: scripts/commit-rescue") && !out.stdout.contains("names no commands"), "{out}");
+    let script = "mkdir -p scripts; printf '#!/bin/sh\\ntouch ran\\n' > scripts/commit-rescue; chmod +x scripts/commit-rescue; touch work";
+    let out = repo.watchdog(&["run", "--json", "--", "sh", "-c", script]);
+    assert!(!repo.has("ran"), "{out}");
+    assert!(out.stdout.contains("scripts/commit-rescue, which changed since the work began"), "{out}");
+    let shown = repo.watchdog(&["trust"]).expect(0);
+    assert!(shown.stdout.contains("touch ran"), "{shown}");
+}
