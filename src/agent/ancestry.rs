@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn the_process_above_is_an_ancestor_and_this_one_is_not() {
         let ancestry = Ancestry::of_this_process();
-        assert!(ancestry.is_inside(parent(std::process::id()).unwrap()));
+        assert!(ancestry.is_inside(parent(std::process::id()).expect("every process has one")));
         assert!(!ancestry.is_inside(std::process::id()));
     }
 }

@@ -58,6 +58,44 @@ impl NamedFiles {
 /// The words of a command line that could be files, as paths from the root of the worktree where they are relative. `cwd` is the folder
 /// that it runs in.
 pub fn words(line: &CommandLine, cwd: Option<&str>) -> Vec<String> {
+    let all = bare_words(line);
+    let mut found: Vec<String> = Vec::new();
+    // A word may be meant from the folder that it runs in, and from each that the line changes to.
+    for folder in folders(line, cwd) {
+        found.extend(all.iter().filter_map(|word| from_root(word, Some(folder.as_str()))));
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// The folders that a command line works in, from the root of the worktree, which is the empty text: where it is started, and where
+/// `cd`, `pushd`, `-C` or `--prefix` lead.
+pub(super) fn folders(line: &CommandLine, cwd: Option<&str>) -> Vec<String> {
+    let all = bare_words(line);
+    let mut found = vec![cwd.and_then(|cwd| from_root(cwd, None)).unwrap_or_default()];
+    for pair in all.windows(2).filter(|pair| CHANGES_FOLDER.contains(&pair[0].as_str())) {
+        let more: Vec<String> = found.iter().filter_map(|folder| from_root(&pair[1], Some(folder))).collect();
+        found.extend(more);
+        found.sort();
+        found.dedup();
+        found.truncate(MOST_FOLDERS);
+    }
+    found
+}
+
+/// The names of the programs that a command line may start, without their folders.
+pub(super) fn programs(line: &CommandLine) -> Vec<String> {
+    bare_words(line).iter().filter_map(|word| word.rsplit('/').next().map(str::to_owned)).collect()
+}
+
+/// What leads to another folder.
+const CHANGES_FOLDER: &[&str] = &["cd", "pushd", "-C", "--prefix", "--directory", "--manifest-path"];
+
+/// More folders than this of one command line are not looked at.
+const MOST_FOLDERS: usize = 16;
+
+fn bare_words(line: &CommandLine) -> Vec<String> {
     let ends = |c: char| c.is_whitespace() || ";|&()<>{}\"'`=,:".contains(c);
     let split = |text: &str| text.split(ends).map(str::to_owned).collect::<Vec<_>>();
     let all: Vec<String> = match line {
@@ -65,11 +103,7 @@ pub fn words(line: &CommandLine, cwd: Option<&str>) -> Vec<String> {
         // An argument may be a whole path with blanks in it, or a line for a shell.
         CommandLine::Argv(argv) => argv.iter().flat_map(|arg| std::iter::once(arg.clone()).chain(split(arg))).collect(),
     };
-    let mut found: Vec<String> =
-        all.iter().filter(|word| !word.is_empty()).take(MOST_WORDS).filter_map(|word| from_root(word, cwd)).collect();
-    found.sort();
-    found.dedup();
-    found
+    all.into_iter().filter(|word| !word.is_empty()).take(MOST_WORDS).collect()
 }
 
 /// A path without its detours; absolute ones stay absolute. `None` where it leads out, or nowhere.
@@ -119,6 +153,10 @@ mod tests {
     fn the_files_of_a_command_line_are_found_however_they_are_written() {
         let shell = |line: &str| CommandLine::Shell(line.into());
         for (line, wanted) in [
+            ("cd ci && sh check.sh", vec!["ci/check.sh"]),
+            ("(cd a; cd b; ./c.sh)", vec!["a/b/c.sh", "a/c.sh"]),
+            ("make -C ci check.sh", vec!["ci/check.sh"]),
+            ("sh ci/*.sh", vec!["ci/*.sh"]),
             ("sh check.sh", vec!["check.sh"]),
             ("./scripts/check.sh --fast", vec!["scripts/check.sh"]),
             ("make lint && sh ./a/../check.sh|tail", vec!["check.sh"]),

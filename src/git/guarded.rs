@@ -27,6 +27,8 @@ pub struct Wanted {
     exact: BTreeSet<String>,
     /// Where new files are looked for: below these folders; empty text is the root.
     folders: Vec<String>,
+    /// How many folders deep a match can lie; `None` = anywhere.
+    depth: Option<usize>,
 }
 
 impl Wanted {
@@ -40,7 +42,9 @@ impl Wanted {
         folders.dedup();
         let inner: Vec<String> = folders.iter().filter(|one| folders.iter().any(|other| lies_below(one, other))).cloned().collect();
         folders.retain(|folder| !inner.contains(folder));
-        Ok(Wanted { globs: path_globs(globs)?, exact, folders })
+        let depth =
+            if globs.iter().any(|glob| glob.contains("**")) { None } else { globs.iter().map(|glob| glob.matches('/').count()).max() };
+        Ok(Wanted { globs: path_globs(globs)?, exact, folders, depth })
     }
 
     /// Whether a path is one of them.
@@ -62,6 +66,19 @@ fn literal_folder(glob: &str) -> String {
     let literal: Vec<&str> = glob.split('/').take_while(|part| !part.contains(['*', '?', '[', '{', '\\'])).collect();
     let whole = literal.len() == glob.split('/').count();
     literal[..literal.len() - usize::from(whole)].join("/")
+}
+
+/// The parts of a path without its detours; `None` where it leads out.
+fn joined<'a>(parts: impl Iterator<Item = &'a str>) -> Option<String> {
+    let mut path: Vec<&str> = Vec::new();
+    for part in parts {
+        match part {
+            "" | "." => {}
+            ".." => drop(path.pop()?),
+            part => path.push(part),
+        }
+    }
+    Some(path.join("/")).filter(|path| !path.is_empty())
 }
 
 /// A file as git names it.
@@ -125,6 +142,56 @@ impl Worktree {
         Ok(differing)
     }
 
+    /// The files of a commit that are named by these paths or globs, and all links that lead there.
+    ///
+    /// # Errors
+    /// As [`Worktree::changed_files`].
+    pub fn files_named(&self, commit: &Point, words: &[String]) -> Result<BTreeSet<String>, Error> {
+        let Some(id) = self.commit_of(commit)? else { return Ok(BTreeSet::new()) };
+        let tree = staged::tree_of(self, Some(id))?;
+        let mut found = BTreeSet::new();
+        for word in words {
+            self.follow_links(tree, word, &mut found)?;
+        }
+        let globs: Vec<String> =
+            words.iter().filter(|word| word.contains(['*', '?', '[']) && crate::config::path_glob(word).is_ok()).cloned().collect();
+        if !globs.is_empty() {
+            let wanted = Wanted::new(&globs, BTreeSet::new()).map_err(|(glob, error)| Error::read(format!("read {glob}"), error))?;
+            found.extend(self.files_of_tree(tree, &wanted)?.keys().map(|path| escape_path(path.as_bstr())));
+        }
+        Ok(found)
+    }
+
+    /// Adds the file at a path of a tree, and every link on the way to it.
+    fn follow_links(&self, tree: ObjectId, path: &str, found: &mut BTreeSet<String>) -> Result<(), Error> {
+        const MOST_LINKS: usize = 16;
+        let doing = || format!("read tree {tree}");
+        let root = self.repo.find_tree(tree).map_err(|e| Error::read(doing(), e))?;
+        let mut path = path.to_owned();
+        'links: for _ in 0..MOST_LINKS {
+            let parts: Vec<&str> = path.split('/').collect();
+            for n in 1..=parts.len() {
+                let here = parts[..n].join("/");
+                let Some(entry) = root.lookup_entry_by_path(&here).map_err(|e| Error::read(doing(), e))? else { return Ok(()) };
+                let mode = entry.mode();
+                if mode.is_link() {
+                    let target = entry.object().map_err(|e| Error::read(doing(), e))?.data.clone();
+                    found.insert(here);
+                    let rest = parts[n..].iter().copied();
+                    let target = String::from_utf8_lossy(&target).into_owned();
+                    let Some(next) = joined(parts[..n - 1].iter().copied().chain(target.split('/')).chain(rest)) else { return Ok(()) };
+                    path = next;
+                    continue 'links;
+                }
+                if n == parts.len() && !mode.is_tree() {
+                    found.insert(here);
+                }
+            }
+            return Ok(());
+        }
+        Ok(())
+    }
+
     /// What lies at every wanted path that the commit or the index has, and at every other that is there.
     fn look(
         &self,
@@ -150,7 +217,7 @@ impl Worktree {
         }
         let known = |path: &BStr| expected.contains_key(path) || staged.contains_key(path);
         for folder in &wanted.folders {
-            for (path, here) in disk.new_files(folder, &|path| wanted.has(path) && !known(path))? {
+            for (path, here) in disk.new_files(folder, wanted.depth, &|path| wanted.has(path) && !known(path))? {
                 found.insert(path, here);
             }
         }

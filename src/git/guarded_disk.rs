@@ -91,7 +91,13 @@ impl<'w> Disk<'w> {
     }
 
     /// The files below a folder that are `new`, but for those that the tree's own rules ignore.
-    pub fn new_files(&mut self, folder: &str, new: &dyn Fn(&BStr) -> bool) -> Result<BTreeMap<BString, OnDisk>, Error> {
+    /// `depth` is how many folders deep they can lie.
+    pub fn new_files(
+        &mut self,
+        folder: &str,
+        depth: Option<usize>,
+        new: &dyn Fn(&BStr) -> bool,
+    ) -> Result<BTreeMap<BString, OnDisk>, Error> {
         let top = BString::from(super::path_text::unescape_path(folder));
         let mut found = BTreeMap::new();
         if !top.is_empty() && (self.ignored(top.as_bstr())? || self.is_ignored(top.as_bstr(), true)?) {
@@ -118,7 +124,8 @@ impl<'w> Disk<'w> {
                 }
                 let path = join(folder.as_bstr(), name.as_bytes());
                 let is_folder = entry.file_type().map_err(|e| Error::read(doing(), e))?.is_dir();
-                if !is_folder && !new(path.as_bstr()) || self.is_ignored(path.as_bstr(), is_folder)? {
+                let too_deep = is_folder && depth.is_some_and(|depth| path.find_iter("/").count() >= depth);
+                if too_deep || !is_folder && !new(path.as_bstr()) || self.is_ignored(path.as_bstr(), is_folder)? {
                     continue;
                 }
                 if !is_folder {

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::checks::{NamedFiles, words};
-use crate::config::path_globs;
+use crate::checks::{GateFile, NamedFiles, Part, gate_files, words};
 use crate::config::settings::{CheckSpec, CommandLine, Criterion, RescueMode, Settings};
+use crate::config::{path_glob, path_globs};
 use crate::decision::evidence::{CriteriaChanged, Fact, FaultKind, Unreadable};
 use crate::decision::machine::CriteriaFiles;
 use crate::git::{Point, Wanted, Worktree};
@@ -51,6 +51,11 @@ pub fn changed(case: &Case) -> Fact<CriteriaChanged> {
         let touched = worktree.changed_files(&point, differing_then(case), &wanted)?;
         (changed.guarded, changed.named) = touched.into_iter().partition(|path| guards.is_match(path));
     }
+    let mut gates: Vec<GateFile> = Vec::new();
+    settings.checks.iter().for_each(|check| add_gates(check, &mut gates));
+    changed.named.extend(changed_gates(case, &worktree, &point, &gates)?.into_iter().filter(|path| !guards.is_match(path)));
+    changed.named.sort();
+    changed.named.dedup();
     // A file that was trusted and is gone is nobody's word that there are no criteria any more.
     if case.pins_file && root.join(FILE).symlink_metadata().is_err() && !changed.guarded.iter().any(|path| path == FILE) {
         changed.guarded.insert(0, FILE.to_owned());
@@ -69,6 +74,9 @@ pub fn differing(worktree: &Worktree, settings: &Settings, point: &Point) -> Fac
     named.extend(rescue_words(settings).into_iter().filter_map(|word| inside(&root, word)));
     let mut globs = settings.guards.clone();
     settings.checks.iter().for_each(|check| add_protected(check, &mut globs));
+    let mut gates = Vec::new();
+    settings.checks.iter().for_each(|check| add_gates(check, &mut gates));
+    globs.extend(gates.into_iter().map(|gate| gate.glob));
     if globs.is_empty() && named.is_empty() {
         return Ok(Differing::new());
     }
@@ -120,32 +128,69 @@ pub fn changed_globs(case: &Case, globs: &[String]) -> Fact<Vec<String>> {
     Ok(worktree.changed_files(&case.criteria_point(), differing_then(case), &wanted)?)
 }
 
-/// The files of the anchor that a command line names, and that changed since. Quiet where there is none.
+/// The files that decide what a command line runs and that changed since the anchor: those that it names, and those of well-known runners.
+/// Quiet where there is none.
 pub fn changed_scripts(case: &Case, line: &CommandLine, cwd: Option<&str>) -> Fact<Vec<String>> {
     let point = case.criteria_point();
     if point == Point::nowhere() {
         return Ok(Vec::new());
     }
     let worktree = case.worktree.lock().expect("no panic while it was held");
-    let named: BTreeSet<String> = at_point(&point, &worktree, words(line, cwd))?.into_iter().collect();
-    if named.is_empty() {
+    let mut changed = changed_gates(case, &worktree, &point, &gate_files(line, cwd))?;
+    let named = at_point(&point, &worktree, words(line, cwd))?;
+    if !named.is_empty() {
+        changed.extend(worktree.changed_files(&point, differing_then(case), &Wanted::new(&[], named).map_err(wrong)?)?);
+    }
+    Ok(changed)
+}
+
+fn add_gates(check: &CheckSpec, gates: &mut Vec<GateFile>) {
+    match check {
+        CheckSpec::Group { checks, .. } => checks.iter().for_each(|check| add_gates(check, gates)),
+        CheckSpec::Single { criterion, .. } => {
+            let cwd = match criterion {
+                Criterion::Command(command) => command.cwd.as_deref(),
+                _ => None,
+            };
+            gates.extend(criterion.run().into_iter().flat_map(|line| gate_files(line, cwd)));
+        }
+    }
+}
+
+/// The gate files of which what counts changed.
+fn changed_gates(case: &Case, worktree: &Worktree, point: &Point, gates: &[GateFile]) -> Fact<Vec<String>> {
+    if gates.is_empty() {
         return Ok(Vec::new());
     }
-    let wanted = Wanted::new(&[], named).map_err(wrong)?;
-    Ok(worktree.changed_files(&point, differing_then(case), &wanted)?)
+    let globs: Vec<String> = gates.iter().map(|gate| gate.glob.clone()).collect();
+    let mut changed = worktree.changed_files(point, differing_then(case), &Wanted::new(&globs, BTreeSet::new()).map_err(wrong)?)?;
+    let is_of = |gate: &GateFile, path: &str| path_glob(&gate.glob).is_ok_and(|glob| glob.compile_matcher().is_match(path));
+    changed.retain(|path| {
+        gates.iter().filter(|gate| is_of(gate, path)).any(|gate| gate.part == Part::Whole || part_changed(worktree, point, path, gate.part))
+    });
+    Ok(changed)
+}
+
+/// Whether what counts of a file differs from the anchor's commit, in HEAD or on disk. What cannot be told has changed.
+fn part_changed(worktree: &Worktree, point: &Point, path: &str, part: Part) -> bool {
+    let at = |point: &Point| match point {
+        Point::Commit(commit) => worktree.blob_at(commit, path).ok().flatten(),
+        Point::Unborn => None,
+    };
+    let Some(before) = at(point).and_then(|bytes| part.of(&bytes)) else { return true };
+    let now = [worktree.head().ok().and_then(|head| at(&head)), std::fs::read(worktree.root().join(path)).ok()];
+    now.iter().any(|bytes| bytes.as_deref().and_then(|bytes| part.of(bytes)).as_ref() != Some(&before))
 }
 
 fn wrong((pattern, error): (String, globset::Error)) -> Unreadable {
     Unreadable { kind: FaultKind::Config, why: format!("`{pattern}` in guards is not a valid glob: {error}"), hint: None }
 }
 
-fn at_point(point: &Point, worktree: &Worktree, words: Vec<String>) -> Fact<Vec<String>> {
+/// The files of a commit that words of a command line name, links on the way included.
+fn at_point(point: &Point, worktree: &Worktree, words: Vec<String>) -> Fact<BTreeSet<String>> {
     let root = worktree.root();
     let paths: Vec<String> = words.into_iter().filter_map(|word| inside(root, word)).collect();
-    match point {
-        Point::Commit(commit) => Ok(worktree.files_at(commit, paths)?),
-        Point::Unborn => Ok(Vec::new()),
-    }
+    Ok(worktree.files_named(point, &paths)?)
 }
 
 /// A path from the root of the worktree; `None` where it lies elsewhere.

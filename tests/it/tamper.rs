@@ -247,6 +247,47 @@ fn a_script_that_a_command_names_is_the_agents_word_once_it_was_changed() {
 }
 
 #[test]
+fn what_a_command_reaches_by_folders_globs_links_and_runners_is_the_agents_word_once_it_was_changed() {
+    let env = TestEnv::new();
+    type Trick = fn(&Repo<'_>);
+    let tricks: [(&str, Trick, &str); 6] = [
+        ("cd ci && sh check.sh", |repo| repo.write("ci/check.sh", "true\n"), "ci/check.sh"),
+        ("sh ci/ch*.sh", |repo| repo.write("ci/check.sh", "true\n"), "ci/check.sh"),
+        ("sh link.sh", |repo| repo.write("ci/check.sh", "true\n"), "ci/check.sh"),
+        ("sh folder/check.sh", |repo| repo.write("ci/check.sh", "true\n"), "ci/check.sh"),
+        ("make check", |repo| repo.write("Makefile", "check:\n\ttrue\n"), "Makefile"),
+        ("make -C sub check", |repo| repo.write("sub/GNUmakefile", "check:\n\ttrue\n"), "sub/GNUmakefile"),
+    ];
+    for (n, (line, trick, named)) in tricks.iter().enumerate() {
+        for changed in [true, false] {
+            let repo = env.repo_named(&format!("reached-{n}-{changed}"));
+            repo.write("ci/check.sh", "test -f login.txt\n");
+            repo.write("Makefile", "check:\n\ttest -f login.txt\n");
+            repo.write("sub/Makefile", "check:\n\ttest -f ../login.txt\n");
+            std::os::unix::fs::symlink("ci/check.sh", repo.path().join("link.sh")).unwrap();
+            std::os::unix::fs::symlink("ci", repo.path().join("folder")).unwrap();
+            let config = json!({"rescue": {"mode": "single"}, "checks": [{"type": "command", "run": line}]});
+            repo.write("completion.json", config.to_string());
+            repo.commit_all("the criteria");
+            repo.watchdog(&["trust"]).expect(0);
+            repo.watchdog(&["snapshot"]).expect(0);
+            repo.write("login.txt", "logged in\n");
+            if changed {
+                trick(&repo);
+            }
+            repo.commit_all("login");
+            let out = judge(&repo).expect(0);
+            if changed {
+                caught(line, &out, "complete/checks_passed", named);
+                assert_eq!(out.json()["checks"][0]["evidence"], "claimed", "{line}: {out}");
+            } else {
+                assert_eq!((&out.json()["evidence"], &out.json()["degraded"]), (&json!("verified"), &json!([])), "{line}: {out}");
+            }
+        }
+    }
+}
+
+#[test]
 fn boxes_features_and_empty_commits_show_nothing() {
     let env = TestEnv::new();
     let with = |name: &str, checks: Value| session(&env, name, &json!({"rescue": {"mode": "single"}, "checks": checks}));

@@ -1,0 +1,162 @@
+//! Files that say what a well-known runner runs although no command line names them: the `Makefile` of `make check`, the `scripts` of
+//! `npm test`, the `conftest.py` of `pytest`. Whoever writes them writes what passes.
+
+use serde_json::Value;
+
+use crate::config::settings::CommandLine;
+
+use super::named_files::{folders, programs};
+
+/// What of a file counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// The values of these keys of a JSON object.
+    Keys(&'static [&'static str]),
+    /// The lines that hold one of these words.
+    Lines(&'static [&'static str]),
+    /// The lines of sections whose headers hold this word.
+    Sections(&'static str),
+}
+
+impl Part {
+    /// What counts of a file's bytes; `None` where that cannot be told, and then all of it does.
+    pub fn of(self, bytes: &[u8]) -> Option<String> {
+        let text = std::str::from_utf8(bytes).ok()?;
+        match self {
+            Part::Whole => Some(text.to_owned()),
+            Part::Keys(keys) => {
+                let Value::Object(object) = serde_json::from_str(text).ok()? else { return None };
+                Some(keys.iter().map(|key| format!("{:?}\n", object.get(*key))).collect())
+            }
+            Part::Lines(words) => {
+                Some(text.lines().filter(|line| words.iter().any(|word| line.contains(word))).map(|line| format!("{line}\n")).collect())
+            }
+            Part::Sections(word) => {
+                let mut inside = false;
+                let mut found = String::new();
+                for line in text.lines() {
+                    if line.trim_start().starts_with('[') {
+                        inside = line.contains(word);
+                    }
+                    if inside {
+                        found.push_str(line);
+                        found.push('\n');
+                    }
+                }
+                Some(found)
+            }
+        }
+    }
+}
+
+/// A file that decides what a command runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GateFile {
+    /// A glob from the root of the worktree.
+    pub glob: String,
+    /// What of it counts.
+    pub part: Part,
+}
+
+/// Keys of `package.json` that choose what a script runs.
+const NODE_KEYS: &[&str] = &["scripts", "jest", "mocha", "vitest", "ava", "c8", "nyc", "config"];
+/// Lines of `Cargo.toml` that choose which tests there are.
+const CARGO_LINES: &[&str] = &["harness", "autotests", "doctest", "test =", "test=", "[[test]]", "[profile"];
+
+type Row = (&'static [&'static str], &'static [(&'static str, Part)]);
+
+/// Runners with their gate files. The table is in docs/configuration.md.
+const TABLE: &[Row] = &[
+    (&["make", "gmake"], &[("Makefile", Part::Whole), ("makefile", Part::Whole), ("GNUmakefile", Part::Whole)]),
+    (&["just"], &[("justfile", Part::Whole), ("Justfile", Part::Whole), (".justfile", Part::Whole)]),
+    (
+        &["npm", "npx", "pnpm", "yarn", "bun", "node", "jest", "vitest", "mocha"],
+        &[
+            ("package.json", Part::Keys(NODE_KEYS)),
+            (".npmrc", Part::Whole),
+            ("jest.config.*", Part::Whole),
+            ("vitest.config.*", Part::Whole),
+            ("vite.config.*", Part::Whole),
+            (".mocharc*", Part::Whole),
+        ],
+    ),
+    (
+        &["cargo"],
+        &[
+            (".cargo/config.toml", Part::Whole),
+            (".cargo/config", Part::Whole),
+            (".config/nextest.toml", Part::Whole),
+            ("Cargo.toml", Part::Lines(CARGO_LINES)),
+        ],
+    ),
+    (
+        &["pytest", "py.test", "python", "python3", "tox", "nox", "uv", "poetry"],
+        &[
+            ("**/conftest.py", Part::Whole),
+            ("pytest.ini", Part::Whole),
+            (".pytest.ini", Part::Whole),
+            ("tox.ini", Part::Whole),
+            ("noxfile.py", Part::Whole),
+            ("sitecustomize.py", Part::Whole),
+            ("setup.cfg", Part::Sections("pytest")),
+            ("pyproject.toml", Part::Sections("pytest")),
+        ],
+    ),
+    (&["rspec", "bundle"], &[(".rspec", Part::Whole), ("spec/spec_helper.rb", Part::Whole)]),
+];
+
+/// The gate files of a command line: at the root, in the folder that it runs in, and in those that it changes to.
+pub fn gate_files(line: &CommandLine, cwd: Option<&str>) -> Vec<GateFile> {
+    let programs = programs(line);
+    let folders = folders(line, cwd);
+    let mut found = Vec::new();
+    for (names, files) in TABLE {
+        if !names.iter().any(|name| programs.iter().any(|program| program == name)) {
+            continue;
+        }
+        for folder in &folders {
+            for (file, part) in *files {
+                let glob = if folder.is_empty() { (*file).to_owned() } else { format!("{}/{file}", globset::escape(folder)) };
+                found.push(GateFile { glob, part: *part });
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn globs(line: &str, cwd: Option<&str>) -> Vec<String> {
+        gate_files(&CommandLine::Shell(line.into()), cwd).into_iter().map(|gate| gate.glob).collect()
+    }
+
+    #[test]
+    fn a_runner_is_known_wherever_it_stands_in_the_line() {
+        assert!(globs("make check", None).contains(&"Makefile".to_owned()));
+        assert!(globs("cd web && CI=1 /usr/bin/npm test", None).contains(&"web/package.json".to_owned()));
+        assert!(globs("python3 -m pytest -q", None).contains(&"**/conftest.py".to_owned()));
+        assert!(globs("make -C sub all", Some("a")).contains(&"a/sub/Makefile".to_owned()));
+        assert!(globs("sh check.sh", None).is_empty());
+    }
+
+    #[test]
+    fn only_what_chooses_the_tests_counts() {
+        let keys = Part::Keys(NODE_KEYS);
+        let package = |version: u32, test: &str| format!("{{\"version\": \"{version}\", \"scripts\": {{\"test\": \"{test}\"}}}}");
+        assert_eq!(keys.of(package(1, "jest").as_bytes()), keys.of(package(2, "jest").as_bytes()));
+        assert_ne!(keys.of(package(1, "jest").as_bytes()), keys.of(package(1, "true").as_bytes()));
+        assert_eq!(keys.of(b"{"), None);
+        let sections = Part::Sections("pytest");
+        assert_eq!(
+            sections.of(b"[project]\nname = \"a\"\n[tool.pytest.ini_options]\nx = 1\n[z]\n").unwrap(),
+            "[tool.pytest.ini_options]\nx = 1\n"
+        );
+        let lines = Part::Lines(CARGO_LINES);
+        assert_eq!(lines.of(b"[dependencies]\nserde = \"1\"\n").unwrap(), lines.of(b"[dependencies]\n").unwrap());
+        assert_ne!(lines.of(b"harness = false\n").unwrap(), "");
+    }
+}
