@@ -177,9 +177,10 @@ fn an_agent_that_is_not_logged_in_is_named_so() {
     claude.env.set("ANTHROPIC_API_KEY", "");
     let repo = claude.env.repo();
     let config = config(&claude, json!({"completion_check": {"max_probes": 1}}));
-    let out = repo.watchdog(&run(&["--config", &config], STREAMING)).expect(16);
-    assert_eq!(out.verdict(), "error/probe_error");
-    assert_eq!(out.json()["probes"][0]["outcome"], "not_logged_in", "{out}");
+    let out = repo.watchdog(&run(&["--config", &config], STREAMING)).expect(15);
+    assert_eq!(out.verdict(), "failed/agent_unrunnable");
+    assert!(out.json()["message"].as_str().unwrap().contains("Not logged in"), "{out}");
+    assert_eq!(out.json()["probes"].as_array().map(Vec::len), Some(0), "its session said so, so nobody is asked\n{out}");
     assert_eq!(claude.api.messages().len(), 0);
 }
 

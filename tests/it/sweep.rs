@@ -68,7 +68,7 @@ fn every_worktree_is_judged_once_and_one_that_nobody_watches_is_no_alarm() {
     let rows = rows(&swept);
     let (committed, nobodys) = (&rows["committed"], &rows["repo"]);
     assert_eq!((&committed["made_here"], &committed["changes"]["untracked"]), (&json!(1), &json!(1)), "{swept}");
-    assert!(committed["message"].as_str().unwrap().contains("1 change left uncommitted"), "{swept}");
+    assert!(committed["degraded"].to_string().contains("left_uncommitted"), "{swept}");
     assert_eq!((&nobodys["status"], &nobodys["complete"]), (&Value::Null, &json!(false)));
     assert_eq!(worktrees[0].snapshots().len(), 2, "what was left uncommitted is kept, here and in the dirty one");
 
@@ -112,7 +112,7 @@ fn one_bad_worktree_spoils_nothing_and_calls_for_somebody_only_where_it_is_watch
         ("foreign", "error/git_error"),
         ("gone", "gone"),
         ("nobodys", "no_baseline"),
-        ("rebasing", "complete/new_commits"),
+        ("rebasing", "incomplete/operation_in_progress"),
         ("repo", "no_baseline"),
         ("unborn", "incomplete/working"),
     ];
