@@ -13,13 +13,16 @@ use jiff::Timestamp;
 
 use crate::agent::transcript::{self, Transcript};
 use crate::agent::{Cancel, Survivor};
-use crate::checks::{self, CheckContext};
+use crate::checks::{self, CheckContext, GroupOutcome};
 use crate::config::settings::RescueMode;
 use crate::config::settings::{CheckSpec, Criterion};
 use crate::decision::context::Context;
 use crate::decision::display::plural;
-use crate::decision::evidence::{Activity, Changes, Commits, Fact, FaultKind, RescueOutcome, Unreadable};
+use crate::decision::evidence::{
+    Activity, Changes, CheckOutcome, CheckResult, Commits, Degraded, Fact, FaultKind, RescueOutcome, Unreadable,
+};
 use crate::decision::machine::{Action, ChecksJudged, Event};
+use crate::decision::verdict::Evidence;
 use crate::git::{Point, Snapshot, SnapshotRequest, Traces, Worktree};
 use crate::rescue;
 use crate::store::Store;
@@ -240,14 +243,30 @@ impl Executor {
         let context = CheckContext::new(&outside).with_told(&told).asking_every(self.case.asked.every).side_by_side(at_once());
         let outcome = checks::evaluate(&self.case.settings, &context);
         self.spend_beside(outside.spent());
+        let beside = self.inherited_beside(&outcome);
+        let mut notes = outcome.notes;
+        let evidence = if beside.is_some() { outcome.evidence.min(Evidence::Committed) } else { outcome.evidence };
+        notes.extend(beside);
         ChecksJudged {
             outcome: outcome.outcome,
-            evidence: outcome.evidence,
+            evidence,
             feedback: outcome.feedback,
             results: outcome.results,
             all_passed_before: outcome.all_passed_before,
-            notes: outcome.notes,
+            notes,
         }
+    }
+
+    /// What to say of a pass in the worktree beside files that were uncommitted before the session: it may rest on them.
+    fn inherited_beside(&self, outcome: &GroupOutcome) -> Option<Degraded> {
+        let of_files = |kind: &str| ["command", "files", "custom", "feature_list", "plan"].contains(&kind);
+        let passed = |result: &CheckResult| result.outcome == CheckOutcome::Pass && result.tree.is_none() && of_files(&result.kind);
+        if outcome.outcome != CheckOutcome::Pass || self.case.work.inherited.is_empty() || !outcome.results.iter().any(passed) {
+            return None;
+        }
+        let found = self.worktree(|worktree| session_work::look(worktree, &self.case.work)).ok()?.changes.inherited;
+        let detail = format!("the checks passed beside {} that the session did not make and no commit has", plural(found, "file"));
+        (found > 0).then_some(Degraded { code: "judged_with_uncommitted", detail })
     }
 
     /// What is told, with where and since when: a program that judges has no other way to know.

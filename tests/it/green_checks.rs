@@ -232,3 +232,19 @@ fn feedback_names_where_head_is_and_a_path_that_it_lacks() {
     let fact = "HEAD is still the baseline; `a.rs` is not committed. Finish the work and commit it.";
     assert_eq!(out.json()["feedback"], fact, "{out}");
 }
+
+#[test]
+fn a_pass_beside_a_file_that_was_there_before_is_no_more_than_committed() {
+    let env = TestEnv::new();
+    let made = commit("echo new > new.txt").replace("git add -A", "git add new.txt");
+    let repo = suite(&env, "beside", &[], json!({"run": "test -f new.txt"}));
+    repo.write("notes.txt", "mine\n");
+    let verdict = complete(&run(&repo, &made).expect(0), "committed", "unknown");
+    assert!(degraded(&verdict, "judged_with_uncommitted").is_some(), "{verdict}");
+    // A scratch checkout has HEAD and the session's work, and nothing else.
+    let repo = suite(&env, "beside-clean", &[], json!({"run": "test -f new.txt && ! test -e notes.txt", "clean": true}));
+    repo.write("notes.txt", "mine\n");
+    let verdict = complete(&run(&repo, &made).expect(0), "verified", "unknown");
+    assert_eq!(degraded(&verdict, "judged_with_uncommitted"), None, "{verdict}");
+    assert_eq!(verdict["checks"][0]["tree"], repo.git(&["rev-parse", "HEAD^{tree}"]).trim(), "{verdict}");
+}

@@ -1,15 +1,19 @@
 //! Writes a whole tree into a folder of its own, without a repository around it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use gix::ObjectId;
-use gix::bstr::ByteSlice;
+use gix::bstr::{BString, ByteSlice};
 
+use super::blobs::Blobs;
 use super::diff;
 use super::disk::Below;
 use super::proof::tree_of;
 use super::restore_disk::{Writer, is_safe};
-use crate::git::{Error, Point, Worktree};
+use super::scan::Change;
+use super::tree;
+use crate::git::{Error, Point, Worktree, unescape_path};
 
 impl Worktree {
     /// The tree of a commit, hexadecimal; the empty one where there is no commit yet.
@@ -20,6 +24,24 @@ impl Worktree {
         let Point::Commit(commit) = point else { return Ok(ObjectId::empty_tree(self.repo.object_hash()).to_hex().to_string()) };
         let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(format!("read commit {commit}"), e))?;
         Ok(tree_of(&self.repo, id)?.to_hex().to_string())
+    }
+
+    /// A tree in which these paths, percent-escaped where not UTF-8, are as HEAD has them.
+    ///
+    /// # Errors
+    /// Where an object cannot be read or written.
+    pub fn tree_without(&self, tree: &str, paths: &BTreeSet<String>) -> Result<String, Error> {
+        let read = |hex: &str| ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read(format!("read tree {hex}"), e));
+        let head = self.repo.find_tree(read(&self.tree_at(&self.head()?)?)?).map_err(|e| Error::read("read the tree of HEAD", e))?;
+        let mut changes = BTreeMap::new();
+        for path in paths {
+            let path = BString::from(unescape_path(path));
+            let entry = head.lookup_entry(path.split_str("/")).map_err(|e| Error::read("read the tree of HEAD", e))?;
+            let change = entry.map_or(Change::Remove, |entry| Change::Exactly(entry.mode().kind(), entry.object_id()));
+            changes.insert(path, change);
+        }
+        let edited = tree::edited(&self.repo, read(tree)?, &changes, &mut Blobs::new(&self.repo))?;
+        Ok(edited.to_hex().to_string())
     }
 
     /// Writes every file of a tree below an empty folder, byte for byte: what filters would make of them is not made. Names that no work

@@ -8,6 +8,7 @@ use crate::store::before::{self, Mark};
 use crate::store::{Store, passed};
 
 use super::super::case::Case;
+use super::super::session_work;
 use super::super::surroundings::now;
 
 /// How a check ended that is judged now.
@@ -22,10 +23,12 @@ pub(super) fn find(case: &Case, store: &dyn Store, ended: &Ended<'_>) -> AtBegin
     if !ended.definition.of_worktree || case.origin.0 == Point::nowhere() {
         return AtBegin::default();
     }
-    let (origin_tree, clean_tree) = {
+    let (origin_tree, clean_tree, nothing_done) = {
         let worktree = case.worktree.lock().expect("no panic while it was held");
         let Ok(origin_tree) = worktree.tree_at(&case.origin.0) else { return AtBegin::default() };
-        (origin_tree, clean_tree(&worktree))
+        let clean_tree = clean_tree(&worktree);
+        let nothing_done = clean_tree.as_ref() == Some(&origin_tree) || has_no_work(case, &worktree, &origin_tree);
+        (origin_tree, clean_tree, nothing_done)
     };
     let Ok(record) = before::of(store, &case.worktree_id, &case.spec) else { return AtBegin::default() };
     let check = passed::inputs(&[ended.definition.text.as_bytes()]);
@@ -38,7 +41,6 @@ pub(super) fn find(case: &Case, store: &dyn Store, ended: &Ended<'_>) -> AtBegin
         Some(Mark { check: check.clone(), tree: tree.to_owned(), before, tests: ended.tests, at: now() })
     };
     let begun = record.begun(&check).cloned();
-    let nothing_done = clean_tree.as_ref() == Some(&origin_tree);
     // What was found on this very tree since the session began was found for this work: a pass that came since is new.
     let found_here = begun.as_ref().is_some_and(|mark| mark.tree == origin_tree && case.recorded_at.is_some_and(|at| mark.at >= at));
     let identical = now_on(&origin_tree).filter(|_| nothing_done && !found_here);
@@ -61,6 +63,12 @@ pub(super) fn find(case: &Case, store: &dyn Store, ended: &Ended<'_>) -> AtBegin
         });
     }
     known.map_or_else(AtBegin::default, |mark| AtBegin { before: mark.before, tests: mark.tests })
+}
+
+/// Whether HEAD's tree is as it was, and all that is uncommitted was there before or is nobody's.
+fn has_no_work(case: &Case, worktree: &Worktree, origin_tree: &str) -> bool {
+    let same = worktree.head().and_then(|head| worktree.tree_at(&head)).is_ok_and(|tree| tree == origin_tree);
+    same && session_work::look(worktree, &case.work).is_ok_and(|found| !found.changes.work_left() && found.changes.operation.is_none())
 }
 
 /// HEAD's tree, where nothing of the session is uncommitted.

@@ -9,6 +9,7 @@ use crate::config::settings::RescueMode;
 use crate::git::SnapshotRequest;
 use crate::rescue;
 
+use super::super::session_work;
 use super::super::surroundings::now;
 use super::Outside;
 use super::scratch::Scratch;
@@ -51,7 +52,11 @@ fn work_tree_id(outside: &Outside<'_>) -> Result<String, String> {
     let request = SnapshotRequest { spec: &case.spec, at: now(), why: "for a check in a scratch checkout" };
     let taken = worktree.take_snapshot_apart(&request, &rescue::private_rule(&case.settings.rescue)).map_err(refused)?;
     match taken {
-        Some(taken) => Ok(taken.tree),
+        // What is not the session's work was there before it, or is nobody's.
+        Some(taken) => {
+            let others = session_work::look(&worktree, &case.work).map_err(refused)?.others;
+            if others.is_empty() { Ok(taken.tree) } else { worktree.tree_without(&taken.tree, &others).map_err(refused) }
+        }
         None => worktree.head().and_then(|head| worktree.tree_at(&head)).map_err(refused),
     }
 }
