@@ -65,8 +65,8 @@ pub use rescue_branch::RescueBranch;
 pub use search::{Search, find_worktrees};
 pub use served::{Answer, RunsGit, serve_with};
 pub use snapshot::{
-    AfterCommit, Candidate, CommitState, FileDiff, KeptEntry, PrivateRule, RestoreError, RestoreTarget, Restored, RestoredTo, SavedIndex,
-    Snapshot, SnapshotDiff, SnapshotInfo, SnapshotKind, SnapshotPath, SnapshotRequest, Uncommitted, Versions,
+    AfterCommit, Candidate, CommitState, CommittedContent, FileDiff, KeptEntry, PrivateRule, RestoreError, RestoreTarget, Restored,
+    RestoredTo, SavedIndex, Snapshot, SnapshotDiff, SnapshotInfo, SnapshotKind, SnapshotPath, SnapshotRequest, Uncommitted, Versions,
 };
 pub use traces::{Scene, TABLES, Traces};
 pub use unmerged::UnmergedWork;

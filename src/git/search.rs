@@ -43,6 +43,10 @@ pub fn find_worktrees(paths: &[PathBuf], is_over: &dyn Fn() -> bool) -> Search {
         walk.take(path);
     }
     let Walk { mut found, notes, .. } = walk;
+    // A broken `.git` does not say whose it is; where its repository tells of the place, that is what counts.
+    let told: HashSet<PathBuf> = found.iter().filter(|one| one.git_dir != one.root.join(".git")).map(|one| one.root.clone()).collect();
+    let nameless = |one: &FoundWorktree| matches!(one.standing, Standing::Broken { .. }) && one.git_dir == one.root.join(".git");
+    found.retain(|one| !(nameless(one) && told.contains(&one.root)));
     found.sort_by(|a, b| a.root.cmp(&b.root).then_with(|| a.git_dir.cmp(&b.git_dir)));
     Search { worktrees: found, notes }
 }

@@ -215,6 +215,11 @@ fn standing(dot_git: &Path, git_dir: &Path) -> Standing {
     let text = match fs::read(dot_git) {
         Ok(text) => text,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            // A folder with something in it is no worktree that was removed.
+            let root = dot_git.parent().unwrap_or(dot_git);
+            if fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some()) {
+                return Standing::Broken { why: format!("{} is missing", dot_git.display()) };
+            }
             let kept = git_dir.join("locked").exists();
             let why = if kept { "its folder is not there; it is locked, so git keeps it" } else { "its folder is not there" };
             return Standing::Gone { why: why.to_string() };

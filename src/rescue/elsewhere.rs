@@ -76,6 +76,20 @@ pub(super) fn commit(worktree: &Worktree, request: &Request<'_>, groups: &[Group
     Ok(moved.map(|()| Elsewhere { branch: branch.name, as_they_were }))
 }
 
+/// The tree, hexadecimal, that HEAD would have with these paths committed as git adds them now, filters included.
+///
+/// # Errors
+/// What git says, where it cannot.
+pub(super) fn staged_tree(worktree: &Worktree, paths: &[&[u8]]) -> Result<String, String> {
+    let head = worktree.head_commit().map_err(|error| error.to_string())?;
+    let index = PrivateIndex::new(worktree.git_dir());
+    let plumbing = Plumbing { worktree, index: &index.0 };
+    plumbing.git(&["read-tree", head.as_deref().unwrap_or("--empty")], Vec::new())?;
+    let names = paths.iter().flat_map(|path| path.iter().copied().chain([0])).collect();
+    plumbing.git(&["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], names)?;
+    plumbing.git(&["write-tree"], Vec::new())
+}
+
 struct Plumbing<'a> {
     worktree: &'a Worktree,
     index: &'a Path,

@@ -1,6 +1,6 @@
-//! Which files of a snapshot are kept apart, in a ref that is never merged or pushed. Pure.
+//! Which files of a snapshot are kept apart, in a ref that is never merged or pushed, and which ignored files are kept there, too. Pure.
 
-use super::secrets::looks_secret;
+use super::secrets::{in_generated_folder, looks_secret};
 use crate::config::settings::RescueSettings;
 use crate::decision::secret_shapes::{self, LIMIT};
 use crate::git::Candidate;
@@ -10,6 +10,9 @@ use crate::git::Candidate;
 pub fn private_rule(settings: &RescueSettings) -> impl Fn(&Candidate<'_>) -> Option<&'static str> + use<> {
     let max_bytes = settings.max_bytes;
     move |candidate| {
+        if candidate.ignored {
+            return worth_keeping(candidate.path, candidate.bytes).then_some("ignored");
+        }
         if looks_secret(candidate.path) {
             Some("secret")
         } else if candidate.bytes > max_bytes {
@@ -23,5 +26,62 @@ pub fn private_rule(settings: &RescueSettings) -> impl Fn(&Candidate<'_>) -> Opt
         } else {
             None
         }
+    }
+}
+
+/// Larger ignored files are not kept: what a person wrote by hand is small.
+const SMALL: u64 = 64 << 10;
+/// Names of ignored files that hold a machine's own settings, made by hand and hard to make again.
+const SETTINGS: [&str; 6] =
+    [".envrc", "local.properties", "local.settings.json", "settings.local.json", "docker-compose.override.yml", "compose.override.yml"];
+/// Parts of such names, with a dot on each side, where they end like data.
+const LOCAL: [&str; 3] = ["local", "secret", "private"];
+/// What such data ends with.
+const DATA: [&str; 9] = ["json", "yml", "yaml", "toml", "ini", "cfg", "conf", "properties", "tfvars"];
+
+/// Whether an ignored file is a small secret or setting (`.env` and the like) that nobody could make again, and not
+/// something that a tool put into a folder of its own.
+fn worth_keeping(path: &str, bytes: u64) -> bool {
+    let lower = path.to_ascii_lowercase();
+    let name = lower.rsplit('/').next().unwrap_or(&lower);
+    let mut parts = name.rsplit('.');
+    let data = parts.next().is_some_and(|ending| DATA.contains(&ending));
+    let local = data && (name.ends_with(".tfvars") || parts.any(|part| LOCAL.contains(&part)));
+    bytes <= SMALL && !in_generated_folder(path) && (name.starts_with(".env") || SETTINGS.contains(&name) || local || looks_secret(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignored_settings_are_kept_and_what_tools_make_is_not() {
+        for path in [
+            ".env",
+            "api/.env.local",
+            ".env.example",
+            ".envrc",
+            "local.properties",
+            ".claude/settings.local.json",
+            "config.local.yml",
+            "prod.tfvars",
+            "server.pem",
+            "id_ed25519",
+        ] {
+            assert!(worth_keeping(path, 100), "{path}");
+        }
+        for path in [
+            "node_modules/x/.env",
+            "target/debug/.env",
+            ".venv/settings.local.json",
+            "vendor/a/server.pem",
+            "debug.log",
+            "a.out",
+            "local.rs",
+            "dist/main.js",
+        ] {
+            assert!(!worth_keeping(path, 100), "{path}");
+        }
+        assert!(!worth_keeping(".env", SMALL + 1));
     }
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::half_made::{self, Left, UnderWay};
 use crate::agent::git_program::{git, tail};
 use crate::git::{Error, RestoreError, RestoreTarget, Restored, Worktree};
 
@@ -26,6 +27,9 @@ pub enum RestoreIntoError {
 /// Makes a linked worktree at `folder`, which must be new or empty, with HEAD detached at the commit that the snapshot
 /// started from, and brings files and index back there. No hook or filter is run.
 ///
+/// What a restore of the same snapshot left there that was killed is gone on with, and what a git that was killed while it
+/// made the worktree left is made anew.
+///
 /// A snapshot of an unborn branch has no commit to start from: its files go into the plain folder instead.
 ///
 /// # Errors
@@ -38,13 +42,18 @@ pub fn restore_into_worktree(worktree: &Worktree, id: &str, folder: &Path) -> Re
         return Ok(restored);
     };
     let not_made = |why: String| RestoreIntoError::NotMade { path: folder.to_owned(), why };
-    let text = folder.to_str().ok_or_else(|| not_made("its name is not UTF-8; name another, or restore with --to".into()))?;
-    let args = ["-c", "core.hooksPath=/dev/null", "worktree", "add", "--quiet", "--detach", "--no-checkout", "--", text, &base];
-    let finished = git(worktree.root(), &args, &[], true, DEADLINE).run().map_err(|error| not_made(error.to_string()))?;
-    if !finished.exit.success() {
-        return Err(not_made(tail(&finished)));
-    }
     let unfilled = |source| RestoreIntoError::Unfilled { path: folder.to_owned(), source };
+    let text = folder.to_str().ok_or_else(|| not_made("its name is not UTF-8; name another, or restore with --to".into()))?;
+    if half_made::left_at(worktree, folder, &info.id).map_err(not_made)? == Left::Nothing {
+        let args = ["-c", "core.hooksPath=/dev/null", "worktree", "add", "--quiet", "--detach", "--no-checkout", "--", text, &base];
+        let finished = git(worktree.root(), &args, &[], true, DEADLINE).run().map_err(|error| not_made(error.to_string()))?;
+        if !finished.exit.success() {
+            return Err(not_made(tail(&finished)));
+        }
+    }
     let made = Worktree::open(folder).map_err(|error: Error| unfilled(error.into()))?;
-    made.restore(&info.id, RestoreTarget::Fresh).map_err(unfilled)
+    let under_way = UnderWay::begin(made.git_dir(), &info.id).map_err(not_made)?;
+    let restored = made.restore(&info.id, RestoreTarget::Fresh).map_err(unfilled)?;
+    under_way.end();
+    Ok(restored)
 }

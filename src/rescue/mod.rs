@@ -9,6 +9,7 @@ mod elsewhere;
 
 mod fixed;
 mod grouping;
+mod half_made;
 mod index_lock;
 mod index_mending;
 mod keep_apart;
@@ -22,6 +23,7 @@ mod preview;
 mod secrets;
 mod selection;
 mod single;
+mod smuggled;
 mod task_list;
 mod tick;
 mod user_command;

@@ -9,7 +9,7 @@ use super::carry_out::Request;
 use super::choice::choose;
 use super::grouping::{self, Ask, Grouping};
 use super::single::{Group, Made, commit, obstacle, protection};
-use super::{elsewhere, fixed, message, tick};
+use super::{elsewhere, fixed, message, smuggled, tick};
 use crate::config::settings::RescueMode;
 use crate::decision::evidence::{Degraded, RescueOutcome};
 use crate::git::{CommitState, Error, SnapshotPath, Worktree, escape_path};
@@ -58,11 +58,12 @@ pub(super) fn make(
     outcome.left_out.extend(choice.left_out);
     outcome.warnings.extend(choice.warnings);
     outcome.failed = choice.refused;
-    if choice.commit.is_empty() {
+    let chosen = smuggled::without(worktree, request, choice.commit, outcome)?;
+    if chosen.is_empty() {
         return Ok(committed);
     }
     let protected = protection(state, request.settings);
-    let Some(grouping) = group(worktree, request, ask, protected.is_some(), choice.commit)? else {
+    let Some(grouping) = group(worktree, request, ask, protected.is_some(), chosen)? else {
         outcome.failed = Some("it was interrupted before anything was committed".into());
         return Ok(committed);
     };
@@ -81,6 +82,7 @@ pub(super) fn make(
             done
         }
     };
+    smuggled::found_in(worktree, request, &committed.made, outcome)?;
     if let Some(why) = refused {
         match elsewhere::commit(worktree, request, rest)? {
             Ok(there) => {

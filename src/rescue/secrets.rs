@@ -115,6 +115,16 @@ const BULK_IF: [(&str, &[&str]); 3] = [
     ("env", &["pyvenv.cfg"]),
 ];
 
+/// Folders that hold what tools fetch or make, for files that git ignores: nobody needs to prove that of them.
+const MADE: [&str; 8] = ["target", "venv", "env", "vendor", "dist", "build", "out", ".git"];
+
+/// Whether an ignored file lies in a folder that a tool filled.
+pub(super) fn in_generated_folder(path: &str) -> bool {
+    let mut folders = path.split('/');
+    folders.next_back();
+    folders.any(|name| BULK.contains(&name) || MADE.contains(&name))
+}
+
 /// The folder that makes `path` a file that a tool can make again, if one does. `exists` tells whether a path, or
 /// with a final slash any path below it, is among the untracked ones.
 pub(super) fn bulk_folder(path: &str, exists: impl Fn(&str) -> bool) -> Option<&str> {

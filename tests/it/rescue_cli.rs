@@ -317,3 +317,85 @@ fn single(env: &TestEnv) -> String {
     let path = env.write("single.json", json!({"version": 1, "rescue": {"mode": "single"}}).to_string());
     path.to_str().expect("UTF-8").to_owned()
 }
+
+/// A repository with a snapshot of its work; returns its id and the files of that moment.
+fn with_snapshot(repo: &Repo<'_>) -> (String, crate::support::scratch_repo::Files) {
+    repo.write("new.txt", "n");
+    repo.write("deep/er.txt", "d");
+    repo.write(".env", "TOKEN=1");
+    let id = snapshot(repo, "auth", 0);
+    (id, files(repo.path()))
+}
+
+#[test]
+fn a_restore_into_a_worktree_that_was_killed_is_gone_on_with() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let (id, before) = with_snapshot(&repo);
+    let folder = env.root().join("linked");
+    let restore = |id: &str| repo.watchdog(&["rescue", "restore", id, "--worktree", folder.to_str().expect("UTF-8")]);
+    restore(&id).expect(0);
+    // As a kill leaves it: some files, one that is not in its place yet, no index, and the mark.
+    let admin = repo.path().join(".git/worktrees/linked");
+    fs::remove_file(admin.join("index")).expect("it is there");
+    fs::remove_file(folder.join("deep/er.txt")).expect("it is there");
+    fs::write(folder.join("deep/.watchdog-restore-1-1"), "half").expect("a file");
+    fs::write(admin.join("watchdog-restore"), &id).expect("a file");
+    restore(&id).expect(0);
+    assert_eq!(files(&folder), before);
+    assert!(!admin.join("watchdog-restore").exists());
+    // What somebody else put there is no remainder of ours, and stays.
+    fs::remove_file(admin.join("index")).expect("it is there");
+    fs::write(admin.join("watchdog-restore"), &id).expect("a file");
+    fs::write(folder.join("mine.txt"), "mine").expect("a file");
+    let out = restore(&id).expect(12);
+    assert!(out.stderr.contains("not an empty folder"), "{out}");
+    assert_eq!(fs::read_to_string(folder.join("mine.txt")).expect("it is there"), "mine");
+}
+
+#[test]
+fn a_worktree_that_a_killed_git_left_half_made_does_not_block_a_restore() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let (id, before) = with_snapshot(&repo);
+    let folder = env.root().join("linked");
+    let text = folder.to_str().expect("UTF-8");
+    repo.git(&["worktree", "add", "-q", "--detach", "--no-checkout", text]);
+    let lock = repo.path().join(".git/worktrees/linked/locked");
+    fs::write(&lock, "initializing").expect("a file");
+    // A git that has only just begun may be at work.
+    let out = repo.watchdog(&["rescue", "restore", &id, "--worktree", text]).expect(12);
+    assert!(out.stderr.contains("try again"), "{out}");
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    fs::File::options().write(true).open(&lock).expect("our own file").set_modified(old).expect("our own file");
+    repo.watchdog(&["rescue", "restore", &id, "--worktree", text]).expect(0);
+    assert_eq!(files(&folder), before);
+    repo.git(&["worktree", "remove", "--force", text]);
+    // A lock that a person put there is theirs.
+    repo.git(&["worktree", "add", "-q", "--detach", "--no-checkout", "--lock", text]);
+    repo.watchdog(&["rescue", "restore", &id, "--worktree", text]).expect(12);
+    assert!(lock.exists());
+}
+
+#[test]
+fn a_restore_beside_an_unreadable_head_names_head_and_not_the_work_tree() {
+    for damage in ["garbage\n", ""] {
+        let env = TestEnv::new();
+        let repo = env.repo();
+        let (id, before) = with_snapshot(&repo);
+        fs::write(repo.path().join(".git/refs/heads/main"), damage).expect("a file");
+        let out = repo.watchdog(&["rescue", "restore", &id]).expect(16);
+        assert!(out.stderr.contains("HEAD") && !out.stderr.contains("uncommitted changes"), "{out}");
+        // A folder needs no HEAD.
+        let folder = env.root().join("back");
+        repo.watchdog(&["rescue", "restore", &id, "--to", folder.to_str().expect("UTF-8")]).expect(0);
+        assert_eq!(files(&folder), before);
+    }
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let (id, _) = with_snapshot(&repo);
+    let head = repo.head();
+    fs::remove_file(repo.path().join(format!(".git/objects/{}/{}", &head[..2], &head[2..]))).expect("a loose object");
+    let out = repo.watchdog(&["rescue", "restore", &id]).expect(16);
+    assert!(!out.stderr.contains("uncommitted changes"), "{out}");
+}

@@ -8,7 +8,7 @@ use std::time::Duration;
 use completion_watchdog::config::settings::{RescueMode, RescueSettings, Settings};
 use completion_watchdog::decision::evidence::RescueOutcome;
 use completion_watchdog::git::Snapshot;
-use completion_watchdog::rescue::{NO_OTHERS, Request, rescue};
+use completion_watchdog::rescue::{NO_OTHERS, Request, private_rule, rescue};
 
 use crate::support::scratch_repo::ScratchRepo;
 
@@ -338,4 +338,52 @@ fn a_hook_that_writes_a_secret_and_refuses_is_not_asked_again() {
     let outcome = rescued(&repo, |_| {});
     assert_eq!((outcome.commits, outcome.elsewhere.as_deref()), (0, Some(BRANCH)), "{outcome:?}");
     assert_eq!(std::fs::read_to_string(repo.beside("asked")).unwrap(), "x\n");
+}
+
+#[test]
+fn a_filter_of_the_repository_brings_no_left_out_secret_into_a_commit() {
+    for ignored in [false, true] {
+        let repo = ScratchRepo::new();
+        repo.git(["config", "filter.sly.clean", "cat .env"]);
+        repo.write(".gitattributes", "notes.txt filter=sly\n");
+        repo.git(["add", ".gitattributes"]);
+        repo.git(["commit", "-qm", "attributes"]);
+        if ignored {
+            repo.write(".git/info/exclude", ".env\n");
+        }
+        repo.write(".env", "DB_PASSWORD=correct-horse-battery\n");
+        repo.write("notes.txt", "notes\n");
+        repo.write("code.rs", "fn main() {}\n");
+        let snapshot = repo.snapshot_apart(&private_rule(&settings(|_| {}))).unwrap();
+        let outcome = rescued_with(&repo, &snapshot, &settings(|_| {}));
+        assert_eq!((outcome.commits, &outcome.failed, &outcome.lost), (1, &None, &vec![]), "{outcome:?}");
+        assert_eq!(repo.git(["show", "--format=", "--name-only", "HEAD"]), "code.rs");
+        assert!(outcome.left_out.iter().any(|left| left.path == "notes.txt" && left.why == "secret"), "{outcome:?}");
+        assert!(!repo.git(["log", "-p", "--all", "--not", "--glob=refs/watchdog/*"]).contains("correct-horse"));
+    }
+}
+
+#[test]
+fn a_filter_that_waits_for_the_commit_itself_is_found_out() {
+    let repo = ScratchRepo::new();
+    repo.write(".env", "DB_PASSWORD=correct-horse-battery\n");
+    repo.write("notes.txt", "notes\n");
+    repo.hook("pre-commit", "cp .env notes.txt; git add notes.txt; echo notes > notes.txt");
+    let snapshot = repo.snapshot_apart(&private_rule(&settings(|_| {}))).unwrap();
+    let outcome = rescued_with(&repo, &snapshot, &settings(|_| {}));
+    let failed = outcome.failed.clone().unwrap_or_default();
+    assert!(failed.contains("put a secret into notes.txt") && failed.contains("git reset --soft"), "{outcome:?}");
+    assert!(!failed.contains("correct-horse"));
+}
+
+#[test]
+fn a_filter_that_only_converts_is_no_leak() {
+    let repo = ScratchRepo::new();
+    repo.git(["config", "filter.up.clean", "tr a-z A-Z"]);
+    repo.write(".gitattributes", "*.up filter=up\n");
+    repo.write(".env", "DB_PASSWORD=correct-horse-battery\n");
+    repo.write("x.up", "shout\n");
+    let outcome = rescued(&repo, |_| {});
+    assert_eq!((outcome.commits, &outcome.failed), (1, &None), "{outcome:?}");
+    assert_eq!(repo.git(["show", "HEAD:x.up"]), "SHOUT");
 }

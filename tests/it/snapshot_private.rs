@@ -1,7 +1,7 @@
 //! Secrets and over-size files: kept in every snapshot, and kept apart from what can be merged or pushed.
 
 use completion_watchdog::config::settings::{RescueMode, RescueSettings, Settings};
-use completion_watchdog::git::{RestoreTarget, RestoredTo, Snapshot};
+use completion_watchdog::git::{Candidate, RestoreTarget, RestoredTo, Snapshot};
 use completion_watchdog::rescue::{NO_OTHERS, Request, private_rule, rescue};
 
 use crate::support::scratch_repo::{ScratchRepo, files};
@@ -247,4 +247,82 @@ fn a_secret_in_an_ordinary_file_is_kept_apart_and_never_committed() {
     repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap();
     assert_eq!(repo.files(), before);
     assert!(repo.git(["show", ":staged.py"]).contains(&token), "the index as it was");
+}
+
+/// A repository that ignores what developers ignore, with settings of this machine in it.
+fn with_ignored_settings() -> ScratchRepo {
+    let repo = ScratchRepo::new();
+    repo.write(".gitignore", ".env*\n*.log\nnode_modules/\n*.local.json\nbig.tfvars\n");
+    repo.git(["add", ".gitignore"]);
+    repo.git(["commit", "-qm", "ignore"]);
+    repo.write(".env", "TOKEN=of this machine\n");
+    repo.write("api/.env.local", "PORT=1\n");
+    repo.write("settings.local.json", "{}\n");
+    repo.write("debug.log", "noise");
+    repo.write("node_modules/x/.env", "theirs");
+    repo.write("big.tfvars", vec![b'x'; 70 << 10]);
+    repo
+}
+
+fn of_settings(candidate: &Candidate<'_>) -> Option<&'static str> {
+    private_rule(&Settings::default().rescue)(candidate)
+}
+
+#[test]
+fn small_ignored_settings_survive_a_clean_of_everything() {
+    let repo = with_ignored_settings();
+    repo.write("tracked", "two\n");
+    let snapshot = repo.snapshot_apart(&of_settings).unwrap();
+    let worktree = repo.open();
+    assert_eq!(worktree.snapshot_info(&snapshot.name).unwrap().private_files, 3);
+    // They are no work, and not in what may be merged or pushed.
+    let work: Vec<String> = worktree.snapshot_paths(&snapshot.commit).unwrap().into_iter().map(|path| path.text).collect();
+    assert_eq!(work, ["tracked"]);
+    assert_eq!(repo.git(["diff", "--name-only", "HEAD", &snapshot.commit]), "tracked");
+    let reachable = repo.git(["rev-list", "--objects", &snapshot.commit]);
+    assert!(!reachable.contains(".env"), "{reachable}");
+    repo.wipe();
+    assert!(!repo.path(".env").exists());
+    worktree.restore(&snapshot.name, RestoreTarget::InPlace).unwrap();
+    assert_eq!((repo.read(".env"), repo.read("api/.env.local")), ("TOKEN=of this machine\n".into(), "PORT=1\n".into()));
+    assert_eq!((repo.read("settings.local.json"), repo.read("tracked")), ("{}\n".into(), "two\n".into()));
+    for gone in ["debug.log", "node_modules/x/.env", "big.tfvars"] {
+        assert!(!repo.path(gone).exists(), "{gone} was not kept, as the README says");
+    }
+}
+
+#[test]
+fn ignored_settings_are_kept_where_nothing_else_is_uncommitted() {
+    let repo = with_ignored_settings();
+    let snapshot = repo.snapshot_apart(&of_settings).unwrap();
+    assert!(repo.snapshot_apart(&of_settings).unwrap().reused, "the same state is kept once");
+    assert!(repo.try_snapshot().is_none(), "without a rule nothing ignored is kept");
+    assert!(repo.open().missing_from(&snapshot).unwrap().is_empty());
+    repo.git(["fsck", "--strict", "--no-dangling"]);
+}
+
+#[test]
+fn a_restore_leaves_newer_ignored_settings_alone_and_is_not_kept_from_its_work() {
+    let repo = with_ignored_settings();
+    repo.write("tracked", "two\n");
+    let snapshot = repo.snapshot_apart(&of_settings).unwrap();
+    repo.git(["checkout", "-q", "tracked"]);
+    repo.write(".env", "TOKEN=newer\n");
+    repo.remove("settings.local.json");
+    let restored = repo.open().restore(&snapshot.name, RestoreTarget::InPlace).unwrap();
+    assert!(restored.note.as_ref().is_some_and(|note| note.contains("left as they are (.env)")), "{restored:?}");
+    assert_eq!((repo.read(".env"), repo.read("tracked")), ("TOKEN=newer\n".into(), "two\n".into()));
+    assert_eq!(repo.read("settings.local.json"), "{}\n");
+}
+
+#[test]
+fn ignored_settings_are_not_told_as_left_out_of_a_rescue() {
+    let repo = with_ignored_settings();
+    repo.write("new", "n");
+    let snapshot = repo.snapshot_apart(&of_settings).unwrap();
+    let settings = RescueSettings { mode: RescueMode::Single, ..Settings::default().rescue };
+    let outcome = rescue(&repo.open(), &Request { settings: &settings, spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }).unwrap();
+    assert_eq!((outcome.commits, &outcome.failed, &outcome.left_out, &outcome.lost), (1, &None, &vec![], &vec![]), "{outcome:?}");
+    assert_eq!(repo.git(["show", "--format=", "--name-only", "HEAD"]), "new");
+    assert_eq!(repo.read(".env"), "TOKEN=of this machine\n");
 }

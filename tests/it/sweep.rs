@@ -230,3 +230,29 @@ fn where_nothing_moved_the_verdict_is_had_again_and_every_change_is_seen_at_once
     let asking = env.watchdog(&env.root().join("all"), &["sweep", "--json", "-q", "--agent-program", "/nonexistent"]).expect(15);
     assert_eq!(word(&rows(&asking)["a"]), "failed/agent_unrunnable", "what was left unasked is asked");
 }
+
+#[test]
+fn a_watched_worktree_whose_git_file_is_broken_is_one_error_however_it_is_named() {
+    let env = TestEnv::new();
+    linked(&env, &["garbage", "headless", "missing", "fine"]);
+    let all = env.root().join("all");
+    fs::write(all.join("garbage/.git"), "garbage").unwrap();
+    fs::remove_file(all.join("missing/.git")).unwrap();
+    fs::remove_file(env.root().join("all/repo/.git/worktrees/headless/HEAD")).unwrap();
+    for folder in ["", "repo"] {
+        let out = env.watchdog(&all.join(folder), &["sweep", "--no-probe", "--json", "-q"]);
+        assert_eq!(out.code, Some(16), "{out}");
+        let found: Vec<(String, String)> = out
+            .stdout
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).expect("a line of JSON"))
+            .map(|row| (row["worktree"].as_str().unwrap_or_default().rsplit('/').next().unwrap_or_default().to_owned(), word(&row)))
+            .collect();
+        for name in ["garbage", "headless", "missing"] {
+            let of_it: Vec<&str> = found.iter().filter(|(worktree, _)| worktree == name).map(|(_, word)| word.as_str()).collect();
+            assert_eq!(of_it, ["error/git_error"], "{name} below '{folder}'\n{out}");
+        }
+    }
+    let alone = env.watchdog(&all.join("garbage"), &["sweep", "--no-probe", "--json", "-q"]);
+    assert_eq!(alone.code, Some(16), "{alone}");
+}

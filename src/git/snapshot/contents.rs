@@ -12,7 +12,7 @@ use gix::state::InProgress;
 
 use super::disk::{Below, split};
 use super::ignore_rules::join;
-use super::private::Whole;
+use super::private::{IGNORED, Whole};
 use super::proof::{Registered, nested_files, tree_of};
 use super::record::Record;
 use super::spec_name::path_text;
@@ -96,6 +96,9 @@ impl Worktree {
         let mut paths: Vec<SnapshotPath> = Vec::new();
         for change in diff::changes(repo, before, whole.tree)? {
             let path = change.path.as_bstr();
+            if whole.private.get(&change.path).is_some_and(|why| why == IGNORED) {
+                continue;
+            }
             let kind = match change.after {
                 None => SnapshotKind::Deleted,
                 Some((mode, _)) if mode.kind() == EntryKind::Commit => SnapshotKind::Submodule,

@@ -1,7 +1,7 @@
 //! Snapshots: all uncommitted work of a worktree as commits that nothing else refers to, and the way back.
 //!
 //! A snapshot is a commit at `refs/watchdog/rescue/<spec>/<utc>-<n>`. Its tree is the work tree: tracked and
-//! untracked files byte for byte, ignored files aside. Its parents are, as its message names them:
+//! untracked files byte for byte; of ignored files only those that the private rule asks for, kept apart. Its parents are, as its message names them:
 //! - `Watchdog-Head`: the commit that HEAD named, absent on an unborn branch;
 //! - `Watchdog-Index`: a commit of the exact index, absent where the index cannot be read;
 //! - `Watchdog-Extras`, only where needed: `conflicts/<stage>/<path>` holds the stages of a conflict,
@@ -14,6 +14,7 @@
 //! The files of a repository inside the worktree that is no submodule are ordinary files of the snapshot; its own
 //! `.git` folder is not part of it. Modes are what git knows: executable or not, symlink or not.
 
+mod as_committed;
 mod blobs;
 mod contents;
 mod diff;
@@ -40,6 +41,7 @@ mod types;
 mod uncommitted;
 mod write_tree;
 
+pub use as_committed::CommittedContent;
 pub use contents::{CommitState, SavedIndex, SnapshotKind, SnapshotPath};
 pub(in crate::git) use diff::changes as changes_between;
 pub use for_commits::{AfterCommit, KeptEntry, Versions};

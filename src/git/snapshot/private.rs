@@ -21,7 +21,7 @@ use super::blobs::{Blobs, Taken};
 use super::diff::{self, Differs};
 use super::proof::{entry_at, tree_of};
 use super::record::{self, Record};
-use super::scan::{Change, kind_of, mode_of};
+use super::scan::{Change, Found, kind_of, mode_of};
 use super::spec_name::path_text;
 use super::tree;
 use super::{Candidate, PrivateRule};
@@ -32,6 +32,8 @@ pub(super) const PREFIX: &str = "refs/watchdog/private/";
 const WORK: &str = "work";
 const INDEX: &str = "index";
 const WHY: &str = "why";
+/// Why a file is kept apart that git ignores: it is no part of the work, and what reads a snapshot as work passes it by.
+pub(super) const IGNORED: &str = "ignored";
 
 /// What a snapshot consists of: what is found, and the trees that it makes.
 pub(super) struct Parts {
@@ -78,14 +80,17 @@ impl Apart {
         parts: &Parts,
         changed: &[Differs],
         index: &gix::index::File,
-        nested: &BTreeMap<BString, Taken>,
+        found: &Found,
         rule: PrivateRule<'_>,
     ) -> Result<Option<Self>, Error> {
         let mut apart = Apart::default();
+        for (path, (taken, why)) in &found.ignored {
+            apart.put(WORK, path.as_bstr(), taken.kind, taken.id, why);
+        }
         let read = |id: ObjectId| repo.find_blob(id).ok().map(|mut blob| blob.take_data());
         let ask = |path: &BStr, bytes: u64, id: ObjectId| {
             let committed = || entry_at(repo, head_tree, path).ok().flatten().and_then(|(_, id)| read(id));
-            rule(&Candidate { path: &path_text(path), bytes, content: &|| read(id), committed: &committed })
+            rule(&Candidate { path: &path_text(path), bytes, ignored: false, content: &|| read(id), committed: &committed })
         };
         let staged = if parts.index == head_tree { Vec::new() } else { diff::changes(repo, head_tree, parts.index)? };
         for (changes, folder) in [(changed, WORK), (&staged[..], INDEX)] {
@@ -106,7 +111,7 @@ impl Apart {
                 apart.conflicted.insert(path.to_owned(), entry_at(repo, head_tree, path)?);
             }
         }
-        for (path, taken) in nested {
+        for (path, taken) in &found.nested {
             if let Some(why) = ask(path.as_bstr(), taken.stat.size, taken.id) {
                 apart.put(tree::NESTED, path.as_bstr(), taken.kind, taken.id, why);
                 apart.nested.insert(path.clone());

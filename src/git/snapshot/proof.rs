@@ -9,7 +9,7 @@ use gix::objs::tree::{EntryKind, EntryMode};
 use super::blobs::{Blobs, Keep};
 use super::diff::{self, Differs};
 use super::disk::{Below, as_path, split};
-use super::private::Whole;
+use super::private::{IGNORED, Whole};
 use super::record::Record;
 use super::spec_name::path_text;
 use super::{Snapshot, nested, tree};
@@ -51,7 +51,9 @@ impl Worktree {
 
         let mut missing: Vec<Differs> = Vec::new();
         for change in diff::changes(repo, before, whole.tree)? {
-            if !search.on_disk(&change) {
+            // An ignored file may come and go: it is no work, and stays in the snapshot.
+            let ignored = whole.private.get(&change.path).is_some_and(|why| why == IGNORED);
+            if !ignored && !search.on_disk(&change) {
                 missing.push(change);
             }
         }

@@ -1,17 +1,19 @@
 //! Brings a snapshot back: into the work tree, as a branch, or into a folder. Never over unsaved work.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gix::ObjectId;
-use gix::bstr::{BStr, ByteSlice};
+use gix::bstr::{BStr, BString, ByteSlice};
 use gix::refs::Target;
 use gix::refs::transaction::{Change as RefChange, LogChange, PreviousValue, RefEdit};
 
-use super::disk::Below;
+use super::blobs::{Blobs, Keep};
+use super::disk::{Below, Kind};
+use super::ignore_rules::join;
 use super::private::Whole;
-use super::proof::{nested_files, tree_of};
+use super::proof::{entry_at, nested_files, tree_of};
 use super::record::{self, Stored};
-use super::restore_disk::{Writer, is_safe};
+use super::restore_disk::{ASIDE, Writer, is_safe};
 use super::restore_in_place::in_place;
 use super::restore_index::restore_index;
 use super::spec_name::{PREFIX, path_text};
@@ -99,7 +101,7 @@ fn apart_from_branch(stored: &Stored) -> Option<String> {
 }
 
 /// The first few paths.
-fn some(paths: &[String]) -> String {
+pub(super) fn some(paths: &[String]) -> String {
     const SHOWN: usize = 5;
     let mut text = paths.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
     if paths.len() > SHOWN {
@@ -177,11 +179,15 @@ impl Worktree {
     fn restore_fresh(&self, stored: &Stored) -> Result<Restored, RestoreError> {
         let path = self.root();
         let write = |source| RestoreError::Write { path: path.display().to_string(), source };
-        let others = std::fs::read_dir(path).map_err(write)?.flatten().any(|entry| entry.file_name() != ".git");
-        if others || self.repo.index_path().exists() {
+        let whole = Whole::of(&nested::quiet(&self.repo)?, &stored.record, stored.tree)?;
+        if !holds_nothing_else(&whole, path).map_err(write)? {
             return Err(RestoreError::NotEmpty { path: path.to_owned() });
         }
-        let whole = Whole::of(&nested::quiet(&self.repo)?, &stored.record, stored.tree)?;
+        if self.repo.index_path().exists() {
+            // The index comes last: an earlier restore that was cut short had done everything.
+            let note = Some("an earlier restore of it had brought everything back".into());
+            return Ok(Restored { to: RestoredTo::WorkTree { index: true }, files: 0, left_out: Vec::new(), note });
+        }
         let (files, left_out) = write_all(&whole, Below::open(path).map_err(write)?)?;
         let (index, note) = restore_index(&whole.repo, stored, &whole, ObjectId::empty_tree(self.repo.object_hash()))?;
         Ok(Restored { to: RestoredTo::WorkTree { index }, files, left_out, note: note.or_else(|| whole.note()) })
@@ -199,6 +205,38 @@ impl Worktree {
         let (files, left_out) = write_all(&whole, below)?;
         Ok(Restored { to: RestoredTo::Directory(path), files, left_out, note: whole.note() })
     }
+}
+
+/// Whether a folder holds nothing but what an earlier restore of the same snapshot put there before it was killed: whole
+/// files, byte for byte, and one that it had not put in its place yet, which is removed.
+fn holds_nothing_else(whole: &Whole, root: &Path) -> std::io::Result<bool> {
+    let mut below = Below::open(root)?;
+    let mut blobs = Blobs::dry(&whole.repo);
+    let nested = nested_files(&whole.repo, whole.extras).unwrap_or_default();
+    let mut folders = vec![BString::default()];
+    while let Some(folder) = folders.pop() {
+        for entry in below.list(folder.as_bstr())? {
+            let path = join(folder.as_bstr(), entry.name.as_bstr());
+            if path == ".git" {
+                continue;
+            }
+            if entry.kind == Kind::Folder {
+                folders.push(path);
+                continue;
+            }
+            if entry.name.starts_with(ASIDE.as_bytes()) {
+                Writer::new(&whole.repo, Below::open(root)?).remove(path.as_bstr())?;
+                continue;
+            }
+            let wanted = entry_at(&whole.repo, whole.tree, path.as_bstr()).ok().flatten().map(|(mode, id)| (mode.kind(), id));
+            let wanted = wanted.or_else(|| nested.get(&path).copied());
+            let there = blobs.take(&mut below, path.as_bstr(), Keep::Name)?.map(|taken| (taken.kind, taken.id));
+            if wanted.is_none() || wanted != there {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
 }
 
 /// Writes everything that a snapshot holds below an empty folder. Returns how many files, and what was left out.

@@ -20,6 +20,9 @@ pub(super) fn is_safe(path: &BStr) -> bool {
     path.split_str("/").all(|name| !matches!(name, b"." | b"..") && gix::validate::path::component(name.as_bstr(), None, options).is_ok())
 }
 
+/// How the name of a file begins that is written and not in its place yet.
+pub(super) const ASIDE: &str = ".watchdog-restore-";
+
 /// Puts objects below a folder.
 pub(super) struct Writer<'repo> {
     repo: &'repo gix::Repository,
@@ -62,7 +65,7 @@ impl<'repo> Writer<'repo> {
         self.clear_folders(path)?;
         let data = self.repo.find_blob(id).map_err(io::Error::other)?.take_data();
         self.count += 1;
-        let beside = format!(".watchdog-restore-{}-{}", std::process::id(), self.count);
+        let beside = format!("{ASIDE}{}-{}", std::process::id(), self.count);
         let at = self.below.folder(folder)?;
         let written = match kind {
             EntryKind::Link => rustix::fs::symlinkat(OsStr::from_bytes(&data), at, beside.as_str()).map_err(io::Error::from),

@@ -10,10 +10,10 @@ use super::diff::{self, Differs};
 use super::disk::{Below, Kind, as_path, split};
 use super::ignore_rules::join;
 use super::nested;
-use super::private::Whole;
+use super::private::{IGNORED, Whole};
 use super::proof::{entry_at, nested_files, tree_of};
 use super::record::Stored;
-use super::restore::{RestoreError, Restored, RestoredTo};
+use super::restore::{RestoreError, Restored, RestoredTo, some};
 use super::restore_disk::{Writer, is_safe};
 use super::restore_index::restore_index;
 use super::scan::Change;
@@ -51,8 +51,17 @@ pub(super) fn in_place(worktree: &Worktree, stored: &Stored) -> Result<Restored,
     let mut present = Present { index, wanted, below: open()?, blobs: Blobs::dry(repo) };
     let mut in_the_way = BTreeSet::new();
     let mut work = Vec::new();
+    let mut newer = Vec::new();
     for change in &plan {
-        if present.needs(change, &mut in_the_way) {
+        let mut here = BTreeSet::new();
+        let needs = present.needs(change, &mut here);
+        // An ignored file that is there now is the user's: it neither goes nor keeps the work from coming back.
+        if !here.is_empty() && whole.private.get(&change.path).is_some_and(|why| why == IGNORED) {
+            newer.push(path_text(change.path.as_bstr()));
+            continue;
+        }
+        in_the_way.extend(here);
+        if needs {
             work.push(change);
         }
     }
@@ -85,6 +94,10 @@ pub(super) fn in_place(worktree: &Worktree, stored: &Stored) -> Result<Restored,
         }
     }
     let (index, mut note) = restore_index(repo, stored, &whole, head_tree)?;
+    if !newer.is_empty() {
+        let left = format!("ignored files that are different now were left as they are ({})", some(&newer));
+        note = Some(note.map_or_else(|| left.clone(), |note| format!("{note}; {left}")));
+    }
     let head = repo.head_id().ok().map(gix::Id::detach);
     if note.is_none() && head != stored.record.head {
         let was = stored.record.head.map_or("an unborn branch".into(), |id| id.to_string());
@@ -135,7 +148,7 @@ fn refuse_unclean(
         .map(|e| e.path(&committed))
         .filter(|path| !index.is_sparse() && index.entry_index_by_path(path).is_err());
     unsaved.extend(gone.map(ToOwned::to_owned));
-    for (path, change) in scan(worktree, repo, index, &mut blobs)?.changes {
+    for (path, change) in scan(worktree, repo, index, &mut blobs, &|_| None)?.changes {
         let as_wanted = plan.iter().find(|c| c.path == path).is_some_and(|c| match (change, c.after) {
             (Change::Remove, None) => true,
             (Change::Put(taken), Some((mode, id))) => taken.id == id && mode.kind() == taken.kind,

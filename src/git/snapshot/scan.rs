@@ -15,8 +15,8 @@ use gix::objs::tree::EntryKind;
 use super::blobs::{Blobs, Keep, Taken};
 use super::disk::{Below, Entry, Kind, Stat, as_path, split};
 use super::ignore_rules::{Rules, join};
-use super::nested;
 use super::spec_name::path_text;
+use super::{Candidate, PrivateRule, nested};
 use crate::decision::evidence::LeftOut;
 use crate::git::Error;
 
@@ -50,6 +50,8 @@ pub(super) struct Found {
     pub repositories: BTreeSet<BString>,
     /// What could not be read.
     pub left_out: Vec<LeftOut>,
+    /// Ignored files that are kept all the same, each with the reason.
+    pub ignored: BTreeMap<BString, (Taken, &'static str)>,
     /// A pipe or device bears the name of a file that gix would open and wait for.
     pub odd_rules: bool,
 }
@@ -81,6 +83,8 @@ pub(super) struct Scan<'a, 'repo> {
     pub below: Below,
     pub blobs: &'a mut Blobs<'repo>,
     pub found: Found,
+    /// Says which ignored files are kept.
+    pub rule: PrivateRule<'a>,
 }
 
 impl Scan<'_, '_> {
@@ -251,7 +255,12 @@ impl Scan<'_, '_> {
                 Ok(None)
             }
             Kind::File { .. } | Kind::Link => {
-                if !tracked && !rules.ignores(path.as_bstr(), false) {
+                if tracked {
+                    return Ok(None);
+                }
+                if rules.ignores(path.as_bstr(), false) {
+                    self.ignored_file(scope, full);
+                } else {
                     match self.blobs.take(&mut self.below, full.as_bstr(), Keep::Content) {
                         Ok(Some(taken)) => self.put(scope, full, taken),
                         Ok(None) => {}
@@ -272,6 +281,23 @@ impl Scan<'_, '_> {
                 }
                 Ok(Some(path))
             }
+        }
+    }
+
+    /// Keeps an ignored file of the worktree itself that the rule asks for. One that cannot be read is left out.
+    fn ignored_file(&mut self, scope: &Scope<'_>, full: BString) {
+        if scope.depth > 0 || scope.apart {
+            return;
+        }
+        let Ok(Some(stat)) = self.below.lstat(full.as_bstr()) else { return };
+        let nothing = || None;
+        let candidate =
+            Candidate { path: &path_text(full.as_bstr()), bytes: stat.size, ignored: true, content: &nothing, committed: &nothing };
+        let Some(why) = (self.rule)(&candidate) else { return };
+        match self.blobs.take(&mut self.below, full.as_bstr(), Keep::Content) {
+            Ok(Some(taken)) => drop(self.found.ignored.insert(full, (taken, why))),
+            Ok(None) => {}
+            Err(_) => self.found.leave_out(full.as_bstr(), "unreadable"),
         }
     }
 

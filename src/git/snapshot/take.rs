@@ -85,17 +85,18 @@ impl Worktree {
         let head_tree = self.head_tree()?;
         let (index, readable) = read_index(repo, head_tree)?;
 
-        let found = scan(self, repo, &index, blobs)?;
+        let found = scan(self, repo, &index, blobs, rule)?;
         blobs.all_kept()?;
         let mark = blobs.mark();
         let mut parts = Parts::build(repo, &index, &found.changes, &found.nested, blobs)?;
-        if parts.tree == head_tree && parts.index == head_tree && parts.extras.is_none() && found.left_out.is_empty() {
+        let unchanged = parts.tree == head_tree && parts.index == head_tree && parts.extras.is_none();
+        if unchanged && found.left_out.is_empty() && found.ignored.is_empty() {
             return Ok(None);
         }
 
         let spec = for_ref(request.spec);
         let changed = diff::changes(repo, head_tree, parts.tree)?;
-        let apart = Apart::find(repo, head_tree, &parts, &changed, &index, &found.nested, rule)?;
+        let apart = Apart::find(repo, head_tree, &parts, &changed, &index, &found, rule)?;
         let mut private_tree = None;
         if let Some(apart) = &apart {
             // Built anew: the trees that hold everything are not relied on.
@@ -105,7 +106,7 @@ impl Worktree {
             private_tree = Some(apart.write(repo, blobs)?);
         }
         let Parts { tree, index: index_tree, extras: extras_tree } = parts;
-        let nested_bytes: u64 = found.nested.values().map(|t| t.stat.size).sum();
+        let nested_bytes: u64 = found.nested.values().chain(found.ignored.values().map(|(t, _)| t)).map(|t| t.stat.size).sum();
         let mut record = Record {
             spec: request.spec.to_owned(),
             at: request.at,
@@ -117,7 +118,7 @@ impl Worktree {
             extras: None,
             private: None,
             private_files: apart.as_ref().map_or(0, Apart::len),
-            files: (changed.len() + found.nested.len()) as u64,
+            files: (changed.len() + found.nested.len() + found.ignored.len()) as u64,
             bytes: changed.iter().map(|c| c.bytes).sum::<u64>() + nested_bytes,
             left_out: found.left_out,
         };
@@ -197,10 +198,16 @@ pub(super) fn read_index(repo: &gix::Repository, head_tree: ObjectId) -> Result<
     }
 }
 
-pub(super) fn scan(worktree: &Worktree, repo: &gix::Repository, index: &gix::index::File, blobs: &mut Blobs<'_>) -> Result<Found, Error> {
+pub(super) fn scan(
+    worktree: &Worktree,
+    repo: &gix::Repository,
+    index: &gix::index::File,
+    blobs: &mut Blobs<'_>,
+    rule: PrivateRule<'_>,
+) -> Result<Found, Error> {
     let root = worktree.root();
     let below = Below::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
-    let mut scan = Scan { root, below, blobs, found: Found::default() };
+    let mut scan = Scan { root, below, blobs, found: Found::default(), rule };
     let scope = Scope { repo, index, prefix: BString::default(), everything: false, forced: BTreeSet::new(), apart: false, depth: 0 };
     scan.run(&scope)?;
     for _ in 0..ROUNDS {

@@ -26,7 +26,7 @@ pub struct Snapshot {
     pub tree: String,
     /// The commit that HEAD named, hexadecimal; `None` on an unborn branch.
     pub parent: Option<String>,
-    /// Paths in it that differ from HEAD, deleted ones included.
+    /// Paths in it that differ from HEAD, deleted ones and ignored ones that are kept included.
     pub files: u64,
     /// Size of the files that differ, in bytes.
     pub bytes: u64,
@@ -73,11 +73,13 @@ pub struct Candidate<'a> {
     pub path: &'a str,
     /// Its size.
     pub bytes: u64,
+    /// git ignores it: it is in the snapshot only where it is kept apart, and no part of the work.
+    pub ignored: bool,
     /// Reads all of it; `None` where it cannot be read. A symlink's content is its target.
     pub content: &'a dyn Fn() -> Option<Vec<u8>>,
     /// Reads what HEAD has at this path; `None` where it has no such file, or it cannot be read.
     pub committed: &'a dyn Fn() -> Option<Vec<u8>>,
 }
 
-/// Says why a changed file is to be kept apart; `None` where it need not be.
+/// Says why a changed or ignored file is to be kept apart; `None` where it need not be.
 pub type PrivateRule<'a> = &'a dyn Fn(&Candidate<'_>) -> Option<&'static str>;

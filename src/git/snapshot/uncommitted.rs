@@ -42,7 +42,7 @@ impl Worktree {
         let head_tree = self.head_tree()?;
         let (index, _) = read_index(&repo, head_tree)?;
         let mut blobs = Blobs::dry(&repo);
-        let found = scan(self, &repo, &index, &mut blobs)?;
+        let found = scan(self, &repo, &index, &mut blobs, &|_| None)?;
         let committed = repo.index_from_tree(&head_tree).map_err(|e| Error::read("read the tree of HEAD", e))?;
         let before = |path: &BStr| committed.entry_by_path(path).and_then(|entry| Some((kind_of(entry.mode)?, entry.id)));
         // What the index has, changed by what is on disk.

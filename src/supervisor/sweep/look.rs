@@ -14,7 +14,7 @@ use crate::decision::verdict::{Reason, Status, Verdict};
 use crate::git::{Family, FoundWorktree, Standing};
 use crate::session::recorded;
 use crate::store::lock::{Acquired, Holder, WorktreeLock};
-use crate::store::session;
+use crate::store::{baseline, session};
 use crate::supervisor::case::{Asked, Case};
 use crate::supervisor::configuration::governing;
 use crate::supervisor::journal::{Journal, observed};
@@ -76,7 +76,9 @@ impl Sweep<'_> {
                 self.memory.forget(&id);
                 return row(Outcome::Gone { why: why.clone() });
             }
-            Standing::Broken { why } if !watched => return row(Outcome::Unwatched { note: Some(why.clone()) }),
+            Standing::Broken { why } if !watched && !self.was_watched(&found.root) => {
+                return row(Outcome::Unwatched { note: Some(why.clone()) });
+            }
             Standing::Broken { why } => return judged(Verdict::unreadable(unreadable(FaultKind::Git, why))),
             Standing::Nothing { why } => {
                 let why = format!("{}: {why}", found.root.display());
@@ -104,6 +106,13 @@ impl Sweep<'_> {
             true => judged(Verdict::unreadable(unreadable)),
             false => row(Outcome::Gone { why: VANISHED.into() }),
         })
+    }
+
+    /// Whether a baseline was recorded for what stood at this place. A broken `.git` does not tell under which name; where the
+    /// records cannot be read, it may have been.
+    fn was_watched(&self, root: &Path) -> bool {
+        baseline::everywhere(self.store.as_ref())
+            .map_or(true, |rows| rows.into_iter().any(|(_, _, row)| row.is_ok_and(|row| row.worktree == root)))
     }
 
     /// A session that a hook or `run` wrote down, and whose process still lives.

@@ -1,0 +1,114 @@
+//! Linked worktrees that a killed restore left half made: told from whole ones, gone on with or made anew.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::git::{FoundWorktree, Worktree, worktrees_of};
+
+/// Is in the git directory of a worktree while a snapshot is brought back there, and locked by the process that does it.
+const MARK: &str = "watchdog-restore";
+/// What git itself writes into its lock of a worktree that it makes.
+const MAKING: &str = "initializing";
+/// git makes a worktree without files in a moment; a lock of this age is of one that was killed.
+const KILLED: Duration = Duration::from_secs(10);
+
+/// What is at the place of a new worktree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Left {
+    /// No worktree: git is to make one, and complains where something else is in the way.
+    Nothing,
+    /// One that a restore of the same snapshot was killed in.
+    Begun,
+}
+
+/// Looks at the place, and clears away what a git left there that was killed before the worktree was one. No file of
+/// anybody's is removed.
+///
+/// # Errors
+/// What is in the way, for a person.
+pub(super) fn left_at(worktree: &Worktree, folder: &Path, id: &str) -> Result<Left, String> {
+    let Some(found) = registered(worktree, folder) else { return Ok(Left::Nothing) };
+    if let Some(of) = read(&found.git_dir.join(MARK)) {
+        let again = "watchdog rescue restore";
+        return match of.trim() == id {
+            true => Ok(Left::Begun),
+            false => {
+                Err(format!("a restore of {0} was cut short there; end it with {again} {0} --worktree, or name another folder", of.trim()))
+            }
+        };
+    }
+    let lock = found.git_dir.join("locked");
+    if read(&lock).is_none_or(|reason| reason.trim() != MAKING) {
+        return Ok(Left::Nothing);
+    }
+    let age = lock.symlink_metadata().and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok()).unwrap_or_default();
+    if age < KILLED {
+        return Err(format!("git is making a worktree there, or was killed a moment ago; try again in {} s", KILLED.as_secs()));
+    }
+    clear(worktree, &found, folder)?;
+    Ok(Left::Nothing)
+}
+
+/// The worktree of this repository that is, or was to be, at `folder`.
+fn registered(worktree: &Worktree, folder: &Path) -> Option<FoundWorktree> {
+    let real = |path: &Path| -> Option<PathBuf> {
+        fs::canonicalize(path).ok().or_else(|| Some(fs::canonicalize(path.parent()?).ok()?.join(path.file_name()?)))
+    };
+    let folder = real(folder)?;
+    let admin = worktree.common_dir().join("worktrees");
+    worktrees_of(worktree.common_dir())
+        .into_iter()
+        .find(|found| found.git_dir.parent() == Some(&admin) && real(&found.root).as_ref() == Some(&folder))
+}
+
+/// Removes what git wrote before it was killed: its own folder, and the `.git` file where nothing else is beside it.
+fn clear(worktree: &Worktree, found: &FoundWorktree, folder: &Path) -> Result<(), String> {
+    let others = fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| entry.file_name() != ".git");
+    if others {
+        return Err("a git that was killed left it half made, and there are files in it: name another folder".into());
+    }
+    let failed = |path: &Path, error: std::io::Error| format!("failed to clear {}, which a killed git left: {error}", path.display());
+    let dot_git = folder.join(".git");
+    if dot_git.symlink_metadata().is_ok_and(|found| found.is_file()) {
+        fs::remove_file(&dot_git).map_err(|error| failed(&dot_git, error))?;
+    }
+    debug_assert!(found.git_dir.starts_with(worktree.common_dir()));
+    fs::remove_dir_all(&found.git_dir).map_err(|error| failed(&found.git_dir, error))
+}
+
+fn read(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    File::open(path).ok()?.take(4096).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// Says that a snapshot is being brought back into a worktree, for as long as this process lives or until the end.
+pub(super) struct UnderWay {
+    path: PathBuf,
+    _locked: File,
+}
+
+impl UnderWay {
+    /// # Errors
+    /// When another process does so, or the file system refuses.
+    pub fn begin(git_dir: &Path, id: &str) -> Result<Self, String> {
+        let path = git_dir.join(MARK);
+        let failed = |error: std::io::Error| format!("failed to write {}: {error}", path.display());
+        let mut file = File::options().create(true).write(true).truncate(false).open(&path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err("another watchdog is bringing a snapshot back there".into()),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        file.set_len(0).and_then(|()| file.write_all(id.as_bytes())).map_err(failed)?;
+        Ok(UnderWay { path, _locked: file })
+    }
+
+    /// Everything is there.
+    pub fn end(self) {
+        // At worst the same restore is tried once more, and finds all of it.
+        fs::remove_file(&self.path).ok();
+    }
+}

@@ -1,0 +1,132 @@
+//! What filters and hooks of the repository put into commits in place of what is on disk: secrets that were left out must
+//! not come in by that way. Text is looked for as it is; what a program encrypts or encodes cannot be told.
+
+use std::collections::BTreeSet;
+
+use super::carry_out::Request;
+use super::elsewhere;
+use crate::decision::evidence::{Degraded, LeftOut, RescueOutcome};
+use crate::decision::secret_shapes::{self, LIMIT};
+use crate::git::{CommittedContent, Error, SnapshotPath, Worktree};
+
+/// Shorter lines and values are in many files.
+const TELLING: usize = 8;
+
+/// Takes those paths out of `chosen` that the repository's own filters would put a secret into.
+///
+/// # Errors
+/// When git's data cannot be read.
+pub(super) fn without<'p>(
+    worktree: &Worktree,
+    request: &Request<'_>,
+    chosen: Vec<&'p SnapshotPath>,
+    outcome: &mut RescueOutcome,
+) -> Result<Vec<&'p SnapshotPath>, Error> {
+    if !worktree.has_own_filters() {
+        return Ok(chosen);
+    }
+    let names: Vec<&[u8]> = chosen.iter().map(|path| path.path.as_slice()).collect();
+    // A filter that fails keeps the commit from being made as well.
+    let Ok(tree) = elsewhere::staged_tree(worktree, &names) else { return Ok(chosen) };
+    let secrets = worktree.private_contents(request.snapshot, LIMIT)?;
+    let mut bad = Vec::new();
+    for content in worktree.staged_contents(&tree, request.snapshot, LIMIT)? {
+        if let Some(rule) = rule(&content, &secrets) {
+            let detail = format!("{} was not committed: a filter of the repository puts a secret into it (rule {rule})", content.path);
+            outcome.warnings.push(Degraded { code: "secret_content", detail });
+            outcome.left_out.push(LeftOut { path: content.path.clone(), why: "secret" });
+            bad.push(content.path);
+        }
+    }
+    Ok(chosen.into_iter().filter(|path| !bad.contains(&path.text)).collect())
+}
+
+/// Looks through commits that were made, as hooks have their say only then. A secret in one is a failure: the commit must not
+/// be pushed.
+///
+/// # Errors
+/// When git's data cannot be read.
+pub(super) fn found_in(worktree: &Worktree, request: &Request<'_>, made: &[String], outcome: &mut RescueOutcome) -> Result<(), Error> {
+    let mut secrets = None;
+    for commit in made {
+        for content in worktree.committed_contents(commit, request.snapshot, LIMIT)? {
+            if secrets.is_none() {
+                secrets = Some(worktree.private_contents(request.snapshot, LIMIT)?);
+            }
+            if let Some(rule) = rule(&content, secrets.as_deref().unwrap_or_default()) {
+                let short: String = commit.chars().take(12).collect();
+                let why = format!(
+                    "a hook or filter of the repository put a secret into {} in the commit {short} (rule {rule}): do not push it; \
+                     take it back with git reset --soft {short}~1",
+                    content.path
+                );
+                outcome.failed = Some(outcome.failed.take().map_or_else(|| why.clone(), |first| format!("{first}\n{why}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What shows that something secret came in that was neither committed before nor in the file itself.
+fn rule(content: &CommittedContent, secrets: &[Vec<u8>]) -> Option<&'static str> {
+    let known = [content.before.as_deref(), content.kept.as_deref()];
+    if super::looks_secret(&content.path) && content.before.as_ref() != Some(&content.after) {
+        return Some("name");
+    }
+    let by_shape = secret_shapes::added(content.before.as_deref(), &content.after)
+        .filter(|_| secret_shapes::added(content.kept.as_deref(), &content.after).is_some());
+    let old: BTreeSet<&[u8]> = known.iter().flatten().flat_map(|text| lines(text)).collect();
+    let new: Vec<&[u8]> = lines(&content.after).filter(|line| !old.contains(line)).collect();
+    let left_out = || {
+        let mut telling = secrets.iter().flat_map(|secret| telling(secret));
+        telling.any(|text| new.iter().any(|line| holds(line, text)) && !old.iter().any(|line| holds(line, text)))
+    };
+    by_shape.or_else(|| left_out().then_some("left-out-file"))
+}
+
+/// The lines of a secret, and the values in them, that are long enough to be known again.
+fn telling(secret: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let parts = lines(secret).filter(|line| !line.starts_with(b"#")).flat_map(|line| {
+        let value = line.iter().position(|byte| matches!(byte, b'=' | b':')).map(|at| line[at + 1..].trim_ascii());
+        let bare = value.map(|value| value.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(value));
+        [Some(line), bare].into_iter().flatten()
+    });
+    parts.filter(|text| text.len() >= TELLING)
+}
+
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| matches!(byte, b'\n' | b'\r')).map(<[u8]>::trim_ascii)
+}
+
+fn holds(line: &[u8], text: &[u8]) -> bool {
+    line.len() >= text.len() && line.windows(text.len()).any(|part| part == text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_values_of_a_left_out_file_are_known_again() {
+        let secrets = [b"# a comment that is long\nDB_PASSWORD=\"correct horse\"\nPORT=1\n".to_vec()];
+        let content = |kept: &str, after: &str| CommittedContent {
+            path: "notes.txt".into(),
+            before: None,
+            kept: Some(kept.as_bytes().to_vec()),
+            after: after.as_bytes().to_vec(),
+        };
+        for (after, want) in [
+            ("DB_PASSWORD=\"correct horse\"\n", Some("left-out-file")),
+            ("notes\nit is correct horse, they say\n", Some("left-out-file")),
+            ("a comment that is long\n", None),
+            ("PORT=1\n", None),
+            ("notes\n", None),
+        ] {
+            assert_eq!(rule(&content("notes\n", after), &secrets), want, "{after}");
+        }
+        // What is on disk was judged before.
+        assert_eq!(rule(&content("correct horse\n", "CORRECT\ncorrect horse\n"), &secrets), None);
+        let named = CommittedContent { path: ".env".into(), ..content("", "x") };
+        assert_eq!(rule(&named, &[]), Some("name"));
+    }
+}
