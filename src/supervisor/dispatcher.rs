@@ -25,7 +25,9 @@ pub async fn drive(mut machine: Machine, executor: Arc<Executor>, signals: &mut 
         if !told && signals.urgency() >= Urgency::Interrupted {
             told = true;
             // What was just learned is taken in first: a rescue that ended must not be forgotten.
-            let _ = machine.step(event);
+            if !is_an_attempt_cut_off(&event) {
+                let _ = machine.step(event);
+            }
             event = Event::Interrupt;
         }
         let action = machine.step(event);
@@ -45,6 +47,14 @@ pub async fn drive(mut machine: Machine, executor: Arc<Executor>, signals: &mut 
             | Action::ReadCriteria => perform(action, &machine, &executor, signals, told).await,
         };
         journal::observed(executor.journal(), &event);
+    }
+}
+
+/// A rescue that the signal itself kept from committing: that it did not is no finding.
+fn is_an_attempt_cut_off(event: &Event) -> bool {
+    match event {
+        Event::Rescue(Ok(outcome)) => outcome.commits == 0 && outcome.lost.is_empty() && outcome.elsewhere.is_none(),
+        _ => false,
     }
 }
 

@@ -83,7 +83,8 @@ pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut
     if let Some(verdict) = case.half_done_before() {
         return refused(surroundings, &case, store.as_ref(), &journal, verdict, begun);
     }
-    surroundings.tell(&case.whose_work());
+    let idle_timeout = request.idle_timeout.or(case.settings.limits.idle_timeout).filter(|limit| !limit.is_zero());
+    surroundings.tell(&first_line(&case, idle_timeout.is_some()));
     let (checked, found) = refuse_what_passes(case, surroundings, &store, signals).await;
     case = checked;
     match found {
@@ -92,10 +93,6 @@ pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut
         Ok(None) => {}
     }
     journal.note(kind::BASELINE, json!({"baseline": case.baseline.as_str()}));
-    let idle_timeout = request.idle_timeout.or(case.settings.limits.idle_timeout).filter(|limit| !limit.is_zero());
-    if idle_timeout.is_none() {
-        surroundings.tell("no idle timeout: a session that falls silent is not ended; --idle-timeout 30m ends it");
-    }
 
     let order = SessionOrder {
         command: request.command.clone(),
@@ -141,4 +138,12 @@ fn open_case(surroundings: &Surroundings, place: Place, request: &RunRequest, be
     let governing = settle_anchor::session_begins(&place, &recorded, governing)?;
     note_conversations(place.store.as_ref(), (&place.worktree_id, &recorded.spec), (place.root(), &surroundings.claude_home), recorded.at)?;
     Ok(Case::new(place, recorded, true, governing, request.asked.clone()))
+}
+
+/// What a person should know before the session begins, in one line: whose the uncommitted files are, and what becomes of silence.
+fn first_line(case: &Case, ends_silence: bool) -> String {
+    match ends_silence {
+        true => case.whose_work(),
+        false => format!("{}; no idle timeout: a session that falls silent is not ended (--idle-timeout 30m ends it)", case.whose_work()),
+    }
 }

@@ -89,7 +89,7 @@ fn commits_decide_before_anybody_is_asked() {
     assert_eq!(out.verdict(), "complete/new_commits");
     assert_facts(
         &out,
-        &[("new_commits", json!(1)), ("probes_used", json!(0)), ("evidence", json!("verified")), ("net_change", json!(true))],
+        &[("new_commits", json!(1)), ("probes_used", json!(0)), ("evidence", json!("committed")), ("net_change", json!(true))],
     );
     assert!(scene.prompts().is_empty());
     assert_eq!(scene.check(&["--max-probes", "0"]).expect(0).verdict(), "complete/new_commits");
@@ -136,7 +136,7 @@ fn complete_with_work_left_is_rescued_after_a_snapshot() {
     scene.leave_work();
     let out = scene.check(&[]).expect(0);
     assert_eq!(out.verdict(), "complete/rescued");
-    assert_facts(&out, &[("rescued", json!(true)), ("evidence", json!("verified")), ("probes_used", json!(1))]);
+    assert_facts(&out, &[("rescued", json!(true)), ("evidence", json!("claimed")), ("probes_used", json!(1))]);
     assert!(scene.work_is_in("HEAD") && scene.repo.status().is_empty());
     let snapshots = scene.repo.snapshots();
     assert!(snapshots.len() == 1 && scene.work_is_in(&snapshots[0]), "{snapshots:?}");
@@ -199,9 +199,9 @@ fn the_final_rescue_saves_what_an_agent_never_finished() {
     let env = TestEnv::new();
     let scene = Scene::new(&env, &[&[says("working")]], json!({}));
     scene.leave_work();
-    let out = scene.check(&[]).expect(0);
-    assert_eq!(out.verdict(), "complete/rescued");
-    assert_facts(&out, &[("probes_used", json!(3)), ("strike", json!(false))]);
+    let out = scene.check(&[]).expect(10);
+    assert_eq!(out.verdict(), "incomplete/working", "nobody says that it is done");
+    assert_facts(&out, &[("probes_used", json!(3)), ("strike", json!(false)), ("rescued", json!(true))]);
     assert!(scene.work_is_in("HEAD"));
 }
 
@@ -227,7 +227,7 @@ fn answers_that_are_none_are_an_error_and_no_strike() {
 }
 
 #[test]
-fn an_agent_that_does_not_want_to_go_on_is_stopped_unless_there_is_work_to_rescue() {
+fn an_agent_that_does_not_want_to_go_on_is_stopped_and_its_work_is_rescued() {
     let stop = Step::print_json(&json!({"status": "waiting", "message": "blocked", "should_continue": false}));
     for work in [false, true] {
         let env = TestEnv::new();
@@ -236,8 +236,8 @@ fn an_agent_that_does_not_want_to_go_on_is_stopped_unless_there_is_work_to_rescu
             scene.leave_work();
         }
         let out = scene.check(&[]);
-        assert_eq!(out.verdict(), if work { "complete/rescued" } else { "stopped/agent_stopped" }, "{out}");
-        assert_eq!((out.code, scene.prompts().len()), (Some(if work { 0 } else { 14 }), 1));
+        assert_eq!(out.verdict(), "stopped/agent_stopped", "{out}");
+        assert_eq!((out.code, scene.prompts().len(), &out.json()["rescued"]), (Some(14), 1, &json!(work)));
     }
 }
 

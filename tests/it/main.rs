@@ -177,6 +177,7 @@ mod unmerged_work;
 mod watch;
 // What a watch does when movements are dropped, the machine slept, the process was stopped, or the store is damaged.
 mod watch_bad_days;
+// Whose work uncommitted files are, and what a half-done operation of git means.
 mod whose_work;
 // Which worktrees are found in repositories and folders.
 mod worktrees;

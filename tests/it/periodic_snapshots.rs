@@ -75,15 +75,15 @@ fn work_from_before_the_session_is_kept_at_its_beginning() {
 }
 
 #[test]
-fn none_are_taken_where_none_are_wanted() {
-    for rescue in [json!({"snapshot_seconds": 0, "mode": "snapshot"}), json!({"mode": "off", "snapshot_seconds": 1})] {
+fn none_are_taken_where_none_are_wanted_but_the_one_before_the_session() {
+    for (rescue, kept) in [(json!({"snapshot_seconds": 0, "mode": "snapshot"}), 1), (json!({"mode": "off", "snapshot_seconds": 1}), 0)] {
         let env = TestEnv::new();
         let repo = env.repo();
         repo.write("mine.txt", "m");
         let config = env.write("c.json", json!({"version": 1, "rescue": rescue}).to_string());
         let seen = env.root().join("seen");
-        let script = format!("sleep 1.5; git for-each-ref refs/watchdog/rescue > {}", seen.display());
+        let script = format!("echo more > more.txt; sleep 1.5; git for-each-ref refs/watchdog/rescue > {}", seen.display());
         repo.watchdog(&["run", "--json", "--no-probe", "--config", config.to_str().expect("UTF-8"), "--", "sh", "-c", &script]);
-        assert_eq!(fs::read_to_string(seen).expect("the session ran"), "", "{rescue}");
+        assert_eq!(fs::read_to_string(seen).expect("the session ran").lines().count(), kept, "{rescue}");
     }
 }

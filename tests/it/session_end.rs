@@ -25,14 +25,13 @@ fn a_session_that_fails_after_its_commit_is_complete_all_the_same() {
 }
 
 #[test]
-fn what_a_complete_session_left_uncommitted_is_kept_and_said() {
+fn what_a_session_left_beside_its_commits_is_rescued_and_not_complete_on_its_own() {
     let env = TestEnv::new();
     let repo = env.repo();
     let session = [Step::write("a.txt", "a"), Step::commit("a"), Step::write("b.txt", "b")];
-    let out = run(&env, &repo, &[], &session, "working").expect(0);
-    assert_eq!(out.verdict(), "complete/new_commits");
-    assert_eq!((&out.json()["changes"]["untracked"], repo.snapshots().len()), (&json!(1), 1), "{out}");
-    assert!(out.json()["message"].as_str().is_some_and(|message| message.contains("uncommitted")), "{out}");
+    let out = run(&env, &repo, &[], &session, "working").expect(10);
+    assert_eq!(out.verdict(), "incomplete/working");
+    assert_eq!((&out.json()["rescued"], repo.snapshots().len()), (&json!(true), 1), "{out}");
     assert!(repo.has("b.txt"));
 }
 

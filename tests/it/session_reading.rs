@@ -74,7 +74,7 @@ fn commits_of_a_session_that_spent_its_budget_stay_and_are_no_success() {
     let session = [Step::write("a.txt", "a"), Step::commit("a"), Step::write("b.txt", "b"), prints(&[init(), turn("m1"), result(1, 0.5)])];
     let out = run(&env, &repo, json!({"max_cost_usd": 0.5}), &session).expect(14);
     let json = out.json();
-    assert_eq!((out.verdict().as_str(), &json["evidence"], &json["made_here"]), ("stopped/budget_exhausted", &json!("none"), &json!(2)));
+    assert_eq!((out.verdict().as_str(), &json["evidence"], &json["made_here"]), ("stopped/budget_exhausted", &json!("none"), &json!(1)));
     let message = json["message"].as_str().unwrap_or_default();
     assert!(message.contains("0.50 USD") && message.contains("1 commit made since") && message.contains("made by rescue"), "{message}");
 }

@@ -58,7 +58,7 @@ const SCENES: [Scene; 5] = [
         title: "A session that stalls. Every probe is spent, nothing moved: that is a genuine timeout, a strike.",
         spec: "stalls",
         session: "echo 'Thinking about it.'",
-        reply: r#"{"status": "working", "message": "still thinking", "should_continue": true}"#,
+        reply: r#"{"status": "waiting", "message": "the other machine does not answer", "should_continue": true}"#,
         expected: 13,
     },
 ];

@@ -38,6 +38,7 @@ pub(in super::super) const WORDS: &[&str] = &[
     "rescue_incomplete",
     "max_probes",
     "session_timeout",
+    "session_idle",
     "breaker_open",
     "budget_exhausted",
     "deadline_exceeded",

@@ -5,6 +5,7 @@
 //! `max_probes` questions to the agent, whatever the facts are.
 
 mod ask;
+mod closing;
 mod conclude;
 mod criteria;
 mod facts;

@@ -29,7 +29,15 @@ impl Machine {
     pub(super) fn on_changes(&mut self, then: Then, fact: Fact<Changes>) -> Action {
         self.changes = None;
         match fact {
-            Ok(changes) => self.changes = Some(changes),
+            Ok(changes) => {
+                (self.inherited, self.since_end) = (changes.inherited, changes.since_end);
+                // A rescue does not make up for it, so it is told whatever comes after.
+                let overwritten = changes.degraded.iter().find(|note| note.code == "inherited_overwritten").cloned();
+                if let Some(note) = overwritten {
+                    self.note(note.code, note.detail);
+                }
+                self.changes = Some(changes);
+            }
             // A person asked for an end: the fact is missing, not the verdict.
             Err(unreadable) if then == Then::Interrupted => self.note("changes_unreadable", unreadable.why),
             Err(unreadable) => return self.conclude_unreadable(unreadable),

@@ -28,6 +28,9 @@ pub struct Machine {
     pub(super) failures_in_a_row: u32,
     /// Why nobody is asked any more.
     pub(super) no_more_questions: Option<NoMoreQuestions>,
+    /// Uncommitted files that are not the session's, as last read: there before it, and changed after its end.
+    pub(super) inherited: u64,
+    pub(super) since_end: u64,
     /// Whether the changes are those of the commits as last read, and kept in a snapshot.
     pub(super) secured: bool,
     /// The contradiction of the last reply, named in the next question.
@@ -61,6 +64,8 @@ impl Machine {
             probes: Vec::new(),
             failures_in_a_row: 0,
             no_more_questions: None,
+            inherited: 0,
+            since_end: 0,
             secured: false,
             disputed: None,
             committed_before_rescue: None,

@@ -1,0 +1,128 @@
+//! What every verdict carries, whichever end of the tree it comes from: the facts, what weakens them, and the words that several ends use.
+
+use crate::config::settings::OnNoCriteria;
+use crate::decision::display::plural;
+use crate::decision::evidence::ProbeOutcome;
+use crate::decision::verdict::{Reason, Status, Verdict};
+
+use super::facts::{Action, Trust};
+use super::stage::Stage;
+use super::step::Machine;
+
+impl Machine {
+    pub(super) fn close(&mut self, verdict: Verdict) -> Action {
+        self.stage = Stage::Done;
+        let verdict = self.count_session(self.accept(verdict));
+        let mut degraded = std::mem::take(&mut self.degraded);
+        let of_facts = [
+            self.commits.as_ref().map(|commits| &commits.degraded),
+            self.changes.as_ref().map(|changes| &changes.degraded),
+            self.judged.as_ref().map(|judged| &judged.notes),
+        ];
+        for note in of_facts.into_iter().flatten().flatten() {
+            if !degraded.contains(note) {
+                degraded.push(note.clone());
+            }
+        }
+        Action::Conclude(Box::new(Verdict {
+            commits: self.commits.clone(),
+            changes: self.changes.clone(),
+            rescue_commits: self.rescue_commits,
+            snapshot: self.snapshot.clone(),
+            rescue_branch: self.rescue_branch.clone(),
+            left_out: self.left_out.clone(),
+            probes_used: self.rounds_used,
+            probes_left: self.rounds_left(),
+            probes: self.probes.clone(),
+            checks: self.judged.as_ref().map(|judged| judged.results.clone()).unwrap_or_default(),
+            degraded,
+            inherited: self.inherited,
+            changed_since_end: self.since_end,
+            probe_usage: self.probes.iter().fold(verdict.probe_usage, |sum, probe| sum.plus(probe.usage)),
+            ..verdict
+        }))
+    }
+
+    /// Turns a `complete` that the configuration does not accept into `review`.
+    fn accept(&self, verdict: Verdict) -> Verdict {
+        if verdict.status() != Status::Complete {
+            return verdict;
+        }
+        let refused = match &self.setup.trust {
+            Trust::Untrusted { allow_with } => Some((
+                Reason::Untrusted,
+                format!(
+                    "{}, but completion.json is not trusted, so its criteria were not judged; read it, then type: {allow_with}",
+                    verdict.message
+                ),
+            )),
+            Trust::Settled if !self.setup.has_checks && self.setup.on_no_criteria == OnNoCriteria::Review => {
+                Some((Reason::NoCriteria, format!("{}, but no criteria are configured", verdict.message)))
+            }
+            Trust::Settled if verdict.evidence < self.setup.require_evidence => Some((
+                Reason::Disputed,
+                format!(
+                    "{}, but its evidence is '{}' and the configuration requires '{}'",
+                    verdict.message,
+                    verdict.evidence.as_str(),
+                    self.setup.require_evidence.as_str()
+                ),
+            )),
+            Trust::Settled => None,
+        };
+        match refused {
+            Some((reason, message)) => Verdict { retry_at: verdict.retry_at, ..Verdict::new(reason, message) },
+            None => verdict,
+        }
+    }
+
+    /// What the configured checks miss, where they say it.
+    pub(super) fn unmet(&self) -> Option<String> {
+        self.judged.as_ref().map(|judged| judged.feedback.clone()).filter(|text| !text.trim().is_empty())
+    }
+
+    /// The one fact that an agent which believes to have committed must hear: where HEAD is, and a path that it lacks.
+    pub(super) fn not_committed(&self) -> Option<String> {
+        let changes = self.changes.as_ref().filter(|changes| changes.work_left())?;
+        let first = changes.work_paths.first().filter(|_| self.commits.as_ref().is_some_and(|commits| commits.new_commits == 0))?;
+        let what = match changes.work_paths.len() - 1 {
+            0 => format!("`{first}` is not committed"),
+            more => format!("`{first}` and {} are not committed", plural(more as u64, "more path")),
+        };
+        Some(format!("HEAD is still the baseline; {what}. Finish the work and commit it."))
+    }
+
+    /// What is uncommitted besides the commits that decided.
+    pub(super) fn leftovers(&self) -> Option<String> {
+        let changes = self.changes.as_ref().filter(|changes| changes.work_left())?;
+        Some(format!("; {} left uncommitted{}", plural(changes.work, "file"), self.kept_in()))
+    }
+
+    pub(super) fn kept_in(&self) -> String {
+        match &self.snapshot {
+            Some(name) => {
+                let id = name.strip_prefix("refs/watchdog/rescue/").unwrap_or(name);
+                format!("; everything is kept, restore it with: watchdog rescue restore {id}")
+            }
+            None => String::new(),
+        }
+    }
+
+    pub(super) fn last_message(&self) -> String {
+        match self.probes.last().map(|record| &record.outcome) {
+            Some(ProbeOutcome::Reply(reply)) if !reply.message.is_empty() => format!(": {}", first_line(&reply.message)),
+            _ => String::new(),
+        }
+    }
+}
+
+/// The first lines with text as one: what refused, and the first of what it said.
+pub(super) fn first_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(3).collect();
+    lines.join(": ").chars().take(300).collect()
+}
+
+/// The first line with text, cut at 200 characters: messages are one line.
+pub(super) fn first_line(text: &str) -> String {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().chars().take(200).collect()
+}
