@@ -159,6 +159,8 @@ fn a_guarded_test_cannot_be_deleted_weakened_or_moved_away() {
             let out = judge(&repo);
             // Taken out of git and ignored, it cannot be committed again, of which a person is told first.
             let verdict = if what.ends_with("ignores it") && !committed { "review/rescue_incomplete" } else { "review/criteria_changed" };
+            // A change that git does not see is no work, and nothing else was done.
+            let verdict = if !committed && out.verdict() == "incomplete/working" { "incomplete/working" } else { verdict };
             caught(what, &out, verdict, named);
             if verdict != "review/criteria_changed" {
                 continue;
@@ -261,7 +263,7 @@ fn what_a_command_reaches_by_folders_globs_links_and_runners_is_the_agents_word_
     for (n, (line, trick, named)) in tricks.iter().enumerate() {
         for changed in [true, false] {
             let repo = env.repo_named(&format!("reached-{n}-{changed}"));
-            repo.write("ci/check.sh", "test -f login.txt\n");
+            repo.write("ci/check.sh", "test -f login.txt || test -f ../login.txt\n");
             repo.write("Makefile", "check:\n\ttest -f login.txt\n");
             repo.write("sub/Makefile", "check:\n\ttest -f ../login.txt\n");
             std::os::unix::fs::symlink("ci/check.sh", repo.path().join("link.sh")).unwrap();
