@@ -70,6 +70,8 @@ pub(super) struct Sight<'a> {
 pub(super) struct Families {
     pub trees: BTreeMap<u64, Lineage>,
     pub left: HashMap<u32, u64>,
+    /// The brands of trees that ended: what still carries one belongs to no tree that lives.
+    pub ended_brands: HashSet<u64>,
 }
 
 impl Families {
@@ -155,6 +157,9 @@ impl Families {
         if let Some((id, _)) = self.trees.iter().find(|(_, tree)| brand.is_some() && tree.brand == brand && tree.started <= orphan.started)
         {
             return Some(*id);
+        }
+        if brand.is_some_and(|brand| self.ended_brands.contains(&brand)) {
+            return None;
         }
         // The first process of a machine or container adopts strangers too.
         if sight.own.pid == 1 {
@@ -269,6 +274,17 @@ mod tests {
         table.pop();
         table.push(row(300, 50, 300, 300, 30));
         assert_eq!(pids(&mut families, 1, &table, &[300], &[]), [100]);
+    }
+
+    #[test]
+    fn what_was_born_late_of_an_ended_tree_is_not_claimed_by_the_only_one_that_lives() {
+        let mut families = two_trees();
+        families.trees.remove(&2);
+        families.ended_brands.insert(902);
+        let mut table = leaders();
+        table.pop();
+        table.push(row(902, 50, 902, 902, 30));
+        assert_eq!(pids(&mut families, 1, &table, &[902], &[]), [100]);
     }
 
     #[test]

@@ -119,6 +119,9 @@ pub(super) fn plant<T>(start: impl FnOnce(&OsStr) -> io::Result<(u32, T)>) -> io
     let (brand, result) = brand::branding(salt(), id, || start(&mark));
     let (leader, started_thing) = result?;
     let started = process_table::read_one(leader).map_or(0, |row| row.started);
+    if let Some(brand) = brand {
+        registry.families.ended_brands.remove(&brand);
+    }
     registry.families.trees.insert(id, Lineage { leader, started, brand, known: HashMap::new() });
     Ok((id, started_thing))
 }
@@ -174,6 +177,7 @@ pub(super) fn forget<T>(id: u64, reap: impl FnOnce() -> T) -> T {
     let mut registry = lock();
     let reaped = reap();
     if let Some(tree) = registry.families.trees.remove(&id) {
+        registry.families.ended_brands.extend(tree.brand);
         registry.families.left.extend(tree.known.into_iter().filter(|(pid, _)| *pid != tree.leader));
     }
     reaped
