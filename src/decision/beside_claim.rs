@@ -1,25 +1,36 @@
-//! A session's word beside work of its helpers that HEAD lacks.
+//! A session's word beside work that HEAD lacks: of its helpers, or inside of submodules.
 
-use super::verdict::{Evidence, Reason, Verdict};
+use super::verdict::{Evidence, Reason, Status, Verdict};
 
-/// The helpers that a message names.
+/// How many of them a message names.
 const NAMED: usize = 3;
 
-/// A bare `complete` of the agent does not stand beside work of its helpers that is neither merged nor committed: a person decides.
-pub fn dispute_beside_helpers(mut verdict: Verdict, helpers: Vec<String>) -> Verdict {
+/// A bare `complete` of the agent does not stand beside work of its helpers that is neither merged nor committed, nor beside changes of the
+/// session inside of submodules: a person decides. A verdict that is not complete tells of the submodules in its feedback.
+pub fn dispute_beside(mut verdict: Verdict, helpers: Vec<String>, submodules: &[String]) -> Verdict {
+    let all: Vec<&str> = helpers.iter().chain(submodules).map(String::as_str).collect();
     let rests_on_the_word = matches!(verdict.reason, Reason::NothingToDo | Reason::Rescued);
-    if rests_on_the_word && !helpers.is_empty() {
-        let more = helpers.len().saturating_sub(NAMED);
-        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-        let named = format!("{}{more}", helpers[..helpers.len().min(NAMED)].join("; "));
+    if rests_on_the_word && !all.is_empty() {
+        let named = named(&all);
         verdict.reason = Reason::Disputed;
         verdict.evidence = Evidence::None;
-        verdict.message = format!("the agent says complete, and helpers of its session hold work that HEAD lacks: {named}");
-        verdict.feedback = Some(format!("merge what your helpers made, or remove what is not needed: {named}"));
+        verdict.message = format!("the agent says complete, beside work that HEAD lacks: {named}");
+        verdict.feedback = Some(format!("commit and merge it, or remove what is not needed: {named}"));
         verdict.not_a_strike_because = Some(Reason::Disputed.status().as_str());
+    } else if verdict.status() != Status::Complete && !submodules.is_empty() {
+        let told = named(&submodules.iter().map(String::as_str).collect::<Vec<_>>());
+        verdict.feedback = Some(verdict.feedback.map_or_else(|| told.clone(), |feedback| format!("{feedback}\n{told}")));
     }
     verdict.helpers = helpers;
     verdict
+}
+
+fn named(all: &[&str]) -> String {
+    let more = match all.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    format!("{}{more}", all[..all.len().min(NAMED)].join("; "))
 }
 
 #[cfg(test)]
@@ -27,19 +38,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_bare_complete_is_disputed_beside_helpers() {
+    fn only_a_bare_complete_is_disputed_beside_work_that_head_lacks() {
         let lines = |count: usize| (0..count).map(|n| format!("branch {n}")).collect::<Vec<_>>();
-        for (reason, helpers, expected) in [
-            (Reason::NothingToDo, 1, Reason::Disputed),
-            (Reason::Rescued, 5, Reason::Disputed),
-            (Reason::NothingToDo, 0, Reason::NothingToDo),
-            (Reason::NewCommits, 1, Reason::NewCommits),
-            (Reason::ChecksPassed, 1, Reason::ChecksPassed),
+        for (reason, helpers, submodules, expected) in [
+            (Reason::NothingToDo, 1, 0, Reason::Disputed),
+            (Reason::Rescued, 5, 0, Reason::Disputed),
+            (Reason::NothingToDo, 0, 1, Reason::Disputed),
+            (Reason::NothingToDo, 0, 0, Reason::NothingToDo),
+            (Reason::NewCommits, 1, 1, Reason::NewCommits),
+            (Reason::ChecksPassed, 1, 1, Reason::ChecksPassed),
+            (Reason::Working, 0, 1, Reason::Working),
         ] {
-            let verdict = dispute_beside_helpers(Verdict::new(reason, "done"), lines(helpers));
+            let verdict = dispute_beside(Verdict::new(reason, "done"), lines(helpers), &lines(submodules));
             assert_eq!((verdict.reason, verdict.helpers.len()), (expected, helpers));
+            assert_eq!(verdict.feedback.is_some(), matches!(expected, Reason::Disputed | Reason::Working));
         }
-        let disputed = dispute_beside_helpers(Verdict::new(Reason::NothingToDo, "done"), lines(5));
+        let disputed = dispute_beside(Verdict::new(Reason::NothingToDo, "done"), lines(5), &[]);
         assert!(disputed.message.ends_with("branch 0; branch 1; branch 2; and 2 more"), "{}", disputed.message);
     }
 }

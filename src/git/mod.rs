@@ -68,6 +68,7 @@ pub use snapshot::{
     AfterCommit, Candidate, CommitState, CommittedContent, FileDiff, KeptEntry, PrivateRule, RestoreError, RestoreTarget, Restored,
     RestoredTo, SavedIndex, Snapshot, SnapshotDiff, SnapshotInfo, SnapshotKind, SnapshotPath, SnapshotRequest, Uncommitted, Versions,
 };
+pub use submodule::UnsettledSubmodule;
 pub use traces::{Scene, TABLES, Traces};
 pub use unmerged::UnmergedWork;
 pub use work_diff::WorkDiff;

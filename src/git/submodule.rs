@@ -27,6 +27,16 @@ pub(super) struct Submodules {
     hidden: Mutex<Vec<String>>,
 }
 
+/// How a submodule differs.
+struct Looked {
+    fingerprint: u64,
+    other_commit: bool,
+    /// Whether tracked files differ.
+    tracked: bool,
+    /// Whether any file does.
+    dirty: bool,
+}
+
 impl Submodules {
     pub(super) fn new(worktree: &Worktree, index: &gix::index::State, depth: usize) -> Result<Self, Error> {
         let mut ignore = HashMap::new();
@@ -47,8 +57,8 @@ impl Submodules {
         }
     }
 
-    /// How the submodule differs, whatever its `ignore` setting, and whether its commit does.
-    fn look(&self, entry: &gix::index::Entry, path: &BStr) -> Result<Option<(u64, bool, bool)>, Error> {
+    /// How the submodule differs, whatever its `ignore` setting; `None` where it does not.
+    fn look(&self, entry: &gix::index::Entry, path: &BStr) -> Result<Option<Looked>, Error> {
         let folder =
             self.root.join(gix::path::from_bstr(path).map_err(|e| Error::read(format!("read the path of a submodule '{path}'"), e))?);
         let dot_git = folder.join(".git");
@@ -61,12 +71,13 @@ impl Submodules {
         let changes = inner.changes_below(self.depth + 1)?;
         let tracked = changes.staged + changes.unstaged + changes.conflicted > 0;
         let dirty = tracked || changes.untracked > 0;
-        Ok((commit_differs || dirty).then_some((changes.fingerprint, commit_differs, tracked)))
+        let looked = Looked { fingerprint: changes.fingerprint, other_commit: commit_differs, tracked, dirty };
+        Ok((commit_differs || dirty).then_some(looked))
     }
 
     /// What stands for the submodule's state, where it differs from its entry and is not to be passed over.
     pub(super) fn differs(&self, entry: &gix::index::Entry, path: &BStr) -> Option<u64> {
-        let (fingerprint, commit_differs, tracked) = match self.look(entry, path) {
+        let Looked { fingerprint, other_commit: commit_differs, tracked, .. } = match self.look(entry, path) {
             Ok(found) => found?,
             Err(error) => {
                 self.unreadable.lock().expect("no holder panics").push((escape_path(path), error.to_string()));
@@ -83,6 +94,40 @@ impl Submodules {
             self.hidden.lock().expect("no holder panics").push(escape_path(path));
         }
         shown.then_some(fingerprint)
+    }
+}
+
+/// A submodule with something in it that no commit of this repository names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnsettledSubmodule {
+    /// Its path, percent-escaped where not UTF-8.
+    pub path: String,
+    /// Whether it stands at another commit than the index names.
+    pub other_commit: bool,
+    /// Whether files in it are uncommitted.
+    pub uncommitted: bool,
+}
+
+impl Worktree {
+    /// The submodules that have changes or commits which nothing here names, whatever their `ignore` setting.
+    ///
+    /// # Errors
+    /// [`Error::Read`] where the index or a submodule cannot be read.
+    pub fn unsettled_submodules(&self) -> Result<Vec<UnsettledSubmodule>, Error> {
+        let index = self.index().map_err(|e| Error::read(format!("read the index of {}", self.root().display()), e))?;
+        let submodules = Submodules::new(self, &index, 0)?;
+        let mut unsettled = Vec::new();
+        for entry in index.entries().iter().filter(|entry| entry.mode == Mode::COMMIT) {
+            let path = entry.path(&index);
+            if let Some(looked) = submodules.look(entry, path)? {
+                unsettled.push(UnsettledSubmodule {
+                    path: escape_path(path),
+                    other_commit: looked.other_commit,
+                    uncommitted: looked.dirty,
+                });
+            }
+        }
+        Ok(unsettled)
     }
 }
 

@@ -24,7 +24,7 @@ use super::dispatcher::drive;
 use super::executor::{Executor, since};
 use super::expiry::expire;
 use super::journal::Journal;
-use super::origins::{keep_judged_head, settle_helpers};
+use super::origins::{keep_judged_head, settle_beside};
 use super::settle_anchor;
 use super::signals::Signals;
 use super::surroundings::{Surroundings, now};
@@ -121,7 +121,7 @@ impl Trial {
     /// Tells breaker, progress and journal what it came to.
     pub fn settle(&self, surroundings: &Surroundings, verdict: Verdict) -> Judgement {
         keep_judged_head(&self.case, &verdict);
-        let mut verdict = settle_helpers(&self.case, verdict);
+        let mut verdict = settle_beside(&self.case, verdict);
         if let Some(refused) = verdict.degraded.iter().find(|note| note.code == TOOLS_REFUSED) {
             verdict.message = format!("{}; {}", verdict.message, refused.detail);
         }

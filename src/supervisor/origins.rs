@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::decision::beside_claim::dispute_beside_helpers;
+use crate::decision::beside_claim::dispute_beside;
 use crate::decision::display::{escape_to_one_line, plural};
 use crate::decision::evidence::{Degraded, RescueOutcome};
 use crate::decision::verdict::{Status, Verdict};
-use crate::git::{KnownRefs, OriginEvidence, RescuedCommit, UnmergedWork, Worktree};
+use crate::git::{KnownRefs, OriginEvidence, RescuedCommit, UnmergedWork, UnsettledSubmodule, Worktree};
 use crate::store::rescued::RescuedRecord;
 use crate::store::{Store, baseline, rescued};
 
@@ -40,16 +40,35 @@ pub fn remember_rescued(store: &dyn Store, worktree: &Worktree, outcome: &mut Re
     }
 }
 
-/// Looks at what helpers of the session hold, where a verdict is complete: a bare word of the agent does not stand beside it.
-pub fn settle_helpers(case: &Case, verdict: Verdict) -> Verdict {
-    if verdict.status() != Status::Complete {
-        return verdict;
-    }
+/// Looks at what HEAD lacks: of helpers of the session where a verdict is complete, and inside of submodules that are among the changes. A
+/// bare word of the agent does not stand beside it.
+pub fn settle_beside(case: &Case, mut verdict: Verdict) -> Verdict {
     let worktree = case.worktree.lock().expect("no panic while it was held");
-    match worktree.unmerged_work(&case.evidence) {
-        Ok(helpers) => dispute_beside_helpers(verdict, helpers.iter().map(helper_words).collect()),
-        Err(error) => Verdict { degraded: with_note(verdict.degraded, "helpers_unread", error.to_string()), ..verdict },
+    let (mut helpers, mut submodules) = (Vec::new(), Vec::new());
+    if verdict.status() == Status::Complete {
+        match worktree.unmerged_work(&case.evidence) {
+            Ok(found) => helpers = found.iter().map(helper_words).collect(),
+            Err(error) => verdict.degraded.push(Degraded { code: "helpers_unread", detail: error.to_string() }),
+        }
     }
+    if let Some(changes) = verdict.changes.as_ref().filter(|changes| changes.any()) {
+        match worktree.unsettled_submodules() {
+            Ok(found) => {
+                submodules = found.iter().filter(|found| changes.paths.contains(&found.path)).map(submodule_words).collect();
+            }
+            Err(error) => verdict.degraded.push(Degraded { code: "submodules_unread", detail: error.to_string() }),
+        }
+    }
+    dispute_beside(verdict, helpers, &submodules)
+}
+
+fn submodule_words(found: &UnsettledSubmodule) -> String {
+    let held = match (found.other_commit, found.uncommitted) {
+        (true, true) => "uncommitted changes, and a commit that nothing here names",
+        (true, false) => "a commit that nothing here names",
+        (false, _) => "uncommitted changes",
+    };
+    format!("submodule {} has {held}", escape_to_one_line(&found.path))
 }
 
 fn helper_words(helper: &UnmergedWork) -> String {
@@ -76,9 +95,4 @@ pub fn keep_judged_head(case: &Case, verdict: &Verdict) {
         // A repository that only others may write is judged all the same.
         worktree.keep_judged(&case.spec, head, &behind, now()).ok();
     }
-}
-
-fn with_note(mut notes: Vec<Degraded>, code: &'static str, detail: String) -> Vec<Degraded> {
-    notes.push(Degraded { code, detail });
-    notes
 }

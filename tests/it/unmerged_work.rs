@@ -99,3 +99,19 @@ fn a_bare_complete_beside_unmerged_work_of_a_helper_is_disputed() {
     assert_eq!((&verdict["reason"], &verdict["helpers"]), (&json!("disputed"), &json!(["branch try: 1 unmerged commit"])), "{verdict:#}");
     assert!(verdict["message"].as_str().unwrap().contains("branch try"), "{verdict:#}");
 }
+
+#[test]
+fn a_claim_beside_changes_inside_of_a_submodule_never_completes_and_they_are_told() {
+    let env = TestEnv::new();
+    let (repo, inner) = (env.repo(), env.repo_named("inner"));
+    repo.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", inner.path().to_str().unwrap(), "sub"]);
+    repo.commit_all("with a submodule");
+    let says = [Step::print_json(&json!({"status": "complete", "message": "done"}))];
+    let config = env.config_asking(&says, json!({"rescue": {"mode": "single"}}));
+    let run = |script: &str| repo.watchdog(&["--config", config.to_str().unwrap(), "run", "--json", "--", "sh", "-c", script]);
+    assert_eq!(run("true").expect(0).json()["reason"], "nothing_to_do");
+    let verdict = run("echo changed > sub/README.md").json();
+    assert_eq!(verdict["complete"], false, "{verdict:#}");
+    assert!(verdict["feedback"].as_str().unwrap().contains("submodule sub has uncommitted changes"), "{verdict:#}");
+    assert_eq!(repo.git(&["-C", "sub", "status", "--porcelain"]).trim(), "M README.md", "nothing of it was rescued");
+}
