@@ -114,7 +114,7 @@ fn around(text: &str, at: &Range<usize>, status: ReplyStatus) -> Option<String> 
 fn lead(before: &str) -> &str {
     let before = before.trim_end_matches(|c: char| c.is_whitespace() || c == '`' || c == '*');
     let cut = &before[before.ceil_char_boundary(before.len().saturating_sub(SENTENCE))..];
-    let ends = cut.char_indices().filter(|(i, c)| {
+    let mut ends = cut.char_indices().filter(|(i, c)| {
         let next = cut[i + c.len_utf8()..].chars().next();
         // The end of a former sentence, or of a former object.
         (matches!(c, '.' | '!' | '?')
@@ -124,7 +124,7 @@ fn lead(before: &str) -> &str {
             || *c == '}'
             || (*c == '\n' && next == Some('\n'))
     });
-    let start = ends.last().map_or(0, |(i, c)| i + c.len_utf8());
+    let start = ends.next_back().map_or(0, |(i, c)| i + c.len_utf8());
     cut[start..].trim()
 }
 

@@ -43,6 +43,8 @@ mod test_files;
 mod context_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tree_tests;
 mod unusable;
 
 pub use always::Always;

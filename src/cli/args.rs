@@ -209,21 +209,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "DUR", env = "WATCHDOG_CHILD_WAIT", value_parser = duration, default_value = "10s")]
     pub child_wait: Duration,
     #[command(flatten)]
-    pub uncommitted: UncommittedArgs,
+    pub uncommitted: super::args_session::UncommittedArgs,
     /// The session: a program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
     pub command: Vec<std::ffi::OsString>,
-}
-
-/// What becomes of files that are uncommitted before a session.
-#[derive(Debug, Clone, Copy, Args)]
-pub struct UncommittedArgs {
-    /// Count what is uncommitted now as the session's work, to be finished and rescued
-    #[arg(long)]
-    pub adopt: bool,
-    /// Start the session even if what is uncommitted now cannot be kept in a snapshot first
-    #[arg(long)]
-    pub without_snapshot: bool,
 }
 
 /// Arguments of `watchdog probe`.

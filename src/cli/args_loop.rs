@@ -69,7 +69,7 @@ pub struct LoopArgs {
     #[arg(long, value_name = "INSTANT", env = "WATCHDOG_DEADLINE")]
     pub deadline: Option<jiff::Timestamp>,
     #[command(flatten)]
-    pub uncommitted: super::args::UncommittedArgs,
+    pub uncommitted: super::args_session::UncommittedArgs,
     /// Begin anew, instead of going on with a loop that was cut short
     #[arg(long, env = "WATCHDOG_RESTART", value_parser = clap::builder::FalseyValueParser::new())]
     pub restart: bool,

@@ -5,6 +5,7 @@ mod args;
 mod args_hook;
 mod args_loop;
 mod args_report;
+mod args_session;
 mod args_silence;
 mod args_status;
 mod args_sweep;

@@ -283,7 +283,7 @@ fn compare<'a>(
     then: impl Fn(&BStr) -> Then<'a>,
     changed: &mut BTreeSet<BString>,
 ) {
-    let was = |path: &BStr, id: &ObjectId| then(path).and_then(Option::as_deref).is_some_and(|content| content == id.to_hex().to_string());
+    let was = |path: &BStr, id: &ObjectId| then(path).and_then(Option::as_deref).is_some_and(|content| id.to_hex() == *content);
     for (path, (mode, id)) in found {
         if expected.get(path) != Some(&(*mode, *id)) && !was(path.as_bstr(), id) {
             changed.insert(path.clone());

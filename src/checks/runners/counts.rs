@@ -138,8 +138,8 @@ fn go(lines: &[&str]) -> Reading {
         let ended = |line: &&str| one(pattern!(r"^\s*--- (PASS|FAIL|SKIP): \S+ \(").captures(line)?.get(1)?.as_str());
         return Some(Some(lines.iter().filter_map(ended).fold(NONE, sum)));
     }
-    let ran_none = |line: &&&str| line.contains("[no test files]") || line.contains("[no tests to run]");
-    Some(packages.iter().all(|line| ran_none(&line)).then_some(NONE))
+    let ran_none = |line: &&str| line.contains("[no test files]") || line.contains("[no tests to run]");
+    Some(packages.iter().all(|line| ran_none(line)).then_some(NONE))
 }
 
 /// One test of `go test` that ended so.

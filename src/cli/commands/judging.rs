@@ -1,6 +1,7 @@
 //! `watchdog check` and `watchdog run`: judge, and say so.
 
-use crate::cli::args::{CheckArgs, JudgeArgs, RunArgs, UncommittedArgs};
+use crate::cli::args::{CheckArgs, JudgeArgs, RunArgs};
+use crate::cli::args_session::UncommittedArgs;
 use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
 use crate::session::Uncommitted;

@@ -61,6 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a process that has ended is all that is needed")]
     fn what_a_dead_process_left_is_removed_and_nothing_else() {
         let parent = std::env::temp_dir().join(format!("watchdog-scratch-{}", std::process::id()));
         let mut child = std::process::Command::new("true").spawn().unwrap();
