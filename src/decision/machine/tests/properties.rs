@@ -172,7 +172,7 @@ fn order_is_sound(setup: &Setup, trace: &Trace) -> Result<(), TestCaseError> {
     for (at, (action, event)) in trace.steps.iter().enumerate() {
         let next = trace.steps.get(at + 1).map_or(&end, |(next, _)| next);
         match action {
-            Action::Ask { .. } => prop_assert!(!(unsecured || committed && !setup.look_at_leftovers && !setup.has_checks), "step {}", at),
+            Action::Ask { .. } => prop_assert!((setup.has_checks || setup.look_at_leftovers || !committed) && !unsecured, "step {}", at),
             Action::Rescue => prop_assert!(!unsecured && may_rescue, "step {}", at),
             Action::JudgeChecks => {
                 prop_assert!(!(unsecured && setup.checks_run_programs) && setup.has_checks && setup.trust == Trust::Settled, "step {}", at);
