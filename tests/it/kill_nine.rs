@@ -202,8 +202,8 @@ fn one_round(env: &TestEnv, repo: &Repo<'_>, round: &str, kill: Option<Kill>) ->
     let outcome = Outcome { took, killed, snapshot: repo.snapshots().len() > snapshots, committed: repo.head() != baseline };
     assert_kept(repo, &ledger, round, &text);
     let next = repo.watchdog(&["check", "--json", "--no-probe", "--no-rescue", "--baseline", &baseline, "--config", config]);
-    let expected = if outcome.committed { "complete/new_commits" } else { "incomplete/working" };
-    assert_eq!(next.verdict(), expected, "round {round}, {kill:?} (seed {SEED:#x}): {next}");
+    // What a rescue committed is safe, and nobody said that it is done.
+    assert_eq!(next.verdict(), "incomplete/working", "round {round}, {kill:?} (seed {SEED:#x}): {next}");
     assert_records_whole(env, round);
     // And the work that the killed one left is brought home by the next.
     if repo.status() != "" {

@@ -38,8 +38,9 @@ fn killed_in_its_second_session_it_goes_on_there_and_remembers_the_first() {
     assert!(out.stderr.contains("goes on with iteration 2 of at most 30"), "{out}");
     assert!(prompts(&env)[2].contains("Iteration 1: made a"), "{}", prompts(&env)[2]);
     assert_eq!(repo.file_in("HEAD", "half.txt").as_deref(), Some("half"), "what the killed session wrote is not lost");
-    let anew = repo.watchdog(&args).expect(0);
-    assert_eq!((&anew.json()["loop"]["resumed"], &anew.json()["iterations"]), (&json!(false), &json!(1)), "{anew}");
+    let plan = ["loop", "--json", "--dry-run", "--config", &config, "--no-probe", "--", &agent[0], &agent[1]];
+    let anew = repo.watchdog(&plan).expect(0);
+    assert_eq!((&anew.json()["resumed"], &anew.json()["iteration"]), (&json!(false), &json!(1)), "{anew}");
 }
 
 #[test]

@@ -126,3 +126,9 @@ pub(super) fn first_lines(text: &str) -> String {
 pub(super) fn first_line(text: &str) -> String {
     text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().chars().take(200).collect()
 }
+
+/// Whether a text of the agent's is more than a word for nothing.
+pub(super) fn says_something(text: &str) -> bool {
+    let word = text.trim().trim_end_matches('.').to_lowercase();
+    !matches!(word.as_str(), "" | "none" | "n/a" | "null" | "nothing" | "-")
+}

@@ -6,7 +6,7 @@ use crate::decision::display::plural;
 use crate::decision::evidence::{CheckOutcome, CheckResult, ProbeOutcome, Reply, ReplyStatus, SessionEnd, Unreadable};
 use crate::decision::verdict::{Evidence, Reason, Verdict};
 
-use super::closing::{first_line, first_lines};
+use super::closing::{first_line, first_lines, says_something};
 use super::facts::Action;
 use super::stage::NoMoreQuestions;
 use super::step::Machine;
@@ -178,7 +178,7 @@ impl Machine {
             return self.conclude_with(Reason::BackgroundWork, message);
         }
         let message = format!("the agent says that it still works{said}; {left}");
-        let next = reply.next_action.filter(|text| !text.trim().is_empty());
+        let next = reply.next_action.filter(|text| says_something(text));
         let feedback = next.unwrap_or_else(|| "Finish the work and commit it.".to_string());
         self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
     }
@@ -224,7 +224,7 @@ impl Machine {
         }
         let pending: Vec<String> =
             reply.iter().flat_map(|reply| reply.tasks_pending.iter()).map(|task| first_line(task)).take(20).collect();
-        let next = reply.and_then(|reply| reply.next_action).filter(|text| !text.trim().is_empty());
+        let next = reply.and_then(|reply| reply.next_action).filter(|text| says_something(text));
         let feedback = match (pending.is_empty(), next) {
             (false, _) => format!("Not done yet: {}. Finish this, and commit.", pending.join("; ")),
             (true, Some(next)) => next,
