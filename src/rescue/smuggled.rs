@@ -48,12 +48,14 @@ pub(super) fn without<'p>(
 /// When git's data cannot be read.
 pub(super) fn found_in(worktree: &Worktree, request: &Request<'_>, made: &[String], outcome: &mut RescueOutcome) -> Result<(), Error> {
     let mut secrets = None;
+    let left_out: BTreeSet<String> = outcome.left_out.iter().filter(|left| left.why == "secret").map(|left| left.path.clone()).collect();
     for commit in made {
-        for content in worktree.committed_contents(commit, request.snapshot, LIMIT)? {
+        for content in worktree.committed_contents(commit, request.snapshot, LIMIT, &left_out)? {
             if secrets.is_none() {
                 secrets = Some(worktree.private_contents(request.snapshot, LIMIT)?);
             }
-            if let Some(rule) = rule(&content, secrets.as_deref().unwrap_or_default()) {
+            let named = left_out.contains(&content.path).then_some("left-out-file");
+            if let Some(rule) = named.or_else(|| rule(&content, secrets.as_deref().unwrap_or_default())) {
                 let short: String = commit.chars().take(12).collect();
                 let why = format!(
                     "a hook or filter of the repository put a secret into {} in the commit {short} (rule {rule}): do not push it; \

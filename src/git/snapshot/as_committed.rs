@@ -1,5 +1,7 @@
 //! Files as git would commit them, or did: what a filter or a hook put there in place of what is on disk.
 
+use std::collections::BTreeSet;
+
 use gix::ObjectId;
 use gix::bstr::{BStr, ByteSlice};
 
@@ -34,14 +36,21 @@ impl Worktree {
     /// When objects cannot be read.
     pub fn staged_contents(&self, tree: &str, snapshot: &Snapshot, limit: u64) -> Result<Vec<CommittedContent>, Error> {
         let tree = ObjectId::from_hex(tree.as_bytes()).map_err(|e| Error::read("read what was staged", e))?;
-        self.contents_between(self.head_tree()?, tree, snapshot, limit)
+        self.contents_between((self.head_tree()?, tree), snapshot, limit, &BTreeSet::new())
     }
 
-    /// What `commit` (hexadecimal) changed otherwise than the snapshot has it, each up to `limit` bytes.
+    /// What `commit` (hexadecimal) changed otherwise than the snapshot has it, and all that it has of `left_out`, each up to
+    /// `limit` bytes.
     ///
     /// # Errors
     /// When objects cannot be read.
-    pub fn committed_contents(&self, commit: &str, snapshot: &Snapshot, limit: u64) -> Result<Vec<CommittedContent>, Error> {
+    pub fn committed_contents(
+        &self,
+        commit: &str,
+        snapshot: &Snapshot,
+        limit: u64,
+        left_out: &BTreeSet<String>,
+    ) -> Result<Vec<CommittedContent>, Error> {
         let doing = "look at what was committed";
         let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
         let found = self.repo.find_commit(id).map_err(|e| Error::read(doing, e))?;
@@ -49,10 +58,16 @@ impl Worktree {
             Some(parent) => tree_of(&self.repo, parent.detach())?,
             None => ObjectId::empty_tree(self.repo.object_hash()),
         };
-        self.contents_between(before, tree_of(&self.repo, id)?, snapshot, limit)
+        self.contents_between((before, tree_of(&self.repo, id)?), snapshot, limit, left_out)
     }
 
-    fn contents_between(&self, old: ObjectId, new: ObjectId, snapshot: &Snapshot, limit: u64) -> Result<Vec<CommittedContent>, Error> {
+    fn contents_between(
+        &self,
+        (old, new): (ObjectId, ObjectId),
+        snapshot: &Snapshot,
+        limit: u64,
+        left_out: &BTreeSet<String>,
+    ) -> Result<Vec<CommittedContent>, Error> {
         let doing = "look at what is committed";
         let repo = &self.repo;
         let kept_tree = ObjectId::from_hex(snapshot.tree.as_bytes()).map_err(|e| Error::read(doing, e))?;
@@ -68,7 +83,8 @@ impl Worktree {
             let Some((mode, id)) = change.after.filter(|(mode, _)| !mode.is_commit()) else { continue };
             let name: &BStr = change.path.as_bstr();
             let shared = entry_at(repo, kept_tree, name)?;
-            if shared.is_some_and(|(kept, kept_id)| kept_id == id && kept.kind() == mode.kind()) {
+            let as_kept = shared.is_some_and(|(kept, kept_id)| kept_id == id && kept.kind() == mode.kind());
+            if as_kept && !left_out.contains(&path_text(name)) {
                 continue;
             }
             let Some(after) = read(id)? else { continue };
