@@ -154,7 +154,8 @@ impl Scene<'_> {
         };
         let session = [Step::write(up.to_str().unwrap(), ""), Step::wait_for(&go), last];
         let agent = self.ground.env.fake_agent("session", &session);
-        let mut args = vec!["run", "--json", "--grace", "1s", "--child-wait", "1s", "--config", config, "--"];
+        // Some of them begin in the middle of a merge.
+        let mut args = vec!["run", "--json", "--adopt", "--grace", "1s", "--child-wait", "1s", "--config", config, "--"];
         args.extend(agent.iter().map(String::as_str));
         let running = self.ground.env.watchdog_command(&self.ground.root, &args).timeout(PATIENCE).spawn();
         wait_until("the session is up", PATIENCE, || up.exists());
