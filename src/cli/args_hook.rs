@@ -63,6 +63,9 @@ pub struct StopArgs {
     /// Hold sub-agents too
     #[arg(long, env = "WATCHDOG_HOLD", value_parser = clap::builder::FalseyValueParser::new())]
     pub hold: bool,
+    /// Hold every session, also one with a person in it that changed nothing
+    #[arg(long)]
+    pub all_sessions: bool,
 }
 
 /// Arguments of `watchdog hook post-tool-use`.
@@ -97,6 +100,9 @@ pub struct InstallArgs {
     /// Hold sub-agents too
     #[arg(long)]
     pub subagents: bool,
+    /// Hold every session, also one with a person in it that changed nothing
+    #[arg(long)]
+    pub all_sessions: bool,
     /// How long Claude Code may wait for a judgement; the checks' own commands need this long
     #[arg(long, value_name = "DUR", env = "WATCHDOG_HOOK_TIMEOUT", value_parser = duration, default_value = "10m")]
     pub hook_timeout: Duration,

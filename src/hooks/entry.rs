@@ -11,6 +11,15 @@ const START: Duration = Duration::from_secs(15);
 /// With its end. The host ends it sooner in any case.
 const END: Duration = Duration::from_secs(5);
 
+/// Who is held besides the agents of sessions that are headless, that watchdog runs, or that changed something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Holds {
+    /// Their sub-agents.
+    pub subagents: bool,
+    /// The agents of all other sessions.
+    pub all_sessions: bool,
+}
+
 /// What is to be in a settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entries(pub(super) Vec<Entry>);
@@ -32,8 +41,9 @@ impl Entries {
         Entries(Vec::new())
     }
 
-    /// The usual ones. `program` is a shell word, `patience` what the host may wait for a judgement; sub-agents are held if asked for.
-    pub fn usual(program: &str, patience: Duration, hold_subagents: bool) -> Self {
+    /// The usual ones. `program` is a shell word, `patience` what the host may wait for a judgement.
+    pub fn usual(program: &str, patience: Duration, holds: Holds) -> Self {
+        let all = if holds.all_sessions { " --all-sessions" } else { "" };
         let judging = |event, matcher, more: &str| Entry {
             event,
             matcher,
@@ -45,10 +55,10 @@ impl Entries {
         let mut entries = vec![
             brief(HookEvent::SessionStart, START),
             judging(HookEvent::PreToolUse, Some("StructuredOutput"), ""),
-            judging(HookEvent::Stop, None, ""),
+            judging(HookEvent::Stop, None, all),
         ];
-        if hold_subagents {
-            entries.push(judging(HookEvent::SubagentStop, None, " --hold"));
+        if holds.subagents {
+            entries.push(judging(HookEvent::SubagentStop, None, &format!(" --hold{all}")));
         }
         entries.push(brief(HookEvent::SessionEnd, END));
         Entries(entries)
@@ -147,7 +157,7 @@ mod tests {
     fn what_is_written_is_known_again() {
         for program in ["watchdog", "/a/watchdog", "/a b/it's/watchdog", "/o$dd/`x`/watchdog", "/tmp/\u{fc}n/watchdog"] {
             let word = shell_word(program);
-            for entry in Entries::usual(&word, Duration::from_secs(600), true).0 {
+            for entry in Entries::usual(&word, Duration::from_secs(600), Holds { subagents: true, all_sessions: false }).0 {
                 assert_eq!(own(&entry.command, &word), Some(entry.event), "{}", entry.command);
             }
         }

@@ -13,7 +13,7 @@ pub mod settings_text;
 mod entry;
 mod told;
 
-pub use entry::{Entries, command_line, shell_word};
+pub use entry::{Entries, Holds, command_line, shell_word};
 pub use hold::{Counted, Decision, Ground, Held, Holding, decide};
 pub use input::{HookEvent, HookInput, InputError};
 pub use reply::{Act, Reply};

@@ -6,10 +6,12 @@ use expect_test::expect;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::hooks::Holds;
+
 use super::*;
 
 fn usual() -> Entries {
-    Entries::usual("watchdog", Duration::from_secs(600), false)
+    Entries::usual("watchdog", Duration::from_secs(600), Holds::default())
 }
 
 fn install(text: &str) -> String {

@@ -69,6 +69,24 @@ fn an_agent_is_held_until_its_checks_pass() {
 }
 
 #[test]
+fn a_session_with_a_person_in_it_is_held_once_it_changed_something() {
+    let env = TestEnv::new();
+    let repo = watched(&env, &wants_a_file());
+    let asked = |entrypoint: &str, args: &[&str]| {
+        let command = repo.watchdog_command(&[&["hook", "stop"], args].concat()).env("CLAUDE_CODE_ENTRYPOINT", entrypoint);
+        command.stdin(stop("p").to_string()).run().expect(0).json()
+    };
+    assert_eq!(asked("cli", &[]), json!({}), "it only asked a question");
+    assert_eq!(asked("cli", &["--all-sessions"])["decision"], "block");
+    assert_eq!(asked("sdk-cli", &[])["decision"], "block", "nobody else would notice");
+    repo.write("half.txt", "half");
+    assert_eq!(asked("cli", &[])["decision"], "block");
+    repo.watchdog(&["hook", "install", "--all-sessions"]).expect(0);
+    let settings = fs::read_to_string(repo.path().join(".claude/settings.json")).unwrap();
+    assert!(settings.contains("hook stop --all-sessions"), "{settings}");
+}
+
+#[test]
 fn an_agent_is_held_so_often_and_no_more_and_the_next_prompt_begins_anew() {
     let env = TestEnv::new();
     let repo = watched(&env, &json!({"limits": {"max_stop_blocks": 2}, "checks": wants_a_file()["checks"]}));

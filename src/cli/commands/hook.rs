@@ -12,7 +12,7 @@ use crate::cli::terminal::Terminal;
 use crate::decision::display::{escape_for_display, escape_to_one_line};
 use crate::git::Worktree;
 use crate::hooks::settings_file::{SettingsFile, SettingsFileError};
-use crate::hooks::{Entries, HookEvent, Reply, line_diff, settings_text, shell_word};
+use crate::hooks::{Entries, Holds, HookEvent, Reply, line_diff, settings_text, shell_word};
 use crate::supervisor::{HookRequest, Host, Surroundings, answer_hook};
 
 use super::runtime::in_runtime;
@@ -29,7 +29,13 @@ pub fn hook(
             let surroundings = around()?;
             let program = program(install.settings.user)?;
             let patience = patience(install)?;
-            edit(&surroundings, terminal, install.settings, &Entries::usual(&program, patience, install.subagents), &program)
+            edit(
+                &surroundings,
+                terminal,
+                install.settings,
+                &Entries::usual(&program, patience, Holds { subagents: install.subagents, all_sessions: install.all_sessions }),
+                &program,
+            )
         }
         HookCommand::Uninstall(uninstall) => {
             let surroundings = around()?;
@@ -63,6 +69,7 @@ fn answer(global: &GlobalArgs, around: impl FnOnce() -> Result<Surroundings, Fai
         event,
         deadline: args.within.unwrap_or(usual),
         hold_subagents: matches!(command, HookCommand::Stop(stop) | HookCommand::SubagentStop(stop) if stop.hold),
+        all_sessions: matches!(command, HookCommand::Stop(stop) | HookCommand::SubagentStop(stop) if stop.all_sessions),
         finish: !matches!(command, HookCommand::PostToolUse(post) if post.no_stop),
         spec: args.spec.clone(),
         worktree_named: global.worktree.is_some(),
@@ -81,6 +88,7 @@ fn host() -> Host {
         project: text("CLAUDE_PROJECT_DIR").map(Into::into),
         session_id: text("CLAUDE_CODE_SESSION_ID"),
         pid: number("CLAUDE_PID"),
+        entrypoint: text("CLAUDE_CODE_ENTRYPOINT"),
         stop_blocks: number("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").unwrap_or(usual.stop_blocks),
         output_retries: number("MAX_STRUCTURED_OUTPUT_RETRIES").unwrap_or(usual.output_retries),
     }

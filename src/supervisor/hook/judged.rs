@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::json;
 
+use crate::agent::still_runs;
 use crate::agent::{Cancel, transcript_read};
 use crate::checks::{self, CheckContext};
 use crate::config::settings::{CheckSpec, Limits, OnNoCriteria, RescueMode};
@@ -28,6 +29,7 @@ use super::super::criteria_files;
 use super::super::executor::at_once;
 use super::super::journal::Journal;
 use super::super::outside::Outside;
+use super::super::session_work;
 use super::super::surroundings::{Surroundings, now};
 use super::scene::{HookRequest, Scene};
 use super::tally::Tally;
@@ -65,6 +67,10 @@ pub fn judge(
         accepted: None,
         heard_at: at,
     };
+    let stops = matches!(event, HookEvent::Stop | HookEvent::SubagentStop);
+    if stops && !request.all_sessions && request.host.is_interactive() && !is_watched(store.as_ref(), &case) && !changed_something(&case) {
+        return Ok(Reply::quiet());
+    }
     let tally = Tally::read(store.as_ref(), event, input, &case.worktree_id, fresh)?;
     let holding = match event {
         HookEvent::PreToolUse => Holding::Output,
@@ -88,6 +94,23 @@ pub fn judge(
         surroundings.tell(&decision.message);
     }
     Ok(with_notes(decision.reply, &case))
+}
+
+/// Whether watchdog runs the session of this worktree.
+fn is_watched(store: &dyn crate::store::Store, case: &Case) -> bool {
+    let latest = session::latest(store, &case.worktree_id).ok().flatten();
+    latest.is_some_and(|(_, session)| {
+        let runs = session.ended_at.is_none() && session.pid.is_some_and(|pid| still_runs(pid, session.started_at));
+        // Only watchdog itself keeps a log.
+        runs && session.log.is_some()
+    })
+}
+
+/// Whether there is anything to judge: HEAD moved, or work was done since the session began. What cannot be read is judged.
+fn changed_something(case: &Case) -> bool {
+    let worktree = case.worktree.lock().expect("no panic while it was held");
+    let moved = worktree.head().map_or(true, |head| head != case.baseline);
+    moved || session_work::look(&worktree, &case.work).map_or(true, |found| found.changes.work_left())
 }
 
 /// How often the agent may be held: as the configuration says, but the host must not be the one who gives up.

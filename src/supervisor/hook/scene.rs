@@ -22,6 +22,8 @@ pub struct HookRequest {
     pub deadline: Duration,
     /// Whether sub-agents are held too.
     pub hold_subagents: bool,
+    /// Whether every session is held, also one in which a person talks to the agent and that changed nothing.
+    pub all_sessions: bool,
     /// Whether the session ends where its structured output was taken and nothing is missing.
     pub finish: bool,
     /// The name of the work; by default what the session began with.
@@ -41,6 +43,8 @@ pub struct Host {
     pub session_id: Option<String>,
     /// The host's process (`CLAUDE_PID`).
     pub pid: Option<u32>,
+    /// How the host was started (`CLAUDE_CODE_ENTRYPOINT`).
+    pub entrypoint: Option<String>,
     /// How often the host lets a stop hook hold the agent in a row (`CLAUDE_CODE_STOP_HOOK_BLOCK_CAP`).
     pub stop_blocks: u32,
     /// How many structured outputs the host lets fail (`MAX_STRUCTURED_OUTPUT_RETRIES`).
@@ -50,7 +54,14 @@ pub struct Host {
 impl Default for Host {
     /// What Claude Code does by itself.
     fn default() -> Self {
-        Host { project: None, session_id: None, pid: None, stop_blocks: 8, output_retries: 5 }
+        Host { project: None, session_id: None, pid: None, entrypoint: None, stop_blocks: 8, output_retries: 5 }
+    }
+}
+
+impl Host {
+    /// Whether a person talks to the agent. A host that does not say how it was started is taken for one without.
+    pub fn is_interactive(&self) -> bool {
+        self.entrypoint.as_deref().is_some_and(|entrypoint| matches!(entrypoint, "cli" | "claude-vscode" | "claude-desktop"))
     }
 }
 
