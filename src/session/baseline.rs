@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::decision::evidence::{Degraded, Operation, Unreadable};
+use crate::decision::evidence::{Degraded, Unreadable};
 use crate::decision::session_work::{ContentIds, WorkRecord, inherited};
 use crate::git::{KnownRefs, Point, Worktree};
 use crate::store::baseline::{BaselineRecord, BaselineRefs};
@@ -24,8 +24,6 @@ pub struct Recorded {
     pub at: Timestamp,
     /// What was uncommitted then, and at the recorded end of the session.
     pub work: WorkRecord,
-    /// What was half done then, as far as that was looked at.
-    pub operation: Option<Operation>,
     /// What weakens the record.
     pub notes: Vec<Degraded>,
 }
@@ -33,7 +31,7 @@ pub struct Recorded {
 impl Recorded {
     /// A baseline that nobody recorded: nothing is known of the moment when the session began.
     pub fn made_up(spec: String, point: Point, at: Timestamp) -> Self {
-        Recorded { spec, point, refs: Vec::new().into(), at, work: WorkRecord::default(), operation: None, notes: Vec::new() }
+        Recorded { spec, point, refs: Vec::new().into(), at, work: WorkRecord::default(), notes: Vec::new() }
     }
 }
 
@@ -87,9 +85,9 @@ pub fn record(
     };
     let kept = refs::keep(store, tips.clone(), now)?;
     let record = BaselineRecord { commit, branch: worktree.branch(), refs: kept, at: now, worktree: worktree.root().to_owned() };
-    let (work, operation) = record_uncommitted(store, worktree, &spec, uncommitted, now)?;
+    let work = record_uncommitted(store, worktree, &spec, uncommitted, now)?;
     baseline::record(store, &worktree.worktree_id(), &spec, &record)?;
-    Ok(Recorded { spec, point, refs: tips.into(), at: now, work, operation, notes })
+    Ok(Recorded { spec, point, refs: tips.into(), at: now, work, notes })
 }
 
 /// Records what is uncommitted as inherited, but for what an earlier session of the spec left since its last complete.
@@ -99,9 +97,9 @@ fn record_uncommitted(
     spec: &str,
     uncommitted: Uncommitted,
     now: Timestamp,
-) -> Result<(WorkRecord, Option<Operation>), Unreadable> {
+) -> Result<WorkRecord, Unreadable> {
     let worktree_id = worktree.worktree_id();
-    let (changes, ids) = worktree.uncommitted_contents()?;
+    let (_, ids) = worktree.uncommitted_contents()?;
     let earlier = uncommitted::of(store, &worktree_id, spec)?.filter(|earlier| !earlier.completed);
     let inherited = match uncommitted {
         Uncommitted::Adopt => ContentIds::new(),
@@ -120,7 +118,7 @@ fn record_uncommitted(
     };
     let work = WorkRecord { inherited, end: None };
     uncommitted::record(store, &worktree_id, spec, &UncommittedRecord { baseline_at: now, work: work.clone(), completed: false })?;
-    Ok((work, changes.operation))
+    Ok(work)
 }
 
 /// What was recorded of uncommitted work with a baseline, and what watchdog itself wrote into the worktree.
@@ -146,7 +144,6 @@ pub fn recorded(store: &Arc<dyn Store>, worktree_id: &str, spec: Option<&str>) -
         refs: known(store, record.refs),
         at: record.at,
         work,
-        operation: None,
         notes: Vec::new(),
     }))
 }

@@ -10,7 +10,7 @@ use crate::agent::still_runs;
 use crate::config::settings::{CheckSpec, Settings};
 use crate::decision::breaker::{Admission, BreakerView, Outcome};
 use crate::decision::display::plural;
-use crate::decision::evidence::{Degraded, Operation, SessionEnd, Unreadable};
+use crate::decision::evidence::{Degraded, SessionEnd, Unreadable};
 use crate::decision::machine::{Earlier, Setup, Trust};
 use crate::decision::session_work::WorkRecord;
 use crate::decision::verdict::{Reason, Verdict};
@@ -97,8 +97,6 @@ pub struct Case {
     pub governing_file: Option<String>,
     /// What was uncommitted when the session began, and at its recorded end.
     pub work: WorkRecord,
-    /// What was half done when the session began.
-    pub operation: Option<Operation>,
     /// What is asked, after the command line had its say.
     pub settings: Settings,
     /// What was asked on the command line.
@@ -136,7 +134,6 @@ impl Case {
             spec: recorded.spec,
             baseline: recorded.point,
             work: recorded.work,
-            operation: recorded.operation,
             recorded_at: known.as_ref().map(|_| recorded.at),
             known,
             settings,
@@ -197,21 +194,11 @@ impl Case {
         }
     }
 
-    /// The verdict to give instead of starting a session in the middle of a rebase or a merge, unless the session is to finish it.
-    pub fn half_done_before(&self) -> Option<Verdict> {
-        let operation = self.operation.filter(|_| self.asked.uncommitted != Uncommitted::Adopt)?;
-        let message = format!(
-            "a {0} was in progress before the session, which was not started; finish or abort it, or hand it to the agent with --adopt",
-            operation.as_str()
-        );
-        Some(Verdict::new(Reason::Disputed, message))
-    }
-
     /// Whose the files are that are uncommitted before the session, for the first line of `run`.
     pub fn whose_work(&self) -> String {
         match (self.work.inherited.len() as u64, self.asked.uncommitted) {
             (_, Uncommitted::Adopt) => "what is uncommitted now counts as the session's work".to_string(),
-            (0, Uncommitted::Inherit) => "nothing is uncommitted that the session did not make".to_string(),
+            (0, Uncommitted::Inherit) => "nothing is uncommitted before the session".to_string(),
             (n, Uncommitted::Inherit) => {
                 format!("{} uncommitted before the session: kept, and not its work (--adopt makes it so)", plural(n, "file"))
             }
@@ -321,6 +308,17 @@ impl Case {
             Point::Commit(commit) => Some(commit.clone()),
         }
     }
+}
+
+/// The verdict to give instead of starting a session in the middle of a rebase or a merge, unless the session is to finish it. To be asked
+/// before anything is recorded.
+pub fn half_done_before(worktree: &Worktree, asked: &Asked) -> Option<Verdict> {
+    let operation = worktree.operation().filter(|_| asked.uncommitted != Uncommitted::Adopt)?;
+    let message = format!(
+        "a {} was in progress before the session, which was not started; finish or abort it, or hand it to the agent with --adopt",
+        operation.as_str()
+    );
+    Some(Verdict::new(Reason::Disputed, message))
 }
 
 /// A breaker as verdicts and `watchdog breaker` show it.

@@ -18,7 +18,7 @@ use crate::session::{note_conversations, record, spec_of_new_session};
 use crate::store::Store;
 use crate::store::journal::kind;
 
-use super::case::{Asked, Case};
+use super::case::{Asked, Case, half_done_before};
 use super::configuration::governing;
 use super::first_failure::refuse_what_passes;
 use super::journal::Journal;
@@ -65,6 +65,9 @@ pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut
         Ok(Claim::Taken(verdict)) => return early(surroundings, None, *verdict, begun),
         Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
     };
+    if let Some(verdict) = half_done_before(&place.worktree, &request.asked) {
+        return early(surroundings, None, verdict, begun);
+    }
     let store = Arc::clone(&place.store);
     let mut case = match open_case(surroundings, place, &request, begun) {
         Ok(case) => case,
@@ -78,9 +81,6 @@ pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut
     }
     if let Some(stop) = termination(&case.settings.limits, &Spent::default(), begun) {
         let verdict = Verdict::new(stop.reason, format!("{}; the session was not started", stop.why));
-        return refused(surroundings, &case, store.as_ref(), &journal, verdict, begun);
-    }
-    if let Some(verdict) = case.half_done_before() {
         return refused(surroundings, &case, store.as_ref(), &journal, verdict, begun);
     }
     let idle_timeout = request.idle_timeout.or(case.settings.limits.idle_timeout).filter(|limit| !limit.is_zero());

@@ -266,6 +266,7 @@ fn a_merge_that_was_under_way_before_starts_no_session_unless_it_is_handed_over(
     let out = run(&repo, &config, &[], &["touch", &touch]).expect(12);
     assert_eq!((out.verdict().as_str(), touched.exists()), ("review/disputed", false), "{out}");
     assert!(out.json()["message"].as_str().unwrap_or_default().contains("merge"), "{out}");
+    assert_eq!(repo.git(&["for-each-ref", "refs/watchdog"]), "", "what did not begin is not recorded");
     let handed =
         run(&repo, &config, &["--adopt"], &["sh", "-c", "echo both > a.txt; git add a.txt; git commit -qm 'merge: both'"]).expect(0);
     assert_eq!(handed.verdict(), "complete/new_commits");

@@ -239,6 +239,9 @@ impl Looped {
         let failed = |reason: Verdict, case: Option<&Case>| Box::new(early(surroundings, case, reason, begun));
         // Others see that somebody works here; that this cannot be said is no reason to end.
         let _ = self.lock.set_session_active(true);
+        if let Some(verdict) = self.ground.half_done_before().filter(|_| number == 1) {
+            return Err(failed(verdict, None));
+        }
         let case = self.ground.begin(number).map_err(|unreadable| failed(Verdict::unreadable(unreadable), None))?;
         match case.admit(self.ground.store.as_ref()) {
             Err(unreadable) => return Err(failed(Verdict::unreadable(unreadable), Some(&case))),
@@ -246,9 +249,6 @@ impl Looped {
                 return Err(Box::new(refused(surroundings, &case, self.ground.store.as_ref(), &self.journal, verdict, begun)));
             }
             Ok(None) => {}
-        }
-        if let Some(verdict) = case.half_done_before().filter(|_| number == 1) {
-            return Err(Box::new(refused(surroundings, &case, self.ground.store.as_ref(), &self.journal, verdict, begun)));
         }
         let (case, found) = refuse_what_passes(case, surroundings, &self.ground.store, signals).await;
         match found {

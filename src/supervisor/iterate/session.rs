@@ -13,12 +13,13 @@ use crate::decision::evidence::{Degraded, SessionEnd, Unreadable};
 use crate::decision::iteration::next::Outcome;
 use crate::decision::silence::USUAL_LIMIT;
 use crate::decision::termination::Spent;
+use crate::decision::verdict::Verdict;
 use crate::git::{KnownRefs, Point, Worktree};
 use crate::rescue::private_rule;
 use crate::session::{Recorded, Uncommitted, note_conversations, record, recorded};
 use crate::store::Store;
 
-use crate::supervisor::case::{Asked, Case};
+use crate::supervisor::case::{Asked, Case, half_done_before};
 use crate::supervisor::configuration::{Governing, governing};
 use crate::supervisor::judge::SessionSeen;
 use crate::supervisor::place::Place;
@@ -57,6 +58,11 @@ impl Ground {
     /// What is asked, the limits of the command line included.
     pub fn settings(&self) -> &Settings {
         &self.governing.settings
+    }
+
+    /// The verdict to give where something of git's is half done before the first session.
+    pub fn half_done_before(&self) -> Option<Verdict> {
+        half_done_before(&Worktree::open(&self.root).ok()?, &self.request.asked)
     }
 
     fn place(&self) -> Result<Place, Unreadable> {
