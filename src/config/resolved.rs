@@ -67,6 +67,7 @@ pub fn to_json(settings: &Settings) -> Value {
             "max_wall_seconds": limits.max_wall.as_ref().map(Duration::as_secs),
             "session_timeout_seconds": limits.session_timeout.as_ref().map(Duration::as_secs),
             "idle_timeout_seconds": limits.idle_timeout.as_ref().map(Duration::as_secs),
+            "background_seconds": limits.background.as_secs(),
         },
         "tasks": {"dir": tasks.dir},
         "agents": agents.iter().map(|entry| json!({
@@ -165,10 +166,10 @@ mod tests {
             deadline in prop::option::of((0..4_000_000_000_i64).prop_map(|s| jiff::Timestamp::from_second(s).unwrap())),
             (max_turns, max_total_tokens) in (prop::option::of(1..=u64::MAX), prop::option::of(1..=u64::MAX)),
             max_cost_usd in prop::option::of(0.001..1e9_f64),
-            (max_wall, session_timeout, idle_timeout) in
-                (prop::option::of(seconds(1)), prop::option::of(seconds(1)), prop::option::of(seconds(0))),
+            (max_wall, session_timeout, idle_timeout, background) in
+                (prop::option::of(seconds(1)), prop::option::of(seconds(1)), prop::option::of(seconds(0)), seconds(0)),
         ) -> Limits {
-            Limits { max_iterations, cooldown, max_stop_blocks, deadline, max_turns, max_total_tokens, max_cost_usd, max_wall, session_timeout, idle_timeout }
+            Limits { max_iterations, cooldown, max_stop_blocks, deadline, max_turns, max_total_tokens, max_cost_usd, max_wall, session_timeout, idle_timeout, background }
         }
     }
 

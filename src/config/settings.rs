@@ -203,6 +203,8 @@ pub struct Limits {
     pub session_timeout: Option<Duration>,
     /// How long a session may be silent before it is ended; zero never ends one, `None` leaves it to the command.
     pub idle_timeout: Option<Duration>,
+    /// For how long after a session's end what it left running holds the claim that everything is done.
+    pub background: Duration,
 }
 
 /// Where task files are.
@@ -297,6 +299,7 @@ impl Default for Settings {
                 max_wall: None,
                 session_timeout: None,
                 idle_timeout: None,
+                background: Duration::from_secs(1800),
             },
             tasks: TaskSettings { dir: ".watchdog/tasks".into() },
             agents: Vec::new(),

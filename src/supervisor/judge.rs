@@ -106,7 +106,7 @@ impl Trial {
         setup.notes.extend(session.notes);
         let state = case.session_state(store.as_ref());
         setup.session_over = state.over;
-        hold(&mut setup, state, begun);
+        hold(&mut setup, state, case.settings.limits.background, begun);
         let trial =
             Trial { case, executor: Arc::new(executor), store, journal, earlier, log: session.log, survivors: session.survivors, begun };
         Ok((trial, setup))
@@ -172,16 +172,13 @@ impl Trial {
     }
 }
 
-/// For how long after a session's end what it left running holds the claim that everything is done.
-const BACKGROUND: Duration = Duration::from_secs(1800);
-
 /// What a session left running holds its claim, but not for ever.
-fn hold(setup: &mut Setup, state: SessionState, at: Timestamp) {
+fn hold(setup: &mut Setup, state: SessionState, at_most: Duration, at: Timestamp) {
     if state.survivors.is_empty() {
         return;
     }
     let ended = state.since.unwrap_or(at);
-    if at.duration_since(ended).unsigned_abs() < BACKGROUND {
+    if at.duration_since(ended).unsigned_abs() < at_most {
         setup.survivors = state.survivors;
     } else {
         let detail = format!("the session left this running, and it no longer holds the verdict: {}", state.survivors.join(", "));

@@ -14,6 +14,7 @@ pub(in super::super) const KEYS: &[&str] = &[
     "max_wall_seconds",
     "session_timeout_seconds",
     "idle_timeout_seconds",
+    "background_seconds",
 ];
 
 pub(in super::super) const MAX_ITERATIONS: u64 = 1_000_000;
@@ -30,6 +31,7 @@ pub(in super::super) fn read(node: &Node<'_>, into: &mut Limits) {
     put(&mut into.max_wall, section.nullable("max_wall_seconds", |n| n.seconds(1)));
     put(&mut into.session_timeout, section.nullable("session_timeout_seconds", |n| n.seconds(1)));
     put(&mut into.idle_timeout, section.nullable("idle_timeout_seconds", |n| n.seconds(0)));
+    put(&mut into.background, section.get("background_seconds").and_then(|n| n.seconds(0)));
     if into.max_stop_blocks > 7 {
         section
             .note("max_stop_blocks", "Claude Code itself lets the agent stop after eight blocks in a row; more than 7 never take effect");
@@ -56,14 +58,14 @@ mod tests {
         let found = reads(
             r#"{"limits": {"max_iterations": 2, "cooldown_seconds": 3, "max_stop_blocks": 4, "deadline": "2030-01-31T18:00:00+01:00",
                 "max_turns": 5, "max_total_tokens": 6, "max_cost_usd": 0.5, "max_wall_seconds": 7, "session_timeout_seconds": 8,
-                "idle_timeout_seconds": 9}}"#,
+                "idle_timeout_seconds": 9, "background_seconds": 10}}"#,
         )
         .limits;
         assert_eq!((found.max_iterations, found.cooldown, found.max_stop_blocks), (2, Duration::from_secs(3), 4));
         assert_eq!(found.deadline.unwrap().to_string(), "2030-01-31T17:00:00Z");
         assert_eq!((found.max_turns, found.max_total_tokens, found.max_cost_usd), (Some(5), Some(6), Some(0.5)));
         assert_eq!((found.max_wall, found.session_timeout), (Some(Duration::from_secs(7)), Some(Duration::from_secs(8))));
-        assert_eq!(found.idle_timeout, Some(Duration::from_secs(9)));
+        assert_eq!((found.idle_timeout, found.background), (Some(Duration::from_secs(9)), Duration::from_secs(10)));
     }
 
     #[test]

@@ -80,6 +80,7 @@ impl AskedLimits {
             max_wall: self.max_wall.or(limits.max_wall),
             session_timeout: limits.session_timeout,
             idle_timeout: limits.idle_timeout,
+            background: limits.background,
         }
     }
 }
