@@ -114,6 +114,13 @@ pub async fn run_session(
             return SessionSeen { end: Some(not_started(error)), ..SessionSeen::default() };
         }
     };
+    // First of all: whoever comes after a killed watchdog must find the session.
+    let started = SessionRecord { pid: Some(session.pid()), log: Some(log), idle_limit: order.idle_timeout, ..SessionRecord::began(begun) };
+    let mut notes = Vec::new();
+    if let Err(error) = session::record(store.as_ref(), &case.worktree_id, &case.spec, &started) {
+        notes.push(Degraded { code: "store_unwritable", detail: error.to_string() });
+    }
+    journal.write(kind::SESSION_STARTED, json!({"pid": session.pid(), "argv": shown(&order.command)}));
     let watched = WatchedSession {
         meter: session.meter(),
         tap: order.tap.clone(),
@@ -125,12 +132,6 @@ pub async fn run_session(
         home: surroundings.claude_home.clone(),
         may_hear_more,
     };
-    let started = SessionRecord { pid: Some(session.pid()), log: Some(log), idle_limit: order.idle_timeout, ..SessionRecord::began(begun) };
-    journal.write(kind::SESSION_STARTED, json!({"pid": session.pid(), "argv": shown(&order.command)}));
-    let mut notes = Vec::new();
-    if let Err(error) = session::record(store.as_ref(), &case.worktree_id, &case.spec, &started) {
-        notes.push(Degraded { code: "store_unwritable", detail: error.to_string() });
-    }
     let budget = Budget { limits: &case.settings.limits, before: order.before, tap: &order.tap };
     let (timeout, at_timeout) = budget.timeout(order.timeout.or(case.settings.limits.session_timeout), now());
     let terms = Terms { timeout, grace: order.grace };
