@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::sync::Mutex;
 
 use crate::decision::verdict::Status;
+use crate::store::told::Again;
 use crate::store::{SqliteStore, StateDir, StoreError, told};
-use crate::supervisor::SweepRow;
+use crate::supervisor::{Line, SweepRow};
 
 /// The name that rows of sweeps have among what was told; no branch can be called that.
 const NAME: &str = "sweep --news";
@@ -26,23 +27,30 @@ impl News {
     pub fn take(&self, row: &SweepRow) -> bool {
         let line = row.line();
         let calls = line.status.is_some_and(|status| status.exit_code() >= Status::Review.exit_code());
-        let now = if calls {
-            let verdict = row.to_json();
-            let text = |key: &str| verdict[key].as_str().unwrap_or_default().to_owned();
-            let left = line.left.map_or_else(String::new, |left| left.to_string());
-            [text("status"), text("reason"), text("baseline"), text("head"), left].join(" ")
-        } else {
-            String::new()
-        };
-        let before = told::last(&self.store, &line.worktree, NAME).unwrap_or_default();
-        if before != now && told::replace(&self.store, &line.worktree, NAME, &now).is_err() {
-            return calls;
-        }
-        let is_news = calls && before != now;
+        let is_news = !self.was_shown(row, &line, calls) && calls;
         if !is_news {
             self.known.lock().expect("no panic while it was held").insert(line.worktree);
         }
         is_news
+    }
+
+    /// Whether the same was shown of this state. Rows that call for nobody are remembered as well: a fault that comes back after them is
+    /// another one.
+    fn was_shown(&self, row: &SweepRow, line: &Line, calls: bool) -> bool {
+        let Some(status) = line.status else { return true };
+        let again = if matches!(status, Status::Error | Status::Failed) { Again::AfterOthers } else { Again::NewStateOnly };
+        if !calls {
+            let what = [status.as_str(), line.reason].join(" ");
+            return told::is_repeated(&self.store, &line.worktree, NAME, None, (&what, again)).unwrap_or(true);
+        }
+        let verdict = row.to_json();
+        let text = |key: &str| verdict[key].as_str().unwrap_or_default();
+        let state = [text("baseline"), text("head")].join(" ");
+        // Where HEAD was not looked at, nothing says that it moved.
+        let state = (!text("head").is_empty()).then_some(state.as_str());
+        let left = line.left.map_or_else(String::new, |left| left.to_string());
+        let what = [status.as_str(), line.reason, &left].join(" ");
+        told::is_repeated(&self.store, &line.worktree, NAME, state, (&what, again)).unwrap_or(false)
     }
 
     /// Whether a worktree's row was no news.

@@ -9,7 +9,8 @@ use crate::config::settings::NotifyRule;
 use crate::store::engine::NewEvent;
 use crate::store::journal::kind;
 use crate::store::outbox::{self, Notice};
-use crate::store::{Store, StoreError, told};
+use crate::store::told::Again;
+use crate::store::{Store, StoreError, answer, told};
 
 use super::event_json::event_json;
 use super::event_words::answers_to;
@@ -58,25 +59,36 @@ impl Notices {
     }
 }
 
-/// Whether an event says of its spec what the last one said: the same verdict on the same commits, or the end of a task whose
-/// verdict was told already. A new session, or a new task, begins anew.
+/// Whether an event says of its spec what was said of the same state: the same verdict on the same commits and changes, or the end of a
+/// task whose verdict was told already. A new session, or a new task, begins anew.
 fn is_repeated(store: &dyn Store, event: &NewEvent) -> Result<bool, StoreError> {
     let spec = event.spec.as_deref().unwrap_or_default();
     let text = |key: &str| event.data.get(key).and_then(Value::as_str).unwrap_or_default();
-    let now = match event.kind.as_str() {
+    match event.kind.as_str() {
         kind::VERDICT => {
-            let since = event.data.pointer("/breaker/since").and_then(Value::as_str).unwrap_or_default();
-            [text("status"), text("reason"), text("baseline"), text("head"), since].join(" ")
+            // The agent is asked again after a pause: what it is asked about is still the same. An answer that cannot be read is none.
+            let answered = answer::of(store, &event.worktree, spec).ok().flatten().map(|answer| answer.state).unwrap_or_default();
+            let state = [text("baseline"), text("head"), &answered].join(" ");
+            // Where HEAD was not looked at, nothing says that it moved.
+            let state = (!text("head").is_empty()).then_some(state.as_str());
+            let again = if matches!(text("status"), "error" | "failed") { Again::AfterOthers } else { Again::NewStateOnly };
+            let what = [text("status"), text("reason")].join(" ");
+            told::is_repeated(store, &event.worktree, spec, state, (&what, again))
+        }
+        // Opened again about the same state, it is no news.
+        kind::BREAKER if text("state") == "open" => {
+            told::is_repeated(store, &event.worktree, spec, None, ("breaker open", Again::NewStateOnly))
         }
         kind::COMPLETE | kind::REVIEW | kind::FAILED => {
             let before = told::last(store, &event.worktree, spec)?;
-            return Ok(before.split(' ').next() == Some(event.kind.as_str()));
+            Ok(before.split(' ').next() == Some(event.kind.as_str()))
         }
-        kind::BASELINE | kind::SESSION_STARTED | kind::ASSIGNED | kind::STARTED => String::new(),
-        _ => return Ok(false),
-    };
-    let before = told::replace(store, &event.worktree, spec, &now)?;
-    Ok(!now.is_empty() && before == now)
+        kind::BASELINE | kind::SESSION_STARTED | kind::ASSIGNED | kind::STARTED => {
+            told::forget(store, &event.worktree, spec)?;
+            Ok(false)
+        }
+        _ => Ok(false),
+    }
 }
 
 #[cfg(test)]
@@ -124,8 +136,18 @@ mod tests {
         assert_eq!(offered(&twice, &["review"]), ["untrusted"; 3]);
         let sessions = [same.clone(), ("session_started", json!({})), same.clone()];
         assert_eq!(offered(&sessions, &["review"]), ["untrusted"; 2], "each session is told about");
-        let breaker = |since: &str| ("verdict", json!({"status": "stopped", "reason": "breaker_open", "breaker": {"since": since}}));
-        assert_eq!(offered(&[breaker("1"), breaker("1"), breaker("2")], &["stopped"]), ["breaker_open"; 2]);
+    }
+
+    #[test]
+    fn what_comes_and_goes_in_the_same_state_is_told_once_but_for_faults() {
+        let head = |status, reason| verdict(status, reason, "1");
+        let (working, timeout, error) = (head("incomplete", "working"), head("timeout", "max_probes"), head("error", "git_error"));
+        let refused = ("verdict", json!({"status": "stopped", "reason": "breaker_open", "head": null}));
+        let opens = ("breaker", json!({"state": "open", "reason": "opens"}));
+        let week = [&working, &timeout, &opens, &refused, &timeout, &working, &timeout, &opens, &refused].map(Clone::clone);
+        assert_eq!(offered(&week, &["timeout", "stopped", "breaker_open"]), ["max_probes", "opens", "breaker_open"]);
+        let faults = [&error, &error, &working, &error].map(Clone::clone);
+        assert_eq!(offered(&faults, &["error"]), ["git_error"; 2], "a fault that comes back is another one");
     }
 
     #[test]

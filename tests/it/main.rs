@@ -20,6 +20,8 @@ mod check_types;
 mod config;
 // Checks in a real repository, and what an agent may try.
 mod criteria;
+// What a cron line finds in a week: quiet states, commits, people.
+mod cron_week;
 // Each leaf of the decision tree, with a scripted agent.
 mod decision_tree;
 // What was seen and decided, and following it.

@@ -1,4 +1,4 @@
-//! The last verdict of a spec that there was to tell about, so that a cron job that finds the same again each minute tells it once.
+//! What was told of a spec's present state, so that a cron job that finds the same again each minute tells it once.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,6 +6,7 @@ use super::row::{self, Row};
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
 
+/// The state in the first line, then what was told of it, the last one last.
 struct Told {
     last: String,
 }
@@ -29,17 +30,54 @@ impl Row for Told {
     }
 }
 
-/// Notes what there is to tell now, and returns what there was before; empty where nothing was. Quiet where nothing changes.
-pub fn replace(store: &dyn Store, worktree_id: &str, spec: &str, now: &str) -> Result<String, StoreError> {
+/// Of one state so many different things are remembered.
+const MOST: usize = 32;
+
+/// Whether something is told again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    /// Not of the same state, whatever was told in between.
+    NewStateOnly,
+    /// Also of the same state, once something else was told in between: a fault that comes back is another one.
+    AfterOthers,
+}
+
+/// Notes that there is `what` to tell of a state (one line each), and returns whether that was told of it before. Without a state, it is
+/// the one of before. Quiet where nothing changes.
+pub fn is_repeated(
+    store: &dyn Store,
+    worktree_id: &str,
+    spec: &str,
+    state: Option<&str>,
+    (what, again): (&str, Again),
+) -> Result<bool, StoreError> {
     row::update(store, &row::key::<Told>(worktree_id, spec), |before: Option<Told>| {
         let before = before.map(|told| told.last).unwrap_or_default();
-        (Told { last: now.to_owned() }, before)
+        let mut lines = before.lines();
+        let known = lines.next().unwrap_or_default();
+        let state = state.unwrap_or(known);
+        let mut told: Vec<&str> = if state == known { lines.collect() } else { Vec::new() };
+        let found = told.iter().position(|one| *one == what);
+        let is_last = found.is_some_and(|at| at + 1 == told.len());
+        if let Some(at) = found {
+            told.remove(at);
+        }
+        told.push(what);
+        let kept = &told[told.len().saturating_sub(MOST)..];
+        let last = [&[state], kept].concat().join("\n");
+        (Told { last }, is_last || (found.is_some() && again == Again::NewStateOnly))
     })
+}
+
+/// Something begins anew: whatever there is to tell from now on was not told before.
+pub fn forget(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
+    row::update(store, &row::key::<Told>(worktree_id, spec), |_: Option<Told>| (Told { last: String::new() }, ()))
 }
 
 /// What there was to tell last; empty where nothing was.
 pub fn last(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<String, StoreError> {
-    Ok(row::load::<Told>(store, &row::key::<Told>(worktree_id, spec))?.map(|told| told.last).unwrap_or_default())
+    let found = row::load::<Told>(store, &row::key::<Told>(worktree_id, spec))?;
+    Ok(found.and_then(|told| told.last.lines().skip(1).last().map(str::to_owned)).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -49,12 +87,40 @@ mod tests {
     use crate::store::sqlite::tests::Scratch;
 
     #[test]
-    fn each_spec_has_a_last_word_of_its_own() {
+    fn the_same_is_told_once_of_each_state_and_spec() {
+        use Again::{AfterOthers, NewStateOnly};
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
-        for (spec, now, before) in [("a", "1", ""), ("a", "1", "1"), ("b", "2", ""), ("a", "", "1"), ("a", "3", "")] {
-            assert_eq!(replace(&store, "w", spec, now).unwrap(), before, "{spec} {now}");
-            assert_eq!(last(&store, "w", spec).unwrap(), now);
+        for (spec, state, what, again, repeated) in [
+            ("a", Some("1"), "timeout", NewStateOnly, false),
+            ("a", Some("1"), "timeout", NewStateOnly, true),
+            ("b", Some("1"), "timeout", NewStateOnly, false),
+            ("a", Some("1"), "working", NewStateOnly, false),
+            ("a", None, "stopped", NewStateOnly, false),
+            ("a", Some("1"), "timeout", NewStateOnly, true),
+            ("a", Some("1"), "error", AfterOthers, false),
+            ("a", None, "error", AfterOthers, true),
+            ("a", None, "stopped", NewStateOnly, true),
+            ("a", Some("1"), "error", AfterOthers, false),
+            ("a", Some("2"), "timeout", NewStateOnly, false),
+            ("a", Some("1"), "timeout", NewStateOnly, false),
+        ] {
+            assert_eq!(is_repeated(&store, "w", spec, state, (what, again)).unwrap(), repeated, "{spec} {state:?} {what}");
+            assert_eq!(last(&store, "w", spec).unwrap(), what);
         }
+        forget(&store, "w", "a").unwrap();
+        assert_eq!(last(&store, "w", "a").unwrap(), "");
+        assert!(!is_repeated(&store, "w", "a", Some("1"), ("timeout", NewStateOnly)).unwrap());
+    }
+
+    #[test]
+    fn what_is_remembered_of_one_state_is_bounded() {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        for n in 0..100 {
+            assert!(!is_repeated(&store, "w", "s", Some("1"), (&n.to_string(), Again::NewStateOnly)).unwrap());
+        }
+        let found = row::load::<Told>(&store, &row::key::<Told>("w", "s")).unwrap().unwrap();
+        assert_eq!(found.last.lines().count(), 1 + MOST);
     }
 }

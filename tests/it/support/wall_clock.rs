@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::TestEnv;
 use super::command::Run;
@@ -10,6 +11,8 @@ use super::command::Run;
 /// Only the wall clock is shifted: the clock that timers run by stands still while a machine sleeps.
 const SHIFTED: &str = r#"
 #define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -18,7 +21,12 @@ const SHIFTED: &str = r#"
 int clock_gettime(clockid_t clock, struct timespec *at) {
     long failed = syscall(SYS_clock_gettime, clock, at);
     const char *slept = getenv("TEST_SLEPT");
-    if (!failed && clock == CLOCK_REALTIME && slept && !access(slept, F_OK)) at->tv_sec += 3600;
+    char seconds[16] = "";
+    int before = errno;
+    int file = !failed && clock == CLOCK_REALTIME && slept ? open(slept, O_RDONLY | O_CLOEXEC) : -1;
+    if (file >= 0 && read(file, seconds, sizeof seconds - 1) > 0) at->tv_sec += atol(seconds);
+    if (file >= 0) close(file);
+    errno = before;
     return (int) failed;
 }
 "#;
@@ -43,8 +51,10 @@ impl WallClock {
         run.env("LD_PRELOAD", self.library.as_os_str().to_string_lossy().as_ref()).env("TEST_SLEPT", self.slept.to_string_lossy().as_ref())
     }
 
-    /// An hour passes, which no other clock sees.
-    pub fn sleep_for_an_hour(&self) {
-        fs::write(&self.slept, "").expect("the scratch folder takes a file");
+    /// So much later than all other clocks have it. Replaced whole, as it may be read at this moment.
+    pub fn be_ahead_by(&self, time: Duration) {
+        let next = self.slept.with_file_name("next");
+        fs::write(&next, time.as_secs().to_string()).expect("the scratch folder takes a file");
+        fs::rename(next, &self.slept).expect("it takes its place");
     }
 }
