@@ -16,6 +16,7 @@ use super::journal::Journal;
 use super::judge::{SessionSeen, early, judge, refused};
 use super::pid_wait;
 use super::place::{Claim, Place};
+use super::settle_anchor;
 use super::signals::Signals;
 use super::surroundings::{Surroundings, now};
 use super::verdict_json::Judgement;
@@ -104,6 +105,7 @@ fn settle_case(surroundings: &Surroundings, place: Place, request: &CheckRequest
         }
         None => (found.ok_or_else(|| nothing_recorded(request.spec.as_deref()))?, true),
     };
+    settle_anchor::between_sessions(&place, Some(&recorded.spec), now())?;
     let governing = governing(surroundings, &place, Some(&recorded.spec), Some(&recorded.point))?;
     Ok(Case::new(place, recorded, known, governing, request.asked.clone()))
 }

@@ -66,7 +66,7 @@ pub use place::{Claim, Place};
 pub use planner::Planner;
 pub use run::{RunRequest, run};
 pub use serving_git::serve_refs;
-pub use settle_anchor::{accept_criteria, before_session, criteria_trusted, session_begins};
+pub use settle_anchor::{accept_criteria, between_sessions, criteria_trusted, session_begins};
 pub use signals::{Signals, Urgency};
 pub use surroundings::{Narrate, Surroundings, now};
 pub use sweep::{Hear, Line, Outcome, SweepReport, SweepRequest, SweepRow, sweep};

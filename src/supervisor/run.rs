@@ -132,7 +132,7 @@ fn open_case(surroundings: &Surroundings, place: Place, request: &RunRequest, be
     // The configuration is read before anything is recorded: a mistake in it leaves no trace.
     let head = place.worktree.head()?;
     let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, request.spec.as_deref())?;
-    settle_anchor::before_session(&place, Some(&spec), begun)?;
+    settle_anchor::between_sessions(&place, Some(&spec), begun)?;
     let governing = governing(surroundings, &place, Some(&spec), Some(&head))?;
     let recorded = record(place.store.as_ref(), &place.worktree, Some(&spec), request.asked.uncommitted, begun)?;
     let governing = settle_anchor::session_begins(&place, &recorded, governing)?;

@@ -1,9 +1,10 @@
-//! When the anchor of a worktree and spec is made and moved: at the beginning and the end of sessions, and on a complete.
+//! When the anchor of a worktree and spec is made and moved: at the beginning and the end of sessions, between them, and on a complete.
 
 use std::path::Path;
 
 use jiff::Timestamp;
 
+use crate::agent::still_runs;
 use crate::decision::evidence::{Degraded, Unreadable};
 use crate::decision::machine::Trust;
 use crate::decision::verdict::{Status, Verdict};
@@ -12,6 +13,7 @@ use crate::session::anchor::{self, Criteria};
 use crate::session::{Recorded, inside};
 use crate::store::Store;
 use crate::store::anchor as records;
+use crate::store::session::{self, SessionRecord};
 
 use super::case::Case;
 use super::configuration::{FILE, Governing, governing_by_files};
@@ -19,9 +21,17 @@ use super::criteria_files;
 use super::place::Place;
 use super::surroundings::{Surroundings, now};
 
-/// Before the criteria of a new session are read: what was fetched since the last one ended may have moved them.
-pub fn before_session(place: &Place, spec: Option<&str>, at: Timestamp) -> Result<(), Unreadable> {
-    anchor::follow(place.store.as_ref(), &place.worktree, spec, FILE, at)
+/// Before criteria are read: what was fetched since the last session ended may have moved them. While something of it runs, nothing did.
+pub fn between_sessions(place: &Place, spec: Option<&str>, at: Timestamp) -> Result<(), Unreadable> {
+    let store = place.store.as_ref();
+    let left = |session: SessionRecord| {
+        let seen = session.ended_at.unwrap_or(session.started_at);
+        session.survivors.iter().any(|(pid, _)| still_runs(*pid, seen))
+    };
+    if session::latest(store, &place.worktree_id)?.is_some_and(|(_, session)| left(session)) {
+        return Ok(());
+    }
+    anchor::follow(store, &place.worktree, spec, FILE, at)
 }
 
 /// A session begins: from now on its spec has an anchor, which is returned with the configuration.

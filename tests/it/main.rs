@@ -79,6 +79,8 @@ mod notify;
 mod periodic_snapshots;
 // Probes of real programs.
 mod probe_ask;
+// People who pull between two sessions.
+mod pulls_between;
 // What a period came to, in figures.
 mod report;
 // Replies of probed agents, read from fixtures.

@@ -9,7 +9,7 @@ use crate::cli::terminal::Terminal;
 use super::from_session::Privileged;
 use crate::session::{Uncommitted, note_conversations, record, spec_of_new_session};
 use crate::store::journal::{event, kind};
-use crate::supervisor::{Place, Surroundings, accept_criteria, before_session, governing, now, session_begins};
+use crate::supervisor::{Place, Surroundings, accept_criteria, between_sessions, governing, now, session_begins};
 
 /// Records HEAD as the baseline of the spec, and prints it.
 pub fn snapshot(surroundings: &Surroundings, terminal: &Terminal, args: SnapshotArgs) -> Result<u8, Failure> {
@@ -19,7 +19,7 @@ pub fn snapshot(surroundings: &Surroundings, terminal: &Terminal, args: Snapshot
     privileged.allow()?;
     let at = now();
     let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, args.spec.as_deref())?;
-    before_session(&place, Some(&spec), at)?;
+    between_sessions(&place, Some(&spec), at)?;
     let head = place.worktree.head()?;
     let governing = governing(surroundings, &place, Some(&spec), Some(&head));
     let uncommitted = if args.adopt { Uncommitted::Adopt } else { Uncommitted::Inherit };

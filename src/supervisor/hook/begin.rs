@@ -35,7 +35,7 @@ pub fn begin(surroundings: &Surroundings, request: &HookRequest, input: &HookInp
     let recorded = match before {
         Some(before) if !fresh => before,
         _ => {
-            settle_anchor::before_session(&place, spec.as_deref(), at)?;
+            settle_anchor::between_sessions(&place, spec.as_deref(), at)?;
             let recorded = record(store, &place.worktree, spec.as_deref(), Uncommitted::Inherit, at)?;
             note_conversations(store, (&place.worktree_id, &recorded.spec), (place.root(), &surroundings.claude_home), at)?;
             note(&place, &recorded.spec, kind::BASELINE, json!({"baseline": recorded.point.as_str()}), at)?;

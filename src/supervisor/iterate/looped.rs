@@ -102,7 +102,7 @@ impl Looped {
         let _ = lock.set_spec(&spec);
         let memory = Memory::open(&place.store, &place.worktree, &spec, request.restart, begun).map_err(unreadable)?;
         let origin = memory.origin();
-        settle_anchor::before_session(&place, Some(&spec), begun).map_err(unreadable)?;
+        settle_anchor::between_sessions(&place, Some(&spec), begun).map_err(unreadable)?;
         let mut governing = match &request.governing {
             Some(governing) => governing.clone(),
             None => governing(surroundings, &place, Some(&spec), Some(&origin)).map_err(unreadable)?,

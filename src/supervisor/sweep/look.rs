@@ -22,6 +22,7 @@ use crate::supervisor::judge::{SessionSeen, Trial, early, refused};
 use crate::supervisor::live_session::look_at_session;
 use crate::supervisor::panicked::verdict_of_panic;
 use crate::supervisor::place::{Place, taken};
+use crate::supervisor::settle_anchor;
 use crate::supervisor::surroundings::{Surroundings, now};
 use crate::supervisor::verdict_json::{Judgement, SessionJson};
 
@@ -142,6 +143,7 @@ impl Sweep<'_> {
             return Err(unreadable(FaultKind::Git, "another worktree took its place while it was looked at"));
         }
         let place = Place { worktree_id: id, worktree, store: Arc::clone(&self.store), notes: Vec::new() };
+        settle_anchor::between_sessions(&place, Some(&recorded.spec), begun)?;
         let governing = governing(&around, &place, Some(&recorded.spec), Some(&recorded.point))?;
         let spent = self.ration.is_spent();
         let asked = Asked { no_probe: self.request.asked.no_probe || spent, once: true, ..self.request.asked.clone() };
