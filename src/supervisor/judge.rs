@@ -34,6 +34,9 @@ use super::verdict_json::Judgement;
 /// The code of the note about tools that the agent was refused; the verdict's message tells it.
 pub const TOOLS_REFUSED: &str = "tools_refused";
 
+/// The code of the note about a service that had no room for the session.
+pub const OVERLOADED: &str = "overloaded";
+
 /// What `run` knows of the session that it ran.
 #[derive(Debug, Default)]
 pub struct SessionSeen {
@@ -43,8 +46,6 @@ pub struct SessionSeen {
     pub session_id: Option<String>,
     /// What it left running.
     pub survivors: Vec<Survivor>,
-    /// The end of its stdout.
-    pub tail: Vec<u8>,
     /// Its output.
     pub log: Option<PathBuf>,
     /// What a person should know about it.

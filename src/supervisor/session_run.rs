@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::agent::envelope::session_id_in;
+use crate::agent::overload::ended_in_overload;
 use crate::agent::own_stdin::stdin_may_bring_more;
 use crate::agent::stream::{Tap, Told};
 use crate::agent::unrunnable;
@@ -27,7 +28,7 @@ use crate::store::uncommitted;
 use super::budget::Budget;
 use super::case::Case;
 use super::journal::Journal;
-use super::judge::{SessionSeen, TOOLS_REFUSED};
+use super::judge::{OVERLOADED, SessionSeen, TOOLS_REFUSED};
 use super::periodic::{Periodic, Subject};
 use super::person::person_can_answer;
 use super::session_cost::own_cost;
@@ -207,6 +208,7 @@ fn see(outcome: SessionOutcome, told: &Told, mut notes: Vec<Degraded>, budget: &
     notes.extend(budget.unknown(spent));
     notes.extend(limit_of_its_own(told));
     notes.extend(refused_tools(told));
+    notes.extend(no_room(&outcome, at));
     if let Some(SilenceEnd::Finished(after)) = cut.silent.filter(|_| outcome.cancelled) {
         let detail = format!("it told its final result, was silent for {} s and did not end; watchdog ended it", after.as_secs());
         notes.push(Degraded { code: "ended_after_result", detail });
@@ -226,7 +228,6 @@ fn see(outcome: SessionOutcome, told: &Told, mut notes: Vec<Degraded>, budget: &
         end: Some(end),
         session_id: told.session_id.clone().or_else(|| session_id_in(&outcome.tail_stdout)),
         survivors: outcome.survivors,
-        tail: outcome.tail_stdout,
         log: outcome.log,
         uncommitted_at_end: None,
         notes,
@@ -249,6 +250,12 @@ fn told_end(end: SessionEnd, told: &Told, outcome: &SessionOutcome) -> SessionEn
         }
         end => end,
     }
+}
+
+/// That the service had no room for the session: nothing that its agent did or left undone.
+fn no_room(outcome: &SessionOutcome, at: Timestamp) -> Option<Degraded> {
+    let why = ended_in_overload(&outcome.tail_stdout, outcome.exit?, at)?;
+    Some(Degraded { code: OVERLOADED, detail: format!("the service had no room for the session: {why}") })
 }
 
 /// Why the agent's program cannot work, where that is how its session ended.

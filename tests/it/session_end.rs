@@ -160,6 +160,18 @@ fn a_login_that_is_not_valid_and_credit_that_is_spent_are_named_and_nobody_is_as
 }
 
 #[test]
+fn a_session_for_which_the_service_had_no_room_is_no_strike() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let overloaded = [Step::print("API Error: Repeated 529 Overloaded errors. The API is at capacity\n"), Step::exit(1)];
+    let out = run(&env, &repo, &["--no-probe"], &overloaded, "working").expect(10);
+    assert_eq!((out.verdict().as_str(), &out.json()["strike"]), ("incomplete/working", &json!(false)), "{out}");
+    assert!(out.json()["degraded"].to_string().contains("overloaded"), "{out}");
+    let out = run(&env, &repo, &["--no-probe"], &[Step::exit(1)], "working").expect(10);
+    assert_eq!(out.json()["strike"], true, "a session that came to nothing for no such reason: {out}");
+}
+
+#[test]
 fn tools_that_the_agent_was_refused_are_told_with_the_option_that_allows_them() {
     let env = TestEnv::new();
     let repo = env.repo();

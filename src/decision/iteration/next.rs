@@ -258,8 +258,13 @@ impl Loop {
             self.standing.work = outcome.work.clone();
         }
         self.standing.waits = self.standing.waits.saturating_add(1);
-        if self.standing.waits > WAITS {
-            return Action::End(End::WaitedInVain { waits: WAITS });
+        let most = match outcome.reason {
+            Reason::RateLimited | Reason::BackgroundWork => WAITS,
+            // A service that is away is waited for as long as a usage limit.
+            _ => u32::try_from(self.policy.max_wait.as_secs() / LONGEST_BACKOFF.as_secs()).unwrap_or(u32::MAX).max(WAITS),
+        };
+        if self.standing.waits > most {
+            return Action::End(End::WaitedInVain { waits: most });
         }
         let doubled = |first: Duration| first.saturating_mul(1 << (self.standing.waits - 1).min(16)).min(self.policy.max_wait);
         match outcome.reason {

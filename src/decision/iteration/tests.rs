@@ -209,6 +209,16 @@ fn a_session_that_only_met_an_overload_is_no_iteration_and_one_that_worked_is() 
 }
 
 #[test]
+fn a_service_without_room_is_waited_for_as_long_as_a_usage_limit() {
+    let mut looped = looping(limits());
+    let overload = || Outcome { overloaded: true, crash: Some("529".into()), ..judged(Reason::Working, "at first") };
+    for wait in 1..=72 {
+        assert_eq!(pause(step(&mut looped, overload())).1, PauseFor::Overload, "wait {wait} of at most five minutes each");
+    }
+    assert_eq!(step(&mut looped, overload()), Action::End(End::WaitedInVain { waits: 72 }));
+}
+
+#[test]
 fn background_work_is_looked_at_again_without_a_session() {
     let mut looped = looping(limits());
     assert_eq!(pause(step(&mut looped, judged(Reason::BackgroundWork, "x"))), (Length::Until(after(30)), PauseFor::BackgroundWork));

@@ -47,7 +47,7 @@ impl Machine {
             && self.setup.survivors.is_empty()
             && self.no_more_questions.is_none()
             && !self.probes.iter().any(|probe| claims(&probe.outcome))
-            && !self.degraded.iter().any(|note| matches!(note.code, "session_cut_short" | "tools_refused"))
+            && !self.degraded.iter().any(|note| matches!(note.code, "session_cut_short" | "tools_refused" | "overloaded"))
     }
 
     fn unmet_checks(&self) -> u64 {

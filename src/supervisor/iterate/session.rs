@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::agent::overload::ended_in_overload;
 use crate::agent::stream::Tap;
 use crate::agent::{Conversation, Stdin};
 use crate::config::settings::{RescueMode, Settings};
@@ -21,7 +20,7 @@ use crate::store::Store;
 
 use crate::supervisor::case::{Asked, Case, half_done_before};
 use crate::supervisor::configuration::{Governing, governing};
-use crate::supervisor::judge::SessionSeen;
+use crate::supervisor::judge::{OVERLOADED, SessionSeen};
 use crate::supervisor::place::Place;
 use crate::supervisor::session_run::SessionOrder;
 use crate::supervisor::settle_anchor;
@@ -167,8 +166,8 @@ impl Ground {
 /// How a session ended badly, in words, and whether the service had no room for it.
 pub fn crash_of(seen: &SessionSeen) -> Option<(String, bool)> {
     match &seen.end {
-        Some(SessionEnd::Ended { exit }) if !exit.success() => match ended_in_overload(&seen.tail, *exit, now()) {
-            Some(why) => Some((why, true)),
+        Some(SessionEnd::Ended { exit }) if !exit.success() => match seen.notes.iter().find(|note| note.code == OVERLOADED) {
+            Some(note) => Some((note.detail.clone(), true)),
             None => Some((exit.to_string(), false)),
         },
         _ => None,
