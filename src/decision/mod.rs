@@ -5,6 +5,7 @@ pub mod breaker;
 pub mod context;
 pub mod display;
 pub mod evidence;
+pub mod held;
 pub mod iteration;
 pub mod machine;
 pub mod reply;

@@ -98,6 +98,7 @@ fn what_needs_a_person_comes_first_and_what_is_gone_comes_last() {
         log: None,
         idle_limit: None,
         survivors: Vec::new(),
+        quiet: None,
     };
     session::record(&ground.store, "running", "s", &own).unwrap();
     let found = ground.look();

@@ -6,7 +6,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::agent::still_runs;
 use crate::config::settings::{CheckSpec, Settings};
 use crate::decision::breaker::{Admission, BreakerView, Outcome};
 use crate::decision::display::plural;
@@ -18,7 +17,7 @@ use crate::git::{KnownRefs, OriginEvidence, Point, Worktree};
 use crate::session::anchor::point_of;
 use crate::session::{Recorded, Uncommitted};
 use crate::store::anchor::AnchorRecord;
-use crate::store::{breaker, progress, session};
+use crate::store::{breaker, progress};
 
 use super::configuration::Governing;
 use super::criteria_files;
@@ -55,17 +54,6 @@ pub struct Asked {
     pub session_over: bool,
     /// `--without-snapshot`: a session is started also where what is uncommitted cannot be kept first.
     pub without_snapshot: bool,
-}
-
-/// What is known of a session before its work is judged.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SessionState {
-    /// It ended, and nothing of it runs.
-    pub over: bool,
-    /// What of it still runs.
-    pub survivors: Vec<String>,
-    /// When it ended.
-    pub since: Option<Timestamp>,
 }
 
 /// One case to be judged.
@@ -157,22 +145,6 @@ impl Case {
     /// The same case as a part of work that began earlier.
     pub fn begun_at(self, point: Point, refs: KnownRefs) -> Self {
         Case { origin: (point, Some(refs)), ..self }
-    }
-
-    /// What is known of the session whose work this is: whether it is over, and what of it still runs.
-    pub fn session_state(&self, store: &dyn crate::store::Store) -> SessionState {
-        let Some(recorded_at) = self.recorded_at else { return SessionState { over: self.asked.session_over, ..SessionState::default() } };
-        // One that cannot be read proves nothing.
-        let recorded = session::of(store, &self.worktree_id, &self.spec).ok().flatten();
-        let Some(session) = recorded.filter(|session| session.started_at >= recorded_at) else {
-            return SessionState { over: self.asked.session_over, ..SessionState::default() };
-        };
-        let seen_until = session.ended_at.unwrap_or(session.started_at);
-        let gone = session.pid.is_some_and(|pid| !still_runs(pid, session.started_at));
-        let running = session.survivors.iter().filter(|(pid, _)| still_runs(*pid, seen_until));
-        let survivors: Vec<String> = running.map(|(pid, name)| format!("{name} (process {pid})")).collect();
-        let ended = self.asked.session_over || session.ended_at.is_some() || gone;
-        SessionState { over: ended && survivors.is_empty(), survivors, since: session.ended_at }
     }
 
     /// What the machine needs to know before the first fact.

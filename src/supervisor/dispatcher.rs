@@ -43,6 +43,7 @@ pub async fn drive(mut machine: Machine, executor: Arc<Executor>, signals: &mut 
             | Action::JudgeChecks
             | Action::Ask { .. }
             | Action::Rescue
+            | Action::ReadSurvivors
             | Action::ReadActivity
             | Action::ReadCriteria => perform(action, &machine, &executor, signals, told).await,
         };

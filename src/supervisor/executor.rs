@@ -21,7 +21,7 @@ use crate::decision::display::plural;
 use crate::decision::evidence::{
     Activity, Changes, CheckOutcome, CheckResult, Commits, Degraded, Fact, FaultKind, RescueOutcome, Unreadable,
 };
-use crate::decision::machine::{Action, ChecksJudged, Event};
+use crate::decision::machine::{Action, ChecksJudged, Event, Survivors};
 use crate::decision::verdict::Evidence;
 use crate::git::{Point, Snapshot, SnapshotRequest, Traces, Worktree};
 use crate::rescue;
@@ -37,6 +37,7 @@ use super::outside::{LineCheckers, Outside};
 use super::planner::Planner;
 use super::session_work::{self, SessionWork};
 use super::surroundings::{Surroundings, now};
+use super::survivors;
 use super::undone;
 
 /// The hands of one judgement.
@@ -182,6 +183,7 @@ impl Executor {
             Action::JudgeChecks => Event::Checks(self.judge_checks(cancel)),
             Action::Ask { number, contradiction } => Event::Probe(self.ask(*number, contradiction.as_deref(), facts, cancel)),
             Action::Rescue => Event::Rescue(self.rescue(cancel)),
+            Action::ReadSurvivors => Event::Survivors(self.left_running()),
             Action::ReadActivity => Event::Activity(self.activity()),
             Action::ReadCriteria => Event::Criteria(criteria_files::changed(&self.case)),
             Action::Wait(_) => Event::WaitOver,
@@ -336,6 +338,13 @@ impl Executor {
     fn may_ask_for_a_plan(&self) -> bool {
         let nobody = self.silent.load(Ordering::Relaxed) || self.case.asked.no_probe || self.case.settings.completion_check.max_probes == 0;
         !nobody && !self.over_limit && self.seen().answered != Some(false)
+    }
+
+    fn left_running(&self) -> Survivors {
+        match &self.store {
+            Some(store) => survivors::look(&self.case, store.as_ref(), now()),
+            None => Survivors { session_over: self.case.asked.session_over, ..Survivors::default() },
+        }
     }
 
     fn activity(&self) -> Activity {

@@ -156,7 +156,7 @@ impl Journal {
 /// Notes what an event of the decision machine told.
 pub fn observed(journal: &Journal, event: &Event) {
     match event {
-        Event::Start | Event::WaitOver | Event::Activity(_) => {}
+        Event::Start | Event::WaitOver | Event::Survivors(_) | Event::Activity(_) => {}
         Event::Commits(Ok(commits)) => journal.note(
             kind::COMMITS,
             json!({"head": commits.head, "new_commits": commits.new_commits, "made_here": commits.made_here,

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -19,7 +18,7 @@ use crate::git::Worktree;
 use crate::store::journal::{kind, tidy, tidy_is_due};
 use crate::store::{Store, before, uncommitted};
 
-use super::case::{Case, SessionState};
+use super::case::Case;
 use super::dispatcher::drive;
 use super::executor::{Executor, since};
 use super::expiry::expire;
@@ -28,6 +27,7 @@ use super::origins::{keep_judged_head, settle_beside};
 use super::settle_anchor;
 use super::signals::Signals;
 use super::surroundings::{Surroundings, now};
+use super::survivors;
 use super::told::settle_told;
 use super::verdict_json::Judgement;
 
@@ -105,9 +105,9 @@ impl Trial {
         };
         let mut setup = case.setup(told_earlier, session.end.clone(), ran_a_session || look_at_leftovers);
         setup.notes.extend(session.notes);
-        let state = case.session_state(store.as_ref());
-        setup.session_over = state.over;
-        hold(&mut setup, state, case.settings.limits.background, begun);
+        let left = survivors::look(&case, store.as_ref(), now());
+        (setup.survivors, setup.session_over) = (left.holding, left.session_over);
+        setup.notes.extend(left.released);
         let trial =
             Trial { case, executor: Arc::new(executor), store, journal, earlier, log: session.log, survivors: session.survivors, begun };
         Ok((trial, setup))
@@ -170,20 +170,6 @@ impl Trial {
 
     fn worktree_uncommitted(&self) -> Option<ContentIds> {
         Some(self.case.worktree.lock().expect("no panic while it was held").uncommitted_contents().ok()?.1)
-    }
-}
-
-/// What a session left running holds its claim, but not for ever.
-fn hold(setup: &mut Setup, state: SessionState, at_most: Duration, at: Timestamp) {
-    if state.survivors.is_empty() {
-        return;
-    }
-    let ended = state.since.unwrap_or(at);
-    if at.duration_since(ended).unsigned_abs() < at_most {
-        setup.survivors = state.survivors;
-    } else {
-        let detail = format!("the session left this running, and it no longer holds the verdict: {}", state.survivors.join(", "));
-        setup.notes.push(Degraded { code: "survivors", detail });
     }
 }
 

@@ -171,6 +171,7 @@ mod tests {
                 log: Some(log),
                 idle_limit: None,
                 survivors: Vec::new(),
+                quiet: None,
             };
             (Scene { scratch, child }, record)
         }

@@ -42,6 +42,7 @@ mod settle_anchor;
 mod signals;
 mod silence_watch;
 mod surroundings;
+mod survivors;
 mod sweep;
 mod tail;
 mod task_queue;

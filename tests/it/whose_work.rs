@@ -2,10 +2,11 @@
 //! are half done.
 
 use std::fs;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, Step, TestEnv};
+use crate::support::{CommandOutput, Repo, Step, TestEnv, WallClock, wait_until};
 
 fn says(status: &str) -> Step {
     Step::print_json(
@@ -290,13 +291,36 @@ fn no_session_is_started_where_what_is_uncommitted_cannot_be_kept() {
 }
 
 #[test]
-fn a_claim_is_held_while_something_of_the_session_still_runs() {
+fn nobody_is_asked_while_something_of_the_session_still_runs() {
     let env = TestEnv::new();
     let repo = env.repo();
     let config = asking(&env, says("complete"), &json!({}));
     let over = env.root().join("over");
     let agent = env.fake_agent("leaves-a-daemon", &[Step::daemon(&[Step::wait_for(&over)])]);
     let out = run(&repo, &config, &["--child-wait", "0s"], &[&agent[0], &agent[1]]).expect(11);
-    assert_eq!(out.verdict(), "waiting/background_work", "{out}");
+    assert_eq!((out.verdict().as_str(), &out.json()["probes_used"]), ("waiting/background_work", &json!(0)), "{out}");
+    assert!(out.json()["message"].as_str().is_some_and(|message| message.contains("still runs: ")), "{out}");
+    let again = repo.watchdog(&["check", "--json", "--once", "--config", &config]).expect(11);
+    assert_eq!((again.verdict().as_str(), &again.json()["probes_used"]), ("waiting/background_work", &json!(0)), "{again}");
     fs::write(&over, "").unwrap();
+    wait_until("it has ended", Duration::from_secs(20), || env.processes_left().is_empty());
+    let out = repo.watchdog(&["check", "--json", "--config", &config]).expect(0);
+    assert_eq!((out.verdict().as_str(), &out.json()["probes_used"]), ("complete/nothing_to_do", &json!(1)), "{out}");
+}
+
+#[test]
+fn what_a_session_left_running_holds_its_verdict_until_it_does_nothing() {
+    for (what, verdict, code) in [("sleep 1000", "complete/nothing_to_do", 0), ("while :; do :; done", "waiting/background_work", 11)] {
+        let env = TestEnv::new();
+        let repo = env.repo();
+        let config = asking(&env, says("complete"), &json!({"limits": {"background_seconds": 100_000}}));
+        let leave = format!("({what}) >/dev/null 2>&1 &");
+        let out = run(&repo, &config, &["--child-wait", "0s"], &["sh", "-c", &leave]).expect(11);
+        assert_eq!(out.verdict(), "waiting/background_work", "{out}");
+        let clock = WallClock::new(&env);
+        clock.be_ahead_by(Duration::from_secs(3600));
+        let out = clock.read_by(repo.watchdog_command(&["check", "--json", "--config", &config])).run().expect(code);
+        let released = out.json()["degraded"].to_string().contains("survivors");
+        assert_eq!((out.verdict().as_str(), released), (verdict, code == 0), "{what}: {out}");
+    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::decision::evidence::{ProbeOutcome, Reply, ReplyStatus};
 use crate::decision::verdict::ProbeRecord;
 
-use super::facts::{Action, Pause};
+use super::facts::{Action, Pause, Survivors};
 use super::stage::{Look, NoMoreQuestions, RescueFor, Stage, Then};
 use super::step::Machine;
 
@@ -84,7 +84,6 @@ impl Machine {
         }
         self.disputed = None;
         match reply.status {
-            ReplyStatus::Complete if !self.setup.survivors.is_empty() => self.secure(Then::Survivors),
             ReplyStatus::Complete => self.secure(Then::Rescue(RescueFor::Claim)),
             ReplyStatus::Working if self.setup.session_over && reply.should_continue != Some(false) => {
                 self.alive += 1;
@@ -110,6 +109,32 @@ impl Machine {
         }
         let again = self.disputed.replace(why).is_some();
         if again || self.rounds_left() == 0 { self.conclude_disputed() } else { self.secure(Then::Ask) }
+    }
+
+    /// What the session left running decides what comes of it: before that has ended, no answer of the agent would.
+    pub(super) fn wait_for_survivors(&mut self) -> Action {
+        self.looks_held += 1;
+        if self.setup.once || self.looks_held >= self.setup.completion.max_probes {
+            return self.conclude_survivors();
+        }
+        self.pause(Pause::Interval(self.setup.completion.probe_interval))
+    }
+
+    pub(super) fn after_pause(&mut self) -> Action {
+        if self.setup.survivors.is_empty() {
+            return self.next_round();
+        }
+        self.stage = Stage::Survivors;
+        Action::ReadSurvivors
+    }
+
+    pub(super) fn on_survivors(&mut self, found: Survivors) -> Action {
+        self.setup.survivors = found.holding;
+        self.setup.session_over = found.session_over;
+        if let Some(note) = found.released {
+            self.note(note.code, note.detail);
+        }
+        self.next_round()
     }
 
     pub(super) fn pause(&mut self, pause: Pause) -> Action {

@@ -258,11 +258,10 @@ impl Machine {
         self.conclude(Verdict { feedback: Some(todo), ..Verdict::new(Reason::OperationInProgress, message) })
     }
 
-    /// The agent says complete, and something that its session began still runs.
+    /// Something that the session began still runs.
     pub(super) fn conclude_survivors(&mut self) -> Action {
         let named = self.setup.survivors.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
-        let message =
-            format!("the agent says that everything is done, and work that its session began still runs: {named}{}", self.kept_in());
+        let message = format!("work that the session began still runs: {named}; the agent is asked when it has ended{}", self.kept_in());
         self.conclude_with(Reason::BackgroundWork, message)
     }
 

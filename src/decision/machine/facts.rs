@@ -41,7 +41,7 @@ pub struct Setup {
     pub session: Option<SessionEnd>,
     /// Whether the session is known to have ended, with nothing of it running: no answer of its agent can change then.
     pub session_over: bool,
-    /// Processes of the session that still run, and hold a claim of being complete.
+    /// Processes of the session that still run: nobody is asked before they end.
     pub survivors: Vec<String>,
     /// A person is asked after so many sessions in a row that came to nothing under the same unmet checks; `None` where a loop counts.
     pub no_progress_limit: Option<u32>,
@@ -144,6 +144,17 @@ pub struct ChecksJudged {
     pub notes: Vec<Degraded>,
 }
 
+/// What a session left running, and whether that still holds its verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Survivors {
+    /// What holds it, for a person.
+    pub holding: Vec<String>,
+    /// Whether the session is known to have ended with nothing of it running.
+    pub session_over: bool,
+    /// What runs on without holding it any longer.
+    pub released: Option<Degraded>,
+}
+
 /// What the machine is told.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
@@ -163,6 +174,8 @@ pub enum Event {
     Rescue(Fact<RescueOutcome>),
     /// The pause is over, or was cut short because something moved.
     WaitOver,
+    /// What the session left running was looked at again.
+    Survivors(Survivors),
     /// Signs of life were looked for.
     Activity(Activity),
     /// The files that say what done means were compared with the baseline's.
@@ -194,6 +207,8 @@ pub enum Action {
     Rescue,
     /// Answer with [`Event::WaitOver`].
     Wait(Pause),
+    /// Answer with [`Event::Survivors`].
+    ReadSurvivors,
     /// Answer with [`Event::Activity`].
     ReadActivity,
     /// Answer with [`Event::Criteria`].

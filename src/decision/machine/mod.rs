@@ -17,5 +17,5 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-pub use facts::{Action, ChecksJudged, CriteriaFiles, Earlier, Event, Pause, Scope, Setup, Trust};
+pub use facts::{Action, ChecksJudged, CriteriaFiles, Earlier, Event, Pause, Scope, Setup, Survivors, Trust};
 pub use step::Machine;

@@ -56,16 +56,16 @@ impl Machine {
             Ok(None) => {}
             Err(unreadable) => match then {
                 // Nothing runs after these; the changes are known and stay where they are.
-                Then::ChecksUnmet
-                | Then::HalfDone
-                | Then::RateLimited
-                | Then::Unrunnable
-                | Then::LeftWork
-                | Then::Survivors
-                | Then::Interrupted => {
+                Then::ChecksUnmet | Then::HalfDone | Then::RateLimited | Then::Unrunnable | Then::LeftWork | Then::Interrupted => {
                     // An older snapshot does not hold everything that is there now.
                     self.snapshot = None;
                     self.note("snapshot_failed", unreadable.why);
+                }
+                // Nobody waits beside work that is in no snapshot.
+                Then::Survivors => {
+                    self.snapshot = None;
+                    self.note("snapshot_failed", unreadable.why);
+                    return self.conclude_survivors();
                 }
                 // Nothing that could disturb the work runs while it is in no snapshot.
                 Then::Commits(_) if !self.work_left() => {
@@ -92,7 +92,7 @@ impl Machine {
             Then::RateLimited => self.conclude_session_limit(),
             Then::Unrunnable => self.conclude_session_unrunnable(),
             Then::LeftWork => self.conclude_left_work(),
-            Then::Survivors => self.conclude_survivors(),
+            Then::Survivors => self.wait_for_survivors(),
             Then::Interrupted => self.conclude_interrupted(),
             Then::Rescue(why) if self.work_left() && self.may_rescue(why) => {
                 self.stage = Stage::Rescue(why);

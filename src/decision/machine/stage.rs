@@ -12,6 +12,7 @@ pub(super) enum Stage {
     Rescue(RescueFor),
     Criteria,
     Pause,
+    Survivors,
     Activity,
     Done,
 }
@@ -57,7 +58,7 @@ pub(super) enum Then {
     Unrunnable,
     /// Work of the session runs on without it.
     LeftWork,
-    /// A process of the session still runs, and holds the claim.
+    /// A process of the session still runs: nobody is asked before it ends.
     Survivors,
     /// Rescue, then decide by what called for it.
     Rescue(RescueFor),

@@ -26,6 +26,8 @@ pub struct Machine {
     /// Answers of `waiting` or `working`: the agent was alive.
     pub(super) alive: u32,
     pub(super) failures_in_a_row: u32,
+    /// How often work was looked at that the session left running.
+    pub(super) looks_held: u32,
     /// Why nobody is asked any more.
     pub(super) no_more_questions: Option<NoMoreQuestions>,
     /// Uncommitted files that are not the session's, as last read: there before it, and changed after its end.
@@ -63,6 +65,7 @@ impl Machine {
             judged: None,
             probes: Vec::new(),
             failures_in_a_row: 0,
+            looks_held: 0,
             no_more_questions: None,
             inherited: 0,
             since_end: 0,
@@ -106,7 +109,8 @@ impl Machine {
             (Stage::Checks(look), Event::Checks(judged)) => self.on_checks(look, judged),
             (Stage::Probe, Event::Probe(record)) => self.on_probe(record),
             (Stage::Rescue(why), Event::Rescue(fact)) => self.on_rescue(why, fact),
-            (Stage::Pause, Event::WaitOver) => self.next_round(),
+            (Stage::Pause, Event::WaitOver) => self.after_pause(),
+            (Stage::Survivors, Event::Survivors(found)) => self.on_survivors(found),
             (Stage::Activity, Event::Activity(activity)) => self.on_activity(activity),
             (Stage::Criteria, Event::Criteria(fact)) => self.on_criteria(fact),
             (_, _) => self.repeat(),
@@ -353,6 +357,11 @@ impl Machine {
                 if self.setup.session_over && self.checks_unmet() =>
             {
                 self.secure(Then::Rescue(RescueFor::Unmet))
+            }
+            Some(SessionEnd::Ended { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. }) | None
+                if !self.setup.survivors.is_empty() =>
+            {
+                self.secure(Then::Survivors)
             }
             Some(SessionEnd::Ended { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. }) | None => self.secure(Then::Ask),
         }

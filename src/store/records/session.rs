@@ -7,6 +7,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::decision::held::Quiet;
+
 use super::row::{self, OfWorktrees, Row};
 use crate::store::codec::{path_from_text, path_to_text};
 use crate::store::engine::Store;
@@ -29,6 +31,8 @@ pub struct SessionRecord {
     pub idle_limit: Option<Duration>,
     /// What outlived it, by pid and name.
     pub survivors: Vec<(u32, String)>,
+    /// Since when nothing was seen of that.
+    pub quiet: Option<Quiet>,
 }
 
 impl SessionRecord {
@@ -49,6 +53,8 @@ pub(super) struct SessionV1 {
     idle_limit_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     survivors: Vec<(u32, String)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    quiet: Option<(Timestamp, u64)>,
 }
 
 impl Row for SessionRecord {
@@ -65,6 +71,7 @@ impl Row for SessionRecord {
             log: self.log.as_deref().map(path_to_text),
             idle_limit_ms: self.idle_limit.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
             survivors: self.survivors.clone(),
+            quiet: self.quiet.map(|quiet| (quiet.since, u64::try_from(quiet.used.as_millis()).unwrap_or(u64::MAX))),
         }
     }
 
@@ -77,6 +84,7 @@ impl Row for SessionRecord {
             log: disk.log.as_deref().map(path_from_text),
             idle_limit: disk.idle_limit_ms.map(Duration::from_millis),
             survivors: disk.survivors,
+            quiet: disk.quiet.map(|(since, used)| Quiet { since, used: Duration::from_millis(used) }),
         })
     }
 }

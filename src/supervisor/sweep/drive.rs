@@ -45,6 +45,7 @@ pub fn drive(
             | Action::JudgeChecks
             | Action::Ask { .. }
             | Action::Rescue
+            | Action::ReadSurvivors
             | Action::ReadActivity
             | Action::ReadCriteria => perform(&action, machine, executor, cancel),
         };
@@ -66,6 +67,7 @@ fn asks(action: &Action, executor: &Executor) -> bool {
         | Action::ReadChanges
         | Action::TakeSnapshot
         | Action::JudgeChecks
+        | Action::ReadSurvivors
         | Action::ReadActivity
         | Action::ReadCriteria
         | Action::Wait(_)

@@ -10,7 +10,7 @@ use crate::decision::evidence::{
     Activity, Changes, CheckOutcome, Commits, CriteriaChanged, Fact, FaultKind, ProbeOutcome, Reply, ReplyStatus, RescueOutcome,
     SessionEnd, Unreadable,
 };
-use crate::decision::machine::{Action, ChecksJudged, CriteriaFiles, Earlier, Event, Scope, Setup, Trust};
+use crate::decision::machine::{Action, ChecksJudged, CriteriaFiles, Earlier, Event, Scope, Setup, Survivors, Trust};
 use crate::decision::termination::Stop;
 use crate::decision::verdict::{Evidence, ProbeRecord, ProbeUsage, Reason};
 
@@ -25,6 +25,7 @@ pub(super) struct Facts {
     pub(super) rescues: Vec<Fact<RescueOutcome>>,
     pub(super) criteria: Fact<CriteriaChanged>,
     pub(super) activity: Activity,
+    pub(super) survivors: Vec<Survivors>,
 }
 
 impl Facts {
@@ -41,6 +42,7 @@ impl Facts {
             Action::Ask { .. } => Event::Probe(record(pick(&self.probes, nth))),
             Action::Rescue => Event::Rescue(pick(&self.rescues, nth)),
             Action::Wait(_) => Event::WaitOver,
+            Action::ReadSurvivors => Event::Survivors(pick(&self.survivors, nth)),
             Action::ReadActivity => Event::Activity(self.activity),
             Action::ReadCriteria => Event::Criteria(self.criteria.clone()),
             Action::Conclude(_) => return None,
@@ -158,6 +160,13 @@ fn criteria() -> impl Strategy<Value = CriteriaChanged> {
     })
 }
 
+fn survivors() -> impl Strategy<Value = Survivors> {
+    prop_oneof![
+        Just(Survivors { holding: vec!["daemon (process 7)".into()], session_over: false, released: None }),
+        any::<bool>().prop_map(|session_over| Survivors { holding: Vec::new(), session_over, released: None }),
+    ]
+}
+
 pub(super) fn facts() -> impl Strategy<Value = Facts> {
     // In most worlds nothing was committed at first, or nothing else would ever be reached.
     let quiet = vec(Just(Ok(Commits { head: Some("0".into()), ..Commits::default() })), 0..8);
@@ -172,8 +181,9 @@ pub(super) fn facts() -> impl Strategy<Value = Facts> {
         vec(fact(rescue()), 1..4),
         fact(criteria()),
         seen.prop_map(|(worktree, processes, transcript)| Activity { worktree, processes, transcript }),
+        vec(survivors(), 1..4),
     )
-        .prop_map(|(commits, changes, snapshots, checks, probes, rescues, criteria, activity)| Facts {
+        .prop_map(|(commits, changes, snapshots, checks, probes, rescues, criteria, activity, survivors)| Facts {
             commits,
             changes,
             snapshots,
@@ -182,6 +192,7 @@ pub(super) fn facts() -> impl Strategy<Value = Facts> {
             rescues,
             criteria,
             activity,
+            survivors,
         })
 }
 
@@ -260,6 +271,7 @@ pub(super) fn stray() -> impl Strategy<Value = Event> {
         fact(rescue()).prop_map(Event::Rescue),
         Just(Event::WaitOver),
         Just(Event::Activity(Activity::default())),
+        survivors().prop_map(Event::Survivors),
         fact(criteria()).prop_map(Event::Criteria),
     ]
 }

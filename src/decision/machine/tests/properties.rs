@@ -29,9 +29,10 @@ impl Trace {
 }
 
 /// More steps than any check can need: each round looks, judges, secures, asks, looks, judges, secures, rescues,
-/// looks, judges and waits at most once; the files of the criteria are looked at once.
+/// looks, judges and waits at most once; as many looks may pass before what the session left running has ended. The files of the
+/// criteria are looked at once.
 fn most_steps(setup: &Setup) -> usize {
-    20 * (setup.completion.max_probes as usize + 2)
+    20 * (2 * setup.completion.max_probes as usize + 2)
 }
 
 /// Runs a check; `interrupt_at` is the number of the step that a signal answers.
@@ -101,7 +102,16 @@ fn came_to_nothing(setup: &Setup, trace: &Trace) -> bool {
         && trace.verdict.rescue_commits == 0
         && trace.verdict.changes.as_ref().is_some_and(|changes| !changes.work_left())
         && !trace.steps.iter().any(|(_, event)| claims(event))
-        && setup.survivors.is_empty()
+        && still_holding(setup, trace).is_empty()
+}
+
+/// What the session left running, as it was last looked at.
+fn still_holding(setup: &Setup, trace: &Trace) -> Vec<String> {
+    let looked = trace.steps.iter().rev().find_map(|(_, event)| match event {
+        Event::Survivors(found) => Some(found.holding.clone()),
+        _ => None,
+    });
+    looked.unwrap_or_else(|| setup.survivors.clone())
 }
 
 fn verdict_is_sound(setup: &Setup, facts: &Facts, trace: &Trace) -> Result<(), TestCaseError> {
@@ -110,6 +120,7 @@ fn verdict_is_sound(setup: &Setup, facts: &Facts, trace: &Trace) -> Result<(), T
     let asked = trace.count("ask");
     prop_assert!(asked <= may_ask, "asked {} of {}", asked, may_ask);
     prop_assert!(!setup.no_probe || asked == 0);
+    prop_assert!(asked == 0 || setup.survivors.is_empty() || trace.count("survivors") > 0, "asked while its work runs");
     prop_assert!(!setup.once || (asked <= 2 && trace.count("wait") == 0));
     prop_assert_eq!(verdict.probes_used, setup.earlier.rounds_used + asked);
     prop_assert_eq!(verdict.probes.len(), asked as usize);

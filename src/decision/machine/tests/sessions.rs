@@ -114,6 +114,28 @@ fn work_that_outlives_its_session_is_waited_for_and_nobody_is_asked() {
 }
 
 #[test]
+fn nobody_is_asked_while_a_process_of_the_session_runs() {
+    let runs = |world: World| {
+        world.session(SessionEnd::Ended { exit: Exit::Code(0) }).set(|setup| setup.survivors = vec!["cargo (process 7)".into()])
+    };
+    let ends = |world: World, nth: usize| World { survivors_end: nth, ..runs(world) };
+    let unmet = Criteria::Always(CheckOutcome::Unmet);
+    check_table([
+        ("it runs on", runs(World::clean()), "waiting/background_work waits=2"),
+        ("it runs on, dirty", runs(World::dirty()), "waiting/background_work waits=2 snapshots=3"),
+        ("dirty, snapshot fails", runs(World::dirty()).unreadable(Kind::Snapshot, 1), "waiting/background_work snapshots=1"),
+        ("one look", runs(World::clean()).set(|setup| setup.once = true), "waiting/background_work"),
+        ("it commits", runs(World::clean()).during(During::Wait(1), Effect::Commit), "complete/new_commits committed waits=1"),
+        ("it ends, and all is done", ends(World::clean(), 2).replies([complete()]), "complete/nothing_to_do claimed probes=1 waits=2"),
+        ("it ends, and more is wanted", ends(World::clean(), 1).replies([working()]), "incomplete/working STRIKE probes=1 waits=1"),
+        ("it ends, and checks are unmet", ends(World::clean().checks(unmet), 1), "incomplete/checks_unmet STRIKE waits=1 checks=2"),
+        ("no probes", runs(World::clean()).set(|setup| setup.no_probe = true), "incomplete/working"),
+    ]);
+    let verdict = runs(World::clean()).run().verdict;
+    assert_eq!(verdict.message, "work that the session began still runs: cargo (process 7); the agent is asked when it has ended");
+}
+
+#[test]
 fn a_session_that_ended_by_itself_is_asked_as_a_check_does() {
     let ended = |world: World| world.session(SessionEnd::Ended { exit: Exit::Code(1) });
     check_table([

@@ -8,7 +8,7 @@ use crate::decision::evidence::{
     Activity, Before, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Fact, FaultKind, ProbeOutcome, Reply, ReplyStatus,
     RescueOutcome, SessionEnd, Unreadable,
 };
-use crate::decision::machine::{Action, ChecksJudged, Event, Machine, Pause, Setup};
+use crate::decision::machine::{Action, ChecksJudged, Event, Machine, Pause, Setup, Survivors};
 use crate::decision::verdict::{Evidence, ProbeRecord, ProbeUsage, Verdict};
 
 /// The state of a worktree, and how everybody around it behaves.
@@ -27,6 +27,8 @@ pub(super) struct World {
     /// What changed of the files that say what done means.
     pub(super) changed: CriteriaChanged,
     pub(super) activity: Activity,
+    /// What the session left running has ended when it is looked at for the n-th time; 0 = never.
+    pub(super) survivors_end: usize,
     /// These looks fail, counted from 1 per kind.
     pub(super) unreadable: Vec<(Kind, usize)>,
     /// A signal comes instead of the answer to the n-th action, counted from 1.
@@ -130,6 +132,7 @@ impl World {
             checks: Criteria::Always(CheckOutcome::Pass),
             changed: CriteriaChanged::default(),
             activity: Activity { worktree: Some(false), processes: Some(false), transcript: None },
+            survivors_end: 0,
             unreadable: Vec::new(),
             interrupt_at: None,
         }
@@ -289,6 +292,10 @@ impl World {
                 self.pass_time(During::Wait(nth));
                 Event::WaitOver
             }
+            Action::ReadSurvivors if nth == self.survivors_end => {
+                Event::Survivors(Survivors { session_over: true, ..Survivors::default() })
+            }
+            Action::ReadSurvivors => Event::Survivors(Survivors { holding: self.setup.survivors.clone(), ..Survivors::default() }),
             Action::ReadActivity => Event::Activity(self.activity),
             Action::ReadCriteria => Event::Criteria(self.readable(Kind::Criteria, nth, self.changed.clone())),
             Action::Conclude(_) => unreachable!("the end needs no answer"),
@@ -383,6 +390,7 @@ pub(super) fn word(action: &Action) -> &'static str {
         Action::Ask { .. } => "ask",
         Action::Rescue => "rescue",
         Action::Wait(_) => "wait",
+        Action::ReadSurvivors => "survivors",
         Action::ReadActivity => "activity",
         Action::ReadCriteria => "criteria",
         Action::Conclude(_) => "conclude",

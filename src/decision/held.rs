@@ -1,0 +1,84 @@
+//! How long what a session left running holds its verdict: until it does nothing, and never for ever. Pure.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+/// What used no processor time and wrote nothing for so long holds nothing any more.
+pub const QUIET: Duration = Duration::from_secs(300);
+
+/// Since when nothing was seen of what runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quiet {
+    /// The last sign of it, as far as looks tell.
+    pub since: Timestamp,
+    /// Processor time that it had used by then.
+    pub used: Duration,
+}
+
+/// One look at what runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// When.
+    pub at: Timestamp,
+    /// Processor time that it has used; `None` where the system does not tell, which counts as work.
+    pub used: Option<Duration>,
+    /// When something was last written in the worktree.
+    pub written: Option<Timestamp>,
+}
+
+/// Takes a look into account. The first can only begin to count; a time in the future counts as now.
+pub fn after_look(before: Option<Quiet>, look: Look) -> Quiet {
+    let used = look.used.unwrap_or_default();
+    let since = match before {
+        Some(before) if look.used == Some(before.used) => before.since.min(look.at),
+        _ => look.at,
+    };
+    let written = look.written.unwrap_or(since).min(look.at);
+    Quiet { since: since.max(written), used }
+}
+
+/// Whether it still holds the verdict of a session that ended at `ended`.
+pub fn holds(ended: Timestamp, at_most: Duration, quiet: Quiet, at: Timestamp) -> bool {
+    let passed = |since: Timestamp| Duration::try_from(at.duration_since(since)).unwrap_or_default();
+    passed(ended) < at_most && passed(quiet.since) < QUIET
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + seconds).expect("an instant")
+    }
+
+    fn look(seconds: i64, used: Option<u64>, written: Option<i64>) -> Look {
+        Look { at: at(seconds), used: used.map(Duration::from_millis), written: written.map(at) }
+    }
+
+    /// What several looks come to, and whether it holds at the last of them.
+    fn looks(all: &[Look]) -> bool {
+        let quiet = all.iter().fold(None, |quiet, look| Some(after_look(quiet, *look)));
+        let last = all.last().expect("a look");
+        holds(at(0), Duration::from_secs(1800), quiet.expect("a look"), last.at)
+    }
+
+    #[test]
+    fn what_runs_on_holds_until_it_did_nothing_for_five_minutes() {
+        for (name, all, expected) in [
+            ("one look alone proves nothing", vec![look(900, Some(0), Some(0))], true),
+            ("nothing for less than that", vec![look(0, Some(70), Some(0)), look(299, Some(70), Some(0))], true),
+            ("nothing for so long", vec![look(0, Some(70), Some(0)), look(300, Some(70), Some(0))], false),
+            ("processor time", vec![look(0, Some(70), None), look(300, Some(80), None)], true),
+            ("a process of it ended", vec![look(0, Some(70), None), look(300, Some(60), None)], true),
+            ("a file", vec![look(0, Some(70), None), look(300, Some(70), Some(200))], true),
+            ("a file of the future", vec![look(0, Some(70), None), look(300, Some(70), Some(9000))], true),
+            ("nothing since work", vec![look(0, Some(1), None), look(200, Some(2), None), look(500, Some(2), None)], false),
+            ("processes that cannot be seen", vec![look(0, None, None), look(400, None, None)], true),
+            ("at most for so long", vec![look(1790, Some(1), None), look(1800, Some(2), None)], false),
+            ("a clock that was set back", vec![look(900, Some(1), None), look(0, Some(1), None)], true),
+        ] {
+            assert_eq!(looks(&all), expected, "{name}");
+        }
+    }
+}

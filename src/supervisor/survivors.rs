@@ -1,0 +1,64 @@
+//! What a session left running, looked at in the system's table, and whether it still holds the verdict.
+
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::agent::session_meter::processes_below;
+use crate::agent::still_runs;
+use crate::decision::evidence::Degraded;
+use crate::decision::held::{Look, after_look, holds};
+use crate::decision::machine::Survivors;
+use crate::store::session::SessionRecord;
+use crate::store::{Store, session};
+use crate::watch::last_change;
+
+use super::case::Case;
+
+/// Looks at the session whose work a case is. Writes down since when nothing was seen of what it left running, for the next look.
+pub fn look(case: &Case, store: &dyn Store, at: Timestamp) -> Survivors {
+    let unknown = Survivors { session_over: case.asked.session_over, ..Survivors::default() };
+    let Some(recorded_at) = case.recorded_at else { return unknown };
+    // One that cannot be read proves nothing.
+    let recorded = session::of(store, &case.worktree_id, &case.spec).ok().flatten();
+    let Some(record) = recorded.filter(|session| session.started_at >= recorded_at) else { return unknown };
+    let gone = record.pid.is_some_and(|pid| !still_runs(pid, record.started_at));
+    let ended = case.asked.session_over || record.ended_at.is_some() || gone;
+    let seen_until = record.ended_at.unwrap_or(record.started_at);
+    let running: Vec<(u32, String)> = record.survivors.iter().filter(|(pid, _)| still_runs(*pid, seen_until)).cloned().collect();
+    let named: Vec<String> = running.iter().map(|(pid, name)| format!("{name} (process {pid})")).collect();
+    if running.is_empty() {
+        return Survivors { session_over: ended, ..Survivors::default() };
+    }
+    let look = Look { at, used: used(&running), written: written(case) };
+    let quiet = after_look(record.quiet, look);
+    // A look that is not written down only makes the next one begin to count anew.
+    if record.quiet != Some(quiet) {
+        let same = |found: &SessionRecord| found.started_at == record.started_at;
+        let _ = session::update(store, &case.worktree_id, &case.spec, |found| {
+            if same(found) {
+                found.quiet = Some(quiet);
+            }
+        });
+    }
+    if holds(record.ended_at.unwrap_or(at), case.settings.limits.background, quiet, at) {
+        return Survivors { holding: named, session_over: false, released: None };
+    }
+    let detail = format!("the session left this running, and it no longer holds the verdict: {}", named.join(", "));
+    Survivors { released: Some(Degraded { code: "survivors", detail }), ..Survivors::default() }
+}
+
+/// Processor time of all of them; `None` where one cannot be looked at.
+fn used(running: &[(u32, String)]) -> Option<Duration> {
+    running.iter().map(|(pid, _)| processes_below(*pid).map(|look| look.used)).sum()
+}
+
+fn written(case: &Case) -> Option<Timestamp> {
+    let (root, git_dir) = {
+        let worktree = case.worktree.lock().expect("no panic while it was held");
+        (worktree.root().to_owned(), worktree.git_dir().to_owned())
+    };
+    let except: [&Path; 0] = [];
+    Timestamp::try_from(last_change(&root, &git_dir, &except.map(Path::to_path_buf))?.at).ok()
+}
