@@ -37,6 +37,12 @@ fn a_stall_is_stopped_no_later_than_by_the_original_check() {
     assert!(ours <= original, "ours {ours} s, the original {original} s");
 }
 
+#[test]
+fn less_than_one_question_is_asked_for_two_sessions() {
+    let asked = played(Policy::Ours, &Rates::read().unwrap()).probes_per_session();
+    assert!(asked < 0.5, "{asked} questions per session");
+}
+
 /// The limits of the promise, so that nobody is surprised: a change of either is a change of the design, and of `docs/false-aborts.md`.
 #[test]
 fn what_is_known_not_to_hold_is_still_so() {

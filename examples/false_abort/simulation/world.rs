@@ -123,6 +123,11 @@ impl<'a> World<'a> {
         self.pass(commit.map_or(length, |at| at.saturating_sub(self.now)));
     }
 
+    /// What stands for the state of the work: another one wherever anything was committed, written or thrown away.
+    pub fn state(&self) -> String {
+        format!("{}-{}-{}", self.commits, self.work.len(), self.uncommitted())
+    }
+
     /// Commits all that is uncommitted.
     pub fn commit(&mut self) {
         self.each_uncommitted(|_| Work::Safe);
