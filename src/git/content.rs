@@ -10,6 +10,7 @@ use gix::filter::plumbing::pipeline::convert::ToGitOutcome;
 use gix::index::entry::stat::Time;
 use gix::index::entry::{Flags, Mode, Stat, stat};
 use gix::index::{Entry, State};
+use gix::worktree::stack::state::attributes::Source;
 use rustix::fs::{FileType, Mode as Access, OFlags};
 
 /// How a tracked file compares.
@@ -110,7 +111,7 @@ impl<'w> Comparer<'w> {
         }
         let filters = match &mut self.filters {
             Some(filters) => filters,
-            none => none.insert(self.repo.filter_pipeline(None).map_err(|e| e.to_string())?.0),
+            none => none.insert(filters(self.repo, self.index).map_err(|e| e.to_string())?),
         };
         let location = gix::path::from_bstr(path).map_err(|e| e.to_string())?;
         let outcome = filters.convert_to_git(file, &location, self.index).map_err(|e| innermost(&e))?;
@@ -142,6 +143,12 @@ impl<'w> Comparer<'w> {
         let info = self.repo.common_dir().join("info/attributes");
         if odd(&info) { Err(format!("{} is neither a file nor a link", info.display())) } else { Ok(()) }
     }
+}
+
+/// With attributes by the index that is compared with: the repository may have been opened for a sibling, and knows the sibling's.
+fn filters<'w>(repo: &'w gix::Repository, index: &State) -> gix::Result<gix::filter::Pipeline<'w>> {
+    let attributes = repo.attributes_only(index, Source::WorktreeThenIdMapping)?;
+    gix::filter::Pipeline::new(repo, attributes.detach())
 }
 
 /// Whether something is there that must not be opened.

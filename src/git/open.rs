@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use gix::bstr::ByteSlice;
+use gix::error::ResultExt as _;
 use gix::sec::Trust;
 use sha2::{Digest, Sha256};
 
@@ -152,10 +153,14 @@ impl Worktree {
 
     /// The index as it is on disk.
     pub(super) fn index(&self) -> gix::Result<gix::worktree::Index> {
+        let path = self.git_dir.join("index");
+        // A link that leads nowhere is not the same as no index.
+        if path.is_symlink() {
+            path.metadata().or_error()?;
+        }
         if !self.lent {
             return self.repo.index_or_empty();
         }
-        let path = self.git_dir.join("index");
         let hash = self.repo.object_hash();
         let skip = self.repo.config_snapshot().boolean("index.skipHash").unwrap_or(false);
         // Reading is not worth a thread where so many are small.

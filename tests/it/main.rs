@@ -169,6 +169,8 @@ mod from_session;
 mod task_criteria;
 // One look at many worktrees: each once, the bad ones beside the good ones, questions rationed.
 mod sweep;
+// Worktrees of one repository beside a broken one.
+mod sweep_neighbours;
 // Sweeps beside sessions, other sweeps and signals, and what cron starts.
 mod sweep_beside;
 // Agents that work on tasks, through crashes and stops.
