@@ -72,4 +72,4 @@ pub use submodule::UnsettledSubmodule;
 pub use traces::{Scene, TABLES, Traces};
 pub use unmerged::UnmergedWork;
 pub use work_diff::WorkDiff;
-pub use worktrees::{FoundWorktree, Standing, worktrees_of};
+pub use worktrees::{FoundWorktree, Standing, why_broken, worktrees_of};

@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ pub(super) fn linked_git_dir(dot_git: &Path) -> Option<PathBuf> {
 
 /// The git directories that a usable `.git` entry leads to: its own and the shared one, symlinks resolved.
 pub(super) fn git_dirs(dot_git: &Path) -> Result<(PathBuf, PathBuf), String> {
-    let target = match fs::read(dot_git) {
+    let target = match read_file(dot_git) {
         Ok(text) => pointed_to(&text, dot_git).ok_or("it does not begin with 'gitdir: '")?,
         Err(error) if error.kind() == ErrorKind::IsADirectory => dot_git.to_owned(),
         Err(error) => return Err(error.to_string()),
@@ -89,12 +89,30 @@ pub(super) fn git_dirs(dot_git: &Path) -> Result<(PathBuf, PathBuf), String> {
 
 /// The same for a `.git` file that is broken: what its text says, as far as it says anything. Only to find its records.
 pub(super) fn git_dirs_by_name(dot_git: &Path) -> (PathBuf, PathBuf) {
-    let named = fs::read(dot_git).ok().and_then(|text| pointed_to(&text, dot_git));
+    let named = read_file(dot_git).ok().and_then(|text| pointed_to(&text, dot_git));
     let git_dir = named.unwrap_or_else(|| dot_git.to_owned());
     let git_dir = fs::canonicalize(&git_dir).unwrap_or(git_dir);
     let above = git_dir.parent().filter(|parent| parent.file_name() == Some(OsStr::new("worktrees"))).and_then(Path::parent);
     let common_dir = above.map_or_else(|| git_dir.clone(), |common| fs::canonicalize(common).unwrap_or_else(|_| common.to_owned()));
     (git_dir, common_dir)
+}
+
+/// Reads a file, and nothing that is none: a pipe would keep whoever opens it waiting for ever.
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    match fs::metadata(path)? {
+        found if found.is_file() || found.is_dir() => fs::read(path),
+        _ => Err(io::Error::other("it is no file: to open it would be to wait for ever")),
+    }
+}
+
+/// Why git cannot use the `.git` of a folder that was a worktree; `None` where it can, as far as that is told without opening it.
+pub fn why_broken(root: &Path) -> Option<String> {
+    let dot_git = root.join(".git");
+    match discover::inspect(&dot_git) {
+        Ok(true) => None,
+        Ok(false) => Some(format!("{} is no git directory", dot_git.display())),
+        Err(error) => Some(error.to_string()),
+    }
 }
 
 fn pointed_to(text: &[u8], dot_git: &Path) -> Option<PathBuf> {
@@ -123,7 +141,7 @@ pub(super) fn is_registered(folder: &Path, common_dir: &Path) -> bool {
 }
 
 fn common_dir(git_dir: &Path) -> Result<PathBuf, String> {
-    let common = match fs::read(git_dir.join("commondir")) {
+    let common = match read_file(&git_dir.join("commondir")) {
         Ok(text) => git_dir.join(OsStr::from_bytes(text.trim_ascii_end())),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(git_dir.to_owned()),
         Err(error) => return Err(format!("{}: {error}", git_dir.join("commondir").display())),
@@ -197,7 +215,7 @@ fn is_in_its_place(common_dir: &Path) -> bool {
 
 fn linked(common_dir: &Path, git_dir: PathBuf) -> FoundWorktree {
     let back = git_dir.join("gitdir");
-    let (root, standing) = match fs::read(&back) {
+    let (root, standing) = match read_file(&back) {
         Ok(text) => {
             let dot_git = git_dir.join(OsStr::from_bytes(text.trim_ascii_end()));
             let root = dot_git.parent().unwrap_or(&dot_git).to_owned();
@@ -212,7 +230,7 @@ fn linked(common_dir: &Path, git_dir: PathBuf) -> FoundWorktree {
 
 /// Whether the `.git` of a linked worktree is there and leads back to its git directory.
 fn standing(dot_git: &Path, git_dir: &Path) -> Standing {
-    let text = match fs::read(dot_git) {
+    let text = match read_file(dot_git) {
         Ok(text) => text,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             // A folder with something in it is no worktree that was removed.
@@ -234,13 +252,15 @@ fn standing(dot_git: &Path, git_dir: &Path) -> Standing {
         return Standing::Broken { why: format!("{} does not begin with 'gitdir: '", dot_git.display()) };
     };
     // Nearly always the very same path is written there.
-    let leads_to = if target == git_dir { Ok(target) } else { fs::canonicalize(&target) };
+    let leads_to = if target == git_dir { Ok(git_dir.to_owned()) } else { fs::canonicalize(&target) };
     match leads_to {
         Ok(target) if target == git_dir => match discover::missing_part(git_dir) {
             None => Standing::There,
             Some(why) => Standing::Broken { why },
         },
-        Ok(_) | Err(_) => Standing::Gone { why: "another worktree is in its place".to_string() },
+        Ok(_) => Standing::Gone { why: "another worktree is in its place".to_string() },
+        // Nothing took its place: its folder is there, and git cannot use it any more.
+        Err(error) => Standing::Broken { why: format!("{} points to {}: {error}", dot_git.display(), target.display()) },
     }
 }
 

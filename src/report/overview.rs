@@ -1,5 +1,5 @@
-//! What is going on: every worktree with a recorded baseline, what runs there now, and the last verdict. From the records alone; git is not
-//! asked, and no lock is taken.
+//! What is going on: every worktree with a recorded baseline, what runs there now, and the last verdict. From the records alone, and
+//! from whether git's own files are there; git is not asked, and no lock is taken.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -14,6 +14,7 @@ use crate::agent::still_runs;
 use crate::agent::transcript::ClaudeHome;
 use crate::decision::breaker::{Breaker, BreakerState};
 use crate::decision::verdict::{Reason, Status};
+use crate::git::why_broken;
 use crate::store::baseline::{self, BaselineRecord};
 use crate::store::engine::Event;
 use crate::store::journal::kind;
@@ -53,6 +54,8 @@ pub struct Watched {
     pub baseline_at: Timestamp,
     /// Whether its folder is gone.
     pub gone: bool,
+    /// Why git cannot use what is there.
+    pub broken: Option<String>,
     /// The last verdict on this work.
     pub verdict: Option<LastVerdict>,
     /// A session that runs now.
@@ -160,17 +163,25 @@ impl Watched {
         self.verdict.as_ref().is_some_and(|verdict| verdict.since_baseline)
     }
 
-    /// Whether a person must look: its session has stalled, or nothing runs, and the verdict asks for one or the breaker is open.
+    /// Whether a person must look: its session has stalled, or nothing runs, and the verdict asks for one, the breaker is open or git cannot
+    /// use the worktree.
     pub fn needs_person(&self) -> bool {
         let asks = |verdict: &LastVerdict| verdict.status.is_none_or(|status| status.exit_code() >= Status::Review.exit_code());
         let judged = self.verdict.as_ref().is_some_and(|verdict| verdict.since_baseline && asks(verdict));
-        !self.gone && (self.stalled() || (!self.runs() && (judged || self.breaker.state == BreakerState::Open)))
+        let open = self.breaker.state == BreakerState::Open;
+        !self.gone && (self.stalled() || (!self.runs() && (judged || open || self.broken.is_some())))
     }
 
-    /// The words that it is chosen by: its verdict's status, `running`, `stalled`, `not_judged`, `gone`.
+    /// The words that it is chosen by: its verdict's status, `running`, `stalled`, `not_judged`, `broken`, `gone`.
     pub fn words(&self) -> Vec<&'static str> {
         let status = self.verdict.as_ref().and_then(|verdict| verdict.status).map(Status::as_str);
-        let flags = [(self.runs(), "running"), (self.stalled(), "stalled"), (!self.is_judged(), "not_judged"), (self.gone, "gone")];
+        let flags = [
+            (self.runs(), "running"),
+            (self.stalled(), "stalled"),
+            (!self.is_judged(), "not_judged"),
+            (self.broken.is_some(), "broken"),
+            (self.gone, "gone"),
+        ];
         status.into_iter().chain(flags.into_iter().filter_map(|(holds, word)| holds.then_some(word))).collect()
     }
 
@@ -217,8 +228,10 @@ pub fn overview(store: &dyn Store, state: &StateDir, below: &Below, now: Timesta
         let work = (id, spec);
         let verdict = verdicts.remove(&work);
         let breaker = BreakerNow::new(breakers.remove(&work).unwrap_or_default(), verdict.as_ref(), now);
+        let gone = is_gone(&found.worktree);
         Watched {
-            gone: is_gone(&found.worktree),
+            gone,
+            broken: if gone { None } else { why_broken(&found.worktree) },
             worktree: found.worktree,
             branch: found.branch,
             baseline: found.commit,

@@ -28,6 +28,7 @@ fn row_json(row: &Watched) -> Value {
         "baseline": row.baseline.as_deref().unwrap_or("unborn"),
         "baseline_at": row.baseline_at.to_string(),
         "gone": row.gone,
+        "broken": row.broken,
         "needs_person": row.needs_person(),
         "running": row.runs(),
         "status": row.verdict.as_ref().and_then(|verdict| verdict.status).map(Status::as_str),

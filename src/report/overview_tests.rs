@@ -31,7 +31,9 @@ impl Ground {
     /// A baseline, in a folder of the worktree's name that is there.
     fn watch(&self, id: &str, spec: &str, second: i64) {
         let worktree = self.scratch.path().join(id);
-        std::fs::create_dir_all(&worktree).unwrap();
+        std::fs::create_dir_all(worktree.join(".git/objects")).unwrap();
+        std::fs::create_dir_all(worktree.join(".git/refs")).unwrap();
+        std::fs::write(worktree.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         let record = BaselineRecord {
             commit: Some("a".repeat(40)),
             branch: Some("main".into()),
@@ -89,7 +91,7 @@ fn what_needs_a_person_comes_first_and_what_is_gone_comes_last() {
             ground.judge(id, "s", reason, 20 + i64::from(reason == Reason::GitError));
         }
     }
-    std::fs::remove_dir(ground.scratch.path().join("gone")).unwrap();
+    std::fs::remove_dir_all(ground.scratch.path().join("gone")).unwrap();
     let own = SessionRecord {
         session_id: None,
         pid: Some(std::process::id()),

@@ -109,3 +109,40 @@ fn neighbours_of_a_worktree_with_a_broken_index_come_to_what_they_come_to_withou
     std::os::unix::fs::symlink("index", &index).expect("ours");
     expect_the_rest_unchanged("a link to itself", "1");
 }
+
+#[test]
+fn a_worktree_whose_git_file_leads_nowhere_or_is_a_pipe_is_an_error_in_sweep_and_told_by_status() {
+    let env = TestEnv::new();
+    ground(&env);
+    let sound = swept(&env, "1");
+    let victim = env.root().join("all/victim");
+    let dot_git = victim.join(".git");
+    let status = || env.watchdog(&env.root(), &["status", "--json", "-q", "--only", "broken"]).expect(0).json()["worktrees"].clone();
+    assert_eq!(status(), json!([]));
+    for said in ["is missing", "nowhere", "gitdir: ", "no file"] {
+        match said {
+            "is missing" => fs::remove_file(&dot_git).expect("it is there"),
+            "nowhere" => fs::write(&dot_git, "gitdir: /nowhere/.git/worktrees/victim\n").expect("ours"),
+            "gitdir: " => fs::write(&dot_git, "garbage").expect("ours"),
+            _ => pipe(&dot_git),
+        }
+        let mut found = swept(&env, "1");
+        let row = found.remove("victim").expect("it is told of");
+        assert_eq!(word(&row), "error/git_error", "{said}: {row:#}");
+        assert!(row["message"].as_str().is_some_and(|message| message.contains(said)), "{said}: {row:#}");
+        for (name, row) in found {
+            assert_eq!(row, sound[&name], "{name} beside one whose .git {said}");
+        }
+        let told = status();
+        assert_eq!(
+            (told.as_array().map(Vec::len), &told[0]["needs_person"], &told[0]["gone"]),
+            (Some(1), &json!(true), &json!(false)),
+            "{said}"
+        );
+        assert!(told[0]["worktree"].as_str().is_some_and(|worktree| worktree.ends_with("/victim")), "{told:#}");
+    }
+    let shown = env.watchdog(&env.root(), &["status"]).expect(0);
+    assert!(shown.stdout.contains("git cannot use it") && shown.stderr.contains("1 broken"), "{shown}");
+    fs::remove_dir_all(&victim).expect("ours");
+    assert_eq!(status(), json!([]), "what is gone is not broken");
+}

@@ -111,6 +111,9 @@ fn more(row: &Watched, now: Timestamp) -> Vec<String> {
         lines.push("its folder is gone, or was moved; what was recorded of it is kept".to_owned());
         return lines;
     }
+    if let Some(why) = &row.broken {
+        lines.push(format!("git cannot use it: {}", escape_to_one_line(&bounded(why, MESSAGE))));
+    }
     if let Some(verdict) = &row.verdict {
         let asks = verdict.status.is_none_or(|status| status.exit_code() >= Status::Review.exit_code());
         if asks && verdict.since_baseline {
@@ -164,6 +167,7 @@ fn summary(rows: &[Watched], shown: usize) -> String {
     for (count, what) in [
         (rows.iter().filter(|row| row.runs()).count(), "running"),
         (rows.iter().filter(|row| row.stalled()).count(), "stalled"),
+        (rows.iter().filter(|row| row.broken.is_some()).count(), "broken"),
         (rows.iter().filter(|row| row.needs_person()).count(), "for a person to look at"),
     ] {
         if count > 0 {
