@@ -97,8 +97,14 @@ fn a_lost_database_is_brought_back_from_git() {
     assert_eq!(out.verdict(), "error/store_error", "{out}");
     let out = repo.watchdog(&["doctor", "--rebuild", "--json"]).expect(0);
     assert_eq!(out.json()["baselines"], 1, "{out}");
+    assert_eq!(out.json()["without_anchor"], serde_json::json!(["my work"]), "{out}");
+    let told = repo.watchdog(&["doctor", "--rebuild"]).expect(0);
+    assert!(told.stdout.contains("the anchors of my work") && told.stdout.contains("--accept-criteria"), "{told}");
     assert_eq!(recorded(&repo), baseline.as_str());
     assert_eq!(repo.watchdog(&["rescue", "list"]).expect(0).stdout.lines().count(), before.lines().count());
+    repo.watchdog(&["snapshot", "--spec", "my work", "--accept-criteria"]).expect(0);
+    let out = repo.watchdog(&["doctor", "--rebuild", "--json"]).expect(0);
+    assert_eq!(out.json()["without_anchor"], serde_json::json!([]), "{out}");
 }
 
 #[test]

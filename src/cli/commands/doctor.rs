@@ -12,9 +12,9 @@ use crate::cli::terminal::Terminal;
 use crate::config::settings::{Preset, Settings};
 use crate::decision::display::escape_to_one_line;
 use crate::git::Worktree;
-use crate::store::SqliteStore;
 use crate::store::baseline::{BaselineRecord, BaselineRefs};
 use crate::store::rebuild::{BaselineFact, GitFacts, SnapshotFact, rebuild};
+use crate::store::{SqliteStore, anchor};
 use crate::supervisor::{Place, Surroundings, governing_by_files, now};
 
 /// One thing that was looked at.
@@ -125,10 +125,35 @@ fn bring_back(surroundings: &Surroundings, terminal: &Terminal) -> Result<u8, Fa
     });
     let facts = GitFacts { baselines: baselines.collect(), snapshots: snapshots.collect() };
     let rebuilt = rebuild(place.store.as_ref(), &facts)?;
+    let unanchored = unanchored(&place, &facts)?;
     if terminal.json {
-        terminal.value(&json!({"schema": 1, "baselines": rebuilt.baselines, "snapshots": rebuilt.snapshots}));
-    } else {
-        terminal.line(&format!("{} baselines brought back; {} snapshots in the journal", rebuilt.baselines, rebuilt.snapshots));
+        let counts = json!({"schema": 1, "baselines": rebuilt.baselines, "snapshots": rebuilt.snapshots, "without_anchor": unanchored});
+        terminal.value(&counts);
+        return Ok(0);
+    }
+    terminal.line(&format!("{} baselines brought back; {} snapshots in the journal", rebuilt.baselines, rebuilt.snapshots));
+    if !unanchored.is_empty() {
+        let named = unanchored.iter().take(5).map(|spec| escape_to_one_line(spec)).collect::<Vec<_>>().join(", ");
+        let more = if unanchored.len() > 5 { format!(" and {} more", unanchored.len() - 5) } else { String::new() };
+        terminal.line(&format!("not brought back, as nothing but the database had them: the anchors of {named}{more}"));
+        terminal.line(
+            "  completion.json of each baseline's commit governs now, and guards compare with that commit; look whether these criteria are",
+        );
+        terminal.line("  the ones you meant, then fix them with: watchdog snapshot --accept-criteria");
+        terminal.line("  breakers, counts of probes, what was uncommitted before a session, and the queue of tasks begin anew, too");
     }
     Ok(0)
+}
+
+/// The specs of this worktree that have a baseline and no anchor. A ref keeps an anchor's commit; the text of its file, and what differed
+/// already, stood in the database alone, and a session may move the ref: an anchor made of it would let whoever is judged choose the criteria.
+fn unanchored(place: &Place, facts: &GitFacts) -> Result<Vec<String>, Failure> {
+    let mut specs = Vec::new();
+    for fact in facts.baselines.iter().filter(|fact| fact.worktree_id == place.worktree_id) {
+        if anchor::of(place.store.as_ref(), &fact.worktree_id, &fact.spec)?.is_none() {
+            specs.push(fact.spec.clone());
+        }
+    }
+    specs.sort();
+    Ok(specs)
 }
