@@ -198,8 +198,8 @@ fn explain(source: io::Error, program: &str, plan: &Plan<'_>) -> StartError {
     let Some(errno) = source.raw_os_error().map(Errno::from_raw_os_error) else {
         return StartError::System { program, source };
     };
-    if let Some(what) = scarce(errno) {
-        return because(format!("{source}: {what}"));
+    if scarce(errno).is_some() {
+        return StartError::short(program, source);
     }
     let by_path =
         plan.argv.first().filter(|name| name.as_encoded_bytes().contains(&b'/')).map(|name| PathBuf::from(located(name, plan.cwd)));

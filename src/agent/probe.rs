@@ -265,6 +265,7 @@ fn not_started(request: &ProbeRequest<'_>, error: &StartError) -> ProbeOutcome {
     let why = error.to_string();
     let not_there = match error {
         StartError::NotRunnable { .. } => true,
+        StartError::Shortage { .. } => false,
         StartError::System { source, .. } => {
             use std::io::ErrorKind::{NotFound, PermissionDenied};
             // A worktree that is gone gives the same error as a program that is.

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::process::Signal;
 
-use super::builder::{self, Plan, Started, Stdin};
+use super::builder::{self, Plan, Started, Stdin, scarce};
 use super::cancel::Cancel;
 use super::drain::{Drain, Keep, Stream};
 use super::output::HeadTail;
@@ -63,6 +65,9 @@ pub enum StartError {
     /// It is not in `PATH`, or not where it was said to be, or may not be executed.
     #[error("cannot run '{program}': {why}")]
     NotRunnable { program: String, why: String },
+    /// The system has no room for it now: no process, thread, memory or file descriptor is left. Trying again may help.
+    #[error("failed to run '{program}': {source}")]
+    Shortage { program: String, source: io::Error },
     /// The system refused.
     #[error("failed to run '{program}': {source}")]
     System { program: String, source: std::io::Error },
@@ -76,6 +81,19 @@ pub enum Leftovers {
     Leave,
     /// End them as at a deadline: TERM, grace period, KILL.
     End,
+}
+
+impl StartError {
+    /// The system has no thread for watchdog itself, which must be there before a program is.
+    pub fn no_thread(source: io::Error) -> Self {
+        StartError::short("a thread of watchdog itself".into(), source)
+    }
+
+    pub(super) fn short(program: String, source: io::Error) -> Self {
+        let what = source.raw_os_error().map(Errno::from_raw_os_error).and_then(scarce);
+        let source = what.map_or_else(|| io::Error::from(source.kind()), |what| io::Error::new(source.kind(), format!("{source}: {what}")));
+        StartError::Shortage { program, source }
+    }
 }
 
 impl Program {

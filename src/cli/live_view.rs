@@ -152,7 +152,7 @@ fn pause(why: PauseFor) -> &'static str {
     match why {
         PauseFor::Cooldown => "cooldown",
         PauseFor::UsageLimit => "usage limit",
-        PauseFor::Overload => "the service has no room",
+        PauseFor::Overload => "no room for the session",
         PauseFor::Crash => "after a crash",
         PauseFor::BackgroundWork => "background work",
     }

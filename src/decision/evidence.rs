@@ -235,8 +235,8 @@ pub enum SessionEnd {
     LeftWork { exit: Exit, what: String },
     /// It ended, and the last it said was that its program cannot work: a login that is not valid, credit that is spent.
     Unrunnable { why: String },
-    /// It could not be started.
-    NotStarted { why: String },
+    /// It could not be started; `shortage` = the system had no room for it then, so that trying again may help.
+    NotStarted { why: String, shortage: bool },
     /// It was not started, because what is uncommitted could not be kept in a snapshot first.
     NotKept { why: String },
 }

@@ -107,7 +107,7 @@ pub async fn run_session(
         return SessionSeen { end: Some(SessionEnd::NotKept { why }), ..SessionSeen::default() };
     }
     // Its threads first: one that cannot be had must not cost a session that has begun to work.
-    let began = SessionWaiter::prepare().map_err(no_thread).and_then(|waiter| Ok((waiter, Session::start(&spec)?)));
+    let began = SessionWaiter::prepare().map_err(StartError::no_thread).and_then(|waiter| Ok((waiter, Session::start(&spec)?)));
     let (waiter, session) = match began {
         Ok(began) => began,
         Err(error) => {
@@ -299,11 +299,8 @@ fn usage_json(told: &Told, wall_seconds: Option<f64>) -> Value {
 }
 
 fn not_started(error: StartError) -> SessionEnd {
-    SessionEnd::NotStarted { why: format!("the session could not be started: {error}") }
-}
-
-fn no_thread(source: std::io::Error) -> StartError {
-    StartError::System { program: "a thread of watchdog itself".into(), source }
+    let shortage = matches!(error, StartError::Shortage { .. });
+    SessionEnd::NotStarted { why: format!("the session could not be started: {error}"), shortage }
 }
 
 /// Processes in words, the first few.

@@ -358,7 +358,7 @@ fn a_service_without_room_is_waited_for_and_counts_as_no_iteration() {
     let agent = sessions(&env, &[&[Step::print("API Error: Repeated 529 Overloaded errors. The API is at capacity\n"), Step::exit(1)]]);
     let config = config(&env, json!({}));
     let running = repo.watchdog_spawn(&["loop", "--json", "--config", &config, "--", &agent[0], &agent[1]]);
-    wait_until("it waits", Duration::from_secs(30), || running.stderr_so_far().contains("the service has no room: going on at "));
+    wait_until("it waits", Duration::from_secs(30), || running.stderr_so_far().contains("no room for the session: going on at "));
     running.signal(Signal::TERM);
     let out = running.wait().expect(14);
     assert_eq!((out.verdict().as_str(), &out.json()["iterations"], asked(&env)), ("stopped/interrupted", &json!(0), 0), "{out}");

@@ -1,6 +1,11 @@
 //! A system without room: no thread, no process, no memory to be had.
 
-use crate::support::TestEnv;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::support::{Repo, Run, TestEnv, wait_until};
 
 #[test]
 fn without_room_for_memory_or_threads_nothing_is_begun_and_the_error_says_what_helps() {
@@ -14,4 +19,67 @@ fn without_room_for_memory_or_threads_nothing_is_begun_and_the_error_says_what_h
         assert!(!repo.has("begun"), "{out}");
         assert!(!repo.has(".git/index.lock"), "{out}");
     }
+}
+
+/// Has its parent, which is watchdog, get no further process or thread from now on.
+const NO_MORE_TASKS: &str = "prlimit --pid $PPID --nproc=1:4096";
+
+/// watchdog as a user whose number of processes can be limited, which that of root cannot.
+fn as_limited_user(env: &TestEnv, repo: &Repo<'_>, args: &[&str]) -> Run {
+    let watchdog = env!("CARGO_BIN_EXE_watchdog");
+    if !rustix::process::geteuid().is_root() {
+        return env.command(watchdog, repo.path()).args(args);
+    }
+    // A number of its own for each test: the processes of one user are counted together.
+    let user = (3_000_000 + std::process::id()).to_string();
+    give_to(&env.root(), user.parse().expect("a number"));
+    let may_read = ["--inh-caps=+dac_override", "--ambient-caps=+dac_override", "--clear-groups"];
+    env.command("setpriv", repo.path())
+        .args([format!("--reuid={user}"), format!("--regid={user}")])
+        .args(may_read)
+        .args([watchdog])
+        .args(args)
+}
+
+fn give_to(path: &Path, user: u32) {
+    std::os::unix::fs::lchown(path, Some(user), Some(user)).expect("root may give files away");
+    if path.is_dir() && !path.is_symlink() {
+        for entry in std::fs::read_dir(path).expect("our own folder") {
+            give_to(&entry.expect("our own folder").path(), user);
+        }
+    }
+}
+
+#[test]
+fn a_session_that_finds_no_room_to_start_is_an_error_that_says_so_and_a_missing_program_is_a_failure() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("mine", "uncommitted");
+    let check = json!({"type": "command", "name": "c", "run": format!("{NO_MORE_TASKS}; false"), "must_fail_first": true});
+    let config = env.write("c.json", json!({"version": 1, "checks": [check]}).to_string());
+    let run = ["--config", config.to_str().expect("UTF-8"), "run", "--json", "--"];
+    let out = as_limited_user(&env, &repo, &[&run[..], &["touch", "begun"]].concat()).run();
+    assert_eq!((out.verdict().as_str(), out.code), ("error/store_error", Some(16)), "{out}");
+    for word in ["could not be started", "no further process or thread may be had", "ulimit -u"] {
+        assert!(out.json()["message"].as_str().is_some_and(|message| message.contains(word)), "{word}: {out}");
+    }
+    assert!(!repo.has("begun"), "{out}");
+    let again = as_limited_user(&env, &repo, &["run", "--json", "--", "no-such-agent"]).run();
+    assert_eq!((again.verdict().as_str(), again.code), ("failed/agent_unrunnable", Some(15)), "{again}");
+}
+
+#[test]
+fn a_loop_waits_until_there_is_room_for_its_session() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let check = json!({"type": "command", "name": "c", "run": format!("{NO_MORE_TASKS}; false"), "must_fail_first": true});
+    let config = env.write("c.json", json!({"version": 1, "checks": [check]}).to_string());
+    let looping = as_limited_user(&env, &repo, &["--config", config.to_str().expect("UTF-8"), "loop", "--", "touch", "begun"]).spawn();
+    wait_until("the loop tells of its pause", Duration::from_secs(30), || {
+        looping.stderr_so_far().contains("no room for the session: going on at")
+    });
+    looping.signal(rustix::process::Signal::INT);
+    let out = looping.wait();
+    assert_eq!(out.code, Some(14), "{out}");
+    assert!(!repo.has("begun"), "{out}");
 }

@@ -43,7 +43,7 @@ pub struct Outcome {
     pub retry_at: Option<Timestamp>,
     /// Why the session ended badly, if it did.
     pub crash: Option<String>,
-    /// Whether that was a service that had no room, so that the session could not work.
+    /// Whether that was a service, or this very machine, that had no room, so that the session could not work.
     pub overloaded: bool,
     /// Whether the breaker is open after it.
     pub breaker_open: bool,
@@ -211,7 +211,8 @@ impl Loop {
         let progressed = outcome.work.is_some() && outcome.work != self.standing.work;
         let waits_only = match (outcome.reason, outcome.overloaded) {
             (Reason::RateLimited | Reason::BackgroundWork, _) => true,
-            (reason, true) => goes_on(reason) && !progressed,
+            // `store_error` comes with an overload only where the session could not even be started.
+            (reason, true) => (goes_on(reason) || reason == Reason::StoreError) && !progressed,
             (_, false) => false,
         };
         if waits_only {

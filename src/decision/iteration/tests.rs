@@ -206,6 +206,9 @@ fn a_session_that_only_met_an_overload_is_no_iteration_and_one_that_worked_is() 
     assert_eq!((looped.standing().finished, looped.standing().waits), (0, 1));
     assert_eq!(pause(step(&mut looped, overload("more"))).1, PauseFor::Crash);
     assert_eq!((looped.standing().finished, looped.standing().waits), (1, 0));
+    let no_room = Outcome { reason: Reason::StoreError, ..overload("more") };
+    assert_eq!(pause(step(&mut looped, no_room)).1, PauseFor::Overload, "a machine without room is waited for");
+    assert_eq!(step(&mut looped, judged(Reason::StoreError, "more")), Action::End(End::Verdict));
 }
 
 #[test]

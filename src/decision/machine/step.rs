@@ -124,7 +124,12 @@ impl Machine {
     fn begin(&mut self) -> Action {
         match &self.setup.session {
             _ if self.setup.scope == (Scope::Criteria { baseline_known: false }) => self.without_a_baseline(),
-            Some(SessionEnd::NotStarted { why }) => {
+            // Room comes back, so this is no failure for good; nothing runs elsewhere either that could be waited for.
+            Some(SessionEnd::NotStarted { why, shortage: true }) => {
+                let why = why.clone();
+                self.conclude_unreadable(Unreadable { kind: FaultKind::Store, why, hint: Some("then start it again".into()) })
+            }
+            Some(SessionEnd::NotStarted { why, shortage: false }) => {
                 let why = why.clone();
                 self.conclude_agent_unrunnable(&why)
             }

@@ -170,6 +170,8 @@ pub fn crash_of(seen: &SessionSeen) -> Option<(String, bool)> {
             Some(note) => Some((note.detail.clone(), true)),
             None => Some((exit.to_string(), false)),
         },
+        // A system without room is waited for like a service without room.
+        Some(SessionEnd::NotStarted { why, shortage: true }) => Some((why.clone(), true)),
         _ => None,
     }
 }

@@ -55,7 +55,7 @@ pub fn why_in_words(why: PauseFor) -> &'static str {
     match why {
         PauseFor::Cooldown => "cooldown",
         PauseFor::UsageLimit => "a usage limit was met",
-        PauseFor::Overload => "the service has no room",
+        PauseFor::Overload => "no room for the session",
         PauseFor::Crash => "the session ended badly",
         PauseFor::BackgroundWork => "work goes on elsewhere",
     }

@@ -19,7 +19,7 @@ pub mod watch;
 pub use agent_sdk::AgentSdk;
 pub use api_rules::Rule;
 pub use claude_cli::Claude;
-pub use command::{CommandOutput, Running};
+pub use command::{CommandOutput, Run, Running};
 pub use env::TestEnv;
 pub use fake_agent::{Step, config_asking};
 pub use messages_api::MessagesApi;

@@ -156,7 +156,11 @@ fn a_session_that_could_not_start_is_a_failure() {
         "{verdict:?}"
     );
     assert_eq!(spent(World::committed()).run().verdict.reason, Reason::NewCommits);
-    let verdict = World::dirty().session(SessionEnd::NotStarted { why: "no such program: agent".into() }).run().verdict;
+    let verdict = World::dirty().session(SessionEnd::NotStarted { why: "no such program: agent".into(), shortage: false }).run().verdict;
     assert_eq!(verdict.reason, Reason::AgentUnrunnable);
     assert_eq!(verdict.message, "the agent cannot be run: no such program: agent");
+    let short = SessionEnd::NotStarted { why: "no further process may be had; end some".into(), shortage: true };
+    let verdict = World::dirty().session(short).run().verdict;
+    assert_eq!((verdict.reason, verdict.strike), (Reason::StoreError, false), "trying again may help");
+    assert!(verdict.message.contains("no further process may be had; end some"), "{verdict:?}");
 }
