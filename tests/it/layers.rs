@@ -330,3 +330,14 @@ fn every_file_of_end_to_end_tests_is_declared_with_a_comment() {
     }
     assert_none(&faults);
 }
+
+#[test]
+fn every_test_that_the_page_about_security_names_is_there() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/security.md")).expect("a page of this repository");
+    let name = Regex::new(r"`([a-z0-9]+(?:_[a-z0-9]+){4,})`").expect("a fixed pattern");
+    let files = sources(&["src", "tests"]);
+    let named: Vec<&str> = name.captures_iter(&page).filter_map(|found| found.get(1)).map(|found| found.as_str()).collect();
+    assert!(named.len() > 50, "the names are found: {}", named.len());
+    let missing = named.iter().filter(|name| !files.iter().any(|source| source.text.contains(&format!("fn {name}("))));
+    assert_none(&missing.map(|name| format!("docs/security.md names {name}, and there is no such test")).collect::<Vec<_>>());
+}
