@@ -1,5 +1,6 @@
-//! What test runners really print, and what is read of it. Those of cargo, nextest, pytest, unittest, go and node were printed by the
-//! runners themselves, those of the others stand as their documentation and issue threads show them.
+//! What test runners really print, and what is read of it. Those of cargo, nextest, pytest, unittest, go, node, jest, vitest, mocha, rspec
+//! and ctest were printed by the runners themselves, those of surefire, gradle and dotnet stand as their documentation and issue threads
+//! show them.
 
 use super::super::answers::{Captured, CommandOutput};
 use super::read;
@@ -215,6 +216,26 @@ fn the_first_failing_test_is_named_with_what_it_says() {
         ("ctest", CTEST, "subtracts", "Failed"),
         ("dotnet", DOTNET, "Ex.SumTests.Adds", "Assert.Equal() Failure: Values differ"),
     ] {
+        fails(name, text, test, message);
+    }
+}
+
+/// Whole runs, each with a test that passes, one that fails and one that is skipped or still to be written.
+#[test]
+fn whole_runs_as_they_were_printed_are_read() {
+    let jest = include_str!("../../../tests/it/fixtures/runners/jest.txt");
+    let vitest = include_str!("../../../tests/it/fixtures/runners/vitest.txt");
+    let mocha = include_str!("../../../tests/it/fixtures/runners/mocha.txt");
+    let rspec = include_str!("../../../tests/it/fixtures/runners/rspec.txt");
+    let ctest = include_str!("../../../tests/it/fixtures/runners/ctest.txt");
+    for (name, text, (ran, failed, skipped), (test, message)) in [
+        ("jest 30", jest, (3, 2, 2), ("fails here", "expect(received).toBe(expected) // Object.is equality")),
+        ("vitest 3 in colours", vitest, (2, 1, 2), ("a.test.ts > fails here", "AssertionError: expected 2 to be 3 // Object.is equality")),
+        ("mocha 12", mocha, (3, 2, 1), ("fails here", "Error: boom")),
+        ("rspec 3.12", rspec, (2, 1, 1), ("A fails here (./a_spec.rb:3)", "expected: 3")),
+        ("ctest 3.25", ctest, (2, 1, 1), ("bad", "Failed")),
+    ] {
+        counts(name, text, ran, failed, skipped);
         fails(name, text, test, message);
     }
 }
