@@ -6,14 +6,16 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::agent::session_meter::{ProcessLook, processes_below};
+use crate::agent::still_runs;
 use crate::agent::transcript::{self, ClaudeHome};
 use crate::decision::silence::{Signals, Silence, USUAL_LIMIT, Waits, may_wait_for_person, silence};
-use crate::store::StateDir;
-use crate::store::session::SessionRecord;
+use crate::decision::verdict::{Reason, Verdict};
+use crate::store::session::{self, SessionRecord};
+use crate::store::{StateDir, Store, StoreError};
 use crate::watch::last_change;
 
 use super::person::calls_in_transcript;
-use super::surroundings::now;
+use super::surroundings::{Surroundings, now};
 use super::verdict_json::SessionJson;
 
 /// Processor time is looked at for so long, where nothing else shows life: a hundredth of a core is one tick in it.
@@ -65,6 +67,55 @@ impl LiveSession {
             Doing::Waiting => format!("; it waits for a permission or a person, silent for {minutes} min"),
             Doing::Stalled => format!("; it has stalled: silent for {minutes} min"),
         }
+    }
+}
+
+/// A recorded session whose process lives.
+#[derive(Debug, Clone)]
+pub struct RunningSession {
+    spec: String,
+    pid: u32,
+    record: SessionRecord,
+    /// How it is doing.
+    pub live: LiveSession,
+}
+
+impl RunningSession {
+    /// The session of a worktree that runs: that of a spec, or without one the newest.
+    ///
+    /// # Errors
+    /// Where the records cannot be read.
+    pub fn of(
+        around: &Surroundings,
+        store: &dyn Store,
+        (worktree_id, root): (&str, &Path),
+        spec: Option<&str>,
+    ) -> Result<Option<Self>, StoreError> {
+        let found = match spec {
+            Some(spec) => session::of(store, worktree_id, spec)?.map(|record| (spec.to_owned(), record)),
+            None => session::latest(store, worktree_id)?,
+        };
+        let Some((spec, record)) = found else { return Ok(None) };
+        let Some(pid) = record.pid.filter(|pid| record.ended_at.is_none() && still_runs(*pid, record.started_at)) else { return Ok(None) };
+        let live = look_at_session(&record, root, &around.state, &around.claude_home);
+        Ok(Some(RunningSession { spec, pid, record, live }))
+    }
+
+    /// What to say of it.
+    pub fn in_words(&self) -> String {
+        let RunningSession { spec, pid, record, live } = self;
+        format!("a session of '{spec}' runs in this worktree since {:.0} (process {pid}){}", record.started_at, live.in_words())
+    }
+
+    /// The verdict to give instead of beginning another session of the same spec, whose baseline would take the place of this one's.
+    pub fn not_beside_it(&self) -> Verdict {
+        let message = format!("{}; wait for its end, or give the new one a name of its own with --spec", self.in_words());
+        Verdict::new(Reason::SessionActive, message)
+    }
+
+    /// The same for a verdict.
+    pub fn to_session(&self) -> SessionJson {
+        self.live.to_session(&self.record)
     }
 }
 

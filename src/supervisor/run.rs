@@ -23,6 +23,7 @@ use super::configuration::governing;
 use super::first_failure::refuse_what_passes;
 use super::journal::Journal;
 use super::judge::{early, judge, refused};
+use super::live_session::RunningSession;
 use super::place::{Claim, Place};
 use super::session_run::{SessionOrder, run_session};
 use super::settle_anchor;
@@ -67,6 +68,11 @@ pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut
     };
     if let Some(verdict) = half_done_before(&place.worktree, &request.asked) {
         return early(surroundings, None, verdict, begun);
+    }
+    match beside_a_live_session(surroundings, &place, request.spec.as_deref()) {
+        Ok(None) => {}
+        Ok(Some(verdict)) => return early(surroundings, None, verdict, begun),
+        Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
     }
     let store = Arc::clone(&place.store);
     let mut case = match open_case(surroundings, place, &request, begun) {
@@ -126,6 +132,13 @@ fn note_changed_criteria(case: &mut Case, surroundings: &Surroundings, store: &A
     let new = found.notes.into_iter().filter(|note| note.code == "criteria_changed" && !case.notes.contains(note));
     let new: Vec<_> = new.collect();
     case.notes.extend(new);
+}
+
+/// The verdict to give where a session of the same spec runs, as a hook tells of one or a killed watchdog leaves one: its baseline stays.
+fn beside_a_live_session(surroundings: &Surroundings, place: &Place, named: Option<&str>) -> Result<Option<Verdict>, Unreadable> {
+    let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, named)?;
+    let running = RunningSession::of(surroundings, place.store.as_ref(), (&place.worktree_id, place.root()), Some(&spec))?;
+    Ok(running.map(|running| running.not_beside_it()))
 }
 
 fn open_case(surroundings: &Surroundings, place: Place, request: &RunRequest, begun: Timestamp) -> Result<Case, Unreadable> {

@@ -8,6 +8,8 @@ mod support;
 mod anchor;
 // Facts beside a git that packs refs and objects.
 mod beside_gc;
+// Branches that are switched within the work of one spec.
+mod branch_switches;
 // Strikes and trusted files, from call to call.
 mod breaker_and_trust;
 // What judging costs: remembered passes, checks side by side.
@@ -139,6 +141,8 @@ mod session_end;
 mod session_process;
 // What is read from a session's output while it runs, and the budgets that it is held to.
 mod session_reading;
+// Two live sessions of one worktree.
+mod sessions_side_by_side;
 // Sessions that fall silent, and what outlives one.
 mod silence;
 // Snapshots of uncommitted work: complete, harmless, restorable.

@@ -27,6 +27,7 @@ use crate::supervisor::executor::since;
 use crate::supervisor::first_failure::refuse_what_passes;
 use crate::supervisor::journal::Journal;
 use crate::supervisor::judge::{SessionSeen, early, judge, refused};
+use crate::supervisor::live_session::RunningSession;
 use crate::supervisor::place::{Claim, Place};
 use crate::supervisor::session_run::run_session;
 use crate::supervisor::settle_anchor;
@@ -101,6 +102,13 @@ impl Looped {
         // Saying so is a courtesy to others.
         let _ = lock.set_spec(&spec);
         let memory = Memory::open(&place.store, &place.worktree, &spec, request.restart, begun).map_err(unreadable)?;
+        // One that was cut off is this loop's own, and waited for.
+        if memory.record().under_way.is_none()
+            && let Some(running) = RunningSession::of(surroundings, place.store.as_ref(), (&place.worktree_id, place.root()), Some(&spec))
+                .map_err(|error| unreadable(error.into()))?
+        {
+            return Err(Box::new(running.not_beside_it()));
+        }
         let origin = memory.origin();
         settle_anchor::between_sessions(&place, Some(&spec), begun).map_err(unreadable)?;
         let mut governing = match &request.governing {

@@ -7,19 +7,18 @@ use std::sync::Arc;
 use super::crew::Sweep;
 use super::drive::{Pace, drive, perform};
 use super::report::{Outcome, SweepRow};
-use crate::agent::still_runs;
 use crate::decision::evidence::{Degraded, FaultKind, Unreadable};
 use crate::decision::machine::{Action, Event, Machine, Setup};
 use crate::decision::verdict::{Reason, Status, Verdict};
 use crate::git::{Family, FoundWorktree, Standing};
 use crate::session::recorded;
+use crate::store::baseline;
 use crate::store::lock::{Acquired, Holder, WorktreeLock};
-use crate::store::{baseline, session};
 use crate::supervisor::case::{Asked, Case};
 use crate::supervisor::configuration::governing;
 use crate::supervisor::journal::{Journal, observed};
 use crate::supervisor::judge::{SessionSeen, Trial, early, refused};
-use crate::supervisor::live_session::look_at_session;
+use crate::supervisor::live_session::RunningSession;
 use crate::supervisor::panicked::verdict_of_panic;
 use crate::supervisor::place::{Place, taken};
 use crate::supervisor::settle_anchor;
@@ -122,12 +121,8 @@ impl Sweep<'_> {
             return None;
         }
         // One that cannot be read hides nothing: the lock and the judgement come next.
-        let (spec, session) = session::latest(self.store.as_ref(), id).ok()??;
-        let pid = session.pid.filter(|pid| session.ended_at.is_none() && still_runs(*pid, session.started_at))?;
-        let live = look_at_session(&session, root, &self.around.state, &self.around.claude_home);
-        let message =
-            format!("a session of '{spec}' runs in this worktree since {:.0} (process {pid}){}", session.started_at, live.in_words());
-        Some((Verdict::new(Reason::SessionActive, message), live.to_session(&session)))
+        let running = RunningSession::of(self.around, self.store.as_ref(), (id, root), None).ok()??;
+        Some((Verdict::new(Reason::SessionActive, running.in_words()), running.to_session()))
     }
 
     fn judge(&self, found: &FoundWorktree, family: &mut Family, id: String, lock: WorktreeLock) -> Result<Looked, Unreadable> {
