@@ -14,6 +14,7 @@ use super::case::{Asked, Case};
 use super::configuration::governing;
 use super::journal::Journal;
 use super::judge::{SessionSeen, early, judge, refused};
+use super::live_session::{Doing, RunningSession};
 use super::pid_wait;
 use super::place::{Claim, Place};
 use super::settle_anchor;
@@ -37,9 +38,13 @@ pub struct CheckRequest {
 /// Judges what happened since the baseline.
 pub async fn check(surroundings: &Surroundings, request: CheckRequest, signals: &mut Signals) -> Judgement {
     let begun = now();
-    let prepared = match prepare(surroundings, &request) {
+    let prepared = match prepare(surroundings) {
         Ok(prepared) => prepared,
-        Err(verdict) => return early(surroundings, None, *verdict, begun),
+        Err(refused) => {
+            let (verdict, running) = *refused;
+            let session = running.map(|running| running.to_session());
+            return Judgement { session, ..early(surroundings, None, verdict, begun) };
+        }
     };
     let Prepared { place, mut lock, .. } = prepared;
     let mut request = request;
@@ -53,7 +58,9 @@ pub async fn check(surroundings: &Surroundings, request: CheckRequest, signals: 
         }
         request.asked.session_over = true;
     }
-    let judgement = check_place(surroundings, place, &request, signals, begun).await;
+    let stalled = stalled_session(surroundings, &place);
+    let mut judgement = check_place(surroundings, place, &request, signals, begun).await;
+    judgement.verdict.degraded.extend(stalled);
     drop(lock);
     judgement
 }
@@ -84,11 +91,27 @@ struct Prepared {
     lock: crate::store::lock::WorktreeLock,
 }
 
-fn prepare(surroundings: &Surroundings, _request: &CheckRequest) -> Result<Prepared, Box<Verdict>> {
-    let place = Place::open(surroundings).map_err(|unreadable| Box::new(Verdict::unreadable(unreadable)))?;
-    match place.claim(surroundings, "watchdog check", false).map_err(|unreadable| Box::new(Verdict::unreadable(unreadable)))? {
+/// A session that nobody holds the worktree for, as hooks tell of one: who judges its work should know that it has stalled.
+fn stalled_session(surroundings: &Surroundings, place: &Place) -> Option<Degraded> {
+    let running = RunningSession::of(surroundings, place.store.as_ref(), (&place.worktree_id, place.root()), None).ok()??;
+    (running.live.doing == Doing::Stalled).then(|| Degraded { code: "session_stalled", detail: running.in_words() })
+}
+
+/// Takes the worktree, or says who has it: of a session, how it is doing.
+fn prepare(surroundings: &Surroundings) -> Result<Prepared, Box<(Verdict, Option<RunningSession>)>> {
+    let unreadable = |unreadable: Unreadable| Box::new((Verdict::unreadable(unreadable), None));
+    let place = Place::open(surroundings).map_err(unreadable)?;
+    match place.claim(surroundings, "watchdog check", false).map_err(unreadable)? {
         Claim::Ours(lock) => Ok(Prepared { place, lock }),
-        Claim::Taken(verdict) => Err(verdict),
+        Claim::Taken(verdict) if verdict.reason == Reason::SessionActive => {
+            let running = RunningSession::of(surroundings, place.store.as_ref(), (&place.worktree_id, place.root()), None);
+            // Where that cannot be read, who holds the worktree is known all the same.
+            let running = running.ok().flatten();
+            let more = running.as_ref().map(|running| running.live.in_words()).unwrap_or_default();
+            let message = format!("{}{more}", verdict.message);
+            Err(Box::new((Verdict { message, ..*verdict }, running)))
+        }
+        Claim::Taken(verdict) => Err(Box::new((*verdict, None))),
     }
 }
 

@@ -155,6 +155,8 @@ mod snapshot_private;
 mod snapshot_restore;
 // Random trees of random changes: every byte must come back.
 mod snapshot_torture;
+// Sessions that stalled, as whoever looks is told.
+mod stalled;
 // Answers that stand while nothing moves, and whom the questions go to.
 mod standing_answers;
 // The state directory under many processes, kill -9, damage, full and read-only disks.
