@@ -6,6 +6,8 @@
 mod support;
 // Criteria that hold from session to session.
 mod anchor;
+// Where the anchor goes by a person's word, and where it stays.
+mod anchor_moves;
 // Facts beside a git that packs refs and objects.
 mod beside_gc;
 // Branches that are switched within the work of one spec.
@@ -20,6 +22,8 @@ mod commands;
 mod check_types;
 // The configuration as users write it.
 mod config;
+// Sessions that crash, and watchdog with them.
+mod crashed_sessions;
 // Checks in a real repository, and what an agent may try.
 mod criteria;
 // What a cron line finds in a week: quiet states, commits, people.
@@ -79,6 +83,8 @@ mod layers;
 mod notify;
 // Snapshots while a session runs.
 mod periodic_snapshots;
+// Agents that print plain text and answer in prose.
+mod plain_text_agents;
 // Probes of real programs.
 mod probe_ask;
 // People who pull between two sessions.

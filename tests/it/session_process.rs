@@ -105,6 +105,27 @@ fn a_session_that_nobody_waits_for_does_not_outlive_its_handle() {
 }
 
 #[test]
+fn a_session_that_is_dropped_is_asked_to_end_before_it_is_killed() {
+    let scene = Scene::new();
+    // git removes its locks at a TERM; a KILL alone would leave them.
+    let child = "(trap 'echo asked > child; exit' TERM; echo $$ > up; while :; do sleep 0.02; done) & ";
+    let script = format!("{child} trap 'echo asked > leader; exit' TERM; echo $$ > pid; while :; do sleep 0.02; done");
+    let session = Session::start(&spec(&scene, &script)).unwrap();
+    scene.number("up");
+    scene.number("pid");
+    drop(session);
+    assert_eq!(scene.left(), [0_u32; 0]);
+    for who in ["leader", "child"] {
+        assert_eq!(std::fs::read_to_string(scene.path(who)).unwrap_or_default(), "asked\n", "{who}");
+    }
+    // One that does not listen is killed all the same.
+    let session = Session::start(&spec(&scene, "trap '' TERM; echo $$ > deaf; while :; do sleep 0.02; done")).unwrap();
+    scene.number("deaf");
+    drop(session);
+    assert_eq!(scene.left(), [0_u32; 0]);
+}
+
+#[test]
 fn a_log_that_cannot_be_written_costs_the_log_only() {
     let scene = Scene::new();
     for (log, opened) in [("/no/such/folder/log", false), ("/dev/full", true)] {
