@@ -93,7 +93,10 @@ fn has_conflict_markers(bytes: &[u8]) -> bool {
 impl GitCheck {
     fn commits(&self, context: &CheckContext<'_>) -> Result<(), Judgement> {
         let commits = context.capabilities.commits().map_err(|error| unreadable("commits", &error))?;
-        unmet(self.lacks_commits(&commits))
+        let Some(lacks) = self.lacks_commits(&commits) else { return Ok(()) };
+        // Only a sharper word: that they cannot be read changes nothing about what is missing.
+        let fact = context.capabilities.changes().ok().and_then(|changes| changes.not_committed(&commits));
+        unmet(Some(fact.map_or_else(|| lacks.clone(), |fact| format!("{fact}; {lacks}"))))
     }
 
     fn clean(context: &CheckContext<'_>) -> Result<(), Judgement> {
@@ -264,6 +267,16 @@ mod tests {
         use CheckOutcome::{Failed, Pass, Unmet};
         let clean = || Ok(Changes::default());
         check(1, false, commits(1, 0, true), clean(), Pass, "");
+        check(
+            1,
+            false,
+            commits(0, 0, false),
+            untracked(&["a.rs"]),
+            Unmet,
+            "HEAD is still the baseline; `a.rs` is not committed; 1 new commit",
+        );
+        check(2, false, commits(1, 0, true), untracked(&["a", "b"]), Unmet, "`a` and 1 more path are not committed; 2 new commits are");
+        check(1, false, commits(0, 0, false), Err(broken("x")), Unmet, "1 new commit is wanted");
         check(2, false, commits(1, 0, true), clean(), Unmet, "2 new commits are wanted since the session began, and git shows 1; commit");
         check(1, false, commits(0, 4, true), clean(), Unmet, "git shows 0 (4 that came from elsewhere do not count)");
         check(1, false, commits(1, 0, false), clean(), Unmet, "the 1 new commit leaves the tree as it was");

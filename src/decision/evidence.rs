@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::display::plural;
 pub use super::reply::{ProbeOutcome, Reply, ReplyStatus};
 use super::termination::Stop;
 
@@ -185,6 +186,19 @@ impl Changes {
     /// Whether work of the session is uncommitted.
     pub fn work_left(&self) -> bool {
         self.work > 0
+    }
+
+    /// The one fact that an agent which believes to have committed must hear: where HEAD is, and a path that it lacks.
+    pub fn not_committed(&self, commits: &Commits) -> Option<String> {
+        let first = self.work_paths.first().filter(|_| self.work_left())?;
+        let more = self.work.max(self.work_paths.len() as u64) - 1;
+        let what = match more {
+            0 => format!("`{first}` is not committed"),
+            more => format!("`{first}` and {} are not committed", plural(more, "more path")),
+        };
+        // Without new commits HEAD is elsewhere only where the history was rewritten.
+        let at_baseline = commits.new_commits == 0 && !commits.degraded.iter().any(|note| note.code == "history_rewritten");
+        Some(if at_baseline { format!("HEAD is still the baseline; {what}") } else { what })
     }
 
     /// How many kinds of changes there are in all; a path that is both staged and unstaged counts twice.

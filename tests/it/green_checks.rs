@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Repo, TestEnv};
+use crate::support::{CommandOutput, Repo, Step, TestEnv};
 
 /// A test runner as `go test -v` prints: one test for each `*.case` file below `cases`, which passes where it says `pass`.
 const RUNNER: &str = "#!/bin/sh
@@ -231,6 +231,42 @@ fn feedback_names_where_head_is_and_a_path_that_it_lacks() {
     let out = repo.watchdog(&["check", "--json", "--no-probe"]).expect(10);
     let fact = "HEAD is still the baseline; `a.rs` is not committed. Finish the work and commit it.";
     assert_eq!(out.json()["feedback"], fact, "{out}");
+}
+
+#[test]
+fn every_end_with_uncommitted_work_begins_its_feedback_with_that_fact() {
+    let fact = "HEAD is still the baseline; `a.rs` is not committed";
+    let says = json!({"status": "working", "tasks_pending": ["the rest"], "message": "all is committed"});
+    let snapshots = json!({"rescue": {"mode": "snapshot"}});
+    let wants_a_commit = json!({"rescue": {"mode": "snapshot"}, "checks": [{"type": "git", "min_commits": 1}]});
+    let (silent, sh) = (["--idle-timeout", "1s", "--grace", "1s"], ["--", "sh", "-c"]);
+    for (what, more, args, script, rest) in [
+        ("the agent works on", &snapshots, &["check", "--once"][..], "", "Finish the work and commit it."),
+        ("its session is over", &snapshots, &["run"], "echo a > a.rs", "Not done yet: the rest."),
+        ("it fell silent", &snapshots, &[&["run"], &silent[..]].concat(), "echo a > a.rs; sleep 1000", "Go on from where it stopped"),
+        ("a check wants commits", &wants_a_commit, &["run"], "echo a > a.rs", "1 new commit is wanted"),
+    ] {
+        let env = TestEnv::new();
+        let repo = env.repo();
+        let config = env.config_asking(&[Step::print_json(&says)], more.clone());
+        let config = ["--json", "--config", config.to_str().expect("UTF-8")];
+        let session = [&sh[..], &[script]].concat();
+        if script.is_empty() {
+            repo.watchdog(&["snapshot"]).expect(0);
+            repo.write("a.rs", "a");
+        }
+        let out = repo.watchdog(&[args, &config, if script.is_empty() { &[] } else { &session[..] }].concat()).expect(10);
+        let feedback = out.json()["feedback"].as_str().unwrap_or_default().to_owned();
+        assert!(feedback.contains(fact) && feedback.contains(rest), "{what}: {feedback}\n{out}");
+        assert!(feedback.starts_with(fact) || more["checks"].is_array(), "{what}: {feedback}");
+    }
+    // Beside commits of its own, what is left is named alone.
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let config = env.config_asking(&[Step::print_json(&says)], snapshots);
+    let script = "echo b > b.rs; git add b.rs; git commit -qm b; echo a > a.rs";
+    let out = repo.watchdog(&["run", "--json", "--config", config.to_str().expect("UTF-8"), "--", "sh", "-c", script]).expect(10);
+    assert_eq!(out.json()["feedback"], "`a.rs` is not committed. Not done yet: the rest. Finish this, and commit.", "{out}");
 }
 
 #[test]

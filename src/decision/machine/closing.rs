@@ -81,15 +81,10 @@ impl Machine {
         self.judged.as_ref().map(|judged| judged.feedback.clone()).filter(|text| !text.trim().is_empty())
     }
 
-    /// The one fact that an agent which believes to have committed must hear: where HEAD is, and a path that it lacks.
-    pub(super) fn not_committed(&self) -> Option<String> {
-        let changes = self.changes.as_ref().filter(|changes| changes.work_left())?;
-        let first = changes.work_paths.first().filter(|_| self.commits.as_ref().is_some_and(|commits| commits.new_commits == 0))?;
-        let what = match changes.work_paths.len() - 1 {
-            0 => format!("`{first}` is not committed"),
-            more => format!("`{first}` and {} are not committed", plural(more as u64, "more path")),
-        };
-        Some(format!("HEAD is still the baseline; {what}. Finish the work and commit it."))
+    /// Feedback that begins with what git says of uncommitted work, where there is some.
+    pub(super) fn after_what_git_says(&self, feedback: &str) -> String {
+        let fact = self.changes.as_ref().zip(self.commits.as_ref()).and_then(|(changes, commits)| changes.not_committed(commits));
+        fact.map_or_else(|| feedback.to_owned(), |fact| format!("{fact}. {feedback}"))
     }
 
     /// What is uncommitted besides the commits that decided.

@@ -14,6 +14,9 @@ use super::step::Machine;
 /// After this many "nothing to do" in a row for a spec, a person is asked.
 const NOTHING_TO_DO_LIMIT: u32 = 3;
 
+/// What the next session is told where nobody says what is left.
+const FINISH: &str = "Finish the work and commit it.";
+
 impl Machine {
     pub(super) fn conclude_new_commits(&mut self) -> Action {
         let made = self.commits.as_ref().map_or(0, |commits| commits.made_here);
@@ -179,14 +182,14 @@ impl Machine {
         }
         let message = format!("the agent says that it still works{said}; {left}");
         let next = reply.next_action.filter(|text| says_something(text));
-        let feedback = next.unwrap_or_else(|| "Finish the work and commit it.".to_string());
+        let feedback = self.after_what_git_says(next.as_deref().unwrap_or(FINISH));
         self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
     }
 
     pub(super) fn conclude_no_probe(&mut self) -> Action {
         let message = format!("no new commit, and the agent was not asked{}", self.kept_in());
-        let feedback = self.unmet().or_else(|| self.not_committed());
-        let feedback = feedback.unwrap_or_else(|| "No new commit was made. Finish the work and commit it.".to_string());
+        let nothing = if self.work_left() { FINISH } else { "No new commit was made. Finish the work and commit it." };
+        let feedback = self.unmet().unwrap_or_else(|| self.after_what_git_says(nothing));
         self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
     }
 
@@ -197,7 +200,7 @@ impl Machine {
         };
         let how = self.how_it_was_cut();
         let message = format!("the session {how}; {what}");
-        let feedback = format!("The session {how}. Go on from where it stopped, and commit.");
+        let feedback = self.after_what_git_says(&format!("The session {how}. Go on from where it stopped, and commit."));
         self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
     }
 
@@ -228,8 +231,9 @@ impl Machine {
         let feedback = match (pending.is_empty(), next) {
             (false, _) => format!("Not done yet: {}. Finish this, and commit.", pending.join("; ")),
             (true, Some(next)) => next,
-            (true, None) => "Finish the work and commit it.".to_string(),
+            (true, None) => FINISH.to_string(),
         };
+        let feedback = self.after_what_git_says(&feedback);
         self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
     }
 
