@@ -61,7 +61,7 @@ pub use event_json::{EVENT_SCHEMA, event_json};
 pub use event_words::{answers_to, event_words, words_of};
 pub use expiry::expire;
 pub use hook::{HookRequest, Host, answer_hook};
-pub use iterate::{AskedLimits, LoopPlan, LoopRequest, LoopStatus, LoopView, Phase, plan_loop, run_loop};
+pub use iterate::{AskedLimits, LoopPlan, LoopRequest, LoopStatus, LoopView, Phase, about_silence, plan_loop, run_loop};
 pub use origins::remember_rescued;
 pub use place::{Claim, Place};
 pub use planner::Planner;

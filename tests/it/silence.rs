@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use completion_watchdog::store::{SqliteStore, StateDir, session};
 use serde_json::json;
 
 use crate::support::{CommandOutput, Repo, Step, TestEnv};
@@ -103,6 +104,41 @@ fn a_run_without_an_idle_timeout_says_so_first() {
     assert!(out.stderr.lines().next().is_some_and(|line| line.contains("no idle timeout")), "{out}");
     let out = run(&env, &repo, &["--idle-timeout", "30m"], "echo b > a; git commit -qam b");
     assert!(!out.stderr.contains("idle timeout"), "{out}");
+}
+
+#[test]
+fn loop_and_task_end_silence_after_thirty_minutes_and_run_never_unless_they_are_told_otherwise() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write(".watchdog/tasks/T1.md", "---\nid: T1\ntitle: t\n---\n\nDo.\n");
+    repo.commit_all("a task");
+    let plan = |more: &[&str]| repo.watchdog(&[&["loop", "--dry-run", "--json"], more, &["--", "true"]].concat()).expect(0).json();
+    let config = env.write("limits.json", json!({"limits": {"idle_timeout_seconds": 90}}).to_string());
+    let config = config.to_str().expect("UTF-8");
+    for (more, seconds) in [
+        (&[][..], json!(1800.0)),
+        (&["--idle-timeout", "1m"], json!(60.0)),
+        (&["--idle-timeout", "0"], json!(null)),
+        (&["--config", config], json!(90.0)),
+        (&["--config", config, "--idle-timeout", "0"], json!(null)),
+    ] {
+        assert_eq!(plan(more)["idle_timeout_seconds"], seconds, "{more:?}");
+    }
+    // What the sessions were given, as it is on record.
+    let limit_of = |spec: &str| {
+        let store = SqliteStore::open(&StateDir::resolve(Some(env.state()), None, None).unwrap()).unwrap();
+        let found = session::everywhere(&store).unwrap().into_iter().find(|(_, name, _)| name == spec);
+        found.expect("a session").2.unwrap().idle_limit
+    };
+    let half_an_hour = Some(Duration::from_secs(1800));
+    let looped = repo.watchdog(&["loop", "--spec", "l", "--json", "--no-probe", "--max-iterations", "1", "--", "true"]);
+    assert!(looped.stderr.lines().next().is_some_and(|line| line.contains("ends a session that is silent for 1800 s")), "{looped}");
+    let once = env.write("once.json", json!({"limits": {"max_iterations": 1}}).to_string());
+    let task = ["task", "run", "T1", "--json", "--config", once.to_str().expect("UTF-8"), "--no-probe", "--", "true"];
+    let task = repo.watchdog(&task);
+    assert!(task.stderr.contains("silent for 1800 s"), "{task}");
+    let _run = repo.watchdog(&["run", "--spec", "r", "--json", "--no-probe", "--", "true"]);
+    assert_eq!((limit_of("l"), limit_of("T1"), limit_of("r")), (half_an_hour, half_an_hour, None));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::cli::live_view::LiveView;
 use crate::cli::terminal::Terminal;
 use crate::decision::display::escape_for_display;
 use crate::decision::iteration::prompt::{Given, PromptSet};
-use crate::supervisor::{AskedLimits, LoopPlan, LoopRequest, LoopView, Surroundings, plan_loop, run_loop};
+use crate::supervisor::{AskedLimits, LoopPlan, LoopRequest, LoopView, Surroundings, about_silence, plan_loop, run_loop};
 
 use super::judging::{adopting, asked};
 use super::runtime::in_runtime;
@@ -126,6 +126,7 @@ fn show_plan(terminal: &Terminal, plan: &LoopPlan) {
     terminal.line(&format!("{how} iteration {} ({} left)", plan.iteration, plan.budget));
     terminal.line(&format!("spec: {}, first baseline: {}", escape_for_display(&plan.spec), plan.first_baseline));
     terminal.line(&format!("starts: {}", escape_for_display(&plan.command.join(" "))));
+    terminal.line(&about_silence(plan.idle_timeout));
     if let Some(why) = &plan.refused {
         terminal.line(&format!("but nothing would be started: {}", escape_for_display(why)));
     }

@@ -40,7 +40,7 @@ use super::memory::Memory;
 use super::pause;
 use super::request::LoopRequest;
 use super::session::{Ground, crash_of, outcome};
-use super::telling::{in_words, loop_json, record_json, why_in_words};
+use super::telling::{about_silence, in_words, loop_json, record_json, why_in_words};
 use super::view::{LoopStatus, LoopView, Phase};
 
 /// Repeats sessions until one is judged complete, or something ends the loop.
@@ -183,6 +183,7 @@ impl Looped {
                 record.begun_at
             ));
         }
+        self.tell(&about_silence(self.ground.request.idle_timeout(self.ground.settings().limits.idle_timeout)));
         self.journal.write(
             kind::STARTED,
             json!({"loop": record.id, "resumed": self.memory.resumed, "max_iterations": at_most, "first_baseline": self.ground.origin.as_str()}),

@@ -1,5 +1,7 @@
 //! What a loop would do, without doing it: `--dry-run`.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::agent::Conversation;
@@ -34,6 +36,8 @@ pub struct LoopPlan {
     pub command: Vec<String>,
     /// What the session would be told.
     pub prompt: String,
+    /// After how much silence a session would be ended; `None` = never.
+    pub idle_timeout: Option<Duration>,
     /// What would be left to spend.
     pub budget: String,
     /// Why nothing would be started, if so.
@@ -54,6 +58,7 @@ impl LoopPlan {
             "first_baseline": self.first_baseline,
             "command": self.command,
             "prompt": self.prompt,
+            "idle_timeout_seconds": self.idle_timeout.map(|limit| limit.as_secs_f64()),
             "budget": self.budget,
             "refused": self.refused,
             "notes": self.notes,
@@ -102,6 +107,7 @@ pub fn plan_loop(surroundings: &Surroundings, request: &LoopRequest) -> Result<L
         },
         notes: governing.notes.iter().map(|note| note.detail.clone()).collect(),
         resumed: memory.resumed,
+        idle_timeout: request.idle_timeout(limits.idle_timeout),
         first_baseline: origin.as_str().to_owned(),
         spec,
         iteration,

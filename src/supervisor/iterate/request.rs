@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::agent::{Mirror, Worker};
 use crate::config::settings::Limits;
 use crate::decision::iteration::prompt::PromptSet;
+use crate::decision::silence::USUAL_LIMIT;
 
 use crate::supervisor::case::Asked;
 use crate::supervisor::configuration::Governing;
@@ -44,6 +45,14 @@ pub struct LoopRequest {
     pub asked: Asked,
     /// The criteria, where they do not come from a `completion.json`.
     pub governing: Option<Governing>,
+}
+
+impl LoopRequest {
+    /// How long a session may be silent before it is ended, given what the configuration says; `None` = for ever. A loop has nobody who
+    /// would notice, so that it has a limit also where nobody named one.
+    pub fn idle_timeout(&self, configured: Option<Duration>) -> Option<Duration> {
+        self.idle_timeout.or(configured).or(Some(USUAL_LIMIT)).filter(|limit| !limit.is_zero())
+    }
 }
 
 /// Limits that the command line names.

@@ -10,7 +10,6 @@ use crate::agent::{Conversation, Stdin};
 use crate::config::settings::{RescueMode, Settings};
 use crate::decision::evidence::{Degraded, SessionEnd, Unreadable};
 use crate::decision::iteration::next::Outcome;
-use crate::decision::silence::USUAL_LIMIT;
 use crate::decision::termination::Spent;
 use crate::decision::verdict::Verdict;
 use crate::git::{KnownRefs, Point, Worktree};
@@ -122,13 +121,12 @@ impl Ground {
         if let Conversation::Resumed(Some(id)) = conversation {
             env.insert("WATCHDOG_SESSION_ID".into(), Some(id.into()));
         }
-        let idle_timeout = self.request.idle_timeout.or(self.settings().limits.idle_timeout).or(Some(USUAL_LIMIT));
         Ok(SessionOrder {
             command: command.argv,
             env,
             stdin: if command.stdin == Stdin::Bytes(Vec::new()) { Stdin::Null } else { command.stdin },
             timeout: self.request.timeout,
-            idle_timeout: idle_timeout.filter(|limit| !limit.is_zero()),
+            idle_timeout: self.request.idle_timeout(self.settings().limits.idle_timeout),
             grace: self.request.grace,
             child_wait: self.request.child_wait,
             end_survivors: self.request.end_survivors,

@@ -1,5 +1,7 @@
 //! A loop in words for people, and in JSON for programs.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::decision::iteration::next::PauseFor;
@@ -48,6 +50,14 @@ pub fn loop_json(record: &LoopRecord, spent: &Spent, first_baseline: &str, resum
         },
         "history": record.records.iter().map(record_json).collect::<Vec<_>>(),
     })
+}
+
+/// What becomes of a session that falls silent.
+pub fn about_silence(idle_timeout: Option<Duration>) -> String {
+    match idle_timeout {
+        Some(limit) => format!("ends a session that is silent for {} s (--idle-timeout)", limit.as_secs_f64()),
+        None => "ends no session for its silence (--idle-timeout 30m would)".to_string(),
+    }
 }
 
 /// What a pause is for.
