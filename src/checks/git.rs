@@ -126,7 +126,7 @@ impl GitCheck {
         if touched.total == 0 {
             return Ok(());
         }
-        let feedback = format!("protected paths changed since the session began: {}; bring them back as they were", named(&touched));
+        let feedback = format!("protected paths changed since the anchor: {}; bring them back as they were", named(&touched));
         unmet(Some(feedback))
     }
 
@@ -365,7 +365,7 @@ mod tests {
         use CheckOutcome::{Failed, Pass, Unmet};
         for (touched, outcome, words) in [
             (Ok(vec!["src/a.rs"]), Pass, ""),
-            (Ok(vec!["src/a.rs", "tests/x/y.rs"]), Unmet, "protected paths changed since the session began: tests/x/y.rs; bring them back"),
+            (Ok(vec!["src/a.rs", "tests/x/y.rs"]), Unmet, "protected paths changed since the anchor: tests/x/y.rs; bring them back"),
             (Ok(vec!["tests/1", "tests/2", "tests/3", "tests/4"]), Unmet, "tests/1, tests/2, tests/3, ... (1 more)"),
             (Err(broken("the index is damaged")), Failed, "the changed paths cannot be read: the index is damaged"),
         ] {

@@ -255,7 +255,7 @@ pub enum SessionEnd {
     NotKept { why: String },
 }
 
-/// Files that say what done means and that changed since the baseline, committed or not. Changes that merely came from elsewhere with a
+/// Files that say what done means and that changed since the anchor, committed or not. Changes that merely came from elsewhere with a
 /// pull are none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CriteriaChanged {

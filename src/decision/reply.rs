@@ -134,6 +134,14 @@ impl ProbeOutcome {
         }
     }
 
+    /// That there was no answer, in words: `probe failed (timed_out)`.
+    pub fn failure(&self) -> String {
+        match self.why() {
+            Some(why) => format!("probe failed ({}): {why}", self.as_str()),
+            None => format!("probe failed ({})", self.as_str()),
+        }
+    }
+
     /// The explanation for a person, where the outcome carries one.
     pub fn why(&self) -> Option<&str> {
         match self {

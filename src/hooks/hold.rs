@@ -104,10 +104,7 @@ pub fn decide(holding: Holding, ground: &Ground, held: Held) -> Decision {
         Ground::Background { tasks } => told(Some(Reason::BackgroundWork), background(tasks)),
         Ground::CriteriaChanged { guarded } => Decision {
             counted: Counted::Over,
-            ..told(
-                Some(Reason::CriteriaChanged),
-                format!("guarded files changed since the baseline: {guarded}; a person must look at them"),
-            )
+            ..told(Some(Reason::CriteriaChanged), format!("guarded files changed since the anchor: {guarded}; a person must look at them"))
         },
         Ground::Judged { outcome: CheckOutcome::Pass, evidence, required, .. } if evidence < required => Decision {
             counted: Counted::Over,

@@ -160,7 +160,7 @@ fn changed_guards_are_told_and_hold_nobody() {
     let ground = Ground::CriteriaChanged { guarded: "tests/a.rs".into() };
     for holding in [Holding::Stop, Holding::Output, Holding::OutputTaken { finish: true }] {
         let decision = decide(holding, &ground, held(3));
-        let told = "watchdog: review (criteria_changed): guarded files changed since the baseline: tests/a.rs; a person must look at them";
+        let told = "watchdog: review (criteria_changed): guarded files changed since the anchor: tests/a.rs; a person must look at them";
         assert_eq!(decision.reply.to_json(), json!({"systemMessage": told}));
         assert_eq!(decision.counted, Counted::Over);
     }

@@ -47,7 +47,7 @@ pub mod kind {
     pub const INTERRUPTED: &str = "interrupted";
     /// A configuration was allowed or disallowed.
     pub const TRUST: &str = "trust";
-    /// Files that say what done means changed since the baseline.
+    /// Files that say what done means changed since the anchor.
     pub const CRITERIA_CHANGED: &str = "criteria_changed";
     /// A fact was weakened, such as by a damaged database.
     pub const DEGRADED: &str = "degraded";

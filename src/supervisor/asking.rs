@@ -338,6 +338,6 @@ fn told(record: &ProbeRecord) -> String {
     };
     match &record.outcome {
         ProbeOutcome::Reply(_) => format!("the agent says: {}{cost}", answer_words(record)),
-        _ => format!("the question ended as {}{cost}", answer_words(record)),
+        outcome => format!("{}{cost}", outcome.failure()),
     }
 }

@@ -70,7 +70,8 @@ fn settled(
         let bytes = std::fs::read(named).map_err(|error| unreadable(named, &error))?;
         let mut governing = trusted(&bytes, named)?;
         let compared = anchor.as_ref().map(point_of).or_else(|| baseline.cloned());
-        governing.notes.extend(named_one_changed(worktree, compared.as_ref(), named, &bytes));
+        let whose = if anchor.is_some() { "the anchor's" } else { "the baseline's" };
+        governing.notes.extend(named_one_changed(worktree, compared.as_ref().map(|point| (point, whose)), named, &bytes));
         // Kept for later judgements that name no file. One that cannot be read is no concern of this one.
         let file = in_force(worktree, None, baseline, read_if_there(&path).unwrap_or_default()).unwrap_or_default();
         return Ok(Governing { anchor, file: file.map(|found| found.text()), own: false, ..governing });
@@ -172,12 +173,12 @@ fn in_force(
 }
 
 /// A word about a file that the user named, and that lies where the session could change it.
-fn named_one_changed(worktree: &Worktree, baseline: Option<&Point>, path: &Path, bytes: &[u8]) -> Option<Degraded> {
+fn named_one_changed(worktree: &Worktree, compared: Option<(&Point, &str)>, path: &Path, bytes: &[u8]) -> Option<Degraded> {
     let inside = path.canonicalize().ok()?.strip_prefix(worktree.root()).ok()?.to_str()?.to_owned();
-    let Some(Point::Commit(commit)) = baseline else { return None };
-    // Where the baseline has none, or cannot be read, there is nothing that it could differ from.
+    let Some((Point::Commit(commit), whose)) = compared else { return None };
+    // Where that commit has none, or cannot be read, there is nothing that it could differ from.
     let before = worktree.blob_at(commit, &inside).ok().flatten()?;
-    let detail = format!("{inside} differs from the baseline's, and counts all the same, because --config names it");
+    let detail = format!("{inside} differs from {whose}, and counts all the same, because --config names it");
     (before != bytes).then_some(Degraded { code: "criteria_changed", detail })
 }
 

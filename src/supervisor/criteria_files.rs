@@ -1,4 +1,4 @@
-//! Whether the files that say what done means are as they were when the work began: guarded ones, lists, and what programs are named with.
+//! Whether the files that say what done means are as they were at the anchor: guarded ones, lists, and what programs are named with.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -299,7 +299,7 @@ impl Executor {
         let others = self.seen().others.clone();
         if let Some(script) = criteria_files::changed_rescue_script(&self.case)? {
             let failed = format!(
-                "the rescue command runs {script}, which changed since the work began, and was not run; read it, then accept it with: \
+                "the rescue command runs {script}, which changed since the anchor, and was not run; read it, then accept it with: \
                  watchdog snapshot --accept-criteria"
             );
             return Ok(RescueOutcome { failed: Some(failed), ..RescueOutcome::default() });

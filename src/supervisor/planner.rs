@@ -77,10 +77,7 @@ impl Planner<'_> {
 
 /// A configured program that answers something else knows only the other question; the known agents may do better.
 fn refused(outcome: &ProbeOutcome, own_program: bool) -> NoPlan {
-    let why = match outcome.why() {
-        Some(why) => format!("the question ended as {}: {why}", outcome.as_str()),
-        None => format!("the question ended as {}", outcome.as_str()),
-    };
+    let why = outcome.failure();
     match outcome {
         ProbeOutcome::Unreadable { .. } | ProbeOutcome::Empty if !own_program => NoPlan::Unusable { why },
         ProbeOutcome::Unreadable { .. }

@@ -37,7 +37,7 @@ fn protected_paths_stay_as_they_were_whatever_the_agent_does_with_them() {
     complete(&verdict(&env, &repo, &baseline, checks.clone()), "verified");
     repo.git(&["rm", "-q", "tests/login.sh"]);
     repo.commit_all("no more failing tests");
-    unmet(&verdict(&env, &repo, &baseline, checks.clone()), "protected paths changed since the session began: tests/login.sh");
+    unmet(&verdict(&env, &repo, &baseline, checks.clone()), "protected paths changed since the anchor: tests/login.sh");
     repo.git(&["revert", "--no-edit", "HEAD"]);
     complete(&verdict(&env, &repo, &baseline, checks.clone()), "verified");
     repo.git(&["update-index", "--assume-unchanged", "tests/login.sh"]);

@@ -45,7 +45,7 @@ fn a_default_rescue_script_is_shown_and_one_that_the_session_wrote_is_not_run() 
     let script = "mkdir -p scripts; printf '#!/bin/sh\\ntouch ran\\n' > scripts/commit-rescue; chmod +x scripts/commit-rescue; touch work";
     let out = repo.watchdog(&["run", "--json", "--", "sh", "-c", script]);
     assert!(!repo.has("ran"), "{out}");
-    assert!(out.stdout.contains("scripts/commit-rescue, which changed since the work began"), "{out}");
+    assert!(out.stdout.contains("scripts/commit-rescue, which changed since the anchor"), "{out}");
     let shown = repo.watchdog(&["trust"]).expect(0);
     assert!(shown.stdout.contains("touch ran"), "{shown}");
 }

@@ -356,7 +356,7 @@ impl Machine {
         let how = match self.probes.last().map(|record| &record.outcome) {
             Some(outcome) => {
                 let why = outcome.why().map(|why| format!(": {}", first_line(why))).unwrap_or_default();
-                format!("the last probe ended as {}{why}", outcome.as_str())
+                format!("the last probe failed ({}){why}", outcome.as_str())
             }
             None => "no probe was answered".to_string(),
         };

@@ -1,4 +1,4 @@
-//! What becomes of a verdict where the files that say what done means changed since the baseline.
+//! What becomes of a verdict where the files that say what done means changed since the anchor.
 //!
 //! They are looked at last: after the rescue, so that no work waits for it, and after the checks, whose programs could change them.
 
@@ -28,18 +28,18 @@ impl Machine {
             Err(unreadable) => return self.criteria_unknown(verdict, unreadable),
         };
         if !changed.named.is_empty() {
-            let detail = format!("the criteria name files that changed since the baseline: {}", changed.named.join(", "));
+            let detail = format!("the criteria name files that changed since the anchor: {}", changed.named.join(", "));
             self.note("criteria_changed", detail);
         }
         if changed.guarded_total == 0 {
             return self.close(verdict);
         }
         let guarded = changed.guarded_words();
-        self.note("criteria_changed", format!("guarded files changed since the baseline: {guarded}"));
+        self.note("criteria_changed", format!("guarded files changed since the anchor: {guarded}"));
         if verdict.status() != Status::Complete {
             return self.close(verdict);
         }
-        let message = format!("{}, but guarded files changed since the baseline: {guarded}; a person must look at them", verdict.message);
+        let message = format!("{}, but guarded files changed since the anchor: {guarded}; a person must look at them", verdict.message);
         self.close(Verdict { retry_at: verdict.retry_at, ..Verdict::new(Reason::CriteriaChanged, message) })
     }
 

@@ -178,7 +178,7 @@ pub enum Event {
     Survivors(Survivors),
     /// Signs of life were looked for.
     Activity(Activity),
-    /// The files that say what done means were compared with the baseline's.
+    /// The files that say what done means were compared with the anchor's.
     Criteria(Fact<CriteriaChanged>),
     /// A signal asks for an end.
     Interrupt,

@@ -40,17 +40,10 @@ pub(super) fn preset(outside: &Outside<'_>, request: &JudgeRequest<'_>) -> Judge
         Err(outcome) => match (*outcome, outside.cancel.is_cancelled()) {
             (ProbeOutcome::TimedOut, _) | (_, true) => JudgeAnswer::TimedOut,
             (outcome @ (ProbeOutcome::NotInstalled { .. } | ProbeOutcome::NotLoggedIn { .. }), _) => {
-                JudgeAnswer::Unrunnable { why: ended_as(&outcome) }
+                JudgeAnswer::Unrunnable { why: outcome.failure() }
             }
-            (outcome, _) => JudgeAnswer::Failed { why: ended_as(&outcome) },
+            (outcome, _) => JudgeAnswer::Failed { why: outcome.failure() },
         },
-    }
-}
-
-fn ended_as(outcome: &ProbeOutcome) -> String {
-    match outcome.why() {
-        Some(why) => format!("the question ended as {}: {why}", outcome.as_str()),
-        None => format!("the question ended as {}", outcome.as_str()),
     }
 }
 

@@ -278,12 +278,12 @@ fn nothing_is_complete_where_what_is_guarded_changed_and_the_work_is_rescued_all
     ]);
     let run = changed(World::committed()).run();
     assert_eq!(run.actions, ["commits", "criteria", "conclude"]);
-    let message = "1 commit made since the baseline; no checks are configured, so nothing judged what they do, but guarded files changed since the baseline: tests/login.rs; a person must look at them";
+    let message = "1 commit made since the baseline; no checks are configured, so nothing judged what they do, but guarded files changed since the anchor: tests/login.rs; a person must look at them";
     assert_eq!(run.verdict.message, message);
     let note = |run: &Run| run.verdict.degraded.iter().map(|note| (note.code, note.detail.clone())).collect::<Vec<_>>();
-    assert_eq!(note(&run), [("criteria_changed", "guarded files changed since the baseline: tests/login.rs".to_string())]);
+    assert_eq!(note(&run), [("criteria_changed", "guarded files changed since the anchor: tests/login.rs".to_string())]);
     let named = note(&same(World::committed()).run());
-    assert_eq!(named, [("criteria_changed", "the criteria name files that changed since the baseline: check.sh".to_string())]);
+    assert_eq!(named, [("criteria_changed", "the criteria name files that changed since the anchor: check.sh".to_string())]);
     assert_eq!(changed(rate_limited()).run().count("criteria"), 0);
     let many: Vec<String> = (0..8).map(|n| format!("t{n}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
