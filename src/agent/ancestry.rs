@@ -24,9 +24,12 @@ impl Ancestry {
         Ancestry { above, watchdogs: marking_watchdogs() }
     }
 
-    /// Whether a session's first process is above this one, or was started by a watchdog whose mark this process carries.
+    /// Whether a session's first process is above this one, or was started by a watchdog whose mark this process carries. A watchdog stands
+    /// for the session that it is about to start.
     pub fn is_inside(&self, session: u32) -> bool {
-        self.above.contains(&session) || parent(session).is_some_and(|parent| self.watchdogs.contains(&parent))
+        self.above.contains(&session)
+            || self.watchdogs.contains(&session)
+            || parent(session).is_some_and(|parent| self.watchdogs.contains(&parent))
     }
 }
 

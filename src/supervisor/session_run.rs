@@ -106,19 +106,31 @@ pub async fn run_session(
         stop(snapshots);
         return SessionSeen { end: Some(SessionEnd::NotKept { why }), ..SessionSeen::default() };
     }
-    // Its threads first: one that cannot be had must not cost a session that has begun to work.
+    // First of all: whoever comes after a killed watchdog must find the session, and what it starts at once must be known for its own.
+    // This process stands for it until its own is known.
+    let announced =
+        SessionRecord { pid: Some(std::process::id()), log: Some(log), idle_limit: order.idle_timeout, ..SessionRecord::began(begun) };
+    let former = session::of(store.as_ref(), &case.worktree_id, &case.spec);
+    let mut notes = Vec::new();
+    if let Err(error) = session::record(store.as_ref(), &case.worktree_id, &case.spec, &announced) {
+        notes.push(Degraded { code: "store_unwritable", detail: error.to_string() });
+    }
+    // Its threads before it: one that cannot be had must not cost a session that has begun to work.
     let began = SessionWaiter::prepare().map_err(StartError::no_thread).and_then(|waiter| Ok((waiter, Session::start(&spec)?)));
     let (waiter, session) = match began {
         Ok(began) => began,
         Err(error) => {
             stop(snapshots);
+            // It never was. A record that stays tells of a session that is gone, which is no lie either.
+            let _ = former.and_then(|former| session::put_back(store.as_ref(), (&case.worktree_id, &case.spec), former.as_ref()));
             return SessionSeen { end: Some(not_started(error)), ..SessionSeen::default() };
         }
     };
-    // First of all: whoever comes after a killed watchdog must find the session.
-    let started = SessionRecord { pid: Some(session.pid()), log: Some(log), idle_limit: order.idle_timeout, ..SessionRecord::began(begun) };
-    let mut notes = Vec::new();
-    if let Err(error) = session::record(store.as_ref(), &case.worktree_id, &case.spec, &started) {
+    let started = SessionRecord { pid: Some(session.pid()), ..announced };
+    // Not in its place: a hook may have told its name by now.
+    if let Err(error) = session::update(store.as_ref(), &case.worktree_id, &case.spec, |record| record.pid = started.pid)
+        && notes.is_empty()
+    {
         notes.push(Degraded { code: "store_unwritable", detail: error.to_string() });
     }
     journal.write(kind::SESSION_STARTED, json!({"pid": session.pid(), "argv": shown(&order.command)}));

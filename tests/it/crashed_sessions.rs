@@ -122,3 +122,31 @@ fn what_a_session_that_is_gone_destroyed_is_in_a_snapshot() {
     repo.watchdog(&["rescue", "restore", "latest"]).expect(0);
     assert_eq!(std::fs::read_to_string(repo.path().join("mine.txt")).unwrap(), "mine");
 }
+
+#[test]
+fn a_session_that_hooks_told_of_and_that_was_killed_leaves_its_work_to_the_next() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("mine.txt", "mine");
+    let begins = |session: &str| {
+        let agent = env.command("sleep", repo.path()).args(["600"]).spawn();
+        let input = json!({"session_id": session, "source": "startup", "cwd": repo.path()});
+        let command = repo.watchdog_command(&["hook", "session-start"]).env("CLAUDE_PID", agent.pid().to_string());
+        let _told = command.env("CLAUDE_CODE_SESSION_ID", session).stdin(input.to_string()).run().expect(0);
+        agent
+    };
+    let first = begins("first");
+    repo.write("half.txt", "half");
+    // It cannot say that it ended.
+    drop(first);
+    let second = begins("second");
+    repo.write("rest.txt", "rest");
+    drop(second);
+    let config = config(&env, "complete", &json!({}));
+    let out = repo.watchdog(&["check", "--json", "--config", &config]).expect(0);
+    assert_eq!((out.verdict().as_str(), &out.json()["inherited"]), ("complete/rescued", &json!(1)), "{out}");
+    assert_eq!(
+        (repo.git(&["show", "--name-only", "--format=", "HEAD"]).as_str(), repo.status().as_str()),
+        ("half.txt\nrest.txt", "?? mine.txt")
+    );
+}

@@ -1,5 +1,6 @@
 //! What only a person may say, and what comes of it from inside of a watched session.
 
+use completion_watchdog::store::{SqliteStore, StateDir, session};
 use serde_json::{Value, json};
 
 use crate::support::TestEnv;
@@ -48,4 +49,39 @@ fn a_default_rescue_script_is_shown_and_one_that_the_session_wrote_is_not_run() 
     assert!(out.stdout.contains("scripts/commit-rescue, which changed since the anchor"), "{out}");
     let shown = repo.watchdog(&["trust"]).expect(0);
     assert!(shown.stdout.contains("touch ran"), "{shown}");
+}
+
+#[test]
+fn what_a_session_calls_in_its_first_moment_is_known_for_its_own() {
+    let mut env = TestEnv::new();
+    env.set("WATCHDOG", env!("CARGO_BIN_EXE_watchdog"));
+    let codes = env.root().join("codes");
+    env.set("CODES", &codes);
+    let repo = env.repo();
+    repo.write("completion.json", json!({"checks": [{"type": "files", "paths": ["wanted.txt"]}]}).to_string());
+    repo.commit_all("criteria");
+    for round in 0..10 {
+        let spec = format!("s{round}");
+        let session = ["sh", "-c", "$WATCHDOG trust >/dev/null 2>&1; echo $? >> $CODES"];
+        let _judged = repo.watchdog(&[&["run", "--json", "--no-probe", "--spec", &spec, "--"], &session[..]].concat());
+    }
+    assert_eq!(std::fs::read_to_string(&codes).unwrap(), "2\n".repeat(10));
+}
+
+#[test]
+fn a_session_that_never_began_leaves_the_record_of_the_one_before() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let recorded = || {
+        let store = SqliteStore::open(&StateDir::resolve(Some(env.state()), None, None).unwrap()).unwrap();
+        session::everywhere(&store).unwrap().into_iter().map(|(_, spec, found)| (spec, found.unwrap())).collect::<Vec<_>>()
+    };
+    let run = |command: &str| repo.watchdog(&["run", "--json", "--no-probe", "--", command]);
+    run("/no/such/program").expect(15);
+    assert_eq!(recorded(), []);
+    let _judged = run("true");
+    let before = recorded();
+    assert!(before.len() == 1 && before[0].1.ended_at.is_some(), "{before:?}");
+    run("/no/such/program").expect(15);
+    assert_eq!(recorded(), before);
 }

@@ -99,6 +99,14 @@ pub fn record(store: &dyn Store, worktree_id: &str, spec: &str, session: &Sessio
     row::overwrite(store, &row::key::<SessionRecord>(worktree_id, spec), session)
 }
 
+/// Takes the record of a session back that never began: the former one, if there was any, stands again.
+pub fn put_back(store: &dyn Store, (worktree_id, spec): (&str, &str), former: Option<&SessionRecord>) -> Result<(), StoreError> {
+    match former {
+        Some(former) => record(store, worktree_id, spec, former),
+        None => row::remove::<SessionRecord>(store, &row::key::<SessionRecord>(worktree_id, spec)),
+    }
+}
+
 /// The last session of a spec, if any is recorded.
 pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<Option<SessionRecord>, StoreError> {
     row::load(store, &row::key::<SessionRecord>(worktree_id, spec))
