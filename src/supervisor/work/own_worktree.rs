@@ -15,6 +15,10 @@ const DEADLINE: Duration = Duration::from_secs(900);
 /// How many worktrees beside each other are looked at.
 const MOST: u32 = 50;
 
+/// Between two tries beside another git; in all they take two and a half seconds.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(1280);
+
 /// The branch of a task.
 pub fn branch_of(id: &str) -> String {
     format!("watchdog/{id}")
@@ -75,10 +79,24 @@ pub fn make_ready(wanted: &Wanted) -> Result<Ready, NotReady> {
             return Err(NotReady::CheckedOut { branch: wanted.branch.clone(), root: root.display().to_string() });
         }
         Some(root) => root,
-        None => settle_in(&from, wanted, &base, &mut notes)?,
+        None => beside_others(|| settle_in(&from, wanted, &base, &mut notes))?,
     };
     bring_in(&root, wanted, &mut notes)?;
     Ok(Ready { root, notes })
+}
+
+/// Tries again where git met a worktree that another git was just making: it reads all of them first, and gives up at a half-made one.
+fn beside_others<T>(mut make: impl FnMut() -> Result<T, NotReady>) -> Result<T, NotReady> {
+    let mut pause = SHORTEST_PAUSE;
+    loop {
+        match make() {
+            Err(NotReady::Git(why)) if pause <= LONGEST_PAUSE && why.contains("failed to read") && why.contains("/worktrees/") => {
+                std::thread::sleep(pause);
+                pause *= 2;
+            }
+            made => return made,
+        }
+    }
 }
 
 /// The worktree that has a branch checked out.
@@ -184,4 +202,28 @@ fn run(worktree: &Worktree, args: &[&str]) -> Result<(), NotReady> {
     let finished = git(worktree.root(), &args, &[], worktree.has_identity(), DEADLINE).run();
     let finished = finished.map_err(|error| NotReady::Git(error.to_string()))?;
     if finished.exit.success() { Ok(()) } else { Err(NotReady::Git(tail(&finished))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worktree_that_another_git_is_making_is_waited_for_and_nothing_else_is() {
+        let half_made = || NotReady::Git("fatal: failed to read .git/worktrees/agent-5/commondir: Success".into());
+        let mut tries = 0;
+        let made = beside_others(|| {
+            tries += 1;
+            if tries < 4 { Err(half_made()) } else { Ok(tries) }
+        });
+        assert_eq!(made, Ok(4));
+        for refused in [NotReady::Git("fatal: a branch named 'watchdog/T1' already exists".into()), NotReady::Unborn] {
+            let mut tries = 0;
+            let made: Result<(), NotReady> = beside_others(|| {
+                tries += 1;
+                Err(refused.clone())
+            });
+            assert_eq!((made, tries), (Err(refused), 1));
+        }
+    }
 }
