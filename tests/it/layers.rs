@@ -1,6 +1,7 @@
 //! The rules of `ARCHITECTURE.md` that a compiler does not enforce: who imports whom, which crate is used where,
 //! what is banned in which room, and what every file must look like.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -307,6 +308,38 @@ fn mod_files_hold_docs_and_re_exports_only() {
     let files = sources(&["src"]);
     let faults = files.iter().filter(|source| source.name.ends_with("/mod.rs") && item.is_match(&source.shipped));
     assert_none(&faults.map(|source| format!("{}: logic belongs into a file with a name", source.name)).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_page_about_architecture_lists_the_files_that_are_there() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ARCHITECTURE.md")).expect("docs/ARCHITECTURE.md");
+    let list = page.split("## The files of `src`").nth(1).and_then(|rest| rest.split("```").nth(1)).expect("the list of files");
+    let mut folder = String::new();
+    let mut listed = BTreeSet::new();
+    for line in list.lines().skip(1) {
+        for word in line.split_whitespace() {
+            match word.strip_suffix('/') {
+                Some(name) => folder = if name == "." { String::new() } else { format!("{name}/") },
+                None => _ = listed.insert(format!("{folder}{word}.rs")),
+            }
+        }
+    }
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut there = BTreeSet::new();
+    let mut folders = vec![src.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                there.insert(path.strip_prefix(&src).expect("below it").to_string_lossy().into_owned());
+            }
+        }
+    }
+    let faults = there.difference(&listed).map(|path| format!("docs/ARCHITECTURE.md does not list src/{path}"));
+    let gone = listed.difference(&there).map(|path| format!("docs/ARCHITECTURE.md lists src/{path}, which is not there"));
+    assert_none(&faults.chain(gone).collect::<Vec<_>>());
 }
 
 #[test]
