@@ -259,14 +259,17 @@ impl Executor {
         }
     }
 
-    /// What to say of a pass in the worktree beside files that were uncommitted before the session: it may rest on them.
+    /// What to say of a pass in the worktree beside uncommitted files that are not the session's, older than it or changed after its end: it
+    /// may rest on them.
     fn inherited_beside(&self, outcome: &GroupOutcome) -> Option<Degraded> {
         let of_files = |kind: &str| ["command", "files", "custom", "feature_list", "plan"].contains(&kind);
         let passed = |result: &CheckResult| result.outcome == CheckOutcome::Pass && result.tree.is_none() && of_files(&result.kind);
-        if outcome.outcome != CheckOutcome::Pass || self.case.work.inherited.is_empty() || !outcome.results.iter().any(passed) {
+        let none = self.case.work.inherited.is_empty() && self.case.work.end.is_none();
+        if outcome.outcome != CheckOutcome::Pass || none || !outcome.results.iter().any(passed) {
             return None;
         }
-        let found = self.worktree(|worktree| session_work::look(worktree, &self.case.work)).ok()?.changes.inherited;
+        let changes = self.worktree(|worktree| session_work::look(worktree, &self.case.work)).ok()?.changes;
+        let found = changes.inherited + changes.since_end;
         let detail = format!("the checks passed beside {} that the session did not make and no commit has", plural(found, "file"));
         (found > 0).then_some(Degraded { code: "judged_with_uncommitted", detail })
     }

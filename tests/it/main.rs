@@ -81,6 +81,8 @@ mod looped;
 mod layers;
 // Who is told what, and that no work waits for it.
 mod notify;
+// People who work in the worktree between two sessions.
+mod people_between;
 // Snapshots while a session runs.
 mod periodic_snapshots;
 // Agents that print plain text and answer in prose.
