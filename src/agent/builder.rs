@@ -74,6 +74,7 @@ pub(super) fn start<T>(
     if name.is_empty() {
         return Err(StartError::NotRunnable { program: name, why: "no program was named".into() });
     }
+    look_for_memory().map_err(fail)?;
     let (stdout, stdout_end) = os_pipe::pipe().map_err(fail)?;
     let (stderr, stderr_end) = os_pipe::pipe().map_err(fail)?;
     let (stdin, stdin_end) = match &plan.stdin {
@@ -176,6 +177,18 @@ pub fn is_set(name: &str) -> bool {
 fn located(program: &OsStr, cwd: &Path) -> OsString {
     let path = Path::new(program);
     if program.as_encoded_bytes().contains(&b'/') && path.is_relative() { cwd.join(path).into_os_string() } else { program.to_owned() }
+}
+
+/// More memory than the threads around a process need to begin with, and more than an allocator keeps for itself. It is addressed and not used.
+const ROOM: usize = 64 << 20;
+
+/// Looks whether the threads around a process would find memory: one that begins without ends the whole program from below.
+fn look_for_memory() -> io::Result<()> {
+    let mut room = Vec::<u8>::new();
+    room.try_reserve_exact(ROOM).map_err(|_| io::Error::from_raw_os_error(Errno::NOMEM.raw_os_error()))?;
+    // Without this the compiler may spare us the look.
+    std::hint::black_box(&room);
+    Ok(())
 }
 
 /// Writes stdin from a thread of its own. A process that closes its stdin, or ends, ends the thread.

@@ -105,6 +105,8 @@ pub enum CommandRun {
     Finished { exit: Exit, output: CommandOutput },
     /// It could not be started. `why` is for a person, without a final period.
     Unrunnable { why: String },
+    /// The system had no room to start it: trying again may help. `why` as above.
+    NoRoom { why: String },
     /// Its deadline passed, and it was ended.
     TimedOut { output: CommandOutput },
 }

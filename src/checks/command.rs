@@ -171,6 +171,9 @@ impl CompletionCheck for CommandCheck {
             CommandRun::Unrunnable { why } => {
                 return unknown(Judgement::Unrunnable { why: format!("{title} cannot be run: {}", one_line(&why)) });
             }
+            CommandRun::NoRoom { why } => {
+                return unknown(Judgement::Failed { why: format!("{title} could not be started: {}", one_line(&why)) });
+            }
             CommandRun::TimedOut { output } => {
                 let seconds = self.criterion.timeout.as_secs();
                 let why = self.with_output(format!("{title} did not end within {seconds} seconds"), &output);

@@ -23,6 +23,7 @@ pub(super) fn ask(context: &CheckContext<'_>, args: &[&str], timeout: Duration) 
                 one_line(&why)
             ),
         }),
+        CommandRun::NoRoom { why } => failed(one_line(&why)),
         CommandRun::TimedOut { .. } => {
             Err(Judgement::TimedOut { why: format!("GitHub did not answer within {} seconds", timeout.as_secs()) })
         }

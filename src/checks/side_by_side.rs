@@ -25,10 +25,14 @@ pub(super) fn side_by_side<T: Send>(
         loop {
             let begins = !over && next < count && running < at_once.max(1);
             if begins {
-                let sender = sender.clone();
                 let n = next;
                 // A job that panics must say so: whoever waits for it would wait for ever.
-                scope.spawn(move || sender.send((n, catch_unwind(AssertUnwindSafe(|| job(n))))));
+                let run = move |sender: &mpsc::Sender<_>| sender.send((n, catch_unwind(AssertUnwindSafe(|| job(n)))));
+                let there = sender.clone();
+                if thread::Builder::new().spawn_scoped(scope, move || run(&there)).is_err() {
+                    // No further thread may be had; the receiver is held here.
+                    let _ = run(&sender);
+                }
                 next += 1;
                 running += 1;
             } else if running == 0 {

@@ -1,14 +1,17 @@
 //! The whole program: reads the command line and the environment, does what they say, and returns the exit code.
 
 use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use serde_json::json;
 
 use crate::agent::transcript::ClaudeHome;
+use crate::decision::evidence::{FaultKind, Unreadable};
+use crate::decision::shortage::Shortage;
 use crate::decision::verdict::Reason;
 use crate::store::StateDir;
-use crate::supervisor::{Courier, Surroundings, serve_refs};
+use crate::supervisor::{Courier, Surroundings, judged_without_room, serve_refs};
 
 use super::args;
 use super::command_line::{calls_a_hook, read};
@@ -41,8 +44,9 @@ pub fn main() -> ExitCode {
     let terminal = Terminal::new(&cli.global);
     start_logging(cli.global.verbose);
     scarcity::watch_panics();
+    let judged = commands::judges_one_worktree(&cli.command).then(|| cli.global.clone());
     // A panic is a bug. It must not look like a verdict, nor end with the code that a shell gives to anything that fails.
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| commands::dispatch(cli, &terminal))) {
+    match catch_unwind(AssertUnwindSafe(|| commands::dispatch(cli, &terminal))) {
         // The host reads exit codes of a hook in its own way.
         Ok(Ok(code)) if in_a_hook => ExitCode::from(code),
         Ok(Ok(code)) => ended(code),
@@ -50,14 +54,10 @@ pub fn main() -> ExitCode {
             complain(&terminal, &failure);
             ExitCode::from(failure.code)
         }
-        Err(_) if in_a_hook && scarcity::was_seen() => answer_all_the_same("the system has no further thread or memory"),
-        Err(_) if scarcity::was_seen() => {
-            let why = "the system has no further thread or memory; commits and snapshots made so far are kept";
-            let hint = "end some processes, or raise ulimit -u, ulimit -v or the limit of pids, then run watchdog check";
-            let failure = Failure::new(Reason::StoreError, why).hint(hint);
-            complain(&terminal, &failure);
-            ExitCode::from(failure.code)
+        Err(_) if in_a_hook && let Some(shortage) = scarcity::seen() => {
+            answer_all_the_same(&format!("the system has no further {}", shortage.of))
         }
+        Err(_) if let Some(shortage) = scarcity::seen() => without_room(&terminal, judged.as_ref(), shortage),
         Err(_) if in_a_hook => answer_all_the_same("this is a bug in watchdog; please report it"),
         Err(_) => {
             terminal.complain("watchdog: this is a bug; please report it with the message above");
@@ -76,6 +76,22 @@ fn ended(code: u8) -> ExitCode {
     let Some(failure) = result_output::failure() else { return ExitCode::from(code) };
     let hint = failure.hint.as_deref().map(|hint| format!("\n  {hint}")).unwrap_or_default();
     let _ = writeln!(anstream::stderr(), "watchdog: {}{hint}", failure.message);
+    ExitCode::from(failure.code)
+}
+
+/// Ends a command that the system had no room to finish; a judgement with a verdict, in the journal too where that can be written.
+fn without_room(terminal: &Terminal, judged: Option<&args::GlobalArgs>, shortage: Shortage) -> ExitCode {
+    let why = format!("the system has no further {}; commits and snapshots made so far are kept", shortage.of);
+    let hint = format!("{}, then run watchdog check", shortage.helps);
+    let failure = Failure::new(Reason::StoreError, &why).hint(&hint);
+    let around = judged.and_then(|global| surroundings(global, terminal, None, Courier::default()).ok());
+    let unreadable = Unreadable { kind: FaultKind::Store, why, hint: Some(hint) };
+    // What is short may be short here, too.
+    let told = around.and_then(|around| catch_unwind(AssertUnwindSafe(|| judged_without_room(&around, unreadable))).ok());
+    match told {
+        Some(judgement) => terminal.verdict(&judgement, false),
+        None => complain(terminal, &failure),
+    }
     ExitCode::from(failure.code)
 }
 

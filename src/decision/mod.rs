@@ -12,6 +12,7 @@ pub mod reply;
 pub mod rounds;
 pub mod secret_shapes;
 pub mod session_work;
+pub mod shortage;
 pub mod silence;
 pub mod standing_answer;
 pub mod template;

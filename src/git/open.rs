@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use super::harden;
 use super::served::Served;
 use crate::decision::evidence::{FaultKind, Unreadable};
+use crate::decision::shortage::told_by;
 
 /// Why a worktree could not be opened or read.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +63,10 @@ impl From<Error> for Unreadable {
                 Some(format!("run watchdog as the owner, or allow it with: git config --global --add safe.directory '{}'", path.display())),
             ),
             Error::UnknownRevision { .. } => (FaultKind::Git, Some("see: git log --oneline --all".to_string())),
-            Error::Read { .. } => (FaultKind::Git, Some("see: git fsck".to_string())),
+            Error::Read { why, .. } => {
+                let helps = told_by(why).map_or("see: git fsck", |shortage| shortage.helps);
+                (FaultKind::Git, Some(helps.to_string()))
+            }
         };
         Unreadable { kind, why: error.to_string(), hint }
     }

@@ -81,7 +81,8 @@ pub(super) fn find(worktree: &Worktree, index: &State, depth: usize, found: &mut
             looker.found
         };
         std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            // Where no further thread may be had, fewer do the work.
+            let others: Vec<_> = (1..threads).map_while(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
             work().give_to(found);
             for other in others {
                 other.join().expect("a panic is a bug, passed on").give_to(found);

@@ -166,10 +166,16 @@ pub fn worktrees_of(common_dir: &Path) -> Vec<FoundWorktree> {
     }
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
     let parts = std::thread::scope(|scope| {
-        let parts = names.chunks(names.len().div_ceil(threads)).map(|part| scope.spawn(move || look(part)));
+        let begin = |part| std::thread::Builder::new().spawn_scoped(scope, move || look(part)).ok();
+        let parts = names.chunks(names.len().div_ceil(threads)).map(|part| (part, begin(part)));
         // Collected first, so that all of them run.
         let parts: Vec<_> = parts.collect();
-        parts.into_iter().map(|part| part.join().expect("a panic is a bug, passed on")).collect::<Vec<_>>()
+        let look_here = |(part, thread): (_, Option<std::thread::ScopedJoinHandle<'_, _>>)| match thread {
+            Some(thread) => thread.join().expect("a panic is a bug, passed on"),
+            // No further thread may be had.
+            None => look(part),
+        };
+        parts.into_iter().map(look_here).collect::<Vec<_>>()
     });
     found.extend(parts.into_iter().flatten());
     found

@@ -63,6 +63,7 @@ pub use expiry::expire;
 pub use hook::{HookRequest, Host, answer_hook};
 pub use iterate::{AskedLimits, LoopPlan, LoopRequest, LoopStatus, LoopView, Phase, about_silence, plan_loop, run_loop};
 pub use origins::remember_rescued;
+pub use panicked::judged_without_room;
 pub use place::{Claim, Place};
 pub use planner::Planner;
 pub use run::{RunRequest, run};

@@ -5,7 +5,12 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{Repo, Run, TestEnv, wait_until};
+use completion_watchdog::agent::transcript::ClaudeHome;
+use completion_watchdog::decision::evidence::{FaultKind, Unreadable};
+use completion_watchdog::store::StateDir;
+use completion_watchdog::supervisor::{Courier, Surroundings, judged_without_room};
+
+use crate::support::{CommandOutput, Repo, Run, TestEnv, wait_until};
 
 #[test]
 fn without_room_for_memory_or_threads_nothing_is_begun_and_the_error_says_what_helps() {
@@ -82,4 +87,86 @@ fn a_loop_waits_until_there_is_room_for_its_session() {
     let out = looping.wait();
     assert_eq!(out.code, Some(14), "{out}");
     assert!(!repo.has("begun"), "{out}");
+}
+
+/// The last verdict in the journal.
+#[track_caller]
+fn last_verdict(events: &CommandOutput) -> String {
+    let events: Vec<serde_json::Value> = events.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let last = events.iter().rev().find(|event| event["kind"] == "verdict").unwrap_or_else(|| panic!("no verdict: {events:#?}"));
+    format!("{}/{}", last["data"]["status"].as_str().unwrap_or_default(), last["data"]["reason"].as_str().unwrap_or_default())
+}
+
+#[test]
+fn processes_that_run_short_during_a_session_end_in_a_verdict_in_the_journal_and_lose_nothing() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    // From so many files on, a look at them uses several threads.
+    for n in 0..3_100 {
+        repo.write(&format!("files/{}/{n}", n % 31), "content\n");
+    }
+    repo.commit_all("feat: files");
+    let script = format!("echo work > work; {NO_MORE_TASKS}");
+    let out = as_limited_user(&env, &repo, &["run", "--json", "--max-probes", "0", "--", "sh", "-c", &script]).run();
+    assert_eq!((out.verdict().as_str(), out.code), ("review/rescue_incomplete", Some(12)), "{out}");
+    for word in ["no further process or thread may be had", "ulimit -u", "watchdog rescue restore"] {
+        assert!(out.json()["message"].as_str().is_some_and(|message| message.contains(word)), "{word}: {out}");
+    }
+    assert_eq!(last_verdict(&as_limited_user(&env, &repo, &["events", "--json"]).run()), out.verdict(), "{out}");
+    assert!(!repo.has(".git/index.lock"), "{out}");
+    // There is room again.
+    let again = as_limited_user(&env, &repo, &["check", "--json", "--max-probes", "0"]).run();
+    assert_eq!((again.verdict().as_str(), &again.json()["rescued"]), ("incomplete/working", &json!(true)), "{again}");
+}
+
+#[test]
+fn a_check_that_finds_no_room_to_start_is_for_a_person_and_no_failure_for_good() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let config = env.write("c.json", r#"{"version": 1, "checks": [{"type": "command", "name": "c", "run": "true"}]}"#);
+    let script = format!("echo work > work && git add work && git commit -qm work; {NO_MORE_TASKS}");
+    let out =
+        as_limited_user(&env, &repo, &["--config", config.to_str().expect("UTF-8"), "run", "--json", "--", "sh", "-c", &script]).run();
+    assert_eq!((out.verdict().as_str(), out.code), ("review/verify_failed", Some(12)), "{out}");
+    assert!(out.stdout.contains("no further process or thread may be had"), "{out}");
+}
+
+#[test]
+fn memory_that_runs_short_during_a_session_ends_in_a_verdict_in_the_journal_and_loses_nothing() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    for mebibytes in [1, 60, 200, 1, 60, 200] {
+        // Not before the threads that read its output have begun: one that is to run has the state R.
+        let begun = "while grep -qs ') R ' /proc/$PPID/task/*/stat; do :; done";
+        let script = format!("echo work > work; {begun}; prlimit --pid $PPID --as={}", mebibytes << 20);
+        let out = repo.watchdog(&["run", "--json", "--max-probes", "0", "--", "sh", "-c", &script]);
+        assert!(matches!(out.code, Some(12 | 16)), "{out}");
+        assert!(out.json()["message"].as_str().is_some_and(|message| message.contains("ulimit -v")), "{out}");
+        assert_eq!(last_verdict(&repo.watchdog(&["events", "--json"])), out.verdict(), "{out}");
+        assert!(repo.has("work") && !repo.has(".git/index.lock"), "{out}");
+    }
+    let again = repo.watchdog(&["check", "--json", "--max-probes", "0"]).expect(10);
+    assert_eq!((again.verdict().as_str(), &again.json()["rescued"]), ("incomplete/working", &json!(true)), "{again}");
+}
+
+#[test]
+fn a_judgement_that_panicked_for_want_of_room_has_a_verdict_in_the_journal() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["snapshot", "--spec", "work"]).expect(0);
+    let around = Surroundings {
+        worktree: repo.path().to_owned(),
+        config: None,
+        state: StateDir::resolve(Some(env.state()), None, None).expect("it was named"),
+        trusted: None,
+        agent_program: None,
+        claude_home: ClaudeHome::from_env(),
+        narrate: std::sync::Arc::new(|_: &str| {}),
+        courier: Courier::default(),
+    };
+    let why = "the system has no further thread or process".to_owned();
+    let judgement = judged_without_room(&around, Unreadable { kind: FaultKind::Store, why, hint: Some("end some processes".into()) });
+    assert_eq!((judgement.exit_code(), judgement.spec.as_deref()), (16, Some("work")));
+    assert_eq!(judgement.verdict.message, "the system has no further thread or process (end some processes)");
+    assert_eq!(last_verdict(&repo.watchdog(&["events", "--json"])), "error/store_error");
 }

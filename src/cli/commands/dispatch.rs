@@ -17,6 +17,11 @@ use super::{
 /// How long the end of a command waits for notifications to be delivered.
 const DELIVERY: Duration = Duration::from_secs(3);
 
+/// Whether a command comes to a verdict on the worktree that it is called in.
+pub fn judges_one_worktree(command: &Command) -> bool {
+    matches!(command, Command::Check(_) | Command::Run(_) | Command::Loop(_))
+}
+
 /// Does what the command line says; returns the exit code.
 pub fn dispatch(cli: Cli, terminal: &Terminal) -> Result<u8, Failure> {
     let global = &cli.global;

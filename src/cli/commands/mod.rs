@@ -27,5 +27,5 @@ mod task_work;
 mod trust;
 mod watch;
 
-pub use dispatch::dispatch;
+pub use dispatch::{dispatch, judges_one_worktree};
 pub use hook::excuse;

@@ -1,11 +1,32 @@
 //! The event loop of one command.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::agent::headroom::look_for_room;
 use crate::cli::failure::Failure;
 use crate::decision::verdict::Reason;
 use crate::supervisor::Signals;
+
+/// Threads for work that blocks, beside those of a session: a judgement, a look at HEAD, a search, a lease that is renewed.
+const THREADS: usize = 4;
+
+/// Has all of them started now, so that none need be had in the midst of something. Each waits for the last, as one that is free would be used again.
+async fn hold_threads() {
+    let (all_there, waits) = std::sync::mpsc::channel::<()>();
+    let waits = Arc::new(Mutex::new(waits));
+    let held: Vec<_> = (0..THREADS)
+        .map(|_| {
+            let waits = Arc::clone(&waits);
+            tokio::task::spawn_blocking(move || drop(waits.lock().map(|waits| waits.recv())))
+        })
+        .collect();
+    drop(all_there);
+    for thread in held {
+        // It waits for nothing but this.
+        let _ = thread.await;
+    }
+}
 
 /// Runs something in a runtime of one thread, with signals listened to from the first moment.
 pub fn in_runtime<T>(work: impl AsyncFnOnce(&mut Signals) -> T) -> Result<T, Failure> {
@@ -14,7 +35,7 @@ pub fn in_runtime<T>(work: impl AsyncFnOnce(&mut Signals) -> T) -> Result<T, Fai
     // A thread that is there once stays: where no further one can be had, work waits for it instead of failing.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().thread_keep_alive(Duration::MAX).build().map_err(failed)?;
     let done = runtime.block_on(async {
-        let _ = tokio::task::spawn_blocking(|| ()).await;
+        hold_threads().await;
         let mut signals = Signals::listen().map_err(failed)?;
         Ok::<_, Failure>(work(&mut signals).await)
     })?;

@@ -129,7 +129,8 @@ impl<'a> Outside<'a> {
                 }
             }
             Err(StartError::NotRunnable { program, why }) => CommandRun::Unrunnable { why: format!("{program}: {why}") },
-            Err(error @ (StartError::Shortage { .. } | StartError::System { .. })) => CommandRun::Unrunnable { why: error.to_string() },
+            Err(error @ StartError::Shortage { .. }) => CommandRun::NoRoom { why: error.to_string() },
+            Err(error @ StartError::System { .. }) => CommandRun::Unrunnable { why: error.to_string() },
         }
     }
 }

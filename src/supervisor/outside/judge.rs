@@ -53,6 +53,7 @@ pub(super) fn program(outside: &Outside<'_>, line: &CommandLine, request: &Judge
     command.stdin = request.prompt.as_bytes();
     match outside.run_command(&command) {
         CommandRun::Unrunnable { why } => JudgeAnswer::Unrunnable { why },
+        CommandRun::NoRoom { why } => JudgeAnswer::Failed { why },
         CommandRun::TimedOut { .. } => JudgeAnswer::TimedOut,
         CommandRun::Finished { exit: exit @ Exit::Code(126 | 127), output } => {
             JudgeAnswer::Unrunnable { why: said(&format!("it ended with {exit}"), &output.stderr.tail) }

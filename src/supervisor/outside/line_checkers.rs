@@ -38,7 +38,8 @@ impl LineCheckers {
             None => match LineProgram::start(&argv, folder, env) {
                 Ok(program) => program,
                 Err(StartError::NotRunnable { program, why }) => return Exchange::Unrunnable { why: format!("{program}: {why}") },
-                Err(error @ (StartError::Shortage { .. } | StartError::System { .. })) => {
+                Err(error @ StartError::Shortage { .. }) => return Exchange::Failed { why: error.to_string() },
+                Err(error @ StartError::System { .. }) => {
                     return Exchange::Unrunnable { why: error.to_string() };
                 }
             },

@@ -125,15 +125,17 @@ fn sweep_now(around: &Surroundings, request: &SweepRequest, cancel: Cancel) -> R
 impl Sweep<'_> {
     fn work(&self) {
         let (want, wanted) = sync_channel(WAITING);
-        let wanted = Mutex::new(wanted);
+        let wanted = Mutex::new(Some(wanted));
         std::thread::scope(|scope| {
-            for _ in 0..self.request.max_parallel_probes.max(1) {
-                let wanted = &wanted;
-                scope.spawn(move || self.ask_all(wanted));
+            let begin = || std::thread::Builder::new();
+            let ask = || begin().spawn_scoped(scope, || self.ask_all(&wanted)).is_ok();
+            // Where no further thread may be had, fewer do the work: without anybody who asks, nobody is asked.
+            if (0..self.request.max_parallel_probes.max(1)).filter(|_| ask()).count() == 0 {
+                *held(&wanted) = None;
             }
-            for _ in 0..self.request.jobs.max(1) {
-                let want = want.clone();
-                scope.spawn(move || self.look_at_all(&want));
+            let look = |want: SyncSender<Wanting>| begin().spawn_scoped(scope, move || self.look_at_all(&want)).is_ok();
+            if (0..self.request.jobs.max(1)).filter(|_| look(want.clone())).count() == 0 {
+                self.look_at_all(&want);
             }
             drop(want);
         });
@@ -167,10 +169,10 @@ impl Sweep<'_> {
         }
     }
 
-    fn ask_all(&self, wanted: &Mutex<Receiver<Wanting>>) {
+    fn ask_all(&self, wanted: &Mutex<Option<Receiver<Wanting>>>) {
         loop {
-            let next = held(wanted).recv();
-            let Ok(wanting) = next else { return };
+            let next = held(wanted).as_ref().and_then(|wanted| wanted.recv().ok());
+            let Some(wanting) = next else { return };
             self.tell_of(wanting.root().to_owned(), || self.ask(wanting));
         }
     }
