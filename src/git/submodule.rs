@@ -2,9 +2,10 @@
 //! worktree itself, so that its own filters do not run either.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::Mode;
 use gix::submodule::config::Ignore;
@@ -29,6 +30,7 @@ pub(super) struct Submodules {
 
 /// How a submodule differs.
 struct Looked {
+    head: Option<ObjectId>,
     fingerprint: u64,
     other_commit: bool,
     /// Whether tracked files differ.
@@ -67,11 +69,12 @@ impl Submodules {
             return Ok(None);
         }
         let inner = Worktree::open_at(&dot_git, &folder)?;
-        let commit_differs = inner.head_id()?.is_some_and(|head| head != entry.id);
+        let head = inner.head_id()?;
+        let commit_differs = head.is_some_and(|head| head != entry.id);
         let changes = inner.changes_below(self.depth + 1)?;
         let tracked = changes.staged + changes.unstaged + changes.conflicted > 0;
         let dirty = tracked || changes.untracked > 0;
-        let looked = Looked { fingerprint: changes.fingerprint, other_commit: commit_differs, tracked, dirty };
+        let looked = Looked { head, fingerprint: changes.fingerprint, other_commit: commit_differs, tracked, dirty };
         Ok((commit_differs || dirty).then_some(looked))
     }
 
@@ -104,8 +107,31 @@ pub struct UnsettledSubmodule {
     pub path: String,
     /// Whether it stands at another commit than the index names.
     pub other_commit: bool,
+    /// Whether a branch or tag of its own leads to that commit. Otherwise nobody else can ever have it.
+    pub named: bool,
     /// Whether files in it are uncommitted.
     pub uncommitted: bool,
+}
+
+/// Whether a branch, tag or remote-tracking branch of the submodule in a folder leads to a commit: where none does, a commit of this
+/// repository that names it would name what the submodule's garbage collection takes away. What cannot be read names nothing.
+pub(super) fn is_named(folder: &Path, commit: ObjectId) -> bool {
+    let look = || -> Option<bool> {
+        let inner = Worktree::open_at(&folder.join(".git"), folder).ok()?;
+        inner.refresh().ok()?;
+        let mut tips = Vec::new();
+        for reference in inner.repo.references().ok()?.all().ok()?.flatten() {
+            let lasting =
+                ["refs/heads/", "refs/remotes/", "refs/tags/"].iter().any(|kind| reference.name().as_bstr().starts_with(kind.as_bytes()));
+            if lasting && let Ok(id) = reference.into_fully_peeled_id() {
+                tips.push(id.detach());
+            }
+        }
+        inner.repo.find_commit(commit).ok()?;
+        tips.retain(|tip| inner.repo.find_commit(*tip).is_ok());
+        Some(inner.repo.rev_walk([commit]).with_hidden(tips).all().ok()?.next().is_none())
+    };
+    look().unwrap_or(false)
 }
 
 impl Worktree {
@@ -120,9 +146,11 @@ impl Worktree {
         for entry in index.entries().iter().filter(|entry| entry.mode == Mode::COMMIT) {
             let path = entry.path(&index);
             if let Some(looked) = submodules.look(entry, path)? {
+                let folder = self.root().join(gix::path::from_bstr(path).unwrap_or_default());
                 unsettled.push(UnsettledSubmodule {
                     path: escape_path(path),
                     other_commit: looked.other_commit,
+                    named: looked.head.is_some_and(|head| is_named(&folder, head)),
                     uncommitted: looked.dirty,
                 });
             }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::decision::beside_claim::dispute_beside;
 use crate::decision::display::{escape_to_one_line, plural};
-use crate::decision::evidence::{Degraded, RescueOutcome};
-use crate::decision::verdict::{Status, Verdict};
+use crate::decision::evidence::{Changes, Degraded, RescueOutcome};
+use crate::decision::verdict::{Reason, Status, Verdict};
 use crate::git::{KnownRefs, OriginEvidence, RescuedCommit, UnmergedWork, UnsettledSubmodule, Worktree};
 use crate::store::rescued::RescuedRecord;
 use crate::store::{Store, baseline, rescued};
@@ -51,11 +51,12 @@ pub fn settle_beside(case: &Case, mut verdict: Verdict) -> Verdict {
             Err(error) => verdict.degraded.push(Degraded { code: "helpers_unread", detail: error.to_string() }),
         }
     }
-    if let Some(changes) = verdict.changes.as_ref().filter(|changes| changes.any()) {
+    // What a rescue left behind was not looked at after it.
+    let after_rescue = verdict.changes.is_none() && verdict.reason == Reason::Rescued;
+    if after_rescue || verdict.changes.as_ref().is_some_and(Changes::any) {
+        let is_change = |path: &String| verdict.changes.as_ref().is_none_or(|changes| changes.paths.contains(path));
         match worktree.unsettled_submodules() {
-            Ok(found) => {
-                submodules = found.iter().filter(|found| changes.paths.contains(&found.path)).map(submodule_words).collect();
-            }
+            Ok(found) => submodules = found.iter().filter(|found| is_change(&found.path)).map(submodule_words).collect(),
             Err(error) => verdict.degraded.push(Degraded { code: "submodules_unread", detail: error.to_string() }),
         }
     }
@@ -63,12 +64,17 @@ pub fn settle_beside(case: &Case, mut verdict: Verdict) -> Verdict {
 }
 
 fn submodule_words(found: &UnsettledSubmodule) -> String {
+    let path = escape_to_one_line(&found.path);
     let held = match (found.other_commit, found.uncommitted) {
         (true, true) => "uncommitted changes, and a commit that nothing here names",
         (true, false) => "a commit that nothing here names",
         (false, _) => "uncommitted changes",
     };
-    format!("submodule {} has {held}", escape_to_one_line(&found.path))
+    let keep = match found.other_commit && !found.named {
+        true => format!(", nor any branch of its own (keep it with: git -C {path} switch -c NAME)"),
+        false => String::new(),
+    };
+    format!("submodule {path} has {held}{keep}")
 }
 
 fn helper_words(helper: &UnmergedWork) -> String {

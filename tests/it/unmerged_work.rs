@@ -100,18 +100,55 @@ fn a_bare_complete_beside_unmerged_work_of_a_helper_is_disputed() {
     assert!(verdict["message"].as_str().unwrap().contains("branch try"), "{verdict:#}");
 }
 
-#[test]
-fn a_claim_beside_changes_inside_of_a_submodule_never_completes_and_they_are_told() {
-    let env = TestEnv::new();
+/// A repository with a submodule, and an agent that always says complete.
+fn with_submodule(env: &TestEnv) -> (crate::support::Repo<'_>, String) {
     let (repo, inner) = (env.repo(), env.repo_named("inner"));
     repo.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", inner.path().to_str().unwrap(), "sub"]);
     repo.commit_all("with a submodule");
     let says = [Step::print_json(&json!({"status": "complete", "message": "done"}))];
     let config = env.config_asking(&says, json!({"rescue": {"mode": "single"}}));
-    let run = |script: &str| repo.watchdog(&["--config", config.to_str().unwrap(), "run", "--json", "--", "sh", "-c", script]);
+    let config = config.to_str().unwrap().to_owned();
+    (repo, config)
+}
+
+#[test]
+fn a_claim_beside_changes_inside_of_a_submodule_is_for_a_person_at_once_and_they_are_told() {
+    let env = TestEnv::new();
+    let (repo, config) = with_submodule(&env);
+    let run = |script: &str| repo.watchdog(&["--config", &config, "run", "--json", "--", "sh", "-c", script]);
     assert_eq!(run("true").expect(0).json()["reason"], "nothing_to_do");
-    let verdict = run("echo changed > sub/README.md").json();
-    assert_eq!(verdict["complete"], false, "{verdict:#}");
+    let out = run("echo changed > sub/README.md").expect(12);
+    let verdict = out.json();
+    // The tree: session's work that a rescue may not commit.
+    assert_eq!((out.verdict().as_str(), &verdict["probes_used"]), ("review/rescue_incomplete", &json!(1)), "{verdict:#}");
     assert!(verdict["feedback"].as_str().unwrap().contains("submodule sub has uncommitted changes"), "{verdict:#}");
     assert_eq!(repo.git(&["-C", "sub", "status", "--porcelain"]).trim(), "M README.md", "nothing of it was rescued");
+    // Beside work that a rescue could commit, the claim is the agent's word still.
+    let out = run("echo changed more > sub/README.md; echo work > work").expect(12);
+    let verdict = out.json();
+    assert_eq!((out.verdict().as_str(), &verdict["rescued"]), ("review/disputed", &json!(true)), "{verdict:#}");
+    assert!(verdict["message"].as_str().unwrap().contains("submodule sub has uncommitted changes"), "{verdict:#}");
+    assert_eq!(repo.git(&["-C", "sub", "status", "--porcelain"]).trim(), "M README.md");
+}
+
+#[test]
+fn a_rescue_commits_a_moved_gitlink_only_where_a_ref_of_the_submodule_leads_to_its_commit() {
+    let env = TestEnv::new();
+    let (repo, config) = with_submodule(&env);
+    let gitlink = || repo.git(&["rev-parse", "HEAD:sub"]).trim().to_owned();
+    let inner = || repo.git(&["-C", "sub", "rev-parse", "HEAD"]).trim().to_owned();
+    let run = |script: &str| repo.watchdog(&["--config", &config, "run", "--json", "--", "sh", "-c", script]);
+    let before = gitlink();
+    // As `git submodule update` leaves it: detached, so that the commit is on no branch.
+    let out = run("git -C sub switch -q --detach && git -C sub commit -q --allow-empty -m inner").expect(12);
+    let verdict = out.json();
+    assert_eq!((out.verdict().as_str(), &verdict["probes_used"]), ("review/rescue_incomplete", &json!(1)), "{verdict:#}");
+    assert_eq!(verdict["rescue"]["left_out"], json!([{"path": "sub", "why": "nested_repository"}]), "{verdict:#}");
+    assert!(verdict["feedback"].as_str().unwrap().contains("git -C sub switch -c NAME"), "{verdict:#}");
+    assert_eq!(gitlink(), before, "no commit here names it");
+    assert_ne!(inner(), before);
+
+    let out = run("git -C sub switch -q -c kept && git -C sub commit -q --allow-empty -m more").expect(0);
+    assert_eq!(out.verdict(), "complete/rescued", "{out}");
+    assert_eq!(gitlink(), inner(), "the gitlink is work like any other");
 }

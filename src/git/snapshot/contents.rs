@@ -10,7 +10,7 @@ use gix::index::entry::{Flags, Stage};
 use gix::objs::tree::EntryKind;
 use gix::state::InProgress;
 
-use super::disk::{Below, split};
+use super::disk::{Below, as_path, split};
 use super::ignore_rules::join;
 use super::private::{IGNORED, Whole};
 use super::proof::{Registered, nested_files, tree_of};
@@ -18,6 +18,7 @@ use super::record::Record;
 use super::spec_name::path_text;
 use super::{diff, nested};
 use crate::decision::evidence::Operation;
+use crate::git::submodule::is_named;
 use crate::git::{Error, Worktree};
 
 /// What a snapshot says about one path.
@@ -46,7 +47,7 @@ pub struct SnapshotPath {
     pub untracked: bool,
     /// The user told git to look away from local edits (assume-unchanged, skip-worktree).
     pub hidden: bool,
-    /// It lies in another repository inside this worktree.
+    /// It lies in another repository inside this worktree, or is a submodule at a commit that no ref of its own leads to.
     pub nested: bool,
 }
 
@@ -104,6 +105,9 @@ impl Worktree {
                 Some((mode, _)) if mode.kind() == EntryKind::Commit => SnapshotKind::Submodule,
                 Some(_) => SnapshotKind::File,
             };
+            // No ref of the submodule keeps such a commit, so that no commit here may name it.
+            let unnamed = |(_, id)| !is_named(&root.join(as_path(path)), id);
+            let unnamed = kind == SnapshotKind::Submodule && change.after.is_some_and(unnamed);
             let entry = index.entry_by_path(path);
             let looked_away = Flags::ASSUME_VALID | Flags::SKIP_WORKTREE;
             paths.push(SnapshotPath {
@@ -112,7 +116,7 @@ impl Worktree {
                 bytes: change.bytes,
                 untracked: index.entry_index_by_path(path).is_err(),
                 hidden: entry.is_some_and(|e| e.flags.intersects(looked_away)),
-                nested: boundary.crosses(path),
+                nested: unnamed || boundary.crosses(path),
                 path: path.to_vec(),
             });
         }

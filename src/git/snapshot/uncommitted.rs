@@ -10,13 +10,14 @@ use gix::objs::tree::EntryKind;
 
 use super::blobs::Blobs;
 use super::contents::Boundary;
-use super::disk::{Below, Kind};
+use super::disk::{Below, Kind, as_path};
 use super::proof::entry_at;
 use super::scan::{Change, kind_of};
 use super::spec_name::path_text;
 use super::take::{read_index, scan};
 use super::{SnapshotKind, SnapshotPath, Versions, nested};
 use crate::decision::evidence::LeftOut;
+use crate::git::submodule::is_named;
 use crate::git::{Error, Worktree};
 
 /// What is uncommitted, as a snapshot of this moment would have it.
@@ -82,6 +83,7 @@ impl Worktree {
                 Some((_, _, Some(bytes))) => bytes,
                 Some((_, id, None)) => repo.find_header(id).map_or(0, |header| header.size()),
             };
+            let unnamed = matches!(standing, Some((EntryKind::Commit, id, _)) if !is_named(&root.join(as_path(name)), id));
             let entry = index.entry_by_path(name);
             paths.push(SnapshotPath {
                 text: path_text(name),
@@ -93,7 +95,7 @@ impl Worktree {
                 bytes,
                 untracked: index.entry_index_by_path(name).is_err(),
                 hidden: entry.is_some_and(|e| e.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)),
-                nested: boundary.crosses(name),
+                nested: unnamed || boundary.crosses(name),
                 path: path.into(),
             });
         }
