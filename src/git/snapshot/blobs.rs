@@ -144,7 +144,13 @@ impl<'repo> Blobs<'repo> {
 
     /// Whether a garbage collection took away what nothing referred to yet. To be asked once a ref does.
     pub fn vanished(&self) -> bool {
-        self.kept.iter().any(|id| !self.is_there(id))
+        self.vanished_from(self.repo)
+    }
+
+    /// The same, looked for by another way to the same database.
+    pub fn vanished_from(&self, repo: &gix::Repository) -> bool {
+        use gix::objs::Exists;
+        self.kept.iter().any(|id| !repo.objects.exists(id))
     }
 
     /// Whether the database itself has the object. `Repository::has_object()` also claims the empty tree, which git

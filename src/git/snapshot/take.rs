@@ -16,7 +16,7 @@ use super::record::{self, Record, Stored};
 use super::scan::{Change, Found, Scan, Scope};
 use super::spec_name::{PREFIX, for_ref, path_text};
 use super::{PrivateRule, Snapshot, SnapshotRequest, diff, loose_ref, nested};
-use crate::git::{Error, Worktree};
+use crate::git::{Error, Worktree, harden};
 
 /// How often a snapshot is tried, and paths are taken again that changed meanwhile.
 const ROUNDS: usize = 3;
@@ -58,7 +58,12 @@ impl Worktree {
             }
             // A garbage collection that began before the ref was there is free to take everything away until it ends.
             wait_for_garbage_collection(self.common_dir());
-            if !blobs.vanished() {
+            // The way to the objects of a linked worktree leads through its git directory: where that was removed meanwhile, they are there.
+            let gone = match self.git_dir().exists() {
+                true => blobs.vanished(),
+                false => gix::open_opts(self.common_dir(), harden::options()).map_or(true, |shared| blobs.vanished_from(&shared)),
+            };
+            if !gone {
                 return result;
             }
             // A ref to what is gone would break the repository for git.
