@@ -4,6 +4,7 @@ mod baseline;
 mod baseline_ref;
 mod birth;
 mod blob;
+mod born_worktrees;
 mod changes;
 mod content;
 mod content_ids;
@@ -53,6 +54,7 @@ mod worktrees;
 
 pub use baseline::Point;
 pub use baseline_ref::KeptBaseline;
+pub use born_worktrees::BornWorktree;
 pub use family::Family;
 pub use guarded::Wanted;
 pub use hidden::HiddenEntries;

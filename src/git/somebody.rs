@@ -14,7 +14,7 @@ use super::origin_evidence::OriginEvidence;
 use super::worktrees::worktree_id;
 
 /// How git calls HEAD of the main worktree from another one.
-const MAIN_HEAD: &str = "main-worktree/HEAD";
+pub(super) const MAIN_HEAD: &str = "main-worktree/HEAD";
 
 /// Whose something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

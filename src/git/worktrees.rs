@@ -219,7 +219,7 @@ fn is_in_its_place(common_dir: &Path) -> bool {
     })
 }
 
-fn linked(common_dir: &Path, git_dir: PathBuf) -> FoundWorktree {
+pub(super) fn linked(common_dir: &Path, git_dir: PathBuf) -> FoundWorktree {
     let back = git_dir.join("gitdir");
     let (root, standing) = match read_file(&back) {
         Ok(text) => {

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde_json::json;
 
 use crate::agent::transcript::{self, Transcript};
 use crate::agent::{Cancel, Survivor};
@@ -26,12 +27,14 @@ use crate::decision::verdict::Evidence;
 use crate::git::{Point, Snapshot, SnapshotRequest, Traces, Worktree};
 use crate::rescue;
 use crate::store::Store;
+use crate::store::journal::kind;
 use crate::watch::{GitDirs, Watching};
 
 use super::asking::Asking;
 use super::case::Case;
 use super::criteria_files;
 use super::journal::Journal;
+use super::kept_elsewhere::keep_elsewhere;
 use super::origins::remember_rescued;
 use super::outside::{LineCheckers, Outside};
 use super::planner::Planner;
@@ -230,7 +233,20 @@ impl Executor {
             self.surroundings.tell(&format!("kept {} in {}", plural(snapshot.files, "changed file"), snapshot.name));
         }
         self.seen().snapshot = taken;
+        self.keep_elsewhere(why);
         Ok(name)
+    }
+
+    /// Keeps what helpers of the session have uncommitted elsewhere. That it could not be kept is told, and no reason to judge nothing.
+    pub(super) fn keep_elsewhere(&self, why: &str) {
+        let request = SnapshotRequest { spec: &self.case.spec, at: now(), why };
+        let settings = &self.case.settings.rescue;
+        let kept = self.worktree(|worktree| keep_elsewhere(worktree, &self.case.evidence, &request, settings, |_, _| true));
+        for snapshot in &kept.taken {
+            self.journal.note(kind::SNAPSHOT, json!({"ref": snapshot.name, "commit": snapshot.commit}));
+            self.surroundings.tell(&format!("kept {} of a helper in {}", plural(snapshot.files, "changed file"), snapshot.name));
+        }
+        kept.failed.iter().for_each(|why| self.surroundings.tell(why));
     }
 
     fn judge_checks(&self, cancel: &Cancel) -> ChecksJudged {

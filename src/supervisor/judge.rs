@@ -122,6 +122,10 @@ impl Trial {
     /// Tells breaker, progress and journal what it came to.
     pub fn settle(&self, surroundings: &Surroundings, verdict: Verdict) -> Judgement {
         keep_judged_head(&self.case, &verdict);
+        // A sweep looks at many, and looks for helpers only beside what it keeps.
+        if !self.case.asked.once || verdict.status() == Status::Complete {
+            self.executor.keep_elsewhere("at the end of a judgement");
+        }
         let mut verdict = settle_beside(&self.case, verdict);
         if let Some(refused) = verdict.degraded.iter().find(|note| note.code == TOOLS_REFUSED) {
             verdict.message = format!("{}; {}", verdict.message, refused.detail);

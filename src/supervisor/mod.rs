@@ -22,6 +22,7 @@ mod hook;
 mod iterate;
 mod journal;
 mod judge;
+mod kept_elsewhere;
 pub mod live_session;
 mod notices;
 mod origins;

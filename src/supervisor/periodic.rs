@@ -5,18 +5,23 @@
 //! priority of disk access follows from that of the processor, as nothing else is set. It is no thread of the runtime's,
 //! because a priority that was lowered cannot be raised again.
 
-use std::path::PathBuf;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
 
 use crate::config::settings::{RescueMode, RescueSettings};
-use crate::git::{SnapshotRequest, Worktree};
+use crate::git::{OriginEvidence, Snapshot, SnapshotRequest, Worktree};
 use crate::rescue::private_rule;
 use crate::store::Store;
 use crate::store::journal::snapshot_event;
 
+use super::kept_elsewhere::keep_elsewhere;
 use super::surroundings::{Narrate, now};
 
 /// Between two looks that tell whether the work tree is quiet, at most.
@@ -32,10 +37,14 @@ pub struct Subject {
     pub spec: String,
     /// How often, and what is kept apart.
     pub settings: RescueSettings,
+    /// What tells the session's helpers, whose worktrees are kept like its own.
+    pub evidence: OriginEvidence,
     /// For the journal.
     pub store: Arc<dyn Store>,
     /// Whom to tell.
     pub narrate: Narrate,
+    /// The state in which each helper was kept, and when.
+    pub helpers: RefCell<HashMap<PathBuf, (u64, Instant)>>,
 }
 
 /// The thread that takes them.
@@ -112,21 +121,47 @@ impl Subject {
                 return Err(error.to_string());
             }
         };
-        if !rhythm.is_due(changes.any().then_some(changes.fingerprint)) {
-            return Ok(());
-        }
+        let due = rhythm.is_due(changes.any().then_some(changes.fingerprint));
         let at = now();
         let request = SnapshotRequest { spec: &self.spec, at, why: rhythm.why() };
+        self.look_at_helpers(&worktree, &request);
+        if !due {
+            return Ok(());
+        }
         let taken = worktree.take_snapshot_apart(&request, &private_rule(&self.settings)).map_err(|error| {
             rhythm.forget();
             error.to_string()
         })?;
-        if let Some(snapshot) = taken.filter(|snapshot| !snapshot.reused) {
+        self.note(taken.filter(|snapshot| !snapshot.reused).as_ref(), at);
+        Ok(())
+    }
+
+    /// A helper that is seen for the first time is kept at once, later ones as often as the session's own worktree.
+    fn look_at_helpers(&self, worktree: &Worktree, request: &SnapshotRequest<'_>) {
+        let every = self.settings.snapshot_every;
+        let is_due = |root: &Path, state: u64| {
+            let mut seen = self.helpers.borrow_mut();
+            let due = seen.get(root).is_none_or(|(kept, at)| *kept != state && at.elapsed() >= every);
+            if due {
+                seen.insert(root.to_owned(), (state, Instant::now()));
+            }
+            due
+        };
+        let kept = keep_elsewhere(worktree, &self.evidence, request, &self.settings, is_due);
+        for snapshot in &kept.taken {
+            self.note(Some(snapshot), request.at);
+        }
+        for why in kept.failed {
+            tracing::debug!("{why}");
+        }
+    }
+
+    fn note(&self, taken: Option<&Snapshot>, at: Timestamp) {
+        if let Some(snapshot) = taken {
             let event = snapshot_event(at, &self.worktree_id, Some(&self.spec), &snapshot.name, &snapshot.commit);
             // The ref is what counts, and the journal can be rebuilt from it.
             let _ = self.store.append(&[event], None);
         }
-        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! One session under watch: started, shown, logged, kept in snapshots, waited for with its children, written down. Judges nothing.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -96,8 +97,10 @@ pub async fn run_session(
         worktree_id: case.worktree_id.clone(),
         spec: case.spec.clone(),
         settings: case.settings.rescue.clone(),
+        evidence: case.evidence.clone(),
         store: Arc::clone(store),
         narrate: Arc::clone(&surroundings.narrate),
+        helpers: RefCell::default(),
     };
     let without_snapshot = case.asked.without_snapshot;
     let begun_snapshots = tokio::task::spawn_blocking(move || Periodic::start(subject)).await;

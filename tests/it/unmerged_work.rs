@@ -152,3 +152,50 @@ fn a_rescue_commits_a_moved_gitlink_only_where_a_ref_of_the_submodule_leads_to_i
     assert_eq!(out.verdict(), "complete/rescued", "{out}");
     assert_eq!(gitlink(), inner(), "the gitlink is work like any other");
 }
+
+/// The snapshots of a spec, newest first.
+fn snapshots_of(repo: &crate::support::Repo<'_>, spec: &str) -> Vec<String> {
+    let listed = repo.watchdog(&["rescue", "list", "--spec", spec, "--json"]).expect(0).json();
+    listed["snapshots"].as_array().expect("a list").iter().map(|one| one["id"].as_str().expect("text").to_owned()).collect()
+}
+
+#[test]
+fn what_a_helper_left_uncommitted_in_a_worktree_of_its_own_comes_back_after_that_was_removed() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.git(&["worktree", "add", "-q", "-b", "older", "../older"]);
+    std::fs::write(env.root().join("older/theirs"), "theirs").expect("ours");
+    let script = "git worktree add -q -b sub ../helper && mkdir ../helper/deep && echo precious > ../helper/deep/file && rm ../helper/README.md; \
+                  git worktree add -q -b idle ../idle";
+    repo.watchdog(&["run", "--json", "--max-probes", "0", "--", "sh", "-c", script]).expect(13);
+    let kept = snapshots_of(&repo, "main/helper");
+    assert_eq!(kept.len(), 1);
+    assert_eq!(
+        (snapshots_of(&repo, "main/older").len(), snapshots_of(&repo, "main/idle").len()),
+        (0, 0),
+        "nobody's helper; nothing to keep"
+    );
+    repo.watchdog(&["check", "--json", "--max-probes", "0"]).expect(13);
+    assert_eq!(snapshots_of(&repo, "main/helper"), kept, "the same state is kept once");
+    repo.git(&["worktree", "remove", "--force", "../helper"]);
+    repo.git(&["branch", "-q", "-D", "sub"]);
+    repo.watchdog(&["rescue", "restore", &kept[0], "--worktree", "../back"]).expect(0);
+    let back = env.root().join("back");
+    assert_eq!(std::fs::read_to_string(back.join("deep/file")).expect("it is back"), "precious\n");
+    assert!(!back.join("README.md").exists(), "what it removed is removed");
+}
+
+#[test]
+fn a_helper_whose_worktree_the_session_removes_itself_is_kept_while_the_session_runs() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let config = env.write("c.json", r#"{"version": 1, "rescue": {"snapshot_seconds": 1}}"#);
+    let script = "git worktree add -q -b sub ../helper && echo precious > ../helper/file; \
+                  until git for-each-ref refs/watchdog/rescue/main/helper | grep -q .; do sleep 0.05; done; \
+                  git worktree remove --force ../helper";
+    repo.watchdog(&["--config", config.to_str().unwrap(), "run", "--json", "--max-probes", "0", "--", "sh", "-c", script]).expect(13);
+    let kept = snapshots_of(&repo, "main/helper");
+    assert!(!kept.is_empty(), "{}", repo.git(&["for-each-ref"]));
+    repo.watchdog(&["rescue", "restore", &kept[0], "--to", "../back"]).expect(0);
+    assert_eq!(std::fs::read_to_string(env.root().join("back/file")).expect("it is back"), "precious\n");
+}

@@ -1,0 +1,60 @@
+//! The worktrees of a session's helpers whose files no snapshot of the session's own worktree holds: those that lie elsewhere.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::PathBuf;
+
+use gix::bstr::BStr;
+
+use super::open::{Error, Worktree};
+use super::origin_evidence::OriginEvidence;
+use super::path_text::escape_path;
+use super::somebody::{MAIN_HEAD, head_name};
+use super::worktrees::{Standing, linked, worktree_id};
+
+/// A helper's worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BornWorktree {
+    /// The name under which its repository keeps it, percent-escaped where not UTF-8.
+    pub name: String,
+    /// Its top folder.
+    pub root: PathBuf,
+}
+
+impl Worktree {
+    /// The worktrees that were born during the session, have no record of their own and do not lie inside of this one. Without recorded refs
+    /// nobody knows who is a helper.
+    ///
+    /// # Errors
+    /// [`Error::Read`] where what was recorded cannot be read.
+    pub fn born_elsewhere(&self, evidence: &OriginEvidence) -> Result<Vec<BornWorktree>, Error> {
+        let Some(recorded) = &evidence.refs else { return Ok(Vec::new()) };
+        let with_record = evidence.recorded_worktrees()?;
+        let folders = fs::read_dir(self.common_dir().join("worktrees")).into_iter().flatten().flatten().map(|entry| entry.path());
+        let mut candidates: Vec<PathBuf> = folders
+            .filter(|git_dir| git_dir != self.git_dir() && !with_record.contains(&worktree_id(git_dir, self.common_dir())))
+            .collect();
+        // Nearly always there is none, and nothing else need be read.
+        if candidates.is_empty() {
+            return Ok(Vec::new());
+        }
+        candidates.sort();
+        let known: HashSet<&str> = recorded.tips()?.iter().map(|(name, _)| name.as_str()).collect();
+        // A record from before worktrees were recorded says nothing about them.
+        if !known.contains(MAIN_HEAD) {
+            return Ok(Vec::new());
+        }
+        let mut helpers = Vec::new();
+        for git_dir in candidates {
+            if known.contains(head_name(&git_dir, self.common_dir()).as_str()) {
+                continue;
+            }
+            let name = git_dir.file_name().map(|name| escape_path(BStr::new(name.as_encoded_bytes()))).unwrap_or_default();
+            let found = linked(self.common_dir(), git_dir);
+            if found.standing == Standing::There && !found.root.starts_with(self.root()) {
+                helpers.push(BornWorktree { name, root: found.root });
+            }
+        }
+        Ok(helpers)
+    }
+}

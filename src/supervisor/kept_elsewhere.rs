@@ -1,0 +1,57 @@
+//! Snapshots of what the helpers of a session have uncommitted in worktrees of their own. They are the session's work like what lies in its
+//! own worktree, and whoever removes such a worktree must not take it away.
+
+use std::path::Path;
+
+use crate::config::settings::{RescueMode, RescueSettings};
+use crate::git::{Error, OriginEvidence, Snapshot, SnapshotRequest, Worktree};
+use crate::rescue::private_rule;
+
+/// What became of them.
+#[derive(Debug, Default)]
+pub struct KeptElsewhere {
+    /// Snapshots that were taken now.
+    pub taken: Vec<Snapshot>,
+    /// What could not be kept, for a person.
+    pub failed: Vec<String>,
+}
+
+/// Keeps each helper's uncommitted files under the session's spec and the helper's name, so that `rescue list` and `restore` know them.
+/// `is_due` is asked with the folder and what stands for its state.
+pub fn keep_elsewhere(
+    worktree: &Worktree,
+    evidence: &OriginEvidence,
+    request: &SnapshotRequest<'_>,
+    settings: &RescueSettings,
+    mut is_due: impl FnMut(&Path, u64) -> bool,
+) -> KeptElsewhere {
+    let mut kept = KeptElsewhere::default();
+    if settings.mode == RescueMode::Off {
+        return kept;
+    }
+    let helpers = match worktree.born_elsewhere(evidence) {
+        Ok(helpers) => helpers,
+        Err(error) => {
+            kept.failed.push(format!("cannot look for helpers of the session: {error}"));
+            return kept;
+        }
+    };
+    for helper in helpers {
+        let spec = format!("{}/{}", request.spec, helper.name);
+        let mut keep = || -> Result<Option<Snapshot>, Error> {
+            let there = Worktree::open(&helper.root)?;
+            let changes = there.changes()?;
+            if !changes.any() || !is_due(&helper.root, changes.fingerprint) {
+                return Ok(None);
+            }
+            there.take_snapshot_apart(&SnapshotRequest { spec: &spec, at: request.at, why: request.why }, &private_rule(settings))
+        };
+        match keep() {
+            Ok(taken) => kept.taken.extend(taken.filter(|snapshot| !snapshot.reused)),
+            // It may have been removed a moment ago.
+            Err(_) if !helper.root.exists() => {}
+            Err(error) => kept.failed.push(format!("the worktree {} of a helper could not be kept: {error}", helper.root.display())),
+        }
+    }
+    kept
+}
