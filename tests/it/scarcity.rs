@@ -10,7 +10,7 @@ use completion_watchdog::decision::evidence::{FaultKind, Unreadable};
 use completion_watchdog::store::StateDir;
 use completion_watchdog::supervisor::{Courier, Surroundings, judged_without_room};
 
-use crate::support::{CommandOutput, Repo, Run, TestEnv, wait_until};
+use crate::support::{CommandOutput, Repo, Run, Step, TestEnv, wait_until};
 
 #[test]
 fn without_room_for_memory_or_threads_nothing_is_begun_and_the_error_says_what_helps() {
@@ -106,8 +106,18 @@ fn processes_that_run_short_during_a_session_end_in_a_verdict_in_the_journal_and
         repo.write(&format!("files/{}/{n}", n % 31), "content\n");
     }
     repo.commit_all("feat: files");
-    let script = format!("echo work > work; {NO_MORE_TASKS}");
-    let out = as_limited_user(&env, &repo, &["run", "--json", "--max-probes", "0", "--", "sh", "-c", &script]).run();
+    let session = |script: &str| as_limited_user(&env, &repo, &["run", "--json", "--max-probes", "0", "--", "sh", "-c", script]).run();
+    // Room for a thread or two more than there are, so that some of those that a library begins are had and some are not.
+    for more in 0..3 {
+        let kept = || as_limited_user(&env, &repo, &["rescue", "list", "--json"]).run().json()["snapshots"].as_array().map(Vec::len);
+        let before = kept();
+        let tasks = "tasks=$(ls -ld /proc/[0-9]*/task/[0-9]* 2>/dev/null | awk -v uid=$(id -u) '$3 == uid' | wc -l)";
+        let out = session(&format!("echo {more} >> work; {tasks}; prlimit --pid $PPID --nproc=$((tasks - 4 + {more})):65536"));
+        assert!(matches!(out.code, Some(10 | 12)), "{out}");
+        assert_eq!(last_verdict(&as_limited_user(&env, &repo, &["events", "--json"]).run()), out.verdict(), "{out}");
+        assert!(kept() > before && !out.stderr.contains("this is a bug"), "{out}");
+    }
+    let out = session(&format!("echo more work >> work; {NO_MORE_TASKS}"));
     assert_eq!((out.verdict().as_str(), out.code), ("review/rescue_incomplete", Some(12)), "{out}");
     for word in ["no further process or thread may be had", "ulimit -u", "watchdog rescue restore"] {
         assert!(out.json()["message"].as_str().is_some_and(|message| message.contains(word)), "{word}: {out}");
@@ -169,4 +179,21 @@ fn a_judgement_that_panicked_for_want_of_room_has_a_verdict_in_the_journal() {
     assert_eq!((judgement.exit_code(), judgement.spec.as_deref()), (16, Some("work")));
     assert_eq!(judgement.verdict.message, "the system has no further thread or process (end some processes)");
     assert_eq!(last_verdict(&repo.watchdog(&["events", "--json"])), "error/store_error");
+}
+
+#[test]
+fn an_allocation_that_fails_ends_watchdog_like_a_kill_and_loses_no_work() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let asked = env.root().join("asked");
+    let config = env.config_asking(&[Step::append(asked.to_str().expect("UTF-8"), "x"), Step::hang()], json!({}));
+    let running =
+        repo.watchdog_spawn(&["--config", config.to_str().expect("UTF-8"), "run", "--json", "--", "sh", "-c", "echo work > work"]);
+    wait_until("the agent is asked", Duration::from_secs(30), || asked.exists());
+    // What the standard library does then; no system lets a test choose the allocation.
+    running.signal(rustix::process::Signal::ABORT);
+    let _ = running.wait().expect(134);
+    assert_eq!((repo.snapshots().len(), repo.has("work"), repo.has(".git/index.lock")), (1, true, false));
+    let again = repo.watchdog(&["check", "--json", "--max-probes", "0"]).expect(10);
+    assert_eq!((again.verdict().as_str(), &again.json()["rescued"]), ("incomplete/working", &json!(true)), "{again}");
 }

@@ -1,6 +1,7 @@
 //! Takes a snapshot: scan, trees, commits, and last the ref that makes it count.
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Duration;
 
@@ -251,6 +252,11 @@ fn stale(scan: &mut Scan<'_, '_>, repo: &gix::Repository) -> BTreeSet<BString> {
 ///
 /// What it cannot list it leaves out; the scan has named what is unreadable.
 fn listed_by_status(repo: &gix::Repository) -> Vec<BString> {
+    // It panics where the system has no further thread for it, and a snapshot without its witness is better than none.
+    catch_unwind(AssertUnwindSafe(|| list_by_status(repo))).unwrap_or_default()
+}
+
+fn list_by_status(repo: &gix::Repository) -> Vec<BString> {
     use gix::dir::walk::EmissionMode;
     use gix::status::index_worktree::Item;
     let Ok(platform) = repo.status(gix::progress::Discard) else { return Vec::new() };
