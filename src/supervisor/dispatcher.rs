@@ -34,7 +34,7 @@ pub async fn drive(mut machine: Machine, executor: Arc<Executor>, signals: &mut 
         event = match action {
             Action::Conclude(verdict) => return *verdict,
             Action::Wait(pause) => {
-                wait(pause, &executor, signals, told).await;
+                wait(pause, machine.survivors(), &executor, signals, told).await;
                 Event::WaitOver
             }
             Action::ReadCommits
@@ -96,12 +96,12 @@ async fn look(executor: &Arc<Executor>) -> bool {
 }
 
 /// Pauses; a commit or a signal cuts it short.
-async fn wait(pause: Pause, executor: &Arc<Executor>, signals: &mut Signals, told: bool) {
+async fn wait(pause: Pause, survivors: &[String], executor: &Arc<Executor>, signals: &mut Signals, told: bool) {
     let length = match pause {
         Pause::Interval(length) => length,
         Pause::Backoff { attempt, at_most } => backoff::pause(attempt, at_most),
     };
-    executor.tell_pause(length);
+    executor.tell_pause(length, survivors);
     let moved = Arc::new(Notify::new());
     let watching = executor.watch({
         let moved = Arc::clone(&moved);

@@ -156,10 +156,15 @@ impl Executor {
         self.seen().traces.clone()
     }
 
-    /// Tells how long the pause is.
-    pub fn tell_pause(&self, length: Duration) {
+    /// Tells how long the pause is, and what of the session still runs.
+    pub fn tell_pause(&self, length: Duration, survivors: &[String]) {
         if !length.is_zero() {
-            self.surroundings.tell(&format!("looking again in {} s, or as soon as a commit lands", length.as_secs_f64().ceil()));
+            let runs = match survivors {
+                [] => String::new(),
+                [one] => format!("{one} still runs: "),
+                [one, rest @ ..] => format!("{one} and {} more still run: ", rest.len()),
+            };
+            self.surroundings.tell(&format!("{runs}looking again in {} s, or as soon as a commit lands", length.as_secs_f64().ceil()));
         }
     }
 

@@ -85,6 +85,11 @@ impl Machine {
         self.commits.as_ref()
     }
 
+    /// What the session left running, as last looked at: a pause waits for its end.
+    pub fn survivors(&self) -> &[String] {
+        &self.setup.survivors
+    }
+
     /// The changes as last read.
     pub fn changes(&self) -> Option<&Changes> {
         self.changes.as_ref()
