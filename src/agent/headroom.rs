@@ -2,6 +2,7 @@
 //! the midst of it ends a program from below.
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 
 /// Address space that is asked for: each thread reserves some, most of which is never used.
@@ -10,6 +11,9 @@ const ADDRESS_SPACE: u64 = 1 << 30;
 const THREADS: usize = 8;
 /// Looking at files uses one thread for each core, of which so many are asked for at most.
 const CORES: usize = 16;
+
+/// Limits that leave so many are not tried: that would cost every small command more than its work.
+const PLENTY: u64 = 1024;
 
 /// Why there is no room.
 #[derive(Debug, thiserror::Error)]
@@ -41,8 +45,52 @@ pub fn look_for_room() -> Result<(), NoRoom> {
     if let Some(allowed) = rustix::process::getrlimit(rustix::process::Resource::As).current.filter(|allowed| *allowed < ADDRESS_SPACE) {
         return Err(NoRoom::AddressSpace { allowed });
     }
+    if limits_leave_plenty() {
+        return Ok(());
+    }
     let wanted = THREADS + std::thread::available_parallelism().map_or(1, usize::from).min(CORES);
     hold_threads(wanted).map_err(|source| NoRoom::Threads { wanted, source })
+}
+
+/// Whether neither the user's own limit nor one of the control groups is near. Who has used up a high limit all the same is told where a
+/// thread is missing.
+#[cfg(target_os = "linux")]
+fn limits_leave_plenty() -> bool {
+    let allowed = rustix::process::getrlimit(rustix::process::Resource::Nproc).current;
+    allowed.is_none_or(|allowed| allowed >= 4 * PLENTY)
+        && control_groups(&std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default()).iter().all(|group| left_in(group) >= PLENTY)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn limits_leave_plenty() -> bool {
+    false
+}
+
+/// The control groups that a process is in and that may limit how many it has, each with those above it, from what the system says of it.
+fn control_groups(text: &str) -> Vec<PathBuf> {
+    let folders = text.lines().filter_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        let top = match controllers {
+            "" => "/sys/fs/cgroup",
+            named if named.split(',').any(|name| name == "pids") => "/sys/fs/cgroup/pids",
+            _ => return None,
+        };
+        Some(Path::new(top).join(path.trim_start_matches('/')))
+    });
+    folders
+        .flat_map(|folder| {
+            folder.ancestors().take_while(|above| above.starts_with("/sys/fs/cgroup")).map(Path::to_owned).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// How many processes and threads a control group still allows; as many as there may be where it has no limit.
+fn left_in(group: &Path) -> u64 {
+    let number = |name: &str| std::fs::read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
+    match number("pids.max") {
+        Some(most) => most.saturating_sub(number("pids.current").unwrap_or(0)),
+        None => u64::MAX,
+    }
 }
 
 /// Has this many threads at the same time, for a moment.
@@ -70,6 +118,28 @@ fn hold_threads(wanted: usize) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_control_groups_above_count_as_well() {
+        let groups = |text: &str| control_groups(text).iter().map(|group| group.display().to_string()).collect::<Vec<_>>();
+        assert_eq!(
+            groups("0::/user.slice/a.scope\n"),
+            ["/sys/fs/cgroup/user.slice/a.scope", "/sys/fs/cgroup/user.slice", "/sys/fs/cgroup"]
+        );
+        assert_eq!(groups("5:cpu,cpuacct:/x\n4:pids:/y\n")[0], "/sys/fs/cgroup/pids/y");
+        assert_eq!(groups("nonsense"), [""; 0]);
+    }
+
+    #[test]
+    fn a_control_group_with_a_limit_leaves_what_is_not_used() {
+        let scratch = tempfile::tempdir().expect("a scratch folder");
+        assert_eq!(left_in(scratch.path()), u64::MAX);
+        for (most, left) in [("max\n", u64::MAX), ("100\n", 58), ("10\n", 0)] {
+            std::fs::write(scratch.path().join("pids.max"), most).expect("a file can be written");
+            std::fs::write(scratch.path().join("pids.current"), "42\n").expect("a file can be written");
+            assert_eq!(left_in(scratch.path()), left, "{most}");
+        }
+    }
 
     #[test]
     fn there_is_room_where_the_tests_run_and_a_shortage_says_what_helps() {
