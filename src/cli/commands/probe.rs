@@ -15,6 +15,7 @@ use crate::cli::terminal::Terminal;
 use crate::config::settings::Preset;
 use crate::decision::display::{escape_for_display, escape_to_one_line};
 use crate::decision::evidence::{ProbeOutcome, Reply, ReplyStatus};
+use crate::decision::shortage::told_by;
 use crate::decision::verdict::{ProbeUsage, Reason};
 use crate::session::{Conversation, recorded};
 use crate::supervisor::{Place, Surroundings, governing, now, reply_json, reply_of, usage_json};
@@ -134,8 +135,12 @@ fn says_complete(outcome: &ProbeOutcome) -> bool {
 pub(super) fn with_interrupt<T: Send>(cancel: &Cancel, work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
     let failed = |error: std::io::Error| Failure::new(Reason::StoreError, format!("failed to start the event loop: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let no_thread = |error: std::io::Error| {
+        let failure = Failure::new(Reason::StoreError, format!("nothing is begun: {error}"));
+        Failure { hint: told_by(&error.to_string()).map(|shortage| shortage.helps.to_owned()), ..failure }
+    };
     std::thread::scope(|scope| {
-        let working = scope.spawn(work);
+        let working = std::thread::Builder::new().spawn_scoped(scope, work).map_err(no_thread)?;
         runtime.block_on(async {
             let mut signals = crate::supervisor::Signals::listen().map_err(failed)?;
             while !working.is_finished() {
