@@ -1,4 +1,5 @@
-//! The worktrees of a session's helpers whose files no snapshot of the session's own worktree holds: those that lie elsewhere.
+//! The worktrees of a session's helpers. A snapshot of the session's own worktree holds what lies inside of it, but none is taken where
+//! nothing of its own changed: each helper is kept by itself, wherever it lies.
 
 use std::collections::HashSet;
 use std::fs;
@@ -22,8 +23,7 @@ pub struct BornWorktree {
 }
 
 impl Worktree {
-    /// The worktrees that were born during the session, have no record of their own and do not lie inside of this one. Without recorded refs
-    /// nobody knows who is a helper.
+    /// The worktrees that were born during the session and have no record of their own. Without recorded refs nobody knows who is a helper.
     ///
     /// # Errors
     /// [`Error::Read`] where what was recorded cannot be read.
@@ -51,7 +51,7 @@ impl Worktree {
             }
             let name = git_dir.file_name().map(|name| escape_path(BStr::new(name.as_encoded_bytes()))).unwrap_or_default();
             let found = linked(self.common_dir(), git_dir);
-            if found.standing == Standing::There && !found.root.starts_with(self.root()) {
+            if found.standing == Standing::There {
                 helpers.push(BornWorktree { name, root: found.root });
             }
         }

@@ -16,6 +16,27 @@ fn config(env: &TestEnv, seconds: u64) -> String {
 }
 
 #[test]
+fn the_end_of_a_hooked_session_keeps_what_its_helpers_hold() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let hook = |event: &str, more: serde_json::Value| {
+        let mut input = json!({"session_id": "s", "cwd": repo.path()});
+        input.as_object_mut().expect("an object").extend(more.as_object().cloned().expect("an object"));
+        let _told = repo.watchdog_command(&["hook", event]).stdin(input.to_string()).run().expect(0);
+    };
+    hook("session-start", json!({"source": "startup"}));
+    for (name, folder) in [("beside", "../beside"), ("inside", ".claude/worktrees/inside")] {
+        repo.git(&["worktree", "add", "-q", "-b", name, folder]);
+        fs::write(repo.path().join(folder).join("half.txt"), name).expect("ours");
+    }
+    hook("session-end", json!({"reason": "other"}));
+    for name in ["beside", "inside"] {
+        let kept = repo.git(&["for-each-ref", "--format=%(refname)", &format!("refs/watchdog/rescue/main/{name}")]);
+        assert_eq!(repo.file_in(&kept, "half.txt").as_deref(), Some(name));
+    }
+}
+
+#[test]
 fn what_a_session_throws_away_hours_into_its_work_comes_back() {
     let env = TestEnv::new();
     let repo = env.repo();

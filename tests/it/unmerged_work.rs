@@ -186,6 +186,19 @@ fn what_a_helper_left_uncommitted_in_a_worktree_of_its_own_comes_back_after_that
 }
 
 #[test]
+fn what_a_helper_inside_of_a_clean_worktree_left_uncommitted_comes_back_as_well() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let script = "git worktree add -q -b sub .claude/worktrees/sub; echo precious > .claude/worktrees/sub/file";
+    repo.watchdog(&["run", "--json", "--max-probes", "0", "--", "sh", "-c", script]).expect(13);
+    repo.git(&["worktree", "remove", "--force", ".claude/worktrees/sub"]);
+    let kept = snapshots_of(&repo, "main/sub");
+    assert_eq!(kept.len(), 1, "{}", repo.git(&["for-each-ref"]));
+    repo.watchdog(&["rescue", "restore", &kept[0], "--to", "../back"]).expect(0);
+    assert_eq!(std::fs::read_to_string(env.root().join("back/file")).expect("it is back"), "precious\n");
+}
+
+#[test]
 fn a_helper_whose_worktree_the_session_removes_itself_is_kept_while_the_session_runs() {
     let env = TestEnv::new();
     let repo = env.repo();

@@ -13,6 +13,8 @@ use crate::store::session;
 use crate::store::uncommitted;
 
 use super::super::configuration::governing;
+use super::super::kept_elsewhere::keep_elsewhere;
+use super::super::origins::origin_evidence;
 use super::super::settle_anchor;
 use super::super::surroundings::{Surroundings, now};
 use super::scene::Scene;
@@ -60,6 +62,17 @@ pub fn finish(surroundings: &Surroundings, input: &HookInput, scene: Scene) -> R
         // Nothing guards this append, so it cannot be fenced.
         let _done = store.append(&[kept], None)?;
         surroundings.tell(&format!("kept the uncommitted work in {}", taken.name));
+    }
+    // Last, as the host may wait no longer.
+    if let Some(found) = &baseline {
+        let evidence = origin_evidence(&place.store, &place.worktree, Some(&found.refs)).with_time(found.at);
+        let helpers = keep_elsewhere(&place.worktree, &evidence, &request, &settings.rescue, |_, _| true);
+        for taken in &helpers.taken {
+            let kept = snapshot_event(at, &place.worktree_id, Some(&spec), &taken.name, &taken.commit);
+            // Nothing guards this append, so it cannot be fenced.
+            let _done = store.append(&[kept], None)?;
+        }
+        helpers.failed.iter().for_each(|why| surroundings.tell(why));
     }
     Ok(Reply::quiet())
 }
