@@ -13,15 +13,15 @@ use std::time::Duration;
 
 use completion_watchdog::agent::reply;
 use completion_watchdog::checks::{
-    BoundedText, Capabilities, CheckContext, CommandRequest, CommandRun, CompletionCheck, Exchange, FoundFile, JudgeAnswer, JudgeRequest,
-    PlanCheck, Pushed, Touched,
+    BoundedText, Capabilities, CheckContext, CommandRequest, CommandRun, CompletionCheck, FoundFile, JudgeAnswer, JudgeRequest,
+    LineExchange, PlanCheck, PushState, TouchedPaths,
 };
 
-use completion_watchdog::config::settings::{PlanCriterion, RescueMode, Settings};
-use completion_watchdog::decision::evidence::{Activity, Changes, Commits, Fact, ProbeOutcome, Reply, ReplyStatus};
-use completion_watchdog::decision::machine::{Action, Event, Machine, Setup};
+use completion_watchdog::config::settings::{ConfigSettings, PlanCriterion, RescueMode};
+use completion_watchdog::decision::evidence::{Changes, Commits, ProbeOutcome, ReadFact, Reply, ReplyStatus, SignsOfLife};
+use completion_watchdog::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachineSetup};
 use completion_watchdog::decision::verdict::ProbeRecord;
-use completion_watchdog::git::{Point, Worktree};
+use completion_watchdog::git::{BaselinePoint, Worktree};
 use criterion::{Criterion, criterion_group, criterion_main};
 use jiff::Timestamp;
 use repository::{Shape, make};
@@ -30,16 +30,16 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// A check whose five questions are all answered with "waiting", to its timeout.
 fn machine(bench: &mut Criterion) {
-    let setup = Setup { rescue_mode: RescueMode::Plan, ..Setup::of(&Settings::default()) };
+    let setup = MachineSetup { rescue_mode: RescueMode::Plan, ..MachineSetup::of(&ConfigSettings::default()) };
     bench.bench_function("machine: five questions and a timeout", |timed| {
         timed.iter(|| {
-            let mut machine = Machine::new(setup.clone());
-            let mut event = Event::Start;
+            let mut machine = CheckMachine::new(setup.clone());
+            let mut event = MachineEvent::Start;
             loop {
                 event = match machine.step(event) {
-                    Action::ReadCommits => Event::Commits(Ok(Commits::default())),
-                    Action::ReadChanges => Event::Changes(Ok(Changes::default())),
-                    Action::Ask { .. } => Event::Probe(ProbeRecord {
+                    MachineAction::ReadCommits => MachineEvent::Commits(Ok(Commits::default())),
+                    MachineAction::ReadChanges => MachineEvent::Changes(Ok(Changes::default())),
+                    MachineAction::Ask { .. } => MachineEvent::Probe(ProbeRecord {
                         at: Timestamp::UNIX_EPOCH,
                         duration: Duration::from_secs(1),
                         outcome: ProbeOutcome::Reply(Reply::bare(ReplyStatus::Waiting)),
@@ -47,9 +47,9 @@ fn machine(bench: &mut Criterion) {
                         session_id: None,
                         usage: Default::default(),
                     }),
-                    Action::Wait(_) => Event::WaitOver,
-                    Action::ReadActivity => Event::Activity(Activity::default()),
-                    Action::Conclude(verdict) => break verdict,
+                    MachineAction::Wait(_) => MachineEvent::WaitOver,
+                    MachineAction::ReadActivity => MachineEvent::Activity(SignsOfLife::default()),
+                    MachineAction::Conclude(verdict) => break verdict,
                     other => unreachable!("nothing is uncommitted, and no checks are configured: {other:?}"),
                 };
             }
@@ -81,9 +81,9 @@ fn git(bench: &mut Criterion) {
 }
 
 /// The commit that lies so many before HEAD.
-fn base(repository: &Path, before: usize) -> Result<Point> {
+fn base(repository: &Path, before: usize) -> Result<BaselinePoint> {
     let found = std::process::Command::new("git").arg("-C").arg(repository).args(["rev-parse", &format!("HEAD~{before}")]).output()?;
-    Ok(Point::Commit(String::from_utf8(found.stdout)?.trim().to_owned()))
+    Ok(BaselinePoint::Commit(String::from_utf8(found.stdout)?.trim().to_owned()))
 }
 
 /// A markdown checklist of a thousand boxes, one of them open.
@@ -116,11 +116,11 @@ impl Capabilities for OneFile {
         unreachable!("{ONLY}")
     }
 
-    fn commits(&self) -> Fact<Commits> {
+    fn commits(&self) -> ReadFact<Commits> {
         unreachable!("{ONLY}")
     }
 
-    fn changes(&self) -> Fact<Changes> {
+    fn changes(&self) -> ReadFact<Changes> {
         unreachable!("{ONLY}")
     }
 
@@ -128,23 +128,23 @@ impl Capabilities for OneFile {
         unreachable!("{ONLY}")
     }
 
-    fn baseline_file(&self, _: &str, _: u64) -> Fact<Option<Vec<u8>>> {
+    fn baseline_file(&self, _: &str, _: u64) -> ReadFact<Option<Vec<u8>>> {
         unreachable!("{ONLY}")
     }
 
-    fn touched(&self, _: &dyn Fn(&str) -> bool) -> Fact<Touched> {
+    fn touched(&self, _: &dyn Fn(&str) -> bool) -> ReadFact<TouchedPaths> {
         unreachable!("{ONLY}")
     }
 
-    fn protected(&self, _: &[String]) -> Fact<Touched> {
+    fn protected(&self, _: &[String]) -> ReadFact<TouchedPaths> {
         unreachable!("{ONLY}")
     }
 
-    fn pushed(&self) -> Fact<Pushed> {
+    fn pushed(&self) -> ReadFact<PushState> {
         unreachable!("{ONLY}")
     }
 
-    fn diff(&self, _: usize) -> Fact<BoundedText> {
+    fn diff(&self, _: usize) -> ReadFact<BoundedText> {
         unreachable!("{ONLY}")
     }
 
@@ -152,7 +152,7 @@ impl Capabilities for OneFile {
         unreachable!("{ONLY}")
     }
 
-    fn exchange(&self, _: &CommandRequest<'_>, _: &str) -> Exchange {
+    fn exchange(&self, _: &CommandRequest<'_>, _: &str) -> LineExchange {
         unreachable!("{ONLY}")
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use completion_watchdog::git::Worktree;
-use completion_watchdog::session::{Uncommitted, record};
+use completion_watchdog::session::{UncommittedRule, record};
 use completion_watchdog::store::{SqliteStore, StateDir};
 use jiff::Timestamp;
 
@@ -53,7 +53,8 @@ impl Worktrees {
         let store = SqliteStore::open(&state)?;
         for n in 0..count {
             let worktree = Worktree::open(&worktrees.folder(n)).map_err(|error| error.to_string())?;
-            let recorded = record(&store, &worktree, None, Uncommitted::Inherit, Timestamp::now()).map_err(|unreadable| unreadable.why)?;
+            let recorded =
+                record(&store, &worktree, None, UncommittedRule::Inherit, Timestamp::now()).map_err(|unreadable| unreadable.why)?;
             recorded.point.as_str().clone_into(&mut worktrees.baseline);
         }
         Ok(worktrees)

@@ -7,12 +7,12 @@ const MOST: usize = 256;
 
 /// Where this process comes from.
 #[derive(Debug, Clone, Default)]
-pub struct Ancestry {
+pub struct ProcessAncestry {
     above: Vec<u32>,
     watchdogs: Vec<u32>,
 }
 
-impl Ancestry {
+impl ProcessAncestry {
     /// The ancestry of this process. Where the system does not tell, it is empty.
     pub fn of_this_process() -> Self {
         let mut above = Vec::new();
@@ -21,7 +21,7 @@ impl Ancestry {
             above.push(parent);
             at = parent;
         }
-        Ancestry { above, watchdogs: marking_watchdogs() }
+        ProcessAncestry { above, watchdogs: marking_watchdogs() }
     }
 
     /// Whether a session's first process is above this one, or was started by a watchdog whose mark this process carries. A watchdog stands
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn the_process_above_is_an_ancestor_and_this_one_is_not() {
-        let ancestry = Ancestry::of_this_process();
+        let ancestry = ProcessAncestry::of_this_process();
         assert!(ancestry.is_inside(parent(std::process::id()).expect("every process has one")));
         assert!(!ancestry.is_inside(std::process::id()));
     }

@@ -13,7 +13,7 @@ use rustix::process::Pid;
 
 use super::program::StartError;
 use super::registry::{self, TREE_VARIABLE};
-use super::tree::Tree;
+use super::tree::ProcessTree;
 
 /// Variables that point git at another repository, index or object store than the folder it is run in. A process that watchdog starts
 /// (from within a git hook, say) gets them only when they are set for it on purpose.
@@ -35,7 +35,7 @@ pub const REDIRECTING_VARIABLES: [&str; 13] = [
 
 /// What a process reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stdin {
+pub enum StdinSource {
     /// The stdin of this process, unless that is a terminal: a process in a group of its own is stopped when it reads one, so it gets none.
     Inherit,
     /// Nothing.
@@ -47,17 +47,17 @@ pub enum Stdin {
 }
 
 /// Everything that is to be known about a process before it starts.
-pub(super) struct Plan<'a> {
+pub(super) struct LaunchPlan<'a> {
     pub argv: &'a [OsString],
     pub cwd: &'a Path,
     pub env: &'a BTreeMap<OsString, Option<OsString>>,
-    pub stdin: Stdin,
+    pub stdin: StdinSource,
 }
 
 /// A process that runs.
-pub(super) struct Started<T> {
-    pub tree: Tree,
-    /// For [`Stdin::Open`].
+pub(super) struct StartedProcess<T> {
+    pub tree: ProcessTree,
+    /// For [`StdinSource::Open`].
     pub stdin: Option<PipeWriter>,
     /// What reads its output.
     pub output: T,
@@ -66,9 +66,9 @@ pub(super) struct Started<T> {
 /// Starts a process as the leader of its own process group and tree. `take_output` is given its stdout and stderr before there is a process: a
 /// thread that cannot be had must not cost one that has begun to work.
 pub(super) fn start<T>(
-    plan: Plan<'_>,
+    plan: LaunchPlan<'_>,
     take_output: impl FnOnce(PipeReader, PipeReader) -> io::Result<T>,
-) -> Result<Started<T>, StartError> {
+) -> Result<StartedProcess<T>, StartError> {
     let name = plan.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let fail = |source: io::Error| explain(source, &name, &plan);
     if name.is_empty() {
@@ -78,14 +78,14 @@ pub(super) fn start<T>(
     let (stdout, stdout_end) = os_pipe::pipe().map_err(fail)?;
     let (stderr, stderr_end) = os_pipe::pipe().map_err(fail)?;
     let (stdin, stdin_end) = match &plan.stdin {
-        Stdin::Open => os_pipe::pipe().map(|(read, write)| (Some(read), Some(write))).map_err(fail)?,
-        Stdin::Bytes(bytes) if !bytes.is_empty() => os_pipe::pipe().map(|(read, write)| (Some(read), Some(write))).map_err(fail)?,
+        StdinSource::Open => os_pipe::pipe().map(|(read, write)| (Some(read), Some(write))).map_err(fail)?,
+        StdinSource::Bytes(bytes) if !bytes.is_empty() => os_pipe::pipe().map(|(read, write)| (Some(read), Some(write))).map_err(fail)?,
         _ => (None, None),
     };
     let expression = expression(&plan, stdin, stdout_end, stderr_end);
     let output = take_output(stdout, stderr).map_err(fail)?;
     let stdin = match (stdin_end, &plan.stdin) {
-        (Some(end), Stdin::Bytes(bytes)) => {
+        (Some(end), StdinSource::Bytes(bytes)) => {
             feed(end, bytes.clone()).map_err(fail)?;
             None
         }
@@ -105,11 +105,11 @@ pub(super) fn start<T>(
     };
     // The expression owns our copies of the ends that the process writes to: without this its output would never end.
     drop(expression);
-    Ok(Started { tree: Tree::new(handle, id, leader), stdin, output })
+    Ok(StartedProcess { tree: ProcessTree::new(handle, id, leader), stdin, output })
 }
 
 /// Everything but the mark of the tree. In duct the innermost word counts, so nothing may be said twice.
-fn expression(plan: &Plan<'_>, stdin: Option<PipeReader>, stdout: PipeWriter, stderr: PipeWriter) -> duct::Expression {
+fn expression(plan: &LaunchPlan<'_>, stdin: Option<PipeReader>, stdout: PipeWriter, stderr: PipeWriter) -> duct::Expression {
     let mut expression = duct::cmd(located(&plan.argv[0], plan.cwd), &plan.argv[1..])
         .dir(plan.cwd)
         .stdout_file(stdout)
@@ -121,7 +121,7 @@ fn expression(plan: &Plan<'_>, stdin: Option<PipeReader>, stdout: PipeWriter, st
         });
     expression = match (stdin, &plan.stdin) {
         (Some(pipe), _) => expression.stdin_file(pipe),
-        (None, Stdin::Inherit) if !io::stdin().is_terminal() => expression,
+        (None, StdinSource::Inherit) if !io::stdin().is_terminal() => expression,
         _ => expression.stdin_null(),
     };
     for name in REDIRECTING_VARIABLES {
@@ -200,7 +200,7 @@ fn feed(mut end: PipeWriter, bytes: Vec<u8>) -> io::Result<()> {
 }
 
 /// Tells a program that cannot be run, which trying again does not help, from a system that refuses.
-fn explain(source: io::Error, program: &str, plan: &Plan<'_>) -> StartError {
+fn explain(source: io::Error, program: &str, plan: &LaunchPlan<'_>) -> StartError {
     let program = program.to_owned();
     let not_runnable = |why: String| StartError::NotRunnable { program: program.clone(), why };
     let because = |why: String| StartError::System { program: program.clone(), source: io::Error::new(source.kind(), why) };

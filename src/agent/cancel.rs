@@ -8,9 +8,9 @@ const URGENT: u8 = 2;
 
 /// A flag that is raised once and never lowered. Clones share it. Waits look at it at least every 100 ms.
 #[derive(Debug, Clone, Default)]
-pub struct Cancel(Arc<AtomicU8>);
+pub struct CancelFlag(Arc<AtomicU8>);
 
-impl Cancel {
+impl CancelFlag {
     /// A flag that is not raised.
     pub fn new() -> Self {
         Self::default()
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn a_raised_flag_is_seen_by_its_clones_and_urgency_is_never_taken_back() {
-        let flag = Cancel::new();
+        let flag = CancelFlag::new();
         let other = flag.clone();
         assert!(!other.is_cancelled());
         flag.cancel();

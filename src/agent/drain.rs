@@ -27,21 +27,21 @@ const DISCARDING: u8 = 2;
 
 /// Which stream bytes came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stream {
+pub(super) enum OutputStream {
     Stdout,
     Stderr,
 }
 
 /// Keeps what is worth keeping of the output, in bounded memory.
-pub(super) trait Keep: Send + 'static {
-    fn keep(&mut self, from: Stream, bytes: &[u8]);
+pub(super) trait OutputKeeper: Send + 'static {
+    fn keep(&mut self, from: OutputStream, bytes: &[u8]);
 }
 
 /// The threads that read a process's output.
-pub(super) struct Drain<K> {
+pub(super) struct OutputDrain<K> {
     kept: Arc<Mutex<Option<K>>>,
     phase: Arc<AtomicU8>,
-    progress: [Arc<Progress>; 2],
+    progress: [Arc<DrainProgress>; 2],
     /// Duplicates, to see what lies unread.
     pipes: [PipeReader; 2],
     ends: Receiver<()>,
@@ -50,14 +50,14 @@ pub(super) struct Drain<K> {
 
 /// How far one thread is.
 #[derive(Default)]
-pub(super) struct Progress {
+pub(super) struct DrainProgress {
     read: AtomicU64,
     /// It has no byte in hand and waits for more. Lowered before bytes are taken off the pipe, raised after they were dealt with.
     waiting: AtomicBool,
     ended: AtomicBool,
 }
 
-impl Progress {
+impl DrainProgress {
     /// Bytes that were read so far.
     pub fn read(&self) -> u64 {
         self.read.load(Ordering::Acquire)
@@ -65,18 +65,18 @@ impl Progress {
 }
 
 /// How far one stream was when its leader had ended.
-struct Rest {
+struct DrainRest {
     /// Once more than this was read, all that the leader wrote was dealt with.
     until: u64,
     read: u64,
     quiet_since: Instant,
 }
 
-impl<K: Keep> Drain<K> {
+impl<K: OutputKeeper> OutputDrain<K> {
     /// Starts reading. Of each stream a copy goes to `mirrors`.
     pub fn start(stdout: PipeReader, stderr: PipeReader, keep: K, mirrors: [Option<MirrorEnd>; 2]) -> io::Result<Self> {
         let (tell, ends) = channel();
-        let drain = Drain {
+        let drain = OutputDrain {
             kept: Arc::new(Mutex::new(Some(keep))),
             phase: Arc::default(),
             progress: [Arc::default(), Arc::default()],
@@ -85,7 +85,8 @@ impl<K: Keep> Drain<K> {
             open: 2,
         };
         let [to_stdout, to_stderr] = mirrors;
-        for (at, (pipe, from, mirror)) in [(stdout, Stream::Stdout, to_stdout), (stderr, Stream::Stderr, to_stderr)].into_iter().enumerate()
+        for (at, (pipe, from, mirror)) in
+            [(stdout, OutputStream::Stdout, to_stdout), (stderr, OutputStream::Stderr, to_stderr)].into_iter().enumerate()
         {
             let (kept, phase, progress, tell) = (drain.kept.clone(), drain.phase.clone(), drain.progress[at].clone(), tell.clone());
             std::thread::Builder::new()
@@ -97,18 +98,18 @@ impl<K: Keep> Drain<K> {
     }
 
     /// How far both threads are, for others to look at.
-    pub fn progress(&self) -> [Arc<Progress>; 2] {
+    pub fn progress(&self) -> [Arc<DrainProgress>; 2] {
         self.progress.clone()
     }
 
     /// Waits until all that the ended leader wrote was taken: both streams have ended, or are silent and held open by somebody else.
     /// A slow terminal is waited for, until `give_up` says so.
     pub fn settle(&mut self, give_up: impl Fn() -> bool) {
-        let mut rests: [Rest; 2] = std::array::from_fn(|at| {
+        let mut rests: [DrainRest; 2] = std::array::from_fn(|at| {
             let unread = self.unread(at);
             let read = self.progress[at].read.load(Ordering::Acquire);
             // The bytes in hand may not be counted yet, and those that are may not be dealt with: each at most a chunk.
-            Rest { until: read + unread + 2 * CHUNK as u64, read, quiet_since: Instant::now() }
+            DrainRest { until: read + unread + 2 * CHUNK as u64, read, quiet_since: Instant::now() }
         });
         while self.open > 0 && !give_up() {
             match self.ends.recv_timeout(Duration::from_millis(10)) {
@@ -121,7 +122,7 @@ impl<K: Keep> Drain<K> {
     }
 
     /// Whether all that the ended leader wrote to a stream was dealt with, and what others write is not worth waiting for.
-    fn has_come(&self, at: usize, rest: &mut Rest) -> bool {
+    fn has_come(&self, at: usize, rest: &mut DrainRest) -> bool {
         // The order matters: nothing unread first, then nothing in hand. A thread that gets no processor time on a busy machine is not mistaken
         // for a silent stream.
         let unread = self.unread(at);
@@ -150,13 +151,13 @@ impl<K: Keep> Drain<K> {
     }
 }
 
-fn read_to_end<K: Keep>(
+fn read_to_end<K: OutputKeeper>(
     mut pipe: PipeReader,
-    from: Stream,
+    from: OutputStream,
     kept: &Mutex<Option<K>>,
     mut mirror: Option<MirrorEnd>,
     phase: &AtomicU8,
-    progress: &Progress,
+    progress: &DrainProgress,
     tell: &Sender<()>,
 ) {
     #[cfg(target_os = "linux")]

@@ -15,7 +15,7 @@ const CAP: usize = 2 * 1024 * 1024;
 
 /// What an agent's program said in its own structure.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Envelope {
+pub struct ReplyEnvelope {
     /// The final answer as text; `None` if there was none.
     pub text: Option<String>,
     /// The answer that followed a requested schema.
@@ -32,7 +32,7 @@ pub struct Envelope {
     pub session_id: Option<String>,
 }
 
-impl Envelope {
+impl ReplyEnvelope {
     /// Everything that was said about the error, on one line each.
     pub fn error_text(&self) -> String {
         let said: Vec<&str> = self.errors.iter().map(String::as_str).chain(self.text.as_deref()).filter(|t| !t.is_empty()).collect();
@@ -47,27 +47,27 @@ impl Envelope {
 /// Reads the envelope of an output. `None`: there is none, it is prose.
 ///
 /// Lines count as events only if the first or the last of them is one, so that an example within prose does not.
-pub fn read(bytes: &[u8]) -> Option<Envelope> {
+pub fn read(bytes: &[u8]) -> Option<ReplyEnvelope> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii();
     if bytes.len() <= CAP && bytes.starts_with(b"{") {
-        if let Ok(event) = serde_json::from_slice::<Event>(bytes) {
+        if let Ok(event) = serde_json::from_slice::<EnvelopeEvent>(bytes) {
             return fold([event]);
         }
     } else if bytes.len() <= CAP
         && bytes.starts_with(b"[")
-        && let Ok(Events(folded)) = serde_json::from_slice(bytes)
+        && let Ok(EnvelopeEvents(folded)) = serde_json::from_slice(bytes)
     {
         return folded.done();
     }
     from_lines(bytes)
 }
 
-fn from_lines(bytes: &[u8]) -> Option<Envelope> {
+fn from_lines(bytes: &[u8]) -> Option<ReplyEnvelope> {
     let tail = &bytes[bytes.len().saturating_sub(CAP)..];
     // Without a line end in sight nothing in there can be a whole event.
     let tail = if tail.len() < bytes.len() { &tail[tail.iter().position(|b| *b == b'\n')?..] } else { tail };
     let lines = || tail.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
-    let is_event = |line: &[u8]| serde_json::from_slice::<Event>(line).is_ok_and(|event| event.kind().is_some());
+    let is_event = |line: &[u8]| serde_json::from_slice::<EnvelopeEvent>(line).is_ok_and(|event| event.kind().is_some());
     if !is_event(lines().next()?) && !is_event(lines().next_back()?) {
         return None;
     }
@@ -109,7 +109,7 @@ pub(super) fn is_session_id(word: &str) -> bool {
 
 /// The members of one event that matter; the others are read past.
 #[derive(Default)]
-struct Event(serde_json::Map<String, Value>);
+struct EnvelopeEvent(serde_json::Map<String, Value>);
 
 const MEMBERS: &[&str] = &[
     "type",
@@ -133,15 +133,15 @@ const MEMBERS: &[&str] = &[
     "msg",
 ];
 
-impl<'de> Deserialize<'de> for Event {
+impl<'de> Deserialize<'de> for EnvelopeEvent {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Members;
-        impl<'de> Visitor<'de> for Members {
-            type Value = Event;
+        struct EventMembers;
+        impl<'de> Visitor<'de> for EventMembers {
+            type Value = EnvelopeEvent;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an event")
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Event, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<EnvelopeEvent, A::Error> {
                 let mut kept = serde_json::Map::new();
                 while let Some(key) = map.next_key::<String>()? {
                     if MEMBERS.contains(&key.as_str()) {
@@ -150,37 +150,37 @@ impl<'de> Deserialize<'de> for Event {
                         map.next_value::<IgnoredAny>()?;
                     }
                 }
-                Ok(Event(kept))
+                Ok(EnvelopeEvent(kept))
             }
         }
-        from.deserialize_map(Members)
+        from.deserialize_map(EventMembers)
     }
 }
 
 /// An array of events, folded while it is read.
-struct Events(Folded);
+struct EnvelopeEvents(FoldedEnvelope);
 
-impl<'de> Deserialize<'de> for Events {
+impl<'de> Deserialize<'de> for EnvelopeEvents {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Items;
-        impl<'de> Visitor<'de> for Items {
-            type Value = Events;
+        struct EnvelopeList;
+        impl<'de> Visitor<'de> for EnvelopeList {
+            type Value = EnvelopeEvents;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an array of events")
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Events, A::Error> {
-                let mut folded = Folded::default();
-                while let Some(event) = items.next_element::<Event>()? {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<EnvelopeEvents, A::Error> {
+                let mut folded = FoldedEnvelope::default();
+                while let Some(event) = items.next_element::<EnvelopeEvent>()? {
                     folded.take(event);
                 }
-                Ok(Events(folded))
+                Ok(EnvelopeEvents(folded))
             }
         }
-        from.deserialize_seq(Items)
+        from.deserialize_seq(EnvelopeList)
     }
 }
 
-impl Event {
+impl EnvelopeEvent {
     fn text_of(&self, key: &str) -> Option<&str> {
         self.0.get(key)?.as_str()
     }
@@ -190,8 +190,8 @@ impl Event {
     }
 }
 
-fn fold(events: impl IntoIterator<Item = Event>) -> Option<Envelope> {
-    let mut folded = Folded::default();
+fn fold(events: impl IntoIterator<Item = EnvelopeEvent>) -> Option<ReplyEnvelope> {
+    let mut folded = FoldedEnvelope::default();
     for event in events {
         folded.take(event);
     }
@@ -199,19 +199,19 @@ fn fold(events: impl IntoIterator<Item = Event>) -> Option<Envelope> {
 }
 
 #[derive(Default)]
-struct Folded {
-    envelope: Envelope,
+struct FoldedEnvelope {
+    envelope: ReplyEnvelope,
     /// Whether the envelope is a final result, rather than what was said on the way.
     result: bool,
     known: bool,
 }
 
-impl Folded {
-    fn done(self) -> Option<Envelope> {
+impl FoldedEnvelope {
+    fn done(self) -> Option<ReplyEnvelope> {
         self.known.then_some(self.envelope)
     }
 
-    fn take(&mut self, mut event: Event) {
+    fn take(&mut self, mut event: EnvelopeEvent) {
         if let Some(id) = event.text_of("session_id").or_else(|| event.text_of("thread_id")).filter(|id| is_session_id(id)) {
             self.envelope.session_id = Some(id.to_owned());
         }
@@ -260,14 +260,14 @@ impl Folded {
     }
 
     /// Of several results (background work makes more turns) the last one counts.
-    fn claude_result(&mut self, mut event: Event) {
+    fn claude_result(&mut self, mut event: EnvelopeEvent) {
         let said = self.envelope.text.take();
         let session_id = self.envelope.session_id.take();
         let error_subtype = event.text_of("subtype").is_some_and(|s| s.starts_with("error"));
         // Two results with nothing said between them: the first one's answer is not the second's.
         let said = said.filter(|_| !self.result && !error_subtype);
         self.result = true;
-        self.envelope = Envelope {
+        self.envelope = ReplyEnvelope {
             // Without a result of its own, what the assistant said last is the answer.
             text: match event.0.remove("result") {
                 Some(Value::String(text)) => Some(text),
@@ -291,7 +291,7 @@ impl Folded {
         };
     }
 
-    fn claude_message(&mut self, event: &Event) {
+    fn claude_message(&mut self, event: &EnvelopeEvent) {
         // Subagents speak in the same stream.
         if event.text_of("parent_tool_use_id").is_some() {
             return;
@@ -311,7 +311,7 @@ impl Folded {
         self.envelope.text = Some(said);
     }
 
-    fn codex_message(&mut self, event: &Event) {
+    fn codex_message(&mut self, event: &EnvelopeEvent) {
         let item = event.0.get("item").or_else(|| event.0.get("msg"));
         if item.and_then(|i| i.get("type")).and_then(Value::as_str) == Some("agent_message") {
             self.say(item.and_then(|i| i.get("text").or_else(|| i.get("message"))).and_then(Value::as_str));
@@ -331,7 +331,7 @@ impl Folded {
         self.envelope.errors.clear();
     }
 
-    fn failed(&mut self, event: &Event) {
+    fn failed(&mut self, event: &EnvelopeEvent) {
         let error = event.0.get("error").or_else(|| event.0.get("msg")).or_else(|| event.0.get("message"));
         let message = error.and_then(|e| {
             e.as_str()

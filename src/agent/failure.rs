@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use regex::Regex;
 
-use super::envelope::Envelope;
+use super::envelope::ReplyEnvelope;
 use super::usage_limit;
 use crate::decision::display::bounded;
 use crate::decision::evidence::ProbeOutcome;
@@ -51,7 +51,7 @@ pub(super) fn unknown_option(stderr: &str) -> Option<&str> {
 }
 
 /// The outcome that an envelope's error stands for.
-pub(super) fn of_envelope(found: &Envelope, now: Timestamp, local: &TimeZone) -> ProbeOutcome {
+pub(super) fn of_envelope(found: &ReplyEnvelope, now: Timestamp, local: &TimeZone) -> ProbeOutcome {
     let said = found.error_text();
     if let Some(limit) = usage_limit::in_envelope(found, now, local) {
         return ProbeOutcome::RateLimited { why: limit.why, retry_at: limit.retry_at };

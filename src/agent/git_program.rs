@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::builder::{foreign_git_variables, is_set};
-use super::program::{Finished, Kept, Program};
+use super::program::{BoundedOutput, FinishedProgram, ProgramRun};
 
 /// Between TERM and KILL.
 const GRACE: Duration = Duration::from_secs(5);
@@ -22,7 +22,7 @@ pub fn environment() -> BTreeMap<OsString, Option<OsString>> {
 }
 
 /// A git command in the work tree `root`, with the paths on its stdin.
-pub fn git(root: &Path, args: &[&str], paths: &[&[u8]], identity: bool, deadline: Duration) -> Program {
+pub fn git(root: &Path, args: &[&str], paths: &[&[u8]], identity: bool, deadline: Duration) -> ProgramRun {
     // Nothing runs in the background after us, and no monitor of the repository may lie about what changed.
     let fixed = ["git", "--literal-pathspecs", "-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "core.fsmonitor=false"];
     let mut env = environment();
@@ -46,7 +46,7 @@ pub fn git(root: &Path, args: &[&str], paths: &[&[u8]], identity: bool, deadline
         env.insert(name.into(), Some(value.into()));
     }
     env.insert("GPG_TTY".into(), None);
-    Program {
+    ProgramRun {
         argv: fixed.iter().chain(args).map(OsString::from).collect(),
         cwd: root.to_owned(),
         env,
@@ -58,19 +58,19 @@ pub fn git(root: &Path, args: &[&str], paths: &[&[u8]], identity: bool, deadline
 }
 
 /// A program of the user in the work tree.
-pub fn users(root: &Path, argv: Vec<OsString>, extra: &[(&str, &OsStr)], deadline: Duration) -> Program {
+pub fn users(root: &Path, argv: Vec<OsString>, extra: &[(&str, &OsStr)], deadline: Duration) -> ProgramRun {
     let mut env = environment();
     for (name, value) in extra {
         env.insert(name.into(), Some((*value).to_owned()));
     }
-    Program { argv, cwd: root.to_owned(), env, stdin: Vec::new(), deadline, grace: GRACE, keep: KEEP }
+    ProgramRun { argv, cwd: root.to_owned(), env, stdin: Vec::new(), deadline, grace: GRACE, keep: KEEP }
 }
 
 /// The last lines that a program wrote, complaints before the rest, for a person.
-pub fn tail(finished: &Finished) -> String {
+pub fn tail(finished: &FinishedProgram) -> String {
     const LINES: usize = 20;
     const CHARS: usize = 4000;
-    let text = |kept: &Kept| String::from_utf8_lossy(&kept.bytes).trim().to_owned();
+    let text = |kept: &BoundedOutput| String::from_utf8_lossy(&kept.bytes).trim().to_owned();
     let (err, out) = (text(&finished.stderr), text(&finished.stdout));
     let all = if err.is_empty() || out.is_empty() { format!("{out}{err}") } else { format!("{out}\n{err}") };
     let lines: Vec<&str> = all.lines().collect();

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// One process, as the system's table shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct ProcessRow {
     pub pid: u32,
     pub parent: u32,
     pub group: u32,
@@ -26,7 +26,7 @@ pub(super) struct Row {
 
 /// The process that watches.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Own {
+pub(super) struct OwnProcess {
     pub pid: u32,
     pub group: u32,
     /// Whether orphans below it become its children.
@@ -35,7 +35,7 @@ pub(super) struct Own {
 
 /// One living tree.
 #[derive(Debug)]
-pub(super) struct Lineage {
+pub(super) struct ProcessLineage {
     pub leader: u32,
     /// When the leader began.
     pub started: u64,
@@ -47,7 +47,7 @@ pub(super) struct Lineage {
 
 /// What an environment says about the tree that it was inherited from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum TreeMark {
     /// It names this tree, which may have ended.
     Tree(u64),
     /// No mark of this process, or it may not be read.
@@ -55,33 +55,33 @@ pub(super) enum Mark {
 }
 
 /// What is needed to judge a table beyond the table.
-pub(super) struct Sight<'a> {
-    pub own: Own,
+pub(super) struct TableSight<'a> {
+    pub own: OwnProcess,
     /// The children that the main thread of this process holds: orphans are handed to it, while what other threads start stays with them.
     pub adopted: &'a HashSet<u32>,
     /// Reads the mark of a process.
-    pub mark: &'a dyn Fn(u32) -> Mark,
+    pub mark: &'a dyn Fn(u32) -> TreeMark,
     /// Reads the brand of a process.
     pub brand: &'a dyn Fn(u32) -> Option<u64>,
 }
 
 /// All living trees of this process, and what ended ones left running on purpose.
 #[derive(Debug, Default)]
-pub(super) struct Families {
-    pub trees: BTreeMap<u64, Lineage>,
+pub(super) struct ProcessTrees {
+    pub trees: BTreeMap<u64, ProcessLineage>,
     pub left: HashMap<u32, u64>,
     /// The brands of trees that ended: what still carries one belongs to no tree that lives.
     pub ended_brands: HashSet<u64>,
 }
 
-impl Families {
+impl ProcessTrees {
     /// Whether this pid leads a tree that was not reaped yet.
     pub fn is_leader(&self, pid: u32) -> bool {
         self.trees.values().any(|tree| tree.leader == pid)
     }
 
     /// Everything in this tree, parents before children, the leader first, the dead included. Remembers what it finds.
-    pub fn members(&mut self, id: u64, table: &[Row], sight: &Sight<'_>) -> Vec<Row> {
+    pub fn members(&mut self, id: u64, table: &[ProcessRow], sight: &TableSight<'_>) -> Vec<ProcessRow> {
         let present: HashMap<u32, u64> = table.iter().map(|row| (row.pid, row.started)).collect();
         for tree in self.trees.values_mut() {
             tree.known.retain(|pid, started| present.get(pid) == Some(started));
@@ -90,14 +90,14 @@ impl Families {
         let Some(tree) = self.trees.get(&id) else { return Vec::new() };
 
         let (leader, started) = (tree.leader, tree.started);
-        let mut found: Vec<&Row> = table.iter().filter(|row| row.pid == leader && row.started == started).collect();
+        let mut found: Vec<&ProcessRow> = table.iter().filter(|row| row.pid == leader && row.started == started).collect();
         let orphans = table.iter().filter(|row| {
             let strayed = row.parent == sight.own.pid || !sight.own.reaper;
             strayed && row.started >= started && row.pid != sight.own.pid && !self.is_leader(row.pid)
         });
         found.extend(orphans.filter(|row| self.owner(row, sight) == Some(id)));
 
-        let mut below: HashMap<u32, Vec<&Row>> = HashMap::new();
+        let mut below: HashMap<u32, Vec<&ProcessRow>> = HashMap::new();
         for row in table {
             below.entry(row.parent).or_default().push(row);
         }
@@ -111,7 +111,7 @@ impl Families {
             }
             next += 1;
         }
-        let found: Vec<Row> = found.into_iter().cloned().collect();
+        let found: Vec<ProcessRow> = found.into_iter().cloned().collect();
         if let Some(tree) = self.trees.get_mut(&id) {
             tree.known.extend(found.iter().map(|row| (row.pid, row.started)));
         }
@@ -119,8 +119,8 @@ impl Families {
     }
 
     /// The orphans that have ended and that nobody but this process can reap. Never a leader, nor what another part of this process may have started.
-    pub fn to_reap<'t>(&self, table: &'t [Row], sight: &Sight<'_>) -> Vec<&'t Row> {
-        let ours = |row: &Row| {
+    pub fn to_reap<'t>(&self, table: &'t [ProcessRow], sight: &TableSight<'_>) -> Vec<&'t ProcessRow> {
+        let ours = |row: &ProcessRow| {
             let known = |known: &HashMap<u32, u64>| known.get(&row.pid) == Some(&row.started);
             known(&self.left)
                 || self.trees.values().any(|tree| known(&tree.known))
@@ -131,7 +131,7 @@ impl Families {
     }
 
     /// The living tree that an orphan came from.
-    fn owner(&self, orphan: &Row, sight: &Sight<'_>) -> Option<u64> {
+    fn owner(&self, orphan: &ProcessRow, sight: &TableSight<'_>) -> Option<u64> {
         let seen = |known: &HashMap<u32, u64>| known.get(&orphan.pid) == Some(&orphan.started);
         if let Some((id, _)) = self.trees.iter().find(|(_, tree)| seen(&tree.known)) {
             return Some(*id);
@@ -139,14 +139,14 @@ impl Families {
         if seen(&self.left) {
             return None;
         }
-        let from_inside = |tree: &Lineage| {
+        let from_inside = |tree: &ProcessLineage| {
             (orphan.group != orphan.pid && (orphan.group == tree.leader || tree.known.contains_key(&orphan.group)))
                 || (orphan.session != orphan.pid && tree.known.contains_key(&orphan.session))
         };
         if let Some((id, _)) = self.trees.iter().find(|(_, tree)| from_inside(tree)) {
             return Some(*id);
         }
-        if let Mark::Tree(id) = (sight.mark)(orphan.pid) {
+        if let TreeMark::Tree(id) = (sight.mark)(orphan.pid) {
             return self.trees.contains_key(&id).then_some(id);
         }
         // What stayed in the own group may be a child of a library.
@@ -175,27 +175,31 @@ impl Families {
 mod tests {
     use super::*;
 
-    const OWN: Own = Own { pid: 50, group: 40, reaper: true };
+    const OWN: OwnProcess = OwnProcess { pid: 50, group: 40, reaper: true };
 
-    fn row(pid: u32, parent: u32, group: u32, session: u32, started: u64) -> Row {
-        Row { pid, parent, group, session, dead: false, started, ticks: 0, name: format!("p{pid}") }
+    fn row(pid: u32, parent: u32, group: u32, session: u32, started: u64) -> ProcessRow {
+        ProcessRow { pid, parent, group, session, dead: false, started, ticks: 0, name: format!("p{pid}") }
     }
 
-    fn two_trees() -> Families {
-        let mut families = Families::default();
-        families.trees.insert(1, Lineage { leader: 100, started: 10, brand: Some(901), known: HashMap::new() });
-        families.trees.insert(2, Lineage { leader: 200, started: 20, brand: Some(902), known: HashMap::new() });
+    fn two_trees() -> ProcessTrees {
+        let mut families = ProcessTrees::default();
+        families.trees.insert(1, ProcessLineage { leader: 100, started: 10, brand: Some(901), known: HashMap::new() });
+        families.trees.insert(2, ProcessLineage { leader: 200, started: 20, brand: Some(902), known: HashMap::new() });
         families
     }
 
-    fn pids(families: &mut Families, id: u64, table: &[Row], adopted: &[u32], marks: &[(u32, u64)]) -> Vec<u32> {
+    fn pids(families: &mut ProcessTrees, id: u64, table: &[ProcessRow], adopted: &[u32], marks: &[(u32, u64)]) -> Vec<u32> {
         let adopted: HashSet<u32> = adopted.iter().copied().collect();
-        let mark = |pid| marks.iter().find(|(of, _)| *of == pid).map_or(Mark::None, |(_, id)| Mark::Tree(*id));
+        let mark = |pid| marks.iter().find(|(of, _)| *of == pid).map_or(TreeMark::None, |(_, id)| TreeMark::Tree(*id));
         let brand = |pid: u32| Some(if pid >= 900 { u64::from(pid) } else { 999 });
-        families.members(id, table, &Sight { own: OWN, adopted: &adopted, mark: &mark, brand: &brand }).iter().map(|row| row.pid).collect()
+        families
+            .members(id, table, &TableSight { own: OWN, adopted: &adopted, mark: &mark, brand: &brand })
+            .iter()
+            .map(|row| row.pid)
+            .collect()
     }
 
-    fn leaders() -> Vec<Row> {
+    fn leaders() -> Vec<ProcessRow> {
         vec![row(50, 1, 40, 40, 1), row(100, 50, 100, 40, 10), row(200, 50, 200, 40, 20)]
     }
 
@@ -303,7 +307,7 @@ mod tests {
             row.dead = true;
         }
         let adopted = HashSet::from([300, 302]);
-        let reaped = families.to_reap(&table, &Sight { own: OWN, adopted: &adopted, mark: &|_| Mark::None, brand: &|_| None });
+        let reaped = families.to_reap(&table, &TableSight { own: OWN, adopted: &adopted, mark: &|_| TreeMark::None, brand: &|_| None });
         assert_eq!(reaped.iter().map(|row| row.pid).collect::<Vec<_>>(), [300, 303]);
     }
 }

@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use os_pipe::PipeWriter;
 use rustix::process::Signal;
 
-use super::builder::{self, Plan, Started, Stdin};
-use super::cancel::Cancel;
-use super::drain::{Drain, Keep, Stream};
-use super::output::Tail;
+use super::builder::{self, LaunchPlan, StartedProcess, StdinSource};
+use super::cancel::CancelFlag;
+use super::drain::{OutputDrain, OutputKeeper, OutputStream};
+use super::output::OutputTail;
 use super::plain_text::plain_text;
 use super::program::StartError;
-use super::tree::{TICK, Tree, Wake};
-use crate::decision::evidence::Exit;
+use super::tree::{ProcessTree, TICK, TreeWake};
+use crate::decision::evidence::ProcessExit;
 
 /// A longer line is no answer, in bytes.
 const LINE: usize = 4 << 20;
@@ -30,13 +30,13 @@ const GRACE: Duration = Duration::from_millis(1500);
 
 /// What came of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum LineAnswer {
     /// The line that it answered, without its end. Whatever is not UTF-8 is replaced.
     Line(String),
     /// It answered with a line that is too long to keep.
     TooLong,
     /// It ended, or closed its stdout, without an answer; with the end of what it complained.
-    Ended { exit: Option<Exit>, stderr: String },
+    Ended { exit: Option<ProcessExit>, stderr: String },
     /// The time was over.
     TimedOut,
     /// The wait was cancelled.
@@ -45,11 +45,11 @@ pub enum Answer {
 
 /// A program that stays. Dropped, it is given the end of its input, then told to end, then killed with all that is below it.
 pub struct LineProgram {
-    tree: Tree,
+    tree: ProcessTree,
     /// `None` once its stdin is closed.
     stdin: Option<Sender<Vec<u8>>>,
     lines: Receiver<Option<Vec<u8>>>,
-    drain: Option<Drain<Lines>>,
+    drain: Option<OutputDrain<LineSplitter>>,
 }
 
 impl LineProgram {
@@ -59,10 +59,10 @@ impl LineProgram {
     /// When it cannot be started.
     pub fn start(argv: &[OsString], cwd: PathBuf, env: &BTreeMap<OsString, Option<OsString>>) -> Result<Self, StartError> {
         let (give, lines) = sync_channel(UNASKED);
-        let keep = Lines { open: Vec::new(), give: Some(give), stderr: Tail::new(COMPLAINTS) };
-        let plan = Plan { argv, cwd: &cwd, env, stdin: Stdin::Open };
-        let Started { tree, stdin, output: drain } =
-            builder::start(plan, |stdout, stderr| Drain::start(stdout, stderr, keep, [None, None]))?;
+        let keep = LineSplitter { open: Vec::new(), give: Some(give), stderr: OutputTail::new(COMPLAINTS) };
+        let plan = LaunchPlan { argv, cwd: &cwd, env, stdin: StdinSource::Open };
+        let StartedProcess { tree, stdin, output: drain } =
+            builder::start(plan, |stdout, stderr| OutputDrain::start(stdout, stderr, keep, [None, None]))?;
         let refused = |source| StartError::System { program: argv[0].to_string_lossy().into_owned(), source };
         let stdin = stdin.ok_or_else(|| refused(std::io::Error::other("it was started without a stdin")))?;
         Ok(LineProgram { tree, stdin: Some(write_from_thread(stdin).map_err(refused)?), lines, drain: Some(drain) })
@@ -70,7 +70,7 @@ impl LineProgram {
 
     /// Gives it a line, which must hold no line break, and waits for the line that it answers with. Lines that it wrote unasked before are
     /// dropped. After anything but a line it is of no more use.
-    pub fn exchange(&mut self, line: &str, timeout: Duration, cancel: &Cancel) -> Answer {
+    pub fn exchange(&mut self, line: &str, timeout: Duration, cancel: &CancelFlag) -> LineAnswer {
         while self.lines.try_recv().is_ok() {}
         let until = Instant::now() + timeout;
         let given = self.stdin.as_ref().is_some_and(|stdin| stdin.send(format!("{line}\n").into_bytes()).is_ok());
@@ -80,21 +80,21 @@ impl LineProgram {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left.min(TICK)) {
-                Ok(Some(line)) => return Answer::Line(String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(&line)).into_owned()),
-                Ok(None) => return Answer::TooLong,
+                Ok(Some(line)) => return LineAnswer::Line(String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(&line)).into_owned()),
+                Ok(None) => return LineAnswer::TooLong,
                 Err(RecvTimeoutError::Disconnected) => return self.ended(),
-                Err(RecvTimeoutError::Timeout) if cancel.is_cancelled() => return Answer::Cancelled,
-                Err(RecvTimeoutError::Timeout) if left.is_zero() => return Answer::TimedOut,
+                Err(RecvTimeoutError::Timeout) if cancel.is_cancelled() => return LineAnswer::Cancelled,
+                Err(RecvTimeoutError::Timeout) if left.is_zero() => return LineAnswer::TimedOut,
                 Err(RecvTimeoutError::Timeout) => {}
             }
             // Also keeps account of what it starts, as long as it is looked at.
-            if self.tree.wait(Some(Instant::now()), cancel) == Wake::Ended {
+            if self.tree.wait(Some(Instant::now()), cancel) == TreeWake::Ended {
                 if let Some(drain) = &mut self.drain {
                     drain.settle(|| false);
                 }
                 return match self.lines.try_recv() {
-                    Ok(Some(line)) => Answer::Line(String::from_utf8_lossy(&line).into_owned()),
-                    Ok(None) => Answer::TooLong,
+                    Ok(Some(line)) => LineAnswer::Line(String::from_utf8_lossy(&line).into_owned()),
+                    Ok(None) => LineAnswer::TooLong,
                     Err(_) => self.ended(),
                 };
             }
@@ -102,23 +102,23 @@ impl LineProgram {
     }
 
     /// Ends it, and tells how it went.
-    fn ended(&mut self) -> Answer {
+    fn ended(&mut self) -> LineAnswer {
         let exit = self.end();
-        let kept = self.drain.take().and_then(Drain::finish);
+        let kept = self.drain.take().and_then(OutputDrain::finish);
         let stderr = kept.map(|kept| plain_text(&kept.stderr.into_bytes()).text.trim().to_owned()).unwrap_or_default();
-        Answer::Ended { exit, stderr }
+        LineAnswer::Ended { exit, stderr }
     }
 
-    fn end(&mut self) -> Option<Exit> {
+    fn end(&mut self) -> Option<ProcessExit> {
         self.stdin = None;
-        let never = Cancel::new();
-        if self.tree.wait(Some(Instant::now() + GRACE), &never) != Wake::Ended || !self.tree.survivors().is_empty() {
+        let never = CancelFlag::new();
+        if self.tree.wait(Some(Instant::now() + GRACE), &never) != TreeWake::Ended || !self.tree.survivors().is_empty() {
             self.tree.end(GRACE, &never);
         }
         if let Some(drain) = &mut self.drain {
             drain.settle(|| false);
         }
-        Some(self.tree.finish().unwrap_or(Exit::Signal(Signal::KILL.as_raw())))
+        Some(self.tree.finish().unwrap_or(ProcessExit::Signal(Signal::KILL.as_raw())))
     }
 }
 
@@ -131,16 +131,16 @@ impl Drop for LineProgram {
 }
 
 /// Takes stdout apart into lines.
-struct Lines {
+struct LineSplitter {
     open: Vec<u8>,
     /// Gone where nobody listens.
     give: Option<SyncSender<Option<Vec<u8>>>>,
-    stderr: Tail,
+    stderr: OutputTail,
 }
 
-impl Keep for Lines {
-    fn keep(&mut self, from: Stream, bytes: &[u8]) {
-        if from == Stream::Stderr {
+impl OutputKeeper for LineSplitter {
+    fn keep(&mut self, from: OutputStream, bytes: &[u8]) {
+        if from == OutputStream::Stderr {
             return self.stderr.push(bytes);
         }
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -180,8 +180,8 @@ mod tests {
         LineProgram::start(&["sh".into(), "-c".into(), script.into()], "/".into(), &BTreeMap::new()).unwrap()
     }
 
-    fn ask(program: &mut LineProgram, line: &str) -> Answer {
-        program.exchange(line, Duration::from_secs(20), &Cancel::new())
+    fn ask(program: &mut LineProgram, line: &str) -> LineAnswer {
+        program.exchange(line, Duration::from_secs(20), &CancelFlag::new())
     }
 
     #[test]
@@ -189,10 +189,10 @@ mod tests {
         let mut program = shell("n=0; echo unasked; while read -r line; do n=$((n+1)); printf '%s %s\\r\\n' $n \"$line\"; done");
         // What was written before the first question is not its answer; once it is there, it is dropped.
         until(|| program.lines.try_recv().is_ok());
-        assert_eq!(ask(&mut program, "a b"), Answer::Line("1 a b".into()));
-        assert_eq!(ask(&mut program, "é"), Answer::Line("2 é".into()));
+        assert_eq!(ask(&mut program, "a b"), LineAnswer::Line("1 a b".into()));
+        assert_eq!(ask(&mut program, "é"), LineAnswer::Line("2 é".into()));
         let long = "x".repeat(1 << 20);
-        assert_eq!(ask(&mut program, &long), Answer::Line(format!("3 {long}")));
+        assert_eq!(ask(&mut program, &long), LineAnswer::Line(format!("3 {long}")));
     }
 
     fn until(mut holds: impl FnMut() -> bool) {
@@ -206,27 +206,27 @@ mod tests {
     #[test]
     fn one_that_ends_says_why() {
         let mut program = shell("read -r line; echo sorry >&2; exit 3");
-        assert_eq!(ask(&mut program, "x"), Answer::Ended { exit: Some(Exit::Code(3)), stderr: "sorry".into() });
+        assert_eq!(ask(&mut program, "x"), LineAnswer::Ended { exit: Some(ProcessExit::Code(3)), stderr: "sorry".into() });
         let mut program = shell("read -r line; printf answered; echo; exit 0");
-        assert_eq!(ask(&mut program, "x"), Answer::Line("answered".into()));
-        assert!(matches!(ask(&mut program, "x"), Answer::Ended { .. }));
+        assert_eq!(ask(&mut program, "x"), LineAnswer::Line("answered".into()));
+        assert!(matches!(ask(&mut program, "x"), LineAnswer::Ended { .. }));
     }
 
     #[test]
     fn one_that_does_not_answer_is_not_waited_for_longer_than_asked() {
         let mut program = shell("trap '' TERM; while :; do sleep 1; done");
         let begun = Instant::now();
-        assert_eq!(program.exchange(&"x".repeat(1 << 20), Duration::from_millis(300), &Cancel::new()), Answer::TimedOut);
+        assert_eq!(program.exchange(&"x".repeat(1 << 20), Duration::from_millis(300), &CancelFlag::new()), LineAnswer::TimedOut);
         assert!(begun.elapsed() < Duration::from_secs(5));
-        let cancelled = Cancel::new();
+        let cancelled = CancelFlag::new();
         cancelled.cancel();
-        assert_eq!(program.exchange("x", Duration::from_secs(60), &cancelled), Answer::Cancelled);
+        assert_eq!(program.exchange("x", Duration::from_secs(60), &cancelled), LineAnswer::Cancelled);
     }
 
     #[test]
     fn an_endless_line_is_too_long_and_costs_bounded_memory() {
         let mut program = shell("read -r line; head -c 9000000 /dev/zero | tr '\\0' x; echo");
-        assert_eq!(ask(&mut program, "x"), Answer::TooLong);
+        assert_eq!(ask(&mut program, "x"), LineAnswer::TooLong);
     }
 
     #[test]

@@ -13,16 +13,16 @@ use std::path::{Path, PathBuf};
 
 /// The sizes of the parts of a log, in bytes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct LogLimits {
     /// Of the beginning.
     pub head: u64,
     /// Of each of the two parts that take turns.
     pub part: u64,
 }
 
-impl Default for Limits {
+impl Default for LogLimits {
     fn default() -> Self {
-        Limits { head: 8 << 20, part: 28 << 20 }
+        LogLimits { head: 8 << 20, part: 28 << 20 }
     }
 }
 
@@ -30,7 +30,7 @@ impl Default for Limits {
 #[derive(Debug)]
 pub(super) struct LogFile {
     path: PathBuf,
-    limits: Limits,
+    limits: LogLimits,
     file: File,
     written: u64,
     /// How many parts were begun.
@@ -41,7 +41,7 @@ pub(super) struct LogFile {
 
 /// What became of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Logged {
+pub(super) struct LogOutcome {
     /// Bytes that were left out of its middle.
     pub dropped: u64,
     /// Why it is not whole, if writing failed.
@@ -50,7 +50,7 @@ pub(super) struct Logged {
 
 impl LogFile {
     /// Begins a log, readable by its owner only; an older one at the same path is replaced.
-    pub fn create(path: &Path, limits: Limits) -> io::Result<Self> {
+    pub fn create(path: &Path, limits: LogLimits) -> io::Result<Self> {
         let file = open_private(path)?;
         let log = LogFile { path: path.to_owned(), limits, file, written: 0, turns: 0, dropped: 0, fault: None };
         // Parts of a run that was killed would be taken for ours.
@@ -73,14 +73,14 @@ impl LogFile {
     }
 
     /// Puts the parts together.
-    pub fn finish(mut self) -> Logged {
+    pub fn finish(mut self) -> LogOutcome {
         if self.turns > 0
             && let Err(error) = self.join()
         {
             let text = format!("the end of the log is in {}.1 and .2: cannot append it: {error}", self.path.display());
             self.fault.get_or_insert(text);
         }
-        Logged { dropped: self.dropped, fault: self.fault }
+        LogOutcome { dropped: self.dropped, fault: self.fault }
     }
 
     fn try_write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
@@ -147,9 +147,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const SMALL: Limits = Limits { head: 10, part: 20 };
+    const SMALL: LogLimits = LogLimits { head: 10, part: 20 };
 
-    fn logged(chunks: &[Vec<u8>]) -> (Vec<u8>, Logged) {
+    fn logged(chunks: &[Vec<u8>]) -> (Vec<u8>, LogOutcome) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         let mut log = LogFile::create(&path, SMALL).unwrap();

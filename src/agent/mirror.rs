@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 /// Where the output of a session is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mirror {
+pub enum OutputMirror {
     /// Its stdout on our stdout, its stderr on our stderr.
     #[default]
     Through,
@@ -33,13 +33,13 @@ pub(super) struct MirrorEnd {
     piece: usize,
 }
 
-impl Mirror {
+impl OutputMirror {
     /// The ends for stdout and stderr of the session.
     pub(super) fn ends(self) -> [Option<MirrorEnd>; 2] {
         match self {
-            Mirror::Through => [MirrorEnd::new(std::io::stdout()), MirrorEnd::new(std::io::stderr())],
-            Mirror::ToStderr => [MirrorEnd::new(std::io::stderr()), MirrorEnd::new(std::io::stderr())],
-            Mirror::Off => [None, None],
+            OutputMirror::Through => [MirrorEnd::new(std::io::stdout()), MirrorEnd::new(std::io::stderr())],
+            OutputMirror::ToStderr => [MirrorEnd::new(std::io::stderr()), MirrorEnd::new(std::io::stderr())],
+            OutputMirror::Off => [None, None],
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Output of any length in a bounded part of memory.
 
-use super::program::Kept;
+use super::program::BoundedOutput;
 
 /// The last bytes of a stream.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tail {
+pub(super) struct OutputTail {
     limit: usize,
     ring: Vec<u8>,
     /// Where the oldest byte is, once the ring is full.
@@ -12,9 +12,9 @@ pub(super) struct Tail {
     total: u64,
 }
 
-impl Tail {
+impl OutputTail {
     pub fn new(limit: usize) -> Self {
-        Tail { limit, ..Tail::default() }
+        OutputTail { limit, ..OutputTail::default() }
     }
 
     pub fn push(&mut self, bytes: &[u8]) {
@@ -48,13 +48,13 @@ impl Tail {
 pub(super) struct HeadTail {
     head_limit: usize,
     head: Vec<u8>,
-    tail: Tail,
+    tail: OutputTail,
 }
 
 impl HeadTail {
     /// Keeps `keep` bytes: one half from the beginning, the other from the end.
     pub fn new(keep: usize) -> Self {
-        HeadTail { head_limit: keep / 2, head: Vec::new(), tail: Tail::new(keep - keep / 2) }
+        HeadTail { head_limit: keep / 2, head: Vec::new(), tail: OutputTail::new(keep - keep / 2) }
     }
 
     pub fn push(&mut self, bytes: &[u8]) {
@@ -63,11 +63,11 @@ impl HeadTail {
         self.tail.push(rest);
     }
 
-    pub fn into_kept(self) -> Kept {
+    pub fn into_kept(self) -> BoundedOutput {
         let total = self.tail.total();
         let (mut bytes, tail) = (self.head, self.tail.into_bytes());
         bytes.extend_from_slice(&tail);
-        Kept { dropped: total - tail.len() as u64, bytes }
+        BoundedOutput { dropped: total - tail.len() as u64, bytes }
     }
 }
 
@@ -79,7 +79,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_tail_is_the_end_of_what_was_pushed(chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..20), limit in 0_usize..64) {
-            let mut tail = Tail::new(limit);
+            let mut tail = OutputTail::new(limit);
             chunks.iter().for_each(|chunk| tail.push(chunk));
             let all = chunks.concat();
             prop_assert_eq!(tail.total(), all.len() as u64);

@@ -6,13 +6,13 @@ use jiff::tz::TimeZone;
 use super::envelope;
 use super::failure;
 use super::plain_text::plain_text;
-use crate::decision::evidence::{Exit, ProbeOutcome};
+use crate::decision::evidence::{ProbeOutcome, ProcessExit};
 
 /// Lines at the end of plain output that are looked at.
 const LAST_WORDS: usize = 6;
 
 /// Why the service could not serve a session that failed; `None` for every other end. A session that ended well had its service.
-pub fn ended_in_overload(tail_stdout: &[u8], exit: Exit, now: Timestamp) -> Option<String> {
+pub fn ended_in_overload(tail_stdout: &[u8], exit: ProcessExit, now: Timestamp) -> Option<String> {
     let outcome = match envelope::read(tail_stdout) {
         Some(found) if found.is_error => failure::of_envelope(&found, now, &TimeZone::system()),
         Some(_) => return None,
@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn only_a_service_without_room_is_an_overload() {
         let now = "2026-08-19T16:28:34Z".parse().expect("an instant");
-        let failed = |text: &str| ended_in_overload(text.as_bytes(), Exit::Code(1), now).is_some();
+        let failed = |text: &str| ended_in_overload(text.as_bytes(), ProcessExit::Code(1), now).is_some();
         for (text, expected) in [
             ("API Error: Repeated 529 Overloaded errors. The API is at capacity", true),
             (r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: 500 x","api_error_status":500}"#, true),
@@ -49,6 +49,6 @@ mod tests {
         ] {
             assert_eq!(failed(text), expected, "{text}");
         }
-        assert_eq!(ended_in_overload(b"Server is overloaded, please try again later", Exit::Code(0), now), None);
+        assert_eq!(ended_in_overload(b"Server is overloaded, please try again later", ProcessExit::Code(0), now), None);
     }
 }

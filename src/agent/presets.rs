@@ -14,9 +14,9 @@ use crate::config::settings::{AgentSettings, Preset};
 
 /// What to run for a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Invocation {
+pub struct ProbeInvocation {
     /// The program and what follows, option by option.
-    words: Vec<Word>,
+    words: Vec<CommandWord>,
     /// Variables to set, or to remove (`None`).
     pub env: BTreeMap<OsString, Option<OsString>>,
     /// What it reads.
@@ -25,14 +25,14 @@ pub struct Invocation {
 
 /// One option with its value, or one positional word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Word {
+struct CommandWord {
     text: OsString,
     value: Option<OsString>,
     /// Whether the probe could do harm without it.
     safety: bool,
 }
 
-impl Invocation {
+impl ProbeInvocation {
     /// Everything as one argument vector.
     pub fn argv(&self) -> Vec<OsString> {
         self.words.iter().flat_map(|word| std::iter::once(word.text.clone()).chain(word.value.clone())).collect()
@@ -53,21 +53,21 @@ impl Invocation {
         Some(fewer)
     }
 
-    fn new(program: OsString, asking: &Asking<'_>) -> Self {
+    fn new(program: OsString, asking: &InvocationInputs<'_>) -> Self {
         let env = BTreeMap::from([
             ("WATCHDOG_PROBE".into(), Some(asking.number.to_string().into())),
             ("WATCHDOG_QUESTION".into(), Some(asking.question.as_str().into())),
         ]);
-        Invocation { words: vec![Word { text: program, value: None, safety: true }], env, stdin: Vec::new() }
+        ProbeInvocation { words: vec![CommandWord { text: program, value: None, safety: true }], env, stdin: Vec::new() }
     }
 
     fn word(mut self, text: impl Into<OsString>) -> Self {
-        self.words.push(Word { text: text.into(), value: None, safety: false });
+        self.words.push(CommandWord { text: text.into(), value: None, safety: false });
         self
     }
 
     fn option(mut self, name: &str, value: impl Into<OsString>) -> Self {
-        self.words.push(Word { text: name.into(), value: Some(value.into()), safety: false });
+        self.words.push(CommandWord { text: name.into(), value: Some(value.into()), safety: false });
         self
     }
 
@@ -92,7 +92,7 @@ impl Invocation {
 
 /// What an agent is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Question {
+pub enum ProbeKind {
     /// Its own state.
     #[default]
     Probe,
@@ -102,29 +102,29 @@ pub enum Question {
     Judge,
 }
 
-impl Question {
+impl ProbeKind {
     /// The word in `WATCHDOG_QUESTION`.
     fn as_str(self) -> &'static str {
         match self {
-            Question::Probe => "probe",
-            Question::Plan => "plan",
-            Question::Judge => "judge",
+            ProbeKind::Probe => "probe",
+            ProbeKind::Plan => "plan",
+            ProbeKind::Judge => "judge",
         }
     }
 
     /// What the answer must look like; `None` = prose.
     fn schema(self) -> Option<&'static str> {
         match self {
-            Question::Probe => Some(REPLY_SCHEMA),
-            Question::Plan => Some(PLAN_SCHEMA),
-            Question::Judge => None,
+            ProbeKind::Probe => Some(REPLY_SCHEMA),
+            ProbeKind::Plan => Some(PLAN_SCHEMA),
+            ProbeKind::Judge => None,
         }
     }
 }
 
 /// What an invocation depends on.
 #[derive(Debug, Clone)]
-pub struct Asking<'a> {
+pub struct InvocationInputs<'a> {
     /// Whom to ask.
     pub settings: &'a AgentSettings,
     /// Another file than the preset's own name in `PATH`.
@@ -132,7 +132,7 @@ pub struct Asking<'a> {
     /// The session to resume. Only a UUID is one; anything else counts as unknown.
     pub session_id: Option<&'a str>,
     /// What is asked for.
-    pub question: Question,
+    pub question: ProbeKind,
     /// Which one of its kind it is, from 1.
     pub number: u32,
     /// The question.
@@ -142,14 +142,14 @@ pub struct Asking<'a> {
 }
 
 /// Builds what to run. A configured `agent.probe` replaces the preset: its argv, the prompt on its stdin.
-pub fn invocation(asking: &Asking<'_>) -> Invocation {
+pub fn invocation(asking: &InvocationInputs<'_>) -> ProbeInvocation {
     // At the start of a prompt these would make it a slash command or an option.
     let marked = asking.prompt.trim_start().starts_with(['/', '-']).then(|| format!("STATUS PROBE. {}", asking.prompt));
-    let asking = &Asking { prompt: marked.as_deref().unwrap_or(asking.prompt), ..asking.clone() };
+    let asking = &InvocationInputs { prompt: marked.as_deref().unwrap_or(asking.prompt), ..asking.clone() };
     if let Some(argv) = &asking.settings.probe {
         let mut words = argv.iter().cloned();
-        let custom = Invocation::new(words.next().unwrap_or_default().into(), asking).reading(asking.prompt);
-        return words.fold(custom, Invocation::word);
+        let custom = ProbeInvocation::new(words.next().unwrap_or_default().into(), asking).reading(asking.prompt);
+        return words.fold(custom, ProbeInvocation::word);
     }
     match asking.settings.preset {
         Preset::Claude => claude(asking),
@@ -159,23 +159,23 @@ pub fn invocation(asking: &Asking<'_>) -> Invocation {
     }
 }
 
-fn start(asking: &Asking<'_>, name: &str) -> Invocation {
-    Invocation::new(asking.program.clone().unwrap_or_else(|| name.into()), asking)
+fn start(asking: &InvocationInputs<'_>, name: &str) -> ProbeInvocation {
+    ProbeInvocation::new(asking.program.clone().unwrap_or_else(|| name.into()), asking)
 }
 
-fn known_session<'a>(asking: &Asking<'a>) -> Option<&'a str> {
+fn known_session<'a>(asking: &InvocationInputs<'a>) -> Option<&'a str> {
     asking.session_id.filter(|id| is_session_id(id))
 }
 
 /// The model, unless it is one of Claude's short names, which the default configuration has and no other agent knows.
-fn foreign_model<'a>(asking: &'a Asking<'_>) -> Option<&'a str> {
+fn foreign_model<'a>(asking: &'a InvocationInputs<'_>) -> Option<&'a str> {
     asking.settings.model.as_deref().filter(|model| !["sonnet", "opus", "haiku", "fable"].contains(model))
 }
 
-fn claude(asking: &Asking<'_>) -> Invocation {
+fn claude(asking: &InvocationInputs<'_>) -> ProbeInvocation {
     let start = start(asking, "claude");
     let resumed = match (asking.question, known_session(asking)) {
-        (Question::Judge, _) => start,
+        (ProbeKind::Judge, _) => start,
         (_, Some(id)) => start.option("--resume", id).for_safety(),
         (_, None) => start.word("--continue").for_safety(),
     };
@@ -217,11 +217,11 @@ fn claude_retries(timeout: Duration) -> u32 {
     (1..=6).take_while(|retries| 0.5 * (f64::from(2u32.pow(*retries)) - 1.0) <= quarter).last().unwrap_or(0)
 }
 
-fn codex(asking: &Asking<'_>) -> Invocation {
+fn codex(asking: &InvocationInputs<'_>) -> ProbeInvocation {
     let start = start(asking, "codex").word("exec");
     let resumed = match (asking.question, known_session(asking)) {
         // It is asked where there is no repository.
-        (Question::Judge, _) => start.word("--skip-git-repo-check"),
+        (ProbeKind::Judge, _) => start.word("--skip-git-repo-check"),
         (_, Some(id)) => start.word("resume").word(id),
         (_, None) => start.word("resume").word("--last"),
     };
@@ -238,9 +238,9 @@ fn codex(asking: &Asking<'_>) -> Invocation {
         .reading(asking.prompt)
 }
 
-fn gemini(asking: &Asking<'_>) -> Invocation {
+fn gemini(asking: &InvocationInputs<'_>) -> ProbeInvocation {
     let start = start(asking, "gemini");
-    let resumed = if asking.question == Question::Judge { start } else { start.option("--resume", "latest") };
+    let resumed = if asking.question == ProbeKind::Judge { start } else { start.option("--resume", "latest") };
     let mut asked = resumed.option("--approval-mode", "plan").for_safety();
     if let Some(model) = foreign_model(asking) {
         asked = asked.option("--model", model);
@@ -248,10 +248,10 @@ fn gemini(asking: &Asking<'_>) -> Invocation {
     asked.option("--output-format", "json").option("--prompt", asking.prompt)
 }
 
-fn opencode(asking: &Asking<'_>) -> Invocation {
+fn opencode(asking: &InvocationInputs<'_>) -> ProbeInvocation {
     let start = start(asking, "opencode").word("run");
     // The fork takes the question, so that the session itself stays as it is.
-    let resumed = if asking.question == Question::Judge { start } else { start.word("--continue").word("--fork").for_safety() };
+    let resumed = if asking.question == ProbeKind::Judge { start } else { start.word("--continue").word("--fork").for_safety() };
     let mut asked = resumed.option("--format", "json");
     if let Some(model) = foreign_model(asking) {
         asked = asked.option("--model", model);
@@ -267,11 +267,11 @@ mod tests {
 
     fn line(preset: Preset, model: Option<&str>, session_id: Option<&str>) -> String {
         let settings = AgentSettings { preset, model: model.map(str::to_owned), probe: None };
-        let asking = Asking {
+        let asking = InvocationInputs {
             settings: &settings,
             program: None,
             session_id,
-            question: Question::Probe,
+            question: ProbeKind::Probe,
             number: 2,
             prompt: "STATUS",
             timeout: Duration::from_secs(60),
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn a_plan_is_asked_for_by_the_same_harmless_words() {
         let settings = AgentSettings { preset: Preset::Claude, model: None, probe: None };
-        let asking = |question| Asking {
+        let asking = |question| InvocationInputs {
             settings: &settings,
             program: None,
             session_id: None,
@@ -316,8 +316,8 @@ mod tests {
             prompt: "x",
             timeout: Duration::from_secs(9),
         };
-        let (probe, plan) = (invocation(&asking(Question::Probe)), invocation(&asking(Question::Plan)));
-        let words = |built: &Invocation, schema: &str| -> Vec<OsString> {
+        let (probe, plan) = (invocation(&asking(ProbeKind::Probe)), invocation(&asking(ProbeKind::Plan)));
+        let words = |built: &ProbeInvocation, schema: &str| -> Vec<OsString> {
             built.argv().into_iter().map(|word| if word == schema { "SCHEMA".into() } else { word }).collect()
         };
         assert_eq!(words(&probe, REPLY_SCHEMA), words(&plan, PLAN_SCHEMA));
@@ -328,11 +328,11 @@ mod tests {
     fn a_judge_resumes_no_session_and_has_no_tools() {
         for preset in [Preset::Claude, Preset::Codex, Preset::Gemini, Preset::Opencode] {
             let settings = AgentSettings { preset, model: None, probe: None };
-            let built = invocation(&Asking {
+            let built = invocation(&InvocationInputs {
                 settings: &settings,
                 program: None,
                 session_id: Some(ID),
-                question: Question::Judge,
+                question: ProbeKind::Judge,
                 number: 1,
                 prompt: "x",
                 timeout: Duration::from_secs(9),
@@ -348,11 +348,11 @@ mod tests {
     #[test]
     fn an_unknown_option_can_be_left_out_unless_it_keeps_the_probe_harmless() {
         let settings = AgentSettings { preset: Preset::Claude, model: None, probe: None };
-        let asking = Asking {
+        let asking = InvocationInputs {
             settings: &settings,
             program: None,
             session_id: None,
-            question: Question::Probe,
+            question: ProbeKind::Probe,
             number: 1,
             prompt: "",
             timeout: Duration::from_secs(9),

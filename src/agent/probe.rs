@@ -17,16 +17,16 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 
-use super::envelope::{self, Envelope};
+use super::envelope::{self, ReplyEnvelope};
 use super::failure;
 use super::plain_text::plain_text;
-use super::presets::{Asking, Invocation, Question, invocation};
-use super::program::{Finished, Program, StartError};
-use super::reply::{self, Reading};
-use super::stream::Tap;
+use super::presets::{InvocationInputs, ProbeInvocation, ProbeKind, invocation};
+use super::program::{FinishedProgram, ProgramRun, StartError};
+use super::reply::{self, ReplyReading};
+use super::stream::StreamTap;
 use crate::config::settings::{AgentSettings, Preset};
 use crate::decision::display::bounded;
-use crate::decision::evidence::{Exit, ProbeOutcome, Reply, ReplyStatus};
+use crate::decision::evidence::{ProbeOutcome, ProcessExit, Reply, ReplyStatus};
 use crate::decision::verdict::ProbeUsage;
 
 /// Between TERM and KILL once the deadline passed.
@@ -88,12 +88,12 @@ pub struct ProbeAnswer {
 
 /// Asks once. Blocks until the agent answered, failed, or its deadline passed.
 pub fn ask(request: &ProbeRequest<'_>) -> ProbeOutcome {
-    ask_with(request, &Program::run).outcome
+    ask_with(request, &ProgramRun::run).outcome
 }
 
 /// The same with the way of running a program handed in, for one that can be cancelled; also says who answered, and what it cost.
-pub fn ask_with(request: &ProbeRequest<'_>, run: &dyn Fn(&Program) -> Result<Finished, StartError>) -> ProbeAnswer {
-    match put(request, Question::Probe, run) {
+pub fn ask_with(request: &ProbeRequest<'_>, run: &dyn Fn(&ProgramRun) -> Result<FinishedProgram, StartError>) -> ProbeAnswer {
+    match put(request, ProbeKind::Probe, run) {
         Ok(answered) => {
             let (session_id, usage, session_cost_usd) = told(&answered);
             ProbeAnswer { outcome: outcome(request, &answered, answer), session_id, usage, session_cost_usd }
@@ -111,8 +111,8 @@ impl ProbeAnswer {
 
 /// Who answered, and what the question cost. The cost of a resumed session is told as a whole; where that of this question cannot be told
 /// apart, it is unknown.
-fn told(answered: &Answered) -> (Option<String>, ProbeUsage, Option<f64>) {
-    let output = Tap::default();
+fn told(answered: &FinishedProbe) -> (Option<String>, ProbeUsage, Option<f64>) {
+    let output = StreamTap::default();
     output.push(&answered.finished.stdout.bytes);
     let told = output.finish();
     let usage = ProbeUsage {
@@ -133,10 +133,10 @@ fn told(answered: &Answered) -> (Option<String>, ProbeUsage, Option<f64>) {
 /// How the question ended without such an object.
 pub fn ask_for_plan(
     request: &ProbeRequest<'_>,
-    run: &dyn Fn(&Program) -> Result<Finished, StartError>,
+    run: &dyn Fn(&ProgramRun) -> Result<FinishedProgram, StartError>,
     spent: &mut ProbeUsage,
 ) -> Result<Map<String, Value>, Box<ProbeOutcome>> {
-    let answered = put(request, Question::Plan, run)?;
+    let answered = put(request, ProbeKind::Plan, run)?;
     *spent = spent.plus(told(&answered).1);
     let mut plan = None;
     let judged = outcome(request, &answered, |found, stdout, now, local| {
@@ -163,11 +163,11 @@ pub fn ask_for_plan(
 /// How the question ended without an answer; never [`ProbeOutcome::Reply`].
 pub fn ask_to_judge(
     request: &ProbeRequest<'_>,
-    run: &dyn Fn(&Program) -> Result<Finished, StartError>,
+    run: &dyn Fn(&ProgramRun) -> Result<FinishedProgram, StartError>,
     spent: &mut ProbeUsage,
 ) -> Result<String, Box<ProbeOutcome>> {
     let stranger_is_welcome = ProbeRequest { session_id: None, expected_session: None, ..request.clone() };
-    let answered = put(&stranger_is_welcome, Question::Judge, run)?;
+    let answered = put(&stranger_is_welcome, ProbeKind::Judge, run)?;
     *spent = spent.plus(told(&answered).1);
     let mut text = None;
     let judged = outcome(&stranger_is_welcome, &answered, |found, stdout, now, local| {
@@ -194,8 +194,8 @@ pub fn ask_to_judge(
 }
 
 /// A program that ended by itself, or at its deadline, after a question.
-struct Answered {
-    finished: Finished,
+struct FinishedProbe {
+    finished: FinishedProgram,
     stderr: String,
     /// Over all attempts.
     spent: Duration,
@@ -204,20 +204,20 @@ struct Answered {
 /// Puts a question, with fewer options where an old version lacks some.
 fn put(
     request: &ProbeRequest<'_>,
-    question: Question,
-    run: &dyn Fn(&Program) -> Result<Finished, StartError>,
-) -> Result<Answered, Box<ProbeOutcome>> {
-    if question != Question::Judge && request.asks_claude() && request.session().is_none() {
+    question: ProbeKind,
+    run: &dyn Fn(&ProgramRun) -> Result<FinishedProgram, StartError>,
+) -> Result<FinishedProbe, Box<ProbeOutcome>> {
+    if question != ProbeKind::Judge && request.asks_claude() && request.session().is_none() {
         // A missing program is the better reason: installing it is what helps.
         let name = request.program.clone().unwrap_or_else(|| "claude".into());
-        let version = Program { deadline: request.timeout, ..Program::new([name, "--version".into()], request.worktree) };
+        let version = ProgramRun { deadline: request.timeout, ..ProgramRun::new([name, "--version".into()], request.worktree) };
         if let Err(error) = run(&version) {
             return Err(Box::new(not_started(request, &error)));
         }
         let why = format!("no session of Claude Code is recorded for {}", request.worktree.display());
         return Err(Box::new(ProbeOutcome::NoConversation { why }));
     }
-    let mut asked = invocation(&Asking {
+    let mut asked = invocation(&InvocationInputs {
         settings: request.settings,
         program: request.program.clone(),
         session_id: request.session_id,
@@ -235,7 +235,7 @@ fn put(
         spent += finished.duration;
         let stderr = plain_text(&finished.stderr.bytes).text;
         match failure::unknown_option(&stderr).filter(|_| !finished.exit.success() && request.settings.probe.is_none()) {
-            None => return Ok(Answered { finished, stderr, spent }),
+            None => return Ok(FinishedProbe { finished, stderr, spent }),
             Some(option) => match asked.without(option) {
                 Some(fewer) => asked = fewer,
                 None => {
@@ -249,8 +249,8 @@ fn put(
     Err(Box::new(ProbeOutcome::Failed { why: "the agent's program knows too few of the options that a probe needs; update it".into() }))
 }
 
-fn program(request: &ProbeRequest<'_>, asked: &Invocation, deadline: Duration) -> Program {
-    Program {
+fn program(request: &ProbeRequest<'_>, asked: &ProbeInvocation, deadline: Duration) -> ProgramRun {
+    ProgramRun {
         argv: asked.argv(),
         cwd: request.worktree.to_owned(),
         env: asked.env.clone(),
@@ -278,10 +278,10 @@ fn not_started(request: &ProbeRequest<'_>, error: &StartError) -> ProbeOutcome {
 /// Judges a finished program; `read` takes what it printed when it ended well.
 fn outcome(
     request: &ProbeRequest<'_>,
-    answered: &Answered,
-    read: impl FnOnce(Option<Envelope>, &[u8], Timestamp, &TimeZone) -> ProbeOutcome,
+    answered: &FinishedProbe,
+    read: impl FnOnce(Option<ReplyEnvelope>, &[u8], Timestamp, &TimeZone) -> ProbeOutcome,
 ) -> ProbeOutcome {
-    let Answered { finished, stderr, spent } = answered;
+    let FinishedProbe { finished, stderr, spent } = answered;
     if finished.timed_out {
         return ProbeOutcome::TimedOut;
     }
@@ -315,22 +315,22 @@ pub fn read_output(stdout: &[u8], now: Timestamp) -> ProbeOutcome {
     }
 }
 
-fn answer(found: Option<Envelope>, stdout: &[u8], now: Timestamp, local: &TimeZone) -> ProbeOutcome {
+fn answer(found: Option<ReplyEnvelope>, stdout: &[u8], now: Timestamp, local: &TimeZone) -> ProbeOutcome {
     let reading = match &found {
         Some(found) => reply::from_envelope(found),
         None => reply::read(stdout),
     };
     match reading {
-        Reading::Reply(reply) => ProbeOutcome::Reply(reply),
+        ReplyReading::Reply(reply) => ProbeOutcome::Reply(reply),
         other => unusable(other, found, stdout, now, local),
     }
 }
 
 /// A reading without an answer in it: a short text may still tell why.
-fn unusable(reading: Reading, found: Option<Envelope>, stdout: &[u8], now: Timestamp, local: &TimeZone) -> ProbeOutcome {
+fn unusable(reading: ReplyReading, found: Option<ReplyEnvelope>, stdout: &[u8], now: Timestamp, local: &TimeZone) -> ProbeOutcome {
     match reading {
-        Reading::Reply(_) | Reading::Empty => ProbeOutcome::Empty,
-        Reading::Unreadable { why } => {
+        ReplyReading::Reply(_) | ReplyReading::Empty => ProbeOutcome::Empty,
+        ReplyReading::Unreadable { why } => {
             let said = match found {
                 Some(found) => found.text.unwrap_or_default(),
                 None => plain_text(stdout).text,
@@ -341,7 +341,7 @@ fn unusable(reading: Reading, found: Option<Envelope>, stdout: &[u8], now: Times
 }
 
 /// The outcome if another session answered than the one that was asked.
-fn stranger(request: &ProbeRequest<'_>, found: Option<&Envelope>) -> Option<ProbeOutcome> {
+fn stranger(request: &ProbeRequest<'_>, found: Option<&ReplyEnvelope>) -> Option<ProbeOutcome> {
     let expected = request.session().filter(|_| request.asks_claude())?;
     let answered = found?.session_id.as_deref()?;
     (answered != expected).then(|| ProbeOutcome::NoConversation {
@@ -350,9 +350,16 @@ fn stranger(request: &ProbeRequest<'_>, found: Option<&Envelope>) -> Option<Prob
 }
 
 /// Judges a program that failed without an envelope.
-fn unsuccessful(request: &ProbeRequest<'_>, exit: Exit, stdout: &str, stderr: &str, now: Timestamp, local: &TimeZone) -> ProbeOutcome {
+fn unsuccessful(
+    request: &ProbeRequest<'_>,
+    exit: ProcessExit,
+    stdout: &str,
+    stderr: &str,
+    now: Timestamp,
+    local: &TimeZone,
+) -> ProbeOutcome {
     // A shell's way to say that there is no such program, or that it may not be executed.
-    if request.settings.probe.is_some() && matches!(exit, Exit::Code(126 | 127)) {
+    if request.settings.probe.is_some() && matches!(exit, ProcessExit::Code(126 | 127)) {
         let ProbeOutcome::Failed { why } = failed(exit, &[stderr, stdout]) else { return ProbeOutcome::Empty };
         return ProbeOutcome::NotInstalled { why };
     }
@@ -363,7 +370,7 @@ fn unsuccessful(request: &ProbeRequest<'_>, exit: Exit, stdout: &str, stderr: &s
 }
 
 /// A failure of no known kind, with the exit and the end of the first text that says anything.
-fn failed(exit: Exit, texts: &[&str]) -> ProbeOutcome {
+fn failed(exit: ProcessExit, texts: &[&str]) -> ProbeOutcome {
     let said = texts.iter().map(|text| text.trim()).find(|text| !text.is_empty()).unwrap_or("it printed nothing");
     let tail = &said[said.ceil_char_boundary(said.len().saturating_sub(WHY - 100))..];
     ProbeOutcome::Failed { why: bounded(&format!("the agent's program ended with {exit}: {tail}"), WHY) }

@@ -1,10 +1,10 @@
 //! Reads the system's table of processes, and signals one of them without ever meeting a stranger that got its pid. Linux only; elsewhere it says so.
 
-use super::kinship::Row;
+use super::kinship::ProcessRow;
 
 /// What became of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sent {
+pub(super) enum SignalOutcome {
     /// It was delivered.
     Delivered,
     /// The process is gone, or is another one by now.
@@ -24,10 +24,10 @@ mod linux {
     use rustix::io::Errno;
     use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
-    use super::{Row, Sent};
+    use super::{ProcessRow, SignalOutcome};
 
     /// Every process that this user may see.
-    pub fn read_all() -> io::Result<Vec<Row>> {
+    pub fn read_all() -> io::Result<Vec<ProcessRow>> {
         let mut rows = Vec::with_capacity(256);
         for entry in std::fs::read_dir("/proc")? {
             let name = entry?.file_name();
@@ -42,12 +42,12 @@ mod linux {
     }
 
     /// One process; none if it is gone.
-    pub fn read_one(pid: u32) -> Option<Row> {
+    pub fn read_one(pid: u32) -> Option<ProcessRow> {
         parse_stat(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
     /// The line of `/proc/<pid>/stat`. The name stands in parentheses and may itself hold spaces and parentheses.
-    pub(super) fn parse_stat(line: &[u8]) -> Option<Row> {
+    pub(super) fn parse_stat(line: &[u8]) -> Option<ProcessRow> {
         let open = line.iter().position(|b| *b == b'(')?;
         let close = line.iter().rposition(|b| *b == b')')?;
         let pid = std::str::from_utf8(&line[..open]).ok()?.trim().parse().ok()?;
@@ -58,7 +58,7 @@ mod linux {
         // A main thread that has left while others go on is shown as a zombie with more than one thread.
         let dead = matches!(*fields.first()?, "Z" | "X" | "x") && number(17)? <= 1;
         let ticks = (11..=14).filter_map(number).fold(0, u64::saturating_add);
-        Some(Row { pid, parent: small(1)?, group: small(2)?, session: small(3)?, dead, started: number(19)?, ticks, name })
+        Some(ProcessRow { pid, parent: small(1)?, group: small(2)?, session: small(3)?, dead, started: number(19)?, ticks, name })
     }
 
     /// How long the system has been up, on the clock on which processes begin.
@@ -109,20 +109,20 @@ mod linux {
     ///
     /// The pidfd is opened first and the table is read again after: if the row is still right then, the pidfd holds that very process,
     /// and a pid that is reused later cannot redirect the signal.
-    pub fn signal(row: &Row, signal: Signal) -> Sent {
-        let Some(pid) = i32::try_from(row.pid).ok().and_then(Pid::from_raw) else { return Sent::Gone };
+    pub fn signal(row: &ProcessRow, signal: Signal) -> SignalOutcome {
+        let Some(pid) = i32::try_from(row.pid).ok().and_then(Pid::from_raw) else { return SignalOutcome::Gone };
         let told = |result: rustix::io::Result<()>| match result {
-            Ok(()) => Sent::Delivered,
-            Err(Errno::PERM) => Sent::Refused,
-            Err(_) => Sent::Gone,
+            Ok(()) => SignalOutcome::Delivered,
+            Err(Errno::PERM) => SignalOutcome::Refused,
+            Err(_) => SignalOutcome::Gone,
         };
         let still_it = || read_one(row.pid).is_some_and(|now| now.started == row.started);
         match pidfd_open(pid, PidfdFlags::empty()) {
-            Ok(_) if !still_it() => Sent::Gone,
+            Ok(_) if !still_it() => SignalOutcome::Gone,
             Ok(pidfd) => told(pidfd_send_signal(pidfd, signal)),
             // Kernels before 5.3 and some sandboxes have no pidfd.
             Err(Errno::NOSYS | Errno::PERM) if still_it() => told(kill_process(pid, signal)),
-            Err(_) => Sent::Gone,
+            Err(_) => SignalOutcome::Gone,
         }
     }
 }
@@ -138,13 +138,13 @@ mod elsewhere {
 
     use rustix::process::Signal;
 
-    use super::{Row, Sent};
+    use super::{ProcessRow, SignalOutcome};
 
-    pub fn read_all() -> io::Result<Vec<Row>> {
+    pub fn read_all() -> io::Result<Vec<ProcessRow>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    pub fn read_one(_pid: u32) -> Option<Row> {
+    pub fn read_one(_pid: u32) -> Option<ProcessRow> {
         None
     }
 
@@ -168,8 +168,8 @@ mod elsewhere {
         Duration::ZERO
     }
 
-    pub fn signal(_row: &Row, _signal: Signal) -> Sent {
-        Sent::Gone
+    pub fn signal(_row: &ProcessRow, _signal: Signal) -> SignalOutcome {
+        SignalOutcome::Gone
     }
 }
 
@@ -202,7 +202,7 @@ mod tests {
         let row = read_all().expect("a table").into_iter().find(|row| row.pid == own).expect("own row");
         let again = read_one(own).expect("it still runs");
         assert_eq!((row.pid, row.started, &row.name), (again.pid, again.started, &again.name));
-        let former = Row { started: row.started - 1, ..row };
-        assert_eq!(signal(&former, Signal::KILL), Sent::Gone);
+        let former = ProcessRow { started: row.started - 1, ..row };
+        assert_eq!(signal(&former, Signal::KILL), SignalOutcome::Gone);
     }
 }

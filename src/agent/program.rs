@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-use super::builder::{self, Plan, Started, Stdin, scarce};
-use super::cancel::Cancel;
-use super::drain::{Drain, Keep, Stream};
+use super::builder::{self, LaunchPlan, StartedProcess, StdinSource, scarce};
+use super::cancel::CancelFlag;
+use super::drain::{OutputDrain, OutputKeeper, OutputStream};
 use super::output::HeadTail;
-use super::tree::{Survivor, Wake};
-use crate::decision::evidence::Exit;
+use super::tree::{SurvivingProcess, TreeWake};
+use crate::decision::evidence::ProcessExit;
 
 /// A program to run, with everything that it inherits.
 #[derive(Debug, Clone)]
-pub struct Program {
+pub struct ProgramRun {
     /// The program and its arguments; the first is looked up in `PATH`.
     pub argv: Vec<OsString>,
     /// The folder that it runs in.
@@ -37,7 +37,7 @@ pub struct Program {
 
 /// Output of which at most a bounded part was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Kept {
+pub struct BoundedOutput {
     /// What was kept.
     pub bytes: Vec<u8>,
     /// How many bytes were dropped.
@@ -46,15 +46,15 @@ pub struct Kept {
 
 /// How a program ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finished {
+pub struct FinishedProgram {
     /// Its exit.
-    pub exit: Exit,
+    pub exit: ProcessExit,
     /// Whether its deadline passed.
     pub timed_out: bool,
     /// What it wrote.
-    pub stdout: Kept,
+    pub stdout: BoundedOutput,
     /// What it complained.
-    pub stderr: Kept,
+    pub stderr: BoundedOutput,
     /// Wall time.
     pub duration: Duration,
 }
@@ -75,7 +75,7 @@ pub enum StartError {
 
 /// What to do with processes that a program leaves running when it ends by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Leftovers {
+pub enum LeftoverRule {
     /// Let them run: a compiler cache, git's own maintenance.
     #[default]
     Leave,
@@ -96,10 +96,10 @@ impl StartError {
     }
 }
 
-impl Program {
+impl ProgramRun {
     /// A program with the usual limits: no input, a minute of time, five seconds of grace, 1 MiB kept of each stream.
     pub fn new(argv: impl IntoIterator<Item = impl Into<OsString>>, cwd: impl Into<PathBuf>) -> Self {
-        Program {
+        ProgramRun {
             argv: argv.into_iter().map(Into::into).collect(),
             cwd: cwd.into(),
             env: BTreeMap::new(),
@@ -118,44 +118,44 @@ impl Program {
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn run(&self) -> Result<Finished, StartError> {
-        self.run_cancellable(&Cancel::new())
+    pub fn run(&self) -> Result<FinishedProgram, StartError> {
+        self.run_cancellable(&CancelFlag::new())
     }
 
     /// As [`run`](Self::run), and ends the tree when `cancel` is raised. Whether that happened is to be asked of `cancel`.
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn run_cancellable(&self, cancel: &Cancel) -> Result<Finished, StartError> {
-        self.run_with(cancel, Leftovers::Leave).map(|(finished, _)| finished)
+    pub fn run_cancellable(&self, cancel: &CancelFlag) -> Result<FinishedProgram, StartError> {
+        self.run_with(cancel, LeftoverRule::Leave).map(|(finished, _)| finished)
     }
 
     /// As [`run_cancellable`](Self::run_cancellable), with a choice about what outlives its normal end; returns what still runs.
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn run_with(&self, cancel: &Cancel, leftovers: Leftovers) -> Result<(Finished, Vec<Survivor>), StartError> {
+    pub fn run_with(&self, cancel: &CancelFlag, leftovers: LeftoverRule) -> Result<(FinishedProgram, Vec<SurvivingProcess>), StartError> {
         let begin = Instant::now();
-        let stdin = if self.stdin.is_empty() { Stdin::Null } else { Stdin::Bytes(self.stdin.clone()) };
-        let plan = Plan { argv: &self.argv, cwd: &self.cwd, env: &self.env, stdin };
-        let drain = |stdout, stderr| Drain::start(stdout, stderr, BothEnds::new(self.keep), [None, None]);
-        let Started { mut tree, output: mut drain, .. } = builder::start(plan, drain)?;
+        let stdin = if self.stdin.is_empty() { StdinSource::Null } else { StdinSource::Bytes(self.stdin.clone()) };
+        let plan = LaunchPlan { argv: &self.argv, cwd: &self.cwd, env: &self.env, stdin };
+        let drain = |stdout, stderr| OutputDrain::start(stdout, stderr, BothEnds::new(self.keep), [None, None]);
+        let StartedProcess { mut tree, output: mut drain, .. } = builder::start(plan, drain)?;
 
         let wake = tree.wait(begin.checked_add(self.deadline), cancel);
-        let mut survivors = if wake == Wake::Ended { Vec::new() } else { tree.end(self.grace, cancel) };
-        if wake == Wake::Ended && leftovers == Leftovers::End && !tree.survivors().is_empty() {
+        let mut survivors = if wake == TreeWake::Ended { Vec::new() } else { tree.end(self.grace, cancel) };
+        if wake == TreeWake::Ended && leftovers == LeftoverRule::End && !tree.survivors().is_empty() {
             survivors = tree.end(self.grace, cancel);
         }
         drain.settle(|| false);
-        if wake == Wake::Ended && leftovers == Leftovers::Leave {
+        if wake == TreeWake::Ended && leftovers == LeftoverRule::Leave {
             survivors = tree.survivors();
         }
         // A leader that even KILL does not end is stuck in the kernel; that signal is the end it will come to.
-        let exit = tree.finish().unwrap_or(Exit::Signal(Signal::KILL.as_raw()));
+        let exit = tree.finish().unwrap_or(ProcessExit::Signal(Signal::KILL.as_raw()));
         let kept = drain.finish().unwrap_or_else(|| BothEnds::new(0));
-        let finished = Finished {
+        let finished = FinishedProgram {
             exit,
-            timed_out: wake == Wake::Deadline,
+            timed_out: wake == TreeWake::Deadline,
             stdout: kept.stdout.into_kept(),
             stderr: kept.stderr.into_kept(),
             duration: begin.elapsed(),
@@ -175,11 +175,11 @@ impl BothEnds {
     }
 }
 
-impl Keep for BothEnds {
-    fn keep(&mut self, from: Stream, bytes: &[u8]) {
+impl OutputKeeper for BothEnds {
+    fn keep(&mut self, from: OutputStream, bytes: &[u8]) {
         match from {
-            Stream::Stdout => self.stdout.push(bytes),
-            Stream::Stderr => self.stderr.push(bytes),
+            OutputStream::Stdout => self.stdout.push(bytes),
+            OutputStream::Stderr => self.stderr.push(bytes),
         }
     }
 }

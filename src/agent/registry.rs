@@ -12,8 +12,8 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use rustix::process::{Pid, Signal, WaitOptions, getpgrp, waitpid};
 
 use super::brand;
-use super::kinship::{Families, Lineage, Mark, Own, Row, Sight};
-use super::process_table::{self, Sent};
+use super::kinship::{OwnProcess, ProcessLineage, ProcessRow, ProcessTrees, TableSight, TreeMark};
+use super::process_table::{self, SignalOutcome};
 
 /// The environment variable that every started process carries: the trees that it is in, outermost first, separated by colons.
 pub const TREE_VARIABLE: &str = "WATCHDOG_TREE";
@@ -22,16 +22,16 @@ pub const TREE_VARIABLE: &str = "WATCHDOG_TREE";
 const MARKS_KEPT: usize = 8;
 
 #[derive(Default)]
-struct Registry {
-    families: Families,
+struct TreeRegistry {
+    families: ProcessTrees,
     last: u64,
 }
 
 /// What a round of signals met.
 #[derive(Debug, Default)]
-pub(super) struct Round {
+pub(super) struct SignalRound {
     /// Living members at the time of the round.
-    pub alive: Vec<Row>,
+    pub alive: Vec<ProcessRow>,
     /// How many of them take no signals from this user.
     pub refused: usize,
     /// Whether one of it died since the look before: it may have left a child that this look does not show.
@@ -39,11 +39,11 @@ pub(super) struct Round {
 }
 
 /// What one look at a tree showed.
-struct Look {
+struct TreeScan {
     /// The living members.
-    alive: Vec<Row>,
+    alive: Vec<ProcessRow>,
     /// Members other than the leader that have ended since the look before. Reaped by now.
-    ended: Vec<Row>,
+    ended: Vec<ProcessRow>,
 }
 
 /// Looks at a tree that never comes to rest, before one of those that just died stands for it.
@@ -51,8 +51,8 @@ const LOOKS: usize = 40;
 /// Rounds in which the children of this process are read again after the table, for those born meanwhile.
 const CATCH_UP: usize = 8;
 
-fn lock() -> MutexGuard<'static, Registry> {
-    static REGISTRY: OnceLock<Mutex<Registry>> = OnceLock::new();
+fn lock() -> MutexGuard<'static, TreeRegistry> {
+    static REGISTRY: OnceLock<Mutex<TreeRegistry>> = OnceLock::new();
     // The registry is a plain map, whole after each statement: a panic elsewhere cannot leave it half-changed.
     REGISTRY.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -103,10 +103,10 @@ fn mark_for(id: u64, inherited: Option<&OsStr>) -> OsString {
 }
 
 /// Which tree of this process a mark names.
-fn tree_of(mark: &[u8]) -> Mark {
+fn tree_of(mark: &[u8]) -> TreeMark {
     let named = String::from_utf8_lossy(mark);
     let id = named.split(':').rev().find_map(|mark| mark.strip_prefix(token())?.strip_prefix('.')?.parse().ok());
-    id.map_or(Mark::None, Mark::Tree)
+    id.map_or(TreeMark::None, TreeMark::Tree)
 }
 
 /// Starts the leader of a new tree. `start` is given the value of [`TREE_VARIABLE`] and returns the pid of what it started.
@@ -122,18 +122,18 @@ pub(super) fn plant<T>(start: impl FnOnce(&OsStr) -> io::Result<(u32, T)>) -> io
     if let Some(brand) = brand {
         registry.families.ended_brands.remove(&brand);
     }
-    registry.families.trees.insert(id, Lineage { leader, started, brand, known: HashMap::new() });
+    registry.families.trees.insert(id, ProcessLineage { leader, started, brand, known: HashMap::new() });
     Ok((id, started_thing))
 }
 
 /// Looks at the table once: the living members of a tree. `None` where there is no table to read.
-pub(super) fn living(id: u64) -> Option<Vec<Row>> {
+pub(super) fn living(id: u64) -> Option<Vec<ProcessRow>> {
     look(&mut lock(), id).map(|look| look.alive)
 }
 
 /// The living members of a tree whose leader has ended. Nothing is left of it only once two looks in a row met nobody, neither alive nor
 /// freshly dead: a daemon's parent that just ended, or a generation of a chain, tells of a child that the look came too early for.
-pub(super) fn left_by_ended_leader(id: u64) -> Option<Vec<Row>> {
+pub(super) fn left_by_ended_leader(id: u64) -> Option<Vec<ProcessRow>> {
     let mut quiet = 0;
     let mut last = Vec::new();
     for _ in 0..LOOKS {
@@ -153,23 +153,23 @@ pub(super) fn left_by_ended_leader(id: u64) -> Option<Vec<Row>> {
 }
 
 /// One look, quick in the common case that this process has no children but leaders.
-fn look_at_orphans(id: u64) -> Option<Look> {
+fn look_at_orphans(id: u64) -> Option<TreeScan> {
     let mut registry = lock();
     if become_subreaper()
         && let Some(children) = process_table::children()
         && children.iter().all(|pid| registry.families.is_leader(*pid))
     {
-        return Some(Look { alive: Vec::new(), ended: Vec::new() });
+        return Some(TreeScan { alive: Vec::new(), ended: Vec::new() });
     }
     look(&mut registry, id)
 }
 
 /// Signals every living member of a tree, parents first, so that none starts its children anew.
-pub(super) fn signal(id: u64, signal: Signal) -> Option<Round> {
+pub(super) fn signal(id: u64, signal: Signal) -> Option<SignalRound> {
     let mut registry = lock();
-    let Look { alive, ended } = look(&mut registry, id)?;
-    let refused = alive.iter().filter(|row| process_table::signal(row, signal) == Sent::Refused).count();
-    Some(Round { alive, refused, restless: !ended.is_empty() })
+    let TreeScan { alive, ended } = look(&mut registry, id)?;
+    let refused = alive.iter().filter(|row| process_table::signal(row, signal) == SignalOutcome::Refused).count();
+    Some(SignalRound { alive, refused, restless: !ended.is_empty() })
 }
 
 /// Forgets a tree after `reap` has taken its leader off the system's list; what still lives of it is remembered as left behind.
@@ -192,7 +192,7 @@ pub fn reap_orphans() {
     }
 }
 
-fn look(registry: &mut Registry, id: u64) -> Option<Look> {
+fn look(registry: &mut TreeRegistry, id: u64) -> Option<TreeScan> {
     let mut table = process_table::read_all().ok()?;
     catch_up(&mut table);
     let leader = registry.families.trees.get(&id).map(|tree| tree.leader);
@@ -201,13 +201,13 @@ fn look(registry: &mut Registry, id: u64) -> Option<Look> {
     let (ended, alive) = members.into_iter().partition(|row| row.dead);
     let own = std::process::id();
     // What dies below a living parent is that parent's; only what was handed to this process tells of children handed on.
-    let ended: Vec<Row> = Vec::into_iter(ended).filter(|row| Some(row.pid) != leader && row.parent == own).collect();
-    Some(Look { alive, ended })
+    let ended: Vec<ProcessRow> = Vec::into_iter(ended).filter(|row| Some(row.pid) != leader && row.parent == own).collect();
+    Some(TreeScan { alive, ended })
 }
 
 /// The names of all processes are listed before the first is read, so one that was born and handed to this process meanwhile is missing, and a
 /// parent may be shown that has handed its child on. The children of this process are read again, until no new one turns up.
-fn catch_up(table: &mut Vec<Row>) {
+fn catch_up(table: &mut Vec<ProcessRow>) {
     for _ in 0..CATCH_UP {
         let Some(children) = process_table::children() else { return };
         let mut news = false;
@@ -226,7 +226,7 @@ fn catch_up(table: &mut Vec<Row>) {
     }
 }
 
-fn reap(registry: &Registry, table: &[Row]) {
+fn reap(registry: &TreeRegistry, table: &[ProcessRow]) {
     if !table.iter().any(|row| row.dead && row.parent == std::process::id()) {
         return;
     }
@@ -240,11 +240,11 @@ fn reap(registry: &Registry, table: &[Row]) {
     });
 }
 
-fn with_sight<T>(use_it: impl FnOnce(&Sight<'_>) -> T) -> T {
-    let own = Own { pid: std::process::id(), group: getpgrp().as_raw_nonzero().get().unsigned_abs(), reaper: become_subreaper() };
+fn with_sight<T>(use_it: impl FnOnce(&TableSight<'_>) -> T) -> T {
+    let own = OwnProcess { pid: std::process::id(), group: getpgrp().as_raw_nonzero().get().unsigned_abs(), reaper: become_subreaper() };
     let adopted: HashSet<u32> = process_table::children_of_main_thread().unwrap_or_default();
-    let mark = |pid| process_table::variable(pid, TREE_VARIABLE).map_or(Mark::None, |value| tree_of(&value));
-    use_it(&Sight { own, adopted: &adopted, mark: &mark, brand: &brand::brand_of })
+    let mark = |pid| process_table::variable(pid, TREE_VARIABLE).map_or(TreeMark::None, |value| tree_of(&value));
+    use_it(&TableSight { own, adopted: &adopted, mark: &mark, brand: &brand::brand_of })
 }
 
 #[cfg(test)]
@@ -254,11 +254,11 @@ mod tests {
     #[test]
     fn a_mark_is_found_again_among_those_of_other_watchdogs() {
         let nested = mark_for(7, Some(OsStr::new("1-00ff.3:2-00fe.7")));
-        assert_eq!(tree_of(nested.as_encoded_bytes()), Mark::Tree(7));
+        assert_eq!(tree_of(nested.as_encoded_bytes()), TreeMark::Tree(7));
         let inner = format!("{}:9-0001.4", nested.to_string_lossy());
-        assert_eq!(tree_of(inner.as_bytes()), Mark::Tree(7), "an inner watchdog appends its own");
-        assert_eq!(tree_of(b"1-00ff.3:2-00fe.7"), Mark::None);
-        assert_eq!(tree_of(b"\xff\xfe::"), Mark::None);
+        assert_eq!(tree_of(inner.as_bytes()), TreeMark::Tree(7), "an inner watchdog appends its own");
+        assert_eq!(tree_of(b"1-00ff.3:2-00fe.7"), TreeMark::None);
+        assert_eq!(tree_of(b"\xff\xfe::"), TreeMark::None);
     }
 
     #[test]
@@ -268,7 +268,7 @@ mod tests {
             mark = mark_for(id, Some(&mark));
         }
         assert!(mark.len() < 64 * (MARKS_KEPT + 1), "{mark:?}");
-        assert_eq!(tree_of(mark.as_encoded_bytes()), Mark::Tree(99));
+        assert_eq!(tree_of(mark.as_encoded_bytes()), TreeMark::Tree(99));
         let hostile = "x".repeat(1 << 20);
         assert!(mark_for(1, Some(OsStr::new(&hostile))).len() < 64);
     }

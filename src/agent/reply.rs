@@ -13,13 +13,13 @@ use super::envelope;
 use super::plain_text::{WINDOW, plain_text};
 use super::reply_doubt::{doubt, doubt_alone, two_words};
 use super::reply_fields as fields;
-use super::reply_scan::{Scan, last_object};
+use super::reply_scan::{ReplyScan, last_object};
 use crate::decision::display::bounded;
 use crate::decision::evidence::{Reply, ReplyStatus};
 
 /// What an output holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reading {
+pub enum ReplyReading {
     /// A usable answer.
     Reply(Reply),
     /// Something, but no usable answer; `why` is for people.
@@ -34,7 +34,7 @@ const MARKS_OF_A_RECORD: &[&str] = &["type", "event", "level", "logger", "jsonrp
 /// Reads the answer to a probe from an output.
 ///
 /// Looks at the last 256 KiB (for envelopes at the last 2 MiB) and reads in time linear in that.
-pub fn read(bytes: &[u8]) -> Reading {
+pub fn read(bytes: &[u8]) -> ReplyReading {
     match envelope::read(bytes) {
         Some(found) => from_envelope(&found),
         None => in_prose(bytes),
@@ -42,9 +42,9 @@ pub fn read(bytes: &[u8]) -> Reading {
 }
 
 /// Reads the answer from an envelope that is already open.
-pub(super) fn from_envelope(found: &envelope::Envelope) -> Reading {
+pub(super) fn from_envelope(found: &envelope::ReplyEnvelope) -> ReplyReading {
     if found.is_error {
-        return Reading::Unreadable { why: format!("the agent reports an error: {}", bounded(&found.error_text(), 500)) };
+        return ReplyReading::Unreadable { why: format!("the agent reports an error: {}", bounded(&found.error_text(), 500)) };
     }
     let structured = match &found.structured_output {
         Some(Value::Object(object)) => from_object(object),
@@ -53,22 +53,26 @@ pub(super) fn from_envelope(found: &envelope::Envelope) -> Reading {
     match (structured, &found.text) {
         (Ok(reply), text) => {
             let beside = match text.as_ref().map(|text| in_prose(text.as_bytes())) {
-                Some(Reading::Reply(other)) => two_words(&[other.status, reply.status]),
+                Some(ReplyReading::Reply(other)) => two_words(&[other.status, reply.status]),
                 _ => None,
             };
-            Reading::Reply(Reply { doubt: reply.doubt.clone().or(beside).or_else(|| doubt_alone(&reply)), ..reply })
+            ReplyReading::Reply(Reply { doubt: reply.doubt.clone().or(beside).or_else(|| doubt_alone(&reply)), ..reply })
         }
         (Err(_), Some(text)) if !text.trim().is_empty() => in_prose(text.as_bytes()),
-        (Err(why), _) if found.structured_output.is_some() => Reading::Unreadable { why },
-        (Err(_), _) => Reading::Empty,
+        (Err(why), _) if found.structured_output.is_some() => ReplyReading::Unreadable { why },
+        (Err(_), _) => ReplyReading::Empty,
     }
 }
 
 /// The last object of an answer that has this member, from the structure around it or from its prose.
 ///
 /// # Errors
-/// A [`Reading`] without a reply: what there is instead.
-pub(super) fn object_with(member: &str, found: Option<&envelope::Envelope>, stdout: &[u8]) -> Result<Map<String, Value>, Box<Reading>> {
+/// A [`ReplyReading`] without a reply: what there is instead.
+pub(super) fn object_with(
+    member: &str,
+    found: Option<&envelope::ReplyEnvelope>,
+    stdout: &[u8],
+) -> Result<Map<String, Value>, Box<ReplyReading>> {
     if let Some(Value::Object(object)) = found.and_then(|found| found.structured_output.as_ref())
         && object.contains_key(member)
     {
@@ -76,32 +80,32 @@ pub(super) fn object_with(member: &str, found: Option<&envelope::Envelope>, stdo
     }
     let bytes = found.map_or(stdout, |found| found.text.as_deref().unwrap_or_default().as_bytes());
     if bytes.trim_ascii().is_empty() {
-        return Err(Box::new(Reading::Empty));
+        return Err(Box::new(ReplyReading::Empty));
     }
     match last_object(&plain_text(bytes), member, |object| Ok(object.clone())) {
-        Scan::Found { later_one_cut: true, .. } => Err(Box::new(Reading::Unreadable { why: "the answer is cut off".into() })),
-        Scan::Found { answer, .. } => Ok(answer),
-        Scan::Nothing { why } => Err(Box::new(Reading::Unreadable { why })),
+        ReplyScan::Found { later_one_cut: true, .. } => Err(Box::new(ReplyReading::Unreadable { why: "the answer is cut off".into() })),
+        ReplyScan::Found { answer, .. } => Ok(answer),
+        ReplyScan::Nothing { why } => Err(Box::new(ReplyReading::Unreadable { why })),
     }
 }
 
-fn in_prose(bytes: &[u8]) -> Reading {
+fn in_prose(bytes: &[u8]) -> ReplyReading {
     let input = plain_text(bytes);
     // Only blanks in sight: the rest decides between nothing and nothing usable.
     if input.text.trim().is_empty() && bytes[..bytes.len().saturating_sub(WINDOW)].trim_ascii().is_empty() {
-        return Reading::Empty;
+        return ReplyReading::Empty;
     }
     let mut seen = Vec::new();
     let usable = |object: &Map<String, Value>| from_object(object).inspect(|reply| seen.push(reply.status));
     match last_object(&input, "status", usable) {
-        Scan::Found { answer, later_one_cut: true, .. } if answer.status == ReplyStatus::Complete => {
-            Reading::Unreadable { why: "it says complete, and then begins another answer that is cut off".into() }
+        ReplyScan::Found { answer, later_one_cut: true, .. } if answer.status == ReplyStatus::Complete => {
+            ReplyReading::Unreadable { why: "it says complete, and then begins another answer that is cut off".into() }
         }
-        Scan::Found { answer, at, .. } => {
+        ReplyScan::Found { answer, at, .. } => {
             let doubt = answer.doubt.clone().or_else(|| doubt(&input.text, &at, &answer, &seen));
-            Reading::Reply(Reply { doubt, ..answer })
+            ReplyReading::Reply(Reply { doubt, ..answer })
         }
-        Scan::Nothing { why } => Reading::Unreadable { why },
+        ReplyScan::Nothing { why } => ReplyReading::Unreadable { why },
     }
 }
 
@@ -164,8 +168,8 @@ mod tests {
 
     fn status_in(output: &str) -> Option<&'static str> {
         match read(output.as_bytes()) {
-            Reading::Reply(reply) => Some(reply.status.as_str()),
-            Reading::Unreadable { .. } | Reading::Empty => None,
+            ReplyReading::Reply(reply) => Some(reply.status.as_str()),
+            ReplyReading::Unreadable { .. } | ReplyReading::Empty => None,
         }
     }
 
@@ -323,14 +327,14 @@ mod tests {
         ] {
             assert_eq!(status_in(&output), status, "{output}");
         }
-        assert_eq!(read(claude(json!({"result": ""})).to_string().as_bytes()), Reading::Empty);
+        assert_eq!(read(claude(json!({"result": ""})).to_string().as_bytes()), ReplyReading::Empty);
     }
 
     #[test]
     fn every_field_is_read() {
         let output = json!({"status": "waiting", "message": "m", "agents_active": true, "agents_details": ["a1"], "tasks_completed": ["t1"],
             "tasks_pending": ["t2", "t3"], "commits_made": 2, "should_continue": false, "next_action": "wait"});
-        let Reading::Reply(reply) = read(output.to_string().as_bytes()) else { panic!("not read") };
+        let ReplyReading::Reply(reply) = read(output.to_string().as_bytes()) else { panic!("not read") };
         let expected = Reply {
             status: ReplyStatus::Waiting,
             message: "m".into(),
@@ -389,10 +393,10 @@ mod tests {
     fn the_size_of_an_output_does_not_matter() {
         for soup in [&b"["[..], b"{", b" ", b"{\"a\":\n"] {
             let output = soup.repeat((64 << 20) / soup.len());
-            assert!(!matches!(read(&output), Reading::Reply(_)));
+            assert!(!matches!(read(&output), ReplyReading::Reply(_)));
         }
         let nested = [b"[".repeat(5_000_000), b"\n{\"status\": \"working\"}".to_vec()].concat();
-        assert!(!matches!(read(&nested), Reading::Reply(reply) if reply.status == ReplyStatus::Complete));
+        assert!(!matches!(read(&nested), ReplyReading::Reply(reply) if reply.status == ReplyStatus::Complete));
     }
 
     proptest! {

@@ -62,7 +62,7 @@ static COMMIT_ID: LazyLock<Regex> = LazyLock::new(|| {
 
 /// What a reply claims.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Claims {
+pub struct ReplyClaims {
     /// Files that it says were made.
     pub made: Vec<String>,
     /// Files that it says were committed.
@@ -79,10 +79,10 @@ pub struct Claims {
     pub pushed: bool,
 }
 
-impl Claims {
+impl ReplyClaims {
     /// The claims in the message and in the completed tasks of a reply.
     pub fn of(reply: &Reply) -> Self {
-        let mut claims = Claims { count: reply.commits_made.unwrap_or(0), ..Claims::default() };
+        let mut claims = ReplyClaims { count: reply.commits_made.unwrap_or(0), ..ReplyClaims::default() };
         for text in std::iter::once(&reply.message).chain(&reply.tasks_completed) {
             let mut from = 0;
             for end in ENDS.find_iter(text) {
@@ -125,7 +125,7 @@ impl Claims {
 
     /// Whether nothing is claimed.
     pub fn is_empty(&self) -> bool {
-        *self == Claims::default()
+        *self == ReplyClaims::default()
     }
 
     /// The first claim that git does not bear out. `new_commits` is what there is since the baseline, `left` whether anything is
@@ -173,7 +173,7 @@ mod tests {
     fn missing_beside(message: &str, new_commits: u64, pushed: bool, left: bool) -> Option<String> {
         let reply = Reply { message: message.into(), ..Reply::bare(ReplyStatus::Complete) };
         let head = |path: &str| ["a.rs", "src/b.rs"].contains(&path);
-        Claims::of(&reply).missing(
+        ReplyClaims::of(&reply).missing(
             (Some(new_commits), Some(left)),
             &|id| "abc1234".starts_with(id),
             &head,
@@ -227,7 +227,7 @@ mod tests {
     fn a_count_of_commits_is_held_against_git() {
         let reply = Reply { commits_made: Some(3), ..Reply::bare(ReplyStatus::Complete) };
         let yes = |_: &str| true;
-        let claims = Claims::of(&reply);
+        let claims = ReplyClaims::of(&reply);
         assert!(claims.missing((Some(2), None), &yes, &yes, &yes, &|| true).is_some_and(|why| why.contains("3 commits")));
         assert_eq!(claims.missing((Some(3), None), &yes, &yes, &yes, &|| true), None);
         assert_eq!(claims.missing((None, None), &yes, &yes, &yes, &|| true), None);

@@ -10,24 +10,24 @@ use serde_json::{Map, Number, Value};
 pub(super) const DEPTH: usize = 128;
 
 /// How much may still be read, in bytes, over all attempts on one text. Keeps hostile input linear.
-pub(super) struct Work(usize);
+pub(super) struct ReadBudget(usize);
 
-impl Work {
+impl ReadBudget {
     /// Allows reading a text of this length many times over, and no more.
     pub fn for_text(length: usize) -> Self {
-        Work(length.saturating_mul(64).max(4096))
+        ReadBudget(length.saturating_mul(64).max(4096))
     }
 
     /// Takes `bytes` off; `Err` once nothing is left.
-    pub fn spend(&mut self, bytes: usize) -> Result<(), Stop> {
-        self.0 = self.0.checked_sub(bytes).ok_or(Stop::Spent)?;
+    pub fn spend(&mut self, bytes: usize) -> Result<(), ParseStop> {
+        self.0 = self.0.checked_sub(bytes).ok_or(ParseStop::Spent)?;
         Ok(())
     }
 }
 
 /// Why no value could be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum ParseStop {
     /// It is not JSON.
     Broken,
     /// Nested too deep; the position where that was noticed.
@@ -39,15 +39,15 @@ pub(super) enum Stop {
 }
 
 /// Reads the value that starts at `at`; returns it with the position after it.
-pub(super) fn value_at(text: &str, at: usize, work: &mut Work) -> Result<(Value, usize), Stop> {
-    let mut reader = Reader { text, bytes: text.as_bytes(), at };
+pub(super) fn value_at(text: &str, at: usize, work: &mut ReadBudget) -> Result<(Value, usize), ParseStop> {
+    let mut reader = JsonReader { text, bytes: text.as_bytes(), at };
     let result = reader.value(0);
     work.spend(reader.at - at + 1)?;
     Ok((result?, reader.at))
 }
 
 /// The position after the brace that closes the one at `at`, strings and nothing else minded. `None` if it never closes.
-pub(super) fn closing_brace(text: &str, at: usize, work: &mut Work) -> Result<Option<usize>, Stop> {
+pub(super) fn closing_brace(text: &str, at: usize, work: &mut ReadBudget) -> Result<Option<usize>, ParseStop> {
     let bytes = text.as_bytes();
     let (mut depth, mut quoted, mut i) = (0usize, false, at);
     while i < bytes.len() {
@@ -70,18 +70,18 @@ pub(super) fn closing_brace(text: &str, at: usize, work: &mut Work) -> Result<Op
     Ok(None)
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Reader<'_> {
-    fn peek(&self) -> Result<u8, Stop> {
-        self.bytes.get(self.at).copied().ok_or(Stop::Cut)
+impl JsonReader<'_> {
+    fn peek(&self) -> Result<u8, ParseStop> {
+        self.bytes.get(self.at).copied().ok_or(ParseStop::Cut)
     }
 
-    fn skip_blank(&mut self) -> Result<(), Stop> {
+    fn skip_blank(&mut self) -> Result<(), ParseStop> {
         loop {
             match self.bytes.get(self.at) {
                 Some(b' ' | b'\t' | b'\n' | b'\r') => self.at += 1,
@@ -90,13 +90,13 @@ impl Reader<'_> {
                     let length = match self.bytes.get(self.at + 1) {
                         Some(b'/') => rest.find('\n'),
                         Some(b'*') => rest[2..].find("*/").map(|n| n + 4),
-                        Some(_) => return Err(Stop::Broken),
+                        Some(_) => return Err(ParseStop::Broken),
                         None => None,
                     };
                     let Some(length) = length else {
                         // The rest was searched, so it counts as work.
                         self.at = self.bytes.len();
-                        return Err(Stop::Cut);
+                        return Err(ParseStop::Cut);
                     };
                     self.at += length;
                 }
@@ -107,9 +107,9 @@ impl Reader<'_> {
         }
     }
 
-    fn value(&mut self, depth: usize) -> Result<Value, Stop> {
+    fn value(&mut self, depth: usize) -> Result<Value, ParseStop> {
         if depth > DEPTH {
-            return Err(Stop::TooDeep(self.at));
+            return Err(ParseStop::TooDeep(self.at));
         }
         match self.peek()? {
             b'{' => self.object(depth),
@@ -117,17 +117,17 @@ impl Reader<'_> {
             b'"' => self.string().map(Value::String),
             b'-' | b'0'..=b'9' => self.number(),
             b'A'..=b'Z' | b'a'..=b'z' => self.word(),
-            _ => Err(Stop::Broken),
+            _ => Err(ParseStop::Broken),
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<Value, Stop> {
+    fn object(&mut self, depth: usize) -> Result<Value, ParseStop> {
         let mut members = Map::new();
         self.at += 1;
         self.skip_blank()?;
         while self.peek()? != b'}' {
             if self.peek()? != b'"' {
-                return Err(Stop::Broken);
+                return Err(ParseStop::Broken);
             }
             let key = self.string()?;
             self.skip_blank()?;
@@ -141,7 +141,7 @@ impl Reader<'_> {
         Ok(Value::Object(members))
     }
 
-    fn array(&mut self, depth: usize) -> Result<Value, Stop> {
+    fn array(&mut self, depth: usize) -> Result<Value, ParseStop> {
         let mut items = Vec::new();
         self.at += 1;
         self.skip_blank()?;
@@ -153,16 +153,16 @@ impl Reader<'_> {
         Ok(Value::Array(items))
     }
 
-    fn expect(&mut self, wanted: u8) -> Result<(), Stop> {
+    fn expect(&mut self, wanted: u8) -> Result<(), ParseStop> {
         if self.peek()? != wanted {
-            return Err(Stop::Broken);
+            return Err(ParseStop::Broken);
         }
         self.at += 1;
         Ok(())
     }
 
     /// After an item: a comma, or the end of its container.
-    fn end_of_item(&mut self, close: u8) -> Result<(), Stop> {
+    fn end_of_item(&mut self, close: u8) -> Result<(), ParseStop> {
         self.skip_blank()?;
         if self.peek()? == close {
             return Ok(());
@@ -171,21 +171,21 @@ impl Reader<'_> {
         self.skip_blank()
     }
 
-    fn word(&mut self) -> Result<Value, Stop> {
+    fn word(&mut self) -> Result<Value, ParseStop> {
         let rest = &self.bytes[self.at..];
         let length = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').take(8).count();
         let value = match &rest[..length] {
             b"true" | b"True" => Value::Bool(true),
             b"false" | b"False" => Value::Bool(false),
             b"null" | b"None" => Value::Null,
-            _ if length == rest.len() => return Err(Stop::Cut),
-            _ => return Err(Stop::Broken),
+            _ if length == rest.len() => return Err(ParseStop::Cut),
+            _ => return Err(ParseStop::Broken),
         };
         self.at += length;
         Ok(value)
     }
 
-    fn number(&mut self) -> Result<Value, Stop> {
+    fn number(&mut self) -> Result<Value, ParseStop> {
         let start = self.at;
         while matches!(self.bytes.get(self.at), Some(b'-' | b'+' | b'.' | b'0'..=b'9' | b'e' | b'E')) {
             self.at += 1;
@@ -195,11 +195,11 @@ impl Reader<'_> {
         match word.parse::<Number>() {
             Ok(number) => Ok(Value::Number(number)),
             Err(_) if word.parse::<f64>().is_ok() => Ok(Value::String(word.to_owned())),
-            Err(_) => Err(Stop::Broken),
+            Err(_) => Err(ParseStop::Broken),
         }
     }
 
-    fn string(&mut self) -> Result<String, Stop> {
+    fn string(&mut self) -> Result<String, ParseStop> {
         self.at += 1;
         let mut out = String::new();
         loop {
@@ -217,7 +217,7 @@ impl Reader<'_> {
         }
     }
 
-    fn escape(&mut self, out: &mut String) -> Result<(), Stop> {
+    fn escape(&mut self, out: &mut String) -> Result<(), ParseStop> {
         let code = self.peek()?;
         if !code.is_ascii() {
             out.push('\\');
@@ -258,10 +258,10 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn hex4(&mut self) -> Result<u32, Stop> {
-        let digits = self.bytes.get(self.at..self.at + 4).ok_or(Stop::Cut)?;
-        let digits = std::str::from_utf8(digits).map_err(|_| Stop::Broken)?;
-        let code = u32::from_str_radix(digits, 16).map_err(|_| Stop::Broken)?;
+    fn hex4(&mut self) -> Result<u32, ParseStop> {
+        let digits = self.bytes.get(self.at..self.at + 4).ok_or(ParseStop::Cut)?;
+        let digits = std::str::from_utf8(digits).map_err(|_| ParseStop::Broken)?;
+        let code = u32::from_str_radix(digits, 16).map_err(|_| ParseStop::Broken)?;
         self.at += 4;
         Ok(code)
     }
@@ -274,8 +274,8 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &str) -> Result<Value, Stop> {
-        value_at(text, 0, &mut Work::for_text(text.len())).map(|(value, _)| value)
+    fn read(text: &str) -> Result<Value, ParseStop> {
+        value_at(text, 0, &mut ReadBudget::for_text(text.len())).map(|(value, _)| value)
     }
 
     #[test]
@@ -299,10 +299,10 @@ mod tests {
     #[test]
     fn guesses_are_refused() {
         for text in ["{'a': 1}", "{a: 1}", r#"{"a" 1}"#, r#"{"a":1 "b":2}"#, "{,}", r#"{"a":yes}"#, r#"{"a":1;}"#, r#"{"a":1-2}"#] {
-            assert_eq!(read(text), Err(Stop::Broken), "{text}");
+            assert_eq!(read(text), Err(ParseStop::Broken), "{text}");
         }
         for text in ["{", r#"{"a"#, r#"{"a":"#, r#"{"a":"b"#, r#"{"a":1,"#, r#"{"a":tr"#, r#"{"a":1 /* "#] {
-            assert_eq!(read(text), Err(Stop::Cut), "{text}");
+            assert_eq!(read(text), Err(ParseStop::Cut), "{text}");
         }
     }
 
@@ -310,8 +310,8 @@ mod tests {
     fn depth_is_bounded() {
         let nested = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
         assert!(read(&nested(DEPTH)).is_ok());
-        assert_eq!(read(&nested(DEPTH + 2)), Err(Stop::TooDeep(DEPTH + 1)));
-        assert_eq!(read(&"[".repeat(5_000_000)), Err(Stop::TooDeep(DEPTH + 1)));
+        assert_eq!(read(&nested(DEPTH + 2)), Err(ParseStop::TooDeep(DEPTH + 1)));
+        assert_eq!(read(&"[".repeat(5_000_000)), Err(ParseStop::TooDeep(DEPTH + 1)));
     }
 
     fn any_json() -> impl Strategy<Value = Value> {

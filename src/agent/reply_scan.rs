@@ -21,10 +21,10 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::plain_text::PlainText;
-use super::reply_json::{Stop, Work, closing_brace, value_at};
+use super::reply_json::{ParseStop, ReadBudget, closing_brace, value_at};
 
 /// What a scan came to.
-pub(super) enum Scan<T> {
+pub(super) enum ReplyScan<T> {
     /// The last usable object with its place in the text, and whether a later one with a status is cut off.
     Found { answer: T, at: Range<usize>, later_one_cut: bool },
     /// None is usable; the reason is for people.
@@ -62,8 +62,8 @@ const LOG_TAGS: &[&str] =
     &["log", "logs", "console", "terminal", "shell", "sh", "bash", "zsh", "shell-session", "diff", "http", "stdout", "stderr", "output"];
 
 /// Looks for the last object with a member `key` that `usable` accepts. `usable` says why it refuses one.
-pub(super) fn last_object<T>(input: &PlainText, key: &str, usable: impl FnMut(&Map<String, Value>) -> Result<T, String>) -> Scan<T> {
-    let mut scanner = Scanner {
+pub(super) fn last_object<T>(input: &PlainText, key: &str, usable: impl FnMut(&Map<String, Value>) -> Result<T, String>) -> ReplyScan<T> {
+    let mut scanner = ReplyScanner {
         text: &input.text,
         key,
         at: 0,
@@ -73,19 +73,19 @@ pub(super) fn last_object<T>(input: &PlainText, key: &str, usable: impl FnMut(&M
         window_cut: input.cut,
         braces: None,
         no_more: Vec::new(),
-        work: Work::for_text(input.text.len()),
+        work: ReadBudget::for_text(input.text.len()),
         usable,
         answer: None,
         later_one_cut: false,
         why: None,
     };
-    let spent = scanner.run() == Err(Stop::Spent);
+    let spent = scanner.run() == Err(ParseStop::Spent);
     match scanner.answer {
         // What was not looked at could have been the last word.
-        _ if spent => Scan::Nothing { why: "the output is too tangled to be read".into() },
-        Some((answer, at)) => Scan::Found { answer, at, later_one_cut: scanner.later_one_cut },
-        None if scanner.later_one_cut => Scan::Nothing { why: "the answer is cut off".into() },
-        None => Scan::Nothing { why: scanner.why.unwrap_or_else(|| format!("there is no JSON object with a {key} in it")) },
+        _ if spent => ReplyScan::Nothing { why: "the output is too tangled to be read".into() },
+        Some((answer, at)) => ReplyScan::Found { answer, at, later_one_cut: scanner.later_one_cut },
+        None if scanner.later_one_cut => ReplyScan::Nothing { why: "the answer is cut off".into() },
+        None => ReplyScan::Nothing { why: scanner.why.unwrap_or_else(|| format!("there is no JSON object with a {key} in it")) },
     }
 }
 
@@ -106,7 +106,7 @@ impl LineStart {
     }
 }
 
-struct Scanner<'a, T, F> {
+struct ReplyScanner<'a, T, F> {
     text: &'a str,
     /// The member that marks an answer.
     key: &'a str,
@@ -118,15 +118,15 @@ struct Scanner<'a, T, F> {
     braces: Option<Vec<(u32, u32)>>,
     /// Closing marks that were looked for and are not there any more.
     no_more: Vec<&'a str>,
-    work: Work,
+    work: ReadBudget,
     usable: F,
     answer: Option<(T, Range<usize>)>,
     later_one_cut: bool,
     why: Option<String>,
 }
 
-impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> Scanner<'_, T, F> {
-    fn run(&mut self) -> Result<(), Stop> {
+impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, F> {
+    fn run(&mut self) -> Result<(), ParseStop> {
         while let Some(found) = EVENT.find_at(self.text, self.at) {
             let (start, end) = (found.start(), found.end());
             match self.text.as_bytes()[start] {
@@ -140,7 +140,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> Scanner<'_, T, F> {
         Ok(())
     }
 
-    fn object(&mut self, start: usize) -> Result<(), Stop> {
+    fn object(&mut self, start: usize) -> Result<(), ParseStop> {
         let next = self.text[start + 1..].trim_start().as_bytes().first();
         if !matches!(next, Some(b'"' | b'/' | b'}')) {
             return self.not_json(start);
@@ -153,21 +153,21 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> Scanner<'_, T, F> {
                 self.at = end + ticks(&self.text[end..]);
                 Ok(())
             }
-            Err(Stop::Cut) => self.cut_off(start),
-            Err(Stop::Broken) => self.not_json(start),
-            Err(Stop::TooDeep(at)) => self.too_deep(at),
-            Err(Stop::Spent) => Err(Stop::Spent),
+            Err(ParseStop::Cut) => self.cut_off(start),
+            Err(ParseStop::Broken) => self.not_json(start),
+            Err(ParseStop::TooDeep(at)) => self.too_deep(at),
+            Err(ParseStop::Spent) => Err(ParseStop::Spent),
         }
     }
 
     /// Goes on behind the part that was found to be nested too deep, so that it is looked at once only.
-    fn too_deep(&mut self, at: usize) -> Result<(), Stop> {
+    fn too_deep(&mut self, at: usize) -> Result<(), ParseStop> {
         self.within_unclosed = true;
         self.at = at;
         Ok(())
     }
 
-    fn cut_off(&mut self, start: usize) -> Result<(), Stop> {
+    fn cut_off(&mut self, start: usize) -> Result<(), ParseStop> {
         self.work.spend(self.text.len() - start)?;
         self.later_one_cut |= self.text[start..].contains(&format!("\"{}\"", self.key));
         self.within_unclosed = true;
@@ -176,7 +176,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> Scanner<'_, T, F> {
     }
 
     /// A brace that opens no JSON: what it encloses is skipped, since an object in there is part of it.
-    fn not_json(&mut self, start: usize) -> Result<(), Stop> {
+    fn not_json(&mut self, start: usize) -> Result<(), ParseStop> {
         let meant = MEANT_AS_MEMBER.is_match(&self.text[start..self.text.floor_char_boundary(start + 256)]);
         let plain = self.closing_brace_in_prose(start);
         let minded = if meant { closing_brace(self.text, start, &mut self.work)? } else { None };
@@ -190,12 +190,12 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> Scanner<'_, T, F> {
         Ok(())
     }
 
-    fn array(&mut self, start: usize) -> Result<(), Stop> {
+    fn array(&mut self, start: usize) -> Result<(), ParseStop> {
         match value_at(self.text, start, &mut self.work) {
             Ok((_, end)) => self.at = end,
-            Err(Stop::Spent) => return Err(Stop::Spent),
-            Err(Stop::TooDeep(at)) => self.too_deep(at)?,
-            Err(Stop::Broken | Stop::Cut) => {
+            Err(ParseStop::Spent) => return Err(ParseStop::Spent),
+            Err(ParseStop::TooDeep(at)) => self.too_deep(at)?,
+            Err(ParseStop::Broken | ParseStop::Cut) => {
                 // Brackets are common in prose; this one encloses something only if an object follows it at once.
                 self.within_unclosed |= self.text[start + 1..].trim_start().starts_with('{');
                 self.at = start + 1;
@@ -204,7 +204,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> Scanner<'_, T, F> {
         Ok(())
     }
 
-    fn fence(&mut self, start: usize, end: usize) -> Result<(), Stop> {
+    fn fence(&mut self, start: usize, end: usize) -> Result<(), ParseStop> {
         let (mark, tag) = fence_parts(&self.text[start..end]);
         let body = (end + 1).min(self.text.len());
         if !LOG_TAGS.contains(&tag.to_ascii_lowercase().as_str())
@@ -233,7 +233,7 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> Scanner<'_, T, F> {
     }
 
     /// The objects of a fence that holds nothing else, and the position after its end.
-    fn only_json(&mut self, body: usize, mark: &str) -> Result<Option<(Vec<Value>, usize)>, Stop> {
+    fn only_json(&mut self, body: usize, mark: &str) -> Result<Option<(Vec<Value>, usize)>, ParseStop> {
         let mut objects = Vec::new();
         let mut at = body;
         loop {
@@ -246,12 +246,12 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> Scanner<'_, T, F> {
                         at = end;
                         continue;
                     }
-                    Err(Stop::Cut) => {
+                    Err(ParseStop::Cut) => {
                         self.later_one_cut |= rest.contains(&format!("\"{}\"", self.key));
                         return Ok(None);
                     }
-                    Err(Stop::Broken | Stop::TooDeep(_)) => return Ok(None),
-                    Err(Stop::Spent) => return Err(Stop::Spent),
+                    Err(ParseStop::Broken | ParseStop::TooDeep(_)) => return Ok(None),
+                    Err(ParseStop::Spent) => return Err(ParseStop::Spent),
                 }
             }
             let closed = rest.starts_with(mark);

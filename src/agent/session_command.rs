@@ -6,7 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use super::builder::Stdin;
+use super::builder::StdinSource;
 use super::envelope::is_session_id;
 use crate::config::settings::Preset;
 
@@ -15,7 +15,7 @@ const LONGEST_ARGUMENT: usize = 120 * 1024;
 
 /// Who works in a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Worker {
+pub enum SessionWorker {
     /// A program with its arguments, in which `{prompt}` (or `{{prompt}}`) and `{prompt_file}` are filled in.
     Program(Vec<OsString>),
     /// A known agent.
@@ -31,7 +31,7 @@ pub enum Worker {
 
 /// Which conversation a session takes up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Conversation<'a> {
+pub enum ConversationChoice<'a> {
     /// A new one.
     Fresh,
     /// The last one, by its id where that is known.
@@ -44,7 +44,7 @@ pub struct SessionCommand {
     /// The program and its arguments.
     pub argv: Vec<OsString>,
     /// What it reads.
-    pub stdin: Stdin,
+    pub stdin: StdinSource,
 }
 
 /// A prompt that does not fit where it should go.
@@ -57,18 +57,18 @@ pub struct PromptTooLong {
     pub bytes: usize,
 }
 
-impl Worker {
+impl SessionWorker {
     /// What to start so that it gets this prompt: on its stdin, unless an argument asks for it.
     ///
     /// # Errors
     /// When an argument should hold a prompt that is too long for one.
-    pub fn command(&self, prompt: &str, file: &Path, conversation: Conversation<'_>) -> Result<SessionCommand, PromptTooLong> {
-        let read = Stdin::Bytes(prompt.as_bytes().to_vec());
+    pub fn command(&self, prompt: &str, file: &Path, conversation: ConversationChoice<'_>) -> Result<SessionCommand, PromptTooLong> {
+        let read = StdinSource::Bytes(prompt.as_bytes().to_vec());
         match self {
-            Worker::Program(argv) => {
+            SessionWorker::Program(argv) => {
                 filled_in(argv, prompt, file).map(|found| found.unwrap_or(SessionCommand { argv: argv.clone(), stdin: read }))
             }
-            Worker::Agent { preset, program, args } => {
+            SessionWorker::Agent { preset, program, args } => {
                 let start = |name: &str| program.clone().unwrap_or_else(|| name.into());
                 let (argv, stdin) = match preset {
                     Preset::Claude => (claude(start("claude"), args, conversation), read),
@@ -77,7 +77,7 @@ impl Worker {
                     Preset::Opencode => {
                         let mut argv = opencode(start("opencode"), args, conversation);
                         argv.push(argument(prompt)?);
-                        (argv, Stdin::Null)
+                        (argv, StdinSource::Null)
                     }
                 };
                 Ok(SessionCommand { argv, stdin })
@@ -86,7 +86,7 @@ impl Worker {
     }
 
     /// The same without the prompt itself, for a person.
-    pub fn shown(&self, file: &Path, conversation: Conversation<'_>) -> Vec<String> {
+    pub fn shown(&self, file: &Path, conversation: ConversationChoice<'_>) -> Vec<String> {
         let command = self.command("{prompt}", file, conversation).map(|command| command.argv).unwrap_or_default();
         command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
     }
@@ -109,7 +109,7 @@ fn filled_in(argv: &[OsString], prompt: &str, file: &Path) -> Result<Option<Sess
         let named = named.replace("{{prompt}}", "{prompt}");
         filled.push(if with_prompt { argument(&named.replace("{prompt}", prompt))? } else { named.into() });
     }
-    Ok(asked.then_some(SessionCommand { argv: filled, stdin: Stdin::Null }))
+    Ok(asked.then_some(SessionCommand { argv: filled, stdin: StdinSource::Null }))
 }
 
 fn argument(text: &str) -> Result<OsString, PromptTooLong> {
@@ -126,19 +126,19 @@ fn words(program: OsString, words: &[&str]) -> Vec<OsString> {
     std::iter::once(program).chain(words.iter().map(Into::into)).collect()
 }
 
-fn known<'a>(conversation: Conversation<'a>) -> Option<&'a str> {
+fn known<'a>(conversation: ConversationChoice<'a>) -> Option<&'a str> {
     match conversation {
-        Conversation::Resumed(id) => id.filter(|id| is_session_id(id)),
-        Conversation::Fresh => None,
+        ConversationChoice::Resumed(id) => id.filter(|id| is_session_id(id)),
+        ConversationChoice::Fresh => None,
     }
 }
 
-fn claude(program: OsString, args: &[OsString], conversation: Conversation<'_>) -> Vec<OsString> {
+fn claude(program: OsString, args: &[OsString], conversation: ConversationChoice<'_>) -> Vec<OsString> {
     let mut argv = words(program, &["-p", "--output-format", "stream-json", "--verbose"]);
     match (conversation, known(conversation)) {
         (_, Some(id)) => argv.extend(["--resume".into(), id.into()]),
-        (Conversation::Resumed(_), None) => argv.push("--continue".into()),
-        (Conversation::Fresh, None) => {}
+        (ConversationChoice::Resumed(_), None) => argv.push("--continue".into()),
+        (ConversationChoice::Fresh, None) => {}
     }
     let permissions =
         ["--permission-mode", "--allowedTools", "--allowed-tools", "--dangerously-skip-permissions", "--restricted", "--tools"];
@@ -150,12 +150,12 @@ fn claude(program: OsString, args: &[OsString], conversation: Conversation<'_>) 
     argv
 }
 
-fn codex(program: OsString, args: &[OsString], conversation: Conversation<'_>) -> Vec<OsString> {
+fn codex(program: OsString, args: &[OsString], conversation: ConversationChoice<'_>) -> Vec<OsString> {
     let mut argv = words(program, &["exec"]);
     match (conversation, known(conversation)) {
         (_, Some(id)) => argv.extend(["resume".into(), id.into()]),
-        (Conversation::Resumed(_), None) => argv.extend(["resume".into(), "--last".into()]),
-        (Conversation::Fresh, None) => {}
+        (ConversationChoice::Resumed(_), None) => argv.extend(["resume".into(), "--last".into()]),
+        (ConversationChoice::Fresh, None) => {}
     }
     argv.push("--json".into());
     if !says(args, &["-s", "--sandbox", "--full-auto", "--dangerously-bypass-approvals-and-sandbox", "-c", "--config"]) {
@@ -166,9 +166,9 @@ fn codex(program: OsString, args: &[OsString], conversation: Conversation<'_>) -
     argv
 }
 
-fn gemini(program: OsString, args: &[OsString], conversation: Conversation<'_>) -> Vec<OsString> {
+fn gemini(program: OsString, args: &[OsString], conversation: ConversationChoice<'_>) -> Vec<OsString> {
     let mut argv = words(program, &["--output-format", "stream-json"]);
-    if conversation != Conversation::Fresh {
+    if conversation != ConversationChoice::Fresh {
         argv.extend(["--resume".into(), "latest".into()]);
     }
     if !says(args, &["--approval-mode", "-y", "--yolo"]) {
@@ -178,9 +178,9 @@ fn gemini(program: OsString, args: &[OsString], conversation: Conversation<'_>) 
     argv
 }
 
-fn opencode(program: OsString, args: &[OsString], conversation: Conversation<'_>) -> Vec<OsString> {
+fn opencode(program: OsString, args: &[OsString], conversation: ConversationChoice<'_>) -> Vec<OsString> {
     let mut argv = words(program, &["run", "--format", "json"]);
-    if conversation != Conversation::Fresh {
+    if conversation != ConversationChoice::Fresh {
         argv.push("--continue".into());
     }
     argv.extend(args.iter().cloned());
@@ -193,18 +193,19 @@ mod tests {
 
     const ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
 
-    fn line(worker: &Worker, conversation: Conversation<'_>) -> String {
+    fn line(worker: &SessionWorker, conversation: ConversationChoice<'_>) -> String {
         let command = worker.command("DO IT", Path::new("/state/p.md"), conversation).expect("a short prompt");
-        let read = if let Stdin::Bytes(bytes) = command.stdin { format!(" < {}", String::from_utf8_lossy(&bytes)) } else { String::new() };
+        let read =
+            if let StdinSource::Bytes(bytes) = command.stdin { format!(" < {}", String::from_utf8_lossy(&bytes)) } else { String::new() };
         command.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ") + &read
     }
 
-    fn agent(preset: Preset, args: &[&str]) -> Worker {
-        Worker::Agent { preset, program: None, args: args.iter().map(Into::into).collect() }
+    fn agent(preset: Preset, args: &[&str]) -> SessionWorker {
+        SessionWorker::Agent { preset, program: None, args: args.iter().map(Into::into).collect() }
     }
 
-    fn program(argv: &[&str]) -> Worker {
-        Worker::Program(argv.iter().map(Into::into).collect())
+    fn program(argv: &[&str]) -> SessionWorker {
+        SessionWorker::Program(argv.iter().map(Into::into).collect())
     }
 
     #[test]
@@ -217,16 +218,16 @@ mod tests {
             (vec!["a", "-f", "{{prompt_file}}", "{prompt}"], "a -f /state/p.md DO IT"),
             (vec!["a", "{prompts}"], "a {prompts} < DO IT"),
         ] {
-            assert_eq!(line(&program(&argv), Conversation::Fresh), expected);
+            assert_eq!(line(&program(&argv), ConversationChoice::Fresh), expected);
         }
-        let tricky = program(&["a", "{prompt}"]).command("{prompt_file} {prompt}", Path::new("/x"), Conversation::Fresh);
+        let tricky = program(&["a", "{prompt}"]).command("{prompt_file} {prompt}", Path::new("/x"), ConversationChoice::Fresh);
         assert_eq!(tricky.expect("a short prompt").argv[1], "{prompt_file} {prompt}");
     }
 
     #[test]
     fn a_prompt_that_no_argument_takes_is_refused_with_the_way_out() {
         let long = "x".repeat(200_000);
-        let fits = |worker: Worker| worker.command(&long, Path::new("/p"), Conversation::Fresh);
+        let fits = |worker: SessionWorker| worker.command(&long, Path::new("/p"), ConversationChoice::Fresh);
         assert!(fits(program(&["a", "{prompt}"])).is_err_and(|error| error.to_string().contains("{prompt_file}")));
         assert!(fits(agent(Preset::Opencode, &[])).is_err());
         for worker in [program(&["a"]), program(&["a", "{prompt_file}"]), agent(Preset::Claude, &[]), agent(Preset::Codex, &[])] {
@@ -242,23 +243,23 @@ mod tests {
             (Preset::Gemini, "gemini --output-format stream-json --approval-mode auto_edit < DO IT"),
             (Preset::Opencode, "opencode run --format json DO IT"),
         ] {
-            assert_eq!(line(&agent(preset, &[]), Conversation::Fresh), fresh);
+            assert_eq!(line(&agent(preset, &[]), ConversationChoice::Fresh), fresh);
         }
     }
 
     #[test]
     fn what_the_user_says_about_permissions_is_not_added_to() {
-        let claude = |args: &[&str]| line(&agent(Preset::Claude, args), Conversation::Fresh);
+        let claude = |args: &[&str]| line(&agent(Preset::Claude, args), ConversationChoice::Fresh);
         assert_eq!(claude(&["--allowedTools", "Bash"]), "claude -p --output-format stream-json --verbose --allowedTools Bash < DO IT");
         assert!(!claude(&["--permission-mode=plan"]).contains("acceptEdits"));
         assert!(claude(&["--model", "opus"]).ends_with("--permission-mode acceptEdits --model opus < DO IT"));
-        assert!(!line(&agent(Preset::Codex, &["-s", "read-only"]), Conversation::Fresh).contains("workspace-write"));
-        assert!(!line(&agent(Preset::Gemini, &["--yolo"]), Conversation::Fresh).contains("auto_edit"));
+        assert!(!line(&agent(Preset::Codex, &["-s", "read-only"]), ConversationChoice::Fresh).contains("workspace-write"));
+        assert!(!line(&agent(Preset::Gemini, &["--yolo"]), ConversationChoice::Fresh).contains("auto_edit"));
     }
 
     #[test]
     fn a_conversation_is_taken_up_by_its_id_and_only_a_real_one_is_an_id() {
-        let resumed = |preset, id| line(&agent(preset, &[]), Conversation::Resumed(id));
+        let resumed = |preset, id| line(&agent(preset, &[]), ConversationChoice::Resumed(id));
         assert!(resumed(Preset::Claude, Some(ID)).contains(&format!("--verbose --resume {ID} --permission-mode")));
         assert!(resumed(Preset::Claude, None).contains("--verbose --continue --permission-mode"));
         assert!(resumed(Preset::Claude, Some("--dangerously-skip-permissions")).contains("--continue"));

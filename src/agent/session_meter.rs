@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::drain::Progress;
-use super::kinship::Row;
+use super::drain::DrainProgress;
+use super::kinship::ProcessRow;
 use super::{process_table, registry};
 
 /// A session uses its processors where that is more than one part in so many of a core.
@@ -14,7 +14,7 @@ const PART_OF_A_CORE: u32 = 100;
 /// Looks at a session that runs. Taken from it before somebody waits for its end.
 pub struct SessionMeter {
     tree: u64,
-    output: [Arc<Progress>; 2],
+    output: [Arc<DrainProgress>; 2],
 }
 
 /// One look at the processes of a session.
@@ -27,7 +27,7 @@ pub struct ProcessLook {
 }
 
 impl SessionMeter {
-    pub(super) fn new(tree: u64, output: [Arc<Progress>; 2]) -> Self {
+    pub(super) fn new(tree: u64, output: [Arc<DrainProgress>; 2]) -> Self {
         SessionMeter { tree, output }
     }
 
@@ -46,7 +46,7 @@ impl SessionMeter {
 /// The processes below `leader`, which another process started; `None` where the system does not show them.
 pub fn processes_below(leader: u32) -> Option<ProcessLook> {
     let table = process_table::read_all().ok()?;
-    let mut found: Vec<&Row> = table.iter().filter(|row| row.pid == leader).collect();
+    let mut found: Vec<&ProcessRow> = table.iter().filter(|row| row.pid == leader).collect();
     let mut next = 0;
     while let Some(parent) = found.get(next).map(|row| row.pid) {
         found.extend(table.iter().filter(|row| row.parent == parent && row.pid != leader));
@@ -55,11 +55,11 @@ pub fn processes_below(leader: u32) -> Option<ProcessLook> {
             break;
         }
     }
-    let rows: Vec<Row> = found.into_iter().filter(|row| !row.dead).cloned().collect();
+    let rows: Vec<ProcessRow> = found.into_iter().filter(|row| !row.dead).cloned().collect();
     look_at(&rows, Some(leader))
 }
 
-fn look_at(rows: &[Row], leader: Option<u32>) -> Option<ProcessLook> {
+fn look_at(rows: &[ProcessRow], leader: Option<u32>) -> Option<ProcessLook> {
     if rows.is_empty() {
         return None;
     }

@@ -5,17 +5,17 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::builder::{self, Plan, Started, Stdin};
-use super::cancel::Cancel;
-use super::drain::{Drain, Keep, Stream};
-use super::log_file::{Limits, LogFile};
-use super::mirror::Mirror;
-use super::output::Tail;
+use super::builder::{self, LaunchPlan, StartedProcess, StdinSource};
+use super::cancel::CancelFlag;
+use super::drain::{OutputDrain, OutputKeeper, OutputStream};
+use super::log_file::{LogFile, LogLimits};
+use super::mirror::OutputMirror;
+use super::output::OutputTail;
 use super::program::StartError;
 use super::session_meter::SessionMeter;
-use super::stream::Tap;
-use super::tree::{Survivor, Tree, Wake};
-use crate::decision::evidence::Exit;
+use super::stream::StreamTap;
+use super::tree::{ProcessTree, SurvivingProcess, TreeWake};
+use crate::decision::evidence::ProcessExit;
 
 /// How long the last output of an ended session is waited for when time is over. Only a reader that is stuck in our stdout takes so long.
 const HURRY: Duration = Duration::from_millis(800);
@@ -30,15 +30,15 @@ pub struct SessionSpec {
     /// Variables to set (`Some`) or to remove (`None`).
     pub env: BTreeMap<OsString, Option<OsString>>,
     /// What it reads.
-    pub stdin: Stdin,
+    pub stdin: StdinSource,
     /// Where its output is logged: at most 64 MiB, the middle is left out. One that cannot be written does not keep the session from running.
     pub log: Option<PathBuf>,
     /// Bytes that are kept of the end of its output.
     pub keep_tail: usize,
     /// Where its output is shown.
-    pub mirror: Mirror,
+    pub mirror: OutputMirror,
     /// What reads its stdout while it runs.
-    pub tap: Option<Tap>,
+    pub tap: Option<StreamTap>,
     /// How long processes that outlive its normal end are waited for.
     pub child_wait: Duration,
     /// Whether those that outlive even that are ended. Otherwise they are reported only.
@@ -50,7 +50,7 @@ pub struct SessionSpec {
 #[must_use = "a session may have been cut short, or have left processes behind"]
 pub struct SessionOutcome {
     /// Its own exit, also after it was ended; none if nothing could end it.
-    pub exit: Option<Exit>,
+    pub exit: Option<ProcessExit>,
     /// Whether it ran into the deadline and was ended for that.
     pub timed_out: bool,
     /// Whether the wait was cancelled, and what ran was ended for that.
@@ -68,17 +68,17 @@ pub struct SessionOutcome {
     /// Why the log is missing or not whole, if it could not be written.
     pub log_note: Option<String>,
     /// What still runs of it.
-    pub survivors: Vec<Survivor>,
+    pub survivors: Vec<SurvivingProcess>,
     /// What outlived its normal end and was ended.
-    pub ended_survivors: Vec<Survivor>,
+    pub ended_survivors: Vec<SurvivingProcess>,
     /// How long its children were waited for after its own end.
     pub waited_for_children: Duration,
 }
 
 /// A session that runs. Dropped without [`wait`](Self::wait), its tree is ended, with half a second between TERM and KILL.
-pub struct Session {
-    tree: Tree,
-    drain: Drain<Record>,
+pub struct SessionProcess {
+    tree: ProcessTree,
+    drain: OutputDrain<OutputRecord>,
     begin: Instant,
     child_wait: Duration,
     end_survivors: bool,
@@ -91,10 +91,10 @@ impl SessionSpec {
             argv: argv.into_iter().map(Into::into).collect(),
             cwd: cwd.into(),
             env: BTreeMap::new(),
-            stdin: Stdin::Inherit,
+            stdin: StdinSource::Inherit,
             log: None,
             keep_tail: 256 << 10,
-            mirror: Mirror::Through,
+            mirror: OutputMirror::Through,
             tap: None,
             child_wait: Duration::from_secs(5),
             end_survivors: false,
@@ -102,22 +102,22 @@ impl SessionSpec {
     }
 }
 
-impl Session {
+impl SessionProcess {
     /// Starts a session. Its output is taken and shown from now on, whether or not somebody waits for it.
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn start(spec: &SessionSpec) -> Result<Session, StartError> {
+    pub fn start(spec: &SessionSpec) -> Result<SessionProcess, StartError> {
         let begin = Instant::now();
-        let plan = Plan { argv: &spec.argv, cwd: &spec.cwd, env: &spec.env, stdin: spec.stdin.clone() };
-        let take_output = |stdout, stderr| Drain::start(stdout, stderr, Record::new(spec), spec.mirror.ends());
-        let Started { tree, output: drain, .. } = builder::start(plan, take_output).inspect_err(|_| {
+        let plan = LaunchPlan { argv: &spec.argv, cwd: &spec.cwd, env: &spec.env, stdin: spec.stdin.clone() };
+        let take_output = |stdout, stderr| OutputDrain::start(stdout, stderr, OutputRecord::new(spec), spec.mirror.ends());
+        let StartedProcess { tree, output: drain, .. } = builder::start(plan, take_output).inspect_err(|_| {
             // The log of a session that never was is nobody's.
             if let Some(log) = spec.log.as_ref().filter(|log| log.metadata().is_ok_and(|about| about.len() == 0)) {
                 let _ = std::fs::remove_file(log);
             }
         })?;
-        Ok(Session { tree, drain, begin, child_wait: spec.child_wait, end_survivors: spec.end_survivors })
+        Ok(SessionProcess { tree, drain, begin, child_wait: spec.child_wait, end_survivors: spec.end_survivors })
     }
 
     /// The pid of its leader.
@@ -135,26 +135,26 @@ impl Session {
     /// `deadline` counts from its start, on a clock that stands still while the machine is suspended but not while this process is stopped.
     /// When it passes, or `cancel` is raised, the whole tree is ended: TERM, `grace`, KILL. After a normal end what outlives the leader is waited
     /// for within `child_wait` and the deadline; it may go on writing meanwhile, and later without being shown or logged.
-    pub fn wait(mut self, deadline: Option<Duration>, grace: Duration, cancel: &Cancel) -> SessionOutcome {
+    pub fn wait(mut self, deadline: Option<Duration>, grace: Duration, cancel: &CancelFlag) -> SessionOutcome {
         let until = deadline.and_then(|deadline| self.begin.checked_add(deadline));
         let over = || until.is_some_and(|until| until <= Instant::now());
         let wake = self.tree.wait(until, cancel);
         let mut waited_for_children = Duration::ZERO;
         let mut survivors = match wake {
-            Wake::Ended => {
+            TreeWake::Ended => {
                 let (left, waited) = self.wait_for_children(over, cancel);
                 waited_for_children = waited;
                 left
             }
-            Wake::Deadline | Wake::Cancelled => self.tree.end(grace, cancel),
+            TreeWake::Deadline | TreeWake::Cancelled => self.tree.end(grace, cancel),
         };
-        let cancelled = wake == Wake::Cancelled || (!survivors.is_empty() && cancel.is_cancelled());
+        let cancelled = wake == TreeWake::Cancelled || (!survivors.is_empty() && cancel.is_cancelled());
         let mut ended_survivors = Vec::new();
-        if wake == Wake::Ended && !survivors.is_empty() && (cancelled || self.end_survivors) {
+        if wake == TreeWake::Ended && !survivors.is_empty() && (cancelled || self.end_survivors) {
             ended_survivors = std::mem::replace(&mut survivors, self.tree.end(grace, cancel));
             ended_survivors.retain(|ended| !survivors.contains(ended));
         }
-        let no_time = || wake != Wake::Ended || over() || cancel.is_cancelled();
+        let no_time = || wake != TreeWake::Ended || over() || cancel.is_cancelled();
         self.drain.settle(no_time);
         if no_time() {
             // Whoever reads our output may be slow: the rest, a pipe full at most, is kept and logged only.
@@ -166,7 +166,7 @@ impl Session {
         let record = self.drain.finish().unwrap_or_default().finish();
         SessionOutcome {
             exit,
-            timed_out: wake == Wake::Deadline,
+            timed_out: wake == TreeWake::Deadline,
             cancelled,
             duration: self.begin.elapsed(),
             tail_stdout: record.stdout,
@@ -180,7 +180,7 @@ impl Session {
         }
     }
 
-    fn wait_for_children(&self, over: impl Fn() -> bool, cancel: &Cancel) -> (Vec<Survivor>, Duration) {
+    fn wait_for_children(&self, over: impl Fn() -> bool, cancel: &CancelFlag) -> (Vec<SurvivingProcess>, Duration) {
         let begin = Instant::now();
         let mut pause = Duration::from_millis(10);
         let mut left = self.tree.survivors();
@@ -196,7 +196,7 @@ impl Session {
     }
 }
 
-impl std::fmt::Debug for Session {
+impl std::fmt::Debug for SessionProcess {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session").field("tree", &self.tree).finish_non_exhaustive()
     }
@@ -204,17 +204,17 @@ impl std::fmt::Debug for Session {
 
 /// What is kept of the output.
 #[derive(Default)]
-struct Record {
-    stdout: Tail,
-    both: Tail,
-    tap: Option<Tap>,
+struct OutputRecord {
+    stdout: OutputTail,
+    both: OutputTail,
+    tap: Option<StreamTap>,
     log: Option<LogFile>,
     path: Option<PathBuf>,
     log_note: Option<String>,
 }
 
 /// The same, closed.
-struct Recorded {
+struct ClosedRecord {
     stdout: Vec<u8>,
     both: Vec<u8>,
     log: Option<PathBuf>,
@@ -222,12 +222,16 @@ struct Recorded {
     log_note: Option<String>,
 }
 
-impl Record {
+impl OutputRecord {
     fn new(spec: &SessionSpec) -> Self {
-        let mut record =
-            Record { stdout: Tail::new(spec.keep_tail), both: Tail::new(spec.keep_tail), tap: spec.tap.clone(), ..Record::default() };
+        let mut record = OutputRecord {
+            stdout: OutputTail::new(spec.keep_tail),
+            both: OutputTail::new(spec.keep_tail),
+            tap: spec.tap.clone(),
+            ..OutputRecord::default()
+        };
         if let Some(path) = &spec.log {
-            match LogFile::create(path, Limits::default()) {
+            match LogFile::create(path, LogLimits::default()) {
                 Ok(log) => (record.log, record.path) = (Some(log), Some(path.clone())),
                 Err(error) => record.log_note = Some(format!("the session is not logged: cannot create {}: {error}", path.display())),
             }
@@ -235,10 +239,10 @@ impl Record {
         record
     }
 
-    fn finish(self) -> Recorded {
+    fn finish(self) -> ClosedRecord {
         let logged = self.log.map(LogFile::finish);
         let log_truncated = logged.as_ref().is_some_and(|logged| logged.dropped > 0 || logged.fault.is_some());
-        Recorded {
+        ClosedRecord {
             stdout: self.stdout.into_bytes(),
             both: self.both.into_bytes(),
             log: self.path,
@@ -248,9 +252,9 @@ impl Record {
     }
 }
 
-impl Keep for Record {
-    fn keep(&mut self, from: Stream, bytes: &[u8]) {
-        if from == Stream::Stdout {
+impl OutputKeeper for OutputRecord {
+    fn keep(&mut self, from: OutputStream, bytes: &[u8]) {
+        if from == OutputStream::Stdout {
             self.stdout.push(bytes);
             if let Some(tap) = &self.tap {
                 tap.push(bytes);

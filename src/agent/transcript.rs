@@ -43,7 +43,7 @@ impl ClaudeHome {
 
 /// One transcript, as it was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Transcript {
+pub struct TranscriptFile {
     /// The session that it records.
     pub session_id: String,
     /// The file.
@@ -60,24 +60,24 @@ pub struct Transcript {
 ///
 /// Sessions started in a subfolder or in another worktree are recorded elsewhere and are not seen, neither here nor by `--continue`.
 /// Reads names and times only, of at most 10,000 entries.
-pub fn latest_session(worktree: &Path, home: &ClaudeHome) -> Option<Transcript> {
+pub fn latest_session(worktree: &Path, home: &ClaudeHome) -> Option<TranscriptFile> {
     latest(sessions(worktree, home))
 }
 
 /// The one of some transcripts that `--continue` would take.
-pub fn latest(transcripts: Vec<Transcript>) -> Option<Transcript> {
+pub fn latest(transcripts: Vec<TranscriptFile>) -> Option<TranscriptFile> {
     transcripts.into_iter().max_by(|a, b| (a.modified, &a.session_id).cmp(&(b.modified, &b.session_id)))
 }
 
 /// Every session that Claude Code recorded in this very folder, in no order.
-pub fn sessions(worktree: &Path, home: &ClaudeHome) -> Vec<Transcript> {
+pub fn sessions(worktree: &Path, home: &ClaudeHome) -> Vec<TranscriptFile> {
     let entries = folder_of(worktree, home).and_then(|folder| fs::read_dir(folder).ok());
     let entries = entries.into_iter().flatten().take(ENTRIES).filter_map(Result::ok);
     entries.filter_map(|entry| transcript_at(&entry.path())).collect()
 }
 
 /// The transcript of a session by its id, as it is now.
-pub fn session(worktree: &Path, home: &ClaudeHome, session_id: &str) -> Option<Transcript> {
+pub fn session(worktree: &Path, home: &ClaudeHome, session_id: &str) -> Option<TranscriptFile> {
     if !is_session_id(session_id) {
         return None;
     }
@@ -108,11 +108,11 @@ fn slug(path: &Path) -> String {
     text.chars().flat_map(|c| std::iter::repeat_n(if c.is_ascii_alphanumeric() { c } else { '-' }, c.len_utf16())).collect()
 }
 
-fn transcript_at(path: &Path) -> Option<Transcript> {
+fn transcript_at(path: &Path) -> Option<TranscriptFile> {
     let session_id = path.file_name()?.to_str()?.strip_suffix(".jsonl").filter(|id| is_session_id(id))?.to_owned();
     let about = fs::metadata(path).ok().filter(|about| about.is_file() && about.len() > 0)?;
     let (modified, begun) = (about.modified().ok()?, about.created().ok());
-    Some(Transcript { session_id, path: path.to_owned(), modified, size: about.len(), begun })
+    Some(TranscriptFile { session_id, path: path.to_owned(), modified, size: about.len(), begun })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::stream::{Reader, Told};
+use super::stream::{SessionSummary, StreamReader};
 
 /// Bytes of a transcript that are read, from its end, unless somebody wants otherwise.
 pub const WINDOW: u64 = 4 << 20;
@@ -17,10 +17,10 @@ const CHUNK: usize = 64 << 10;
 ///
 /// # Errors
 /// When the file cannot be read.
-pub fn read(path: &Path, window: u64) -> io::Result<Told> {
+pub fn read(path: &Path, window: u64) -> io::Result<SessionSummary> {
     let mut file = File::open(path)?;
     let size = file.metadata()?.len();
-    let mut reader = Reader::of_events();
+    let mut reader = StreamReader::of_events();
     let part = size > window;
     let mut within_line = part;
     if part {
@@ -85,7 +85,7 @@ mod tests {
         events.iter().map(|event| format!("{event}\n")).collect()
     }
 
-    fn read_text(text: &str, window: u64) -> Told {
+    fn read_text(text: &str, window: u64) -> SessionSummary {
         let file = tempfile::NamedTempFile::new().expect("a scratch file");
         fs::write(file.path(), text).expect("it can be written");
         read(file.path(), window).expect("it can be read")

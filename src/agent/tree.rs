@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid};
 
-use super::cancel::Cancel;
+use super::cancel::CancelFlag;
 use super::registry;
-use crate::decision::evidence::Exit;
+use crate::decision::evidence::ProcessExit;
 
-/// The longest time between two looks at [`Cancel`].
+/// The longest time between two looks at [`CancelFlag`].
 pub(super) const TICK: Duration = Duration::from_millis(100);
 
 /// How long a killed process may take to go before it is reported. Together with the rounds it stays below a second.
@@ -30,23 +30,23 @@ const LAST_TRACKING: Duration = Duration::from_secs(2);
 
 /// A process that outlived what it was started by.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Survivor {
+pub struct SurvivingProcess {
     /// Its pid.
     pub pid: u32,
     /// Its name, as the system's process list shows it.
     pub name: String,
 }
 
-impl Survivor {
+impl SurvivingProcess {
     /// Whether a process of this pid and name is there. Another one that got both by chance cannot be told apart.
     pub fn still_runs(&self) -> bool {
         super::process_table::read_one(self.pid).is_some_and(|row| row.name == self.name)
     }
 }
 
-/// Why [`Tree::wait`] returned.
+/// Why [`ProcessTree::wait`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wake {
+pub(super) enum TreeWake {
     /// The leader has ended.
     Ended,
     /// The deadline has passed, and the leader runs.
@@ -56,32 +56,32 @@ pub(super) enum Wake {
 }
 
 /// A leader that was started in a process group of its own, and its descendants. Dropped unfinished it ends them all.
-pub struct Tree {
+pub struct ProcessTree {
     handle: duct::Handle,
     id: u64,
     leader: Pid,
     #[cfg(target_os = "linux")]
     pidfd: Option<rustix::fd::OwnedFd>,
-    tracking: Tracking,
+    tracking: DescendantTracking,
     finished: bool,
 }
 
 /// When to look at the descendants next.
-struct Tracking {
+struct DescendantTracking {
     next: Instant,
     interval: Duration,
 }
 
-impl Tree {
+impl ProcessTree {
     /// Takes over what the builder has registered as `id` and started as `leader`.
     pub(super) fn new(handle: duct::Handle, id: u64, leader: Pid) -> Self {
-        Tree {
+        ProcessTree {
             handle,
             id,
             leader,
             #[cfg(target_os = "linux")]
             pidfd: rustix::process::pidfd_open(leader, rustix::process::PidfdFlags::empty()).ok(),
-            tracking: Tracking { next: Instant::now() + FIRST_TRACKING, interval: FIRST_TRACKING },
+            tracking: DescendantTracking { next: Instant::now() + FIRST_TRACKING, interval: FIRST_TRACKING },
             finished: false,
         }
     }
@@ -97,17 +97,17 @@ impl Tree {
     }
 
     /// Waits until the leader has ended, `until` has passed or the wait is cancelled. The leader is not reaped, so its pid stays its own.
-    pub(super) fn wait(&mut self, until: Option<Instant>, cancel: &Cancel) -> Wake {
+    pub(super) fn wait(&mut self, until: Option<Instant>, cancel: &CancelFlag) -> TreeWake {
         loop {
             if self.leader_has_ended() {
-                return Wake::Ended;
+                return TreeWake::Ended;
             }
             if cancel.is_cancelled() {
-                return Wake::Cancelled;
+                return TreeWake::Cancelled;
             }
             let now = Instant::now();
             if until.is_some_and(|until| until <= now) {
-                return Wake::Deadline;
+                return TreeWake::Deadline;
             }
             if self.tracking.next <= now {
                 self.track();
@@ -118,19 +118,21 @@ impl Tree {
     }
 
     /// What is alive of the tree, the leader left out.
-    pub fn survivors(&self) -> Vec<Survivor> {
+    pub fn survivors(&self) -> Vec<SurvivingProcess> {
         let rows = if self.leader_has_ended() { registry::left_by_ended_leader(self.id) } else { registry::living(self.id) };
         let own = self.pid();
         match rows {
-            Some(rows) => rows.into_iter().filter(|row| row.pid != own).map(|row| Survivor { pid: row.pid, name: row.name }).collect(),
+            Some(rows) => {
+                rows.into_iter().filter(|row| row.pid != own).map(|row| SurvivingProcess { pid: row.pid, name: row.name }).collect()
+            }
             None if self.group_is_empty() => Vec::new(),
             None if !self.leader_has_ended() => Vec::new(),
-            None => vec![Survivor { pid: own, name: "process group".into() }],
+            None => vec![SurvivingProcess { pid: own, name: "process group".into() }],
         }
     }
 
     /// Ends the tree: TERM, at most `grace`, KILL. Returns what could not be ended: nothing, but for processes of another user or stuck in the kernel.
-    pub(super) fn end(&mut self, grace: Duration, cancel: &Cancel) -> Vec<Survivor> {
+    pub(super) fn end(&mut self, grace: Duration, cancel: &CancelFlag) -> Vec<SurvivingProcess> {
         let until = Instant::now().checked_add(grace);
         let leader_ended_before = self.leader_has_ended();
         self.signal_group(Signal::TERM);
@@ -158,7 +160,7 @@ impl Tree {
     }
 
     /// Kills what is left, round after round.
-    fn kill(&mut self) -> Vec<Survivor> {
+    fn kill(&mut self) -> Vec<SurvivingProcess> {
         let give_up = Instant::now() + KILL_PATIENCE;
         let mut pause = Duration::from_micros(500);
         let mut empty_rounds = 0;
@@ -182,13 +184,13 @@ impl Tree {
     }
 
     /// Reaps the leader and forgets the tree. `None` if the leader still runs, which only an unkillable one does.
-    pub(super) fn finish(&mut self) -> Option<Exit> {
+    pub(super) fn finish(&mut self) -> Option<ProcessExit> {
         self.finished = true;
         let handle = &self.handle;
         let status = registry::forget(self.id, || handle.try_wait().ok().flatten().map(|output| output.status))?;
         match (status.code(), status.signal()) {
-            (Some(code), _) => Some(Exit::Code(code)),
-            (None, signal) => signal.map(Exit::Signal),
+            (Some(code), _) => Some(ProcessExit::Code(code)),
+            (None, signal) => signal.map(ProcessExit::Signal),
         }
     }
 
@@ -239,16 +241,16 @@ impl Tree {
     }
 }
 
-impl Drop for Tree {
+impl Drop for ProcessTree {
     fn drop(&mut self) {
         if !self.finished {
-            let _ = self.end(DROPPED, &Cancel::new());
+            let _ = self.end(DROPPED, &CancelFlag::new());
             self.finish();
         }
     }
 }
 
-impl std::fmt::Debug for Tree {
+impl std::fmt::Debug for ProcessTree {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Tree").field("leader", &self.pid()).field("id", &self.id).finish_non_exhaustive()
     }

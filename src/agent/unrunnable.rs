@@ -7,7 +7,7 @@ use regex::Regex;
 
 use super::plain_text::plain_text;
 use crate::decision::display::bounded;
-use crate::decision::evidence::Exit;
+use crate::decision::evidence::ProcessExit;
 
 /// Bytes of an explanation that are kept.
 const WHY: usize = 500;
@@ -38,7 +38,7 @@ pub fn in_error(error: &str) -> Option<String> {
 }
 
 /// Why the program cannot work, from the last lines of plain output. A session that ended well is not cut short by anything.
-pub fn in_last_lines(tail_stdout: &[u8], exit: Exit) -> Option<String> {
+pub fn in_last_lines(tail_stdout: &[u8], exit: ProcessExit) -> Option<String> {
     if exit.success() {
         return None;
     }
@@ -85,11 +85,11 @@ mod tests {
 
     #[test]
     fn plain_text_counts_only_as_the_last_words_of_a_session_that_failed() {
-        let failed = Exit::Code(1);
+        let failed = ProcessExit::Code(1);
         assert!(in_last_lines(b"working\nNot logged in \xc2\xb7 Please run /login\n", failed).is_some());
         assert!(in_last_lines(b"API Error: 401 authentication_error\n\n", failed).is_some());
         assert!(in_last_lines(b"Credit balance is too low\n", failed).is_some());
-        assert_eq!(in_last_lines(b"Credit balance is too low\n", Exit::Code(0)), None);
+        assert_eq!(in_last_lines(b"Credit balance is too low\n", ProcessExit::Code(0)), None);
         for talk in [
             "The test expects that users who are not logged in see 401 Unauthorized",
             "test login::not_logged_in ... FAILED",

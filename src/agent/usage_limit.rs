@@ -11,15 +11,15 @@ use jiff::tz::TimeZone;
 use regex::Regex;
 use serde_json::Value;
 
-use super::envelope::{self, Envelope};
+use super::envelope::{self, ReplyEnvelope};
 use super::plain_text::plain_text;
 use super::reset_time::reset_at;
 use crate::decision::display::bounded;
-use crate::decision::evidence::Exit;
+use crate::decision::evidence::ProcessExit;
 
 /// A usage limit that was announced.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limit {
+pub struct UsageLimit {
     /// The words that announced it, bounded, not escaped.
     pub why: String,
     /// When it ends, where the words tell. May be in the past if they are old.
@@ -66,7 +66,7 @@ fn anchored(matter: &str) -> Regex {
 
 /// How sure a sign of a limit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Strength {
+enum LimitStrength {
     /// A service's refusal; believed where the program failed.
     Refusal,
     /// The words of a plan's limit; believed anywhere they are the last thing said.
@@ -74,12 +74,12 @@ enum Strength {
 }
 
 /// Recognises a limit in the text of an error, and when it ends. Times without a zone are in the system's.
-pub fn read(text: &str, now: Timestamp) -> Option<Limit> {
+pub fn read(text: &str, now: Timestamp) -> Option<UsageLimit> {
     read_in(text, now, &TimeZone::system())
 }
 
 /// The same, with times without a zone in `local`.
-pub fn read_in(text: &str, now: Timestamp, local: &TimeZone) -> Option<Limit> {
+pub fn read_in(text: &str, now: Timestamp, local: &TimeZone) -> Option<UsageLimit> {
     let lines = last_lines(text);
     // The last one announced is the one in force.
     let at = lines.iter().rposition(|line| strength(line).is_some())?;
@@ -90,11 +90,11 @@ pub fn read_in(text: &str, now: Timestamp, local: &TimeZone) -> Option<Limit> {
 ///
 /// Structured output tells by its last result. Of plain text only the last words count, and after a good exit only the
 /// words of a plan's limit: a session that mentions limits and goes on is none.
-pub fn ended_in_limit(tail_stdout: &[u8], exit: Exit, now: Timestamp) -> Option<Limit> {
+pub fn ended_in_limit(tail_stdout: &[u8], exit: ProcessExit, now: Timestamp) -> Option<UsageLimit> {
     ended_in_limit_in(tail_stdout, exit, now, &TimeZone::system())
 }
 
-fn ended_in_limit_in(tail_stdout: &[u8], exit: Exit, now: Timestamp, local: &TimeZone) -> Option<Limit> {
+fn ended_in_limit_in(tail_stdout: &[u8], exit: ProcessExit, now: Timestamp, local: &TimeZone) -> Option<UsageLimit> {
     if let Some(found) = envelope::read(tail_stdout) {
         return in_envelope(&found, now, local);
     }
@@ -104,24 +104,24 @@ fn ended_in_limit_in(tail_stdout: &[u8], exit: Exit, now: Timestamp, local: &Tim
     let last_words = lines.len().saturating_sub(if exit.success() { 1 } else { 6 });
     let at = (last_words..lines.len())
         .rev()
-        .find(|i| strength(lines[*i]) >= Some(if exit.success() { Strength::Plan } else { Strength::Refusal }))?;
+        .find(|i| strength(lines[*i]) >= Some(if exit.success() { LimitStrength::Plan } else { LimitStrength::Refusal }))?;
     Some(limit_at(&lines, at, now, local))
 }
 
 /// The limit that an envelope reports, if it does.
-pub(super) fn in_envelope(found: &Envelope, now: Timestamp, local: &TimeZone) -> Option<Limit> {
+pub(super) fn in_envelope(found: &ReplyEnvelope, now: Timestamp, local: &TimeZone) -> Option<UsageLimit> {
     let said = found.error_text();
     if found.is_error {
         if let Some(limit) = read_in(&said, now, local) {
             return Some(limit);
         }
         return (found.api_error_status == Some(429))
-            .then(|| Limit { why: bounded(said.trim(), LINE), retry_at: reset_at(&said, now, local) });
+            .then(|| UsageLimit { why: bounded(said.trim(), LINE), retry_at: reset_at(&said, now, local) });
     }
     // Some versions print the plan's limit as an ordinary answer. Then it is the whole answer.
     let text = found.text.as_deref().filter(|_| found.structured_output.is_none()).unwrap_or_default();
     let lines = last_lines(text);
-    (lines.len() <= 2 && strength(lines.first()?) == Some(Strength::Plan)).then(|| limit_at(&lines, 0, now, local))
+    (lines.len() <= 2 && strength(lines.first()?) == Some(LimitStrength::Plan)).then(|| limit_at(&lines, 0, now, local))
 }
 
 /// The last lines that say anything, in order.
@@ -132,23 +132,23 @@ fn last_lines(text: &str) -> Vec<&str> {
     lines
 }
 
-fn limit_at(lines: &[&str], at: usize, now: Timestamp, local: &TimeZone) -> Limit {
+fn limit_at(lines: &[&str], at: usize, now: Timestamp, local: &TimeZone) -> UsageLimit {
     let told = lines[at..lines.len().min(at + 1 + FOLLOWING)].join("\n");
-    Limit { why: bounded(undecorated(lines[at]), LINE), retry_at: reset_at(&told, now, local) }
+    UsageLimit { why: bounded(undecorated(lines[at]), LINE), retry_at: reset_at(&told, now, local) }
 }
 
 /// Whether a line announces a limit: at its start, or at the start of one of its sentences.
-fn strength(line: &str) -> Option<Strength> {
+fn strength(line: &str) -> Option<LimitStrength> {
     let line = undecorated(line);
     if JSON_LINE.is_match(line) && JSON.is_match(line) && serde_json_like(line) {
-        return Some(Strength::Refusal);
+        return Some(LimitStrength::Refusal);
     }
     let sentences = line.match_indices([' ']).filter(|(i, _)| line[..*i].ends_with(['.', '!', '·', '∙', '|'])).map(|(i, _)| i + 1).take(16);
     std::iter::once(0)
         .chain(sentences)
         .filter_map(|start| {
             let sentence = &line[start..];
-            if PLAN.is_match(sentence) { Some(Strength::Plan) } else { RATE.is_match(sentence).then_some(Strength::Refusal) }
+            if PLAN.is_match(sentence) { Some(LimitStrength::Plan) } else { RATE.is_match(sentence).then_some(LimitStrength::Refusal) }
         })
         .max()
 }
@@ -260,7 +260,7 @@ mod tests {
             json!({"type": "result", "subtype": "success", "is_error": is_error, "api_error_status": status, "result": text}).to_string()
         };
         let words = "You've hit your limit · resets 7pm (UTC)";
-        let (good, bad) = (Exit::Code(0), Exit::Code(1));
+        let (good, bad) = (ProcessExit::Code(0), ProcessExit::Code(1));
         let prose =
             "I read the log.\nRate limit exceeded.\nIt was from last week.\nAll tests pass now.\nThe code is committed.\nOne\nTwo\nThree";
         for (output, exit, expected) in [
@@ -290,7 +290,7 @@ mod tests {
         for soup in ["a. ", "error: ", "rate ", "you've hit your ", "[x] ", "{\"type\":\"", "1 day ", "resets ", "🦀"] {
             let text = soup.repeat(1_000_000 / soup.len());
             let _ = read_in(&text, now(), &TimeZone::UTC);
-            let _ = ended_in_limit_in(text.replace(' ', "\n").as_bytes(), Exit::Code(1), now(), &TimeZone::UTC);
+            let _ = ended_in_limit_in(text.replace(' ', "\n").as_bytes(), ProcessExit::Code(1), now(), &TimeZone::UTC);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-use super::cancel::Cancel;
+use super::cancel::CancelFlag;
 
 /// How a wait for a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ const POLL: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// When `pid` cannot name a process, is this one, or the system refuses to look.
-pub fn wait_for_pid(pid: u32, cancel: &Cancel, timeout: Option<Duration>) -> Result<PidEnd, WaitPidError> {
+pub fn wait_for_pid(pid: u32, cancel: &CancelFlag, timeout: Option<Duration>) -> Result<PidEnd, WaitPidError> {
     let target = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(WaitPidError::NotAPid { pid })?;
     if pid == std::process::id() {
         return Err(WaitPidError::Own { pid });
@@ -80,7 +80,7 @@ pub fn wait_for_pid(pid: u32, cancel: &Cancel, timeout: Option<Duration>) -> Res
 }
 
 /// Calls `look` with the time that it may take, first none at all, until it knows the end.
-fn repeat(until: Option<Instant>, cancel: &Cancel, mut look: impl FnMut(Duration) -> Option<PidEnd>) -> PidEnd {
+fn repeat(until: Option<Instant>, cancel: &CancelFlag, mut look: impl FnMut(Duration) -> Option<PidEnd>) -> PidEnd {
     let mut limit = Duration::ZERO;
     loop {
         if let Some(end) = look(limit) {

@@ -17,7 +17,7 @@ static FENCE: LazyLock<Regex> =
 
 /// Something that may be what was asked for.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Given {
+pub(super) struct JsonCandidate {
     /// Where it begins in the text.
     at: usize,
     /// As it stands there, marks included.
@@ -30,9 +30,9 @@ pub(super) struct Given {
 
 /// What a text gives, in order. With a tag only what it marks: the word of a fenced block, an element, or the object's own `signal` or
 /// `type`.
-pub(super) fn given(text: &str, tag: Option<&str>) -> Vec<Given> {
+pub(super) fn given(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
     let text = &text[text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT))..];
-    let mut found: Vec<Given> = fenced(text, tag);
+    let mut found: Vec<JsonCandidate> = fenced(text, tag);
     if let Some(tag) = tag {
         found.extend(elements(text, tag));
     }
@@ -49,17 +49,17 @@ pub(super) fn names_itself(object: &Value, tag: &str) -> bool {
     ["signal", "type"].iter().any(|key| object.get(key).and_then(Value::as_str) == Some(tag))
 }
 
-fn fenced(text: &str, tag: Option<&str>) -> Vec<Given> {
+fn fenced(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
     let blocks = FENCE.captures_iter(text).filter_map(|block| {
         let (all, word, content) = (block.get(0)?, block.get(1)?.as_str(), block.get(2)?.as_str());
         let tagged = tag == Some(word);
         let object = object_in(content);
-        (tagged || object.is_some()).then(|| Given { at: all.start(), raw: all.as_str().to_owned(), object, tagged })
+        (tagged || object.is_some()).then(|| JsonCandidate { at: all.start(), raw: all.as_str().to_owned(), object, tagged })
     });
     blocks.collect()
 }
 
-fn elements(text: &str, tag: &str) -> Vec<Given> {
+fn elements(text: &str, tag: &str) -> Vec<JsonCandidate> {
     let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
     let mut found = Vec::new();
     let mut from = 0;
@@ -68,7 +68,7 @@ fn elements(text: &str, tag: &str) -> Vec<Given> {
         let Some(end) = text[content..].find(&close).map(|at| content + at) else { break };
         let object = object_in(&text[content..end]);
         from = end + close.len();
-        found.push(Given { at: start, raw: text[start..from].to_owned(), object, tagged: true });
+        found.push(JsonCandidate { at: start, raw: text[start..from].to_owned(), object, tagged: true });
     }
     found
 }
@@ -78,7 +78,7 @@ fn object_in(text: &str) -> Option<Value> {
 }
 
 /// The objects of a text that stand there without marks; what is in one of them is not looked at again.
-fn objects(text: &str) -> Vec<Given> {
+fn objects(text: &str) -> Vec<JsonCandidate> {
     let mut found = Vec::new();
     let mut from = 0;
     for _ in 0..TRIES {
@@ -87,7 +87,7 @@ fn objects(text: &str) -> Vec<Given> {
         match stream.next() {
             Some(Ok(object)) => {
                 from = at + stream.byte_offset();
-                found.push(Given { at, raw: text[at..from].to_owned(), object: Some(object), tagged: false });
+                found.push(JsonCandidate { at, raw: text[at..from].to_owned(), object: Some(object), tagged: false });
             }
             Some(Err(_)) | None => from = at + 1,
         }

@@ -1,17 +1,17 @@
 //! What the agent said, as far as a check looks back: its own words, never the user's or a tool's.
 
-use crate::config::settings::Scope;
-use crate::decision::context::{Context, Message};
+use crate::config::settings::TextScope;
+use crate::decision::context::{ContextMessage, SessionContext};
 
 /// The texts of the agent that count, oldest first.
-pub(super) fn said<'a>(told: &'a Context, scope: Scope) -> Vec<&'a str> {
-    let own = |message: &'a Message| message.text.as_deref().filter(|_| message.role == "assistant");
+pub(super) fn said<'a>(told: &'a SessionContext, scope: TextScope) -> Vec<&'a str> {
+    let own = |message: &'a ContextMessage| message.text.as_deref().filter(|_| message.role == "assistant");
     let mut texts: Vec<&str> = match scope {
-        Scope::Last => match &told.output {
+        TextScope::Last => match &told.output {
             Some(output) => return vec![output],
             None => return told.messages.iter().rev().find_map(own).into_iter().collect(),
         },
-        Scope::Iteration => {
+        TextScope::Iteration => {
             let of_iteration = told
                 .summaries
                 .last()
@@ -21,7 +21,7 @@ pub(super) fn said<'a>(told: &'a Context, scope: Scope) -> Vec<&'a str> {
             let summed = of_iteration.into_iter().flat_map(|summary| summary.assistant_responses.iter().map(String::as_str));
             summed.chain(since.iter().filter_map(own)).collect()
         }
-        Scope::Session => {
+        TextScope::Session => {
             let summed = told.summaries.iter().flat_map(|summary| summary.assistant_responses.iter().map(String::as_str));
             summed.chain(told.messages.iter().filter_map(own)).collect()
         }
@@ -31,7 +31,7 @@ pub(super) fn said<'a>(told: &'a Context, scope: Scope) -> Vec<&'a str> {
 }
 
 /// Everything that the agent was asked, as far as it is known.
-pub(super) fn asked(told: &Context) -> Vec<&str> {
+pub(super) fn asked(told: &SessionContext) -> Vec<&str> {
     let users = told.messages.iter().filter(|message| message.role == "user").filter_map(|message| message.text.as_deref());
     told.prompt.as_deref().into_iter().chain(users).collect()
 }
@@ -39,16 +39,19 @@ pub(super) fn asked(told: &Context) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::context::Summary;
+    use crate::decision::context::IterationSummary;
 
-    fn message(role: &str, text: &str) -> Message {
-        Message { role: role.into(), text: Some(text.into()), tool_result: None }
+    fn message(role: &str, text: &str) -> ContextMessage {
+        ContextMessage { role: role.into(), text: Some(text.into()), tool_result: None }
     }
 
-    fn context() -> Context {
-        let summary =
-            |iteration, text: &str| Summary { iteration: Some(iteration), assistant_responses: vec![text.into()], ..Summary::default() };
-        Context {
+    fn context() -> SessionContext {
+        let summary = |iteration, text: &str| IterationSummary {
+            iteration: Some(iteration),
+            assistant_responses: vec![text.into()],
+            ..IterationSummary::default()
+        };
+        SessionContext {
             iteration: Some(2),
             summaries: vec![summary(1, "s1"), summary(2, "s2")],
             messages: vec![
@@ -61,20 +64,20 @@ mod tests {
             ],
             output: Some("o".into()),
             prompt: Some("p".into()),
-            ..Context::default()
+            ..SessionContext::default()
         }
     }
 
     #[test]
     fn a_check_looks_back_as_far_as_it_is_told_to() {
-        assert_eq!(said(&context(), Scope::Last), ["o"]);
-        assert_eq!(said(&context(), Scope::Iteration), ["s2", "a2", "a3", "o"]);
-        assert_eq!(said(&context(), Scope::Session), ["s1", "s2", "a1", "a2", "a3", "o"]);
-        let without_output = Context { output: None, ..context() };
-        assert_eq!(said(&without_output, Scope::Last), ["a3"]);
-        let third = Context { iteration: Some(3), ..context() };
-        assert_eq!(said(&third, Scope::Iteration), ["a2", "a3", "o"]);
-        assert!(said(&Context::default(), Scope::Session).is_empty());
+        assert_eq!(said(&context(), TextScope::Last), ["o"]);
+        assert_eq!(said(&context(), TextScope::Iteration), ["s2", "a2", "a3", "o"]);
+        assert_eq!(said(&context(), TextScope::Session), ["s1", "s2", "a1", "a2", "a3", "o"]);
+        let without_output = SessionContext { output: None, ..context() };
+        assert_eq!(said(&without_output, TextScope::Last), ["a3"]);
+        let third = SessionContext { iteration: Some(3), ..context() };
+        assert_eq!(said(&third, TextScope::Iteration), ["a2", "a3", "o"]);
+        assert!(said(&SessionContext::default(), TextScope::Session).is_empty());
         assert_eq!(asked(&context()), ["p", "u1", "u2"]);
     }
 }

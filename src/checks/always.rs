@@ -2,15 +2,15 @@
 
 use crate::decision::verdict::Evidence;
 
-use super::check::{CheckContext, CompletionCheck, Judgement};
+use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 
 /// Always met.
 #[derive(Debug, Clone, Copy)]
-pub struct Always;
+pub struct AlwaysMet;
 
-impl CompletionCheck for Always {
-    fn check(&self, _context: &CheckContext<'_>) -> Judgement {
-        Judgement::Pass { evidence: Evidence::None }
+impl CompletionCheck for AlwaysMet {
+    fn check(&self, _context: &CheckContext<'_>) -> CheckJudgement {
+        CheckJudgement::Pass { evidence: Evidence::None }
     }
 
     fn description(&self) -> String {
@@ -26,7 +26,7 @@ mod tests {
     #[test]
     fn it_passes_with_no_evidence_and_asks_nothing_of_the_outside() {
         let fake = Fake::default();
-        assert_eq!(Always.check(&CheckContext::new(&fake)), Judgement::Pass { evidence: Evidence::None });
+        assert_eq!(AlwaysMet.check(&CheckContext::new(&fake)), CheckJudgement::Pass { evidence: Evidence::None });
         assert!(fake.asked().is_empty());
     }
 }

@@ -2,23 +2,23 @@
 
 use std::time::Duration;
 
-use crate::config::settings::{CommandLine, Criterion};
+use crate::config::settings::{CheckKind, CommandLine};
 use crate::decision::display::plural;
-use crate::decision::evidence::{Before, Exit, TestCounts};
+use crate::decision::evidence::{OutcomeBefore, ProcessExit, TestCounts};
 
 /// All that the configuration says about a check, as a key for what is known of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Definition {
+pub struct CheckDefinition {
     /// One text without two meanings.
     pub text: String,
     /// Whether it looks at nothing but the worktree: with nothing done there, its outcome is what it was when the work began.
     pub of_worktree: bool,
 }
 
-impl Definition {
+impl CheckDefinition {
     /// That of a criterion.
-    pub fn of(criterion: &Criterion) -> Self {
-        Definition { text: format!("{criterion:?}"), of_worktree: criterion.of_worktree() }
+    pub fn of(criterion: &CheckKind) -> Self {
+        CheckDefinition { text: format!("{criterion:?}"), of_worktree: criterion.of_worktree() }
     }
 }
 
@@ -26,7 +26,7 @@ impl Definition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AtBegin {
     /// Its outcome.
-    pub before: Before,
+    pub before: OutcomeBefore,
     /// What its test runner ran.
     pub tests: Option<TestCounts>,
 }
@@ -102,7 +102,7 @@ impl<'a> CommandRequest<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandRun {
     /// It ended by itself or by somebody else's signal.
-    Finished { exit: Exit, output: CommandOutput },
+    Finished { exit: ProcessExit, output: CommandOutput },
     /// It could not be started. `why` is for a person, without a final period.
     Unrunnable { why: String },
     /// The system had no room to start it: trying again may help. `why` as above.
@@ -126,14 +126,14 @@ pub struct CheckRun {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandOutput {
     /// Its stdout.
-    pub stdout: Captured,
+    pub stdout: CapturedStream,
     /// Its stderr.
-    pub stderr: Captured,
+    pub stderr: CapturedStream,
 }
 
 /// One stream, of which at most a bounded part was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Captured {
+pub struct CapturedStream {
     /// The first bytes; may be empty where only the end was kept.
     pub head: Vec<u8>,
     /// How many bytes between `head` and `tail` were dropped.
@@ -142,10 +142,10 @@ pub struct Captured {
     pub tail: Vec<u8>,
 }
 
-impl Captured {
+impl CapturedStream {
     /// A stream that was kept whole.
     pub fn whole(bytes: impl Into<Vec<u8>>) -> Self {
-        Captured { head: Vec::new(), dropped: 0, tail: bytes.into() }
+        CapturedStream { head: Vec::new(), dropped: 0, tail: bytes.into() }
     }
 
     /// Whether nothing but white space was written.
@@ -161,21 +161,21 @@ impl Captured {
 
 /// Paths that differ from the baseline.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Touched {
-    /// Sorted, percent-escaped where not UTF-8; at most [`Touched::LISTED`].
+pub struct TouchedPaths {
+    /// Sorted, percent-escaped where not UTF-8; at most [`TouchedPaths::LISTED`].
     pub paths: Vec<String>,
     /// How many there are in all.
     pub total: u64,
 }
 
-impl Touched {
+impl TouchedPaths {
     /// How many paths are listed by name at most.
     pub const LISTED: usize = 10_000;
 }
 
 /// Whether a remote has HEAD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pushed {
+pub enum PushState {
     /// HEAD names no commit: there is nothing to push.
     Unborn,
     /// No branch of a remote is known here.
@@ -234,7 +234,7 @@ pub enum JudgeAnswer {
 
 /// What became of a line. Reasons are for a person, without a final period.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Exchange {
+pub enum LineExchange {
     /// The line that it answered, without its end.
     Line(String),
     /// It could not be started.

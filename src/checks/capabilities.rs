@@ -4,11 +4,11 @@ use std::io;
 use std::time::Duration;
 
 use crate::config::settings::{CommandLine, SuccessRule};
-use crate::decision::evidence::{Changes, CheckOutcome, Commits, Fact, TestCounts};
+use crate::decision::evidence::{Changes, CheckOutcome, Commits, ReadFact, TestCounts};
 
 use super::answers::{
-    AtBegin, BoundedText, CheckRun, CommandRequest, CommandRun, Definition, EarlierPass, Exchange, FoundFile, JudgeAnswer, JudgeRequest,
-    Pushed, TestEdits, Touched,
+    AtBegin, BoundedText, CheckDefinition, CheckRun, CommandRequest, CommandRun, EarlierPass, FoundFile, JudgeAnswer, JudgeRequest,
+    LineExchange, PushState, TestEdits, TouchedPaths,
 };
 
 /// The outside, as checks see it.
@@ -29,10 +29,10 @@ pub trait Capabilities: Sync {
     }
 
     /// The commits since the baseline.
-    fn commits(&self) -> Fact<Commits>;
+    fn commits(&self) -> ReadFact<Commits>;
 
     /// The uncommitted changes.
-    fn changes(&self) -> Fact<Changes>;
+    fn changes(&self) -> ReadFact<Changes>;
 
     /// The regular files of the worktree that match a [glob](crate::config::path_glob), ignored ones included, git's own folder not.
     /// Symbolic links count only where they stay inside the worktree.
@@ -50,25 +50,25 @@ pub trait Capabilities: Sync {
 
     /// The bytes of a file as it was in the baseline commit; `None` where that has none. The path is relative to the root of the
     /// worktree, or an absolute one below it.
-    fn baseline_file(&self, path: &str, limit: u64) -> Fact<Option<Vec<u8>>>;
+    fn baseline_file(&self, path: &str, limit: u64) -> ReadFact<Option<Vec<u8>>>;
 
     /// The paths that differ from the baseline, committed or not, of those that `wanted` says yes to. Changes that merely came from
     /// elsewhere with a pull do not count.
-    fn touched(&self, wanted: &dyn Fn(&str) -> bool) -> Fact<Touched>;
+    fn touched(&self, wanted: &dyn Fn(&str) -> bool) -> ReadFact<TouchedPaths>;
 
     /// The paths of these globs that differ from where the work began, in HEAD, index or on disk. Nothing excuses a change.
-    fn protected(&self, globs: &[String]) -> Fact<Touched>;
+    fn protected(&self, globs: &[String]) -> ReadFact<TouchedPaths>;
 
     /// How many entries of the index git is told not to look at, and one of them.
-    fn hidden_entries(&self) -> Fact<Option<(u64, String)>> {
+    fn hidden_entries(&self) -> ReadFact<Option<(u64, String)>> {
         Ok(None)
     }
 
     /// Whether a remote has HEAD, as far as this repository knows; nobody is asked over the network.
-    fn pushed(&self) -> Fact<Pushed>;
+    fn pushed(&self) -> ReadFact<PushState>;
 
     /// What differs from the baseline, committed or not, as git writes differences: at most about `limit` bytes, and without secrets.
-    fn diff(&self, limit: usize) -> Fact<BoundedText>;
+    fn diff(&self, limit: usize) -> ReadFact<BoundedText>;
 
     /// Whether a baseline is known. Without one [`diff`](Self::diff) is what HEAD lacks of the work tree.
     fn baseline_known(&self) -> bool {
@@ -80,15 +80,15 @@ pub trait Capabilities: Sync {
 
     /// Gives a line to a program that stays, and waits for the line that it answers with. The program is started where none runs yet
     /// with the same command line and folder; `request.stdin` is not used.
-    fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> Exchange;
+    fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> LineExchange;
 
     /// Those of the files that a command line names, as the baseline had them, that changed since.
-    fn changed_scripts(&self, _line: &CommandLine, _cwd: Option<&str>) -> Fact<Vec<String>> {
+    fn changed_scripts(&self, _line: &CommandLine, _cwd: Option<&str>) -> ReadFact<Vec<String>> {
         Ok(Vec::new())
     }
 
     /// What is known of a check from when the work began, where it now ended so. What ends so with nothing done did then, too.
-    fn at_begin(&self, _definition: &Definition, _outcome: CheckOutcome, _tests: Option<TestCounts>) -> AtBegin {
+    fn at_begin(&self, _definition: &CheckDefinition, _outcome: CheckOutcome, _tests: Option<TestCounts>) -> AtBegin {
         AtBegin::default()
     }
 
@@ -101,7 +101,7 @@ pub trait Capabilities: Sync {
     fn remember_pass(&self, _request: &CommandRequest<'_>, _rule: &SuccessRule, _tests: Option<TestCounts>) {}
 
     /// What the session did to tests since the baseline. Lines are looked at only where `lines` asks for it.
-    fn edited_tests(&self, _lines: bool) -> Fact<TestEdits> {
+    fn edited_tests(&self, _lines: bool) -> ReadFact<TestEdits> {
         Ok(TestEdits::default())
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use crate::decision::context::Context;
-use crate::decision::evidence::{CheckOutcome, Degraded, TestCounts};
+use crate::decision::context::SessionContext;
+use crate::decision::evidence::{CheckOutcome, Degradation, TestCounts};
 use crate::decision::verdict::Evidence;
 
 use super::capabilities::Capabilities;
@@ -11,7 +11,7 @@ use super::capabilities::Capabilities;
 /// One configured criterion of completion.
 ///
 /// A check looks at facts through the [`Capabilities`] of its context and says whether its criterion is met. It does no IO of its own.
-/// What it cannot read is [`Judgement::Failed`], never a pass.
+/// What it cannot read is [`CheckJudgement::Failed`], never a pass.
 ///
 /// # Example
 /// A criterion of one's own: the changelog must be there, and the agent must have committed.
@@ -42,10 +42,10 @@ use super::capabilities::Capabilities;
 /// ```
 pub trait CompletionCheck: Send + Sync {
     /// Judges the criterion now.
-    fn check(&self, context: &CheckContext<'_>) -> Judgement;
+    fn check(&self, context: &CheckContext<'_>) -> CheckJudgement;
 
     /// As [`check`](Self::check), with what is known besides: how many tests ran, and what weakens the judgement.
-    fn judge(&self, context: &CheckContext<'_>) -> Judged {
+    fn judge(&self, context: &CheckContext<'_>) -> JudgedCheck {
         self.check(context).into()
     }
 
@@ -60,7 +60,7 @@ pub struct CheckContext<'a> {
     /// The way to everything outside.
     pub capabilities: &'a dyn Capabilities,
     /// What is known of the session: what the agent said, did and spent.
-    pub told: &'a Context,
+    pub told: &'a SessionContext,
     /// Whether every check is asked, so that everything that is missing can be told at once.
     pub every: bool,
     /// How many dear checks may be asked at the same time.
@@ -68,7 +68,7 @@ pub struct CheckContext<'a> {
 }
 
 /// Where nothing is known of a session.
-static NOTHING_TOLD: LazyLock<Context> = LazyLock::new(Context::default);
+static NOTHING_TOLD: LazyLock<SessionContext> = LazyLock::new(SessionContext::default);
 
 impl<'a> CheckContext<'a> {
     /// A context with these capabilities, in which nothing is known of the session.
@@ -77,7 +77,7 @@ impl<'a> CheckContext<'a> {
     }
 
     /// The same with what is known of the session.
-    pub fn with_told(self, told: &'a Context) -> Self {
+    pub fn with_told(self, told: &'a SessionContext) -> Self {
         CheckContext { told, ..self }
     }
 
@@ -95,27 +95,27 @@ impl<'a> CheckContext<'a> {
 /// A judgement, and what is known besides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "a judgement that nobody looks at is a check that was not made"]
-pub struct Judged {
+pub struct JudgedCheck {
     /// How the check judged.
-    pub judgement: Judgement,
+    pub judgement: CheckJudgement,
     /// What its test runner says that it ran.
     pub tests: Option<TestCounts>,
     /// The tree that it ran on, where that was a scratch checkout.
     pub tree: Option<String>,
     /// What weakens the judgement.
-    pub notes: Vec<Degraded>,
+    pub notes: Vec<Degradation>,
 }
 
-impl From<Judgement> for Judged {
-    fn from(judgement: Judgement) -> Self {
-        Judged { judgement, tests: None, tree: None, notes: Vec::new() }
+impl From<CheckJudgement> for JudgedCheck {
+    fn from(judgement: CheckJudgement) -> Self {
+        JudgedCheck { judgement, tests: None, tree: None, notes: Vec::new() }
     }
 }
 
 /// How a check judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "a judgement that nobody looks at is a check that was not made"]
-pub enum Judgement {
+pub enum CheckJudgement {
     /// Met, and how strongly that is shown.
     Pass { evidence: Evidence },
     /// Met, how strongly that is shown, and in one line what was found.
@@ -134,23 +134,25 @@ pub enum Judgement {
     TimedOut { why: String },
 }
 
-impl Judgement {
+impl CheckJudgement {
     /// The outcome without its words.
     pub fn outcome(&self) -> CheckOutcome {
         match self {
-            Judgement::Pass { .. } | Judgement::PassWith { .. } | Judgement::PassedBefore { .. } => CheckOutcome::Pass,
-            Judgement::Unmet { .. } => CheckOutcome::Unmet,
-            Judgement::Waiting { .. } => CheckOutcome::Waiting,
-            Judgement::Unrunnable { .. } => CheckOutcome::Unrunnable,
-            Judgement::Failed { .. } => CheckOutcome::Failed,
-            Judgement::TimedOut { .. } => CheckOutcome::TimedOut,
+            CheckJudgement::Pass { .. } | CheckJudgement::PassWith { .. } | CheckJudgement::PassedBefore { .. } => CheckOutcome::Pass,
+            CheckJudgement::Unmet { .. } => CheckOutcome::Unmet,
+            CheckJudgement::Waiting { .. } => CheckOutcome::Waiting,
+            CheckJudgement::Unrunnable { .. } => CheckOutcome::Unrunnable,
+            CheckJudgement::Failed { .. } => CheckOutcome::Failed,
+            CheckJudgement::TimedOut { .. } => CheckOutcome::TimedOut,
         }
     }
 
     /// How strongly a pass is shown; [`Evidence::None`] for everything else.
     pub fn evidence(&self) -> Evidence {
         match self {
-            Judgement::Pass { evidence } | Judgement::PassWith { evidence, .. } | Judgement::PassedBefore { evidence } => *evidence,
+            CheckJudgement::Pass { evidence } | CheckJudgement::PassWith { evidence, .. } | CheckJudgement::PassedBefore { evidence } => {
+                *evidence
+            }
             _ => Evidence::None,
         }
     }
@@ -158,10 +160,10 @@ impl Judgement {
     /// What is missing or went wrong; on a pass what was found, where that is worth a word.
     pub fn feedback(&self) -> &str {
         match self {
-            Judgement::Pass { .. } | Judgement::PassedBefore { .. } => "",
-            Judgement::PassWith { found, .. } => found,
-            Judgement::Unmet { feedback } | Judgement::Waiting { feedback } => feedback,
-            Judgement::Unrunnable { why } | Judgement::Failed { why } | Judgement::TimedOut { why } => why,
+            CheckJudgement::Pass { .. } | CheckJudgement::PassedBefore { .. } => "",
+            CheckJudgement::PassWith { found, .. } => found,
+            CheckJudgement::Unmet { feedback } | CheckJudgement::Waiting { feedback } => feedback,
+            CheckJudgement::Unrunnable { why } | CheckJudgement::Failed { why } | CheckJudgement::TimedOut { why } => why,
         }
     }
 }

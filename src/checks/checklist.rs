@@ -6,7 +6,7 @@ use regex::Regex;
 
 /// One item with a box.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Item {
+pub(super) struct ChecklistBox {
     /// What stands behind the box.
     pub title: String,
     /// Whether it is ticked.
@@ -21,9 +21,9 @@ static BOX: LazyLock<Regex> = LazyLock::new(|| {
 static HEADING: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^ {0,3}(#{1,6})\s+(.*?)(?:\s+#+)?\s*$").expect("a fixed pattern"));
 
 /// The items of a checklist, in order, without those below headings named in `optional`, in any case. Subsections belong to their section.
-pub(super) fn items(markdown: &str, optional: &[String]) -> Vec<Item> {
+pub(super) fn items(markdown: &str, optional: &[String]) -> Vec<ChecklistBox> {
     let mut items = Vec::new();
-    let mut fence: Option<Fence> = None;
+    let mut fence: Option<CodeFence> = None;
     let mut comment = false;
     // The level of the optional heading that we are below.
     let mut skipping: Option<usize> = None;
@@ -36,7 +36,7 @@ pub(super) fn items(markdown: &str, optional: &[String]) -> Vec<Item> {
         }
         let visible = without_comments(line, &mut comment);
         let line = visible.trim_end();
-        fence = Fence::opened_by(line);
+        fence = CodeFence::opened_by(line);
         if fence.is_some() {
             continue;
         }
@@ -53,7 +53,7 @@ pub(super) fn items(markdown: &str, optional: &[String]) -> Vec<Item> {
     items
 }
 
-fn item(line: &str) -> Option<Item> {
+fn item(line: &str) -> Option<ChecklistBox> {
     let found = BOX.captures(line)?;
     let mark = found["mark"].trim();
     let mut characters = mark.chars();
@@ -66,21 +66,21 @@ fn item(line: &str) -> Option<Item> {
         // A date, a version, a footnote, `[NOTE]`.
         _ => return None,
     };
-    Some(Item { title: found["title"].trim().to_owned(), done })
+    Some(ChecklistBox { title: found["title"].trim().to_owned(), done })
 }
 
 /// A block of code between lines of backticks or tildes.
-struct Fence {
+struct CodeFence {
     sign: char,
     length: usize,
 }
 
-impl Fence {
+impl CodeFence {
     fn opened_by(line: &str) -> Option<Self> {
         let line = unlisted(line);
         let (sign, length, info) = Self::read(line)?;
         // What looks like code within a line is code within a line.
-        (sign == '~' || !info.contains('`')).then_some(Fence { sign, length })
+        (sign == '~' || !info.contains('`')).then_some(CodeFence { sign, length })
     }
 
     fn is_closed_by(&self, line: &str) -> bool {
@@ -206,7 +206,7 @@ mod tests {
             let text: String = boxes.iter()
                 .map(|(done, depth, title)| format!("{}- [{}] {title}{end}", "  ".repeat(*depth), if *done { 'x' } else { ' ' }))
                 .collect();
-            let wanted: Vec<Item> = boxes.iter().map(|(done, _, title)| Item { title: title.trim().to_owned(), done: *done }).collect();
+            let wanted: Vec<ChecklistBox> = boxes.iter().map(|(done, _, title)| ChecklistBox { title: title.trim().to_owned(), done: *done }).collect();
             prop_assert_eq!(items(&text, &[]), wanted);
         }
     }

@@ -3,11 +3,11 @@
 use crate::config::output_regex;
 use crate::config::settings::{CommandCriterion, SuccessRule};
 use crate::decision::display::plural;
-use crate::decision::evidence::{Degraded, Exit, TestCounts};
+use crate::decision::evidence::{Degradation, ProcessExit, TestCounts};
 use crate::decision::verdict::Evidence;
 
 use super::answers::{CommandOutput, CommandRequest, CommandRun};
-use super::check::{CheckContext, CompletionCheck, Judged, Judgement};
+use super::check::{CheckContext, CheckJudgement, CompletionCheck, JudgedCheck};
 use super::feedback::{MAX_CHARS, bounded, one_line, tail};
 use super::named_files::shown_by_program;
 use super::runners::{self, TestRun};
@@ -19,7 +19,7 @@ pub struct CommandCheck {
 }
 
 /// Whether the rule is met, or why not.
-enum Ruling {
+enum SuccessRuling {
     Met,
     Unmet(String),
     /// The part of the output that would decide was dropped.
@@ -40,14 +40,14 @@ impl CommandCheck {
         }
     }
 
-    fn shown(&self, context: &CheckContext<'_>) -> Result<Evidence, Judgement> {
+    fn shown(&self, context: &CheckContext<'_>) -> Result<Evidence, CheckJudgement> {
         shown_by_program(&self.criterion.run, self.criterion.cwd.as_deref(), context)
     }
 
     /// A sentence, and below it the end of what the command wrote.
     fn with_output(&self, sentence: String, output: &CommandOutput) -> String {
         let lines = self.criterion.tail_lines;
-        let end = |stream: &super::answers::Captured| stream.stretches().last().map(|bytes| tail(bytes, lines)).unwrap_or_default();
+        let end = |stream: &super::answers::CapturedStream| stream.stretches().last().map(|bytes| tail(bytes, lines)).unwrap_or_default();
         let (stdout, stderr) = (end(&output.stdout), end(&output.stderr));
         let text = match (stdout.is_empty(), stderr.is_empty()) {
             (true, true) => sentence,
@@ -74,15 +74,15 @@ impl CommandCheck {
     /// A pass with what is known of its tests. One whose tests the session deleted or ignored is no more than its word.
     fn weighed(
         &self,
-        judgement: Judgement,
+        judgement: CheckJudgement,
         known: bool,
         tests: Option<TestCounts>,
         tree: Option<String>,
         context: &CheckContext<'_>,
-    ) -> Judged {
+    ) -> JudgedCheck {
         let title = self.title();
         let mut notes = Vec::new();
-        let note = |code, why: &str| Degraded { code, detail: format!("{title}: {why}") };
+        let note = |code, why: &str| Degradation { code, detail: format!("{title}: {why}") };
         let mut word_only = false;
         if let Some(TestCounts { failed: failed @ 1.., .. }) = tests {
             notes.push(note("tests_failed", &format!("it passed although {} failed", plural(failed, "test"))));
@@ -98,28 +98,30 @@ impl CommandCheck {
             Err(unreadable) => notes.push(note("tests_unknown", &unreadable.why)),
         }
         let judgement = match judgement {
-            Judgement::Pass { evidence } if word_only => Judgement::Pass { evidence: evidence.min(Evidence::Claimed) },
-            Judgement::PassedBefore { evidence } if word_only => Judgement::PassedBefore { evidence: evidence.min(Evidence::Claimed) },
+            CheckJudgement::Pass { evidence } if word_only => CheckJudgement::Pass { evidence: evidence.min(Evidence::Claimed) },
+            CheckJudgement::PassedBefore { evidence } if word_only => {
+                CheckJudgement::PassedBefore { evidence: evidence.min(Evidence::Claimed) }
+            }
             other => other,
         };
-        Judged { judgement, tests, tree, notes }
+        JudgedCheck { judgement, tests, tree, notes }
     }
 
-    fn rule(&self, exit: Exit, output: &CommandOutput) -> Ruling {
+    fn rule(&self, exit: ProcessExit, output: &CommandOutput) -> SuccessRuling {
         let wanted = match &self.criterion.success {
             SuccessRule::Exit(code) => *code,
             SuccessRule::Empty | SuccessRule::Contains(_) | SuccessRule::Regex(_) => 0,
         };
-        if exit != Exit::Code(wanted) {
-            return Ruling::Unmet(match exit {
-                Exit::Code(code) => format!("ended with exit {code}, not {wanted}"),
-                Exit::Signal(signal) => format!("was ended by signal {signal}"),
+        if exit != ProcessExit::Code(wanted) {
+            return SuccessRuling::Unmet(match exit {
+                ProcessExit::Code(code) => format!("ended with exit {code}, not {wanted}"),
+                ProcessExit::Signal(signal) => format!("was ended by signal {signal}"),
             });
         }
         match &self.criterion.success {
-            SuccessRule::Exit(_) => Ruling::Met,
-            SuccessRule::Empty if output.stdout.is_blank() && output.stderr.is_blank() => Ruling::Met,
-            SuccessRule::Empty => Ruling::Unmet("must print nothing, and printed something".into()),
+            SuccessRule::Exit(_) => SuccessRuling::Met,
+            SuccessRule::Empty if output.stdout.is_blank() && output.stderr.is_blank() => SuccessRuling::Met,
+            SuccessRule::Empty => SuccessRuling::Unmet("must print nothing, and printed something".into()),
             SuccessRule::Contains(text) => {
                 let found = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains(text.as_str());
                 search(output, found, &format!("\"{}\"", one_line(text)))
@@ -128,30 +130,30 @@ impl CommandCheck {
                 Ok(regex) => {
                     search(output, |bytes| regex.is_match(&String::from_utf8_lossy(bytes)), &format!("a match of /{}/", one_line(pattern)))
                 }
-                Err(_) => Ruling::Unknown("has a rule of success that is not a valid regular expression".into()),
+                Err(_) => SuccessRuling::Unknown("has a rule of success that is not a valid regular expression".into()),
             },
         }
     }
 }
 
 /// Looks in either stream. What was dropped may have held it, so that its absence is known only where nothing was.
-fn search(output: &CommandOutput, found: impl Fn(&[u8]) -> bool, what: &str) -> Ruling {
+fn search(output: &CommandOutput, found: impl Fn(&[u8]) -> bool, what: &str) -> SuccessRuling {
     let streams = [&output.stdout, &output.stderr];
     if streams.iter().flat_map(|stream| stream.stretches()).any(|bytes| found(&bytes)) {
-        return Ruling::Met;
+        return SuccessRuling::Met;
     }
     match streams.iter().map(|stream| stream.dropped).sum::<u64>() {
-        0 => Ruling::Unmet(format!("did not print {what}")),
-        dropped => Ruling::Unknown(format!("printed too much to tell whether it printed {what}: {dropped} bytes were dropped")),
+        0 => SuccessRuling::Unmet(format!("did not print {what}")),
+        dropped => SuccessRuling::Unknown(format!("printed too much to tell whether it printed {what}: {dropped} bytes were dropped")),
     }
 }
 
 impl CompletionCheck for CommandCheck {
-    fn check(&self, context: &CheckContext<'_>) -> Judgement {
+    fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
         self.judge(context).judgement
     }
 
-    fn judge(&self, context: &CheckContext<'_>) -> Judged {
+    fn judge(&self, context: &CheckContext<'_>) -> JudgedCheck {
         let mut request = CommandRequest::new(&self.criterion.run, self.criterion.timeout);
         request.cwd = self.criterion.cwd.as_deref();
         request.clean = self.criterion.clean;
@@ -160,28 +162,32 @@ impl CompletionCheck for CommandCheck {
         if let Some(earlier) = context.capabilities.passed_before(&request, rule) {
             let tree = self.criterion.clean.then_some(earlier.tree);
             return match self.shown(context) {
-                Ok(evidence) => self.weighed(Judgement::PassedBefore { evidence }, earlier.tests.is_some(), earlier.tests, tree, context),
+                Ok(evidence) => {
+                    self.weighed(CheckJudgement::PassedBefore { evidence }, earlier.tests.is_some(), earlier.tests, tree, context)
+                }
                 Err(unknown) => unknown.into(),
             };
         }
         let ran = context.capabilities.run_check(&request, self.criterion.junit.as_deref());
         let tree = ran.tree;
-        let unknown = |judgement| Judged { judgement, tests: None, tree: tree.clone(), notes: Vec::new() };
+        let unknown = |judgement| JudgedCheck { judgement, tests: None, tree: tree.clone(), notes: Vec::new() };
         let (exit, output) = match ran.run {
             CommandRun::Unrunnable { why } => {
-                return unknown(Judgement::Unrunnable { why: format!("{title} cannot be run: {}", one_line(&why)) });
+                return unknown(CheckJudgement::Unrunnable { why: format!("{title} cannot be run: {}", one_line(&why)) });
             }
             CommandRun::NoRoom { why } => {
-                return unknown(Judgement::Failed { why: format!("{title} could not be started: {}", one_line(&why)) });
+                return unknown(CheckJudgement::Failed { why: format!("{title} could not be started: {}", one_line(&why)) });
             }
             CommandRun::TimedOut { output } => {
                 let seconds = self.criterion.timeout.as_secs();
                 let why = self.with_output(format!("{title} did not end within {seconds} seconds"), &output);
-                return unknown(Judgement::TimedOut { why });
+                return unknown(CheckJudgement::TimedOut { why });
             }
             // The shell's words for "not executable" and "not found".
-            CommandRun::Finished { exit: Exit::Code(code @ (126 | 127)), output } => {
-                return unknown(Judgement::Unrunnable { why: self.with_output(format!("{title} cannot be run (exit {code})"), &output) });
+            CommandRun::Finished { exit: ProcessExit::Code(code @ (126 | 127)), output } => {
+                return unknown(CheckJudgement::Unrunnable {
+                    why: self.with_output(format!("{title} cannot be run (exit {code})"), &output),
+                });
             }
             CommandRun::Finished { exit, output } => (exit, output),
         };
@@ -196,21 +202,23 @@ impl CompletionCheck for CommandCheck {
         });
         let tests = counted.as_ref().ok().copied().flatten();
         let judgement = match (self.rule(exit, &output), counted) {
-            (Ruling::Met, Err(why)) => Judgement::Failed { why: format!("{title} passed, and how many tests ran is unknown: {why}") },
-            (Ruling::Met, Ok(Some(TestCounts { ran: 0, .. }))) => {
-                Judgement::Unmet { feedback: format!("{title} ran no test; make it run the tests of the work") }
+            (SuccessRuling::Met, Err(why)) => {
+                CheckJudgement::Failed { why: format!("{title} passed, and how many tests ran is unknown: {why}") }
             }
-            (Ruling::Met, Ok(_)) => {
+            (SuccessRuling::Met, Ok(Some(TestCounts { ran: 0, .. }))) => {
+                CheckJudgement::Unmet { feedback: format!("{title} ran no test; make it run the tests of the work") }
+            }
+            (SuccessRuling::Met, Ok(_)) => {
                 context.capabilities.remember_pass(&request, rule, tests);
                 match self.shown(context) {
-                    Ok(evidence) => return self.weighed(Judgement::Pass { evidence }, known, tests, tree, context),
+                    Ok(evidence) => return self.weighed(CheckJudgement::Pass { evidence }, known, tests, tree, context),
                     Err(unknown) => unknown,
                 }
             }
-            (Ruling::Unmet(how), _) => Judgement::Unmet { feedback: self.unmet(&title, &how, run.as_ref(), tests, &output) },
-            (Ruling::Unknown(how), _) => Judgement::Failed { why: self.with_output(format!("{title} {how}"), &output) },
+            (SuccessRuling::Unmet(how), _) => CheckJudgement::Unmet { feedback: self.unmet(&title, &how, run.as_ref(), tests, &output) },
+            (SuccessRuling::Unknown(how), _) => CheckJudgement::Failed { why: self.with_output(format!("{title} {how}"), &output) },
         };
-        Judged { judgement, tests, tree, notes: Vec::new() }
+        JudgedCheck { judgement, tests, tree, notes: Vec::new() }
     }
 
     fn description(&self) -> String {
@@ -228,19 +236,22 @@ impl CompletionCheck for CommandCheck {
 mod tests {
     use std::time::Duration;
 
-    use super::super::answers::{AtBegin, Captured, EarlierPass, TestEdits};
+    use super::super::answers::{AtBegin, CapturedStream, EarlierPass, TestEdits};
     use super::super::registry::build;
     use super::super::tests::{Fake, broken};
     use super::*;
-    use crate::config::settings::{CheckOrder, CheckSpec, CommandLine, Criterion};
-    use crate::decision::evidence::{Before, CheckOutcome, Fact};
+    use crate::config::settings::{CheckKind, CheckOrder, CheckSpec, CommandLine};
+    use crate::decision::evidence::{CheckOutcome, OutcomeBefore, ReadFact};
 
     fn criterion(success: SuccessRule) -> CommandCriterion {
         CommandCriterion { success, ..CommandCriterion::new(CommandLine::Shell("npm test".into())) }
     }
 
-    fn finished(exit: Exit, stdout: &[u8], stderr: &[u8]) -> CommandRun {
-        CommandRun::Finished { exit, output: CommandOutput { stdout: Captured::whole(stdout), stderr: Captured::whole(stderr) } }
+    fn finished(exit: ProcessExit, stdout: &[u8], stderr: &[u8]) -> CommandRun {
+        CommandRun::Finished {
+            exit,
+            output: CommandOutput { stdout: CapturedStream::whole(stdout), stderr: CapturedStream::whole(stderr) },
+        }
     }
 
     #[track_caller]
@@ -268,7 +279,7 @@ mod tests {
         use CheckOutcome::{Pass, Unmet};
         let contains = || SuccessRule::Contains("success".into());
         let regex = || SuccessRule::Regex("^[0-9]+ passed$".into());
-        let code = |code| Exit::Code(code);
+        let code = |code| ProcessExit::Code(code);
         for (rule, exit, stdout, stderr, outcome, words) in [
             (SuccessRule::Exit(0), code(0), "", "", Pass, ""),
             (SuccessRule::Exit(0), code(1), "", "", Unmet, "`npm test` ended with exit 1, not 0"),
@@ -285,7 +296,7 @@ mod tests {
             ),
             (SuccessRule::Exit(3), code(3), "", "", Pass, ""),
             (SuccessRule::Exit(3), code(0), "", "", Unmet, "exit 0, not 3"),
-            (SuccessRule::Exit(0), Exit::Signal(9), "", "", Unmet, "signal 9"),
+            (SuccessRule::Exit(0), ProcessExit::Signal(9), "", "", Unmet, "signal 9"),
             (SuccessRule::Empty, code(0), "", "", Pass, ""),
             (SuccessRule::Empty, code(0), " \n", "\n", Pass, ""),
             (SuccessRule::Empty, code(0), "M a.rs", "", Unmet, "M a.rs"),
@@ -305,9 +316,9 @@ mod tests {
     #[test]
     fn a_command_that_could_not_run_is_never_a_pass_whatever_its_rule() {
         for success in [SuccessRule::Exit(127), SuccessRule::Exit(126), SuccessRule::Exit(0), SuccessRule::Empty] {
-            let not_found = finished(Exit::Code(127), b"", b"sh: npm: not found");
+            let not_found = finished(ProcessExit::Code(127), b"", b"sh: npm: not found");
             check(success.clone(), not_found, CheckOutcome::Unrunnable, &["cannot be run (exit 127)", "npm: not found"]);
-            check(success.clone(), finished(Exit::Code(126), b"", b""), CheckOutcome::Unrunnable, &["exit 126"]);
+            check(success.clone(), finished(ProcessExit::Code(126), b"", b""), CheckOutcome::Unrunnable, &["exit 126"]);
             let refused = CommandRun::Unrunnable { why: "permission\ndenied".into() };
             check(success, refused, CheckOutcome::Unrunnable, &["`npm test` cannot be run: permission denied"]);
         }
@@ -315,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_deadline_that_passed_shows_what_was_printed_until_then() {
-        let output = CommandOutput { stdout: Captured::whole("waiting for the database"), stderr: Captured::default() };
+        let output = CommandOutput { stdout: CapturedStream::whole("waiting for the database"), stderr: CapturedStream::default() };
         let words = ["did not end within 300 seconds", "waiting for the database"];
         check(SuccessRule::Exit(0), CommandRun::TimedOut { output }, CheckOutcome::TimedOut, &words);
     }
@@ -323,8 +334,11 @@ mod tests {
     #[test]
     fn what_was_dropped_is_unknown_and_not_absent() {
         let gap = |head: &str, tail: &str| CommandRun::Finished {
-            exit: Exit::Code(0),
-            output: CommandOutput { stdout: Captured { head: head.into(), dropped: 99, tail: tail.into() }, stderr: Captured::default() },
+            exit: ProcessExit::Code(0),
+            output: CommandOutput {
+                stdout: CapturedStream { head: head.into(), dropped: 99, tail: tail.into() },
+                stderr: CapturedStream::default(),
+            },
         };
         let contains = || SuccessRule::Contains("success".into());
         check(contains(), gap("", "noise"), CheckOutcome::Failed, &["99 bytes were dropped"]);
@@ -338,11 +352,11 @@ mod tests {
     fn feedback_is_the_bounded_end_of_both_streams() {
         let lines: String = (0..100).map(|n| format!("line {n}\n")).collect();
         let criterion = CommandCriterion { tail_lines: 2, ..criterion(SuccessRule::Exit(0)) };
-        let fake = Fake { runs: vec![("npm test", finished(Exit::Code(1), lines.as_bytes(), b"oops"))], ..Fake::default() };
+        let fake = Fake { runs: vec![("npm test", finished(ProcessExit::Code(1), lines.as_bytes(), b"oops"))], ..Fake::default() };
         let judgement = CommandCheck::new(criterion).check(&CheckContext::new(&fake));
         assert_eq!(judgement.feedback(), "`npm test` ended with exit 1, not 0\nstderr:\noops\nstdout:\nline 98\nline 99");
         let endless = vec![b'x'; 5_000_000];
-        let fake = Fake { runs: vec![("npm test", finished(Exit::Code(1), &endless, &endless))], ..Fake::default() };
+        let fake = Fake { runs: vec![("npm test", finished(ProcessExit::Code(1), &endless, &endless))], ..Fake::default() };
         let judgement =
             CommandCheck::new(super::CommandCriterion::new(CommandLine::Shell("npm test".into()))).check(&CheckContext::new(&fake));
         assert!(judgement.feedback().chars().count() < 8000);
@@ -350,17 +364,17 @@ mod tests {
 
     #[test]
     fn a_pass_of_what_the_session_wrote_itself_is_its_word() {
-        let judged = |changed: Fact<Vec<String>>, exit| {
-            let runs = vec![("npm test", finished(Exit::Code(exit), b"", b""))];
+        let judged = |changed: ReadFact<Vec<String>>, exit| {
+            let runs = vec![("npm test", finished(ProcessExit::Code(exit), b"", b""))];
             let fake = Fake { runs, changed_scripts: Some(changed), ..Fake::default() };
             CommandCheck::new(criterion(SuccessRule::Exit(0))).check(&CheckContext::new(&fake))
         };
-        assert_eq!(judged(Ok(Vec::new()), 0), Judgement::Pass { evidence: Evidence::Verified });
-        assert_eq!(judged(Ok(vec!["check.sh".into()]), 0), Judgement::Pass { evidence: Evidence::Claimed });
+        assert_eq!(judged(Ok(Vec::new()), 0), CheckJudgement::Pass { evidence: Evidence::Verified });
+        assert_eq!(judged(Ok(vec!["check.sh".into()]), 0), CheckJudgement::Pass { evidence: Evidence::Claimed });
         assert_eq!(judged(Ok(vec!["check.sh".into()]), 1).outcome(), CheckOutcome::Unmet);
         let unknown = judged(Err(broken("the baseline is gone")), 0);
         let why = "whether files that `npm test` names were changed cannot be told: the baseline is gone";
-        assert_eq!(unknown, Judgement::Failed { why: why.into() });
+        assert_eq!(unknown, CheckJudgement::Failed { why: why.into() });
     }
 
     #[test]
@@ -371,14 +385,14 @@ mod tests {
             assert!(fake.asked().is_empty(), "nothing runs and nothing is remembered anew");
             judgement
         };
-        assert_eq!(judged(Vec::new()), Judgement::PassedBefore { evidence: Evidence::Verified });
-        assert_eq!(judged(vec!["check.sh".into()]), Judgement::PassedBefore { evidence: Evidence::Claimed });
+        assert_eq!(judged(Vec::new()), CheckJudgement::PassedBefore { evidence: Evidence::Verified });
+        assert_eq!(judged(vec!["check.sh".into()]), CheckJudgement::PassedBefore { evidence: Evidence::Claimed });
     }
 
     #[test]
     fn only_passes_are_remembered() {
         for (exit, remembers) in [(0, true), (1, false), (127, false)] {
-            let fake = Fake { runs: vec![("npm test", finished(Exit::Code(exit), b"", b""))], ..Fake::default() };
+            let fake = Fake { runs: vec![("npm test", finished(ProcessExit::Code(exit), b"", b""))], ..Fake::default() };
             let _ = CommandCheck::new(criterion(SuccessRule::Exit(0))).check(&CheckContext::new(&fake));
             assert_eq!(fake.asked().iter().any(|asked| asked.starts_with("remember")), remembers, "{exit}");
         }
@@ -390,7 +404,7 @@ mod tests {
         criterion.cwd = Some("web".into());
         criterion.timeout = Duration::from_secs(7);
         assert_eq!(CommandCheck::new(criterion.clone()).description(), "`npm test` in `web` ends with exit 0");
-        let fake = Fake { runs: vec![("npm test", finished(Exit::Code(0), b"", b""))], ..Fake::default() };
+        let fake = Fake { runs: vec![("npm test", finished(ProcessExit::Code(0), b"", b""))], ..Fake::default() };
         assert_eq!(CommandCheck::new(criterion).check(&CheckContext::new(&fake)).outcome(), CheckOutcome::Pass);
         assert_eq!(fake.asked(), ["run npm test in web for 7 s", "remember npm test by Exit(0)"]);
     }
@@ -399,7 +413,7 @@ mod tests {
     fn a_pass_whose_tests_the_session_took_away_is_its_word() {
         let passes = "running 2 tests\ntest result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
         let judged = |stdout: &str, edits: TestEdits| {
-            let runs = vec![("npm test", finished(Exit::Code(0), stdout.as_bytes(), b""))];
+            let runs = vec![("npm test", finished(ProcessExit::Code(0), stdout.as_bytes(), b""))];
             let fake = Fake { runs, edits, ..Fake::default() };
             let judged = CommandCheck::new(criterion(SuccessRule::Exit(0))).judge(&CheckContext::new(&fake));
             (
@@ -422,7 +436,7 @@ mod tests {
     #[test]
     fn a_report_counts_in_place_of_what_is_printed() {
         let judged = |report: Result<&str, &str>| {
-            let runs = vec![("npm test", finished(Exit::Code(0), b"9 passed in 0.1s", b""))];
+            let runs = vec![("npm test", finished(ProcessExit::Code(0), b"9 passed in 0.1s", b""))];
             let report = Some(report.map(|xml| xml.as_bytes().to_vec()).map_err(str::to_owned));
             let fake = Fake { runs, report, ..Fake::default() };
             let junit = Some("out.xml".to_owned());
@@ -445,10 +459,10 @@ mod tests {
     fn a_suite_that_is_smaller_than_it_was_is_the_agents_word() {
         let counts = |ran, skipped| Some(TestCounts { ran, failed: 0, skipped });
         let judged = |before: Option<TestCounts>, now: &str| {
-            let output = CommandOutput { stdout: Captured::whole(now), ..CommandOutput::default() };
-            let runs = vec![("t", CommandRun::Finished { exit: Exit::Code(0), output })];
-            let fake = Fake { runs, at_begin: AtBegin { before: Before::Failed, tests: before }, ..Fake::default() };
-            let criterion = Criterion::Command(CommandCriterion::new(CommandLine::Shell("t".into())));
+            let output = CommandOutput { stdout: CapturedStream::whole(now), ..CommandOutput::default() };
+            let runs = vec![("t", CommandRun::Finished { exit: ProcessExit::Code(0), output })];
+            let fake = Fake { runs, at_begin: AtBegin { before: OutcomeBefore::Failed, tests: before }, ..Fake::default() };
+            let criterion = CheckKind::Command(CommandCriterion::new(CommandLine::Shell("t".into())));
             let check = CheckSpec::Single { name: "tests".into(), criterion };
             build(&check).evaluate(CheckOrder::Given, &CheckContext::new(&fake))
         };

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use crate::decision::context::{Context, Message, Plan, PlanStep, Summary, ToolResult, Usage};
+use crate::decision::context::{AgentPlan, ContextMessage, IterationSummary, PlanStep, SessionContext, SessionUsage, ToolResult};
 
 /// A context may be so long, in bytes.
 pub const MAX_CONTEXT_BYTES: usize = 64 << 20;
@@ -26,7 +26,7 @@ type Read<T> = Result<T, ContextError>;
 ///
 /// # Errors
 /// The first thing that is wrong, with its key.
-pub fn context_from_json(text: &str) -> Result<Context, ContextError> {
+pub fn context_from_json(text: &str) -> Result<SessionContext, ContextError> {
     if text.len() > MAX_CONTEXT_BYTES {
         return wrong("", format!("the context is {} bytes long; at most {MAX_CONTEXT_BYTES} are read", text.len()));
     }
@@ -39,14 +39,14 @@ pub fn context_from_json(text: &str) -> Result<Context, ContextError> {
 ///
 /// # Errors
 /// The first thing that is wrong, with its key.
-pub fn context_from_value(value: &Value) -> Result<Context, ContextError> {
-    let top = Keys::of("", value)?;
+pub fn context_from_value(value: &Value) -> Result<SessionContext, ContextError> {
+    let top = ObjectKeys::of("", value)?;
     match top.get("schema") {
         None => {}
         Some((_, Value::Number(version))) if version.as_u64() == Some(1) => {}
         Some((key, other)) => return wrong(&key, format!("this program reads schema 1 of the context, found {other}")),
     }
-    Ok(Context {
+    Ok(SessionContext {
         worktree: top.text("worktree")?,
         spec: top.text("spec")?,
         baseline: top.text("baseline")?,
@@ -84,15 +84,15 @@ fn expected<T>(key: &str, what: &str, found: &Value) -> Read<T> {
 }
 
 /// An object and its path.
-struct Keys<'a> {
+struct ObjectKeys<'a> {
     path: String,
     members: &'a Map<String, Value>,
 }
 
-impl<'a> Keys<'a> {
+impl<'a> ObjectKeys<'a> {
     fn of(path: &str, value: &'a Value) -> Read<Self> {
         match value {
-            Value::Object(members) => Ok(Keys { path: path.to_owned(), members }),
+            Value::Object(members) => Ok(ObjectKeys { path: path.to_owned(), members }),
             other => expected(path, "an object", other),
         }
     }
@@ -190,10 +190,10 @@ fn id(key: &str, value: &Value) -> Read<String> {
     }
 }
 
-fn summary(key: &str, value: &Value) -> Read<Summary> {
-    let keys = Keys::of(key, value)?;
+fn summary(key: &str, value: &Value) -> Read<IterationSummary> {
+    let keys = ObjectKeys::of(key, value)?;
     let known = ["iteration", "assistant_responses", "detected_actions"];
-    Ok(Summary {
+    Ok(IterationSummary {
         iteration: keys.whole("iteration")?,
         assistant_responses: keys.each("assistant_responses", spoken)?,
         detected_actions: keys.each("detected_actions", |_, value| Ok(value.clone()))?,
@@ -202,16 +202,16 @@ fn summary(key: &str, value: &Value) -> Read<Summary> {
 }
 
 /// Reads a plan: an object with `steps`, or a list of steps alone. Also for plan files.
-pub(super) fn plan(key: &str, value: &Value) -> Read<Plan> {
+pub(super) fn plan(key: &str, value: &Value) -> Read<AgentPlan> {
     if value.is_array() {
-        return Ok(Plan { steps: each(key, value, step)?, ..Plan::default() });
+        return Ok(AgentPlan { steps: each(key, value, step)?, ..AgentPlan::default() });
     }
-    let keys = Keys::of(key, value)?;
-    Ok(Plan { objective: keys.text("objective")?, status: keys.text("status")?, steps: keys.each("steps", step)? })
+    let keys = ObjectKeys::of(key, value)?;
+    Ok(AgentPlan { objective: keys.text("objective")?, status: keys.text("status")?, steps: keys.each("steps", step)? })
 }
 
 fn step(key: &str, value: &Value) -> Read<PlanStep> {
-    let keys = Keys::of(key, value)?;
+    let keys = ObjectKeys::of(key, value)?;
     let title = keys.first(&["title", "content", "step", "description", "name"]);
     Ok(PlanStep {
         id: keys.first(&["step_id", "id"]).map(|(key, value)| id(&key, value)).transpose()?,
@@ -221,18 +221,18 @@ fn step(key: &str, value: &Value) -> Read<PlanStep> {
 }
 
 /// The messages; one with several results of tools becomes several. A result without the name of its tool gets it from its call.
-fn messages(top: &Keys<'_>) -> Read<Vec<Message>> {
+fn messages(top: &ObjectKeys<'_>) -> Read<Vec<ContextMessage>> {
     let Some((key, value)) = top.get("messages") else { return Ok(Vec::new()) };
     let Value::Array(items) = value else { return expected(&key, "a list", value) };
     let mut called: HashMap<String, String> = HashMap::new();
     let mut messages = Vec::with_capacity(items.len());
     for (n, item) in items.iter().enumerate() {
-        message(&Keys::of(&format!("{key}[{n}]"), item)?, &mut called, &mut messages)?;
+        message(&ObjectKeys::of(&format!("{key}[{n}]"), item)?, &mut called, &mut messages)?;
     }
     Ok(messages)
 }
 
-fn message(keys: &Keys<'_>, called: &mut HashMap<String, String>, messages: &mut Vec<Message>) -> Read<()> {
+fn message(keys: &ObjectKeys<'_>, called: &mut HashMap<String, String>, messages: &mut Vec<ContextMessage>) -> Read<()> {
     let role = keys.text("role")?.unwrap_or_default();
     for name in ["tool_call", "tool_calls"] {
         match keys.get(name) {
@@ -265,14 +265,14 @@ fn message(keys: &Keys<'_>, called: &mut HashMap<String, String>, messages: &mut
         }
     }
     if said.is_some() || results.is_empty() {
-        messages.push(Message { role: role.clone(), text: said, tool_result: None });
+        messages.push(ContextMessage { role: role.clone(), text: said, tool_result: None });
     }
-    messages.extend(results.into_iter().map(|result| Message { role: role.clone(), text: None, tool_result: Some(result) }));
+    messages.extend(results.into_iter().map(|result| ContextMessage { role: role.clone(), text: None, tool_result: Some(result) }));
     Ok(())
 }
 
 fn note_call(key: &str, value: &Value, called: &mut HashMap<String, String>) -> Read<()> {
-    let keys = Keys::of(key, value)?;
+    let keys = ObjectKeys::of(key, value)?;
     let id = keys.get("id").map(|(key, value)| id(&key, value)).transpose()?;
     if let (Some(id), Some(name)) = (id, keys.text("name")?) {
         called.insert(id, name);
@@ -281,7 +281,7 @@ fn note_call(key: &str, value: &Value, called: &mut HashMap<String, String>) -> 
 }
 
 fn tool_result(key: &str, value: &Value, called: &HashMap<String, String>) -> Read<ToolResult> {
-    let keys = Keys::of(key, value)?;
+    let keys = ObjectKeys::of(key, value)?;
     let id = keys.first(&["id", "tool_use_id", "tool_call_id"]).map(|(key, value)| id(&key, value)).transpose()?;
     let name = keys.text("name")?.or_else(|| called.get(id.as_ref()?).cloned());
     let content = match keys.get("content") {
@@ -296,9 +296,9 @@ fn tool_result(key: &str, value: &Value, called: &HashMap<String, String>) -> Re
     Ok(ToolResult { id, name, content, is_error: keys.flag("is_error")?.unwrap_or(false) })
 }
 
-fn usage(key: &str, value: &Value) -> Read<Usage> {
-    let keys = Keys::of(key, value)?;
-    Ok(Usage {
+fn usage(key: &str, value: &Value) -> Read<SessionUsage> {
+    let keys = ObjectKeys::of(key, value)?;
+    Ok(SessionUsage {
         turns: keys.whole("turns")?,
         input_tokens: keys.whole("input_tokens")?,
         output_tokens: keys.whole("output_tokens")?,

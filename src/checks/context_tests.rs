@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::context_reader::{context_from_json, context_from_value};
 use super::context_writer::context_to_json;
-use crate::decision::context::{Context, Message, Plan, PlanStep, Summary, ToolResult, Usage};
+use crate::decision::context::{AgentPlan, ContextMessage, IterationSummary, PlanStep, SessionContext, SessionUsage, ToolResult};
 
-fn read(value: Value) -> Context {
+fn read(value: Value) -> SessionContext {
     context_from_value(&value).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -26,7 +26,7 @@ fn a_whole_context_is_read() {
     }));
     let step = |id: &str, title: &str, status: &str| PlanStep { id: Some(id.into()), title: title.into(), status: status.into() };
     let result = ToolResult { id: Some("1".into()), name: Some("execute_sql".into()), content: "{\"rows\":[]}".into(), is_error: false };
-    let wanted = Context {
+    let wanted = SessionContext {
         worktree: Some("/w".into()),
         spec: Some("s".into()),
         baseline: Some("abc".into()),
@@ -37,22 +37,22 @@ fn a_whole_context_is_read() {
         tentative_output: Some(json!({"a": 1})),
         output: Some("done".into()),
         prompt: Some("do it".into()),
-        summaries: vec![Summary {
+        summaries: vec![IterationSummary {
             iteration: Some(2),
             assistant_responses: vec!["one".into()],
             detected_actions: vec![json!({"type": "decision"})],
             more: [("note".to_owned(), json!("n"))].into(),
         }],
-        plan: Some(Plan {
+        plan: Some(AgentPlan {
             objective: Some("o".into()),
             status: Some("active".into()),
             steps: vec![step("1", "t", "done"), step("b", "u", "")],
         }),
         messages: vec![
-            Message { role: "user".into(), text: Some("do it".into()), tool_result: None },
-            Message { role: "tool".into(), text: None, tool_result: Some(result) },
+            ContextMessage { role: "user".into(), text: Some("do it".into()), tool_result: None },
+            ContextMessage { role: "tool".into(), text: None, tool_result: Some(result) },
         ],
-        usage: Usage { turns: Some(4), input_tokens: Some(100), cost_usd: Some(0.2), ..Usage::default() },
+        usage: SessionUsage { turns: Some(4), input_tokens: Some(100), cost_usd: Some(0.2), ..SessionUsage::default() },
         background_tasks: vec![json!({"id": 7})],
         from_host: false,
     };
@@ -66,7 +66,7 @@ fn what_is_absent_or_null_is_unknown() {
         "tentative_output": null, "background_tasks": null,
     });
     for value in [json!({}), json!({"schema": 1}), nulls, json!({"schema": 1, "usage": {"turns": null}})] {
-        assert_eq!(read(value), Context::default());
+        assert_eq!(read(value), SessionContext::default());
     }
 }
 
@@ -101,8 +101,8 @@ fn results_of_tools_are_told_apart_and_named_by_their_calls() {
 fn a_plan_may_be_its_steps_alone() {
     let found = read(json!({"plan": [{"content": "a", "status": "completed", "activeForm": "doing a"}]}));
     let step = PlanStep { id: None, title: "a".into(), status: "completed".into() };
-    assert_eq!(found.plan, Some(Plan { steps: vec![step], ..Plan::default() }));
-    assert_eq!(read(json!({"plan": {}})).plan, Some(Plan::default()));
+    assert_eq!(found.plan, Some(AgentPlan { steps: vec![step], ..AgentPlan::default() }));
+    assert_eq!(read(json!({"plan": {}})).plan, Some(AgentPlan::default()));
 }
 
 #[test]
@@ -137,12 +137,13 @@ fn a_wrong_type_names_the_key() {
 
 #[test]
 fn what_is_written_is_short_and_keeps_the_newest() {
-    let message = |n: usize| Message { role: "assistant".into(), text: Some(format!("{n} {}", "x".repeat(50_000))), tool_result: None };
-    let context = Context {
+    let message =
+        |n: usize| ContextMessage { role: "assistant".into(), text: Some(format!("{n} {}", "x".repeat(50_000))), tool_result: None };
+    let context = SessionContext {
         output: Some(format!("{}END", "é".repeat(100_000))),
         messages: (0..200).map(message).collect(),
         tentative_output: Some("x".repeat(3 << 20).into()),
-        ..Context::default()
+        ..SessionContext::default()
     };
     let written = context_to_json(&context);
     assert!(written.to_string().len() < 3 << 20);
@@ -150,7 +151,7 @@ fn what_is_written_is_short_and_keeps_the_newest() {
     assert_eq!(written["tentative_output"], Value::Null);
     assert!(written["output"].as_str().unwrap().ends_with("END"));
     assert!(written["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().starts_with("199 "));
-    assert_eq!(context_to_json(&Context::default()).get("cut"), None);
+    assert_eq!(context_to_json(&SessionContext::default()).get("cut"), None);
 }
 
 fn some<T: std::fmt::Debug + Clone + 'static>(strategy: impl Strategy<Value = T> + 'static) -> BoxedStrategy<Option<T>> {
@@ -185,8 +186,8 @@ prop_compose! {
             (some(word()), some(word()), word(), any::<bool>())
                 .prop_map(|(id, name, content, is_error)| (None, Some(ToolResult { id, name, content, is_error }))),
         ],
-    ) -> Message {
-        Message { role, text, tool_result: result }
+    ) -> ContextMessage {
+        ContextMessage { role, text, tool_result: result }
     }
 }
 
@@ -200,15 +201,15 @@ prop_compose! {
         (objective, status, planned) in (some(word()), some(word()), any::<bool>()),
         summaries in prop::collection::vec((some(0..9_u64), prop::collection::vec(word(), 0..3)), 0..3),
         (turns, cost_usd) in (some(any::<u32>()), some((0..1_000_000_u32).prop_map(|cents| f64::from(cents) / 100.0))),
-    ) -> Context {
+    ) -> SessionContext {
         let steps = steps.into_iter().map(|(id, title, status)| PlanStep { id, title, status }).collect();
-        let summary = |(iteration, assistant_responses)| Summary { iteration, assistant_responses, ..Summary::default() };
-        Context {
+        let summary = |(iteration, assistant_responses)| IterationSummary { iteration, assistant_responses, ..IterationSummary::default() };
+        SessionContext {
             worktree, spec, baseline, head, stop_reason, iteration, claims_done, output, prompt, messages,
             tentative_output: None,
-            plan: planned.then_some(Plan { objective, status, steps }),
+            plan: planned.then_some(AgentPlan { objective, status, steps }),
             summaries: summaries.into_iter().map(summary).collect(),
-            usage: Usage { turns: turns.map(u64::from), cost_usd, ..Usage::default() },
+            usage: SessionUsage { turns: turns.map(u64::from), cost_usd, ..SessionUsage::default() },
             background_tasks: Vec::new(),
             from_host: false,
         }
@@ -216,7 +217,7 @@ prop_compose! {
 }
 
 /// The names of the calls are part of no message, so that a result without a name stays without one.
-fn without_names_of_calls(mut context: Context) -> Context {
+fn without_names_of_calls(mut context: SessionContext) -> SessionContext {
     context.messages.retain(|message| message.text.is_some() || message.tool_result.is_some());
     context
 }

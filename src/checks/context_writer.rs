@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::decision::context::{Context, Message, Plan, Summary, Usage};
+use crate::decision::context::{AgentPlan, ContextMessage, IterationSummary, SessionContext, SessionUsage};
 
 /// One text of the conversation is written up to so many bytes, its end kept.
 const TEXT: usize = 64 << 10;
@@ -15,8 +15,8 @@ const ENTRIES: usize = 1000;
 
 /// Writes a context. Unknown values are null, or left out where the whole object is unknown. `cut` stands in it where something was
 /// left out to keep it short; the newest messages, summaries and ends of texts are kept.
-pub fn context_to_json(context: &Context) -> Value {
-    let mut writer = Writer { cut: false };
+pub fn context_to_json(context: &SessionContext) -> Value {
+    let mut writer = ContextWriter { cut: false };
     let mut value = json!({
         "schema": 1,
         "worktree": context.worktree,
@@ -29,9 +29,9 @@ pub fn context_to_json(context: &Context) -> Value {
         "tentative_output": writer.value(context.tentative_output.as_ref()),
         "output": context.output.as_ref().map(|text| writer.text(text)),
         "prompt": context.prompt.as_ref().map(|text| writer.text(text)),
-        "summaries": writer.newest(&context.summaries, Writer::summary),
+        "summaries": writer.newest(&context.summaries, ContextWriter::summary),
         "plan": context.plan.as_ref().map(|plan| writer.plan(plan)),
-        "messages": writer.newest(&context.messages, Writer::message),
+        "messages": writer.newest(&context.messages, ContextWriter::message),
         "usage": usage(&context.usage),
         "background_tasks": writer.newest(&context.background_tasks, |_, task| task.clone()),
     });
@@ -41,11 +41,11 @@ pub fn context_to_json(context: &Context) -> Value {
     value
 }
 
-struct Writer {
+struct ContextWriter {
     cut: bool,
 }
 
-impl Writer {
+impl ContextWriter {
     /// The end of a text: what was said last matters most.
     fn text(&mut self, text: &str) -> String {
         if text.len() <= TEXT {
@@ -86,7 +86,7 @@ impl Writer {
         kept
     }
 
-    fn summary(&mut self, summary: &Summary) -> Value {
+    fn summary(&mut self, summary: &IterationSummary) -> Value {
         let mut members: Map<String, Value> = summary.more.clone().into_iter().collect();
         members.insert("iteration".into(), summary.iteration.into());
         members.insert("assistant_responses".into(), summary.assistant_responses.iter().map(|text| self.text(text)).collect());
@@ -94,7 +94,7 @@ impl Writer {
         Value::Object(members)
     }
 
-    fn plan(&mut self, plan: &Plan) -> Value {
+    fn plan(&mut self, plan: &AgentPlan) -> Value {
         self.cut |= plan.steps.len() > ENTRIES;
         let steps: Vec<Value> = (plan.steps.iter().take(ENTRIES))
             .map(|step| json!({"step_id": step.id, "title": self.text(&step.title), "status": self.text(&step.status)}))
@@ -102,7 +102,7 @@ impl Writer {
         json!({"objective": plan.objective, "status": plan.status, "steps": steps})
     }
 
-    fn message(&mut self, message: &Message) -> Value {
+    fn message(&mut self, message: &ContextMessage) -> Value {
         let mut members = Map::from_iter([("role".to_owned(), Value::from(message.role.as_str()))]);
         if let Some(text) = &message.text {
             members.insert("content".into(), self.text(text).into());
@@ -116,7 +116,7 @@ impl Writer {
     }
 }
 
-fn usage(usage: &Usage) -> Value {
+fn usage(usage: &SessionUsage) -> Value {
     json!({
         "turns": usage.turns, "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "cost_usd": usage.cost_usd,
         "wall_seconds": usage.wall_seconds,

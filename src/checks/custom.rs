@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use crate::config::settings::{CustomCriterion, CustomMode};
-use crate::decision::evidence::{CheckOutcome, Exit};
+use crate::decision::evidence::{CheckOutcome, ProcessExit};
 use crate::decision::verdict::Evidence;
 
-use super::answers::{CommandOutput, CommandRequest, CommandRun, Exchange};
-use super::check::{CheckContext, CompletionCheck, Judgement};
+use super::answers::{CommandOutput, CommandRequest, CommandRun, LineExchange};
+use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::context_writer::context_to_json;
 use super::feedback::{MAX_CHARS, bounded, one_line, tail};
 use super::named_files::shown_by_program;
@@ -32,9 +32,9 @@ impl CustomCheck {
     }
 
     /// Its verdict, as `{"complete": bool, "feedback": "…"}`.
-    fn verdict(&self, text: &str) -> Judgement {
+    fn verdict(&self, text: &str) -> CheckJudgement {
         let title = self.title();
-        let failed = |how: &str| Judgement::Failed { why: format!("{title} {how}: {}", bounded(one_line(text), 200)) };
+        let failed = |how: &str| CheckJudgement::Failed { why: format!("{title} {how}: {}", bounded(one_line(text), 200)) };
         let Ok(Value::Object(answer)) = serde_json::from_str(text) else {
             return failed("answered with something else than a JSON object");
         };
@@ -44,18 +44,20 @@ impl CustomCheck {
             Some(_) => return failed("answered with a `feedback` that is no text"),
         };
         match answer.get("complete") {
-            Some(Value::Bool(true)) if feedback.is_empty() => Judgement::Pass { evidence: Evidence::Verified },
-            Some(Value::Bool(true)) => Judgement::PassWith { evidence: Evidence::Verified, found: bounded(feedback.to_owned(), MAX_CHARS) },
-            Some(Value::Bool(false)) if feedback.is_empty() => {
-                Judgement::Unmet { feedback: format!("{title} says that the work is not complete") }
+            Some(Value::Bool(true)) if feedback.is_empty() => CheckJudgement::Pass { evidence: Evidence::Verified },
+            Some(Value::Bool(true)) => {
+                CheckJudgement::PassWith { evidence: Evidence::Verified, found: bounded(feedback.to_owned(), MAX_CHARS) }
             }
-            Some(Value::Bool(false)) => Judgement::Unmet { feedback: bounded(feedback.to_owned(), MAX_CHARS) },
+            Some(Value::Bool(false)) if feedback.is_empty() => {
+                CheckJudgement::Unmet { feedback: format!("{title} says that the work is not complete") }
+            }
+            Some(Value::Bool(false)) => CheckJudgement::Unmet { feedback: bounded(feedback.to_owned(), MAX_CHARS) },
             Some(_) => failed("answered with a `complete` that is neither true nor false"),
             None => failed("answered without `complete`"),
         }
     }
 
-    fn ended(&self, exit: Exit, output: &CommandOutput) -> Judgement {
+    fn ended(&self, exit: ProcessExit, output: &CommandOutput) -> CheckJudgement {
         let title = self.title();
         let complaint = |stretches: Vec<Vec<u8>>| stretches.last().map(|bytes| tail(bytes, TAIL_LINES)).unwrap_or_default();
         let with = |sentence: String| match complaint(output.stderr.stretches()) {
@@ -63,27 +65,27 @@ impl CustomCheck {
             said => format!("{sentence}\n{said}"),
         };
         match exit {
-            Exit::Code(126 | 127) => Judgement::Unrunnable { why: with(format!("{title} cannot be run ({exit})")) },
-            Exit::Code(0) if output.stdout.dropped > 0 => Judgement::Failed {
+            ProcessExit::Code(126 | 127) => CheckJudgement::Unrunnable { why: with(format!("{title} cannot be run ({exit})")) },
+            ProcessExit::Code(0) if output.stdout.dropped > 0 => CheckJudgement::Failed {
                 why: format!("{title} wrote too much to tell what it answered: {} bytes were dropped", output.stdout.dropped),
             },
-            Exit::Code(0) => {
+            ProcessExit::Code(0) => {
                 let stdout = String::from_utf8_lossy(&output.stdout.stretches().concat()).trim().to_owned();
                 // Words that are no JSON are no verdict: the exit code is.
-                if stdout.starts_with('{') { self.verdict(&stdout) } else { Judgement::Pass { evidence: Evidence::Verified } }
+                if stdout.starts_with('{') { self.verdict(&stdout) } else { CheckJudgement::Pass { evidence: Evidence::Verified } }
             }
-            exit => Judgement::Unmet { feedback: with(format!("{title} ended with {exit}")) },
+            exit => CheckJudgement::Unmet { feedback: with(format!("{title} ended with {exit}")) },
         }
     }
 }
 
 impl CustomCheck {
-    fn asked(&self, context: &CheckContext<'_>) -> Judgement {
+    fn asked(&self, context: &CheckContext<'_>) -> CheckJudgement {
         let mut line = context_to_json(context.told).to_string();
         let mut request = CommandRequest::new(&self.criterion.run, self.criterion.timeout);
         let (title, seconds) = (self.title(), self.criterion.timeout.as_secs());
-        let unrunnable = |why: &str| Judgement::Unrunnable { why: format!("{title} cannot be run: {}", one_line(why)) };
-        let late = || Judgement::TimedOut { why: format!("{title} did not answer within {seconds} seconds") };
+        let unrunnable = |why: &str| CheckJudgement::Unrunnable { why: format!("{title} cannot be run: {}", one_line(why)) };
+        let late = || CheckJudgement::TimedOut { why: format!("{title} did not answer within {seconds} seconds") };
         match self.criterion.mode {
             CustomMode::Call => {
                 line.push('\n');
@@ -91,29 +93,31 @@ impl CustomCheck {
                 match context.capabilities.run_command(&request) {
                     CommandRun::Finished { exit, output } => self.ended(exit, &output),
                     CommandRun::Unrunnable { why } => unrunnable(&why),
-                    CommandRun::NoRoom { why } => Judgement::Failed { why: format!("{title} could not be started: {}", one_line(&why)) },
+                    CommandRun::NoRoom { why } => {
+                        CheckJudgement::Failed { why: format!("{title} could not be started: {}", one_line(&why)) }
+                    }
                     CommandRun::TimedOut { .. } => late(),
                 }
             }
             CustomMode::Stream => match context.capabilities.exchange(&request, &line) {
-                Exchange::Line(answer) => self.verdict(answer.trim()),
-                Exchange::Unrunnable { why } => unrunnable(&why),
-                Exchange::Failed { why } => Judgement::Failed { why: format!("{title} gave no answer: {}", one_line(&why)) },
-                Exchange::TimedOut => late(),
+                LineExchange::Line(answer) => self.verdict(answer.trim()),
+                LineExchange::Unrunnable { why } => unrunnable(&why),
+                LineExchange::Failed { why } => CheckJudgement::Failed { why: format!("{title} gave no answer: {}", one_line(&why)) },
+                LineExchange::TimedOut => late(),
             },
         }
     }
 }
 
 impl CompletionCheck for CustomCheck {
-    fn check(&self, context: &CheckContext<'_>) -> Judgement {
+    fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
         let answer = self.asked(context);
         if answer.outcome() != CheckOutcome::Pass {
             return answer;
         }
         match (shown_by_program(&self.criterion.run, None, context), answer) {
-            (Ok(evidence), Judgement::PassWith { found, .. }) => Judgement::PassWith { evidence, found },
-            (Ok(evidence), _) => Judgement::Pass { evidence },
+            (Ok(evidence), CheckJudgement::PassWith { found, .. }) => CheckJudgement::PassWith { evidence, found },
+            (Ok(evidence), _) => CheckJudgement::Pass { evidence },
             (Err(unknown), _) => unknown,
         }
     }
@@ -127,11 +131,11 @@ impl CompletionCheck for CustomCheck {
 mod tests {
     use std::sync::Mutex;
 
-    use super::super::answers::Captured;
+    use super::super::answers::CapturedStream;
     use super::super::tests::Fake;
     use super::*;
     use crate::config::settings::CommandLine;
-    use crate::decision::context::Context;
+    use crate::decision::context::SessionContext;
     use crate::decision::evidence::CheckOutcome::{self, Failed, Pass, TimedOut, Unmet, Unrunnable};
 
     fn criterion(mode: CustomMode) -> CustomCriterion {
@@ -140,14 +144,14 @@ mod tests {
 
     #[track_caller]
     fn check(mode: CustomMode, fake: &Fake, outcome: CheckOutcome, words: &str) {
-        let told = Context { iteration: Some(3), ..Context::default() };
+        let told = SessionContext { iteration: Some(3), ..SessionContext::default() };
         let judgement = CustomCheck::new(criterion(mode)).check(&CheckContext::new(fake).with_told(&told));
         assert_eq!(judgement.outcome(), outcome, "{judgement:?}");
         assert!(judgement.feedback().contains(words), "{judgement:?}");
     }
 
-    fn ran(exit: Exit, stdout: &str, stderr: &str) -> Fake {
-        let output = CommandOutput { stdout: Captured::whole(stdout), stderr: Captured::whole(stderr) };
+    fn ran(exit: ProcessExit, stdout: &str, stderr: &str) -> Fake {
+        let output = CommandOutput { stdout: CapturedStream::whole(stdout), stderr: CapturedStream::whole(stderr) };
         Fake { runs: vec![("judge", CommandRun::Finished { exit, output })], ..Fake::default() }
     }
 
@@ -167,14 +171,14 @@ mod tests {
             (126, "", "", Unrunnable, "cannot be run"),
             (127, "", "not found", Unrunnable, "not found"),
         ] {
-            check(CustomMode::Call, &ran(Exit::Code(exit), stdout, stderr), outcome, words);
+            check(CustomMode::Call, &ran(ProcessExit::Code(exit), stdout, stderr), outcome, words);
         }
-        check(CustomMode::Call, &ran(Exit::Signal(9), "", ""), Unmet, "signal 9");
+        check(CustomMode::Call, &ran(ProcessExit::Signal(9), "", ""), Unmet, "signal 9");
     }
 
     #[test]
     fn it_reads_the_context_and_is_not_waited_for_without_end() {
-        let fake = ran(Exit::Code(0), "", "");
+        let fake = ran(ProcessExit::Code(0), "", "");
         check(CustomMode::Call, &fake, Pass, "");
         assert!(fake.asked()[0].contains(r#""iteration":3"#), "{:?}", fake.asked());
         let with = |run| Fake { runs: vec![("judge", run)], ..Fake::default() };
@@ -185,13 +189,13 @@ mod tests {
     #[test]
     fn one_that_stays_answers_line_by_line() {
         let with = |answer| Fake { exchanges: Mutex::new(vec![answer]), ..Fake::default() };
-        let line = |text: &str| with(Exchange::Line(text.into()));
+        let line = |text: &str| with(LineExchange::Line(text.into()));
         check(CustomMode::Stream, &line(r#"{"complete": true}"#), Pass, "");
         check(CustomMode::Stream, &line(r#"{"complete": false, "feedback": "more"}"#), Unmet, "more");
         check(CustomMode::Stream, &line("ready"), Failed, "something else");
         check(CustomMode::Stream, &line(""), Failed, "something else");
-        check(CustomMode::Stream, &with(Exchange::Failed { why: "it ended".into() }), Failed, "it ended");
-        check(CustomMode::Stream, &with(Exchange::TimedOut), TimedOut, "60 seconds");
-        check(CustomMode::Stream, &with(Exchange::Unrunnable { why: "no such file".into() }), Unrunnable, "no such file");
+        check(CustomMode::Stream, &with(LineExchange::Failed { why: "it ended".into() }), Failed, "it ended");
+        check(CustomMode::Stream, &with(LineExchange::TimedOut), TimedOut, "60 seconds");
+        check(CustomMode::Stream, &with(LineExchange::Unrunnable { why: "no such file".into() }), Unrunnable, "no such file");
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::config::settings::FeatureListCriterion;
 use crate::decision::verdict::Evidence;
 
-use super::check::{CheckContext, CompletionCheck, Judgement};
+use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::feedback::{MAX_CHARS, bounded, first_three, one_line};
 use super::strict_json;
 
@@ -25,7 +25,7 @@ pub struct FeatureListCheck {
     criterion: FeatureListCriterion,
 }
 
-type Feature = Map<String, Value>;
+type FeatureEntry = Map<String, Value>;
 
 impl FeatureListCheck {
     /// A check of this list.
@@ -38,9 +38,9 @@ impl FeatureListCheck {
     }
 
     /// What is wrong with the list as it is, compared with that of the baseline.
-    fn frozen(&self, features: &[Feature], context: &CheckContext<'_>) -> Result<(), Judgement> {
+    fn frozen(&self, features: &[FeatureEntry], context: &CheckContext<'_>) -> Result<(), CheckJudgement> {
         let path = self.path();
-        let unknown = |why: String| Judgement::Failed { why: format!("whether {path} was changed cannot be told: {why}") };
+        let unknown = |why: String| CheckJudgement::Failed { why: format!("whether {path} was changed cannot be told: {why}") };
         let before = match context.capabilities.baseline_file(&self.criterion.path, MAX_BYTES) {
             Err(unreadable) => return Err(unknown(unreadable.why)),
             Ok(None) => return Err(unknown("the baseline commit has no such file; commit it before a session begins".into())),
@@ -63,12 +63,12 @@ impl FeatureListCheck {
             "features of {path} were removed or reworded, and only `passes` may change: {}; restore them as they were at the baseline",
             first_three(&names)
         );
-        Err(Judgement::Unmet { feedback: bounded(feedback, MAX_CHARS) })
+        Err(CheckJudgement::Unmet { feedback: bounded(feedback, MAX_CHARS) })
     }
 }
 
 /// The features, or why this is no list of them.
-fn features_of(bytes: &[u8]) -> Result<Vec<Feature>, String> {
+fn features_of(bytes: &[u8]) -> Result<Vec<FeatureEntry>, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_owned())?;
     let value: Value = strict_json::parse(text.trim_start_matches('\u{feff}')).map_err(|error| format!("invalid JSON: {error}"))?;
     let list = match &value {
@@ -88,14 +88,14 @@ fn features_of(bytes: &[u8]) -> Result<Vec<Feature>, String> {
 }
 
 /// Everything of a feature but its mark, as text; keys are in order.
-fn without_passes(feature: &Feature) -> String {
+fn without_passes(feature: &FeatureEntry) -> String {
     let mut feature = feature.clone();
     feature.remove("passes");
     Value::Object(feature).to_string()
 }
 
 /// What a person calls the feature.
-fn label(feature: &Feature) -> String {
+fn label(feature: &FeatureEntry) -> String {
     let text = |key: &str| match feature.get(key) {
         Some(Value::String(text)) => Some(one_line(text)).filter(|text| !text.is_empty()),
         Some(Value::Number(number)) => Some(number.to_string()),
@@ -111,7 +111,7 @@ fn label(feature: &Feature) -> String {
 }
 
 /// A word about a mark that is neither true nor false.
-fn odd_mark(feature: &Feature) -> Option<&'static str> {
+fn odd_mark(feature: &FeatureEntry) -> Option<&'static str> {
     match feature.get("passes") {
         Some(Value::Bool(_)) => None,
         None => Some("`passes` is missing"),
@@ -120,19 +120,19 @@ fn odd_mark(feature: &Feature) -> Option<&'static str> {
 }
 
 impl CompletionCheck for FeatureListCheck {
-    fn check(&self, context: &CheckContext<'_>) -> Judgement {
+    fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
         let path = self.path();
         let bytes = match context.capabilities.read_file(&self.criterion.path, MAX_BYTES) {
             Ok(Some(bytes)) => bytes,
-            Ok(None) => return Judgement::Unmet { feedback: format!("{path} is not there; write the list of features") },
+            Ok(None) => return CheckJudgement::Unmet { feedback: format!("{path} is not there; write the list of features") },
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-                return Judgement::Failed { why: format!("{path} is larger than {MAX_BYTES} bytes") };
+                return CheckJudgement::Failed { why: format!("{path} is larger than {MAX_BYTES} bytes") };
             }
-            Err(error) => return Judgement::Failed { why: format!("{path} cannot be read: {error}") },
+            Err(error) => return CheckJudgement::Failed { why: format!("{path} cannot be read: {error}") },
         };
         let features = match features_of(&bytes) {
             Ok(features) => features,
-            Err(why) => return Judgement::Unmet { feedback: bounded(format!("{path} is {why}"), MAX_CHARS) },
+            Err(why) => return CheckJudgement::Unmet { feedback: bounded(format!("{path} is {why}"), MAX_CHARS) },
         };
         let open: Vec<String> = (features.iter().filter(|feature| feature.get("passes") != Some(&Value::Bool(true))))
             .map(|feature| match odd_mark(feature) {
@@ -142,20 +142,20 @@ impl CompletionCheck for FeatureListCheck {
             .collect();
         let frozen = if self.criterion.freeze { self.frozen(&features, context) } else { Ok(()) };
         match frozen {
-            Err(tampered @ Judgement::Unmet { .. }) => return tampered,
+            Err(tampered @ CheckJudgement::Unmet { .. }) => return tampered,
             // Where features are open, it does not matter what cannot be told.
             Err(unknown) if open.is_empty() => return unknown,
             Err(_) | Ok(()) => {}
         }
         if features.is_empty() {
-            return Judgement::Unmet { feedback: format!("{path} has no features, and an empty list is never complete") };
+            return CheckJudgement::Unmet { feedback: format!("{path} has no features, and an empty list is never complete") };
         }
         if open.is_empty() {
-            return Judgement::Pass { evidence: Evidence::Claimed };
+            return CheckJudgement::Pass { evidence: Evidence::Claimed };
         }
         let names: Vec<&str> = open.iter().map(String::as_str).collect();
         let feedback = format!("{} of {} features of {path} do not pass: {}", open.len(), features.len(), first_three(&names));
-        Judgement::Unmet { feedback: bounded(feedback, MAX_CHARS) }
+        CheckJudgement::Unmet { feedback: bounded(feedback, MAX_CHARS) }
     }
 
     fn description(&self) -> String {

@@ -9,7 +9,7 @@ use crate::config::settings::FilesCriterion;
 use crate::decision::verdict::Evidence;
 
 use super::answers::FoundFile;
-use super::check::{CheckContext, CompletionCheck, Judgement};
+use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::feedback::{MAX_CHARS, bounded, first_three, one_line};
 
 /// A file is searched up to this size, in bytes.
@@ -25,7 +25,7 @@ pub struct FilesCheck {
 }
 
 /// What came of looking for one pattern.
-enum Found {
+enum PatternMatch {
     Good,
     Missing,
     Empty,
@@ -39,26 +39,26 @@ impl FilesCheck {
         FilesCheck { criterion }
     }
 
-    fn look(&self, path: &str, context: &CheckContext<'_>) -> Found {
+    fn look(&self, path: &str, context: &CheckContext<'_>) -> PatternMatch {
         let mut found = match context.capabilities.files(path) {
-            Err(error) => return Found::Unknown(format!("cannot look for `{}`: {error}", one_line(path))),
-            Ok(found) if found.is_empty() => return Found::Missing,
+            Err(error) => return PatternMatch::Unknown(format!("cannot look for `{}`: {error}", one_line(path))),
+            Ok(found) if found.is_empty() => return PatternMatch::Missing,
             Ok(found) => found,
         };
         if self.criterion.non_empty {
             found.retain(|file| file.size > 0);
         }
         match &self.criterion.contains {
-            _ if found.is_empty() => Found::Empty,
-            None => Found::Good,
+            _ if found.is_empty() => PatternMatch::Empty,
+            None => PatternMatch::Good,
             Some(text) => search(&found, text, context),
         }
     }
 }
 
 /// Looks for a text in any of the files.
-fn search(files: &[FoundFile], text: &str, context: &CheckContext<'_>) -> Found {
-    let Ok(wanted) = pattern(text) else { return Found::Unknown("the text is too long to be searched for".into()) };
+fn search(files: &[FoundFile], text: &str, context: &CheckContext<'_>) -> PatternMatch {
+    let Ok(wanted) = pattern(text) else { return PatternMatch::Unknown("the text is too long to be searched for".into()) };
     let mut unknown = None;
     let mut room = SEARCHED_IN_ALL;
     for file in files {
@@ -69,7 +69,7 @@ fn search(files: &[FoundFile], text: &str, context: &CheckContext<'_>) -> Found 
         }
         room -= file.size;
         match context.capabilities.read_file(&file.path, SEARCHED) {
-            Ok(Some(bytes)) if wanted.is_match(&bytes) => return Found::Good,
+            Ok(Some(bytes)) if wanted.is_match(&bytes) => return PatternMatch::Good,
             // It went away meanwhile, or holds something else.
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
@@ -80,7 +80,7 @@ fn search(files: &[FoundFile], text: &str, context: &CheckContext<'_>) -> Found 
             }
         }
     }
-    unknown.map_or(Found::Without, Found::Unknown)
+    unknown.map_or(PatternMatch::Without, PatternMatch::Unknown)
 }
 
 /// The text as a pattern, which matches line ends of either kind.
@@ -89,24 +89,24 @@ fn pattern(text: &str) -> Result<Regex, regex::Error> {
 }
 
 impl CompletionCheck for FilesCheck {
-    fn check(&self, context: &CheckContext<'_>) -> Judgement {
+    fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
         let paths = &self.criterion.paths;
         if paths.is_empty() {
-            return Judgement::Unmet { feedback: "no files are named, and an empty list is never complete".into() };
+            return CheckJudgement::Unmet { feedback: "no files are named, and an empty list is never complete".into() };
         }
         for path in paths {
             if let Some(why) = escapes_worktree(path) {
-                return Judgement::Unrunnable { why: format!("`{}` is not looked for: {why}", one_line(path)) };
+                return CheckJudgement::Unrunnable { why: format!("`{}` is not looked for: {why}", one_line(path)) };
             }
         }
         let (mut missing, mut empty, mut without, mut unknown) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for path in paths {
             match self.look(path, context) {
-                Found::Good => {}
-                Found::Missing => missing.push(path.as_str()),
-                Found::Empty => empty.push(path.as_str()),
-                Found::Without => without.push(path.as_str()),
-                Found::Unknown(why) => unknown.push(why),
+                PatternMatch::Good => {}
+                PatternMatch::Missing => missing.push(path.as_str()),
+                PatternMatch::Empty => empty.push(path.as_str()),
+                PatternMatch::Without => without.push(path.as_str()),
+                PatternMatch::Unknown(why) => unknown.push(why),
             }
         }
         let mut parts = Vec::new();
@@ -124,9 +124,9 @@ impl CompletionCheck for FilesCheck {
         let words = bounded(parts.join("; "), MAX_CHARS);
         match (unmet, unknown.is_empty()) {
             // A file that is known to be missing decides, whatever could not be looked at beside it.
-            (true, _) => Judgement::Unmet { feedback: words },
-            (false, false) => Judgement::Failed { why: words },
-            (false, true) => Judgement::Pass { evidence: Evidence::Verified },
+            (true, _) => CheckJudgement::Unmet { feedback: words },
+            (false, false) => CheckJudgement::Failed { why: words },
+            (false, true) => CheckJudgement::Pass { evidence: Evidence::Verified },
         }
     }
 

@@ -9,7 +9,7 @@ use super::named_files::{folders, programs};
 
 /// What of a file counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum GatePart {
     /// All of it.
     Whole,
     /// The values of these keys of a JSON object.
@@ -20,20 +20,20 @@ pub enum Part {
     Sections(&'static str),
 }
 
-impl Part {
+impl GatePart {
     /// What counts of a file's bytes; `None` where that cannot be told, and then all of it does.
     pub fn of(self, bytes: &[u8]) -> Option<String> {
         let text = std::str::from_utf8(bytes).ok()?;
         match self {
-            Part::Whole => Some(text.to_owned()),
-            Part::Keys(keys) => {
+            GatePart::Whole => Some(text.to_owned()),
+            GatePart::Keys(keys) => {
                 let Value::Object(object) = serde_json::from_str(text).ok()? else { return None };
                 Some(keys.iter().map(|key| format!("{:?}\n", object.get(*key))).collect())
             }
-            Part::Lines(words) => {
+            GatePart::Lines(words) => {
                 Some(text.lines().filter(|line| words.iter().any(|word| line.contains(word))).map(|line| format!("{line}\n")).collect())
             }
-            Part::Sections(word) => {
+            GatePart::Sections(word) => {
                 let mut inside = false;
                 let mut found = String::new();
                 for line in text.lines() {
@@ -57,7 +57,7 @@ pub struct GateFile {
     /// A glob from the root of the worktree.
     pub glob: String,
     /// What of it counts.
-    pub part: Part,
+    pub part: GatePart,
 }
 
 /// Keys of `package.json` that choose what a script runs.
@@ -65,46 +65,46 @@ const NODE_KEYS: &[&str] = &["scripts", "jest", "mocha", "vitest", "ava", "c8", 
 /// Lines of `Cargo.toml` that choose which tests there are.
 const CARGO_LINES: &[&str] = &["harness", "autotests", "doctest", "test =", "test=", "[[test]]", "[profile"];
 
-type Row = (&'static [&'static str], &'static [(&'static str, Part)]);
+type GateRow = (&'static [&'static str], &'static [(&'static str, GatePart)]);
 
 /// Runners with their gate files. The table is in docs/configuration.md.
-const TABLE: &[Row] = &[
-    (&["make", "gmake"], &[("Makefile", Part::Whole), ("makefile", Part::Whole), ("GNUmakefile", Part::Whole)]),
-    (&["just"], &[("justfile", Part::Whole), ("Justfile", Part::Whole), (".justfile", Part::Whole)]),
+const TABLE: &[GateRow] = &[
+    (&["make", "gmake"], &[("Makefile", GatePart::Whole), ("makefile", GatePart::Whole), ("GNUmakefile", GatePart::Whole)]),
+    (&["just"], &[("justfile", GatePart::Whole), ("Justfile", GatePart::Whole), (".justfile", GatePart::Whole)]),
     (
         &["npm", "npx", "pnpm", "yarn", "bun", "node", "jest", "vitest", "mocha"],
         &[
-            ("package.json", Part::Keys(NODE_KEYS)),
-            (".npmrc", Part::Whole),
-            ("jest.config.*", Part::Whole),
-            ("vitest.config.*", Part::Whole),
-            ("vite.config.*", Part::Whole),
-            (".mocharc*", Part::Whole),
+            ("package.json", GatePart::Keys(NODE_KEYS)),
+            (".npmrc", GatePart::Whole),
+            ("jest.config.*", GatePart::Whole),
+            ("vitest.config.*", GatePart::Whole),
+            ("vite.config.*", GatePart::Whole),
+            (".mocharc*", GatePart::Whole),
         ],
     ),
     (
         &["cargo"],
         &[
-            (".cargo/config.toml", Part::Whole),
-            (".cargo/config", Part::Whole),
-            (".config/nextest.toml", Part::Whole),
-            ("Cargo.toml", Part::Lines(CARGO_LINES)),
+            (".cargo/config.toml", GatePart::Whole),
+            (".cargo/config", GatePart::Whole),
+            (".config/nextest.toml", GatePart::Whole),
+            ("Cargo.toml", GatePart::Lines(CARGO_LINES)),
         ],
     ),
     (
         &["pytest", "py.test", "python", "python3", "tox", "nox", "uv", "poetry"],
         &[
-            ("**/conftest.py", Part::Whole),
-            ("pytest.ini", Part::Whole),
-            (".pytest.ini", Part::Whole),
-            ("tox.ini", Part::Whole),
-            ("noxfile.py", Part::Whole),
-            ("sitecustomize.py", Part::Whole),
-            ("setup.cfg", Part::Sections("pytest")),
-            ("pyproject.toml", Part::Sections("pytest")),
+            ("**/conftest.py", GatePart::Whole),
+            ("pytest.ini", GatePart::Whole),
+            (".pytest.ini", GatePart::Whole),
+            ("tox.ini", GatePart::Whole),
+            ("noxfile.py", GatePart::Whole),
+            ("sitecustomize.py", GatePart::Whole),
+            ("setup.cfg", GatePart::Sections("pytest")),
+            ("pyproject.toml", GatePart::Sections("pytest")),
         ],
     ),
-    (&["rspec", "bundle"], &[(".rspec", Part::Whole), ("spec/spec_helper.rb", Part::Whole)]),
+    (&["rspec", "bundle"], &[(".rspec", GatePart::Whole), ("spec/spec_helper.rb", GatePart::Whole)]),
 ];
 
 /// The gate files of a command line: at the root, in the folder that it runs in, and in those that it changes to.
@@ -145,17 +145,17 @@ mod tests {
 
     #[test]
     fn only_what_chooses_the_tests_counts() {
-        let keys = Part::Keys(NODE_KEYS);
+        let keys = GatePart::Keys(NODE_KEYS);
         let package = |version: u32, test: &str| format!("{{\"version\": \"{version}\", \"scripts\": {{\"test\": \"{test}\"}}}}");
         assert_eq!(keys.of(package(1, "jest").as_bytes()), keys.of(package(2, "jest").as_bytes()));
         assert_ne!(keys.of(package(1, "jest").as_bytes()), keys.of(package(1, "true").as_bytes()));
         assert_eq!(keys.of(b"{"), None);
-        let sections = Part::Sections("pytest");
+        let sections = GatePart::Sections("pytest");
         assert_eq!(
             sections.of(b"[project]\nname = \"a\"\n[tool.pytest.ini_options]\nx = 1\n[z]\n").unwrap(),
             "[tool.pytest.ini_options]\nx = 1\n"
         );
-        let lines = Part::Lines(CARGO_LINES);
+        let lines = GatePart::Lines(CARGO_LINES);
         assert_eq!(lines.of(b"[dependencies]\nserde = \"1\"\n").unwrap(), lines.of(b"[dependencies]\n").unwrap());
         assert_ne!(lines.of(b"harness = false\n").unwrap(), "");
     }

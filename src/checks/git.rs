@@ -6,11 +6,11 @@ use globset::GlobSet;
 
 use crate::config::path_globs;
 use crate::config::settings::GitCriterion;
-use crate::decision::evidence::{Changes, Commits, Unreadable};
+use crate::decision::evidence::{Changes, Commits, UnreadableFact};
 use crate::decision::verdict::Evidence;
 
-use super::answers::{Pushed, Touched};
-use super::check::{CheckContext, CompletionCheck, Judgement};
+use super::answers::{PushState, TouchedPaths};
+use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::feedback::{first_three, one_line};
 
 /// A file is searched for marks of a conflict up to this size, in bytes.
@@ -63,15 +63,16 @@ fn plural(n: u64, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-fn unreadable(what: &str, error: &Unreadable) -> Judgement {
+fn unreadable(what: &str, error: &UnreadableFact) -> CheckJudgement {
     let hint = error.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-    Judgement::Failed { why: format!("the {what} cannot be read: {}{hint}", error.why) }
+    CheckJudgement::Failed { why: format!("the {what} cannot be read: {}{hint}", error.why) }
 }
 
 /// The patterns as one, or why they are none.
-fn protected(patterns: &[String]) -> Result<GlobSet, Judgement> {
-    let wrong =
-        |(pattern, error): (String, _)| Judgement::Unrunnable { why: format!("`{}` is not a valid glob: {error}", one_line(&pattern)) };
+fn protected(patterns: &[String]) -> Result<GlobSet, CheckJudgement> {
+    let wrong = |(pattern, error): (String, _)| CheckJudgement::Unrunnable {
+        why: format!("`{}` is not a valid glob: {error}", one_line(&pattern)),
+    };
     path_globs(patterns).map_err(wrong)
 }
 
@@ -91,7 +92,7 @@ fn has_conflict_markers(bytes: &[u8]) -> bool {
 }
 
 impl GitCheck {
-    fn commits(&self, context: &CheckContext<'_>) -> Result<(), Judgement> {
+    fn commits(&self, context: &CheckContext<'_>) -> Result<(), CheckJudgement> {
         let commits = context.capabilities.commits().map_err(|error| unreadable("commits", &error))?;
         let Some(lacks) = self.lacks_commits(&commits) else { return Ok(()) };
         // Only a sharper word: that they cannot be read changes nothing about what is missing.
@@ -99,7 +100,7 @@ impl GitCheck {
         unmet(Some(fact.map_or_else(|| lacks.clone(), |fact| format!("{fact}; {lacks}"))))
     }
 
-    fn clean(context: &CheckContext<'_>) -> Result<(), Judgement> {
+    fn clean(context: &CheckContext<'_>) -> Result<(), CheckJudgement> {
         let changes = context.capabilities.changes().map_err(|error| unreadable("uncommitted changes", &error))?;
         unmet(Self::is_unclean(&changes))?;
         let hidden = context.capabilities.hidden_entries().map_err(|error| unreadable("hidden entries of the index", &error))?;
@@ -110,17 +111,17 @@ impl GitCheck {
         }))
     }
 
-    fn pushed(context: &CheckContext<'_>) -> Result<(), Judgement> {
+    fn pushed(context: &CheckContext<'_>) -> Result<(), CheckJudgement> {
         let feedback = match context.capabilities.pushed().map_err(|error| unreadable("remote-tracking branches", &error))? {
-            Pushed::Yes => return Ok(()),
-            Pushed::Unborn => "there is no commit yet that could be pushed; commit the work and push it".into(),
-            Pushed::NoRemote => "no branch of a remote is known here, so that nothing is pushed; add a remote and push the work".into(),
-            Pushed::No { ahead } => format!("{} not on any remote; push the work", plural(ahead, "commit is", "commits are")),
+            PushState::Yes => return Ok(()),
+            PushState::Unborn => "there is no commit yet that could be pushed; commit the work and push it".into(),
+            PushState::NoRemote => "no branch of a remote is known here, so that nothing is pushed; add a remote and push the work".into(),
+            PushState::No { ahead } => format!("{} not on any remote; push the work", plural(ahead, "commit is", "commits are")),
         };
         unmet(Some(feedback))
     }
 
-    fn protected(&self, context: &CheckContext<'_>) -> Result<(), Judgement> {
+    fn protected(&self, context: &CheckContext<'_>) -> Result<(), CheckJudgement> {
         protected(&self.criterion.protected)?;
         let touched = context.capabilities.protected(&self.criterion.protected).map_err(|error| unreadable("changed paths", &error))?;
         if touched.total == 0 {
@@ -130,7 +131,7 @@ impl GitCheck {
         unmet(Some(feedback))
     }
 
-    fn markers(context: &CheckContext<'_>) -> Result<(), Judgement> {
+    fn markers(context: &CheckContext<'_>) -> Result<(), CheckJudgement> {
         let touched = context.capabilities.touched(&|_| true).map_err(|error| unreadable("changed paths", &error))?;
         let mut marked = Vec::new();
         let mut unknown = None;
@@ -156,16 +157,16 @@ impl GitCheck {
             }
         }
         if !marked.is_empty() {
-            let found = Touched { total: marked.len() as u64, paths: marked };
+            let found = TouchedPaths { total: marked.len() as u64, paths: marked };
             return unmet(Some(format!("marks of a conflict are left in {}; resolve it", named(&found))));
         }
         if touched.total > touched.paths.len() as u64 {
             unknown.get_or_insert(format!("{} changed paths are too many to search for marks of a conflict", touched.total));
         }
-        unknown.map_or(Ok(()), |why| Err(Judgement::Failed { why }))
+        unknown.map_or(Ok(()), |why| Err(CheckJudgement::Failed { why }))
     }
 
-    fn judge(&self, context: &CheckContext<'_>) -> Result<(), Judgement> {
+    fn judge(&self, context: &CheckContext<'_>) -> Result<(), CheckJudgement> {
         let asked = &self.criterion;
         // What must not have been done comes before what must be done: the former makes the latter worthless.
         if !asked.protected.is_empty() {
@@ -187,12 +188,12 @@ impl GitCheck {
     }
 }
 
-fn unmet(feedback: Option<String>) -> Result<(), Judgement> {
-    feedback.map_or(Ok(()), |feedback| Err(Judgement::Unmet { feedback }))
+fn unmet(feedback: Option<String>) -> Result<(), CheckJudgement> {
+    feedback.map_or(Ok(()), |feedback| Err(CheckJudgement::Unmet { feedback }))
 }
 
 /// The first names, and how many more there are in all.
-fn named(touched: &Touched) -> String {
+fn named(touched: &TouchedPaths) -> String {
     let names: Vec<&str> = touched.paths.iter().map(String::as_str).collect();
     match touched.total {
         total if total > names.len() as u64 && names.len() >= 3 => {
@@ -203,10 +204,10 @@ fn named(touched: &Touched) -> String {
 }
 
 impl CompletionCheck for GitCheck {
-    fn check(&self, context: &CheckContext<'_>) -> Judgement {
+    fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
         // The configuration refuses a check that asks for nothing; made in code, it shows nothing.
         let evidence = if self.criterion.is_empty() { Evidence::None } else { Evidence::Verified };
-        self.judge(context).map_or_else(|judgement| judgement, |()| Judgement::Pass { evidence })
+        self.judge(context).map_or_else(|judgement| judgement, |()| CheckJudgement::Pass { evidence })
     }
 
     fn description(&self) -> String {
@@ -242,10 +243,17 @@ impl CompletionCheck for GitCheck {
 mod tests {
     use super::super::tests::{Fake, broken};
     use super::*;
-    use crate::decision::evidence::{CheckOutcome, Fact, Operation};
+    use crate::decision::evidence::{CheckOutcome, GitOperation, ReadFact};
 
     #[track_caller]
-    fn check(min_commits: u64, require_clean: bool, commits: Fact<Commits>, changes: Fact<Changes>, outcome: CheckOutcome, words: &str) {
+    fn check(
+        min_commits: u64,
+        require_clean: bool,
+        commits: ReadFact<Commits>,
+        changes: ReadFact<Changes>,
+        outcome: CheckOutcome,
+        words: &str,
+    ) {
         let fake = Fake { commits: Some(commits), changes: Some(changes), ..Fake::default() };
         let criterion = GitCriterion { min_commits, require_clean, ..GitCriterion::default() };
         let judgement = GitCheck::new(criterion).check(&CheckContext::new(&fake));
@@ -253,11 +261,11 @@ mod tests {
         assert!(judgement.feedback().contains(words), "{judgement:?}");
     }
 
-    fn commits(made_here: u64, imported: u64, net_change: bool) -> Fact<Commits> {
+    fn commits(made_here: u64, imported: u64, net_change: bool) -> ReadFact<Commits> {
         Ok(Commits { made_here, imported, net_change, new_commits: made_here + imported, ..Commits::default() })
     }
 
-    fn untracked(paths: &[&str]) -> Fact<Changes> {
+    fn untracked(paths: &[&str]) -> ReadFact<Changes> {
         let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
         Ok(Changes { untracked: paths.len() as u64, work: paths.len() as u64, work_paths: paths.clone(), paths, ..Changes::default() })
     }
@@ -306,7 +314,7 @@ mod tests {
             "uncommitted changes (1 file); commit the work",
         );
         check(0, true, done(), untracked(&["a", "b", "c", "d"]), Unmet, "(4 files): a, b, c, ... (1 more)");
-        let rebase = Changes { operation: Some(Operation::Rebase), ..Changes::default() };
+        let rebase = Changes { operation: Some(GitOperation::Rebase), ..Changes::default() };
         check(1, true, done(), Ok(rebase), Unmet, "a rebase is half done");
         check(1, true, done(), Err(broken("index is unreadable")), Failed, "the uncommitted changes cannot be read: index is unreadable");
         check(1, true, Err(broken("x")), Ok(Changes::default()), Failed, "the commits cannot be read");
@@ -316,7 +324,7 @@ mod tests {
     fn a_check_that_asks_for_nothing_shows_nothing() {
         let judgement =
             GitCheck::new(GitCriterion { min_commits: 0, ..GitCriterion::default() }).check(&CheckContext::new(&Fake::default()));
-        assert_eq!(judgement, Judgement::Pass { evidence: Evidence::None });
+        assert_eq!(judgement, CheckJudgement::Pass { evidence: Evidence::None });
     }
 
     #[test]
@@ -346,11 +354,11 @@ mod tests {
     fn a_remote_must_have_head() {
         use CheckOutcome::{Failed, Pass, Unmet};
         for (pushed, outcome, words) in [
-            (Ok(Pushed::Yes), Pass, ""),
-            (Ok(Pushed::No { ahead: 1 }), Unmet, "1 commit is not on any remote; push the work"),
-            (Ok(Pushed::No { ahead: 2 }), Unmet, "2 commits are not on any remote"),
-            (Ok(Pushed::NoRemote), Unmet, "no branch of a remote is known here"),
-            (Ok(Pushed::Unborn), Unmet, "no commit yet"),
+            (Ok(PushState::Yes), Pass, ""),
+            (Ok(PushState::No { ahead: 1 }), Unmet, "1 commit is not on any remote; push the work"),
+            (Ok(PushState::No { ahead: 2 }), Unmet, "2 commits are not on any remote"),
+            (Ok(PushState::NoRemote), Unmet, "no branch of a remote is known here"),
+            (Ok(PushState::Unborn), Unmet, "no commit yet"),
             (Err(broken("refs are damaged")), Failed, "the remote-tracking branches cannot be read: refs are damaged"),
         ] {
             let fake = Fake { pushed: Some(pushed), ..Fake::default() };

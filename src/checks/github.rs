@@ -5,19 +5,19 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::config::settings::CommandLine;
-use crate::decision::evidence::Exit;
+use crate::decision::evidence::ProcessExit;
 
 use super::answers::{CommandRequest, CommandRun};
-use super::check::{CheckContext, Judgement};
+use super::check::{CheckContext, CheckJudgement};
 use super::feedback::{one_line, tail};
 
 /// Asks `gh` for an object. The error is how the check ends: nothing that GitHub did not say is taken for its answer.
-pub(super) fn ask(context: &CheckContext<'_>, args: &[&str], timeout: Duration) -> Result<Value, Judgement> {
+pub(super) fn ask(context: &CheckContext<'_>, args: &[&str], timeout: Duration) -> Result<Value, CheckJudgement> {
     let argv = ["gh"].iter().chain(args).map(|word| (*word).to_owned()).collect();
     let line = CommandLine::Argv(argv);
-    let failed = |why: String| Err(Judgement::Failed { why: format!("GitHub could not be asked: {why}") });
+    let failed = |why: String| Err(CheckJudgement::Failed { why: format!("GitHub could not be asked: {why}") });
     match context.capabilities.run_command(&CommandRequest::new(&line, timeout)) {
-        CommandRun::Unrunnable { why } => Err(Judgement::Unrunnable {
+        CommandRun::Unrunnable { why } => Err(CheckJudgement::Unrunnable {
             why: format!(
                 "GitHub is asked through its command line gh, which cannot be run: {}; install it, then type: gh auth login",
                 one_line(&why)
@@ -25,9 +25,9 @@ pub(super) fn ask(context: &CheckContext<'_>, args: &[&str], timeout: Duration) 
         }),
         CommandRun::NoRoom { why } => failed(one_line(&why)),
         CommandRun::TimedOut { .. } => {
-            Err(Judgement::TimedOut { why: format!("GitHub did not answer within {} seconds", timeout.as_secs()) })
+            Err(CheckJudgement::TimedOut { why: format!("GitHub did not answer within {} seconds", timeout.as_secs()) })
         }
-        CommandRun::Finished { exit: Exit::Code(0), output } => {
+        CommandRun::Finished { exit: ProcessExit::Code(0), output } => {
             let stdout = output.stdout.stretches().concat();
             match serde_json::from_slice::<Value>(stdout.trim_ascii()) {
                 Ok(Value::Object(found)) if output.stdout.dropped == 0 => Ok(Value::Object(found)),
@@ -36,16 +36,16 @@ pub(super) fn ask(context: &CheckContext<'_>, args: &[&str], timeout: Duration) 
         }
         CommandRun::Finished { exit, output } => {
             let said = output.stderr.stretches().last().map(|bytes| tail(bytes, 1)).unwrap_or_default();
-            let hint = if exit == Exit::Code(4) { "; type: gh auth login" } else { "" };
+            let hint = if exit == ProcessExit::Code(4) { "; type: gh auth login" } else { "" };
             failed(format!("`{line}` ended with {exit}: {said}{hint}"))
         }
     }
 }
 
 /// Whether a state is this one, exactly as `gh` writes it.
-pub(super) fn state_is(found: &Value, wanted: &str) -> Result<bool, Judgement> {
+pub(super) fn state_is(found: &Value, wanted: &str) -> Result<bool, CheckJudgement> {
     match found.get("state").and_then(Value::as_str) {
         Some(state) => Ok(state == wanted),
-        None => Err(Judgement::Failed { why: "GitHub could not be asked: its answer has no `state`".into() }),
+        None => Err(CheckJudgement::Failed { why: "GitHub could not be asked: its answer has no `state`".into() }),
     }
 }

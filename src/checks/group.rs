@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use crate::config::settings::{CheckOrder, Mode, Settings};
+use crate::config::settings::{CheckOrder, ConfigSettings, Mode};
 use crate::decision::display::plural;
-use crate::decision::evidence::{Before, CheckOutcome, CheckResult, Degraded, TestCounts};
+use crate::decision::evidence::{CheckOutcome, CheckResult, Degradation, OutcomeBefore, TestCounts};
 use crate::decision::secret_shapes::mask;
 use crate::decision::verdict::Evidence;
 
-use super::answers::Definition;
-use super::check::{CheckContext, CompletionCheck, Judged, Judgement};
+use super::answers::CheckDefinition;
+use super::check::{CheckContext, CheckJudgement, CompletionCheck, JudgedCheck};
 use super::feedback::{MAX_CHARS, bounded, one_line};
-use super::registry::Registry;
+use super::registry::CheckRegistry;
 use super::side_by_side::side_by_side;
 
 /// A check, or several that combine.
@@ -30,9 +30,9 @@ pub enum CheckTree {
         /// Its type word in results.
         kind: String,
         /// All that the configuration says about it, and whether it looks at nothing but the worktree.
-        definition: Definition,
+        definition: CheckDefinition,
         /// What it costs to ask it.
-        cost: Cost,
+        cost: CheckCost,
         /// The check itself.
         check: Box<dyn CompletionCheck>,
     },
@@ -40,7 +40,7 @@ pub enum CheckTree {
 
 /// What it costs to ask a check. Ordered as [`CheckOrder::CheapFirst`] asks them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Cost {
+pub enum CheckCost {
     /// Reads files or git.
     Cheap,
     /// Runs a program or asks a model.
@@ -66,38 +66,38 @@ pub struct GroupOutcome {
     /// Whether all that a pass rests on passed already when the work began: it shows that nothing broke, and nothing else.
     pub all_passed_before: bool,
     /// What weakens a pass, such as tests that are gone.
-    pub notes: Vec<Degraded>,
+    pub notes: Vec<Degradation>,
 }
 
 /// What a part of the tree came to.
-struct Part {
+struct GroupPart {
     outcome: CheckOutcome,
     evidence: Evidence,
     results: Vec<CheckResult>,
     feedback: String,
     winner: Option<String>,
     passed_before: bool,
-    notes: Vec<Degraded>,
+    notes: Vec<Degradation>,
 }
 
 /// Judges the configured checks. Without any, the outcome is unmet: what to do then is not for the checks to say.
-pub fn evaluate(settings: &Settings, context: &CheckContext<'_>) -> GroupOutcome {
-    Registry::default().evaluate(settings, context)
+pub fn evaluate(settings: &ConfigSettings, context: &CheckContext<'_>) -> GroupOutcome {
+    CheckRegistry::default().evaluate(settings, context)
 }
 
 /// What done means, for the agent's prompt: one line per check, groups indented. Empty without checks.
-pub fn describe(settings: &Settings) -> String {
-    Registry::default().describe(settings)
+pub fn describe(settings: &ConfigSettings) -> String {
+    CheckRegistry::default().describe(settings)
 }
 
-impl Registry {
+impl CheckRegistry {
     /// As [`evaluate`], with the registered types.
-    pub fn evaluate(&self, settings: &Settings, context: &CheckContext<'_>) -> GroupOutcome {
+    pub fn evaluate(&self, settings: &ConfigSettings, context: &CheckContext<'_>) -> GroupOutcome {
         self.tree(settings).evaluate(settings.order, context)
     }
 
     /// As [`describe`], with the registered types.
-    pub fn describe(&self, settings: &Settings) -> String {
+    pub fn describe(&self, settings: &ConfigSettings) -> String {
         if settings.checks.is_empty() {
             return String::new();
         }
@@ -106,7 +106,7 @@ impl Registry {
         lines.join("\n")
     }
 
-    fn tree(&self, settings: &Settings) -> CheckTree {
+    fn tree(&self, settings: &ConfigSettings) -> CheckTree {
         CheckTree::Group { mode: settings.mode, members: settings.checks.iter().map(|check| self.build(check)).collect() }
     }
 }
@@ -114,7 +114,7 @@ impl Registry {
 impl CheckTree {
     /// Judges the whole tree.
     pub fn evaluate(&self, order: CheckOrder, context: &CheckContext<'_>) -> GroupOutcome {
-        let Part { outcome, evidence, results, feedback, winner, passed_before, notes } = self.judge(order, context);
+        let GroupPart { outcome, evidence, results, feedback, winner, passed_before, notes } = self.judge(order, context);
         GroupOutcome { outcome, evidence, results, feedback, winner, all_passed_before: passed_before, notes }
     }
 
@@ -138,14 +138,14 @@ impl CheckTree {
         }
     }
 
-    fn cost(&self) -> Cost {
+    fn cost(&self) -> CheckCost {
         match self {
             CheckTree::Single { cost, .. } => *cost,
-            CheckTree::Group { members, .. } => members.iter().map(CheckTree::cost).max().unwrap_or(Cost::Cheap),
+            CheckTree::Group { members, .. } => members.iter().map(CheckTree::cost).max().unwrap_or(CheckCost::Cheap),
         }
     }
 
-    fn judge(&self, order: CheckOrder, context: &CheckContext<'_>) -> Part {
+    fn judge(&self, order: CheckOrder, context: &CheckContext<'_>) -> GroupPart {
         match self {
             CheckTree::Single { name, kind, definition, check, .. } => {
                 let began = context.capabilities.clock();
@@ -159,19 +159,19 @@ impl CheckTree {
                     && let Some(why) = shrunk(begin.tests, result.tests)
                 {
                     result.evidence = result.evidence.min(Evidence::Claimed);
-                    notes.push(Degraded { code: "tests_shrunk", detail: format!("{}: {why}", one_line(name)) });
+                    notes.push(Degradation { code: "tests_shrunk", detail: format!("{}: {why}", one_line(name)) });
                 }
-                Part {
+                GroupPart {
                     outcome: result.outcome,
                     evidence: result.evidence,
                     feedback: result.feedback.clone(),
-                    passed_before: result.outcome == CheckOutcome::Pass && result.before == Before::Passed,
+                    passed_before: result.outcome == CheckOutcome::Pass && result.before == OutcomeBefore::Passed,
                     results: vec![result],
                     winner: Some(name.clone()),
                     notes,
                 }
             }
-            CheckTree::Group { members, .. } if members.is_empty() => Part {
+            CheckTree::Group { members, .. } if members.is_empty() => GroupPart {
                 outcome: CheckOutcome::Unmet,
                 evidence: Evidence::None,
                 results: Vec::new(),
@@ -187,13 +187,13 @@ impl CheckTree {
 }
 
 /// Stops at the first that is not complete, and is what that one is. Where everything is asked nevertheless, the feedback is everybody's.
-fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> Part {
+fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> GroupPart {
     let sequence = sequence(Mode::All, members, order);
-    let mut parts: Vec<Option<Part>> = members.iter().map(|_| None).collect();
-    let stops = |part: &Part| part.outcome != CheckOutcome::Pass && !context.every;
+    let mut parts: Vec<Option<GroupPart>> = members.iter().map(|_| None).collect();
+    let stops = |part: &GroupPart| part.outcome != CheckOutcome::Pass && !context.every;
     // Where the order is given, one may rest on what another did. Cheap ones are over before a thread has begun.
     let dear = match order {
-        CheckOrder::CheapFirst if context.at_once > 1 => sequence.partition_point(|n| members[*n].cost() == Cost::Cheap),
+        CheckOrder::CheapFirst if context.at_once > 1 => sequence.partition_point(|n| members[*n].cost() == CheckCost::Cheap),
         CheckOrder::CheapFirst | CheckOrder::Given => sequence.len(),
     };
     let (alone, together) = if sequence.len() - dear > 1 { sequence.split_at(dear) } else { (sequence.as_slice(), &[][..]) };
@@ -212,7 +212,7 @@ fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> 
         let judged = side_by_side(together.len(), context.at_once, |n| members[together[n]].judge(order, &inside), stops);
         judged.into_iter().enumerate().for_each(|(n, part)| parts[together[n]] = part);
     }
-    let missing = |part: &Part| part.outcome != CheckOutcome::Pass;
+    let missing = |part: &GroupPart| part.outcome != CheckOutcome::Pass;
     let first = sequence.iter().find_map(|&n| parts[n].as_ref().filter(|part| missing(part)));
     let (outcome, evidence, feedback) = match first {
         Some(first) if context.every => {
@@ -227,16 +227,16 @@ fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> 
     };
     let passed_before = parts.iter().flatten().all(|part| part.passed_before);
     let notes = notes(&mut parts);
-    Part { outcome, evidence, results: results(parts), feedback, winner: None, passed_before, notes }
+    GroupPart { outcome, evidence, results: results(parts), feedback, winner: None, passed_before, notes }
 }
 
 /// Stops at the first that is complete. Where none is, the gravest outcome is surfaced, so that a check that could not run is not
 /// mistaken for work that is missing; the feedback is everybody's, in the order of the configuration.
 ///
 /// They are never asked side by side: one that passes makes the others needless.
-fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> Part {
+fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> GroupPart {
     let mut gravest = CheckOutcome::Unmet;
-    let mut parts: Vec<Option<Part>> = members.iter().map(|_| None).collect();
+    let mut parts: Vec<Option<GroupPart>> = members.iter().map(|_| None).collect();
     for n in sequence(mode, members, order) {
         let mut part = members[n].judge(order, context);
         if part.outcome == CheckOutcome::Pass {
@@ -244,7 +244,7 @@ fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckCont
             let (outcome, evidence, feedback) = (part.outcome, part.evidence, part.feedback.clone());
             let (passed_before, notes) = (part.passed_before, std::mem::take(&mut part.notes));
             parts[n] = Some(part);
-            return Part { outcome, evidence, results: results(parts), feedback, winner, passed_before, notes };
+            return GroupPart { outcome, evidence, results: results(parts), feedback, winner, passed_before, notes };
         }
         if gravity(part.outcome) > gravity(gravest) {
             gravest = part.outcome;
@@ -253,7 +253,7 @@ fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckCont
     }
     let words: Vec<String> = parts.iter().flatten().map(|part| part.feedback.clone()).collect();
     let notes = notes(&mut parts);
-    Part {
+    GroupPart {
         outcome: gravest,
         evidence: Evidence::None,
         results: results(parts),
@@ -265,12 +265,12 @@ fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckCont
 }
 
 /// Those of everybody who was asked.
-fn notes(parts: &mut [Option<Part>]) -> Vec<Degraded> {
+fn notes(parts: &mut [Option<GroupPart>]) -> Vec<Degradation> {
     parts.iter_mut().flatten().flat_map(|part| std::mem::take(&mut part.notes)).collect()
 }
 
 /// Those of everybody who was asked, in the order of the configuration.
-fn results(parts: Vec<Option<Part>>) -> Vec<CheckResult> {
+fn results(parts: Vec<Option<GroupPart>>) -> Vec<CheckResult> {
     parts.into_iter().flatten().flat_map(|part| part.results).collect()
 }
 
@@ -310,7 +310,7 @@ fn shrunk(before: Option<TestCounts>, now: Option<TestCounts>) -> Option<String>
         .then(|| format!("{} skipped, and {} were when the work began", plural(now.skipped, "test"), before.skipped))
 }
 
-fn result(name: &str, kind: &str, check: &dyn CompletionCheck, judged: &Judged, duration: Duration) -> CheckResult {
+fn result(name: &str, kind: &str, check: &dyn CompletionCheck, judged: &JudgedCheck, duration: Duration) -> CheckResult {
     let judgement = &judged.judgement;
     let outcome = judgement.outcome();
     // Whatever a program printed: its tokens go no further than here.
@@ -319,7 +319,7 @@ fn result(name: &str, kind: &str, check: &dyn CompletionCheck, judged: &Judged, 
         // An agent that is told to go on must be told why.
         feedback = format!("not met: {}", check.description());
     }
-    let cached = matches!(judgement, Judgement::PassedBefore { .. });
+    let cached = matches!(judgement, CheckJudgement::PassedBefore { .. });
     CheckResult {
         name: name.to_owned(),
         kind: kind.to_owned(),
@@ -328,7 +328,7 @@ fn result(name: &str, kind: &str, check: &dyn CompletionCheck, judged: &Judged, 
         feedback,
         duration,
         cached,
-        before: Before::Unknown,
+        before: OutcomeBefore::Unknown,
         tests: judged.tests,
         tree: judged.tree.clone(),
     }

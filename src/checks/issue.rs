@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::config::settings::{GitCriterion, IssueCriterion};
 use crate::decision::verdict::Evidence;
 
-use super::check::{CheckContext, CompletionCheck, Judgement};
+use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::feedback::one_line;
 use super::git::GitCheck;
 use super::github;
@@ -22,7 +22,7 @@ impl IssueCheck {
         IssueCheck { criterion }
     }
 
-    fn view(&self, context: &CheckContext<'_>, what: &str, number: u64, fields: &str) -> Result<Value, Judgement> {
+    fn view(&self, context: &CheckContext<'_>, what: &str, number: u64, fields: &str) -> Result<Value, CheckJudgement> {
         let number = number.to_string();
         let mut args = vec![what, "view", number.as_str(), "--json", fields];
         if let Some(repo) = &self.criterion.repo {
@@ -44,7 +44,7 @@ impl IssueCheck {
     }
 
     /// What is missing, if anything is.
-    fn missing(&self, context: &CheckContext<'_>) -> Result<Option<String>, Judgement> {
+    fn missing(&self, context: &CheckContext<'_>) -> Result<Option<String>, CheckJudgement> {
         let wanted = &self.criterion;
         if let Some(number) = wanted.number {
             let found = self.view(context, "issue", number, "state,labels")?;
@@ -55,7 +55,7 @@ impl IssueCheck {
             if let Some(label) = &wanted.label {
                 let labels = found.get("labels").and_then(Value::as_array);
                 let labels =
-                    labels.ok_or_else(|| Judgement::Failed { why: format!("GitHub did not tell the labels of issue #{number}") })?;
+                    labels.ok_or_else(|| CheckJudgement::Failed { why: format!("GitHub did not tell the labels of issue #{number}") })?;
                 if !labels.iter().any(|found| found.get("name").and_then(Value::as_str) == Some(label)) {
                     return Ok(Some(format!("issue #{number} does not have the label \"{}\"", one_line(label))));
                 }
@@ -72,20 +72,20 @@ impl IssueCheck {
 }
 
 impl CompletionCheck for IssueCheck {
-    fn check(&self, context: &CheckContext<'_>) -> Judgement {
+    fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
         if self.criterion.number.is_none() && self.criterion.pull_request.is_none() {
-            return Judgement::Unrunnable { why: "no issue is named; give its `number`, or a `pull_request`".into() };
+            return CheckJudgement::Unrunnable { why: "no issue is named; give its `number`, or a `pull_request`".into() };
         }
         if self.criterion.require_clean {
             let clean = GitCriterion { min_commits: 0, require_clean: true, ..GitCriterion::default() };
             match GitCheck::new(clean).check(context) {
-                Judgement::Pass { .. } => {}
+                CheckJudgement::Pass { .. } => {}
                 unclean => return unclean,
             }
         }
         match self.missing(context) {
-            Ok(None) => Judgement::PassWith { evidence: Evidence::Verified, found: self.found() },
-            Ok(Some(feedback)) => Judgement::Unmet { feedback },
+            Ok(None) => CheckJudgement::PassWith { evidence: Evidence::Verified, found: self.found() },
+            Ok(Some(feedback)) => CheckJudgement::Unmet { feedback },
             Err(ended) => ended,
         }
     }
@@ -112,16 +112,16 @@ impl CompletionCheck for IssueCheck {
 
 #[cfg(test)]
 mod tests {
-    use super::super::answers::{Captured, CommandOutput, CommandRun};
+    use super::super::answers::{CapturedStream, CommandOutput, CommandRun};
     use super::super::tests::{Fake, broken};
     use super::*;
-    use crate::decision::evidence::{Changes, CheckOutcome, Exit};
+    use crate::decision::evidence::{Changes, CheckOutcome, ProcessExit};
 
     const ISSUE: &str = "gh issue view 7 --json state,labels";
 
     fn gh(code: i32, stdout: &str, stderr: &str) -> CommandRun {
-        let output = CommandOutput { stdout: Captured::whole(stdout), stderr: Captured::whole(stderr) };
-        CommandRun::Finished { exit: Exit::Code(code), output }
+        let output = CommandOutput { stdout: CapturedStream::whole(stdout), stderr: CapturedStream::whole(stderr) };
+        CommandRun::Finished { exit: ProcessExit::Code(code), output }
     }
 
     fn issue() -> IssueCriterion {

@@ -2,7 +2,7 @@
 
 use crate::decision::verdict::Evidence;
 
-use super::check::{CheckContext, CompletionCheck, Judgement};
+use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 
 /// Met when so many iterations were made.
 #[derive(Debug, Clone, Copy)]
@@ -18,12 +18,12 @@ impl IterationsCheck {
 }
 
 impl CompletionCheck for IterationsCheck {
-    fn check(&self, context: &CheckContext<'_>) -> Judgement {
+    fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
         let counted = context.told.iteration.or_else(|| context.told.summaries.iter().filter_map(|summary| summary.iteration).max());
         match counted {
-            None => Judgement::Failed { why: "how many iterations were made is not known: only a loop counts them".into() },
-            Some(made) if made >= self.count && self.count > 0 => Judgement::Pass { evidence: Evidence::Counted },
-            Some(made) => Judgement::Unmet { feedback: format!("{made} of {} iterations were made; go on", self.count) },
+            None => CheckJudgement::Failed { why: "how many iterations were made is not known: only a loop counts them".into() },
+            Some(made) if made >= self.count && self.count > 0 => CheckJudgement::Pass { evidence: Evidence::Counted },
+            Some(made) => CheckJudgement::Unmet { feedback: format!("{made} of {} iterations were made; go on", self.count) },
         }
     }
 
@@ -36,24 +36,24 @@ impl CompletionCheck for IterationsCheck {
 mod tests {
     use super::super::tests::Fake;
     use super::*;
-    use crate::decision::context::{Context, Summary};
+    use crate::decision::context::{IterationSummary, SessionContext};
 
-    fn judge(count: u64, iteration: Option<u64>, summaries: &[u64]) -> Judgement {
-        let summaries = summaries.iter().map(|n| Summary { iteration: Some(*n), ..Summary::default() }).collect();
-        let told = Context { iteration, summaries, ..Context::default() };
+    fn judge(count: u64, iteration: Option<u64>, summaries: &[u64]) -> CheckJudgement {
+        let summaries = summaries.iter().map(|n| IterationSummary { iteration: Some(*n), ..IterationSummary::default() }).collect();
+        let told = SessionContext { iteration, summaries, ..SessionContext::default() };
         IterationsCheck::new(count).check(&CheckContext::new(&Fake::default()).with_told(&told))
     }
 
     #[test]
     fn the_count_decides_and_is_no_more_than_a_count() {
-        assert_eq!(judge(3, Some(1), &[]), Judgement::Unmet { feedback: "1 of 3 iterations were made; go on".into() });
-        assert_eq!(judge(3, Some(3), &[]), Judgement::Pass { evidence: Evidence::Counted });
-        assert_eq!(judge(3, None, &[1, 2, 3]), Judgement::Pass { evidence: Evidence::Counted });
+        assert_eq!(judge(3, Some(1), &[]), CheckJudgement::Unmet { feedback: "1 of 3 iterations were made; go on".into() });
+        assert_eq!(judge(3, Some(3), &[]), CheckJudgement::Pass { evidence: Evidence::Counted });
+        assert_eq!(judge(3, None, &[1, 2, 3]), CheckJudgement::Pass { evidence: Evidence::Counted });
     }
 
     #[test]
     fn a_count_that_nobody_told_is_not_zero_and_none_is_never_enough() {
-        assert!(matches!(judge(1, None, &[]), Judgement::Failed { .. }));
-        assert!(matches!(judge(0, Some(5), &[]), Judgement::Unmet { .. }));
+        assert!(matches!(judge(1, None, &[]), CheckJudgement::Failed { .. }));
+        assert!(matches!(judge(0, Some(5), &[]), CheckJudgement::Unmet { .. }));
     }
 }

@@ -5,12 +5,12 @@ use std::sync::LazyLock;
 
 use regex::{Regex, RegexBuilder};
 
-use crate::config::settings::{JudgeCriterion, Scope};
+use crate::config::settings::{JudgeCriterion, TextScope};
 use crate::decision::verdict::Evidence;
 
 use super::agent_words::said;
 use super::answers::{JudgeAnswer, JudgeRequest};
-use super::check::{CheckContext, CompletionCheck, Judgement};
+use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::feedback::{MAX_CHARS, bounded, one_line, tail};
 
 /// Bytes of the difference that it sees.
@@ -37,11 +37,11 @@ impl JudgeCheck {
         JudgeCheck { criterion }
     }
 
-    fn prompt(&self, context: &CheckContext<'_>) -> Result<String, Judgement> {
-        let diff = context.capabilities.diff(DIFF).map_err(|error| Judgement::Failed {
+    fn prompt(&self, context: &CheckContext<'_>) -> Result<String, CheckJudgement> {
+        let diff = context.capabilities.diff(DIFF).map_err(|error| CheckJudgement::Failed {
             why: format!("what differs from the baseline cannot be read, so nobody was asked: {}", error.why),
         })?;
-        let last = said(context.told, Scope::Last).last().map(|text| tail_of(text)).filter(|text| !text.trim().is_empty());
+        let last = said(context.told, TextScope::Last).last().map(|text| tail_of(text)).filter(|text| !text.trim().is_empty());
         let rubric = self.criterion.rubric.as_deref().map(|rubric| format!("\nDecide by this rubric:\n{rubric}\n")).unwrap_or_default();
         let cut = if diff.cut { "\n(the rest was left out)" } else { "" };
         let diff = if diff.text.trim().is_empty() { "<nothing differs>" } else { diff.text.as_str() };
@@ -89,7 +89,7 @@ fn read(answer: &str) -> Option<Result<(), String>> {
 }
 
 impl CompletionCheck for JudgeCheck {
-    fn check(&self, context: &CheckContext<'_>) -> Judgement {
+    fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
         let prompt = match self.prompt(context) {
             Ok(prompt) => prompt,
             Err(ended) => return ended,
@@ -101,26 +101,28 @@ impl CompletionCheck for JudgeCheck {
         let answer = match context.capabilities.ask_judge(&request) {
             JudgeAnswer::Text(answer) => answer,
             JudgeAnswer::Unrunnable { why } => {
-                return Judgement::Unrunnable { why: format!("nobody could be asked \"{title}\": {}", one_line(&why)) };
+                return CheckJudgement::Unrunnable { why: format!("nobody could be asked \"{title}\": {}", one_line(&why)) };
             }
             JudgeAnswer::Failed { why } => {
-                return Judgement::Failed { why: format!("judge model error on \"{title}\": {}", one_line(&why)) };
+                return CheckJudgement::Failed { why: format!("judge model error on \"{title}\": {}", one_line(&why)) };
             }
             JudgeAnswer::TimedOut => {
                 let seconds = self.criterion.timeout.as_secs();
-                return Judgement::TimedOut { why: format!("the judge did not answer \"{title}\" within {seconds} seconds") };
+                return CheckJudgement::TimedOut { why: format!("the judge did not answer \"{title}\" within {seconds} seconds") };
             }
         };
         match read(&answer) {
-            Some(Ok(())) => Judgement::Pass { evidence: Evidence::Claimed },
-            Some(Err(missing)) if missing.is_empty() => Judgement::Unmet { feedback: format!("the judge says no to: {title}") },
+            Some(Ok(())) => CheckJudgement::Pass { evidence: Evidence::Claimed },
+            Some(Err(missing)) if missing.is_empty() => CheckJudgement::Unmet { feedback: format!("the judge says no to: {title}") },
             Some(Err(missing)) => {
                 let missing = bounded(tail(missing.as_bytes(), 40), MAX_CHARS);
-                Judgement::Unmet { feedback: format!("the judge says no to: {title}\n{missing}") }
+                CheckJudgement::Unmet { feedback: format!("the judge says no to: {title}\n{missing}") }
             }
             None => {
                 let first = bounded(one_line(answer.trim_start().lines().next().unwrap_or_default()), 200);
-                Judgement::Unmet { feedback: format!("the judge answered neither yes nor no to \"{title}\", which counts as no: {first}") }
+                CheckJudgement::Unmet {
+                    feedback: format!("the judge answered neither yes nor no to \"{title}\", which counts as no: {first}"),
+                }
             }
         }
     }
@@ -139,7 +141,7 @@ mod tests {
     use super::super::answers::BoundedText;
     use super::super::tests::{Fake, broken};
     use super::*;
-    use crate::decision::context::{Context, Message};
+    use crate::decision::context::{ContextMessage, SessionContext};
     use crate::decision::evidence::CheckOutcome;
 
     fn check() -> JudgeCheck {
@@ -210,10 +212,10 @@ mod tests {
 
     #[test]
     fn it_sees_the_question_the_rubric_the_last_words_and_the_work() {
-        let message = |role: &str, text: &str| Message { role: role.into(), text: Some(text.into()), tool_result: None };
-        let told = Context {
+        let message = |role: &str, text: &str| ContextMessage { role: role.into(), text: Some(text.into()), tool_result: None };
+        let told = SessionContext {
             messages: vec![message("assistant", "first"), message("user", "more"), message("assistant", "second")],
-            ..Context::default()
+            ..SessionContext::default()
         };
         let fake = fake(JudgeAnswer::Text("YES".into()));
         let prompt = check().prompt(&CheckContext::new(&fake).with_told(&told)).expect("all can be read");

@@ -30,7 +30,7 @@ static NO_CLAIM_AFTER: LazyLock<Regex> = LazyLock::new(|| {
 const QUESTIONS: usize = 100;
 
 /// What an agreed text looks like, and what the agent was asked, made ready to look through many texts.
-pub(super) struct Mentions<'a> {
+pub(super) struct PhraseMatcher<'a> {
     criterion: &'a SignalCriterion,
     wanted: &'a str,
     /// `None` where lines are compared, or for a text that is too long to be a signal.
@@ -43,11 +43,11 @@ pub(super) struct Mentions<'a> {
     pairs: HashSet<(&'a str, &'a str)>,
 }
 
-impl<'a> Mentions<'a> {
+impl<'a> PhraseMatcher<'a> {
     /// Made ready; `asked` is everything that the agent was asked.
     pub fn new(criterion: &'a SignalCriterion, asked: &[&'a str]) -> Self {
         let wanted = criterion.text.trim();
-        let mut mentions = Mentions {
+        let mut mentions = PhraseMatcher {
             criterion,
             wanted,
             pattern: pattern(criterion, wanted),
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     fn claims(criterion: &SignalCriterion, text: &str, asked: &[&str]) -> bool {
-        Mentions::new(criterion, asked).claimed_in(text)
+        PhraseMatcher::new(criterion, asked).claimed_in(text)
     }
 
     fn signal(matching: SignalMatch) -> SignalCriterion {

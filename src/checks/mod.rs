@@ -47,29 +47,29 @@ mod tests;
 mod tree_tests;
 mod unusable;
 
-pub use always::Always;
+pub use always::AlwaysMet;
 pub use answers::{
-    AtBegin, BoundedText, Captured, CheckRun, CommandOutput, CommandRequest, CommandRun, Definition, EarlierPass, Exchange, FoundFile,
-    JudgeAnswer, JudgeRequest, Pushed, TestEdits, Touched,
+    AtBegin, BoundedText, CapturedStream, CheckDefinition, CheckRun, CommandOutput, CommandRequest, CommandRun, EarlierPass, FoundFile,
+    JudgeAnswer, JudgeRequest, LineExchange, PushState, TestEdits, TouchedPaths,
 };
 pub use capabilities::Capabilities;
-pub use check::{CheckContext, CompletionCheck, Judged, Judgement};
+pub use check::{CheckContext, CheckJudgement, CompletionCheck, JudgedCheck};
 pub use command::CommandCheck;
 pub use context_reader::{ContextError, MAX_CONTEXT_BYTES, context_from_json, context_from_value};
 pub use context_writer::context_to_json;
 pub use custom::CustomCheck;
 pub use feature_list::FeatureListCheck;
 pub use files::FilesCheck;
-pub use gate_files::{GateFile, Part, gate_files};
+pub use gate_files::{GateFile, GatePart, gate_files};
 pub use git::GitCheck;
-pub use group::{CheckTree, Cost, GroupOutcome, describe, evaluate};
+pub use group::{CheckCost, CheckTree, GroupOutcome, describe, evaluate};
 pub use issue::IssueCheck;
 pub use iterations::IterationsCheck;
 pub use judge::JudgeCheck;
 pub use named_files::{NamedFiles, words};
 pub use phase::PhaseCheck;
 pub use plan::PlanCheck;
-pub use registry::{Registry, build};
+pub use registry::{CheckRegistry, build};
 pub use runners::MAX_REPORT_BYTES;
 pub use signal::SignalCheck;
 pub use sql_result::SqlResultCheck;

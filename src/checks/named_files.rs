@@ -1,9 +1,9 @@
 //! Which files of the worktree say what done means: the lists that criteria read, and what their programs are named with.
 
-use crate::config::settings::{CheckSpec, CommandLine, Criterion, Settings};
+use crate::config::settings::{CheckKind, CheckSpec, CommandLine, ConfigSettings};
 use crate::decision::verdict::Evidence;
 
-use super::check::{CheckContext, Judgement};
+use super::check::{CheckContext, CheckJudgement};
 use super::feedback::one_line;
 
 /// More words of one command line than this are not looked at.
@@ -20,7 +20,7 @@ pub struct NamedFiles {
 
 impl NamedFiles {
     /// Everything that the criteria of a configuration name.
-    pub fn of(settings: &Settings) -> Self {
+    pub fn of(settings: &ConfigSettings) -> Self {
         let mut found = NamedFiles::default();
         settings.checks.iter().for_each(|check| found.add(check));
         for names in [&mut found.lists, &mut found.words] {
@@ -41,12 +41,12 @@ impl NamedFiles {
             CheckSpec::Single { criterion, .. } => criterion,
         };
         match criterion {
-            Criterion::Plan(found) => self.lists.extend(found.path.as_deref().and_then(|path| from_root(path, None))),
-            Criterion::FeatureList(found) => self.lists.extend(from_root(&found.path, None)),
+            CheckKind::Plan(found) => self.lists.extend(found.path.as_deref().and_then(|path| from_root(path, None))),
+            CheckKind::FeatureList(found) => self.lists.extend(from_root(&found.path, None)),
             _ => {}
         }
         let cwd = match criterion {
-            Criterion::Command(found) => found.cwd.as_deref(),
+            CheckKind::Command(found) => found.cwd.as_deref(),
             _ => None,
         };
         if let Some(line) = criterion.run() {
@@ -126,13 +126,15 @@ fn from_root(word: &str, cwd: Option<&str>) -> Option<String> {
 
 /// What the pass of a program shows. Where the session changed a file that the program is named with, it shows no more than the agent's
 /// word: the agent wrote what passed.
-pub(super) fn shown_by_program(line: &CommandLine, cwd: Option<&str>, context: &CheckContext<'_>) -> Result<Evidence, Judgement> {
+pub(super) fn shown_by_program(line: &CommandLine, cwd: Option<&str>, context: &CheckContext<'_>) -> Result<Evidence, CheckJudgement> {
     match context.capabilities.changed_scripts(line, cwd) {
         Ok(changed) if changed.is_empty() => Ok(Evidence::Verified),
         Ok(_) => Ok(Evidence::Claimed),
         Err(unreadable) => {
             let line = one_line(&line.to_string());
-            Err(Judgement::Failed { why: format!("whether files that `{line}` names were changed cannot be told: {}", unreadable.why) })
+            Err(CheckJudgement::Failed {
+                why: format!("whether files that `{line}` names were changed cannot be told: {}", unreadable.why),
+            })
         }
     }
 }
@@ -176,13 +178,13 @@ mod tests {
 
     #[test]
     fn criteria_name_their_lists_and_programs_at_any_depth() {
-        let single = |criterion: Criterion| CheckSpec::Single { name: "n".into(), criterion };
+        let single = |criterion: CheckKind| CheckSpec::Single { name: "n".into(), criterion };
         let command = CommandCriterion { cwd: Some("web".into()), ..CommandCriterion::new(CommandLine::Shell("./t.sh".into())) };
-        let group = CheckSpec::Group { mode: Mode::Any, checks: vec![single(Criterion::Command(command)), single(Criterion::Always)] };
+        let group = CheckSpec::Group { mode: Mode::Any, checks: vec![single(CheckKind::Command(command)), single(CheckKind::Always)] };
         let plan = PlanCriterion { path: Some("TODO.md".into()), ..PlanCriterion::default() };
-        let checks = vec![group, single(Criterion::Plan(plan)), single(Criterion::FeatureList(FeatureListCriterion::default()))];
-        let found = NamedFiles::of(&Settings { checks, ..Settings::default() });
+        let checks = vec![group, single(CheckKind::Plan(plan)), single(CheckKind::FeatureList(FeatureListCriterion::default()))];
+        let found = NamedFiles::of(&ConfigSettings { checks, ..ConfigSettings::default() });
         assert_eq!((found.lists, found.words), (vec!["TODO.md".into(), "feature_list.json".into()], vec!["web/t.sh".into()]));
-        assert!(NamedFiles::of(&Settings::default()).is_empty());
+        assert!(NamedFiles::of(&ConfigSettings::default()).is_empty());
     }
 }

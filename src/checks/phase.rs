@@ -6,15 +6,15 @@ use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
 use crate::config::settings::{PhaseCriterion, SignalCriterion, SignalMatch};
-use crate::decision::context::Context;
+use crate::decision::context::SessionContext;
 use crate::decision::display::plural;
 use crate::decision::verdict::Evidence;
 
 use super::agent_words::asked;
-use super::check::{CheckContext, CompletionCheck, Judgement};
+use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::feedback::{first_three, one_line};
 use super::github;
-use super::mentions::Mentions;
+use super::mentions::PhraseMatcher;
 
 /// The agent's words of so many iterations tell the phase.
 const WINDOW: usize = 2;
@@ -44,7 +44,7 @@ impl PhaseCheck {
     }
 
     /// The phase that was named last in the last two iterations, and whether the agent itself claims it.
-    fn spoken(&self, told: &Context) -> (String, bool) {
+    fn spoken(&self, told: &SessionContext) -> (String, bool) {
         let asked = asked(told);
         let in_text = |text: &str| self.named(text).map(|(words, phase)| (phase, is_claimed(&words, text, &asked)));
         let oldest = told.summaries.len().saturating_sub(WINDOW);
@@ -68,29 +68,29 @@ impl PhaseCheck {
         named.last()
     }
 
-    fn by_words(&self, told: &Context) -> Judgement {
+    fn by_words(&self, told: &SessionContext) -> CheckJudgement {
         let (phase, claimed) = self.spoken(told);
         let last = one_line(&self.criterion.last);
         match phase.eq_ignore_ascii_case(&self.criterion.last) {
-            true if claimed => Judgement::PassWith {
+            true if claimed => CheckJudgement::PassWith {
                 evidence: Evidence::Claimed,
                 found: format!("the agent says that the project is in the phase \"{last}\""),
             },
-            true => Judgement::Unmet {
+            true => CheckJudgement::Unmet {
                 feedback: format!(
                     "the phase \"{last}\" is mentioned, and not claimed; when the project is in it, write a line of its own: phase: {last}"
                 ),
             },
-            false => Judgement::Unmet {
+            false => CheckJudgement::Unmet {
                 feedback: format!("the project is in the phase \"{}\"; when it is in the last one, write: phase: {last}", one_line(&phase)),
             },
         }
     }
 
     /// Every item of the project must be there.
-    fn by_github(&self, context: &CheckContext<'_>, field: &str) -> Judgement {
+    fn by_github(&self, context: &CheckContext<'_>, field: &str) -> CheckJudgement {
         let Some(project) = self.criterion.project else {
-            return Judgement::Unrunnable { why: "no project is named; give its number as `project`".into() };
+            return CheckJudgement::Unrunnable { why: "no project is named; give its number as `project`".into() };
         };
         let project = project.to_string();
         let owner = self.criterion.owner.as_deref().unwrap_or("@me");
@@ -100,10 +100,10 @@ impl PhaseCheck {
             Err(ended) => return ended,
         };
         let Some(items) = found.get("items").and_then(Value::as_array) else {
-            return Judgement::Failed { why: format!("GitHub did not tell the items of project {project}") };
+            return CheckJudgement::Failed { why: format!("GitHub did not tell the items of project {project}") };
         };
         if found.get("totalCount").and_then(Value::as_u64).is_some_and(|total| total > items.len() as u64) {
-            return Judgement::Failed { why: format!("project {project} has more than {ITEMS} items, and no more are looked at") };
+            return CheckJudgement::Failed { why: format!("project {project} has more than {ITEMS} items, and no more are looked at") };
         }
         let phase = |item: &Value| {
             let fields = item.as_object()?;
@@ -116,13 +116,13 @@ impl PhaseCheck {
             .collect();
         let last = one_line(&self.criterion.last);
         if items.is_empty() {
-            Judgement::Unmet { feedback: format!("project {project} has no items, and an empty list is never complete") }
+            CheckJudgement::Unmet { feedback: format!("project {project} has no items, and an empty list is never complete") }
         } else if behind.is_empty() {
             let found = format!("Project {project}: {} in the phase \"{last}\"", plural(items.len() as u64, "item"));
-            Judgement::PassWith { evidence: Evidence::Verified, found }
+            CheckJudgement::PassWith { evidence: Evidence::Verified, found }
         } else {
             let (count, all) = (behind.len(), items.len());
-            Judgement::Unmet {
+            CheckJudgement::Unmet {
                 feedback: format!("{count} of {all} items of project {project} are not in the phase \"{last}\": {}", first_three(&behind)),
             }
         }
@@ -132,7 +132,7 @@ impl PhaseCheck {
 /// Whether these words stand in the text as a claim of the agent's own.
 fn is_claimed(words: &str, text: &str, asked: &[&str]) -> bool {
     let signal = SignalCriterion { ignore_case: true, ..SignalCriterion::new(words, SignalMatch::Contains) };
-    Mentions::new(&signal, asked).claimed_in(text)
+    PhraseMatcher::new(&signal, asked).claimed_in(text)
 }
 
 /// The phase in something that was detected, such as `{"type": "phase", "phase": "review"}`.
@@ -143,7 +143,7 @@ fn acted(action: &Value) -> Option<&str> {
 }
 
 impl CompletionCheck for PhaseCheck {
-    fn check(&self, context: &CheckContext<'_>) -> Judgement {
+    fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
         match &self.criterion.field {
             Some(field) => self.by_github(context, field),
             None => self.by_words(context.told),
@@ -165,16 +165,18 @@ impl CompletionCheck for PhaseCheck {
 mod tests {
     use serde_json::json;
 
-    use super::super::answers::{Captured, CommandOutput, CommandRun};
+    use super::super::answers::{CapturedStream, CommandOutput, CommandRun};
     use super::super::tests::Fake;
     use super::*;
-    use crate::decision::context::Summary;
-    use crate::decision::evidence::{CheckOutcome, Exit};
+    use crate::decision::context::IterationSummary;
+    use crate::decision::evidence::{CheckOutcome, ProcessExit};
 
-    fn told(iterations: &[&[&str]]) -> Context {
-        let summary =
-            |texts: &&[&str]| Summary { assistant_responses: texts.iter().map(|text| (*text).to_owned()).collect(), ..Summary::default() };
-        Context { summaries: iterations.iter().map(summary).collect(), ..Context::default() }
+    fn told(iterations: &[&[&str]]) -> SessionContext {
+        let summary = |texts: &&[&str]| IterationSummary {
+            assistant_responses: texts.iter().map(|text| (*text).to_owned()).collect(),
+            ..IterationSummary::default()
+        };
+        SessionContext { summaries: iterations.iter().map(summary).collect(), ..SessionContext::default() }
     }
 
     fn check() -> PhaseCheck {
@@ -199,7 +201,7 @@ mod tests {
 
     #[test]
     fn the_last_phase_must_be_claimed_not_announced_or_echoed() {
-        let judge = |told: &Context| check().check(&CheckContext::new(&Fake::default()).with_told(told));
+        let judge = |told: &SessionContext| check().check(&CheckContext::new(&Fake::default()).with_told(told));
         for text in ["All is done.\nPhase: complete", "Project complete", "All tests pass. The project is complete.", "PROJECT COMPLETED"] {
             let met = judge(&told(&[&[text]]));
             assert_eq!((met.outcome(), met.evidence()), (CheckOutcome::Pass, Evidence::Claimed), "{text}: {met:?}");
@@ -212,19 +214,20 @@ mod tests {
             assert!(!met.feedback().contains("is in the phase \"complete\""), "it would contradict itself: {met:?}");
         }
         for text in ["We are not yet in phase: complete", "When the tests pass I will write phase: complete", "phase: review"] {
-            assert!(matches!(judge(&told(&[&[text]])), Judgement::Unmet { .. }), "{text}");
+            assert!(matches!(judge(&told(&[&[text]])), CheckJudgement::Unmet { .. }), "{text}");
         }
-        let echo = Context { prompt: Some("At the end write\nphase: complete".into()), ..told(&[&["At the end write\nphase: complete"]]) };
-        assert!(matches!(judge(&echo), Judgement::Unmet { .. }));
+        let echo =
+            SessionContext { prompt: Some("At the end write\nphase: complete".into()), ..told(&[&["At the end write\nphase: complete"]]) };
+        assert!(matches!(judge(&echo), CheckJudgement::Unmet { .. }));
     }
 
     #[test]
     fn what_a_program_detected_counts_until_the_agent_says_otherwise() {
         let mut context = told(&[&["done"]]);
         context.summaries[0].detected_actions = vec![json!({"type": "phase", "phase": "complete"})];
-        let judge = |told: &Context| check().check(&CheckContext::new(&Fake::default()).with_told(told)).outcome();
+        let judge = |told: &SessionContext| check().check(&CheckContext::new(&Fake::default()).with_told(told)).outcome();
         assert_eq!(judge(&context), CheckOutcome::Pass);
-        context.summaries.push(Summary { assistant_responses: vec!["Back to review".into()], ..Summary::default() });
+        context.summaries.push(IterationSummary { assistant_responses: vec!["Back to review".into()], ..IterationSummary::default() });
         assert_eq!(judge(&context), CheckOutcome::Unmet);
     }
 
@@ -248,8 +251,8 @@ mod tests {
             (json!({"items": [{"phase": "Done"}], "totalCount": 2}), CheckOutcome::Failed, "no more are looked at"),
             (json!({"error": "x"}), CheckOutcome::Failed, "did not tell the items"),
         ] {
-            let output = CommandOutput { stdout: Captured::whole(answer.to_string()), ..CommandOutput::default() };
-            let fake = Fake { runs: vec![(line, CommandRun::Finished { exit: Exit::Code(0), output })], ..Fake::default() };
+            let output = CommandOutput { stdout: CapturedStream::whole(answer.to_string()), ..CommandOutput::default() };
+            let fake = Fake { runs: vec![(line, CommandRun::Finished { exit: ProcessExit::Code(0), output })], ..Fake::default() };
             let judgement = PhaseCheck::new(criterion.clone()).check(&CheckContext::new(&fake));
             assert_eq!(judgement.outcome(), outcome, "{judgement:?}");
             assert!(judgement.feedback().contains(words), "{judgement:?}");

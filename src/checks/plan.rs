@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::config::settings::PlanCriterion;
 use crate::decision::verdict::Evidence;
 
-use super::check::{CheckContext, CompletionCheck, Judgement};
+use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::checklist::items;
 use super::context_reader;
 use super::feedback::{MAX_CHARS, bounded, one_line};
@@ -22,7 +22,7 @@ pub struct PlanCheck {
 }
 
 /// One step of whatever kind of plan.
-struct Step {
+struct PlanCheckStep {
     title: String,
     done: bool,
 }
@@ -33,16 +33,16 @@ impl PlanCheck {
         PlanCheck { criterion }
     }
 
-    fn judge(&self, steps: &[Step], path: Option<&str>) -> Judgement {
-        let open: Vec<&Step> = steps.iter().filter(|step| !step.done).collect();
+    fn judge(&self, steps: &[PlanCheckStep], path: Option<&str>) -> CheckJudgement {
+        let open: Vec<&PlanCheckStep> = steps.iter().filter(|step| !step.done).collect();
         if steps.is_empty() {
             let what = path.map_or_else(|| "the plan".to_owned(), shown);
-            return Judgement::Unmet {
+            return CheckJudgement::Unmet {
                 feedback: format!("{what} has no steps, and an empty plan is never complete; write down what is to be done"),
             };
         }
         if open.is_empty() {
-            return Judgement::Pass { evidence: Evidence::Claimed };
+            return CheckJudgement::Pass { evidence: Evidence::Claimed };
         }
         let mut titles: Vec<String> = open.iter().take(self.criterion.max_titles).map(|step| title(step)).collect();
         if open.len() > titles.len()
@@ -59,45 +59,46 @@ impl PlanCheck {
             ),
             Some(path) => format!("{} has {open} incomplete task(s) out of {all}; do them and mark them there{titles}", shown(path)),
         };
-        Judgement::Unmet { feedback: bounded(feedback, MAX_CHARS) }
+        CheckJudgement::Unmet { feedback: bounded(feedback, MAX_CHARS) }
     }
 
-    fn of_file(&self, path: &str, context: &CheckContext<'_>) -> Judgement {
+    fn of_file(&self, path: &str, context: &CheckContext<'_>) -> CheckJudgement {
         let bytes = match context.capabilities.read_file(path, MAX_BYTES) {
             Ok(Some(bytes)) => bytes,
             Ok(None) if self.criterion.required => {
-                return Judgement::Unmet { feedback: format!("{} is not there; write down in it what is to be done", shown(path)) };
+                return CheckJudgement::Unmet { feedback: format!("{} is not there; write down in it what is to be done", shown(path)) };
             }
-            Ok(None) => return Judgement::Pass { evidence: Evidence::None },
+            Ok(None) => return CheckJudgement::Pass { evidence: Evidence::None },
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-                return Judgement::Failed { why: format!("{} is larger than {MAX_BYTES} bytes", shown(path)) };
+                return CheckJudgement::Failed { why: format!("{} is larger than {MAX_BYTES} bytes", shown(path)) };
             }
-            Err(error) => return Judgement::Failed { why: format!("{} cannot be read: {error}", shown(path)) },
+            Err(error) => return CheckJudgement::Failed { why: format!("{} cannot be read: {error}", shown(path)) },
         };
         let Ok(text) = std::str::from_utf8(&bytes) else {
-            return Judgement::Failed { why: format!("{} is not UTF-8 text", shown(path)) };
+            return CheckJudgement::Failed { why: format!("{} is not UTF-8 text", shown(path)) };
         };
         let text = text.trim_start_matches('\u{feff}');
         let named_json = path.to_ascii_lowercase().ends_with(".json");
         match serde_json::from_str::<Value>(text) {
             Ok(value) if named_json || value.is_object() || value.is_array() => match self.of_json(&value) {
                 Ok(steps) => self.judge(&steps, Some(path)),
-                Err(why) => Judgement::Unmet { feedback: format!("{} is no plan: {why}", shown(path)) },
+                Err(why) => CheckJudgement::Unmet { feedback: format!("{} is no plan: {why}", shown(path)) },
             },
-            Err(error) if named_json => Judgement::Unmet { feedback: format!("{} is invalid JSON: {error}", shown(path)) },
+            Err(error) if named_json => CheckJudgement::Unmet { feedback: format!("{} is invalid JSON: {error}", shown(path)) },
             _ => {
                 let steps = items(text, &self.criterion.optional_sections);
-                let steps: Vec<Step> = steps.into_iter().map(|item| Step { title: item.title, done: item.done }).collect();
+                let steps: Vec<PlanCheckStep> =
+                    steps.into_iter().map(|item| PlanCheckStep { title: item.title, done: item.done }).collect();
                 self.judge(&steps, Some(path))
             }
         }
     }
 
     /// The steps of a JSON plan: under `steps`, `tasks` or `todos`, or the list itself.
-    fn of_json(&self, value: &Value) -> Result<Vec<Step>, String> {
+    fn of_json(&self, value: &Value) -> Result<Vec<PlanCheckStep>, String> {
         let list = ["steps", "tasks", "todos"].iter().find_map(|key| value.get(key));
         let plan = context_reader::plan("", list.unwrap_or(value)).map_err(|error| error.to_string())?;
-        Ok(plan.steps.into_iter().map(|step| Step { done: self.is_done(&step.status), title: step.title }).collect())
+        Ok(plan.steps.into_iter().map(|step| PlanCheckStep { done: self.is_done(&step.status), title: step.title }).collect())
     }
 
     fn is_done(&self, status: &str) -> bool {
@@ -105,7 +106,7 @@ impl PlanCheck {
     }
 }
 
-fn title(step: &Step) -> String {
+fn title(step: &PlanCheckStep) -> String {
     match bounded(one_line(&step.title), 200) {
         title if title.is_empty() => "<untitled>".into(),
         title => title,
@@ -117,20 +118,20 @@ fn shown(path: &str) -> String {
 }
 
 impl CompletionCheck for PlanCheck {
-    fn check(&self, context: &CheckContext<'_>) -> Judgement {
+    fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
         if let Some(path) = &self.criterion.path {
             return self.of_file(path, context);
         }
         match &context.told.plan {
             Some(plan) => {
-                let steps: Vec<Step> =
-                    plan.steps.iter().map(|step| Step { title: step.title.clone(), done: self.is_done(&step.status) }).collect();
+                let steps: Vec<PlanCheckStep> =
+                    plan.steps.iter().map(|step| PlanCheckStep { title: step.title.clone(), done: self.is_done(&step.status) }).collect();
                 self.judge(&steps, None)
             }
             None if self.criterion.required => {
-                Judgement::Unmet { feedback: "no plan has been created, as far as is known; make one and carry it out".into() }
+                CheckJudgement::Unmet { feedback: "no plan has been created, as far as is known; make one and carry it out".into() }
             }
-            None => Judgement::Pass { evidence: Evidence::None },
+            None => CheckJudgement::Pass { evidence: Evidence::None },
         }
     }
 
@@ -146,22 +147,25 @@ impl CompletionCheck for PlanCheck {
 mod tests {
     use super::super::tests::Fake;
     use super::*;
-    use crate::decision::context::{Context, Plan, PlanStep};
+    use crate::decision::context::{AgentPlan, PlanStep, SessionContext};
     use crate::decision::evidence::CheckOutcome::{self, Failed, Pass, Unmet};
 
-    fn own(steps: &[(&str, &str)]) -> Context {
+    fn own(steps: &[(&str, &str)]) -> SessionContext {
         let steps = steps.iter().map(|(title, status)| PlanStep { id: None, title: (*title).into(), status: (*status).into() }).collect();
-        Context { plan: Some(Plan { status: Some("completed".into()), steps, ..Plan::default() }), ..Context::default() }
+        SessionContext {
+            plan: Some(AgentPlan { status: Some("completed".into()), steps, ..AgentPlan::default() }),
+            ..SessionContext::default()
+        }
     }
 
-    fn judge(criterion: PlanCriterion, told: &Context) -> Judgement {
+    fn judge(criterion: PlanCriterion, told: &SessionContext) -> CheckJudgement {
         PlanCheck::new(criterion).check(&CheckContext::new(&Fake::default()).with_told(told))
     }
 
     #[test]
     fn only_the_states_of_the_steps_count() {
         let check = |steps: &[(&str, &str)]| judge(PlanCriterion::default(), &own(steps));
-        assert_eq!(check(&[("a", "done"), ("b", "done")]), Judgement::Pass { evidence: Evidence::Claimed });
+        assert_eq!(check(&[("a", "done"), ("b", "done")]), CheckJudgement::Pass { evidence: Evidence::Claimed });
         for status in ["pending", "in_progress", "completed", "Done", "done ", ""] {
             assert_eq!(check(&[("a", "done"), ("b", status)]).outcome(), Unmet, "{status}");
         }
@@ -190,9 +194,9 @@ mod tests {
 
     #[test]
     fn a_plan_that_is_not_there_is_not_done_unless_none_is_required() {
-        assert_eq!(judge(PlanCriterion::default(), &Context::default()).outcome(), Unmet);
+        assert_eq!(judge(PlanCriterion::default(), &SessionContext::default()).outcome(), Unmet);
         let optional = PlanCriterion { required: false, ..PlanCriterion::default() };
-        assert_eq!(judge(optional.clone(), &Context::default()), Judgement::Pass { evidence: Evidence::None });
+        assert_eq!(judge(optional.clone(), &SessionContext::default()), CheckJudgement::Pass { evidence: Evidence::None });
         assert_eq!(judge(optional.clone(), &own(&[("a", "pending")])).outcome(), Unmet);
         assert_eq!(judge(optional, &own(&[])).outcome(), Unmet);
     }
@@ -240,6 +244,6 @@ mod tests {
             PlanCheck::new(criterion).check(&CheckContext::new(&Fake::default()))
         };
         assert_eq!(check(true).feedback(), "`p.md` is not there; write down in it what is to be done");
-        assert_eq!(check(false), Judgement::Pass { evidence: Evidence::None });
+        assert_eq!(check(false), CheckJudgement::Pass { evidence: Evidence::None });
     }
 }

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::config::settings::{CheckSpec, Criterion};
+use crate::config::settings::{CheckKind, CheckSpec};
 
-use super::always::Always;
-use super::answers::Definition;
+use super::always::AlwaysMet;
+use super::answers::CheckDefinition;
 use super::check::CompletionCheck;
 use super::command::CommandCheck;
 use super::custom::CustomCheck;
 use super::feature_list::FeatureListCheck;
 use super::files::FilesCheck;
 use super::git::GitCheck;
-use super::group::{CheckTree, Cost};
+use super::group::{CheckCost, CheckTree};
 use super::issue::IssueCheck;
 use super::iterations::IterationsCheck;
 use super::judge::JudgeCheck;
@@ -23,13 +23,13 @@ use super::plan::PlanCheck;
 use super::signal::SignalCheck;
 use super::sql_result::SqlResultCheck;
 use super::structured::StructuredCheck;
-use super::unusable::Unusable;
+use super::unusable::UnusableCheck;
 
 /// A check, and what it costs to ask it.
-pub type Built = (Cost, Box<dyn CompletionCheck>);
+pub type BuiltCheck = (CheckCost, Box<dyn CompletionCheck>);
 
 /// Makes a check from the keys of an entry, without `type` and `name`; an error says which key is wrong and how.
-type Make = Box<dyn Fn(&Map<String, Value>) -> Result<Built, String> + Send + Sync>;
+type MakeCheck = Box<dyn Fn(&Map<String, Value>) -> Result<BuiltCheck, String> + Send + Sync>;
 
 /// The types of check that a program adds to those of the format.
 ///
@@ -69,19 +69,19 @@ type Make = Box<dyn Fn(&Map<String, Value>) -> Result<Built, String> + Send + Sy
 /// # Ok::<(), completion_watchdog::config::ConfigError>(())
 /// ```
 #[derive(Default)]
-pub struct Registry {
-    makers: BTreeMap<String, Make>,
+pub struct CheckRegistry {
+    makers: BTreeMap<String, MakeCheck>,
 }
 
-impl std::fmt::Debug for Registry {
+impl std::fmt::Debug for CheckRegistry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Registry").field(&self.types()).finish()
     }
 }
 
-impl Registry {
+impl CheckRegistry {
     /// Adds a type. One of the format's own is not replaced by it.
-    pub fn with(mut self, kind: &str, make: impl Fn(&Map<String, Value>) -> Result<Built, String> + Send + Sync + 'static) -> Self {
+    pub fn with(mut self, kind: &str, make: impl Fn(&Map<String, Value>) -> Result<BuiltCheck, String> + Send + Sync + 'static) -> Self {
         self.makers.insert(kind.to_owned(), Box::new(make));
         self
     }
@@ -100,41 +100,41 @@ impl Registry {
             }
             CheckSpec::Single { name, criterion } => {
                 let (cost, check) = self.single(criterion);
-                let definition = Definition::of(criterion);
+                let definition = CheckDefinition::of(criterion);
                 CheckTree::Single { name: name.clone(), kind: criterion.kind().to_owned(), definition, cost, check }
             }
         }
     }
 
-    fn single(&self, criterion: &Criterion) -> Built {
+    fn single(&self, criterion: &CheckKind) -> BuiltCheck {
         match criterion {
-            Criterion::Signal(found) => (Cost::Cheap, Box::new(SignalCheck::new(found.clone()))),
-            Criterion::Command(command) => (Cost::Dear, Box::new(CommandCheck::new(command.clone()))),
-            Criterion::Plan(found) => (Cost::Cheap, Box::new(PlanCheck::new(found.clone()))),
-            Criterion::FeatureList(found) => (Cost::Cheap, Box::new(FeatureListCheck::new(found.clone()))),
-            Criterion::Git(found) => (Cost::Cheap, Box::new(GitCheck::new(found.clone()))),
-            Criterion::Files(found) => (Cost::Cheap, Box::new(FilesCheck::new(found.clone()))),
-            Criterion::Always => (Cost::Vacuous, Box::new(Always)),
-            Criterion::Registered { kind, keys } => match self.makers.get(kind) {
-                Some(make) => make(keys).unwrap_or_else(|why| (Cost::Cheap, Box::new(Unusable::new(why)))),
+            CheckKind::Signal(found) => (CheckCost::Cheap, Box::new(SignalCheck::new(found.clone()))),
+            CheckKind::Command(command) => (CheckCost::Dear, Box::new(CommandCheck::new(command.clone()))),
+            CheckKind::Plan(found) => (CheckCost::Cheap, Box::new(PlanCheck::new(found.clone()))),
+            CheckKind::FeatureList(found) => (CheckCost::Cheap, Box::new(FeatureListCheck::new(found.clone()))),
+            CheckKind::Git(found) => (CheckCost::Cheap, Box::new(GitCheck::new(found.clone()))),
+            CheckKind::Files(found) => (CheckCost::Cheap, Box::new(FilesCheck::new(found.clone()))),
+            CheckKind::Always => (CheckCost::Vacuous, Box::new(AlwaysMet)),
+            CheckKind::Registered { kind, keys } => match self.makers.get(kind) {
+                Some(make) => make(keys).unwrap_or_else(|why| (CheckCost::Cheap, Box::new(UnusableCheck::new(why)))),
                 None => {
                     let why = format!("no type of check is registered as `{kind}`; register it, or remove the check");
-                    (Cost::Cheap, Box::new(Unusable::new(why)))
+                    (CheckCost::Cheap, Box::new(UnusableCheck::new(why)))
                 }
             },
-            Criterion::Issue(found) => (Cost::Dear, Box::new(IssueCheck::new(found.clone()))),
-            Criterion::Structured(found) => (Cost::Cheap, Box::new(StructuredCheck::new(found.clone()))),
-            Criterion::SqlResult(found) => (Cost::Cheap, Box::new(SqlResultCheck::new(found.clone()))),
-            Criterion::Judge(found) => (Cost::Dear, Box::new(JudgeCheck::new(found.clone()))),
-            Criterion::Phase(found) if found.field.is_some() => (Cost::Dear, Box::new(PhaseCheck::new(found.clone()))),
-            Criterion::Phase(found) => (Cost::Cheap, Box::new(PhaseCheck::new(found.clone()))),
-            Criterion::Iterations { count } => (Cost::Cheap, Box::new(IterationsCheck::new(*count))),
-            Criterion::Custom(found) => (Cost::Dear, Box::new(CustomCheck::new(found.clone()))),
+            CheckKind::Issue(found) => (CheckCost::Dear, Box::new(IssueCheck::new(found.clone()))),
+            CheckKind::Structured(found) => (CheckCost::Cheap, Box::new(StructuredCheck::new(found.clone()))),
+            CheckKind::SqlResult(found) => (CheckCost::Cheap, Box::new(SqlResultCheck::new(found.clone()))),
+            CheckKind::Judge(found) => (CheckCost::Dear, Box::new(JudgeCheck::new(found.clone()))),
+            CheckKind::Phase(found) if found.field.is_some() => (CheckCost::Dear, Box::new(PhaseCheck::new(found.clone()))),
+            CheckKind::Phase(found) => (CheckCost::Cheap, Box::new(PhaseCheck::new(found.clone()))),
+            CheckKind::Iterations { count } => (CheckCost::Cheap, Box::new(IterationsCheck::new(*count))),
+            CheckKind::Custom(found) => (CheckCost::Dear, Box::new(CustomCheck::new(found.clone()))),
         }
     }
 }
 
 /// The check or group that an entry of the configuration asks for, of the format's own types.
 pub fn build(spec: &CheckSpec) -> CheckTree {
-    Registry::default().build(spec)
+    CheckRegistry::default().build(spec)
 }

@@ -1,12 +1,12 @@
 //! The type `signal`: the agent says an agreed text. Its word alone, so that the evidence is claimed.
 
-use crate::config::settings::{Scope, SignalCriterion, SignalMatch};
+use crate::config::settings::{SignalCriterion, SignalMatch, TextScope};
 use crate::decision::verdict::Evidence;
 
 use super::agent_words::{asked, said};
-use super::check::{CheckContext, CompletionCheck, Judgement};
+use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::feedback::{bounded, one_line};
-use super::mentions::Mentions;
+use super::mentions::PhraseMatcher;
 
 /// Met when the agent says the text as its own claim.
 #[derive(Debug, Clone)]
@@ -41,25 +41,25 @@ impl SignalCheck {
 }
 
 impl CompletionCheck for SignalCheck {
-    fn check(&self, context: &CheckContext<'_>) -> Judgement {
+    fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
         if self.criterion.text.trim().is_empty() {
-            return Judgement::Unrunnable { why: "the signal has no text, and an empty text is never found".into() };
+            return CheckJudgement::Unrunnable { why: "the signal has no text, and an empty text is never found".into() };
         }
         let asked = asked(context.told);
         let said = said(context.told, self.criterion.scope);
-        let mentions = Mentions::new(&self.criterion, &asked);
+        let mentions = PhraseMatcher::new(&self.criterion, &asked);
         if said.iter().any(|text| mentions.claimed_in(text)) {
-            return Judgement::Pass { evidence: Evidence::Claimed };
+            return CheckJudgement::Pass { evidence: Evidence::Claimed };
         }
         let shown = bounded(one_line(&self.criterion.text), 200);
         let known = if said.is_empty() { " (no text of the agent is known)" } else { "" };
-        Judgement::Unmet { feedback: format!("signal \"{shown}\" not found in output{known}; when the work is done, {}", self.how()) }
+        CheckJudgement::Unmet { feedback: format!("signal \"{shown}\" not found in output{known}; when the work is done, {}", self.how()) }
     }
 
     fn description(&self) -> String {
         let whose = match self.criterion.scope {
-            Scope::Last => "in its last message",
-            Scope::Iteration | Scope::Session => "in a message of its own",
+            TextScope::Last => "in its last message",
+            TextScope::Iteration | TextScope::Session => "in a message of its own",
         };
         format!("the agent says so {whose}: {}, and not before the work is done", self.how())
     }
@@ -69,9 +69,9 @@ impl CompletionCheck for SignalCheck {
 mod tests {
     use super::super::tests::Fake;
     use super::*;
-    use crate::decision::context::{Context, Message};
+    use crate::decision::context::{ContextMessage, SessionContext};
 
-    fn judge(criterion: SignalCriterion, told: &Context) -> Judgement {
+    fn judge(criterion: SignalCriterion, told: &SessionContext) -> CheckJudgement {
         let fake = Fake::default();
         SignalCheck::new(criterion).check(&CheckContext::new(&fake).with_told(told))
     }
@@ -80,31 +80,31 @@ mod tests {
         SignalCriterion::new("TASK_DONE", SignalMatch::Line)
     }
 
-    fn output(text: &str) -> Context {
-        Context { output: Some(text.into()), ..Context::default() }
+    fn output(text: &str) -> SessionContext {
+        SessionContext { output: Some(text.into()), ..SessionContext::default() }
     }
 
     #[test]
     fn what_the_agent_says_is_its_word_and_no_more() {
-        assert_eq!(judge(line(), &output("Working...\nTASK_DONE\n")), Judgement::Pass { evidence: Evidence::Claimed });
+        assert_eq!(judge(line(), &output("Working...\nTASK_DONE\n")), CheckJudgement::Pass { evidence: Evidence::Claimed });
     }
 
     #[test]
     fn the_feedback_says_what_is_missing_and_how_to_say_it() {
         let wanted =
             "signal \"TASK_DONE\" not found in output; when the work is done, write a line that is exactly TASK_DONE, in the last message";
-        assert_eq!(judge(line(), &output("Still working...")), Judgement::Unmet { feedback: wanted.into() });
-        let nothing = judge(SignalCriterion::new("OK", SignalMatch::Tag), &Context::default());
+        assert_eq!(judge(line(), &output("Still working...")), CheckJudgement::Unmet { feedback: wanted.into() });
+        let nothing = judge(SignalCriterion::new("OK", SignalMatch::Tag), &SessionContext::default());
         assert!(nothing.feedback().contains("no text of the agent is known"), "{nothing:?}");
         assert!(nothing.feedback().ends_with("write <promise>OK</promise> in the last message"), "{nothing:?}");
     }
 
     #[test]
     fn users_and_tools_say_nothing_for_the_agent() {
-        let message = |role: &str| Message { role: role.into(), text: Some("TASK_DONE".into()), tool_result: None };
-        let session = SignalCriterion { scope: Scope::Session, ..line() };
+        let message = |role: &str| ContextMessage { role: role.into(), text: Some("TASK_DONE".into()), tool_result: None };
+        let session = SignalCriterion { scope: TextScope::Session, ..line() };
         for (role, met) in [("assistant", true), ("user", false), ("tool", false), ("system", false)] {
-            let told = Context { messages: vec![message(role)], output: Some("bye".into()), ..Context::default() };
+            let told = SessionContext { messages: vec![message(role)], output: Some("bye".into()), ..SessionContext::default() };
             assert_eq!(judge(session.clone(), &told).evidence() == Evidence::Claimed, met, "{role}");
             assert_eq!(judge(line(), &told).evidence(), Evidence::None);
         }
@@ -112,6 +112,6 @@ mod tests {
 
     #[test]
     fn a_signal_without_text_cannot_be_run() {
-        assert!(matches!(judge(SignalCriterion::new(" ", SignalMatch::Contains), &output(" ")), Judgement::Unrunnable { .. }));
+        assert!(matches!(judge(SignalCriterion::new(" ", SignalMatch::Contains), &output(" ")), CheckJudgement::Unrunnable { .. }));
     }
 }

@@ -6,7 +6,7 @@ use crate::config::settings::SqlResultCriterion;
 use crate::decision::context::ToolResult;
 use crate::decision::verdict::Evidence;
 
-use super::check::{CheckContext, CompletionCheck, Judgement};
+use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::feedback::{bounded, one_line};
 
 /// Met when the tool returned these rows.
@@ -53,15 +53,15 @@ impl SqlResultCheck {
 }
 
 impl CompletionCheck for SqlResultCheck {
-    fn check(&self, context: &CheckContext<'_>) -> Judgement {
+    fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
         let results = context.told.messages.iter().rev().filter_map(|message| message.tool_result.as_ref());
         let Some(last) = results.into_iter().find(|result| self.is_of_tool(result)) else {
-            return Judgement::Unmet { feedback: format!("no `{}` result is known; call it", one_line(&self.criterion.tool)) };
+            return CheckJudgement::Unmet { feedback: format!("no `{}` result is known; call it", one_line(&self.criterion.tool)) };
         };
         match self.lacks(last) {
             // What stands in the session's own output is the agent's word.
-            None => Judgement::Pass { evidence: if context.told.from_host { Evidence::Verified } else { Evidence::Claimed } },
-            Some(feedback) => Judgement::Unmet { feedback },
+            None => CheckJudgement::Pass { evidence: if context.told.from_host { Evidence::Verified } else { Evidence::Claimed } },
+            Some(feedback) => CheckJudgement::Unmet { feedback },
         }
     }
 
@@ -76,17 +76,17 @@ impl CompletionCheck for SqlResultCheck {
 mod tests {
     use super::super::tests::Fake;
     use super::*;
-    use crate::decision::context::{Context, Message};
+    use crate::decision::context::{ContextMessage, SessionContext};
 
-    fn result(name: Option<&str>, content: &str) -> Message {
+    fn result(name: Option<&str>, content: &str) -> ContextMessage {
         let tool_result = ToolResult { name: name.map(str::to_owned), content: content.into(), ..ToolResult::default() };
-        Message { role: "tool".into(), text: None, tool_result: Some(tool_result) }
+        ContextMessage { role: "tool".into(), text: None, tool_result: Some(tool_result) }
     }
 
-    fn judge(columns: Option<&[&str]>, min_rows: u64, messages: Vec<Message>) -> Judgement {
+    fn judge(columns: Option<&[&str]>, min_rows: u64, messages: Vec<ContextMessage>) -> CheckJudgement {
         let expected_columns = columns.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
         let criterion = SqlResultCriterion { tool: "execute_sql".into(), expected_columns, min_rows };
-        let told = Context { messages, from_host: true, ..Context::default() };
+        let told = SessionContext { messages, from_host: true, ..SessionContext::default() };
         SqlResultCheck::new(criterion).check(&CheckContext::new(&Fake::default()).with_told(&told))
     }
 
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn columns_count_by_name_case_and_order() {
         let of = |columns| judge(columns, 1, vec![result(Some("execute_sql"), TWO)]);
-        let met = Judgement::Pass { evidence: Evidence::Verified };
+        let met = CheckJudgement::Pass { evidence: Evidence::Verified };
         assert_eq!(of(None), met);
         assert_eq!(of(Some(&["id", "name"])), met);
         for columns in [&["name", "id"][..], &["ID", "name"], &["id"], &[]] {
@@ -108,16 +108,16 @@ mod tests {
     fn a_result_in_the_sessions_own_output_is_its_word() {
         let criterion = SqlResultCriterion { tool: "execute_sql".into(), expected_columns: None, min_rows: 1 };
         for (from_host, evidence) in [(true, Evidence::Verified), (false, Evidence::Claimed)] {
-            let told = Context { messages: vec![result(Some("execute_sql"), TWO)], from_host, ..Context::default() };
+            let told = SessionContext { messages: vec![result(Some("execute_sql"), TWO)], from_host, ..SessionContext::default() };
             let judged = SqlResultCheck::new(criterion.clone()).check(&CheckContext::new(&Fake::default()).with_told(&told));
-            assert_eq!(judged, Judgement::Pass { evidence });
+            assert_eq!(judged, CheckJudgement::Pass { evidence });
         }
     }
 
     #[test]
     fn so_many_rows_are_wanted_and_none_only_where_that_is_said() {
         let empty = || vec![result(Some("execute_sql"), r#"{"columns": [], "rows": []}"#)];
-        assert_eq!(judge(None, 0, empty()), Judgement::Pass { evidence: Evidence::Verified });
+        assert_eq!(judge(None, 0, empty()), CheckJudgement::Pass { evidence: Evidence::Verified });
         assert!(judge(None, 1, empty()).feedback().contains("too few rows"));
         assert!(judge(None, 3, vec![result(Some("execute_sql"), TWO)]).feedback().contains("and returned 2"));
     }

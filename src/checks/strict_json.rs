@@ -7,20 +7,20 @@ use serde_json::{Map, Number, Value};
 
 /// Reads a text, or says why it is no such JSON.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
-    serde_json::from_str::<Strict>(text).map(|strict| strict.0).map_err(|error| error.to_string())
+    serde_json::from_str::<StrictValue>(text).map(|strict| strict.0).map_err(|error| error.to_string())
 }
 
-struct Strict(Value);
+struct StrictValue(Value);
 
-impl<'de> Deserialize<'de> for Strict {
+impl<'de> Deserialize<'de> for StrictValue {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Reader).map(Strict)
+        from.deserialize_any(StrictReader).map(StrictValue)
     }
 }
 
-struct Reader;
+struct StrictReader;
 
-impl<'de> Visitor<'de> for Reader {
+impl<'de> Visitor<'de> for StrictReader {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -53,7 +53,7 @@ impl<'de> Visitor<'de> for Reader {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(Strict(entry)) = entries.next_element()? {
+        while let Some(StrictValue(entry)) = entries.next_element()? {
             list.push(entry);
         }
         Ok(Value::Array(list))
@@ -66,7 +66,7 @@ impl<'de> Visitor<'de> for Reader {
                 let key: String = key.chars().take(100).collect();
                 return Err(A::Error::custom(format!("the key {key:?} stands twice in one object")));
             }
-            let Strict(value) = members.next_value()?;
+            let StrictValue(value) = members.next_value()?;
             object.insert(key, value);
         }
         Ok(Value::Object(object))

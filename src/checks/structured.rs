@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::config::settings::{Scope, StructuredCriterion};
-use crate::decision::context::Context;
+use crate::config::settings::{StructuredCriterion, TextScope};
+use crate::decision::context::SessionContext;
 use crate::decision::verdict::Evidence;
 
 use super::agent_json::{given, names_itself};
 use super::agent_words::{asked, said};
-use super::check::{CheckContext, CompletionCheck, Judgement};
+use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::feedback::{MAX_CHARS, bounded, first_three, one_line};
 
 /// Met when the last JSON that the agent gave has this form.
@@ -24,7 +24,7 @@ impl StructuredCheck {
     }
 
     /// The last that the agent gave: `Some(None)` is a mark without JSON.
-    fn last(&self, told: &Context) -> Option<Option<Value>> {
+    fn last(&self, told: &SessionContext) -> Option<Option<Value>> {
         // What is about to be given is the newest of all.
         if let Some(output) = told.tentative_output.as_ref().filter(|output| self.is_meant(output)) {
             return Some(Some(output.clone()));
@@ -37,7 +37,7 @@ impl StructuredCheck {
                 return Some(last.object);
             }
         }
-        let detected = told.summaries.iter().rev().take(if self.criterion.scope == Scope::Session { usize::MAX } else { 1 });
+        let detected = told.summaries.iter().rev().take(if self.criterion.scope == TextScope::Session { usize::MAX } else { 1 });
         let mut actions = detected.flat_map(|summary| summary.detected_actions.iter().rev());
         actions.find(|action| self.criterion.tag.is_some() && self.is_meant(action)).map(|action| Some(action.clone()))
     }
@@ -87,26 +87,26 @@ impl StructuredCheck {
 }
 
 impl CompletionCheck for StructuredCheck {
-    fn check(&self, context: &CheckContext<'_>) -> Judgement {
+    fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
         if self.criterion.tag.is_none() && self.criterion.required.is_empty() && self.criterion.schema.is_none() {
-            return Judgement::Unrunnable { why: "nothing is asked of the JSON; give a `tag`, `required` or a `schema`".into() };
+            return CheckJudgement::Unrunnable { why: "nothing is asked of the JSON; give a `tag`, `required` or a `schema`".into() };
         }
         let Some(found) = self.last(context.told) else {
-            return Judgement::Unmet { feedback: format!("no such answer was given; when the work is done, give {}", self.form()) };
+            return CheckJudgement::Unmet { feedback: format!("no such answer was given; when the work is done, give {}", self.form()) };
         };
         let mut wrong = self.lacks(found.as_ref());
         if let (Some(schema), Some(found)) = (&self.criterion.schema, &found) {
             match super::json_schema::violations(schema, found) {
                 Ok(more) => wrong.extend(more),
-                Err(why) => return Judgement::Unrunnable { why: format!("its `schema` cannot be used: {why}") },
+                Err(why) => return CheckJudgement::Unrunnable { why: format!("its `schema` cannot be used: {why}") },
             }
         }
         if wrong.is_empty() {
-            return Judgement::Pass { evidence: Evidence::Claimed };
+            return CheckJudgement::Pass { evidence: Evidence::Claimed };
         }
         let wrong: Vec<&str> = wrong.iter().map(String::as_str).collect();
         let feedback = format!("the last JSON that was given is not as agreed: {}; give {}", first_three(&wrong), self.form());
-        Judgement::Unmet { feedback: bounded(feedback, MAX_CHARS) }
+        CheckJudgement::Unmet { feedback: bounded(feedback, MAX_CHARS) }
     }
 
     fn description(&self) -> String {
@@ -120,20 +120,20 @@ mod tests {
 
     use super::super::tests::Fake;
     use super::*;
-    use crate::decision::context::Summary;
+    use crate::decision::context::IterationSummary;
     use crate::decision::evidence::CheckOutcome::{self, Pass, Unmet, Unrunnable};
 
     fn criterion(tag: Option<&str>, required: &[(&str, Option<Value>)]) -> StructuredCriterion {
         let required = required.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-        StructuredCriterion { tag: tag.map(str::to_owned), required, schema: None, scope: Scope::Last }
+        StructuredCriterion { tag: tag.map(str::to_owned), required, schema: None, scope: TextScope::Last }
     }
 
-    fn judge(criterion: StructuredCriterion, told: &Context) -> Judgement {
+    fn judge(criterion: StructuredCriterion, told: &SessionContext) -> CheckJudgement {
         StructuredCheck::new(criterion).check(&CheckContext::new(&Fake::default()).with_told(told))
     }
 
-    fn output(text: &str) -> Context {
-        Context { output: Some(text.into()), ..Context::default() }
+    fn output(text: &str) -> SessionContext {
+        SessionContext { output: Some(text.into()), ..SessionContext::default() }
     }
 
     fn approved() -> StructuredCriterion {
@@ -167,17 +167,20 @@ mod tests {
         let twice = "<review>{\"status\": \"approved\"}</review> no, wait <review>{\"status\": \"rejected\"}</review>";
         assert_eq!(judge(approved(), &output(twice)).outcome(), Unmet);
         let form = "<review>{\"status\": \"approved\"}</review>";
-        let echo = Context { prompt: Some(format!("Answer with {form}")), ..output(&format!("I shall answer with {form}")) };
+        let echo = SessionContext { prompt: Some(format!("Answer with {form}")), ..output(&format!("I shall answer with {form}")) };
         assert_eq!(judge(approved(), &echo).outcome(), Unmet);
     }
 
     #[test]
     fn output_that_is_about_to_be_given_and_what_was_detected_count_as_well() {
-        let tentative = |value| Context { tentative_output: Some(value), ..output("<review>{\"status\": \"rejected\"}</review>") };
+        let tentative = |value| SessionContext { tentative_output: Some(value), ..output("<review>{\"status\": \"rejected\"}</review>") };
         assert_eq!(judge(approved(), &tentative(json!({"status": "approved"}))).outcome(), Pass);
         assert_eq!(judge(approved(), &tentative(json!({"type": "other", "status": "approved"}))).outcome(), Unmet);
         let action = json!({"type": "review", "status": "approved"});
-        let told = Context { summaries: vec![Summary { detected_actions: vec![action], ..Summary::default() }], ..Context::default() };
+        let told = SessionContext {
+            summaries: vec![IterationSummary { detected_actions: vec![action], ..IterationSummary::default() }],
+            ..SessionContext::default()
+        };
         assert_eq!(judge(approved(), &told).outcome(), Pass);
     }
 

@@ -8,17 +8,17 @@ use super::*;
 use crate::config::path_glob;
 use crate::config::path_globs;
 use crate::config::settings::{
-    CheckOrder, CheckSpec, CommandCriterion, CommandLine, Criterion, FilesCriterion, GitCriterion, Mode, Settings, SuccessRule,
+    CheckKind, CheckOrder, CheckSpec, CommandCriterion, CommandLine, ConfigSettings, FilesCriterion, GitCriterion, Mode, SuccessRule,
 };
-use crate::decision::evidence::{Changes, CheckOutcome, Commits, Exit, Fact, FaultKind, TestCounts, Unreadable};
+use crate::decision::evidence::{Changes, CheckOutcome, Commits, FaultKind, ProcessExit, ReadFact, TestCounts, UnreadableFact};
 use crate::decision::verdict::Evidence;
 
 /// The outside as a test describes it, and what was asked of it.
 #[derive(Default)]
 pub(super) struct Fake {
     pub(super) runs: Vec<(&'static str, CommandRun)>,
-    pub(super) commits: Option<Fact<Commits>>,
-    pub(super) changes: Option<Fact<Changes>>,
+    pub(super) commits: Option<ReadFact<Commits>>,
+    pub(super) changes: Option<ReadFact<Changes>>,
     pub(super) files: Vec<(&'static str, u64)>,
     pub(super) unreadable: Vec<&'static str>,
     /// What is in files of the worktree.
@@ -27,12 +27,12 @@ pub(super) struct Fake {
     pub(super) baseline: Vec<(&'static str, String)>,
     /// Whether the baseline commit cannot be read.
     pub(super) baseline_broken: bool,
-    pub(super) touched: Option<Fact<Vec<&'static str>>>,
-    pub(super) pushed: Option<Fact<Pushed>>,
-    pub(super) diff: Option<Fact<BoundedText>>,
+    pub(super) touched: Option<ReadFact<Vec<&'static str>>>,
+    pub(super) pushed: Option<ReadFact<PushState>>,
+    pub(super) diff: Option<ReadFact<BoundedText>>,
     pub(super) judge: Option<JudgeAnswer>,
     /// Files that commands name and that changed.
-    pub(super) changed_scripts: Option<Fact<Vec<String>>>,
+    pub(super) changed_scripts: Option<ReadFact<Vec<String>>>,
     /// Whether commands passed before.
     pub(super) passed_before: Option<EarlierPass>,
     /// What the session did to tests.
@@ -42,7 +42,7 @@ pub(super) struct Fake {
     /// What is known of checks from when the work began.
     pub(super) at_begin: AtBegin,
     /// Answers of programs that stay, in order.
-    pub(super) exchanges: Mutex<Vec<Exchange>>,
+    pub(super) exchanges: Mutex<Vec<LineExchange>>,
     pub(super) asked: Mutex<Vec<String>>,
 }
 
@@ -70,12 +70,12 @@ impl Capabilities for Fake {
         run.unwrap_or_else(|| panic!("{} is not to be run", request.line)).1.clone()
     }
 
-    fn commits(&self) -> Fact<Commits> {
+    fn commits(&self) -> ReadFact<Commits> {
         self.note("commits".into());
         self.commits.clone().expect("commits are not to be read")
     }
 
-    fn changes(&self) -> Fact<Changes> {
+    fn changes(&self) -> ReadFact<Changes> {
         self.note("changes".into());
         self.changes.clone().expect("changes are not to be read")
     }
@@ -102,7 +102,7 @@ impl Capabilities for Fake {
         }
     }
 
-    fn baseline_file(&self, path: &str, _limit: u64) -> Fact<Option<Vec<u8>>> {
+    fn baseline_file(&self, path: &str, _limit: u64) -> ReadFact<Option<Vec<u8>>> {
         self.note(format!("baseline {path}"));
         if self.baseline_broken {
             return Err(broken("the baseline is gone"));
@@ -110,24 +110,24 @@ impl Capabilities for Fake {
         Ok(self.baseline.iter().find(|(name, _)| *name == path).map(|(_, text)| text.clone().into_bytes()))
     }
 
-    fn touched(&self, wanted: &dyn Fn(&str) -> bool) -> Fact<Touched> {
+    fn touched(&self, wanted: &dyn Fn(&str) -> bool) -> ReadFact<TouchedPaths> {
         self.note("touched".into());
         let all = self.touched.clone().expect("touched paths are not to be read")?;
         let paths: Vec<String> = all.into_iter().filter(|path| wanted(path)).map(str::to_owned).collect();
-        Ok(Touched { total: paths.len() as u64, paths })
+        Ok(TouchedPaths { total: paths.len() as u64, paths })
     }
 
-    fn protected(&self, globs: &[String]) -> Fact<Touched> {
+    fn protected(&self, globs: &[String]) -> ReadFact<TouchedPaths> {
         let patterns = path_globs(globs).expect("globs of tests are right");
         self.touched(&|path| patterns.is_match(path))
     }
 
-    fn pushed(&self) -> Fact<Pushed> {
+    fn pushed(&self) -> ReadFact<PushState> {
         self.note("pushed".into());
         self.pushed.clone().expect("remotes are not to be looked at")
     }
 
-    fn diff(&self, limit: usize) -> Fact<BoundedText> {
+    fn diff(&self, limit: usize) -> ReadFact<BoundedText> {
         self.note(format!("diff of {limit} bytes"));
         self.diff.clone().expect("the diff is not to be read")
     }
@@ -137,12 +137,12 @@ impl Capabilities for Fake {
         self.judge.clone().expect("nobody is to be asked")
     }
 
-    fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> Exchange {
+    fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> LineExchange {
         self.note(format!("line to {}: {line}", request.line));
         self.exchanges.lock().unwrap().remove(0)
     }
 
-    fn changed_scripts(&self, _line: &CommandLine, _cwd: Option<&str>) -> Fact<Vec<String>> {
+    fn changed_scripts(&self, _line: &CommandLine, _cwd: Option<&str>) -> ReadFact<Vec<String>> {
         self.changed_scripts.clone().unwrap_or_else(|| Ok(Vec::new()))
     }
 
@@ -154,11 +154,11 @@ impl Capabilities for Fake {
         CheckRun { run: self.run_command(request), report: self.report.clone().filter(|_| report.is_some()), tree: None }
     }
 
-    fn edited_tests(&self, _lines: bool) -> Fact<TestEdits> {
+    fn edited_tests(&self, _lines: bool) -> ReadFact<TestEdits> {
         Ok(self.edits.clone())
     }
 
-    fn at_begin(&self, _definition: &Definition, _outcome: CheckOutcome, _tests: Option<TestCounts>) -> AtBegin {
+    fn at_begin(&self, _definition: &CheckDefinition, _outcome: CheckOutcome, _tests: Option<TestCounts>) -> AtBegin {
         self.at_begin
     }
 
@@ -167,15 +167,15 @@ impl Capabilities for Fake {
     }
 }
 
-pub(super) fn broken(why: &str) -> Unreadable {
-    Unreadable { kind: FaultKind::Git, why: why.into(), hint: Some("run git fsck".into()) }
+pub(super) fn broken(why: &str) -> UnreadableFact {
+    UnreadableFact { kind: FaultKind::Git, why: why.into(), hint: Some("run git fsck".into()) }
 }
 
 /// A check whose judgement is given, and that fails the test where it should not be asked.
-struct Scripted(Option<Judgement>);
+struct Scripted(Option<CheckJudgement>);
 
 impl CompletionCheck for Scripted {
-    fn check(&self, _: &CheckContext<'_>) -> Judgement {
+    fn check(&self, _: &CheckContext<'_>) -> CheckJudgement {
         self.0.clone().expect("this check is not to be asked")
     }
 
@@ -184,15 +184,15 @@ impl CompletionCheck for Scripted {
     }
 }
 
-fn scripted(name: &str, judgement: Option<Judgement>) -> CheckTree {
+fn scripted(name: &str, judgement: Option<CheckJudgement>) -> CheckTree {
     let check = Box::new(Scripted(judgement));
-    CheckTree::Single { name: name.into(), kind: "scripted".into(), definition: Definition::default(), cost: Cost::Cheap, check }
+    CheckTree::Single { name: name.into(), kind: "scripted".into(), definition: CheckDefinition::default(), cost: CheckCost::Cheap, check }
 }
 
 /// `p` passes, `c` passes claimed, `v` passes showing nothing, `x` is unmet, `w` waits, `u` is unrunnable, `f` failed, `t` timed out,
 /// `-` must not be asked; `[…]` is all, `(…)` is any, `<…>` is first, and empty ones are empty.
 pub(super) fn parse_tree(text: &mut std::str::Chars<'_>) -> Option<CheckTree> {
-    let pass = |evidence| Some(Judgement::Pass { evidence });
+    let pass = |evidence| Some(CheckJudgement::Pass { evidence });
     let say = |text: &str| text.to_owned();
     let letter = text.next()?;
     let judgement = match letter {
@@ -203,11 +203,11 @@ pub(super) fn parse_tree(text: &mut std::str::Chars<'_>) -> Option<CheckTree> {
         'p' => pass(Evidence::Verified),
         'c' => pass(Evidence::Claimed),
         'v' => pass(Evidence::None),
-        'x' => Some(Judgement::Unmet { feedback: say("X failed") }),
-        'w' => Some(Judgement::Waiting { feedback: say("W waits") }),
-        'u' => Some(Judgement::Unrunnable { why: say("U cannot") }),
-        'f' => Some(Judgement::Failed { why: say("F unknown") }),
-        't' => Some(Judgement::TimedOut { why: say("T late") }),
+        'x' => Some(CheckJudgement::Unmet { feedback: say("X failed") }),
+        'w' => Some(CheckJudgement::Waiting { feedback: say("W waits") }),
+        'u' => Some(CheckJudgement::Unrunnable { why: say("U cannot") }),
+        'f' => Some(CheckJudgement::Failed { why: say("F unknown") }),
+        't' => Some(CheckJudgement::TimedOut { why: say("T late") }),
         '-' => None,
         other => panic!("{other}"),
     };
@@ -265,7 +265,7 @@ fn an_empty_list_is_never_complete_at_any_depth() {
         assert_eq!(found.outcome, CheckOutcome::Unmet, "{tree}");
         assert!(found.feedback.contains("never complete"), "{tree}: {}", found.feedback);
     }
-    let found = evaluate(&Settings::default(), &CheckContext::new(&Fake::default()));
+    let found = evaluate(&ConfigSettings::default(), &CheckContext::new(&Fake::default()));
     assert_eq!((found.outcome, found.results.len()), (CheckOutcome::Unmet, 0));
 }
 
@@ -297,31 +297,31 @@ fn first_names_its_winner() {
 
 #[test]
 fn a_check_without_words_still_tells_the_agent_why() {
-    let silent = scripted("s", Some(Judgement::Unmet { feedback: "  ".into() }));
+    let silent = scripted("s", Some(CheckJudgement::Unmet { feedback: "  ".into() }));
     let found = silent.evaluate(CheckOrder::Given, &CheckContext::new(&Fake::default()));
     assert_eq!(found.feedback, "not met: the script says so");
 }
 
-fn single(criterion: Criterion) -> CheckSpec {
+fn single(criterion: CheckKind) -> CheckSpec {
     CheckSpec::Single { name: criterion.kind().to_owned(), criterion }
 }
 
 fn command() -> CheckSpec {
-    single(Criterion::Command(CommandCriterion::new(CommandLine::Shell("npm test".into()))))
+    single(CheckKind::Command(CommandCriterion::new(CommandLine::Shell("npm test".into()))))
 }
 
 fn git() -> CheckSpec {
-    single(Criterion::Git(GitCriterion::default()))
+    single(CheckKind::Git(GitCriterion::default()))
 }
 
 fn files() -> CheckSpec {
-    single(Criterion::Files(FilesCriterion::new(vec!["a".into()])))
+    single(CheckKind::Files(FilesCriterion::new(vec!["a".into()])))
 }
 
 /// A worktree with a commit and the file `a`, in which the tests end with `exit`.
 fn worktree(exit: i32) -> Fake {
     Fake {
-        runs: vec![("npm test", CommandRun::Finished { exit: Exit::Code(exit), output: CommandOutput::default() })],
+        runs: vec![("npm test", CommandRun::Finished { exit: ProcessExit::Code(exit), output: CommandOutput::default() })],
         commits: Some(Ok(Commits { made_here: 1, net_change: true, ..Commits::default() })),
         files: vec![("a", 1)],
         ..Fake::default()
@@ -330,7 +330,7 @@ fn worktree(exit: i32) -> Fake {
 
 #[test]
 fn cheap_checks_come_before_dear_ones_unless_the_order_is_given() {
-    let mut settings = Settings { checks: vec![command(), git(), files()], ..Settings::default() };
+    let mut settings = ConfigSettings { checks: vec![command(), git(), files()], ..ConfigSettings::default() };
     let fake = worktree(0);
     let found = evaluate(&settings, &CheckContext::new(&fake));
     assert_eq!((found.outcome, found.evidence), (CheckOutcome::Pass, Evidence::Verified));
@@ -363,10 +363,10 @@ fn everything_that_is_missing_is_told_at_once_where_that_is_asked_for() {
 }
 
 /// A dear check that passes only together with another one of its kind.
-struct Together<'a>(&'a std::sync::Barrier, Judgement);
+struct Together<'a>(&'a std::sync::Barrier, CheckJudgement);
 
 impl CompletionCheck for Together<'static> {
-    fn check(&self, _: &CheckContext<'_>) -> Judgement {
+    fn check(&self, _: &CheckContext<'_>) -> CheckJudgement {
         self.0.wait();
         self.1.clone()
     }
@@ -382,12 +382,12 @@ fn dear_checks_are_asked_side_by_side_and_told_in_their_order() {
     let dear = |name: &str, judgement| CheckTree::Single {
         name: name.into(),
         kind: "scripted".into(),
-        definition: Definition::default(),
-        cost: Cost::Dear,
+        definition: CheckDefinition::default(),
+        cost: CheckCost::Dear,
         check: Box::new(Together(barrier, judgement)),
     };
-    let pass = || Judgement::Pass { evidence: Evidence::Verified };
-    let unmet = |text: &str| Judgement::Unmet { feedback: text.into() };
+    let pass = || CheckJudgement::Pass { evidence: Evidence::Verified };
+    let unmet = |text: &str| CheckJudgement::Unmet { feedback: text.into() };
     let fake = Fake::default();
     let context = CheckContext::new(&fake).side_by_side(2);
     for (first, second, outcome, feedback) in [
@@ -404,14 +404,14 @@ fn dear_checks_are_asked_side_by_side_and_told_in_their_order() {
 
 #[test]
 fn first_keeps_the_users_preference() {
-    let settings = Settings { mode: Mode::First, checks: vec![command(), git()], ..Settings::default() };
+    let settings = ConfigSettings { mode: Mode::First, checks: vec![command(), git()], ..ConfigSettings::default() };
     let found = evaluate(&settings, &CheckContext::new(&worktree(0)));
     assert_eq!(found.winner.as_deref(), Some("command"));
 }
 
 #[test]
 fn where_one_suffices_one_that_shows_something_wins_over_always() {
-    let settings = Settings { mode: Mode::Any, checks: vec![single(Criterion::Always), command()], ..Settings::default() };
+    let settings = ConfigSettings { mode: Mode::Any, checks: vec![single(CheckKind::Always), command()], ..ConfigSettings::default() };
     let found = evaluate(&settings, &CheckContext::new(&worktree(0)));
     assert_eq!((found.outcome, found.evidence), (CheckOutcome::Pass, Evidence::Verified));
     let found = evaluate(&settings, &CheckContext::new(&worktree(1)));
@@ -420,26 +420,26 @@ fn where_one_suffices_one_that_shows_something_wins_over_always() {
 
 #[test]
 fn a_type_that_nobody_registered_never_passes_and_is_named() {
-    let moved = || single(Criterion::Registered { kind: "moved".into(), keys: serde_json::Map::new() });
+    let moved = || single(CheckKind::Registered { kind: "moved".into(), keys: serde_json::Map::new() });
     let fake = worktree(0);
-    let settings = Settings { checks: vec![command(), moved()], ..Settings::default() };
+    let settings = ConfigSettings { checks: vec![command(), moved()], ..ConfigSettings::default() };
     let found = evaluate(&settings, &CheckContext::new(&fake));
     assert_eq!(found.outcome, CheckOutcome::Unrunnable);
     assert!(found.feedback.contains("no type of check is registered as `moved`"), "{}", found.feedback);
     assert!(fake.asked().is_empty(), "the tests need not run where another check decides already");
-    let settings = Settings { mode: Mode::Any, checks: vec![moved(), command()], ..Settings::default() };
+    let settings = ConfigSettings { mode: Mode::Any, checks: vec![moved(), command()], ..ConfigSettings::default() };
     assert_eq!(evaluate(&settings, &CheckContext::new(&worktree(0))).outcome, CheckOutcome::Pass);
     assert_eq!(evaluate(&settings, &CheckContext::new(&worktree(1))).outcome, CheckOutcome::Unrunnable);
 }
 
 #[test]
 fn what_done_means_is_told_in_one_list() {
-    let group = CheckSpec::Group { mode: Mode::Any, checks: vec![files(), single(Criterion::Always)] };
+    let group = CheckSpec::Group { mode: Mode::Any, checks: vec![files(), single(CheckKind::Always)] };
     let named = CheckSpec::Single {
         name: "committed".into(),
-        criterion: Criterion::Git(GitCriterion { require_clean: true, ..GitCriterion::default() }),
+        criterion: CheckKind::Git(GitCriterion { require_clean: true, ..GitCriterion::default() }),
     };
-    let settings = Settings { checks: vec![command(), named, group], ..Settings::default() };
+    let settings = ConfigSettings { checks: vec![command(), named, group], ..ConfigSettings::default() };
     expect_test::expect![[r#"
         all of these:
           - `npm test` ends with exit 0
@@ -448,5 +448,5 @@ fn what_done_means_is_told_in_one_list() {
             - these files exist and are not empty: a
             - nothing more is asked"#]]
     .assert_eq(&describe(&settings));
-    assert_eq!(describe(&Settings::default()), "");
+    assert_eq!(describe(&ConfigSettings::default()), "");
 }

@@ -372,7 +372,7 @@ pub struct EventsArgs {
     pub follow: bool,
     /// Only what happened since then: a time span such as 2h, or an instant such as 2026-03-04T05:06:07Z
     #[arg(long, value_name = "WHEN", value_parser = since)]
-    pub since: Option<Since>,
+    pub since: Option<SinceTime>,
     /// Only events of this kind, or verdicts of this status or reason; may be given several times. docs/events.md lists them
     #[arg(long, value_name = "KIND", env = "WATCHDOG_KIND", value_delimiter = ',', value_parser = event_word(), hide_possible_values = true)]
     pub kind: Vec<String>,
@@ -383,7 +383,7 @@ pub struct EventsArgs {
 
 /// From when on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Since {
+pub enum SinceTime {
     /// So long before now.
     Ago(Duration),
     /// An instant.
@@ -391,10 +391,10 @@ pub enum Since {
 }
 
 /// Reads a time span or an instant.
-pub(super) fn since(text: &str) -> Result<Since, String> {
-    let instant = || text.parse().map(Since::At).map_err(|_| ());
+pub(super) fn since(text: &str) -> Result<SinceTime, String> {
+    let instant = || text.parse().map(SinceTime::At).map_err(|_| ());
     duration(text)
-        .map(Since::Ago)
+        .map(SinceTime::Ago)
         .or_else(|_| instant())
         .map_err(|()| format!("'{text}' is neither a time span nor an instant; write 90s, 2h or 2026-03-04T05:06:07Z"))
 }
@@ -469,9 +469,9 @@ mod tests {
 
     #[test]
     fn a_beginning_is_a_time_span_or_an_instant() {
-        assert_eq!(since("2h"), Ok(Since::Ago(Duration::from_secs(7200))));
+        assert_eq!(since("2h"), Ok(SinceTime::Ago(Duration::from_secs(7200))));
         for text in ["2026-03-04T05:06:07Z", "2026-03-04T07:06:07+02:00"] {
-            assert_eq!(since(text), Ok(Since::At("2026-03-04T05:06:07Z".parse().unwrap())), "{text}");
+            assert_eq!(since(text), Ok(SinceTime::At("2026-03-04T05:06:07Z".parse().unwrap())), "{text}");
         }
         for text in ["", "yesterday", "-5s", "2026-03-04", "2026-13-04T05:06:07Z"] {
             assert!(since(text).is_err(), "{text}");

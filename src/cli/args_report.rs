@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::args::{Since, since};
+use super::args::{SinceTime, since};
 
 const AFTER_HELP: &str = "\
 Figures of whole days, by UTC; they are kept for a year and outlive the events that they came from. What was not told by
@@ -25,17 +25,20 @@ pub struct ReportArgs {
     pub paths: Vec<PathBuf>,
     /// How far back: so many days, today included, or from a day on (7d, 4w, 2026-03-04)
     #[arg(long, value_name = "WHEN", default_value = "7d", value_parser = begins)]
-    pub since: Since,
+    pub since: SinceTime,
 }
 
 /// Reads a number of days, or a day.
-fn begins(text: &str) -> Result<Since, String> {
+fn begins(text: &str) -> Result<SinceTime, String> {
     let of_days = |days: &str, each: u64| {
-        days.parse::<u64>().ok().and_then(|days| days.checked_mul(each * 86_400)).map(|seconds| Since::Ago(Duration::from_secs(seconds)))
+        days.parse::<u64>()
+            .ok()
+            .and_then(|days| days.checked_mul(each * 86_400))
+            .map(|seconds| SinceTime::Ago(Duration::from_secs(seconds)))
     };
     let days =
         text.strip_suffix('d').and_then(|days| of_days(days, 1)).or_else(|| text.strip_suffix('w').and_then(|weeks| of_days(weeks, 7)));
-    let day = || Some(Since::At(text.parse::<jiff::civil::Date>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp()));
+    let day = || Some(SinceTime::At(text.parse::<jiff::civil::Date>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp()));
     days.or_else(day)
         .map_or_else(|| since(text), Ok)
         .map_err(|_| format!("'{text}' is neither a time span nor a day; write 7d, 4w or 2026-03-04"))
@@ -47,8 +50,8 @@ mod tests {
 
     #[test]
     fn a_beginning_is_a_number_of_days_or_a_day() {
-        let days = |days: u64| Since::Ago(Duration::from_secs(days * 86_400));
-        let at = |text: &str| Since::At(text.parse().unwrap());
+        let days = |days: u64| SinceTime::Ago(Duration::from_secs(days * 86_400));
+        let at = |text: &str| SinceTime::At(text.parse().unwrap());
         for (text, expected) in [
             ("7d", days(7)),
             ("4w", days(28)),

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::decision::evidence::{FaultKind, Unreadable};
+use crate::decision::evidence::{FaultKind, UnreadableFact};
 use crate::decision::verdict::{Reason, Status};
 
 /// Wrong usage, or a bad configuration file.
@@ -12,7 +12,7 @@ pub const BUG: u8 = 70;
 
 /// A command that could not do its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct CommandFailure {
     /// The process's exit code.
     pub code: u8,
     /// The word for programs.
@@ -23,25 +23,25 @@ pub struct Failure {
     pub hint: Option<String>,
 }
 
-impl Failure {
+impl CommandFailure {
     /// A failure that a reason of the contract names.
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
-        Failure { code: reason.status().exit_code(), reason: reason.as_str(), message: message.into(), hint: None }
+        CommandFailure { code: reason.status().exit_code(), reason: reason.as_str(), message: message.into(), hint: None }
     }
 
     /// Wrong usage.
     pub fn usage(message: impl Into<String>) -> Self {
-        Failure { code: USAGE, reason: "usage", message: message.into(), hint: None }
+        CommandFailure { code: USAGE, reason: "usage", message: message.into(), hint: None }
     }
 
     /// A bad configuration file: its own exit code, and the reason of the contract.
     pub fn configuration(message: impl Into<String>) -> Self {
-        Failure { code: USAGE, reason: Reason::ConfigError.as_str(), message: message.into(), hint: None }
+        CommandFailure { code: USAGE, reason: Reason::ConfigError.as_str(), message: message.into(), hint: None }
     }
 
     /// Adds what to do next.
     pub fn hint(self, hint: impl Into<String>) -> Self {
-        Failure { hint: Some(hint.into()), ..self }
+        CommandFailure { hint: Some(hint.into()), ..self }
     }
 
     /// The object for programs.
@@ -57,24 +57,24 @@ impl Failure {
     }
 }
 
-impl From<Unreadable> for Failure {
-    fn from(unreadable: Unreadable) -> Self {
+impl From<UnreadableFact> for CommandFailure {
+    fn from(unreadable: UnreadableFact) -> Self {
         if unreadable.kind == FaultKind::Config {
-            return Failure { hint: unreadable.hint, ..Failure::configuration(unreadable.why) };
+            return CommandFailure { hint: unreadable.hint, ..CommandFailure::configuration(unreadable.why) };
         }
         let reason = Reason::from(unreadable.kind);
-        Failure { hint: unreadable.hint, ..Failure::new(reason, unreadable.why) }
+        CommandFailure { hint: unreadable.hint, ..CommandFailure::new(reason, unreadable.why) }
     }
 }
 
-impl From<crate::git::Error> for Failure {
+impl From<crate::git::Error> for CommandFailure {
     fn from(error: crate::git::Error) -> Self {
-        Unreadable::from(error).into()
+        UnreadableFact::from(error).into()
     }
 }
 
-impl From<crate::store::StoreError> for Failure {
+impl From<crate::store::StoreError> for CommandFailure {
     fn from(error: crate::store::StoreError) -> Self {
-        Unreadable::from(error).into()
+        UnreadableFact::from(error).into()
     }
 }

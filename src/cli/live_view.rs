@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::agent::stream::Tap;
-use crate::cli::terminal::Terminal;
+use crate::agent::stream::StreamTap;
+use crate::cli::terminal::CommandTerminal;
 use crate::decision::display::escape_to_one_line;
 use crate::decision::iteration::next::PauseFor;
-use crate::decision::termination::Spent;
-use crate::supervisor::{LoopStatus, LoopView, Narrate, Phase, now};
+use crate::decision::termination::SpentUsage;
+use crate::supervisor::{LoopPhase, LoopStatus, LoopView, OnProgress, now};
 
 /// Between two drawings.
 const TICK: Duration = Duration::from_secs(1);
@@ -22,13 +22,13 @@ const WIDTH: usize = 80;
 
 /// The view of a loop in a terminal.
 pub struct LiveView {
-    terminal: Terminal,
-    drawn: Mutex<Drawn>,
+    terminal: CommandTerminal,
+    drawn: Mutex<DrawnFrame>,
     ended: Condvar,
 }
 
 #[derive(Default)]
-struct Drawn {
+struct DrawnFrame {
     status: Option<LoopStatus>,
     /// Lines that stand at the end of the terminal.
     lines: usize,
@@ -37,7 +37,7 @@ struct Drawn {
 
 impl LiveView {
     /// Begins, where stderr is a terminal that can be drawn on and somebody wants to be told things.
-    pub fn start(terminal: &Terminal) -> Option<Arc<Self>> {
+    pub fn start(terminal: &CommandTerminal) -> Option<Arc<Self>> {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         if terminal.is_quiet() || dumb || !stderr().is_terminal() {
             return None;
@@ -49,7 +49,7 @@ impl LiveView {
     }
 
     /// Tells the story above the view.
-    pub fn narrator(self: &Arc<Self>) -> Narrate {
+    pub fn narrator(self: &Arc<Self>) -> OnProgress {
         let view = Arc::clone(self);
         let tell = self.terminal.narrator();
         Arc::new(move |text: &str| {
@@ -69,7 +69,7 @@ impl LiveView {
         self.ended.notify_all();
     }
 
-    fn drawn(&self) -> MutexGuard<'_, Drawn> {
+    fn drawn(&self) -> MutexGuard<'_, DrawnFrame> {
         // A view that panicked while it was drawn is drawn anew.
         self.drawn.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -93,7 +93,7 @@ impl LoopView for LiveView {
     }
 }
 
-impl Drawn {
+impl DrawnFrame {
     /// A terminal that hung up is no fault of ours.
     fn erase(&mut self) {
         if self.lines > 0 {
@@ -104,7 +104,7 @@ impl Drawn {
     }
 
     fn draw(&mut self) {
-        let Some(status) = self.status.as_ref().filter(|status| !self.over && status.phase != Phase::Over) else { return };
+        let Some(status) = self.status.as_ref().filter(|status| !self.over && status.phase != LoopPhase::Over) else { return };
         let width = rustix::termios::tcgetwinsize(stderr()).map_or(0, |size| usize::from(size.ws_col));
         let width = if width == 0 { WIDTH } else { width.max(20) };
         let lines: Vec<String> = lines(status, now()).iter().map(|line| cut(line, width - 1)).collect();
@@ -122,8 +122,8 @@ fn lines(status: &LoopStatus, now: Timestamp) -> Vec<String> {
         format!("iteration {}/{}", status.iteration, status.max_iterations),
         clock(since(status.since)),
     ];
-    let live = status.tap.as_ref().map(Tap::view);
-    let spent = live.as_ref().map_or(status.spent, |live| status.spent.plus(Spent::of(&live.usage)));
+    let live = status.tap.as_ref().map(StreamTap::view);
+    let spent = live.as_ref().map_or(status.spent, |live| status.spent.plus(SpentUsage::of(&live.usage)));
     if spent.cost_usd > 0.0 {
         head.push(format!("${:.2}", spent.cost_usd));
     }
@@ -134,16 +134,16 @@ fn lines(status: &LoopStatus, now: Timestamp) -> Vec<String> {
         head.push(format!("breaker {state} {strikes}/{limit}"));
     }
     let second = match status.phase {
-        Phase::Session { since: at } => {
+        LoopPhase::Session { since: at } => {
             let line = live.map(|live| escape_to_one_line(&live.last_line)).filter(|line| !line.is_empty());
             format!("session {}{}", clock(since(at)), line.map(|line| format!(": {line}")).unwrap_or_default())
         }
-        Phase::Judging => "judging".to_string(),
-        Phase::Pause { until, why } => {
+        LoopPhase::Judging => "judging".to_string(),
+        LoopPhase::Pause { until, why } => {
             let left = Duration::try_from(until.duration_since(now)).unwrap_or_default();
             format!("{}: next session at {until:.0}, in {}", pause(why), clock(left))
         }
-        Phase::Over => return Vec::new(),
+        LoopPhase::Over => return Vec::new(),
     };
     vec![head.join(" · "), format!("  {second}")]
 }
@@ -198,14 +198,14 @@ fn cut(line: &str, width: usize) -> String {
 mod tests {
     use super::*;
 
-    fn status(phase: Phase) -> LoopStatus {
+    fn status(phase: LoopPhase) -> LoopStatus {
         LoopStatus {
             spec: "au\x1b[2Jth".into(),
             iteration: 3,
             max_iterations: 30,
             since: Timestamp::UNIX_EPOCH,
             phase,
-            spent: Spent { cost_usd: 1.234, tokens: 45_120, ..Spent::default() },
+            spent: SpentUsage { cost_usd: 1.234, tokens: 45_120, ..SpentUsage::default() },
             breaker: Some(("closed", 1, 3)),
             tap: None,
         }
@@ -215,15 +215,15 @@ mod tests {
     fn iteration_time_cost_breaker_and_what_is_going_on_are_shown() {
         let at = |seconds| Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(seconds);
         let head = "au\\x1b[2Jth · iteration 3/30 · 12m04s · $1.23 · 45.1k tokens · breaker closed 1/3";
-        let tap = Tap::default();
+        let tap = StreamTap::default();
         tap.push(b"thinking\nreading \x1b]0;x\x07the tests\n");
-        let session = LoopStatus { tap: Some(tap), ..status(Phase::Session { since: at(700) }) };
+        let session = LoopStatus { tap: Some(tap), ..status(LoopPhase::Session { since: at(700) }) };
         assert_eq!(lines(&session, at(724))[0], head);
         assert!(lines(&session, at(724))[1].starts_with("  session 24s: reading "), "{:?}", lines(&session, at(724)));
         assert!(!lines(&session, at(724)).concat().contains('\x1b'));
-        let pause = status(Phase::Pause { until: at(724 + 3720), why: PauseFor::UsageLimit });
+        let pause = status(LoopPhase::Pause { until: at(724 + 3720), why: PauseFor::UsageLimit });
         assert_eq!(lines(&pause, at(724)), [head, "  usage limit: next session at 1970-01-01T01:14:04Z, in 1h02m"]);
-        assert!(lines(&status(Phase::Over), at(724)).is_empty());
+        assert!(lines(&status(LoopPhase::Over), at(724)).is_empty());
     }
 
     #[test]

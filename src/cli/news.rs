@@ -4,23 +4,23 @@ use std::collections::HashSet;
 use std::sync::Mutex;
 
 use crate::decision::verdict::Status;
-use crate::store::told::Again;
+use crate::store::told::RepeatedNotice;
 use crate::store::{SqliteStore, StateDir, StoreError, told};
-use crate::supervisor::{Line, SweepRow};
+use crate::supervisor::{SweepLine, SweepRow};
 
 /// The name that rows of sweeps have among what was told; no branch can be called that.
 const NAME: &str = "sweep --news";
 
 /// Remembers what was shown.
-pub struct News {
+pub struct ShownNews {
     store: SqliteStore,
     known: Mutex<HashSet<String>>,
 }
 
-impl News {
+impl ShownNews {
     /// Opens the memory of earlier sweeps.
     pub fn open(state: &StateDir) -> Result<Self, StoreError> {
-        Ok(News { store: SqliteStore::open(state)?, known: Mutex::default() })
+        Ok(ShownNews { store: SqliteStore::open(state)?, known: Mutex::default() })
     }
 
     /// Takes a row, and says whether it is news. A memory that fails tells twice rather than never.
@@ -36,9 +36,10 @@ impl News {
 
     /// Whether the same was shown of this state. Rows that call for nobody are remembered as well: a fault that comes back after them is
     /// another one.
-    fn was_shown(&self, row: &SweepRow, line: &Line, calls: bool) -> bool {
+    fn was_shown(&self, row: &SweepRow, line: &SweepLine, calls: bool) -> bool {
         let Some(status) = line.status else { return true };
-        let again = if matches!(status, Status::Error | Status::Failed) { Again::AfterOthers } else { Again::NewStateOnly };
+        let again =
+            if matches!(status, Status::Error | Status::Failed) { RepeatedNotice::AfterOthers } else { RepeatedNotice::NewStateOnly };
         if !calls {
             let what = [status.as_str(), line.reason].join(" ");
             return told::is_repeated(&self.store, &line.worktree, NAME, None, (&what, again)).unwrap_or(true);

@@ -7,19 +7,19 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use crate::agent::transcript::ClaudeHome;
-use crate::decision::evidence::{FaultKind, Unreadable};
+use crate::decision::evidence::{FaultKind, UnreadableFact};
 use crate::decision::shortage::Shortage;
 use crate::decision::verdict::Reason;
 use crate::store::StateDir;
-use crate::supervisor::{Courier, Surroundings, judged_without_room, serve_refs};
+use crate::supervisor::{CommandEnv, NotificationWorker, judged_without_room, serve_refs};
 
 use super::args;
 use super::command_line::{calls_a_hook, read};
 use super::commands;
-use super::failure::{BUG, Failure, USAGE};
+use super::failure::{BUG, CommandFailure, USAGE};
 use super::result_output;
 use super::scarcity;
-use super::terminal::Terminal;
+use super::terminal::CommandTerminal;
 
 /// The whole program: reads the command line, does what it says, and returns the exit code.
 pub fn main() -> ExitCode {
@@ -41,7 +41,7 @@ pub fn main() -> ExitCode {
             return ended(u8::try_from(error.exit_code()).unwrap_or(USAGE));
         }
     };
-    let terminal = Terminal::new(&cli.global);
+    let terminal = CommandTerminal::new(&cli.global);
     start_logging(cli.global.verbose);
     scarcity::watch_panics();
     let judged = commands::judges_one_worktree(&cli.command).then(|| cli.global.clone());
@@ -80,12 +80,12 @@ fn ended(code: u8) -> ExitCode {
 }
 
 /// Ends a command that the system had no room to finish; a judgement with a verdict, in the journal too where that can be written.
-fn without_room(terminal: &Terminal, judged: Option<&args::GlobalArgs>, shortage: Shortage) -> ExitCode {
+fn without_room(terminal: &CommandTerminal, judged: Option<&args::GlobalArgs>, shortage: Shortage) -> ExitCode {
     let why = format!("the system has no further {}; commits and snapshots made so far are kept", shortage.of);
     let hint = format!("{}, then run watchdog check", shortage.helps);
-    let failure = Failure::new(Reason::StoreError, &why).hint(&hint);
-    let around = judged.and_then(|global| surroundings(global, terminal, None, Courier::default()).ok());
-    let unreadable = Unreadable { kind: FaultKind::Store, why, hint: Some(hint) };
+    let failure = CommandFailure::new(Reason::StoreError, &why).hint(&hint);
+    let around = judged.and_then(|global| surroundings(global, terminal, None, NotificationWorker::default()).ok());
+    let unreadable = UnreadableFact { kind: FaultKind::Store, why, hint: Some(hint) };
     // What is short may be short here, too.
     let told = around.and_then(|around| catch_unwind(AssertUnwindSafe(|| judged_without_room(&around, unreadable))).ok());
     match told {
@@ -102,7 +102,7 @@ fn answer_all_the_same(why: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn complain(terminal: &Terminal, failure: &Failure) {
+fn complain(terminal: &CommandTerminal, failure: &CommandFailure) {
     use crate::decision::display::{escape_for_display, escape_to_one_line};
     terminal.complain(&format!("watchdog: {}", escape_for_display(&failure.message)));
     if let Some(hint) = &failure.hint {
@@ -127,10 +127,10 @@ fn start_logging(verbose: u8) {
 /// Reads the environment, once, into what the commands need.
 pub(super) fn surroundings(
     global: &args::GlobalArgs,
-    terminal: &Terminal,
+    terminal: &CommandTerminal,
     agent_program: Option<OsString>,
-    courier: Courier,
-) -> Result<Surroundings, Failure> {
+    courier: NotificationWorker,
+) -> Result<CommandEnv, CommandFailure> {
     let state = StateDir::resolve(
         global.state_dir.clone(),
         std::env::var_os("XDG_STATE_HOME").map(Into::into),
@@ -140,10 +140,10 @@ pub(super) fn surroundings(
     let worktree = match &global.worktree {
         Some(path) => path.clone(),
         None => std::env::current_dir().map_err(|error| {
-            Failure::new(crate::decision::verdict::Reason::NotARepository, format!("the current folder is gone: {error}"))
+            CommandFailure::new(crate::decision::verdict::Reason::NotARepository, format!("the current folder is gone: {error}"))
         })?,
     };
-    Ok(Surroundings {
+    Ok(CommandEnv {
         worktree,
         config: global.config.clone(),
         state,

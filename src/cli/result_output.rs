@@ -4,7 +4,7 @@
 use std::io::{self, ErrorKind, Write};
 use std::sync::Mutex;
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::decision::verdict::Status;
 
 /// Why the result could not be written: the first failure in this process.
@@ -30,9 +30,9 @@ pub fn note(error: &io::Error) {
 }
 
 /// What to say in the end, where the result could not be written.
-pub fn failure() -> Option<Failure> {
+pub fn failure() -> Option<CommandFailure> {
     let why = FAILED.lock().expect("mutex poisoned").clone()?;
-    Some(Failure {
+    Some(CommandFailure {
         code: Status::Error.exit_code(),
         reason: "output_error",
         message: format!("failed to write the result to stdout: {why}"),

@@ -8,20 +8,20 @@ use crate::decision::verdict::Status;
 const WIDEST: usize = 40;
 
 /// The columns of a table; the last one takes what is left.
-pub struct Table<const N: usize> {
+pub struct TableColumns<const N: usize> {
     heads: [String; N],
     /// Columns of numbers.
     right: &'static [usize],
     widths: [usize; N],
 }
 
-impl<const N: usize> Table<N> {
+impl<const N: usize> TableColumns<N> {
     /// A table for these rows, whose texts are fit for a terminal already.
     pub fn new(heads: [&str; N], right: &'static [usize], rows: &[[String; N]]) -> Self {
         let heads = heads.map(str::to_owned);
         let width = |at: usize| rows.iter().chain([&heads]).map(|row| row[at].chars().count()).max().unwrap_or(0).min(WIDEST);
         let widths = std::array::from_fn(width);
-        Table { heads, right, widths }
+        TableColumns { heads, right, widths }
     }
 
     /// The line of the columns' names.
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn columns_stand_below_each_other_and_numbers_to_the_right() {
         let rows = [["a", "7", "x"], ["long", "1000", ""]].map(|row| row.map(str::to_owned));
-        let table = Table::new(["NAME", "N", "REST"], &[1], &rows);
+        let table = TableColumns::new(["NAME", "N", "REST"], &[1], &rows);
         let lines: Vec<String> = rows.iter().map(|row| table.line(row, Style::new())).collect();
         assert_eq!(lines, ["a        7  x", "long  1000"]);
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::decision::display::{escape_for_display, escape_to_one_line, is_hostile};
 use crate::decision::verdict::Reason;
-use crate::supervisor::{Judgement, Narrate};
+use crate::supervisor::{Judgement, OnProgress};
 
 use super::args::{ColorWhen, GlobalArgs};
 use super::result_output;
@@ -16,13 +16,13 @@ use super::table::style_of;
 
 /// How a command speaks.
 #[derive(Debug, Clone, Copy)]
-pub struct Terminal {
+pub struct CommandTerminal {
     /// One JSON object on stdout.
     pub json: bool,
     quiet: bool,
 }
 
-impl Terminal {
+impl CommandTerminal {
     /// Settles colours for the whole process.
     pub fn new(global: &GlobalArgs) -> Self {
         match global.color {
@@ -30,7 +30,7 @@ impl Terminal {
             ColorWhen::Always => anstream::ColorChoice::Always.write_global(),
             ColorWhen::Never => anstream::ColorChoice::Never.write_global(),
         }
-        Terminal { json: global.json, quiet: global.quiet }
+        CommandTerminal { json: global.json, quiet: global.quiet }
     }
 
     /// Whether nothing but the result is wanted.
@@ -72,7 +72,7 @@ impl Terminal {
     }
 
     /// What the supervisor uses to tell its story.
-    pub fn narrator(&self) -> Narrate {
+    pub fn narrator(&self) -> OnProgress {
         let terminal = *self;
         Arc::new(move |text: &str| {
             let dim = Style::new().dimmed();
@@ -91,7 +91,7 @@ impl Terminal {
     }
 }
 
-impl Terminal {
+impl CommandTerminal {
     /// A judgement on one line: the object for programs; time, worktree and gist for people.
     pub fn judgement_line(&self, judgement: &Judgement) -> String {
         if self.json {
@@ -135,7 +135,7 @@ fn verdict_lines(judgement: &Judgement) -> Vec<String> {
     )];
     if let Some(commits) = &verdict.commits {
         for commit in commits.listed.iter().take(10) {
-            let imported = if commit.origin == crate::decision::evidence::Origin::Imported { " (imported)" } else { "" };
+            let imported = if commit.origin == crate::decision::evidence::CommitOrigin::Imported { " (imported)" } else { "" };
             let id: String = commit.id.chars().take(10).collect();
             lines.push(format!("  {id} {}{imported}", escape_for_display(&commit.subject)));
         }

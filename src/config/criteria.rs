@@ -16,13 +16,13 @@ pub enum CheckSpec {
         /// Given by the user, or the type word.
         name: String,
         /// What it looks at.
-        criterion: Criterion,
+        criterion: CheckKind,
     },
 }
 
 /// What a criterion looks at.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Criterion {
+pub enum CheckKind {
     /// The agent says an agreed text.
     Signal(SignalCriterion),
     /// A program decides: the verify command.
@@ -60,34 +60,34 @@ pub enum Criterion {
     },
 }
 
-impl Criterion {
+impl CheckKind {
     /// The type word, as in `completion.json`.
     pub fn kind(&self) -> &str {
         match self {
-            Criterion::Signal(_) => "signal",
-            Criterion::Command(_) => "command",
-            Criterion::Plan(_) => "plan",
-            Criterion::FeatureList(_) => "feature_list",
-            Criterion::Git(_) => "git",
-            Criterion::Files(_) => "files",
-            Criterion::Issue(_) => "issue",
-            Criterion::Structured(_) => "structured",
-            Criterion::SqlResult(_) => "sql_result",
-            Criterion::Judge(_) => "judge",
-            Criterion::Phase(_) => "phase",
-            Criterion::Iterations { .. } => "iterations",
-            Criterion::Custom(_) => "custom",
-            Criterion::Always => "always",
-            Criterion::Registered { kind, .. } => kind,
+            CheckKind::Signal(_) => "signal",
+            CheckKind::Command(_) => "command",
+            CheckKind::Plan(_) => "plan",
+            CheckKind::FeatureList(_) => "feature_list",
+            CheckKind::Git(_) => "git",
+            CheckKind::Files(_) => "files",
+            CheckKind::Issue(_) => "issue",
+            CheckKind::Structured(_) => "structured",
+            CheckKind::SqlResult(_) => "sql_result",
+            CheckKind::Judge(_) => "judge",
+            CheckKind::Phase(_) => "phase",
+            CheckKind::Iterations { .. } => "iterations",
+            CheckKind::Custom(_) => "custom",
+            CheckKind::Always => "always",
+            CheckKind::Registered { kind, .. } => kind,
         }
     }
 
     /// The program of the user's that it names.
     pub fn run(&self) -> Option<&CommandLine> {
         match self {
-            Criterion::Command(found) => Some(&found.run),
-            Criterion::Custom(found) => Some(&found.run),
-            Criterion::Judge(found) => found.run.as_ref(),
+            CheckKind::Command(found) => Some(&found.run),
+            CheckKind::Custom(found) => Some(&found.run),
+            CheckKind::Judge(found) => found.run.as_ref(),
             _ => None,
         }
     }
@@ -96,8 +96,8 @@ impl Criterion {
     /// a pass with nothing done may be new.
     pub fn of_worktree(&self) -> bool {
         match self {
-            Criterion::Command(_) | Criterion::FeatureList(_) | Criterion::Git(_) | Criterion::Files(_) => true,
-            Criterion::Plan(found) => found.path.is_some(),
+            CheckKind::Command(_) | CheckKind::FeatureList(_) | CheckKind::Git(_) | CheckKind::Files(_) => true,
+            CheckKind::Plan(found) => found.path.is_some(),
             _ => false,
         }
     }
@@ -105,24 +105,24 @@ impl Criterion {
     /// Whether judging it starts a program, which could disturb the work.
     pub fn runs_programs(&self) -> bool {
         match self {
-            Criterion::Command(_) | Criterion::Custom(_) | Criterion::Judge(_) | Criterion::Issue(_) | Criterion::Registered { .. } => true,
-            Criterion::Phase(found) => found.field.is_some(),
-            Criterion::Signal(_)
-            | Criterion::Plan(_)
-            | Criterion::FeatureList(_)
-            | Criterion::Git(_)
-            | Criterion::Files(_)
-            | Criterion::Structured(_)
-            | Criterion::SqlResult(_)
-            | Criterion::Iterations { .. }
-            | Criterion::Always => false,
+            CheckKind::Command(_) | CheckKind::Custom(_) | CheckKind::Judge(_) | CheckKind::Issue(_) | CheckKind::Registered { .. } => true,
+            CheckKind::Phase(found) => found.field.is_some(),
+            CheckKind::Signal(_)
+            | CheckKind::Plan(_)
+            | CheckKind::FeatureList(_)
+            | CheckKind::Git(_)
+            | CheckKind::Files(_)
+            | CheckKind::Structured(_)
+            | CheckKind::SqlResult(_)
+            | CheckKind::Iterations { .. }
+            | CheckKind::Always => false,
         }
     }
 }
 
 /// Which of the agent's texts count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Scope {
+pub enum TextScope {
     /// Its last message alone.
     #[default]
     Last,
@@ -146,7 +146,7 @@ pub struct SignalCriterion {
     /// Whether only the last line that is not blank counts.
     pub last_line: bool,
     /// Which texts count.
-    pub scope: Scope,
+    pub scope: TextScope,
 }
 
 /// How an agreed text must stand in a message.
@@ -270,7 +270,7 @@ pub struct StructuredCriterion {
     /// A JSON Schema that it must meet.
     pub schema: Option<Value>,
     /// Which texts count.
-    pub scope: Scope,
+    pub scope: TextScope,
 }
 
 /// Rows that a tool must return.

@@ -21,9 +21,9 @@ mod yaml;
 
 pub use elements::notification_words;
 pub(crate) use nearest::hint as nearest_hint;
-pub use parse::{MAX_BYTES, Parsed, parse, parse_bytes, parse_registered};
+pub use parse::{MAX_BYTES, ParsedConfig, parse, parse_bytes, parse_registered};
 pub use patterns::{escapes_worktree, output_regex, path_glob, path_globs};
-pub use problem::{ConfigError, Problem};
+pub use problem::{ConfigError, ConfigProblem};
 pub use resolved::to_json;
 pub use schema::SCHEMA;
 pub(crate) use syntax::STRICT as STRICT_JSON;

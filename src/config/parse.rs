@@ -5,9 +5,9 @@ use std::path::Path;
 use super::elements::{
     agent, behavior, breaker, check_list, completion_block, completion_check, flat_keys, limits, notification, rescue, tasks,
 };
-use super::problem::{ConfigError, Report};
-use super::reader::{Node, Section, put};
-use super::settings::{CheckOrder, CheckSpec, Evidence, Mode, OnNoCriteria, Settings};
+use super::problem::{ConfigError, ProblemReport};
+use super::reader::{ConfigNode, ConfigSection, put};
+use super::settings::{CheckOrder, CheckSpec, ConfigSettings, Evidence, Mode, OnNoCriteria};
 use super::syntax;
 
 /// The largest file that is read, in bytes.
@@ -44,9 +44,9 @@ pub(super) const ORDERS: &[(&str, CheckOrder)] = &[("cheap_first", CheckOrder::C
 
 /// What a file says.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Parsed {
+pub struct ParsedConfig {
     /// With defaults for everything that the file does not say, and every dialect lowered.
-    pub settings: Settings,
+    pub settings: ConfigSettings,
     /// What is no error and the user should know, such as an empty list of checks.
     pub notes: Vec<String>,
 }
@@ -55,36 +55,36 @@ pub struct Parsed {
 ///
 /// # Errors
 /// Everything that is wrong with it, each problem with line, column and key.
-pub fn parse(text: &str, origin: &Path) -> Result<Parsed, ConfigError> {
+pub fn parse(text: &str, origin: &Path) -> Result<ParsedConfig, ConfigError> {
     parse_registered(text, origin, &[])
 }
 
 /// As [`parse`], for a program that judges types of check of its own: an entry of one of these types reads as
-/// [`Criterion::Registered`](super::settings::Criterion::Registered), its keys unchecked.
+/// [`CheckKind::Registered`](super::settings::Criterion::Registered), its keys unchecked.
 ///
 /// # Errors
 /// As [`parse`].
-pub fn parse_registered(text: &str, origin: &Path, types: &[&str]) -> Result<Parsed, ConfigError> {
-    let report = Report::knowing(text, types);
-    let mut settings = Settings::default();
+pub fn parse_registered(text: &str, origin: &Path, types: &[&str]) -> Result<ParsedConfig, ConfigError> {
+    let report = ProblemReport::knowing(text, types);
+    let mut settings = ConfigSettings::default();
     if text.len() > MAX_BYTES {
         report.problem(0, "", || format!("the file is {} bytes long; at most {MAX_BYTES} are read", text.len()));
     } else if let Some(json) = syntax::read(text, &report) {
-        top(&Node { report: &report, json: &json, path: String::new() }, &mut settings);
+        top(&ConfigNode { report: &report, json: &json, path: String::new() }, &mut settings);
     }
     let notes = report.finish(origin)?;
-    Ok(Parsed { settings, notes })
+    Ok(ParsedConfig { settings, notes })
 }
 
 /// Reads a configuration from the bytes of a file.
 ///
 /// # Errors
 /// As [`parse`]; also where the bytes are not UTF-8.
-pub fn parse_bytes(bytes: &[u8], origin: &Path) -> Result<Parsed, ConfigError> {
+pub fn parse_bytes(bytes: &[u8], origin: &Path) -> Result<ParsedConfig, ConfigError> {
     let refuse = |valid: &str, why: String| {
-        let report = Report::new(valid);
+        let report = ProblemReport::new(valid);
         report.problem(valid.len(), "", || why);
-        report.finish(origin).map(|notes| Parsed { settings: Settings::default(), notes })
+        report.finish(origin).map(|notes| ParsedConfig { settings: ConfigSettings::default(), notes })
     };
     if bytes.len() > MAX_BYTES {
         return refuse("", format!("the file is {} bytes long; at most {MAX_BYTES} are read", bytes.len()));
@@ -100,7 +100,7 @@ pub fn parse_bytes(bytes: &[u8], origin: &Path) -> Result<Parsed, ConfigError> {
     }
 }
 
-fn top(node: &Node<'_>, settings: &mut Settings) {
+fn top(node: &ConfigNode<'_>, settings: &mut ConfigSettings) {
     if node.members().is_none() {
         node.expected("an object, { … }, at the top of the file");
         return;
@@ -125,15 +125,15 @@ fn top(node: &Node<'_>, settings: &mut Settings) {
     checks(&section, settings);
 }
 
-fn words(section: &Section<'_>, settings: &mut Settings) {
+fn words(section: &ConfigSection<'_>, settings: &mut ConfigSettings) {
     put(&mut settings.mode, section.get("mode").and_then(|n| n.word(check_list::MODES)));
     put(&mut settings.on_no_criteria, section.get("on_no_criteria").and_then(|n| n.word(ON_NO_CRITERIA)));
     put(&mut settings.require_evidence, section.get("require_evidence").and_then(|n| n.word(EVIDENCE)));
     put(&mut settings.order, section.get("order").and_then(|n| n.word(ORDERS)));
-    put(&mut settings.guards, section.get("guards").and_then(|n| n.list(Node::inside_glob)));
+    put(&mut settings.guards, section.get("guards").and_then(|n| n.list(ConfigNode::inside_glob)));
 }
 
-fn blocks(section: &Section<'_>, settings: &mut Settings) {
+fn blocks(section: &ConfigSection<'_>, settings: &mut ConfigSettings) {
     let block = section.get("completion_check");
     if let Some(node) = &block {
         completion_check::read(node, &mut settings.completion_check);
@@ -159,7 +159,7 @@ fn blocks(section: &Section<'_>, settings: &mut Settings) {
 }
 
 /// The checks of every block that names some. Several blocks join with mode all.
-fn checks(section: &Section<'_>, settings: &mut Settings) {
+fn checks(section: &ConfigSection<'_>, settings: &mut ConfigSettings) {
     if let Some(node) = section.get("checks") {
         put(&mut settings.checks, check_list::read(&node));
         if settings.checks.is_empty() {
@@ -183,11 +183,11 @@ fn checks(section: &Section<'_>, settings: &mut Settings) {
 pub(super) mod testing {
     //! What every element's tests ask: what a text reads as, and how it fails.
 
-    use super::super::settings::Criterion;
+    use super::super::settings::CheckKind;
     use super::*;
 
     #[track_caller]
-    pub(in super::super) fn reads(text: &str) -> Settings {
+    pub(in super::super) fn reads(text: &str) -> ConfigSettings {
         match parse(text, Path::new("completion.json")) {
             Ok(parsed) => parsed.settings,
             Err(error) => panic!("{text}\n{error}"),
@@ -208,7 +208,7 @@ pub(super) mod testing {
 
     /// The criterion of the one check.
     #[track_caller]
-    pub(in super::super) fn criterion(entry: &str) -> Criterion {
+    pub(in super::super) fn criterion(entry: &str) -> CheckKind {
         match reads(&format!(r#"{{"checks": [{entry}]}}"#)).checks.remove(0) {
             CheckSpec::Single { criterion, .. } => criterion,
             other => panic!("{other:?}"),
@@ -224,7 +224,7 @@ pub(super) mod testing {
 
 #[cfg(test)]
 mod tests {
-    use super::super::settings::Criterion;
+    use super::super::settings::CheckKind;
     use super::testing::{fails, notes, reads};
     use super::*;
 
@@ -233,21 +233,21 @@ mod tests {
 
     #[test]
     fn an_empty_object_is_every_default() {
-        assert_eq!(reads("{}"), Settings::default());
+        assert_eq!(reads("{}"), ConfigSettings::default());
         assert!(notes("{}").is_empty());
-        assert_eq!(reads(r#"{"version": 1}"#), Settings::default());
+        assert_eq!(reads(r#"{"version": 1}"#), ConfigSettings::default());
     }
 
     #[test]
     fn the_contracts_own_file_is_read() {
         let found = reads(CONTRACT);
-        let defaults = Settings {
+        let defaults = ConfigSettings {
             checks: found.checks.clone(),
             guards: vec!["tests/**".into()],
             require_evidence: Evidence::Claimed,
-            ..Settings::default()
+            ..ConfigSettings::default()
         };
-        assert_eq!(Settings { agents: Vec::new(), notify: Vec::new(), ..found.clone() }, defaults);
+        assert_eq!(ConfigSettings { agents: Vec::new(), notify: Vec::new(), ..found.clone() }, defaults);
         assert_eq!((found.checks.len(), found.agents.len(), found.notify.len()), (13, 1, 1));
         assert_eq!(
             found.commands(),
@@ -326,7 +326,7 @@ mod tests {
         let found = reads(r#"{"mode": "any", "checks": [{"type": "always"}, {"type": "git"}], "completion": {"verify": "x"}}"#);
         assert_eq!(found.mode, Mode::All);
         assert!(matches!(&found.checks[0], CheckSpec::Group { mode: Mode::Any, checks } if checks.len() == 2));
-        assert!(matches!(&found.checks[1], CheckSpec::Single { criterion: Criterion::Command(_), .. }));
+        assert!(matches!(&found.checks[1], CheckSpec::Single { criterion: CheckKind::Command(_), .. }));
         let found = reads(r#"{"completion": {"verify": "x"}, "behavior": {"completionType": "issue"}, "checks": [{"type": "git"}]}"#);
         assert_eq!(found.checks.len(), 3);
     }
@@ -336,7 +336,7 @@ mod tests {
         let text = r#"{"checks": [{"type": "weather", "name": "sun", "city": {"name": "Ulm"}}]}"#;
         let checks = parse_registered(text, Path::new("c"), &["weather"]).unwrap().settings.checks;
         let keys = serde_json::json!({"city": {"name": "Ulm"}}).as_object().unwrap().clone();
-        assert_eq!(checks, [CheckSpec::Single { name: "sun".into(), criterion: Criterion::Registered { kind: "weather".into(), keys } }]);
+        assert_eq!(checks, [CheckSpec::Single { name: "sun".into(), criterion: CheckKind::Registered { kind: "weather".into(), keys } }]);
         fails(text, "no type of check is named \"weather\"");
         let error = parse_registered(&text.replace("weather", "wether"), Path::new("c"), &["weather"]).unwrap_err();
         assert!(error.to_string().contains("did you mean `weather`?"), "{error}");

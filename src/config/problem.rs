@@ -12,7 +12,7 @@ const SHOWN: usize = 60;
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct ConfigProblem {
     /// Line in the file, from 1.
     pub line: usize,
     /// Column in characters, from 1.
@@ -23,7 +23,7 @@ pub struct Problem {
     pub message: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: ", self.line, self.column)?;
         if !self.key.is_empty() {
@@ -39,7 +39,7 @@ pub struct ConfigError {
     /// The file, as it was named.
     pub origin: PathBuf,
     /// What is wrong, in the order of the file.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ConfigProblem>,
     /// How many problems there are beyond those listed.
     pub more: usize,
 }
@@ -59,22 +59,22 @@ impl fmt::Display for ConfigError {
 }
 
 /// Collects problems and notes while a file is read.
-pub(super) struct Report<'t> {
+pub(super) struct ProblemReport<'t> {
     text: &'t str,
     registered: &'t [&'t str],
-    problems: RefCell<Vec<Problem>>,
+    problems: RefCell<Vec<ConfigProblem>>,
     more: Cell<usize>,
     notes: RefCell<Vec<String>>,
 }
 
-impl<'t> Report<'t> {
+impl<'t> ProblemReport<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        Report { text, registered: &[], problems: RefCell::default(), more: Cell::new(0), notes: RefCell::default() }
+        ProblemReport { text, registered: &[], problems: RefCell::default(), more: Cell::new(0), notes: RefCell::default() }
     }
 
     /// A report of a file that may name these types of check as well.
     pub(super) fn knowing(text: &'t str, registered: &'t [&'t str]) -> Self {
-        Report { registered, ..Report::new(text) }
+        ProblemReport { registered, ..ProblemReport::new(text) }
     }
 
     /// Types of check that another program registered.
@@ -91,7 +91,7 @@ impl<'t> Report<'t> {
             return;
         }
         let (line, column) = self.position(at);
-        problems.push(Problem { line, column, key: key.to_owned(), message: message() });
+        problems.push(ConfigProblem { line, column, key: key.to_owned(), message: message() });
     }
 
     /// Records something that is no error and that the user should know.
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_position_counts_characters_and_not_bytes() {
-        let report = Report::new("{\n  \"é\": 1}");
+        let report = ProblemReport::new("{\n  \"é\": 1}");
         assert_eq!(report.position(0), (1, 1));
         assert_eq!(report.position(2), (2, 1));
         assert_eq!(report.position(8), (2, 6));
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn more_problems_than_are_listed_are_counted() {
-        let report = Report::new("x");
+        let report = ProblemReport::new("x");
         for n in 0..LISTED + 3 {
             report.problem(0, &format!("k{n}"), || "bad".into());
         }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use super::nearest::hint;
 use super::patterns::{escapes_worktree, path_glob};
-use super::problem::{Report, shown, shown_key};
+use super::problem::{ProblemReport, shown, shown_key};
 use super::settings::CommandLine;
-use super::syntax::{Json, Kind, Member};
+use super::syntax::{KeyValue, SpannedValue, ValueKind};
 
 /// Ten years. Longer waits are mistakes, and cannot be added to an instant everywhere.
 const MAX_SECONDS: u64 = 315_360_000;
@@ -18,21 +18,21 @@ const MAX_SECONDS: u64 = 315_360_000;
 const MAX_ENTRIES: usize = 1000;
 
 /// A value, where it is, and where problems go.
-pub(super) struct Node<'a> {
-    pub(super) report: &'a Report<'a>,
-    pub(super) json: &'a Json<'a>,
+pub(super) struct ConfigNode<'a> {
+    pub(super) report: &'a ProblemReport<'a>,
+    pub(super) json: &'a SpannedValue<'a>,
     pub(super) path: String,
 }
 
 /// An object whose keys are known.
-pub(super) struct Section<'a> {
-    report: &'a Report<'a>,
-    members: &'a [Member<'a>],
+pub(super) struct ConfigSection<'a> {
+    report: &'a ProblemReport<'a>,
+    members: &'a [KeyValue<'a>],
     at: usize,
     path: String,
 }
 
-impl<'a> Node<'a> {
+impl<'a> ConfigNode<'a> {
     /// Reports what is wrong with this value.
     pub(super) fn wrong(&self, message: impl Into<String>) {
         let message = message.into();
@@ -45,13 +45,13 @@ impl<'a> Node<'a> {
     }
 
     pub(super) fn is_null(&self) -> bool {
-        matches!(self.json.kind, Kind::Null)
+        matches!(self.json.kind, ValueKind::Null)
     }
 
     /// The members, unchecked, where it is an object.
-    pub(super) fn members(&self) -> Option<&'a [Member<'a>]> {
+    pub(super) fn members(&self) -> Option<&'a [KeyValue<'a>]> {
         match &self.json.kind {
-            Kind::Object(members) => Some(members),
+            ValueKind::Object(members) => Some(members),
             _ => None,
         }
     }
@@ -62,13 +62,13 @@ impl<'a> Node<'a> {
     }
 
     /// One member's value, unchecked.
-    pub(super) fn peek(&self, key: &str) -> Option<Node<'a>> {
+    pub(super) fn peek(&self, key: &str) -> Option<ConfigNode<'a>> {
         let member = self.members()?.iter().find(|m| m.name == key)?;
-        Some(Node { report: self.report, json: &member.value, path: joined(&self.path, key) })
+        Some(ConfigNode { report: self.report, json: &member.value, path: joined(&self.path, key) })
     }
 
     /// The object, with unknown and repeated keys reported. `known` are its keys.
-    pub(super) fn section(&self, known: &[&str]) -> Option<Section<'a>> {
+    pub(super) fn section(&self, known: &[&str]) -> Option<ConfigSection<'a>> {
         let section = self.open_section()?;
         for member in section.members.iter().filter(|m| !known.contains(&m.name.as_ref())) {
             self.report.problem(member.at, &joined(&self.path, &shown_key(&member.name)), || {
@@ -84,7 +84,7 @@ impl<'a> Node<'a> {
     }
 
     /// The object with any keys; repeated ones are reported.
-    pub(super) fn open_section(&self) -> Option<Section<'a>> {
+    pub(super) fn open_section(&self) -> Option<ConfigSection<'a>> {
         let Some(members) = self.members() else {
             self.expected("an object");
             return None;
@@ -96,12 +96,12 @@ impl<'a> Node<'a> {
                 format!("the key is given twice, first on line {first}; keep one")
             });
         }
-        Some(Section { report: self.report, members, at: self.json.at, path: self.path.clone() })
+        Some(ConfigSection { report: self.report, members, at: self.json.at, path: self.path.clone() })
     }
 
     pub(super) fn flag(&self) -> Option<bool> {
         match self.json.kind {
-            Kind::Flag(flag) => Some(flag),
+            ValueKind::Flag(flag) => Some(flag),
             _ => {
                 self.expected("true or false");
                 None
@@ -111,7 +111,7 @@ impl<'a> Node<'a> {
 
     pub(super) fn whole(&self, range: RangeInclusive<u64>) -> Option<u64> {
         let read = match self.json.kind {
-            Kind::Number(number) => number.parse::<u64>().ok().filter(|n| range.contains(n)),
+            ValueKind::Number(number) => number.parse::<u64>().ok().filter(|n| range.contains(n)),
             _ => None,
         };
         if read.is_none() {
@@ -126,7 +126,7 @@ impl<'a> Node<'a> {
     /// A number above zero, fractions allowed.
     pub(super) fn positive(&self) -> Option<f64> {
         let read = match self.json.kind {
-            Kind::Number(number) => number.parse::<f64>().ok().filter(|n| n.is_finite() && *n > 0.0),
+            ValueKind::Number(number) => number.parse::<f64>().ok().filter(|n| n.is_finite() && *n > 0.0),
             _ => None,
         };
         if read.is_none() {
@@ -138,7 +138,7 @@ impl<'a> Node<'a> {
     /// Whole seconds, `least` or more.
     pub(super) fn seconds(&self, least: u64) -> Option<Duration> {
         let read = match self.json.kind {
-            Kind::Number(number) => number.parse::<u64>().ok().filter(|n| (least..=MAX_SECONDS).contains(n)),
+            ValueKind::Number(number) => number.parse::<u64>().ok().filter(|n| (least..=MAX_SECONDS).contains(n)),
             _ => None,
         };
         if read.is_none() {
@@ -150,15 +150,15 @@ impl<'a> Node<'a> {
     /// A text that says something, without NUL.
     pub(super) fn text(&self) -> Option<String> {
         match &self.json.kind {
-            Kind::Text(text) if text.trim().is_empty() => {
+            ValueKind::Text(text) if text.trim().is_empty() => {
                 self.wrong("must not be empty");
                 None
             }
-            Kind::Text(text) if text.contains('\0') => {
+            ValueKind::Text(text) if text.contains('\0') => {
                 self.wrong("must not contain a NUL character");
                 None
             }
-            Kind::Text(text) => Some(text.clone().into_owned()),
+            ValueKind::Text(text) => Some(text.clone().into_owned()),
             _ => {
                 self.expected("a text");
                 None
@@ -168,7 +168,7 @@ impl<'a> Node<'a> {
 
     /// One of some words.
     pub(super) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Option<T> {
-        let Kind::Text(text) = &self.json.kind else {
+        let ValueKind::Text(text) = &self.json.kind else {
             self.expected(&format!("one of {}", listed(words.iter().map(|(word, _)| *word))));
             return None;
         };
@@ -183,8 +183,8 @@ impl<'a> Node<'a> {
     }
 
     /// Each entry of a list, those that are wrong left out.
-    pub(super) fn list<T>(&self, read: impl Fn(&Node<'a>) -> Option<T>) -> Option<Vec<T>> {
-        let Kind::List(items) = &self.json.kind else {
+    pub(super) fn list<T>(&self, read: impl Fn(&ConfigNode<'a>) -> Option<T>) -> Option<Vec<T>> {
+        let ValueKind::List(items) = &self.json.kind else {
             self.expected("a list");
             return None;
         };
@@ -195,13 +195,13 @@ impl<'a> Node<'a> {
         Some(items.iter().enumerate().filter_map(|(n, item)| read(&self.item(n, item))).collect())
     }
 
-    fn item(&self, n: usize, json: &'a Json<'a>) -> Node<'a> {
-        Node { report: self.report, json, path: format!("{}[{n}]", self.path) }
+    fn item(&self, n: usize, json: &'a SpannedValue<'a>) -> ConfigNode<'a> {
+        ConfigNode { report: self.report, json, path: format!("{}[{n}]", self.path) }
     }
 
     /// A program and its arguments.
     pub(super) fn argv(&self) -> Option<Vec<String>> {
-        let Kind::List(items) = &self.json.kind else {
+        let ValueKind::List(items) = &self.json.kind else {
             self.expected("a list of texts, the program and its arguments");
             return None;
         };
@@ -214,7 +214,7 @@ impl<'a> Node<'a> {
             let node = self.item(n, item);
             match &item.kind {
                 // Empty arguments are fine, an empty program is not.
-                Kind::Text(text) if n > 0 && text.is_empty() => argv.push(String::new()),
+                ValueKind::Text(text) if n > 0 && text.is_empty() => argv.push(String::new()),
                 _ => argv.push(if n == 0 { node.text()? } else { node.argument()? }),
             }
         }
@@ -223,8 +223,8 @@ impl<'a> Node<'a> {
 
     fn argument(&self) -> Option<String> {
         match &self.json.kind {
-            Kind::Text(text) if !text.contains('\0') => Some(text.clone().into_owned()),
-            Kind::Text(_) => {
+            ValueKind::Text(text) if !text.contains('\0') => Some(text.clone().into_owned()),
+            ValueKind::Text(_) => {
                 self.wrong("must not contain a NUL character");
                 None
             }
@@ -238,8 +238,8 @@ impl<'a> Node<'a> {
     /// A shell line or an argv.
     pub(super) fn command_line(&self) -> Option<CommandLine> {
         match &self.json.kind {
-            Kind::Text(_) => self.text().map(CommandLine::Shell),
-            Kind::List(_) => self.argv().map(CommandLine::Argv),
+            ValueKind::Text(_) => self.text().map(CommandLine::Shell),
+            ValueKind::List(_) => self.argv().map(CommandLine::Argv),
             _ => {
                 self.expected("a command: a text for the shell, or a list of the program and its arguments");
                 None
@@ -297,14 +297,14 @@ impl<'a> Node<'a> {
     }
 }
 
-impl<'a> Section<'a> {
-    pub(super) fn get(&self, key: &str) -> Option<Node<'a>> {
+impl<'a> ConfigSection<'a> {
+    pub(super) fn get(&self, key: &str) -> Option<ConfigNode<'a>> {
         let member = self.members.iter().find(|m| m.name == key)?;
-        Some(Node { report: self.report, json: &member.value, path: joined(&self.path, key) })
+        Some(ConfigNode { report: self.report, json: &member.value, path: joined(&self.path, key) })
     }
 
     /// The key's value, reported as missing where it is not given. `why` says who needs it.
-    pub(super) fn required(&self, key: &str, why: &str) -> Option<Node<'a>> {
+    pub(super) fn required(&self, key: &str, why: &str) -> Option<ConfigNode<'a>> {
         let node = self.get(key);
         if node.is_none() {
             self.missing(key, why);
@@ -318,7 +318,7 @@ impl<'a> Section<'a> {
     }
 
     /// Reads the key where it is given and not null; `Some(None)` is an explicit null.
-    pub(super) fn nullable<T>(&self, key: &str, read: impl FnOnce(&Node<'a>) -> Option<T>) -> Option<Option<T>> {
+    pub(super) fn nullable<T>(&self, key: &str, read: impl FnOnce(&ConfigNode<'a>) -> Option<T>) -> Option<Option<T>> {
         let node = self.get(key)?;
         if node.is_null() { Some(None) } else { read(&node).map(Some) }
     }

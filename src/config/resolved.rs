@@ -9,11 +9,11 @@ use super::elements::check_list::MODES;
 use super::elements::rescue::mode_word;
 use super::parse::{EVIDENCE, ON_NO_CRITERIA, ORDERS};
 use super::resolved_check;
-use super::settings::{CheckSpec, Mode, NotifyRule, NotifyTarget, Settings};
+use super::settings::{CheckSpec, ConfigSettings, Mode, NotifyRule, NotifyTarget};
 
 /// The settings as a version 1 configuration.
-pub fn to_json(settings: &Settings) -> Value {
-    let Settings {
+pub fn to_json(settings: &ConfigSettings) -> Value {
+    let ConfigSettings {
         mode,
         on_no_criteria,
         require_evidence,
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn what_is_printed_as_resolved_reads_as_the_same_settings() {
         let contract = reads(include_str!("../../tests/fixtures/config/contract.json"));
-        for settings in [Settings::default(), contract, reads(r#"{"completion": {"signal": "D", "verify": ["x", "y"]}}"#)] {
+        for settings in [ConfigSettings::default(), contract, reads(r#"{"completion": {"signal": "D", "verify": ["x", "y"]}}"#)] {
             assert_eq!(reads(&to_json(&settings).to_string()), settings);
         }
     }
@@ -203,8 +203,8 @@ mod tests {
             notify in prop::collection::vec(
                 (prop::collection::vec(prop::sample::select(vec!["review", "halted"]), 1..3), target(), 0..=20_u32), 0..3),
             checks in checks(),
-        ) -> Settings {
-            Settings {
+        ) -> ConfigSettings {
+            ConfigSettings {
                 mode, on_no_criteria, require_evidence, rescue, limits, guards, order, checks,
                 completion_check: CompletionSettings { max_probes, probe_interval, probe_timeout, final_rescue_attempt },
                 agent: AgentSettings { preset, model, probe },

@@ -13,7 +13,7 @@ mod tests {
     use super::super::parse::{self, DIALECTS};
     use super::super::to_json;
     use super::*;
-    use crate::config::settings::Settings;
+    use crate::config::settings::ConfigSettings;
 
     fn schema() -> Value {
         serde_json::from_str(SCHEMA).unwrap()
@@ -62,7 +62,7 @@ mod tests {
         let mut stated = Vec::new();
         defaults(&schema(), "", &mut stated);
         assert!(stated.len() > 25, "{}", stated.len());
-        let filled_in = to_json(&Settings::default());
+        let filled_in = to_json(&ConfigSettings::default());
         for (path, default) in stated {
             assert_eq!(filled_in.pointer(&path), Some(&default), "{path}");
         }

@@ -6,7 +6,7 @@ pub use super::criteria::*;
 
 /// Everything that a configuration file can say.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct ConfigSettings {
     /// How the top-level checks combine.
     pub mode: Mode,
     /// What decides where no checks are configured.
@@ -260,9 +260,9 @@ impl NotifyRule {
     }
 }
 
-impl Default for Settings {
+impl Default for ConfigSettings {
     fn default() -> Self {
-        Settings {
+        ConfigSettings {
             mode: Mode::All,
             on_no_criteria: OnNoCriteria::Git,
             require_evidence: Evidence::None,
@@ -319,7 +319,7 @@ impl RescueSettings {
     }
 }
 
-impl Settings {
+impl ConfigSettings {
     /// Every program that this configuration would make watchdog run, and every address that it would post to, for `watchdog trust` to show.
     pub fn commands(&self) -> Vec<String> {
         let mut found = Vec::new();

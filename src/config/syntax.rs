@@ -8,55 +8,55 @@ use std::borrow::Cow;
 use jsonc_parser::ast;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use super::problem::{Report, shown};
+use super::problem::{ProblemReport, shown};
 
 /// A value and the byte offset where it starts.
-pub(super) struct Json<'t> {
+pub(super) struct SpannedValue<'t> {
     pub(super) at: usize,
-    pub(super) kind: Kind<'t>,
+    pub(super) kind: ValueKind<'t>,
 }
 
 /// What a value is.
-pub(super) enum Kind<'t> {
+pub(super) enum ValueKind<'t> {
     Null,
     Flag(bool),
     /// As it was written.
     Number(&'t str),
     Text(Cow<'t, str>),
-    List(Vec<Json<'t>>),
+    List(Vec<SpannedValue<'t>>),
     /// In the order of the file, with every repetition of a key.
-    Object(Vec<Member<'t>>),
+    Object(Vec<KeyValue<'t>>),
 }
 
 /// A key and its value.
-pub(super) struct Member<'t> {
+pub(super) struct KeyValue<'t> {
     pub(super) at: usize,
     pub(super) name: Cow<'t, str>,
-    pub(super) value: Json<'t>,
+    pub(super) value: SpannedValue<'t>,
 }
 
-impl Json<'_> {
+impl SpannedValue<'_> {
     /// What was found, for a message that says what was expected.
     pub(super) fn found(&self) -> String {
         match &self.kind {
-            Kind::Null => "null".into(),
-            Kind::Flag(flag) => flag.to_string(),
-            Kind::Number(number) => format!("the number {}", number.chars().take(40).collect::<String>()),
-            Kind::Text(text) => format!("the text {}", shown(text)),
-            Kind::List(_) => "a list".into(),
-            Kind::Object(_) => "an object".into(),
+            ValueKind::Null => "null".into(),
+            ValueKind::Flag(flag) => flag.to_string(),
+            ValueKind::Number(number) => format!("the number {}", number.chars().take(40).collect::<String>()),
+            ValueKind::Text(text) => format!("the text {}", shown(text)),
+            ValueKind::List(_) => "a list".into(),
+            ValueKind::Object(_) => "an object".into(),
         }
     }
 
     /// The value without its places.
     pub(super) fn to_value(&self) -> serde_json::Value {
         match &self.kind {
-            Kind::Null => serde_json::Value::Null,
-            Kind::Flag(flag) => (*flag).into(),
-            Kind::Number(number) => serde_json::from_str(number).unwrap_or_default(),
-            Kind::Text(text) => text.as_ref().into(),
-            Kind::List(items) => items.iter().map(Json::to_value).collect(),
-            Kind::Object(members) => members.iter().map(|m| (m.name.clone().into_owned(), m.value.to_value())).collect(),
+            ValueKind::Null => serde_json::Value::Null,
+            ValueKind::Flag(flag) => (*flag).into(),
+            ValueKind::Number(number) => serde_json::from_str(number).unwrap_or_default(),
+            ValueKind::Text(text) => text.as_ref().into(),
+            ValueKind::List(items) => items.iter().map(SpannedValue::to_value).collect(),
+            ValueKind::Object(members) => members.iter().map(|m| (m.name.clone().into_owned(), m.value.to_value())).collect(),
         }
     }
 }
@@ -76,7 +76,7 @@ pub(crate) const STRICT: ParseOptions = ParseOptions {
 };
 
 /// Reads the text, or reports why it is not JSON.
-pub(super) fn read<'t>(text: &'t str, report: &Report<'_>) -> Option<Json<'t>> {
+pub(super) fn read<'t>(text: &'t str, report: &ProblemReport<'_>) -> Option<SpannedValue<'t>> {
     if text.starts_with('\u{feff}') {
         report.problem(0, "", || "the file starts with a byte order mark; save it as UTF-8 without one".into());
         return None;
@@ -98,22 +98,24 @@ pub(super) fn read<'t>(text: &'t str, report: &Report<'_>) -> Option<Json<'t>> {
     }
 }
 
-fn convert(value: ast::Value<'_>) -> Json<'_> {
+fn convert(value: ast::Value<'_>) -> SpannedValue<'_> {
     match value {
-        ast::Value::NullKeyword(null) => Json { at: null.range.start, kind: Kind::Null },
-        ast::Value::BooleanLit(flag) => Json { at: flag.range.start, kind: Kind::Flag(flag.value) },
-        ast::Value::NumberLit(number) => Json { at: number.range.start, kind: Kind::Number(number.value) },
-        ast::Value::StringLit(text) => Json { at: text.range.start, kind: Kind::Text(text.value) },
-        ast::Value::Array(list) => Json { at: list.range.start, kind: Kind::List(list.elements.into_iter().map(convert).collect()) },
+        ast::Value::NullKeyword(null) => SpannedValue { at: null.range.start, kind: ValueKind::Null },
+        ast::Value::BooleanLit(flag) => SpannedValue { at: flag.range.start, kind: ValueKind::Flag(flag.value) },
+        ast::Value::NumberLit(number) => SpannedValue { at: number.range.start, kind: ValueKind::Number(number.value) },
+        ast::Value::StringLit(text) => SpannedValue { at: text.range.start, kind: ValueKind::Text(text.value) },
+        ast::Value::Array(list) => {
+            SpannedValue { at: list.range.start, kind: ValueKind::List(list.elements.into_iter().map(convert).collect()) }
+        }
         ast::Value::Object(object) => {
             let members = object.properties.into_iter().map(|property| {
                 let name = match property.name {
                     ast::ObjectPropName::String(name) => name.value,
                     ast::ObjectPropName::Word(name) => name.value.into(),
                 };
-                Member { at: property.range.start, name, value: convert(property.value) }
+                KeyValue { at: property.range.start, name, value: convert(property.value) }
             });
-            Json { at: object.range.start, kind: Kind::Object(members.collect()) }
+            SpannedValue { at: object.range.start, kind: ValueKind::Object(members.collect()) }
         }
     }
 }
@@ -155,7 +157,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, place: &str, words: &str) {
-        let report = Report::new(text);
+        let report = ProblemReport::new(text);
         assert!(read(text, &report).is_none(), "{text} was read");
         let error = report.finish(Path::new("c")).unwrap_err().to_string();
         assert!(error.starts_with(&format!("c:{place}: ")), "{text}: {error}");
@@ -189,9 +191,9 @@ mod tests {
     #[test]
     fn values_keep_their_places_and_repetitions() {
         let text = "{\"a\": [true, null], \"a\": \"x\\u0041\"}";
-        let report = Report::new(text);
+        let report = ProblemReport::new(text);
         let json = read(text, &report).unwrap();
-        let Kind::Object(members) = &json.kind else { panic!("no object") };
+        let ValueKind::Object(members) = &json.kind else { panic!("no object") };
         assert_eq!(members.iter().map(|m| (m.at, m.value.at, m.name.as_ref())).collect::<Vec<_>>(), [(1, 6, "a"), (20, 25, "a")]);
         assert_eq!(members[1].value.to_value(), "xA");
         assert_eq!(members[0].value.to_value(), serde_json::json!([true, null]));

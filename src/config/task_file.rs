@@ -9,15 +9,15 @@ use std::path::Path;
 use super::elements::{check_list, completion_block};
 use super::nearest::misspelt;
 use super::parse::MAX_BYTES;
-use super::problem::{ConfigError, Report, shown, shown_key};
-use super::reader::{Node, Section};
-use super::settings::{CheckSpec, Mode, Settings};
-use super::syntax::Kind;
+use super::problem::{ConfigError, ProblemReport, shown, shown_key};
+use super::reader::{ConfigNode, ConfigSection};
+use super::settings::{CheckSpec, ConfigSettings, Mode};
+use super::syntax::ValueKind;
 use super::yaml;
 
 /// How urgent a task is. Ordered: the most urgent first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Priority {
+pub enum TaskPriority {
     /// Before all others.
     Critical,
     /// Before most.
@@ -29,15 +29,15 @@ pub enum Priority {
     Low,
 }
 
-impl Priority {
+impl TaskPriority {
     /// The word in files and JSON.
     pub fn as_str(self) -> &'static str {
         word_of(PRIORITIES, self)
     }
 }
 
-const PRIORITIES: &[(&str, Priority)] =
-    &[("critical", Priority::Critical), ("high", Priority::High), ("medium", Priority::Medium), ("low", Priority::Low)];
+const PRIORITIES: &[(&str, TaskPriority)] =
+    &[("critical", TaskPriority::Critical), ("high", TaskPriority::High), ("medium", TaskPriority::Medium), ("low", TaskPriority::Low)];
 
 /// Where a task stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -126,7 +126,7 @@ pub struct TaskFile {
     /// What it is about, for people.
     pub title: String,
     /// How urgent it is.
-    pub priority: Priority,
+    pub priority: TaskPriority,
     /// Which agents take it; `None` = any.
     pub role: Option<String>,
     /// Ids of the tasks that must be complete before it.
@@ -159,7 +159,7 @@ pub enum StatusPlace {
 impl TaskFile {
     /// Every program that the file would make watchdog run, for `watchdog trust` to show.
     pub fn commands(&self) -> Vec<String> {
-        Settings { checks: self.checks.clone(), ..Settings::default() }.commands()
+        ConfigSettings { checks: self.checks.clone(), ..ConfigSettings::default() }.commands()
     }
 }
 
@@ -188,7 +188,7 @@ pub fn has_front_matter(bytes: &[u8]) -> bool {
 /// Everything that is wrong with it, each problem with line, column and key.
 pub fn parse_task(bytes: &[u8], origin: &Path) -> Result<TaskFile, ConfigError> {
     let fail = |valid: &str, why: String| {
-        let report = Report::new(valid);
+        let report = ProblemReport::new(valid);
         report.problem(valid.len(), "", || why);
         report.finish(origin).map(|_| empty())
     };
@@ -209,10 +209,10 @@ pub fn parse_task(bytes: &[u8], origin: &Path) -> Result<TaskFile, ConfigError> 
         };
         return fail("", why.into());
     };
-    let report = Report::new(text);
+    let report = ProblemReport::new(text);
     let mut task = empty();
     if let Some(json) = yaml::read(text, matter.start, matter.end, &report) {
-        read(&Node { report: &report, json: &json, path: String::new() }, &mut task);
+        read(&ConfigNode { report: &report, json: &json, path: String::new() }, &mut task);
         task.status_place = status_place(text, &json.kind, matter.end);
     }
     task.body = text[body..].trim().to_owned();
@@ -224,7 +224,7 @@ fn empty() -> TaskFile {
     TaskFile {
         id: String::new(),
         title: String::new(),
-        priority: Priority::default(),
+        priority: TaskPriority::default(),
         role: None,
         depends_on: Vec::new(),
         status: None,
@@ -237,11 +237,11 @@ fn empty() -> TaskFile {
     }
 }
 
-fn status_place(text: &str, front: &Kind<'_>, end: usize) -> StatusPlace {
-    let Kind::Object(members) = front else { return StatusPlace::Before(end) };
+fn status_place(text: &str, front: &ValueKind<'_>, end: usize) -> StatusPlace {
+    let ValueKind::Object(members) = front else { return StatusPlace::Before(end) };
     let Some(member) = members.iter().find(|member| member.name == "status") else { return StatusPlace::Before(end) };
     let word = match &member.value.kind {
-        Kind::Text(word) => word.as_ref(),
+        ValueKind::Text(word) => word.as_ref(),
         // Null, written out or left out. Where it is left out the parser's place may be behind the line's end.
         _ => ["~", "null", "Null", "NULL"].into_iter().find(|word| text[member.value.at..].starts_with(word)).unwrap_or_default(),
     };
@@ -250,7 +250,7 @@ fn status_place(text: &str, front: &Kind<'_>, end: usize) -> StatusPlace {
     StatusPlace::At(start..start + word.len())
 }
 
-fn read(node: &Node<'_>, task: &mut TaskFile) {
+fn read(node: &ConfigNode<'_>, task: &mut TaskFile) {
     if node.members().is_none() {
         node.expected("keys with their values, such as `id: T1`");
         return;
@@ -270,18 +270,18 @@ fn read(node: &Node<'_>, task: &mut TaskFile) {
     criteria(&section, task);
 }
 
-fn criteria(section: &Section<'_>, task: &mut TaskFile) {
+fn criteria(section: &ConfigSection<'_>, task: &mut TaskFile) {
     if let Some(mode) = section.get("mode").and_then(|n| n.word(check_list::MODES)) {
         task.mode = mode;
     }
     if let Some(node) = section.get("checks").filter(|n| !n.is_null()) {
         task.checks = check_list::read(&node).unwrap_or_default();
-        if matches!(&node.json.kind, Kind::List(items) if items.is_empty()) {
+        if matches!(&node.json.kind, ValueKind::List(items) if items.is_empty()) {
             node.wrong("an empty list of checks is never complete; add one or remove the key");
         }
     }
     let Some(node) = section.get("completion").filter(|n| !n.is_null()) else { return };
-    let mut limits = Settings::default().limits;
+    let mut limits = ConfigSettings::default().limits;
     let more = completion_block::read(&node, &mut limits);
     task.max_iterations = node.has("max_iterations").then_some(limits.max_iterations);
     if task.mode != Mode::All && !task.checks.is_empty() && !more.is_empty() {
@@ -293,7 +293,7 @@ fn criteria(section: &Section<'_>, task: &mut TaskFile) {
     task.checks.extend(more);
 }
 
-fn misspelt_keys(node: &Node<'_>, task: &TaskFile) {
+fn misspelt_keys(node: &ConfigNode<'_>, task: &TaskFile) {
     debug_assert!(task.id.is_empty(), "keys are looked at first");
     for member in node.members().unwrap_or_default().iter().filter(|member| !KEYS.contains(&member.name.as_ref())) {
         let elsewhere = OTHER_WORDS.iter().find(|(word, _)| *word == member.name).map(|(_, ours)| *ours);
@@ -308,14 +308,14 @@ fn misspelt_keys(node: &Node<'_>, task: &TaskFile) {
 }
 
 /// A word or a number, as it is written: ids and titles are often plain numbers.
-fn words(node: &Node<'_>) -> Option<String> {
+fn words(node: &ConfigNode<'_>) -> Option<String> {
     match &node.json.kind {
-        Kind::Number(number) => Some((*number).to_owned()),
+        ValueKind::Number(number) => Some((*number).to_owned()),
         _ => node.text().map(|text| text.trim().to_owned()),
     }
 }
 
-fn id(node: &Node<'_>) -> Option<String> {
+fn id(node: &ConfigNode<'_>) -> Option<String> {
     let id = words(node)?;
     match why_no_id(&id) {
         None => Some(id),
@@ -342,14 +342,14 @@ pub fn why_no_id(id: &str) -> Option<&'static str> {
     }
 }
 
-fn priority(node: &Node<'_>) -> Option<Priority> {
+fn priority(node: &ConfigNode<'_>) -> Option<TaskPriority> {
     match &node.json.kind {
-        Kind::Text(text) if text.trim().is_empty() => Some(Priority::default()),
+        ValueKind::Text(text) if text.trim().is_empty() => Some(TaskPriority::default()),
         _ => node.word(PRIORITIES),
     }
 }
 
-fn role(section: &Section<'_>) -> Option<String> {
+fn role(section: &ConfigSection<'_>) -> Option<String> {
     let [role, workstream] = ["role", "workstream"].map(|key| section.nullable(key, words).flatten());
     if let (Some(role), Some(workstream)) = (&role, &workstream)
         && role != workstream

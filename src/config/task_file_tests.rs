@@ -1,6 +1,6 @@
 //! What a task's file reads as, and how a bad one is refused.
 
-use super::super::settings::{CommandCriterion, CommandLine, Criterion};
+use super::super::settings::{CheckKind, CommandCriterion, CommandLine};
 use super::*;
 
 #[track_caller]
@@ -21,7 +21,7 @@ const LEAST: &str = "id: T-1\ntitle: Login";
 #[test]
 fn the_smallest_task_has_an_id_a_title_and_defaults() {
     let task = reads(LEAST);
-    assert_eq!((task.id.as_str(), task.title.as_str(), task.priority), ("T-1", "Login", Priority::Medium));
+    assert_eq!((task.id.as_str(), task.title.as_str(), task.priority), ("T-1", "Login", TaskPriority::Medium));
     assert_eq!((task.role, task.depends_on, task.status, task.checks), (None, vec![], None, vec![]));
     assert_eq!(task.body, "# Do it\n\nAll of it.");
 }
@@ -32,11 +32,11 @@ fn every_key_is_read() {
         "id: 7\ntitle: 'Login: the form'\npriority: critical\nworkstream: backend\ndepends_on: [T-0, 6]\nstatus: review\n\
          completion:\n  verify: npm test\n  signal: DONE\n  max_iterations: 20",
     );
-    assert_eq!((task.id.as_str(), task.title.as_str(), task.priority), ("7", "Login: the form", Priority::Critical));
+    assert_eq!((task.id.as_str(), task.title.as_str(), task.priority), ("7", "Login: the form", TaskPriority::Critical));
     assert_eq!((task.role.as_deref(), task.status, task.max_iterations), (Some("backend"), Some(TaskStatus::Review), Some(20)));
     assert_eq!(task.depends_on, ["T-0", "6"]);
     assert_eq!(task.checks.len(), 2);
-    let verify = Criterion::Command(CommandCriterion::new(CommandLine::Shell("npm test".into())));
+    let verify = CheckKind::Command(CommandCriterion::new(CommandLine::Shell("npm test".into())));
     assert_eq!(task.checks[1], CheckSpec::Single { name: "verify".into(), criterion: verify });
     assert_eq!(task.commands(), ["check verify: npm test"]);
 }

@@ -7,18 +7,18 @@ use std::borrow::Cow;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 
-use super::problem::Report;
-use super::syntax::{Json, Kind, Member};
+use super::problem::ProblemReport;
+use super::syntax::{KeyValue, SpannedValue, ValueKind};
 
 /// Deeper values are refused.
 const DEEPEST: usize = 32;
 
 /// Reads the YAML in `text[from..to]`, or reports why it cannot be read. Places count from the start of `text`.
-pub(super) fn read<'t>(text: &'t str, from: usize, to: usize, report: &Report<'_>) -> Option<Json<'t>> {
+pub(super) fn read<'t>(text: &'t str, from: usize, to: usize, report: &ProblemReport<'_>) -> Option<SpannedValue<'t>> {
     let source = &text[from..to];
     // The parser counts characters; everything of ours counts bytes.
     let offsets: Vec<usize> = source.char_indices().map(|(at, _)| from + at).chain([to]).collect();
-    let mut builder = Builder { text, offsets, from, open: Vec::new(), done: None, report };
+    let mut builder = YamlBuilder { text, offsets, from, open: Vec::new(), done: None, report };
     for event in Parser::new_from_str(source) {
         let (event, span) = match event {
             Ok(event) => event,
@@ -30,24 +30,24 @@ pub(super) fn read<'t>(text: &'t str, from: usize, to: usize, report: &Report<'_
         builder.take(event, span)?;
     }
     // Nothing but blanks and comments is an object without keys.
-    Some(builder.done.unwrap_or(Json { at: from, kind: Kind::Object(Vec::new()) }))
+    Some(builder.done.unwrap_or(SpannedValue { at: from, kind: ValueKind::Object(Vec::new()) }))
 }
 
-enum Open<'t> {
-    List { at: usize, items: Vec<Json<'t>> },
-    Object { at: usize, members: Vec<Member<'t>>, key: Option<(usize, Cow<'t, str>)> },
+enum OpenNode<'t> {
+    List { at: usize, items: Vec<SpannedValue<'t>> },
+    Object { at: usize, members: Vec<KeyValue<'t>>, key: Option<(usize, Cow<'t, str>)> },
 }
 
-struct Builder<'t, 'r, 'x> {
+struct YamlBuilder<'t, 'r, 'x> {
     text: &'t str,
     offsets: Vec<usize>,
     from: usize,
-    open: Vec<Open<'t>>,
-    done: Option<Json<'t>>,
-    report: &'r Report<'x>,
+    open: Vec<OpenNode<'t>>,
+    done: Option<SpannedValue<'t>>,
+    report: &'r ProblemReport<'x>,
 }
 
-impl<'t> Builder<'t, '_, '_> {
+impl<'t> YamlBuilder<'t, '_, '_> {
     fn at(&self, index: usize) -> usize {
         self.offsets.get(index).or(self.offsets.last()).copied().unwrap_or(self.from)
     }
@@ -70,12 +70,12 @@ impl<'t> Builder<'t, '_, '_> {
         let mut path = String::new();
         for open in &self.open {
             match open {
-                Open::List { items, .. } => path.push_str(&format!("[{}]", items.len())),
-                Open::Object { key: Some((_, key)), .. } => {
+                OpenNode::List { items, .. } => path.push_str(&format!("[{}]", items.len())),
+                OpenNode::Object { key: Some((_, key)), .. } => {
                     let dot = if path.is_empty() { "" } else { "." };
                     path.push_str(&format!("{dot}{}", super::problem::shown_key(key)));
                 }
-                Open::Object { key: None, .. } => {}
+                OpenNode::Object { key: None, .. } => {}
             }
         }
         path
@@ -90,16 +90,16 @@ impl<'t> Builder<'t, '_, '_> {
             Event::Scalar(value, style, _, tag) => self.scalar(value, style, tag.as_deref(), span),
             Event::SequenceStart(_, tag) => {
                 self.plain(tag.as_deref(), span)?;
-                self.push(Open::List { at: self.at(span.start.index()), items: Vec::new() }, span)
+                self.push(OpenNode::List { at: self.at(span.start.index()), items: Vec::new() }, span)
             }
             Event::MappingStart(_, tag) => {
                 self.plain(tag.as_deref(), span)?;
-                self.push(Open::Object { at: self.at(span.start.index()), members: Vec::new(), key: None }, span)
+                self.push(OpenNode::Object { at: self.at(span.start.index()), members: Vec::new(), key: None }, span)
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 let value = match self.open.pop() {
-                    Some(Open::List { at, items }) => Json { at, kind: Kind::List(items) },
-                    Some(Open::Object { at, members, .. }) => Json { at, kind: Kind::Object(members) },
+                    Some(OpenNode::List { at, items }) => SpannedValue { at, kind: ValueKind::List(items) },
+                    Some(OpenNode::Object { at, members, .. }) => SpannedValue { at, kind: ValueKind::Object(members) },
                     None => return Some(()),
                 };
                 self.put(value);
@@ -115,11 +115,11 @@ impl<'t> Builder<'t, '_, '_> {
         }
     }
 
-    fn push(&mut self, open: Open<'t>, span: Span) -> Option<()> {
+    fn push(&mut self, open: OpenNode<'t>, span: Span) -> Option<()> {
         if self.open.len() >= DEEPEST {
             return self.refuse(span, &format!("nested too deep; at most {DEEPEST} levels are read"));
         }
-        if matches!(self.open.last(), Some(Open::Object { key: None, .. })) {
+        if matches!(self.open.last(), Some(OpenNode::Object { key: None, .. })) {
             return self.refuse(span, "a key must be a text on one line");
         }
         self.open.push(open);
@@ -128,7 +128,7 @@ impl<'t> Builder<'t, '_, '_> {
 
     fn scalar(&mut self, value: Cow<'t, str>, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Option<()> {
         let at = self.at(span.start.index());
-        if let Some(Open::Object { key: key @ None, .. }) = self.open.last_mut() {
+        if let Some(OpenNode::Object { key: key @ None, .. }) = self.open.last_mut() {
             *key = Some((at, value));
             return Some(());
         }
@@ -137,33 +137,33 @@ impl<'t> Builder<'t, '_, '_> {
             Some(tag) if tag.suffix == "str" => true,
             Some(_) => return self.refuse(span, "tags are not read here; remove it, or quote the text"),
         };
-        let kind = if text_wanted { Kind::Text(value) } else { self.resolve(value, at) };
-        self.put(Json { at, kind });
+        let kind = if text_wanted { ValueKind::Text(value) } else { self.resolve(value, at) };
+        self.put(SpannedValue { at, kind });
         Some(())
     }
 
     /// What a plain scalar means, by YAML's core schema as far as JSON has it: `012` and `0x1F` stay texts.
-    fn resolve(&self, value: Cow<'t, str>, at: usize) -> Kind<'t> {
+    fn resolve(&self, value: Cow<'t, str>, at: usize) -> ValueKind<'t> {
         match value.as_ref() {
-            "" | "~" | "null" | "Null" | "NULL" => return Kind::Null,
-            "true" | "True" | "TRUE" => return Kind::Flag(true),
-            "false" | "False" | "FALSE" => return Kind::Flag(false),
+            "" | "~" | "null" | "Null" | "NULL" => return ValueKind::Null,
+            "true" | "True" | "TRUE" => return ValueKind::Flag(true),
+            "false" | "False" | "FALSE" => return ValueKind::Flag(false),
             _ => {}
         }
         let written = self.text.get(at..at + value.len()).filter(|written| *written == value);
         match written.filter(|written| serde_json::from_str::<serde_json::Number>(written).is_ok()) {
-            Some(number) => Kind::Number(number),
-            None => Kind::Text(value),
+            Some(number) => ValueKind::Number(number),
+            None => ValueKind::Text(value),
         }
     }
 
-    fn put(&mut self, value: Json<'t>) {
+    fn put(&mut self, value: SpannedValue<'t>) {
         match self.open.last_mut() {
             None => self.done = Some(value),
-            Some(Open::List { items, .. }) => items.push(value),
-            Some(Open::Object { members, key, .. }) => {
+            Some(OpenNode::List { items, .. }) => items.push(value),
+            Some(OpenNode::Object { members, key, .. }) => {
                 if let Some((at, name)) = key.take() {
-                    members.push(Member { at, name, value });
+                    members.push(KeyValue { at, name, value });
                 }
             }
         }
@@ -180,14 +180,14 @@ mod tests {
     use super::*;
 
     fn value(text: &str) -> serde_json::Value {
-        let report = Report::new(text);
+        let report = ProblemReport::new(text);
         let read = read(text, 0, text.len(), &report).map(|json| json.to_value());
         read.unwrap_or_else(|| panic!("{text}\n{}", report.finish(Path::new("t")).expect_err("it was not read")))
     }
 
     #[track_caller]
     fn fails(text: &str, place: &str, words: &str) {
-        let report = Report::new(text);
+        let report = ProblemReport::new(text);
         assert!(read(text, 0, text.len(), &report).is_none(), "{text} was read");
         let error = report.finish(Path::new("t")).expect_err("a problem was reported").to_string();
         assert!(error.starts_with(&format!("t:{place}")) && error.contains(words), "{text}\n{error}");
@@ -228,17 +228,17 @@ mod tests {
     #[test]
     fn places_count_bytes_of_the_whole_text() {
         let text = "---\nü: [é, x]\n---\n";
-        let report = Report::new(text);
+        let report = ProblemReport::new(text);
         let read = read(text, 4, text.find("\n---\n").unwrap() + 1, &report).expect("it is YAML");
-        let Kind::Object(members) = &read.kind else { panic!("no object") };
-        let Kind::List(items) = &members[0].value.kind else { panic!("no list") };
+        let ValueKind::Object(members) = &read.kind else { panic!("no object") };
+        let ValueKind::List(items) = &members[0].value.kind else { panic!("no list") };
         assert_eq!((members[0].at, &text[items[1].at..=items[1].at]), (4, "x"));
     }
 
     proptest! {
         #[test]
         fn no_text_makes_the_reader_panic(text in "[-a:\\[\\]{}'\"&*!|> \n\t#?é,0]{0,80}") {
-            let report = Report::new(&text);
+            let report = ProblemReport::new(&text);
             let _ = read(&text, 0, text.len(), &report);
         }
     }

@@ -88,7 +88,7 @@ pub struct BreakerView {
 /// Whether work may begin.
 #[must_use = "a refused admission means that no session may be started and no probe may be sent"]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Admission {
+pub enum BreakerAdmission {
     /// It may.
     Go,
     /// It may, as the one trial of a half-open breaker. Its outcome must be recorded.
@@ -110,7 +110,7 @@ pub enum Admission {
 
 /// What the breaker is told about a finished check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum BreakerInput {
     /// The work is complete.
     Complete,
     /// A genuine timeout.
@@ -122,14 +122,14 @@ pub enum Outcome {
     Neutral,
 }
 
-impl Outcome {
+impl BreakerInput {
     /// What the breaker is told about a verdict.
     pub fn of(verdict: &Verdict) -> Self {
         match verdict.status() {
-            Status::Complete => Outcome::Complete,
+            Status::Complete => BreakerInput::Complete,
             // What follows the first semicolon is advice about this one verdict.
-            _ if verdict.strike => Outcome::Strike { why: verdict.message.split(';').next().unwrap_or_default().to_owned() },
-            _ => Outcome::Neutral,
+            _ if verdict.strike => BreakerInput::Strike { why: verdict.message.split(';').next().unwrap_or_default().to_owned() },
+            _ => BreakerInput::Neutral,
         }
     }
 }
@@ -201,15 +201,15 @@ impl Breaker {
     /// Asks whether work may begin at `now`. Store the breaker when it changed: the trial slot is taken by that.
     ///
     /// A trial whose outcome never comes frees its slot after one more cooldown, or at once by [`Breaker::release_trial`].
-    pub fn admit(&mut self, now: Timestamp, settings: &BreakerSettings) -> Admission {
+    pub fn admit(&mut self, now: Timestamp, settings: &BreakerSettings) -> BreakerAdmission {
         self.anchor(now);
         self.half_open_when_over(now, settings);
         if settings.limit == 0 {
-            return Admission::Go;
+            return BreakerAdmission::Go;
         }
         match self {
-            Breaker::Closed { .. } => Admission::Go,
-            Breaker::Open { strikes, since, why } => Admission::Refused {
+            Breaker::Closed { .. } => BreakerAdmission::Go,
+            Breaker::Open { strikes, since, why } => BreakerAdmission::Refused {
                 until: over_at(*since, now, wait(*strikes, settings)),
                 since: *since,
                 why: why.clone(),
@@ -217,7 +217,7 @@ impl Breaker {
                 trial_under_way: false,
             },
             Breaker::HalfOpen { strikes, since, why, trial_since } => match *trial_since {
-                Some(began) if now < over_at(began, now, settings.cooldown) => Admission::Refused {
+                Some(began) if now < over_at(began, now, settings.cooldown) => BreakerAdmission::Refused {
                     until: over_at(began, now, settings.cooldown),
                     since: *since,
                     why: why.clone(),
@@ -226,20 +226,20 @@ impl Breaker {
                 },
                 _ => {
                     *trial_since = Some(now);
-                    Admission::Trial
+                    BreakerAdmission::Trial
                 }
             },
         }
     }
 
-    /// Takes the outcome of a check into account. Only [`Outcome::Strike`] raises the count, only [`Outcome::Complete`] clears it.
-    pub fn record(&mut self, now: Timestamp, settings: &BreakerSettings, outcome: Outcome) {
+    /// Takes the outcome of a check into account. Only [`BreakerInput::Strike`] raises the count, only [`BreakerInput::Complete`] clears it.
+    pub fn record(&mut self, now: Timestamp, settings: &BreakerSettings, outcome: BreakerInput) {
         self.anchor(now);
         self.half_open_when_over(now, settings);
         match outcome {
-            Outcome::Complete => *self = Breaker::default(),
-            Outcome::Neutral => self.release_trial(),
-            Outcome::Strike { why } => {
+            BreakerInput::Complete => *self = Breaker::default(),
+            BreakerInput::Neutral => self.release_trial(),
+            BreakerInput::Strike { why } => {
                 let strikes = self.strikes().saturating_add(1);
                 *self = match self {
                     Breaker::Closed { .. } if settings.limit == 0 || strikes < settings.limit => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use proptest::prelude::*;
 
-use super::{Admission, Breaker, BreakerState, Outcome};
+use super::{Breaker, BreakerAdmission, BreakerInput, BreakerState};
 use crate::config::settings::BreakerSettings;
 
 const COOLDOWN: i64 = 1800;
@@ -23,8 +23,8 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_700_000_000 + second).expect("a plain instant")
 }
 
-fn strike() -> Outcome {
-    Outcome::Strike { why: "5 probes, no progress".into() }
+fn strike() -> BreakerInput {
+    BreakerInput::Strike { why: "5 probes, no progress".into() }
 }
 
 fn opened(limit: u32) -> Breaker {
@@ -46,8 +46,8 @@ fn check(results: &[&str], streaks: &[u32], abort_at: Option<usize>) {
     for (n, (result, streak)) in results.iter().zip(streaks).enumerate() {
         let outcome = match *result {
             "timeout" => strike(),
-            "rescued" => Outcome::Complete,
-            _ => Outcome::Neutral,
+            "rescued" => BreakerInput::Complete,
+            _ => BreakerInput::Neutral,
         };
         breaker.record(at(n as i64 * 60), &settings(3), outcome);
         assert_eq!(breaker.strikes(), *streak, "after result {} of {results:?}", n + 1);
@@ -75,7 +75,7 @@ fn an_open_breaker_says_since_when_until_when_and_why() {
     assert_eq!((view.state, view.strikes, view.limit), (BreakerState::Open, 3, 3));
     assert_eq!((view.since, view.open_until), (Some(at(0)), Some(at(COOLDOWN))));
     assert_eq!(view.why.as_deref(), Some("5 probes, no progress"));
-    let Admission::Refused { until, since, strikes, trial_under_way, .. } = breaker.admit(at(10), &settings(3)) else {
+    let BreakerAdmission::Refused { until, since, strikes, trial_under_way, .. } = breaker.admit(at(10), &settings(3)) else {
         panic!("an open breaker admitted work");
     };
     assert_eq!((until, since, strikes, trial_under_way), (at(COOLDOWN), at(0), 3, false));
@@ -86,8 +86,8 @@ fn after_the_cooldown_exactly_one_trial_is_admitted() {
     let mut breaker = opened(3);
     assert_eq!(state(&breaker, COOLDOWN - 1), BreakerState::Open);
     assert_eq!(state(&breaker, COOLDOWN), BreakerState::HalfOpen);
-    assert_eq!(breaker.admit(at(COOLDOWN), &settings(3)), Admission::Trial);
-    let Admission::Refused { until, trial_under_way: true, .. } = breaker.admit(at(COOLDOWN + 5), &settings(3)) else {
+    assert_eq!(breaker.admit(at(COOLDOWN), &settings(3)), BreakerAdmission::Trial);
+    let BreakerAdmission::Refused { until, trial_under_way: true, .. } = breaker.admit(at(COOLDOWN + 5), &settings(3)) else {
         panic!("a second trial was admitted beside the first");
     };
     assert_eq!(until, at(2 * COOLDOWN));
@@ -97,11 +97,11 @@ fn after_the_cooldown_exactly_one_trial_is_admitted() {
 fn a_trial_decides_between_closed_and_open_and_a_neutral_one_decides_nothing() {
     let half_open = || {
         let mut breaker = opened(3);
-        assert_eq!(breaker.admit(at(COOLDOWN), &settings(3)), Admission::Trial);
+        assert_eq!(breaker.admit(at(COOLDOWN), &settings(3)), BreakerAdmission::Trial);
         breaker
     };
     let mut breaker = half_open();
-    breaker.record(at(COOLDOWN + 9), &settings(3), Outcome::Complete);
+    breaker.record(at(COOLDOWN + 9), &settings(3), BreakerInput::Complete);
     assert_eq!(breaker, Breaker::default());
 
     let mut breaker = half_open();
@@ -110,9 +110,9 @@ fn a_trial_decides_between_closed_and_open_and_a_neutral_one_decides_nothing() {
     assert_eq!((view.state, view.strikes, view.open_until), (BreakerState::Open, 4, Some(at(COOLDOWN + 9 + 2 * COOLDOWN))));
 
     let mut breaker = half_open();
-    breaker.record(at(COOLDOWN + 9), &settings(3), Outcome::Neutral);
+    breaker.record(at(COOLDOWN + 9), &settings(3), BreakerInput::Neutral);
     assert_eq!(state(&breaker, COOLDOWN + 9), BreakerState::HalfOpen);
-    assert_eq!(breaker.admit(at(COOLDOWN + 9), &settings(3)), Admission::Trial);
+    assert_eq!(breaker.admit(at(COOLDOWN + 9), &settings(3)), BreakerAdmission::Trial);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn the_cooldown_doubles_with_each_trial_that_strikes_up_to_a_day() {
         let until = breaker.state(at(now), &settings(3)).open_until.expect("it is open");
         waits.push((until.as_second() - at(now).as_second()) / COOLDOWN);
         now = until.as_second() - at(0).as_second();
-        assert_eq!(breaker.admit(at(now), &settings(3)), Admission::Trial);
+        assert_eq!(breaker.admit(at(now), &settings(3)), BreakerAdmission::Trial);
         breaker.record(at(now), &settings(3), strike());
     }
     assert_eq!(waits, [1, 2, 4, 8, 16, 32, 48, 48]);
@@ -132,10 +132,10 @@ fn the_cooldown_doubles_with_each_trial_that_strikes_up_to_a_day() {
 #[test]
 fn a_trial_that_was_killed_does_not_wedge_the_breaker() {
     let mut breaker = opened(3);
-    assert_eq!(breaker.admit(at(COOLDOWN), &settings(3)), Admission::Trial);
-    assert_eq!(breaker.admit(at(2 * COOLDOWN), &settings(3)), Admission::Trial, "its slot expires after another cooldown");
+    assert_eq!(breaker.admit(at(COOLDOWN), &settings(3)), BreakerAdmission::Trial);
+    assert_eq!(breaker.admit(at(2 * COOLDOWN), &settings(3)), BreakerAdmission::Trial, "its slot expires after another cooldown");
     breaker.release_trial();
-    assert_eq!(breaker.admit(at(2 * COOLDOWN + 1), &settings(3)), Admission::Trial, "the lock's holder knows that it is gone");
+    assert_eq!(breaker.admit(at(2 * COOLDOWN + 1), &settings(3)), BreakerAdmission::Trial, "the lock's holder knows that it is gone");
 }
 
 #[test]
@@ -143,23 +143,23 @@ fn a_clock_set_back_costs_one_cooldown_at_most() {
     let mut breaker = opened(3);
     let long_ago = -10 * 365 * 86_400;
     assert_eq!(breaker.state(at(long_ago), &settings(3)).open_until, Some(at(long_ago + COOLDOWN)));
-    assert!(matches!(breaker.admit(at(long_ago), &settings(3)), Admission::Refused { .. }));
-    assert_eq!(breaker.admit(at(long_ago + COOLDOWN), &settings(3)), Admission::Trial);
-    assert!(matches!(breaker.admit(at(2 * long_ago), &settings(3)), Admission::Refused { trial_under_way: true, .. }));
-    assert_eq!(breaker.admit(at(2 * long_ago + COOLDOWN), &settings(3)), Admission::Trial);
+    assert!(matches!(breaker.admit(at(long_ago), &settings(3)), BreakerAdmission::Refused { .. }));
+    assert_eq!(breaker.admit(at(long_ago + COOLDOWN), &settings(3)), BreakerAdmission::Trial);
+    assert!(matches!(breaker.admit(at(2 * long_ago), &settings(3)), BreakerAdmission::Refused { trial_under_way: true, .. }));
+    assert_eq!(breaker.admit(at(2 * long_ago + COOLDOWN), &settings(3)), BreakerAdmission::Trial);
 }
 
 #[test]
 fn a_limit_of_one_opens_at_the_first_strike_and_zero_never_opens() {
     assert_eq!(opened(1).state(at(0), &settings(1)).state, BreakerState::Open);
     let mut breaker = opened(3);
-    assert_eq!(breaker.admit(at(1), &settings(0)), Admission::Go);
+    assert_eq!(breaker.admit(at(1), &settings(0)), BreakerAdmission::Go);
     assert_eq!(breaker.state(at(1), &settings(0)).state, BreakerState::Closed);
     let mut breaker = Breaker::default();
     for _ in 0..100 {
         breaker.record(at(0), &settings(0), strike());
     }
-    assert_eq!((breaker.strikes(), breaker.admit(at(0), &settings(0))), (100, Admission::Go));
+    assert_eq!((breaker.strikes(), breaker.admit(at(0), &settings(0))), (100, BreakerAdmission::Go));
 }
 
 #[derive(Debug, Clone)]
@@ -243,9 +243,9 @@ proptest! {
                 Step::Wait(seconds) => now += seconds,
                 Step::Admit => {
                     let told = match breaker.admit(at(now), &settings) {
-                        Admission::Go => 0,
-                        Admission::Trial => 1,
-                        Admission::Refused { .. } => 2,
+                        BreakerAdmission::Go => 0,
+                        BreakerAdmission::Trial => 1,
+                        BreakerAdmission::Refused { .. } => 2,
                     };
                     prop_assert_eq!(told, model.admit(now, limit));
                 }
@@ -254,11 +254,11 @@ proptest! {
                     model.strike(now, limit);
                 }
                 Step::Complete => {
-                    breaker.record(at(now), &settings, Outcome::Complete);
+                    breaker.record(at(now), &settings, BreakerInput::Complete);
                     model = Model::default();
                 }
                 Step::Neutral => {
-                    breaker.record(at(now), &settings, Outcome::Neutral);
+                    breaker.record(at(now), &settings, BreakerInput::Neutral);
                     model.see(now, limit);
                     model.trial_at = None;
                 }
@@ -281,8 +281,8 @@ proptest! {
                 Step::Wait(seconds) => now += seconds,
                 Step::Admit => { let _ = breaker.admit(at(now), &settings); }
                 Step::Release => breaker.release_trial(),
-                Step::Neutral => breaker.record(at(now), &settings, Outcome::Neutral),
-                Step::Complete => { breaker.record(at(now), &settings, Outcome::Complete); since_complete = 0; }
+                Step::Neutral => breaker.record(at(now), &settings, BreakerInput::Neutral),
+                Step::Complete => { breaker.record(at(now), &settings, BreakerInput::Complete); since_complete = 0; }
                 Step::Strike => { breaker.record(at(now), &settings, strike()); since_complete += 1; }
             }
             prop_assert_eq!(breaker.strikes(), since_complete, "nothing but strikes and completions moves the count");
@@ -300,15 +300,15 @@ proptest! {
                 Step::Wait(seconds) => now += seconds,
                 Step::Admit => { let _ = breaker.admit(at(now), &settings); }
                 Step::Release => breaker.release_trial(),
-                Step::Neutral => breaker.record(at(now), &settings, Outcome::Neutral),
-                Step::Complete => breaker.record(at(now), &settings, Outcome::Complete),
+                Step::Neutral => breaker.record(at(now), &settings, BreakerInput::Neutral),
+                Step::Complete => breaker.record(at(now), &settings, BreakerInput::Complete),
                 Step::Strike => breaker.record(at(now), &settings, strike()),
             }
         }
         now += jump;
-        if let Admission::Refused { until, .. } = breaker.admit(at(now), &settings) {
+        if let BreakerAdmission::Refused { until, .. } = breaker.admit(at(now), &settings) {
             prop_assert!(until > at(now) && until <= at(now + wait(breaker.strikes(), limit)));
-            prop_assert!(matches!(breaker.admit(until, &settings), Admission::Trial));
+            prop_assert!(matches!(breaker.admit(until, &settings), BreakerAdmission::Trial));
         }
     }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// What is known of a session beside git. Everything may be unknown: `None`, or an empty list where nothing was told.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Context {
+pub struct SessionContext {
     /// The worktree as whoever asks names it.
     pub worktree: Option<String>,
     /// The name of the work.
@@ -28,13 +28,13 @@ pub struct Context {
     /// What the agent was asked: an echo of it is nobody's claim.
     pub prompt: Option<String>,
     /// One entry per iteration, oldest first.
-    pub summaries: Vec<Summary>,
+    pub summaries: Vec<IterationSummary>,
     /// The agent's plan.
-    pub plan: Option<Plan>,
+    pub plan: Option<AgentPlan>,
     /// The conversation, oldest first.
-    pub messages: Vec<Message>,
+    pub messages: Vec<ContextMessage>,
     /// What was spent so far.
-    pub usage: Usage,
+    pub usage: SessionUsage,
     /// What runs in the background, as the agent's program tells it.
     pub background_tasks: Vec<Value>,
     /// Whether the host told all this, and not the session's own output or transcript, which its agent writes.
@@ -61,7 +61,7 @@ pub fn running_tasks(tasks: &[Value], own: Option<&str>) -> Vec<String> {
 
 /// What happened in one iteration.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Summary {
+pub struct IterationSummary {
     /// From 1.
     pub iteration: Option<u64>,
     /// What the agent said, oldest first.
@@ -74,7 +74,7 @@ pub struct Summary {
 
 /// A plan of the agent.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Plan {
+pub struct AgentPlan {
     /// What it is for.
     pub objective: Option<String>,
     /// The state of the whole.
@@ -96,7 +96,7 @@ pub struct PlanStep {
 
 /// One message of the conversation.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Message {
+pub struct ContextMessage {
     /// `user`, `assistant`, `tool` or `system`.
     pub role: String,
     /// Its text.
@@ -120,7 +120,7 @@ pub struct ToolResult {
 
 /// What was spent. `None` is unknown, never zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Usage {
+pub struct SessionUsage {
     /// Turns of the agent.
     pub turns: Option<u64>,
     /// Tokens read by the model, cached ones included.

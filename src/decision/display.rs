@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 /// What happens to line feeds and tabs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lines {
+pub enum LineFeeds {
     /// They stay: the text may fill several lines.
     Keep,
     /// They are escaped: the text stays on one line.
@@ -16,19 +16,19 @@ pub enum Lines {
 
 /// Escapes control, C1 and bidirectional characters, line feeds and tabs aside. See [`escape`].
 pub fn escape_for_display(text: &str) -> String {
-    escape(text, Lines::Keep).into_owned()
+    escape(text, LineFeeds::Keep).into_owned()
 }
 
 /// Escapes the same, and keeps the result on one line.
 pub fn escape_to_one_line(text: &str) -> String {
-    escape(text, Lines::Escape).into_owned()
+    escape(text, LineFeeds::Escape).into_owned()
 }
 
 /// Escapes what a terminal would obey or a reader could not see.
 ///
 /// ESC becomes `\x1b`, so the sequences that it opens (colours, titles, clipboard) show as plain text.
 /// Characters beyond ASCII are written as `\u{202e}`. Backslashes stay, so the result is for reading, not for parsing.
-pub fn escape(text: &str, lines: Lines) -> Cow<'_, str> {
+pub fn escape(text: &str, lines: LineFeeds) -> Cow<'_, str> {
     if !text.chars().any(|c| hostile(c, lines)) {
         return Cow::Borrowed(text);
     }
@@ -48,12 +48,12 @@ pub fn escape(text: &str, lines: Lines) -> Cow<'_, str> {
 
 /// Whether a terminal would obey a character, or a reader could not see it; line feeds and tabs are not meant.
 pub fn is_hostile(c: char) -> bool {
-    hostile(c, Lines::Keep)
+    hostile(c, LineFeeds::Keep)
 }
 
-fn hostile(c: char, lines: Lines) -> bool {
+fn hostile(c: char, lines: LineFeeds) -> bool {
     match c {
-        '\n' | '\t' => lines == Lines::Escape,
+        '\n' | '\t' => lines == LineFeeds::Escape,
         // Covers C0, DEL and C1; a lone CR would let a line overwrite itself.
         c if c.is_control() => true,
         // Zero-width joiners stay, since emoji and several scripts need them.

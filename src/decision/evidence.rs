@@ -1,5 +1,5 @@
 //! Facts read at one instant, as values. A fact that could not be read is a value too
-//! ([`Unreadable`]), so that no code path can mistake it for zero.
+//! ([`UnreadableFact`]), so that no code path can mistake it for zero.
 //!
 //! Nothing here judges; [`super::machine`] does.
 
@@ -9,12 +9,12 @@ use jiff::Timestamp;
 
 use super::display::plural;
 pub use super::reply::{ProbeOutcome, Reply, ReplyStatus};
-use super::termination::Stop;
+use super::termination::StopReason;
 
 /// Why a fact is unknown. Ends a check as `error`, never as "nothing there".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
-pub struct Unreadable {
+pub struct UnreadableFact {
     /// Which class of fault it was; decides the verdict's reason.
     pub kind: FaultKind,
     /// What happened and why, for a person, without a final period.
@@ -39,13 +39,13 @@ pub enum FaultKind {
 }
 
 /// A fact, or the reason why it is unknown.
-pub type Fact<T> = Result<T, Unreadable>;
+pub type ReadFact<T> = Result<T, UnreadableFact>;
 
 /// Something that weakens the facts without making them unreadable.
 ///
 /// `code` is a stable snake-case word that programs may match; `detail` is for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Degraded {
+pub struct Degradation {
     /// Stable word, such as `history_rewritten`.
     pub code: &'static str,
     /// One sentence for a person.
@@ -54,7 +54,7 @@ pub struct Degraded {
 
 /// Where a commit came from, as far as HEAD's reflog and the recorded refs prove it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum CommitOrigin {
     /// Nothing proves that it came from elsewhere.
     MadeHere,
     /// Pulled, fast-forwarded, reset to or checked out from elsewhere.
@@ -71,7 +71,7 @@ pub struct Commit {
     /// First line of the message, lossy UTF-8, not yet escaped for display.
     pub subject: String,
     /// Whether it was made in this worktree.
-    pub origin: Origin,
+    pub origin: CommitOrigin,
 }
 
 /// The commits since the baseline.
@@ -90,13 +90,13 @@ pub struct Commits {
     /// Whether HEAD's tree differs from the baseline's tree.
     pub net_change: bool,
     /// What is half done in the worktree, if anything.
-    pub operation: Option<Operation>,
+    pub operation: Option<GitOperation>,
     /// Paths in conflict, percent-escaped where not UTF-8; at most [`Commits::LISTED`].
     pub conflicts: Vec<String>,
     /// Newest first, at most [`Commits::LISTED`].
     pub listed: Vec<Commit>,
     /// What weakens these numbers, such as a rewritten history.
-    pub degraded: Vec<Degraded>,
+    pub degraded: Vec<Degradation>,
 }
 
 impl Commits {
@@ -116,7 +116,7 @@ impl Commits {
 
 /// An operation of git that was left half done in a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
+pub enum GitOperation {
     /// `git merge` waits for its commit.
     Merge,
     /// `git rebase`, of either backend.
@@ -131,16 +131,16 @@ pub enum Operation {
     Bisect,
 }
 
-impl Operation {
+impl GitOperation {
     /// The word used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
-            Operation::Merge => "merge",
-            Operation::Rebase => "rebase",
-            Operation::ApplyMailbox => "am",
-            Operation::CherryPick => "cherry-pick",
-            Operation::Revert => "revert",
-            Operation::Bisect => "bisect",
+            GitOperation::Merge => "merge",
+            GitOperation::Rebase => "rebase",
+            GitOperation::ApplyMailbox => "am",
+            GitOperation::CherryPick => "cherry-pick",
+            GitOperation::Revert => "revert",
+            GitOperation::Bisect => "bisect",
         }
     }
 }
@@ -165,13 +165,13 @@ pub struct Changes {
     /// Changed paths that changed after the recorded end of the session: nobody's work.
     pub since_end: u64,
     /// What is half done, if anything.
-    pub operation: Option<Operation>,
+    pub operation: Option<GitOperation>,
     /// Changed paths, sorted, each once, percent-escaped where not UTF-8; at most [`Changes::LISTED`].
     pub paths: Vec<String>,
     /// Changes when a changed file is written again: a hash over the changed paths with their sizes and times.
     pub fingerprint: u64,
     /// What weakens this fact, such as entries hidden by assume-unchanged.
-    pub degraded: Vec<Degraded>,
+    pub degraded: Vec<Degradation>,
 }
 
 impl Changes {
@@ -209,25 +209,25 @@ impl Changes {
 
 /// How the process of a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
+pub enum ProcessExit {
     /// It returned this code.
     Code(i32),
     /// This signal ended it.
     Signal(i32),
 }
 
-impl Exit {
+impl ProcessExit {
     /// Whether it returned 0.
     pub fn success(self) -> bool {
-        self == Exit::Code(0)
+        self == ProcessExit::Code(0)
     }
 }
 
-impl std::fmt::Display for Exit {
+impl std::fmt::Display for ProcessExit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Exit::Code(code) => write!(f, "exit code {code}"),
-            Exit::Signal(signal) => write!(f, "signal {signal}"),
+            ProcessExit::Code(code) => write!(f, "exit code {code}"),
+            ProcessExit::Signal(signal) => write!(f, "signal {signal}"),
         }
     }
 }
@@ -236,7 +236,7 @@ impl std::fmt::Display for Exit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionEnd {
     /// It ended by itself.
-    Ended { exit: Exit },
+    Ended { exit: ProcessExit },
     /// watchdog ended it at its timeout.
     TimedOut { after: Duration },
     /// watchdog ended it because it fell silent for this long.
@@ -244,9 +244,9 @@ pub enum SessionEnd {
     /// It ended, and the last it said was that a usage limit is reached.
     RateLimited { why: String, retry_at: Option<Timestamp> },
     /// It reached a budget or the deadline, or watchdog ended it there.
-    OverLimit { stop: Stop },
+    OverLimit { stop: StopReason },
     /// It ended by itself, and what it named as still running in the background does still run.
-    LeftWork { exit: Exit, what: String },
+    LeftWork { exit: ProcessExit, what: String },
     /// It ended, and the last it said was that its program cannot work: a login that is not valid, credit that is spent.
     Unrunnable { why: String },
     /// It could not be started; `shortage` = the system had no room for it then, so that trying again may help.
@@ -300,7 +300,7 @@ pub struct CheckResult {
     /// Whether an earlier pass with the same inputs answered.
     pub cached: bool,
     /// Its outcome when the work began, before anything was done.
-    pub before: Before,
+    pub before: OutcomeBefore,
     /// What its test runner says that it ran.
     pub tests: Option<TestCounts>,
     /// The tree that it ran on, where that was a scratch checkout.
@@ -309,7 +309,7 @@ pub struct CheckResult {
 
 /// The outcome of a check when the work began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Before {
+pub enum OutcomeBefore {
     /// It passed already: a pass is no evidence of the work.
     Passed,
     /// It was not met.
@@ -319,13 +319,13 @@ pub enum Before {
     Unknown,
 }
 
-impl Before {
+impl OutcomeBefore {
     /// The word used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
-            Before::Passed => "passed",
-            Before::Failed => "failed",
-            Before::Unknown => "unknown",
+            OutcomeBefore::Passed => "passed",
+            OutcomeBefore::Failed => "failed",
+            OutcomeBefore::Unknown => "unknown",
         }
     }
 }
@@ -397,12 +397,12 @@ pub struct RescueOutcome {
     /// What was left alone on purpose.
     pub left_out: Vec<LeftOut>,
     /// Things a person should know, such as a rescue command that is not there.
-    pub warnings: Vec<Degraded>,
+    pub warnings: Vec<Degradation>,
 }
 
 /// Signs of life during a check. `None` = could not be looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Activity {
+pub struct SignsOfLife {
     /// Files of the worktree changed.
     pub worktree: Option<bool>,
     /// Processes of the session still run.
@@ -411,7 +411,7 @@ pub struct Activity {
     pub transcript: Option<bool>,
 }
 
-impl Activity {
+impl SignsOfLife {
     /// The first kind of activity that was seen, named for the verdict.
     pub fn seen(&self) -> Option<&'static str> {
         [(self.worktree, "activity_in_worktree"), (self.processes, "activity_in_processes"), (self.transcript, "activity_in_transcript")]

@@ -9,7 +9,7 @@ pub const QUIET: Duration = Duration::from_secs(300);
 
 /// Since when nothing was seen of what runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Quiet {
+pub struct QuietSince {
     /// The last sign of it, as far as looks tell.
     pub since: Timestamp,
     /// Processor time that it had used by then.
@@ -18,7 +18,7 @@ pub struct Quiet {
 
 /// One look at what runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub struct ActivitySample {
     /// When.
     pub at: Timestamp,
     /// Processor time that it has used; `None` where the system does not tell, which counts as work.
@@ -28,18 +28,18 @@ pub struct Look {
 }
 
 /// Takes a look into account. The first can only begin to count; a time in the future counts as now.
-pub fn after_look(before: Option<Quiet>, look: Look) -> Quiet {
+pub fn after_look(before: Option<QuietSince>, look: ActivitySample) -> QuietSince {
     let used = look.used.unwrap_or_default();
     let since = match before {
         Some(before) if look.used == Some(before.used) => before.since.min(look.at),
         _ => look.at,
     };
     let written = look.written.unwrap_or(since).min(look.at);
-    Quiet { since: since.max(written), used }
+    QuietSince { since: since.max(written), used }
 }
 
 /// Whether it still holds the verdict of a session that ended at `ended`.
-pub fn holds(ended: Timestamp, at_most: Duration, quiet: Quiet, at: Timestamp) -> bool {
+pub fn holds(ended: Timestamp, at_most: Duration, quiet: QuietSince, at: Timestamp) -> bool {
     let passed = |since: Timestamp| Duration::try_from(at.duration_since(since)).unwrap_or_default();
     passed(ended) < at_most && passed(quiet.since) < QUIET
 }
@@ -52,12 +52,12 @@ mod tests {
         Timestamp::from_second(1_800_000_000 + seconds).expect("an instant")
     }
 
-    fn look(seconds: i64, used: Option<u64>, written: Option<i64>) -> Look {
-        Look { at: at(seconds), used: used.map(Duration::from_millis), written: written.map(at) }
+    fn look(seconds: i64, used: Option<u64>, written: Option<i64>) -> ActivitySample {
+        ActivitySample { at: at(seconds), used: used.map(Duration::from_millis), written: written.map(at) }
     }
 
     /// What several looks come to, and whether it holds at the last of them.
-    fn looks(all: &[Look]) -> bool {
+    fn looks(all: &[ActivitySample]) -> bool {
         let quiet = all.iter().fold(None, |quiet, look| Some(after_look(quiet, *look)));
         let last = all.last().expect("a look");
         holds(at(0), Duration::from_secs(1800), quiet.expect("a look"), last.at)

@@ -4,12 +4,12 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use super::evidence::{Changes, CheckOutcome, CheckResult, Commits, ProbeOutcome, ReplyStatus};
-use super::machine::Earlier;
+use super::machine::EarlierRounds;
 use super::verdict::{ProbeRecord, Reason, Status, Verdict};
 
 /// What a verdict does to the rounds that count toward `max_probes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rounds {
+enum RoundsEffect {
     /// The question is still open and its probes were spent on it.
     CountOn,
     /// The question was not put, or nobody could answer it: as if the call had not been.
@@ -19,30 +19,30 @@ enum Rounds {
 }
 
 /// What the next call with the same baseline is told, given what this one was told and came to.
-pub fn after(earlier: Earlier, verdict: &Verdict) -> Earlier {
+pub fn after(earlier: EarlierRounds, verdict: &Verdict) -> EarlierRounds {
     let committed = verdict.rescue_commits > 0 || verdict.commits.as_ref().is_some_and(Commits::completes);
-    let rounds = if committed { Rounds::BeginAnew } else { rounds(verdict) };
+    let rounds = if committed { RoundsEffect::BeginAnew } else { rounds(verdict) };
     let streak = match verdict.reason {
         Reason::NothingToDo | Reason::RepeatedNothingToDo => earlier.nothing_to_do_streak.saturating_add(1),
-        _ if rounds == Rounds::BeginAnew => 0,
+        _ if rounds == RoundsEffect::BeginAnew => 0,
         _ => earlier.nothing_to_do_streak,
     };
     let counted = match rounds {
-        Rounds::CountOn => Earlier {
+        RoundsEffect::CountOn => EarlierRounds {
             rounds_used: earlier.rounds_used.saturating_add(count(verdict, |_| true)),
             answered: earlier.answered.saturating_add(count(verdict, |record| matches!(record.outcome, ProbeOutcome::Reply(_)))),
             alive: earlier.alive.saturating_add(count(verdict, said_alive)),
             ..earlier
         },
-        Rounds::Untouched => earlier,
-        Rounds::BeginAnew => Earlier::default(),
+        RoundsEffect::Untouched => earlier,
+        RoundsEffect::BeginAnew => EarlierRounds::default(),
     };
     let (fruitless, unmet) = fruitless(earlier, verdict);
-    Earlier { nothing_to_do_streak: streak, fruitless, unmet, ..counted }
+    EarlierRounds { nothing_to_do_streak: streak, fruitless, unmet, ..counted }
 }
 
 /// How many sessions in a row came to nothing under the same unmet checks, and what stands for those.
-fn fruitless(earlier: Earlier, verdict: &Verdict) -> (u32, u64) {
+fn fruitless(earlier: EarlierRounds, verdict: &Verdict) -> (u32, u64) {
     let unmet = unmet_checks(&verdict.checks);
     let moved = verdict.rescue_commits > 0
         || verdict.commits.as_ref().is_some_and(|commits| commits.new_commits > 0)
@@ -67,16 +67,16 @@ pub fn unmet_checks(results: &[CheckResult]) -> u64 {
 }
 
 /// What the first call with a new baseline is told: rounds belong to a baseline, the streak to the spec.
-pub fn at_new_baseline(earlier: Earlier) -> Earlier {
-    let Earlier { nothing_to_do_streak, fruitless, unmet, .. } = earlier;
-    Earlier { nothing_to_do_streak, fruitless, unmet, ..Earlier::default() }
+pub fn at_new_baseline(earlier: EarlierRounds) -> EarlierRounds {
+    let EarlierRounds { nothing_to_do_streak, fruitless, unmet, .. } = earlier;
+    EarlierRounds { nothing_to_do_streak, fruitless, unmet, ..EarlierRounds::default() }
 }
 
-fn rounds(verdict: &Verdict) -> Rounds {
+fn rounds(verdict: &Verdict) -> RoundsEffect {
     match verdict.reason {
-        Reason::Working | Reason::BackgroundWork => Rounds::CountOn,
+        Reason::Working | Reason::BackgroundWork => RoundsEffect::CountOn,
         // With no round left it was the last word on the question; counting on would never ask again.
-        Reason::ProbeError if verdict.probes_left > 0 => Rounds::CountOn,
+        Reason::ProbeError if verdict.probes_left > 0 => RoundsEffect::CountOn,
         Reason::SessionActive
         | Reason::RateLimited
         | Reason::Locked
@@ -90,7 +90,7 @@ fn rounds(verdict: &Verdict) -> Rounds {
         | Reason::ConfigError
         | Reason::StoreError
         | Reason::SnapshotFailed
-        | Reason::OperationInProgress => Rounds::Untouched,
+        | Reason::OperationInProgress => RoundsEffect::Untouched,
         Reason::NewCommits
         | Reason::Rescued
         | Reason::NothingToDo
@@ -112,7 +112,7 @@ fn rounds(verdict: &Verdict) -> Rounds {
         | Reason::VerifyUnrunnable
         | Reason::AgentUnrunnable
         | Reason::Halted
-        | Reason::ProbeError => Rounds::BeginAnew,
+        | Reason::ProbeError => RoundsEffect::BeginAnew,
     }
 }
 

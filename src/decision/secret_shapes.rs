@@ -18,10 +18,10 @@ const SHORTEST: usize = 8;
 pub const LIMIT: u64 = 1 << 20;
 
 /// A rule: its name, which is told to people; words in small letters, one of which is in everything that it finds; and what it looks for.
-type Rule = (&'static str, &'static [&'static str], &'static str);
+type SecretRule = (&'static str, &'static [&'static str], &'static str);
 
 /// What is a secret wherever it stands.
-const RULES: [Rule; 24] = [
+const RULES: [SecretRule; 24] = [
     ("aws-access-key-id", &["akia", "asia"], r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
     ("aws-secret-access-key", &["aws"], r#"(?i)aws_?secret_?access_?key["']?\s*[:=]\s*["']?[A-Za-z0-9/+]{40}"#),
     ("anthropic-key", &["sk-ant-"], r"\bsk-ant-[A-Za-z0-9_-]{20,}"),
@@ -54,7 +54,7 @@ const RULES: [Rule; 24] = [
 ];
 
 /// What is masked in texts besides. In source these are usually names and examples, so that a rescue does not go by them.
-const SPOKEN: [Rule; 3] = [
+const SPOKEN: [SecretRule; 3] = [
     ("bearer-token", &["bearer"], r"(?i)\bbearer\s+([A-Za-z0-9._~+/=-]{16,4096})"),
     (
         "password",
@@ -150,7 +150,7 @@ pub fn mask(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let small = text.to_ascii_lowercase();
-    let due: Vec<(usize, &Rule)> =
+    let due: Vec<(usize, &SecretRule)> =
         RULES.iter().chain(&SPOKEN).enumerate().filter(|(_, (_, words, _))| words.iter().any(|word| small.contains(word))).collect();
     let mut masked = Cow::Borrowed(text.as_bytes());
     for (n, (name, ..)) in due {

@@ -16,7 +16,7 @@ pub struct WorkRecord {
 
 /// Whose an uncommitted file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
+pub enum FileOwner {
     /// The session made it, or changed it.
     Session,
     /// It was uncommitted when the session began, and is as it was.
@@ -29,22 +29,22 @@ pub enum Whose {
 
 impl WorkRecord {
     /// Whose the file at `path` is; `id` is what it holds now, asked for only where it decides.
-    pub fn whose(&self, path: &str, id: impl Fn() -> String) -> Whose {
+    pub fn whose(&self, path: &str, id: impl Fn() -> String) -> FileOwner {
         let before = self.inherited.get(path);
         let at_end = self.end.as_ref().map(|end| end.get(path));
         if before.is_none() && is_dropping(path) {
-            return Whose::Dropping;
+            return FileOwner::Dropping;
         }
         if before.is_none() && at_end.is_none() {
-            return Whose::Session;
+            return FileOwner::Session;
         }
         let now = id();
         if before == Some(&now) {
-            return Whose::Inherited;
+            return FileOwner::Inherited;
         }
         match at_end {
-            Some(at_end) if at_end != Some(&now) => Whose::SinceEnd,
-            Some(_) | None => Whose::Session,
+            Some(at_end) if at_end != Some(&now) => FileOwner::SinceEnd,
+            Some(_) | None => FileOwner::Session,
         }
     }
 
@@ -100,19 +100,19 @@ mod tests {
     #[test]
     fn a_file_is_inherited_only_while_it_is_as_it_was() {
         let record = WorkRecord { inherited: ids(&[("notes", "1")]), end: None };
-        assert_eq!(record.whose("notes", || "1".into()), Whose::Inherited);
-        assert_eq!(record.whose("notes", || "2".into()), Whose::Session);
-        assert_eq!(record.whose("notes", || "absent".into()), Whose::Session);
-        assert_eq!(record.whose("new", || unreachable!("nothing was there before")), Whose::Session);
+        assert_eq!(record.whose("notes", || "1".into()), FileOwner::Inherited);
+        assert_eq!(record.whose("notes", || "2".into()), FileOwner::Session);
+        assert_eq!(record.whose("notes", || "absent".into()), FileOwner::Session);
+        assert_eq!(record.whose("new", || unreachable!("nothing was there before")), FileOwner::Session);
     }
 
     #[test]
     fn what_changes_after_the_end_is_nobodys() {
         let record = WorkRecord { inherited: ids(&[("notes", "1")]), end: Some(ids(&[("notes", "1"), ("made", "5")])) };
-        assert_eq!(record.whose("made", || "5".into()), Whose::Session);
-        assert_eq!(record.whose("made", || "6".into()), Whose::SinceEnd);
-        assert_eq!(record.whose("later", || "7".into()), Whose::SinceEnd);
-        assert_eq!(record.whose("notes", || "1".into()), Whose::Inherited);
+        assert_eq!(record.whose("made", || "5".into()), FileOwner::Session);
+        assert_eq!(record.whose("made", || "6".into()), FileOwner::SinceEnd);
+        assert_eq!(record.whose("later", || "7".into()), FileOwner::SinceEnd);
+        assert_eq!(record.whose("notes", || "1".into()), FileOwner::Inherited);
         assert_eq!(record.left_by_session(), ids(&[("made", "5")]));
     }
 
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_dropping_that_was_there_before_is_inherited() {
         let record = WorkRecord { inherited: ids(&[(".DS_Store", "1")]), end: None };
-        assert_eq!(record.whose(".DS_Store", || "1".into()), Whose::Inherited);
-        assert_eq!(WorkRecord::default().whose(".DS_Store", String::new), Whose::Dropping);
+        assert_eq!(record.whose(".DS_Store", || "1".into()), FileOwner::Inherited);
+        assert_eq!(WorkRecord::default().whose(".DS_Store", String::new), FileOwner::Dropping);
     }
 }

@@ -14,7 +14,7 @@ pub const USUAL_LIMIT: Duration = Duration::from_secs(1800);
 
 /// Whether a call of a tool waits for a permission or for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Waits {
+pub enum PersonWait {
     /// None does.
     #[default]
     No,
@@ -27,7 +27,7 @@ pub enum Waits {
 
 /// When a session last showed that it lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Signals {
+pub struct LifeSignals {
     /// It wrote something.
     pub output: Duration,
     /// Its work tree or git directory changed.
@@ -37,14 +37,14 @@ pub struct Signals {
     /// Its processes used a hundredth of a core or more.
     pub processor: Option<Duration>,
     /// Whether it waits for somebody.
-    pub waits: Waits,
+    pub waits: PersonWait,
     /// Whether its output told its final result, and nothing that it has begun since goes on.
     pub finished: bool,
 }
 
 /// What the signals come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Silence {
+pub enum SilenceVerdict {
     /// It shows life, or has not been silent for long enough.
     Alive {
         /// How long it has been silent.
@@ -67,7 +67,7 @@ pub enum Silence {
     },
 }
 
-impl Signals {
+impl LifeSignals {
     /// The last sign of life.
     pub fn last(&self) -> Duration {
         [self.files, self.transcript, self.processor].into_iter().flatten().fold(self.output, Duration::max)
@@ -75,16 +75,16 @@ impl Signals {
 }
 
 /// Judges the signals. Without a limit a session never falls silent; one that has told its result ends all the same.
-pub fn silence(now: Duration, limit: Option<Duration>, signals: &Signals) -> Silence {
+pub fn silence(now: Duration, limit: Option<Duration>, signals: &LifeSignals) -> SilenceVerdict {
     let quiet = now.saturating_sub(signals.last());
     if signals.finished && quiet >= AFTER_RESULT {
-        return Silence::Finished { quiet };
+        return SilenceVerdict::Finished { quiet };
     }
-    let Some(limit) = limit.filter(|limit| quiet >= *limit) else { return Silence::Alive { quiet } };
+    let Some(limit) = limit.filter(|limit| quiet >= *limit) else { return SilenceVerdict::Alive { quiet } };
     match signals.waits {
-        Waits::No => Silence::Fallen { quiet },
-        Waits::ForPerson { can_answer: false } if quiet >= limit.saturating_mul(UNANSWERED) => Silence::Fallen { quiet },
-        Waits::ForPerson { .. } => Silence::Waiting { quiet },
+        PersonWait::No => SilenceVerdict::Fallen { quiet },
+        PersonWait::ForPerson { can_answer: false } if quiet >= limit.saturating_mul(UNANSWERED) => SilenceVerdict::Fallen { quiet },
+        PersonWait::ForPerson { .. } => SilenceVerdict::Waiting { quiet },
     }
 }
 
@@ -108,53 +108,54 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    fn judged(now: u64, signals: Signals) -> Silence {
+    fn judged(now: u64, signals: LifeSignals) -> SilenceVerdict {
         silence(at(now), LIMIT, &signals)
     }
 
     #[test]
     fn every_signal_that_exists_must_be_silent() {
-        let silent = Signals { output: at(1), files: Some(at(2)), transcript: Some(at(3)), processor: Some(at(4)), ..Signals::default() };
-        assert_eq!(judged(103, silent), Silence::Alive { quiet: at(99) });
-        assert_eq!(judged(104, silent), Silence::Fallen { quiet: at(100) });
+        let silent =
+            LifeSignals { output: at(1), files: Some(at(2)), transcript: Some(at(3)), processor: Some(at(4)), ..LifeSignals::default() };
+        assert_eq!(judged(103, silent), SilenceVerdict::Alive { quiet: at(99) });
+        assert_eq!(judged(104, silent), SilenceVerdict::Fallen { quiet: at(100) });
         for alive in [
-            Signals { output: at(50), ..silent },
-            Signals { files: Some(at(50)), ..silent },
-            Signals { transcript: Some(at(50)), ..silent },
-            Signals { processor: Some(at(50)), ..silent },
+            LifeSignals { output: at(50), ..silent },
+            LifeSignals { files: Some(at(50)), ..silent },
+            LifeSignals { transcript: Some(at(50)), ..silent },
+            LifeSignals { processor: Some(at(50)), ..silent },
         ] {
-            assert_eq!(judged(149, alive), Silence::Alive { quiet: at(99) }, "{alive:?}");
+            assert_eq!(judged(149, alive), SilenceVerdict::Alive { quiet: at(99) }, "{alive:?}");
         }
     }
 
     #[test]
     fn a_signal_that_is_missing_proves_nothing() {
-        let only_output = Signals { output: at(5), ..Signals::default() };
-        assert_eq!(judged(104, only_output), Silence::Alive { quiet: at(99) });
-        assert_eq!(judged(105, only_output), Silence::Fallen { quiet: at(100) });
-        let busy = Signals { processor: Some(at(90)), ..only_output };
-        assert_eq!(judged(105, busy), Silence::Alive { quiet: at(15) });
+        let only_output = LifeSignals { output: at(5), ..LifeSignals::default() };
+        assert_eq!(judged(104, only_output), SilenceVerdict::Alive { quiet: at(99) });
+        assert_eq!(judged(105, only_output), SilenceVerdict::Fallen { quiet: at(100) });
+        let busy = LifeSignals { processor: Some(at(90)), ..only_output };
+        assert_eq!(judged(105, busy), SilenceVerdict::Alive { quiet: at(15) });
     }
 
     #[test]
     fn who_waits_for_a_person_is_not_silent_where_one_can_answer_and_is_after_four_times_as_long_elsewhere() {
-        let waits = |can_answer| Signals { waits: Waits::ForPerson { can_answer }, ..Signals::default() };
-        assert_eq!(judged(1_000_000, waits(true)), Silence::Waiting { quiet: at(1_000_000) });
-        assert_eq!(judged(399, waits(false)), Silence::Waiting { quiet: at(399) });
-        assert_eq!(judged(400, waits(false)), Silence::Fallen { quiet: at(400) });
-        assert_eq!(judged(99, waits(true)), Silence::Alive { quiet: at(99) });
+        let waits = |can_answer| LifeSignals { waits: PersonWait::ForPerson { can_answer }, ..LifeSignals::default() };
+        assert_eq!(judged(1_000_000, waits(true)), SilenceVerdict::Waiting { quiet: at(1_000_000) });
+        assert_eq!(judged(399, waits(false)), SilenceVerdict::Waiting { quiet: at(399) });
+        assert_eq!(judged(400, waits(false)), SilenceVerdict::Fallen { quiet: at(400) });
+        assert_eq!(judged(99, waits(true)), SilenceVerdict::Alive { quiet: at(99) });
     }
 
     #[test]
     fn after_its_final_result_a_session_has_a_minute() {
-        let finished = Signals { output: at(10), finished: true, ..Signals::default() };
-        assert_eq!(judged(69, finished), Silence::Alive { quiet: at(59) });
-        assert_eq!(judged(70, finished), Silence::Finished { quiet: at(60) });
-        assert_eq!(silence(at(70), None, &finished), Silence::Finished { quiet: at(60) }, "without a limit, too");
-        let busy = Signals { processor: Some(at(65)), ..finished };
-        assert_eq!(judged(70, busy), Silence::Alive { quiet: at(5) });
-        let short = Signals { finished: false, ..finished };
-        assert_eq!(silence(at(70), Some(at(30)), &short), Silence::Fallen { quiet: at(60) });
+        let finished = LifeSignals { output: at(10), finished: true, ..LifeSignals::default() };
+        assert_eq!(judged(69, finished), SilenceVerdict::Alive { quiet: at(59) });
+        assert_eq!(judged(70, finished), SilenceVerdict::Finished { quiet: at(60) });
+        assert_eq!(silence(at(70), None, &finished), SilenceVerdict::Finished { quiet: at(60) }, "without a limit, too");
+        let busy = LifeSignals { processor: Some(at(65)), ..finished };
+        assert_eq!(judged(70, busy), SilenceVerdict::Alive { quiet: at(5) });
+        let short = LifeSignals { finished: false, ..finished };
+        assert_eq!(silence(at(70), Some(at(30)), &short), SilenceVerdict::Fallen { quiet: at(60) });
     }
 
     #[test]
@@ -173,8 +174,8 @@ mod tests {
 
     #[test]
     fn without_a_limit_nothing_falls_silent() {
-        assert_eq!(silence(at(1_000_000), None, &Signals::default()), Silence::Alive { quiet: at(1_000_000) });
-        let later = Signals { output: at(9), ..Signals::default() };
-        assert_eq!(silence(at(5), LIMIT, &later), Silence::Alive { quiet: at(0) }, "a moment to come counts as now");
+        assert_eq!(silence(at(1_000_000), None, &LifeSignals::default()), SilenceVerdict::Alive { quiet: at(1_000_000) });
+        let later = LifeSignals { output: at(9), ..LifeSignals::default() };
+        assert_eq!(silence(at(5), LIMIT, &later), SilenceVerdict::Alive { quiet: at(0) }, "a moment to come counts as now");
     }
 }

@@ -8,13 +8,13 @@ use crate::config::nearest_hint;
 
 /// A text with placeholders, all of them known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Template(Vec<Piece>);
+pub struct PromptTemplate(Vec<TemplatePiece>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum TemplatePiece {
     Text(String),
     Value(String),
-    Section { name: String, inner: Vec<Piece> },
+    Section { name: String, inner: Vec<TemplatePiece> },
 }
 
 /// What is wrong with a template.
@@ -49,15 +49,15 @@ pub enum TemplateError {
 }
 
 /// A tag as it stands in the text.
-struct Tag<'t> {
+struct TemplateTag<'t> {
     mark: Option<char>,
     name: &'t str,
 }
 
-impl Template {
+impl PromptTemplate {
     /// A text as it is, without placeholders.
     pub fn plain(text: &str) -> Self {
-        Template(vec![Piece::Text(text.to_owned())])
+        PromptTemplate(vec![TemplatePiece::Text(text.to_owned())])
     }
 
     /// Reads a template. Braces that hold anything but one plain word are text, and so are those after a backslash.
@@ -65,7 +65,7 @@ impl Template {
     /// # Errors
     /// For a word that is not in `known`, and for a part that is not closed.
     pub fn parse(text: &str, known: &[&str]) -> Result<Self, TemplateError> {
-        let mut open: Vec<(String, usize, Vec<Piece>)> = Vec::new();
+        let mut open: Vec<(String, usize, Vec<TemplatePiece>)> = Vec::new();
         let mut pieces = Vec::new();
         let mut rest = text;
         let line_of = |rest: &str| text[..text.len() - rest.len()].matches('\n').count() + 1;
@@ -90,12 +90,12 @@ impl Template {
             };
             push_text(&mut pieces, before);
             match tag.mark {
-                None => pieces.push(Piece::Value(tag.name.to_owned())),
+                None => pieces.push(TemplatePiece::Value(tag.name.to_owned())),
                 Some('#') => open.push((tag.name.to_owned(), line, std::mem::take(&mut pieces))),
                 Some(_) => match open.pop() {
                     Some((name, _, outer)) if name == tag.name => {
                         let inner = std::mem::replace(&mut pieces, outer);
-                        pieces.push(Piece::Section { name, inner });
+                        pieces.push(TemplatePiece::Section { name, inner });
                     }
                     _ => return Err(TemplateError::NotOpen { name: tag.name.to_owned(), line }),
                 },
@@ -105,18 +105,18 @@ impl Template {
         push_text(&mut pieces, rest);
         match open.pop() {
             Some((name, line, _)) => Err(TemplateError::Unclosed { name, line }),
-            None => Ok(Template(pieces)),
+            None => Ok(PromptTemplate(pieces)),
         }
     }
 
     /// The placeholders that occur in it.
     pub fn names(&self) -> BTreeSet<&str> {
-        fn add<'p>(pieces: &'p [Piece], into: &mut BTreeSet<&'p str>) {
+        fn add<'p>(pieces: &'p [TemplatePiece], into: &mut BTreeSet<&'p str>) {
             for piece in pieces {
                 match piece {
-                    Piece::Text(_) => {}
-                    Piece::Value(name) => drop(into.insert(name)),
-                    Piece::Section { name, inner } => {
+                    TemplatePiece::Text(_) => {}
+                    TemplatePiece::Value(name) => drop(into.insert(name)),
+                    TemplatePiece::Section { name, inner } => {
                         into.insert(name);
                         add(inner, into);
                     }
@@ -130,14 +130,14 @@ impl Template {
 
     /// The text with the values put in; one that is not given is empty.
     pub fn fill(&self, values: &BTreeMap<&str, String>) -> String {
-        fn write(pieces: &[Piece], values: &BTreeMap<&str, String>, into: &mut String) {
+        fn write(pieces: &[TemplatePiece], values: &BTreeMap<&str, String>, into: &mut String) {
             let value = |name: &str| values.get(name).map_or("", String::as_str);
             for piece in pieces {
                 match piece {
-                    Piece::Text(text) => into.push_str(text),
-                    Piece::Value(name) => into.push_str(value(name).trim_end_matches('\n')),
-                    Piece::Section { name, inner } if !value(name).trim().is_empty() => write(inner, values, into),
-                    Piece::Section { .. } => {}
+                    TemplatePiece::Text(text) => into.push_str(text),
+                    TemplatePiece::Value(name) => into.push_str(value(name).trim_end_matches('\n')),
+                    TemplatePiece::Section { name, inner } if !value(name).trim().is_empty() => write(inner, values, into),
+                    TemplatePiece::Section { .. } => {}
                 }
             }
         }
@@ -152,13 +152,13 @@ fn found_word(text: &str) -> bool {
 }
 
 /// The tag that a text begins with, and how long it is.
-fn tag(text: &str) -> Option<(Tag<'_>, usize)> {
+fn tag(text: &str) -> Option<(TemplateTag<'_>, usize)> {
     let end = text.find("}}")?;
     let inside = text[2..end].trim_matches(' ');
     let mark = inside.chars().next().filter(|c| ['#', '/'].contains(c));
     let name = if mark.is_some() { &inside[1..] } else { inside };
     let word = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && !name.as_bytes()[0].is_ascii_digit();
-    word.then_some((Tag { mark, name }, end + 2))
+    word.then_some((TemplateTag { mark, name }, end + 2))
 }
 
 /// Of a tag that opens or closes a part and has a line of its own, the whole line goes.
@@ -173,11 +173,11 @@ fn alone_on_its_line<'t>(all_before: &str, before: &'t str, after: &'t str) -> (
     (before.trim_end_matches(' '), rest)
 }
 
-fn push_text(pieces: &mut Vec<Piece>, text: &str) {
+fn push_text(pieces: &mut Vec<TemplatePiece>, text: &str) {
     match pieces.last_mut() {
         _ if text.is_empty() => {}
-        Some(Piece::Text(last)) => last.push_str(text),
-        _ => pieces.push(Piece::Text(text.to_owned())),
+        Some(TemplatePiece::Text(last)) => last.push_str(text),
+        _ => pieces.push(TemplatePiece::Text(text.to_owned())),
     }
 }
 
@@ -191,7 +191,7 @@ mod tests {
 
     fn filled(text: &str) -> String {
         let values = BTreeMap::from([("feedback", "{{task}} is red\n".to_string()), ("iteration", "3".to_string())]);
-        Template::parse(text, KNOWN).expect("a good template").fill(&values)
+        PromptTemplate::parse(text, KNOWN).expect("a good template").fill(&values)
     }
 
     #[test]
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_mistake_is_named_with_its_line_and_the_nearest_placeholder() {
-        let said = |text: &str| Template::parse(text, KNOWN).expect_err("a mistake").to_string();
+        let said = |text: &str| PromptTemplate::parse(text, KNOWN).expect_err("a mistake").to_string();
         let unknown = said("fine\nnot {{feedbck}}");
         assert!(unknown.contains("line 2: unknown placeholder '{{feedbck}}', did you mean `feedback`?"), "{unknown}");
         assert!(unknown.ends_with("write '\\{{feedbck}}'"), "{unknown}");
@@ -237,14 +237,14 @@ mod tests {
 
     #[test]
     fn the_placeholders_that_occur_are_known() {
-        let template = Template::parse("{{#task}}{{feedback}}{{/task}}", KNOWN).expect("a good template");
+        let template = PromptTemplate::parse("{{#task}}{{feedback}}{{/task}}", KNOWN).expect("a good template");
         assert_eq!(template.names().into_iter().collect::<Vec<_>>(), ["feedback", "task"]);
     }
 
     proptest! {
         #[test]
         fn no_text_makes_the_reader_panic(text in "([{}#/\\\\ \\n]|task|é|.){0,40}") {
-            let _ = Template::parse(&text, KNOWN).map(|template| template.fill(&BTreeMap::new()));
+            let _ = PromptTemplate::parse(&text, KNOWN).map(|template| template.fill(&BTreeMap::new()));
         }
 
         #[test]

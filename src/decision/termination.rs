@@ -8,14 +8,14 @@ use jiff::Timestamp;
 
 use crate::config::settings::Limits;
 
-use super::context::Usage;
+use super::context::SessionUsage;
 use super::display::plural;
-use super::evidence::Degraded;
+use super::evidence::Degradation;
 use super::verdict::Reason;
 
 /// What was spent, over one session or several: at least so much.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Spent {
+pub struct SpentUsage {
     /// Turns of the agent.
     pub turns: u64,
     /// Tokens, read and written.
@@ -25,12 +25,12 @@ pub struct Spent {
     /// Seconds.
     pub wall_seconds: f64,
     /// Which figures some session did not tell, so that the sum is only a part of them.
-    pub untold: Untold,
+    pub untold: UnknownUsage,
 }
 
 /// Figures that were not told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Untold {
+pub struct UnknownUsage {
     /// Turns of the agent.
     pub turns: bool,
     /// Tokens.
@@ -39,20 +39,20 @@ pub struct Untold {
     pub cost: bool,
 }
 
-impl Spent {
+impl SpentUsage {
     /// What one session spent.
-    pub fn of(usage: &Usage) -> Self {
+    pub fn of(usage: &SessionUsage) -> Self {
         let tokens = match (usage.input_tokens, usage.output_tokens) {
             (None, None) => None,
             (input, output) => Some(input.unwrap_or(0).saturating_add(output.unwrap_or(0))),
         };
         let cost = usage.cost_usd.filter(|cost| cost.is_finite());
-        Spent {
+        SpentUsage {
             turns: usage.turns.unwrap_or(0),
             tokens: tokens.unwrap_or(0),
             cost_usd: cost.unwrap_or(0.0).max(0.0),
             wall_seconds: usage.wall_seconds.filter(|seconds| seconds.is_finite()).unwrap_or(0.0).max(0.0),
-            untold: Untold {
+            untold: UnknownUsage {
                 turns: usage.turns.is_none(),
                 tokens: usage.input_tokens.is_none() || usage.output_tokens.is_none(),
                 cost: cost.is_none(),
@@ -62,13 +62,13 @@ impl Spent {
 
     /// This and more.
     #[must_use]
-    pub fn plus(self, more: Spent) -> Self {
-        Spent {
+    pub fn plus(self, more: SpentUsage) -> Self {
+        SpentUsage {
             turns: self.turns.saturating_add(more.turns),
             tokens: self.tokens.saturating_add(more.tokens),
             cost_usd: self.cost_usd + more.cost_usd,
             wall_seconds: self.wall_seconds + more.wall_seconds,
-            untold: Untold {
+            untold: UnknownUsage {
                 turns: self.untold.turns || more.untold.turns,
                 tokens: self.untold.tokens || more.untold.tokens,
                 cost: self.untold.cost || more.untold.cost,
@@ -79,7 +79,7 @@ impl Spent {
 
 /// Why work has to end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stop {
+pub struct StopReason {
     /// `budget_exhausted`, `deadline_exceeded`, `halted` or `max_iterations`; never one of a complete.
     pub reason: Reason,
     /// One line for a person.
@@ -88,9 +88,9 @@ pub struct Stop {
 
 /// What comes next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Course {
+pub enum LoopCourse {
     /// Nothing is asked or judged any more.
-    Stop(Stop),
+    Stop(StopReason),
     /// The agent says that it is not done, so there is nothing to judge.
     GoOn,
     /// The checks decide.
@@ -98,8 +98,8 @@ pub enum Course {
 }
 
 /// Whether a budget or the deadline ends the work, whatever came of it.
-pub fn termination(limits: &Limits, spent: &Spent, now: Timestamp) -> Option<Stop> {
-    let exhausted = |why| Some(Stop { reason: Reason::BudgetExhausted, why });
+pub fn termination(limits: &Limits, spent: &SpentUsage, now: Timestamp) -> Option<StopReason> {
+    let exhausted = |why| Some(StopReason { reason: Reason::BudgetExhausted, why });
     if let Some(most) = limits.max_turns.filter(|most| spent.turns >= *most) {
         return exhausted(format!("the budget of {} is spent: {} were taken", plural(most, "turn"), spent.turns));
     }
@@ -113,13 +113,13 @@ pub fn termination(limits: &Limits, spent: &Spent, now: Timestamp) -> Option<Sto
         return exhausted(format!("the time budget of {} is spent: {:.0} s passed", seconds(most), spent.wall_seconds));
     }
     let passed = limits.deadline.filter(|deadline| now >= *deadline)?;
-    Some(Stop { reason: Reason::DeadlineExceeded, why: format!("the deadline has passed: {passed:.0}") })
+    Some(StopReason { reason: Reason::DeadlineExceeded, why: format!("the deadline has passed: {passed:.0}") })
 }
 
 /// Whether anything more may begin after so many iterations that did not complete the work.
-pub fn may_begin(limits: &Limits, spent: &Spent, finished: u64, now: Timestamp) -> Option<Stop> {
+pub fn may_begin(limits: &Limits, spent: &SpentUsage, finished: u64, now: Timestamp) -> Option<StopReason> {
     termination(limits, spent, now).or_else(|| {
-        (finished >= u64::from(limits.max_iterations)).then(|| Stop {
+        (finished >= u64::from(limits.max_iterations)).then(|| StopReason {
             reason: Reason::MaxIterations,
             why: format!("the cap of {} is reached without completion", plural(limits.max_iterations.into(), "iteration")),
         })
@@ -127,40 +127,40 @@ pub fn may_begin(limits: &Limits, spent: &Spent, finished: u64, now: Timestamp) 
 }
 
 /// The order in which an end is decided: budgets and the deadline, a halt that somebody asked for, the agent's claim, the checks.
-pub fn course(limits: &Limits, spent: &Spent, now: Timestamp, halt: Option<&str>, claims_done: Option<bool>) -> Course {
+pub fn course(limits: &Limits, spent: &SpentUsage, now: Timestamp, halt: Option<&str>, claims_done: Option<bool>) -> LoopCourse {
     if let Some(stop) = termination(limits, spent, now) {
-        return Course::Stop(stop);
+        return LoopCourse::Stop(stop);
     }
     match (halt, claims_done) {
-        (Some(why), _) => Course::Stop(Stop { reason: Reason::Halted, why: format!("a halt was asked for: {why}") }),
-        (None, Some(false)) => Course::GoOn,
-        (None, Some(true) | None) => Course::Judge,
+        (Some(why), _) => LoopCourse::Stop(StopReason { reason: Reason::Halted, why: format!("a halt was asked for: {why}") }),
+        (None, Some(false)) => LoopCourse::GoOn,
+        (None, Some(true) | None) => LoopCourse::Judge,
     }
 }
 
 /// The limits that could not be held against anything, because what was spent was not told: for a person, once.
-pub fn unknown(limits: &Limits, spent: &Spent) -> Option<Degraded> {
+pub fn unknown(limits: &Limits, spent: &SpentUsage) -> Option<Degradation> {
     let held: [(bool, bool, &str); 3] = [
         (limits.max_turns.is_some(), spent.untold.turns, "max_turns"),
         (limits.max_total_tokens.is_some(), spent.untold.tokens, "max_total_tokens"),
         (limits.max_cost_usd.is_some(), spent.untold.cost, "max_cost_usd"),
     ];
     let names: Vec<&str> = held.into_iter().filter(|(set, untold, _)| *set && *untold).map(|(_, _, name)| name).collect();
-    (!names.is_empty()).then(|| Degraded {
+    (!names.is_empty()).then(|| Degradation {
         code: "budget_unknown",
         detail: format!("the session's output did not tell all that {} limits", names.join(" and ")),
     })
 }
 
 /// How long a session may still run before the time budget or the deadline ends it, and what that end is. `None`: neither is set.
-pub fn time_left(limits: &Limits, spent: &Spent, now: Timestamp) -> Option<(Duration, Stop)> {
+pub fn time_left(limits: &Limits, spent: &SpentUsage, now: Timestamp) -> Option<(Duration, StopReason)> {
     let wall = limits.max_wall.map(|most| {
         let left = most.saturating_sub(Duration::try_from_secs_f64(spent.wall_seconds.max(0.0)).unwrap_or(Duration::MAX));
-        (left, Stop { reason: Reason::BudgetExhausted, why: format!("the time budget of {} is spent", seconds(most)) })
+        (left, StopReason { reason: Reason::BudgetExhausted, why: format!("the time budget of {} is spent", seconds(most)) })
     });
     let deadline = limits.deadline.map(|deadline| {
         let left = Duration::try_from(deadline.duration_since(now)).unwrap_or_default();
-        (left, Stop { reason: Reason::DeadlineExceeded, why: format!("the deadline has passed: {deadline:.0}") })
+        (left, StopReason { reason: Reason::DeadlineExceeded, why: format!("the deadline has passed: {deadline:.0}") })
     });
     [wall, deadline].into_iter().flatten().min_by_key(|(left, _)| *left)
 }
@@ -178,24 +178,24 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::config::settings::Settings;
+    use crate::config::settings::ConfigSettings;
     use crate::decision::verdict::Status;
 
     fn limits() -> Limits {
-        Settings::default().limits
+        ConfigSettings::default().limits
     }
 
     fn now() -> Timestamp {
         "2030-01-31T18:00:00Z".parse().expect("an instant")
     }
 
-    fn reason(stop: Option<Stop>) -> Option<Reason> {
+    fn reason(stop: Option<StopReason>) -> Option<Reason> {
         stop.map(|stop| stop.reason)
     }
 
     #[test]
     fn each_budget_is_spent_when_it_is_reached_not_when_it_is_passed() {
-        let spent = Spent { turns: 5, tokens: 10, cost_usd: 0.5, wall_seconds: 7.0, untold: Untold::default() };
+        let spent = SpentUsage { turns: 5, tokens: 10, cost_usd: 0.5, wall_seconds: 7.0, untold: UnknownUsage::default() };
         for (name, at, above) in [
             ("turns", Limits { max_turns: Some(5), ..limits() }, Limits { max_turns: Some(6), ..limits() }),
             ("tokens", Limits { max_total_tokens: Some(10), ..limits() }, Limits { max_total_tokens: Some(11), ..limits() }),
@@ -218,7 +218,9 @@ mod tests {
 
     #[test]
     fn tokens_read_and_written_count_together() {
-        let spent = |input, output| Spent::of(&Usage { input_tokens: Some(input), output_tokens: Some(output), ..Usage::default() });
+        let spent = |input, output| {
+            SpentUsage::of(&SessionUsage { input_tokens: Some(input), output_tokens: Some(output), ..SessionUsage::default() })
+        };
         let limits = Limits { max_total_tokens: Some(1000), ..limits() };
         assert_eq!(reason(termination(&limits, &spent(500, 600), now())), Some(Reason::BudgetExhausted));
         assert_eq!(termination(&limits, &spent(50, 50), now()), None);
@@ -228,47 +230,48 @@ mod tests {
     #[test]
     fn a_budget_comes_before_a_halt_a_claim_and_the_checks() {
         let limits = Limits { max_turns: Some(5), ..limits() };
-        let (spent, fresh) = (Spent { turns: 5, ..Spent::default() }, Spent { turns: 4, ..Spent::default() });
+        let (spent, fresh) = (SpentUsage { turns: 5, ..SpentUsage::default() }, SpentUsage { turns: 4, ..SpentUsage::default() });
         let reason = |next| match next {
-            Course::Stop(stop) => Some(stop.reason),
-            Course::GoOn | Course::Judge => None,
+            LoopCourse::Stop(stop) => Some(stop.reason),
+            LoopCourse::GoOn | LoopCourse::Judge => None,
         };
         assert_eq!(reason(course(&limits, &spent, now(), Some("g"), Some(true))), Some(Reason::BudgetExhausted));
         assert_eq!(reason(course(&limits, &fresh, now(), Some("g"), Some(true))), Some(Reason::Halted));
-        assert_eq!(course(&limits, &fresh, now(), None, Some(true)), Course::Judge);
-        assert_eq!(course(&limits, &fresh, now(), None, None), Course::Judge);
-        assert_eq!(course(&limits, &fresh, now(), None, Some(false)), Course::GoOn);
+        assert_eq!(course(&limits, &fresh, now(), None, Some(true)), LoopCourse::Judge);
+        assert_eq!(course(&limits, &fresh, now(), None, None), LoopCourse::Judge);
+        assert_eq!(course(&limits, &fresh, now(), None, Some(false)), LoopCourse::GoOn);
     }
 
     #[test]
     fn the_cap_of_iterations_is_for_a_person_and_comes_last() {
         let limits = Limits { max_iterations: 3, max_turns: Some(5), ..limits() };
-        assert_eq!(may_begin(&limits, &Spent::default(), 2, now()), None);
-        assert_eq!(reason(may_begin(&limits, &Spent::default(), 3, now())), Some(Reason::MaxIterations));
-        let spent = Spent { turns: 5, ..Spent::default() };
+        assert_eq!(may_begin(&limits, &SpentUsage::default(), 2, now()), None);
+        assert_eq!(reason(may_begin(&limits, &SpentUsage::default(), 3, now())), Some(Reason::MaxIterations));
+        let spent = SpentUsage { turns: 5, ..SpentUsage::default() };
         assert_eq!(reason(may_begin(&limits, &spent, 3, now())), Some(Reason::BudgetExhausted));
     }
 
     #[test]
     fn what_was_not_told_is_neither_zero_nor_spent_but_is_said() {
         let limits = Limits { max_turns: Some(1), max_cost_usd: Some(0.1), ..limits() };
-        let told = Spent::of(&Usage { turns: Some(0), input_tokens: None, cost_usd: None, ..Usage::default() });
+        let told = SpentUsage::of(&SessionUsage { turns: Some(0), input_tokens: None, cost_usd: None, ..SessionUsage::default() });
         assert_eq!(termination(&limits, &told, now()), None);
         let note = unknown(&limits, &told).expect("the cost is not known");
         assert_eq!((note.code, note.detail.contains("max_cost_usd"), note.detail.contains("max_turns")), ("budget_unknown", true, false));
-        assert_eq!(unknown(&limits, &Spent::default()), None);
+        assert_eq!(unknown(&limits, &SpentUsage::default()), None);
         // A later session that tells everything does not make an earlier one known.
-        let later = told.plus(Spent { turns: 0, ..Spent::default() });
+        let later = told.plus(SpentUsage { turns: 0, ..SpentUsage::default() });
         assert!(unknown(&limits, &later).is_some());
         assert_eq!(unknown(&self::limits(), &told), None);
-        assert!(Spent::of(&Usage { cost_usd: Some(f64::NAN), ..Usage::default() }).untold.cost);
+        assert!(SpentUsage::of(&SessionUsage { cost_usd: Some(f64::NAN), ..SessionUsage::default() }).untold.cost);
     }
 
     #[test]
     fn the_nearer_of_time_budget_and_deadline_ends_a_session() {
         let deadline = |seconds| Some(now() + jiff::SignedDuration::from_secs(seconds));
         let left = |limits: Limits, wall_seconds| {
-            time_left(&limits, &Spent { wall_seconds, ..Spent::default() }, now()).map(|(left, stop)| (left.as_secs(), stop.reason))
+            time_left(&limits, &SpentUsage { wall_seconds, ..SpentUsage::default() }, now())
+                .map(|(left, stop)| (left.as_secs(), stop.reason))
         };
         let wall = Some(Duration::from_secs(100));
         assert_eq!(left(limits(), 0.0), None);
@@ -290,13 +293,13 @@ mod tests {
         })
     }
 
-    fn any_spent() -> impl Strategy<Value = Spent> {
-        (0_u64..25, 0_u64..250, 0_u32..70, 0_u32..120, any::<[bool; 3]>()).prop_map(|(turns, tokens, cents, wall, untold)| Spent {
+    fn any_spent() -> impl Strategy<Value = SpentUsage> {
+        (0_u64..25, 0_u64..250, 0_u32..70, 0_u32..120, any::<[bool; 3]>()).prop_map(|(turns, tokens, cents, wall, untold)| SpentUsage {
             turns,
             tokens,
             cost_usd: f64::from(cents) / 100.0,
             wall_seconds: wall.into(),
-            untold: Untold { turns: untold[0], tokens: untold[1], cost: untold[2] },
+            untold: UnknownUsage { turns: untold[0], tokens: untold[1], cost: untold[2] },
         })
     }
 
@@ -317,7 +320,7 @@ mod tests {
             let stop = termination(&limits, &spent, now());
             let next = course(&limits, &spent, now(), halt.then_some("g"), claims);
             if let Some(stop) = stop {
-                prop_assert_eq!(next, Course::Stop(stop));
+                prop_assert_eq!(next, LoopCourse::Stop(stop));
             }
         }
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 pub use crate::config::settings::Evidence;
 
-use super::evidence::{Changes, CheckResult, Commits, Degraded, FaultKind, LeftOut, ProbeOutcome, Unreadable};
+use super::evidence::{Changes, CheckResult, Commits, Degradation, FaultKind, LeftOut, ProbeOutcome, UnreadableFact};
 
 /// What a check came to. The order is the contract's, not one of severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -262,7 +262,7 @@ pub struct Verdict {
     /// Why it is not a strike; `None` when it is one.
     pub not_a_strike_because: Option<&'static str>,
     /// What weakens the facts.
-    pub degraded: Vec<Degraded>,
+    pub degraded: Vec<Degradation>,
     /// How many uncommitted files were there before the session and are still as they were: kept, and not its work.
     pub inherited: u64,
     /// How many files changed after the recorded end of the session: kept, and nobody's work.
@@ -306,7 +306,7 @@ impl Verdict {
     }
 
     /// The verdict that a fact which could not be read leads to.
-    pub fn unreadable(unreadable: Unreadable) -> Self {
+    pub fn unreadable(unreadable: UnreadableFact) -> Self {
         let hint = unreadable.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
         Verdict::new(unreadable.kind.into(), format!("{}{hint}", unreadable.why))
     }

@@ -8,32 +8,32 @@ use super::open::{Error, Worktree};
 
 /// A place in history: a commit, or the void before the first one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Point {
+pub enum BaselinePoint {
     /// The branch has no commit yet.
     Unborn,
     /// Full hexadecimal object name of a commit.
     Commit(String),
 }
 
-impl Point {
-    /// The word for [`Point::Unborn`] on the command line, in JSON and in the store.
+impl BaselinePoint {
+    /// The word for [`BaselinePoint::Unborn`] on the command line, in JSON and in the store.
     pub const UNBORN: &'static str = "unborn";
 
     /// A commit that no repository has: whatever needs a baseline that nobody knows fails, and nothing is made up.
     pub fn nowhere() -> Self {
-        Point::Commit("0".repeat(40))
+        BaselinePoint::Commit("0".repeat(40))
     }
 
     /// The full object name, or `unborn`.
     pub fn as_str(&self) -> &str {
         match self {
-            Point::Unborn => Point::UNBORN,
-            Point::Commit(id) => id,
+            BaselinePoint::Unborn => BaselinePoint::UNBORN,
+            BaselinePoint::Commit(id) => id,
         }
     }
 }
 
-impl std::fmt::Display for Point {
+impl std::fmt::Display for BaselinePoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
     }
@@ -47,15 +47,15 @@ impl Worktree {
     ///
     /// # Errors
     /// [`Error::Read`] where HEAD or its branch is damaged.
-    pub fn head(&self) -> Result<Point, Error> {
-        Ok(self.head_id()?.map_or(Point::Unborn, |id| Point::Commit(id.to_hex().to_string())))
+    pub fn head(&self) -> Result<BaselinePoint, Error> {
+        Ok(self.head_id()?.map_or(BaselinePoint::Unborn, |id| BaselinePoint::Commit(id.to_hex().to_string())))
     }
 
     /// The commit of a point, which must be here; `None` for the void before the first commit.
-    pub(super) fn commit_of(&self, point: &Point) -> Result<Option<ObjectId>, Error> {
+    pub(super) fn commit_of(&self, point: &BaselinePoint) -> Result<Option<ObjectId>, Error> {
         match point {
-            Point::Unborn => Ok(None),
-            Point::Commit(hex) => {
+            BaselinePoint::Unborn => Ok(None),
+            BaselinePoint::Commit(hex) => {
                 let unknown = || Error::UnknownRevision { rev: hex.clone() };
                 let id = ObjectId::from_hex(hex.as_bytes()).map_err(|_| unknown())?;
                 if self.repo.has_object(id) { Ok(Some(id)) } else { Err(unknown()) }
@@ -104,13 +104,13 @@ impl Worktree {
     /// # Errors
     /// [`Error::UnknownRevision`] where it names nothing here, [`Error::Read`] where it names something
     /// that is no commit, or whose object is missing.
-    pub fn resolve(&self, rev: &str) -> Result<Point, Error> {
+    pub fn resolve(&self, rev: &str) -> Result<BaselinePoint, Error> {
         self.steadily(|| self.resolve_now(rev))
     }
 
-    fn resolve_now(&self, rev: &str) -> Result<Point, Error> {
-        if rev == Point::UNBORN {
-            return Ok(Point::Unborn);
+    fn resolve_now(&self, rev: &str) -> Result<BaselinePoint, Error> {
+        if rev == BaselinePoint::UNBORN {
+            return Ok(BaselinePoint::Unborn);
         }
         let unknown = || Error::UnknownRevision { rev: rev.to_string() };
         self.refresh()?;
@@ -129,7 +129,7 @@ impl Worktree {
         if end.kind != gix::object::Kind::Commit {
             return Err(Error::Read { doing: doing(), why: format!("it names a {}, not a commit", end.kind) });
         }
-        Ok(Point::Commit(end.id.to_hex().to_string()))
+        Ok(BaselinePoint::Commit(end.id.to_hex().to_string()))
     }
 
     /// All refs with the objects they name, sorted by name, our own snapshots left out, and HEAD of each worktree of the repository, as git

@@ -11,7 +11,7 @@ use super::open::{Error, Worktree};
 use super::origin_evidence::OriginEvidence;
 use super::path_text::escape_path;
 use super::somebody::{MAIN_HEAD, head_name};
-use super::worktrees::{Standing, linked, worktree_id};
+use super::worktrees::{WorktreeState, linked, worktree_id};
 
 /// A helper's worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Worktree {
             }
             let name = git_dir.file_name().map(|name| escape_path(BStr::new(name.as_encoded_bytes()))).unwrap_or_default();
             let found = linked(self.common_dir(), git_dir);
-            if found.standing == Standing::There {
+            if found.standing == WorktreeState::There {
                 helpers.push(BornWorktree { name, root: found.root });
             }
         }

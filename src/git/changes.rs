@@ -13,13 +13,13 @@ use sha2::{Digest, Sha256};
 use super::hidden;
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
-use super::traces::{self, FileState, Traces};
+use super::traces::{self, FileState, StatFingerprints};
 use super::{staged, work_tree};
-use crate::decision::evidence::{Changes, Degraded};
+use crate::decision::evidence::{Changes, Degradation};
 
 /// What the parts of the comparison found.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct ComparisonParts {
     /// Paths whose index entry differs from HEAD, with the object that is staged.
     pub staged: Vec<(BString, ObjectId)>,
     /// Paths whose file differs from the index.
@@ -35,16 +35,16 @@ pub(super) struct Found {
     /// Paths that could not be read, with the reason.
     pub unreadable: Vec<(String, String)>,
     /// Anything else that weakens the fact.
-    pub degraded: Vec<Degraded>,
+    pub degraded: Vec<Degradation>,
     /// Every folder that was looked through, from the top; with a slash at the end.
     pub folders: Vec<BString>,
     /// The state of files at these places in the index, where that may be wanted again.
     pub states: Vec<(usize, FileState)>,
 }
 
-impl Found {
+impl ComparisonParts {
     /// Adds what one thread found to the whole.
-    pub(super) fn give_to(mut self, whole: &mut Found) {
+    pub(super) fn give_to(mut self, whole: &mut ComparisonParts) {
         whole.staged.append(&mut self.staged);
         whole.unstaged.append(&mut self.unstaged);
         whole.untracked.append(&mut self.untracked);
@@ -79,7 +79,7 @@ impl Worktree {
     ///
     /// # Errors
     /// As [`Worktree::changes`].
-    pub fn changes_traced(&self) -> Result<(Changes, Option<Traces>), Error> {
+    pub fn changes_traced(&self) -> Result<(Changes, Option<StatFingerprints>), Error> {
         self.changes_and_traces(0).map(|(changes, traces, _)| (changes, traces))
     }
 
@@ -87,19 +87,19 @@ impl Worktree {
     ///
     /// # Errors
     /// As [`Worktree::changes`].
-    pub fn changes_with_paths(&self) -> Result<(Changes, Option<Traces>, Vec<String>), Error> {
+    pub fn changes_with_paths(&self) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
         self.changes_and_traces(0)
     }
 
-    fn changes_and_traces(&self, depth: usize) -> Result<(Changes, Option<Traces>, Vec<String>), Error> {
+    fn changes_and_traces(&self, depth: usize) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
         self.steadily(|| self.changes_and_traces_now(depth))
     }
 
-    fn changes_and_traces_now(&self, depth: usize) -> Result<(Changes, Option<Traces>, Vec<String>), Error> {
+    fn changes_and_traces_now(&self, depth: usize) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
         let doing = || format!("read the index of {}", self.root().display());
         let head = self.head_id()?;
         let index = self.index().map_err(|e| Error::read(doing(), e))?;
-        let mut found = Found::default();
+        let mut found = ComparisonParts::default();
         let cached = staged::cached_tree(&index);
         let prepared = hidden::prepare(self, &index, &mut found)?;
         let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);
@@ -110,7 +110,7 @@ impl Worktree {
         Ok((changes, traces, paths))
     }
 
-    fn sum(&self, mut found: Found, head: Option<ObjectId>) -> (Changes, Vec<String>) {
+    fn sum(&self, mut found: ComparisonParts, head: Option<ObjectId>) -> (Changes, Vec<String>) {
         for list in [&mut found.unstaged, &mut found.untracked, &mut found.conflicted] {
             list.sort();
             list.dedup();
@@ -123,10 +123,10 @@ impl Worktree {
         found.unreadable.sort();
         found.unreadable.dedup();
         for (path, why) in &found.unreadable {
-            degraded.push(Degraded { code: "unreadable_path", detail: format!("'{path}' could not be read: {why}") });
+            degraded.push(Degradation { code: "unreadable_path", detail: format!("'{path}' could not be read: {why}") });
         }
         if self.ignored_filters > 0 && !found.unstaged.is_empty() {
-            degraded.push(Degraded {
+            degraded.push(Degradation {
                 code: "ignored_filters",
                 detail: "the repository's own filter programs were not run, so an unstaged file may only seem changed".to_string(),
             });
@@ -159,7 +159,7 @@ impl Worktree {
         (changes, all)
     }
 
-    fn fingerprint(&self, found: &Found, paths: &BTreeSet<&BStr>, head: Option<ObjectId>) -> u64 {
+    fn fingerprint(&self, found: &ComparisonParts, paths: &BTreeSet<&BStr>, head: Option<ObjectId>) -> u64 {
         let mut hash = Sha256::new();
         hash.update(head.map_or_else(Vec::new, |id| id.as_bytes().to_vec()));
         for path in paths {

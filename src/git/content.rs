@@ -14,7 +14,7 @@ use gix::worktree::stack::state::attributes::Source;
 use rustix::fs::{FileType, Mode as Access, OFlags};
 
 /// How a tracked file compares.
-pub(super) enum Compared {
+pub(super) enum FileComparison {
     Same,
     Changed,
     /// Nobody can tell: it counts as changed, and the reason is named.
@@ -23,17 +23,17 @@ pub(super) enum Compared {
 
 /// What the repository's configuration says about comparing.
 #[derive(Clone, Copy)]
-pub(super) struct Rules {
+pub(super) struct ContentRules {
     pub stat: stat::Options,
     pub executable_bit: bool,
     pub symlinks: bool,
     pub fold_case: bool,
 }
 
-impl Rules {
+impl ContentRules {
     pub fn of(repo: &gix::Repository) -> gix::Result<Self> {
         let files = repo.filesystem_options()?;
-        Ok(Rules {
+        Ok(ContentRules {
             stat: repo.stat_options()?,
             executable_bit: files.executable_bit,
             symlinks: files.symlink,
@@ -43,24 +43,24 @@ impl Rules {
 }
 
 /// Compares the files of one work tree; a thread has its own.
-pub(super) struct Comparer<'w> {
+pub(super) struct FileComparer<'w> {
     repo: &'w gix::Repository,
     index: &'w State,
-    rules: Rules,
+    rules: ContentRules,
     /// Built when the first content must be read: it reads attributes.
     filters: Option<gix::filter::Pipeline<'w>>,
 }
 
-impl<'w> Comparer<'w> {
-    pub fn new(repo: &'w gix::Repository, index: &'w State, rules: Rules) -> Self {
-        Comparer { repo, index, rules, filters: None }
+impl<'w> FileComparer<'w> {
+    pub fn new(repo: &'w gix::Repository, index: &'w State, rules: ContentRules) -> Self {
+        FileComparer { repo, index, rules, filters: None }
     }
 
     /// Compares the file `name` in an open folder, of which `found` was just learned, with its entry, which is no submodule.
-    pub fn compare(&mut self, folder: BorrowedFd<'_>, name: &[u8], entry: &Entry, found: &rustix::fs::Stat) -> Compared {
+    pub fn compare(&mut self, folder: BorrowedFd<'_>, name: &[u8], entry: &Entry, found: &rustix::fs::Stat) -> FileComparison {
         // With `git add -N` the content is still to come.
         if entry.flags.contains(Flags::INTENT_TO_ADD) {
-            return Compared::Changed;
+            return FileComparison::Changed;
         }
         let kind = FileType::from_raw_mode(found.st_mode);
         let fits = match entry.mode {
@@ -75,21 +75,21 @@ impl<'w> Comparer<'w> {
                 _ => true,
             };
         if !fits || !bit_fits {
-            return Compared::Changed;
+            return FileComparison::Changed;
         }
         let stat = stat_of(found);
         // The size of an entry is set to 0 where its times are not to be trusted.
         let unclear = entry.stat.size == 0 && !entry.id.is_empty_blob();
         if stat.matches(&entry.stat, self.rules.stat) && !stat.is_racy(self.index.timestamp(), self.rules.stat) && !unclear {
-            return Compared::Same;
+            return FileComparison::Same;
         }
         if stat.size != entry.stat.size && !unclear {
-            return Compared::Changed;
+            return FileComparison::Changed;
         }
         match self.same_content(folder, name, entry, kind == FileType::Symlink) {
-            Ok(true) => Compared::Same,
-            Ok(false) => Compared::Changed,
-            Err(why) => Compared::Unreadable(why),
+            Ok(true) => FileComparison::Same,
+            Ok(false) => FileComparison::Changed,
+            Err(why) => FileComparison::Unreadable(why),
         }
     }
 

@@ -13,14 +13,14 @@ use super::worktrees::FoundWorktree;
 
 /// The worktrees of one repository, opened one after the other.
 #[derive(Default)]
-pub struct Family {
+pub struct RepoCache {
     kept: Option<Worktree>,
 }
 
-impl Family {
+impl RepoCache {
     /// Nothing is opened yet.
     pub fn new() -> Self {
-        Family::default()
+        RepoCache::default()
     }
 
     /// Opens a worktree as [`Worktree::open`] does, with what a sibling [gave back](Family::give_back) where that is the same.

@@ -2,7 +2,7 @@
 
 use gix::ObjectId;
 
-use super::baseline::Point;
+use super::baseline::BaselinePoint;
 use super::known_refs::RefTip;
 use super::open::{Error, Worktree};
 
@@ -28,8 +28,13 @@ impl Worktree {
     ///
     /// # Errors
     /// When refs or commits cannot be read.
-    pub fn fetched_since(&self, anchor: &Point, head_then: &Point, remotes_then: &[RefTip]) -> Result<Option<Point>, Error> {
-        let (Point::Commit(_), Some(head)) = (anchor, self.head_id()?) else { return Ok(None) };
+    pub fn fetched_since(
+        &self,
+        anchor: &BaselinePoint,
+        head_then: &BaselinePoint,
+        remotes_then: &[RefTip],
+    ) -> Result<Option<BaselinePoint>, Error> {
+        let (BaselinePoint::Commit(_), Some(head)) = (anchor, self.head_id()?) else { return Ok(None) };
         let Some(anchor) = self.commit_of(anchor)? else { return Ok(None) };
         let head_then = self.commit_of(head_then)?;
         if head_then == Some(head) {
@@ -54,7 +59,7 @@ impl Worktree {
                 newest = Some(base);
             }
         }
-        Ok(newest.map(|id| Point::Commit(id.to_hex().to_string())))
+        Ok(newest.map(|id| BaselinePoint::Commit(id.to_hex().to_string())))
     }
 
     fn merge_base_of(&self, one: ObjectId, other: ObjectId) -> Result<Option<ObjectId>, Error> {

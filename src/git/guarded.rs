@@ -14,15 +14,15 @@ use gix::index::State;
 use gix::index::entry::{Flags, Mode, Stage};
 use globset::GlobSet;
 
-use super::baseline::Point;
-use super::guarded_disk::{Disk, OnDisk};
+use super::baseline::BaselinePoint;
+use super::guarded_disk::{DiskComparer, OnDisk};
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
 use super::{hidden, staged};
 use crate::config::path_globs;
 
 /// Which paths are compared, as text that is percent-escaped where it is not UTF-8.
-pub struct Wanted {
+pub struct GuardedPaths {
     globs: GlobSet,
     exact: BTreeSet<String>,
     /// Where new files are looked for: below these folders; empty text is the root.
@@ -31,7 +31,7 @@ pub struct Wanted {
     depth: Option<usize>,
 }
 
-impl Wanted {
+impl GuardedPaths {
     /// Everything that one of the globs matches, and these very paths.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl Wanted {
         folders.retain(|folder| !inner.contains(folder));
         let depth =
             if globs.iter().any(|glob| glob.contains("**")) { None } else { globs.iter().map(|glob| glob.matches('/').count()).max() };
-        Ok(Wanted { globs: path_globs(globs)?, exact, folders, depth })
+        Ok(GuardedPaths { globs: path_globs(globs)?, exact, folders, depth })
     }
 
     /// Whether a path is one of them.
@@ -82,10 +82,10 @@ fn joined<'a>(parts: impl Iterator<Item = &'a str>) -> Option<String> {
 }
 
 /// A file as git names it.
-type Named = (Mode, ObjectId);
+type NamedFile = (Mode, ObjectId);
 
 /// What a path was when the commit became the anchor, where that was not what the commit has: the id of its content, or absent.
-type Then<'a> = Option<&'a Option<String>>;
+type AnchorContent<'a> = Option<&'a Option<String>>;
 
 impl Worktree {
     /// The wanted files that differ from `commit` in HEAD, in the index or on disk, sorted. `differing` are those that differed on disk
@@ -95,9 +95,9 @@ impl Worktree {
     /// [`Error::UnknownRevision`] names a commit that is not here; [`Error::Read`] where anything that is needed cannot be read.
     pub fn changed_files(
         &self,
-        commit: &Point,
+        commit: &BaselinePoint,
         differing: &BTreeMap<String, Option<String>>,
-        wanted: &Wanted,
+        wanted: &GuardedPaths,
     ) -> Result<Vec<String>, Error> {
         let doing = || format!("read the index of {}", self.root().display());
         let before = staged::tree_of(self, self.commit_of(commit)?)?;
@@ -126,7 +126,7 @@ impl Worktree {
     ///
     /// # Errors
     /// As [`Worktree::changed_files`].
-    pub fn differing_files(&self, commit: &Point, wanted: &Wanted) -> Result<BTreeMap<String, Option<String>>, Error> {
+    pub fn differing_files(&self, commit: &BaselinePoint, wanted: &GuardedPaths) -> Result<BTreeMap<String, Option<String>>, Error> {
         let before = staged::tree_of(self, self.commit_of(commit)?)?;
         let expected = self.files_of_tree(before, wanted)?;
         let mut differing = BTreeMap::new();
@@ -146,7 +146,7 @@ impl Worktree {
     ///
     /// # Errors
     /// As [`Worktree::changed_files`].
-    pub fn files_named(&self, commit: &Point, words: &[String]) -> Result<BTreeSet<String>, Error> {
+    pub fn files_named(&self, commit: &BaselinePoint, words: &[String]) -> Result<BTreeSet<String>, Error> {
         let Some(id) = self.commit_of(commit)? else { return Ok(BTreeSet::new()) };
         let tree = staged::tree_of(self, Some(id))?;
         let mut found = BTreeSet::new();
@@ -156,7 +156,7 @@ impl Worktree {
         let globs: Vec<String> =
             words.iter().filter(|word| word.contains(['*', '?', '[']) && crate::config::path_glob(word).is_ok()).cloned().collect();
         if !globs.is_empty() {
-            let wanted = Wanted::new(&globs, BTreeSet::new()).map_err(|(glob, error)| Error::read(format!("read {glob}"), error))?;
+            let wanted = GuardedPaths::new(&globs, BTreeSet::new()).map_err(|(glob, error)| Error::read(format!("read {glob}"), error))?;
             found.extend(self.files_of_tree(tree, &wanted)?.keys().map(|path| escape_path(path.as_bstr())));
         }
         Ok(found)
@@ -196,12 +196,12 @@ impl Worktree {
     fn look(
         &self,
         before: ObjectId,
-        expected: &BTreeMap<BString, Named>,
-        staged: &BTreeMap<BString, Named>,
-        wanted: &Wanted,
+        expected: &BTreeMap<BString, NamedFile>,
+        staged: &BTreeMap<BString, NamedFile>,
+        wanted: &GuardedPaths,
     ) -> Result<BTreeMap<BString, OnDisk>, Error> {
         let doing = |path: &BStr| format!("read {}", self.root().join(gix::path::from_bstr(path).unwrap_or_default()).display());
-        let mut disk = Disk::new(self, before);
+        let mut disk = DiskComparer::new(self, before);
         let mut found = BTreeMap::new();
         let exact = wanted.exact.iter().map(|path| BString::from(super::path_text::unescape_path(path)));
         let all: BTreeSet<BString> = expected.keys().chain(staged.keys()).cloned().chain(exact).collect();
@@ -225,7 +225,7 @@ impl Worktree {
     }
 
     /// The wanted files of a tree.
-    fn files_of_tree(&self, tree: ObjectId, wanted: &Wanted) -> Result<BTreeMap<BString, Named>, Error> {
+    fn files_of_tree(&self, tree: ObjectId, wanted: &GuardedPaths) -> Result<BTreeMap<BString, NamedFile>, Error> {
         let doing = || format!("read tree {tree}");
         if tree == ObjectId::empty_tree(self.repo.object_hash()) {
             return Ok(BTreeMap::new());
@@ -260,7 +260,7 @@ fn mode_of(mode: gix::objs::tree::EntryMode) -> Option<Mode> {
 }
 
 /// The wanted files of an index, and those that are in conflict or still to come.
-fn files_of_index(index: &State, wanted: &Wanted) -> (BTreeMap<BString, Named>, Vec<BString>) {
+fn files_of_index(index: &State, wanted: &GuardedPaths) -> (BTreeMap<BString, NamedFile>, Vec<BString>) {
     let (mut files, mut unsettled) = (BTreeMap::new(), Vec::new());
     for entry in index.entries() {
         let path = entry.path(index);
@@ -278,9 +278,9 @@ fn files_of_index(index: &State, wanted: &Wanted) -> (BTreeMap<BString, Named>, 
 
 /// Adds the paths that two sets of files do not have in common.
 fn compare<'a>(
-    expected: &BTreeMap<BString, Named>,
-    found: &BTreeMap<BString, Named>,
-    then: impl Fn(&BStr) -> Then<'a>,
+    expected: &BTreeMap<BString, NamedFile>,
+    found: &BTreeMap<BString, NamedFile>,
+    then: impl Fn(&BStr) -> AnchorContent<'a>,
     changed: &mut BTreeSet<BString>,
 ) {
     let was = |path: &BStr, id: &ObjectId| then(path).and_then(Option::as_deref).is_some_and(|content| id.to_hex() == *content);
@@ -292,7 +292,7 @@ fn compare<'a>(
     changed.extend(expected.keys().filter(|path| !found.contains_key(*path)).cloned());
 }
 
-fn is_as_then(found: &OnDisk, is_expected: bool, then: Then<'_>) -> bool {
+fn is_as_then(found: &OnDisk, is_expected: bool, then: AnchorContent<'_>) -> bool {
     match found {
         OnDisk::Same => true,
         OnDisk::Absent => !is_expected || then == Some(&None),
@@ -326,7 +326,7 @@ mod tests {
         ] {
             assert_eq!(literal_folder(glob), folder, "{glob}");
         }
-        let wanted = Wanted::new(&["tests/**".into(), "tests/unit/*.rs".into(), "testsuite/*".into()], BTreeSet::new()).unwrap();
+        let wanted = GuardedPaths::new(&["tests/**".into(), "tests/unit/*.rs".into(), "testsuite/*".into()], BTreeSet::new()).unwrap();
         assert_eq!(wanted.folders, ["tests", "testsuite"]);
         assert!(wanted.is("tests/a/b") && !wanted.is("src/a"));
     }

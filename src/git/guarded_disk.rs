@@ -32,22 +32,22 @@ pub(super) enum OnDisk {
 }
 
 /// Compares files on disk with one tree.
-pub(super) struct Disk<'w> {
+pub(super) struct DiskComparer<'w> {
     worktree: &'w Worktree,
     tree: ObjectId,
-    conversion: Option<Conversion>,
+    conversion: Option<ContentConversion>,
     ignore: Option<gix::ignore::Search>,
 }
 
 /// Line endings and the like, by the attributes of the tree alone.
-struct Conversion {
+struct ContentConversion {
     attributes: gix::worktree::Stack,
     pipeline: gix::filter::plumbing::Pipeline,
 }
 
-impl<'w> Disk<'w> {
+impl<'w> DiskComparer<'w> {
     pub fn new(worktree: &'w Worktree, tree: ObjectId) -> Self {
-        Disk { worktree, tree, conversion: None, ignore: None }
+        DiskComparer { worktree, tree, conversion: None, ignore: None }
     }
 
     /// What lies at a path, compared with what the tree has there. Links on the way are not followed.
@@ -226,7 +226,7 @@ impl<'w> Disk<'w> {
         if self.conversion.is_none() {
             self.conversion = Some(self.conversion()?);
         }
-        let Conversion { attributes, pipeline } = self.conversion.as_mut()?;
+        let ContentConversion { attributes, pipeline } = self.conversion.as_mut()?;
         let at = attributes.at_entry(path, Some(mode), &self.worktree.repo.objects).ok()?;
         let relative = gix::path::from_bstr(path).ok()?;
         let outcome = pipeline.convert_to_git(bytes, &relative, &mut |_, found| _ = at.matching_attributes(found), &mut |buffer| {
@@ -239,7 +239,7 @@ impl<'w> Disk<'w> {
         }
     }
 
-    fn conversion(&self) -> Option<Conversion> {
+    fn conversion(&self) -> Option<ContentConversion> {
         let repo = &self.worktree.repo;
         let index = self.index_of_tree().ok()?;
         let mut collection = gix::attrs::search::MetadataCollection::default();
@@ -250,7 +250,7 @@ impl<'w> Disk<'w> {
         options.drivers.clear();
         options.crlf_roundtrip_check = CrlfRoundTripCheck::Skip;
         let pipeline = gix::filter::plumbing::Pipeline::new(repo.command_context().ok()?, repo.object_hash(), options);
-        Some(Conversion { attributes, pipeline })
+        Some(ContentConversion { attributes, pipeline })
     }
 }
 

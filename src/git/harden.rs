@@ -104,7 +104,7 @@ const KNOWN_EXTENSIONS: &[&str] =
 
 /// How a repository keeps its refs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Storage {
+pub(super) enum RefStorage {
     /// As files, which gix reads.
     Files,
     /// As tables, which git reads for us.
@@ -112,13 +112,13 @@ pub(super) enum Storage {
 }
 
 /// git refuses a repository whose format it does not know, and so must we: what we cannot read is not "nothing".
-pub(super) fn refuse_unknown_layout(repo: &gix::Repository) -> Result<Storage, Error> {
+pub(super) fn refuse_unknown_layout(repo: &gix::Repository) -> Result<RefStorage, Error> {
     let config = repo.config_snapshot();
     let doing = || format!("read the refs of {}", repo.common_dir().display());
     let storage = match config.string("extensions.refStorage") {
-        None => Storage::Files,
-        Some(name) if name.eq_ignore_ascii_case(b"files") => Storage::Files,
-        Some(name) if name.eq_ignore_ascii_case(served::REFTABLE.as_bytes()) && served::is_served() => Storage::Reftable,
+        None => RefStorage::Files,
+        Some(name) if name.eq_ignore_ascii_case(b"files") => RefStorage::Files,
+        Some(name) if name.eq_ignore_ascii_case(served::REFTABLE.as_bytes()) && served::is_served() => RefStorage::Reftable,
         Some(name) => {
             let why = format!("extensions.refStorage is '{name}', and only 'files' is understood");
             return Err(Error::Read { doing: doing(), why });

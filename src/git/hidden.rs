@@ -8,17 +8,17 @@ use gix::bstr::{BString, ByteSlice};
 use gix::index::State;
 use gix::index::entry::{Flags, Mode, Stat};
 
-use super::changes::Found;
+use super::changes::ComparisonParts;
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
-use crate::decision::evidence::Degraded;
+use crate::decision::evidence::Degradation;
 
 /// Notes edits behind assume-unchanged and skip-worktree, and returns an index to use instead of the
 /// one on disk where that one would be misread.
 ///
 /// As git does: a sparse index is unfolded, and in a sparse checkout a file that is there after all is
 /// compared like any other.
-pub(super) fn prepare(worktree: &Worktree, index: &State, found: &mut Found) -> Result<Option<State>, Error> {
+pub(super) fn prepare(worktree: &Worktree, index: &State, found: &mut ComparisonParts) -> Result<Option<State>, Error> {
     let unfolded = if index.is_sparse() { Some(unfold(worktree, index)?) } else { None };
     let current = unfolded.as_ref().unwrap_or(index);
     if !current.entries().iter().any(|entry| entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)) {
@@ -58,7 +58,7 @@ pub(super) fn prepare(worktree: &Worktree, index: &State, found: &mut Found) -> 
             hidden.len(),
             escape_path(first)
         );
-        found.degraded.push(Degraded { code: "hidden_entries", detail });
+        found.degraded.push(Degradation { code: "hidden_entries", detail });
         found.hidden = hidden;
     }
     if present.is_empty() {

@@ -5,16 +5,16 @@ use std::collections::HashSet;
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
-use super::baseline::Point;
+use super::baseline::BaselinePoint;
 use super::known_refs::KnownRefs;
-use super::net_change::{self, Effect, Parts};
+use super::net_change::{self, NetEffect, RangeParts};
 use super::open::{Error, Worktree};
-use super::origin::{self, Origins};
+use super::origin::{self, CommitOrigins};
 use super::origin_evidence::OriginEvidence;
 use super::rescued;
 use super::rewritten;
-use super::walk::{History, Node};
-use crate::decision::evidence::{Commit, Commits, Degraded, Origin};
+use super::walk::{CommitHistory, CommitIndex};
+use crate::decision::evidence::{Commit, CommitOrigin, Commits, Degradation};
 
 impl Worktree {
     /// The commits that HEAD has and `baseline` has not.
@@ -28,7 +28,7 @@ impl Worktree {
     /// # Errors
     /// [`Error::UnknownRevision`] names a baseline that is not here; [`Error::Read`] where an object or
     /// ref that is needed cannot be read. Nothing that could not be read is counted as zero.
-    pub fn commits_since(&self, baseline: &Point, known: Option<&KnownRefs>) -> Result<Commits, Error> {
+    pub fn commits_since(&self, baseline: &BaselinePoint, known: Option<&KnownRefs>) -> Result<Commits, Error> {
         self.session_commits(baseline, &known.into())
     }
 
@@ -36,20 +36,20 @@ impl Worktree {
     ///
     /// # Errors
     /// As [`Worktree::commits_since`].
-    pub fn session_commits(&self, baseline: &Point, evidence: &OriginEvidence) -> Result<Commits, Error> {
+    pub fn session_commits(&self, baseline: &BaselinePoint, evidence: &OriginEvidence) -> Result<Commits, Error> {
         self.steadily(|| self.session_commits_now(baseline, evidence))
     }
 
-    fn session_commits_now(&self, baseline: &Point, evidence: &OriginEvidence) -> Result<Commits, Error> {
+    fn session_commits_now(&self, baseline: &BaselinePoint, evidence: &OriginEvidence) -> Result<Commits, Error> {
         let baseline = match baseline {
-            Point::Unborn => None,
-            Point::Commit(hex) => {
+            BaselinePoint::Unborn => None,
+            BaselinePoint::Commit(hex) => {
                 let unknown = || Error::UnknownRevision { rev: hex.clone() };
                 Some(ObjectId::from_hex(hex.as_bytes()).map_err(|_| unknown())?)
             }
         };
         let head = self.head_id()?;
-        let mut history = History::new(self)?;
+        let mut history = CommitHistory::new(self)?;
         if let Some(baseline) = baseline {
             let node = history.node(baseline);
             if !history.load(node)? {
@@ -71,7 +71,7 @@ impl Worktree {
         commits.imported = origins.imported.len() as u64;
         commits.degraded.extend(origins.degraded.iter().cloned());
 
-        let mut made: HashSet<Node> = new.iter().filter(|node| !origins.imported.contains(node)).copied().collect();
+        let mut made: HashSet<CommitIndex> = new.iter().filter(|node| !origins.imported.contains(node)).copied().collect();
         let rescued = rescued::among(self, &mut history, &made, &origins.amended, evidence)?;
         commits.rescued = rescued.len() as u64;
         made.retain(|node| !rescued.contains(node));
@@ -87,15 +87,26 @@ impl Worktree {
             )?;
         }
         commits.made_here = made.len() as u64;
-        let effect =
-            net_change::of(self, &mut history, baseline, head, &Parts { new: &new, made: &made, rescued: &rescued, origins: &origins })?;
-        commits.net_change = effect != Effect::Nothing && effect != Effect::Empty;
+        let effect = net_change::of(
+            self,
+            &mut history,
+            baseline,
+            head,
+            &RangeParts { new: &new, made: &made, rescued: &rescued, origins: &origins },
+        )?;
+        commits.net_change = effect != NetEffect::Nothing && effect != NetEffect::Empty;
         note_effect(&mut commits, effect);
         commits.listed = self.list(&history, &new, &origins, &rescued)?;
         Ok(commits)
     }
 
-    fn list(&self, history: &History<'_>, new: &[Node], origins: &Origins, rescued: &HashSet<Node>) -> Result<Vec<Commit>, Error> {
+    fn list(
+        &self,
+        history: &CommitHistory<'_>,
+        new: &[CommitIndex],
+        origins: &CommitOrigins,
+        rescued: &HashSet<CommitIndex>,
+    ) -> Result<Vec<Commit>, Error> {
         let mut listed = Vec::with_capacity(new.len().min(Commits::LISTED));
         for node in new.iter().take(Commits::LISTED) {
             let id = history.id(*node);
@@ -104,9 +115,9 @@ impl Worktree {
             let message = commit.message_raw().map_err(|e| Error::read(doing(), e))?;
             let subject = message.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
             let origin = match (origins.imported.contains(node), rescued.contains(node)) {
-                (true, _) => Origin::Imported,
-                (false, true) => Origin::Rescued,
-                (false, false) => Origin::MadeHere,
+                (true, _) => CommitOrigin::Imported,
+                (false, true) => CommitOrigin::Rescued,
+                (false, false) => CommitOrigin::MadeHere,
             };
             listed.push(Commit { id: id.to_hex().to_string(), subject: subject.trim().to_str_lossy().into_owned(), origin });
         }
@@ -119,12 +130,12 @@ fn unborn_again(baseline: Option<ObjectId>) -> Commits {
     let mut commits = Commits::default();
     if let Some(baseline) = baseline {
         let detail = format!("HEAD is on a branch without commits, and no longer contains the baseline {}", baseline.to_hex_with_len(12));
-        commits.degraded.push(Degraded { code: "history_rewritten", detail });
+        commits.degraded.push(Degradation { code: "history_rewritten", detail });
     }
     commits
 }
 
-fn note_effect(commits: &mut Commits, effect: Effect) {
+fn note_effect(commits: &mut Commits, effect: NetEffect) {
     if commits.made_here == 0 {
         return;
     }
@@ -133,10 +144,10 @@ fn note_effect(commits: &mut Commits, effect: Effect) {
         count => format!("none of the {count} commits made here"),
     };
     let (code, detail) = match effect {
-        Effect::Change => return,
-        Effect::Empty if commits.made_here == 1 => ("empty_commits", format!("{what} changes no file")),
-        Effect::Empty => ("empty_commits", format!("{what} changes a file")),
-        Effect::Nothing => ("no_net_change", "what was made here adds up to no change of its own".to_string()),
+        NetEffect::Change => return,
+        NetEffect::Empty if commits.made_here == 1 => ("empty_commits", format!("{what} changes no file")),
+        NetEffect::Empty => ("empty_commits", format!("{what} changes a file")),
+        NetEffect::Nothing => ("no_net_change", "what was made here adds up to no change of its own".to_string()),
     };
-    commits.degraded.push(Degraded { code, detail });
+    commits.degraded.push(Degradation { code, detail });
 }

@@ -12,9 +12,9 @@ type Read = Box<dyn Fn() -> Result<Vec<RefTip>, String> + Send + Sync>;
 
 /// Full names of refs, each with the object that it named when a baseline was recorded. Clones share what was read.
 #[derive(Clone)]
-pub struct KnownRefs(Arc<Lazy>);
+pub struct KnownRefs(Arc<LazyRefs>);
 
-struct Lazy {
+struct LazyRefs {
     tips: OnceLock<Vec<RefTip>>,
     read: Option<Read>,
 }
@@ -22,7 +22,7 @@ struct Lazy {
 impl KnownRefs {
     /// Refs that `read` gets when they are first asked for; its error says why they could not be read.
     pub fn later(read: impl Fn() -> Result<Vec<RefTip>, String> + Send + Sync + 'static) -> Self {
-        KnownRefs(Arc::new(Lazy { tips: OnceLock::new(), read: Some(Box::new(read)) }))
+        KnownRefs(Arc::new(LazyRefs { tips: OnceLock::new(), read: Some(Box::new(read)) }))
     }
 
     /// The refs.
@@ -41,7 +41,7 @@ impl KnownRefs {
 
 impl From<Vec<RefTip>> for KnownRefs {
     fn from(tips: Vec<RefTip>) -> Self {
-        KnownRefs(Arc::new(Lazy { tips: OnceLock::from(tips), read: None }))
+        KnownRefs(Arc::new(LazyRefs { tips: OnceLock::from(tips), read: None }))
     }
 }
 

@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, FileType};
 
 /// Names and kinds of what is in a folder.
 #[derive(Default)]
-pub(super) struct Listing {
+pub(super) struct NameListing {
     names: Vec<u8>,
     found: Vec<(Range<usize>, FileType)>,
     /// What the kernel fills.
@@ -20,7 +20,7 @@ pub(super) struct Listing {
 #[cfg(target_os = "linux")]
 const RAW: usize = 32 << 10;
 
-impl Listing {
+impl NameListing {
     /// Reads a folder, `.` and `..` left out, in place of what was read before.
     #[cfg(target_os = "linux")]
     pub fn read(&mut self, folder: &OwnedFd) -> rustix::io::Result<()> {
@@ -88,7 +88,7 @@ mod tests {
         }
         std::fs::create_dir(folder.path().join("folder")).unwrap();
         std::os::unix::fs::symlink("nowhere", folder.path().join("folder/link")).unwrap();
-        let mut listing = Listing::default();
+        let mut listing = NameListing::default();
         let mut read = |path: &std::path::Path| {
             listing.read(&OwnedFd::from(std::fs::File::open(path).unwrap())).unwrap();
             let mut found: Vec<_> = listing.iter().map(|(name, kind)| (String::from_utf8(name.to_vec()).unwrap(), kind)).collect();

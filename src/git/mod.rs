@@ -52,26 +52,27 @@ mod work_state;
 mod work_tree;
 mod worktrees;
 
-pub use baseline::Point;
+pub use baseline::BaselinePoint;
 pub use baseline_ref::KeptBaseline;
 pub use born_worktrees::BornWorktree;
-pub use family::Family;
-pub use guarded::Wanted;
+pub use family::RepoCache;
+pub use guarded::GuardedPaths;
 pub use hidden::HiddenEntries;
 pub use known_refs::{KnownRefs, RefTip};
 pub use open::{Error, Worktree};
 pub use origin_evidence::{OriginEvidence, RescuedCommit};
 pub use path_text::{escape_path, unescape_path};
-pub use pushed::Pushed;
+pub use pushed::RemoteState;
 pub use rescue_branch::RescueBranch;
-pub use search::{Search, find_worktrees};
-pub use served::{Answer, RunsGit, serve_with};
+pub use search::{SearchResult, find_worktrees};
+pub use served::{GitAnswer, RunsGit, serve_with};
 pub use snapshot::{
-    AfterCommit, Candidate, CommitState, CommittedContent, FileDiff, KeptEntry, PrivateRule, RestoreError, RestoreTarget, Restored,
-    RestoredTo, SavedIndex, Snapshot, SnapshotDiff, SnapshotInfo, SnapshotKind, SnapshotPath, SnapshotRequest, Uncommitted, Versions,
+    AfterCommit, CommitState, CommittedContent, FileDiff, FileVersions, KeptEntry, PrivateRule, RestoreError, RestoreResult, RestoreTarget,
+    RestoredTo, SavedIndex, Snapshot, SnapshotCandidate, SnapshotDiff, SnapshotInfo, SnapshotKind, SnapshotPath, SnapshotRequest,
+    UncommittedFiles,
 };
 pub use submodule::UnsettledSubmodule;
-pub use traces::{Scene, TABLES, Traces};
+pub use traces::{StatFingerprint, StatFingerprints, TABLES};
 pub use unmerged::UnmergedWork;
 pub use work_diff::WorkDiff;
-pub use worktrees::{FoundWorktree, Standing, why_broken, worktrees_of};
+pub use worktrees::{FoundWorktree, WorktreeState, why_broken, worktrees_of};

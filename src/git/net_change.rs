@@ -11,13 +11,13 @@ use gix::ObjectId;
 use gix::bstr::BString;
 
 use super::open::{Error, Worktree};
-use super::origin::Origins;
-use super::tree_change::{self, Changed, FileEntry};
-use super::walk::{History, Node};
+use super::origin::CommitOrigins;
+use super::tree_change::{self, ChangedFile, FileEntry};
+use super::walk::{CommitHistory, CommitIndex};
 
 /// What the commits made here add up to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Effect {
+pub(super) enum NetEffect {
     /// They changed something.
     Change,
     /// They cancel each other out, or join histories without adding to them.
@@ -27,25 +27,25 @@ pub(super) enum Effect {
 }
 
 /// The commits of a range by where they come from.
-pub(super) struct Parts<'p> {
+pub(super) struct RangeParts<'p> {
     /// All of them, newest first.
-    pub new: &'p [Node],
+    pub new: &'p [CommitIndex],
     /// Those that count.
-    pub made: &'p HashSet<Node>,
+    pub made: &'p HashSet<CommitIndex>,
     /// Those that a rescue made.
-    pub rescued: &'p HashSet<Node>,
+    pub rescued: &'p HashSet<CommitIndex>,
     /// What the evidence says of the others.
-    pub origins: &'p Origins,
+    pub origins: &'p CommitOrigins,
 }
 
 /// The effect of the commits made here. With nothing made here, whether the trees differ.
 pub(super) fn of(
     worktree: &Worktree,
-    history: &mut History<'_>,
+    history: &mut CommitHistory<'_>,
     baseline: Option<ObjectId>,
     head: ObjectId,
-    parts: &Parts<'_>,
-) -> Result<Effect, Error> {
+    parts: &RangeParts<'_>,
+) -> Result<NetEffect, Error> {
     let head = history.node(head);
     let head_tree = history.tree(head)?;
     let empty_tree = ObjectId::empty_tree(head_tree.kind());
@@ -53,12 +53,12 @@ pub(super) fn of(
     let start_tree = baseline.map_or(Ok(empty_tree), |node| history.tree(node))?;
     let differs = tree_change::any(worktree, start_tree, head_tree)?;
     if parts.made.is_empty() {
-        return Ok(if differs { Effect::Change } else { Effect::Nothing });
+        return Ok(if differs { NetEffect::Change } else { NetEffect::Nothing });
     }
     let alone = parts.origins.imported.is_empty() && parts.rescued.is_empty();
     let changed = if alone { differs } else { changes_a_file_of_head(worktree, history, baseline, (start_tree, head_tree), parts)? };
     if changed {
-        return Ok(Effect::Change);
+        return Ok(NetEffect::Change);
     }
     for &node in parts.made {
         let tree = history.tree(node)?;
@@ -67,26 +67,26 @@ pub(super) fn of(
             None => empty_tree,
         };
         if before != tree {
-            return Ok(Effect::Nothing);
+            return Ok(NetEffect::Nothing);
         }
     }
-    Ok(Effect::Empty)
+    Ok(NetEffect::Empty)
 }
 
 /// Those of the imported commits that no other imported commit has for a parent.
-pub(super) fn newest(history: &History<'_>, imported: &HashSet<Node>) -> Vec<Node> {
-    let inner: HashSet<Node> = imported.iter().flat_map(|node| history.parents(*node)).copied().collect();
+pub(super) fn newest(history: &CommitHistory<'_>, imported: &HashSet<CommitIndex>) -> Vec<CommitIndex> {
+    let inner: HashSet<CommitIndex> = imported.iter().flat_map(|node| history.parents(*node)).copied().collect();
     imported.iter().filter(|node| !inner.contains(node)).copied().collect()
 }
 
 fn changes_a_file_of_head(
     worktree: &Worktree,
-    history: &mut History<'_>,
-    baseline: Option<Node>,
+    history: &mut CommitHistory<'_>,
+    baseline: Option<CommitIndex>,
     (start_tree, head_tree): (ObjectId, ObjectId),
-    parts: &Parts<'_>,
+    parts: &RangeParts<'_>,
 ) -> Result<bool, Error> {
-    let all: HashSet<Node> = parts.new.iter().copied().collect();
+    let all: HashSet<CommitIndex> = parts.new.iter().copied().collect();
     let (mut without, mut after_baseline) = (Vec::new(), true);
     for node in newest(history, &parts.origins.imported) {
         without.push(history.tree(node)?);
@@ -118,7 +118,7 @@ fn changes_a_file_of_head(
 }
 
 /// The files that a commit itself changed.
-fn changed_by(worktree: &Worktree, history: &mut History<'_>, node: Node) -> Result<Vec<BString>, Error> {
+fn changed_by(worktree: &Worktree, history: &mut CommitHistory<'_>, node: CommitIndex) -> Result<Vec<BString>, Error> {
     let tree = history.tree(node)?;
     let mut parents = Vec::new();
     for parent in history.parents(node).to_vec() {
@@ -129,7 +129,7 @@ fn changed_by(worktree: &Worktree, history: &mut History<'_>, node: Node) -> Res
         None => (&ObjectId::empty_tree(tree.kind()), &[][..]),
     };
     let mut own = Vec::new();
-    for Changed { path, old, new } in tree_change::between(worktree, first, tree)? {
+    for ChangedFile { path, old, new } in tree_change::between(worktree, first, tree)? {
         let mut before: Vec<Option<FileEntry>> = vec![old];
         for other in others {
             before.push(tree_change::file(worktree, *other, path.as_ref())?);

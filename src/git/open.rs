@@ -10,8 +10,8 @@ use gix::sec::Trust;
 use sha2::{Digest, Sha256};
 
 use super::harden;
-use super::served::Served;
-use crate::decision::evidence::{FaultKind, Unreadable};
+use super::served::ServedWorktree;
+use crate::decision::evidence::{FaultKind, UnreadableFact};
 use crate::decision::shortage::told_by;
 
 /// Why a worktree could not be opened or read.
@@ -51,7 +51,7 @@ impl Error {
     }
 }
 
-impl From<Error> for Unreadable {
+impl From<Error> for UnreadableFact {
     fn from(error: Error) -> Self {
         let (kind, hint) = match &error {
             Error::NotARepository { .. } => {
@@ -68,7 +68,7 @@ impl From<Error> for Unreadable {
                 (FaultKind::Git, Some(helps.to_string()))
             }
         };
-        Unreadable { kind, why: error.to_string(), hint }
+        UnreadableFact { kind, why: error.to_string(), hint }
     }
 }
 
@@ -86,7 +86,7 @@ pub struct Worktree {
     pub(super) git_dir: PathBuf,
     pub(super) common_dir: PathBuf,
     /// Where git itself must be asked for refs.
-    pub(super) served: Option<Served>,
+    pub(super) served: Option<ServedWorktree>,
 }
 
 impl Worktree {
@@ -119,9 +119,9 @@ impl Worktree {
         let ignored_filters = harden::drop_local_programs(&mut repo).map_err(|e| Error::read(doing(), e))?;
         repo.object_cache_size_if_unset(OBJECT_CACHE);
         let served = match storage {
-            harden::Storage::Files => None,
-            harden::Storage::Reftable => {
-                let served = Served::begin(&git_dir, &common_dir)?;
+            harden::RefStorage::Files => None,
+            harden::RefStorage::Reftable => {
+                let served = ServedWorktree::begin(&git_dir, &common_dir)?;
                 repo.refs = served.store(&repo);
                 Some(served)
             }

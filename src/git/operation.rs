@@ -5,14 +5,14 @@ use std::path::Path;
 
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
-use crate::decision::evidence::{Commits, Operation};
+use crate::decision::evidence::{Commits, GitOperation};
 
 impl Worktree {
     /// What is half done here: an operation, and paths in conflict (percent-escaped where not UTF-8, at most [`Commits::LISTED`]).
     ///
     /// # Errors
     /// [`Error::Read`] where the index cannot be read.
-    pub fn half_done(&self) -> Result<(Option<Operation>, Vec<String>), Error> {
+    pub fn half_done(&self) -> Result<(Option<GitOperation>, Vec<String>), Error> {
         let index = self.index().map_err(|e| Error::read(format!("read the index of {}", self.root().display()), e))?;
         let mut conflicts: Vec<String> =
             index.entries().iter().filter(|entry| entry.stage_raw() != 0).map(|entry| escape_path(entry.path(&index))).collect();
@@ -22,7 +22,7 @@ impl Worktree {
     }
 
     /// The operation that waits to be finished, if any; of several the one that git would go on with first.
-    pub fn operation(&self) -> Option<Operation> {
+    pub fn operation(&self) -> Option<GitOperation> {
         match &self.served {
             // Some of the marks are refs.
             Some(served) => in_git_dir(served.folder()),
@@ -31,16 +31,16 @@ impl Worktree {
     }
 }
 
-fn in_git_dir(git_dir: &Path) -> Option<Operation> {
+fn in_git_dir(git_dir: &Path) -> Option<GitOperation> {
     let has = |name: &str| git_dir.join(name).exists();
     if has("rebase-apply") {
-        return Some(if has("rebase-apply/applying") { Operation::ApplyMailbox } else { Operation::Rebase });
+        return Some(if has("rebase-apply/applying") { GitOperation::ApplyMailbox } else { GitOperation::Rebase });
     }
     if has("rebase-merge") {
-        return Some(Operation::Rebase);
+        return Some(GitOperation::Rebase);
     }
     for (name, operation) in
-        [("MERGE_HEAD", Operation::Merge), ("CHERRY_PICK_HEAD", Operation::CherryPick), ("REVERT_HEAD", Operation::Revert)]
+        [("MERGE_HEAD", GitOperation::Merge), ("CHERRY_PICK_HEAD", GitOperation::CherryPick), ("REVERT_HEAD", GitOperation::Revert)]
     {
         if has(name) {
             return Some(operation);
@@ -50,10 +50,10 @@ fn in_git_dir(git_dir: &Path) -> Option<Operation> {
     if let Ok(todo) = fs::read(git_dir.join("sequencer/todo")) {
         let word = todo.trim_ascii_start().split(|b| b.is_ascii_whitespace()).next().unwrap_or_default();
         match word {
-            b"pick" | b"p" => return Some(Operation::CherryPick),
-            b"revert" => return Some(Operation::Revert),
+            b"pick" | b"p" => return Some(GitOperation::CherryPick),
+            b"revert" => return Some(GitOperation::Revert),
             _ => {}
         }
     }
-    has("BISECT_LOG").then_some(Operation::Bisect)
+    has("BISECT_LOG").then_some(GitOperation::Bisect)
 }

@@ -18,10 +18,10 @@ use gix::bstr::ByteSlice;
 
 use super::open::{Error, Worktree};
 use super::origin_evidence::OriginEvidence;
-use super::reflog::{self, Entry};
-use super::somebody::{Owner, Owners};
-use super::walk::{History, Node};
-use crate::decision::evidence::Degraded;
+use super::reflog::{self, ReflogEntry};
+use super::somebody::{RefOwner, RefOwners};
+use super::walk::{CommitHistory, CommitIndex};
+use crate::decision::evidence::Degradation;
 
 /// How many commits outside of the range are looked at to find out who else reaches it.
 const LOOK_AROUND: usize = 50_000;
@@ -31,24 +31,24 @@ const STEPS: usize = 20_000_000;
 
 /// What the evidence says about the commits of a range.
 #[derive(Default)]
-pub(super) struct Origins {
+pub(super) struct CommitOrigins {
     /// Proved to come from elsewhere.
-    pub imported: HashSet<Node>,
+    pub imported: HashSet<CommitIndex>,
     /// Commits that HEAD's reflog shows being made by amending another.
-    pub amended: HashSet<Node>,
+    pub amended: HashSet<CommitIndex>,
     /// Evidence that could not be read to its end.
-    pub degraded: Vec<Degraded>,
+    pub degraded: Vec<Degradation>,
 }
 
 /// Sorts `new`, the commits since `baseline`.
 pub(super) fn sort(
     worktree: &Worktree,
-    history: &mut History<'_>,
+    history: &mut CommitHistory<'_>,
     baseline: Option<ObjectId>,
-    new: &[Node],
+    new: &[CommitIndex],
     evidence: &OriginEvidence,
-) -> Result<Origins, Error> {
-    let mut origins = Origins::default();
+) -> Result<CommitOrigins, Error> {
+    let mut origins = CommitOrigins::default();
     if new.is_empty() {
         return Ok(origins);
     }
@@ -56,7 +56,7 @@ pub(super) fn sort(
         Some(served) => served.head_log()?,
         None => worktree.git_dir().join("logs/HEAD"),
     };
-    let here = |entry: &Entry| match baseline {
+    let here = |entry: &ReflogEntry| match baseline {
         Some(baseline) => entry.old == baseline || entry.new == baseline,
         None => entry.old.is_null(),
     };
@@ -65,7 +65,7 @@ pub(super) fn sort(
     let since = recent.first().filter(|entry| here(entry)).map(|entry| usize::from(Some(entry.new) == baseline));
     let recent = since.map_or(&[][..], |at| &recent[at..]);
     let made_since = made(worktree, history, recent, &mut origins)?;
-    let all: HashSet<Node> = new.iter().copied().collect();
+    let all: HashSet<CommitIndex> = new.iter().copied().collect();
     let mut open = all.clone();
     let younger =
         evidence.recorded_at().is_some_and(|at| new.iter().all(|node| i64::try_from(history.date(*node)).is_ok_and(|made| made > at)));
@@ -87,7 +87,7 @@ pub(super) fn sort(
         return Ok(origins);
     }
 
-    let owners = Owners::new(worktree, evidence)?;
+    let owners = RefOwners::new(worktree, evidence)?;
     let elsewhere = seen_elsewhere(worktree, history, &owners, &entries, &all)?;
     open.retain(|node| !elsewhere.made_by_helpers.contains(node));
     let arrived = arrivals(worktree, history, &owners, &entries, &all, &mut origins)?;
@@ -95,8 +95,8 @@ pub(super) fn sort(
     for node in open {
         match arrived.get(&node) {
             _ if elsewhere.had_by_others.contains(&node) => drop(origins.imported.insert(node)),
-            Some(Arrival::Moved) => drop(origins.imported.insert(node)),
-            Some(Arrival::ByName) => drop(by_name.insert(node)),
+            Some(CommitArrival::Moved) => drop(origins.imported.insert(node)),
+            Some(CommitArrival::ByName) => drop(by_name.insert(node)),
             None => drop(unexplained.insert(node)),
         }
     }
@@ -107,7 +107,7 @@ pub(super) fn sort(
     }
     let head = worktree.head_id()?;
     if !unexplained.is_empty() && entries.last().map(|entry| entry.new) != head {
-        origins.degraded.push(Degraded {
+        origins.degraded.push(Degradation {
             code: "no_reflog",
             detail: "the reflog of HEAD does not show how commits came here; what no recorded ref has counts as made here".to_string(),
         });
@@ -116,7 +116,12 @@ pub(super) fn sort(
 }
 
 /// The commits of the range that these entries show being made.
-fn made(worktree: &Worktree, history: &mut History<'_>, entries: &[Entry], origins: &mut Origins) -> Result<HashSet<Node>, Error> {
+fn made(
+    worktree: &Worktree,
+    history: &mut CommitHistory<'_>,
+    entries: &[ReflogEntry],
+    origins: &mut CommitOrigins,
+) -> Result<HashSet<CommitIndex>, Error> {
     let mut made = HashSet::new();
     for entry in entries.iter().filter(|entry| entry.action.makes()) {
         if let Some(node) = history.find(&entry.new)
@@ -133,7 +138,7 @@ fn made(worktree: &Worktree, history: &mut History<'_>, entries: &[Entry], origi
 
 /// Whether an entry that says of a commit that it was made can be true: then it stands on where HEAD was, or in its place. A program can have
 /// git write `commit: moving to other` for a reset.
-fn fits(worktree: &Worktree, history: &mut History<'_>, entry: &Entry) -> Result<bool, Error> {
+fn fits(worktree: &Worktree, history: &mut CommitHistory<'_>, entry: &ReflogEntry) -> Result<bool, Error> {
     let node = history.node(entry.new);
     if entry.old == entry.new || !history.load(node)? {
         return Ok(false);
@@ -157,18 +162,18 @@ fn fits(worktree: &Worktree, history: &mut History<'_>, entry: &Entry) -> Result
 }
 
 /// What the logs of other worktrees and of branches show.
-struct Elsewhere {
-    made_by_helpers: HashSet<Node>,
-    had_by_others: HashSet<Node>,
+struct OtherLogs {
+    made_by_helpers: HashSet<CommitIndex>,
+    had_by_others: HashSet<CommitIndex>,
 }
 
 fn seen_elsewhere(
     worktree: &Worktree,
-    history: &mut History<'_>,
-    owners: &Owners,
-    own: &[Entry],
-    all: &HashSet<Node>,
-) -> Result<Elsewhere, Error> {
+    history: &mut CommitHistory<'_>,
+    owners: &RefOwners,
+    own: &[ReflogEntry],
+    all: &HashSet<CommitIndex>,
+) -> Result<OtherLogs, Error> {
     let mut logs = Vec::new();
     for (name, path) in worktree.other_logs()? {
         let owner = owners.of(&name, worktree.common_dir());
@@ -176,15 +181,15 @@ fn seen_elsewhere(
     }
     // A commit on a branch that is checked out stands in two logs, with the same line: it is whoever's the worktree is.
     let mut lines: HashSet<u64> = own.iter().map(|entry| entry.line).collect();
-    for (_, _, entries) in logs.iter().filter(|(is_branch, owner, _)| !is_branch && *owner == Owner::Helper) {
+    for (_, _, entries) in logs.iter().filter(|(is_branch, owner, _)| !is_branch && *owner == RefOwner::Helper) {
         lines.extend(entries.iter().map(|entry| entry.line));
     }
-    let (mut ignored, mut made_by_helpers, mut had) = (Origins::default(), HashSet::new(), Vec::new());
+    let (mut ignored, mut made_by_helpers, mut had) = (CommitOrigins::default(), HashSet::new(), Vec::new());
     for (is_branch, owner, entries) in &logs {
         match owner {
-            Owner::This => {}
-            Owner::Helper => made_by_helpers.extend(made(worktree, history, entries, &mut ignored)?),
-            Owner::Other => {
+            RefOwner::This => {}
+            RefOwner::Helper => made_by_helpers.extend(made(worktree, history, entries, &mut ignored)?),
+            RefOwner::Other => {
                 let theirs = entries.iter().filter(|entry| !is_branch || !lines.contains(&entry.line));
                 had.extend(theirs.filter_map(|entry| history.find(&entry.new)).filter(|node| all.contains(node)));
             }
@@ -192,16 +197,16 @@ fn seen_elsewhere(
     }
     // A branch that is made during the session in somebody else's worktree shows as made there, too.
     let mut made_by_others = HashSet::new();
-    for (_, _, entries) in logs.iter().filter(|(is_branch, owner, _)| !is_branch && *owner == Owner::Other) {
+    for (_, _, entries) in logs.iter().filter(|(is_branch, owner, _)| !is_branch && *owner == RefOwner::Other) {
         made_by_others.extend(made(worktree, history, entries, &mut ignored)?);
     }
     made_by_helpers.retain(|node| !made_by_others.contains(node));
-    Ok(Elsewhere { made_by_helpers, had_by_others: history.descend(&had, all) })
+    Ok(OtherLogs { made_by_helpers, had_by_others: history.descend(&had, all) })
 }
 
 /// How a commit first came to HEAD.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Arrival {
+enum CommitArrival {
     /// From anywhere.
     Moved,
     /// By the name of what may be a helper's branch.
@@ -212,18 +217,18 @@ enum Arrival {
 /// the commit that it made itself.
 fn arrivals(
     worktree: &Worktree,
-    history: &mut History<'_>,
-    owners: &Owners,
-    entries: &[Entry],
-    all: &HashSet<Node>,
-    origins: &mut Origins,
-) -> Result<HashMap<Node, Arrival>, Error> {
+    history: &mut CommitHistory<'_>,
+    owners: &RefOwners,
+    entries: &[ReflogEntry],
+    all: &HashSet<CommitIndex>,
+    origins: &mut CommitOrigins,
+) -> Result<HashMap<CommitIndex, CommitArrival>, Error> {
     let mut arrived = HashMap::new();
     let mut steps = 0;
     for entry in entries {
         let Some(end) = history.find(&entry.new).filter(|node| all.contains(node)) else { continue };
         let start = history.find(&entry.old).filter(|node| all.contains(node));
-        if entry.action == reflog::Action::Unknown {
+        if entry.action == reflog::ReflogAction::Unknown {
             continue;
         }
         let makes = entry.action.makes() && fits(worktree, history, entry)?;
@@ -240,7 +245,7 @@ fn arrivals(
         steps += brought.len() + before.len();
         brought.retain(|node| !(before.contains(node) || makes && *node == end));
         let by_name = !entry.sources.is_empty() && entry.sources.iter().all(|name| owners.may_be_helpers(name, worktree.common_dir()));
-        let how = if by_name && !entry.action.pulled() { Arrival::ByName } else { Arrival::Moved };
+        let how = if by_name && !entry.action.pulled() { CommitArrival::ByName } else { CommitArrival::Moved };
         for node in brought {
             arrived.entry(node).or_insert(how);
         }
@@ -248,9 +253,9 @@ fn arrivals(
     Ok(arrived)
 }
 
-fn note_incomplete(origins: &mut Origins, complete: bool) {
+fn note_incomplete(origins: &mut CommitOrigins, complete: bool) {
     if !complete && origins.degraded.is_empty() {
-        origins.degraded.push(Degraded {
+        origins.degraded.push(Degradation {
             code: "origin_unproved",
             detail: "there is too much history around the new commits to prove where all of them come from; the rest counts as made here"
                 .to_string(),

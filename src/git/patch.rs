@@ -10,7 +10,7 @@ use gix::objs::{Find, FindHeader};
 use sha2::{Digest, Sha256};
 
 use super::open::Error;
-use super::verified::Verified;
+use super::verified::VerifiedObjects;
 
 /// The name of a change.
 pub(super) type PatchId = [u8; 32];
@@ -19,7 +19,7 @@ pub(super) type PatchId = [u8; 32];
 pub(super) const LINES_UP_TO: u64 = 4 << 20;
 
 /// Names changes until its budget is spent.
-pub(super) struct Patches<'r> {
+pub(super) struct PatchIds<'r> {
     repo: &'r gix::Repository,
     /// Bytes of file content that may still be read.
     budget: u64,
@@ -29,9 +29,9 @@ pub(super) struct Patches<'r> {
     new: Vec<u8>,
 }
 
-impl<'r> Patches<'r> {
+impl<'r> PatchIds<'r> {
     pub(super) fn new(repo: &'r gix::Repository, budget: u64) -> Self {
-        Patches { repo, budget, partial: is_partial(repo), old: Vec::new(), new: Vec::new() }
+        PatchIds { repo, budget, partial: is_partial(repo), old: Vec::new(), new: Vec::new() }
     }
 
     /// The name of the change between two trees; `Ok(None)` where the budget is spent. No change at all
@@ -44,7 +44,7 @@ impl<'r> Patches<'r> {
             let left = find_tree(self.repo, from, &mut left)?;
             let right = find_tree(self.repo, to, &mut right)?;
             let mut recorder = gix::diff::tree::Recorder::default().track_location(Some(Location::Path));
-            gix::diff::tree(left, right, gix::diff::tree::State::default(), Verified(&self.repo.objects), &mut recorder)
+            gix::diff::tree(left, right, gix::diff::tree::State::default(), VerifiedObjects(&self.repo.objects), &mut recorder)
                 .map_err(|e| Error::read(doing(), e))?;
             for change in recorder.records {
                 match self.file(change)? {
@@ -155,7 +155,7 @@ fn find_tree<'b>(repo: &gix::Repository, id: ObjectId, buf: &'b mut Vec<u8>) -> 
     if id.is_empty_tree() {
         return Ok(gix::objs::TreeRefIter::from_bytes(&[], id.kind()));
     }
-    match Verified(&repo.objects).try_find(&id, buf).map_err(|e| Error::read(doing(), e))? {
+    match VerifiedObjects(&repo.objects).try_find(&id, buf).map_err(|e| Error::read(doing(), e))? {
         Some(data) if data.kind == gix::object::Kind::Tree => Ok(gix::objs::TreeRefIter::from_bytes(data.data, id.kind())),
         _ => Err(Error::Read { doing: doing(), why: "the object is missing".to_string() }),
     }
@@ -175,5 +175,5 @@ fn read(repo: &gix::Repository, id: Option<ObjectId>, buf: &mut Vec<u8>) -> Resu
         buf.clear();
         return Ok(());
     };
-    Verified(&repo.objects).blob(id, buf)
+    VerifiedObjects(&repo.objects).blob(id, buf)
 }

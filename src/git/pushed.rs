@@ -6,18 +6,18 @@ use super::open::{Error, Worktree};
 
 /// Whether a remote has HEAD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pushed {
+pub enum RemoteState {
     /// HEAD names no commit.
     Unborn,
     /// There is no remote-tracking branch.
     NoRemote,
     /// A remote-tracking branch reaches HEAD.
     Yes,
-    /// None does; so many commits are missing there, counted up to [`Pushed::COUNTED`].
+    /// None does; so many commits are missing there, counted up to [`RemoteState::COUNTED`].
     No { ahead: u64 },
 }
 
-impl Pushed {
+impl RemoteState {
     /// So many commits are counted at most.
     pub const COUNTED: u64 = 10_000;
 }
@@ -27,23 +27,23 @@ impl Worktree {
     ///
     /// # Errors
     /// [`Error::Read`] where refs or commits cannot be read.
-    pub fn pushed(&self) -> Result<Pushed, Error> {
-        let Some(head) = self.head_id()? else { return Ok(Pushed::Unborn) };
+    pub fn pushed(&self) -> Result<RemoteState, Error> {
+        let Some(head) = self.head_id()? else { return Ok(RemoteState::Unborn) };
         let tips = self.settled(|| self.remote_branches())?;
         if tips.is_empty() {
-            return Ok(Pushed::NoRemote);
+            return Ok(RemoteState::NoRemote);
         }
         if tips.contains(&head) {
-            return Ok(Pushed::Yes);
+            return Ok(RemoteState::Yes);
         }
         let doing = || "look for HEAD in the remote-tracking branches".to_string();
         let walk = self.repo.rev_walk([head]).with_hidden(tips).all().map_err(|e| Error::read(doing(), e))?;
         let mut ahead = 0;
-        for commit in walk.take(Pushed::COUNTED as usize) {
+        for commit in walk.take(RemoteState::COUNTED as usize) {
             commit.map_err(|e| Error::read(doing(), e))?;
             ahead += 1;
         }
-        Ok(if ahead == 0 { Pushed::Yes } else { Pushed::No { ahead } })
+        Ok(if ahead == 0 { RemoteState::Yes } else { RemoteState::No { ahead } })
     }
 
     /// The commits that remote-tracking branches name.

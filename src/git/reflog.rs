@@ -11,16 +11,16 @@ use super::open::Error;
 
 /// One movement of a ref.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct ReflogEntry {
     /// Where it was; null for a ref that was not there.
     pub old: ObjectId,
     /// Where it went.
     pub new: ObjectId,
     /// By what kind of action.
-    pub action: Action,
+    pub action: ReflogAction,
     /// Whether the message says that the new commit takes the place of the old one.
     pub amends: bool,
-    /// What a message of [`Action::Made`] says where a subject would stand, if git writes the same words for a mere movement.
+    /// What a message of [`ReflogAction::Made`] says where a subject would stand, if git writes the same words for a mere movement.
     pub moving_words: Option<String>,
     /// The names of what was merged, reset to or rebased onto, as the message has them.
     pub sources: Vec<String>,
@@ -30,7 +30,7 @@ pub(super) struct Entry {
 
 /// What an entry's message says about the commit it arrives at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum ReflogAction {
     /// git made the commit here, from work done here.
     Made,
     /// git made the commit here, by joining histories without anyone's help.
@@ -47,22 +47,22 @@ pub(super) enum Action {
     Unknown,
 }
 
-impl Action {
+impl ReflogAction {
     /// Whether the commit that the entry arrives at was made by the action.
     pub fn makes(self) -> bool {
-        matches!(self, Action::Made | Action::Merged { .. })
+        matches!(self, ReflogAction::Made | ReflogAction::Merged { .. })
     }
 
     /// Whether the message proves that what arrived was pulled.
     pub fn pulled(self) -> bool {
-        matches!(self, Action::Merged { pulled: true } | Action::Moved { pulled: true })
+        matches!(self, ReflogAction::Merged { pulled: true } | ReflogAction::Moved { pulled: true })
     }
 }
 
 /// Reads an action out of a reflog message, `commit (amend): subject` for example.
 ///
 /// `GIT_REFLOG_ACTION` lets programs choose the first part, so only words of git's own count.
-pub(super) fn action(message: &str, pulls_locally: bool) -> Action {
+pub(super) fn action(message: &str, pulls_locally: bool) -> ReflogAction {
     let (what, rest) = message.split_once(": ").unwrap_or((message, ""));
     let (what, step) = match what.rsplit_once(" (") {
         Some((verb, step)) if step.ends_with(')') => (verb, Some(&step[..step.len() - 1])),
@@ -78,36 +78,36 @@ pub(super) fn action(message: &str, pulls_locally: bool) -> Action {
         }
         _ => false,
     };
-    let moved = Action::Moved { pulled };
+    let moved = ReflogAction::Moved { pulled };
     match (verb, step) {
         ("cherry-pick" | "rebase", None) if rest == "fast-forward" => moved,
-        ("commit" | "cherry-pick" | "revert" | "am", _) => Action::Made,
+        ("commit" | "cherry-pick" | "revert" | "am", _) => ReflogAction::Made,
         ("rebase" | "pull", Some("pick" | "reword" | "edit" | "squash" | "fixup" | "continue")) if rest == "fast-forward" => moved,
-        ("rebase" | "pull", Some("pick" | "reword" | "edit" | "squash" | "fixup" | "continue")) => Action::Made,
-        ("rebase" | "pull", Some("merge")) => Action::Merged { pulled: false },
+        ("rebase" | "pull", Some("pick" | "reword" | "edit" | "squash" | "fixup" | "continue")) => ReflogAction::Made,
+        ("rebase" | "pull", Some("merge")) => ReflogAction::Merged { pulled: false },
         ("rebase" | "pull", Some(_)) => moved,
         ("merge" | "pull", None) => {
             if rest.starts_with("Merge made by") || rest.starts_with("In-index merge") {
-                Action::Merged { pulled }
+                ReflogAction::Merged { pulled }
             } else if rest.starts_with("Fast-forward") || rest.starts_with("fast-forward") || rest.starts_with("storing head") {
                 moved
             } else {
-                Action::Unknown
+                ReflogAction::Unknown
             }
         }
         // The older rebase: `rebase: checkout main`, `rebase finished: returning to ...`, else a pick.
         ("rebase", None) => match what == "rebase" && !rest.is_empty() && !rest.starts_with("checkout ") {
-            true => Action::Made,
+            true => ReflogAction::Made,
             false => moved,
         },
-        ("initial", None) if what == "initial pull" => Action::Moved { pulled: true },
-        ("clone", _) => Action::Moved { pulled: true },
+        ("initial", None) if what == "initial pull" => ReflogAction::Moved { pulled: true },
+        ("clone", _) => ReflogAction::Moved { pulled: true },
         ("checkout" | "reset" | "push" | "branch" | "fetch", _) => moved,
         ("update", _) if what == "update by push" => moved,
         // A program chose the first part; what follows is git's own.
-        _ if rest.starts_with("Merge made by") => Action::Merged { pulled: false },
+        _ if rest.starts_with("Merge made by") => ReflogAction::Merged { pulled: false },
         _ if is_movement(rest) => moved,
-        _ => Action::Unknown,
+        _ => ReflogAction::Unknown,
     }
 }
 
@@ -135,7 +135,7 @@ fn sources(message: &str) -> Vec<String> {
 
 /// The entries of a reflog, oldest first: from the newest one on that `is_last` says so of, which is the first of them, or from the
 /// beginning where it says so of none. No file, no entries.
-pub(super) fn read(path: &Path, pulls_locally: bool, is_last: impl Fn(&Entry) -> bool) -> Result<Vec<Entry>, Error> {
+pub(super) fn read(path: &Path, pulls_locally: bool, is_last: impl Fn(&ReflogEntry) -> bool) -> Result<Vec<ReflogEntry>, Error> {
     let doing = || format!("read the reflog {}", path.display());
     let mut file = match File::open(path) {
         Ok(file) => file,
@@ -169,7 +169,7 @@ pub(super) fn read(path: &Path, pulls_locally: bool, is_last: impl Fn(&Entry) ->
 }
 
 /// One line: `old new Name <mail> seconds zone TAB message`. A damaged line proves nothing.
-fn parse(line: &[u8], pulls_locally: bool) -> Option<Entry> {
+fn parse(line: &[u8], pulls_locally: bool) -> Option<ReflogEntry> {
     let (head, message) = match line.iter().position(|b| *b == b'\t') {
         Some(tab) => (&line[..tab], &line[tab + 1..]),
         None => (line, &[][..]),
@@ -182,7 +182,7 @@ fn parse(line: &[u8], pulls_locally: bool) -> Option<Entry> {
     let rest = message.split_once(": ").map_or("", |(_, rest)| rest);
     let mut hasher = DefaultHasher::new();
     line.hash(&mut hasher);
-    Some(Entry {
+    Some(ReflogEntry {
         old,
         new,
         action,
@@ -199,44 +199,44 @@ mod tests {
 
     #[test]
     fn messages_tell_what_was_made_here_and_what_only_arrived() {
-        let moved = Action::Moved { pulled: false };
-        let pulled = Action::Moved { pulled: true };
+        let moved = ReflogAction::Moved { pulled: false };
+        let pulled = ReflogAction::Moved { pulled: true };
         for (message, expected) in [
-            ("commit: x", Action::Made),
-            ("commit (amend): x: y", Action::Made),
-            ("commit (initial): x", Action::Made),
-            ("commit (merge): Merge branch 'a'", Action::Made),
-            ("commit (cherry-pick): x", Action::Made),
-            ("cherry-pick: x", Action::Made),
+            ("commit: x", ReflogAction::Made),
+            ("commit (amend): x: y", ReflogAction::Made),
+            ("commit (initial): x", ReflogAction::Made),
+            ("commit (merge): Merge branch 'a'", ReflogAction::Made),
+            ("commit (cherry-pick): x", ReflogAction::Made),
+            ("cherry-pick: x", ReflogAction::Made),
             ("cherry-pick: fast-forward", moved),
-            ("revert: Revert \"x\"", Action::Made),
-            ("am: x", Action::Made),
+            ("revert: Revert \"x\"", ReflogAction::Made),
+            ("am: x", ReflogAction::Made),
             ("rebase (start): checkout origin/main", moved),
-            ("rebase (pick): x", Action::Made),
-            ("rebase (continue): x", Action::Made),
+            ("rebase (pick): x", ReflogAction::Made),
+            ("rebase (continue): x", ReflogAction::Made),
             ("rebase (pick): fast-forward", moved),
             ("rebase: fast-forward", moved),
-            ("rebase -i (squash): x", Action::Made),
+            ("rebase -i (squash): x", ReflogAction::Made),
             ("rebase (finish): returning to refs/heads/main", moved),
             ("rebase (abort): returning to refs/heads/main", moved),
-            ("rebase: x", Action::Made),
+            ("rebase: x", ReflogAction::Made),
             ("rebase: checkout main", moved),
             ("rebase finished: returning to refs/heads/x", moved),
             ("merge origin/x: Fast-forward", moved),
-            ("merge origin/x: Merge made by the 'ort' strategy.", Action::Merged { pulled: false }),
+            ("merge origin/x: Merge made by the 'ort' strategy.", ReflogAction::Merged { pulled: false }),
             ("pull: Fast-forward", pulled),
             ("pull --ff-only origin main: Fast-forward", pulled),
             ("pull . side: Fast-forward", moved),
-            ("pull origin main: Merge made by the 'ort' strategy.", Action::Merged { pulled: true }),
+            ("pull origin main: Merge made by the 'ort' strategy.", ReflogAction::Merged { pulled: true }),
             ("pull --rebase (start): checkout 1234", pulled),
-            ("pull --rebase (pick): x", Action::Made),
+            ("pull --rebase (pick): x", ReflogAction::Made),
             ("initial pull", pulled),
             ("clone: from https://example.com/x", pulled),
             ("reset: moving to HEAD~1", moved),
             ("checkout: moving from main to x", moved),
-            ("", Action::Unknown),
-            ("commits: x", Action::Unknown),
-            ("some tool did this", Action::Unknown),
+            ("", ReflogAction::Unknown),
+            ("commits: x", ReflogAction::Unknown),
+            ("some tool did this", ReflogAction::Unknown),
             ("mine: moving to other", moved),
             ("mine: Fast-forward", moved),
         ] {
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn a_pull_from_a_branch_of_the_same_repository_brings_nothing_from_elsewhere() {
-        assert_eq!(action("pull: Fast-forward", true), Action::Moved { pulled: false });
-        assert_eq!(action("pull origin main: Fast-forward", true), Action::Moved { pulled: true });
+        assert_eq!(action("pull: Fast-forward", true), ReflogAction::Moved { pulled: false });
+        assert_eq!(action("pull origin main: Fast-forward", true), ReflogAction::Moved { pulled: true });
     }
 }

@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 
 use super::open::{Error, Worktree};
 use super::origin_evidence::{OriginEvidence, RescuedCommit};
-use super::patch::Patches;
-use super::walk::{History, Node};
+use super::patch::PatchIds;
+use super::walk::{CommitHistory, CommitIndex};
 
 /// How a rescue's commits name their snapshot, unless the configuration has other trailers.
 const TRAILER: &[u8] = b"Watchdog-Snapshot: refs/watchdog/rescue/";
@@ -24,14 +24,14 @@ impl Worktree {
     /// # Errors
     /// [`Error::Read`] where a commit cannot be read.
     pub fn describe_rescued(&self, ids: &[String]) -> Result<Vec<RescuedCommit>, Error> {
-        let mut history = History::new(self)?;
-        let mut patches = Patches::new(&self.repo, MAX_BYTES);
+        let mut history = CommitHistory::new(self)?;
+        let mut patches = PatchIds::new(&self.repo, MAX_BYTES);
         let mut described = Vec::with_capacity(ids.len());
         for hex in ids {
             let id = ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read(format!("read commit {hex}"), e))?;
             let node = history.node(id);
             let patch = patch_of(&mut history, &mut patches, node)?;
-            described.push(RescuedCommit { id: hex.clone(), patch, authored: Message::read(self, id)?.authored });
+            described.push(RescuedCommit { id: hex.clone(), patch, authored: RescueMessage::read(self, id)?.authored });
         }
         Ok(described)
     }
@@ -41,11 +41,11 @@ impl Worktree {
 /// work where they no longer change just what the rescue's commit did.
 pub(super) fn among(
     worktree: &Worktree,
-    history: &mut History<'_>,
-    candidates: &HashSet<Node>,
-    amended: &HashSet<Node>,
+    history: &mut CommitHistory<'_>,
+    candidates: &HashSet<CommitIndex>,
+    amended: &HashSet<CommitIndex>,
     evidence: &OriginEvidence,
-) -> Result<HashSet<Node>, Error> {
+) -> Result<HashSet<CommitIndex>, Error> {
     if candidates.is_empty() {
         return Ok(HashSet::new());
     }
@@ -53,7 +53,7 @@ pub(super) fn among(
     let ids: HashSet<&str> = recorded.iter().map(|commit| commit.id.as_str()).collect();
     let authored: HashSet<&str> = recorded.iter().map(|commit| commit.authored.as_str()).collect();
     let changes: HashSet<&str> = recorded.iter().filter_map(|commit| commit.patch.as_deref()).collect();
-    let mut patches = Patches::new(&worktree.repo, MAX_BYTES);
+    let mut patches = PatchIds::new(&worktree.repo, MAX_BYTES);
     let mut rescued = HashSet::new();
     for &node in candidates {
         let id = history.id(node);
@@ -61,7 +61,7 @@ pub(super) fn among(
             rescued.insert(node);
             continue;
         }
-        let message = Message::read(worktree, id)?;
+        let message = RescueMessage::read(worktree, id)?;
         let same = (message.names_a_snapshot || authored.contains(message.authored.as_str())) && !amended.contains(&node);
         let same =
             same || !changes.is_empty() && patch_of(history, &mut patches, node)?.is_some_and(|patch| changes.contains(patch.as_str()));
@@ -73,7 +73,7 @@ pub(super) fn among(
 }
 
 /// The name of what a commit changes; `None` where that is nothing, or too much to read.
-fn patch_of(history: &mut History<'_>, patches: &mut Patches<'_>, node: Node) -> Result<Option<String>, Error> {
+fn patch_of(history: &mut CommitHistory<'_>, patches: &mut PatchIds<'_>, node: CommitIndex) -> Result<Option<String>, Error> {
     let after = history.tree(node)?;
     let before = match history.parents(node).first().copied() {
         Some(parent) if !history.load(parent)? => return Ok(None),
@@ -87,13 +87,13 @@ fn patch_of(history: &mut History<'_>, patches: &mut Patches<'_>, node: Node) ->
 }
 
 /// What a commit's own text says about it.
-pub(super) struct Message {
+pub(super) struct RescueMessage {
     /// A name of author, author date and subject.
     pub authored: String,
     names_a_snapshot: bool,
 }
 
-impl Message {
+impl RescueMessage {
     pub(super) fn read(worktree: &Worktree, id: ObjectId) -> Result<Self, Error> {
         let doing = || format!("read commit {id}");
         let commit = worktree.repo.find_commit(id).map_err(|e| Error::read(doing(), e))?;
@@ -105,7 +105,7 @@ impl Message {
             hash.update([0]);
         }
         let names_a_snapshot = parsed.message.lines().any(|line| line.starts_with(TRAILER));
-        Ok(Message { authored: hex(&hash.finalize()[..16]), names_a_snapshot })
+        Ok(RescueMessage { authored: hex(&hash.finalize()[..16]), names_a_snapshot })
     }
 }
 

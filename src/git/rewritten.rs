@@ -6,10 +6,10 @@ use std::collections::HashSet;
 use gix::ObjectId;
 
 use super::open::{Error, Worktree};
-use super::patch::{PatchId, Patches};
-use super::rescued::Message;
-use super::walk::{History, Node};
-use crate::decision::evidence::Degraded;
+use super::patch::{PatchId, PatchIds};
+use super::rescued::RescueMessage;
+use super::walk::{CommitHistory, CommitIndex};
+use crate::decision::evidence::Degradation;
 
 /// How many commits of each side are compared at most.
 const MAX_COMMITS: usize = 2000;
@@ -24,18 +24,18 @@ const MAX_BYTES: u64 = 64 << 20;
 /// `degraded` says `rewrite_too_large`.
 pub(super) fn made_anew(
     worktree: &Worktree,
-    history: &mut History<'_>,
-    new: &[Node],
-    made: HashSet<Node>,
+    history: &mut CommitHistory<'_>,
+    new: &[CommitIndex],
+    made: HashSet<CommitIndex>,
     (baseline, head): (ObjectId, ObjectId),
-    (boundary, amended): (&[Node], &HashSet<Node>),
-    degraded: &mut Vec<Degraded>,
-) -> Result<HashSet<Node>, Error> {
+    (boundary, amended): (&[CommitIndex], &HashSet<CommitIndex>),
+    degraded: &mut Vec<Degradation>,
+) -> Result<HashSet<CommitIndex>, Error> {
     let common = match boundary.first() {
         Some(node) => format!("it goes back to their common commit {}", history.id(*node).to_hex_with_len(12)),
         None => "the two have no commit in common".to_string(),
     };
-    degraded.push(Degraded {
+    degraded.push(Degradation {
         code: "history_rewritten",
         detail: format!("HEAD no longer contains the baseline {}; {common}", baseline.to_hex_with_len(12)),
     });
@@ -44,24 +44,24 @@ pub(super) fn made_anew(
     }
     let empty_tree = ObjectId::empty_tree(baseline.kind());
     // A walk of its own: the paint of the first one belongs to the other direction.
-    let mut other = History::new(worktree)?;
+    let mut other = CommitHistory::new(worktree)?;
     let left_behind = other.range(head, baseline)?.commits;
     let (theirs, all_theirs) = patches(worktree, &mut other, &left_behind, empty_tree)?;
     let mut authored = HashSet::new();
     for &node in left_behind.iter().take(MAX_COMMITS) {
-        authored.insert(Message::read(worktree, other.id(node))?.authored);
+        authored.insert(RescueMessage::read(worktree, other.id(node))?.authored);
     }
     let mut had: HashSet<PatchId> = theirs.into_iter().map(|(_, patch)| patch).collect();
     // No change at all is not work.
-    had.extend(Patches::new(&worktree.repo, 0).name(empty_tree, empty_tree)?);
-    let candidates: Vec<Node> = new.iter().filter(|node| made.contains(node)).copied().collect();
+    had.extend(PatchIds::new(&worktree.repo, 0).name(empty_tree, empty_tree)?);
+    let candidates: Vec<CommitIndex> = new.iter().filter(|node| made.contains(node)).copied().collect();
     let (ours, all_ours) = patches(worktree, history, &candidates, empty_tree)?;
     if !all_theirs || !all_ours {
         let detail = format!(
             "a side has more than {MAX_COMMITS} commits or {} MiB of changed files; what could not be compared does not count as made here",
             MAX_BYTES >> 20
         );
-        degraded.push(Degraded { code: "rewrite_too_large", detail });
+        degraded.push(Degradation { code: "rewrite_too_large", detail });
     }
     if !all_theirs {
         return Ok(HashSet::new());
@@ -69,7 +69,7 @@ pub(super) fn made_anew(
     let mut anew = HashSet::new();
     for (node, patch) in ours {
         let is_new = !had.contains(&patch);
-        if is_new && (amended.contains(&node) || !authored.contains(&Message::read(worktree, history.id(node))?.authored)) {
+        if is_new && (amended.contains(&node) || !authored.contains(&RescueMessage::read(worktree, history.id(node))?.authored)) {
             anew.insert(node);
         }
     }
@@ -79,11 +79,11 @@ pub(super) fn made_anew(
 /// The patches of these commits against their first parents, and whether all could be read.
 fn patches(
     worktree: &Worktree,
-    history: &mut History<'_>,
-    commits: &[Node],
+    history: &mut CommitHistory<'_>,
+    commits: &[CommitIndex],
     empty_tree: ObjectId,
-) -> Result<(Vec<(Node, PatchId)>, bool), Error> {
-    let mut patches = Patches::new(&worktree.repo, MAX_BYTES);
+) -> Result<(Vec<(CommitIndex, PatchId)>, bool), Error> {
+    let mut patches = PatchIds::new(&worktree.repo, MAX_BYTES);
     let mut named = Vec::new();
     for &node in commits.iter().take(MAX_COMMITS) {
         let before = match history.parents(node).first().copied() {

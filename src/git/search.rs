@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::discover;
 use super::open::Error;
-use super::worktrees::{FoundWorktree, Standing, git_dirs, git_dirs_by_name, linked_git_dir, worktrees_of};
+use super::worktrees::{FoundWorktree, WorktreeState, git_dirs, git_dirs_by_name, linked_git_dir, worktrees_of};
 
 /// Folders that hold what programs fetched or built, and never anybody's worktree.
 const PASSED_BY: &[&str] =
@@ -26,7 +26,7 @@ const MOST_FOLDERS: usize = 300_000;
 
 /// What a search came to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Search {
+pub struct SearchResult {
     /// Every worktree once, by its top folder.
     pub worktrees: Vec<FoundWorktree>,
     /// What could not be looked through, for a person.
@@ -36,24 +36,25 @@ pub struct Search {
 /// Finds the worktrees of the named repositories, and of those in the named folders.
 ///
 /// A folder in which there is none is taken for a part of the worktree around it. A named path that is no folder, or in no
-/// repository, comes back as [`Standing::Nothing`]. `is_over` is asked between folders; once it says so, the search ends.
-pub fn find_worktrees(paths: &[PathBuf], is_over: &dyn Fn() -> bool) -> Search {
-    let mut walk = Walk { found: Vec::new(), places: HashMap::new(), repositories: HashSet::new(), folders: 0, notes: Vec::new(), is_over };
+/// repository, comes back as [`WorktreeState::Nothing`]. `is_over` is asked between folders; once it says so, the search ends.
+pub fn find_worktrees(paths: &[PathBuf], is_over: &dyn Fn() -> bool) -> SearchResult {
+    let mut walk =
+        SearchWalk { found: Vec::new(), places: HashMap::new(), repositories: HashSet::new(), folders: 0, notes: Vec::new(), is_over };
     for path in paths {
         walk.take(path);
     }
-    let Walk { mut found, notes, .. } = walk;
+    let SearchWalk { mut found, notes, .. } = walk;
     // A broken `.git` does not say whose it is; where its repository tells of the place, that is what counts.
     let leads_nowhere = |one: &FoundWorktree| one.git_dir == one.root.join(".git") || !one.git_dir.exists();
-    let nameless = |one: &FoundWorktree| matches!(one.standing, Standing::Broken { .. }) && leads_nowhere(one);
+    let nameless = |one: &FoundWorktree| matches!(one.standing, WorktreeState::Broken { .. }) && leads_nowhere(one);
     let told: HashSet<PathBuf> =
         found.iter().filter(|one| one.git_dir != one.root.join(".git") && !nameless(one)).map(|one| one.root.clone()).collect();
     found.retain(|one| !(nameless(one) && told.contains(&one.root)));
     found.sort_by(|a, b| a.root.cmp(&b.root).then_with(|| a.git_dir.cmp(&b.git_dir)));
-    Search { worktrees: found, notes }
+    SearchResult { worktrees: found, notes }
 }
 
-struct Walk<'a> {
+struct SearchWalk<'a> {
     found: Vec<FoundWorktree>,
     /// Where in `found` a git directory is, so that nothing is found twice.
     places: HashMap<PathBuf, usize>,
@@ -64,18 +65,18 @@ struct Walk<'a> {
     is_over: &'a dyn Fn() -> bool,
 }
 
-impl Walk<'_> {
+impl SearchWalk<'_> {
     fn take(&mut self, path: &Path) {
         let top = match fs::canonicalize(path) {
             Ok(top) if top.is_dir() => top,
-            Ok(_) => return self.keep(by_name(path, Standing::Nothing { why: "it is not a folder".to_string() })),
-            Err(error) => return self.keep(by_name(path, Standing::Nothing { why: error.to_string() })),
+            Ok(_) => return self.keep(by_name(path, WorktreeState::Nothing { why: "it is not a folder".to_string() })),
+            Err(error) => return self.keep(by_name(path, WorktreeState::Nothing { why: error.to_string() })),
         };
         if !self.below(&top) {
             match discover::dot_git(&top) {
                 Ok(dot_git) => self.entry(dot_git.parent().unwrap_or(&top), &dot_git),
-                Err(error @ Error::Read { .. }) => self.keep(by_name(&top, Standing::Broken { why: error.to_string() })),
-                Err(error) => self.keep(by_name(&top, Standing::Nothing { why: error.to_string() })),
+                Err(error @ Error::Read { .. }) => self.keep(by_name(&top, WorktreeState::Broken { why: error.to_string() })),
+                Err(error) => self.keep(by_name(&top, WorktreeState::Nothing { why: error.to_string() })),
             }
         }
     }
@@ -95,14 +96,14 @@ impl Walk<'_> {
                 return true;
             }
             let (inner, dot_git) = match list(&folder) {
-                Ok(Listing::Folders { inner, dot_git }) => (inner, dot_git),
-                Ok(Listing::GitDir) => {
+                Ok(FolderListing::Folders { inner, dot_git }) => (inner, dot_git),
+                Ok(FolderListing::GitDir) => {
                     any = true;
                     self.repository(&folder);
                     continue;
                 }
-                Ok(Listing::Cache) if depth > 0 => continue,
-                Ok(Listing::Cache) => (Vec::new(), false),
+                Ok(FolderListing::Cache) if depth > 0 => continue,
+                Ok(FolderListing::Cache) => (Vec::new(), false),
                 Err(error) => {
                     self.notes.push(format!("{} could not be looked through: {error}", folder.display()));
                     continue;
@@ -135,7 +136,7 @@ impl Walk<'_> {
         match discover::inspect(&dot_git) {
             Ok(true) => self.entry(folder, &dot_git),
             Ok(false) => return false,
-            Err(error) => self.keep(by_name(folder, Standing::Broken { why: error.to_string() })),
+            Err(error) => self.keep(by_name(folder, WorktreeState::Broken { why: error.to_string() })),
         }
         true
     }
@@ -144,17 +145,17 @@ impl Walk<'_> {
     fn is_known(&self, folder: &Path, dot_git: &Path) -> bool {
         let git_dir = linked_git_dir(dot_git);
         let known = git_dir.and_then(|git_dir| self.places.get(&git_dir)).map(|at| &self.found[*at]);
-        known.is_some_and(|known| known.standing == Standing::There && known.root == folder)
+        known.is_some_and(|known| known.standing == WorktreeState::There && known.root == folder)
     }
 
     /// A usable `.git` entry: its whole repository, and this worktree even where the repository tells otherwise.
     fn entry(&mut self, folder: &Path, dot_git: &Path) {
         let (git_dir, common_dir) = match git_dirs(dot_git) {
             Ok(dirs) => dirs,
-            Err(why) => return self.keep(by_name(folder, Standing::Broken { why })),
+            Err(why) => return self.keep(by_name(folder, WorktreeState::Broken { why })),
         };
         self.repository(&common_dir);
-        self.keep(FoundWorktree { root: folder.to_owned(), git_dir, common_dir, standing: Standing::There });
+        self.keep(FoundWorktree { root: folder.to_owned(), git_dir, common_dir, standing: WorktreeState::There });
     }
 
     fn repository(&mut self, common_dir: &Path) {
@@ -177,7 +178,7 @@ impl Walk<'_> {
             }
             Some(&at) => {
                 let known = &mut self.found[at];
-                if known.standing != Standing::There && worktree.standing == Standing::There {
+                if known.standing != WorktreeState::There && worktree.standing == WorktreeState::There {
                     *known = worktree;
                 }
             }
@@ -185,12 +186,12 @@ impl Walk<'_> {
     }
 }
 
-fn by_name(folder: &Path, standing: Standing) -> FoundWorktree {
+fn by_name(folder: &Path, standing: WorktreeState) -> FoundWorktree {
     let (git_dir, common_dir) = git_dirs_by_name(&folder.join(".git"));
     FoundWorktree { root: folder.to_owned(), git_dir, common_dir, standing }
 }
 
-enum Listing {
+enum FolderListing {
     Folders {
         inner: Vec<std::ffi::OsString>,
         dot_git: bool,
@@ -201,10 +202,10 @@ enum Listing {
     Cache,
 }
 
-fn list(folder: &Path) -> std::io::Result<Listing> {
+fn list(folder: &Path) -> std::io::Result<FolderListing> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Listing::Cache),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(FolderListing::Cache),
         Err(error) => return Err(error),
     };
     let (mut inner, mut dot_git, mut parts, mut cache) = (Vec::new(), false, 0, false);
@@ -223,7 +224,7 @@ fn list(folder: &Path) -> std::io::Result<Listing> {
         }
     }
     if parts == 3 && discover::looks_like_git_dir(folder) {
-        return Ok(Listing::GitDir);
+        return Ok(FolderListing::GitDir);
     }
-    if cache && !dot_git { Ok(Listing::Cache) } else { Ok(Listing::Folders { inner, dot_git }) }
+    if cache && !dot_git { Ok(FolderListing::Cache) } else { Ok(FolderListing::Folders { inner, dot_git }) }
 }

@@ -18,7 +18,7 @@ pub(super) const MAIN_HEAD: &str = "main-worktree/HEAD";
 
 /// Whose something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(super) enum RefOwner {
     /// The worktree that is looked at, or its branch.
     This,
     /// Born during the session, without a record of its own.
@@ -28,7 +28,7 @@ pub(super) enum Owner {
 }
 
 /// Tells whose worktrees and branches are.
-pub(super) struct Owners {
+pub(super) struct RefOwners {
     own_head: String,
     own_branch: Option<String>,
     /// Names of what was there at the baseline; `None` without a record.
@@ -40,14 +40,14 @@ pub(super) struct Owners {
     taken: HashSet<String>,
 }
 
-impl Owners {
+impl RefOwners {
     pub(super) fn new(worktree: &Worktree, evidence: &OriginEvidence) -> Result<Self, Error> {
         let recorded = match &evidence.refs {
             Some(refs) => Some(refs.tips()?.iter().map(|(name, _)| name.clone()).collect::<HashSet<_>>()),
             None => None,
         };
         let is_head = |name: &String| name == MAIN_HEAD || name.starts_with("worktrees/");
-        let mut owners = Owners {
+        let mut owners = RefOwners {
             own_head: head_name(worktree.git_dir(), worktree.common_dir()),
             own_branch: worktree.branch().map(|branch| format!("refs/heads/{branch}")),
             knows_worktrees: recorded.as_ref().is_some_and(|recorded| recorded.iter().any(is_head)),
@@ -57,7 +57,7 @@ impl Owners {
         };
         for git_dir in git_dirs(worktree.common_dir()) {
             let name = head_name(&git_dir, worktree.common_dir());
-            if owners.of(&name, worktree.common_dir()) == Owner::Other
+            if owners.of(&name, worktree.common_dir()) == RefOwner::Other
                 && let Some(branch) = symbolic(&git_dir.join("HEAD"))
             {
                 owners.taken.insert(branch);
@@ -67,20 +67,20 @@ impl Owners {
     }
 
     /// Whose a ref is, by its full name; HEAD of a worktree is that worktree.
-    pub(super) fn of(&self, name: &str, common_dir: &Path) -> Owner {
+    pub(super) fn of(&self, name: &str, common_dir: &Path) -> RefOwner {
         if name == self.own_head || name == "HEAD" || Some(name) == self.own_branch.as_deref() {
-            return Owner::This;
+            return RefOwner::This;
         }
         let there = self.recorded.as_ref().is_none_or(|recorded| recorded.contains(name));
         let linked = name.strip_prefix("worktrees/").and_then(|rest| rest.strip_suffix("/HEAD"));
         if linked.is_some() || name == MAIN_HEAD {
             let git_dir = linked.map_or_else(|| common_dir.to_owned(), |linked| common_dir.join("worktrees").join(linked));
             let is_other = there || !self.knows_worktrees || self.with_record.contains(&worktree_id(&git_dir, common_dir));
-            return if is_other { Owner::Other } else { Owner::Helper };
+            return if is_other { RefOwner::Other } else { RefOwner::Helper };
         }
         // Without a record nobody knows since when a branch is there; then its worktree alone tells.
         let is_other = self.recorded.is_some() && there || self.taken.contains(name);
-        if is_other { Owner::Other } else { Owner::Helper }
+        if is_other { RefOwner::Other } else { RefOwner::Helper }
     }
 
     /// Whether a name in a reflog's message can be that of a helper's branch, also of one that is gone.
@@ -92,7 +92,7 @@ impl Owners {
         let is_special = name.is_empty() || name.ends_with("HEAD") || name.starts_with("refs/");
         let known = ["refs/tags/", "refs/remotes/", "refs/"].iter().any(|prefix| recorded.contains(&format!("{prefix}{name}")));
         let remote = common_dir.join("refs/remotes").join(name).exists();
-        !is_id && !is_special && !known && !remote && self.of(&format!("refs/heads/{name}"), common_dir) != Owner::Other
+        !is_id && !is_special && !known && !remote && self.of(&format!("refs/heads/{name}"), common_dir) != RefOwner::Other
     }
 }
 

@@ -6,7 +6,7 @@ use gix::index::State;
 use gix::status::tree_index::TrackRenames;
 use gix::worktree::stack::state::attributes::Source;
 
-use super::changes::Found;
+use super::changes::ComparisonParts;
 use super::open::{Error, Worktree};
 
 /// Adds what is staged: a rename once, under its new name. `cached` is the tree that git noted in the
@@ -16,7 +16,7 @@ pub(super) fn find(
     index: &State,
     cached: Option<ObjectId>,
     head: Option<ObjectId>,
-    found: &mut Found,
+    found: &mut ComparisonParts,
 ) -> Result<(), Error> {
     let doing = || format!("compare the index of {} with HEAD", worktree.root().display());
     let tree = tree_of(worktree, head)?;
@@ -32,7 +32,7 @@ pub(super) fn find(
 }
 
 /// As [`find`], against any tree, with a rename told as what it is for each of the two paths.
-pub(super) fn find_each(worktree: &Worktree, index: &State, tree: ObjectId, found: &mut Found) -> Result<(), Error> {
+pub(super) fn find_each(worktree: &Worktree, index: &State, tree: ObjectId, found: &mut ComparisonParts) -> Result<(), Error> {
     let doing = || format!("compare the index of {} with a tree", worktree.root().display());
     compare(worktree, index, tree, TrackRenames::Disabled, found).map_err(|e| Error::read(doing(), e))
 }
@@ -53,7 +53,7 @@ pub(super) fn cached_tree(index: &State) -> Option<ObjectId> {
     index.tree().filter(|cached| cached.num_entries.is_some()).map(|cached| cached.id)
 }
 
-fn compare(worktree: &Worktree, index: &State, tree: ObjectId, renames: TrackRenames, found: &mut Found) -> gix::Result<()> {
+fn compare(worktree: &Worktree, index: &State, tree: ObjectId, renames: TrackRenames, found: &mut ComparisonParts) -> gix::Result<()> {
     found.staged.clear();
     // Without patterns of our own gix would look no further than the folder that this process stands in.
     let nothing = State::new(worktree.repo.object_hash());

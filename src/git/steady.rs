@@ -19,7 +19,7 @@ const RECENT: Duration = Duration::from_secs(10);
 
 /// What is another after `packed-refs` was written.
 #[derive(PartialEq, Eq)]
-struct Stamp(Option<(u64, u64, i64, i64, i64, i64)>);
+struct PackedRefsStamp(Option<(u64, u64, i64, i64, i64, i64)>);
 
 impl Worktree {
     /// Calls `look` again, a bounded number of times, while it fails and the repository is being packed.
@@ -32,7 +32,11 @@ impl Worktree {
         self.looked(look, |before, after| before != after)
     }
 
-    fn looked<T>(&self, look: impl Fn() -> Result<T, Error>, suspect: impl Fn(&Stamp, &Stamp) -> bool) -> Result<T, Error> {
+    fn looked<T>(
+        &self,
+        look: impl Fn() -> Result<T, Error>,
+        suspect: impl Fn(&PackedRefsStamp, &PackedRefsStamp) -> bool,
+    ) -> Result<T, Error> {
         for again in 1..=AGAIN {
             let before = self.packed_refs();
             let found = look();
@@ -55,9 +59,9 @@ impl Worktree {
         self.repo.refs.force_refresh_packed_buffer().ok();
     }
 
-    fn packed_refs(&self) -> Stamp {
+    fn packed_refs(&self) -> PackedRefsStamp {
         let of = |m: Metadata| (m.ino(), m.size(), m.mtime(), m.mtime_nsec(), m.ctime(), m.ctime_nsec());
-        Stamp(self.common_dir.join("packed-refs").symlink_metadata().ok().map(of))
+        PackedRefsStamp(self.common_dir.join("packed-refs").symlink_metadata().ok().map(of))
     }
 
     /// Whether refs or objects were moved a moment ago, or a garbage collection says that it runs.

@@ -10,16 +10,16 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::Mode;
 use gix::submodule::config::Ignore;
 
-use super::changes::Found;
+use super::changes::ComparisonParts;
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
-use crate::decision::evidence::Degraded;
+use crate::decision::evidence::Degradation;
 
 /// How deep submodules in submodules are looked into.
 const DEPTH: usize = 16;
 
 /// Looks at the submodules of one worktree; shared by all threads.
-pub(super) struct Submodules {
+pub(super) struct SubmoduleScan {
     root: PathBuf,
     depth: usize,
     /// What the user wants to see of each submodule, where that is not everything.
@@ -29,7 +29,7 @@ pub(super) struct Submodules {
 }
 
 /// How a submodule differs.
-struct Looked {
+struct SubmoduleState {
     head: Option<ObjectId>,
     fingerprint: u64,
     other_commit: bool,
@@ -39,28 +39,28 @@ struct Looked {
     dirty: bool,
 }
 
-impl Submodules {
+impl SubmoduleScan {
     pub(super) fn new(worktree: &Worktree, index: &gix::index::State, depth: usize) -> Result<Self, Error> {
         let mut ignore = HashMap::new();
         if index.entries().iter().any(|entry| entry.mode == Mode::COMMIT) {
             ignore = ignore_settings(worktree)?;
         }
         let root = worktree.root().to_owned();
-        Ok(Submodules { root, depth, ignore, unreadable: Mutex::default(), hidden: Mutex::default() })
+        Ok(SubmoduleScan { root, depth, ignore, unreadable: Mutex::default(), hidden: Mutex::default() })
     }
 
     /// Hands over what was noted on the way.
-    pub(super) fn finish(self, found: &mut Found) {
+    pub(super) fn finish(self, found: &mut ComparisonParts) {
         found.unreadable.append(&mut self.unreadable.lock().expect("no holder panics"));
         let hidden = self.hidden.lock().expect("no holder panics");
         if let Some(first) = hidden.first() {
             let detail = format!("{} submodules have changes that their 'ignore' setting hides, '{first}' for one", hidden.len());
-            found.degraded.push(Degraded { code: "hidden_entries", detail });
+            found.degraded.push(Degradation { code: "hidden_entries", detail });
         }
     }
 
     /// How the submodule differs, whatever its `ignore` setting; `None` where it does not.
-    fn look(&self, entry: &gix::index::Entry, path: &BStr) -> Result<Option<Looked>, Error> {
+    fn look(&self, entry: &gix::index::Entry, path: &BStr) -> Result<Option<SubmoduleState>, Error> {
         let folder =
             self.root.join(gix::path::from_bstr(path).map_err(|e| Error::read(format!("read the path of a submodule '{path}'"), e))?);
         let dot_git = folder.join(".git");
@@ -74,13 +74,13 @@ impl Submodules {
         let changes = inner.changes_below(self.depth + 1)?;
         let tracked = changes.staged + changes.unstaged + changes.conflicted > 0;
         let dirty = tracked || changes.untracked > 0;
-        let looked = Looked { head, fingerprint: changes.fingerprint, other_commit: commit_differs, tracked, dirty };
+        let looked = SubmoduleState { head, fingerprint: changes.fingerprint, other_commit: commit_differs, tracked, dirty };
         Ok((commit_differs || dirty).then_some(looked))
     }
 
     /// What stands for the submodule's state, where it differs from its entry and is not to be passed over.
     pub(super) fn differs(&self, entry: &gix::index::Entry, path: &BStr) -> Option<u64> {
-        let Looked { fingerprint, other_commit: commit_differs, tracked, .. } = match self.look(entry, path) {
+        let SubmoduleState { fingerprint, other_commit: commit_differs, tracked, .. } = match self.look(entry, path) {
             Ok(found) => found?,
             Err(error) => {
                 self.unreadable.lock().expect("no holder panics").push((escape_path(path), error.to_string()));
@@ -141,7 +141,7 @@ impl Worktree {
     /// [`Error::Read`] where the index or a submodule cannot be read.
     pub fn unsettled_submodules(&self) -> Result<Vec<UnsettledSubmodule>, Error> {
         let index = self.index().map_err(|e| Error::read(format!("read the index of {}", self.root().display()), e))?;
-        let submodules = Submodules::new(self, &index, 0)?;
+        let submodules = SubmoduleScan::new(self, &index, 0)?;
         let mut unsettled = Vec::new();
         for entry in index.entries().iter().filter(|entry| entry.mode == Mode::COMMIT) {
             let path = entry.path(&index);

@@ -8,14 +8,14 @@ use std::collections::BTreeSet;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 
-use super::baseline::Point;
-use super::changes::Found;
+use super::baseline::BaselinePoint;
+use super::changes::ComparisonParts;
 use super::known_refs::KnownRefs;
 use super::net_change::newest;
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
 use super::snapshot::changes_between;
-use super::walk::History;
+use super::walk::CommitHistory;
 use super::{hidden, origin, staged, work_tree};
 
 impl Worktree {
@@ -24,7 +24,12 @@ impl Worktree {
     ///
     /// # Errors
     /// [`Error::UnknownRevision`] names a baseline that is not here; [`Error::Read`] where anything that is needed cannot be read.
-    pub fn touched_since(&self, baseline: &Point, known: Option<&KnownRefs>, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<String>, Error> {
+    pub fn touched_since(
+        &self,
+        baseline: &BaselinePoint,
+        known: Option<&KnownRefs>,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<String>, Error> {
         let paths = self.touched_paths(baseline, known)?;
         let mut found: Vec<String> = paths.iter().map(|path| escape_path(path)).filter(|path| wanted(path)).collect();
         found.sort();
@@ -32,13 +37,13 @@ impl Worktree {
         Ok(found)
     }
 
-    pub(super) fn touched_paths(&self, baseline: &Point, known: Option<&KnownRefs>) -> Result<BTreeSet<BString>, Error> {
+    pub(super) fn touched_paths(&self, baseline: &BaselinePoint, known: Option<&KnownRefs>) -> Result<BTreeSet<BString>, Error> {
         let baseline = self.commit_of(baseline)?;
         let before = staged::tree_of(self, baseline)?;
         let mut paths: BTreeSet<BString> = BTreeSet::new();
         let doing = || format!("read the index of {}", self.root().display());
         let index = self.index().map_err(|e| Error::read(doing(), e))?;
-        let mut found = Found::default();
+        let mut found = ComparisonParts::default();
         let prepared = hidden::prepare(self, &index, &mut found)?;
         let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);
         work_tree::find(self, index, 0, &mut found)?;
@@ -70,7 +75,7 @@ impl Worktree {
         known: Option<&KnownRefs>,
         index: &gix::index::State,
     ) -> Result<(), Error> {
-        let mut history = History::new(self)?;
+        let mut history = CommitHistory::new(self)?;
         let new = match baseline {
             Some(baseline) => history.range(baseline, head)?.commits,
             None => history.all(head)?,
@@ -83,7 +88,7 @@ impl Worktree {
         for node in newest(&history, &origins.imported) {
             let tree = history.tree(node)?;
             let differ: BTreeSet<BString> = changes_between(&self.repo, tree, head_tree)?.into_iter().map(|change| change.path).collect();
-            let mut differs = Found::default();
+            let mut differs = ComparisonParts::default();
             staged::find_each(self, index, tree, &mut differs)?;
             let staged: BTreeSet<&BStr> = differs.staged.iter().map(|(path, _)| path.as_bstr()).collect();
             paths.retain(|path| differ.contains(path) || staged.contains(path.as_bstr()));

@@ -15,7 +15,7 @@ use gix::index::State;
 use gix::index::entry::{Flags, Mode};
 use sha2::{Digest, Sha256};
 
-use super::changes::Found;
+use super::changes::ComparisonParts;
 use super::path_text::{escape_path, unescape_path};
 use super::worktrees::FoundWorktree;
 
@@ -33,10 +33,10 @@ const COARSE: Duration = Duration::from_secs(4);
 
 /// The paths that a look rested on, from the top of the work tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Traces(Vec<Trace>);
+pub struct StatFingerprints(Vec<PathTrace>);
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Trace {
+struct PathTrace {
     path: BString,
     /// As the look itself found it: whoever changes it afterwards is noticed by the next one.
     state: Option<FileState>,
@@ -52,7 +52,7 @@ pub(super) struct FileState {
 
 /// Files and folders beside the work tree that a judgement rested on.
 #[derive(Debug, Clone, Copy)]
-pub struct Scene<'a> {
+pub struct StatFingerprint<'a> {
     /// The worktree.
     pub worktree: &'a FoundWorktree,
     /// Files of whoever asks, anywhere.
@@ -60,7 +60,7 @@ pub struct Scene<'a> {
 }
 
 /// The traces of a look; `None` where a part of it leaves none that could be relied on.
-pub(super) fn of(repo: &gix::Repository, index: &State, found: &Found) -> Option<Traces> {
+pub(super) fn of(repo: &gix::Repository, index: &State, found: &ComparisonParts) -> Option<StatFingerprints> {
     if !(found.unreadable.is_empty() && found.degraded.is_empty() && found.submodules.is_empty()) || index.is_sparse() {
         return None;
     }
@@ -74,13 +74,13 @@ pub(super) fn of(repo: &gix::Repository, index: &State, found: &Found) -> Option
     for (at, state) in &found.states {
         states[*at] = Some(*state);
     }
-    let tracked = index.entries().iter().zip(states).map(|(entry, state)| Trace { path: entry.path(index).to_owned(), state });
+    let tracked = index.entries().iter().zip(states).map(|(entry, state)| PathTrace { path: entry.path(index).to_owned(), state });
     let beside = found.folders.iter().chain(&found.untracked).cloned();
     let settings = settings(repo).into_iter().map(|path| BString::from(path.into_os_string().into_vec()));
-    let mut traces: Vec<Trace> = tracked.chain(beside.chain(settings).map(|path| Trace { path, state: None })).collect();
+    let mut traces: Vec<PathTrace> = tracked.chain(beside.chain(settings).map(|path| PathTrace { path, state: None })).collect();
     traces.sort_by(|a, b| a.path.cmp(&b.path));
     traces.dedup_by(|a, b| a.path == b.path);
-    Some(Traces(traces))
+    Some(StatFingerprints(traces))
 }
 
 /// Every file that the repository's configuration came from or could come from, and the ignore and attribute files that it
@@ -104,20 +104,20 @@ fn settings(repo: &gix::Repository) -> Vec<PathBuf> {
     files
 }
 
-impl Traces {
-    /// One text, to be kept and read again with [`Traces::read`].
+impl StatFingerprints {
+    /// One text, to be kept and read again with [`StatFingerprints::read`].
     pub fn to_text(&self) -> String {
         self.0.iter().map(|trace| escape_path(&trace.path)).collect::<Vec<_>>().join("\n")
     }
 
-    /// What [`Traces::to_text`] wrote.
+    /// What [`StatFingerprints::to_text`] wrote.
     pub fn read(text: &str) -> Self {
-        Traces(text.split('\n').map(|path| Trace { path: BString::from(unescape_path(path)), state: None }).collect())
+        StatFingerprints(text.split('\n').map(|path| PathTrace { path: BString::from(unescape_path(path)), state: None }).collect())
     }
 
     /// The state of everything that left traces, as a fingerprint. `None` where something is not older than `look`, where
     /// the file system cannot be relied on, or where something could not be looked at.
-    pub fn stamp(&self, scene: Scene<'_>, look: SystemTime) -> Option<String> {
+    pub fn stamp(&self, scene: StatFingerprint<'_>, look: SystemTime) -> Option<String> {
         let worktree = scene.worktree;
         let mut hash = Sha256::new();
         if is_remote(&worktree.root) {
@@ -133,7 +133,7 @@ impl Traces {
         }
         add(&mut hash, &worktree.root.join(".git"), look)?;
         let root = at(&worktree.root)?;
-        for Trace { path, state } in &self.0 {
+        for PathTrace { path, state } in &self.0 {
             if let Some(state) = state {
                 hash.update(path.as_bytes());
                 hash.update([0]);
@@ -269,7 +269,7 @@ mod tests {
     use std::fs::File;
 
     use super::*;
-    use crate::git::Standing;
+    use crate::git::WorktreeState;
 
     #[test]
     fn a_stamp_changes_with_everything_that_could_change_a_look() {
@@ -281,13 +281,13 @@ mod tests {
         for (name, text) in [(".git/HEAD", "ref: refs/heads/main\n"), (".git/index", "i"), (".git/refs/heads/main", "1"), ("a", "1")] {
             fs::write(root.join(name), text).unwrap();
         }
-        let worktree = FoundWorktree { root: root.clone(), git_dir: git_dir.clone(), common_dir: git_dir, standing: Standing::There };
-        let traces = Traces(["", "a", "empty/", "gone"].map(|path| Trace { path: path.into(), state: None }).to_vec());
+        let worktree = FoundWorktree { root: root.clone(), git_dir: git_dir.clone(), common_dir: git_dir, standing: WorktreeState::There };
+        let traces = StatFingerprints(["", "a", "empty/", "gone"].map(|path| PathTrace { path: path.into(), state: None }).to_vec());
         let more = [root.join("settings")];
-        let scene = Scene { worktree: &worktree, more: &more };
+        let scene = StatFingerprint { worktree: &worktree, more: &more };
         let later = || SystemTime::now() + Duration::from_secs(60);
         let stamp = || traces.stamp(scene, later()).unwrap();
-        assert_eq!(Traces::read(&traces.to_text()), traces);
+        assert_eq!(StatFingerprints::read(&traces.to_text()), traces);
         assert_eq!(traces.stamp(scene, SystemTime::now()), None, "what was written just now may be written again in this tick");
 
         let mut last = stamp();

@@ -12,13 +12,13 @@ use gix::objs::{Find, FindHeader, TreeRefIter};
 
 use super::open::{Error, Worktree};
 use super::patch::{LINES_UP_TO, is_binary, is_partial};
-use super::verified::Verified;
+use super::verified::VerifiedObjects;
 
 /// A file as a tree has it.
 pub(super) type FileEntry = (EntryMode, ObjectId);
 
 /// A file that differs.
-pub(super) struct Changed {
+pub(super) struct ChangedFile {
     pub path: BString,
     pub old: Option<FileEntry>,
     pub new: Option<FileEntry>,
@@ -38,15 +38,15 @@ pub(super) fn any(worktree: &Worktree, from: ObjectId, to: ObjectId) -> Result<b
 }
 
 /// The files that differ.
-pub(super) fn between(worktree: &Worktree, from: ObjectId, to: ObjectId) -> Result<Vec<Changed>, Error> {
+pub(super) fn between(worktree: &Worktree, from: ObjectId, to: ObjectId) -> Result<Vec<ChangedFile>, Error> {
     let mut recorder = Recorder::default().track_location(Some(Location::Path));
     diff(worktree, from, to, &mut recorder)?;
     let file = |mode: EntryMode, id| (!mode.is_tree()).then_some((mode, id));
     let changes = recorder.records.into_iter().map(|change| match change {
-        Change::Addition { entry_mode, oid, path, .. } => Changed { path, old: None, new: file(entry_mode, oid) },
-        Change::Deletion { entry_mode, oid, path, .. } => Changed { path, old: file(entry_mode, oid), new: None },
+        Change::Addition { entry_mode, oid, path, .. } => ChangedFile { path, old: None, new: file(entry_mode, oid) },
+        Change::Deletion { entry_mode, oid, path, .. } => ChangedFile { path, old: file(entry_mode, oid), new: None },
         Change::Modification { previous_entry_mode, previous_oid, entry_mode, oid, path } => {
-            Changed { path, old: file(previous_entry_mode, previous_oid), new: file(entry_mode, oid) }
+            ChangedFile { path, old: file(previous_entry_mode, previous_oid), new: file(entry_mode, oid) }
         }
     });
     Ok(changes.filter(|change| change.old != change.new).collect())
@@ -83,7 +83,7 @@ pub(super) fn verify(worktree: &Worktree, file: Option<FileEntry>) -> Result<(),
     match header(worktree, id)? {
         // A partial clone may not have it; its name is known all the same.
         None if is_partial(&worktree.repo) => Ok(()),
-        _ => Verified(&worktree.repo.objects).blob(id, &mut Vec::new()),
+        _ => VerifiedObjects(&worktree.repo.objects).blob(id, &mut Vec::new()),
     }
 }
 
@@ -113,7 +113,7 @@ fn text(worktree: &Worktree, file: Option<FileEntry>) -> Result<Option<Vec<u8>>,
         return Ok(None);
     }
     let mut buffer = Vec::new();
-    Verified(&worktree.repo.objects).blob(id, &mut buffer)?;
+    VerifiedObjects(&worktree.repo.objects).blob(id, &mut buffer)?;
     Ok((!is_binary(&buffer)).then_some(buffer))
 }
 
@@ -129,7 +129,7 @@ fn diff(worktree: &Worktree, from: ObjectId, to: ObjectId, delegate: &mut impl g
     let (mut left, mut right) = (Vec::new(), Vec::new());
     let left = read_tree(worktree, from, &mut left)?;
     let right = read_tree(worktree, to, &mut right)?;
-    gix::diff::tree(left, right, State::default(), Verified(&worktree.repo.objects), delegate)
+    gix::diff::tree(left, right, State::default(), VerifiedObjects(&worktree.repo.objects), delegate)
         .map_err(|e| Error::read(format!("compare tree {from} with tree {to}"), e))
 }
 
@@ -138,7 +138,7 @@ fn read_tree<'b>(worktree: &Worktree, id: ObjectId, buffer: &'b mut Vec<u8>) -> 
         return Ok(TreeRefIter::from_bytes(&[], id.kind()));
     }
     let doing = || format!("read tree {id}");
-    match Verified(&worktree.repo.objects).try_find(&id, buffer).map_err(|e| Error::read(doing(), e))? {
+    match VerifiedObjects(&worktree.repo.objects).try_find(&id, buffer).map_err(|e| Error::read(doing(), e))? {
         Some(data) if data.kind == gix::object::Kind::Tree => Ok(TreeRefIter::from_bytes(data.data, id.kind())),
         _ => Err(Error::Read { doing: doing(), why: "the object is missing".to_string() }),
     }

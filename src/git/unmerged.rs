@@ -8,8 +8,8 @@ use gix::bstr::ByteSlice;
 
 use super::open::{Error, Worktree};
 use super::origin_evidence::OriginEvidence;
-use super::somebody::{Owner, Owners, head_name};
-use super::worktrees::{Standing, worktrees_of};
+use super::somebody::{RefOwner, RefOwners, head_name};
+use super::worktrees::{WorktreeState, worktrees_of};
 
 /// So many commits are counted at most.
 const COUNTED: usize = 1_000;
@@ -41,7 +41,7 @@ impl Worktree {
         let Some(recorded) = &evidence.refs else { return Ok(Vec::new()) };
         let doing = || "look for helpers of the session".to_string();
         self.refresh()?;
-        let owners = Owners::new(self, evidence)?;
+        let owners = RefOwners::new(self, evidence)?;
         let known: HashSet<&str> = recorded.tips()?.iter().map(|(name, _)| name.as_str()).collect();
         let (mut helpers, mut hidden, mut branches) = (Vec::new(), Vec::new(), Vec::new());
         let refs = self.repo.references().map_err(|e| Error::read(doing(), e))?;
@@ -51,7 +51,7 @@ impl Worktree {
             let is_helpers = name.starts_with("refs/heads/")
                 && !name.starts_with(OWN_BRANCHES)
                 && !known.contains(name.as_str())
-                && owners.of(&name, self.common_dir()) == Owner::Helper;
+                && owners.of(&name, self.common_dir()) == RefOwner::Helper;
             match is_helpers {
                 true => branches.push((name, id)),
                 false if !name.starts_with("refs/watchdog/") => hidden.push(id),
@@ -61,8 +61,8 @@ impl Worktree {
         let worktrees = worktrees_of(self.common_dir());
         let of_helpers: Vec<_> = worktrees
             .iter()
-            .filter(|found| found.standing == Standing::There)
-            .filter(|found| owners.of(&head_name(&found.git_dir, &found.common_dir), self.common_dir()) == Owner::Helper)
+            .filter(|found| found.standing == WorktreeState::There)
+            .filter(|found| owners.of(&head_name(&found.git_dir, &found.common_dir), self.common_dir()) == RefOwner::Helper)
             .collect();
         if branches.is_empty() && of_helpers.is_empty() {
             return Ok(Vec::new());

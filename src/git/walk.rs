@@ -8,10 +8,10 @@ use gix::ObjectId;
 use gix::objs::Find;
 
 use super::open::{Error, Worktree};
-use super::verified::Verified;
+use super::verified::VerifiedObjects;
 
-/// A commit's place in [`History`].
-pub(super) type Node = u32;
+/// A commit's place in [`CommitHistory`].
+pub(super) type CommitIndex = u32;
 
 const UNINTERESTING: u8 = 1;
 const SEEN: u8 = 2;
@@ -27,32 +27,32 @@ const CHAIN: usize = 1_000;
 const GRAPH_AFTER: usize = 24;
 
 /// What is known of one commit.
-struct Known {
+struct KnownCommit {
     id: ObjectId,
     flags: u8,
-    parsed: Option<Parsed>,
+    parsed: Option<ParsedCommit>,
 }
 
-struct Parsed {
+struct ParsedCommit {
     /// Committer time in seconds since 1970; 0 where malformed, as in git.
     date: u64,
     tree: ObjectId,
-    parents: Vec<Node>,
+    parents: Vec<CommitIndex>,
     /// Whether the commit-graph file said so, which anybody can write.
     from_graph: bool,
 }
 
 /// The part of the commit graph that was read so far.
-pub(super) struct History<'w> {
+pub(super) struct CommitHistory<'w> {
     worktree: &'w Worktree,
-    nodes: Vec<Known>,
-    by_id: HashMap<ObjectId, Node>,
+    nodes: Vec<KnownCommit>,
+    by_id: HashMap<ObjectId, CommitIndex>,
     shallow: Option<gix::shallow::Commits>,
-    graph: Graph,
+    graph: CommitGraph,
     buf: Vec<u8>,
 }
 
-enum Graph {
+enum CommitGraph {
     /// Not worth looking for yet.
     Later,
     Absent,
@@ -60,47 +60,47 @@ enum Graph {
 }
 
 /// Commits reachable from HEAD and not from the baseline.
-pub(super) struct Range {
+pub(super) struct CommitRange {
     /// Newest first by committer time, as git lists them.
-    pub commits: Vec<Node>,
+    pub commits: Vec<CommitIndex>,
     /// Whether the baseline is still part of HEAD's history.
     pub contains_baseline: bool,
     /// Where the range touches the baseline's history; empty where the two share nothing.
-    pub boundary: Vec<Node>,
+    pub boundary: Vec<CommitIndex>,
 }
 
-impl<'w> History<'w> {
+impl<'w> CommitHistory<'w> {
     pub(super) fn new(worktree: &'w Worktree) -> Result<Self, Error> {
         let shallow = worktree.repo.shallow_commits().map_err(|e| Error::read("read the shallow boundary of the clone", e))?;
         // A shallow boundary changes what a commit's parents are, which the file cannot know. Replacements and grafts would, too, but
         // whoever works in the repository can make them, so they are never followed.
-        let graph = if shallow.is_none() { Graph::Later } else { Graph::Absent };
-        Ok(History { worktree, nodes: Vec::new(), by_id: HashMap::new(), shallow, graph, buf: Vec::new() })
+        let graph = if shallow.is_none() { CommitGraph::Later } else { CommitGraph::Absent };
+        Ok(CommitHistory { worktree, nodes: Vec::new(), by_id: HashMap::new(), shallow, graph, buf: Vec::new() })
     }
 
-    pub(super) fn id(&self, node: Node) -> ObjectId {
+    pub(super) fn id(&self, node: CommitIndex) -> ObjectId {
         self.nodes[node as usize].id
     }
 
-    pub(super) fn node(&mut self, id: ObjectId) -> Node {
+    pub(super) fn node(&mut self, id: ObjectId) -> CommitIndex {
         *self.by_id.entry(id).or_insert_with(|| {
-            self.nodes.push(Known { id, flags: 0, parsed: None });
-            Node::try_from(self.nodes.len() - 1).expect("fewer than 4 billion commits")
+            self.nodes.push(KnownCommit { id, flags: 0, parsed: None });
+            CommitIndex::try_from(self.nodes.len() - 1).expect("fewer than 4 billion commits")
         })
     }
 
     /// The node of a commit that was met already.
-    pub(super) fn find(&self, id: &ObjectId) -> Option<Node> {
+    pub(super) fn find(&self, id: &ObjectId) -> Option<CommitIndex> {
         self.by_id.get(id).copied()
     }
 
     /// Parents of a commit that was read.
-    pub(super) fn parents(&self, node: Node) -> &[Node] {
+    pub(super) fn parents(&self, node: CommitIndex) -> &[CommitIndex] {
         self.nodes[node as usize].parsed.as_ref().map_or(&[], |p| &p.parents)
     }
 
     /// The tree of a commit, read if need be.
-    pub(super) fn tree(&mut self, node: Node) -> Result<ObjectId, Error> {
+    pub(super) fn tree(&mut self, node: CommitIndex) -> Result<ObjectId, Error> {
         self.require(node)?;
         if self.nodes[node as usize].parsed.as_ref().is_some_and(|parsed| parsed.from_graph) {
             self.check_against_object(node)?;
@@ -109,16 +109,16 @@ impl<'w> History<'w> {
     }
 
     /// Committer time in seconds since 1970 of a commit that was read.
-    pub(super) fn date(&self, node: Node) -> u64 {
+    pub(super) fn date(&self, node: CommitIndex) -> u64 {
         self.nodes[node as usize].parsed.as_ref().map_or(0, |p| p.date)
     }
 
-    fn has(&self, node: Node, flag: u8) -> bool {
+    fn has(&self, node: CommitIndex, flag: u8) -> bool {
         self.nodes[node as usize].flags & flag != 0
     }
 
     /// Reads a commit that must be there.
-    pub(super) fn require(&mut self, node: Node) -> Result<(), Error> {
+    pub(super) fn require(&mut self, node: CommitIndex) -> Result<(), Error> {
         if self.load(node)? {
             return Ok(());
         }
@@ -126,7 +126,7 @@ impl<'w> History<'w> {
     }
 
     /// Reads a commit; `false` where its object is missing or is no commit.
-    pub(super) fn load(&mut self, node: Node) -> Result<bool, Error> {
+    pub(super) fn load(&mut self, node: CommitIndex) -> Result<bool, Error> {
         if self.nodes[node as usize].parsed.is_some() {
             return Ok(true);
         }
@@ -144,7 +144,7 @@ impl<'w> History<'w> {
     fn read(&mut self, id: ObjectId) -> Result<Option<(u64, ObjectId, Vec<ObjectId>)>, Error> {
         let doing = || format!("read commit {id}");
         let (mut date, mut parents) = (0, Vec::new());
-        let found = Verified(&self.worktree.repo.objects).try_find(&id, &mut self.buf).map_err(|e| Error::read(doing(), e))?;
+        let found = VerifiedObjects(&self.worktree.repo.objects).try_find(&id, &mut self.buf).map_err(|e| Error::read(doing(), e))?;
         let Some(data) = found.filter(|data| data.kind == gix::object::Kind::Commit) else {
             return Ok(None);
         };
@@ -164,19 +164,19 @@ impl<'w> History<'w> {
         Ok(Some((date, tree, parents)))
     }
 
-    fn fill(&mut self, node: Node, date: u64, tree: ObjectId, parents: Vec<ObjectId>, from_graph: bool) {
+    fn fill(&mut self, node: CommitIndex, date: u64, tree: ObjectId, parents: Vec<ObjectId>, from_graph: bool) {
         let parents = parents.into_iter().map(|id| self.node(id)).collect();
-        self.nodes[node as usize].parsed = Some(Parsed { date, tree, parents, from_graph });
+        self.nodes[node as usize].parsed = Some(ParsedCommit { date, tree, parents, from_graph });
     }
 
     /// The commit-graph file must say what the commit itself says, where more rests on it than a count.
-    fn check_against_object(&mut self, node: Node) -> Result<(), Error> {
+    fn check_against_object(&mut self, node: CommitIndex) -> Result<(), Error> {
         let id = self.id(node);
         let doing = || format!("read commit {id}");
         let Some((_, tree, parents)) = self.read(id)? else {
             return Err(Error::Read { doing: doing(), why: "the object is missing".to_string() });
         };
-        let parents: Vec<Node> = parents.into_iter().map(|id| self.node(id)).collect();
+        let parents: Vec<CommitIndex> = parents.into_iter().map(|id| self.node(id)).collect();
         let parsed = self.nodes[node as usize].parsed.as_mut().expect("it was read");
         if parsed.tree != tree || parsed.parents != parents {
             return Err(Error::Read {
@@ -189,14 +189,14 @@ impl<'w> History<'w> {
     }
 
     fn load_from_graph(&mut self, id: &ObjectId) -> Result<Option<(u64, ObjectId, Vec<ObjectId>)>, Error> {
-        if matches!(self.graph, Graph::Later) && self.nodes.len() >= GRAPH_AFTER {
+        if matches!(self.graph, CommitGraph::Later) && self.nodes.len() >= GRAPH_AFTER {
             // A damaged graph file only costs time: git warns and reads the objects, and so do we.
             self.graph = match self.worktree.repo.commit_graph_if_enabled() {
-                Ok(Some(graph)) => Graph::Open(Box::new(graph)),
-                Ok(None) | Err(_) => Graph::Absent,
+                Ok(Some(graph)) => CommitGraph::Open(Box::new(graph)),
+                Ok(None) | Err(_) => CommitGraph::Absent,
             };
         }
-        let Graph::Open(graph) = &self.graph else { return Ok(None) };
+        let CommitGraph::Open(graph) = &self.graph else { return Ok(None) };
         let Some(commit) = graph.commit_by_id(id) else { return Ok(None) };
         let mut parents = Vec::new();
         for position in commit.iter_parents() {
@@ -211,18 +211,18 @@ impl<'w> History<'w> {
     /// This is git's own algorithm (`limit_list`), kept step by step, so that the count is git's also
     /// where clocks were wrong: newest first, paint what the baseline reaches, and stop when nothing
     /// unpainted is queued, after a few commits more.
-    pub(super) fn range(&mut self, baseline: ObjectId, head: ObjectId) -> Result<Range, Error> {
+    pub(super) fn range(&mut self, baseline: ObjectId, head: ObjectId) -> Result<CommitRange, Error> {
         let (baseline, head) = (self.node(baseline), self.node(head));
         self.require(baseline)?;
         self.require(head)?;
         if baseline == head {
-            return Ok(Range { commits: Vec::new(), contains_baseline: true, boundary: vec![baseline] });
+            return Ok(CommitRange { commits: Vec::new(), contains_baseline: true, boundary: vec![baseline] });
         }
-        let mut queue = Queue::default();
+        let mut queue = WalkQueue::default();
         self.paint(baseline, &mut queue);
         self.paint_parents(baseline, &mut queue);
         if let Some(commits) = self.chain(baseline, head) {
-            return Ok(Range { commits, contains_baseline: true, boundary: vec![baseline] });
+            return Ok(CommitRange { commits, contains_baseline: true, boundary: vec![baseline] });
         }
         for node in [baseline, head] {
             self.nodes[node as usize].flags |= SEEN;
@@ -263,7 +263,7 @@ impl<'w> History<'w> {
             found.push(node);
         }
         found.retain(|node| !self.has(*node, UNINTERESTING));
-        let mut boundary: Vec<Node> = Vec::new();
+        let mut boundary: Vec<CommitIndex> = Vec::new();
         for node in &found {
             boundary.extend(self.parents(*node).iter().filter(|p| self.has(**p, UNINTERESTING)));
         }
@@ -272,12 +272,12 @@ impl<'w> History<'w> {
         }
         boundary.sort_by_key(|node| (Reverse(self.date(*node)), *node));
         boundary.dedup();
-        Ok(Range { contains_baseline: boundary.contains(&baseline), commits: found, boundary })
+        Ok(CommitRange { contains_baseline: boundary.contains(&baseline), commits: found, boundary })
     }
 
     /// All commits reachable from `head`, newest first where clocks were right.
-    pub(super) fn all(&mut self, head: ObjectId) -> Result<Vec<Node>, Error> {
-        let mut queue = Queue::default();
+    pub(super) fn all(&mut self, head: ObjectId) -> Result<Vec<CommitIndex>, Error> {
+        let mut queue = WalkQueue::default();
         let head = self.node(head);
         self.require(head)?;
         self.meet(head, &mut queue);
@@ -296,7 +296,7 @@ impl<'w> History<'w> {
     ///
     /// What the baseline reaches need not be looked at then: no commit that has it among its ancestors is one of them. `None`
     /// says that the range must be walked, as from the first merge on, or where the baseline is not to be found this way.
-    fn chain(&mut self, baseline: Node, head: Node) -> Option<Vec<Node>> {
+    fn chain(&mut self, baseline: CommitIndex, head: CommitIndex) -> Option<Vec<CommitIndex>> {
         let oldest = self.date(baseline);
         let (mut node, mut commits) = (head, Vec::new());
         while node != baseline {
@@ -315,13 +315,18 @@ impl<'w> History<'w> {
     ///
     /// Looks back no further than `new` itself, and at no more than `limit` other commits; the second
     /// value tells whether that sufficed.
-    pub(super) fn reached(&mut self, tips: &[ObjectId], new: &HashSet<Node>, limit: usize) -> Result<(HashSet<Node>, bool), Error> {
+    pub(super) fn reached(
+        &mut self,
+        tips: &[ObjectId],
+        new: &HashSet<CommitIndex>,
+        limit: usize,
+    ) -> Result<(HashSet<CommitIndex>, bool), Error> {
         // A day of slack for clocks that were wrong; without proof a commit counts as made here anyway.
         let horizon = new.iter().map(|n| self.date(*n)).min().unwrap_or(0).saturating_sub(86_400);
         let mut starts = Vec::new();
         let mut seen = HashSet::new();
-        let mut around: BinaryHeap<(u64, Node)> = BinaryHeap::new();
-        let mut queue: Vec<Node> = Vec::new();
+        let mut around: BinaryHeap<(u64, CommitIndex)> = BinaryHeap::new();
+        let mut queue: Vec<CommitIndex> = Vec::new();
         for tip in tips {
             if let Some(node) = self.commit_of_tip(*tip)? {
                 queue.push(node);
@@ -347,9 +352,9 @@ impl<'w> History<'w> {
     }
 
     /// What `starts` reach inside of `new`, themselves included.
-    pub(super) fn descend(&self, starts: &[Node], new: &HashSet<Node>) -> HashSet<Node> {
+    pub(super) fn descend(&self, starts: &[CommitIndex], new: &HashSet<CommitIndex>) -> HashSet<CommitIndex> {
         let mut reached = HashSet::new();
-        let mut stack: Vec<Node> = starts.to_vec();
+        let mut stack: Vec<CommitIndex> = starts.to_vec();
         while let Some(node) = stack.pop() {
             if new.contains(&node) && reached.insert(node) {
                 stack.extend_from_slice(self.parents(node));
@@ -359,7 +364,7 @@ impl<'w> History<'w> {
     }
 
     /// The commit that a ref's object is or, for a tag, leads to.
-    fn commit_of_tip(&mut self, tip: ObjectId) -> Result<Option<Node>, Error> {
+    fn commit_of_tip(&mut self, tip: ObjectId) -> Result<Option<CommitIndex>, Error> {
         if let Some(node) = self.find(&tip) {
             return Ok(Some(node));
         }
@@ -378,28 +383,28 @@ impl<'w> History<'w> {
         Ok(Some(self.node(id)))
     }
 
-    fn meet(&mut self, node: Node, queue: &mut Queue) {
+    fn meet(&mut self, node: CommitIndex, queue: &mut WalkQueue) {
         if !self.has(node, SEEN) {
             self.nodes[node as usize].flags |= SEEN;
             self.push(node, queue);
         }
     }
 
-    fn push(&mut self, node: Node, queue: &mut Queue) {
+    fn push(&mut self, node: CommitIndex, queue: &mut WalkQueue) {
         queue.pushed += 1;
         queue.heap.push((self.date(node), Reverse(queue.pushed), node));
         self.nodes[node as usize].flags |= QUEUED;
         queue.interesting += usize::from(!self.has(node, UNINTERESTING));
     }
 
-    fn pop(&mut self, queue: &mut Queue) -> Option<Node> {
+    fn pop(&mut self, queue: &mut WalkQueue) -> Option<CommitIndex> {
         let (_, _, node) = queue.heap.pop()?;
         self.nodes[node as usize].flags &= !QUEUED;
         queue.interesting -= usize::from(!self.has(node, UNINTERESTING));
         Some(node)
     }
 
-    fn paint(&mut self, node: Node, queue: &mut Queue) {
+    fn paint(&mut self, node: CommitIndex, queue: &mut WalkQueue) {
         if !self.has(node, UNINTERESTING) {
             queue.interesting -= usize::from(self.has(node, QUEUED));
             self.nodes[node as usize].flags |= UNINTERESTING;
@@ -407,7 +412,7 @@ impl<'w> History<'w> {
     }
 
     /// Paints what is known of a commit's ancestors, up to those that were painted before.
-    fn paint_parents(&mut self, node: Node, queue: &mut Queue) {
+    fn paint_parents(&mut self, node: CommitIndex, queue: &mut WalkQueue) {
         let mut stack = self.parents(node).to_vec();
         while let Some(node) = stack.pop() {
             if !self.has(node, UNINTERESTING) {
@@ -420,8 +425,8 @@ impl<'w> History<'w> {
 
 /// Newest first; of the same second, first come first served.
 #[derive(Default)]
-struct Queue {
-    heap: BinaryHeap<(u64, Reverse<usize>, Node)>,
+struct WalkQueue {
+    heap: BinaryHeap<(u64, Reverse<usize>, CommitIndex)>,
     pushed: usize,
     interesting: usize,
 }

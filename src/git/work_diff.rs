@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use gix::bstr::{BStr, ByteSlice};
 
-use super::baseline::Point;
+use super::baseline::BaselinePoint;
 use super::known_refs::KnownRefs;
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
@@ -29,7 +29,7 @@ pub struct WorkDiff {
 }
 
 /// One side of a file.
-enum Side {
+enum FileSide {
     Absent,
     Text(Vec<u8>),
     /// Binary, too large, a folder or a submodule, or not to be read.
@@ -44,7 +44,7 @@ impl Worktree {
     /// As [`Worktree::touched_since`].
     pub fn diff_since(
         &self,
-        baseline: &Point,
+        baseline: &BaselinePoint,
         known: Option<&KnownRefs>,
         limit: usize,
         hide: &dyn Fn(&str) -> bool,
@@ -82,57 +82,57 @@ impl Worktree {
         Ok(diff)
     }
 
-    fn committed(&self, tree: &gix::Tree<'_>, path: &BStr, read: &mut u64) -> Result<Side, Error> {
+    fn committed(&self, tree: &gix::Tree<'_>, path: &BStr, read: &mut u64) -> Result<FileSide, Error> {
         let doing = || format!("read {path} of the baseline");
         let entry = tree.lookup_entry(path.split(|byte| *byte == b'/')).map_err(|e| Error::read(doing(), e))?;
-        let Some(entry) = entry else { return Ok(Side::Absent) };
+        let Some(entry) = entry else { return Ok(FileSide::Absent) };
         if !entry.mode().is_blob_or_symlink() {
-            return Ok(Side::Other);
+            return Ok(FileSide::Other);
         }
         let size = self.repo.find_header(entry.object_id()).map_err(|e| Error::read(doing(), e))?.size();
         if size > LINES_UP_TO || size > *read {
-            return Ok(Side::Other);
+            return Ok(FileSide::Other);
         }
         *read -= size;
         Ok(text(entry.object().map_err(|e| Error::read(doing(), e))?.data.clone()))
     }
 
-    fn present(&self, path: &BStr, read: &mut u64) -> Side {
-        let Ok(relative) = gix::path::from_bstr(path) else { return Side::Other };
+    fn present(&self, path: &BStr, read: &mut u64) -> FileSide {
+        let Ok(relative) = gix::path::from_bstr(path) else { return FileSide::Other };
         let file = self.root().join(relative);
-        let Ok(metadata) = fs::symlink_metadata(&file) else { return Side::Absent };
+        let Ok(metadata) = fs::symlink_metadata(&file) else { return FileSide::Absent };
         if metadata.is_symlink() {
-            return fs::read_link(&file).map_or(Side::Other, |target| Side::Text(target.as_os_str().as_bytes().to_vec()));
+            return fs::read_link(&file).map_or(FileSide::Other, |target| FileSide::Text(target.as_os_str().as_bytes().to_vec()));
         }
         if !metadata.is_file() || metadata.len() > LINES_UP_TO || metadata.len() > *read {
-            return Side::Other;
+            return FileSide::Other;
         }
         let mut bytes = Vec::new();
         // It may have grown since it was looked at.
-        let Ok(count) = File::open(&file).and_then(|file| file.take(LINES_UP_TO).read_to_end(&mut bytes)) else { return Side::Other };
+        let Ok(count) = File::open(&file).and_then(|file| file.take(LINES_UP_TO).read_to_end(&mut bytes)) else { return FileSide::Other };
         *read = read.saturating_sub(count as u64);
         text(bytes)
     }
 }
 
 /// Git's own test for what is no text.
-fn text(bytes: Vec<u8>) -> Side {
-    if bytes[..bytes.len().min(8000)].contains(&0) { Side::Other } else { Side::Text(bytes) }
+fn text(bytes: Vec<u8>) -> FileSide {
+    if bytes[..bytes.len().min(8000)].contains(&0) { FileSide::Other } else { FileSide::Text(bytes) }
 }
 
 /// `None` where there is nothing to tell.
-fn part(name: &str, before: Side, after: Side) -> Option<String> {
+fn part(name: &str, before: FileSide, after: FileSide) -> Option<String> {
     let mut part = format!("diff --git a/{name} b/{name}\n");
     let (old, new) = match (&before, &after) {
-        (Side::Absent, Side::Absent) => return None,
-        (Side::Absent, _) => ("/dev/null".to_owned(), format!("b/{name}")),
-        (_, Side::Absent) => (format!("a/{name}"), "/dev/null".to_owned()),
+        (FileSide::Absent, FileSide::Absent) => return None,
+        (FileSide::Absent, _) => ("/dev/null".to_owned(), format!("b/{name}")),
+        (_, FileSide::Absent) => (format!("a/{name}"), "/dev/null".to_owned()),
         _ => (format!("a/{name}"), format!("b/{name}")),
     };
     let bytes = |side| match side {
-        Side::Absent => Some(Vec::new()),
-        Side::Text(bytes) => Some(bytes),
-        Side::Other => None,
+        FileSide::Absent => Some(Vec::new()),
+        FileSide::Text(bytes) => Some(bytes),
+        FileSide::Other => None,
     };
     match (bytes(before), bytes(after)) {
         (Some(before), Some(after)) => {

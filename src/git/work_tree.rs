@@ -15,14 +15,14 @@ use gix::index::entry::{Flags, Mode};
 use gix::worktree::stack::state::ignore::Source;
 use rustix::fs::{AtFlags, FileType, Mode as Access, OFlags};
 
-use super::changes::Found;
-use super::content::{Compared, Comparer, Rules, innermost, odd};
+use super::changes::ComparisonParts;
+use super::content::{ContentRules, FileComparer, FileComparison, innermost, odd};
 use super::discover;
-use super::listing::Listing;
+use super::listing::NameListing;
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
-use super::span::Children;
-use super::submodule::Submodules;
+use super::span::IndexFolder;
+use super::submodule::SubmoduleScan;
 use super::traces::{self, FileState};
 use super::worktrees;
 
@@ -33,7 +33,7 @@ const THREADS_FROM: usize = 3000;
 const MAX_THREADS: usize = 8;
 
 /// A folder to look through.
-struct Folder {
+struct PendingFolder {
     /// From the top, with a slash at the end; empty for the top.
     path: BString,
     /// What the index has below it.
@@ -43,14 +43,14 @@ struct Folder {
 }
 
 /// Adds what differs between index and work tree.
-pub(super) fn find(worktree: &Worktree, index: &State, depth: usize, found: &mut Found) -> Result<(), Error> {
+pub(super) fn find(worktree: &Worktree, index: &State, depth: usize, found: &mut ComparisonParts) -> Result<(), Error> {
     let doing = || format!("compare {} with its index", worktree.root().display());
-    let rules = Rules::of(&worktree.repo).map_err(|e| Error::read(doing(), e))?;
-    let submodules = Submodules::new(worktree, index, depth)?;
+    let rules = ContentRules::of(&worktree.repo).map_err(|e| Error::read(doing(), e))?;
+    let submodules = SubmoduleScan::new(worktree, index, depth)?;
     let root = open_folder(rustix::fs::CWD, worktree.root()).map_err(|e| Error::read(doing(), e))?;
     let place = (&root, worktree.common_dir());
     let exclude = worktree.common_dir().join("info/exclude");
-    let top = Folder { path: BString::default(), span: 0..index.entries().len(), ignores: !odd(&exclude) };
+    let top = PendingFolder { path: BString::default(), span: 0..index.entries().len(), ignores: !odd(&exclude) };
     if !top.ignores {
         found.unreadable.push((exclude.display().to_string(), "it is neither a file nor a link".to_string()));
     }
@@ -58,18 +58,18 @@ pub(super) fn find(worktree: &Worktree, index: &State, depth: usize, found: &mut
     let few = index.entries().len() < THREADS_FROM;
     let threads = if few { 1 } else { std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS) };
     if threads == 1 {
-        let mut looker = Looker::new(&worktree.repo, index, rules, place, &submodules);
+        let mut looker = ScanThread::new(&worktree.repo, index, rules, place, &submodules);
         let mut own = vec![top];
         while let Some(folder) = own.pop() {
             looker.look(folder, &mut own);
         }
         looker.found.give_to(found);
     } else {
-        let shared = Shared { queue: Mutex::new((vec![top], 0)), more: Condvar::new() };
+        let shared = SharedFolders { queue: Mutex::new((vec![top], 0)), more: Condvar::new() };
         let repo = worktree.repo.clone().into_sync();
         let work = || {
             let repo = repo.to_thread_local();
-            let mut looker = Looker::new(&repo, index, rules, place, &submodules);
+            let mut looker = ScanThread::new(&repo, index, rules, place, &submodules);
             while let Some(folder) = shared.take() {
                 let mut own = vec![folder];
                 while let Some(folder) = own.pop() {
@@ -94,16 +94,16 @@ pub(super) fn find(worktree: &Worktree, index: &State, depth: usize, found: &mut
 }
 
 /// Folders that any thread may take, and how many threads are at work on one.
-struct Shared {
-    queue: Mutex<(Vec<Folder>, usize)>,
+struct SharedFolders {
+    queue: Mutex<(Vec<PendingFolder>, usize)>,
     more: Condvar,
 }
 
-impl Shared {
+impl SharedFolders {
     /// How many folders a thread keeps to itself.
     const OWN: usize = 16;
 
-    fn take(&self) -> Option<Folder> {
+    fn take(&self) -> Option<PendingFolder> {
         let mut queue = self.queue.lock().expect("no holder panics");
         loop {
             if let Some(folder) = queue.0.pop() {
@@ -118,7 +118,7 @@ impl Shared {
     }
 
     /// Shares the older half of what a thread has plenty of.
-    fn offer(&self, own: &mut Vec<Folder>) {
+    fn offer(&self, own: &mut Vec<PendingFolder>) {
         if own.len() > Self::OWN {
             self.queue.lock().expect("no holder panics").0.extend(own.drain(..Self::OWN / 2));
             self.more.notify_all();
@@ -135,32 +135,32 @@ impl Shared {
 }
 
 /// One thread's part of the work.
-struct Looker<'w> {
+struct ScanThread<'w> {
     repo: &'w gix::Repository,
     index: &'w State,
-    rules: Rules,
+    rules: ContentRules,
     root: &'w OwnedFd,
     common_dir: &'w Path,
-    comparer: Comparer<'w>,
-    submodules: &'w Submodules,
+    comparer: FileComparer<'w>,
+    submodules: &'w SubmoduleScan,
     ignores: Option<gix::AttributeStack<'w>>,
-    listing: Listing,
+    listing: NameListing,
     /// Whether the states of the files are kept, for traces.
     keeps_states: bool,
-    found: Found,
+    found: ComparisonParts,
 }
 
-impl<'w> Looker<'w> {
+impl<'w> ScanThread<'w> {
     fn new(
         repo: &'w gix::Repository,
         index: &'w State,
-        rules: Rules,
+        rules: ContentRules,
         (root, common_dir): (&'w OwnedFd, &'w Path),
-        submodules: &'w Submodules,
+        submodules: &'w SubmoduleScan,
     ) -> Self {
-        let comparer = Comparer::new(repo, index, rules);
+        let comparer = FileComparer::new(repo, index, rules);
         let keeps_states = index.entries().len() <= traces::MOST;
-        Looker {
+        ScanThread {
             repo,
             index,
             rules,
@@ -169,20 +169,20 @@ impl<'w> Looker<'w> {
             comparer,
             submodules,
             ignores: None,
-            listing: Listing::default(),
+            listing: NameListing::default(),
             keeps_states,
-            found: Found::default(),
+            found: ComparisonParts::default(),
         }
     }
 
     /// Looks at one folder, and adds the folders in it to `queue`.
-    fn look(&mut self, folder: Folder, queue: &mut Vec<Folder>) {
+    fn look(&mut self, folder: PendingFolder, queue: &mut Vec<PendingFolder>) {
         let mut listing = std::mem::take(&mut self.listing);
         self.look_with(&mut listing, folder, queue);
         self.listing = listing;
     }
 
-    fn look_with(&mut self, listing: &mut Listing, mut folder: Folder, queue: &mut Vec<Folder>) {
+    fn look_with(&mut self, listing: &mut NameListing, mut folder: PendingFolder, queue: &mut Vec<PendingFolder>) {
         let open = match self.open(&folder).and_then(|open| listing.read(&open).map(|()| open)) {
             Ok(open) => open,
             // It went away after its parent was read.
@@ -202,7 +202,7 @@ impl<'w> Looker<'w> {
             folder.ignores = false;
             self.unreadable(join(&folder.path, b".gitignore").as_bstr(), "it is neither a file nor a link".to_string());
         }
-        let children = Children::new(self.index, folder.span.clone(), folder.path.len(), self.rules.fold_case);
+        let children = IndexFolder::new(self.index, folder.span.clone(), folder.path.len(), self.rules.fold_case);
         let (mut files, mut folders) = (vec![false; children.files().len()], vec![false; children.folders().len()]);
         for (name, kind) in listing.iter() {
             if self.is_git(name) {
@@ -226,7 +226,11 @@ impl<'w> Looker<'w> {
             match children.folder(name) {
                 Some(at) => {
                     folders[at] = true;
-                    queue.push(Folder { path: with_slash(&folder.path, name), span: children.folder_span(at), ignores: folder.ignores });
+                    queue.push(PendingFolder {
+                        path: with_slash(&folder.path, name),
+                        span: children.folder_span(at),
+                        ignores: folder.ignores,
+                    });
                 }
                 None => self.untracked_folder(&folder, name, queue),
             }
@@ -238,7 +242,7 @@ impl<'w> Looker<'w> {
         }
     }
 
-    fn open(&self, folder: &Folder) -> rustix::io::Result<OwnedFd> {
+    fn open(&self, folder: &PendingFolder) -> rustix::io::Result<OwnedFd> {
         let path: &[u8] = if folder.path.is_empty() { b"." } else { folder.path.trim_end_with(|c| c == '/') };
         open_folder(self.root.as_fd(), path)
     }
@@ -270,17 +274,17 @@ impl<'w> Looker<'w> {
         if entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE) {
             return false;
         }
-        let compared = if is_folder { Compared::Changed } else { self.compare(open, name, span.start) };
+        let compared = if is_folder { FileComparison::Changed } else { self.compare(open, name, span.start) };
         match compared {
-            Compared::Same => return false,
-            Compared::Changed => {}
-            Compared::Unreadable(why) => self.unreadable(path, why),
+            FileComparison::Same => return false,
+            FileComparison::Changed => {}
+            FileComparison::Unreadable(why) => self.unreadable(path, why),
         }
         self.found.unstaged.push(path.to_owned());
         false
     }
 
-    fn compare(&mut self, open: &OwnedFd, name: &[u8], at: usize) -> Compared {
+    fn compare(&mut self, open: &OwnedFd, name: &[u8], at: usize) -> FileComparison {
         match rustix::fs::statat(open, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => {
                 if self.keeps_states {
@@ -288,8 +292,8 @@ impl<'w> Looker<'w> {
                 }
                 self.comparer.compare(open.as_fd(), name, &self.index.entries()[at], &found)
             }
-            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => Compared::Changed,
-            Err(error) => Compared::Unreadable(error.to_string()),
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => FileComparison::Changed,
+            Err(error) => FileComparison::Unreadable(error.to_string()),
         }
     }
 
@@ -305,14 +309,14 @@ impl<'w> Looker<'w> {
         }
     }
 
-    fn untracked(&mut self, folder: &Folder, name: &[u8]) {
+    fn untracked(&mut self, folder: &PendingFolder, name: &[u8]) {
         let path = join(&folder.path, name);
         if !self.is_ignored(folder, path.as_bstr(), Mode::FILE) {
             self.found.untracked.push(path);
         }
     }
 
-    fn untracked_folder(&mut self, folder: &Folder, name: &[u8], queue: &mut Vec<Folder>) {
+    fn untracked_folder(&mut self, folder: &PendingFolder, name: &[u8], queue: &mut Vec<PendingFolder>) {
         let path = join(&folder.path, name);
         if self.is_ignored(folder, path.as_bstr(), Mode::DIR) {
             return;
@@ -326,11 +330,11 @@ impl<'w> Looker<'w> {
             self.found.untracked.push(path);
             return;
         }
-        queue.push(Folder { path: with_slash(&folder.path, name), span: 0..0, ignores: folder.ignores });
+        queue.push(PendingFolder { path: with_slash(&folder.path, name), span: 0..0, ignores: folder.ignores });
     }
 
     /// Whether git ignores something untracked. Where that cannot be found out it is not ignored, and named.
-    fn is_ignored(&mut self, folder: &Folder, path: &BStr, mode: Mode) -> bool {
+    fn is_ignored(&mut self, folder: &PendingFolder, path: &BStr, mode: Mode) -> bool {
         if !folder.ignores {
             return false;
         }

@@ -31,12 +31,12 @@ pub struct FoundWorktree {
     /// The git directory that all worktrees of the repository share; the same as `git_dir` for a main one.
     pub common_dir: PathBuf,
     /// Whether it can be looked at.
-    pub standing: Standing,
+    pub standing: WorktreeState,
 }
 
 /// Whether a worktree that is known of can be looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum WorktreeState {
     /// Its folder and its git directory are there.
     There,
     /// Its folder is gone, and `git worktree prune` would forget it.
@@ -191,20 +191,20 @@ fn main(common_dir: &Path) -> Option<FoundWorktree> {
     // Where not even its configuration can be read, the usual place is the best guess.
     let guess = common_dir.parent().filter(|_| common_dir.file_name() == Some(OsStr::new(".git"))).unwrap_or(common_dir);
     if let Some(why) = discover::missing_part(common_dir) {
-        return at(guess.to_owned(), Standing::Broken { why });
+        return at(guess.to_owned(), WorktreeState::Broken { why });
     }
     if guess != common_dir && is_in_its_place(common_dir) {
-        return at(guess.to_owned(), Standing::There);
+        return at(guess.to_owned(), WorktreeState::There);
     }
     match gix::open_opts(common_dir, harden::options()) {
         Ok(repo) => {
             let root = repo.workdir()?;
             match fs::canonicalize(root) {
-                Ok(root) => at(root, Standing::There),
-                Err(error) => at(root.to_owned(), Standing::Gone { why: error.to_string() }),
+                Ok(root) => at(root, WorktreeState::There),
+                Err(error) => at(root.to_owned(), WorktreeState::Gone { why: error.to_string() }),
             }
         }
-        Err(error) => at(guess.to_owned(), Standing::Broken { why: super::Error::read("open it", error).to_string() }),
+        Err(error) => at(guess.to_owned(), WorktreeState::Broken { why: super::Error::read("open it", error).to_string() }),
     }
 }
 
@@ -229,44 +229,44 @@ pub(super) fn linked(common_dir: &Path, git_dir: PathBuf) -> FoundWorktree {
             let standing = standing(&dot_git, &git_dir);
             (root, standing)
         }
-        Err(error) => (git_dir.clone(), Standing::Broken { why: format!("{}: {error}", back.display()) }),
+        Err(error) => (git_dir.clone(), WorktreeState::Broken { why: format!("{}: {error}", back.display()) }),
     };
     FoundWorktree { root, git_dir, common_dir: common_dir.to_owned(), standing }
 }
 
 /// Whether the `.git` of a linked worktree is there and leads back to its git directory.
-fn standing(dot_git: &Path, git_dir: &Path) -> Standing {
+fn standing(dot_git: &Path, git_dir: &Path) -> WorktreeState {
     let text = match read_file(dot_git) {
         Ok(text) => text,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             // A folder with something in it is no worktree that was removed.
             let root = dot_git.parent().unwrap_or(dot_git);
             if fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some()) {
-                return Standing::Broken { why: format!("{} is missing", dot_git.display()) };
+                return WorktreeState::Broken { why: format!("{} is missing", dot_git.display()) };
             }
             let kept = git_dir.join("locked").exists();
             let why = if kept { "its folder is not there; it is locked, so git keeps it" } else { "its folder is not there" };
-            return Standing::Gone { why: why.to_string() };
+            return WorktreeState::Gone { why: why.to_string() };
         }
         // A folder of that name is a repository of its own in its place.
         Err(error) if error.kind() == ErrorKind::IsADirectory => {
-            return Standing::Gone { why: "another repository is in its place".to_string() };
+            return WorktreeState::Gone { why: "another repository is in its place".to_string() };
         }
-        Err(error) => return Standing::Broken { why: format!("{}: {error}", dot_git.display()) },
+        Err(error) => return WorktreeState::Broken { why: format!("{}: {error}", dot_git.display()) },
     };
     let Some(target) = pointed_to(&text, dot_git) else {
-        return Standing::Broken { why: format!("{} does not begin with 'gitdir: '", dot_git.display()) };
+        return WorktreeState::Broken { why: format!("{} does not begin with 'gitdir: '", dot_git.display()) };
     };
     // Nearly always the very same path is written there.
     let leads_to = if target == git_dir { Ok(git_dir.to_owned()) } else { fs::canonicalize(&target) };
     match leads_to {
         Ok(target) if target == git_dir => match discover::missing_part(git_dir) {
-            None => Standing::There,
-            Some(why) => Standing::Broken { why },
+            None => WorktreeState::There,
+            Some(why) => WorktreeState::Broken { why },
         },
-        Ok(_) => Standing::Gone { why: "another worktree is in its place".to_string() },
+        Ok(_) => WorktreeState::Gone { why: "another worktree is in its place".to_string() },
         // Nothing took its place: its folder is there, and git cannot use it any more.
-        Err(error) => Standing::Broken { why: format!("{} points to {}: {error}", dot_git.display(), target.display()) },
+        Err(error) => WorktreeState::Broken { why: format!("{} points to {}: {error}", dot_git.display(), target.display()) },
     }
 }
 

@@ -13,7 +13,7 @@ const END: Duration = Duration::from_secs(5);
 
 /// Who is held besides the agents of sessions that are headless, that watchdog runs, or that changed something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Holds {
+pub struct HoldScope {
     /// Their sub-agents.
     pub subagents: bool,
     /// The agents of all other sessions.
@@ -22,11 +22,11 @@ pub struct Holds {
 
 /// What is to be in a settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entries(pub(super) Vec<Entry>);
+pub struct HookEntries(pub(super) Vec<HookEntry>);
 
 /// One command hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct HookEntry {
     pub event: HookEvent,
     /// Which tools it is for; `None` where the event knows none.
     pub matcher: Option<&'static str>,
@@ -35,23 +35,27 @@ pub(super) struct Entry {
     pub timeout: u64,
 }
 
-impl Entries {
+impl HookEntries {
     /// None at all: what `uninstall` wants.
     pub fn none() -> Self {
-        Entries(Vec::new())
+        HookEntries(Vec::new())
     }
 
     /// The usual ones. `program` is a shell word, `patience` what the host may wait for a judgement.
-    pub fn usual(program: &str, patience: Duration, holds: Holds) -> Self {
+    pub fn usual(program: &str, patience: Duration, holds: HoldScope) -> Self {
         let all = if holds.all_sessions { " --all-sessions" } else { "" };
-        let judging = |event, matcher, more: &str| Entry {
+        let judging = |event, matcher, more: &str| HookEntry {
             event,
             matcher,
             command: format!("{}{more} --within {}s", command_line(program, event), own_deadline(patience).as_secs()),
             timeout: patience.as_secs(),
         };
-        let brief =
-            |event, patience: Duration| Entry { event, matcher: None, command: command_line(program, event), timeout: patience.as_secs() };
+        let brief = |event, patience: Duration| HookEntry {
+            event,
+            matcher: None,
+            command: command_line(program, event),
+            timeout: patience.as_secs(),
+        };
         let mut entries = vec![
             brief(HookEvent::SessionStart, START),
             judging(HookEvent::PreToolUse, Some("StructuredOutput"), ""),
@@ -61,7 +65,7 @@ impl Entries {
             entries.push(judging(HookEvent::SubagentStop, None, &format!(" --hold{all}")));
         }
         entries.push(brief(HookEvent::SessionEnd, END));
-        Entries(entries)
+        HookEntries(entries)
     }
 }
 
@@ -157,7 +161,7 @@ mod tests {
     fn what_is_written_is_known_again() {
         for program in ["watchdog", "/a/watchdog", "/a b/it's/watchdog", "/o$dd/`x`/watchdog", "/tmp/\u{fc}n/watchdog"] {
             let word = shell_word(program);
-            for entry in Entries::usual(&word, Duration::from_secs(600), Holds { subagents: true, all_sessions: false }).0 {
+            for entry in HookEntries::usual(&word, Duration::from_secs(600), HoldScope { subagents: true, all_sessions: false }).0 {
                 assert_eq!(own(&entry.command, &word), Some(entry.event), "{}", entry.command);
             }
         }

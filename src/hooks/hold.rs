@@ -5,14 +5,14 @@
 
 use crate::decision::display::plural;
 use crate::decision::evidence::CheckOutcome;
-use crate::decision::termination::Stop;
+use crate::decision::termination::StopReason;
 use crate::decision::verdict::{Evidence, Reason};
 
-use super::reply::{Act, Reply};
+use super::reply::{HookAction, HookReply};
 
 /// How a hook holds the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Holding {
+pub enum HoldMode {
     /// It may not stop.
     Stop,
     /// Its structured output is refused.
@@ -26,7 +26,7 @@ pub enum Holding {
 
 /// What the answer stands on.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ground {
+pub enum StopFacts {
     /// watchdog could not judge; `why` is for a person.
     Failed { why: String },
     /// There is nothing to judge: no criteria.
@@ -36,7 +36,7 @@ pub enum Ground {
     /// The configuration is there, and does not count.
     Untrusted { allow_with: String },
     /// A budget is spent or the deadline has passed.
-    Limit(Stop),
+    Limit(StopReason),
     /// Something still runs in the background; in a few words each.
     Background { tasks: Vec<String> },
     /// Every check passed, and what is guarded changed; names what did.
@@ -56,7 +56,7 @@ pub enum Ground {
 
 /// How often this session was held in a row already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Held {
+pub struct HoldStreak {
     /// So often; `None` where it could not be read.
     pub times: Option<u32>,
     /// And no more often than this.
@@ -65,7 +65,7 @@ pub struct Held {
 
 /// What becomes of the count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counted {
+pub enum HoldCount {
     /// It stays.
     Same,
     /// One more.
@@ -76,38 +76,40 @@ pub enum Counted {
 
 /// The answer, and what is to be written down.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
+pub struct HookDecision {
     /// For the host.
-    pub reply: Reply,
+    pub reply: HookReply,
     /// What came of it in the words of the contract; `None` where nothing was judged.
     pub reason: Option<Reason>,
     /// The same in a sentence, for a person; empty with nothing to say.
     pub message: String,
     /// What becomes of the count.
-    pub counted: Counted,
+    pub counted: HoldCount,
 }
 
 /// Where a check that is not met has no words of its own.
 const NO_WORDS: &str = "Tasks are incomplete";
 
 /// Decides.
-pub fn decide(holding: Holding, ground: &Ground, held: Held) -> Decision {
+pub fn decide(holding: HoldMode, ground: &StopFacts, held: HoldStreak) -> HookDecision {
     match ground {
-        Ground::Nothing => Decision { reply: free(holding, None), reason: None, message: String::new(), counted: Counted::Same },
-        Ground::Failed { why } => told(None, format!("could not judge, so the agent was not held: {why}")),
-        Ground::NoCriteria => told(Some(Reason::NoCriteria), "no criteria are configured; a person must decide whether the work is done"),
-        Ground::Untrusted { allow_with } => told(
+        StopFacts::Nothing => HookDecision { reply: free(holding, None), reason: None, message: String::new(), counted: HoldCount::Same },
+        StopFacts::Failed { why } => told(None, format!("could not judge, so the agent was not held: {why}")),
+        StopFacts::NoCriteria => {
+            told(Some(Reason::NoCriteria), "no criteria are configured; a person must decide whether the work is done")
+        }
+        StopFacts::Untrusted { allow_with } => told(
             Some(Reason::Untrusted),
             format!("completion.json is not trusted, so its checks did not run; read it, then allow it with: {allow_with}"),
         ),
-        Ground::Limit(stop) => told(Some(stop.reason), format!("{}; the work was not judged, and the agent may stop", stop.why)),
-        Ground::Background { tasks } => told(Some(Reason::BackgroundWork), background(tasks)),
-        Ground::CriteriaChanged { guarded } => Decision {
-            counted: Counted::Over,
+        StopFacts::Limit(stop) => told(Some(stop.reason), format!("{}; the work was not judged, and the agent may stop", stop.why)),
+        StopFacts::Background { tasks } => told(Some(Reason::BackgroundWork), background(tasks)),
+        StopFacts::CriteriaChanged { guarded } => HookDecision {
+            counted: HoldCount::Over,
             ..told(Some(Reason::CriteriaChanged), format!("guarded files changed since the anchor: {guarded}; a person must look at them"))
         },
-        Ground::Judged { outcome: CheckOutcome::Pass, evidence, required, .. } if evidence < required => Decision {
-            counted: Counted::Over,
+        StopFacts::Judged { outcome: CheckOutcome::Pass, evidence, required, .. } if evidence < required => HookDecision {
+            counted: HoldCount::Over,
             ..told(
                 Some(Reason::Disputed),
                 format!(
@@ -117,14 +119,14 @@ pub fn decide(holding: Holding, ground: &Ground, held: Held) -> Decision {
                 ),
             )
         },
-        Ground::Judged { outcome: CheckOutcome::Pass, .. } => Decision {
+        StopFacts::Judged { outcome: CheckOutcome::Pass, .. } => HookDecision {
             reply: free(holding, None),
             reason: Some(Reason::ChecksPassed),
             message: "every check passed".into(),
-            counted: Counted::Over,
+            counted: HoldCount::Over,
         },
-        Ground::Judged { outcome: CheckOutcome::Unmet, feedback, .. } => unmet(holding, feedback, held),
-        Ground::Judged { outcome, feedback, .. } => {
+        StopFacts::Judged { outcome: CheckOutcome::Unmet, feedback, .. } => unmet(holding, feedback, held),
+        StopFacts::Judged { outcome, feedback, .. } => {
             let (reason, what) = match outcome {
                 CheckOutcome::Waiting => (Reason::BackgroundWork, "a check waits"),
                 CheckOutcome::Unrunnable => (Reason::VerifyUnrunnable, "a check cannot be run"),
@@ -137,52 +139,52 @@ pub fn decide(holding: Holding, ground: &Ground, held: Held) -> Decision {
 }
 
 /// The checks are not met: held, unless it was held too often already.
-fn unmet(holding: Holding, feedback: &str, held: Held) -> Decision {
+fn unmet(holding: HoldMode, feedback: &str, held: HoldStreak) -> HookDecision {
     let feedback = words(feedback);
     let message = format!("the checks are not met: {feedback}");
-    let hold = |act| Decision {
-        reply: Reply { act, message: None },
+    let hold = |act| HookDecision {
+        reply: HookReply { act, message: None },
         reason: Some(Reason::ChecksUnmet),
         message: message.clone(),
-        counted: Counted::OneMore,
+        counted: HoldCount::OneMore,
     };
     match (holding, held.times) {
         // It can only be told, which holds nobody for ever.
-        (Holding::OutputTaken { .. }, _) => {
+        (HoldMode::OutputTaken { .. }, _) => {
             let advice = format!(
                 "Tasks incomplete: {}{}Please complete the remaining tasks, then call StructuredOutput again with your final output.",
                 feedback.trim_end_matches('.'),
                 if feedback.contains('\n') { "\n" } else { ". " }
             );
-            Decision { counted: Counted::Same, ..hold(Act::Advise { context: advice }) }
+            HookDecision { counted: HoldCount::Same, ..hold(HookAction::Advise { context: advice }) }
         }
-        (Holding::Stop | Holding::Output, None) => told(
+        (HoldMode::Stop | HoldMode::Output, None) => told(
             Some(Reason::StoreError),
             format!("the agent was not held, because how often it was held already could not be read or kept; {message}"),
         ),
-        (Holding::Stop | Holding::Output, Some(_)) if held.most == 0 => {
+        (HoldMode::Stop | HoldMode::Output, Some(_)) if held.most == 0 => {
             told(Some(Reason::ChecksUnmet), format!("{message}; limits.max_stop_blocks is 0, so the agent was not held"))
         }
-        (Holding::Stop | Holding::Output, Some(times)) if times >= held.most => told(
+        (HoldMode::Stop | HoldMode::Output, Some(times)) if times >= held.most => told(
             Some(Reason::BudgetExhausted),
             format!("the agent was held {} in a row and is let go; the work is not complete: {feedback}", plural(times.into(), "time")),
         ),
-        (Holding::Stop, Some(_)) => hold(Act::Block { reason: feedback.to_owned() }),
-        (Holding::Output, Some(_)) => hold(Act::Deny { reason: feedback.to_owned() }),
+        (HoldMode::Stop, Some(_)) => hold(HookAction::Block { reason: feedback.to_owned() }),
+        (HoldMode::Output, Some(_)) => hold(HookAction::Deny { reason: feedback.to_owned() }),
     }
 }
 
 /// An answer that lets the agent go although nothing was shown to be done: the user is told.
-fn told(reason: Option<Reason>, message: impl Into<String>) -> Decision {
+fn told(reason: Option<Reason>, message: impl Into<String>) -> HookDecision {
     let message = message.into();
     let status = reason.map(|reason| format!("{} ({}): ", reason.status().as_str(), reason.as_str())).unwrap_or_default();
-    Decision { reply: Reply::tell(format!("watchdog: {status}{message}")), reason, message, counted: Counted::Same }
+    HookDecision { reply: HookReply::tell(format!("watchdog: {status}{message}")), reason, message, counted: HoldCount::Same }
 }
 
 /// An answer that lets the agent go because nothing is missing.
-fn free(holding: Holding, message: Option<String>) -> Reply {
-    let act = if holding == (Holding::OutputTaken { finish: true }) { Act::Finish } else { Act::Nothing };
-    Reply { act, message }
+fn free(holding: HoldMode, message: Option<String>) -> HookReply {
+    let act = if holding == (HoldMode::OutputTaken { finish: true }) { HookAction::Finish } else { HookAction::Nothing };
+    HookReply { act, message }
 }
 
 fn background(tasks: &[String]) -> String {

@@ -7,7 +7,7 @@ const MOST: usize = 4_000_000;
 
 /// One line of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Line<'a> {
+enum DiffLine<'a> {
     Same(&'a str),
     Gone(&'a str),
     New(&'a str),
@@ -15,17 +15,17 @@ enum Line<'a> {
 
 /// One of the two texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum DiffSide {
     Old,
     New,
 }
 
-impl Line<'_> {
-    fn is_on(self, side: Side) -> bool {
+impl DiffLine<'_> {
+    fn is_on(self, side: DiffSide) -> bool {
         match self {
-            Line::Same(_) => true,
-            Line::Gone(_) => side == Side::Old,
-            Line::New(_) => side == Side::New,
+            DiffLine::Same(_) => true,
+            DiffLine::Gone(_) => side == DiffSide::Old,
+            DiffLine::New(_) => side == DiffSide::New,
         }
     }
 }
@@ -39,18 +39,18 @@ pub fn unified(before: &str, after: &str, name: &str) -> String {
     let lines = compare(&old, &new);
     let mut shown = format!("--- {name}\n+++ {name}\n");
     for (from, to) in hunks(&lines) {
-        let place = |side: Side| {
-            let length = |lines: &[Line<'_>]| lines.iter().filter(|line| line.is_on(side)).count();
+        let place = |side: DiffSide| {
+            let length = |lines: &[DiffLine<'_>]| lines.iter().filter(|line| line.is_on(side)).count();
             let (skipped, length) = (length(&lines[..from]), length(&lines[from..to]));
             // A side without lines names the line before it, as diff does.
             format!("{},{length}", if length == 0 { skipped } else { skipped + 1 })
         };
-        shown.push_str(&format!("@@ -{} +{} @@\n", place(Side::Old), place(Side::New)));
+        shown.push_str(&format!("@@ -{} +{} @@\n", place(DiffSide::Old), place(DiffSide::New)));
         for line in &lines[from..to] {
             let (sign, text) = match line {
-                Line::Same(text) => (' ', text),
-                Line::Gone(text) => ('-', text),
-                Line::New(text) => ('+', text),
+                DiffLine::Same(text) => (' ', text),
+                DiffLine::Gone(text) => ('-', text),
+                DiffLine::New(text) => ('+', text),
             };
             shown.push(sign);
             shown.push_str(text);
@@ -63,9 +63,9 @@ pub fn unified(before: &str, after: &str, name: &str) -> String {
 }
 
 /// The ranges of lines to show: each change with what stands around it, those that touch in one.
-fn hunks(lines: &[Line<'_>]) -> Vec<(usize, usize)> {
+fn hunks(lines: &[DiffLine<'_>]) -> Vec<(usize, usize)> {
     let mut hunks: Vec<(usize, usize)> = Vec::new();
-    for (at, _) in lines.iter().enumerate().filter(|(_, line)| !matches!(line, Line::Same(_))) {
+    for (at, _) in lines.iter().enumerate().filter(|(_, line)| !matches!(line, DiffLine::Same(_))) {
         let (from, to) = (at.saturating_sub(AROUND), (at + 1 + AROUND).min(lines.len()));
         match hunks.last_mut() {
             Some(last) if from <= last.1 => last.1 = to,
@@ -76,22 +76,22 @@ fn hunks(lines: &[Line<'_>]) -> Vec<(usize, usize)> {
 }
 
 /// The longest lines in common stay, everything else goes or comes.
-fn compare<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<Line<'a>> {
+fn compare<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<DiffLine<'a>> {
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(|(a, b)| a == b).count();
     let (gone, came) = (&old[head..old.len() - tail], &new[head..new.len() - tail]);
-    let mut lines: Vec<Line<'a>> = old[..head].iter().map(|line| Line::Same(line)).collect();
+    let mut lines: Vec<DiffLine<'a>> = old[..head].iter().map(|line| DiffLine::Same(line)).collect();
     if gone.len().saturating_mul(came.len()) > MOST {
-        lines.extend(gone.iter().map(|line| Line::Gone(line)));
-        lines.extend(came.iter().map(|line| Line::New(line)));
+        lines.extend(gone.iter().map(|line| DiffLine::Gone(line)));
+        lines.extend(came.iter().map(|line| DiffLine::New(line)));
     } else {
         middle(gone, came, &mut lines);
     }
-    lines.extend(old[old.len() - tail..].iter().map(|line| Line::Same(line)));
+    lines.extend(old[old.len() - tail..].iter().map(|line| DiffLine::Same(line)));
     lines
 }
 
-fn middle<'a>(gone: &[&'a str], came: &[&'a str], lines: &mut Vec<Line<'a>>) {
+fn middle<'a>(gone: &[&'a str], came: &[&'a str], lines: &mut Vec<DiffLine<'a>>) {
     // common[i][j]: how many lines gone[i..] and came[j..] have in common, in order.
     let mut common = vec![vec![0_u32; came.len() + 1]; gone.len() + 1];
     for i in (0..gone.len()).rev() {
@@ -102,13 +102,13 @@ fn middle<'a>(gone: &[&'a str], came: &[&'a str], lines: &mut Vec<Line<'a>>) {
     let (mut i, mut j) = (0, 0);
     while i < gone.len() || j < came.len() {
         if i < gone.len() && j < came.len() && gone[i] == came[j] {
-            lines.push(Line::Same(gone[i]));
+            lines.push(DiffLine::Same(gone[i]));
             (i, j) = (i + 1, j + 1);
         } else if j == came.len() || (i < gone.len() && common[i + 1][j] >= common[i][j + 1]) {
-            lines.push(Line::Gone(gone[i]));
+            lines.push(DiffLine::Gone(gone[i]));
             i += 1;
         } else {
-            lines.push(Line::New(came[j]));
+            lines.push(DiffLine::New(came[j]));
             j += 1;
         }
     }
@@ -154,12 +154,12 @@ mod tests {
         ) {
             let (old, new): (Vec<&str>, Vec<&str>) = (old.iter().map(String::as_str).collect(), new.iter().map(String::as_str).collect());
             let lines = compare(&old, &new);
-            let side = |drop: fn(&Line<'_>) -> bool| {
+            let side = |drop: fn(&DiffLine<'_>) -> bool| {
                 let kept = lines.iter().filter(|line| !drop(line));
-                kept.map(|line| match line { Line::Same(text) | Line::Gone(text) | Line::New(text) => *text }).collect::<Vec<_>>()
+                kept.map(|line| match line { DiffLine::Same(text) | DiffLine::Gone(text) | DiffLine::New(text) => *text }).collect::<Vec<_>>()
             };
-            prop_assert_eq!(side(|line| matches!(line, Line::New(_))), old);
-            prop_assert_eq!(side(|line| matches!(line, Line::Gone(_))), new);
+            prop_assert_eq!(side(|line| matches!(line, DiffLine::New(_))), old);
+            prop_assert_eq!(side(|line| matches!(line, DiffLine::Gone(_))), new);
         }
     }
 }

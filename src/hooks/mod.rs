@@ -13,8 +13,8 @@ pub mod settings_text;
 mod entry;
 mod told;
 
-pub use entry::{Entries, Holds, command_line, shell_word};
-pub use hold::{Counted, Decision, Ground, Held, Holding, decide};
+pub use entry::{HoldScope, HookEntries, command_line, shell_word};
+pub use hold::{HoldCount, HoldMode, HoldStreak, HookDecision, StopFacts, decide};
 pub use input::{HookEvent, HookInput, InputError};
-pub use reply::{Act, Reply};
+pub use reply::{HookAction, HookReply};
 pub use told::context;

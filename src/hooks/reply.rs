@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 /// What the answer does to the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Act {
+pub enum HookAction {
     /// Nothing: the host goes on as it would without us.
     Nothing,
     /// The agent may not stop, and is told why.
@@ -21,38 +21,38 @@ pub enum Act {
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
+pub struct HookReply {
     /// What it does to the agent.
-    pub act: Act,
+    pub act: HookAction,
     /// What the host shows to the user.
     pub message: Option<String>,
 }
 
-impl Reply {
+impl HookReply {
     /// An answer that changes nothing and says nothing.
     pub fn quiet() -> Self {
-        Reply { act: Act::Nothing, message: None }
+        HookReply { act: HookAction::Nothing, message: None }
     }
 
     /// An answer that changes nothing, and tells the user something.
     pub fn tell(message: impl Into<String>) -> Self {
-        Reply { act: Act::Nothing, message: Some(message.into()) }
+        HookReply { act: HookAction::Nothing, message: Some(message.into()) }
     }
 
     /// The object for the host. `{}` where there is nothing to say.
     pub fn to_json(&self) -> Value {
         let mut object = match &self.act {
-            Act::Nothing => Map::new(),
-            Act::Block { reason } => fields(json!({"decision": "block", "reason": reason})),
-            Act::Deny { reason } => fields(json!({"hookSpecificOutput": {
+            HookAction::Nothing => Map::new(),
+            HookAction::Block { reason } => fields(json!({"decision": "block", "reason": reason})),
+            HookAction::Deny { reason } => fields(json!({"hookSpecificOutput": {
                 "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason}})),
-            Act::Advise { context } => {
+            HookAction::Advise { context } => {
                 fields(json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": context}}))
             }
-            Act::Begin { context } => {
+            HookAction::Begin { context } => {
                 fields(json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": context}}))
             }
-            Act::Finish => fields(json!({"continue": false})),
+            HookAction::Finish => fields(json!({"continue": false})),
         };
         if let Some(message) = &self.message {
             object.insert("systemMessage".into(), message.as_str().into());
@@ -76,19 +76,25 @@ mod tests {
     fn each_answer_has_the_form_that_the_host_obeys() {
         let say = str::to_owned;
         for (act, form) in [
-            (Act::Nothing, json!({})),
-            (Act::Block { reason: say("F") }, json!({"decision": "block", "reason": "F"})),
+            (HookAction::Nothing, json!({})),
+            (HookAction::Block { reason: say("F") }, json!({"decision": "block", "reason": "F"})),
             (
-                Act::Deny { reason: say("F") },
+                HookAction::Deny { reason: say("F") },
                 json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "F"}}),
             ),
-            (Act::Advise { context: say("F") }, json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "F"}})),
-            (Act::Begin { context: say("F") }, json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "F"}})),
-            (Act::Finish, json!({"continue": false})),
+            (
+                HookAction::Advise { context: say("F") },
+                json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "F"}}),
+            ),
+            (
+                HookAction::Begin { context: say("F") },
+                json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "F"}}),
+            ),
+            (HookAction::Finish, json!({"continue": false})),
         ] {
-            assert_eq!(Reply { act, message: None }.to_json(), form);
+            assert_eq!(HookReply { act, message: None }.to_json(), form);
         }
-        assert_eq!(Reply::quiet().to_json().to_string(), "{}");
-        assert_eq!(Reply::tell("hear").to_json(), json!({"systemMessage": "hear"}));
+        assert_eq!(HookReply::quiet().to_json().to_string(), "{}");
+        assert_eq!(HookReply::tell("hear").to_json(), json!({"systemMessage": "hear"}));
     }
 }

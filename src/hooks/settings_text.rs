@@ -5,12 +5,12 @@ use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectPr
 
 use crate::config::STRICT_JSON;
 
-use super::entry::{Entries, Entry, own};
+use super::entry::{HookEntries, HookEntry, own};
 use super::input::HookEvent;
 
 /// What becomes of a settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edited {
+pub struct SettingsEdit {
     /// The whole new text.
     pub text: String,
     /// Other entries that call watchdog in their own way; they stay as they are.
@@ -38,11 +38,11 @@ const DIALECT: ParseOptions = ParseOptions { allow_comments: true, ..STRICT_JSON
 ///
 /// # Errors
 /// When the text is no settings file that the host could read.
-pub fn edit(text: &str, wanted: &Entries, program: &str) -> Result<Edited, EditError> {
+pub fn edit(text: &str, wanted: &HookEntries, program: &str) -> Result<SettingsEdit, EditError> {
     let (mark, text) = if text.starts_with('\u{feff}') { text.split_at('\u{feff}'.len_utf8()) } else { ("", text) };
     let empty = text.trim().is_empty();
     if empty && wanted.0.is_empty() {
-        return Ok(Edited { text: format!("{mark}{text}"), others: Vec::new() });
+        return Ok(SettingsEdit { text: format!("{mark}{text}"), others: Vec::new() });
     }
     let source = if empty { "{\n}\n" } else { text };
     let root = CstRootNode::parse(source, &DIALECT).map_err(|error| EditError::Broken(error.to_string()))?;
@@ -61,7 +61,7 @@ pub fn edit(text: &str, wanted: &Entries, program: &str) -> Result<Edited, EditE
             settle(hooks, event, entry, program, &mut others)?;
         }
     }
-    let missing: Vec<&Entry> = match &hooks {
+    let missing: Vec<&HookEntry> = match &hooks {
         None => wanted.0.iter().collect(),
         Some(hooks) => wanted.0.iter().filter(|entry| !is_there(hooks, entry, program)).collect(),
     };
@@ -75,7 +75,7 @@ pub fn edit(text: &str, wanted: &Entries, program: &str) -> Result<Edited, EditE
     {
         hooks.parent().and_then(|parent| parent.as_object_prop()).into_iter().for_each(CstObjectProp::remove);
     }
-    Ok(Edited { text: format!("{mark}{root}"), others })
+    Ok(SettingsEdit { text: format!("{mark}{root}"), others })
 }
 
 /// Whether the text, before the edit, held entries of ours: an empty `hooks` that somebody else wrote stays.
@@ -89,7 +89,7 @@ fn text_had_own(text: &str, program: &str) -> bool {
 }
 
 /// One command in a list of groups.
-struct Found {
+struct FoundHook {
     group: CstObject,
     list: CstArray,
     entry: CstObject,
@@ -97,13 +97,13 @@ struct Found {
 }
 
 /// Every command of an event. What has another shape is nobody's command and stays as it is.
-fn commands(groups: &CstArray) -> Vec<Found> {
+fn commands(groups: &CstArray) -> Vec<FoundHook> {
     let mut found = Vec::new();
     for group in groups.elements().iter().filter_map(CstNode::as_object) {
         let Some(list) = group.array_value("hooks") else { continue };
         for entry in list.elements().iter().filter_map(CstNode::as_object) {
             if let Some(command) = text_of(&entry, "command") {
-                found.push(Found { group: group.clone(), list: list.clone(), entry, command });
+                found.push(FoundHook { group: group.clone(), list: list.clone(), entry, command });
             }
         }
     }
@@ -111,7 +111,13 @@ fn commands(groups: &CstArray) -> Vec<Found> {
 }
 
 /// Leaves at most one entry of ours in an event's list: the wanted one, brought up to date.
-fn settle(hooks: &CstObject, event: HookEvent, wanted: Option<&Entry>, program: &str, others: &mut Vec<String>) -> Result<(), EditError> {
+fn settle(
+    hooks: &CstObject,
+    event: HookEvent,
+    wanted: Option<&HookEntry>,
+    program: &str,
+    others: &mut Vec<String>,
+) -> Result<(), EditError> {
     let path = format!("hooks.{}", event.as_str());
     let Some(property) = only(hooks, event.as_str(), &path)? else { return Ok(()) };
     let value = property.value().ok_or_else(|| EditError::Broken(format!("`{path}` has no value")))?;
@@ -145,13 +151,13 @@ fn settle(hooks: &CstObject, event: HookEvent, wanted: Option<&Entry>, program: 
     Ok(())
 }
 
-fn is_there(hooks: &CstObject, entry: &Entry, program: &str) -> bool {
+fn is_there(hooks: &CstObject, entry: &HookEntry, program: &str) -> bool {
     let groups = hooks.array_value(entry.event.as_str());
     groups.is_some_and(|groups| commands(&groups).iter().any(|found| own(&found.command, program) == Some(entry.event)))
 }
 
 /// Changes what differs, and nothing else.
-fn update(entry: &CstObject, wanted: &Entry) {
+fn update(entry: &CstObject, wanted: &HookEntry) {
     if text_of(entry, "command").as_deref() != Some(wanted.command.as_str()) {
         set(entry, "command", wanted.command.as_str().into());
     }
@@ -171,7 +177,7 @@ fn set(object: &CstObject, name: &str, value: CstInputValue) {
     }
 }
 
-fn group(entry: &Entry) -> CstInputValue {
+fn group(entry: &HookEntry) -> CstInputValue {
     let object = |fields: Vec<(&str, CstInputValue)>| {
         CstInputValue::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     };

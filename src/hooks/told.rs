@@ -1,15 +1,15 @@
 //! What a hook's input tells of the session, as checks see it. Pure.
 
-use crate::decision::context::Context;
+use crate::decision::context::SessionContext;
 
 use super::input::{HookEvent, HookInput};
 
 /// What is known of the session: what the hook was told, over what was known before.
-pub fn context(event: HookEvent, input: &HookInput, before: Context) -> Context {
+pub fn context(event: HookEvent, input: &HookInput, before: SessionContext) -> SessionContext {
     let tool = matches!(event, HookEvent::PreToolUse | HookEvent::PostToolUse);
     let text = |name: &str| input.told.get(name).and_then(serde_json::Value::as_str).map(str::to_owned);
     let stop_reason = if tool { Some("structured_output".into()) } else { input.stop_reason.clone().or(Some("end_turn".into())) };
-    Context {
+    SessionContext {
         stop_reason,
         // At a stop, nothing is about to be given any more.
         tentative_output: if tool { input.structured_output() } else { None },
@@ -26,8 +26,8 @@ mod tests {
 
     use super::*;
 
-    fn told(event: HookEvent, input: &Value) -> Context {
-        let before = Context { output: Some("earlier".into()), iteration: Some(3), ..Context::default() };
+    fn told(event: HookEvent, input: &Value) -> SessionContext {
+        let before = SessionContext { output: Some("earlier".into()), iteration: Some(3), ..SessionContext::default() };
         context(event, &HookInput::parse(input.to_string().as_bytes()).expect("an object"), before)
     }
 

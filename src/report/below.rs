@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 /// Paths that a worktree must be at or below; none stand for all worktrees.
 #[derive(Debug, Clone, Default)]
-pub struct Below(Vec<PathBuf>);
+pub struct PathFilter(Vec<PathBuf>);
 
-impl Below {
+impl PathFilter {
     /// These paths, from `folder` where they are relative. One that leads nowhere any more is taken as it is written, as worktrees
     /// that are gone can be asked for.
     pub fn new(folder: &Path, paths: &[PathBuf]) -> Self {
@@ -14,7 +14,7 @@ impl Below {
             let path = folder.join(path);
             path.canonicalize().or_else(|_| std::path::absolute(&path)).unwrap_or(path)
         };
-        Below(paths.iter().map(resolved).collect())
+        PathFilter(paths.iter().map(resolved).collect())
     }
 
     /// Whether every worktree is meant.
@@ -60,7 +60,7 @@ mod tests {
             (&["/nowhere/a/src", "/nowhere/ab"], &all[2..3]),
             (&["/x"], &[]),
         ] {
-            let below = Below::new(Path::new("/nowhere/at"), &paths.iter().map(PathBuf::from).collect::<Vec<_>>());
+            let below = PathFilter::new(Path::new("/nowhere/at"), &paths.iter().map(PathBuf::from).collect::<Vec<_>>());
             let mut left = all.to_vec();
             below.choose(&mut left, |path| Path::new(path));
             assert_eq!(left, meant, "{paths:?}");

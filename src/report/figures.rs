@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
-use super::Below;
+use super::PathFilter;
 use crate::decision::verdict::Reason;
-use crate::store::tally::{Sums, WORKTREES, word};
+use crate::store::tally::{WORKTREES, WordSums, word};
 use crate::store::{Store, StoreError, baseline, figures};
 
 /// How many worktrees are told by name: those with the most sessions, then those with the most verdicts.
@@ -16,7 +16,7 @@ const TOLD: usize = 20;
 
 /// The figures of a period.
 #[derive(Debug)]
-pub struct Report {
+pub struct FiguresReport {
     /// The first day, by UTC.
     pub from: Date,
     /// Today, by UTC.
@@ -24,9 +24,9 @@ pub struct Report {
     /// The first day of all for which there are figures; of earlier ones nothing is known.
     pub begins: Option<Date>,
     /// Of the whole period.
-    pub total: Sums,
+    pub total: WordSums,
     /// By day, from the first for which there can be figures; days in which nothing happened included.
-    pub days: Vec<Day>,
+    pub days: Vec<DayTotals>,
     /// By worktree: those with the most.
     pub worktrees: Vec<OfWorktree>,
     /// How many worktrees there were in all.
@@ -37,11 +37,11 @@ pub struct Report {
 
 /// The figures of one day.
 #[derive(Debug)]
-pub struct Day {
+pub struct DayTotals {
     /// By UTC.
     pub date: Date,
     /// What it came to.
-    pub sums: Sums,
+    pub sums: WordSums,
     /// Whether some of it was lost.
     pub incomplete: bool,
 }
@@ -54,19 +54,19 @@ pub struct OfWorktree {
     /// Its folder, where a baseline tells it.
     pub path: Option<PathBuf>,
     /// What it came to.
-    pub sums: Sums,
+    pub sums: WordSums,
 }
 
 /// Gathers the figures since a day. `tell` is called where that may take a while.
 ///
 /// # Errors
 /// When the store cannot be read. One that cannot be written, or a row that cannot be read, is a note.
-pub fn report(store: &dyn Store, below: &Below, from: Date, today: Date, tell: impl FnOnce()) -> Result<Report, StoreError> {
+pub fn report(store: &dyn Store, below: &PathFilter, from: Date, today: Date, tell: impl FnOnce()) -> Result<FiguresReport, StoreError> {
     let period = figures::up_to_now(store, from, tell)?;
     let mut notes = period.notes;
     let meant = if below.is_all() { None } else { Some(meant(store, below)?) };
     let is_meant = |id: &str| meant.as_ref().is_none_or(|meant| meant.contains_key(id));
-    let (mut total, mut by_worktree, mut days) = (Sums::default(), BTreeMap::<String, Sums>::new(), BTreeMap::new());
+    let (mut total, mut by_worktree, mut days) = (WordSums::default(), BTreeMap::<String, WordSums>::new(), BTreeMap::new());
     for (date, day) in period.days {
         if day.worktrees.len() >= WORKTREES {
             let others = if meant.is_some() { "; what later ones of these did is not in it" } else { "" };
@@ -75,7 +75,7 @@ pub fn report(store: &dyn Store, below: &Below, from: Date, today: Date, tell: i
         if day.incomplete {
             notes.push(format!("the figures of {date} are incomplete, as their row could not be read"));
         }
-        let mut sums = if meant.is_none() { day.all } else { Sums::default() };
+        let mut sums = if meant.is_none() { day.all } else { WordSums::default() };
         for (id, own) in day.worktrees.into_iter().filter(|(id, _)| is_meant(id)) {
             if meant.is_some() {
                 sums.merge(&own);
@@ -83,10 +83,10 @@ pub fn report(store: &dyn Store, below: &Below, from: Date, today: Date, tell: i
             by_worktree.entry(id).or_default().merge(&own);
         }
         total.merge(&sums);
-        days.insert(date, Day { date, sums, incomplete: day.incomplete });
+        days.insert(date, DayTotals { date, sums, incomplete: day.incomplete });
     }
     let first = period.begins.map_or(today, |begins| begins.max(from));
-    let nothing = |date| Day { date, sums: Sums::default(), incomplete: false };
+    let nothing = |date| DayTotals { date, sums: WordSums::default(), incomplete: false };
     for date in first.series(jiff::Span::new().days(1)).take_while(|date| *date <= today) {
         days.entry(date).or_insert_with(|| nothing(date));
     }
@@ -102,11 +102,11 @@ pub fn report(store: &dyn Store, below: &Below, from: Date, today: Date, tell: i
         };
     }
     let days = days.into_values().collect();
-    Ok(Report { from, to: today, begins: period.begins, total, days, worktrees, worktrees_total, notes })
+    Ok(FiguresReport { from, to: today, begins: period.begins, total, days, worktrees, worktrees_total, notes })
 }
 
 /// The worktrees that are meant, with their folders.
-fn meant(store: &dyn Store, below: &Below) -> Result<HashMap<String, PathBuf>, StoreError> {
+fn meant(store: &dyn Store, below: &PathFilter) -> Result<HashMap<String, PathBuf>, StoreError> {
     let mut latest: HashMap<String, baseline::BaselineRecord> = HashMap::new();
     for (id, _, row) in baseline::everywhere(store)? {
         if let Ok(row) = row
@@ -121,12 +121,12 @@ fn meant(store: &dyn Store, below: &Below) -> Result<HashMap<String, PathBuf>, S
 }
 
 /// How many verdicts there were.
-pub fn verdicts(sums: &Sums) -> u64 {
+pub fn verdicts(sums: &WordSums) -> u64 {
     sums.below(VERDICT).map(|(_, count)| count).sum()
 }
 
 /// How many verdicts there were by status, in the contract's order; `other` is of a later version.
-pub fn by_status(sums: &Sums) -> Vec<(&'static str, u64)> {
+pub fn by_status(sums: &WordSums) -> Vec<(&'static str, u64)> {
     let mut seen = HashSet::new();
     let statuses = Reason::ALL.iter().map(|reason| reason.status()).filter(|status| seen.insert(*status)).collect::<Vec<_>>();
     let of = |status| {
@@ -142,10 +142,11 @@ pub const VERDICT: &str = "verdict/";
 /// What the words of probes begin with.
 pub const PROBE: &str = "probe/";
 
-impl Report {
+impl FiguresReport {
     /// The object for programs. See `docs/status.md`.
     pub fn to_json(&self) -> Value {
-        let day = |day: &Day| with(figures_json(&day.sums), [("day", json!(day.date.to_string())), ("incomplete", json!(day.incomplete))]);
+        let day =
+            |day: &DayTotals| with(figures_json(&day.sums), [("day", json!(day.date.to_string())), ("incomplete", json!(day.incomplete))]);
         let worktree = |own: &OfWorktree| {
             let path = own.path.as_ref().map(|path| path.display().to_string());
             with(figures_json(&own.sums), [("worktree", json!(path)), ("id", json!(own.id))])
@@ -174,7 +175,7 @@ fn with<const N: usize>(mut object: Value, more: [(&str, Value); N]) -> Value {
 }
 
 /// Figures of whatever they are about. What no session told is null, not zero.
-fn figures_json(sums: &Sums) -> Value {
+fn figures_json(sums: &WordSums) -> Value {
     let of = |word| sums.of(word);
     let counted = |beginning| sums.below(beginning).map(|(word, count)| (word.to_owned(), json!(count))).collect::<Map<_, _>>();
     let total = |beginning: &str| sums.below(beginning).map(|(_, count)| count).sum::<u64>();
@@ -199,16 +200,16 @@ fn figures_json(sums: &Sums) -> Value {
 }
 
 /// US dollars, where some session told what it cost.
-pub fn cost(sums: &Sums) -> Option<f64> {
+pub fn cost(sums: &WordSums) -> Option<f64> {
     cost_of(sums, word::COST, word::COST_TOLD)
 }
 
 /// US dollars that questions cost, where some told it.
-pub fn cost_of_questions(sums: &Sums) -> Option<f64> {
+pub fn cost_of_questions(sums: &WordSums) -> Option<f64> {
     cost_of(sums, word::QUESTION_COST, word::QUESTION_COST_TOLD)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "money of that size is told to the dollar")]
-fn cost_of(sums: &Sums, word: &str, told: &str) -> Option<f64> {
+fn cost_of(sums: &WordSums, word: &str, told: &str) -> Option<f64> {
     (sums.of(told) > 0).then(|| sums.of(word) as f64 / 1e6)
 }

@@ -8,4 +8,4 @@ pub mod figures;
 pub mod overview;
 mod overview_json;
 
-pub use below::Below;
+pub use below::PathFilter;

@@ -9,20 +9,20 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::Below;
+use super::PathFilter;
 use crate::agent::still_runs;
 use crate::agent::transcript::ClaudeHome;
 use crate::decision::breaker::{Breaker, BreakerState};
 use crate::decision::verdict::{Reason, Status};
 use crate::git::why_broken;
 use crate::store::baseline::{self, BaselineRecord};
-use crate::store::engine::Event;
+use crate::store::engine::StoredEvent;
 use crate::store::journal::kind;
-use crate::store::lock::{Holder, named_holder};
+use crate::store::lock::{LockHolder, named_holder};
 use crate::store::looped::{self, LoopRecord};
 use crate::store::session::{self, SessionRecord};
 use crate::store::{OfWorktrees, StateDir, Store, StoreError, breaker};
-use crate::supervisor::live_session::{Doing, LiveSession, look_at_session};
+use crate::supervisor::live_session::{LiveSession, SessionActivity, look_at_session};
 
 /// A verdict may lie behind so many newer events of its worktree, such as snapshots of a long session; one further back is not looked for.
 const LOOK_BACK: usize = 1_000;
@@ -32,16 +32,16 @@ const LOOP: &str = "watchdog loop";
 
 /// What is going on in all of them.
 #[derive(Debug, Default)]
-pub struct Overview {
+pub struct StatusOverview {
     /// The worktrees, those that need a person first.
-    pub rows: Vec<Watched>,
+    pub rows: Vec<StatusRow>,
     /// What could not be read, in words.
     pub notes: Vec<String>,
 }
 
 /// One worktree with a baseline.
 #[derive(Debug)]
-pub struct Watched {
+pub struct StatusRow {
     /// Its top folder, as it was when the baseline was recorded.
     pub worktree: PathBuf,
     /// The name of the work: that of the baseline that was recorded last.
@@ -65,7 +65,7 @@ pub struct Watched {
     /// The loop that is not over.
     pub looped: Option<LoopRecord>,
     /// Who works on the worktree now.
-    pub holder: Option<Holder>,
+    pub holder: Option<LockHolder>,
     /// The breaker.
     pub breaker: BreakerNow,
 }
@@ -101,7 +101,7 @@ pub struct BreakerNow {
 }
 
 impl LastVerdict {
-    fn new(event: Event, since_baseline: bool) -> Self {
+    fn new(event: StoredEvent, since_baseline: bool) -> Self {
         let word = event.data["status"].as_str();
         let status = Reason::ALL.iter().map(|reason| reason.status()).find(|status| Some(status.as_str()) == word);
         LastVerdict { at: event.at, status, since_baseline, object: event.data }
@@ -142,7 +142,7 @@ impl BreakerNow {
     }
 }
 
-impl Watched {
+impl StatusRow {
     /// Whether something works on it now.
     pub fn runs(&self) -> bool {
         self.session.is_some() || self.holder.is_some()
@@ -150,7 +150,7 @@ impl Watched {
 
     /// Whether its session has been silent for longer than it may.
     pub fn stalled(&self) -> bool {
-        self.live.is_some_and(|live| live.doing == Doing::Stalled)
+        self.live.is_some_and(|live| live.doing == SessionActivity::Stalled)
     }
 
     /// Whether a loop goes on in it now; one that is not over and does not run was cut short.
@@ -201,13 +201,13 @@ impl Watched {
     }
 }
 
-impl Overview {
+impl StatusOverview {
     /// Looks at the sessions that run, each as far as it takes to tell whether it shows life.
     pub fn look_at_sessions(&mut self, state: &StateDir, home: &ClaudeHome) {
         for row in self.rows.iter_mut().filter(|row| !row.gone) {
             row.live = row.session.as_ref().map(|session| look_at_session(session, &row.worktree, state, home));
         }
-        self.rows.sort_by_cached_key(Watched::order);
+        self.rows.sort_by_cached_key(StatusRow::order);
     }
 }
 
@@ -215,7 +215,7 @@ impl Overview {
 ///
 /// # Errors
 /// When the store cannot be read. One row that cannot be read is a note.
-pub fn overview(store: &dyn Store, state: &StateDir, below: &Below, now: Timestamp) -> Result<Overview, StoreError> {
+pub fn overview(store: &dyn Store, state: &StateDir, below: &PathFilter, now: Timestamp) -> Result<StatusOverview, StoreError> {
     let mut notes = Vec::new();
     let mut latest = latest_baselines(baseline::everywhere(store)?, &mut notes);
     below.choose(&mut latest, |(.., found)| &found.worktree);
@@ -229,7 +229,7 @@ pub fn overview(store: &dyn Store, state: &StateDir, below: &Below, now: Timesta
         let verdict = verdicts.remove(&work);
         let breaker = BreakerNow::new(breakers.remove(&work).unwrap_or_default(), verdict.as_ref(), now);
         let gone = is_gone(&found.worktree);
-        Watched {
+        StatusRow {
             gone,
             broken: if gone { None } else { why_broken(&found.worktree) },
             worktree: found.worktree,
@@ -245,9 +245,9 @@ pub fn overview(store: &dyn Store, state: &StateDir, below: &Below, now: Timesta
             spec: work.1,
         }
     });
-    let mut rows: Vec<Watched> = rows.collect();
-    rows.sort_by_cached_key(Watched::order);
-    Ok(Overview { rows, notes })
+    let mut rows: Vec<StatusRow> = rows.collect();
+    rows.sort_by_cached_key(StatusRow::order);
+    Ok(StatusOverview { rows, notes })
 }
 
 /// The baseline of each worktree that was recorded last, as commands that name no spec take it.

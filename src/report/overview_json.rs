@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::overview::{BreakerNow, Overview, Watched};
+use super::overview::{BreakerNow, StatusOverview, StatusRow};
 use crate::decision::verdict::Status;
-use crate::store::lock::Holder;
+use crate::store::lock::LockHolder;
 use crate::store::looped::LoopRecord;
 use crate::store::session::SessionRecord;
 use crate::supervisor::live_session::LiveSession;
@@ -12,15 +12,15 @@ use crate::supervisor::live_session::LiveSession;
 /// What is taken from the last verdict as it is.
 const OF_THE_VERDICT: [&str; 7] = ["reason", "complete", "evidence", "message", "retry_at", "head", "new_commits"];
 
-impl Overview {
+impl StatusOverview {
     /// One object with every row that `shown` lets through.
-    pub fn to_json(&self, shown: impl Fn(&Watched) -> bool) -> Value {
+    pub fn to_json(&self, shown: impl Fn(&StatusRow) -> bool) -> Value {
         let rows: Vec<Value> = self.rows.iter().filter(|row| shown(row)).map(row_json).collect();
         json!({"schema": 1, "worktrees": rows, "notes": self.notes})
     }
 }
 
-fn row_json(row: &Watched) -> Value {
+fn row_json(row: &StatusRow) -> Value {
     let mut object = json!({
         "worktree": row.worktree.display().to_string(),
         "spec": row.spec,
@@ -67,7 +67,7 @@ fn loop_json(looped: &LoopRecord, running: bool) -> Value {
     })
 }
 
-fn holder_json(holder: &Holder) -> Value {
+fn holder_json(holder: &LockHolder) -> Value {
     json!({"pid": holder.pid, "command": holder.command, "since": holder.since.to_string(), "session_active": holder.session_active})
 }
 

@@ -5,13 +5,13 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
-use crate::config::settings::Settings;
-use crate::decision::breaker::Outcome;
-use crate::decision::iteration::standing::Standing;
+use crate::config::settings::ConfigSettings;
+use crate::decision::breaker::BreakerInput;
+use crate::decision::iteration::standing::LoopStanding;
 use crate::store::baseline::BaselineRefs;
 use crate::store::journal::event;
-use crate::store::lock::{Acquired, WorktreeLock};
-use crate::store::{Key, SqliteStore, journal};
+use crate::store::lock::{LockAttempt, WorktreeLock};
+use crate::store::{RowKey, SqliteStore, journal};
 
 struct Ground {
     scratch: tempfile::TempDir,
@@ -54,11 +54,11 @@ impl Ground {
         self.happens(id, spec, kind::VERDICT, second, data);
     }
 
-    fn look(&self) -> Overview {
-        overview(&self.store, &self.state, &Below::default(), at(10_000)).unwrap()
+    fn look(&self) -> StatusOverview {
+        overview(&self.store, &self.state, &PathFilter::default(), at(10_000)).unwrap()
     }
 
-    fn only(&self) -> Watched {
+    fn only(&self) -> StatusRow {
         let mut found = self.look();
         assert_eq!(found.rows.len(), 1);
         found.rows.remove(0)
@@ -69,7 +69,7 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-fn name(row: &Watched) -> String {
+fn name(row: &StatusRow) -> String {
     row.worktree.file_name().unwrap().to_string_lossy().into_owned()
 }
 
@@ -165,7 +165,7 @@ fn only_what_lives_is_told_as_running_and_a_killed_loop_as_cut_short() {
         begun_at: at(10),
         origin: None,
         refs: Vec::new(),
-        standing: Standing { finished: 2, ..Standing::default() },
+        standing: LoopStanding { finished: 2, ..LoopStanding::default() },
         records: Vec::new(),
         at_most: Some(9),
         under_way: Some((3, at(12))),
@@ -178,8 +178,8 @@ fn only_what_lives_is_told_as_running_and_a_killed_loop_as_cut_short() {
     let row = ground.only();
     assert_eq!((row.runs(), row.loops(), row.looped.is_some()), (false, false, true));
 
-    let holder = Holder { pid: std::process::id(), command: LOOP.into(), since: Timestamp::now(), session_active: true, spec: None };
-    let Acquired::Held(lock) = WorktreeLock::try_acquire(&ground.state, "w", holder).unwrap() else { panic!("nobody has it") };
+    let holder = LockHolder { pid: std::process::id(), command: LOOP.into(), since: Timestamp::now(), session_active: true, spec: None };
+    let LockAttempt::Held(lock) = WorktreeLock::try_acquire(&ground.state, "w", holder).unwrap() else { panic!("nobody has it") };
     let found = ground.look();
     assert_eq!((found.rows[0].runs(), found.rows[0].loops()), (true, true));
     assert_eq!(found.to_json(|_| true)["worktrees"][0]["loop"]["iteration"], 3);
@@ -194,9 +194,10 @@ fn only_what_lives_is_told_as_running_and_a_killed_loop_as_cut_short() {
 fn an_open_breaker_needs_a_person_until_its_cooldown_is_over() {
     let ground = Ground::new();
     ground.watch("w", "s", 10);
-    let settings = Settings::default().breaker;
+    let settings = ConfigSettings::default().breaker;
     for second in [100, 200, 300] {
-        breaker::update(&ground.store, "w", "s", |b| b.record(at(second), &settings, Outcome::Strike { why: "stalled".into() })).unwrap();
+        breaker::update(&ground.store, "w", "s", |b| b.record(at(second), &settings, BreakerInput::Strike { why: "stalled".into() }))
+            .unwrap();
     }
     let until = |seconds: u64| at(300).checked_add(Duration::from_secs(seconds)).unwrap().to_string();
     for (told, state, person) in [(until(1800), "half_open", false), (until(99_999), "open", true), ("nonsense".into(), "open", true)] {
@@ -214,9 +215,9 @@ fn damaged_rows_and_verdicts_are_told_and_hide_nothing_else() {
     ground.happens("a", "s", kind::VERDICT, 20, json!({"status": 7}));
     ground.watch("b", "s", 10);
     for (row_kind, id) in [("baseline", "c"), ("session", "b"), ("loop", "b"), ("breaker", "b")] {
-        ground.store.keep_hints(&[(Key::new(row_kind, &[id, "s"]), b"{\"v\":1,".to_vec())]).unwrap();
+        ground.store.keep_hints(&[(RowKey::new(row_kind, &[id, "s"]), b"{\"v\":1,".to_vec())]).unwrap();
     }
-    ground.store.keep_hints(&[(Key::new("baseline", &["d", "s"]), b"{\"v\":99}".to_vec())]).unwrap();
+    ground.store.keep_hints(&[(RowKey::new("baseline", &["d", "s"]), b"{\"v\":99}".to_vec())]).unwrap();
     let found = ground.look();
     assert_eq!(found.rows.iter().map(name).collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(found.notes.len(), 5, "{:?}", found.notes);

@@ -6,12 +6,12 @@ use crate::config::settings::{RescueMode, RescueSettings};
 use crate::decision::evidence::RescueOutcome;
 use crate::git::{Error, Snapshot, Worktree};
 
-use super::grouping::Ask;
+use super::grouping::AskPlanner;
 use super::{index_mending, outlast, own_commits, user_command};
 
 /// One rescue of one worktree.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct RescueRequest<'a> {
     /// Mode, limits and what is never committed.
     pub settings: &'a RescueSettings,
     /// The name of the work.
@@ -33,7 +33,7 @@ pub static NO_OTHERS: BTreeSet<String> = BTreeSet::new();
 ///
 /// # Errors
 /// When git's data cannot be read, so that neither the commits nor the proof can be told.
-pub fn rescue(worktree: &Worktree, request: &Request<'_>) -> Result<RescueOutcome, Error> {
+pub fn rescue(worktree: &Worktree, request: &RescueRequest<'_>) -> Result<RescueOutcome, Error> {
     rescue_asking(worktree, request, None)
 }
 
@@ -41,10 +41,10 @@ pub fn rescue(worktree: &Worktree, request: &Request<'_>) -> Result<RescueOutcom
 ///
 /// # Errors
 /// As [`rescue`].
-pub fn rescue_asking(worktree: &Worktree, request: &Request<'_>, ask: Option<Ask<'_>>) -> Result<RescueOutcome, Error> {
+pub fn rescue_asking(worktree: &Worktree, request: &RescueRequest<'_>, ask: Option<AskPlanner<'_>>) -> Result<RescueOutcome, Error> {
     let before = worktree.commit_state()?;
     let mut outcome = RescueOutcome { left_out: request.snapshot.left_out.clone(), ..RescueOutcome::default() };
-    let mut committed = own_commits::Committed::default();
+    let mut committed = own_commits::CommittedWork::default();
     match request.settings.mode {
         RescueMode::Off | RescueMode::Snapshot => {}
         RescueMode::Command => {

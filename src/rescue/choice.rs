@@ -2,23 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use super::carry_out::{NO_OTHERS, Request};
+use super::carry_out::{NO_OTHERS, RescueRequest};
 use super::selection::select;
 use super::single::without_replaced;
 use crate::config::settings::RescueSettings;
-use crate::decision::evidence::{Degraded, LeftOut};
+use crate::decision::evidence::{Degradation, LeftOut};
 use crate::decision::secret_shapes::{self, LIMIT};
-use crate::git::{Error, SnapshotKind, SnapshotPath, Versions, Worktree};
+use crate::git::{Error, FileVersions, SnapshotKind, SnapshotPath, Worktree};
 
 /// What may be committed, and what may not.
 #[derive(Debug, Default)]
-pub(super) struct Choice<'p> {
+pub(super) struct CommitChoice<'p> {
     /// In git's order.
     pub commit: Vec<&'p SnapshotPath>,
     /// What stays out, and why.
     pub left_out: Vec<LeftOut>,
     /// What a person should know about that, never with a secret in it.
-    pub warnings: Vec<Degraded>,
+    pub warnings: Vec<Degradation>,
     /// Why nothing is committed at all.
     pub refused: Option<String>,
 }
@@ -27,7 +27,7 @@ pub(super) struct Choice<'p> {
 ///
 /// # Errors
 /// When contents cannot be read.
-pub(super) fn choose<'p>(worktree: &Worktree, request: &Request<'_>, paths: &'p [SnapshotPath]) -> Result<Choice<'p>, Error> {
+pub(super) fn choose<'p>(worktree: &Worktree, request: &RescueRequest<'_>, paths: &'p [SnapshotPath]) -> Result<CommitChoice<'p>, Error> {
     choose_by(worktree, request.settings, (paths, request.others), &|path| worktree.versions(request.snapshot, path, LIMIT))
 }
 
@@ -35,7 +35,11 @@ pub(super) fn choose<'p>(worktree: &Worktree, request: &Request<'_>, paths: &'p 
 ///
 /// # Errors
 /// When HEAD cannot be read.
-pub(super) fn choose_on_disk<'p>(worktree: &Worktree, settings: &RescueSettings, paths: &'p [SnapshotPath]) -> Result<Choice<'p>, Error> {
+pub(super) fn choose_on_disk<'p>(
+    worktree: &Worktree,
+    settings: &RescueSettings,
+    paths: &'p [SnapshotPath],
+) -> Result<CommitChoice<'p>, Error> {
     choose_by(worktree, settings, (paths, &NO_OTHERS), &|path| worktree.versions_on_disk(path, LIMIT))
 }
 
@@ -43,19 +47,19 @@ fn choose_by<'p>(
     worktree: &Worktree,
     settings: &RescueSettings,
     (paths, others): (&'p [SnapshotPath], &BTreeSet<String>),
-    versions: &dyn Fn(&[u8]) -> Result<Versions, Error>,
-) -> Result<Choice<'p>, Error> {
+    versions: &dyn Fn(&[u8]) -> Result<FileVersions, Error>,
+) -> Result<CommitChoice<'p>, Error> {
     let selection = select(paths, others, settings);
     let max = settings.max_files;
     let refused = selection.too_many.map(|many| format!("{many} files are to be committed, more than rescue.max_files ({max}) allows"));
-    let mut choice = Choice { left_out: selection.left_out, refused, ..Choice::default() };
+    let mut choice = CommitChoice { left_out: selection.left_out, refused, ..CommitChoice::default() };
     for path in selection.commit {
         match secret_in(path, versions)? {
             None => choice.commit.push(path),
             Some(rule) => {
                 choice.left_out.push(LeftOut { path: path.text.clone(), why: "secret" });
                 let detail = format!("{} was not committed: something new in it looks like a secret (rule {rule})", path.text);
-                choice.warnings.push(Degraded { code: "secret_content", detail });
+                choice.warnings.push(Degradation { code: "secret_content", detail });
             }
         }
     }
@@ -64,7 +68,7 @@ fn choose_by<'p>(
     Ok(choice)
 }
 
-fn secret_in(path: &SnapshotPath, versions: &dyn Fn(&[u8]) -> Result<Versions, Error>) -> Result<Option<&'static str>, Error> {
+fn secret_in(path: &SnapshotPath, versions: &dyn Fn(&[u8]) -> Result<FileVersions, Error>) -> Result<Option<&'static str>, Error> {
     if path.kind != SnapshotKind::File {
         return Ok(None);
     }

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::carry_out::Request;
+use super::carry_out::RescueRequest;
 use super::message::with_snapshot;
-use super::single::Group;
+use super::single::CommitGroup;
 use crate::agent::git_program::{git, tail};
 use crate::git::{Error, KeptEntry, Worktree};
 
@@ -18,7 +18,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Where the commits went.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Elsewhere {
+pub(super) struct FallbackBranch {
     /// Without `refs/heads/`.
     pub branch: String,
     /// Files that the work tree no longer has as the snapshot has them, and the branch does.
@@ -56,7 +56,11 @@ impl Drop for PrivateIndex {
 ///
 /// # Errors
 /// When git's data cannot be read.
-pub(super) fn commit(worktree: &Worktree, request: &Request<'_>, groups: &[Group<'_>]) -> Result<Result<Elsewhere, String>, Error> {
+pub(super) fn commit(
+    worktree: &Worktree,
+    request: &RescueRequest<'_>,
+    groups: &[CommitGroup<'_>],
+) -> Result<Result<FallbackBranch, String>, Error> {
     let branch = worktree.rescue_branch(request.spec)?;
     let head = worktree.head_commit()?;
     let mut kept = Vec::new();
@@ -71,9 +75,9 @@ pub(super) fn commit(worktree: &Worktree, request: &Request<'_>, groups: &[Group
         .map(|(path, _)| path.text.clone())
         .collect();
     let index = PrivateIndex::new(worktree.git_dir());
-    let plumbing = Plumbing { worktree, index: &index.0 };
+    let plumbing = BranchPlumbing { worktree, index: &index.0 };
     let moved = plumbing.advance(request, groups, &kept, &branch, head.as_deref());
-    Ok(moved.map(|()| Elsewhere { branch: branch.name, as_they_were }))
+    Ok(moved.map(|()| FallbackBranch { branch: branch.name, as_they_were }))
 }
 
 /// The tree, hexadecimal, that HEAD would have with these paths committed as git adds them now, filters included.
@@ -83,19 +87,19 @@ pub(super) fn commit(worktree: &Worktree, request: &Request<'_>, groups: &[Group
 pub(super) fn staged_tree(worktree: &Worktree, paths: &[&[u8]]) -> Result<String, String> {
     let head = worktree.head_commit().map_err(|error| error.to_string())?;
     let index = PrivateIndex::new(worktree.git_dir());
-    let plumbing = Plumbing { worktree, index: &index.0 };
+    let plumbing = BranchPlumbing { worktree, index: &index.0 };
     plumbing.git(&["read-tree", head.as_deref().unwrap_or("--empty")], Vec::new())?;
     let names = paths.iter().flat_map(|path| path.iter().copied().chain([0])).collect();
     plumbing.git(&["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], names)?;
     plumbing.git(&["write-tree"], Vec::new())
 }
 
-struct Plumbing<'a> {
+struct BranchPlumbing<'a> {
     worktree: &'a Worktree,
     index: &'a Path,
 }
 
-impl Plumbing<'_> {
+impl BranchPlumbing<'_> {
     fn git(&self, args: &[&str], stdin: Vec<u8>) -> Result<String, String> {
         let quiet = ["-c", "core.hooksPath=/dev/null", "-c", "core.sparseCheckout=false", "-c", "core.splitIndex=false"];
         let args_all = [&quiet[..], args].concat();
@@ -116,8 +120,8 @@ impl Plumbing<'_> {
 
     fn advance(
         &self,
-        request: &Request<'_>,
-        groups: &[Group<'_>],
+        request: &RescueRequest<'_>,
+        groups: &[CommitGroup<'_>],
         kept: &[Vec<KeptEntry>],
         branch: &crate::git::RescueBranch,
         head: Option<&str>,
@@ -157,7 +161,7 @@ impl Plumbing<'_> {
 
     /// Puts the group's files into the private index: as git itself would add them where the work tree still has them,
     /// byte for byte out of the snapshot where it has not, or where a filter stands in the way. `digits` of an object's name.
-    fn take(&self, group: &Group<'_>, kept: &[KeptEntry], digits: usize) -> Result<(), String> {
+    fn take(&self, group: &CommitGroup<'_>, kept: &[KeptEntry], digits: usize) -> Result<(), String> {
         let names = group.names();
         let both = || names.iter().zip(kept);
         let from_disk: Vec<u8> = both().filter(|(_, kept)| kept.untouched).flat_map(|(path, _)| path.iter().copied().chain([0])).collect();

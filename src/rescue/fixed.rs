@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::carry_out::Request;
-use super::single::Group;
+use super::carry_out::RescueRequest;
+use super::single::CommitGroup;
 use crate::decision::secret_shapes::{self, LIMIT};
 use crate::git::{Error, Worktree};
 
@@ -14,8 +14,8 @@ use crate::git::{Error, Worktree};
 /// When git's data cannot be read.
 pub(super) fn by_hooks(
     worktree: &Worktree,
-    request: &Request<'_>,
-    group: &Group<'_>,
+    request: &RescueRequest<'_>,
+    group: &CommitGroup<'_>,
     changed_before: &BTreeSet<String>,
 ) -> Result<bool, Error> {
     let kept = worktree.kept_entries(request.snapshot, &group.names())?;

@@ -2,18 +2,18 @@
 
 use serde_json::{Map, Value};
 
-use super::carry_out::Request;
-use super::plan::{self, Planned};
-use super::single::Group;
+use super::carry_out::RescueRequest;
+use super::plan::{self, PlannedCommit};
+use super::single::CommitGroup;
 use super::tick::{self, TaskList};
 use super::{message, plan_diff};
 use crate::agent::plan_prompt::{PlanFacts, plan_prompt};
-use crate::decision::evidence::Degraded;
+use crate::decision::evidence::Degradation;
 use crate::decision::secret_shapes::mask;
 use crate::git::{Error, SnapshotKind, SnapshotPath, Worktree};
 
 /// Puts a question, with the number of the attempt from 1, to whoever can plan. The answer is an object with `commits`.
-pub type Ask<'a> = &'a dyn Fn(&str, u32) -> Result<Map<String, Value>, NoPlan>;
+pub type AskPlanner<'a> = &'a dyn Fn(&str, u32) -> Result<Map<String, Value>, NoPlan>;
 
 /// Why there is no answer to judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,13 +27,13 @@ pub enum NoPlan {
 }
 
 /// The commits to make.
-pub(super) struct Grouping<'p> {
+pub(super) struct CommitGrouping<'p> {
     /// In the order in which they are made.
-    pub groups: Vec<Group<'p>>,
+    pub groups: Vec<CommitGroup<'p>>,
     /// The list of tasks, and the texts of those that are fulfilled.
     pub fulfilled: Option<(String, Vec<String>)>,
     /// Why it is one commit, where a plan was wanted.
-    pub note: Option<Degraded>,
+    pub note: Option<Degradation>,
 }
 
 /// How often is asked.
@@ -42,9 +42,9 @@ const ATTEMPTS: u32 = 2;
 const LONGEST: usize = 100 << 10;
 
 /// One commit of everything.
-pub(super) fn one<'p>(request: &Request<'_>, chosen: Vec<&'p SnapshotPath>) -> Grouping<'p> {
+pub(super) fn one<'p>(request: &RescueRequest<'_>, chosen: Vec<&'p SnapshotPath>) -> CommitGrouping<'p> {
     let message = message::single(request, &chosen);
-    Grouping { groups: vec![Group { message, paths: chosen }], fulfilled: None, note: None }
+    CommitGrouping { groups: vec![CommitGroup { message, paths: chosen }], fulfilled: None, note: None }
 }
 
 /// The commits that the agent plans; one of everything where there is no usable plan. `None`: a person asked for an end.
@@ -53,28 +53,28 @@ pub(super) fn one<'p>(request: &Request<'_>, chosen: Vec<&'p SnapshotPath>) -> G
 /// When git's data cannot be read.
 pub(super) fn planned<'p>(
     worktree: &Worktree,
-    request: &Request<'_>,
+    request: &RescueRequest<'_>,
     chosen: Vec<&'p SnapshotPath>,
-    ask: Ask<'_>,
-) -> Result<Option<Grouping<'p>>, Error> {
+    ask: AskPlanner<'_>,
+) -> Result<Option<CommitGrouping<'p>>, Error> {
     let list = tick::find(worktree.root(), request.spec);
     match plan(worktree, request, &chosen, list.as_ref(), ask)? {
         Ok(plan) => Ok(Some(from_plan(request, &chosen, plan, list))),
         Err(NoPlan::Interrupted) => Ok(None),
         Err(NoPlan::Unusable { why } | NoPlan::Unavailable { why }) => {
             let detail = format!("one commit of everything instead of a plan: {why}");
-            Ok(Some(Grouping { note: Some(Degraded { code: "plan_fallback", detail }), ..one(request, chosen) }))
+            Ok(Some(CommitGrouping { note: Some(Degradation { code: "plan_fallback", detail }), ..one(request, chosen) }))
         }
     }
 }
 
 fn plan(
     worktree: &Worktree,
-    request: &Request<'_>,
+    request: &RescueRequest<'_>,
     chosen: &[&SnapshotPath],
     list: Option<&TaskList>,
-    ask: Ask<'_>,
-) -> Result<Result<Vec<Planned>, NoPlan>, Error> {
+    ask: AskPlanner<'_>,
+) -> Result<Result<Vec<PlannedCommit>, NoPlan>, Error> {
     let diff = plan_diff::diff(worktree, request.snapshot, chosen, request.settings.timeout)?;
     let names: Vec<&str> = chosen.iter().map(|path| path.text.as_str()).collect();
     let files: Vec<(&str, &str)> = chosen.iter().map(|path| (path.text.as_str(), change(path))).collect();
@@ -112,7 +112,12 @@ fn change(path: &SnapshotPath) -> &'static str {
     }
 }
 
-fn from_plan<'p>(request: &Request<'_>, chosen: &[&'p SnapshotPath], plan: Vec<Planned>, list: Option<TaskList>) -> Grouping<'p> {
+fn from_plan<'p>(
+    request: &RescueRequest<'_>,
+    chosen: &[&'p SnapshotPath],
+    plan: Vec<PlannedCommit>,
+    list: Option<TaskList>,
+) -> CommitGrouping<'p> {
     let fulfilled: Vec<usize> = plan.iter().flat_map(|commit| commit.tasks.iter().copied()).collect();
     let fulfilled = list.filter(|_| !fulfilled.is_empty()).map(|list| {
         let texts = fulfilled.iter().filter_map(|at| Some(list.tasks.get(*at)?.text.clone())).collect();
@@ -120,10 +125,10 @@ fn from_plan<'p>(request: &Request<'_>, chosen: &[&'p SnapshotPath], plan: Vec<P
     });
     let groups = plan
         .into_iter()
-        .map(|commit| Group {
+        .map(|commit| CommitGroup {
             message: message::planned(request, &commit.subject, &commit.body),
             paths: commit.files.iter().filter_map(|at| chosen.get(*at).copied()).collect(),
         })
         .collect();
-    Grouping { groups, fulfilled, note: None }
+    CommitGrouping { groups, fulfilled, note: None }
 }

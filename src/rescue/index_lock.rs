@@ -66,14 +66,14 @@ pub(super) fn named_in(complaint: &str) -> Option<PathBuf> {
 }
 
 /// A process that has the lock, or must be taken to have it.
-struct Holder {
+struct IndexLockHolder {
     pid: u32,
     name: String,
 }
 
 /// Looks for the process that has `lock` open; else for a git at work in `root`, as git closes the file while hooks and
 /// editors run. `None` where there is none, or the system does not tell.
-fn holder(lock: &Path, root: &Path) -> Option<Holder> {
+fn holder(lock: &Path, root: &Path) -> Option<IndexLockHolder> {
     let mut at_work = None;
     for entry in std::fs::read_dir("/proc").ok()?.flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
@@ -81,12 +81,12 @@ fn holder(lock: &Path, root: &Path) -> Option<Holder> {
         let name = || std::fs::read_to_string(folder.join("comm")).map(|name| name.trim().to_owned()).unwrap_or_default();
         let open = std::fs::read_dir(folder.join("fd")).into_iter().flatten().flatten();
         if open.into_iter().any(|fd| std::fs::read_link(fd.path()).is_ok_and(|target| target == lock)) {
-            return Some(Holder { pid, name: name() });
+            return Some(IndexLockHolder { pid, name: name() });
         }
         let inside = || std::fs::read_link(folder.join("cwd")).is_ok_and(|cwd| cwd.starts_with(root));
         let name = name();
         if at_work.is_none() && (name == "git" || name.starts_with("git-")) && inside() {
-            at_work = Some(Holder { pid, name });
+            at_work = Some(IndexLockHolder { pid, name });
         }
     }
     at_work
@@ -96,9 +96,9 @@ fn when(since: SystemTime) -> String {
     Timestamp::try_from(since).map_or_else(|_| "an unknown time".to_owned(), |at| format!("{at:.0}"))
 }
 
-fn held(lock: &Path, since: SystemTime, holder: Option<Holder>, waited: Duration) -> String {
+fn held(lock: &Path, since: SystemTime, holder: Option<IndexLockHolder>, waited: Duration) -> String {
     let by = match holder {
-        Some(Holder { pid, name }) => format!("{name} (process {pid})"),
+        Some(IndexLockHolder { pid, name }) => format!("{name} (process {pid})"),
         None => "a process that cannot be seen".to_owned(),
     };
     let seconds = waited.as_secs_f64().round();

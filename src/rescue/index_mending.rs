@@ -3,12 +3,12 @@
 
 use std::time::Instant;
 
-use super::carry_out::Request;
+use super::carry_out::RescueRequest;
 use super::index_lock;
 use super::own_commits::left;
 use crate::agent::git_program::{git, tail};
 use crate::decision::display::plural;
-use crate::decision::evidence::Degraded;
+use crate::decision::evidence::Degradation;
 use crate::git::{Error, Worktree};
 
 /// Paths that a message names.
@@ -18,7 +18,7 @@ const NAMED: usize = 3;
 ///
 /// # Errors
 /// When git's data cannot be read.
-pub(super) fn mend(worktree: &Worktree, request: &Request<'_>, made: &[String]) -> Result<Option<String>, Error> {
+pub(super) fn mend(worktree: &Worktree, request: &RescueRequest<'_>, made: &[String]) -> Result<Option<String>, Error> {
     let behind = worktree.index_behind(made, Some(&request.snapshot.commit))?;
     match behind.is_empty() {
         true => Ok(None),
@@ -31,7 +31,7 @@ pub(super) fn mend(worktree: &Worktree, request: &Request<'_>, made: &[String]) 
 ///
 /// # Errors
 /// When git's data cannot be read.
-pub(super) fn mend_earlier(worktree: &Worktree, request: &Request<'_>) -> Result<Option<Degraded>, Error> {
+pub(super) fn mend_earlier(worktree: &Worktree, request: &RescueRequest<'_>) -> Result<Option<Degradation>, Error> {
     let (made, snapshot) = worktree.rescue_commits_at_head()?;
     let behind = worktree.index_behind(&made, snapshot.as_deref())?;
     if behind.is_empty() || !worktree.is_on_disk_as_committed(&behind)? {
@@ -41,12 +41,12 @@ pub(super) fn mend_earlier(worktree: &Worktree, request: &Request<'_>) -> Result
         None => format!("an earlier rescue was cut short: the index is at its commits now ({})", named(&behind)),
         Some(why) => why,
     };
-    Ok(Some(Degraded { code: "index_mended", detail }))
+    Ok(Some(Degradation { code: "index_mended", detail }))
 }
 
 fn replace(
     worktree: &Worktree,
-    request: &Request<'_>,
+    request: &RescueRequest<'_>,
     made: &[String],
     snapshot: Option<&str>,
     behind: &[Vec<u8>],

@@ -3,11 +3,11 @@
 use super::secrets::{in_generated_folder, looks_secret};
 use crate::config::settings::RescueSettings;
 use crate::decision::secret_shapes::{self, LIMIT};
-use crate::git::Candidate;
+use crate::git::SnapshotCandidate;
 
 /// The rule for [`crate::git::Worktree::take_snapshot_apart`]: what looks like a secret by its name or by
 /// what is new in it, and what is larger than `max_bytes`. Whatever is never committed for one of these reasons belongs here, too.
-pub fn private_rule(settings: &RescueSettings) -> impl Fn(&Candidate<'_>) -> Option<&'static str> + use<> {
+pub fn private_rule(settings: &RescueSettings) -> impl Fn(&SnapshotCandidate<'_>) -> Option<&'static str> + use<> {
     let max_bytes = settings.max_bytes;
     move |candidate| {
         if candidate.ignored {

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::half_made::{self, Left, UnderWay};
+use super::half_made::{self, HalfMadeWorktree, UnderWay};
 use crate::agent::git_program::{git, tail};
-use crate::git::{Error, RestoreError, RestoreTarget, Restored, Worktree};
+use crate::git::{Error, RestoreError, RestoreResult, RestoreTarget, Worktree};
 
 /// How long git may take to make a worktree without files.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -34,7 +34,7 @@ pub enum RestoreIntoError {
 ///
 /// # Errors
 /// See [`RestoreIntoError`].
-pub fn restore_into_worktree(worktree: &Worktree, id: &str, folder: &Path) -> Result<Restored, RestoreIntoError> {
+pub fn restore_into_worktree(worktree: &Worktree, id: &str, folder: &Path) -> Result<RestoreResult, RestoreIntoError> {
     let info = worktree.snapshot_info(id)?;
     let Some(base) = info.base else {
         let mut restored = worktree.restore(&info.id, RestoreTarget::Directory(folder.to_owned()))?;
@@ -44,7 +44,7 @@ pub fn restore_into_worktree(worktree: &Worktree, id: &str, folder: &Path) -> Re
     let not_made = |why: String| RestoreIntoError::NotMade { path: folder.to_owned(), why };
     let unfilled = |source| RestoreIntoError::Unfilled { path: folder.to_owned(), source };
     let text = folder.to_str().ok_or_else(|| not_made("its name is not UTF-8; name another, or restore with --to".into()))?;
-    if half_made::left_at(worktree, folder, &info.id).map_err(not_made)? == Left::Nothing {
+    if half_made::left_at(worktree, folder, &info.id).map_err(not_made)? == HalfMadeWorktree::Nothing {
         let args = ["-c", "core.hooksPath=/dev/null", "worktree", "add", "--quiet", "--detach", "--no-checkout", "--", text, &base];
         let finished = git(worktree.root(), &args, &[], true, DEADLINE).run().map_err(|error| not_made(error.to_string()))?;
         if !finished.exit.success() {

@@ -1,6 +1,6 @@
 //! The messages of a rescue's commits. Pure.
 
-use super::carry_out::Request;
+use super::carry_out::RescueRequest;
 use crate::git::{Snapshot, SnapshotKind, SnapshotPath};
 
 /// How many files are listed.
@@ -9,7 +9,7 @@ const LISTED: usize = 50;
 const SCOPE: usize = 40;
 
 /// The message of one commit of everything: a conventional subject, what is in it, and the trailers.
-pub(super) fn single(request: &Request<'_>, paths: &[&SnapshotPath]) -> String {
+pub(super) fn single(request: &RescueRequest<'_>, paths: &[&SnapshotPath]) -> String {
     let scope: String = request.spec.chars().map(|c| if c.is_alphanumeric() || "._/-".contains(c) { c } else { '-' }).take(SCOPE).collect();
     let scope = scope.trim_matches('-');
     let subject = if scope.is_empty() { "chore".to_owned() } else { format!("chore({scope})") };
@@ -29,13 +29,13 @@ pub(super) fn single(request: &Request<'_>, paths: &[&SnapshotPath]) -> String {
 }
 
 /// The message of a commit that an agent planned.
-pub(super) fn planned(request: &Request<'_>, subject: &str, body: &str) -> String {
+pub(super) fn planned(request: &RescueRequest<'_>, subject: &str, body: &str) -> String {
     let body = if body.is_empty() { String::new() } else { format!("\n{body}\n") };
     format!("{subject}\n{body}{}", trailers(request))
 }
 
 /// The configured trailers, after an empty line; nothing where none are.
-fn trailers(request: &Request<'_>) -> String {
+fn trailers(request: &RescueRequest<'_>) -> String {
     let line = |text: &str| text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
     let filled = |trailer: &String| {
         // One pass, so that a spec named "{snapshot}" stays what it is.
@@ -82,7 +82,7 @@ fn trailer_of(snapshot: &Snapshot) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::settings::{RescueSettings, Settings};
+    use crate::config::settings::{ConfigSettings, RescueSettings};
 
     fn snapshot() -> Snapshot {
         Snapshot {
@@ -109,8 +109,8 @@ mod tests {
             hidden: false,
             nested: false,
         };
-        let (snapshot, settings) = (snapshot(), Settings::default().rescue);
-        let request = |spec| Request { settings: &settings, spec, snapshot: &snapshot, others: &super::super::NO_OTHERS };
+        let (snapshot, settings) = (snapshot(), ConfigSettings::default().rescue);
+        let request = |spec| RescueRequest { settings: &settings, spec, snapshot: &snapshot, others: &super::super::NO_OTHERS };
         let message = single(&request("spec/a b\n"), &[&path]);
         assert_eq!(
             message,
@@ -123,9 +123,13 @@ mod tests {
     #[test]
     fn trailers_are_as_configured_and_stand_apart() {
         let snapshot = snapshot();
-        let mut settings = Settings::default().rescue;
+        let mut settings = ConfigSettings::default().rescue;
         let planned = |settings: &RescueSettings, body| {
-            super::planned(&Request { settings, spec: "{snapshot}", snapshot: &snapshot, others: &super::super::NO_OTHERS }, "fix: x", body)
+            super::planned(
+                &RescueRequest { settings, spec: "{snapshot}", snapshot: &snapshot, others: &super::super::NO_OTHERS },
+                "fix: x",
+                body,
+            )
         };
         let defaults = "\nWatchdog-Spec: {snapshot}\nWatchdog-Snapshot: refs/watchdog/rescue/a/1-0\n";
         assert_eq!(planned(&settings, ""), format!("fix: x\n{defaults}"));

@@ -28,9 +28,9 @@ mod task_list;
 mod tick;
 mod user_command;
 
-pub use carry_out::{NO_OTHERS, Request, rescue, rescue_asking};
-pub use grouping::{Ask, NoPlan};
+pub use carry_out::{NO_OTHERS, RescueRequest, rescue, rescue_asking};
+pub use grouping::{AskPlanner, NoPlan};
 pub use keep_apart::private_rule;
 pub use linked_worktree::{RestoreIntoError, restore_into_worktree};
-pub use preview::{Preview, preview};
+pub use preview::{RescuePreview, preview};
 pub use secrets::looks_secret;

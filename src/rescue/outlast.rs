@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 
-use super::carry_out::Request;
+use super::carry_out::RescueRequest;
 use super::index_lock::{named_in, wait};
 use super::keep_apart::private_rule;
 use crate::decision::evidence::RescueOutcome;
@@ -16,7 +16,7 @@ const OVERTAKEN: [&str; 4] = ["cannot lock ref", "nothing to commit", "nothing a
 const ATTEMPTS: usize = 5;
 
 /// Waits for the index's lock, at most for the time of the whole rescue. `false`, and why in `outcome`, where it stays.
-pub(super) fn index_is_free(worktree: &Worktree, request: &Request<'_>, outcome: &mut RescueOutcome) -> bool {
+pub(super) fn index_is_free(worktree: &Worktree, request: &RescueRequest<'_>, outcome: &mut RescueOutcome) -> bool {
     let lock = worktree.git_dir().join("index.lock");
     match wait(&lock, worktree.root(), Instant::now() + request.settings.timeout) {
         Ok(()) => true,
@@ -34,9 +34,9 @@ pub(super) fn index_is_free(worktree: &Worktree, request: &Request<'_>, outcome:
 ///   anew, and where nothing is, somebody else was faster.
 pub(super) fn commit(
     worktree: &Worktree,
-    request: &Request<'_>,
+    request: &RescueRequest<'_>,
     outcome: &mut RescueOutcome,
-    mut commit: impl FnMut(&Request<'_>, &CommitState, &mut RescueOutcome) -> Result<(), Error>,
+    mut commit: impl FnMut(&RescueRequest<'_>, &CommitState, &mut RescueOutcome) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let deadline = Instant::now() + request.settings.timeout;
     let index_lock = worktree.git_dir().join("index.lock");
@@ -50,7 +50,7 @@ pub(super) fn commit(
         }
         let snapshot = newer.as_ref().unwrap_or(request.snapshot);
         let state = worktree.commit_state()?;
-        commit(&Request { snapshot, ..*request }, &state, outcome)?;
+        commit(&RescueRequest { snapshot, ..*request }, &state, outcome)?;
         let Some(why) = &outcome.failed else { return Ok(()) };
         if attempt == ATTEMPTS || Instant::now() >= deadline {
             return Ok(());

@@ -5,18 +5,18 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::carry_out::Request;
+use super::carry_out::RescueRequest;
 use super::choice::choose;
-use super::grouping::{self, Ask, Grouping};
-use super::single::{Group, Made, commit, obstacle, protection};
+use super::grouping::{self, AskPlanner, CommitGrouping};
+use super::single::{CommitAttempt, CommitGroup, commit, obstacle, protection};
 use super::{elsewhere, fixed, message, smuggled, tick};
 use crate::config::settings::RescueMode;
-use crate::decision::evidence::{Degraded, RescueOutcome};
+use crate::decision::evidence::{Degradation, RescueOutcome};
 use crate::git::{CommitState, Error, SnapshotPath, Worktree, escape_path};
 
 /// What was committed, for the proof that follows.
 #[derive(Debug, Default)]
-pub(super) struct Committed {
+pub(super) struct CommittedWork {
     /// Commits made on the current branch, by name.
     pub made: Vec<String>,
     /// The paths that were asked for in them, as text and as git has them.
@@ -27,9 +27,9 @@ pub(super) struct Committed {
     pub as_they_were: BTreeSet<String>,
 }
 
-impl Committed {
+impl CommittedWork {
     /// Adds what a further attempt committed.
-    pub fn add(&mut self, more: Committed) {
+    pub fn add(&mut self, more: CommittedWork) {
         self.made.extend(more.made);
         self.paths.extend(more.paths);
         self.changed_before.extend(more.changed_before);
@@ -43,12 +43,12 @@ impl Committed {
 /// When git's data cannot be read.
 pub(super) fn make(
     worktree: &Worktree,
-    request: &Request<'_>,
-    ask: Option<Ask<'_>>,
+    request: &RescueRequest<'_>,
+    ask: Option<AskPlanner<'_>>,
     state: &CommitState,
     outcome: &mut RescueOutcome,
-) -> Result<Committed, Error> {
-    let mut committed = Committed::default();
+) -> Result<CommittedWork, Error> {
+    let mut committed = CommittedWork::default();
     if let Some(obstacle) = obstacle(state) {
         outcome.failed = Some(obstacle);
         return Ok(committed);
@@ -97,7 +97,7 @@ pub(super) fn make(
 }
 
 /// The time that commits still have; never none, so that a late one can end properly.
-pub(super) fn left(request: &Request<'_>, begun: Instant) -> Duration {
+pub(super) fn left(request: &RescueRequest<'_>, begun: Instant) -> Duration {
     request.settings.timeout.saturating_sub(begun.elapsed()).max(Duration::from_secs(1))
 }
 
@@ -105,11 +105,11 @@ pub(super) fn left(request: &Request<'_>, begun: Instant) -> Duration {
 /// takes no commits, and not again about work that a hook refused and that waits on a branch of its own.
 fn group<'p>(
     worktree: &Worktree,
-    request: &Request<'_>,
-    ask: Option<Ask<'_>>,
+    request: &RescueRequest<'_>,
+    ask: Option<AskPlanner<'_>>,
     protected: bool,
     chosen: Vec<&'p SnapshotPath>,
-) -> Result<Option<Grouping<'p>>, Error> {
+) -> Result<Option<CommitGrouping<'p>>, Error> {
     match ask {
         Some(ask) if request.settings.mode == RescueMode::Plan && chosen.len() > 1 && !protected => {
             let branch = worktree.rescue_branch(request.spec)?;
@@ -125,13 +125,13 @@ fn group<'p>(
 /// Makes the commits in order. Returns why one was refused, and the groups that are not committed.
 fn one_by_one<'g, 'p>(
     worktree: &Worktree,
-    request: &Request<'_>,
+    request: &RescueRequest<'_>,
     state: &CommitState,
-    groups: &'g [Group<'p>],
+    groups: &'g [CommitGroup<'p>],
     begun: Instant,
-    committed: &mut Committed,
+    committed: &mut CommittedWork,
     outcome: &mut RescueOutcome,
-) -> Result<(Option<String>, &'g [Group<'p>]), Error> {
+) -> Result<(Option<String>, &'g [CommitGroup<'p>]), Error> {
     for (n, group) in groups.iter().enumerate() {
         let rest = &groups[n..];
         let now = worktree.commit_state()?;
@@ -142,11 +142,11 @@ fn one_by_one<'g, 'p>(
         }
         let mut made = commit(worktree, group, left(request, begun))?;
         // Hooks that put files right and refuse once, the pre-commit way, take the same files the second time.
-        if matches!(made, Made::Refused(_)) && fixed::by_hooks(worktree, request, group, &committed.changed_before)? {
+        if matches!(made, CommitAttempt::Refused(_)) && fixed::by_hooks(worktree, request, group, &committed.changed_before)? {
             made = commit(worktree, group, left(request, begun))?;
         }
         match made {
-            Made::Commit { commit, added } => {
+            CommitAttempt::Commit { commit, added } => {
                 committed.made.push(commit);
                 let added: Vec<String> = added.iter().map(|path| escape_path(path)).collect();
                 let leaked: BTreeSet<&str> =
@@ -154,22 +154,22 @@ fn one_by_one<'g, 'p>(
                 if !leaked.is_empty() {
                     let named = leaked.into_iter().collect::<Vec<_>>().join(", ");
                     let detail = format!("the repository's own hooks put into a commit what rescue leaves out: {named}");
-                    outcome.warnings.push(Degraded { code: "hooks_added_files", detail });
+                    outcome.warnings.push(Degradation { code: "hooks_added_files", detail });
                 }
                 committed.paths.extend(group.paths.iter().map(|path| (path.text.clone(), path.path.clone())));
             }
-            Made::CommitWithComplaint { commit, why } => {
+            CommitAttempt::CommitWithComplaint { commit, why } => {
                 committed.made.push(commit);
                 committed.paths.extend(group.paths.iter().map(|path| (path.text.clone(), path.path.clone())));
                 // The commit is there; whether the index followed is looked at in the end.
-                outcome.warnings.push(Degraded { code: "commit_complaint", detail: format!("a commit was made, and then {why}") });
+                outcome.warnings.push(Degradation { code: "commit_complaint", detail: format!("a commit was made, and then {why}") });
             }
-            Made::Nothing => {}
-            Made::NotTried(why) => {
+            CommitAttempt::Nothing => {}
+            CommitAttempt::NotTried(why) => {
                 outcome.failed = Some(why);
                 return Ok((None, rest));
             }
-            Made::Refused(why) => return Ok((Some(why), rest)),
+            CommitAttempt::Refused(why) => return Ok((Some(why), rest)),
         }
     }
     Ok((None, &[]))
@@ -181,8 +181,8 @@ fn one_by_one<'g, 'p>(
 /// When commits cannot be read.
 pub(super) fn accounted_for(
     worktree: &Worktree,
-    request: &Request<'_>,
-    committed: &Committed,
+    request: &RescueRequest<'_>,
+    committed: &CommittedWork,
     lost: Vec<String>,
     outcome: &mut RescueOutcome,
 ) -> Result<Vec<String>, Error> {
@@ -211,12 +211,12 @@ pub(super) fn accounted_for(
     Ok(lost.cloned().collect())
 }
 
-fn note(outcome: &mut RescueOutcome, code: &'static str, paths: &BTreeSet<&str>, what: &str, request: &Request<'_>) {
+fn note(outcome: &mut RescueOutcome, code: &'static str, paths: &BTreeSet<&str>, what: &str, request: &RescueRequest<'_>) {
     if paths.is_empty() {
         return;
     }
     let named = paths.iter().take(3).copied().collect::<Vec<_>>().join(", ");
     let more = if paths.len() > 3 { format!(" and {} more", paths.len() - 3) } else { String::new() };
     let detail = format!("{what}: {named}{more}; as they were before, they are kept in {}", request.snapshot.name);
-    outcome.warnings.push(Degraded { code, detail });
+    outcome.warnings.push(Degradation { code, detail });
 }

@@ -7,12 +7,12 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::task_list::{Task, named};
+use super::task_list::{OpenBox, named};
 use crate::decision::secret_shapes;
 
 /// One commit of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Planned {
+pub(super) struct PlannedCommit {
     /// A conventional commit's first line.
     pub subject: String,
     /// What follows it; may be empty.
@@ -35,7 +35,7 @@ static CONVENTIONAL: LazyLock<Regex> =
 ///
 /// # Errors
 /// What is wrong with it, for whoever made it.
-pub(super) fn check(answer: &Map<String, Value>, files: &[&str], tasks: &[Task]) -> Result<Vec<Planned>, String> {
+pub(super) fn check(answer: &Map<String, Value>, files: &[&str], tasks: &[OpenBox]) -> Result<Vec<PlannedCommit>, String> {
     let commits = match answer.get("commits") {
         Some(Value::Array(commits)) if !commits.is_empty() => commits,
         Some(Value::Array(_)) => return Err("commits is empty".into()),
@@ -77,7 +77,7 @@ pub(super) fn check(answer: &Map<String, Value>, files: &[&str], tasks: &[Task])
             }
         }
         chosen.sort_unstable();
-        plan.push(Planned { subject, body, files: chosen, tasks: fulfils });
+        plan.push(PlannedCommit { subject, body, files: chosen, tasks: fulfils });
     }
     let missing: Vec<&str> = files.iter().enumerate().filter(|(at, _)| !taken.contains_key(at)).map(|(_, file)| *file).collect();
     match missing.as_slice() {
@@ -158,11 +158,11 @@ mod tests {
 
     const FILES: [&str; 3] = ["src/a.rs", "b", "odd \n\"name\""];
 
-    fn tasks() -> Vec<Task> {
-        ["write a", "write b"].iter().enumerate().map(|(at, text)| Task { text: (*text).into(), at }).collect()
+    fn tasks() -> Vec<OpenBox> {
+        ["write a", "write b"].iter().enumerate().map(|(at, text)| OpenBox { text: (*text).into(), at }).collect()
     }
 
-    fn checked(answer: Value) -> Result<Vec<Planned>, String> {
+    fn checked(answer: Value) -> Result<Vec<PlannedCommit>, String> {
         check(answer.as_object().expect("an object"), &FILES, &tasks())
     }
 
@@ -178,8 +178,8 @@ mod tests {
         assert_eq!(
             plan,
             Ok(vec![
-                Planned { subject: "feat(a)!: add a".into(), body: "Because.\n\nMore.".into(), files: vec![0, 2], tasks: vec![0] },
-                Planned { subject: "fix: b".into(), body: String::new(), files: vec![1], tasks: vec![1] },
+                PlannedCommit { subject: "feat(a)!: add a".into(), body: "Because.\n\nMore.".into(), files: vec![0, 2], tasks: vec![0] },
+                PlannedCommit { subject: "fix: b".into(), body: String::new(), files: vec![1], tasks: vec![1] },
             ])
         );
     }

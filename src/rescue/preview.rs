@@ -9,7 +9,7 @@ use super::single::{obstacle, protection};
 
 /// What a rescue would do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Preview {
+pub struct RescuePreview {
     /// Paths that would be committed, in git's order.
     pub chosen: Vec<String>,
     /// Paths that would stay out, and why.
@@ -22,7 +22,7 @@ pub struct Preview {
 ///
 /// # Errors
 /// When git's data cannot be read.
-pub fn preview(worktree: &Worktree, settings: &RescueSettings) -> Result<Preview, Error> {
+pub fn preview(worktree: &Worktree, settings: &RescueSettings) -> Result<RescuePreview, Error> {
     let uncommitted = worktree.uncommitted()?;
     let choice = choose_on_disk(worktree, settings, &uncommitted.paths)?;
     let refused = match settings.mode {
@@ -36,5 +36,5 @@ pub fn preview(worktree: &Worktree, settings: &RescueSettings) -> Result<Preview
     };
     let mut left_out = uncommitted.left_out;
     left_out.extend(choice.left_out);
-    Ok(Preview { chosen: choice.commit.iter().map(|path| path.text.clone()).collect(), left_out, refused })
+    Ok(RescuePreview { chosen: choice.commit.iter().map(|path| path.text.clone()).collect(), left_out, refused })
 }

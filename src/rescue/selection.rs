@@ -11,7 +11,7 @@ use crate::git::{SnapshotKind, SnapshotPath};
 
 /// What goes into a commit and what does not.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Selection<'p> {
+pub(super) struct CommitSelection<'p> {
     /// In git's order.
     pub commit: Vec<&'p SnapshotPath>,
     /// In git's order.
@@ -21,8 +21,8 @@ pub(super) struct Selection<'p> {
 }
 
 /// Sorts `paths` by the rules of `settings`. Those in `others` are nobody's to commit.
-pub(super) fn select<'p>(paths: &'p [SnapshotPath], others: &BTreeSet<String>, settings: &RescueSettings) -> Selection<'p> {
-    let exclude = Patterns::new(&settings.exclude);
+pub(super) fn select<'p>(paths: &'p [SnapshotPath], others: &BTreeSet<String>, settings: &RescueSettings) -> CommitSelection<'p> {
+    let exclude = PathPatterns::new(&settings.exclude);
     let untracked: BTreeSet<&str> = paths.iter().filter(|p| p.untracked).map(|p| p.text.as_str()).collect();
     let exists = |wanted: &str| match wanted.ends_with('/') {
         true => untracked.range(wanted..).next().is_some_and(|p| p.starts_with(wanted)),
@@ -68,17 +68,17 @@ pub(super) fn select<'p>(paths: &'p [SnapshotPath], others: &BTreeSet<String>, s
         left.extend(commit.drain(..).map(|path| (path, "too_many")));
     }
     left.sort_by(|(a, _), (b, _)| a.path.cmp(&b.path));
-    Selection { commit, left_out: left.into_iter().map(|(path, why)| LeftOut { path: path.text.clone(), why }).collect(), too_many }
+    CommitSelection { commit, left_out: left.into_iter().map(|(path, why)| LeftOut { path: path.text.clone(), why }).collect(), too_many }
 }
 
 /// Names or globs of the user. A pattern without a slash matches a name at any depth.
-pub(super) struct Patterns {
+pub(super) struct PathPatterns {
     names: GlobSet,
     paths: GlobSet,
     env: bool,
 }
 
-impl Patterns {
+impl PathPatterns {
     pub fn new(patterns: &[String]) -> Self {
         let (mut names, mut paths) = (GlobSetBuilder::new(), GlobSetBuilder::new());
         for pattern in patterns {
@@ -99,7 +99,7 @@ impl Patterns {
             }
         }
         let build = |set: GlobSetBuilder| set.build().unwrap_or_else(|_| GlobSet::empty());
-        Patterns { names: build(names), paths: build(paths), env: patterns.iter().any(|p| p == ".env") }
+        PathPatterns { names: build(names), paths: build(paths), env: patterns.iter().any(|p| p == ".env") }
     }
 
     pub fn matches(&self, path: &str) -> bool {
@@ -119,7 +119,7 @@ impl Patterns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::settings::Settings;
+    use crate::config::settings::ConfigSettings;
 
     fn path(text: &str) -> SnapshotPath {
         SnapshotPath {
@@ -134,7 +134,7 @@ mod tests {
     }
 
     fn left(paths: &[SnapshotPath], change: impl FnOnce(&mut RescueSettings)) -> Vec<(String, &'static str)> {
-        let mut settings = Settings::default().rescue;
+        let mut settings = ConfigSettings::default().rescue;
         change(&mut settings);
         select(paths, &BTreeSet::new(), &settings).left_out.into_iter().map(|l| (l.path, l.why)).collect()
     }
@@ -163,14 +163,14 @@ mod tests {
             ("node_modules/x/index.js", "excluded"),
         ];
         assert_eq!(left(&paths, |_| {}), want.map(|(p, w)| (p.to_owned(), w)));
-        assert_eq!(select(&paths, &BTreeSet::new(), &Settings::default().rescue).commit, [&paths[6]]);
+        assert_eq!(select(&paths, &BTreeSet::new(), &ConfigSettings::default().rescue).commit, [&paths[6]]);
     }
 
     #[test]
     fn more_files_than_allowed_means_none() {
         let paths = [path("a"), path("b"), path("c")];
         assert_eq!(left(&paths, |s| s.max_files = 3), []);
-        let settings = RescueSettings { max_files: 2, ..Settings::default().rescue };
+        let settings = RescueSettings { max_files: 2, ..ConfigSettings::default().rescue };
         let selection = select(&paths, &BTreeSet::new(), &settings);
         assert_eq!((selection.commit.len(), selection.left_out.len(), selection.too_many), (0, 3, Some(3)));
     }
@@ -192,10 +192,10 @@ mod tests {
             ("[", "[", true),
             ("*.log", "log", false),
         ] {
-            assert_eq!(Patterns::new(&[pattern.into()]).matches(path), want, "{pattern} {path}");
+            assert_eq!(PathPatterns::new(&[pattern.into()]).matches(path), want, "{pattern} {path}");
         }
         for (pattern, branch, want) in [("main", "main", true), ("release/*", "release/1.0", true), ("main", "maintenance", false)] {
-            assert_eq!(Patterns::matches_branch(&[pattern.into()], branch), want, "{pattern} {branch}");
+            assert_eq!(PathPatterns::matches_branch(&[pattern.into()], branch), want, "{pattern} {branch}");
         }
     }
 
@@ -203,7 +203,7 @@ mod tests {
     fn a_file_that_became_a_folder_brings_no_secret_along() {
         let mut paths = [path("config"), path("config/.env"), path("config/open")];
         paths[0].kind = SnapshotKind::Deleted;
-        let selection = select(&paths, &BTreeSet::new(), &Settings::default().rescue);
+        let selection = select(&paths, &BTreeSet::new(), &ConfigSettings::default().rescue);
         assert_eq!(selection.commit, [&paths[2]]);
     }
 }

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-use super::selection::Patterns;
+use super::selection::PathPatterns;
 use crate::agent::git_program::{git, tail};
 use crate::config::settings::RescueSettings;
 use crate::decision::evidence::LeftOut;
@@ -19,14 +19,14 @@ use crate::git::{CommitState, Error, SavedIndex, SnapshotKind, SnapshotPath, Wor
 
 /// Files that go into one commit.
 #[derive(Debug, Clone)]
-pub(super) struct Group<'p> {
+pub(super) struct CommitGroup<'p> {
     /// The whole message.
     pub message: String,
     /// In git's order.
     pub paths: Vec<&'p SnapshotPath>,
 }
 
-impl Group<'_> {
+impl CommitGroup<'_> {
     pub fn names(&self) -> Vec<&[u8]> {
         self.paths.iter().map(|path| path.path.as_slice()).collect()
     }
@@ -34,7 +34,7 @@ impl Group<'_> {
 
 /// How an attempt to commit ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Made {
+pub(super) enum CommitAttempt {
     /// This commit was made. A hook put more paths into it than it was asked for.
     Commit { commit: String, added: Vec<Vec<u8>> },
     /// This commit was made, and git ended with a complaint all the same, as where a hook after the commit hangs, or where
@@ -65,7 +65,7 @@ pub(super) fn obstacle(state: &CommitState) -> Option<String> {
 
 /// What stands against a commit on this branch.
 pub(super) fn protection(state: &CommitState, settings: &RescueSettings) -> Option<String> {
-    let branch = state.branch.as_deref().filter(|branch| Patterns::matches_branch(&settings.protect, branch))?;
+    let branch = state.branch.as_deref().filter(|branch| PathPatterns::matches_branch(&settings.protect, branch))?;
     Some(format!("the branch '{branch}' is protected by rescue.protect"))
 }
 
@@ -73,7 +73,7 @@ pub(super) fn protection(state: &CommitState, settings: &RescueSettings) -> Opti
 ///
 /// # Errors
 /// When git's data cannot be read.
-pub(super) fn commit(worktree: &Worktree, group: &Group<'_>, deadline: Duration) -> Result<Made, Error> {
+pub(super) fn commit(worktree: &Worktree, group: &CommitGroup<'_>, deadline: Duration) -> Result<CommitAttempt, Error> {
     let before = worktree.head_commit()?;
     let saved = worktree.save_index()?;
     let begun = std::time::Instant::now();
@@ -99,18 +99,18 @@ pub(super) fn commit(worktree: &Worktree, group: &Group<'_>, deadline: Duration)
     }
     let announced = worktree.save_index()?;
     let why = match announcing {
-        Err(why) => Made::NotTried(why),
+        Err(why) => CommitAttempt::NotTried(why),
         Ok(()) => {
             let args = ["commit", "--quiet", "--only", "--cleanup=whitespace", "-m", &group.message];
             match run(&[&args[..], &from_stdin].concat(), &all) {
                 Ok(()) => {
-                    let Some(commit) = worktree.head_commit()? else { return Ok(Made::Nothing) };
+                    let Some(commit) = worktree.head_commit()? else { return Ok(CommitAttempt::Nothing) };
                     let added = settle(worktree, &all, run)?;
-                    return Ok(Made::Commit { commit, added });
+                    return Ok(CommitAttempt::Commit { commit, added });
                 }
                 Err(why) => match what_stopped(&why) {
                     // A hook may have used the same words.
-                    Made::Nothing if !is_clean(worktree, group)? => Made::Refused(why.trim_end().to_owned()),
+                    CommitAttempt::Nothing if !is_clean(worktree, group)? => CommitAttempt::Refused(why.trim_end().to_owned()),
                     made => made,
                 },
             }
@@ -119,7 +119,7 @@ pub(super) fn commit(worktree: &Worktree, group: &Group<'_>, deadline: Duration)
     // A commit that was made stays made, whatever a hook after it said.
     if let Some(commit) = worktree.head_commit()?.filter(|head| Some(head) != before.as_ref()) {
         return Ok(match why {
-            Made::Refused(why) | Made::NotTried(why) => Made::CommitWithComplaint { commit, why },
+            CommitAttempt::Refused(why) | CommitAttempt::NotTried(why) => CommitAttempt::CommitWithComplaint { commit, why },
             other => other,
         });
     }
@@ -128,22 +128,22 @@ pub(super) fn commit(worktree: &Worktree, group: &Group<'_>, deadline: Duration)
 }
 
 /// Whether none of the group's files is uncommitted any more.
-fn is_clean(worktree: &Worktree, group: &Group<'_>) -> Result<bool, Error> {
+fn is_clean(worktree: &Worktree, group: &CommitGroup<'_>) -> Result<bool, Error> {
     let changes = worktree.changes()?;
     let whole = changes.paths.len() < crate::decision::evidence::Changes::LISTED;
     Ok(whole && !group.paths.iter().any(|path| changes.paths.contains(&path.text)))
 }
 
 /// Tells what git met before it asked anybody from what it asked.
-fn what_stopped(why: &str) -> Made {
+fn what_stopped(why: &str) -> CommitAttempt {
     let says = |words: &[&str]| words.iter().any(|word| why.contains(word));
     let why = why.trim_end().to_owned();
     if says(&["nothing to commit", "nothing added to commit", "no changes added to commit"]) {
-        Made::Nothing
+        CommitAttempt::Nothing
     } else if says(&["index.lock': File exists", "did not match any file(s) known to git", "cannot lock ref", "No space left on device"]) {
-        Made::NotTried(why)
+        CommitAttempt::NotTried(why)
     } else {
-        Made::Refused(why)
+        CommitAttempt::Refused(why)
     }
 }
 
@@ -197,18 +197,18 @@ fn undo(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::settings::Settings;
-    use crate::decision::evidence::Operation;
+    use crate::config::settings::ConfigSettings;
+    use crate::decision::evidence::GitOperation;
 
     #[test]
     fn obstacles_are_told_the_strongest_first() {
         let free = CommitState { head: None, branch: Some("main".into()), operation: None, conflicted: 0 };
         assert_eq!(obstacle(&free), None);
-        let rebase = CommitState { operation: Some(Operation::Rebase), branch: None, conflicted: 1, ..free.clone() };
+        let rebase = CommitState { operation: Some(GitOperation::Rebase), branch: None, conflicted: 1, ..free.clone() };
         assert_eq!(obstacle(&rebase).unwrap(), "a rebase is in progress: finish or abort it first");
         assert!(obstacle(&CommitState { conflicted: 2, ..free.clone() }).unwrap().starts_with("2 paths are in conflict"));
         assert!(obstacle(&CommitState { branch: None, ..free.clone() }).unwrap().starts_with("HEAD is detached"));
-        let settings = RescueSettings { protect: vec!["release/*".into()], ..Settings::default().rescue };
+        let settings = RescueSettings { protect: vec!["release/*".into()], ..ConfigSettings::default().rescue };
         assert_eq!(protection(&free, &settings), None);
         assert!(protection(&CommitState { branch: Some("release/1".into()), ..free }, &settings).unwrap().contains("protected"));
     }
@@ -223,10 +223,10 @@ mod tests {
             ("git commit ended with exit code 128\nerror: gpg failed to sign the data", "refused"),
         ] {
             let found = match what_stopped(told) {
-                Made::Nothing => "nothing",
-                Made::NotTried(_) => "not tried",
-                Made::Refused(_) => "refused",
-                Made::Commit { .. } | Made::CommitWithComplaint { .. } => "made",
+                CommitAttempt::Nothing => "nothing",
+                CommitAttempt::NotTried(_) => "not tried",
+                CommitAttempt::Refused(_) => "refused",
+                CommitAttempt::Commit { .. } | CommitAttempt::CommitWithComplaint { .. } => "made",
             };
             assert_eq!(found, want, "{told}");
         }

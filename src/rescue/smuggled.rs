@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::carry_out::Request;
+use super::carry_out::RescueRequest;
 use super::elsewhere;
-use crate::decision::evidence::{Degraded, LeftOut, RescueOutcome};
+use crate::decision::evidence::{Degradation, LeftOut, RescueOutcome};
 use crate::decision::secret_shapes::{self, LIMIT};
 use crate::git::{CommittedContent, Error, SnapshotPath, Worktree};
 
@@ -18,7 +18,7 @@ const TELLING: usize = 8;
 /// When git's data cannot be read.
 pub(super) fn without<'p>(
     worktree: &Worktree,
-    request: &Request<'_>,
+    request: &RescueRequest<'_>,
     chosen: Vec<&'p SnapshotPath>,
     outcome: &mut RescueOutcome,
 ) -> Result<Vec<&'p SnapshotPath>, Error> {
@@ -33,7 +33,7 @@ pub(super) fn without<'p>(
     for content in worktree.staged_contents(&tree, request.snapshot, LIMIT)? {
         if let Some(rule) = rule(&content, &secrets) {
             let detail = format!("{} was not committed: a filter of the repository puts a secret into it (rule {rule})", content.path);
-            outcome.warnings.push(Degraded { code: "secret_content", detail });
+            outcome.warnings.push(Degradation { code: "secret_content", detail });
             outcome.left_out.push(LeftOut { path: content.path.clone(), why: "secret" });
             bad.push(content.path);
         }
@@ -46,7 +46,12 @@ pub(super) fn without<'p>(
 ///
 /// # Errors
 /// When git's data cannot be read.
-pub(super) fn found_in(worktree: &Worktree, request: &Request<'_>, made: &[String], outcome: &mut RescueOutcome) -> Result<(), Error> {
+pub(super) fn found_in(
+    worktree: &Worktree,
+    request: &RescueRequest<'_>,
+    made: &[String],
+    outcome: &mut RescueOutcome,
+) -> Result<(), Error> {
     let mut secrets = None;
     let left_out: BTreeSet<String> = outcome.left_out.iter().filter(|left| left.why == "secret").map(|left| left.path.clone()).collect();
     for commit in made {

@@ -6,11 +6,11 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::carry_out::Request;
+use super::carry_out::RescueRequest;
 use super::message::planned;
-use super::single::{Group, Made, commit};
-use super::task_list::{Task, open_tasks};
-use crate::decision::evidence::Degraded;
+use super::single::{CommitAttempt, CommitGroup, commit};
+use super::task_list::{OpenBox, open_tasks};
+use crate::decision::evidence::Degradation;
 use crate::git::{Error, SnapshotKind, SnapshotPath, Worktree};
 
 /// Longer lists are not read.
@@ -24,7 +24,7 @@ pub(super) struct TaskList {
     /// Relative to the root, with slashes.
     pub path: String,
     /// Its open boxes.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<OpenBox>,
 }
 
 /// The list of tasks for a spec: its own one, or the one at the root. Links are not followed.
@@ -63,10 +63,16 @@ fn read(root: &Path, path: &str) -> Option<Vec<u8>> {
 ///
 /// # Errors
 /// When git's data cannot be read.
-pub(super) fn tick(worktree: &Worktree, request: &Request<'_>, path: &str, texts: &[String], deadline: Duration) -> Result<Ticked, Error> {
+pub(super) fn tick(
+    worktree: &Worktree,
+    request: &RescueRequest<'_>,
+    path: &str,
+    texts: &[String],
+    deadline: Duration,
+) -> Result<TickResult, Error> {
     let not = |why: &str| {
         let detail = format!("the tasks that the plan fulfils are not ticked in {path}: {why}");
-        Ok(Ticked { commit: None, note: Some(Degraded { code: "tasks_not_ticked", detail }) })
+        Ok(TickResult { commit: None, note: Some(Degradation { code: "tasks_not_ticked", detail }) })
     };
     let root = worktree.root();
     let (Some(before), Some(whole)) = (read(root, path), plain_file(root, path)) else { return not("it is no readable file any more") };
@@ -93,10 +99,10 @@ pub(super) fn tick(worktree: &Worktree, request: &Request<'_>, path: &str, texts
     let group = TickCommit::new(path, request, texts);
     let made = commit(worktree, &group.group(), deadline)?;
     match made {
-        Made::Commit { commit, .. } => Ok(Ticked { commit: Some(commit), note: None }),
-        Made::CommitWithComplaint { commit, .. } => Ok(Ticked { commit: Some(commit), note: None }),
-        Made::Nothing => not("git sees no change in it"),
-        Made::Refused(why) | Made::NotTried(why) => {
+        CommitAttempt::Commit { commit, .. } => Ok(TickResult { commit: Some(commit), note: None }),
+        CommitAttempt::CommitWithComplaint { commit, .. } => Ok(TickResult { commit: Some(commit), note: None }),
+        CommitAttempt::Nothing => not("git sees no change in it"),
+        CommitAttempt::Refused(why) | CommitAttempt::NotTried(why) => {
             let undone = OpenOptions::new().read(true).write(true).open(&whole).and_then(|file| set(&file, &places, b'x', b' '));
             match undone {
                 Ok(()) => not(&why),
@@ -108,11 +114,11 @@ pub(super) fn tick(worktree: &Worktree, request: &Request<'_>, path: &str, texts
 
 /// What came of it.
 #[derive(Debug, Clone)]
-pub(super) struct Ticked {
+pub(super) struct TickResult {
     /// The commit, where one was made.
     pub commit: Option<String>,
     /// Why none was.
-    pub note: Option<Degraded>,
+    pub note: Option<Degradation>,
 }
 
 /// Puts `to` in each place that holds `from`; all of them are looked at before the first is changed.
@@ -136,7 +142,7 @@ struct TickCommit {
 }
 
 impl TickCommit {
-    fn new(path: &str, request: &Request<'_>, texts: &[String]) -> Self {
+    fn new(path: &str, request: &RescueRequest<'_>, texts: &[String]) -> Self {
         let count = if texts.len() == 1 { "1 task".to_owned() } else { format!("{} tasks", texts.len()) };
         let done: Vec<String> = texts.iter().take(NAMED).map(|text| format!("- {text}")).collect();
         let path = SnapshotPath {
@@ -151,7 +157,7 @@ impl TickCommit {
         TickCommit { path, message: planned(request, &format!("docs(tasks): tick {count} that this work fulfils"), &done.join("\n")) }
     }
 
-    fn group(&self) -> Group<'_> {
-        Group { message: self.message.clone(), paths: vec![&self.path] }
+    fn group(&self) -> CommitGroup<'_> {
+        CommitGroup { message: self.message.clone(), paths: vec![&self.path] }
     }
 }

@@ -4,11 +4,11 @@ use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::path::Path;
 
-use super::carry_out::Request;
+use super::carry_out::RescueRequest;
 use crate::agent::git_program::{tail, users};
 use crate::agent::program::StartError;
 use crate::config::settings::RescueSettings;
-use crate::decision::evidence::{Degraded, RescueOutcome};
+use crate::decision::evidence::{Degradation, RescueOutcome};
 use crate::git::Worktree;
 
 /// What is run where nothing is configured, if the worktree has it.
@@ -18,11 +18,11 @@ const DEFAULT: &str = RescueSettings::DEFAULT_SCRIPT;
 ///
 /// One that is not there is a failure like any other: the work stays uncommitted and in the snapshot. It is not judged here what
 /// the command did; commits are counted and the snapshot is proved afterwards.
-pub(super) fn run(worktree: &Worktree, request: &Request<'_>, outcome: &mut RescueOutcome) {
+pub(super) fn run(worktree: &Worktree, request: &RescueRequest<'_>, outcome: &mut RescueOutcome) {
     let root = worktree.root();
     let missing = |what: String, outcome: &mut RescueOutcome| {
         let detail = format!("{what}; the work stays uncommitted, and is kept in {}", request.snapshot.name);
-        outcome.warnings.push(Degraded { code: "rescue_command_missing", detail });
+        outcome.warnings.push(Degradation { code: "rescue_command_missing", detail });
         outcome.failed = Some(what);
     };
     let Some(argv) = argv(root, request) else {
@@ -54,7 +54,7 @@ fn with_tail(what: String, tail: &str) -> String {
 }
 
 /// The configured command, or the worktree's own script with the spec's name.
-fn argv(root: &Path, request: &Request<'_>) -> Option<Vec<OsString>> {
+fn argv(root: &Path, request: &RescueRequest<'_>) -> Option<Vec<OsString>> {
     match request.settings.command.as_deref() {
         Some([program, rest @ ..]) => {
             // A path is meant from the worktree, wherever watchdog itself was started.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::config::parse_bytes;
-use crate::decision::evidence::Unreadable;
-use crate::git::{Point, Worktree};
+use crate::decision::evidence::UnreadableFact;
+use crate::git::{BaselinePoint, Worktree};
 use crate::store::anchor::{self, AnchorRecord, SeenAtEnd};
 use crate::store::{Store, StoreError};
 
@@ -14,34 +14,34 @@ use crate::store::{Store, StoreError};
 const MOST_REFS: usize = 2_000;
 
 /// Guarded files that differ from a commit, each with the id of its content or `None` where it is absent.
-pub type Differing = BTreeMap<String, Option<String>>;
+pub type DifferingFiles = BTreeMap<String, Option<String>>;
 
 /// What an anchor is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Criteria {
+pub struct AnchorCriteria {
     /// The text of the governing file, if there is one.
     pub file: Option<String>,
     /// The commit that guards compare with.
-    pub commit: Point,
+    pub commit: BaselinePoint,
     /// What differed from it already.
-    pub differing: Differing,
+    pub differing: DifferingFiles,
 }
 
 /// The commit of an anchor.
-pub fn point_of(anchor: &AnchorRecord) -> Point {
-    anchor.commit.clone().map_or(Point::Unborn, Point::Commit)
+pub fn point_of(anchor: &AnchorRecord) -> BaselinePoint {
+    anchor.commit.clone().map_or(BaselinePoint::Unborn, BaselinePoint::Commit)
 }
 
-fn commit_of(point: &Point) -> Option<String> {
+fn commit_of(point: &BaselinePoint) -> Option<String> {
     match point {
-        Point::Unborn => None,
-        Point::Commit(commit) => Some(commit.clone()),
+        BaselinePoint::Unborn => None,
+        BaselinePoint::Commit(commit) => Some(commit.clone()),
     }
 }
 
 /// A session begins: the spec has an anchor from now on. It is its own, else the newest of the worktree, else what is there now.
 /// An anchor without a file takes the one that is given.
-pub fn begin(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timestamp, criteria: &Criteria) -> Result<(), Unreadable> {
+pub fn begin(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timestamp, criteria: &AnchorCriteria) -> Result<(), UnreadableFact> {
     let id = worktree.worktree_id();
     match anchor::governing(store, &id, Some(spec))? {
         Some(found) => {
@@ -57,7 +57,13 @@ pub fn begin(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timestamp,
 }
 
 /// A person accepts the criteria as they are now.
-pub fn replace(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timestamp, criteria: &Criteria) -> Result<(), Unreadable> {
+pub fn replace(
+    store: &dyn Store,
+    worktree: &Worktree,
+    spec: &str,
+    now: Timestamp,
+    criteria: &AnchorCriteria,
+) -> Result<(), UnreadableFact> {
     let commit = commit_of(&criteria.commit);
     if let Some(commit) = &commit {
         // The ref only keeps the commit from garbage collection: without it the anchor still holds as long as the commit is there.
@@ -70,7 +76,13 @@ pub fn replace(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timestam
 
 /// The work was judged complete by the anchor's own criteria: the next work is compared with where it is now. The file stays what it was;
 /// where there was none, the one that governed is kept.
-pub fn completed(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timestamp, criteria: Criteria) -> Result<(), Unreadable> {
+pub fn completed(
+    store: &dyn Store,
+    worktree: &Worktree,
+    spec: &str,
+    now: Timestamp,
+    criteria: AnchorCriteria,
+) -> Result<(), UnreadableFact> {
     let found = anchor::governing(store, &worktree.worktree_id(), Some(spec))?;
     let Some(found) = found else { return Ok(()) };
     let file = found.file.clone().or(criteria.file);
@@ -78,7 +90,7 @@ pub fn completed(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timest
         return Ok(());
     }
     let end = found.end;
-    replace(store, worktree, spec, now, &Criteria { file, ..criteria })?;
+    replace(store, worktree, spec, now, &AnchorCriteria { file, ..criteria })?;
     if let Some(end) = end {
         update(store, &worktree.worktree_id(), spec, |anchor| anchor.end = Some(end.clone()))?;
     }
@@ -86,7 +98,7 @@ pub fn completed(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timest
 }
 
 /// A session has ended: what moves from now on was not moved by it.
-pub fn ended(store: &dyn Store, worktree: &Worktree, spec: &str) -> Result<(), Unreadable> {
+pub fn ended(store: &dyn Store, worktree: &Worktree, spec: &str) -> Result<(), UnreadableFact> {
     let remotes = worktree.remote_tips(MOST_REFS)?;
     let head = commit_of(&worktree.head()?);
     let end = remotes.map(|remotes| SeenAtEnd { head, remotes });
@@ -95,13 +107,13 @@ pub fn ended(store: &dyn Store, worktree: &Worktree, spec: &str) -> Result<(), U
 
 /// Between two sessions, the anchor goes with HEAD to what a fast-forward or a rebase brought from a remote.
 /// `file` is the name of the governing file: where the anchor's commit had it, it goes along.
-pub fn follow(store: &dyn Store, worktree: &Worktree, spec: Option<&str>, file: &str, now: Timestamp) -> Result<(), Unreadable> {
+pub fn follow(store: &dyn Store, worktree: &Worktree, spec: Option<&str>, file: &str, now: Timestamp) -> Result<(), UnreadableFact> {
     let id = worktree.worktree_id();
     let Some((own, found)) = with_spec(store, &id, spec)? else { return Ok(()) };
     let Some(end) = &found.end else { return Ok(()) };
-    let head_then = end.head.clone().map_or(Point::Unborn, Point::Commit);
+    let head_then = end.head.clone().map_or(BaselinePoint::Unborn, BaselinePoint::Commit);
     let Some(to) = worktree.fetched_since(&point_of(&found), &head_then, &end.remotes)? else { return Ok(()) };
-    let Point::Commit(commit) = &to else { return Ok(()) };
+    let BaselinePoint::Commit(commit) = &to else { return Ok(()) };
     let committed = |commit: &str| worktree.blob_at(commit, file);
     let was = found.commit.as_deref().map_or(Ok(None), committed)?;
     let file = if was.as_deref() == found.file.as_ref().map(String::as_bytes) {

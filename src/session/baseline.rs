@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::decision::evidence::{Degraded, Unreadable};
+use crate::decision::evidence::{Degradation, UnreadableFact};
 use crate::decision::session_work::{ContentIds, WorkRecord, inherited};
-use crate::git::{KnownRefs, Point, Worktree};
+use crate::git::{BaselinePoint, KnownRefs, Worktree};
 use crate::store::baseline::{BaselineRecord, BaselineRefs};
 use crate::store::uncommitted::UncommittedRecord;
 use crate::store::{Store, baseline, refs, session, uncommitted};
 
 /// A recorded baseline with the name of the work.
 #[derive(Debug, Clone)]
-pub struct Recorded {
+pub struct RecordedBaseline {
     /// The name of the work.
     pub spec: String,
     /// Where it began.
-    pub point: Point,
+    pub point: BaselinePoint,
     /// The tips of all refs at that moment.
     pub refs: KnownRefs,
     /// When it was recorded.
@@ -25,19 +25,19 @@ pub struct Recorded {
     /// What was uncommitted then, and at the recorded end of the session.
     pub work: WorkRecord,
     /// What weakens the record.
-    pub notes: Vec<Degraded>,
+    pub notes: Vec<Degradation>,
 }
 
-impl Recorded {
+impl RecordedBaseline {
     /// A baseline that nobody recorded: nothing is known of the moment when the session began.
-    pub fn made_up(spec: String, point: Point, at: Timestamp) -> Self {
-        Recorded { spec, point, refs: Vec::new().into(), at, work: WorkRecord::default(), notes: Vec::new() }
+    pub fn made_up(spec: String, point: BaselinePoint, at: Timestamp) -> Self {
+        RecordedBaseline { spec, point, refs: Vec::new().into(), at, work: WorkRecord::default(), notes: Vec::new() }
     }
 }
 
 /// What becomes of files that are uncommitted when a session begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Uncommitted {
+pub enum UncommittedRule {
     /// They are kept, and are nobody's work; but for what an earlier session of the spec left.
     #[default]
     Inherit,
@@ -47,7 +47,7 @@ pub enum Uncommitted {
 
 /// The spec of a session that begins now: the one that is named; else that of the worktree's recorded baseline until its work is
 /// complete, whatever branch is checked out by now; else the branch's name.
-pub fn spec_of_new_session(store: &dyn Store, worktree: &Worktree, named: Option<&str>) -> Result<String, Unreadable> {
+pub fn spec_of_new_session(store: &dyn Store, worktree: &Worktree, named: Option<&str>) -> Result<String, UnreadableFact> {
     if let Some(named) = named {
         return Ok(named.to_owned());
     }
@@ -65,20 +65,20 @@ pub fn record(
     store: &dyn Store,
     worktree: &Worktree,
     spec: Option<&str>,
-    uncommitted: Uncommitted,
+    uncommitted: UncommittedRule,
     now: Timestamp,
-) -> Result<Recorded, Unreadable> {
+) -> Result<RecordedBaseline, UnreadableFact> {
     let spec = spec_of_new_session(store, worktree, spec)?;
     let point = worktree.head()?;
     let tips = worktree.ref_tips()?;
     let mut notes = Vec::new();
     let commit = match &point {
-        Point::Unborn => None,
-        Point::Commit(commit) => {
+        BaselinePoint::Unborn => None,
+        BaselinePoint::Commit(commit) => {
             // The ref keeps the commit from garbage collection. Without it the baseline still holds, so a repository
             // that cannot be written is told about and not refused.
             if let Err(error) = worktree.keep_baseline(&spec, commit) {
-                notes.push(Degraded { code: "baseline_ref_unwritten", detail: error.to_string() });
+                notes.push(Degradation { code: "baseline_ref_unwritten", detail: error.to_string() });
             }
             Some(commit.clone())
         }
@@ -87,7 +87,7 @@ pub fn record(
     let record = BaselineRecord { commit, branch: worktree.branch(), refs: kept, at: now, worktree: worktree.root().to_owned() };
     let work = record_uncommitted(store, worktree, &spec, uncommitted, now)?;
     baseline::record(store, &worktree.worktree_id(), &spec, &record)?;
-    Ok(Recorded { spec, point, refs: tips.into(), at: now, work, notes })
+    Ok(RecordedBaseline { spec, point, refs: tips.into(), at: now, work, notes })
 }
 
 /// Records what is uncommitted as inherited, but for what an earlier session of the spec left since its last complete.
@@ -95,15 +95,15 @@ fn record_uncommitted(
     store: &dyn Store,
     worktree: &Worktree,
     spec: &str,
-    uncommitted: Uncommitted,
+    uncommitted: UncommittedRule,
     now: Timestamp,
-) -> Result<WorkRecord, Unreadable> {
+) -> Result<WorkRecord, UnreadableFact> {
     let worktree_id = worktree.worktree_id();
     let (_, ids) = worktree.uncommitted_contents()?;
     let earlier = uncommitted::of(store, &worktree_id, spec)?.filter(|earlier| !earlier.completed);
     let inherited = match uncommitted {
-        Uncommitted::Adopt => ContentIds::new(),
-        Uncommitted::Inherit => {
+        UncommittedRule::Adopt => ContentIds::new(),
+        UncommittedRule::Inherit => {
             let left = match earlier {
                 None => ContentIds::new(),
                 Some(earlier) if earlier.work.end.is_some() => earlier.work.left_by_session(),
@@ -122,13 +122,13 @@ fn record_uncommitted(
 }
 
 /// What was recorded of uncommitted work with a baseline, and what watchdog itself wrote into the worktree.
-fn work_recorded(store: &dyn Store, worktree_id: &str, spec: &str, at: Timestamp) -> Result<WorkRecord, Unreadable> {
+fn work_recorded(store: &dyn Store, worktree_id: &str, spec: &str, at: Timestamp) -> Result<WorkRecord, UnreadableFact> {
     let found = uncommitted::of(store, worktree_id, spec)?.filter(|found| found.baseline_at == at);
     Ok(found.map(|found| found.work).unwrap_or_default())
 }
 
 /// The recorded baseline of a spec; without one named, the latest of the worktree.
-pub fn recorded(store: &Arc<dyn Store>, worktree_id: &str, spec: Option<&str>) -> Result<Option<Recorded>, Unreadable> {
+pub fn recorded(store: &Arc<dyn Store>, worktree_id: &str, spec: Option<&str>) -> Result<Option<RecordedBaseline>, UnreadableFact> {
     let found = match spec {
         Some(spec) => baseline::of(store.as_ref(), worktree_id, spec)?.map(|record| (spec.to_owned(), record)),
         None => baseline::latest(store.as_ref(), worktree_id)?,
@@ -138,9 +138,9 @@ pub fn recorded(store: &Arc<dyn Store>, worktree_id: &str, spec: Option<&str>) -
     for (path, id) in uncommitted::written(store.as_ref(), worktree_id)? {
         work.inherited.entry(path).or_insert(id);
     }
-    Ok(Some(Recorded {
+    Ok(Some(RecordedBaseline {
         spec,
-        point: record.commit.map_or(Point::Unborn, Point::Commit),
+        point: record.commit.map_or(BaselinePoint::Unborn, BaselinePoint::Commit),
         refs: known(store, record.refs),
         at: record.at,
         work,

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 
-use crate::agent::transcript::{self, ClaudeHome, Transcript};
+use crate::agent::transcript::{self, ClaudeHome, TranscriptFile};
 use crate::store::conversation::{self, ConversationRecord};
 use crate::store::session::SessionRecord;
 use crate::store::{Store, StoreError, hook_session, session};
@@ -16,7 +16,7 @@ const LATE: Duration = Duration::from_secs(5);
 
 /// How a session is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Known {
+pub enum KnownBy {
     /// Its own output told its id.
     Output,
     /// A hook told it.
@@ -27,32 +27,32 @@ pub enum Known {
     Latest,
 }
 
-impl Known {
+impl KnownBy {
     /// The word used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
-            Known::Output => "output",
-            Known::Hook => "hook",
-            Known::Transcript => "transcript",
-            Known::Latest => "latest",
+            KnownBy::Output => "output",
+            KnownBy::Hook => "hook",
+            KnownBy::Transcript => "transcript",
+            KnownBy::Latest => "latest",
         }
     }
 }
 
 /// Whom a question goes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Conversation {
+pub struct ProbeTarget {
     /// The session to resume by its id; `None` = whatever the agent takes for the latest.
     pub resume: Option<String>,
     /// The session that must answer, as far as that is known.
     pub expected: Option<String>,
     /// How it is known.
-    pub known_by: Known,
+    pub known_by: KnownBy,
     /// Whether its transcript has grown since the baseline; `None` where that cannot be told.
     pub has_grown: Option<bool>,
 }
 
-impl Conversation {
+impl ProbeTarget {
     /// What is known of the session of a spec. `told` is the id that the session itself told to whoever ran it; `baseline_at` is `None`
     /// where no baseline is recorded, and then the latest conversation is meant. `by_transcript` = the agent keeps transcripts here.
     pub fn of(
@@ -63,9 +63,9 @@ impl Conversation {
         baseline_at: Option<Timestamp>,
         by_transcript: bool,
     ) -> Result<Self, StoreError> {
-        let by_id = |id: String, known_by| Conversation { resume: Some(id.clone()), expected: Some(id), known_by, has_grown: None };
+        let by_id = |id: String, known_by| ProbeTarget { resume: Some(id.clone()), expected: Some(id), known_by, has_grown: None };
         let by_hook =
-            |id: &str| Ok::<_, StoreError>(if hook_session::of(store, id, None)?.is_some() { Known::Hook } else { Known::Output });
+            |id: &str| Ok::<_, StoreError>(if hook_session::of(store, id, None)?.is_some() { KnownBy::Hook } else { KnownBy::Output });
         if let Some(id) = told {
             return Ok(by_id(id.to_owned(), by_hook(id)?));
         }
@@ -81,26 +81,26 @@ impl Conversation {
             record = conversation::of(store, worktree_id, spec)?.filter(|record| record.baseline_at == at);
         }
         if let Some(ConversationRecord { pinned: Some((id, how)), before, .. }) = &record {
-            let known_by = if how == Known::Transcript.as_str() { Known::Transcript } else { Known::Latest };
+            let known_by = if how == KnownBy::Transcript.as_str() { KnownBy::Transcript } else { KnownBy::Latest };
             let now = transcripts.iter().find(|transcript| transcript.session_id == *id);
-            let has_grown = now.and_then(|transcript| grown(before, transcript)).filter(|_| known_by == Known::Latest);
-            return Ok(Conversation { has_grown, ..by_id(id.clone(), known_by) });
+            let has_grown = now.and_then(|transcript| grown(before, transcript)).filter(|_| known_by == KnownBy::Latest);
+            return Ok(ProbeTarget { has_grown, ..by_id(id.clone(), known_by) });
         }
         if let Some(found) = &record
             && let Some(one) = the_one_begun(&found.before, &transcripts, since_baseline.as_ref())
         {
-            let conversation = by_id(one, Known::Transcript);
+            let conversation = by_id(one, KnownBy::Transcript);
             conversation.pin(store, worktree_id, spec, None)?;
             return Ok(conversation);
         }
         let latest = transcript::latest(transcripts);
         let has_grown = record.as_ref().zip(latest.as_ref()).and_then(|(record, latest)| grown(&record.before, latest));
-        Ok(Conversation { resume: None, expected: latest.map(|latest| latest.session_id), known_by: Known::Latest, has_grown })
+        Ok(ProbeTarget { resume: None, expected: latest.map(|latest| latest.session_id), known_by: KnownBy::Latest, has_grown })
     }
 
     /// Records who answers questions about this spec from now on, where nobody told it. `answered` is who did, where its output tells.
     pub fn pin(&self, store: &dyn Store, worktree_id: &str, spec: &str, answered: Option<&str>) -> Result<(), StoreError> {
-        if matches!(self.known_by, Known::Output | Known::Hook) {
+        if matches!(self.known_by, KnownBy::Output | KnownBy::Hook) {
             return Ok(());
         }
         let Some(id) = answered.or(self.expected.as_deref()) else { return Ok(()) };
@@ -115,7 +115,7 @@ impl Conversation {
     /// Why a `complete` of this conversation proves nothing, if it does not.
     pub fn proves_nothing(&self) -> Option<String> {
         let id = self.expected.as_deref().unwrap_or("latest");
-        (self.known_by == Known::Latest && self.has_grown == Some(false))
+        (self.known_by == KnownBy::Latest && self.has_grown == Some(false))
             .then(|| format!("the conversation {id} has not grown since the baseline, so it knows nothing of the work"))
     }
 }
@@ -132,15 +132,15 @@ pub fn note_conversations(
     conversation::record(store, worktree_id, spec, &ConversationRecord { baseline_at, before, pinned: None })
 }
 
-fn grown(before: &[(String, u64)], transcript: &Transcript) -> Option<bool> {
+fn grown(before: &[(String, u64)], transcript: &TranscriptFile) -> Option<bool> {
     let size = before.iter().find(|(id, _)| *id == transcript.session_id).map(|(_, size)| *size);
     Some(size.is_none_or(|size| size < transcript.size))
 }
 
 /// The one transcript that was begun after the baseline, and not after the session's end where that is known.
-fn the_one_begun(before: &[(String, u64)], transcripts: &[Transcript], session: Option<&SessionRecord>) -> Option<String> {
+fn the_one_begun(before: &[(String, u64)], transcripts: &[TranscriptFile], session: Option<&SessionRecord>) -> Option<String> {
     let end = session.and_then(|session| session.ended_at).map(|end| SystemTime::from(end) + LATE);
-    let begun_in_time = |transcript: &&Transcript| end.zip(transcript.begun).is_none_or(|(end, begun)| begun <= end);
+    let begun_in_time = |transcript: &&TranscriptFile| end.zip(transcript.begun).is_none_or(|(end, begun)| begun <= end);
     let mut begun =
         transcripts.iter().filter(|transcript| !before.iter().any(|(id, _)| *id == transcript.session_id)).filter(begun_in_time);
     let one = begun.next()?;
@@ -191,8 +191,8 @@ mod tests {
             note_conversations(&self.store, ("w", "s"), (&self.root(), &self.home), at).expect("a row");
         }
 
-        fn whom(&self, at: Option<Timestamp>) -> Conversation {
-            Conversation::of(&self.store, ("w", "s"), (&self.root(), &self.home), None, at, true).expect("rows")
+        fn whom(&self, at: Option<Timestamp>) -> ProbeTarget {
+            ProbeTarget::of(&self.store, ("w", "s"), (&self.root(), &self.home), None, at, true).expect("rows")
         }
     }
 
@@ -209,11 +209,11 @@ mod tests {
         ground.write(A, "{}\n");
         ground.write(B, "{}\n{}\n");
         let whom = ground.whom(Some(at(100)));
-        assert_eq!((whom.resume.as_deref(), whom.known_by), (Some(A), Known::Output));
+        assert_eq!((whom.resume.as_deref(), whom.known_by), (Some(A), KnownBy::Output));
         let by_hand = ground.whom(None);
-        assert_eq!((by_hand.resume, by_hand.known_by), (None, Known::Latest), "without a record the latest is meant");
+        assert_eq!((by_hand.resume, by_hand.known_by), (None, KnownBy::Latest), "without a record the latest is meant");
         let later = ground.whom(Some(at(150)));
-        assert_ne!(later.known_by, Known::Output, "a session that began before the baseline is about other work");
+        assert_ne!(later.known_by, KnownBy::Output, "a session that began before the baseline is about other work");
     }
 
     #[test]
@@ -223,7 +223,7 @@ mod tests {
         ground.note(at(100));
         ground.write(B, "{}\n");
         let whom = ground.whom(Some(at(100)));
-        assert_eq!((whom.resume.as_deref(), whom.known_by), (Some(B), Known::Transcript));
+        assert_eq!((whom.resume.as_deref(), whom.known_by), (Some(B), KnownBy::Transcript));
         ground.write(C, "{}\n{}\n");
         assert_eq!(ground.whom(Some(at(100))).resume.as_deref(), Some(B), "it stays the one, whoever comes later");
     }
@@ -234,12 +234,12 @@ mod tests {
         ground.write(A, "{}\n");
         ground.note(at(100));
         let whom = ground.whom(Some(at(100)));
-        assert_eq!((whom.resume.as_deref(), whom.expected.as_deref(), whom.known_by), (None, Some(A), Known::Latest));
+        assert_eq!((whom.resume.as_deref(), whom.expected.as_deref(), whom.known_by), (None, Some(A), KnownBy::Latest));
         assert!(whom.proves_nothing().expect("a reason").contains("has not grown"));
         whom.pin(&ground.store, "w", "s", Some(A)).expect("a row");
         ground.write(B, "{}\n");
         let again = ground.whom(Some(at(100)));
-        assert_eq!((again.resume.as_deref(), again.known_by, again.has_grown), (Some(A), Known::Latest, Some(false)));
+        assert_eq!((again.resume.as_deref(), again.known_by, again.has_grown), (Some(A), KnownBy::Latest, Some(false)));
         ground.write(A, "{}\n{}\n");
         assert_eq!(ground.whom(Some(at(100))).proves_nothing(), None);
         ground.note(at(300));

@@ -7,14 +7,14 @@ use jiff::Timestamp;
 
 use crate::agent::SessionOutcome;
 use crate::agent::usage_limit;
-use crate::decision::evidence::{Exit, SessionEnd};
+use crate::decision::evidence::{ProcessExit, SessionEnd};
 
 /// What the outcome of a session's process means. A usage limit counts only if it was the last that the session said.
 pub fn describe_end(outcome: &SessionOutcome, now: Timestamp) -> SessionEnd {
     if outcome.timed_out {
         return SessionEnd::TimedOut { after: outcome.duration };
     }
-    let exit = outcome.exit.unwrap_or(Exit::Signal(9));
+    let exit = outcome.exit.unwrap_or(ProcessExit::Signal(9));
     match usage_limit::ended_in_limit(&outcome.tail_stdout, exit, now) {
         Some(limit) => SessionEnd::RateLimited { why: limit.why, retry_at: limit.retry_at },
         None => SessionEnd::Ended { exit },

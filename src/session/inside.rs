@@ -1,6 +1,6 @@
 //! Whether this very call comes from inside of a session that is watched.
 
-use crate::agent::{Ancestry, still_runs};
+use crate::agent::{ProcessAncestry, still_runs};
 use crate::store::{Store, StoreError, session};
 
 /// The spec of a recorded session that still runs and that this process is a part of; `None` where it is a part of none.
@@ -8,7 +8,7 @@ use crate::store::{Store, StoreError, session};
 /// # Errors
 /// Where the records cannot be read.
 pub fn inside(store: &dyn Store) -> Result<Option<String>, StoreError> {
-    let ancestry = Ancestry::of_this_process();
+    let ancestry = ProcessAncestry::of_this_process();
     for (_, spec, found) in session::everywhere(store)? {
         // A session whose record cannot be read is nobody's word that there is none, and no reason to refuse a person either.
         let Ok(found) = found else { continue };

@@ -7,7 +7,7 @@ mod conversation;
 mod end;
 mod inside;
 
-pub use baseline::{Recorded, Uncommitted, record, recorded, spec_of_new_session};
-pub use conversation::{Conversation, Known, note_conversations};
+pub use baseline::{RecordedBaseline, UncommittedRule, record, recorded, spec_of_new_session};
+pub use conversation::{KnownBy, ProbeTarget, note_conversations};
 pub use end::{describe_end, log_path};
 pub use inside::inside;

@@ -8,10 +8,13 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::tests::{Scratch, rollback_store};
-use crate::store::engine::{Append, Cas, Cursor, Expect, Hold, Lease, NewEvent, PRUNED_AT_ONCE, Retention, Rev, Store};
+use crate::store::engine::{
+    AppendOutcome, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseHold, NewEvent, PRUNED_AT_ONCE, RowRevision, Store,
+    SwapOutcome,
+};
 use crate::store::journal::{event_id, kind};
 use crate::store::records::{baseline, breaker, progress, session};
-use crate::store::{Key, SqliteStore, journal, rebuild};
+use crate::store::{RowKey, SqliteStore, journal, rebuild};
 
 const LONG: Duration = Duration::from_secs(3600);
 const SHORT: Duration = Duration::from_millis(40);
@@ -23,8 +26,8 @@ fn on_every_engine(test: impl Fn(&dyn Store)) {
     test(&rollback_store(&scratch.dir));
 }
 
-fn key(name: &str) -> Key {
-    Key::new("test", &[name])
+fn key(name: &str) -> RowKey {
+    RowKey::new("test", &[name])
 }
 
 fn at(second: i64) -> Timestamp {
@@ -35,9 +38,9 @@ fn happened(second: i64) -> NewEvent {
     journal::event(at(second), "wt", Some("auth"), kind::PROBE, serde_json::json!({ "n": second }))
 }
 
-fn written(cas: Cas) -> Rev {
+fn written(cas: SwapOutcome) -> RowRevision {
     match cas {
-        Cas::Ok(rev) => rev,
+        SwapOutcome::Ok(rev) => rev,
         other => panic!("{other:?}"),
     }
 }
@@ -61,14 +64,14 @@ fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
 #[test]
 fn hints_are_kept_over_whatever_is_there_and_revisions_tell_what_changed() {
     on_every_engine(|store| {
-        let (a, b, other) = (key("a"), key("b"), Key::new("testing", &["a"]));
-        let first = written(store.cas(&a, Expect::Absent, b"1").unwrap());
+        let (a, b, other) = (key("a"), key("b"), RowKey::new("testing", &["a"]));
+        let first = written(store.cas(&a, ExpectedRevision::Absent, b"1").unwrap());
         store.keep_hints(&[(a.clone(), b"2".to_vec()), (b.clone(), b"3".to_vec()), (other, b"4".to_vec())]).unwrap();
-        let there = store.revisions(&Key::prefix("test", &[])).unwrap();
+        let there = store.revisions(&RowKey::prefix("test", &[])).unwrap();
         assert_eq!(there.iter().map(|(key, _)| key).collect::<Vec<_>>(), [&a, &b]);
         assert_eq!(store.get(&a).unwrap(), Some((there[0].1, b"2".to_vec())));
         assert_ne!(there[0].1, first);
-        assert_eq!(store.cas(&a, Expect::Rev(first), b"5").unwrap(), Cas::Conflict, "a hint is a write like any other");
+        assert_eq!(store.cas(&a, ExpectedRevision::Rev(first), b"5").unwrap(), SwapOutcome::Conflict, "a hint is a write like any other");
         store.keep_hints(&[]).unwrap();
         assert_eq!(store.revisions("none/").unwrap(), []);
     });
@@ -79,15 +82,15 @@ fn a_write_that_expects_something_else_changes_nothing() {
     on_every_engine(|store| {
         let k = key("a");
         assert_eq!(store.get(&k).unwrap(), None);
-        let first = written(store.cas(&k, Expect::Absent, b"1").unwrap());
-        assert_eq!(store.cas(&k, Expect::Absent, b"2").unwrap(), Cas::Conflict);
-        let second = written(store.cas(&k, Expect::Rev(first), b"2").unwrap());
-        assert_eq!(store.cas(&k, Expect::Rev(first), b"3").unwrap(), Cas::Conflict);
+        let first = written(store.cas(&k, ExpectedRevision::Absent, b"1").unwrap());
+        assert_eq!(store.cas(&k, ExpectedRevision::Absent, b"2").unwrap(), SwapOutcome::Conflict);
+        let second = written(store.cas(&k, ExpectedRevision::Rev(first), b"2").unwrap());
+        assert_eq!(store.cas(&k, ExpectedRevision::Rev(first), b"3").unwrap(), SwapOutcome::Conflict);
         assert_eq!(store.get(&k).unwrap(), Some((second, b"2".to_vec())));
-        assert_eq!(store.delete(&k, first).unwrap(), Cas::Conflict);
-        assert_eq!(store.delete(&k, second).unwrap(), Cas::Ok(second));
-        assert_eq!(store.cas(&k, Expect::Rev(second), b"4").unwrap(), Cas::Conflict);
-        let third = written(store.cas(&k, Expect::Absent, b"1").unwrap());
+        assert_eq!(store.delete(&k, first).unwrap(), SwapOutcome::Conflict);
+        assert_eq!(store.delete(&k, second).unwrap(), SwapOutcome::Ok(second));
+        assert_eq!(store.cas(&k, ExpectedRevision::Rev(second), b"4").unwrap(), SwapOutcome::Conflict);
+        let third = written(store.cas(&k, ExpectedRevision::Absent, b"1").unwrap());
         assert!(third != first && third != second, "a revision came back");
     });
 }
@@ -96,14 +99,14 @@ fn a_write_that_expects_something_else_changes_nothing() {
 fn writes_that_belong_together_happen_together_or_not_at_all() {
     on_every_engine(|store| {
         let (a, b) = (key("a"), key("b"));
-        let write = |key: &Key, expect, value: &[u8]| (key.clone(), expect, value.to_vec());
-        let rev = written(store.cas_all(&[write(&a, Expect::Absent, b"1"), write(&b, Expect::Absent, b"1")]).unwrap());
+        let write = |key: &RowKey, expect, value: &[u8]| (key.clone(), expect, value.to_vec());
+        let rev = written(store.cas_all(&[write(&a, ExpectedRevision::Absent, b"1"), write(&b, ExpectedRevision::Absent, b"1")]).unwrap());
         assert_eq!(store.get(&b).unwrap(), Some((rev, b"1".to_vec())));
         let (of_a, _) = store.get(&a).unwrap().unwrap();
-        let late = [write(&a, Expect::Rev(of_a), b"2"), write(&b, Expect::Rev(of_a), b"2")];
-        assert_eq!(store.cas_all(&late).unwrap(), Cas::Conflict);
+        let late = [write(&a, ExpectedRevision::Rev(of_a), b"2"), write(&b, ExpectedRevision::Rev(of_a), b"2")];
+        assert_eq!(store.cas_all(&late).unwrap(), SwapOutcome::Conflict);
         assert_eq!(store.get(&a).unwrap(), Some((of_a, b"1".to_vec())), "the first of them was not written either");
-        written(store.cas_all(&[write(&a, Expect::Rev(of_a), b"3"), write(&b, Expect::Rev(rev), b"3")]).unwrap());
+        written(store.cas_all(&[write(&a, ExpectedRevision::Rev(of_a), b"3"), write(&b, ExpectedRevision::Rev(rev), b"3")]).unwrap());
         assert_eq!(store.list("test/", None, 9).unwrap().into_iter().map(|entry| entry.value).collect::<Vec<_>>(), [b"3", b"3"]);
     });
 }
@@ -112,12 +115,12 @@ fn writes_that_belong_together_happen_together_or_not_at_all() {
 fn listing_pages_through_exactly_the_keys_below_the_prefix() {
     on_every_engine(|store| {
         for name in ["a", "a/b", "b", "ab", "z"] {
-            written(store.cas(&Key::new("kind", &["one", name]), Expect::Absent, name.as_bytes()).unwrap());
+            written(store.cas(&RowKey::new("kind", &["one", name]), ExpectedRevision::Absent, name.as_bytes()).unwrap());
         }
-        written(store.cas(&Key::new("kind", &["one2", "x"]), Expect::Absent, b"").unwrap());
+        written(store.cas(&RowKey::new("kind", &["one2", "x"]), ExpectedRevision::Absent, b"").unwrap());
         let (mut found, mut after) = (Vec::new(), None);
         loop {
-            let page = store.list(&Key::prefix("kind", &["one"]), after.as_ref(), 2).unwrap();
+            let page = store.list(&RowKey::prefix("kind", &["one"]), after.as_ref(), 2).unwrap();
             let Some(last) = page.last() else { break };
             after = Some(last.key.clone());
             found.extend(page.into_iter().map(|entry| (entry.key.last_part(), entry.value)));
@@ -131,7 +134,7 @@ fn listing_pages_through_exactly_the_keys_below_the_prefix() {
 #[test]
 fn a_place_in_the_stream_is_found_by_time() {
     on_every_engine(|store| {
-        assert_eq!(store.cursor_at(at(5)).unwrap(), Cursor::START, "nothing is there yet");
+        assert_eq!(store.cursor_at(at(5)).unwrap(), EventCursor::START, "nothing is there yet");
         let events: Vec<NewEvent> = [10, 20, 20, 30].map(happened).into();
         let _done = store.append(&events, None).unwrap();
         for (second, left) in [(0, 4), (10, 4), (11, 3), (20, 3), (21, 1), (30, 1), (31, 0)] {
@@ -202,13 +205,13 @@ fn whoever_lost_a_lease_has_no_effect_any_more() {
         let lost = taken(store.acquire(&k, "a", SHORT).unwrap());
         let next = eventually(|| store.acquire(&k, "b", LONG).unwrap());
         assert!(next.fence > lost.fence);
-        assert_eq!(store.renew(&lost, LONG).unwrap(), Hold::Lost);
+        assert_eq!(store.renew(&lost, LONG).unwrap(), LeaseHold::Lost);
         assert!(!store.release(&lost).unwrap());
-        assert_eq!(store.append(&[happened(1)], Some(&lost)).unwrap(), Append::Fenced);
-        assert_eq!(store.append(&[happened(2)], Some(&Lease { fence: next.fence, ..lost.clone() })).unwrap(), Append::Fenced);
-        assert_eq!(store.append(&[happened(3)], Some(&next)).unwrap(), Append::Done);
-        assert!(matches!(store.renew(&next, LONG).unwrap(), Hold::Held(_)), "the stale holder did not disturb the new one");
-        let (events, _) = store.read(Cursor::START, 10).unwrap();
+        assert_eq!(store.append(&[happened(1)], Some(&lost)).unwrap(), AppendOutcome::Fenced);
+        assert_eq!(store.append(&[happened(2)], Some(&Lease { fence: next.fence, ..lost.clone() })).unwrap(), AppendOutcome::Fenced);
+        assert_eq!(store.append(&[happened(3)], Some(&next)).unwrap(), AppendOutcome::Done);
+        assert!(matches!(store.renew(&next, LONG).unwrap(), LeaseHold::Held(_)), "the stale holder did not disturb the new one");
+        let (events, _) = store.read(EventCursor::START, 10).unwrap();
         assert_eq!(events.iter().map(|e| e.at).collect::<Vec<_>>(), [at(3)]);
     });
 }
@@ -217,10 +220,10 @@ fn whoever_lost_a_lease_has_no_effect_any_more() {
 fn an_expired_lease_is_lost_even_where_nobody_else_took_it() {
     on_every_engine(|store| {
         let lease = taken(store.acquire(&key("lease"), "a", SHORT).unwrap());
-        let Hold::Held(lease) = store.renew(&lease, SHORT).unwrap() else { panic!("lost while it stood") };
+        let LeaseHold::Held(lease) = store.renew(&lease, SHORT).unwrap() else { panic!("lost while it stood") };
         eventually(|| (store.now().unwrap() >= lease.until).then_some(()));
-        assert_eq!(store.renew(&lease, LONG).unwrap(), Hold::Lost);
-        assert_eq!(store.append(&[happened(1)], Some(&lease)).unwrap(), Append::Fenced);
+        assert_eq!(store.renew(&lease, LONG).unwrap(), LeaseHold::Lost);
+        assert_eq!(store.append(&[happened(1)], Some(&lease)).unwrap(), AppendOutcome::Fenced);
     });
 }
 
@@ -230,10 +233,10 @@ fn an_event_is_told_once_and_as_it_was_written() {
         let mut event = happened(7);
         event.data = serde_json::json!({ "text": "ü\u{0}\n\"", "big": u64::MAX, "list": [1.5, null] });
         event.spec = None;
-        assert_eq!(store.append(&[event.clone(), event.clone()], None).unwrap(), Append::Done);
+        assert_eq!(store.append(&[event.clone(), event.clone()], None).unwrap(), AppendOutcome::Done);
         let again = NewEvent { kind: "other".into(), ..event.clone() };
-        assert_eq!(store.append(&[again], None).unwrap(), Append::Done);
-        assert_eq!(store.read(Cursor::START, 10).unwrap().0, [event.clone()]);
+        assert_eq!(store.append(&[again], None).unwrap(), AppendOutcome::Done);
+        assert_eq!(store.read(EventCursor::START, 10).unwrap().0, [event.clone()]);
         assert_eq!(store.newest(10).unwrap(), [event]);
     });
 }
@@ -247,11 +250,11 @@ fn a_reader_that_follows_misses_nothing_while_many_write() {
             for writer in 0..WRITERS {
                 scope.spawn(move || {
                     for n in 0..EACH {
-                        assert_eq!(store.append(&[happened(writer * 1000 + n)], None).unwrap(), Append::Done);
+                        assert_eq!(store.append(&[happened(writer * 1000 + n)], None).unwrap(), AppendOutcome::Done);
                     }
                 });
             }
-            let (mut seen, mut cursor) = (Vec::new(), Cursor::START);
+            let (mut seen, mut cursor) = (Vec::new(), EventCursor::START);
             eventually(|| {
                 let (events, next) = store.read(cursor, 7).unwrap();
                 cursor = next;
@@ -272,8 +275,8 @@ fn a_reader_that_follows_misses_nothing_while_many_write() {
 fn pruning_goes_by_age_and_count_and_spares_the_newest() {
     on_every_engine(|store| {
         let events: Vec<_> = (0..5000).map(happened).collect();
-        assert_eq!(store.append(&events, None).unwrap(), Append::Done);
-        let keep = |older_than, at_least, at_most| Retention { older_than, at_least, at_most };
+        assert_eq!(store.append(&events, None).unwrap(), AppendOutcome::Done);
+        let keep = |older_than, at_least, at_most| EventRetention { older_than, at_least, at_most };
         assert_eq!(store.prune(&keep(at(0), 0, 100_000)).unwrap(), 0);
         assert_eq!(store.prune(&keep(at(100), 10, 100_000)).unwrap(), 100);
         let too_many = keep(at(0), 10, 1000);
@@ -284,9 +287,9 @@ fn pruning_goes_by_age_and_count_and_spares_the_newest() {
             "never more than a batch, so that nobody waits long"
         );
         assert_eq!(store.prune(&keep(Timestamp::MAX, 10, 1000)).unwrap(), 990, "a clock in the far future");
-        let (left, cursor) = store.read(Cursor::START, 100).unwrap();
+        let (left, cursor) = store.read(EventCursor::START, 100).unwrap();
         assert_eq!(left.iter().map(|e| e.at.as_second()).collect::<Vec<_>>(), (4990..5000).collect::<Vec<_>>());
-        assert_eq!(store.append(&[happened(9)], None).unwrap(), Append::Done);
+        assert_eq!(store.append(&[happened(9)], None).unwrap(), AppendOutcome::Done);
         assert_eq!(store.read(cursor, 100).unwrap().0.len(), 1, "a cursor stays good across pruning");
     });
 }
@@ -321,12 +324,12 @@ fn the_newest_of_a_kind_is_found_for_many_worktrees_in_a_crowd_and_far_back() {
 
 #[test]
 fn records_updated_by_many_at_once_lose_no_update() {
-    use crate::config::settings::Settings;
-    use crate::decision::breaker::{Breaker, Outcome};
+    use crate::config::settings::ConfigSettings;
+    use crate::decision::breaker::{Breaker, BreakerInput};
     on_every_engine(|store| {
-        let settings = Settings {
-            breaker: crate::config::settings::BreakerSettings { limit: 0, ..Settings::default().breaker },
-            ..Settings::default()
+        let settings = ConfigSettings {
+            breaker: crate::config::settings::BreakerSettings { limit: 0, ..ConfigSettings::default().breaker },
+            ..ConfigSettings::default()
         };
         let tries = AtomicU64::new(0);
         thread::scope(|scope| {
@@ -335,7 +338,7 @@ fn records_updated_by_many_at_once_lose_no_update() {
                     for _ in 0..25 {
                         breaker::update(store, "wt", "auth", |breaker: &mut Breaker| {
                             tries.fetch_add(1, Ordering::Relaxed);
-                            breaker.record(at(1), &settings.breaker, Outcome::Strike { why: "stalled".into() });
+                            breaker.record(at(1), &settings.breaker, BreakerInput::Strike { why: "stalled".into() });
                         })
                         .unwrap();
                     }
@@ -421,15 +424,15 @@ fn a_session_is_found_again_and_its_end_is_written_beside_its_beginning() {
 #[test]
 fn rows_of_a_later_version_are_refused_and_garbage_only_until_it_is_recorded_anew() {
     on_every_engine(|store| {
-        let k = Key::new("breaker", &["wt", "auth"]);
-        let rev = written(store.cas(&k, Expect::Absent, br#"{"v":2,"state":"ajar"}"#).unwrap());
+        let k = RowKey::new("breaker", &["wt", "auth"]);
+        let rev = written(store.cas(&k, ExpectedRevision::Absent, br#"{"v":2,"state":"ajar"}"#).unwrap());
         let newer =
             [breaker::of(store, "wt", "auth").map(drop), breaker::reset(store, "wt", "auth"), breaker::update(store, "wt", "auth", |_| ())];
         for error in newer.map(Result::unwrap_err) {
             assert!(error.to_string().contains("format 2"), "{error}");
         }
         assert_eq!(store.get(&k).unwrap().unwrap().0, rev, "nothing was written over it");
-        written(store.cas(&k, Expect::Rev(rev), b"\x00{").unwrap());
+        written(store.cas(&k, ExpectedRevision::Rev(rev), b"\x00{").unwrap());
         let error = breaker::of(store, "wt", "auth").unwrap_err();
         assert!(error.to_string().contains("breaker of 'auth'") && error.hint().contains("breaker reset"), "{error}");
         breaker::reset(store, "wt", "auth").unwrap();
@@ -449,16 +452,16 @@ fn rebuilding_from_git_fills_gaps_and_touches_nothing_else() {
             at: at(4),
         };
         let event = journal::snapshot_event(known.at, "wt", Some("auth"), &known.reference, &known.commit);
-        assert_eq!(store.append(&[event], None).unwrap(), Append::Done);
+        assert_eq!(store.append(&[event], None).unwrap(), AppendOutcome::Done);
         let fact = |spec: &str| rebuild::BaselineFact { worktree_id: "wt".into(), spec: spec.into(), baseline: a_baseline(1, 0) };
         let new = rebuild::SnapshotFact { reference: "refs/watchdog/rescue/2".into(), ..known.clone() };
-        let facts = rebuild::GitFacts { baselines: vec![fact("auth"), fact("lost")], snapshots: vec![known, new] };
+        let facts = rebuild::RebuildFacts { baselines: vec![fact("auth"), fact("lost")], snapshots: vec![known, new] };
         for baselines in [1, 0] {
-            assert_eq!(rebuild::rebuild(store, &facts).unwrap(), rebuild::Rebuilt { baselines, snapshots: 2 });
+            assert_eq!(rebuild::rebuild(store, &facts).unwrap(), rebuild::RebuildResult { baselines, snapshots: 2 });
         }
         assert_eq!(baseline::of(store, "wt", "auth").unwrap(), Some(a_baseline(9, 2)));
         assert_eq!(baseline::of(store, "wt", "lost").unwrap(), Some(a_baseline(1, 0)));
-        assert_eq!(store.read(Cursor::START, 10).unwrap().0.len(), 2);
+        assert_eq!(store.read(EventCursor::START, 10).unwrap().0.len(), 2);
     });
 }
 
@@ -469,18 +472,18 @@ proptest! {
     fn any_sequence_of_writes_reads_back_as_in_a_plain_map(steps in prop::collection::vec((0..4u8, any::<bool>(), any::<bool>(), ".{0,9}"), 1..40)) {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
-        let mut model = std::collections::HashMap::<u8, (Rev, Vec<u8>)>::new();
+        let mut model = std::collections::HashMap::<u8, (RowRevision, Vec<u8>)>::new();
         for (name, right, delete, value) in steps {
             let k = key(&name.to_string());
             let there = model.get(&name).map(|(rev, _)| *rev);
-            let rev = if right { there } else { Some(Rev(-1)) };
+            let rev = if right { there } else { Some(RowRevision(-1)) };
             let done = match (rev, delete) {
                 (Some(rev), true) => store.delete(&k, rev).unwrap(),
-                (rev, _) => store.cas(&k, rev.map_or(Expect::Absent, Expect::Rev), value.as_bytes()).unwrap(),
+                (rev, _) => store.cas(&k, rev.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev), value.as_bytes()).unwrap(),
             };
             match done {
-                Cas::Ok(_) if delete && rev.is_some() => { model.remove(&name); }
-                Cas::Ok(new) => { model.insert(name, (new, value.into_bytes())); }
+                SwapOutcome::Ok(_) if delete && rev.is_some() => { model.remove(&name); }
+                SwapOutcome::Ok(new) => { model.insert(name, (new, value.into_bytes())); }
                 _ => prop_assert!(!right),
             }
             prop_assert_eq!(store.get(&k).unwrap(), model.get(&name).cloned());

@@ -3,11 +3,11 @@
 //! Everything blocks; callers who must not block call from a thread of their own. What every engine promises:
 //!
 //! - A value that was acknowledged survives the death of any process at any moment, and a power cut.
-//! - [`Rev`] changes with every write of a key and never comes back, not even after a delete. It is opaque.
+//! - [`RowRevision`] changes with every write of a key and never comes back, not even after a delete. It is opaque.
 //! - A fence grows strictly with every [`Store::acquire`] of its key. What is guarded by a lease that expired, was released or was
 //!   taken over has no effect. Expiry is judged by the engine's own clock alone ([`Store::now`]), never by the caller's.
 //! - Appending an event whose id is there already is a no-op. [`Store::read`] never skips an event that was acknowledged.
-//! - [`Cas::Unknown`] is an answer: the write may or may not have happened, and the caller must look again.
+//! - [`SwapOutcome::Unknown`] is an answer: the write may or may not have happened, and the caller must look again.
 //!
 //! The queue of tasks will come as three further functions of the same shape: `enqueue` (the id makes a repetition a no-op),
 //! `claim` (yields a task with a fence, as `acquire` does) and `finish` (refused for a stale fence, atomic with events, as `append` is).
@@ -16,10 +16,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::decision::evidence::Degraded;
+use crate::decision::evidence::Degradation;
 
 use super::error::StoreError;
-use super::key::Key;
+use super::key::RowKey;
 
 /// An instant of the engine's own clock, in milliseconds since an origin that only the engine knows.
 /// Comparable with other instants of the same engine; no wall-clock time.
@@ -28,23 +28,23 @@ pub struct StoreTime(pub i64);
 
 /// The revision of a stored value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Rev(pub i64);
+pub struct RowRevision(pub i64);
 
 /// What a write expects to find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expect {
+pub enum ExpectedRevision {
     /// No value.
     Absent,
     /// The value with this revision.
-    Rev(Rev),
+    Rev(RowRevision),
 }
 
 /// How a compare-and-swap ended.
 #[must_use = "a conflict means that nothing was written"]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cas {
+pub enum SwapOutcome {
     /// Written, durably.
-    Ok(Rev),
+    Ok(RowRevision),
     /// Something else was there; nothing was written.
     Conflict,
     /// Sent, and the answer never came: look again.
@@ -53,11 +53,11 @@ pub enum Cas {
 
 /// A stored value with its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct StoredRow {
     /// Its name.
-    pub key: Key,
+    pub key: RowKey,
     /// Its revision.
-    pub rev: Rev,
+    pub rev: RowRevision,
     /// Its bytes.
     pub value: Vec<u8>,
 }
@@ -66,7 +66,7 @@ pub struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
     /// What it is a right to.
-    pub key: Key,
+    pub key: RowKey,
     /// Who has it. Names one life of one process, so that a successor is somebody else.
     pub holder: String,
     /// Larger than that of every earlier lease of this key.
@@ -78,7 +78,7 @@ pub struct Lease {
 /// Whether a lease still stands.
 #[must_use = "a lost lease means that somebody else may act already"]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Hold {
+pub enum LeaseHold {
     /// It does, with a new end.
     Held(Lease),
     /// It expired, was released, or was taken over.
@@ -103,21 +103,21 @@ pub struct NewEvent {
 }
 
 /// An event as it was written down. The order of events is that of the store, not that of their times.
-pub type Event = NewEvent;
+pub type StoredEvent = NewEvent;
 
 /// A place in the stream of events: everything up to it was read. Opaque, and valid for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Cursor(pub i64);
+pub struct EventCursor(pub i64);
 
-impl Cursor {
+impl EventCursor {
     /// Before the first event.
-    pub const START: Cursor = Cursor(0);
+    pub const START: EventCursor = EventCursor(0);
 }
 
 /// How an append ended.
 #[must_use = "a fenced append wrote nothing"]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Append {
+pub enum AppendOutcome {
     /// Written, durably; ids that were there already were left alone.
     Done,
     /// The lease that guards it does not stand any more; nothing was written.
@@ -129,7 +129,7 @@ pub const PRUNED_AT_ONCE: u64 = 1_000;
 
 /// Which events are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retention {
+pub struct EventRetention {
     /// Events older than this may go …
     pub older_than: Timestamp,
     /// … but this many of the newest stay in any case, so that a clock that jumped forward cannot empty the journal.
@@ -144,63 +144,63 @@ pub trait Store: Send + Sync {
     fn now(&self) -> Result<StoreTime, StoreError>;
 
     /// The value of a key, with its revision.
-    fn get(&self, key: &Key) -> Result<Option<(Rev, Vec<u8>)>, StoreError>;
+    fn get(&self, key: &RowKey) -> Result<Option<(RowRevision, Vec<u8>)>, StoreError>;
 
     /// Writes a value if what is there is what the caller expects.
-    fn cas(&self, key: &Key, expect: Expect, value: &[u8]) -> Result<Cas, StoreError> {
+    fn cas(&self, key: &RowKey, expect: ExpectedRevision, value: &[u8]) -> Result<SwapOutcome, StoreError> {
         self.cas_all(&[(key.clone(), expect, value.to_vec())])
     }
 
-    /// Writes values if each finds what it expects, all or none. [`Cas::Ok`] carries the revision of the last of them.
-    fn cas_all(&self, writes: &[(Key, Expect, Vec<u8>)]) -> Result<Cas, StoreError>;
+    /// Writes values if each finds what it expects, all or none. [`SwapOutcome::Ok`] carries the revision of the last of them.
+    fn cas_all(&self, writes: &[(RowKey, ExpectedRevision, Vec<u8>)]) -> Result<SwapOutcome, StoreError>;
 
-    /// Removes a value if it has this revision. [`Cas::Ok`] carries the revision that was removed.
-    fn delete(&self, key: &Key, expect: Rev) -> Result<Cas, StoreError>;
+    /// Removes a value if it has this revision. [`SwapOutcome::Ok`] carries the revision that was removed.
+    fn delete(&self, key: &RowKey, expect: RowRevision) -> Result<SwapOutcome, StoreError>;
 
     /// At most `limit` values whose keys begin with `prefix`, in the order of their keys, after the key `after`.
-    fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<Vec<Entry>, StoreError>;
+    fn list(&self, prefix: &str, after: Option<&RowKey>, limit: usize) -> Result<Vec<StoredRow>, StoreError>;
 
     /// The keys that begin with `prefix` with their revisions, in the order of the keys and without the values: a cheap way
     /// to see what there is and what changed.
-    fn revisions(&self, prefix: &str) -> Result<Vec<(Key, Rev)>, StoreError>;
+    fn revisions(&self, prefix: &str) -> Result<Vec<(RowKey, RowRevision)>, StoreError>;
 
     /// Writes values over whatever is there, all or none. For what can be made anew: it may be lost in a power cut.
-    fn keep_hints(&self, hints: &[(Key, Vec<u8>)]) -> Result<(), StoreError>;
+    fn keep_hints(&self, hints: &[(RowKey, Vec<u8>)]) -> Result<(), StoreError>;
 
     /// Takes a lease that nobody holds; `None` while somebody does (the same holder included).
-    fn acquire(&self, key: &Key, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError>;
+    fn acquire(&self, key: &RowKey, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError>;
 
     /// Moves the end of a lease to `ttl` from now, if it still stands.
-    fn renew(&self, lease: &Lease, ttl: Duration) -> Result<Hold, StoreError>;
+    fn renew(&self, lease: &Lease, ttl: Duration) -> Result<LeaseHold, StoreError>;
 
     /// Gives a lease back. Without effect, and `false`, if it does not stand any more.
     fn release(&self, lease: &Lease) -> Result<bool, StoreError>;
 
     /// Writes events down, all or none; with a guard, only while that lease stands. Survives the death of any process;
     /// the last events before a power cut may be lost.
-    fn append(&self, events: &[NewEvent], guard: Option<&Lease>) -> Result<Append, StoreError>;
+    fn append(&self, events: &[NewEvent], guard: Option<&Lease>) -> Result<AppendOutcome, StoreError>;
 
     /// At most `limit` events after `after`, and where to go on from.
-    fn read(&self, after: Cursor, limit: usize) -> Result<(Vec<Event>, Cursor), StoreError>;
+    fn read(&self, after: EventCursor, limit: usize) -> Result<(Vec<StoredEvent>, EventCursor), StoreError>;
 
     /// The place before the first event that happened at `at` or later; the end of the stream where there is none.
-    fn cursor_at(&self, at: Timestamp) -> Result<Cursor, StoreError>;
+    fn cursor_at(&self, at: Timestamp) -> Result<EventCursor, StoreError>;
 
     /// At most `limit` events up to `end`, newest last, and the place before them: the way back through the stream.
     /// With a worktree only those about it, as quickly in a long journal as in a short one.
-    fn read_back(&self, end: Cursor, worktree: Option<&str>, limit: usize) -> Result<(Vec<Event>, Cursor), StoreError>;
+    fn read_back(&self, end: EventCursor, worktree: Option<&str>, limit: usize) -> Result<(Vec<StoredEvent>, EventCursor), StoreError>;
 
     /// For each of these worktrees with a spec, each named once, the newest event of one of `kinds`: of all in one pass, which is quick
     /// for a thousand of them. It is found where it is among the newest `within` events of its worktree; further back it may be missed.
-    fn newest_of(&self, of: &[(String, String)], kinds: &[&str], within: usize) -> Result<Vec<Option<Event>>, StoreError>;
+    fn newest_of(&self, of: &[(String, String)], kinds: &[&str], within: usize) -> Result<Vec<Option<StoredEvent>>, StoreError>;
 
     /// At most `limit` of the newest events, newest last.
-    fn newest(&self, limit: usize) -> Result<Vec<Event>, StoreError>;
+    fn newest(&self, limit: usize) -> Result<Vec<StoredEvent>, StoreError>;
 
     /// Forgets events beyond what `retention` keeps, at most [`PRUNED_AT_ONCE`], so that nobody waits long for it. Says how many;
     /// fewer than that means that none is left to forget.
-    fn prune(&self, retention: &Retention) -> Result<u64, StoreError>;
+    fn prune(&self, retention: &EventRetention) -> Result<u64, StoreError>;
 
     /// What weakened this store since the last call, such as a damaged database that was put aside. Each note is told once.
-    fn notes(&self) -> Vec<Degraded>;
+    fn notes(&self) -> Vec<Degradation>;
 }

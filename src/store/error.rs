@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::decision::evidence::{FaultKind, Unreadable};
+use crate::decision::evidence::{FaultKind, UnreadableFact};
 
 /// Why watchdog's own state could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -100,8 +100,8 @@ impl StoreError {
     }
 }
 
-impl From<StoreError> for Unreadable {
+impl From<StoreError> for UnreadableFact {
     fn from(error: StoreError) -> Self {
-        Unreadable { kind: FaultKind::Store, why: error.to_string(), hint: Some(error.hint()) }
+        UnreadableFact { kind: FaultKind::Store, why: error.to_string(), hint: Some(error.hint()) }
     }
 }

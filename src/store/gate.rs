@@ -14,46 +14,46 @@ use std::time::{Duration, Instant};
 use super::error::StoreError;
 use super::file::open_private;
 
-/// What [`Gate::say_left_in_order`] leaves behind.
+/// What [`AccessLock::say_left_in_order`] leaves behind.
 const LEFT_IN_ORDER: &[u8; 1] = b"+";
 
 /// The gate of one database.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct AccessLock {
     file: Arc<File>,
     patience: Duration,
 }
 
 /// A stay in the doorway; ends when dropped.
 #[must_use = "the gate closes when this is dropped"]
-pub(super) struct Passage(Arc<File>);
+pub(super) struct AccessGuard(Arc<File>);
 
-impl Drop for Passage {
+impl Drop for AccessGuard {
     fn drop(&mut self) {
         // Closing the file frees the lock as well, so a refusal here cannot keep others out for longer than this process lives.
         let _ = self.0.unlock();
     }
 }
 
-impl Gate {
+impl AccessLock {
     /// The gate that the lock file at `path` stands for.
     pub fn open(path: &Path, patience: Duration) -> Result<Self, StoreError> {
-        Ok(Gate { file: Arc::new(open_private(path)?), patience })
+        Ok(AccessLock { file: Arc::new(open_private(path)?), patience })
     }
 
     /// Waits until nobody has the gate alone. `database` is named in the error.
-    pub fn shared(&self, database: &Path) -> Result<Passage, StoreError> {
-        self.wait(database, File::try_lock_shared).map(|()| Passage(self.file.clone()))
+    pub fn shared(&self, database: &Path) -> Result<AccessGuard, StoreError> {
+        self.wait(database, File::try_lock_shared).map(|()| AccessGuard(self.file.clone()))
     }
 
     /// Waits until nobody else stands in the doorway.
-    pub fn alone(&self, database: &Path) -> Result<Passage, StoreError> {
-        self.wait(database, File::try_lock).map(|()| Passage(self.file.clone()))
+    pub fn alone(&self, database: &Path) -> Result<AccessGuard, StoreError> {
+        self.wait(database, File::try_lock).map(|()| AccessGuard(self.file.clone()))
     }
 
     /// Whether nobody else stands in the doorway; takes it alone if so.
-    pub fn try_alone(&self) -> Option<Passage> {
-        self.file.try_lock().is_ok().then(|| Passage(self.file.clone()))
+    pub fn try_alone(&self) -> Option<AccessGuard> {
+        self.file.try_lock().is_ok().then(|| AccessGuard(self.file.clone()))
     }
 
     /// Stands in the doorway until this gate is dropped or used otherwise.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::codec::sha256_hex;
-use super::engine::{NewEvent, PRUNED_AT_ONCE, Retention, Store};
+use super::engine::{EventRetention, NewEvent, PRUNED_AT_ONCE, Store};
 use super::error::StoreError;
 use super::records::figures;
 use crate::decision::secret_shapes::mask_value;
@@ -165,7 +165,7 @@ pub fn is_ours(id: &str) -> bool {
 /// left go, and some more, and a long journal in several calls.
 pub fn tidy(store: &dyn Store, now: Timestamp, judgements: usize) -> Result<u64, StoreError> {
     let older_than = now.checked_sub(KEPT).unwrap_or(Timestamp::MIN);
-    let retention = Retention { older_than, at_least: KEPT_AT_LEAST, at_most: KEPT_AT_MOST };
+    let retention = EventRetention { older_than, at_least: KEPT_AT_LEAST, at_most: KEPT_AT_MOST };
     let batches = 0..=judgements / JUDGEMENTS_A_BATCH;
     for _ in batches.clone() {
         // Figures that cannot be kept must not make the journal grow: what can be forgotten goes all the same.

@@ -22,7 +22,7 @@ const LONGEST_LINE: u64 = 64 * 1024;
 
 /// Who holds a worktree's lock, for those who find it taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
+pub struct LockHolder {
     /// Its process.
     pub pid: u32,
     /// The command that it runs, for people: `watchdog run`.
@@ -49,11 +49,11 @@ struct HolderV1 {
 /// How an attempt to take a lock ended.
 #[must_use = "the worktree is only ours while the lock is held"]
 #[derive(Debug)]
-pub enum Acquired {
+pub enum LockAttempt {
     /// It is ours until dropped.
     Held(WorktreeLock),
     /// Somebody else has it; `None` where they have not said yet who they are.
-    Busy(Option<Holder>),
+    Busy(Option<LockHolder>),
 }
 
 /// The lock of one worktree. Freed when dropped, or by the kernel when this process ends.
@@ -64,19 +64,19 @@ pub enum Acquired {
 pub struct WorktreeLock {
     file: File,
     path: PathBuf,
-    holder: Holder,
-    left_behind: Option<Holder>,
+    holder: LockHolder,
+    left_behind: Option<LockHolder>,
 }
 
 impl WorktreeLock {
     /// Takes the lock of a worktree if nobody has it; never waits.
-    pub fn try_acquire(dir: &StateDir, worktree_id: &str, holder: Holder) -> Result<Acquired, StoreError> {
+    pub fn try_acquire(dir: &StateDir, worktree_id: &str, holder: LockHolder) -> Result<LockAttempt, StoreError> {
         let path = lock_file(dir, worktree_id);
         let file = open_private(&path)?;
         loop {
             match file.try_lock() {
                 Ok(()) => break,
-                Err(TryLockError::WouldBlock) => return Ok(Acquired::Busy(who(&path))),
+                Err(TryLockError::WouldBlock) => return Ok(LockAttempt::Busy(who(&path))),
                 Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(TryLockError::Error(e)) => return Err(StoreError::io("lock", &path, &e)),
             }
@@ -85,11 +85,11 @@ impl WorktreeLock {
         let lock = WorktreeLock { file, path, holder, left_behind };
         // Saying who we are is a courtesy to others: on a full disk the lock holds all the same.
         let _ = lock.say();
-        Ok(Acquired::Held(lock))
+        Ok(LockAttempt::Held(lock))
     }
 
     /// The one who held the lock before and died without freeing it, and so left work half done.
-    pub fn left_behind(&self) -> Option<&Holder> {
+    pub fn left_behind(&self) -> Option<&LockHolder> {
         self.left_behind.as_ref()
     }
 
@@ -106,7 +106,7 @@ impl WorktreeLock {
     }
 
     fn say(&self) -> io::Result<()> {
-        let Holder { pid, command, since, session_active, spec } = self.holder.clone();
+        let LockHolder { pid, command, since, session_active, spec } = self.holder.clone();
         let disk = HolderV1 { v: 1, pid, command, since, session_active, spec };
         let mut line = serde_json::to_vec(&disk).expect("a holder holds nothing that JSON cannot");
         line.push(b'\n');
@@ -127,7 +127,7 @@ impl Drop for WorktreeLock {
 
 /// Who wrote into the lock's file that it is theirs, and has not taken that back. Takes no lock, so that a look keeps nobody away;
 /// whoever wrote it may have died since, which their process tells.
-pub fn named_holder(dir: &StateDir, worktree_id: &str) -> Option<Holder> {
+pub fn named_holder(dir: &StateDir, worktree_id: &str) -> Option<LockHolder> {
     read_holder(&lock_file(dir, worktree_id))
 }
 
@@ -136,7 +136,7 @@ fn lock_file(dir: &StateDir, worktree_id: &str) -> PathBuf {
 }
 
 /// The holder, given that somebody has the lock; waits a moment for one who is about to say so.
-fn who(path: &Path) -> Option<Holder> {
+fn who(path: &Path) -> Option<LockHolder> {
     for _ in 0..5 {
         if let Some(holder) = read_holder(path) {
             return Some(holder);
@@ -146,17 +146,17 @@ fn who(path: &Path) -> Option<Holder> {
     None
 }
 
-fn read_holder(path: &Path) -> Option<Holder> {
+fn read_holder(path: &Path) -> Option<LockHolder> {
     holder_in(&File::open(path).ok()?)
 }
 
 /// The holder that a freshly opened file names.
-fn holder_in(file: &File) -> Option<Holder> {
+fn holder_in(file: &File) -> Option<LockHolder> {
     let mut content = Vec::new();
     file.take(LONGEST_LINE).read_to_end(&mut content).ok()?;
     let line = content.split(|&byte| byte == b'\n').next()?;
     let HolderV1 { pid, command, since, session_active, spec, .. } = serde_json::from_slice(line).ok()?;
-    Some(Holder { pid, command, since, session_active, spec })
+    Some(LockHolder { pid, command, since, session_active, spec })
 }
 
 #[cfg(test)]
@@ -172,14 +172,14 @@ mod tests {
         (tmp, dir)
     }
 
-    fn me(command: &str) -> Holder {
-        Holder { pid: std::process::id(), command: command.into(), since: Timestamp::UNIX_EPOCH, session_active: false, spec: None }
+    fn me(command: &str) -> LockHolder {
+        LockHolder { pid: std::process::id(), command: command.into(), since: Timestamp::UNIX_EPOCH, session_active: false, spec: None }
     }
 
-    fn held(acquired: Acquired) -> WorktreeLock {
+    fn held(acquired: LockAttempt) -> WorktreeLock {
         match acquired {
-            Acquired::Held(lock) => lock,
-            Acquired::Busy(holder) => panic!("busy: {holder:?}"),
+            LockAttempt::Held(lock) => lock,
+            LockAttempt::Busy(holder) => panic!("busy: {holder:?}"),
         }
     }
 
@@ -188,8 +188,8 @@ mod tests {
         let (_tmp, dir) = dir();
         let mut lock = held(WorktreeLock::try_acquire(&dir, "wt/ü", me("watchdog run, with a rather long line")).unwrap());
         let told = || match WorktreeLock::try_acquire(&dir, "wt/ü", me("x")).unwrap() {
-            Acquired::Busy(holder) => holder.unwrap(),
-            Acquired::Held(_) => panic!("taken twice"),
+            LockAttempt::Busy(holder) => holder.unwrap(),
+            LockAttempt::Held(_) => panic!("taken twice"),
         };
         assert_eq!(told(), me("watchdog run, with a rather long line"));
         lock.set_spec("auth").unwrap();

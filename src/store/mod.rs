@@ -29,7 +29,7 @@ pub mod trust;
 
 pub use engine::Store;
 pub use error::StoreError;
-pub use key::Key;
+pub use key::RowKey;
 pub use records::{
     OfWorktrees, anchor, answer, baseline, before, breaker, conversation, expiry, figures, hook_session, look, looped, outbox, passed,
     progress, refs, rescued, rows_of_worktrees, session, task, told, uncommitted,

@@ -35,7 +35,7 @@ pub struct SnapshotFact {
 
 /// What git's refs tell.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct GitFacts {
+pub struct RebuildFacts {
     /// Every baseline ref.
     pub baselines: Vec<BaselineFact>,
     /// Every snapshot ref.
@@ -44,7 +44,7 @@ pub struct GitFacts {
 
 /// What was made anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Rebuilt {
+pub struct RebuildResult {
     /// Baselines that were missing.
     pub baselines: u64,
     /// Snapshots that the journal was told of; those that it knew already are counted, and not repeated.
@@ -53,8 +53,8 @@ pub struct Rebuilt {
 
 /// Creates the rows that are missing. What is recorded already is left alone, so that running it twice, or beside a
 /// working watchdog, does no harm.
-pub fn rebuild(store: &dyn Store, facts: &GitFacts) -> Result<Rebuilt, StoreError> {
-    let mut rebuilt = Rebuilt::default();
+pub fn rebuild(store: &dyn Store, facts: &RebuildFacts) -> Result<RebuildResult, StoreError> {
+    let mut rebuilt = RebuildResult::default();
     for fact in &facts.baselines {
         if baseline::record_if_absent(store, &fact.worktree_id, &fact.spec, &fact.baseline)? {
             rebuilt.baselines += 1;

@@ -13,19 +13,22 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
-use crate::decision::evidence::Degraded;
+use crate::decision::evidence::Degradation;
 
 use super::clock::boot_time;
-use super::engine::{Append, Cas, Cursor, Entry, Event, Expect, Hold, Lease, NewEvent, PRUNED_AT_ONCE, Retention, Rev, Store, StoreTime};
+use super::engine::{
+    AppendOutcome, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseHold, NewEvent, PRUNED_AT_ONCE, RowRevision, Store,
+    StoreTime, StoredEvent, StoredRow, SwapOutcome,
+};
 use super::error::StoreError;
-use super::key::Key;
+use super::key::RowKey;
 use super::state_dir::StateDir;
 use faults::is_io_failure;
-use site::Site;
+use site::DatabaseFile;
 
 /// The database of one state directory.
 pub struct SqliteStore {
-    site: Mutex<Site>,
+    site: Mutex<DatabaseFile>,
 }
 
 impl SqliteStore {
@@ -33,7 +36,7 @@ impl SqliteStore {
     ///
     /// A database of a newer watchdog or of another program is refused and not touched. A damaged one is put aside; see [`Store::notes`].
     pub fn open(dir: &StateDir) -> Result<Self, StoreError> {
-        Ok(SqliteStore { site: Mutex::new(Site::open(dir)?) })
+        Ok(SqliteStore { site: Mutex::new(DatabaseFile::open(dir)?) })
     }
 
     /// Runs one operation against the database, puts a damaged one aside and tries once more with a fresh one.
@@ -73,8 +76,8 @@ fn next_numbers(tx: &Transaction<'_>, count: usize) -> rusqlite::Result<i64> {
     tx.prepare_cached("UPDATE counter SET value = value + ?1 RETURNING value")?.query_row([limit(count)], |row| row.get(0))
 }
 
-fn current_rev(tx: &Transaction<'_>, key: &Key) -> rusqlite::Result<Option<Rev>> {
-    tx.prepare_cached("SELECT rev FROM record WHERE key = ?1")?.query_row([key.as_str()], |row| row.get(0).map(Rev)).optional()
+fn current_rev(tx: &Transaction<'_>, key: &RowKey) -> rusqlite::Result<Option<RowRevision>> {
+    tx.prepare_cached("SELECT rev FROM record WHERE key = ?1")?.query_row([key.as_str()], |row| row.get(0).map(RowRevision)).optional()
 }
 
 /// Whether this very lease still stands, by the engine's clock.
@@ -98,11 +101,11 @@ fn text(row: &Row<'_>, index: usize) -> rusqlite::Result<String> {
     Ok(String::from_utf8_lossy(row.get_ref(index)?.as_bytes()?).into_owned())
 }
 
-fn event(row: &Row<'_>) -> rusqlite::Result<(i64, Event)> {
+fn event(row: &Row<'_>) -> rusqlite::Result<(i64, StoredEvent)> {
     let micros: i64 = row.get(2)?;
     let spec = row.get_ref(4)?.as_bytes_or_null()?.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     let data = text(row, 6)?;
-    let event = Event {
+    let event = StoredEvent {
         id: text(row, 1)?,
         at: Timestamp::from_microsecond(micros).unwrap_or(Timestamp::UNIX_EPOCH),
         worktree: text(row, 3)?,
@@ -122,28 +125,28 @@ impl Store for SqliteStore {
         Ok(boot_time().at)
     }
 
-    fn get(&self, key: &Key) -> Result<Option<(Rev, Vec<u8>)>, StoreError> {
+    fn get(&self, key: &RowKey) -> Result<Option<(RowRevision, Vec<u8>)>, StoreError> {
         self.with("read a row", |connection| {
             connection
                 .prepare_cached("SELECT rev, value FROM record WHERE key = ?1")?
-                .query_row([key.as_str()], |row| Ok((Rev(row.get(0)?), row.get(1)?)))
+                .query_row([key.as_str()], |row| Ok((RowRevision(row.get(0)?), row.get(1)?)))
                 .optional()
         })
     }
 
-    fn cas_all(&self, writes: &[(Key, Expect, Vec<u8>)]) -> Result<Cas, StoreError> {
+    fn cas_all(&self, writes: &[(RowKey, ExpectedRevision, Vec<u8>)]) -> Result<SwapOutcome, StoreError> {
         self.with("write a row", |connection| {
             let tx = writing(connection)?;
-            let mut last = Rev(0);
+            let mut last = RowRevision(0);
             for (key, expect, value) in writes {
                 let expected = match expect {
-                    Expect::Absent => None,
-                    Expect::Rev(rev) => Some(*rev),
+                    ExpectedRevision::Absent => None,
+                    ExpectedRevision::Rev(rev) => Some(*rev),
                 };
                 if current_rev(&tx, key)? != expected {
-                    return Ok(Cas::Conflict);
+                    return Ok(SwapOutcome::Conflict);
                 }
-                last = Rev(next_number(&tx)?);
+                last = RowRevision(next_number(&tx)?);
                 tx.prepare_cached("INSERT OR REPLACE INTO record (key, rev, value) VALUES (?1, ?2, ?3)")?.execute(params![
                     key.as_str(),
                     last.0,
@@ -151,51 +154,51 @@ impl Store for SqliteStore {
                 ])?;
             }
             match tx.commit() {
-                Ok(()) => Ok(Cas::Ok(last)),
-                Err(error) if is_io_failure(&error) => Ok(Cas::Unknown),
+                Ok(()) => Ok(SwapOutcome::Ok(last)),
+                Err(error) if is_io_failure(&error) => Ok(SwapOutcome::Unknown),
                 Err(error) => Err(error),
             }
         })
     }
 
-    fn delete(&self, key: &Key, expect: Rev) -> Result<Cas, StoreError> {
+    fn delete(&self, key: &RowKey, expect: RowRevision) -> Result<SwapOutcome, StoreError> {
         self.with("delete a row", |connection| {
             let tx = writing(connection)?;
             let deleted = tx.prepare_cached("DELETE FROM record WHERE key = ?1 AND rev = ?2")?.execute(params![key.as_str(), expect.0])?;
             match tx.commit() {
-                Ok(()) if deleted == 0 => Ok(Cas::Conflict),
-                Ok(()) => Ok(Cas::Ok(expect)),
-                Err(error) if is_io_failure(&error) => Ok(Cas::Unknown),
+                Ok(()) if deleted == 0 => Ok(SwapOutcome::Conflict),
+                Ok(()) => Ok(SwapOutcome::Ok(expect)),
+                Err(error) if is_io_failure(&error) => Ok(SwapOutcome::Unknown),
                 Err(error) => Err(error),
             }
         })
     }
 
-    fn list(&self, prefix: &str, after: Option<&Key>, n: usize) -> Result<Vec<Entry>, StoreError> {
+    fn list(&self, prefix: &str, after: Option<&RowKey>, n: usize) -> Result<Vec<StoredRow>, StoreError> {
         // Keys are printable ASCII, so DEL sorts behind all that begin with the prefix.
         let end = format!("{prefix}\u{7f}");
-        let after = after.map_or("", Key::as_str);
+        let after = after.map_or("", RowKey::as_str);
         self.with("list rows", |connection| {
             connection
                 .prepare_cached("SELECT key, rev, value FROM record WHERE key >= ?1 AND key < ?2 AND key > ?3 ORDER BY key LIMIT ?4")?
                 .query_map(params![prefix, end, after, limit(n)], |row| {
-                    Ok(Entry { key: Key::from_stored(text(row, 0)?), rev: Rev(row.get(1)?), value: row.get(2)? })
+                    Ok(StoredRow { key: RowKey::from_stored(text(row, 0)?), rev: RowRevision(row.get(1)?), value: row.get(2)? })
                 })?
                 .collect()
         })
     }
 
-    fn revisions(&self, prefix: &str) -> Result<Vec<(Key, Rev)>, StoreError> {
+    fn revisions(&self, prefix: &str) -> Result<Vec<(RowKey, RowRevision)>, StoreError> {
         let end = format!("{prefix}\u{7f}");
         self.with("list rows", |connection| {
             connection
                 .prepare_cached("SELECT key, rev FROM record WHERE key >= ?1 AND key < ?2 ORDER BY key")?
-                .query_map(params![prefix, end], |row| Ok((Key::from_stored(text(row, 0)?), Rev(row.get(1)?))))?
+                .query_map(params![prefix, end], |row| Ok((RowKey::from_stored(text(row, 0)?), RowRevision(row.get(1)?))))?
                 .collect()
         })
     }
 
-    fn keep_hints(&self, hints: &[(Key, Vec<u8>)]) -> Result<(), StoreError> {
+    fn keep_hints(&self, hints: &[(RowKey, Vec<u8>)]) -> Result<(), StoreError> {
         self.with("write rows", |connection| {
             let tx = noting(connection)?;
             let last = next_numbers(&tx, hints.len())?;
@@ -210,7 +213,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn acquire(&self, key: &Key, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError> {
+    fn acquire(&self, key: &RowKey, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError> {
         self.with("take a lease", |connection| {
             let tx = writing(connection)?;
             let now = boot_time();
@@ -230,16 +233,16 @@ impl Store for SqliteStore {
         })
     }
 
-    fn renew(&self, lease: &Lease, ttl: Duration) -> Result<Hold, StoreError> {
+    fn renew(&self, lease: &Lease, ttl: Duration) -> Result<LeaseHold, StoreError> {
         self.with("renew a lease", |connection| {
             let tx = writing(connection)?;
             if !stands(&tx, lease)? {
-                return Ok(Hold::Lost);
+                return Ok(LeaseHold::Lost);
             }
             let until = after(boot_time().at, ttl);
             tx.prepare_cached("UPDATE lease SET until = ?2 WHERE key = ?1")?.execute(params![lease.key.as_str(), until.0])?;
             tx.commit()?;
-            Ok(Hold::Held(Lease { until, ..lease.clone() }))
+            Ok(LeaseHold::Held(Lease { until, ..lease.clone() }))
         })
     }
 
@@ -255,13 +258,13 @@ impl Store for SqliteStore {
         })
     }
 
-    fn append(&self, events: &[NewEvent], guard: Option<&Lease>) -> Result<Append, StoreError> {
+    fn append(&self, events: &[NewEvent], guard: Option<&Lease>) -> Result<AppendOutcome, StoreError> {
         self.with("write the journal", |connection| {
             let tx = noting(connection)?;
             if let Some(lease) = guard
                 && !stands(&tx, lease)?
             {
-                return Ok(Append::Fenced);
+                return Ok(AppendOutcome::Fenced);
             }
             for event in events {
                 tx.prepare_cached(
@@ -277,22 +280,22 @@ impl Store for SqliteStore {
                 ])?;
             }
             tx.commit()?;
-            Ok(Append::Done)
+            Ok(AppendOutcome::Done)
         })
     }
 
-    fn read(&self, after: Cursor, n: usize) -> Result<(Vec<Event>, Cursor), StoreError> {
-        let rows: Vec<(i64, Event)> = self.with("read the journal", |connection| {
+    fn read(&self, after: EventCursor, n: usize) -> Result<(Vec<StoredEvent>, EventCursor), StoreError> {
+        let rows: Vec<(i64, StoredEvent)> = self.with("read the journal", |connection| {
             connection
                 .prepare_cached("SELECT seq, id, at, worktree, spec, kind, data FROM event WHERE seq > ?1 ORDER BY seq LIMIT ?2")?
                 .query_map(params![after.0, limit(n)], event)?
                 .collect()
         })?;
-        let cursor = rows.last().map_or(after, |(seq, _)| Cursor(*seq));
+        let cursor = rows.last().map_or(after, |(seq, _)| EventCursor(*seq));
         Ok((rows.into_iter().map(|(_, event)| event).collect(), cursor))
     }
 
-    fn cursor_at(&self, at: Timestamp) -> Result<Cursor, StoreError> {
+    fn cursor_at(&self, at: Timestamp) -> Result<EventCursor, StoreError> {
         self.with("read the journal", |connection| {
             // Left to itself, SQLite walks through the events in their order, all of a long journal where the time is a recent one.
             // A time that is kept to the microsecond must not look later than the event that happened then.
@@ -303,32 +306,32 @@ impl Store for SqliteStore {
                 Some(first) => first - 1,
                 None => connection.prepare_cached("SELECT coalesce(max(seq), 0) FROM event")?.query_row([], |row| row.get(0))?,
             };
-            Ok(Cursor(after))
+            Ok(EventCursor(after))
         })
     }
 
-    fn read_back(&self, end: Cursor, worktree: Option<&str>, n: usize) -> Result<(Vec<Event>, Cursor), StoreError> {
+    fn read_back(&self, end: EventCursor, worktree: Option<&str>, n: usize) -> Result<(Vec<StoredEvent>, EventCursor), StoreError> {
         const ALL: &str = "SELECT seq, id, at, worktree, spec, kind, data FROM event WHERE seq <= ?1 ORDER BY seq DESC LIMIT ?2";
         const OF_ONE: &str =
             "SELECT seq, id, at, worktree, spec, kind, data FROM event WHERE worktree = ?3 AND seq <= ?1 ORDER BY seq DESC LIMIT ?2";
-        let mut rows: Vec<(i64, Event)> = self.with("read the journal", |connection| match worktree {
+        let mut rows: Vec<(i64, StoredEvent)> = self.with("read the journal", |connection| match worktree {
             None => connection.prepare_cached(ALL)?.query_map(params![end.0, limit(n)], event)?.collect(),
             Some(worktree) => connection.prepare_cached(OF_ONE)?.query_map(params![end.0, limit(n), worktree], event)?.collect(),
         })?;
         rows.reverse();
-        let before = rows.first().map_or(end, |(seq, _)| Cursor(seq - 1));
+        let before = rows.first().map_or(end, |(seq, _)| EventCursor(seq - 1));
         Ok((rows.into_iter().map(|(_, event)| event).collect(), before))
     }
 
-    fn newest_of(&self, of: &[(String, String)], kinds: &[&str], within: usize) -> Result<Vec<Option<Event>>, StoreError> {
+    fn newest_of(&self, of: &[(String, String)], kinds: &[&str], within: usize) -> Result<Vec<Option<StoredEvent>>, StoreError> {
         self.with("read the journal", |connection| newest::newest_of(connection, of, kinds, within))
     }
 
-    fn newest(&self, n: usize) -> Result<Vec<Event>, StoreError> {
-        self.read_back(Cursor(i64::MAX), None, n).map(|(events, _)| events)
+    fn newest(&self, n: usize) -> Result<Vec<StoredEvent>, StoreError> {
+        self.read_back(EventCursor(i64::MAX), None, n).map(|(events, _)| events)
     }
 
-    fn prune(&self, retention: &Retention) -> Result<u64, StoreError> {
+    fn prune(&self, retention: &EventRetention) -> Result<u64, StoreError> {
         const FIRST: &str = "DELETE FROM event WHERE seq IN (SELECT seq FROM event ORDER BY seq LIMIT ?1)";
         // Whatever is beyond the newest `at_least`, found by its time without a look at what is not old.
         const OLD: &str = "DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE at < ?1
@@ -351,7 +354,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn notes(&self) -> Vec<Degraded> {
+    fn notes(&self) -> Vec<Degradation> {
         self.site.lock().unwrap_or_else(PoisonError::into_inner).take_notes()
     }
 }

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::engine::Event;
+use super::engine::StoredEvent;
 use super::journal::kind;
 use crate::decision::verdict::Reason;
 
@@ -71,9 +71,9 @@ pub mod word {
 /// Sums by word. A word that is missing was never met.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Sums(BTreeMap<String, u64>);
+pub struct WordSums(BTreeMap<String, u64>);
 
-impl Sums {
+impl WordSums {
     /// The sum of a word.
     pub fn of(&self, word: &str) -> u64 {
         self.0.get(word).copied().unwrap_or(0)
@@ -85,7 +85,7 @@ impl Sums {
     }
 
     /// Adds all of another.
-    pub fn merge(&mut self, other: &Sums) {
+    pub fn merge(&mut self, other: &WordSums) {
         for (word, sum) in &other.0 {
             self.add(word, *sum);
         }
@@ -108,9 +108,9 @@ impl Sums {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DayFigures {
     /// Of all worktrees.
-    pub all: Sums,
+    pub all: WordSums,
     /// By worktree: those that came first.
-    pub worktrees: BTreeMap<String, Sums>,
+    pub worktrees: BTreeMap<String, WordSums>,
     /// Whether some of it was lost, as by a damaged row.
     pub incomplete: bool,
 }
@@ -129,20 +129,20 @@ impl DayFigures {
 }
 
 /// The figures of days.
-pub type Days = BTreeMap<Date, DayFigures>;
+pub type FiguresByDay = BTreeMap<Date, DayFigures>;
 
 /// The day of an event, by UTC.
-pub fn day_of(event: &Event) -> Date {
+pub fn day_of(event: &StoredEvent) -> Date {
     TimeZone::UTC.to_datetime(event.at).date()
 }
 
 /// Whether an event adds anything to the figures.
-pub fn counts(event: &Event) -> bool {
+pub fn counts(event: &StoredEvent) -> bool {
     !amounts(event).is_empty()
 }
 
 /// Adds an event to the figures of its day.
-pub fn add(days: &mut Days, event: &Event) {
+pub fn add(days: &mut FiguresByDay, event: &StoredEvent) {
     let amounts = amounts(event);
     if !amounts.is_empty() {
         days.entry(day_of(event)).or_default().take(&event.worktree, &amounts);
@@ -150,7 +150,7 @@ pub fn add(days: &mut Days, event: &Event) {
 }
 
 /// What an event adds, by word.
-fn amounts(event: &Event) -> Vec<(String, u64)> {
+fn amounts(event: &StoredEvent) -> Vec<(String, u64)> {
     let data = &event.data;
     let one = |word: &str| vec![(word.to_owned(), 1)];
     match event.kind.as_str() {
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
     use crate::store::journal::event;
 
-    fn happened(hour: i64, worktree: &str, kind: &str, data: Value) -> Event {
+    fn happened(hour: i64, worktree: &str, kind: &str, data: Value) -> StoredEvent {
         event(Timestamp::from_second(1_800_000_000 + hour * 3600).unwrap(), worktree, None, kind, data)
     }
 
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_day_of_more_worktrees_than_have_room_still_counts_them_all() {
-        let mut days = Days::new();
+        let mut days = FiguresByDay::new();
         for n in 0..WORKTREES + 20 {
             add(&mut days, &happened(0, &format!("w{n}"), "iteration", json!({})));
         }
@@ -321,19 +321,19 @@ mod tests {
             cut in 0..60usize,
         ) {
             let kinds = ["verdict", "probe", "iteration", "rescue", "commits"];
-            let events: Vec<Event> =
+            let events: Vec<StoredEvent> =
                 hours.iter().map(|(hour, tree, at)| happened(*hour, &format!("w{tree}"), kinds[*at], json!({"commits": 1, "reason": "rescued"}))).collect();
-            let whole = events.iter().fold(Days::new(), |mut days, event| { add(&mut days, event); days });
+            let whole = events.iter().fold(FiguresByDay::new(), |mut days, event| { add(&mut days, event); days });
             let (first, second) = events.split_at(cut.min(events.len()));
-            let mut sums = Sums::default();
+            let mut sums = WordSums::default();
             for part in [first, second] {
-                let days = part.iter().fold(Days::new(), |mut days, event| { add(&mut days, event); days });
+                let days = part.iter().fold(FiguresByDay::new(), |mut days, event| { add(&mut days, event); days });
                 days.values().for_each(|day| sums.merge(&day.all));
             }
-            let mut all = Sums::default();
+            let mut all = WordSums::default();
             whole.values().for_each(|day| all.merge(&day.all));
             prop_assert_eq!(&all, &sums);
-            let by_worktree = whole.values().flat_map(|day| day.worktrees.values()).fold(Sums::default(), |mut sum, own| { sum.merge(own); sum });
+            let by_worktree = whole.values().flat_map(|day| day.worktrees.values()).fold(WordSums::default(), |mut sum, own| { sum.merge(own); sum });
             prop_assert_eq!(all, by_worktree);
         }
     }

@@ -27,7 +27,7 @@ pub fn fingerprint(repository_id: &str, relative_path: &Path, bytes: &[u8]) -> S
 
 /// Something that was allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grant {
+pub struct TrustGrant {
     /// Its fingerprint.
     pub hash: String,
     /// The repository, for people.
@@ -63,7 +63,7 @@ impl TrustStore {
     }
 
     /// Allows what has this fingerprint, durably.
-    pub fn allow(&self, grant: &Grant) -> Result<(), StoreError> {
+    pub fn allow(&self, grant: &TrustGrant) -> Result<(), StoreError> {
         let file = self.file(&grant.hash)?;
         let disk = GrantV1 {
             version: 1,
@@ -89,7 +89,7 @@ impl TrustStore {
     }
 
     /// Every grant that stands, oldest first. Files that are none are left out, as they grant nothing.
-    pub fn list(&self) -> Result<Vec<Grant>, StoreError> {
+    pub fn list(&self) -> Result<Vec<TrustGrant>, StoreError> {
         let reading = |e: io::Error| StoreError::io("read", &self.dir, &e);
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
@@ -120,7 +120,7 @@ impl TrustStore {
     }
 
     /// The grant for a hash. A file that does not name its own hash is none: it was cut short, or somebody copied it.
-    fn grant(&self, hash: &str) -> Result<Option<Grant>, StoreError> {
+    fn grant(&self, hash: &str) -> Result<Option<TrustGrant>, StoreError> {
         let file = self.dir.join(hash);
         let bytes = match fs::read(&file) {
             Ok(bytes) => bytes,
@@ -128,7 +128,7 @@ impl TrustStore {
             Err(e) => return Err(StoreError::io("read", &file, &e)),
         };
         let Ok(disk) = serde_json::from_slice::<GrantV1>(&bytes) else { return Ok(None) };
-        Ok((disk.version == 1 && disk.hash == hash).then(|| Grant {
+        Ok((disk.version == 1 && disk.hash == hash).then(|| TrustGrant {
             hash: disk.hash,
             repository: path_from_text(&disk.repository),
             path: path_from_text(&disk.path),
@@ -158,8 +158,8 @@ mod tests {
         (tmp, TrustStore::new(&dir))
     }
 
-    fn grant(hash: &str) -> Grant {
-        Grant {
+    fn grant(hash: &str) -> TrustGrant {
+        TrustGrant {
             hash: hash.into(),
             repository: "/src/app".into(),
             path: "completion.json".into(),

@@ -4,38 +4,38 @@ use std::sync::Mutex;
 
 use sha2::{Digest, Sha256};
 
-use crate::agent::Cancel;
+use crate::agent::CancelFlag;
 use crate::agent::probe::{self, ProbeRequest};
-use crate::agent::prompt::{GitFacts, probe_prompt};
-use crate::agent::reply_claims::Claims;
+use crate::agent::prompt::{QuestionFacts, probe_prompt};
+use crate::agent::reply_claims::ReplyClaims;
 use crate::agent::transcript;
 use crate::config::settings::Preset;
 use crate::decision::display::plural;
 use crate::decision::evidence::{Changes, Commits, ProbeOutcome, Reply, ReplyStatus};
-use crate::decision::machine::Earlier;
-use crate::decision::standing_answer::{Judged, is_last_word, stands_until};
+use crate::decision::machine::EarlierRounds;
+use crate::decision::standing_answer::{JudgedBy, is_last_word, stands_until};
 use crate::decision::verdict::{ProbeRecord, ProbeUsage, Reason, Verdict};
-use crate::git::{Point, Pushed};
-use crate::session::{Conversation, Known};
+use crate::git::{BaselinePoint, RemoteState};
+use crate::session::{KnownBy, ProbeTarget};
 use crate::store::answer::{self, AnswerRecord};
 use crate::store::{Store, StoreError};
 
-use super::executor::{Executor, since};
+use super::executor::{ActionExecutor, since};
 use super::session_cost::cost_beyond_the_last_end;
 use super::surroundings::now;
 use super::verdict_json::SessionJson;
 
 /// What a judgement knows of its questions.
 #[derive(Default)]
-pub struct Asking {
+pub struct ProbeHistory {
     /// The last answer, where it stands for this judgement.
     standing: Option<AnswerRecord>,
-    seen: Mutex<Asked>,
+    seen: Mutex<SentProbe>,
 }
 
 #[derive(Default)]
-struct Asked {
-    whom: Option<Conversation>,
+struct SentProbe {
+    whom: Option<ProbeTarget>,
     /// The last answer that was asked for, with the state that it is about.
     last: Option<(String, ProbeRecord)>,
     /// An answer that asking again in this judgement cannot change.
@@ -46,14 +46,19 @@ struct Asked {
     beside: ProbeUsage,
 }
 
-impl Executor {
-    fn asked(&self) -> std::sync::MutexGuard<'_, Asked> {
+impl ActionExecutor {
+    fn asked(&self) -> std::sync::MutexGuard<'_, SentProbe> {
         self.asking.seen.lock().expect("no panic while it was held")
     }
 
     /// Finds out whether the last answer about this spec stands: then the agent is not asked, and the rounds that are left are what they
     /// were when it led to its verdict. `ran_a_session` = a session was just run, which is a state of its own.
-    pub fn stand_by_the_last_answer(mut self, store: &dyn Store, ran_a_session: bool, earlier: &mut Earlier) -> Result<Self, StoreError> {
+    pub fn stand_by_the_last_answer(
+        mut self,
+        store: &dyn Store,
+        ran_a_session: bool,
+        earlier: &mut EarlierRounds,
+    ) -> Result<Self, StoreError> {
         let asked = &self.case.asked;
         if ran_a_session || asked.no_probe || self.case.recorded_at.is_none() {
             return Ok(self);
@@ -65,7 +70,7 @@ impl Executor {
             (last.at, last.since) = (now, last.since.min(now));
             answer::record(store, &self.case.worktree_id, &self.case.spec, &last)?;
         }
-        let judged = if asked.once { Judged::Again } else { Judged::Typed };
+        let judged = if asked.once { JudgedBy::Again } else { JudgedBy::Typed };
         if stands_until(&last.outcome, last.at, last.pauses, judged, now).is_none() {
             return Ok(self);
         }
@@ -112,14 +117,14 @@ impl Executor {
     }
 
     /// Whom questions go to, found out once and kept; looked at again where it is the latest conversation, which may grow.
-    pub(super) fn whom(&self) -> Conversation {
-        if let Some(whom) = self.asked().whom.clone().filter(|whom| whom.known_by != Known::Latest) {
+    pub(super) fn whom(&self) -> ProbeTarget {
+        if let Some(whom) = self.asked().whom.clone().filter(|whom| whom.known_by != KnownBy::Latest) {
             return whom;
         }
         let settings = &self.case.settings.agent;
         let by_transcript = settings.probe.is_none() && settings.preset == Preset::Claude;
         let found = match &self.store {
-            Some(store) => Conversation::of(
+            Some(store) => ProbeTarget::of(
                 store.as_ref(),
                 (&self.case.worktree_id, &self.case.spec),
                 (&self.root, &self.surroundings.claude_home),
@@ -127,13 +132,13 @@ impl Executor {
                 self.case.recorded_at,
                 by_transcript,
             ),
-            None => Ok(Conversation { resume: self.session_id.clone(), expected: None, known_by: Known::Latest, has_grown: None }),
+            None => Ok(ProbeTarget { resume: self.session_id.clone(), expected: None, known_by: KnownBy::Latest, has_grown: None }),
         };
         // Records that cannot be read leave only the latest conversation; they are told of where they are written.
-        let whom = found.unwrap_or_else(|_| Conversation {
+        let whom = found.unwrap_or_else(|_| ProbeTarget {
             resume: self.session_id.clone(),
             expected: self.latest_transcript().map(|transcript| transcript.session_id),
-            known_by: Known::Latest,
+            known_by: KnownBy::Latest,
             has_grown: None,
         });
         self.asked().whom = Some(whom.clone());
@@ -145,7 +150,7 @@ impl Executor {
         number: u32,
         contradiction: Option<&str>,
         facts: &(Option<Commits>, Option<Changes>),
-        cancel: &Cancel,
+        cancel: &CancelFlag,
     ) -> ProbeRecord {
         if let Some(settled) = self.asked().settled.clone() {
             return ProbeRecord { usage: ProbeUsage::default(), ..settled };
@@ -161,7 +166,7 @@ impl Executor {
         // What git says goes into the question, so that the agent answers about the same state.
         self.journal().flush();
         self.remember_transcript();
-        let git_facts = GitFacts { commits: facts.0.as_ref(), changes: facts.1.as_ref() };
+        let git_facts = QuestionFacts { commits: facts.0.as_ref(), changes: facts.1.as_ref() };
         let request = ProbeRequest {
             settings: &settings.agent,
             program: self.surroundings.agent_program.clone(),
@@ -229,7 +234,7 @@ impl Executor {
 
     /// What a reply names that git does not have. What cannot be read casts no doubt.
     fn missing_in_git(&self, reply: &Reply, (commits, changes): &(Option<Commits>, Option<Changes>)) -> Option<String> {
-        let claims = Claims::of(reply);
+        let claims = ReplyClaims::of(reply);
         if claims.is_empty() {
             return None;
         }
@@ -239,7 +244,7 @@ impl Executor {
                 &|id| worktree.resolve(id).is_ok(),
                 &|path| worktree.head_has(path).unwrap_or(true),
                 &|path| std::fs::symlink_metadata(self.root.join(path)).is_ok(),
-                &|| !matches!(worktree.pushed(), Ok(Pushed::NoRemote | Pushed::No { .. })),
+                &|| !matches!(worktree.pushed(), Ok(RemoteState::NoRemote | RemoteState::No { .. })),
             )
         })
     }
@@ -249,8 +254,8 @@ impl Executor {
         let head = match &facts.0 {
             Some(commits) => commits.head.clone(),
             None => match self.worktree(|worktree| worktree.head()).ok()? {
-                Point::Commit(commit) => Some(commit),
-                Point::Unborn => None,
+                BaselinePoint::Commit(commit) => Some(commit),
+                BaselinePoint::Unborn => None,
             },
         };
         let work = match &facts.1 {
@@ -313,7 +318,7 @@ impl Executor {
             verdict.probes_used = u32::try_from(verdict.probes.len()).unwrap_or(u32::MAX);
         }
         (verdict.strike, verdict.not_a_strike_because) = (false, Some("unchanged"));
-        let next = stands_until(&standing.outcome, standing.at, standing.pauses, Judged::Again, now());
+        let next = stands_until(&standing.outcome, standing.at, standing.pauses, JudgedBy::Again, now());
         let next = next.map(|at| format!(", and the agent is asked again at {at:.0}")).unwrap_or_default();
         verdict.message.push_str(&format!("; nothing changed since {:.0}{next}", standing.since));
         Ok(standing.last_word)

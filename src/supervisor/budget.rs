@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::agent::stream::Tap;
+use crate::agent::stream::StreamTap;
 use crate::config::settings::Limits;
-use crate::decision::evidence::Degraded;
-use crate::decision::termination::{Spent, Stop, termination, time_left, unknown};
+use crate::decision::evidence::Degradation;
+use crate::decision::termination::{SpentUsage, StopReason, termination, time_left, unknown};
 
 use super::surroundings::now;
 
@@ -17,18 +17,18 @@ const LOOK: Duration = Duration::from_millis(250);
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// The budgets of one session.
-pub struct Budget<'a> {
+pub struct SessionBudget<'a> {
     /// What is allowed in all.
     pub limits: &'a Limits,
     /// What was spent before it.
-    pub before: Spent,
+    pub before: SpentUsage,
     /// Its output.
-    pub tap: &'a Tap,
+    pub tap: &'a StreamTap,
 }
 
-impl Budget<'_> {
+impl SessionBudget<'_> {
     /// When the session is ended, from its start: by its own timeout, or where time itself is the budget, with what that means.
-    pub fn timeout(&self, own: Option<Duration>, at: Timestamp) -> (Option<Duration>, Option<Stop>) {
+    pub fn timeout(&self, own: Option<Duration>, at: Timestamp) -> (Option<Duration>, Option<StopReason>) {
         match (own, time_left(self.limits, &self.before, at)) {
             (Some(own), Some((left, _))) if own < left => (Some(own), None),
             (_, Some((left, stop))) => (Some(left), Some(stop)),
@@ -44,19 +44,19 @@ impl Budget<'_> {
         }
         // Time has its own end.
         let limits = Limits { deadline: None, max_wall: None, ..limits.clone() };
-        while termination(&limits, &self.before.plus(Spent::of(&self.tap.view().usage)), now()).is_none() {
+        while termination(&limits, &self.before.plus(SpentUsage::of(&self.tap.view().usage)), now()).is_none() {
             tokio::time::sleep(LOOK).await;
         }
         tokio::time::sleep(LAST_WORDS).await;
     }
 
     /// Why the session was the last one, if it was.
-    pub fn stop(&self, spent: Spent, at: Timestamp) -> Option<Stop> {
+    pub fn stop(&self, spent: SpentUsage, at: Timestamp) -> Option<StopReason> {
         termination(self.limits, &self.before.plus(spent), at)
     }
 
     /// Which budgets could not be held against the session.
-    pub fn unknown(&self, spent: Spent) -> Option<Degraded> {
+    pub fn unknown(&self, spent: SpentUsage) -> Option<Degradation> {
         unknown(self.limits, &spent)
     }
 }

@@ -6,30 +6,30 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::config::settings::{CheckSpec, Settings};
-use crate::decision::breaker::{Admission, BreakerView, Outcome};
+use crate::config::settings::{CheckSpec, ConfigSettings};
+use crate::decision::breaker::{BreakerAdmission, BreakerInput, BreakerView};
 use crate::decision::display::plural;
-use crate::decision::evidence::{Degraded, SessionEnd, Unreadable};
-use crate::decision::machine::{Earlier, Setup, Trust};
+use crate::decision::evidence::{Degradation, SessionEnd, UnreadableFact};
+use crate::decision::machine::{ConfigTrust, EarlierRounds, MachineSetup};
 use crate::decision::session_work::WorkRecord;
 use crate::decision::verdict::{Reason, Verdict};
-use crate::git::{KnownRefs, OriginEvidence, Point, Worktree};
+use crate::git::{BaselinePoint, KnownRefs, OriginEvidence, Worktree};
 use crate::session::anchor::point_of;
-use crate::session::{Recorded, Uncommitted};
+use crate::session::{RecordedBaseline, UncommittedRule};
 use crate::store::anchor::AnchorRecord;
 use crate::store::{breaker, progress};
 
-use super::configuration::Governing;
+use super::configuration::EffectiveConfig;
 use super::criteria_files;
-use super::journal::Journal;
+use super::journal::CommandJournal;
 use super::origins::origin_evidence;
-use super::place::Place;
+use super::place::OpenWorktree;
 use super::surroundings::now;
 use super::verdict_json::BreakerJson;
 
 /// What the command line asks for, over what the configuration says.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct Overrides {
     /// `--max-probes`.
     pub max_probes: Option<u32>,
     /// `--probe-interval`.
@@ -47,7 +47,7 @@ pub struct Asked {
     /// `--no-cache`.
     pub no_cache: bool,
     /// `--adopt`: what is uncommitted when the session begins is its work.
-    pub uncommitted: Uncommitted,
+    pub uncommitted: UncommittedRule,
     /// After so many sessions in a row that came to nothing under the same unmet checks a person is asked; `None` where a loop counts.
     pub no_progress_limit: Option<u32>,
     /// Whether the session is known to have ended, because its process was waited for.
@@ -57,7 +57,7 @@ pub struct Asked {
 }
 
 /// One case to be judged.
-pub struct Case {
+pub struct JudgementInput {
     /// The worktree; one look at a time.
     pub worktree: Mutex<Worktree>,
     /// Everything else about the place.
@@ -65,7 +65,7 @@ pub struct Case {
     /// The name of the work.
     pub spec: String,
     /// Where the session began.
-    pub baseline: Point,
+    pub baseline: BaselinePoint,
     /// The refs of that moment, where they were recorded with this very baseline.
     pub known: Option<KnownRefs>,
     /// The same refs with all else that was recorded about where commits come from.
@@ -74,7 +74,7 @@ pub struct Case {
     pub recorded_at: Option<Timestamp>,
     /// Where the work began, and the refs of that moment: what checks count and compare from. The baseline, but for a loop, each of whose
     /// sessions has a baseline of its own.
-    pub origin: (Point, Option<KnownRefs>),
+    pub origin: (BaselinePoint, Option<KnownRefs>),
     /// The criteria that hold from session to session, where they are recorded.
     pub anchor: Option<AnchorRecord>,
     /// Whether the anchor's file is the one in force, so that it must not vanish.
@@ -86,18 +86,18 @@ pub struct Case {
     /// What was uncommitted when the session began, and at its recorded end.
     pub work: WorkRecord,
     /// What is asked, after the command line had its say.
-    pub settings: Settings,
+    pub settings: ConfigSettings,
     /// What was asked on the command line.
-    pub asked: Asked,
+    pub asked: Overrides,
     /// Whether the configuration counts.
-    pub trust: Trust,
+    pub trust: ConfigTrust,
     /// What weakens the facts already.
-    pub notes: Vec<Degraded>,
+    pub notes: Vec<Degradation>,
 }
 
-impl Case {
+impl JudgementInput {
     /// Joins what was found out.
-    pub fn new(place: Place, recorded: Recorded, known: bool, governing: Governing, asked: Asked) -> Self {
+    pub fn new(place: OpenWorktree, recorded: RecordedBaseline, known: bool, governing: EffectiveConfig, asked: Overrides) -> Self {
         let pins_file = governing.pins_file();
         let mut settings = governing.settings;
         let completion = &mut settings.completion_check;
@@ -110,7 +110,7 @@ impl Case {
         notes.extend(governing.notes);
         let known = known.then_some(recorded.refs);
         let evidence = origin_evidence(&place.store, &place.worktree, known.as_ref()).with_time(recorded.at);
-        Case {
+        JudgementInput {
             evidence,
             origin: (recorded.point.clone(), known.clone()),
             anchor: governing.anchor,
@@ -132,7 +132,7 @@ impl Case {
     }
 
     /// The commit that guarded, named and protected files are compared with.
-    pub fn criteria_point(&self) -> Point {
+    pub fn criteria_point(&self) -> BaselinePoint {
         self.anchor.as_ref().map_or_else(|| self.origin.0.clone(), point_of)
     }
 
@@ -143,13 +143,13 @@ impl Case {
     }
 
     /// The same case as a part of work that began earlier.
-    pub fn begun_at(self, point: Point, refs: KnownRefs) -> Self {
-        Case { origin: (point, Some(refs)), ..self }
+    pub fn begun_at(self, point: BaselinePoint, refs: KnownRefs) -> Self {
+        JudgementInput { origin: (point, Some(refs)), ..self }
     }
 
     /// What the machine needs to know before the first fact.
-    pub fn setup(&self, earlier: Earlier, session: Option<SessionEnd>, look_at_leftovers: bool) -> Setup {
-        Setup {
+    pub fn setup(&self, earlier: EarlierRounds, session: Option<SessionEnd>, look_at_leftovers: bool) -> MachineSetup {
+        MachineSetup {
             no_rescue: self.asked.no_rescue,
             no_probe: self.asked.no_probe,
             once: self.asked.once,
@@ -162,23 +162,23 @@ impl Case {
             session,
             earlier,
             notes: self.notes.clone(),
-            ..Setup::of(&self.settings)
+            ..MachineSetup::of(&self.settings)
         }
     }
 
     /// Whose the files are that are uncommitted before the session, for the first line of `run`.
     pub fn whose_work(&self) -> String {
         match (self.work.inherited.len() as u64, self.asked.uncommitted) {
-            (_, Uncommitted::Adopt) => "what is uncommitted now counts as the session's work".to_string(),
-            (0, Uncommitted::Inherit) => "nothing is uncommitted before the session".to_string(),
-            (n, Uncommitted::Inherit) => {
+            (_, UncommittedRule::Adopt) => "what is uncommitted now counts as the session's work".to_string(),
+            (0, UncommittedRule::Inherit) => "nothing is uncommitted before the session".to_string(),
+            (n, UncommittedRule::Inherit) => {
                 format!("{} uncommitted before the session: kept, and not its work (--adopt makes it so)", plural(n, "file"))
             }
         }
     }
 
     /// Asks the breaker whether work may begin; the verdict to give where it may not.
-    pub fn admit(&self, store: &dyn crate::store::Store) -> Result<Option<Verdict>, Unreadable> {
+    pub fn admit(&self, store: &dyn crate::store::Store) -> Result<Option<Verdict>, UnreadableFact> {
         let settings = &self.settings.breaker;
         let at = now();
         let recorded = breaker::of(store, &self.worktree_id, &self.spec)?;
@@ -188,8 +188,8 @@ impl Case {
             admission = breaker::update(store, &self.worktree_id, &self.spec, |breaker| breaker.admit(at, settings))?;
         }
         match admission {
-            Admission::Go | Admission::Trial => Ok(None),
-            Admission::Refused { until, since, why, strikes, trial_under_way } => {
+            BreakerAdmission::Go | BreakerAdmission::Trial => Ok(None),
+            BreakerAdmission::Refused { until, since, why, strikes, trial_under_way } => {
                 let message = if trial_under_way {
                     format!("the breaker is half-open since {since:.0} and its one trial is under way")
                 } else {
@@ -210,32 +210,32 @@ impl Case {
     }
 
     /// What earlier calls with the same baseline left behind, and the fingerprint of the work at the first of them.
-    pub fn earlier(&self, store: &dyn crate::store::Store) -> Result<(Earlier, Option<u64>), Unreadable> {
+    pub fn earlier(&self, store: &dyn crate::store::Store) -> Result<(EarlierRounds, Option<u64>), UnreadableFact> {
         let Some(progress) = progress::of(store, &self.worktree_id, &self.spec)? else {
-            return Ok((Earlier::default(), None));
+            return Ok((EarlierRounds::default(), None));
         };
-        let streak = Earlier {
+        let streak = EarlierRounds {
             nothing_to_do_streak: progress.nothing_to_do_streak,
             fruitless: progress.fruitless,
             unmet: progress.unmet,
-            ..Earlier::default()
+            ..EarlierRounds::default()
         };
         // Only `--once` carries rounds on; a check that waits begins anew.
         if !self.asked.once || progress.baseline != self.baseline_commit() {
             return Ok((streak, None));
         }
         let rounds =
-            Earlier { rounds_used: progress.rounds_used, answered: progress.rounds_answered, alive: progress.rounds_alive, ..streak };
+            EarlierRounds { rounds_used: progress.rounds_used, answered: progress.rounds_answered, alive: progress.rounds_alive, ..streak };
         Ok((rounds, progress.fingerprint))
     }
 
     /// Writes down what the next call must know. Quiet where nothing changes.
-    pub fn leave(&self, store: &dyn crate::store::Store, left: Earlier, fingerprint: Option<u64>) -> Result<(), Unreadable> {
+    pub fn leave(&self, store: &dyn crate::store::Store, left: EarlierRounds, fingerprint: Option<u64>) -> Result<(), UnreadableFact> {
         let baseline = self.baseline_commit();
         let fingerprint = if left.rounds_used > 0 { fingerprint } else { None };
         let found = progress::of(store, &self.worktree_id, &self.spec)?;
         let unchanged = match &found {
-            None => left == Earlier::default(),
+            None => left == EarlierRounds::default(),
             Some(progress) => {
                 progress.baseline == baseline
                     && (progress.rounds_used, progress.rounds_answered, progress.rounds_alive, progress.nothing_to_do_streak)
@@ -255,12 +255,17 @@ impl Case {
             progress.unmet = left.unmet;
             progress.fingerprint = progress.fingerprint.filter(|_| left.rounds_used > 0).or(fingerprint);
         })
-        .map_err(Unreadable::from)
+        .map_err(UnreadableFact::from)
     }
 
     /// Tells the breaker what came of it, quietly where nothing changes, and returns how it stands.
-    pub fn feed_breaker(&self, store: &dyn crate::store::Store, verdict: &Verdict, journal: &Journal) -> Result<BreakerJson, Unreadable> {
-        let outcome = Outcome::of(verdict);
+    pub fn feed_breaker(
+        &self,
+        store: &dyn crate::store::Store,
+        verdict: &Verdict,
+        journal: &CommandJournal,
+    ) -> Result<BreakerJson, UnreadableFact> {
+        let outcome = BreakerInput::of(verdict);
         let at = now();
         let settings = &self.settings.breaker;
         let before = breaker::of(store, &self.worktree_id, &self.spec)?;
@@ -276,16 +281,16 @@ impl Case {
 
     fn baseline_commit(&self) -> Option<String> {
         match &self.baseline {
-            Point::Unborn => None,
-            Point::Commit(commit) => Some(commit.clone()),
+            BaselinePoint::Unborn => None,
+            BaselinePoint::Commit(commit) => Some(commit.clone()),
         }
     }
 }
 
 /// The verdict to give instead of starting a session in the middle of a rebase or a merge, unless the session is to finish it. To be asked
 /// before anything is recorded.
-pub fn half_done_before(worktree: &Worktree, asked: &Asked) -> Option<Verdict> {
-    let operation = worktree.operation().filter(|_| asked.uncommitted != Uncommitted::Adopt)?;
+pub fn half_done_before(worktree: &Worktree, asked: &Overrides) -> Option<Verdict> {
+    let operation = worktree.operation().filter(|_| asked.uncommitted != UncommittedRule::Adopt)?;
     let message = format!(
         "a {} was in progress before the session, which was not started; finish or abort it, or hand it to the agent with --adopt",
         operation.as_str()

@@ -5,21 +5,21 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::agent::PidEnd;
-use crate::decision::evidence::{Degraded, FaultKind, Unreadable};
+use crate::decision::evidence::{Degradation, FaultKind, UnreadableFact};
 use crate::decision::verdict::{Reason, Verdict};
-use crate::git::Point;
-use crate::session::{Recorded, recorded};
+use crate::git::BaselinePoint;
+use crate::session::{RecordedBaseline, recorded};
 
-use super::case::{Asked, Case};
+use super::case::{JudgementInput, Overrides};
 use super::configuration::governing;
-use super::journal::Journal;
+use super::journal::CommandJournal;
 use super::judge::{SessionSeen, early, judge, refused};
-use super::live_session::{Doing, RunningSession};
+use super::live_session::{RunningSession, SessionActivity};
 use super::pid_wait;
-use super::place::{Claim, Place};
+use super::place::{LockedWorktree, OpenWorktree};
 use super::settle_anchor;
-use super::signals::Signals;
-use super::surroundings::{Surroundings, now};
+use super::signals::SignalState;
+use super::surroundings::{CommandEnv, now};
 use super::verdict_json::Judgement;
 
 /// What to judge.
@@ -32,11 +32,11 @@ pub struct CheckRequest {
     /// A process to wait for first.
     pub pid: Option<u32>,
     /// What the command line asks for.
-    pub asked: Asked,
+    pub asked: Overrides,
 }
 
 /// Judges what happened since the baseline.
-pub async fn check(surroundings: &Surroundings, request: CheckRequest, signals: &mut Signals) -> Judgement {
+pub async fn check(surroundings: &CommandEnv, request: CheckRequest, signals: &mut SignalState) -> Judgement {
     let begun = now();
     let prepared = match prepare(surroundings) {
         Ok(prepared) => prepared,
@@ -46,7 +46,7 @@ pub async fn check(surroundings: &Surroundings, request: CheckRequest, signals: 
             return Judgement { session, ..early(surroundings, None, verdict, begun) };
         }
     };
-    let Prepared { place, mut lock, .. } = prepared;
+    let PreparedCheck { place, mut lock, .. } = prepared;
     let mut request = request;
     if let Some(pid) = request.pid {
         let marked = lock.set_session_active(true);
@@ -67,10 +67,10 @@ pub async fn check(surroundings: &Surroundings, request: CheckRequest, signals: 
 
 /// Judges a place whose lock the caller holds.
 pub async fn check_place(
-    surroundings: &Surroundings,
-    place: Place,
+    surroundings: &CommandEnv,
+    place: OpenWorktree,
     request: &CheckRequest,
-    signals: &mut Signals,
+    signals: &mut SignalState,
     begun: Timestamp,
 ) -> Judgement {
     let store = Arc::clone(&place.store);
@@ -78,7 +78,7 @@ pub async fn check_place(
         Ok(case) => case,
         Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
     };
-    let journal = Journal::of(&case, surroundings, &store);
+    let journal = CommandJournal::of(&case, surroundings, &store);
     match case.admit(store.as_ref()) {
         Err(unreadable) => early(surroundings, Some(&case), Verdict::unreadable(unreadable), begun),
         Ok(Some(verdict)) => refused(surroundings, &case, store.as_ref(), &journal, verdict, begun),
@@ -86,24 +86,24 @@ pub async fn check_place(
     }
 }
 
-struct Prepared {
-    place: Place,
+struct PreparedCheck {
+    place: OpenWorktree,
     lock: crate::store::lock::WorktreeLock,
 }
 
 /// A session that nobody holds the worktree for, as hooks tell of one: who judges its work should know that it has stalled.
-fn stalled_session(surroundings: &Surroundings, place: &Place) -> Option<Degraded> {
+fn stalled_session(surroundings: &CommandEnv, place: &OpenWorktree) -> Option<Degradation> {
     let running = RunningSession::of(surroundings, place.store.as_ref(), (&place.worktree_id, place.root()), None).ok()??;
-    (running.live.doing == Doing::Stalled).then(|| Degraded { code: "session_stalled", detail: running.in_words() })
+    (running.live.doing == SessionActivity::Stalled).then(|| Degradation { code: "session_stalled", detail: running.in_words() })
 }
 
 /// Takes the worktree, or says who has it: of a session, how it is doing.
-fn prepare(surroundings: &Surroundings) -> Result<Prepared, Box<(Verdict, Option<RunningSession>)>> {
-    let unreadable = |unreadable: Unreadable| Box::new((Verdict::unreadable(unreadable), None));
-    let place = Place::open(surroundings).map_err(unreadable)?;
+fn prepare(surroundings: &CommandEnv) -> Result<PreparedCheck, Box<(Verdict, Option<RunningSession>)>> {
+    let unreadable = |unreadable: UnreadableFact| Box::new((Verdict::unreadable(unreadable), None));
+    let place = OpenWorktree::open(surroundings).map_err(unreadable)?;
     match place.claim(surroundings, "watchdog check", false).map_err(unreadable)? {
-        Claim::Ours(lock) => Ok(Prepared { place, lock }),
-        Claim::Taken(verdict) if verdict.reason == Reason::SessionActive => {
+        LockedWorktree::Ours(lock) => Ok(PreparedCheck { place, lock }),
+        LockedWorktree::Taken(verdict) if verdict.reason == Reason::SessionActive => {
             let running = RunningSession::of(surroundings, place.store.as_ref(), (&place.worktree_id, place.root()), None);
             // Where that cannot be read, who holds the worktree is known all the same.
             let running = running.ok().flatten();
@@ -111,11 +111,11 @@ fn prepare(surroundings: &Surroundings) -> Result<Prepared, Box<(Verdict, Option
             let message = format!("{}{more}", verdict.message);
             Err(Box::new((Verdict { message, ..*verdict }, running)))
         }
-        Claim::Taken(verdict) => Err(Box::new((*verdict, None))),
+        LockedWorktree::Taken(verdict) => Err(Box::new((*verdict, None))),
     }
 }
 
-fn settle_case(surroundings: &Surroundings, place: Place, request: &CheckRequest) -> Result<Case, Unreadable> {
+fn settle_case(surroundings: &CommandEnv, place: OpenWorktree, request: &CheckRequest) -> Result<JudgementInput, UnreadableFact> {
     let found = recorded(&place.store, &place.worktree_id, request.spec.as_deref())?;
     let (recorded, known) = match &request.baseline {
         Some(rev) => {
@@ -130,34 +130,34 @@ fn settle_case(surroundings: &Surroundings, place: Place, request: &CheckRequest
     };
     settle_anchor::between_sessions(&place, Some(&recorded.spec), now())?;
     let governing = governing(surroundings, &place, Some(&recorded.spec), Some(&recorded.point))?;
-    Ok(Case::new(place, recorded, known, governing, request.asked.clone()))
+    Ok(JudgementInput::new(place, recorded, known, governing, request.asked.clone()))
 }
 
 /// A commit that was named in place of the recorded one; what was uncommitted when the session began is what was recorded all the same.
-fn replaced(found: Option<Recorded>, point: Point, spec: Option<&str>, place: &Place) -> Recorded {
+fn replaced(found: Option<RecordedBaseline>, point: BaselinePoint, spec: Option<&str>, place: &OpenWorktree) -> RecordedBaseline {
     let no_record = || {
         let detail = "no baseline is recorded here, so everything uncommitted counts as the session's work".to_string();
-        vec![Degraded { code: "no_record", detail }]
+        vec![Degradation { code: "no_record", detail }]
     };
     match found {
-        Some(found) => Recorded { point, refs: Vec::new().into(), at: now(), ..found },
+        Some(found) => RecordedBaseline { point, refs: Vec::new().into(), at: now(), ..found },
         None => {
             let spec = spec.map_or_else(|| place.worktree.default_spec(), str::to_owned);
-            Recorded { notes: no_record(), ..Recorded::made_up(spec, point, now()) }
+            RecordedBaseline { notes: no_record(), ..RecordedBaseline::made_up(spec, point, now()) }
         }
     }
 }
 
-fn nothing_recorded(spec: Option<&str>) -> Unreadable {
+fn nothing_recorded(spec: Option<&str>) -> UnreadableFact {
     let of = spec.map(|spec| format!(" for the spec '{spec}'")).unwrap_or_default();
-    Unreadable {
+    UnreadableFact {
         kind: FaultKind::Store,
         why: format!("no baseline is recorded{of} in this worktree"),
         hint: Some("record one with 'watchdog snapshot' before the session, or name a revision with --baseline REV".into()),
     }
 }
 
-async fn wait_for(surroundings: &Surroundings, pid: u32, signals: &mut Signals) -> Result<(), Verdict> {
+async fn wait_for(surroundings: &CommandEnv, pid: u32, signals: &mut SignalState) -> Result<(), Verdict> {
     surroundings.tell(&format!("waiting for process {pid} to end"));
     match pid_wait::end_of(pid, None, signals).await {
         Ok(PidEnd::Ended) => Ok(()),

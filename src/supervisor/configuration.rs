@@ -4,30 +4,30 @@
 use std::io;
 use std::path::Path;
 
-use crate::config::settings::Settings;
+use crate::config::settings::ConfigSettings;
 use crate::config::{ConfigError, parse_bytes};
-use crate::decision::evidence::{Degraded, FaultKind, Unreadable};
-use crate::decision::machine::Trust;
-use crate::git::{Point, Worktree};
+use crate::decision::evidence::{Degradation, FaultKind, UnreadableFact};
+use crate::decision::machine::ConfigTrust;
+use crate::git::{BaselinePoint, Worktree};
 use crate::session::anchor::point_of;
 use crate::store::anchor::{self, AnchorRecord};
 use crate::store::trust::{TrustStore, fingerprint};
 
-use super::place::Place;
-use super::surroundings::Surroundings;
+use super::place::OpenWorktree;
+use super::surroundings::CommandEnv;
 
 /// The name of the configuration at the root of a worktree.
 pub const FILE: &str = "completion.json";
 
 /// The configuration that governs a judgement.
 #[derive(Debug, Clone)]
-pub struct Governing {
+pub struct EffectiveConfig {
     /// What it asks for; defaults where there is none, or none that is trusted.
-    pub settings: Settings,
+    pub settings: ConfigSettings,
     /// Whether a file was found that does not count.
-    pub trust: Trust,
+    pub trust: ConfigTrust,
     /// What a person should know about it.
-    pub notes: Vec<Degraded>,
+    pub notes: Vec<Degradation>,
     /// The anchor of the spec, where it has one.
     pub anchor: Option<AnchorRecord>,
     /// The text of the file in force, trusted or not; `None` where there is none.
@@ -36,35 +36,35 @@ pub struct Governing {
     pub own: bool,
 }
 
-impl Governing {
+impl EffectiveConfig {
     /// Whether the file in force was trusted before this session: then it must not vanish.
     pub fn pins_file(&self) -> bool {
-        self.own && self.trust == Trust::Settled && self.anchor.as_ref().is_some_and(|anchor| anchor.file.is_some())
+        self.own && self.trust == ConfigTrust::Settled && self.anchor.as_ref().is_some_and(|anchor| anchor.file.is_some())
     }
 }
 
 /// Finds, reads and judges the configuration. The anchor's file governs; without an anchor the baseline's.
 pub fn governing(
-    surroundings: &Surroundings,
-    place: &Place,
+    surroundings: &CommandEnv,
+    place: &OpenWorktree,
     spec: Option<&str>,
-    baseline: Option<&Point>,
-) -> Result<Governing, Unreadable> {
+    baseline: Option<&BaselinePoint>,
+) -> Result<EffectiveConfig, UnreadableFact> {
     let anchor = anchor::governing(place.store.as_ref(), &place.worktree_id, spec)?;
     settled(surroundings, &place.worktree, anchor, baseline)
 }
 
 /// The configuration of a worktree by its files alone. For who only wants to see that it is right.
-pub fn governing_by_files(surroundings: &Surroundings, worktree: &Worktree) -> Result<Governing, Unreadable> {
+pub fn governing_by_files(surroundings: &CommandEnv, worktree: &Worktree) -> Result<EffectiveConfig, UnreadableFact> {
     settled(surroundings, worktree, None, None)
 }
 
 fn settled(
-    surroundings: &Surroundings,
+    surroundings: &CommandEnv,
     worktree: &Worktree,
     anchor: Option<AnchorRecord>,
-    baseline: Option<&Point>,
-) -> Result<Governing, Unreadable> {
+    baseline: Option<&BaselinePoint>,
+) -> Result<EffectiveConfig, UnreadableFact> {
     let path = worktree.root().join(FILE);
     if let Some(named) = &surroundings.config {
         let bytes = std::fs::read(named).map_err(|error| unreadable(named, &error))?;
@@ -74,7 +74,7 @@ fn settled(
         governing.notes.extend(named_one_changed(worktree, compared.as_ref().map(|point| (point, whose)), named, &bytes));
         // Kept for later judgements that name no file. One that cannot be read is no concern of this one.
         let file = in_force(worktree, None, baseline, read_if_there(&path).unwrap_or_default()).unwrap_or_default();
-        return Ok(Governing { anchor, file: file.map(|found| found.text()), own: false, ..governing });
+        return Ok(EffectiveConfig { anchor, file: file.map(|found| found.text()), own: false, ..governing });
     }
     let in_worktree = read_if_there(&path)?;
     let hash = |bytes: &[u8]| fingerprint(&worktree.repository_id(), Path::new(FILE), bytes);
@@ -101,15 +101,23 @@ fn settled(
         found = as_it_is(bytes);
     }
     let Some(found) = found else {
-        return Ok(Governing { settings: Settings::default(), trust: Trust::Settled, notes: Vec::new(), anchor, file: None, own: true });
+        return Ok(EffectiveConfig {
+            settings: ConfigSettings::default(),
+            trust: ConfigTrust::Settled,
+            notes: Vec::new(),
+            anchor,
+            file: None,
+            own: true,
+        });
     };
-    let mut notes: Vec<Degraded> = found.note.iter().map(|detail| Degraded { code: "criteria_changed", detail: detail.clone() }).collect();
+    let mut notes: Vec<Degradation> =
+        found.note.iter().map(|detail| Degradation { code: "criteria_changed", detail: detail.clone() }).collect();
     let file = Some(found.text());
     // Also an untrusted file is parsed: a mistake in it is told at once, and parsing runs nothing.
     let governing = trusted(&found.bytes, &path)?;
     if allowed(&found.bytes)? {
         notes.extend(governing.notes);
-        return Ok(Governing { notes, anchor, file, ..governing });
+        return Ok(EffectiveConfig { notes, anchor, file, ..governing });
     }
     let allow_with = match found.rev {
         None => "watchdog trust".to_string(),
@@ -118,11 +126,18 @@ fn settled(
             |rev| format!("watchdog trust --rev {}", &rev[..rev.len().min(12)]),
         ),
     };
-    notes.push(Degraded {
+    notes.push(Degradation {
         code: "untrusted",
         detail: format!("{FILE} is not trusted and not used; read it, then allow it with: {allow_with}"),
     });
-    Ok(Governing { settings: Settings::default(), trust: Trust::Untrusted { allow_with }, notes, anchor, file, own: true })
+    Ok(EffectiveConfig {
+        settings: ConfigSettings::default(),
+        trust: ConfigTrust::Untrusted { allow_with },
+        notes,
+        anchor,
+        file,
+        own: true,
+    })
 }
 
 /// The file in force, before anybody asked whether it is trusted.
@@ -144,12 +159,12 @@ impl InForce {
 fn in_force(
     worktree: &Worktree,
     anchor: Option<&AnchorRecord>,
-    baseline: Option<&Point>,
+    baseline: Option<&BaselinePoint>,
     in_worktree: Option<Vec<u8>>,
-) -> Result<Option<InForce>, Unreadable> {
+) -> Result<Option<InForce>, UnreadableFact> {
     let commit = match anchor.map(point_of).as_ref().or(baseline) {
-        Some(Point::Commit(commit)) => Some(commit.clone()),
-        Some(Point::Unborn) | None => None,
+        Some(BaselinePoint::Commit(commit)) => Some(commit.clone()),
+        Some(BaselinePoint::Unborn) | None => None,
     };
     let committed = || commit.as_deref().map_or(Ok(None), |commit| worktree.blob_at(commit, FILE));
     let whose = if anchor.is_some() { "the one that was accepted" } else { "the baseline's" };
@@ -173,27 +188,27 @@ fn in_force(
 }
 
 /// A word about a file that the user named, and that lies where the session could change it.
-fn named_one_changed(worktree: &Worktree, compared: Option<(&Point, &str)>, path: &Path, bytes: &[u8]) -> Option<Degraded> {
+fn named_one_changed(worktree: &Worktree, compared: Option<(&BaselinePoint, &str)>, path: &Path, bytes: &[u8]) -> Option<Degradation> {
     let inside = path.canonicalize().ok()?.strip_prefix(worktree.root()).ok()?.to_str()?.to_owned();
-    let Some((Point::Commit(commit), whose)) = compared else { return None };
+    let Some((BaselinePoint::Commit(commit), whose)) = compared else { return None };
     // Where that commit has none, or cannot be read, there is nothing that it could differ from.
     let before = worktree.blob_at(commit, &inside).ok().flatten()?;
     let detail = format!("{inside} differs from {whose}, and counts all the same, because --config names it");
-    (before != bytes).then_some(Degraded { code: "criteria_changed", detail })
+    (before != bytes).then_some(Degradation { code: "criteria_changed", detail })
 }
 
-fn trusted(bytes: &[u8], origin: &Path) -> Result<Governing, Unreadable> {
+fn trusted(bytes: &[u8], origin: &Path) -> Result<EffectiveConfig, UnreadableFact> {
     let parsed = parse_bytes(bytes, origin).map_err(|error| bad(&error))?;
-    let notes = parsed.notes.into_iter().map(|detail| Degraded { code: "configuration", detail }).collect();
-    Ok(Governing { settings: parsed.settings, trust: Trust::Settled, notes, anchor: None, file: None, own: true })
+    let notes = parsed.notes.into_iter().map(|detail| Degradation { code: "configuration", detail }).collect();
+    Ok(EffectiveConfig { settings: parsed.settings, trust: ConfigTrust::Settled, notes, anchor: None, file: None, own: true })
 }
 
 /// A configuration error as a fact that could not be read.
-pub fn bad(error: &ConfigError) -> Unreadable {
-    Unreadable { kind: FaultKind::Config, why: error.to_string(), hint: Some("see docs/configuration.md".into()) }
+pub fn bad(error: &ConfigError) -> UnreadableFact {
+    UnreadableFact { kind: FaultKind::Config, why: error.to_string(), hint: Some("see docs/configuration.md".into()) }
 }
 
-fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, Unreadable> {
+fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, UnreadableFact> {
     // Whoever works in the worktree could put a pipe there, which to open is to wait for ever.
     if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return Err(unreadable(path, &io::Error::other("it is no file")));
@@ -205,6 +220,6 @@ fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, Unreadable> {
     }
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> Unreadable {
-    Unreadable { kind: FaultKind::Config, why: format!("failed to read {}: {error}", path.display()), hint: None }
+fn unreadable(path: &Path, error: &io::Error) -> UnreadableFact {
+    UnreadableFact { kind: FaultKind::Config, why: format!("failed to read {}: {error}", path.display()), hint: None }
 }

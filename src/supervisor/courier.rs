@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::agent::Program;
+use crate::agent::ProgramRun;
 use crate::config::settings::NotifyTarget;
-use crate::decision::evidence::Exit;
+use crate::decision::evidence::ProcessExit;
 use crate::store::engine::Lease;
 use crate::store::journal::{event, kind};
-use crate::store::outbox::{self, Notice};
-use crate::store::{Key, Store, StoreError};
-use crate::webhook::{Post, post};
+use crate::store::outbox::{self, OutboxNotice};
+use crate::store::{RowKey, Store, StoreError};
+use crate::webhook::{WebhookPost, post};
 
 use super::backoff;
 use super::surroundings::now;
@@ -33,16 +33,16 @@ const FAR: jiff::SignedDuration = jiff::SignedDuration::from_hours(1);
 
 /// Delivers notices. Clones share one thread, which begins with the first notice.
 #[derive(Clone, Default)]
-pub struct Courier(Arc<Shared>);
+pub struct NotificationWorker(Arc<WorkerShared>);
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct WorkerShared {
+    state: Mutex<WorkerState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct WorkerState {
     /// Where the outbox is; `None` before there was anything to do.
     store: Option<Arc<dyn Store>>,
     /// Something was put in.
@@ -52,10 +52,10 @@ struct State {
     /// The thread ended.
     ended: bool,
     /// The program that is being told right now.
-    telling: Option<Key>,
+    telling: Option<RowKey>,
 }
 
-impl Courier {
+impl NotificationWorker {
     /// Says that something may wait in the outbox.
     pub fn wake(&self, store: &Arc<dyn Store>) {
         let mut state = self.state();
@@ -97,12 +97,12 @@ impl Courier {
         outbox::waiting(store.as_ref()).map_or(0, |waiting| waiting.len())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, WorkerState> {
         self.0.state.lock().expect("no panic while it was held")
     }
 }
 
-impl Shared {
+impl WorkerShared {
     fn work(&self, store: &dyn Store) {
         loop {
             let closing = {
@@ -151,14 +151,14 @@ impl Shared {
         Ok(next)
     }
 
-    fn tell(&self, lease: &Lease, notice: &Notice) -> Result<(), String> {
+    fn tell(&self, lease: &Lease, notice: &OutboxNotice) -> Result<(), String> {
         let body = notice.event.to_string();
         match &notice.to {
             NotifyTarget::Url(url) => {
                 let word = |key: &str| notice.event[key].as_str().unwrap_or_default().to_owned();
                 let (id, kind) = (word("id"), word("kind"));
                 let headers = [("x-watchdog-event", kind.as_str()), ("x-watchdog-delivery", id.as_str())];
-                let post_it = Post { url, body: body.as_bytes(), headers: &headers, timeout: notice.timeout };
+                let post_it = WebhookPost { url, body: body.as_bytes(), headers: &headers, timeout: notice.timeout };
                 post(&post_it).map_err(|error| error.to_string())
             }
             NotifyTarget::Command(argv) => {
@@ -175,7 +175,7 @@ impl Shared {
 fn settle(
     store: &dyn Store,
     lease: &Lease,
-    mut notice: Notice,
+    mut notice: OutboxNotice,
     told: Result<(), String>,
     unreachable: &mut Vec<NotifyTarget>,
 ) -> Result<Option<Timestamp>, StoreError> {
@@ -197,7 +197,7 @@ fn settle(
 }
 
 /// Notes in the journal that somebody was told, or will not be.
-fn note(store: &dyn Store, notice: &Notice, why: Option<String>) {
+fn note(store: &dyn Store, notice: &OutboxNotice, why: Option<String>) {
     let to = match &notice.to {
         NotifyTarget::Command(argv) => argv.first().cloned().unwrap_or_default(),
         // What follows the host may be a secret.
@@ -221,23 +221,23 @@ fn origin(url: &str) -> &str {
     }
 }
 
-fn run(argv: &[String], notice: &Notice, body: String) -> Result<(), String> {
+fn run(argv: &[String], notice: &OutboxNotice, body: String) -> Result<(), String> {
     let path = notice.event["path"].as_str().unwrap_or_default();
     let cwd = if Path::new(path).is_dir() { path } else { "/" };
-    let program = Program {
+    let program = ProgramRun {
         stdin: body.into_bytes(),
         deadline: notice.timeout,
         grace: Duration::from_secs(1),
         keep: 4096,
         env: variables(&notice.event),
-        ..Program::new(argv, cwd)
+        ..ProgramRun::new(argv, cwd)
     };
     let finished = program.run().map_err(|error| error.to_string())?;
     if finished.timed_out {
         return Err(format!("it still ran after {} s", notice.timeout.as_secs()));
     }
     match finished.exit {
-        Exit::Code(0) => Ok(()),
+        ProcessExit::Code(0) => Ok(()),
         exit => {
             let said = String::from_utf8_lossy(&finished.stderr.bytes).lines().next().unwrap_or_default().to_owned();
             Err(if said.is_empty() { format!("it ended with {exit}") } else { format!("it ended with {exit}: {said}") })

@@ -3,25 +3,25 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::checks::{GateFile, NamedFiles, Part, gate_files, words};
-use crate::config::settings::{CheckSpec, CommandLine, Criterion, RescueMode, Settings};
+use crate::checks::{GateFile, GatePart, NamedFiles, gate_files, words};
+use crate::config::settings::{CheckKind, CheckSpec, CommandLine, ConfigSettings, RescueMode};
 use crate::config::{path_glob, path_globs};
-use crate::decision::evidence::{CriteriaChanged, Fact, FaultKind, Unreadable};
+use crate::decision::evidence::{CriteriaChanged, FaultKind, ReadFact, UnreadableFact};
 use crate::decision::machine::CriteriaFiles;
-use crate::git::{Point, Wanted, Worktree};
-use crate::session::anchor::{Differing, point_of};
+use crate::git::{BaselinePoint, GuardedPaths, Worktree};
+use crate::session::anchor::{DifferingFiles, point_of};
 
-use super::case::Case;
+use super::case::JudgementInput;
 use super::configuration::FILE;
 
 /// More files than this that differ already are not recorded with an anchor.
 const MOST_DIFFERING: usize = 20_000;
 
 /// Which files there are to compare. Without a baseline nothing can be compared; what is guarded is unknown then, not unchanged.
-pub fn kind(case: &Case) -> CriteriaFiles {
+pub fn kind(case: &JudgementInput) -> CriteriaFiles {
     if !case.settings.guards.is_empty() || case.pins_file {
         CriteriaFiles::Guarded
-    } else if case.criteria_point() == Point::nowhere() || NamedFiles::of(&case.settings).is_empty() {
+    } else if case.criteria_point() == BaselinePoint::nowhere() || NamedFiles::of(&case.settings).is_empty() {
         CriteriaFiles::None
     } else {
         CriteriaFiles::Named
@@ -29,11 +29,11 @@ pub fn kind(case: &Case) -> CriteriaFiles {
 }
 
 /// Compares them with the anchor.
-pub fn changed(case: &Case) -> Fact<CriteriaChanged> {
+pub fn changed(case: &JudgementInput) -> ReadFact<CriteriaChanged> {
     let settings = &case.settings;
     let point = case.criteria_point();
-    if point == Point::nowhere() {
-        return Err(Unreadable {
+    if point == BaselinePoint::nowhere() {
+        return Err(UnreadableFact {
             kind: FaultKind::Git,
             why: "no baseline is recorded to compare guarded files with".into(),
             hint: Some("record one with 'watchdog snapshot' before the session".into()),
@@ -47,7 +47,7 @@ pub fn changed(case: &Case) -> Fact<CriteriaChanged> {
     named.extend(at_point(&point, &worktree, words)?);
     let mut changed = CriteriaChanged::default();
     if !guards.is_empty() || !named.is_empty() {
-        let wanted = Wanted::new(&settings.guards, named).map_err(wrong)?;
+        let wanted = GuardedPaths::new(&settings.guards, named).map_err(wrong)?;
         let touched = worktree.changed_files(&point, differing_then(case), &wanted)?;
         (changed.guarded, changed.named) = touched.into_iter().partition(|path| guards.is_match(path));
     }
@@ -66,7 +66,7 @@ pub fn changed(case: &Case) -> Fact<CriteriaChanged> {
 }
 
 /// The guarded, protected and named files of a worktree that differ from a commit already. What they are now is nobody's change later.
-pub fn differing(worktree: &Worktree, settings: &Settings, point: &Point) -> Fact<Differing> {
+pub fn differing(worktree: &Worktree, settings: &ConfigSettings, point: &BaselinePoint) -> ReadFact<DifferingFiles> {
     let root = worktree.root().to_owned();
     let NamedFiles { lists, words } = NamedFiles::of(settings);
     let mut named: BTreeSet<String> = lists.into_iter().filter_map(|path| inside(&root, path)).collect();
@@ -78,9 +78,9 @@ pub fn differing(worktree: &Worktree, settings: &Settings, point: &Point) -> Fac
     settings.checks.iter().for_each(|check| add_gates(check, &mut gates));
     globs.extend(gates.into_iter().map(|gate| gate.glob));
     if globs.is_empty() && named.is_empty() {
-        return Ok(Differing::new());
+        return Ok(DifferingFiles::new());
     }
-    let mut found = worktree.differing_files(point, &Wanted::new(&globs, named).map_err(wrong)?)?;
+    let mut found = worktree.differing_files(point, &GuardedPaths::new(&globs, named).map_err(wrong)?)?;
     // More than a person could have left: what is not recorded counts as changed, and nothing is excused that nobody saw.
     if found.len() > MOST_DIFFERING {
         found.clear();
@@ -89,7 +89,7 @@ pub fn differing(worktree: &Worktree, settings: &Settings, point: &Point) -> Fac
 }
 
 /// The files of the worktree that the user's rescue command names.
-fn rescue_words(settings: &Settings) -> Vec<String> {
+fn rescue_words(settings: &ConfigSettings) -> Vec<String> {
     let rescue = &settings.rescue;
     match (&rescue.command, rescue.default_script()) {
         (Some(argv), _) if rescue.mode == RescueMode::Command => words(&CommandLine::Argv(argv.clone()), None),
@@ -98,48 +98,48 @@ fn rescue_words(settings: &Settings) -> Vec<String> {
 }
 
 /// A file that the rescue command names and that changed since the anchor: who wrote it since may be the agent. Quiet without an anchor.
-pub fn changed_rescue_script(case: &Case) -> Fact<Option<String>> {
+pub fn changed_rescue_script(case: &JudgementInput) -> ReadFact<Option<String>> {
     let words = rescue_words(&case.settings);
     let Some(anchor) = case.anchor.as_ref().filter(|_| !words.is_empty()) else { return Ok(None) };
     let worktree = case.worktree.lock().expect("no panic while it was held");
     let named = words.into_iter().filter_map(|word| inside(worktree.root(), word)).collect();
-    let changed = worktree.changed_files(&point_of(anchor), &anchor.differing, &Wanted::new(&[], named).map_err(wrong)?)?;
+    let changed = worktree.changed_files(&point_of(anchor), &anchor.differing, &GuardedPaths::new(&[], named).map_err(wrong)?)?;
     Ok(changed.into_iter().next())
 }
 
 fn add_protected(check: &CheckSpec, globs: &mut Vec<String>) {
     match check {
         CheckSpec::Group { checks, .. } => checks.iter().for_each(|check| add_protected(check, globs)),
-        CheckSpec::Single { criterion: Criterion::Git(git), .. } => globs.extend(git.protected.iter().cloned()),
+        CheckSpec::Single { criterion: CheckKind::Git(git), .. } => globs.extend(git.protected.iter().cloned()),
         CheckSpec::Single { .. } => {}
     }
 }
 
 /// What differed from the anchor's commit already when it became that.
-fn differing_then(case: &Case) -> &Differing {
-    static NONE: Differing = Differing::new();
+fn differing_then(case: &JudgementInput) -> &DifferingFiles {
+    static NONE: DifferingFiles = DifferingFiles::new();
     case.anchor.as_ref().map_or(&NONE, |anchor| &anchor.differing)
 }
 
 /// The files of some globs that changed since the anchor.
-pub fn changed_globs(case: &Case, globs: &[String]) -> Fact<Vec<String>> {
-    let wanted = Wanted::new(globs, BTreeSet::new()).map_err(wrong)?;
+pub fn changed_globs(case: &JudgementInput, globs: &[String]) -> ReadFact<Vec<String>> {
+    let wanted = GuardedPaths::new(globs, BTreeSet::new()).map_err(wrong)?;
     let worktree = case.worktree.lock().expect("no panic while it was held");
     Ok(worktree.changed_files(&case.criteria_point(), differing_then(case), &wanted)?)
 }
 
 /// The files that decide what a command line runs and that changed since the anchor: those that it names, and those of well-known runners.
 /// Quiet where there is none.
-pub fn changed_scripts(case: &Case, line: &CommandLine, cwd: Option<&str>) -> Fact<Vec<String>> {
+pub fn changed_scripts(case: &JudgementInput, line: &CommandLine, cwd: Option<&str>) -> ReadFact<Vec<String>> {
     let point = case.criteria_point();
-    if point == Point::nowhere() {
+    if point == BaselinePoint::nowhere() {
         return Ok(Vec::new());
     }
     let worktree = case.worktree.lock().expect("no panic while it was held");
     let mut changed = changed_gates(case, &worktree, &point, &gate_files(line, cwd))?;
     let named = at_point(&point, &worktree, words(line, cwd))?;
     if !named.is_empty() {
-        changed.extend(worktree.changed_files(&point, differing_then(case), &Wanted::new(&[], named).map_err(wrong)?)?);
+        changed.extend(worktree.changed_files(&point, differing_then(case), &GuardedPaths::new(&[], named).map_err(wrong)?)?);
     }
     Ok(changed)
 }
@@ -149,7 +149,7 @@ fn add_gates(check: &CheckSpec, gates: &mut Vec<GateFile>) {
         CheckSpec::Group { checks, .. } => checks.iter().for_each(|check| add_gates(check, gates)),
         CheckSpec::Single { criterion, .. } => {
             let cwd = match criterion {
-                Criterion::Command(command) => command.cwd.as_deref(),
+                CheckKind::Command(command) => command.cwd.as_deref(),
                 _ => None,
             };
             gates.extend(criterion.run().into_iter().flat_map(|line| gate_files(line, cwd)));
@@ -158,36 +158,39 @@ fn add_gates(check: &CheckSpec, gates: &mut Vec<GateFile>) {
 }
 
 /// The gate files of which what counts changed.
-fn changed_gates(case: &Case, worktree: &Worktree, point: &Point, gates: &[GateFile]) -> Fact<Vec<String>> {
+fn changed_gates(case: &JudgementInput, worktree: &Worktree, point: &BaselinePoint, gates: &[GateFile]) -> ReadFact<Vec<String>> {
     if gates.is_empty() {
         return Ok(Vec::new());
     }
     let globs: Vec<String> = gates.iter().map(|gate| gate.glob.clone()).collect();
-    let mut changed = worktree.changed_files(point, differing_then(case), &Wanted::new(&globs, BTreeSet::new()).map_err(wrong)?)?;
+    let mut changed = worktree.changed_files(point, differing_then(case), &GuardedPaths::new(&globs, BTreeSet::new()).map_err(wrong)?)?;
     let is_of = |gate: &GateFile, path: &str| path_glob(&gate.glob).is_ok_and(|glob| glob.compile_matcher().is_match(path));
     changed.retain(|path| {
-        gates.iter().filter(|gate| is_of(gate, path)).any(|gate| gate.part == Part::Whole || part_changed(worktree, point, path, gate.part))
+        gates
+            .iter()
+            .filter(|gate| is_of(gate, path))
+            .any(|gate| gate.part == GatePart::Whole || part_changed(worktree, point, path, gate.part))
     });
     Ok(changed)
 }
 
 /// Whether what counts of a file differs from the anchor's commit, in HEAD or on disk. What cannot be told has changed.
-fn part_changed(worktree: &Worktree, point: &Point, path: &str, part: Part) -> bool {
-    let at = |point: &Point| match point {
-        Point::Commit(commit) => worktree.blob_at(commit, path).ok().flatten(),
-        Point::Unborn => None,
+fn part_changed(worktree: &Worktree, point: &BaselinePoint, path: &str, part: GatePart) -> bool {
+    let at = |point: &BaselinePoint| match point {
+        BaselinePoint::Commit(commit) => worktree.blob_at(commit, path).ok().flatten(),
+        BaselinePoint::Unborn => None,
     };
     let Some(before) = at(point).and_then(|bytes| part.of(&bytes)) else { return true };
     let now = [worktree.head().ok().and_then(|head| at(&head)), std::fs::read(worktree.root().join(path)).ok()];
     now.iter().any(|bytes| bytes.as_deref().and_then(|bytes| part.of(bytes)).as_ref() != Some(&before))
 }
 
-fn wrong((pattern, error): (String, globset::Error)) -> Unreadable {
-    Unreadable { kind: FaultKind::Config, why: format!("`{pattern}` in guards is not a valid glob: {error}"), hint: None }
+fn wrong((pattern, error): (String, globset::Error)) -> UnreadableFact {
+    UnreadableFact { kind: FaultKind::Config, why: format!("`{pattern}` in guards is not a valid glob: {error}"), hint: None }
 }
 
 /// The files of a commit that words of a command line name, links on the way included.
-fn at_point(point: &Point, worktree: &Worktree, words: Vec<String>) -> Fact<BTreeSet<String>> {
+fn at_point(point: &BaselinePoint, worktree: &Worktree, words: Vec<String>) -> ReadFact<BTreeSet<String>> {
     let root = worktree.root();
     let paths: Vec<String> = words.into_iter().filter_map(|word| inside(root, word)).collect();
     Ok(worktree.files_named(point, &paths)?)

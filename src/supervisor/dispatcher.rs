@@ -6,68 +6,74 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::agent::Cancel;
-use crate::decision::machine::{Action, Event, Machine, Pause};
+use crate::agent::CancelFlag;
+use crate::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachinePause};
 use crate::decision::verdict::Verdict;
 
-use super::executor::Executor;
-use super::signals::{Signals, Urgency};
+use super::executor::ActionExecutor;
+use super::signals::{SignalState, SignalUrgency};
 use super::{backoff, journal};
 
 /// How long git directories must be quiet after a movement before HEAD is looked at: the index follows the branch.
 const SETTLE: Duration = Duration::from_millis(40);
 
 /// Drives a machine to its conclusion.
-pub async fn drive(mut machine: Machine, executor: Arc<Executor>, signals: &mut Signals) -> Verdict {
-    let mut event = Event::Start;
+pub async fn drive(mut machine: CheckMachine, executor: Arc<ActionExecutor>, signals: &mut SignalState) -> Verdict {
+    let mut event = MachineEvent::Start;
     let mut told = false;
     loop {
-        if !told && signals.urgency() >= Urgency::Interrupted {
+        if !told && signals.urgency() >= SignalUrgency::Interrupted {
             told = true;
             // What was just learned is taken in first: a rescue that ended must not be forgotten.
             if !is_an_attempt_cut_off(&event) {
                 let _ = machine.step(event);
             }
-            event = Event::Interrupt;
+            event = MachineEvent::Interrupt;
         }
         let action = machine.step(event);
         event = match action {
-            Action::Conclude(verdict) => return *verdict,
-            Action::Wait(pause) => {
+            MachineAction::Conclude(verdict) => return *verdict,
+            MachineAction::Wait(pause) => {
                 wait(pause, machine.survivors(), &executor, signals, told).await;
-                Event::WaitOver
+                MachineEvent::WaitOver
             }
-            Action::ReadCommits
-            | Action::ReadChanges
-            | Action::TakeSnapshot
-            | Action::JudgeChecks
-            | Action::Ask { .. }
-            | Action::Rescue
-            | Action::ReadSurvivors
-            | Action::ReadActivity
-            | Action::ReadCriteria => perform(action, &machine, &executor, signals, told).await,
+            MachineAction::ReadCommits
+            | MachineAction::ReadChanges
+            | MachineAction::TakeSnapshot
+            | MachineAction::JudgeChecks
+            | MachineAction::Ask { .. }
+            | MachineAction::Rescue
+            | MachineAction::ReadSurvivors
+            | MachineAction::ReadActivity
+            | MachineAction::ReadCriteria => perform(action, &machine, &executor, signals, told).await,
         };
         journal::observed(executor.journal(), &event);
     }
 }
 
 /// A rescue that the signal itself kept from committing: that it did not is no finding.
-fn is_an_attempt_cut_off(event: &Event) -> bool {
+fn is_an_attempt_cut_off(event: &MachineEvent) -> bool {
     match event {
-        Event::Rescue(Ok(outcome)) => outcome.commits == 0 && outcome.lost.is_empty() && outcome.elsewhere.is_none(),
+        MachineEvent::Rescue(Ok(outcome)) => outcome.commits == 0 && outcome.lost.is_empty() && outcome.elsewhere.is_none(),
         _ => false,
     }
 }
 
 /// Carries out one action in a thread of its own. A signal ends programs that only look or ask, also the question for a
 /// plan of a rescue; reading, snapshots and commits are short and are let finish.
-async fn perform(action: Action, machine: &Machine, executor: &Arc<Executor>, signals: &mut Signals, told: bool) -> Event {
-    if action == Action::ReadCommits {
+async fn perform(
+    action: MachineAction,
+    machine: &CheckMachine,
+    executor: &Arc<ActionExecutor>,
+    signals: &mut SignalState,
+    told: bool,
+) -> MachineEvent {
+    if action == MachineAction::ReadCommits {
         // As quick as starting a thread for it.
-        return executor.perform(&action, &(None, None), &Cancel::new());
+        return executor.perform(&action, &(None, None), &CancelFlag::new());
     }
-    let cancel = Cancel::new();
-    let may_cancel = matches!(action, Action::Ask { .. } | Action::JudgeChecks | Action::Rescue);
+    let cancel = CancelFlag::new();
+    let may_cancel = matches!(action, MachineAction::Ask { .. } | MachineAction::JudgeChecks | MachineAction::Rescue);
     let doing = {
         let executor = Arc::clone(executor);
         let facts = (machine.commits().cloned(), machine.changes().cloned());
@@ -75,7 +81,7 @@ async fn perform(action: Action, machine: &Machine, executor: &Arc<Executor>, si
         tokio::task::spawn_blocking(move || executor.perform(&action, &facts, &cancel))
     };
     tokio::pin!(doing);
-    let at_least = if told || !may_cancel { Urgency::Hurry } else { Urgency::Interrupted };
+    let at_least = if told || !may_cancel { SignalUrgency::Hurry } else { SignalUrgency::Interrupted };
     let outcome = tokio::select! {
         outcome = &mut doing => outcome,
         () = signals.reached(at_least) => {
@@ -90,16 +96,16 @@ async fn perform(action: Action, machine: &Machine, executor: &Arc<Executor>, si
 }
 
 /// Whether HEAD moved, looked at in a thread of its own.
-async fn look(executor: &Arc<Executor>) -> bool {
+async fn look(executor: &Arc<ActionExecutor>) -> bool {
     let executor = Arc::clone(executor);
     tokio::task::spawn_blocking(move || executor.head_moved()).await.unwrap_or(false)
 }
 
 /// Pauses; a commit or a signal cuts it short.
-async fn wait(pause: Pause, survivors: &[String], executor: &Arc<Executor>, signals: &mut Signals, told: bool) {
+async fn wait(pause: MachinePause, survivors: &[String], executor: &Arc<ActionExecutor>, signals: &mut SignalState, told: bool) {
     let length = match pause {
-        Pause::Interval(length) => length,
-        Pause::Backoff { attempt, at_most } => backoff::pause(attempt, at_most),
+        MachinePause::Interval(length) => length,
+        MachinePause::Backoff { attempt, at_most } => backoff::pause(attempt, at_most),
     };
     executor.tell_pause(length, survivors);
     let moved = Arc::new(Notify::new());
@@ -107,7 +113,7 @@ async fn wait(pause: Pause, survivors: &[String], executor: &Arc<Executor>, sign
         let moved = Arc::clone(&moved);
         move || moved.notify_one()
     });
-    let at_least = if told { Urgency::Hurry } else { Urgency::Interrupted };
+    let at_least = if told { SignalUrgency::Hurry } else { SignalUrgency::Interrupted };
     let head_moves = async {
         if watching.is_none() {
             std::future::pending::<()>().await;

@@ -6,49 +6,49 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::config::settings::Limits;
-use crate::decision::context::{Context, running_tasks};
+use crate::decision::context::{SessionContext, running_tasks};
 use crate::decision::display::plural;
-use crate::decision::evidence::{Degraded, Unreadable};
-use crate::decision::machine::{Earlier, Machine, Scope};
-use crate::decision::termination::{Course, Spent, course, unknown};
+use crate::decision::evidence::{Degradation, UnreadableFact};
+use crate::decision::machine::{CheckMachine, EarlierRounds, JudgedScope};
+use crate::decision::termination::{LoopCourse, SpentUsage, course, unknown};
 use crate::decision::verdict::{Reason, Status, Verdict};
-use crate::git::{Point, Worktree};
-use crate::session::{Recorded, recorded};
+use crate::git::{BaselinePoint, Worktree};
+use crate::session::{RecordedBaseline, recorded};
 use crate::store::Store;
 use crate::store::journal::kind;
 
-use super::case::{Asked, Case};
+use super::case::{JudgementInput, Overrides};
 use super::configuration::governing;
 use super::dispatcher::drive;
-use super::executor::Executor;
-use super::journal::Journal;
+use super::executor::ActionExecutor;
+use super::journal::CommandJournal;
 use super::judge::{about, early};
-use super::place::Place;
-use super::signals::Signals;
-use super::surroundings::{Surroundings, now};
+use super::place::OpenWorktree;
+use super::signals::SignalState;
+use super::surroundings::{CommandEnv, now};
 use super::verdict_json::Judgement;
 
 /// Judges the configured checks against what is told.
-pub async fn evaluate(surroundings: &Surroundings, told: Context, asked: Asked, signals: &mut Signals) -> Judgement {
+pub async fn evaluate(surroundings: &CommandEnv, told: SessionContext, asked: Overrides, signals: &mut SignalState) -> Judgement {
     let begun = now();
     let (case, store, baseline_known) = match open_case(surroundings, &told, asked, begun) {
         Ok(opened) => opened,
         Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
     };
-    let journal = Arc::new(Journal::new(Arc::clone(&store), &case.worktree_id, &case.spec));
+    let journal = Arc::new(CommandJournal::new(Arc::clone(&store), &case.worktree_id, &case.spec));
     let case = Arc::new(case);
     let verdict = match without_checks(&case.settings.limits, &told, begun) {
         Some(verdict) => verdict,
         None => {
             let limits = case.settings.limits.clone();
-            let mut setup = case.setup(Earlier::default(), None, false);
-            setup.scope = Scope::Criteria { baseline_known };
-            setup.notes.extend(unknown(&limits, &Spent::of(&told.usage)));
+            let mut setup = case.setup(EarlierRounds::default(), None, false);
+            setup.scope = JudgedScope::Criteria { baseline_known };
+            setup.notes.extend(unknown(&limits, &SpentUsage::of(&told.usage)));
             let iteration = told.iteration;
-            let executor = Executor::new(Arc::clone(&case), surroundings.clone(), Arc::clone(&journal), None)
-                .with_told(Context { from_host: true, ..told }, false)
+            let executor = ActionExecutor::new(Arc::clone(&case), surroundings.clone(), Arc::clone(&journal), None)
+                .with_told(SessionContext { from_host: true, ..told }, false)
                 .with_store(Arc::clone(&store));
-            let verdict = drive(Machine::new(setup), Arc::new(executor), signals).await;
+            let verdict = drive(CheckMachine::new(setup), Arc::new(executor), signals).await;
             capped(&limits, iteration, verdict)
         }
     };
@@ -59,43 +59,43 @@ pub async fn evaluate(surroundings: &Surroundings, told: Context, asked: Asked, 
     judgement.breaker = case.breaker(store.as_ref());
     journal.write(kind::VERDICT, judgement.to_json());
     if let Some(why) = journal.fault() {
-        judgement.verdict.degraded.push(Degraded { code: "journal_unwritable", detail: why });
+        judgement.verdict.degraded.push(Degradation { code: "journal_unwritable", detail: why });
     }
     judgement
 }
 
 fn open_case(
-    surroundings: &Surroundings,
-    told: &Context,
-    asked: Asked,
+    surroundings: &CommandEnv,
+    told: &SessionContext,
+    asked: Overrides,
     begun: Timestamp,
-) -> Result<(Case, Arc<dyn Store>, bool), Unreadable> {
-    let place = Place::open(surroundings)?;
+) -> Result<(JudgementInput, Arc<dyn Store>, bool), UnreadableFact> {
+    let place = OpenWorktree::open(surroundings)?;
     let store = Arc::clone(&place.store);
     let found = recorded(&store, &place.worktree_id, told.spec.as_deref())?;
     let named = told.baseline.as_deref().map(|rev| resolve(&place.worktree, rev)).transpose()?;
     let spec = told.spec.clone().or_else(|| found.as_ref().map(|found| found.spec.clone()));
     let spec = spec.unwrap_or_else(|| place.worktree.default_spec());
-    let made_up = |point| Recorded::made_up(spec.clone(), point, begun);
+    let made_up = |point| RecordedBaseline::made_up(spec.clone(), point, begun);
     // The recorded refs belong to this judgement only where they were recorded with this very commit.
     let (recorded, refs_known, baseline_known) = match (named, found) {
         (Some(point), Some(found)) if found.point == point => (found, true, true),
         (Some(point), _) => (made_up(point), false, true),
         (None, Some(found)) => (found, true, true),
-        (None, None) => (made_up(Point::nowhere()), false, false),
+        (None, None) => (made_up(BaselinePoint::nowhere()), false, false),
     };
     let governing = governing(surroundings, &place, Some(&recorded.spec), baseline_known.then_some(&recorded.point))?;
-    Ok((Case::new(place, recorded, refs_known, governing, asked), store, baseline_known))
+    Ok((JudgementInput::new(place, recorded, refs_known, governing, asked), store, baseline_known))
 }
 
-fn resolve(worktree: &Worktree, rev: &str) -> Result<Point, Unreadable> {
-    if rev == "unborn" { Ok(Point::Unborn) } else { Ok(worktree.resolve(rev)?) }
+fn resolve(worktree: &Worktree, rev: &str) -> Result<BaselinePoint, UnreadableFact> {
+    if rev == "unborn" { Ok(BaselinePoint::Unborn) } else { Ok(worktree.resolve(rev)?) }
 }
 
 /// What is settled before any check: limits first, then what still runs, then the agent's own word.
-fn without_checks(limits: &Limits, told: &Context, at: Timestamp) -> Option<Verdict> {
-    let next = course(limits, &Spent::of(&told.usage), at, None, told.claims_done);
-    if let Course::Stop(stop) = next {
+fn without_checks(limits: &Limits, told: &SessionContext, at: Timestamp) -> Option<Verdict> {
+    let next = course(limits, &SpentUsage::of(&told.usage), at, None, told.claims_done);
+    if let LoopCourse::Stop(stop) = next {
         return Some(Verdict::new(stop.reason, stop.why));
     }
     let running = running_tasks(&told.background_tasks, None);
@@ -104,7 +104,7 @@ fn without_checks(limits: &Limits, told: &Context, at: Timestamp) -> Option<Verd
         let verb = if running.len() == 1 { "runs" } else { "run" };
         return Some(Verdict::new(Reason::BackgroundWork, format!("{count} still {verb}: {}", running.join(", "))));
     }
-    if next == Course::GoOn {
+    if next == LoopCourse::GoOn {
         let feedback = "You said that the work is not done. Go on, and say so when it is.".to_string();
         return Some(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, "the agent says that it is not done") });
     }

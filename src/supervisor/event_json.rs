@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::store::engine::Event;
+use crate::store::engine::StoredEvent;
 
 /// The object of `docs/schema/event.json`.
-pub fn event_json(event: &Event) -> Value {
+pub fn event_json(event: &StoredEvent) -> Value {
     json!({
         "schema": 1,
         "id": event.id,

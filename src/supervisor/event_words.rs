@@ -2,11 +2,11 @@
 //! `watchdog events --kind` and `notify[].on` choose by them.
 
 use crate::config::notification_words;
-use crate::store::engine::Event;
+use crate::store::engine::StoredEvent;
 use crate::store::journal::kind;
 
 /// Every word of an event.
-pub fn words_of(event: &Event) -> Vec<&str> {
+pub fn words_of(event: &StoredEvent) -> Vec<&str> {
     let text = |key: &str| event.data.get(key).and_then(serde_json::Value::as_str);
     let mut words = vec![event.kind.as_str()];
     match event.kind.as_str() {
@@ -18,7 +18,7 @@ pub fn words_of(event: &Event) -> Vec<&str> {
 }
 
 /// Whether an event answers to one of these words; no words stand for every event.
-pub fn answers_to(event: &Event, wanted: &[String]) -> bool {
+pub fn answers_to(event: &StoredEvent, wanted: &[String]) -> bool {
     wanted.is_empty() || words_of(event).iter().any(|word| wanted.iter().any(|wanted| wanted == word))
 }
 

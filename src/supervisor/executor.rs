@@ -12,88 +12,88 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::agent::transcript::{self, Transcript};
-use crate::agent::{Cancel, Survivor};
+use crate::agent::transcript::{self, TranscriptFile};
+use crate::agent::{CancelFlag, SurvivingProcess};
 use crate::checks::{self, CheckContext, GroupOutcome};
 use crate::config::settings::RescueMode;
-use crate::config::settings::{CheckSpec, Criterion};
-use crate::decision::context::Context;
+use crate::config::settings::{CheckKind, CheckSpec};
+use crate::decision::context::SessionContext;
 use crate::decision::display::plural;
 use crate::decision::evidence::{
-    Activity, Changes, CheckOutcome, CheckResult, Commits, Degraded, Fact, FaultKind, RescueOutcome, Unreadable,
+    Changes, CheckOutcome, CheckResult, Commits, Degradation, FaultKind, ReadFact, RescueOutcome, SignsOfLife, UnreadableFact,
 };
-use crate::decision::machine::{Action, ChecksJudged, Event, Survivors};
+use crate::decision::machine::{ChecksJudged, LeftRunning, MachineAction, MachineEvent};
 use crate::decision::verdict::Evidence;
-use crate::git::{Point, Snapshot, SnapshotRequest, Traces, Worktree};
+use crate::git::{BaselinePoint, Snapshot, SnapshotRequest, StatFingerprints, Worktree};
 use crate::rescue;
 use crate::store::Store;
 use crate::store::journal::kind;
-use crate::watch::{GitDirs, Watching};
+use crate::watch::{FolderWatch, GitDirs};
 
-use super::asking::Asking;
-use super::case::Case;
+use super::asking::ProbeHistory;
+use super::case::JudgementInput;
 use super::criteria_files;
-use super::journal::Journal;
+use super::journal::CommandJournal;
 use super::kept_elsewhere::keep_elsewhere;
 use super::origins::remember_rescued;
-use super::outside::{LineCheckers, Outside};
-use super::planner::Planner;
+use super::outside::{LineCheckers, SystemCapabilities};
+use super::planner::CommitPlanner;
 use super::session_work::{self, SessionWork};
-use super::surroundings::{Surroundings, now};
+use super::surroundings::{CommandEnv, now};
 use super::survivors;
 use super::undone;
 
 /// The hands of one judgement.
-pub struct Executor {
-    pub(super) case: Arc<Case>,
-    pub(super) surroundings: Surroundings,
-    journal: Arc<Journal>,
+pub struct ActionExecutor {
+    pub(super) case: Arc<JudgementInput>,
+    pub(super) surroundings: CommandEnv,
+    journal: Arc<CommandJournal>,
     git_dirs: GitDirs,
     pub(super) root: PathBuf,
     /// The session to ask, where its id is known.
     pub(super) session_id: Option<String>,
     /// What the session left running.
-    survivors: Vec<Survivor>,
+    survivors: Vec<SurvivingProcess>,
     /// What is known of the session, for checks.
-    told: Context,
+    told: SessionContext,
     /// A spent budget is not spent further by questions.
     over_limit: bool,
     /// Where it is remembered which commands passed.
     pub(super) store: Option<Arc<dyn Store>>,
     /// Its questions to the agent.
-    pub(super) asking: Asking,
+    pub(super) asking: ProbeHistory,
     /// Programs that judge line by line, from round to round.
     line_checkers: Arc<LineCheckers>,
     /// Whether the agent is left alone from now on.
     silent: AtomicBool,
-    seen: Mutex<Seen>,
+    seen: Mutex<FirstFacts>,
 }
 
 /// What was seen first, to compare with later.
 #[derive(Default)]
-struct Seen {
-    head: Option<Point>,
+struct FirstFacts {
+    head: Option<BaselinePoint>,
     fingerprint: Option<u64>,
-    transcript: Option<Transcript>,
+    transcript: Option<TranscriptFile>,
     snapshot: Option<Snapshot>,
     /// Of the last look at what is uncommitted.
-    traces: Option<Traces>,
+    traces: Option<StatFingerprints>,
     /// The uncommitted paths that were not the session's at that look.
     others: BTreeSet<String>,
     /// Whether the last probe was answered; `None` before the first.
     answered: Option<bool>,
 }
 
-impl Executor {
+impl ActionExecutor {
     /// Hands for a case. `fingerprint` is that of the work when earlier calls first looked at it.
-    pub fn new(case: Arc<Case>, surroundings: Surroundings, journal: Arc<Journal>, fingerprint: Option<u64>) -> Self {
+    pub fn new(case: Arc<JudgementInput>, surroundings: CommandEnv, journal: Arc<CommandJournal>, fingerprint: Option<u64>) -> Self {
         let (git_dirs, root) = {
             let worktree = case.worktree.lock().expect("no panic while it was held");
             let dirs = GitDirs { git_dir: worktree.git_dir().to_owned(), common_dir: worktree.common_dir().to_owned() };
             (dirs, worktree.root().to_owned())
         };
-        let seen = Seen { fingerprint, ..Seen::default() };
-        Executor {
+        let seen = FirstFacts { fingerprint, ..FirstFacts::default() };
+        ActionExecutor {
             case,
             surroundings,
             journal,
@@ -101,10 +101,10 @@ impl Executor {
             root,
             session_id: None,
             survivors: Vec::new(),
-            told: Context::default(),
+            told: SessionContext::default(),
             over_limit: false,
             store: None,
-            asking: Asking::default(),
+            asking: ProbeHistory::default(),
             line_checkers: Arc::default(),
             silent: AtomicBool::new(false),
             seen: Mutex::new(seen),
@@ -112,22 +112,22 @@ impl Executor {
     }
 
     /// Adds what a session that watchdog ran told about itself.
-    pub fn with_session(self, session_id: Option<String>, survivors: Vec<Survivor>) -> Self {
-        Executor { session_id, survivors, ..self }
+    pub fn with_session(self, session_id: Option<String>, survivors: Vec<SurvivingProcess>) -> Self {
+        ActionExecutor { session_id, survivors, ..self }
     }
 
     /// Adds what is known of the session, and whether a limit ended it, so that nobody is asked any more.
-    pub fn with_told(self, told: Context, over_limit: bool) -> Self {
-        Executor { told, over_limit, ..self }
+    pub fn with_told(self, told: SessionContext, over_limit: bool) -> Self {
+        ActionExecutor { told, over_limit, ..self }
     }
 
     /// Adds where it is remembered which commands passed.
     pub fn with_store(self, store: Arc<dyn Store>) -> Self {
-        Executor { store: Some(store), ..self }
+        ActionExecutor { store: Some(store), ..self }
     }
 
     /// Where to write down what is seen.
-    pub fn journal(&self) -> &Journal {
+    pub fn journal(&self) -> &CommandJournal {
         &self.journal
     }
 
@@ -152,7 +152,7 @@ impl Executor {
     }
 
     /// What the last look at uncommitted work rested on, where that can be relied on.
-    pub fn traces(&self) -> Option<Traces> {
+    pub fn traces(&self) -> Option<StatFingerprints> {
         self.seen().traces.clone()
     }
 
@@ -169,7 +169,7 @@ impl Executor {
     }
 
     /// Watches for commits; `None`, and a word about it, where that is impossible.
-    pub fn watch(&self, moved: impl Fn() + Send + 'static) -> Option<Watching> {
+    pub fn watch(&self, moved: impl Fn() + Send + 'static) -> Option<FolderWatch> {
         self.git_dirs
             .watch(moved)
             .map_err(|error| self.surroundings.tell(&format!("a pause will not be cut short by a commit: {error}")))
@@ -183,23 +183,23 @@ impl Executor {
     }
 
     /// Carries out one action.
-    pub fn perform(&self, action: &Action, facts: &(Option<Commits>, Option<Changes>), cancel: &Cancel) -> Event {
+    pub fn perform(&self, action: &MachineAction, facts: &(Option<Commits>, Option<Changes>), cancel: &CancelFlag) -> MachineEvent {
         match action {
-            Action::ReadCommits => Event::Commits(self.commits()),
-            Action::ReadChanges => Event::Changes(self.changes()),
-            Action::TakeSnapshot => Event::Snapshot(self.snapshot("before anything that could disturb it")),
-            Action::JudgeChecks => Event::Checks(self.judge_checks(cancel)),
-            Action::Ask { number, contradiction } => Event::Probe(self.ask(*number, contradiction.as_deref(), facts, cancel)),
-            Action::Rescue => Event::Rescue(self.rescue(cancel)),
-            Action::ReadSurvivors => Event::Survivors(self.left_running()),
-            Action::ReadActivity => Event::Activity(self.activity()),
-            Action::ReadCriteria => Event::Criteria(criteria_files::changed(&self.case)),
-            Action::Wait(_) => Event::WaitOver,
-            Action::Conclude(_) => Event::Start,
+            MachineAction::ReadCommits => MachineEvent::Commits(self.commits()),
+            MachineAction::ReadChanges => MachineEvent::Changes(self.changes()),
+            MachineAction::TakeSnapshot => MachineEvent::Snapshot(self.snapshot("before anything that could disturb it")),
+            MachineAction::JudgeChecks => MachineEvent::Checks(self.judge_checks(cancel)),
+            MachineAction::Ask { number, contradiction } => MachineEvent::Probe(self.ask(*number, contradiction.as_deref(), facts, cancel)),
+            MachineAction::Rescue => MachineEvent::Rescue(self.rescue(cancel)),
+            MachineAction::ReadSurvivors => MachineEvent::Survivors(self.left_running()),
+            MachineAction::ReadActivity => MachineEvent::Activity(self.activity()),
+            MachineAction::ReadCriteria => MachineEvent::Criteria(criteria_files::changed(&self.case)),
+            MachineAction::Wait(_) => MachineEvent::WaitOver,
+            MachineAction::Conclude(_) => MachineEvent::Start,
         }
     }
 
-    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+    fn seen(&self) -> std::sync::MutexGuard<'_, FirstFacts> {
         self.seen.lock().expect("no panic while it was held")
     }
 
@@ -208,18 +208,18 @@ impl Executor {
     }
 
     /// What a sweep lent to many worktrees is for looking only.
-    fn own_worktree(&self) -> Fact<()> {
+    fn own_worktree(&self) -> ReadFact<()> {
         Ok(self.case.worktree.lock().expect("no panic while it was held").make_own()?)
     }
 
-    fn commits(&self) -> Fact<Commits> {
+    fn commits(&self) -> ReadFact<Commits> {
         let mut commits = self.worktree(|worktree| worktree.session_commits(&self.case.baseline, &self.case.evidence))?;
         (commits.operation, commits.conflicts) = self.worktree(|worktree| worktree.half_done())?;
-        self.seen().head = Some(commits.head.clone().map_or(Point::Unborn, Point::Commit));
+        self.seen().head = Some(commits.head.clone().map_or(BaselinePoint::Unborn, BaselinePoint::Commit));
         Ok(commits)
     }
 
-    fn changes(&self) -> Fact<Changes> {
+    fn changes(&self) -> ReadFact<Changes> {
         let SessionWork { mut changes, traces, others } = self.worktree(|worktree| session_work::look(worktree, &self.case.work))?;
         changes.degraded.extend(self.worktree(|worktree| undone::note(worktree, &self.case.baseline, &changes)));
         let mut seen = self.seen();
@@ -229,7 +229,7 @@ impl Executor {
         Ok(changes)
     }
 
-    fn snapshot(&self, why: &str) -> Fact<Option<String>> {
+    fn snapshot(&self, why: &str) -> ReadFact<Option<String>> {
         self.own_worktree()?;
         let request = SnapshotRequest { spec: &self.case.spec, at: now(), why };
         let taken = self.worktree(|worktree| worktree.take_snapshot_apart(&request, &rescue::private_rule(&self.case.settings.rescue)))?;
@@ -254,8 +254,8 @@ impl Executor {
         kept.failed.iter().for_each(|why| self.surroundings.tell(why));
     }
 
-    fn judge_checks(&self, cancel: &Cancel) -> ChecksJudged {
-        let mut outside = Outside::new(&self.case, &self.root, cancel)
+    fn judge_checks(&self, cancel: &CancelFlag) -> ChecksJudged {
+        let mut outside = SystemCapabilities::new(&self.case, &self.root, cancel)
             .with_agent_program(self.surroundings.agent_program.clone())
             .with_line_checkers(self.line_checkers.clone())
             .with_scratch(self.surroundings.state.scratch());
@@ -282,7 +282,7 @@ impl Executor {
 
     /// What to say of a pass in the worktree beside uncommitted files that are not the session's, older than it or changed after its end: it
     /// may rest on them.
-    fn inherited_beside(&self, outcome: &GroupOutcome) -> Option<Degraded> {
+    fn inherited_beside(&self, outcome: &GroupOutcome) -> Option<Degradation> {
         let of_files = |kind: &str| ["command", "files", "custom", "feature_list", "plan"].contains(&kind);
         let passed = |result: &CheckResult| result.outcome == CheckOutcome::Pass && result.tree.is_none() && of_files(&result.kind);
         let none = self.case.work.inherited.is_empty() && self.case.work.end.is_none();
@@ -292,15 +292,15 @@ impl Executor {
         let changes = self.worktree(|worktree| session_work::look(worktree, &self.case.work)).ok()?.changes;
         let found = changes.inherited + changes.since_end;
         let detail = format!("the checks passed beside {} that the session did not make and no commit has", plural(found, "file"));
-        (found > 0).then_some(Degraded { code: "judged_with_uncommitted", detail })
+        (found > 0).then_some(Degradation { code: "judged_with_uncommitted", detail })
     }
 
     /// What is told, with where and since when: a program that judges has no other way to know.
-    fn told_here(&self) -> Cow<'_, Context> {
+    fn told_here(&self) -> Cow<'_, SessionContext> {
         fn judges(check: &CheckSpec) -> bool {
             match check {
                 CheckSpec::Group { checks, .. } => checks.iter().any(judges),
-                CheckSpec::Single { criterion, .. } => matches!(criterion, Criterion::Custom(_)),
+                CheckSpec::Single { criterion, .. } => matches!(criterion, CheckKind::Custom(_)),
             }
         }
         if !self.case.settings.checks.iter().any(judges) {
@@ -309,12 +309,12 @@ impl Executor {
         let mut told = self.told.clone();
         told.worktree = Some(self.root.display().to_string());
         told.spec = Some(self.case.spec.clone());
-        told.baseline = Some(self.case.baseline.as_str().to_owned()).filter(|_| self.case.baseline != Point::nowhere());
+        told.baseline = Some(self.case.baseline.as_str().to_owned()).filter(|_| self.case.baseline != BaselinePoint::nowhere());
         told.head = self.worktree(|worktree| worktree.head()).ok().map(|head| head.as_str().to_owned());
         Cow::Owned(told)
     }
 
-    fn rescue(&self, cancel: &Cancel) -> Fact<RescueOutcome> {
+    fn rescue(&self, cancel: &CancelFlag) -> ReadFact<RescueOutcome> {
         let Some(snapshot) = self.seen().snapshot.clone() else {
             // The machine asks for a rescue only after a snapshot; with nothing in it there is nothing to rescue.
             return Ok(RescueOutcome::default());
@@ -329,9 +329,10 @@ impl Executor {
             return Ok(RescueOutcome { failed: Some(failed), ..RescueOutcome::default() });
         }
         self.surroundings.tell("rescuing uncommitted work");
-        let request = rescue::Request { settings: &self.case.settings.rescue, spec: &self.case.spec, snapshot: &snapshot, others: &others };
+        let request =
+            rescue::RescueRequest { settings: &self.case.settings.rescue, spec: &self.case.spec, snapshot: &snapshot, others: &others };
         let whom = self.whom();
-        let planner = Planner {
+        let planner = CommitPlanner {
             surroundings: &self.surroundings,
             agent: &self.case.settings.agent,
             root: &self.root,
@@ -342,7 +343,7 @@ impl Executor {
             spent: Mutex::default(),
         };
         let ask = |prompt: &str, attempt: u32| planner.ask(prompt, attempt, cancel);
-        let ask: Option<rescue::Ask<'_>> = if self.may_ask_for_a_plan() { Some(&ask) } else { None };
+        let ask: Option<rescue::AskPlanner<'_>> = if self.may_ask_for_a_plan() { Some(&ask) } else { None };
         let rescued = self.worktree(|worktree| {
             let mut outcome = rescue::rescue_asking(worktree, &request, ask)?;
             if let Some(store) = &self.store {
@@ -351,7 +352,7 @@ impl Executor {
             Ok(outcome)
         });
         self.spend_beside(*planner.spent.lock().expect("no panic while it was held"));
-        rescued.map_err(|error: crate::git::Error| Unreadable { kind: FaultKind::Git, why: error.to_string(), hint: None })
+        rescued.map_err(|error: crate::git::Error| UnreadableFact { kind: FaultKind::Git, why: error.to_string(), hint: None })
     }
 
     pub(super) fn note_answered(&self, answered: bool) {
@@ -364,23 +365,23 @@ impl Executor {
         !nobody && !self.over_limit && self.seen().answered != Some(false)
     }
 
-    fn left_running(&self) -> Survivors {
+    fn left_running(&self) -> LeftRunning {
         match &self.store {
             Some(store) => survivors::look(&self.case, store.as_ref(), now()),
-            None => Survivors { session_over: self.case.asked.session_over, ..Survivors::default() },
+            None => LeftRunning { session_over: self.case.asked.session_over, ..LeftRunning::default() },
         }
     }
 
-    fn activity(&self) -> Activity {
+    fn activity(&self) -> SignsOfLife {
         let now_changed = self.worktree(Worktree::changes).ok().map(|changes| changes.fingerprint);
         let first = self.seen().fingerprint;
         let worktree = match (first, now_changed) {
             (Some(first), Some(now)) => Some(first != now),
             (_, _) => None,
         };
-        let processes = (!self.survivors.is_empty()).then(|| self.survivors.iter().any(Survivor::still_runs));
+        let processes = (!self.survivors.is_empty()).then(|| self.survivors.iter().any(SurvivingProcess::still_runs));
         let transcript = self.seen().transcript.clone().map(|before| self.latest_transcript() != Some(before));
-        Activity { worktree, processes, transcript }
+        SignsOfLife { worktree, processes, transcript }
     }
 
     pub(super) fn remember_transcript(&self) {
@@ -389,7 +390,7 @@ impl Executor {
         }
     }
 
-    pub(super) fn latest_transcript(&self) -> Option<Transcript> {
+    pub(super) fn latest_transcript(&self) -> Option<TranscriptFile> {
         let home = &self.surroundings.claude_home;
         match &self.session_id {
             Some(id) => transcript::session(&self.root, home, id),

@@ -3,33 +3,33 @@
 
 use std::sync::Arc;
 
-use crate::agent::Cancel;
-use crate::checks::{CheckContext, CommandCheck, CompletionCheck as _, Definition};
-use crate::config::settings::{CheckSpec, CommandCriterion, Criterion};
+use crate::agent::CancelFlag;
+use crate::checks::{CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _};
+use crate::config::settings::{CheckKind, CheckSpec, CommandCriterion};
 use crate::decision::display::bounded;
-use crate::decision::evidence::{Before, CheckOutcome, Unreadable};
-use crate::decision::machine::Trust;
+use crate::decision::evidence::{CheckOutcome, OutcomeBefore, UnreadableFact};
+use crate::decision::machine::ConfigTrust;
 use crate::decision::verdict::{Reason, Verdict};
-use crate::store::before::{self, Mark};
+use crate::store::before::{self, OutcomeRecord};
 use crate::store::{Store, passed};
 
-use super::case::Case;
-use super::outside::Outside;
-use super::signals::{Signals, Urgency};
-use super::surroundings::{Surroundings, now};
+use super::case::JudgementInput;
+use super::outside::SystemCapabilities;
+use super::signals::{SignalState, SignalUrgency};
+use super::surroundings::{CommandEnv, now};
 
 /// The verdict to give instead of a session, where a check passes that must fail first. The case comes back as it was.
 pub async fn refuse_what_passes(
-    case: Case,
-    surroundings: &Surroundings,
+    case: JudgementInput,
+    surroundings: &CommandEnv,
     store: &Arc<dyn Store>,
-    signals: &mut Signals,
-) -> (Case, Result<Option<Verdict>, Unreadable>) {
+    signals: &mut SignalState,
+) -> (JudgementInput, Result<Option<Verdict>, UnreadableFact>) {
     let wanted = wanted(&case);
     if wanted.is_empty() {
         return (case, Ok(None));
     }
-    let cancel = Cancel::new();
+    let cancel = CancelFlag::new();
     let running = {
         let (surroundings, store, cancel) = (surroundings.clone(), Arc::clone(store), cancel.clone());
         tokio::task::spawn_blocking(move || {
@@ -40,13 +40,13 @@ pub async fn refuse_what_passes(
     tokio::pin!(running);
     let ended = tokio::select! {
         ended = &mut running => ended,
-        () = signals.reached(Urgency::Interrupted) => {
+        () = signals.reached(SignalUrgency::Interrupted) => {
             cancel.cancel();
             running.await
         }
     };
     let (case, found) = ended.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()));
-    if signals.urgency() >= Urgency::Interrupted {
+    if signals.urgency() >= SignalUrgency::Interrupted {
         let message = "interrupted before the session was started";
         return (case, Ok(Some(Verdict::new(Reason::Interrupted, message))));
     }
@@ -54,41 +54,41 @@ pub async fn refuse_what_passes(
 }
 
 /// The checks that must fail first, of criteria that count.
-fn wanted(case: &Case) -> Vec<(String, CommandCriterion)> {
+fn wanted(case: &JudgementInput) -> Vec<(String, CommandCriterion)> {
     fn add(check: &CheckSpec, found: &mut Vec<(String, CommandCriterion)>) {
         match check {
             CheckSpec::Group { checks, .. } => checks.iter().for_each(|check| add(check, found)),
-            CheckSpec::Single { name, criterion: Criterion::Command(command) } if command.must_fail_first => {
+            CheckSpec::Single { name, criterion: CheckKind::Command(command) } if command.must_fail_first => {
                 found.push((name.clone(), command.clone()));
             }
             CheckSpec::Single { .. } => {}
         }
     }
     let mut found = Vec::new();
-    if case.trust == Trust::Settled {
+    if case.trust == ConfigTrust::Settled {
         case.settings.checks.iter().for_each(|check| add(check, &mut found));
     }
     found
 }
 
 fn first_pass(
-    case: &Case,
+    case: &JudgementInput,
     wanted: &[(String, CommandCriterion)],
-    surroundings: &Surroundings,
+    surroundings: &CommandEnv,
     store: &dyn Store,
-    cancel: &Cancel,
-) -> Result<Option<Verdict>, Unreadable> {
+    cancel: &CancelFlag,
+) -> Result<Option<Verdict>, UnreadableFact> {
     let (tree, root) = {
         let worktree = case.worktree.lock().expect("no panic while it was held");
         (worktree.tree_at(&case.origin.0)?, worktree.root().to_owned())
     };
     for (name, command) in wanted {
-        let check = passed::inputs(&[Definition::of(&Criterion::Command(command.clone())).text.as_bytes()]);
-        if before::of(store, &case.worktree_id, &case.spec)?.begun(&check).is_some_and(|mark| mark.before == Before::Failed) {
+        let check = passed::inputs(&[CheckDefinition::of(&CheckKind::Command(command.clone())).text.as_bytes()]);
+        if before::of(store, &case.worktree_id, &case.spec)?.begun(&check).is_some_and(|mark| mark.before == OutcomeBefore::Failed) {
             continue;
         }
         surroundings.tell(&format!("'{name}' must fail before the work begins: it runs in a scratch checkout first"));
-        let outside = Outside::new(case, &root, cancel).with_scratch(surroundings.state.scratch()).at_tree(tree.clone());
+        let outside = SystemCapabilities::new(case, &root, cancel).with_scratch(surroundings.state.scratch()).at_tree(tree.clone());
         let clean = CommandCheck::new(CommandCriterion { clean: true, ..command.clone() });
         let judged = clean.judge(&CheckContext::new(&outside));
         match judged.judgement.outcome() {
@@ -102,7 +102,7 @@ fn first_pass(
                 return Ok(Some(Verdict::new(Reason::NoCriteria, message)));
             }
             CheckOutcome::Unmet | CheckOutcome::Unrunnable => {
-                let mark = Mark { check, tree: tree.clone(), before: Before::Failed, tests: judged.tests, at: now() };
+                let mark = OutcomeRecord { check, tree: tree.clone(), before: OutcomeBefore::Failed, tests: judged.tests, at: now() };
                 before::update(store, &case.worktree_id, &case.spec, |record| record.begin(mark.clone()))?;
             }
             // It could not tell: a pass later is not known to be new.

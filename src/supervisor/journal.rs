@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::config::settings::NotifyRule;
-use crate::decision::machine::Event;
+use crate::decision::machine::MachineEvent;
 use crate::store::engine::NewEvent;
 use crate::store::journal::{event, kind};
 use crate::store::{Store, StoreError};
 
-use super::case::Case;
-use super::courier::Courier;
-use super::notices::Notices;
-use super::surroundings::{Surroundings, now};
+use super::case::JudgementInput;
+use super::courier::NotificationWorker;
+use super::notices::NotificationRules;
+use super::surroundings::{CommandEnv, now};
 use super::verdict_json::probe_json;
 
 /// How many events of many judgements are written together, and after what time at the latest.
@@ -23,15 +23,15 @@ const TOGETHER: usize = 256;
 const AT_LATEST: Duration = Duration::from_secs(1);
 
 /// Where the journals of many judgements meet, so that they are written together.
-pub struct Ledger {
+pub struct JournalBatcher {
     store: Arc<dyn Store>,
     waiting: Mutex<(Vec<NewEvent>, Instant)>,
 }
 
-impl Ledger {
+impl JournalBatcher {
     /// An empty one.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Ledger { store, waiting: Mutex::new((Vec::new(), Instant::now())) }
+        JournalBatcher { store, waiting: Mutex::new((Vec::new(), Instant::now())) }
     }
 
     fn add(&self, events: Vec<NewEvent>) -> Result<(), StoreError> {
@@ -54,20 +54,20 @@ impl Ledger {
 }
 
 /// The journal of one command. Looks are kept back and written with the next deed, so that a quick check costs one write.
-pub struct Journal {
+pub struct CommandJournal {
     store: Arc<dyn Store>,
     worktree_id: String,
     spec: String,
-    told: Option<(Notices, Courier)>,
-    ledger: OnceLock<Arc<Ledger>>,
+    told: Option<(NotificationRules, NotificationWorker)>,
+    ledger: OnceLock<Arc<JournalBatcher>>,
     waiting: Mutex<Vec<NewEvent>>,
     fault: Mutex<Option<String>>,
 }
 
-impl Journal {
+impl CommandJournal {
     /// A journal for a worktree and spec.
     pub fn new(store: Arc<dyn Store>, worktree_id: &str, spec: &str) -> Self {
-        Journal {
+        CommandJournal {
             store,
             worktree_id: worktree_id.into(),
             spec: spec.into(),
@@ -79,9 +79,9 @@ impl Journal {
     }
 
     /// The journal of a case, which also tells those who want to be told; what earlier commands could not deliver is tried again.
-    pub fn of(case: &Case, surroundings: &Surroundings, store: &Arc<dyn Store>) -> Arc<Self> {
+    pub fn of(case: &JudgementInput, surroundings: &CommandEnv, store: &Arc<dyn Store>) -> Arc<Self> {
         let root = case.worktree.lock().expect("no panic while it was held").root().to_owned();
-        Journal::telling((&case.worktree_id, &case.spec), &root, &case.settings.notify, surroundings, store)
+        CommandJournal::telling((&case.worktree_id, &case.spec), &root, &case.settings.notify, surroundings, store)
     }
 
     /// The same for a worktree and spec that there is no case of yet.
@@ -89,11 +89,11 @@ impl Journal {
         (worktree_id, spec): (&str, &str),
         root: &Path,
         notify: &[NotifyRule],
-        surroundings: &Surroundings,
+        surroundings: &CommandEnv,
         store: &Arc<dyn Store>,
     ) -> Arc<Self> {
-        let mut journal = Journal::new(Arc::clone(store), worktree_id, spec);
-        let notices = Notices::new(notify.to_vec(), root);
+        let mut journal = CommandJournal::new(Arc::clone(store), worktree_id, spec);
+        let notices = NotificationRules::new(notify.to_vec(), root);
         if !notices.is_empty() {
             surroundings.courier.wake(store);
             journal.told = Some((notices, surroundings.courier.clone()));
@@ -102,12 +102,12 @@ impl Journal {
     }
 
     /// Has its events written together with those of other judgements.
-    pub fn join(&self, ledger: &Arc<Ledger>) {
+    pub fn join(&self, ledger: &Arc<JournalBatcher>) {
         // The first one counts.
         let _ = self.ledger.set(Arc::clone(ledger));
     }
 
-    /// Notes something, to be written with the next [`Journal::write`].
+    /// Notes something, to be written with the next [`CommandJournal::write`].
     pub fn note(&self, kind: &str, data: Value) {
         let event = event(now(), &self.worktree_id, Some(&self.spec), kind, data);
         self.waiting.lock().expect("no panic while it was held").push(event);
@@ -154,49 +154,49 @@ impl Journal {
 }
 
 /// Notes what an event of the decision machine told.
-pub fn observed(journal: &Journal, event: &Event) {
+pub fn observed(journal: &CommandJournal, event: &MachineEvent) {
     match event {
-        Event::Start | Event::WaitOver | Event::Survivors(_) | Event::Activity(_) => {}
-        Event::Commits(Ok(commits)) => journal.note(
+        MachineEvent::Start | MachineEvent::WaitOver | MachineEvent::Survivors(_) | MachineEvent::Activity(_) => {}
+        MachineEvent::Commits(Ok(commits)) => journal.note(
             kind::COMMITS,
             json!({"head": commits.head, "new_commits": commits.new_commits, "made_here": commits.made_here,
                    "imported": commits.imported, "net_change": commits.net_change}),
         ),
-        Event::Changes(Ok(changes)) => journal.note(
+        MachineEvent::Changes(Ok(changes)) => journal.note(
             kind::CHANGES,
             json!({"staged": changes.staged, "unstaged": changes.unstaged, "untracked": changes.untracked,
                    "conflicted": changes.conflicted}),
         ),
-        Event::Snapshot(Ok(Some(name))) => journal.write(kind::SNAPSHOT, json!({"ref": name})),
-        Event::Snapshot(Ok(None)) => {}
-        Event::Commits(Err(unreadable))
-        | Event::Changes(Err(unreadable))
-        | Event::Snapshot(Err(unreadable))
-        | Event::Criteria(Err(unreadable))
-        | Event::Rescue(Err(unreadable)) => {
+        MachineEvent::Snapshot(Ok(Some(name))) => journal.write(kind::SNAPSHOT, json!({"ref": name})),
+        MachineEvent::Snapshot(Ok(None)) => {}
+        MachineEvent::Commits(Err(unreadable))
+        | MachineEvent::Changes(Err(unreadable))
+        | MachineEvent::Snapshot(Err(unreadable))
+        | MachineEvent::Criteria(Err(unreadable))
+        | MachineEvent::Rescue(Err(unreadable)) => {
             journal.note(kind::DEGRADED, json!({"why": unreadable.why}));
         }
-        Event::Criteria(Ok(changed)) => {
+        MachineEvent::Criteria(Ok(changed)) => {
             if changed.guarded_total + changed.named.len() > 0 {
                 let count = changed.guarded_total;
                 journal.note(kind::CRITERIA_CHANGED, json!({"guarded": changed.guarded, "guarded_total": count, "named": changed.named}));
             }
         }
-        Event::Checks(judged) => {
+        MachineEvent::Checks(judged) => {
             for check in &judged.results {
                 journal.note(kind::CHECK, json!({"name": check.name, "type": check.kind, "outcome": check.outcome.as_str()}));
             }
         }
         // An answer that stands is no question; it was written down when it was given.
-        Event::Probe(record) if record.stands() => {}
-        Event::Probe(record) => journal.write(kind::PROBE, probe_json(record)),
-        Event::Rescue(Ok(outcome)) => {
+        MachineEvent::Probe(record) if record.stands() => {}
+        MachineEvent::Probe(record) => journal.write(kind::PROBE, probe_json(record)),
+        MachineEvent::Rescue(Ok(outcome)) => {
             let left_out = outcome.left_out.iter().map(|left| json!({"path": left.path, "why": left.why})).collect::<Vec<_>>();
             journal.write(
                 kind::RESCUE,
                 json!({"commits": outcome.commits, "branch": outcome.elsewhere, "failed": outcome.failed, "lost": outcome.lost, "left_out": left_out}),
             );
         }
-        Event::Interrupt => journal.write(kind::INTERRUPTED, json!({})),
+        MachineEvent::Interrupt => journal.write(kind::INTERRUPTED, json!({})),
     }
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::agent::Survivor;
-use crate::decision::context::Context;
-use crate::decision::evidence::{Degraded, SessionEnd};
-use crate::decision::machine::{Earlier, Machine, Setup};
+use crate::agent::SurvivingProcess;
+use crate::decision::context::SessionContext;
+use crate::decision::evidence::{Degradation, SessionEnd};
+use crate::decision::machine::{CheckMachine, EarlierRounds, MachineSetup};
 use crate::decision::rounds;
 use crate::decision::secret_shapes::mask;
 use crate::decision::session_work::ContentIds;
@@ -18,15 +18,15 @@ use crate::git::Worktree;
 use crate::store::journal::{kind, tidy, tidy_is_due};
 use crate::store::{Store, before, uncommitted};
 
-use super::case::Case;
+use super::case::JudgementInput;
 use super::dispatcher::drive;
-use super::executor::{Executor, since};
+use super::executor::{ActionExecutor, since};
 use super::expiry::expire;
-use super::journal::Journal;
+use super::journal::CommandJournal;
 use super::origins::{keep_judged_head, settle_beside};
 use super::settle_anchor;
-use super::signals::Signals;
-use super::surroundings::{Surroundings, now};
+use super::signals::SignalState;
+use super::surroundings::{CommandEnv, now};
 use super::survivors;
 use super::told::settle_told;
 use super::verdict_json::Judgement;
@@ -45,43 +45,43 @@ pub struct SessionSeen {
     /// The agent's own name for it.
     pub session_id: Option<String>,
     /// What it left running.
-    pub survivors: Vec<Survivor>,
+    pub survivors: Vec<SurvivingProcess>,
     /// Its output.
     pub log: Option<PathBuf>,
     /// What a person should know about it.
-    pub notes: Vec<Degraded>,
+    pub notes: Vec<Degradation>,
     /// What was uncommitted when it had ended, where that is recorded.
     pub uncommitted_at_end: Option<ContentIds>,
     /// What it told about itself, for checks; its usage is that of this session alone.
-    pub told: Context,
+    pub told: SessionContext,
 }
 
 /// A case in front of the machine: what is needed to drive it, and to settle what follows from its verdict.
-pub struct Trial {
+pub struct JudgementRun {
     /// What is judged.
-    pub case: Arc<Case>,
+    pub case: Arc<JudgementInput>,
     /// The hands of the machine.
-    pub executor: Arc<Executor>,
+    pub executor: Arc<ActionExecutor>,
     store: Arc<dyn Store>,
-    journal: Arc<Journal>,
-    earlier: Earlier,
+    journal: Arc<CommandJournal>,
+    earlier: EarlierRounds,
     log: Option<PathBuf>,
-    survivors: Vec<Survivor>,
+    survivors: Vec<SurvivingProcess>,
     begun: Timestamp,
 }
 
-impl Trial {
+impl JudgementRun {
     /// Settles what the machine is told before the first fact. Leftovers beside commits are looked at where asked, or where
     /// watchdog ran the session itself.
     pub fn begin(
-        case: Case,
+        case: JudgementInput,
         store: Arc<dyn Store>,
-        journal: Arc<Journal>,
+        journal: Arc<CommandJournal>,
         session: SessionSeen,
         look_at_leftovers: bool,
-        surroundings: &Surroundings,
+        surroundings: &CommandEnv,
         begun: Timestamp,
-    ) -> Result<(Self, Setup), Box<Judgement>> {
+    ) -> Result<(Self, MachineSetup), Box<Judgement>> {
         let ran_a_session = session.end.is_some();
         let (earlier, fingerprint) = match case.earlier(store.as_ref()) {
             Ok(earlier) => earlier,
@@ -94,7 +94,7 @@ impl Trial {
             case.work.end = session.uncommitted_at_end;
         }
         let case = Arc::new(case);
-        let executor = Executor::new(Arc::clone(&case), surroundings.clone(), Arc::clone(&journal), fingerprint)
+        let executor = ActionExecutor::new(Arc::clone(&case), surroundings.clone(), Arc::clone(&journal), fingerprint)
             .with_session(session.session_id, session.survivors.clone())
             .with_told(told, over_limit)
             .with_store(Arc::clone(&store));
@@ -108,8 +108,16 @@ impl Trial {
         let left = survivors::look(&case, store.as_ref(), now());
         (setup.survivors, setup.session_over) = (left.holding, left.session_over);
         setup.notes.extend(left.released);
-        let trial =
-            Trial { case, executor: Arc::new(executor), store, journal, earlier, log: session.log, survivors: session.survivors, begun };
+        let trial = JudgementRun {
+            case,
+            executor: Arc::new(executor),
+            store,
+            journal,
+            earlier,
+            log: session.log,
+            survivors: session.survivors,
+            begun,
+        };
         Ok((trial, setup))
     }
 
@@ -120,7 +128,7 @@ impl Trial {
     }
 
     /// Tells breaker, progress and journal what it came to.
-    pub fn settle(&self, surroundings: &Surroundings, verdict: Verdict) -> Judgement {
+    pub fn settle(&self, surroundings: &CommandEnv, verdict: Verdict) -> Judgement {
         keep_judged_head(&self.case, &verdict);
         // A sweep looks at many, and looks for helpers only beside what it keeps.
         if !self.case.asked.once || verdict.status() == Status::Complete {
@@ -131,15 +139,15 @@ impl Trial {
             verdict.message = format!("{}; {}", verdict.message, refused.detail);
         }
         if let Err(unreadable) = settle_anchor::after_verdict(&self.case, self.store.as_ref(), &verdict) {
-            verdict.degraded.push(Degraded { code: "anchor_unmoved", detail: unreadable.why });
+            verdict.degraded.push(Degradation { code: "anchor_unmoved", detail: unreadable.why });
         }
         if verdict.status() == Status::Complete
             && let Err(error) = before::work_is_complete(self.store.as_ref(), &self.case.worktree_id, &self.case.spec)
         {
-            verdict.degraded.push(Degraded { code: "store_unwritable", detail: error.to_string() });
+            verdict.degraded.push(Degradation { code: "store_unwritable", detail: error.to_string() });
         }
         let stands = self.executor.settle_answer(self.store.as_ref(), &mut verdict).unwrap_or_else(|error| {
-            verdict.degraded.push(Degraded { code: "store_unwritable", detail: error.to_string() });
+            verdict.degraded.push(Degradation { code: "store_unwritable", detail: error.to_string() });
             false
         });
         let left = if stands { self.earlier } else { rounds::after(self.earlier, &verdict) };
@@ -149,7 +157,7 @@ impl Trial {
             self.completed();
         }
         let breaker = settled.map_err(|unreadable| {
-            verdict.degraded.push(Degraded { code: "store_unwritable", detail: unreadable.why });
+            verdict.degraded.push(Degradation { code: "store_unwritable", detail: unreadable.why });
         });
         let mut judgement = about(surroundings, Some(&self.case), verdict, self.begun);
         judgement.breaker = breaker.ok().or_else(|| self.case.breaker(self.store.as_ref()));
@@ -158,13 +166,13 @@ impl Trial {
         judgement.survivors = self.survivors.iter().map(|survivor| format!("{} (process {})", survivor.name, survivor.pid)).collect();
         self.journal.write(kind::VERDICT, judgement.to_json());
         if let Some(why) = self.journal.fault() {
-            judgement.verdict.degraded.push(Degraded { code: "journal_unwritable", detail: why });
+            judgement.verdict.degraded.push(Degradation { code: "journal_unwritable", detail: why });
         }
         judgement
     }
 }
 
-impl Trial {
+impl JudgementRun {
     /// What changes from now on belongs to nobody, until a new baseline. Where that cannot be recorded, the next look only counts more.
     fn completed(&self) {
         let Some(recorded_at) = self.case.recorded_at else { return };
@@ -179,19 +187,19 @@ impl Trial {
 
 /// Judges a case: drives the machine, then tells breaker, progress and journal.
 pub async fn judge(
-    case: Case,
+    case: JudgementInput,
     store: Arc<dyn Store>,
-    journal: Arc<Journal>,
+    journal: Arc<CommandJournal>,
     session: SessionSeen,
-    surroundings: &Surroundings,
-    signals: &mut Signals,
+    surroundings: &CommandEnv,
+    signals: &mut SignalState,
     begun: Timestamp,
 ) -> Judgement {
-    let (trial, setup) = match Trial::begin(case, Arc::clone(&store), journal, session, false, surroundings, begun) {
+    let (trial, setup) = match JudgementRun::begin(case, Arc::clone(&store), journal, session, false, surroundings, begun) {
         Ok(begun) => begun,
         Err(judgement) => return *judgement,
     };
-    let verdict = drive(Machine::new(setup), Arc::clone(&trial.executor), signals).await;
+    let verdict = drive(CheckMachine::new(setup), Arc::clone(&trial.executor), signals).await;
     let judgement = trial.settle(surroundings, verdict);
     if tidy_is_due(judgement.duration, now()) && tidy(store.as_ref(), now(), 1).is_err() {
         surroundings.tell("old events could not be removed from the journal");
@@ -205,16 +213,16 @@ pub async fn judge(
 }
 
 /// A verdict without a check: something kept it from beginning.
-pub fn early(surroundings: &Surroundings, case: Option<&Case>, verdict: Verdict, begun: Timestamp) -> Judgement {
+pub fn early(surroundings: &CommandEnv, case: Option<&JudgementInput>, verdict: Verdict, begun: Timestamp) -> Judgement {
     about(surroundings, case, verdict, begun)
 }
 
 /// A verdict that the breaker, a lock or a fault gave before anything was judged, written down where there is a journal.
 pub fn refused(
-    surroundings: &Surroundings,
-    case: &Case,
+    surroundings: &CommandEnv,
+    case: &JudgementInput,
     store: &dyn Store,
-    journal: &Journal,
+    journal: &CommandJournal,
     verdict: Verdict,
     begun: Timestamp,
 ) -> Judgement {
@@ -239,7 +247,7 @@ fn masked(mut verdict: Verdict) -> Verdict {
 }
 
 /// A verdict with what stands around it.
-pub fn about(surroundings: &Surroundings, case: Option<&Case>, verdict: Verdict, begun: Timestamp) -> Judgement {
+pub fn about(surroundings: &CommandEnv, case: Option<&JudgementInput>, verdict: Verdict, begun: Timestamp) -> Judgement {
     let verdict = masked(verdict);
     let (worktree, branch) = match case {
         Some(case) => {

@@ -8,14 +8,14 @@ use jiff::Timestamp;
 use crate::agent::session_meter::{ProcessLook, processes_below};
 use crate::agent::still_runs;
 use crate::agent::transcript::{self, ClaudeHome};
-use crate::decision::silence::{Signals, Silence, USUAL_LIMIT, Waits, may_wait_for_person, silence};
+use crate::decision::silence::{LifeSignals, PersonWait, SilenceVerdict, USUAL_LIMIT, may_wait_for_person, silence};
 use crate::decision::verdict::{Reason, Verdict};
 use crate::store::session::{self, SessionRecord};
 use crate::store::{StateDir, Store, StoreError};
 use crate::watch::last_change;
 
 use super::person::calls_in_transcript;
-use super::surroundings::{Surroundings, now};
+use super::surroundings::{CommandEnv, now};
 use super::verdict_json::SessionJson;
 
 /// Processor time is looked at for so long, where nothing else shows life: a hundredth of a core is one tick in it.
@@ -23,7 +23,7 @@ const STRETCH: Duration = Duration::from_secs(1);
 
 /// How a session that runs is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doing {
+pub enum SessionActivity {
     /// It shows life, or did a short while ago; or nobody can tell.
     Running,
     /// It is silent, and waits for a permission or a person.
@@ -36,18 +36,18 @@ pub enum Doing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveSession {
     /// How it is doing.
-    pub doing: Doing,
+    pub doing: SessionActivity,
     /// For how long it has been silent, where anything tells.
     pub idle: Option<Duration>,
 }
 
-impl Doing {
+impl SessionActivity {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
-            Doing::Running => "running",
-            Doing::Waiting => "waiting",
-            Doing::Stalled => "stalled",
+            SessionActivity::Running => "running",
+            SessionActivity::Waiting => "waiting",
+            SessionActivity::Stalled => "stalled",
         }
     }
 }
@@ -63,9 +63,9 @@ impl LiveSession {
     pub fn in_words(self) -> String {
         let minutes = self.idle.unwrap_or_default().as_secs() / 60;
         match self.doing {
-            Doing::Running => String::new(),
-            Doing::Waiting => format!("; it waits for a permission or a person, silent for {minutes} min"),
-            Doing::Stalled => format!("; it has stalled: silent for {minutes} min"),
+            SessionActivity::Running => String::new(),
+            SessionActivity::Waiting => format!("; it waits for a permission or a person, silent for {minutes} min"),
+            SessionActivity::Stalled => format!("; it has stalled: silent for {minutes} min"),
         }
     }
 }
@@ -86,7 +86,7 @@ impl RunningSession {
     /// # Errors
     /// Where the records cannot be read.
     pub fn of(
-        around: &Surroundings,
+        around: &CommandEnv,
         store: &dyn Store,
         (worktree_id, root): (&str, &Path),
         spec: Option<&str>,
@@ -133,17 +133,17 @@ pub fn look_at_session(record: &SessionRecord, root: &Path, state: &StateDir, ho
     let written = found.as_ref().and_then(|found| Timestamp::try_from(found.modified).ok()).map(since);
     // Where neither tells, nothing is known of what it says: that proves no stall.
     if output.is_none() && written.is_none() {
-        return LiveSession { doing: Doing::Running, idle: None };
+        return LiveSession { doing: SessionActivity::Running, idle: None };
     }
-    let mut signals = Signals { output: output.unwrap_or_default(), transcript: written, ..Signals::default() };
+    let mut signals = LifeSignals { output: output.unwrap_or_default(), transcript: written, ..LifeSignals::default() };
     let mut judged = silence(at, Some(limit), &signals);
-    if !matches!(judged, Silence::Alive { .. }) {
+    if !matches!(judged, SilenceVerdict::Alive { .. }) {
         let except = [state.root().to_owned()];
         let changed = git_dir_of(root).and_then(|git_dir| last_change(root, &git_dir, &except));
         signals.files = changed.and_then(|found| Timestamp::try_from(found.at).ok()).map(since);
         judged = silence(at, Some(limit), &signals);
     }
-    if !matches!(judged, Silence::Alive { .. }) {
+    if !matches!(judged, SilenceVerdict::Alive { .. }) {
         let (works, last) = works(record.pid);
         if works {
             signals.processor = Some(at);
@@ -153,14 +153,16 @@ pub fn look_at_session(record: &SessionRecord, root: &Path, state: &StateDir, ho
         let calls = calls_in_transcript(found.as_ref().map(|found| found.path.as_path()));
         if calls.iter().any(|tool| may_wait_for_person(tool, runs)) {
             // Whether anybody can answer is not known here; nobody is told that it stalled.
-            signals.waits = Waits::ForPerson { can_answer: true };
+            signals.waits = PersonWait::ForPerson { can_answer: true };
         }
         judged = silence(at, Some(limit), &signals);
     }
     match judged {
-        Silence::Alive { quiet } | Silence::Finished { quiet } => LiveSession { doing: Doing::Running, idle: Some(quiet) },
-        Silence::Waiting { quiet } => LiveSession { doing: Doing::Waiting, idle: Some(quiet) },
-        Silence::Fallen { quiet } => LiveSession { doing: Doing::Stalled, idle: Some(quiet) },
+        SilenceVerdict::Alive { quiet } | SilenceVerdict::Finished { quiet } => {
+            LiveSession { doing: SessionActivity::Running, idle: Some(quiet) }
+        }
+        SilenceVerdict::Waiting { quiet } => LiveSession { doing: SessionActivity::Waiting, idle: Some(quiet) },
+        SilenceVerdict::Fallen { quiet } => LiveSession { doing: SessionActivity::Stalled, idle: Some(quiet) },
     }
 }
 
@@ -199,7 +201,7 @@ mod tests {
 
     struct Scene {
         scratch: tempfile::TempDir,
-        child: crate::agent::Session,
+        child: crate::agent::SessionProcess,
     }
 
     impl Scene {
@@ -208,8 +210,8 @@ mod tests {
             let scratch = tempfile::tempdir().expect("a scratch folder");
             std::fs::create_dir_all(scratch.path().join("tree/.git")).expect("a folder can be made");
             let mut spec = crate::agent::SessionSpec::new(["sleep", "1000"], scratch.path());
-            spec.stdin = crate::agent::Stdin::Null;
-            let child = crate::agent::Session::start(&spec).expect("it starts");
+            spec.stdin = crate::agent::StdinSource::Null;
+            let child = crate::agent::SessionProcess::start(&spec).expect("it starts");
             let log = scratch.path().join("log");
             std::fs::write(&log, "x").expect("a file can be written");
             age(&log, 7200);
@@ -255,7 +257,7 @@ mod tests {
         let (scene, record) = Scene::new();
         // The times of the files themselves cannot be set back: they are from a moment ago.
         let live = scene.look(&record);
-        assert_eq!(live.doing, Doing::Running);
+        assert_eq!(live.doing, SessionActivity::Running);
         assert!(live.idle.is_some_and(|idle| idle < Duration::from_secs(1800)), "{live:?}");
         drop(scene.child);
     }
@@ -264,11 +266,11 @@ mod tests {
     fn a_silent_session_has_stalled_unless_a_call_waits_for_a_person() {
         let (scene, record) = Scene::new();
         let record = SessionRecord { idle_limit: Some(Duration::ZERO), ..record };
-        assert_eq!(scene.look(&record).doing, Doing::Stalled);
+        assert_eq!(scene.look(&record).doing, SessionActivity::Stalled);
         let call = serde_json::json!({"type": "assistant", "sessionId": ID, "message": {"id": "m", "role": "assistant", "model": "m",
             "content": [{"type": "tool_use", "id": "t", "name": "Edit", "input": {}}]}});
         age(&scene.transcript(&format!("{call}\n")), 7200);
-        assert_eq!(scene.look(&record).doing, Doing::Waiting);
+        assert_eq!(scene.look(&record).doing, SessionActivity::Waiting);
         drop(scene.child);
     }
 
@@ -276,7 +278,7 @@ mod tests {
     fn what_neither_log_nor_transcript_tells_of_proves_no_stall() {
         let (scene, record) = Scene::new();
         let record = SessionRecord { log: None, idle_limit: Some(Duration::ZERO), ..record };
-        assert_eq!(scene.look(&record), LiveSession { doing: Doing::Running, idle: None });
+        assert_eq!(scene.look(&record), LiveSession { doing: SessionActivity::Running, idle: None });
         drop(scene.child);
     }
 }

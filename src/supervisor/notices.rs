@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::config::settings::NotifyRule;
 use crate::store::engine::NewEvent;
 use crate::store::journal::kind;
-use crate::store::outbox::{self, Notice};
-use crate::store::told::Again;
+use crate::store::outbox::{self, OutboxNotice};
+use crate::store::told::RepeatedNotice;
 use crate::store::{Store, StoreError, answer, told};
 
 use super::event_json::event_json;
@@ -17,15 +17,15 @@ use super::event_words::answers_to;
 
 /// The rules of one worktree.
 #[derive(Debug, Clone)]
-pub struct Notices {
+pub struct NotificationRules {
     rules: Vec<NotifyRule>,
     path: String,
 }
 
-impl Notices {
+impl NotificationRules {
     /// The rules of a configuration that is trusted, for the worktree at `root`.
     pub fn new(rules: Vec<NotifyRule>, root: &Path) -> Self {
-        Notices { rules, path: root.display().to_string() }
+        NotificationRules { rules, path: root.display().to_string() }
     }
 
     /// Whether nobody is ever told anything.
@@ -48,7 +48,7 @@ impl Notices {
                 let mut told = event_json(event);
                 told["path"] = json!(self.path);
                 let (to, timeout, retries) = (rule.to.clone(), rule.timeout, rule.retries);
-                let notice = Notice { event: told, to, timeout, retries, attempts: 0, not_before: event.at };
+                let notice = OutboxNotice { event: told, to, timeout, retries, attempts: 0, not_before: event.at };
                 if !outbox::put(store, &event.id, n, &notice)? {
                     return Err(StoreError::TooMany { what: "notifications", count: outbox::FULL });
                 }
@@ -71,13 +71,14 @@ fn is_repeated(store: &dyn Store, event: &NewEvent) -> Result<bool, StoreError> 
             let state = [text("baseline"), text("head"), &answered].join(" ");
             // Where HEAD was not looked at, nothing says that it moved.
             let state = (!text("head").is_empty()).then_some(state.as_str());
-            let again = if matches!(text("status"), "error" | "failed") { Again::AfterOthers } else { Again::NewStateOnly };
+            let again =
+                if matches!(text("status"), "error" | "failed") { RepeatedNotice::AfterOthers } else { RepeatedNotice::NewStateOnly };
             let what = [text("status"), text("reason")].join(" ");
             told::is_repeated(store, &event.worktree, spec, state, (&what, again))
         }
         // Opened again about the same state, it is no news.
         kind::BREAKER if text("state") == "open" => {
-            told::is_repeated(store, &event.worktree, spec, None, ("breaker open", Again::NewStateOnly))
+            told::is_repeated(store, &event.worktree, spec, None, ("breaker open", RepeatedNotice::NewStateOnly))
         }
         kind::COMPLETE | kind::REVIEW | kind::FAILED => {
             let before = told::last(store, &event.worktree, spec)?;
@@ -107,7 +108,7 @@ mod tests {
         let store = SqliteStore::open(&state).unwrap();
         let on = on.iter().map(|word| (*word).to_owned()).collect();
         let rule = NotifyRule { on, ..NotifyRule::new(NotifyTarget::Command(vec!["x".into()])) };
-        let notices = Notices::new(vec![rule], Path::new("/w"));
+        let notices = NotificationRules::new(vec![rule], Path::new("/w"));
         for (kind, data) in script {
             let event = event(Timestamp::UNIX_EPOCH, "w", Some("s"), kind, data.clone());
             notices.offer(&store, &[event]).unwrap();

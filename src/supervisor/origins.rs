@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use crate::decision::beside_claim::dispute_beside;
 use crate::decision::display::{escape_to_one_line, plural};
-use crate::decision::evidence::{Changes, Degraded, RescueOutcome};
+use crate::decision::evidence::{Changes, Degradation, RescueOutcome};
 use crate::decision::verdict::{Reason, Status, Verdict};
 use crate::git::{KnownRefs, OriginEvidence, RescuedCommit, UnmergedWork, UnsettledSubmodule, Worktree};
 use crate::store::rescued::RescuedRecord;
 use crate::store::{Store, baseline, rescued};
 
-use super::case::Case;
+use super::case::JudgementInput;
 use super::surroundings::now;
 
 /// All that watchdog recorded about where the commits of a worktree come from.
@@ -36,19 +36,19 @@ pub fn remember_rescued(store: &dyn Store, worktree: &Worktree, outcome: &mut Re
     if let Err(why) = kept {
         let detail =
             format!("cannot record which commits the rescue made: {why}; without their trailers they will count as the session's own");
-        outcome.warnings.push(Degraded { code: "rescue_unrecorded", detail });
+        outcome.warnings.push(Degradation { code: "rescue_unrecorded", detail });
     }
 }
 
 /// Looks at what HEAD lacks: of helpers of the session where a verdict is complete, and inside of submodules that are among the changes. A
 /// bare word of the agent does not stand beside it.
-pub fn settle_beside(case: &Case, mut verdict: Verdict) -> Verdict {
+pub fn settle_beside(case: &JudgementInput, mut verdict: Verdict) -> Verdict {
     let worktree = case.worktree.lock().expect("no panic while it was held");
     let (mut helpers, mut submodules) = (Vec::new(), Vec::new());
     if verdict.status() == Status::Complete {
         match worktree.unmerged_work(&case.evidence) {
             Ok(found) => helpers = found.iter().map(helper_words).collect(),
-            Err(error) => verdict.degraded.push(Degraded { code: "helpers_unread", detail: error.to_string() }),
+            Err(error) => verdict.degraded.push(Degradation { code: "helpers_unread", detail: error.to_string() }),
         }
     }
     // What a rescue left behind was not looked at after it.
@@ -57,7 +57,7 @@ pub fn settle_beside(case: &Case, mut verdict: Verdict) -> Verdict {
         let is_change = |path: &String| verdict.changes.as_ref().is_none_or(|changes| changes.paths.contains(path));
         match worktree.unsettled_submodules() {
             Ok(found) => submodules = found.iter().filter(|found| is_change(&found.path)).map(submodule_words).collect(),
-            Err(error) => verdict.degraded.push(Degraded { code: "submodules_unread", detail: error.to_string() }),
+            Err(error) => verdict.degraded.push(Degradation { code: "submodules_unread", detail: error.to_string() }),
         }
     }
     dispute_beside(verdict, helpers, &submodules)
@@ -92,7 +92,7 @@ fn helper_words(helper: &UnmergedWork) -> String {
 }
 
 /// Keeps the head that was judged in a ref, where the session made anything and the repository can be written. Nothing depends on it.
-pub fn keep_judged_head(case: &Case, verdict: &Verdict) {
+pub fn keep_judged_head(case: &JudgementInput, verdict: &Verdict) {
     let Some(commits) = verdict.commits.as_ref().filter(|commits| commits.new_commits > 0) else { return };
     let Some(head) = &commits.head else { return };
     let behind: Vec<&str> = commits.listed.iter().map(|commit| commit.id.as_str()).filter(|id| id != head).collect();

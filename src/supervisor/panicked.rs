@@ -2,16 +2,16 @@
 
 use std::any::Any;
 
-use crate::decision::evidence::{Degraded, FaultKind, Unreadable};
+use crate::decision::evidence::{Degradation, FaultKind, UnreadableFact};
 use crate::decision::shortage::told_by;
 use crate::decision::verdict::{Reason, Verdict};
 use crate::session::recorded;
 use crate::store::journal::kind;
 
-use super::journal::Journal;
+use super::journal::CommandJournal;
 use super::judge::early;
-use super::place::Place;
-use super::surroundings::{Surroundings, now};
+use super::place::OpenWorktree;
+use super::surroundings::{CommandEnv, now};
 use super::verdict_json::Judgement;
 
 /// The verdict on a worktree whose look panicked with this.
@@ -19,7 +19,7 @@ pub fn verdict_of_panic(panic: &(dyn Any + Send)) -> Verdict {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     if let Some(shortage) = text.and_then(told_by) {
         let why = format!("the system has no further {}", shortage.of);
-        return Verdict::unreadable(Unreadable { kind: FaultKind::Store, why, hint: Some(shortage.helps.into()) });
+        return Verdict::unreadable(UnreadableFact { kind: FaultKind::Store, why, hint: Some(shortage.helps.into()) });
     }
     let why = format!("watchdog itself failed here, which is a bug: {}", text.unwrap_or("it left no message"));
     Verdict::new(Reason::GitError, why)
@@ -27,22 +27,22 @@ pub fn verdict_of_panic(panic: &(dyn Any + Send)) -> Verdict {
 
 /// The verdict on a worktree whose judgement the system had no room to finish, in the journal where that can be written. Everything is opened
 /// anew: what the judgement held is gone with it.
-pub fn judged_without_room(around: &Surroundings, why: Unreadable) -> Judgement {
+pub fn judged_without_room(around: &CommandEnv, why: UnreadableFact) -> Judgement {
     let begun = now();
     let mut judgement = early(around, None, Verdict::unreadable(why), begun);
-    let written = Place::open(around).and_then(|place| {
+    let written = OpenWorktree::open(around).and_then(|place| {
         judgement.worktree = place.root().display().to_string();
         judgement.branch = place.worktree.branch();
         let found = recorded(&place.store, &place.worktree_id, None)?;
         let spec = found.as_ref().map_or_else(|| place.worktree.default_spec(), |found| found.spec.clone());
         judgement.baseline = found.map(|found| found.point.as_str().to_owned());
         judgement.spec = Some(spec.clone());
-        let journal = Journal::new(place.store, &place.worktree_id, &spec);
+        let journal = CommandJournal::new(place.store, &place.worktree_id, &spec);
         journal.write(kind::VERDICT, judgement.to_json());
         Ok(journal.fault())
     });
     if let Some(why) = written.unwrap_or_else(|unreadable| Some(unreadable.why)) {
-        judgement.verdict.degraded.push(Degraded { code: "journal_unwritable", detail: why });
+        judgement.verdict.degraded.push(Degradation { code: "journal_unwritable", detail: why });
     }
     judgement
 }

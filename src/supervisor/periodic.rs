@@ -22,13 +22,13 @@ use crate::store::Store;
 use crate::store::journal::snapshot_event;
 
 use super::kept_elsewhere::keep_elsewhere;
-use super::surroundings::{Narrate, now};
+use super::surroundings::{OnProgress, now};
 
 /// Between two looks that tell whether the work tree is quiet, at most.
 const SETTLE: Duration = Duration::from_secs(10);
 
 /// What snapshots during a session are taken of.
-pub struct Subject {
+pub struct SnapshotSubject {
     /// A path in the worktree.
     pub root: PathBuf,
     /// Its name in the store.
@@ -42,28 +42,28 @@ pub struct Subject {
     /// For the journal.
     pub store: Arc<dyn Store>,
     /// Whom to tell.
-    pub narrate: Narrate,
+    pub narrate: OnProgress,
     /// The state in which each helper was kept, and when.
     pub helpers: RefCell<HashMap<PathBuf, (u64, Instant)>>,
 }
 
 /// The thread that takes them.
-pub struct Periodic {
+pub struct PeriodicSnapshots {
     stop: Sender<()>,
     thread: JoinHandle<()>,
 }
 
-impl Periodic {
+impl PeriodicSnapshots {
     /// Begins, unless the configuration wants no snapshots. To be called before the session starts.
     ///
     /// What is uncommitted already is kept before this returns: it is work that the session did not make and may destroy. Returns why
     /// it could not be kept, where it could not.
-    pub fn start(subject: Subject) -> (Option<Self>, Option<String>) {
+    pub fn start(subject: SnapshotSubject) -> (Option<Self>, Option<String>) {
         if subject.settings.mode == RescueMode::Off {
             return (None, None);
         }
         let every = subject.settings.snapshot_every;
-        let mut rhythm = Rhythm::new(every, (every / 3).min(SETTLE));
+        let mut rhythm = SnapshotRhythm::new(every, (every / 3).min(SETTLE));
         let unkept = subject.look(&mut rhythm).inspect_err(|why| subject.complain(why)).err();
         if every.is_zero() {
             return (None, unkept);
@@ -73,7 +73,7 @@ impl Periodic {
         let narrate = Arc::clone(&subject.narrate);
         let thread = std::thread::Builder::new().name("snapshots".into()).spawn(move || subject.watch_over(rhythm, complained, &stopped));
         match thread {
-            Ok(thread) => (Some(Periodic { stop, thread }), unkept),
+            Ok(thread) => (Some(PeriodicSnapshots { stop, thread }), unkept),
             Err(error) => {
                 narrate(&format!("no snapshots are taken during the session: {error}"));
                 (None, unkept)
@@ -91,8 +91,8 @@ impl Periodic {
     }
 }
 
-impl Subject {
-    fn watch_over(self, mut rhythm: Rhythm, mut complained: bool, stopped: &Receiver<()>) {
+impl SnapshotSubject {
+    fn watch_over(self, mut rhythm: SnapshotRhythm, mut complained: bool, stopped: &Receiver<()>) {
         lower_priority();
         while matches!(stopped.recv_timeout(rhythm.pause()), Err(RecvTimeoutError::Timeout)) {
             match self.look(&mut rhythm) {
@@ -111,7 +111,7 @@ impl Subject {
         (self.narrate)(&format!("a snapshot during the session could not be taken: {why}"));
     }
 
-    fn look(&self, rhythm: &mut Rhythm) -> Result<(), String> {
+    fn look(&self, rhythm: &mut SnapshotRhythm) -> Result<(), String> {
         // Opened anew each time: configuration and refs are the agent's to change.
         let looked = Worktree::open(&self.root).and_then(|worktree| worktree.changes().map(|changes| (worktree, changes)));
         let (worktree, changes) = match looked {
@@ -175,7 +175,7 @@ fn lower_priority() {
 
 /// When to look, and whether what is seen is worth a snapshot. Pure.
 #[derive(Debug)]
-struct Rhythm {
+struct SnapshotRhythm {
     every: Duration,
     settle: Duration,
     /// How long ago the last snapshot was taken, as the pauses since say.
@@ -193,9 +193,9 @@ struct Rhythm {
     pause: Duration,
 }
 
-impl Rhythm {
+impl SnapshotRhythm {
     fn new(every: Duration, settle: Duration) -> Self {
-        Rhythm {
+        SnapshotRhythm {
             every,
             settle,
             since: Duration::ZERO,
@@ -269,7 +269,7 @@ mod tests {
 
     /// What a run of looks led to: the times, in seconds, at which a snapshot was taken.
     fn taken(until: u64, seen: impl Fn(u64) -> Option<u64>) -> Vec<u64> {
-        let mut rhythm = Rhythm::new(EVERY, SETTLE);
+        let mut rhythm = SnapshotRhythm::new(EVERY, SETTLE);
         let (mut at, mut taken) = (0, Vec::new());
         while at <= until {
             if rhythm.is_due(seen(at)) {

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use crate::agent::{Cancel, PidEnd, WaitPidError, wait_for_pid};
+use crate::agent::{CancelFlag, PidEnd, WaitPidError, wait_for_pid};
 
-use super::signals::{Signals, Urgency};
+use super::signals::{SignalState, SignalUrgency};
 
 /// Waits in a thread of its own. A first signal ends the waiting, not the process.
 ///
 /// # Errors
 /// When the process cannot be looked at.
-pub async fn end_of(pid: u32, timeout: Option<Duration>, signals: &mut Signals) -> Result<PidEnd, WaitPidError> {
-    let cancel = Cancel::new();
+pub async fn end_of(pid: u32, timeout: Option<Duration>, signals: &mut SignalState) -> Result<PidEnd, WaitPidError> {
+    let cancel = CancelFlag::new();
     let waiting = {
         let cancel = cancel.clone();
         tokio::task::spawn_blocking(move || wait_for_pid(pid, &cancel, timeout))
@@ -19,7 +19,7 @@ pub async fn end_of(pid: u32, timeout: Option<Duration>, signals: &mut Signals) 
     tokio::pin!(waiting);
     let ended = tokio::select! {
         ended = &mut waiting => ended,
-        () = signals.reached(Urgency::Interrupted) => {
+        () = signals.reached(SignalUrgency::Interrupted) => {
             cancel.cancel();
             waiting.await
         }

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::decision::evidence::{Degraded, Unreadable};
+use crate::decision::evidence::{Degradation, UnreadableFact};
 use crate::decision::verdict::{Reason, Verdict};
 use crate::git::Worktree;
-use crate::store::lock::{Acquired, Holder, WorktreeLock};
+use crate::store::lock::{LockAttempt, LockHolder, WorktreeLock};
 use crate::store::{SqliteStore, Store};
 use crate::watch::GitDirs;
 
-use super::surroundings::{Surroundings, now};
+use super::surroundings::{CommandEnv, now};
 
 /// How a watch names itself in a lock.
 pub const WATCH: &str = "watchdog watch";
@@ -20,7 +20,7 @@ pub const WATCH: &str = "watchdog watch";
 const PATIENCE_WITH_WATCH: Duration = Duration::from_millis(500);
 
 /// An opened worktree with its store.
-pub struct Place {
+pub struct OpenWorktree {
     /// The worktree.
     pub worktree: Worktree,
     /// Its stable name in the store.
@@ -28,25 +28,25 @@ pub struct Place {
     /// watchdog's records.
     pub store: Arc<dyn Store>,
     /// What weakened the store.
-    pub notes: Vec<Degraded>,
+    pub notes: Vec<Degradation>,
 }
 
 /// Whether a worktree may be acted on.
-pub enum Claim {
+pub enum LockedWorktree {
     /// It is ours until the lock is dropped.
     Ours(WorktreeLock),
     /// Somebody else acts on it; holds the verdict to give.
     Taken(Box<Verdict>),
 }
 
-impl Place {
+impl OpenWorktree {
     /// Opens the worktree, then the store.
-    pub fn open(surroundings: &Surroundings) -> Result<Self, Unreadable> {
+    pub fn open(surroundings: &CommandEnv) -> Result<Self, UnreadableFact> {
         let worktree = Worktree::open(&surroundings.worktree)?;
         surroundings.state.ensure()?;
         let store = SqliteStore::open(&surroundings.state)?;
         let notes = store.notes();
-        Ok(Place { worktree_id: worktree.worktree_id(), worktree, store: Arc::new(store), notes })
+        Ok(OpenWorktree { worktree_id: worktree.worktree_id(), worktree, store: Arc::new(store), notes })
     }
 
     /// The top folder.
@@ -65,23 +65,23 @@ impl Place {
     }
 
     /// Takes the worktree's lock, or says who has it.
-    pub fn claim(&self, surroundings: &Surroundings, command: &str, session_active: bool) -> Result<Claim, Unreadable> {
+    pub fn claim(&self, surroundings: &CommandEnv, command: &str, session_active: bool) -> Result<LockedWorktree, UnreadableFact> {
         let begun = Instant::now();
         loop {
-            let holder = Holder { pid: std::process::id(), command: command.into(), since: now(), session_active, spec: None };
+            let holder = LockHolder { pid: std::process::id(), command: command.into(), since: now(), session_active, spec: None };
             match WorktreeLock::try_acquire(&surroundings.state, &self.worktree_id, holder)? {
-                Acquired::Held(lock) => return Ok(Claim::Ours(lock)),
+                LockAttempt::Held(lock) => return Ok(LockedWorktree::Ours(lock)),
                 // A watch that judges a commit is done in some milliseconds, and must not keep away who comes right after it.
-                Acquired::Busy(Some(holder)) if holder.command == WATCH && begun.elapsed() < PATIENCE_WITH_WATCH => {
+                LockAttempt::Busy(Some(holder)) if holder.command == WATCH && begun.elapsed() < PATIENCE_WITH_WATCH => {
                     std::thread::sleep(Duration::from_millis(10));
                 }
-                Acquired::Busy(holder) => return Ok(Claim::Taken(Box::new(taken(holder)))),
+                LockAttempt::Busy(holder) => return Ok(LockedWorktree::Taken(Box::new(taken(holder)))),
             }
         }
     }
 }
 
-pub(super) fn taken(holder: Option<Holder>) -> Verdict {
+pub(super) fn taken(holder: Option<LockHolder>) -> Verdict {
     match holder {
         Some(holder) if holder.session_active => Verdict::new(
             Reason::SessionActive,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::agent::Cancel;
+use crate::agent::CancelFlag;
 use crate::agent::probe::{ProbeRequest, ask_for_plan};
 use crate::config::settings::AgentSettings;
 use crate::decision::evidence::ProbeOutcome;
@@ -15,12 +15,12 @@ use crate::decision::verdict::ProbeUsage;
 use crate::rescue::NoPlan;
 
 use super::executor::since;
-use super::surroundings::{Surroundings, now};
+use super::surroundings::{CommandEnv, now};
 
 /// Whom to ask for a plan, and for how long.
-pub struct Planner<'a> {
+pub struct CommitPlanner<'a> {
     /// Where watchdog works.
-    pub surroundings: &'a Surroundings,
+    pub surroundings: &'a CommandEnv,
     /// Whom to ask.
     pub agent: &'a AgentSettings,
     /// The top of the worktree.
@@ -37,12 +37,12 @@ pub struct Planner<'a> {
     pub spent: Mutex<ProbeUsage>,
 }
 
-impl Planner<'_> {
+impl CommitPlanner<'_> {
     /// Puts one question; blocks until it is answered, failed, out of time or cancelled.
     ///
     /// # Errors
     /// Why there is no plan in the answer, and whether asking again may help.
-    pub fn ask(&self, prompt: &str, attempt: u32, cancel: &Cancel) -> Result<Map<String, Value>, NoPlan> {
+    pub fn ask(&self, prompt: &str, attempt: u32, cancel: &CancelFlag) -> Result<Map<String, Value>, NoPlan> {
         if cancel.is_cancelled() {
             return Err(NoPlan::Interrupted);
         }

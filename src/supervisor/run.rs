@@ -8,27 +8,27 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::agent::stream::Tap;
-use crate::agent::{Mirror, Stdin};
-use crate::decision::evidence::Unreadable;
-use crate::decision::termination::{Spent, termination};
+use crate::agent::stream::StreamTap;
+use crate::agent::{OutputMirror, StdinSource};
+use crate::decision::evidence::UnreadableFact;
+use crate::decision::termination::{SpentUsage, termination};
 use crate::decision::verdict::Verdict;
 use crate::git::Worktree;
 use crate::session::{note_conversations, record, spec_of_new_session};
 use crate::store::Store;
 use crate::store::journal::kind;
 
-use super::case::{Asked, Case, half_done_before};
+use super::case::{JudgementInput, Overrides, half_done_before};
 use super::configuration::governing;
 use super::first_failure::refuse_what_passes;
-use super::journal::Journal;
+use super::journal::CommandJournal;
 use super::judge::{early, judge, refused};
 use super::live_session::RunningSession;
-use super::place::{Claim, Place};
+use super::place::{LockedWorktree, OpenWorktree};
 use super::session_run::{SessionOrder, run_session};
 use super::settle_anchor;
-use super::signals::Signals;
-use super::surroundings::{Surroundings, now};
+use super::signals::SignalState;
+use super::surroundings::{CommandEnv, now};
 use super::verdict_json::Judgement;
 
 /// What to run.
@@ -51,19 +51,19 @@ pub struct RunRequest {
     /// Whether stdout belongs to the verdict, so that the session's output goes to stderr.
     pub output_to_stderr: bool,
     /// What the command line asks for.
-    pub asked: Asked,
+    pub asked: Overrides,
 }
 
 /// Runs one session and judges it.
-pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut Signals) -> Judgement {
+pub async fn run(surroundings: &CommandEnv, request: RunRequest, signals: &mut SignalState) -> Judgement {
     let begun = now();
-    let place = match Place::open(surroundings) {
+    let place = match OpenWorktree::open(surroundings) {
         Ok(place) => place,
         Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
     };
     let mut lock = match place.claim(surroundings, "watchdog run", true) {
-        Ok(Claim::Ours(lock)) => lock,
-        Ok(Claim::Taken(verdict)) => return early(surroundings, None, *verdict, begun),
+        Ok(LockedWorktree::Ours(lock)) => lock,
+        Ok(LockedWorktree::Taken(verdict)) => return early(surroundings, None, *verdict, begun),
         Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
     };
     if let Some(verdict) = half_done_before(&place.worktree, &request.asked) {
@@ -79,13 +79,13 @@ pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut
         Ok(case) => case,
         Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
     };
-    let journal = Journal::of(&case, surroundings, &store);
+    let journal = CommandJournal::of(&case, surroundings, &store);
     match case.admit(store.as_ref()) {
         Err(unreadable) => return early(surroundings, Some(&case), Verdict::unreadable(unreadable), begun),
         Ok(Some(verdict)) => return refused(surroundings, &case, store.as_ref(), &journal, verdict, begun),
         Ok(None) => {}
     }
-    if let Some(stop) = termination(&case.settings.limits, &Spent::default(), begun) {
+    if let Some(stop) = termination(&case.settings.limits, &SpentUsage::default(), begun) {
         let verdict = Verdict::new(stop.reason, format!("{}; the session was not started", stop.why));
         return refused(surroundings, &case, store.as_ref(), &journal, verdict, begun);
     }
@@ -103,15 +103,15 @@ pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut
     let order = SessionOrder {
         command: request.command.clone(),
         env: BTreeMap::new(),
-        stdin: Stdin::Inherit,
+        stdin: StdinSource::Inherit,
         timeout: request.timeout,
         idle_timeout,
         grace: request.grace,
         child_wait: request.child_wait,
         end_survivors: request.end_survivors,
-        tap: Tap::default(),
-        before: Spent::default(),
-        mirror: if request.output_to_stderr { Mirror::ToStderr } else { Mirror::Through },
+        tap: StreamTap::default(),
+        before: SpentUsage::default(),
+        mirror: if request.output_to_stderr { OutputMirror::ToStderr } else { OutputMirror::Through },
     };
     let seen = run_session(surroundings, &case, &store, &journal, order, signals).await;
     if lock.set_session_active(false).is_err() {
@@ -124,9 +124,9 @@ pub async fn run(surroundings: &Surroundings, request: RunRequest, signals: &mut
 }
 
 /// What the session did to the file in force is told like what was found before it.
-fn note_changed_criteria(case: &mut Case, surroundings: &Surroundings, store: &Arc<dyn Store>) {
+fn note_changed_criteria(case: &mut JudgementInput, surroundings: &CommandEnv, store: &Arc<dyn Store>) {
     let Ok(worktree) = Worktree::open(case.worktree.get_mut().expect("no panic while it was held").root()) else { return };
-    let place = Place { worktree_id: case.worktree_id.clone(), worktree, store: Arc::clone(store), notes: Vec::new() };
+    let place = OpenWorktree { worktree_id: case.worktree_id.clone(), worktree, store: Arc::clone(store), notes: Vec::new() };
     // One that does not even parse any more does not count.
     let Ok(found) = governing(surroundings, &place, Some(&case.spec), Some(&case.baseline)) else { return };
     let new = found.notes.into_iter().filter(|note| note.code == "criteria_changed" && !case.notes.contains(note));
@@ -135,13 +135,18 @@ fn note_changed_criteria(case: &mut Case, surroundings: &Surroundings, store: &A
 }
 
 /// The verdict to give where a session of the same spec runs, as a hook tells of one or a killed watchdog leaves one: its baseline stays.
-fn beside_a_live_session(surroundings: &Surroundings, place: &Place, named: Option<&str>) -> Result<Option<Verdict>, Unreadable> {
+fn beside_a_live_session(surroundings: &CommandEnv, place: &OpenWorktree, named: Option<&str>) -> Result<Option<Verdict>, UnreadableFact> {
     let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, named)?;
     let running = RunningSession::of(surroundings, place.store.as_ref(), (&place.worktree_id, place.root()), Some(&spec))?;
     Ok(running.map(|running| running.not_beside_it()))
 }
 
-fn open_case(surroundings: &Surroundings, place: Place, request: &RunRequest, begun: Timestamp) -> Result<Case, Unreadable> {
+fn open_case(
+    surroundings: &CommandEnv,
+    place: OpenWorktree,
+    request: &RunRequest,
+    begun: Timestamp,
+) -> Result<JudgementInput, UnreadableFact> {
     // The configuration is read before anything is recorded: a mistake in it leaves no trace.
     let head = place.worktree.head()?;
     let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, request.spec.as_deref())?;
@@ -150,11 +155,11 @@ fn open_case(surroundings: &Surroundings, place: Place, request: &RunRequest, be
     let recorded = record(place.store.as_ref(), &place.worktree, Some(&spec), request.asked.uncommitted, begun)?;
     let governing = settle_anchor::session_begins(&place, &recorded, governing)?;
     note_conversations(place.store.as_ref(), (&place.worktree_id, &recorded.spec), (place.root(), &surroundings.claude_home), recorded.at)?;
-    Ok(Case::new(place, recorded, true, governing, request.asked.clone()))
+    Ok(JudgementInput::new(place, recorded, true, governing, request.asked.clone()))
 }
 
 /// What a person should know before the session begins, in one line: whose the uncommitted files are, and what becomes of silence.
-fn first_line(case: &Case, ends_silence: bool) -> String {
+fn first_line(case: &JudgementInput, ends_silence: bool) -> String {
     match ends_silence {
         true => case.whose_work(),
         false => format!("{}; no idle timeout: a session that falls silent is not ended (--idle-timeout 30m ends it)", case.whose_work()),

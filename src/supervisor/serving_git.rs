@@ -6,9 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::agent::builder::foreign_git_variables;
-use crate::agent::program::Program;
-use crate::decision::evidence::Exit;
-use crate::git::{Answer, RunsGit, serve_with};
+use crate::agent::program::ProgramRun;
+use crate::decision::evidence::ProcessExit;
+use crate::git::{GitAnswer, RunsGit, serve_with};
 use crate::store::StateDir;
 
 /// Reading refs takes a moment; writing waits for a lock.
@@ -26,7 +26,7 @@ pub fn serve_refs(state: &StateDir) {
 struct ServingGit;
 
 impl RunsGit for ServingGit {
-    fn run(&self, folder: &Path, args: &[&str], stdin: &[u8]) -> Result<Answer, String> {
+    fn run(&self, folder: &Path, args: &[&str], stdin: &[u8]) -> Result<GitAnswer, String> {
         let mut env: BTreeMap<OsString, Option<OsString>> = foreign_git_variables().into_iter().map(|name| (name, None)).collect();
         for (name, value) in [
             ("GIT_TERMINAL_PROMPT", "0"),
@@ -40,7 +40,7 @@ impl RunsGit for ServingGit {
         ] {
             env.insert(name.into(), Some(value.into()));
         }
-        let program = Program {
+        let program = ProgramRun {
             argv: [OsStr::new("git")].into_iter().chain(args.iter().map(OsStr::new)).map(OsString::from).collect(),
             cwd: folder.to_owned(),
             env,
@@ -57,9 +57,9 @@ impl RunsGit for ServingGit {
             return Err(format!("its answer is longer than {} MiB", KEEP >> 20));
         }
         let code = match finished.exit {
-            Exit::Code(code) => Some(code),
-            Exit::Signal(_) => None,
+            ProcessExit::Code(code) => Some(code),
+            ProcessExit::Signal(_) => None,
         };
-        Ok(Answer { code, stdout: finished.stdout.bytes, stderr: String::from_utf8_lossy(&finished.stderr.bytes).into_owned() })
+        Ok(GitAnswer { code, stdout: finished.stdout.bytes, stderr: String::from_utf8_lossy(&finished.stderr.bytes).into_owned() })
     }
 }

@@ -1,6 +1,6 @@
 //! What one run of a resumed session cost, where its program tells the cost of the whole session only.
 
-use crate::agent::stream::Told;
+use crate::agent::stream::SessionSummary;
 use crate::store::Store;
 use crate::store::journal::kind;
 
@@ -9,7 +9,7 @@ const LOOK_BACK: usize = 500;
 
 /// US dollars of this run: what the session cost, without what it had cost when watchdog last saw it end. The whole where it never did:
 /// too much rather than too little is held against a budget.
-pub fn own_cost(store: &dyn Store, worktree_id: &str, told: &Told) -> Option<f64> {
+pub fn own_cost(store: &dyn Store, worktree_id: &str, told: &SessionSummary) -> Option<f64> {
     let (true, Some(whole), Some(id)) = (told.cost_is_of_the_session, told.session_cost_usd, &told.session_id) else {
         return told.usage.cost_usd;
     };

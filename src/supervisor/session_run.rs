@@ -12,32 +12,32 @@ use serde_json::{Value, json};
 use crate::agent::envelope::session_id_in;
 use crate::agent::overload::ended_in_overload;
 use crate::agent::own_stdin::stdin_may_bring_more;
-use crate::agent::stream::{Tap, Told};
+use crate::agent::stream::{SessionSummary, StreamTap};
 use crate::agent::unrunnable;
-use crate::agent::{Mirror, Session, SessionOutcome, SessionSpec, StartError, Stdin, Survivor};
-use crate::decision::context::{Context, Usage};
+use crate::agent::{OutputMirror, SessionOutcome, SessionProcess, SessionSpec, StartError, StdinSource, SurvivingProcess};
+use crate::decision::context::{SessionContext, SessionUsage};
 use crate::decision::display::plural;
-use crate::decision::evidence::{Degraded, Exit, SessionEnd};
+use crate::decision::evidence::{Degradation, ProcessExit, SessionEnd};
 use crate::decision::session_work::ContentIds;
-use crate::decision::termination::{Spent, Stop};
+use crate::decision::termination::{SpentUsage, StopReason};
 use crate::session::{describe_end, log_path};
 use crate::store::Store;
 use crate::store::journal::kind;
 use crate::store::session::{self, SessionRecord};
 use crate::store::uncommitted;
 
-use super::budget::Budget;
-use super::case::Case;
-use super::journal::Journal;
+use super::budget::SessionBudget;
+use super::case::JudgementInput;
+use super::journal::CommandJournal;
 use super::judge::{OVERLOADED, SessionSeen, TOOLS_REFUSED};
-use super::periodic::{Periodic, Subject};
+use super::periodic::{PeriodicSnapshots, SnapshotSubject};
 use super::person::person_can_answer;
 use super::session_cost::own_cost;
-use super::session_wait::{SessionWaiter, Terms};
+use super::session_wait::{EndTerms, SessionWaiter};
 use super::settle_anchor;
-use super::signals::Signals;
+use super::signals::SignalState;
 use super::silence_watch::{SilenceEnd, WatchedSession};
-use super::surroundings::{Surroundings, now};
+use super::surroundings::{CommandEnv, now};
 
 /// A session to run.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ pub struct SessionOrder {
     /// Variables to set (`Some`) or to remove (`None`).
     pub env: BTreeMap<OsString, Option<OsString>>,
     /// What it reads.
-    pub stdin: Stdin,
+    pub stdin: StdinSource,
     /// When it is ended; by default what the configuration says.
     pub timeout: Option<Duration>,
     /// How long it may be silent before it is ended; for ever, without.
@@ -59,21 +59,21 @@ pub struct SessionOrder {
     /// Whether those that outlive even that are ended.
     pub end_survivors: bool,
     /// Where its output is shown.
-    pub mirror: Mirror,
+    pub mirror: OutputMirror,
     /// Looks at its output while it runs, for whoever wants to show it.
-    pub tap: Tap,
+    pub tap: StreamTap,
     /// What earlier sessions of the same undertaking spent of its budgets.
-    pub before: Spent,
+    pub before: SpentUsage,
 }
 
 /// Runs one session in the worktree of a case to its end. What is uncommitted before it starts is kept first.
 pub async fn run_session(
-    surroundings: &Surroundings,
-    case: &Case,
+    surroundings: &CommandEnv,
+    case: &JudgementInput,
     store: &Arc<dyn Store>,
-    journal: &Journal,
+    journal: &CommandJournal,
     order: SessionOrder,
-    signals: &mut Signals,
+    signals: &mut SignalState,
 ) -> SessionSeen {
     let begun = now();
     let (root, git_dir) = {
@@ -81,7 +81,7 @@ pub async fn run_session(
         (worktree.root().to_owned(), worktree.git_dir().to_owned())
     };
     let log = log_path(&surroundings.state.logs(), &case.worktree_id, begun);
-    let may_hear_more = order.stdin == Stdin::Inherit && stdin_may_bring_more();
+    let may_hear_more = order.stdin == StdinSource::Inherit && stdin_may_bring_more();
     let spec = SessionSpec {
         env: order.env,
         stdin: order.stdin,
@@ -92,7 +92,7 @@ pub async fn run_session(
         end_survivors: order.end_survivors,
         ..SessionSpec::new(order.command.clone(), root.clone())
     };
-    let subject = Subject {
+    let subject = SnapshotSubject {
         root: root.clone(),
         worktree_id: case.worktree_id.clone(),
         spec: case.spec.clone(),
@@ -103,7 +103,7 @@ pub async fn run_session(
         helpers: RefCell::default(),
     };
     let without_snapshot = case.asked.without_snapshot;
-    let begun_snapshots = tokio::task::spawn_blocking(move || Periodic::start(subject)).await;
+    let begun_snapshots = tokio::task::spawn_blocking(move || PeriodicSnapshots::start(subject)).await;
     let (snapshots, unkept) = begun_snapshots.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()));
     if let Some(why) = unkept.filter(|_| !without_snapshot) {
         stop(snapshots);
@@ -116,10 +116,10 @@ pub async fn run_session(
     let former = session::of(store.as_ref(), &case.worktree_id, &case.spec);
     let mut notes = Vec::new();
     if let Err(error) = session::record(store.as_ref(), &case.worktree_id, &case.spec, &announced) {
-        notes.push(Degraded { code: "store_unwritable", detail: error.to_string() });
+        notes.push(Degradation { code: "store_unwritable", detail: error.to_string() });
     }
     // Its threads before it: one that cannot be had must not cost a session that has begun to work.
-    let began = SessionWaiter::prepare().map_err(StartError::no_thread).and_then(|waiter| Ok((waiter, Session::start(&spec)?)));
+    let began = SessionWaiter::prepare().map_err(StartError::no_thread).and_then(|waiter| Ok((waiter, SessionProcess::start(&spec)?)));
     let (waiter, session) = match began {
         Ok(began) => began,
         Err(error) => {
@@ -134,7 +134,7 @@ pub async fn run_session(
     if let Err(error) = session::update(store.as_ref(), &case.worktree_id, &case.spec, |record| record.pid = started.pid)
         && notes.is_empty()
     {
-        notes.push(Degraded { code: "store_unwritable", detail: error.to_string() });
+        notes.push(Degradation { code: "store_unwritable", detail: error.to_string() });
     }
     journal.write(kind::SESSION_STARTED, json!({"pid": session.pid(), "argv": shown(&order.command)}));
     let watched = WatchedSession {
@@ -148,9 +148,9 @@ pub async fn run_session(
         home: surroundings.claude_home.clone(),
         may_hear_more,
     };
-    let budget = Budget { limits: &case.settings.limits, before: order.before, tap: &order.tap };
+    let budget = SessionBudget { limits: &case.settings.limits, before: order.before, tap: &order.tap };
     let (timeout, at_timeout) = budget.timeout(order.timeout.or(case.settings.limits.session_timeout), now());
-    let terms = Terms { timeout, grace: order.grace };
+    let terms = EndTerms { timeout, grace: order.grace };
     let (outcome, silent) = waiter.wait(session, watched, terms, &budget, signals).await;
     stop(snapshots);
     if !outcome.ended_survivors.is_empty() {
@@ -159,7 +159,7 @@ pub async fn run_session(
     let mut told = order.tap.finish();
     told.usage.cost_usd = own_cost(store.as_ref(), &case.worktree_id, &told);
     let stop = at_timeout.filter(|_| outcome.timed_out);
-    let mut seen = see(outcome, &told, notes, &budget, Cut { stop, silent }, now());
+    let mut seen = see(outcome, &told, notes, &budget, SessionCut { stop, silent }, now());
     if seen.session_id.is_none() {
         // An agent that prints nothing about itself may have told its name by a hook.
         let recorded = session::of(store.as_ref(), &case.worktree_id, &case.spec).ok().flatten();
@@ -189,51 +189,58 @@ pub async fn run_session(
 
 /// Records what the session left uncommitted: what changes later is not its work. `None` where that could not be read or recorded; then
 /// whatever is found counts as its work.
-fn uncommitted_at_end(case: &Case, store: &Arc<dyn Store>) -> Option<ContentIds> {
+fn uncommitted_at_end(case: &JudgementInput, store: &Arc<dyn Store>) -> Option<ContentIds> {
     let end = case.worktree.lock().expect("no panic while it was held").uncommitted_contents().ok()?.1;
     let recorded = uncommitted::ended(store.as_ref(), &case.worktree_id, &case.spec, case.recorded_at?, &end);
     recorded.ok().map(|()| end)
 }
 
 /// A snapshot that is under way is let finish: the judgement would only begin the same.
-fn stop(snapshots: Option<Periodic>) {
+fn stop(snapshots: Option<PeriodicSnapshots>) {
     if let Some(snapshots) = snapshots {
         snapshots.stop();
     }
 }
 
 /// What cut a session short.
-struct Cut {
+struct SessionCut {
     /// The budget that its timeout stood for.
-    stop: Option<Stop>,
+    stop: Option<StopReason>,
     /// Its silence.
     silent: Option<SilenceEnd>,
 }
 
-fn see(outcome: SessionOutcome, told: &Told, mut notes: Vec<Degraded>, budget: &Budget<'_>, cut: Cut, at: Timestamp) -> SessionSeen {
+fn see(
+    outcome: SessionOutcome,
+    told: &SessionSummary,
+    mut notes: Vec<Degradation>,
+    budget: &SessionBudget<'_>,
+    cut: SessionCut,
+    at: Timestamp,
+) -> SessionSeen {
     if let Some(why) = &outcome.log_note {
-        notes.push(Degraded { code: "log_incomplete", detail: why.clone() });
+        notes.push(Degradation { code: "log_incomplete", detail: why.clone() });
     }
     if !outcome.survivors.is_empty() {
         let detail = format!("{} processes of the session still run", outcome.survivors.len());
-        notes.push(Degraded { code: "processes_left", detail });
+        notes.push(Degradation { code: "processes_left", detail });
     }
-    let usage = Usage { wall_seconds: Some(outcome.duration.as_secs_f64()), ..told.usage };
-    let spent = Spent::of(&usage);
+    let usage = SessionUsage { wall_seconds: Some(outcome.duration.as_secs_f64()), ..told.usage };
+    let spent = SpentUsage::of(&usage);
     notes.extend(budget.unknown(spent));
     notes.extend(limit_of_its_own(told));
     notes.extend(refused_tools(told));
     notes.extend(no_room(&outcome, at));
     if let Some(SilenceEnd::Finished(after)) = cut.silent.filter(|_| outcome.cancelled) {
         let detail = format!("it told its final result, was silent for {} s and did not end; watchdog ended it", after.as_secs());
-        notes.push(Degraded { code: "ended_after_result", detail });
+        notes.push(Degradation { code: "ended_after_result", detail });
     }
     let end = match (cut.stop.or_else(|| budget.stop(spent, at)), cut.silent.filter(|_| outcome.cancelled)) {
         (Some(stop), _) => SessionEnd::OverLimit { stop },
         (None, Some(SilenceEnd::Idle(after))) => SessionEnd::Idle { after },
         // How it was ended says nothing about it: its result does.
         (None, Some(SilenceEnd::Finished(_))) => {
-            let exit = Exit::Code(i32::from(told.error.is_some()));
+            let exit = ProcessExit::Code(i32::from(told.error.is_some()));
             let ended = SessionOutcome { exit: Some(exit), ..outcome.clone() };
             told_end(describe_end(&ended, at), told, &ended)
         }
@@ -246,12 +253,12 @@ fn see(outcome: SessionOutcome, told: &Told, mut notes: Vec<Degraded>, budget: &
         log: outcome.log,
         uncommitted_at_end: None,
         notes,
-        told: Context { usage, ..told.context() },
+        told: SessionContext { usage, ..told.context() },
     }
 }
 
 /// What the events of a session add to what its process told.
-fn told_end(end: SessionEnd, told: &Told, outcome: &SessionOutcome) -> SessionEnd {
+fn told_end(end: SessionEnd, told: &SessionSummary, outcome: &SessionOutcome) -> SessionEnd {
     let survivors = !outcome.survivors.is_empty();
     match end {
         SessionEnd::Ended { exit } if let Some(why) = cannot_work(told, outcome, exit) => SessionEnd::Unrunnable { why },
@@ -268,13 +275,13 @@ fn told_end(end: SessionEnd, told: &Told, outcome: &SessionOutcome) -> SessionEn
 }
 
 /// That the service had no room for the session: nothing that its agent did or left undone.
-fn no_room(outcome: &SessionOutcome, at: Timestamp) -> Option<Degraded> {
+fn no_room(outcome: &SessionOutcome, at: Timestamp) -> Option<Degradation> {
     let why = ended_in_overload(&outcome.tail_stdout, outcome.exit?, at)?;
-    Some(Degraded { code: OVERLOADED, detail: format!("the service had no room for the session: {why}") })
+    Some(Degradation { code: OVERLOADED, detail: format!("the service had no room for the session: {why}") })
 }
 
 /// Why the agent's program cannot work, where that is how its session ended.
-fn cannot_work(told: &Told, outcome: &SessionOutcome, exit: Exit) -> Option<String> {
+fn cannot_work(told: &SessionSummary, outcome: &SessionOutcome, exit: ProcessExit) -> Option<String> {
     match (told.structured, &told.error) {
         (true, Some(error)) => unrunnable::in_error(error),
         (true, None) => None,
@@ -283,17 +290,17 @@ fn cannot_work(told: &Told, outcome: &SessionOutcome, exit: Exit) -> Option<Stri
 }
 
 /// Tools that the agent was refused, with the option that allows them.
-fn refused_tools(told: &Told) -> Option<Degraded> {
+fn refused_tools(told: &SessionSummary) -> Option<Degradation> {
     let tools = (!told.refused_tools.is_empty()).then(|| told.refused_tools.join(" "))?;
     let detail = format!("the agent was refused tools; allow them with --allowedTools {tools}");
-    Some(Degraded { code: TOOLS_REFUSED, detail })
+    Some(Degradation { code: TOOLS_REFUSED, detail })
 }
 
 /// The agent's program has limits of its own; one that ended the session is no end of the work.
-fn limit_of_its_own(told: &Told) -> Option<Degraded> {
+fn limit_of_its_own(told: &SessionSummary) -> Option<Degradation> {
     let ended = told.ended.as_deref().filter(|ended| ended.starts_with("error_max"))?;
     let why = told.error.as_deref().unwrap_or(ended);
-    Some(Degraded { code: "session_cut_short", detail: format!("the agent's program ended the session at a limit of its own: {why}") })
+    Some(Degradation { code: "session_cut_short", detail: format!("the agent's program ended the session at a limit of its own: {why}") })
 }
 
 /// The limit that ended a session, as an event has it.
@@ -308,7 +315,7 @@ fn limit_met(end: Option<&SessionEnd>) -> Option<Value> {
 }
 
 /// What a session spent, as events and reports have it. `null` is unknown.
-fn usage_json(told: &Told, wall_seconds: Option<f64>) -> Value {
+fn usage_json(told: &SessionSummary, wall_seconds: Option<f64>) -> Value {
     json!({"turns": told.usage.turns, "input_tokens": told.usage.input_tokens, "output_tokens": told.usage.output_tokens,
            "cost_usd": told.usage.cost_usd, "session_cost_usd": told.session_cost_usd, "wall_seconds": wall_seconds})
 }
@@ -319,7 +326,7 @@ fn not_started(error: StartError) -> SessionEnd {
 }
 
 /// Processes in words, the first few.
-fn named(survivors: &[Survivor]) -> String {
+fn named(survivors: &[SurvivingProcess]) -> String {
     const NAMED: usize = 5;
     let mut words: Vec<String> = survivors.iter().take(NAMED).map(|left| format!("{} (process {})", left.name, left.pid)).collect();
     if survivors.len() > NAMED {

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::agent::{Cancel, Session, SessionOutcome};
+use crate::agent::{CancelFlag, SessionOutcome, SessionProcess};
 
-use super::budget::Budget;
-use super::signals::{Signals, Urgency};
+use super::budget::SessionBudget;
+use super::signals::{SignalState, SignalUrgency};
 use super::silence_watch::{SilenceEnd, SilenceWatch, WatchedSession};
 
 /// When a session is ended, and how.
 #[derive(Debug, Clone, Copy)]
-pub struct Terms {
+pub struct EndTerms {
     /// From its start.
     pub timeout: Option<Duration>,
     /// Between TERM and KILL.
@@ -23,8 +23,8 @@ pub struct Terms {
 
 /// The threads that a session needs while it runs, before there is one.
 pub struct SessionWaiter {
-    cancel: Cancel,
-    give: Sender<(Session, Terms)>,
+    cancel: CancelFlag,
+    give: Sender<(SessionProcess, EndTerms)>,
     outcome: oneshot::Receiver<std::thread::Result<SessionOutcome>>,
     silence: SilenceWatch,
 }
@@ -35,8 +35,8 @@ impl SessionWaiter {
     /// # Errors
     /// Where no thread can be had.
     pub fn prepare() -> io::Result<Self> {
-        let cancel = Cancel::new();
-        let (give, given) = channel::<(Session, Terms)>();
+        let cancel = CancelFlag::new();
+        let (give, given) = channel::<(SessionProcess, EndTerms)>();
         let (tell, outcome) = oneshot::channel();
         let silence = SilenceWatch::prepare()?;
         let raised = cancel.clone();
@@ -52,17 +52,17 @@ impl SessionWaiter {
     /// unless it ends by itself first, and silence.
     pub async fn wait(
         self,
-        session: Session,
+        session: SessionProcess,
         watched: WatchedSession,
-        terms: Terms,
-        budget: &Budget<'_>,
-        signals: &mut Signals,
+        terms: EndTerms,
+        budget: &SessionBudget<'_>,
+        signals: &mut SignalState,
     ) -> (SessionOutcome, Option<SilenceEnd>) {
         let SessionWaiter { cancel, give, mut outcome, mut silence } = self;
         silence.begin(watched);
         // Where its thread were gone, the session would be dropped here, which ends it, and the outcome never come.
         let _ = give.send((session, terms));
-        let mut next = Urgency::Interrupted;
+        let mut next = SignalUrgency::Interrupted;
         let spent = budget.spent_while_it_runs();
         tokio::pin!(spent);
         let (mut over, mut silent) = (false, None);
@@ -77,18 +77,18 @@ impl SessionWaiter {
                     silent = Some(end);
                     cancel.cancel();
                 }
-                () = signals.reached(next), if next <= Urgency::Hurry => {
-                    if next == Urgency::Hurry {
+                () = signals.reached(next), if next <= SignalUrgency::Hurry => {
+                    if next == SignalUrgency::Hurry {
                         cancel.cancel_now();
                         break outcome.await;
                     }
                     cancel.cancel();
-                    next = Urgency::Hurry;
+                    next = SignalUrgency::Hurry;
                 }
             }
         };
         // A person's word comes before silence.
-        let silent = silent.filter(|_| next == Urgency::Interrupted);
+        let silent = silent.filter(|_| next == SignalUrgency::Interrupted);
         match came.expect("the thread that waits tells how that ended") {
             Ok(outcome) => (outcome, silent),
             Err(panic) => std::panic::resume_unwind(panic),

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::decision::evidence::{Changes, Degraded};
-use crate::decision::session_work::{Whose, WorkRecord};
-use crate::git::{Error, Traces, Worktree};
+use crate::decision::evidence::{Changes, Degradation};
+use crate::decision::session_work::{FileOwner, WorkRecord};
+use crate::git::{Error, StatFingerprints, Worktree};
 
 /// What is uncommitted, told apart.
 #[derive(Debug, Default)]
@@ -12,7 +12,7 @@ pub struct SessionWork {
     /// All of it, with the session's part counted.
     pub changes: Changes,
     /// What would have to move if anything changed.
-    pub traces: Option<Traces>,
+    pub traces: Option<StatFingerprints>,
     /// The paths that are not the session's: no rescue commits them.
     pub others: BTreeSet<String>,
 }
@@ -27,17 +27,17 @@ pub fn look(worktree: &Worktree, record: &WorkRecord) -> Result<SessionWork, Err
     for path in paths {
         let whose = record.whose(&path, || worktree.content_id(&path));
         match whose {
-            Whose::Session => {
+            FileOwner::Session => {
                 changes.work += 1;
                 if changes.work_paths.len() < Changes::LISTED {
                     changes.work_paths.push(path.clone());
                 }
             }
-            Whose::Inherited => changes.inherited += 1,
-            Whose::SinceEnd => changes.since_end += 1,
-            Whose::Dropping => {}
+            FileOwner::Inherited => changes.inherited += 1,
+            FileOwner::SinceEnd => changes.since_end += 1,
+            FileOwner::Dropping => {}
         }
-        if whose != Whose::Session {
+        if whose != FileOwner::Session {
             others.insert(path.clone());
         }
         seen.insert(path, whose);
@@ -47,12 +47,12 @@ pub fn look(worktree: &Worktree, record: &WorkRecord) -> Result<SessionWork, Err
 }
 
 /// Names inherited files that the session changed or removed. One that is not uncommitted any more and still there was committed.
-fn overwritten(worktree: &Worktree, record: &WorkRecord, seen: &BTreeMap<String, Whose>) -> Option<Degraded> {
+fn overwritten(worktree: &Worktree, record: &WorkRecord, seen: &BTreeMap<String, FileOwner>) -> Option<Degradation> {
     let gone: Vec<&str> = record
         .inherited
         .keys()
         .filter(|path| match seen.get(*path) {
-            Some(whose) => *whose == Whose::Session,
+            Some(whose) => *whose == FileOwner::Session,
             None => worktree.content_id(path) == "absent",
         })
         .map(String::as_str)
@@ -63,5 +63,5 @@ fn overwritten(worktree: &Worktree, record: &WorkRecord, seen: &BTreeMap<String,
         "the session changed or deleted '{first}'{more}, which was uncommitted before it began; bring the older state back with: \
          watchdog rescue list, then watchdog rescue restore ID --to FOLDER"
     );
-    Some(Degraded { code: "inherited_overwritten", detail })
+    Some(Degradation { code: "inherited_overwritten", detail })
 }

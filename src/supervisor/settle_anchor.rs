@@ -5,24 +5,24 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use crate::agent::still_runs;
-use crate::decision::evidence::{Degraded, Unreadable};
-use crate::decision::machine::Trust;
+use crate::decision::evidence::{Degradation, UnreadableFact};
+use crate::decision::machine::ConfigTrust;
 use crate::decision::verdict::{Status, Verdict};
-use crate::git::{Point, Worktree, worktrees_of};
-use crate::session::anchor::{self, Criteria};
-use crate::session::{Recorded, inside};
+use crate::git::{BaselinePoint, Worktree, worktrees_of};
+use crate::session::anchor::{self, AnchorCriteria};
+use crate::session::{RecordedBaseline, inside};
 use crate::store::Store;
 use crate::store::anchor as records;
 use crate::store::session::{self, SessionRecord};
 
-use super::case::Case;
-use super::configuration::{FILE, Governing, governing_by_files};
+use super::case::JudgementInput;
+use super::configuration::{EffectiveConfig, FILE, governing_by_files};
 use super::criteria_files;
-use super::place::Place;
-use super::surroundings::{Surroundings, now};
+use super::place::OpenWorktree;
+use super::surroundings::{CommandEnv, now};
 
 /// Before criteria are read: what was fetched since the last session ended may have moved them. While something of it runs, nothing did.
-pub fn between_sessions(place: &Place, spec: Option<&str>, at: Timestamp) -> Result<(), Unreadable> {
+pub fn between_sessions(place: &OpenWorktree, spec: Option<&str>, at: Timestamp) -> Result<(), UnreadableFact> {
     let store = place.store.as_ref();
     let left = |session: SessionRecord| {
         let seen = session.ended_at.unwrap_or(session.started_at);
@@ -35,28 +35,32 @@ pub fn between_sessions(place: &Place, spec: Option<&str>, at: Timestamp) -> Res
 }
 
 /// A session begins: from now on its spec has an anchor, which is returned with the configuration.
-pub fn session_begins(place: &Place, recorded: &Recorded, governing: Governing) -> Result<Governing, Unreadable> {
-    let mut criteria = Criteria { file: governing.file.clone(), commit: recorded.point.clone(), differing: Default::default() };
+pub fn session_begins(
+    place: &OpenWorktree,
+    recorded: &RecordedBaseline,
+    governing: EffectiveConfig,
+) -> Result<EffectiveConfig, UnreadableFact> {
+    let mut criteria = AnchorCriteria { file: governing.file.clone(), commit: recorded.point.clone(), differing: Default::default() };
     match governing.anchor {
         // Only a person's word adds a file to an anchor that has none.
-        Some(_) if governing.trust != Trust::Settled => criteria.file = None,
+        Some(_) if governing.trust != ConfigTrust::Settled => criteria.file = None,
         Some(_) => {}
         None => criteria.differing = criteria_files::differing(&place.worktree, &governing.settings, &recorded.point)?,
     }
     anchor::begin(place.store.as_ref(), &place.worktree, &recorded.spec, recorded.at, &criteria)?;
     let anchor = records::of(place.store.as_ref(), &place.worktree_id, &recorded.spec)?;
-    Ok(Governing { anchor, ..governing })
+    Ok(EffectiveConfig { anchor, ..governing })
 }
 
 /// A session has ended. Where that cannot be recorded the anchor only stays where it is.
-pub fn session_ended(store: &dyn Store, worktree: &Worktree, spec: &str) -> Option<Degraded> {
+pub fn session_ended(store: &dyn Store, worktree: &Worktree, spec: &str) -> Option<Degradation> {
     let error = anchor::ended(store, worktree, spec).err()?;
-    Some(Degraded { code: "store_unwritable", detail: format!("the end of the session could not be recorded: {}", error.why) })
+    Some(Degradation { code: "store_unwritable", detail: format!("the end of the session could not be recorded: {}", error.why) })
 }
 
 /// After a complete by the anchor's own criteria, the next work is compared with where HEAD is now.
-pub fn after_verdict(case: &Case, store: &dyn Store, verdict: &Verdict) -> Result<(), Unreadable> {
-    if verdict.status() != Status::Complete || !case.by_own_criteria || case.trust != Trust::Settled {
+pub fn after_verdict(case: &JudgementInput, store: &dyn Store, verdict: &Verdict) -> Result<(), UnreadableFact> {
+    if verdict.status() != Status::Complete || !case.by_own_criteria || case.trust != ConfigTrust::Settled {
         return Ok(());
     }
     // Whoever is judged does not say when that is over.
@@ -64,14 +68,14 @@ pub fn after_verdict(case: &Case, store: &dyn Store, verdict: &Verdict) -> Resul
         return Ok(());
     }
     let Some(commits) = &verdict.commits else { return Ok(()) };
-    let commit = commits.head.clone().map_or(Point::Unborn, Point::Commit);
+    let commit = commits.head.clone().map_or(BaselinePoint::Unborn, BaselinePoint::Commit);
     let worktree = case.worktree.lock().expect("no panic while it was held");
     // What came after the judgement was not judged.
     if worktree.head()? != commit {
         return Ok(());
     }
     let differing = criteria_files::differing(&worktree, &case.settings, &commit)?;
-    let criteria = Criteria { file: case.governing_file.clone(), commit, differing };
+    let criteria = AnchorCriteria { file: case.governing_file.clone(), commit, differing };
     anchor::completed(store, &worktree, &case.spec, now(), criteria)
 }
 
@@ -79,10 +83,10 @@ pub fn after_verdict(case: &Case, store: &dyn Store, verdict: &Verdict) -> Resul
 ///
 /// # Errors
 /// Where the worktree's file cannot be read, does not parse, or cannot be recorded.
-pub fn accept_criteria(surroundings: &Surroundings, place: &Place, recorded: &Recorded) -> Result<(), Unreadable> {
+pub fn accept_criteria(surroundings: &CommandEnv, place: &OpenWorktree, recorded: &RecordedBaseline) -> Result<(), UnreadableFact> {
     let found = governing_by_files(surroundings, &place.worktree)?;
     let differing = criteria_files::differing(&place.worktree, &found.settings, &recorded.point)?;
-    let criteria = Criteria { file: found.file, commit: recorded.point.clone(), differing };
+    let criteria = AnchorCriteria { file: found.file, commit: recorded.point.clone(), differing };
     anchor::replace(place.store.as_ref(), &place.worktree, &recorded.spec, recorded.at, &criteria)
 }
 
@@ -91,7 +95,7 @@ pub fn accept_criteria(surroundings: &Surroundings, place: &Place, recorded: &Re
 ///
 /// # Errors
 /// Where an anchor cannot be read or written.
-pub fn criteria_trusted(store: &dyn Store, worktree: &Worktree, trusted: Option<&[u8]>) -> Result<(), Unreadable> {
+pub fn criteria_trusted(store: &dyn Store, worktree: &Worktree, trusted: Option<&[u8]>) -> Result<(), UnreadableFact> {
     let at = now();
     let own = worktree.worktree_id();
     let there = |root: &Path| std::fs::read(root.join(FILE)).ok();

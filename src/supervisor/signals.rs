@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 /// How urgently an end was asked for. Ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Urgency {
+pub enum SignalUrgency {
     /// Nobody asked.
     None,
     /// End the session, judge and record what is there.
@@ -20,15 +20,15 @@ pub enum Urgency {
 
 /// The signals that were received so far.
 #[derive(Debug, Clone)]
-pub struct Signals {
-    urgency: watch::Receiver<Urgency>,
+pub struct SignalState {
+    urgency: watch::Receiver<SignalUrgency>,
     last: Arc<AtomicI32>,
 }
 
-impl Signals {
+impl SignalState {
     /// Listens from now on to INT, TERM, HUP and QUIT. Must be called inside the runtime.
     pub fn listen() -> std::io::Result<Self> {
-        let (sender, urgency) = watch::channel(Urgency::None);
+        let (sender, urgency) = watch::channel(SignalUrgency::None);
         let last = Arc::new(AtomicI32::new(0));
         for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()] {
             let mut stream = signal(kind)?;
@@ -39,9 +39,9 @@ impl Signals {
                     last.store(kind.as_raw_value(), Ordering::Relaxed);
                     let mut enough = false;
                     sender.send_modify(|urgency| match *urgency {
-                        Urgency::None => *urgency = Urgency::Interrupted,
-                        Urgency::Interrupted => *urgency = Urgency::Hurry,
-                        Urgency::Hurry => enough = true,
+                        SignalUrgency::None => *urgency = SignalUrgency::Interrupted,
+                        SignalUrgency::Interrupted => *urgency = SignalUrgency::Hurry,
+                        SignalUrgency::Hurry => enough = true,
                     });
                     if enough {
                         // Whoever sends a third signal wants the prompt back more than a verdict.
@@ -51,19 +51,19 @@ impl Signals {
                 }
             });
         }
-        Ok(Signals { urgency, last })
+        Ok(SignalState { urgency, last })
     }
 
     /// A source that never fires, for embedders that handle signals themselves.
     pub fn none() -> Self {
-        let (sender, urgency) = watch::channel(Urgency::None);
+        let (sender, urgency) = watch::channel(SignalUrgency::None);
         // The sender must outlive the receivers, or waiting for a change would end at once.
         std::mem::forget(sender);
-        Signals { urgency, last: Arc::new(AtomicI32::new(0)) }
+        SignalState { urgency, last: Arc::new(AtomicI32::new(0)) }
     }
 
     /// The same signals, and one more reason to end: `other`, once it comes. Must be called inside the runtime.
-    pub fn also(&self, other: impl Future<Output = ()> + Send + 'static) -> Signals {
+    pub fn also(&self, other: impl Future<Output = ()> + Send + 'static) -> SignalState {
         let (sender, urgency) = watch::channel(self.urgency());
         let mut own = self.urgency.clone();
         tokio::spawn(async move {
@@ -77,18 +77,18 @@ impl Signals {
                     }
                     () = &mut other, if other_may_come => {
                         other_may_come = false;
-                        Urgency::Interrupted
+                        SignalUrgency::Interrupted
                     }
                     () = sender.closed() => return,
                 };
                 sender.send_modify(|urgency| *urgency = least.max(*urgency));
             }
         });
-        Signals { urgency, last: Arc::clone(&self.last) }
+        SignalState { urgency, last: Arc::clone(&self.last) }
     }
 
     /// What was asked for so far.
-    pub fn urgency(&self) -> Urgency {
+    pub fn urgency(&self) -> SignalUrgency {
         *self.urgency.borrow()
     }
 
@@ -98,7 +98,7 @@ impl Signals {
     }
 
     /// Waits until an end was asked for at least this urgently.
-    pub async fn reached(&mut self, at_least: Urgency) {
+    pub async fn reached(&mut self, at_least: SignalUrgency) {
         if self.urgency.wait_for(|urgency| *urgency >= at_least).await.is_err() {
             std::future::pending::<()>().await;
         }

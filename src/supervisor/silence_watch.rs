@@ -12,9 +12,9 @@ use jiff::Timestamp;
 use tokio::sync::oneshot;
 
 use crate::agent::session_meter::{CpuUse, ProcessLook, SessionMeter};
-use crate::agent::stream::Tap;
+use crate::agent::stream::StreamTap;
 use crate::agent::transcript::{self, ClaudeHome};
-use crate::decision::silence::{Signals, Silence, Waits, may_wait_for_person, silence};
+use crate::decision::silence::{LifeSignals, PersonWait, SilenceVerdict, may_wait_for_person, silence};
 use crate::watch::{LastChange, last_change};
 
 use super::person::calls_in_transcript;
@@ -32,7 +32,7 @@ pub struct WatchedSession {
     /// Its output and its processes.
     pub meter: SessionMeter,
     /// What its output tells.
-    pub tap: Tap,
+    pub tap: StreamTap,
     /// How long it may be silent; for ever, without.
     pub limit: Option<Duration>,
     /// Its work tree.
@@ -99,7 +99,7 @@ impl SilenceWatch {
 
 fn watch(session: WatchedSession, stopped: &Receiver<WatchedSession>) -> Option<SilenceEnd> {
     let pause = session.limit.map_or(LOOKS.1, |limit| (limit / 40).clamp(LOOKS.0, LOOKS.1));
-    let mut state = State::new(session, pause);
+    let mut state = WatchState::new(session, pause);
     while matches!(stopped.recv_timeout(pause), Err(RecvTimeoutError::Timeout)) {
         if let Some(end) = state.look() {
             return Some(end);
@@ -108,14 +108,14 @@ fn watch(session: WatchedSession, stopped: &Receiver<WatchedSession>) -> Option<
     None
 }
 
-struct State {
+struct WatchState {
     session: WatchedSession,
     begun: (Instant, Timestamp),
     /// Time that was watched: while this process was stopped, or the machine suspended, nobody was silent.
     watched: Duration,
     last_look: Instant,
     pause: Duration,
-    signals: Signals,
+    signals: LifeSignals,
     output: u64,
     transcript: Option<(PathBuf, u64)>,
     processor: CpuUse,
@@ -123,17 +123,17 @@ struct State {
     next_costly: Duration,
 }
 
-impl State {
+impl WatchState {
     fn new(session: WatchedSession, pause: Duration) -> Self {
         let at = Instant::now();
         let stretch = session.limit.map_or(STRETCH, |limit| limit.clamp(LOOKS.0, STRETCH));
         let transcript = transcript_of(&session, None);
-        State {
+        WatchState {
             begun: (at, now()),
             watched: Duration::ZERO,
             last_look: at,
             pause,
-            signals: Signals { transcript: transcript.as_ref().map(|_| Duration::ZERO), ..Signals::default() },
+            signals: LifeSignals { transcript: transcript.as_ref().map(|_| Duration::ZERO), ..LifeSignals::default() },
             output: 0,
             transcript,
             processor: CpuUse::over(stretch),
@@ -162,9 +162,9 @@ impl State {
             let before = self.signals.processor.unwrap_or_default();
             self.signals.processor = Some(if works { self.watched } else { before });
         }
-        self.signals.waits = Waits::No;
+        self.signals.waits = PersonWait::No;
         self.signals.finished = view.finished && !self.session.may_hear_more && !self.began_something(processes);
-        if matches!(self.judged(), Silence::Alive { .. }) || self.watched < self.next_costly {
+        if matches!(self.judged(), SilenceVerdict::Alive { .. }) || self.watched < self.next_costly {
             return None;
         }
         self.look_at_files();
@@ -172,20 +172,20 @@ impl State {
             if view.structured { view.calls } else { calls_in_transcript(self.transcript.as_ref().map(|(path, _)| path.as_path())) };
         let runs = self.began_something(processes);
         if calls.iter().any(|tool| may_wait_for_person(tool, runs)) {
-            self.signals.waits = Waits::ForPerson { can_answer: self.session.can_answer };
+            self.signals.waits = PersonWait::ForPerson { can_answer: self.session.can_answer };
         }
         match self.judged() {
-            Silence::Fallen { quiet } => Some(SilenceEnd::Idle(quiet)),
-            Silence::Finished { quiet } => Some(SilenceEnd::Finished(quiet)),
-            Silence::Waiting { .. } => {
+            SilenceVerdict::Fallen { quiet } => Some(SilenceEnd::Idle(quiet)),
+            SilenceVerdict::Finished { quiet } => Some(SilenceEnd::Finished(quiet)),
+            SilenceVerdict::Waiting { .. } => {
                 self.next_costly = self.next_costly.max(self.watched + self.session.limit.unwrap_or_default() / 8);
                 None
             }
-            Silence::Alive { .. } => None,
+            SilenceVerdict::Alive { .. } => None,
         }
     }
 
-    fn judged(&self) -> Silence {
+    fn judged(&self) -> SilenceVerdict {
         silence(self.watched, self.session.limit, &self.signals)
     }
 

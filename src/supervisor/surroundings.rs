@@ -9,14 +9,14 @@ use jiff::Timestamp;
 use crate::agent::transcript::ClaudeHome;
 use crate::store::StateDir;
 
-use super::courier::Courier;
+use super::courier::NotificationWorker;
 
 /// Takes one line of the story, for a person. The text may hold anything: whoever shows it escapes it.
-pub type Narrate = Arc<dyn Fn(&str) + Send + Sync>;
+pub type OnProgress = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What a command was told from outside.
 #[derive(Clone)]
-pub struct Surroundings {
+pub struct CommandEnv {
     /// A path in the worktree.
     pub worktree: PathBuf,
     /// The configuration that the user named; naming it means trusting it.
@@ -30,12 +30,12 @@ pub struct Surroundings {
     /// Where Claude Code keeps its transcripts.
     pub claude_home: ClaudeHome,
     /// Whom to tell.
-    pub narrate: Narrate,
+    pub narrate: OnProgress,
     /// Delivers notifications beside the work.
-    pub courier: Courier,
+    pub courier: NotificationWorker,
 }
 
-impl Surroundings {
+impl CommandEnv {
     /// Tells one line.
     pub fn tell(&self, text: &str) {
         (self.narrate)(text);

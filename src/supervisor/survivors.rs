@@ -7,18 +7,18 @@ use jiff::Timestamp;
 
 use crate::agent::session_meter::processes_below;
 use crate::agent::still_runs;
-use crate::decision::evidence::Degraded;
-use crate::decision::held::{Look, after_look, holds};
-use crate::decision::machine::Survivors;
+use crate::decision::evidence::Degradation;
+use crate::decision::held::{ActivitySample, after_look, holds};
+use crate::decision::machine::LeftRunning;
 use crate::store::session::SessionRecord;
 use crate::store::{Store, session};
 use crate::watch::last_change;
 
-use super::case::Case;
+use super::case::JudgementInput;
 
 /// Looks at the session whose work a case is. Writes down since when nothing was seen of what it left running, for the next look.
-pub fn look(case: &Case, store: &dyn Store, at: Timestamp) -> Survivors {
-    let unknown = Survivors { session_over: case.asked.session_over, ..Survivors::default() };
+pub fn look(case: &JudgementInput, store: &dyn Store, at: Timestamp) -> LeftRunning {
+    let unknown = LeftRunning { session_over: case.asked.session_over, ..LeftRunning::default() };
     let Some(recorded_at) = case.recorded_at else { return unknown };
     // One that cannot be read proves nothing.
     let recorded = session::of(store, &case.worktree_id, &case.spec).ok().flatten();
@@ -29,9 +29,9 @@ pub fn look(case: &Case, store: &dyn Store, at: Timestamp) -> Survivors {
     let running: Vec<(u32, String)> = record.survivors.iter().filter(|(pid, _)| still_runs(*pid, seen_until)).cloned().collect();
     let named: Vec<String> = running.iter().map(|(pid, name)| format!("{name} (process {pid})")).collect();
     if running.is_empty() {
-        return Survivors { session_over: ended, ..Survivors::default() };
+        return LeftRunning { session_over: ended, ..LeftRunning::default() };
     }
-    let look = Look { at, used: used(&running), written: written(case) };
+    let look = ActivitySample { at, used: used(&running), written: written(case) };
     let quiet = after_look(record.quiet, look);
     // A look that is not written down only makes the next one begin to count anew.
     if record.quiet != Some(quiet) {
@@ -43,10 +43,10 @@ pub fn look(case: &Case, store: &dyn Store, at: Timestamp) -> Survivors {
         });
     }
     if holds(record.ended_at.unwrap_or(at), case.settings.limits.background, quiet, at) {
-        return Survivors { holding: named, session_over: false, released: None };
+        return LeftRunning { holding: named, session_over: false, released: None };
     }
     let detail = format!("the session left this running, and it no longer holds the verdict: {}", named.join(", "));
-    Survivors { released: Some(Degraded { code: "survivors", detail }), ..Survivors::default() }
+    LeftRunning { released: Some(Degradation { code: "survivors", detail }), ..LeftRunning::default() }
 }
 
 /// Processor time of all of them; `None` where one cannot be looked at.
@@ -54,7 +54,7 @@ fn used(running: &[(u32, String)]) -> Option<Duration> {
     running.iter().map(|(pid, _)| processes_below(*pid).map(|look| look.used)).sum()
 }
 
-fn written(case: &Case) -> Option<Timestamp> {
+fn written(case: &JudgementInput) -> Option<Timestamp> {
     let (root, git_dir) = {
         let worktree = case.worktree.lock().expect("no panic while it was held");
         (worktree.root().to_owned(), worktree.git_dir().to_owned())

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::store::engine::{Cursor, Event};
+use crate::store::engine::{EventCursor, StoredEvent};
 use crate::store::{Store, StoreError};
-use crate::watch::{Watching, watch_folder};
+use crate::watch::{FolderWatch, watch_folder};
 
 /// How many events are read at a time.
 const BATCH: usize = 500;
@@ -21,31 +21,31 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mil
 const SETTLE: Duration = Duration::from_millis(15);
 
 /// Events after a place in the journal, in the order of the store.
-pub struct Tail {
+pub struct EventTail {
     store: Arc<dyn Store>,
-    cursor: Cursor,
+    cursor: EventCursor,
     moved: Arc<Notify>,
-    watching: Option<Watching>,
+    watching: Option<FolderWatch>,
     /// A change was heard of, and what belongs to it is let arrive.
     stirred: bool,
 }
 
-impl Tail {
+impl EventTail {
     /// The events after `cursor`. `folder` is the one that the store writes to.
-    pub fn new(store: Arc<dyn Store>, folder: &Path, cursor: Cursor) -> Self {
+    pub fn new(store: Arc<dyn Store>, folder: &Path, cursor: EventCursor) -> Self {
         let moved = Arc::new(Notify::new());
         let watching = watch_folder(folder, {
             let moved = Arc::clone(&moved);
             move || moved.notify_one()
         });
-        Tail { store, cursor, moved, watching: watching.ok(), stirred: false }
+        EventTail { store, cursor, moved, watching: watching.ok(), stirred: false }
     }
 
     /// What was appended since the last call, at most one batch of it; empty where nothing was.
     ///
     /// # Errors
     /// When the store cannot be read; the next call tries again at the same place.
-    pub fn read(&mut self) -> Result<Vec<Event>, StoreError> {
+    pub fn read(&mut self) -> Result<Vec<StoredEvent>, StoreError> {
         let (events, cursor) = self.store.read(self.cursor, BATCH)?;
         self.cursor = cursor;
         Ok(events)

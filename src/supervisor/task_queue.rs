@@ -6,36 +6,36 @@ use serde_json::{Value, json};
 
 use crate::config::task_file::{TaskFile, TaskStatus, parse_task};
 use crate::decision::display::escape_to_one_line;
-use crate::decision::evidence::{Degraded, FaultKind, Unreadable};
-use crate::git::Point;
+use crate::decision::evidence::{Degradation, FaultKind, UnreadableFact};
+use crate::git::BaselinePoint;
 use crate::store::Store;
 use crate::store::journal::{event, kind};
 use crate::store::trust::{TrustStore, fingerprint};
-use crate::tasks::folder::{self, Folder, Loaded};
-use crate::tasks::ledger::{Change, Entry, Ledger};
+use crate::tasks::folder::{self, LoadedTask, TaskFolder};
+use crate::tasks::ledger::{BoardTask, TaskBoard, TaskStep};
 
-use super::configuration::{Governing, governing};
-use super::courier::Courier;
-use super::notices::Notices;
-use super::place::Place;
-use super::surroundings::{Surroundings, now};
+use super::configuration::{EffectiveConfig, governing};
+use super::courier::NotificationWorker;
+use super::notices::NotificationRules;
+use super::place::OpenWorktree;
+use super::surroundings::{CommandEnv, now};
 
 /// The tasks of a repository, as one work tree has their files.
 pub struct TaskQueue {
     /// The work tree.
-    pub place: Place,
+    pub place: OpenWorktree,
     /// Names the repository in the store.
     pub repository_id: String,
     /// What `completion.json` asks for.
-    pub governing: Governing,
+    pub governing: EffectiveConfig,
     /// The files.
-    pub folder: Folder,
+    pub folder: TaskFolder,
     /// HEAD of the work tree.
-    pub head: Point,
+    pub head: BaselinePoint,
     trust: TrustStore,
     trusted_hashes: Option<String>,
-    notices: Notices,
-    courier: Courier,
+    notices: NotificationRules,
+    courier: NotificationWorker,
 }
 
 /// The copy of a task's file that counts, and whether its commands may run.
@@ -48,7 +48,7 @@ pub struct GovernedTask {
     /// How to allow its commands, where they are not.
     pub allow_with: Option<String>,
     /// What a person should know about it.
-    pub notes: Vec<Degraded>,
+    pub notes: Vec<Degradation>,
 }
 
 impl TaskQueue {
@@ -56,18 +56,18 @@ impl TaskQueue {
     ///
     /// # Errors
     /// Where one of them cannot be read.
-    pub fn open(surroundings: &Surroundings) -> Result<Self, Unreadable> {
-        let place = Place::open(surroundings)?;
+    pub fn open(surroundings: &CommandEnv) -> Result<Self, UnreadableFact> {
+        let place = OpenWorktree::open(surroundings)?;
         let head = place.worktree.head()?;
         let governing = governing(surroundings, &place, None, Some(&head))?;
         let dir = &governing.settings.tasks.dir;
-        let folder = folder::read(place.root(), dir).map_err(|error| Unreadable {
+        let folder = folder::read(place.root(), dir).map_err(|error| UnreadableFact {
             kind: FaultKind::Config,
             why: format!("failed to read the tasks in {dir}: {error}"),
             hint: None,
         })?;
         let repository_id = place.worktree.repository_id();
-        let notices = Notices::new(governing.settings.notify.clone(), place.root());
+        let notices = NotificationRules::new(governing.settings.notify.clone(), place.root());
         Ok(TaskQueue {
             place,
             repository_id,
@@ -90,24 +90,24 @@ impl TaskQueue {
     ///
     /// # Errors
     /// Where a record cannot be read.
-    pub fn ledger(&self) -> Result<Ledger<'_>, Unreadable> {
-        Ok(Ledger::read(self.place.store.as_ref(), &self.repository_id, &self.folder, now())?)
+    pub fn ledger(&self) -> Result<TaskBoard<'_>, UnreadableFact> {
+        Ok(TaskBoard::read(self.place.store.as_ref(), &self.repository_id, &self.folder, now())?)
     }
 
     /// The records of all tasks, brought up to date.
     ///
     /// # Errors
     /// Where a record cannot be read or written.
-    pub fn settled(&self) -> Result<Ledger<'_>, Unreadable> {
+    pub fn settled(&self) -> Result<TaskBoard<'_>, UnreadableFact> {
         let mut ledger = self.ledger()?;
         // Pinned is what would govern now: HEAD's copy, and the work tree's only where that has none.
         ledger.pin(|loaded| {
             let committed = match (&self.head, loaded.relative.to_str()) {
-                (Point::Commit(commit), Some(path)) => self.place.worktree.blob_at(commit, path)?,
+                (BaselinePoint::Commit(commit), Some(path)) => self.place.worktree.blob_at(commit, path)?,
                 _ => None,
             };
             let is_this = |bytes: &Vec<u8>| parse_task(bytes, &loaded.relative).is_ok_and(|task| task.id == loaded.task.id);
-            Ok::<_, Unreadable>(committed.filter(is_this).unwrap_or_else(|| loaded.bytes.clone()))
+            Ok::<_, UnreadableFact>(committed.filter(is_this).unwrap_or_else(|| loaded.bytes.clone()))
         })?;
         let changes = ledger.settle(now())?;
         self.note(&changes);
@@ -116,9 +116,9 @@ impl TaskQueue {
 
     /// Writes steps into the journal, each under its task's name, and tells those who want to be told. The journal tells a story; the
     /// records, which are written already, are the truth, so that a step which cannot be told changes nothing.
-    pub fn note(&self, changes: &[Change]) {
+    pub fn note(&self, changes: &[TaskStep]) {
         let at = now();
-        let told = |change: &Change| Some(event(at, &self.place.worktree_id, Some(&change.id), event_kind(change)?, change_json(change)));
+        let told = |change: &TaskStep| Some(event(at, &self.place.worktree_id, Some(&change.id), event_kind(change)?, change_json(change)));
         let events: Vec<_> = changes.iter().filter_map(told).collect();
         if events.is_empty() {
             return;
@@ -134,15 +134,15 @@ impl TaskQueue {
     ///
     /// # Errors
     /// Where the commit, or its copy, cannot be read.
-    pub fn governed(&self, entry: &Entry) -> Result<GovernedTask, Unreadable> {
-        let Loaded { relative, bytes, .. } = &entry.loaded;
+    pub fn governed(&self, entry: &BoardTask) -> Result<GovernedTask, UnreadableFact> {
+        let LoadedTask { relative, bytes, .. } = &entry.loaded;
         let recorded = entry.record.baseline.as_deref().map(|commit| match commit {
-            "" => Point::Unborn,
-            commit => Point::Commit(commit.to_owned()),
+            "" => BaselinePoint::Unborn,
+            commit => BaselinePoint::Commit(commit.to_owned()),
         });
         let commit = match recorded.as_ref().unwrap_or(&self.head) {
-            Point::Commit(commit) => Some(commit.clone()),
-            Point::Unborn => None,
+            BaselinePoint::Commit(commit) => Some(commit.clone()),
+            BaselinePoint::Unborn => None,
         };
         let committed = match (&commit, relative.to_str()) {
             (Some(commit), Some(path)) => self.place.worktree.blob_at(commit, path)?,
@@ -156,7 +156,7 @@ impl TaskQueue {
                  --reason WHY",
                 entry.id()
             );
-            notes.push(Degraded { code: "criteria_changed", detail });
+            notes.push(Degradation { code: "criteria_changed", detail });
             let task = entry.loaded.task.clone();
             let allow_with = if task.commands().is_empty() { None } else { self.wanted_trust(relative, bytes, None)? };
             return Ok(GovernedTask { task, commit: None, allow_with, notes });
@@ -166,8 +166,8 @@ impl TaskQueue {
                 let short: String = commit.iter().flat_map(|commit| commit.chars().take(12)).collect();
                 let name = escape_to_one_line(&relative.display().to_string());
                 let detail = format!("{name} differs from that of {short}, which governs: commit the change before the task is begun");
-                notes.push(Degraded { code: "criteria_changed", detail });
-                let task = parse_task(&committed, relative).map_err(|error| Unreadable {
+                notes.push(Degradation { code: "criteria_changed", detail });
+                let task = parse_task(&committed, relative).map_err(|error| UnreadableFact {
                     kind: FaultKind::Config,
                     why: format!("{error} (as {short} has it)"),
                     hint: Some("commit the file as it should be".into()),
@@ -185,7 +185,7 @@ impl TaskQueue {
                 "the criteria of {name} differ from those that the task was first seen with, which govern; accept the new ones with: \
                  watchdog trust {name}"
             );
-            notes.push(Degraded { code: "criteria_changed", detail });
+            notes.push(Degradation { code: "criteria_changed", detail });
             (task.checks, task.mode) = (pinned.checks, pinned.mode);
             bytes = text.clone().into_bytes();
         }
@@ -193,7 +193,7 @@ impl TaskQueue {
         Ok(GovernedTask { task, commit, allow_with, notes })
     }
 
-    fn wanted_trust(&self, relative: &std::path::Path, bytes: &[u8], commit: Option<&str>) -> Result<Option<String>, Unreadable> {
+    fn wanted_trust(&self, relative: &std::path::Path, bytes: &[u8], commit: Option<&str>) -> Result<Option<String>, UnreadableFact> {
         let hash = fingerprint(&self.repository_id, relative, bytes);
         if self.trust.is_trusted(&hash, self.trusted_hashes.as_deref())? {
             return Ok(None);
@@ -206,7 +206,7 @@ impl TaskQueue {
     }
 }
 
-fn event_kind(change: &Change) -> Option<&'static str> {
+fn event_kind(change: &TaskStep) -> Option<&'static str> {
     Some(match (change.from, change.to) {
         (None, _) => return None,
         (Some(from), to) if from == to => return None,
@@ -221,7 +221,7 @@ fn event_kind(change: &Change) -> Option<&'static str> {
 }
 
 /// A step for programs.
-pub fn change_json(change: &Change) -> Value {
+pub fn change_json(change: &TaskStep) -> Value {
     json!({"task": change.id, "from": change.from.map(TaskStatus::as_str), "to": change.to.as_str(), "agent": change.agent,
            "reason": change.reason})
 }

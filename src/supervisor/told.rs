@@ -4,20 +4,20 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use crate::agent::stream::Told;
+use crate::agent::stream::SessionSummary;
 use crate::agent::transcript::{self, ClaudeHome};
 use crate::agent::transcript_read;
 use crate::config::settings::Preset;
-use crate::decision::context::{Context, Usage};
-use crate::session::Conversation;
+use crate::decision::context::{SessionContext, SessionUsage};
+use crate::session::ProbeTarget;
 use crate::store::{Store, session};
 
-use super::case::Case;
-use super::surroundings::Surroundings;
+use super::case::JudgementInput;
+use super::surroundings::CommandEnv;
 
 /// Reads what the transcript of a session of Claude Code tells: of the session with this id, or of the latest in this folder, unless that
 /// one was last written before `since`. `None` where there is no such transcript, or it cannot be read.
-pub fn told(root: &Path, home: &ClaudeHome, session_id: Option<&str>, since: Option<Timestamp>) -> Option<Told> {
+pub fn told(root: &Path, home: &ClaudeHome, session_id: Option<&str>, since: Option<Timestamp>) -> Option<SessionSummary> {
     let found = match session_id {
         Some(id) => transcript::session(root, home, id)?,
         None => {
@@ -31,7 +31,7 @@ pub fn told(root: &Path, home: &ClaudeHome, session_id: Option<&str>, since: Opt
 
 /// What checks are told: what the session itself told where watchdog ran it, and what its transcript tells. Reads nothing where no check
 /// would ask.
-pub(super) fn settle_told(case: &Case, store: &dyn Store, surroundings: &Surroundings, seen: Context) -> Context {
+pub(super) fn settle_told(case: &JudgementInput, store: &dyn Store, surroundings: &CommandEnv, seen: SessionContext) -> SessionContext {
     if case.settings.checks.is_empty() {
         return seen;
     }
@@ -48,7 +48,7 @@ pub(super) fn settle_told(case: &Case, store: &dyn Store, surroundings: &Surroun
     context
 }
 
-fn by_transcript(case: &Case, store: &dyn Store, home: &ClaudeHome) -> Option<Told> {
+fn by_transcript(case: &JudgementInput, store: &dyn Store, home: &ClaudeHome) -> Option<SessionSummary> {
     let root = case.worktree.lock().expect("no panic while it was held").root().to_owned();
     let recorded = session::of(store, &case.worktree_id, &case.spec).ok().flatten();
     // One that began before the baseline is about other work.
@@ -58,7 +58,7 @@ fn by_transcript(case: &Case, store: &dyn Store, home: &ClaudeHome) -> Option<To
         // Without a baseline's time nobody knows which transcript is about this work.
         None => {
             let at = case.recorded_at?;
-            let whom = Conversation::of(store, (&case.worktree_id, &case.spec), (&root, home), None, Some(at), true).ok()?;
+            let whom = ProbeTarget::of(store, (&case.worktree_id, &case.spec), (&root, home), None, Some(at), true).ok()?;
             let grown = whom.has_grown != Some(false);
             whom.expected.filter(|_| grown).and_then(|id| told(&root, home, Some(&id), None))
         }
@@ -66,15 +66,15 @@ fn by_transcript(case: &Case, store: &dyn Store, home: &ClaudeHome) -> Option<To
 }
 
 /// What was seen counts; what was not is filled in.
-fn joined(seen: Context, transcript: Context) -> Context {
-    let usage = Usage {
+fn joined(seen: SessionContext, transcript: SessionContext) -> SessionContext {
+    let usage = SessionUsage {
         turns: seen.usage.turns.or(transcript.usage.turns),
         input_tokens: seen.usage.input_tokens.or(transcript.usage.input_tokens),
         output_tokens: seen.usage.output_tokens.or(transcript.usage.output_tokens),
         cost_usd: seen.usage.cost_usd.or(transcript.usage.cost_usd),
         wall_seconds: seen.usage.wall_seconds,
     };
-    Context {
+    SessionContext {
         stop_reason: seen.stop_reason.or(transcript.stop_reason),
         output: seen.output.or(transcript.output),
         prompt: seen.prompt.or(transcript.prompt),
@@ -121,13 +121,16 @@ mod tests {
 
     #[test]
     fn what_was_seen_is_not_overwritten_by_the_transcript() {
-        let seen =
-            Context { output: Some("the end".into()), usage: Usage { wall_seconds: Some(3.0), ..Usage::default() }, ..Context::default() };
-        let transcript = Context {
+        let seen = SessionContext {
+            output: Some("the end".into()),
+            usage: SessionUsage { wall_seconds: Some(3.0), ..SessionUsage::default() },
+            ..SessionContext::default()
+        };
+        let transcript = SessionContext {
             output: Some("other".into()),
             prompt: Some("do it".into()),
-            usage: Usage { turns: Some(2), wall_seconds: Some(9.0), ..Usage::default() },
-            ..Context::default()
+            usage: SessionUsage { turns: Some(2), wall_seconds: Some(9.0), ..SessionUsage::default() },
+            ..SessionContext::default()
         };
         let joined = joined(seen, transcript);
         assert_eq!((joined.output.as_deref(), joined.prompt.as_deref()), (Some("the end"), Some("do it")));

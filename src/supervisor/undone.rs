@@ -6,8 +6,8 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use crate::decision::evidence::{Changes, Degraded};
-use crate::git::{Point, Worktree, unescape_path};
+use crate::decision::evidence::{Changes, Degradation};
+use crate::git::{BaselinePoint, Worktree, unescape_path};
 
 /// Changed paths that are looked at, at most.
 const MOST_PATHS: usize = 200;
@@ -16,9 +16,9 @@ const MOST_PATHS: usize = 200;
 const NAMED: usize = 3;
 
 /// What to say, where the uncommitted changes undo what was committed since the baseline. What cannot be read says nothing.
-pub fn note(worktree: &Worktree, baseline: &Point, changes: &Changes) -> Option<Degraded> {
-    let (Point::Commit(before), Ok(Point::Commit(head))) = (baseline, worktree.head()) else { return None };
-    if *before == head || *baseline == Point::nowhere() {
+pub fn note(worktree: &Worktree, baseline: &BaselinePoint, changes: &Changes) -> Option<Degradation> {
+    let (BaselinePoint::Commit(before), Ok(BaselinePoint::Commit(head))) = (baseline, worktree.head()) else { return None };
+    if *before == head || *baseline == BaselinePoint::nowhere() {
         return None;
     }
     let undone = |path: &&String| -> Option<()> {
@@ -38,5 +38,5 @@ pub fn note(worktree: &Worktree, baseline: &Point, changes: &Changes) -> Option<
     };
     let named = found.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
     let detail = format!("uncommitted changes undo what was committed since the baseline: {named}{more}");
-    (!found.is_empty()).then_some(Degraded { code: "work_undone", detail })
+    (!found.is_empty()).then_some(Degradation { code: "work_undone", detail })
 }

@@ -144,9 +144,9 @@ impl Judgement {
 
 fn commits_json(commits: &Commits) -> Vec<Value> {
     let origin = |origin| match origin {
-        crate::decision::evidence::Origin::MadeHere => "made_here",
-        crate::decision::evidence::Origin::Imported => "imported",
-        crate::decision::evidence::Origin::Rescued => "rescued",
+        crate::decision::evidence::CommitOrigin::MadeHere => "made_here",
+        crate::decision::evidence::CommitOrigin::Imported => "imported",
+        crate::decision::evidence::CommitOrigin::Rescued => "rescued",
     };
     commits.listed.iter().map(|commit| json!({"id": commit.id, "subject": commit.subject, "origin": origin(commit.origin)})).collect()
 }

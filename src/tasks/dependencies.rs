@@ -7,7 +7,7 @@ use crate::config::task_file::TaskStatus;
 
 /// A task as far as dependencies go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
+pub struct DependencyLink {
     /// Its id.
     pub id: String,
     /// Where it stands.
@@ -18,43 +18,43 @@ pub struct Link {
 
 /// A dependency that keeps a task from beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Blocker {
+pub enum BlockedBy {
     /// There is no such task.
     Missing(String),
     /// It is not complete.
     Unmet { id: String, status: TaskStatus },
 }
 
-impl fmt::Display for Blocker {
+impl fmt::Display for BlockedBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Blocker::Missing(id) => write!(f, "{id} (not found)"),
-            Blocker::Unmet { id, status } => write!(f, "{id} ({})", status.as_str()),
+            BlockedBy::Missing(id) => write!(f, "{id} (not found)"),
+            BlockedBy::Unmet { id, status } => write!(f, "{id} ({})", status.as_str()),
         }
     }
 }
 
 /// Tasks by id, to be asked about their dependencies.
 #[derive(Debug, Clone, Default)]
-pub struct Dependencies {
+pub struct DependencyGraph {
     tasks: BTreeMap<String, (TaskStatus, Vec<String>)>,
 }
 
-impl Dependencies {
+impl DependencyGraph {
     /// Of two tasks with the same id the last counts; callers have told them apart before.
-    pub fn new(tasks: impl IntoIterator<Item = Link>) -> Self {
-        Dependencies { tasks: tasks.into_iter().map(|link| (link.id, (link.status, link.depends_on))).collect() }
+    pub fn new(tasks: impl IntoIterator<Item = DependencyLink>) -> Self {
+        DependencyGraph { tasks: tasks.into_iter().map(|link| (link.id, (link.status, link.depends_on))).collect() }
     }
 
     /// What keeps a task from beginning, in the order of its file. Empty for one that nobody knows.
-    pub fn blockers(&self, id: &str) -> Vec<Blocker> {
+    pub fn blockers(&self, id: &str) -> Vec<BlockedBy> {
         let wanted = self.tasks.get(id).map(|(_, wanted)| wanted.as_slice()).unwrap_or_default();
         wanted
             .iter()
             .filter_map(|id| match self.tasks.get(id) {
-                None => Some(Blocker::Missing(id.clone())),
+                None => Some(BlockedBy::Missing(id.clone())),
                 Some((TaskStatus::Complete, _)) => None,
-                Some((status, _)) => Some(Blocker::Unmet { id: id.clone(), status: *status }),
+                Some((status, _)) => Some(BlockedBy::Unmet { id: id.clone(), status: *status }),
             })
             .collect()
     }
@@ -118,8 +118,8 @@ mod tests {
 
     use super::*;
 
-    fn links(tasks: &[(&str, TaskStatus, &[&str])]) -> Dependencies {
-        Dependencies::new(tasks.iter().map(|(id, status, wanted)| Link {
+    fn links(tasks: &[(&str, TaskStatus, &[&str])]) -> DependencyGraph {
+        DependencyGraph::new(tasks.iter().map(|(id, status, wanted)| DependencyLink {
             id: (*id).into(),
             status: *status,
             depends_on: wanted.iter().map(ToString::to_string).collect(),
@@ -148,33 +148,35 @@ mod tests {
             let link = |text: &str| {
                 let (id, wanted) = text.split_once(':').unwrap_or((text, ""));
                 let depends_on = wanted.split(',').filter(|id| !id.is_empty()).map(Into::into).collect();
-                Link { id: id.into(), status: TaskStatus::Pending, depends_on }
+                DependencyLink { id: id.into(), status: TaskStatus::Pending, depends_on }
             };
-            let found: Vec<String> = Dependencies::new(tasks.split(' ').map(link)).cycles().iter().map(|circle| circle.join(" ")).collect();
+            let found: Vec<String> =
+                DependencyGraph::new(tasks.split(' ').map(link)).cycles().iter().map(|circle| circle.join(" ")).collect();
             assert_eq!(found, expected, "{tasks}");
         }
     }
 
     #[test]
     fn a_chain_of_many_thousands_is_walked_without_recursion() {
-        let task = |n: u32| Link { id: format!("{n}"), status: TaskStatus::Pending, depends_on: vec![format!("{}", (n + 1) % 50_000)] };
-        assert_eq!(Dependencies::new((0..50_000).map(task)).cycles().len(), 1);
+        let task =
+            |n: u32| DependencyLink { id: format!("{n}"), status: TaskStatus::Pending, depends_on: vec![format!("{}", (n + 1) % 50_000)] };
+        assert_eq!(DependencyGraph::new((0..50_000).map(task)).cycles().len(), 1);
     }
 
     proptest! {
         #[test]
         fn tasks_that_only_wait_for_earlier_ones_have_no_circle(edges in prop::collection::vec((0u8..12, 0u8..12), 0..40)) {
-            let link = |n: u8| Link {
+            let link = |n: u8| DependencyLink {
                 id: format!("{n:02}"),
                 status: TaskStatus::Pending,
                 depends_on: edges.iter().filter(|(from, to)| *from == n && to < from).map(|(_, to)| format!("{to:02}")).collect(),
             };
-            prop_assert!(Dependencies::new((0..12).map(link)).cycles().is_empty());
+            prop_assert!(DependencyGraph::new((0..12).map(link)).cycles().is_empty());
             // One edge back from the first to the last of a chain closes a circle.
-            let mut closed: Vec<Link> = (0..12).map(link).collect();
+            let mut closed: Vec<DependencyLink> = (0..12).map(link).collect();
             if let Some((from, to)) = edges.iter().find(|(from, to)| to < from) {
                 closed[usize::from(*to)].depends_on.push(format!("{from:02}"));
-                prop_assert!(!Dependencies::new(closed).cycles().is_empty());
+                prop_assert!(!DependencyGraph::new(closed).cycles().is_empty());
             }
         }
     }

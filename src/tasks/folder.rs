@@ -6,7 +6,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use crate::config::task_file::{TaskFile, has_front_matter, parse_task};
-use crate::config::{ConfigError, MAX_BYTES, Problem};
+use crate::config::{ConfigError, ConfigProblem, MAX_BYTES};
 
 /// Where task files are where the configuration names no other folder.
 pub const OWN: &str = ".watchdog/tasks";
@@ -19,7 +19,7 @@ const MOST: usize = 2000;
 
 /// A task with the file that it came from.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Loaded {
+pub struct LoadedTask {
     /// The file.
     pub path: PathBuf,
     /// The same from the root of the work tree.
@@ -37,13 +37,13 @@ pub struct BadFile(pub ConfigError);
 
 /// A folder of tasks, as it was read.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Folder {
+pub struct TaskFolder {
     /// The root of the work tree.
     pub root: Option<PathBuf>,
     /// The folder; `None` where there is none.
     pub path: Option<PathBuf>,
     /// Its tasks, by the names of their files.
-    pub tasks: Vec<Loaded>,
+    pub tasks: Vec<LoadedTask>,
     /// What could not be read.
     pub problems: Vec<BadFile>,
 }
@@ -59,9 +59,9 @@ fn locate(root: &Path, configured: &str) -> Option<PathBuf> {
 ///
 /// # Errors
 /// Where the folder itself cannot be read, or leads out of the work tree.
-pub fn read(root: &Path, configured: &str) -> io::Result<Folder> {
+pub fn read(root: &Path, configured: &str) -> io::Result<TaskFolder> {
     let root_of = Some(root.to_owned());
-    let Some(path) = locate(root, configured) else { return Ok(Folder { root: root_of, ..Folder::default() }) };
+    let Some(path) = locate(root, configured) else { return Ok(TaskFolder { root: root_of, ..TaskFolder::default() }) };
     let inside = |path: &Path| Ok::<_, io::Error>(path.canonicalize()?.starts_with(root.canonicalize()?));
     if !inside(&path)? {
         return Err(io::Error::other("it leads out of the work tree"));
@@ -69,7 +69,7 @@ pub fn read(root: &Path, configured: &str) -> io::Result<Folder> {
     let mut names: Vec<_> = fs::read_dir(&path)?.map(|entry| entry.map(|entry| entry.file_name())).collect::<io::Result<_>>()?;
     names.retain(|name| Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md")));
     names.sort();
-    let mut folder = Folder { root: root_of, path: Some(path.clone()), ..Folder::default() };
+    let mut folder = TaskFolder { root: root_of, path: Some(path.clone()), ..TaskFolder::default() };
     for (n, name) in names.iter().enumerate() {
         let file = path.join(name);
         let relative = file.strip_prefix(root).unwrap_or(&file).to_owned();
@@ -81,7 +81,7 @@ pub fn read(root: &Path, configured: &str) -> io::Result<Folder> {
             // Words about the folder, not a task.
             Ok(bytes) if !has_front_matter(&bytes) && name.eq_ignore_ascii_case("readme.md") => {}
             Ok(bytes) => match parse_task(&bytes, &relative) {
-                Ok(task) => folder.tasks.push(Loaded { path: file, relative, bytes, task }),
+                Ok(task) => folder.tasks.push(LoadedTask { path: file, relative, bytes, task }),
                 Err(error) => folder.problems.push(BadFile(error)),
             },
             Err(error) => folder.problems.push(bad(&relative, format!("failed to read the file: {error}"))),
@@ -106,12 +106,12 @@ fn slurp(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn bad(relative: &Path, message: String) -> BadFile {
-    let problem = Problem { line: 1, column: 1, key: String::new(), message };
+    let problem = ConfigProblem { line: 1, column: 1, key: String::new(), message };
     BadFile(ConfigError { origin: relative.to_owned(), problems: vec![problem], more: 0 })
 }
 
 /// Two files with one id: which is meant nobody can know, so neither is taken. File systems and branches do not always tell cases apart.
-fn leave_out_twins(folder: &mut Folder) {
+fn leave_out_twins(folder: &mut TaskFolder) {
     let mut files: HashMap<String, Vec<PathBuf>> = HashMap::new();
     for loaded in &folder.tasks {
         files.entry(loaded.task.id.to_ascii_lowercase()).or_default().push(loaded.relative.clone());
@@ -150,7 +150,7 @@ mod tests {
         format!("---\nid: {id}\ntitle: t\n---\nx\n")
     }
 
-    fn ids(folder: &Folder) -> Vec<&str> {
+    fn ids(folder: &TaskFolder) -> Vec<&str> {
         folder.tasks.iter().map(|loaded| loaded.task.id.as_str()).collect()
     }
 

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::dependencies::Link;
+use super::dependencies::DependencyLink;
 use crate::config::task_file::TaskStatus;
 
 /// A task to be drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Node {
+pub struct GraphTask {
     /// Its id, status and dependencies.
-    pub link: Link,
+    pub link: DependencyLink,
     /// What it is about.
     pub title: String,
 }
@@ -26,7 +26,7 @@ fn colour(status: TaskStatus) -> &'static str {
 }
 
 /// As Graphviz reads it: `watchdog task list --format dot | dot -Tsvg`. An arrow leads from what comes first to what waits for it.
-pub fn dot(nodes: &[Node]) -> String {
+pub fn dot(nodes: &[GraphTask]) -> String {
     // Titles are anybody's text: a quote or a backslash would end the label.
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace(char::is_control, " ");
     let mut text = String::from("digraph tasks {\n  rankdir=LR;\n  node [shape=box, style=filled];\n");
@@ -46,7 +46,7 @@ pub fn dot(nodes: &[Node]) -> String {
 }
 
 /// As Mermaid reads it, such as in a README on GitHub.
-pub fn mermaid(nodes: &[Node]) -> String {
+pub fn mermaid(nodes: &[GraphTask]) -> String {
     // Mermaid knows no escapes but those of HTML; anything that is no plain word goes in by its number.
     let quoted = |text: &str| {
         text.chars().fold(String::new(), |mut shown, c| {
@@ -82,11 +82,11 @@ pub fn mermaid(nodes: &[Node]) -> String {
     text
 }
 
-fn edges(nodes: &[Node]) -> impl Iterator<Item = (&str, &str)> {
+fn edges(nodes: &[GraphTask]) -> impl Iterator<Item = (&str, &str)> {
     nodes.iter().flat_map(|node| node.link.depends_on.iter().map(move |before| (before.as_str(), node.link.id.as_str())))
 }
 
-fn missing(nodes: &[Node]) -> Vec<&str> {
+fn missing(nodes: &[GraphTask]) -> Vec<&str> {
     let mut missing: Vec<&str> = edges(nodes).map(|(before, _)| before).filter(|id| nodes.iter().all(|node| node.link.id != *id)).collect();
     missing.sort_unstable();
     missing.dedup();
@@ -99,9 +99,9 @@ mod tests {
 
     use super::*;
 
-    fn nodes() -> Vec<Node> {
-        let node = |id: &str, title: &str, status, wanted: &[&str]| Node {
-            link: Link { id: id.into(), status, depends_on: wanted.iter().map(ToString::to_string).collect() },
+    fn nodes() -> Vec<GraphTask> {
+        let node = |id: &str, title: &str, status, wanted: &[&str]| GraphTask {
+            link: DependencyLink { id: id.into(), status, depends_on: wanted.iter().map(ToString::to_string).collect() },
             title: title.into(),
         };
         vec![node("T1", "The \"schema\"\nand [more]", TaskStatus::Complete, &[]), node("T2", "Login", TaskStatus::Blocked, &["T1", "NOPE"])]

@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::dependencies::{Blocker, Dependencies, Link};
-use super::folder::{Folder, Loaded};
+use super::dependencies::{BlockedBy, DependencyGraph, DependencyLink};
+use super::folder::{LoadedTask, TaskFolder};
 use super::graph;
-use super::queue::{Queued, settled};
+use super::queue::{QueuedTask, settled};
 use super::status::{IllegalStep, step, step_by_person};
 use super::write_back::with_status;
 use crate::config::task_file::{TaskStatus, parse_task};
 use crate::store::StoreError;
-use crate::store::engine::{Hold, Lease, Store};
+use crate::store::engine::{Lease, LeaseHold, Store};
 use crate::store::task::{self, PinnedFile, TaskRecord};
 
 /// The word for a status that dependencies set.
@@ -32,24 +32,24 @@ const MOMENT: Duration = Duration::from_secs(5);
 
 /// A task: its file and its record.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct BoardTask {
     /// Its file.
-    pub loaded: Loaded,
+    pub loaded: LoadedTask,
     /// Where it stands.
     pub record: TaskRecord,
     /// Whether the file is gone, or no task any more: then the entry holds what was first seen of it.
     pub gone: bool,
 }
 
-impl Entry {
+impl BoardTask {
     /// What a record keeps of a task whose file is not there; `None` where it is complete, or keeps nothing.
     fn gone(id: &str, record: TaskRecord, root: &Path) -> Option<Self> {
         let pinned = record.pinned.as_ref().filter(|_| record.status != TaskStatus::Complete)?;
         let relative = PathBuf::from(&pinned.path);
         let bytes = pinned.text.clone().into_bytes();
         let task = parse_task(&bytes, &relative).ok().filter(|task| task.id == id)?;
-        let loaded = Loaded { path: root.join(&relative), relative, bytes, task };
-        Some(Entry { loaded, record, gone: true })
+        let loaded = LoadedTask { path: root.join(&relative), relative, bytes, task };
+        Some(BoardTask { loaded, record, gone: true })
     }
 
     /// Its id.
@@ -57,25 +57,25 @@ impl Entry {
         &self.loaded.task.id
     }
 
-    fn link(&self) -> Link {
-        Link { id: self.id().to_owned(), status: self.record.status, depends_on: self.loaded.task.depends_on.clone() }
+    fn link(&self) -> DependencyLink {
+        DependencyLink { id: self.id().to_owned(), status: self.record.status, depends_on: self.loaded.task.depends_on.clone() }
     }
 
     /// For the picture.
-    pub fn node(&self) -> graph::Node {
-        graph::Node { link: self.link(), title: self.loaded.task.title.clone() }
+    pub fn node(&self) -> graph::GraphTask {
+        graph::GraphTask { link: self.link(), title: self.loaded.task.title.clone() }
     }
 
     /// For the queue.
-    pub fn queued(&self) -> Queued {
+    pub fn queued(&self) -> QueuedTask {
         let task = &self.loaded.task;
-        Queued { link: self.link(), priority: task.priority, role: task.role.clone(), since: self.record.since }
+        QueuedTask { link: self.link(), priority: task.priority, role: task.role.clone(), since: self.record.since }
     }
 }
 
 /// A step that a task took.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct TaskStep {
     /// The task.
     pub id: String,
     /// Where it stood; `None` = it was not known.
@@ -106,39 +106,39 @@ pub enum LedgerError {
 }
 
 /// The tasks of a repository.
-pub struct Ledger<'s> {
+pub struct TaskBoard<'s> {
     store: &'s dyn Store,
     repository_id: String,
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, BoardTask>,
 }
 
-impl<'s> Ledger<'s> {
+impl<'s> TaskBoard<'s> {
     /// Reads the records of all tasks in a folder. Writes nothing: a task without a record stands where its file says, else at the
     /// beginning; one that its file calls taken is taken by nobody.
     ///
     /// # Errors
     /// Where a record cannot be read.
-    pub fn read(store: &'s dyn Store, repository_id: &str, folder: &Folder, now: Timestamp) -> Result<Self, StoreError> {
+    pub fn read(store: &'s dyn Store, repository_id: &str, folder: &TaskFolder, now: Timestamp) -> Result<Self, StoreError> {
         let mut entries = BTreeMap::new();
         for loaded in &folder.tasks {
             let record = match task::of(store, repository_id, &loaded.task.id)? {
                 Some(record) => record,
                 None => first_record(loaded, now),
             };
-            entries.insert(loaded.task.id.clone(), Entry { loaded: loaded.clone(), record, gone: false });
+            entries.insert(loaded.task.id.clone(), BoardTask { loaded: loaded.clone(), record, gone: false });
         }
         // Whoever deletes a task's file, or makes it another task's, has not done the task.
         let missing = task::all(store, repository_id)?.into_iter().filter(|(id, _)| !entries.contains_key(id)).collect::<Vec<_>>();
         let root = folder.root.clone().unwrap_or_default();
-        entries.extend(missing.into_iter().filter_map(|(id, record)| Some((id.clone(), Entry::gone(&id, record, &root)?))));
-        Ok(Ledger { store, repository_id: repository_id.to_owned(), entries })
+        entries.extend(missing.into_iter().filter_map(|(id, record)| Some((id.clone(), BoardTask::gone(&id, record, &root)?))));
+        Ok(TaskBoard { store, repository_id: repository_id.to_owned(), entries })
     }
 
-    /// Pins the files of tasks that are not pinned yet, as `governing` says that they count; written by the next [`Ledger::settle`].
+    /// Pins the files of tasks that are not pinned yet, as `governing` says that they count; written by the next [`TaskBoard::settle`].
     ///
     /// # Errors
     /// What `governing` fails with.
-    pub fn pin<E>(&mut self, governing: impl Fn(&Loaded) -> Result<Vec<u8>, E>) -> Result<(), E> {
+    pub fn pin<E>(&mut self, governing: impl Fn(&LoadedTask) -> Result<Vec<u8>, E>) -> Result<(), E> {
         for entry in self.entries.values_mut().filter(|entry| entry.record.pinned.is_none()) {
             let path = entry.loaded.relative.to_string_lossy().into_owned();
             let text = String::from_utf8(governing(&entry.loaded)?).ok();
@@ -148,27 +148,27 @@ impl<'s> Ledger<'s> {
     }
 
     /// The tasks by id.
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+    pub fn entries(&self) -> impl Iterator<Item = &BoardTask> {
         self.entries.values()
     }
 
     /// One task.
-    pub fn get(&self, id: &str) -> Option<&Entry> {
+    pub fn get(&self, id: &str) -> Option<&BoardTask> {
         self.entries.get(id)
     }
 
     /// All tasks as the queue sees them.
-    pub fn queued(&self) -> Vec<Queued> {
-        self.entries().map(Entry::queued).collect()
+    pub fn queued(&self) -> Vec<QueuedTask> {
+        self.entries().map(BoardTask::queued).collect()
     }
 
     /// To be asked what waits for what.
-    pub fn dependencies(&self) -> Dependencies {
-        Dependencies::new(self.entries().map(Entry::link))
+    pub fn dependencies(&self) -> DependencyGraph {
+        DependencyGraph::new(self.entries().map(BoardTask::link))
     }
 
     /// What keeps a task from beginning.
-    pub fn blockers(&self, id: &str) -> Vec<Blocker> {
+    pub fn blockers(&self, id: &str) -> Vec<BlockedBy> {
         self.dependencies().blockers(id)
     }
 
@@ -177,7 +177,7 @@ impl<'s> Ledger<'s> {
     ///
     /// # Errors
     /// Where a record cannot be read or written; what came before it stands.
-    pub fn settle(&mut self, now: Timestamp) -> Result<Vec<Change>, StoreError> {
+    pub fn settle(&mut self, now: Timestamp) -> Result<Vec<TaskStep>, StoreError> {
         let mut changes = Vec::new();
         let ids: Vec<String> = self.entries.keys().cloned().collect();
         for id in &ids {
@@ -192,7 +192,7 @@ impl<'s> Ledger<'s> {
         Ok(changes)
     }
 
-    fn record_new(&mut self, id: &str, now: Timestamp) -> Result<Option<Change>, StoreError> {
+    fn record_new(&mut self, id: &str, now: Timestamp) -> Result<Option<TaskStep>, StoreError> {
         let Some(entry) = self.entries.get_mut(id) else { return Ok(None) };
         let fresh = match &entry.record {
             record if record.pinned.is_some() => TaskRecord { pinned: record.pinned.clone(), ..first_record(&entry.loaded, now) },
@@ -207,10 +207,10 @@ impl<'s> Ledger<'s> {
         })?;
         entry.record = record;
         let status = entry.record.status;
-        Ok(new.then(|| Change { id: id.to_owned(), from: None, to: status, agent: None, reason: None }))
+        Ok(new.then(|| TaskStep { id: id.to_owned(), from: None, to: status, agent: None, reason: None }))
     }
 
-    fn give_back_abandoned(&mut self, id: &str, now: Timestamp) -> Result<Option<Change>, StoreError> {
+    fn give_back_abandoned(&mut self, id: &str, now: Timestamp) -> Result<Option<TaskStep>, StoreError> {
         let Some(record) = self.entries.get(id).map(|entry| entry.record.clone()) else { return Ok(None) };
         let taken = |record: &TaskRecord| matches!(record.status, TaskStatus::Assigned | TaskStatus::InProgress);
         if !taken(&record) || record.fence.is_none() {
@@ -232,7 +232,7 @@ impl<'s> Ledger<'s> {
         changed
     }
 
-    fn settle_dependencies(&mut self, id: &str, blockers: &[Blocker], now: Timestamp) -> Result<Option<Change>, StoreError> {
+    fn settle_dependencies(&mut self, id: &str, blockers: &[BlockedBy], now: Timestamp) -> Result<Option<TaskStep>, StoreError> {
         self.write(id, now, |before| {
             let by_hand = before.reason.as_deref() == Some(BY_HAND);
             let status = settled(before.status, by_hand, blockers.is_empty());
@@ -251,7 +251,7 @@ impl<'s> Ledger<'s> {
         id: &str,
         now: Timestamp,
         change: impl Fn(&TaskRecord) -> Option<TaskRecord>,
-    ) -> Result<Option<Change>, StoreError> {
+    ) -> Result<Option<TaskStep>, StoreError> {
         let Some(entry) = self.entries.get_mut(id) else { return Ok(None) };
         let (record, from) = task::update(self.store, &self.repository_id, id, |found| {
             let before = found.unwrap_or_else(|| entry.record.clone());
@@ -264,14 +264,14 @@ impl<'s> Ledger<'s> {
             }
         })?;
         entry.record = record.clone();
-        Ok(from.map(|from| Change { id: id.to_owned(), from: Some(from), to: record.status, agent: record.agent, reason: record.reason }))
+        Ok(from.map(|from| TaskStep { id: id.to_owned(), from: Some(from), to: record.status, agent: record.agent, reason: record.reason }))
     }
 
     /// A person's word: the status becomes `to`, where that step is allowed and nobody works on the task.
     ///
     /// # Errors
     /// See [`LedgerError`].
-    pub fn set(&mut self, id: &str, to: TaskStatus, why: Option<&str>, now: Timestamp) -> Result<Option<Change>, LedgerError> {
+    pub fn set(&mut self, id: &str, to: TaskStatus, why: Option<&str>, now: Timestamp) -> Result<Option<TaskStep>, LedgerError> {
         // Under the task's own lease, so that no worker begins meanwhile.
         let lease = task::lease(self.store, &self.repository_id, id, "watchdog task set", MOMENT)?;
         let Some(lease) = lease else {
@@ -300,7 +300,7 @@ impl<'s> Ledger<'s> {
     ///
     /// # Errors
     /// See [`LedgerError`]; a task that is complete or blocked is none to be taken.
-    pub fn claim(&mut self, id: &str, taker: &Taker<'_>, now: Timestamp) -> Result<Option<(Held, Vec<Change>)>, LedgerError> {
+    pub fn claim(&mut self, id: &str, taker: &TaskTaker<'_>, now: Timestamp) -> Result<Option<(LeasedTask, Vec<TaskStep>)>, LedgerError> {
         let Some(lease) = task::lease(self.store, &self.repository_id, id, taker.holder, taker.ttl)? else { return Ok(None) };
         let illegal = std::cell::Cell::new(None);
         let mut changes = Vec::new();
@@ -330,7 +330,7 @@ impl<'s> Ledger<'s> {
             let _ = self.store.release(&lease);
             return Err(LedgerError::Illegal { id: id.into(), step });
         }
-        Ok(Some((Held { lease, repository_id: self.repository_id.clone(), id: id.to_owned() }, changes)))
+        Ok(Some((LeasedTask { lease, repository_id: self.repository_id.clone(), id: id.to_owned() }, changes)))
     }
 
     /// Writes the status of a task into its file, every other byte as it was. `false` where the file has it already.
@@ -355,7 +355,7 @@ impl<'s> Ledger<'s> {
 
 /// Who takes a task.
 #[derive(Debug, Clone, Copy)]
-pub struct Taker<'a> {
+pub struct TaskTaker<'a> {
     /// The agent's name.
     pub agent: &'a str,
     /// Names one life of one process.
@@ -366,13 +366,13 @@ pub struct Taker<'a> {
 
 /// A task that is ours while its lease stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
+pub struct LeasedTask {
     lease: Lease,
     repository_id: String,
     id: String,
 }
 
-impl Held {
+impl LeasedTask {
     /// The task.
     pub fn id(&self) -> &str {
         &self.id
@@ -383,14 +383,20 @@ impl Held {
     /// # Errors
     /// Where the store cannot say.
     pub fn renew(&self, store: &dyn Store, ttl: Duration) -> Result<bool, StoreError> {
-        Ok(matches!(store.renew(&self.lease, ttl)?, Hold::Held(_)))
+        Ok(matches!(store.renew(&self.lease, ttl)?, LeaseHold::Held(_)))
     }
 
     /// Writes down a step, with what else `change` sets.
     ///
     /// # Errors
     /// [`LedgerError::Lost`] where somebody else has taken the task since; nothing is written then.
-    pub fn step(&self, store: &dyn Store, to: TaskStatus, now: Timestamp, change: impl Fn(&mut TaskRecord)) -> Result<Change, LedgerError> {
+    pub fn step(
+        &self,
+        store: &dyn Store,
+        to: TaskStatus,
+        now: Timestamp,
+        change: impl Fn(&mut TaskRecord),
+    ) -> Result<TaskStep, LedgerError> {
         let lost = || LedgerError::Lost { id: self.id.clone() };
         let outcome = task::update(store, &self.repository_id, &self.id, |found| {
             let Some(before) = found else { return (TaskRecord::begin(TaskStatus::Pending, now), None) };
@@ -403,7 +409,7 @@ impl Held {
             let from = before.status;
             let mut after = TaskRecord { status: to, changed_at: now, ..before };
             change(&mut after);
-            let change = Change { id: self.id.clone(), from: Some(from), to, agent: after.agent.clone(), reason: after.reason.clone() };
+            let change = TaskStep { id: self.id.clone(), from: Some(from), to, agent: after.agent.clone(), reason: after.reason.clone() };
             (after, Some(Ok(change)))
         })?;
         match outcome {
@@ -413,11 +419,11 @@ impl Held {
         }
     }
 
-    /// Sets something of the record without a step. As [`Held::step`] otherwise.
+    /// Sets something of the record without a step. As [`LeasedTask::step`] otherwise.
     ///
     /// # Errors
     /// [`LedgerError::Lost`] as there.
-    pub fn amend(&self, store: &dyn Store, now: Timestamp, change: impl Fn(&mut TaskRecord)) -> Result<Change, LedgerError> {
+    pub fn amend(&self, store: &dyn Store, now: Timestamp, change: impl Fn(&mut TaskRecord)) -> Result<TaskStep, LedgerError> {
         let amended = task::update(store, &self.repository_id, &self.id, |found| {
             let Some(before) = found else { return (TaskRecord::begin(TaskStatus::Pending, now), None) };
             if before.fence != Some(self.lease.fence) {
@@ -425,7 +431,8 @@ impl Held {
             }
             let mut after = before;
             change(&mut after);
-            let told = Change { id: self.id.clone(), from: Some(after.status), to: after.status, agent: after.agent.clone(), reason: None };
+            let told =
+                TaskStep { id: self.id.clone(), from: Some(after.status), to: after.status, agent: after.agent.clone(), reason: None };
             (after, Some(told))
         })?;
         amended.ok_or_else(|| LedgerError::Lost { id: self.id.clone() })
@@ -439,7 +446,7 @@ impl Held {
 }
 
 /// Where a task stands that nobody has seen before.
-fn first_record(loaded: &Loaded, now: Timestamp) -> TaskRecord {
+fn first_record(loaded: &LoadedTask, now: Timestamp) -> TaskRecord {
     let status = match loaded.task.status {
         // What a file calls taken was taken by another program, or by nobody.
         None | Some(TaskStatus::Assigned | TaskStatus::InProgress) => TaskStatus::Pending,

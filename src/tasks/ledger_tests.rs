@@ -43,24 +43,24 @@ impl Scene {
         fs::read_to_string(self.root().join(folder::OWN).join(format!("{id}.md"))).expect("a file")
     }
 
-    fn ledger(&self) -> Ledger<'_> {
+    fn ledger(&self) -> TaskBoard<'_> {
         let folder = folder::read(&self.root(), folder::OWN).expect("a folder");
-        Ledger::read(&self.store, "repo", &folder, later(0)).expect("records")
+        TaskBoard::read(&self.store, "repo", &folder, later(0)).expect("records")
     }
 
-    fn settled(&self) -> Ledger<'_> {
+    fn settled(&self) -> TaskBoard<'_> {
         let mut ledger = self.ledger();
         ledger.settle(later(1)).expect("records");
         ledger
     }
 }
 
-fn status(ledger: &Ledger<'_>, id: &str) -> TaskStatus {
+fn status(ledger: &TaskBoard<'_>, id: &str) -> TaskStatus {
     ledger.get(id).expect("it is there").record.status
 }
 
-fn taker(agent: &str) -> Taker<'_> {
-    Taker { agent, holder: agent, ttl: TTL }
+fn taker(agent: &str) -> TaskTaker<'_> {
+    TaskTaker { agent, holder: agent, ttl: TTL }
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_task_is_taken_by_one_worker_and_its_end_unblocks_what_waits() {
 fn a_task_whose_worker_died_goes_back_and_the_dead_one_writes_nothing_any_more() {
     let scene = Scene::new(&[("a", "")]);
     let mut ledger = scene.settled();
-    let short = Taker { ttl: Duration::from_millis(50), ..taker("be-1") };
+    let short = TaskTaker { ttl: Duration::from_millis(50), ..taker("be-1") };
     let (slow, _) = ledger.claim("a", &short, later(2)).expect("a store").expect("nobody has it");
     slow.step(&scene.store, TaskStatus::InProgress, later(2), |_| ()).expect("ours");
     assert_eq!(status(&scene.settled(), "a"), TaskStatus::InProgress, "while the lease stands it is not given back");

@@ -2,16 +2,16 @@
 
 use jiff::Timestamp;
 
-use super::dependencies::{Dependencies, Link};
-use crate::config::task_file::{Priority, TaskStatus};
+use super::dependencies::{DependencyGraph, DependencyLink};
+use crate::config::task_file::{TaskPriority, TaskStatus};
 
 /// A task as far as the queue goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Queued {
+pub struct QueuedTask {
     /// Its id, its status, and what it waits for.
-    pub link: Link,
+    pub link: DependencyLink,
     /// How urgent it is.
-    pub priority: Priority,
+    pub priority: TaskPriority,
     /// Which agents take it; `None` = any.
     pub role: Option<String>,
     /// When it was first seen: the older of two equally urgent ones comes first.
@@ -29,16 +29,16 @@ pub fn takes(agent: Option<&str>, task: Option<&str>) -> bool {
 }
 
 /// The tasks that may begin now, the next one first.
-pub fn ready(tasks: &[Queued]) -> Vec<&Queued> {
-    let dependencies = Dependencies::new(tasks.iter().map(|task| task.link.clone()));
-    let mut ready: Vec<&Queued> =
+pub fn ready(tasks: &[QueuedTask]) -> Vec<&QueuedTask> {
+    let dependencies = DependencyGraph::new(tasks.iter().map(|task| task.link.clone()));
+    let mut ready: Vec<&QueuedTask> =
         tasks.iter().filter(|task| task.link.status == TaskStatus::Pending && dependencies.met(&task.link.id)).collect();
     ready.sort_by(|a, b| (a.priority, a.since, &a.link.id).cmp(&(b.priority, b.since, &b.link.id)));
     ready
 }
 
 /// The task that an agent of this role takes next.
-pub fn next<'q>(tasks: &'q [Queued], role: Option<&str>) -> Option<&'q Queued> {
+pub fn next<'q>(tasks: &'q [QueuedTask], role: Option<&str>) -> Option<&'q QueuedTask> {
     ready(tasks).into_iter().find(|task| takes(role, task.role.as_deref()))
 }
 
@@ -58,23 +58,23 @@ mod tests {
 
     use super::*;
 
-    fn task(id: &str, priority: Priority, role: Option<&str>, status: TaskStatus, wanted: &[&str]) -> Queued {
-        Queued {
-            link: Link { id: id.into(), status, depends_on: wanted.iter().map(ToString::to_string).collect() },
+    fn task(id: &str, priority: TaskPriority, role: Option<&str>, status: TaskStatus, wanted: &[&str]) -> QueuedTask {
+        QueuedTask {
+            link: DependencyLink { id: id.into(), status, depends_on: wanted.iter().map(ToString::to_string).collect() },
             priority,
             role: role.map(Into::into),
             since: Timestamp::UNIX_EPOCH,
         }
     }
 
-    fn ids(tasks: &[Queued]) -> Vec<&str> {
+    fn ids(tasks: &[QueuedTask]) -> Vec<&str> {
         ready(tasks).into_iter().map(|task| task.link.id.as_str()).collect()
     }
 
     #[test]
     fn the_most_urgent_comes_first_then_the_oldest_then_the_smallest_id() {
-        use Priority::{Critical, High, Low, Medium};
-        let mut tasks: Vec<Queued> = [("l", Low), ("c", Critical), ("m2", Medium), ("m1", Medium), ("h", High)]
+        use TaskPriority::{Critical, High, Low, Medium};
+        let mut tasks: Vec<QueuedTask> = [("l", Low), ("c", Critical), ("m2", Medium), ("m1", Medium), ("h", High)]
             .map(|(id, priority)| task(id, priority, None, TaskStatus::Pending, &[]))
             .into();
         assert_eq!(ids(&tasks), ["c", "h", "m1", "m2", "l"]);
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn only_what_is_pending_and_waits_for_nothing_is_ready() {
         use TaskStatus::{Assigned, Blocked, Complete, Failed, InProgress, Pending, Review};
-        let one = |id, status, wanted| task(id, Priority::Medium, None, status, wanted);
+        let one = |id, status, wanted| task(id, TaskPriority::Medium, None, status, wanted);
         let tasks = [
             one("done", Complete, &[]),
             one("root", Pending, &[]),
@@ -116,8 +116,8 @@ mod tests {
             assert_eq!(takes(agent, wanted), expected, "{agent:?} {wanted:?}");
         }
         let tasks = [
-            task("z", Priority::Critical, Some("frontend"), TaskStatus::Pending, &[]),
-            task("y", Priority::Low, Some("backend"), TaskStatus::Pending, &[]),
+            task("z", TaskPriority::Critical, Some("frontend"), TaskStatus::Pending, &[]),
+            task("y", TaskPriority::Low, Some("backend"), TaskStatus::Pending, &[]),
         ];
         assert_eq!(next(&tasks, Some("backend")).map(|task| task.link.id.as_str()), Some("y"));
         assert_eq!(next(&tasks, Some("ops")), None);
@@ -142,8 +142,8 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_taken_first_is_at_least_as_urgent_as_all_that_is_ready(urgencies in prop::collection::vec(0u8..4, 1..20)) {
-            let words = [Priority::Critical, Priority::High, Priority::Medium, Priority::Low];
-            let tasks: Vec<Queued> = urgencies.iter().enumerate()
+            let words = [TaskPriority::Critical, TaskPriority::High, TaskPriority::Medium, TaskPriority::Low];
+            let tasks: Vec<QueuedTask> = urgencies.iter().enumerate()
                 .map(|(n, urgency)| task(&n.to_string(), words[usize::from(*urgency)], None, TaskStatus::Pending, &[])).collect();
             let first = next(&tasks, None).expect("there is one");
             prop_assert!(tasks.iter().all(|task| first.priority <= task.priority));

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::watching::{Depth, WatchError, Watching};
+use super::watching::{FolderWatch, WatchDepth, WatchError};
 
 /// Calls `moved` whenever something changes in `folder` itself. The callback runs on notify's own thread and must return at once.
 ///
 /// # Errors
 /// Where the system refuses; whoever waits then looks from time to time.
-pub fn watch_folder(folder: &Path, moved: impl Fn() + Send + 'static) -> Result<Watching, WatchError> {
-    let mut watching = Watching::start(move |_| moved())?;
-    watching.add(folder, Depth::Folder)?;
+pub fn watch_folder(folder: &Path, moved: impl Fn() + Send + 'static) -> Result<FolderWatch, WatchError> {
+    let mut watching = FolderWatch::start(move |_| moved())?;
+    watching.add(folder, WatchDepth::Folder)?;
     Ok(watching)
 }

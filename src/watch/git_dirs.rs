@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::watching::{Depth, WatchError, Watching};
+use super::watching::{FolderWatch, WatchDepth, WatchError};
 
 /// No file that says where HEAD is is longer.
 const LONGEST: u64 = 4096;
@@ -24,7 +24,7 @@ pub struct GitDirs {
 
 /// What says where HEAD is, in short: as long as it is the same, HEAD names the same commit. It may differ without a move.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Trace {
+pub struct HeadTrace {
     /// The branch that HEAD is on, as `refs/heads/…`; empty where it is on none.
     pub branch: Vec<u8>,
     mark: u64,
@@ -36,9 +36,9 @@ impl GitDirs {
     ///
     /// # Errors
     /// Where the system refuses; whoever waits then waits the whole pause.
-    pub fn watch(&self, moved: impl Fn() + Send + 'static) -> Result<Watching, WatchError> {
-        let mut watching = Watching::start(move |_| moved())?;
-        let logs = (self.git_dir.join("logs"), Depth::Folder);
+    pub fn watch(&self, moved: impl Fn() + Send + 'static) -> Result<FolderWatch, WatchError> {
+        let mut watching = FolderWatch::start(move |_| moved())?;
+        let logs = (self.git_dir.join("logs"), WatchDepth::Folder);
         for (path, depth) in self.own().into_iter().chain(self.shared()).chain([logs]) {
             if path.is_dir() {
                 watching.add(&path, depth)?;
@@ -48,22 +48,22 @@ impl GitDirs {
     }
 
     /// The worktree's own: HEAD and index, and the tables of reftable.
-    pub fn own(&self) -> Vec<(PathBuf, Depth)> {
-        vec![(self.git_dir.clone(), Depth::Folder), (self.git_dir.join("reftable"), Depth::Folder)]
+    pub fn own(&self) -> Vec<(PathBuf, WatchDepth)> {
+        vec![(self.git_dir.clone(), WatchDepth::Folder), (self.git_dir.join("reftable"), WatchDepth::Folder)]
     }
 
     /// The repository's: packed refs, branches that others move, the tables of reftable, and which worktrees there are.
-    pub fn shared(&self) -> Vec<(PathBuf, Depth)> {
+    pub fn shared(&self) -> Vec<(PathBuf, WatchDepth)> {
         vec![
-            (self.common_dir.clone(), Depth::Folder),
-            (self.common_dir.join("refs/heads"), Depth::Tree),
-            (self.common_dir.join("reftable"), Depth::Folder),
-            (self.common_dir.join("worktrees"), Depth::Folder),
+            (self.common_dir.clone(), WatchDepth::Folder),
+            (self.common_dir.join("refs/heads"), WatchDepth::Tree),
+            (self.common_dir.join("reftable"), WatchDepth::Folder),
+            (self.common_dir.join("worktrees"), WatchDepth::Folder),
         ]
     }
 
     /// What says where HEAD is; `None` where it cannot be read. Some microseconds.
-    pub fn trace(&self) -> Option<Trace> {
+    pub fn trace(&self) -> Option<HeadTrace> {
         let head = short(&self.git_dir.join("HEAD"))?;
         let mut mark = DefaultHasher::new();
         head.hash(&mut mark);
@@ -79,7 +79,7 @@ impl GitDirs {
         for tables in [self.git_dir.join("reftable/tables.list"), self.common_dir.join("reftable/tables.list")] {
             stamp(&tables, &mut mark);
         }
-        Some(Trace { branch, mark: mark.finish() })
+        Some(HeadTrace { branch, mark: mark.finish() })
     }
 
     /// Whether git is at work here right now: the index follows the branch, and a look in between would see half of it.

@@ -19,7 +19,7 @@ pub enum WatchError {
 
 /// Where something moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Moved {
+pub enum FsMovement {
     /// At these paths.
     At(Vec<PathBuf>),
     /// Nobody knows where: so much moved that some of it was dropped.
@@ -28,7 +28,7 @@ pub enum Moved {
 
 /// How much of a folder is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Depth {
+pub enum WatchDepth {
     /// What is in the folder itself.
     Folder,
     /// All that is below it as well, folders that come later included.
@@ -37,33 +37,33 @@ pub enum Depth {
 
 /// A running watch; ends when dropped.
 #[must_use = "the watch ends when this is dropped"]
-pub struct Watching {
+pub struct FolderWatch {
     watcher: notify::RecommendedWatcher,
 }
 
-impl Watching {
+impl FolderWatch {
     /// A watch on nothing yet. `hear` is called on notify's own thread and must return at once.
     ///
     /// # Errors
     /// Where the system refuses.
-    pub fn start(hear: impl Fn(Moved) + Send + 'static) -> Result<Self, WatchError> {
+    pub fn start(hear: impl Fn(FsMovement) + Send + 'static) -> Result<Self, WatchError> {
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| match event {
             // Opening and reading files moves nothing: watchdog's own looks would wake it for ever.
             Ok(event) if matches!(event.kind, EventKind::Access(_)) => {}
-            Ok(event) if !event.need_rescan() && !event.paths.is_empty() => hear(Moved::At(event.paths)),
+            Ok(event) if !event.need_rescan() && !event.paths.is_empty() => hear(FsMovement::At(event.paths)),
             // An overflow or an error may hide a commit, so both mean "look again".
-            Ok(_) | Err(_) => hear(Moved::Anywhere),
+            Ok(_) | Err(_) => hear(FsMovement::Anywhere),
         })
         .map_err(|error| explain(Path::new("anything"), error))?;
-        Ok(Watching { watcher })
+        Ok(FolderWatch { watcher })
     }
 
     /// Watches one more folder.
     ///
     /// # Errors
     /// Where the folder is not there, or the system refuses; those that were added before stay watched.
-    pub fn add(&mut self, folder: &Path, depth: Depth) -> Result<(), WatchError> {
-        let mode = if depth == Depth::Tree { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
+    pub fn add(&mut self, folder: &Path, depth: WatchDepth) -> Result<(), WatchError> {
+        let mode = if depth == WatchDepth::Tree { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
         self.watcher.watch(folder, mode).map_err(|error| explain(folder, error))
     }
 

@@ -2,4 +2,4 @@
 
 mod post;
 
-pub use post::{Post, PostError, post};
+pub use post::{PostError, WebhookPost, post};

@@ -10,7 +10,7 @@ use ureq::tls::{RootCerts, TlsConfig};
 
 /// What to send.
 #[derive(Debug, Clone)]
-pub struct Post<'a> {
+pub struct WebhookPost<'a> {
     /// Where to; `http://` or `https://`.
     pub url: &'a str,
     /// The JSON document.
@@ -36,7 +36,7 @@ pub enum PostError {
 ///
 /// # Errors
 /// Where there was another answer, or none.
-pub fn post(post: &Post<'_>) -> Result<(), PostError> {
+pub fn post(post: &WebhookPost<'_>) -> Result<(), PostError> {
     let tls = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))

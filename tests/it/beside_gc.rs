@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use completion_watchdog::git::{Point, Worktree};
+use completion_watchdog::git::{BaselinePoint, Worktree};
 use jiff::Timestamp;
 
 use crate::support::scratch_repo::{ScratchRepo, instant};
@@ -98,7 +98,7 @@ fn refs_that_are_packed_meanwhile_are_all_seen() {
 #[test]
 fn facts_are_read_beside_a_git_that_packs() {
     let repo = busy_repo();
-    let start = Point::Commit(repo.git(["rev-parse", "HEAD"]));
+    let start = BaselinePoint::Commit(repo.git(["rev-parse", "HEAD"]));
     repo.git(["add", "work"]);
     repo.git(["commit", "-q", "-m", "work"]);
     repo.write("work", "left");

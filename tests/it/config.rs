@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use completion_watchdog::config::parse;
-use completion_watchdog::config::settings::{CheckSpec, Criterion, GitCriterion, Mode};
+use completion_watchdog::config::settings::{CheckKind, CheckSpec, GitCriterion, Mode};
 use completion_watchdog::decision::verdict::{Reason, Status};
 use completion_watchdog::store::journal::kind;
 
@@ -27,7 +27,7 @@ fn this_repositorys_own_configuration_is_valid_and_asks_for_tests_and_a_commit()
         })
         .collect();
     assert_eq!(kinds, ["command", "git"]);
-    assert!(matches!(parsed.settings.checks[1], CheckSpec::Single { criterion: Criterion::Git(GitCriterion { min_commits: 1, .. }), .. }));
+    assert!(matches!(parsed.settings.checks[1], CheckSpec::Single { criterion: CheckKind::Git(GitCriterion { min_commits: 1, .. }), .. }));
 }
 
 #[test]

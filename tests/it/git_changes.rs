@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use completion_watchdog::decision::evidence::{Changes, Operation};
+use completion_watchdog::decision::evidence::{Changes, GitOperation};
 use completion_watchdog::git::{Error, Worktree, escape_path, unescape_path};
 
 use crate::support::lone_repo::Repo;
@@ -105,7 +105,7 @@ fn every_case_of_the_table_holds_and_git_agrees() {
         }
         let paths: Vec<String> = serde_json::from_value(case["expect"]["paths"].clone()).unwrap_or_default();
         assert_eq!(found.paths, paths, "{name}");
-        assert_eq!(found.operation.map(Operation::as_str), case["expect"]["operation"].as_str(), "{name}");
+        assert_eq!(found.operation.map(GitOperation::as_str), case["expect"]["operation"].as_str(), "{name}");
         assert_eq!(found.any(), !paths.is_empty(), "{name}");
         assert_eq!(codes(&found), [""; 0], "{name}");
         assert_eq!(of_us(&found), of_git(&repo), "git says otherwise: {name}");
@@ -179,14 +179,14 @@ fn the_fingerprint_moves_when_a_changed_file_is_written_again() {
 #[test]
 fn half_done_operations_are_named() {
     for (operation, steps) in [
-        (Operation::Merge, &[&["merge", "-q", "side"][..]][..]),
-        (Operation::Rebase, &[&["rebase", "-q", "side"]]),
-        (Operation::Rebase, &[&["rebase", "-q", "--apply", "side"]]),
-        (Operation::CherryPick, &[&["cherry-pick", "side"]]),
-        (Operation::CherryPick, &[&["cherry-pick", "side", "side~1"], &["reset", "-q", "--hard"]]),
-        (Operation::Revert, &[&["revert", "--no-edit", "HEAD~1"]]),
-        (Operation::ApplyMailbox, &[&["am", "-q", "../mail"]]),
-        (Operation::Bisect, &[&["bisect", "start"]]),
+        (GitOperation::Merge, &[&["merge", "-q", "side"][..]][..]),
+        (GitOperation::Rebase, &[&["rebase", "-q", "side"]]),
+        (GitOperation::Rebase, &[&["rebase", "-q", "--apply", "side"]]),
+        (GitOperation::CherryPick, &[&["cherry-pick", "side"]]),
+        (GitOperation::CherryPick, &[&["cherry-pick", "side", "side~1"], &["reset", "-q", "--hard"]]),
+        (GitOperation::Revert, &[&["revert", "--no-edit", "HEAD~1"]]),
+        (GitOperation::ApplyMailbox, &[&["am", "-q", "../mail"]]),
+        (GitOperation::Bisect, &[&["bisect", "start"]]),
     ] {
         let repo = Repo::init();
         repo.commit_file("f", "one\n", "one");

@@ -3,17 +3,17 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use completion_watchdog::git::{Family, FoundWorktree, Point, Standing, Worktree, worktrees_of};
+use completion_watchdog::git::{BaselinePoint, FoundWorktree, RepoCache, Worktree, WorktreeState, worktrees_of};
 
 use crate::support::lone_repo::Repo;
 
 /// A repository with linked worktrees `a`, `b` and `c`: `a` is clean, `b` has a file staged and a commit, `c` one that is neither, and no branch.
-fn repo() -> (Repo, Point, Vec<FoundWorktree>) {
+fn repo() -> (Repo, BaselinePoint, Vec<FoundWorktree>) {
     let repo = Repo::init();
     repo.write("kept", "one\n");
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "start"]);
-    let baseline = Point::Commit(repo.head());
+    let baseline = BaselinePoint::Commit(repo.head());
     for name in ["a", "b", "c"] {
         repo.git(&["worktree", "add", "-q", "-b", name, &format!("../linked/{name}")]);
     }
@@ -28,7 +28,7 @@ fn repo() -> (Repo, Point, Vec<FoundWorktree>) {
     (repo, baseline, worktrees_of(&common))
 }
 
-fn tells(worktree: &Worktree, baseline: &Point) -> String {
+fn tells(worktree: &Worktree, baseline: &BaselinePoint) -> String {
     let changes = worktree.changes().unwrap();
     let commits = worktree.commits_since(baseline, None).unwrap();
     let touched = worktree.touched_since(baseline, None, &|_| true).unwrap();
@@ -49,7 +49,7 @@ fn tells(worktree: &Worktree, baseline: &Point) -> String {
 fn each_worktree_tells_of_itself_whoever_was_looked_at_before() {
     let (_repo, baseline, found) = repo();
     assert_eq!(found.len(), 4);
-    let mut family = Family::new();
+    let mut family = RepoCache::new();
     // There and back, so that each of them comes after each other one.
     for found in found.iter().chain(found.iter().rev()).chain([&found[1], &found[3], &found[1]]) {
         let one = family.open(found).unwrap();
@@ -62,7 +62,7 @@ fn each_worktree_tells_of_itself_whoever_was_looked_at_before() {
 #[test]
 fn one_that_is_gone_or_has_settings_of_its_own_is_no_siblings() {
     let (repo, baseline, found) = repo();
-    let mut family = Family::new();
+    let mut family = RepoCache::new();
     let first = family.open(&found[1]).unwrap();
     family.give_back(first);
     let c = repo.at("linked/c");
@@ -74,6 +74,6 @@ fn one_that_is_gone_or_has_settings_of_its_own_is_no_siblings() {
     assert_eq!(own.changes().unwrap().unstaged, 0, "its own settings say that modes are no changes");
     assert_eq!(tells(&own, &baseline), tells(&Worktree::open(&found[3].root).unwrap(), &baseline));
     fs::remove_dir_all(&found[2].root).unwrap();
-    assert_eq!(found[2].standing, Standing::There, "it was when it was found");
+    assert_eq!(found[2].standing, WorktreeState::There, "it was when it was found");
     assert!(family.open(&found[2]).is_err());
 }

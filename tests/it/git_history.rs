@@ -1,14 +1,14 @@
 //! The commits since a baseline: how many, made where, and whether they changed anything.
 
-use completion_watchdog::decision::evidence::{Commits, Origin};
-use completion_watchdog::git::{Error, KnownRefs, Point, Worktree};
+use completion_watchdog::decision::evidence::{CommitOrigin, Commits};
+use completion_watchdog::git::{BaselinePoint, Error, KnownRefs, Worktree};
 
 use crate::support::lone_repo::Repo;
 
 /// A session as the tests see it: the baseline with the refs of that moment.
 pub struct Session<'r> {
     repo: &'r Repo,
-    baseline: Point,
+    baseline: BaselinePoint,
     known: Vec<(String, String)>,
 }
 
@@ -23,8 +23,8 @@ impl<'r> Session<'r> {
     pub fn commits(&self) -> Commits {
         let commits = since(self.repo, &self.baseline, Some(&self.known)).unwrap();
         let range = match &self.baseline {
-            Point::Unborn => "HEAD".to_string(),
-            Point::Commit(id) => format!("{id}..HEAD"),
+            BaselinePoint::Unborn => "HEAD".to_string(),
+            BaselinePoint::Commit(id) => format!("{id}..HEAD"),
         };
         if commits.head.is_some() {
             assert_eq!(commits.new_commits.to_string(), self.repo.git(&["rev-list", "--count", &range]), "git counts differently");
@@ -39,7 +39,7 @@ impl<'r> Session<'r> {
     }
 }
 
-fn since(repo: &Repo, baseline: &Point, known: Option<&[(String, String)]>) -> Result<Commits, Error> {
+fn since(repo: &Repo, baseline: &BaselinePoint, known: Option<&[(String, String)]>) -> Result<Commits, Error> {
     let known = known.map(|tips| KnownRefs::from(tips.to_vec()));
     Worktree::open(repo.root()).unwrap().commits_since(baseline, known.as_ref())
 }
@@ -89,14 +89,14 @@ fn commits_are_listed_newest_first_with_their_subjects() {
     let commits = session.commits();
     assert_eq!(sum(&commits), (2, 2, 0, true, vec![]));
     let listed: Vec<_> = commits.listed.iter().map(|c| (c.id.as_str(), c.subject.as_str(), c.origin)).collect();
-    assert_eq!(listed, [(repo.head().as_str(), "feat: three", Origin::MadeHere), (two.as_str(), "two", Origin::MadeHere)]);
+    assert_eq!(listed, [(repo.head().as_str(), "feat: three", CommitOrigin::MadeHere), (two.as_str(), "two", CommitOrigin::MadeHere)]);
 }
 
 #[test]
 fn everything_is_new_after_an_unborn_baseline() {
     let repo = Repo::init();
     let session = Session::begin(&repo);
-    assert_eq!(session.baseline, Point::Unborn);
+    assert_eq!(session.baseline, BaselinePoint::Unborn);
     assert_eq!(session.sum(), (0, 0, 0, false, vec![]));
     assert_eq!(session.commits().head, None);
     repo.commit("one");
@@ -146,7 +146,7 @@ fn a_fast_forward_pull_imports_the_colleagues_commits() {
     let commits = session.commits();
     assert_eq!(sum(&commits), (3, 0, 3, true, vec![]));
     assert!(!commits.completes());
-    assert!(commits.listed.iter().all(|c| c.origin == Origin::Imported));
+    assert!(commits.listed.iter().all(|c| c.origin == CommitOrigin::Imported));
     // The same without the recorded refs.
     assert_eq!(sum(&since(&agent, &session.baseline, None).unwrap()), (3, 0, 3, true, vec![]));
 }
@@ -353,7 +353,7 @@ fn an_unknown_baseline_is_an_error_that_names_it() {
     let repo = Repo::init();
     repo.commit("one");
     for rev in ["1".repeat(40), "garbage".to_string(), repo.git(&["rev-parse", "HEAD^{tree}"])] {
-        let error = since(&repo, &Point::Commit(rev.clone()), None).unwrap_err();
+        let error = since(&repo, &BaselinePoint::Commit(rev.clone()), None).unwrap_err();
         assert!(matches!(&error, Error::UnknownRevision { rev: named } if *named == rev), "{error}");
     }
 }
@@ -383,10 +383,10 @@ fn shallow_clones_count_as_git_counts_and_replacements_and_grafts_are_never_foll
     let session = Session::begin(&shallow);
     shallow.commit("e");
     assert_eq!(session.sum(), (1, 1, 0, true, vec![]));
-    let all = Session { repo: &shallow, baseline: Point::Unborn, known: Vec::new() };
+    let all = Session { repo: &shallow, baseline: BaselinePoint::Unborn, known: Vec::new() };
     assert_eq!(all.commits().new_commits, 3);
 
-    let first = Session { repo: &repo, baseline: Point::Commit(repo.git(&["rev-parse", "HEAD~3"])), known: Vec::new() };
+    let first = Session { repo: &repo, baseline: BaselinePoint::Commit(repo.git(&["rev-parse", "HEAD~3"])), known: Vec::new() };
     assert_eq!(first.commits().new_commits, 3);
     repo.git(&["commit-graph", "write", "--reachable"]);
     // Whoever works in the repository can make replacements and grafts: they are never followed.

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use completion_watchdog::decision::evidence::{FaultKind, Unreadable};
-use completion_watchdog::git::{Error, Point, Worktree};
+use completion_watchdog::decision::evidence::{FaultKind, UnreadableFact};
+use completion_watchdog::git::{BaselinePoint, Error, Worktree};
 
 use crate::support::lone_repo::Repo;
 
@@ -69,7 +69,7 @@ fn a_folder_without_a_repository_and_a_missing_folder_are_not_repositories() {
     for path in [folder.path().to_owned(), folder.path().join("nowhere")] {
         let error = refused(&path);
         assert!(matches!(&error, Error::NotARepository { path: named } if *named == path), "{error}");
-        let fault = Unreadable::from(error);
+        let fault = UnreadableFact::from(error);
         assert_eq!(fault.kind, FaultKind::NotARepository);
         assert!(fault.hint.unwrap().contains("-C PATH"));
     }
@@ -127,13 +127,13 @@ fn sha256_repositories_shallow_clones_and_relative_worktrees_open() {
     let repo = Repo::init_with(&["--object-format=sha256"]);
     let head = repo.commit("one");
     assert_eq!(head.len(), 64);
-    assert_eq!(Worktree::open(repo.root()).unwrap().head().unwrap(), Point::Commit(head));
+    assert_eq!(Worktree::open(repo.root()).unwrap().head().unwrap(), BaselinePoint::Commit(head));
 
     let repo = Repo::init();
     repo.commit("one");
     let head = repo.commit("two");
     repo.git(&["clone", "-q", "--depth=1", &format!("file://{}", repo.root().display()), "../shallow"]);
-    assert_eq!(Worktree::open(repo.at("shallow").root()).unwrap().head().unwrap(), Point::Commit(head));
+    assert_eq!(Worktree::open(repo.at("shallow").root()).unwrap().head().unwrap(), BaselinePoint::Commit(head));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn the_repository_of_another_user_is_refused_as_git_refuses_it() {
     assert!(!repo.try_git(&["status"]).status.success());
     let error = refused(repo.root());
     assert!(matches!(error, Error::ForeignOwner { .. }), "{error}");
-    let fault = Unreadable::from(error);
+    let fault = UnreadableFact::from(error);
     assert!(fault.hint.unwrap().contains("safe.directory"));
     // The repository cannot vouch for itself.
     fs::write(repo.path(".git/config"), "[core]\n\trepositoryformatversion = 0\n[safe]\n\tdirectory = *\n").unwrap();
@@ -158,15 +158,15 @@ fn the_repository_of_another_user_is_refused_as_git_refuses_it() {
 fn head_is_a_commit_a_detached_commit_or_unborn() {
     let repo = Repo::init();
     let worktree = Worktree::open(repo.root()).unwrap();
-    assert_eq!((worktree.head().unwrap(), worktree.branch().as_deref()), (Point::Unborn, Some("main")));
+    assert_eq!((worktree.head().unwrap(), worktree.branch().as_deref()), (BaselinePoint::Unborn, Some("main")));
     let one = repo.commit("one");
-    assert_eq!(worktree.head().unwrap(), Point::Commit(one.clone()));
+    assert_eq!(worktree.head().unwrap(), BaselinePoint::Commit(one.clone()));
     repo.git(&["checkout", "-q", "--detach"]);
-    assert_eq!((worktree.head().unwrap(), worktree.branch()), (Point::Commit(one.clone()), None));
+    assert_eq!((worktree.head().unwrap(), worktree.branch()), (BaselinePoint::Commit(one.clone()), None));
     assert_eq!(worktree.default_spec(), "detached");
     repo.git(&["symbolic-ref", "refs/heads/alias", "refs/heads/main"]);
     repo.git(&["symbolic-ref", "HEAD", "refs/heads/alias"]);
-    assert_eq!(worktree.head().unwrap(), Point::Commit(one));
+    assert_eq!(worktree.head().unwrap(), BaselinePoint::Commit(one));
 }
 
 #[test]
@@ -202,9 +202,9 @@ fn revisions_resolve_to_commits() {
         (&one[..8], &one),
         (one.as_str(), &one),
     ] {
-        assert_eq!(worktree.resolve(rev).unwrap_or_else(|e| panic!("{rev}: {e}")), Point::Commit(expected.clone()), "{rev}");
+        assert_eq!(worktree.resolve(rev).unwrap_or_else(|e| panic!("{rev}: {e}")), BaselinePoint::Commit(expected.clone()), "{rev}");
     }
-    assert_eq!(worktree.resolve("unborn").unwrap(), Point::Unborn);
+    assert_eq!(worktree.resolve("unborn").unwrap(), BaselinePoint::Unborn);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Commits that a rescue made are told from the session's own, also after a rewrite.
 
-use completion_watchdog::decision::evidence::{Commits, Origin};
-use completion_watchdog::git::{KnownRefs, OriginEvidence, Point, RescuedCommit, Worktree};
+use completion_watchdog::decision::evidence::{CommitOrigin, Commits};
+use completion_watchdog::git::{BaselinePoint, KnownRefs, OriginEvidence, RescuedCommit, Worktree};
 use serde_json::json;
 
 use crate::support::TestEnv;
@@ -10,7 +10,7 @@ use crate::support::lone_repo::Repo;
 /// A repository whose commit `work` was made by a rescue, as far as the store says.
 struct Rescued {
     repo: Repo,
-    baseline: Point,
+    baseline: BaselinePoint,
     refs: KnownRefs,
     rescued: Vec<RescuedCommit>,
 }
@@ -44,7 +44,7 @@ fn a_rescued_commit_is_none_of_the_sessions_own_and_is_listed_as_rescued() {
     let here = Rescued::new("chore: rescue");
     assert_eq!(here.sum(), (0, 1, true));
     assert!(!here.commits().completes());
-    assert_eq!(here.commits().listed[0].origin, Origin::Rescued);
+    assert_eq!(here.commits().listed[0].origin, CommitOrigin::Rescued);
     here.repo.git(&["commit", "-q", "--allow-empty", "-m", "empty"]);
     assert_eq!(here.sum(), (1, 1, false), "an empty commit beside a rescue is no work");
     here.repo.commit("own");

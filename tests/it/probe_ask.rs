@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use completion_watchdog::agent::probe::{ProbeRequest, ask};
-use completion_watchdog::agent::prompt::{GitFacts, probe_prompt};
+use completion_watchdog::agent::prompt::{QuestionFacts, probe_prompt};
 use completion_watchdog::config::settings::{AgentSettings, Preset};
 use completion_watchdog::decision::evidence::{ProbeOutcome, ReplyStatus};
 use tempfile::TempDir;
@@ -56,7 +56,7 @@ impl Agent {
             session_id: self.session_id,
             expected_session: self.expected_session.map(str::to_owned),
             number: 3,
-            prompt: probe_prompt(&GitFacts::default(), None),
+            prompt: probe_prompt(&QuestionFacts::default(), None),
             timeout: self.timeout,
             now: "2026-08-19T16:28:34Z".parse().expect("an instant"),
         })

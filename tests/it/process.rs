@@ -4,9 +4,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use completion_watchdog::agent::{
-    Cancel, Finished, Kept, Leftovers, PidEnd, Program, StartError, WaitPidError, reap_orphans, wait_for_pid,
+    BoundedOutput, CancelFlag, FinishedProgram, LeftoverRule, PidEnd, ProgramRun, StartError, WaitPidError, reap_orphans, wait_for_pid,
 };
-use completion_watchdog::decision::evidence::Exit;
+use completion_watchdog::decision::evidence::ProcessExit;
 
 use crate::process_scene::{Scene, alive, kill, passes_in_own_process, state, until};
 
@@ -18,8 +18,8 @@ fn daemon(file: &str) -> String {
 }
 
 /// Runs until `ready`, then cancels; returns how it ended and how long that took.
-fn cancelled_when(program: &Program, ready: impl FnOnce()) -> (Finished, Duration) {
-    let cancel = Cancel::new();
+fn cancelled_when(program: &ProgramRun, ready: impl FnOnce()) -> (FinishedProgram, Duration) {
+    let cancel = CancelFlag::new();
     std::thread::scope(|scope| {
         let runs = scope.spawn(|| program.run_cancellable(&cancel).expect("it starts"));
         ready();
@@ -33,11 +33,11 @@ fn cancelled_when(program: &Program, ready: impl FnOnce()) -> (Finished, Duratio
 fn output_exit_code_and_signal_are_told_apart() {
     let scene = Scene::new();
     let finished = scene.sh("echo out; echo err >&2; exit 7").run().unwrap();
-    assert_eq!((finished.exit, finished.timed_out), (Exit::Code(7), false));
-    assert_eq!(finished.stdout, Kept { bytes: b"out\n".to_vec(), dropped: 0 });
-    assert_eq!(finished.stderr, Kept { bytes: b"err\n".to_vec(), dropped: 0 });
-    assert_eq!(scene.sh("kill -9 $$").run().unwrap().exit, Exit::Signal(9));
-    assert_eq!(scene.sh("kill -SEGV $$").run().unwrap().exit, Exit::Signal(11));
+    assert_eq!((finished.exit, finished.timed_out), (ProcessExit::Code(7), false));
+    assert_eq!(finished.stdout, BoundedOutput { bytes: b"out\n".to_vec(), dropped: 0 });
+    assert_eq!(finished.stderr, BoundedOutput { bytes: b"err\n".to_vec(), dropped: 0 });
+    assert_eq!(scene.sh("kill -9 $$").run().unwrap().exit, ProcessExit::Signal(9));
+    assert_eq!(scene.sh("kill -SEGV $$").run().unwrap().exit, ProcessExit::Signal(11));
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn stdin_of_64_mib_arrives_and_may_be_left_unread() {
     assert_eq!(program.run().unwrap().stdout.bytes, b"67108864\n");
     for script in ["true", "head -c 1 >/dev/null", "exec <&-; sleep 0.1"] {
         program.argv[2] = script.into();
-        assert_eq!(program.run().unwrap().exit, Exit::Code(0), "{script}");
+        assert_eq!(program.run().unwrap().exit, ProcessExit::Code(0), "{script}");
     }
     program.argv[2] = "exec sleep 100".into();
     program.deadline = Duration::from_millis(200);
@@ -88,7 +88,7 @@ fn at_the_deadline_a_program_is_asked_to_end() {
     let mut program = scene.sh("trap 'echo asked; exit 3' TERM; while :; do sleep 0.05; done");
     program.deadline = Duration::from_millis(300);
     let finished = program.run().unwrap();
-    assert_eq!((finished.exit, finished.timed_out), (Exit::Code(3), true));
+    assert_eq!((finished.exit, finished.timed_out), (ProcessExit::Code(3), true));
     assert_eq!(finished.stdout.bytes, b"asked\n", "what it says at its end is kept");
     assert!(finished.duration < program.deadline + SOON, "{:?}", finished.duration);
     assert_eq!(scene.left(), [0_u32; 0]);
@@ -100,7 +100,7 @@ fn what_ignores_term_is_killed_after_the_grace_period() {
     let mut program = scene.sh("trap '' TERM; (trap '' TERM; while :; do sleep 0.05; done) & while :; do sleep 0.05; done");
     (program.deadline, program.grace) = (Duration::from_millis(200), Duration::from_millis(500));
     let finished = program.run().unwrap();
-    assert_eq!((finished.exit, finished.timed_out), (Exit::Signal(9), true));
+    assert_eq!((finished.exit, finished.timed_out), (ProcessExit::Signal(9), true));
     assert!(finished.duration >= Duration::from_millis(700), "{:?}", finished.duration);
     assert!(finished.duration < Duration::from_millis(700) + SOON, "{:?}", finished.duration);
     assert_eq!(scene.left(), [0_u32; 0]);
@@ -111,14 +111,14 @@ fn a_second_cancel_takes_the_grace_period_away() {
     let scene = Scene::new();
     let mut program = scene.sh("trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done");
     program.grace = Duration::from_secs(20);
-    let cancel = Cancel::new();
+    let cancel = CancelFlag::new();
     std::thread::scope(|scope| {
         let runs = scope.spawn(|| program.run_cancellable(&cancel).unwrap());
         scene.number("pid");
         cancel.cancel();
         cancel.cancel_now();
         let finished = runs.join().unwrap();
-        assert!(finished.exit == Exit::Signal(9) && finished.duration < Duration::from_secs(10), "{finished:?}");
+        assert!(finished.exit == ProcessExit::Signal(9) && finished.duration < Duration::from_secs(10), "{finished:?}");
     });
 }
 
@@ -128,7 +128,7 @@ fn a_stopped_program_ends_at_its_deadline_too() {
     let mut program = scene.sh("kill -STOP $$");
     program.deadline = Duration::from_millis(200);
     let finished = program.run().unwrap();
-    assert_eq!((finished.exit, finished.timed_out), (Exit::Signal(15), true));
+    assert_eq!((finished.exit, finished.timed_out), (ProcessExit::Signal(15), true));
 }
 
 #[test]
@@ -167,8 +167,8 @@ fn a_daemon_that_holds_the_output_holds_nobody_up_and_is_not_killed_by_our_leavi
     let scene = Scene::new();
     let program =
         scene.sh("(while [ ! -e go ]; do sleep 0.02; done; echo late; echo late >&2; echo $? > written; exec sleep 1000) & echo done");
-    let (finished, survivors) = program.run_with(&Cancel::new(), Leftovers::Leave).unwrap();
-    assert_eq!((finished.exit, &finished.stdout.bytes[..]), (Exit::Code(0), &b"done\n"[..]));
+    let (finished, survivors) = program.run_with(&CancelFlag::new(), LeftoverRule::Leave).unwrap();
+    assert_eq!((finished.exit, &finished.stdout.bytes[..]), (ProcessExit::Code(0), &b"done\n"[..]));
     assert!(finished.duration < SOON, "{:?}", finished.duration);
     assert!(survivors.iter().any(|survivor| alive(survivor.pid) && survivor.name == "sh"), "{survivors:?}");
     std::fs::write(scene.path("go"), "").unwrap();
@@ -190,8 +190,8 @@ fn a_daemon_that_never_stops_writing_holds_nobody_up() {
 fn leftovers_of_a_normal_end_are_ended_where_that_is_asked_for() {
     let scene = Scene::new();
     let program = scene.sh(&(daemon("daemon") + "while [ ! -e daemon ]; do sleep 0.01; done; sleep 1000 & exit 4"));
-    let (finished, survivors) = program.run_with(&Cancel::new(), Leftovers::End).unwrap();
-    assert_eq!((finished.exit, survivors), (Exit::Code(4), Vec::new()));
+    let (finished, survivors) = program.run_with(&CancelFlag::new(), LeftoverRule::End).unwrap();
+    assert_eq!((finished.exit, survivors), (ProcessExit::Code(4), Vec::new()));
     assert_eq!(scene.left(), [0_u32; 0]);
 }
 
@@ -209,7 +209,7 @@ fn ending_one_of_two_programs_leaves_the_other_and_its_daemons() {
         assert!(one.left().is_empty() && !alive(one.number("bare")));
         seen.extend(kept.map(alive));
     });
-    assert_eq!((finished.exit, seen), (Exit::Signal(15), vec![true; 3]));
+    assert_eq!((finished.exit, seen), (ProcessExit::Signal(15), vec![true; 3]));
     assert!(other.left().is_empty() && !alive(other.number("bare")));
 }
 
@@ -250,7 +250,7 @@ fn programs_that_cannot_be_run_are_told_from_a_system_that_refuses() {
     write("orphaned", "#!/no/such/interpreter\n", 0o755);
     write("binary", "\x7fELF nonsense", 0o755);
     write("good", "#!/bin/sh\necho \"$0\"\n", 0o755);
-    let run = |program: &str| Program::new([program], scene.path(".")).run();
+    let run = |program: &str| ProgramRun::new([program], scene.path(".")).run();
     let cases = [
         ("no-such-program-anywhere", "PATH"),
         ("./missing", "no such file"),
@@ -269,11 +269,11 @@ fn programs_that_cannot_be_run_are_told_from_a_system_that_refuses() {
     }
     assert!(run("./good").unwrap().exit.success(), "a relative path is meant from the folder of the program");
 
-    let long = Program::new(["true".to_string(), "x".repeat(8 << 20)], scene.path(".")).run().unwrap_err();
+    let long = ProgramRun::new(["true".to_string(), "x".repeat(8 << 20)], scene.path(".")).run().unwrap_err();
     assert!(matches!(&long, StartError::System { source, .. } if source.to_string().contains("too long")), "{long:?}");
-    let nowhere = Program::new(["true"], scene.path("nowhere")).run().unwrap_err();
+    let nowhere = ProgramRun::new(["true"], scene.path("nowhere")).run().unwrap_err();
     assert!(matches!(&nowhere, StartError::System { source, .. } if source.to_string().contains("nowhere")), "{nowhere:?}");
-    assert!(matches!(Program::new(["a\0b"], scene.path(".")).run(), Err(StartError::System { .. })));
+    assert!(matches!(ProgramRun::new(["a\0b"], scene.path(".")).run(), Err(StartError::System { .. })));
 }
 
 #[test]
@@ -296,11 +296,11 @@ fn the_environment_of_a_program() {
 #[test]
 fn the_end_of_a_process_of_somebody_else_is_noticed() {
     let scene = Scene::new();
-    let none = Cancel::new();
+    let none = CancelFlag::new();
     let (_, _) = cancelled_when(&scene.sh("sleep 1000 & echo $! > pid; wait; sleep 1000"), || {
         let pid = scene.number("pid");
         assert_eq!(wait_for_pid(pid, &none, Some(Duration::from_millis(50))).unwrap(), PidEnd::TimedOut);
-        let cancel = Cancel::new();
+        let cancel = CancelFlag::new();
         cancel.cancel();
         assert_eq!(wait_for_pid(pid, &cancel, None).unwrap(), PidEnd::Cancelled);
         std::thread::scope(|scope| {
@@ -330,7 +330,7 @@ fn a_pid_that_another_process_got_meanwhile_does_not_prolong_the_wait() {
     let reuse = "n=0; while [ $n -lt 50 ]; do n=$((n+1)); sleep 1000 & p=$!; echo $p > pid.new; mv pid.new pid.$n; \
                  while [ ! -e go.$n ]; do :; done; kill -9 $p; wait $p 2>/dev/null; \
                  echo $((p-1)) 2>/dev/null > /proc/sys/kernel/ns_last_pid || exit; sleep 1000 & [ $! = $p ] && { echo $p > reused; wait; }; done";
-    let cancel = Cancel::new();
+    let cancel = CancelFlag::new();
     let program = scene.sh(reuse);
     std::thread::scope(|scope| {
         let runs = scope.spawn(|| program.run_cancellable(&cancel).unwrap());
@@ -340,7 +340,7 @@ fn a_pid_that_another_process_got_meanwhile_does_not_prolong_the_wait() {
                 return eprintln!("skipped: no pid could be chosen");
             }
             let pid = scene.number(&format!("pid.{round}"));
-            let waits = scope.spawn(move || wait_for_pid(pid, &Cancel::new(), Some(Duration::from_secs(10))).unwrap());
+            let waits = scope.spawn(move || wait_for_pid(pid, &CancelFlag::new(), Some(Duration::from_secs(10))).unwrap());
             until("it is waited for", || std::fs::read_dir("/proc/self/fd").unwrap().flatten().any(|fd| is_pidfd_of(&fd.path(), pid)));
             std::fs::write(scene.path(&format!("go.{round}")), "").unwrap();
             assert_eq!(waits.join().unwrap(), PidEnd::Ended);

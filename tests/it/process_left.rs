@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use completion_watchdog::agent::{Cancel, Mirror, Session, SessionOutcome, SessionSpec, Stdin};
+use completion_watchdog::agent::{CancelFlag, OutputMirror, SessionOutcome, SessionProcess, SessionSpec, StdinSource};
 
 use crate::process_scene::Scene;
 
@@ -13,9 +13,9 @@ fn rounds() -> u32 {
 fn run(scene: &Scene, script: &str, end_survivors: bool) -> SessionOutcome {
     let mut spec = SessionSpec::new(["sh", "-c", script], scene.path("."));
     spec.env.insert("SCENE".into(), Some(scene.path("").components().as_path().into()));
-    (spec.mirror, spec.stdin) = (Mirror::Off, Stdin::Null);
+    (spec.mirror, spec.stdin) = (OutputMirror::Off, StdinSource::Null);
     (spec.child_wait, spec.end_survivors) = (Duration::ZERO, end_survivors);
-    Session::start(&spec).expect("it starts").wait(None, Duration::from_secs(2), &Cancel::new())
+    SessionProcess::start(&spec).expect("it starts").wait(None, Duration::from_secs(2), &CancelFlag::new())
 }
 
 /// Forks twice, leads a session of its own, and is the last thing that the script does.

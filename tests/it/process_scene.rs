@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use completion_watchdog::agent::{Finished, Program};
+use completion_watchdog::agent::{FinishedProgram, ProgramRun};
 
 /// A folder in which scripts leave words for the test.
 pub struct Scene {
@@ -20,8 +20,8 @@ impl Scene {
     }
 
     /// A shell script as a program. What it starts carries `SCENE`, by which [`left`](Self::left) finds it.
-    pub fn sh(&self, script: &str) -> Program {
-        let mut program = Program::new(["sh", "-c", script], self.dir.path());
+    pub fn sh(&self, script: &str) -> ProgramRun {
+        let mut program = ProgramRun::new(["sh", "-c", script], self.dir.path());
         program.env.insert("SCENE".into(), Some(self.dir.path().into()));
         program.deadline = Duration::from_secs(30);
         program.grace = Duration::from_secs(2);
@@ -88,11 +88,11 @@ pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
 
 /// Runs one ignored test of this binary in a process of its own, through `shell`, in which `"$@"` stands for it. For what belongs to a whole
 /// process: its memory, its own streams, its children.
-pub fn in_own_process(test: &str, shell: &str, cwd: &Path, env: &[(&str, &str)]) -> Finished {
+pub fn in_own_process(test: &str, shell: &str, cwd: &Path, env: &[(&str, &str)]) -> FinishedProgram {
     let this = std::env::current_exe().expect("a path of this binary").into_os_string();
     let mut argv = vec!["sh".into(), "-c".into(), shell.into(), "sh".into(), this];
     argv.extend(["--exact", test, "--ignored", "--nocapture"].map(Into::into));
-    let mut program = Program::new(argv, cwd);
+    let mut program = ProgramRun::new(argv, cwd);
     program.deadline = Duration::from_secs(120);
     program.env.extend(env.iter().map(|(name, value)| (name.into(), Some(value.into()))));
     program.run().expect("this binary runs")

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use completion_watchdog::config::settings::{RescueMode, RescueSettings, Settings};
+use completion_watchdog::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use completion_watchdog::decision::evidence::RescueOutcome;
 use completion_watchdog::git::{RestoreTarget, Snapshot};
-use completion_watchdog::rescue::{NO_OTHERS, Request, rescue};
+use completion_watchdog::rescue::{NO_OTHERS, RescueRequest, rescue};
 
 use crate::support::scratch_repo::{ScratchRepo, in_own_process};
 
 fn settings(change: impl FnOnce(&mut RescueSettings)) -> RescueSettings {
-    let mut settings = Settings::default().rescue;
+    let mut settings = ConfigSettings::default().rescue;
     settings.mode = RescueMode::Single;
     settings.timeout = Duration::from_secs(30);
     change(&mut settings);
@@ -18,7 +18,7 @@ fn settings(change: impl FnOnce(&mut RescueSettings)) -> RescueSettings {
 }
 
 fn rescued_with(repo: &ScratchRepo, snapshot: &Snapshot, settings: &RescueSettings) -> RescueOutcome {
-    rescue(&repo.open(), &Request { settings, spec: "auth", snapshot, others: &NO_OTHERS }).unwrap()
+    rescue(&repo.open(), &RescueRequest { settings, spec: "auth", snapshot, others: &NO_OTHERS }).unwrap()
 }
 
 fn rescued(repo: &ScratchRepo, change: impl FnOnce(&mut RescueSettings)) -> RescueOutcome {

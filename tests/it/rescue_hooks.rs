@@ -5,24 +5,24 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use completion_watchdog::config::settings::{RescueMode, RescueSettings, Settings};
+use completion_watchdog::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use completion_watchdog::decision::evidence::RescueOutcome;
 use completion_watchdog::git::Snapshot;
-use completion_watchdog::rescue::{NO_OTHERS, Request, private_rule, rescue};
+use completion_watchdog::rescue::{NO_OTHERS, RescueRequest, private_rule, rescue};
 
 use crate::support::scratch_repo::ScratchRepo;
 
 const BRANCH: &str = "watchdog/rescue/auth";
 
 fn settings(change: impl FnOnce(&mut RescueSettings)) -> RescueSettings {
-    let mut settings = Settings::default().rescue;
+    let mut settings = ConfigSettings::default().rescue;
     settings.timeout = Duration::from_secs(30);
     change(&mut settings);
     settings
 }
 
 fn rescued_with(repo: &ScratchRepo, snapshot: &Snapshot, settings: &RescueSettings) -> RescueOutcome {
-    rescue(&repo.open(), &Request { settings, spec: "auth", snapshot, others: &NO_OTHERS }).unwrap()
+    rescue(&repo.open(), &RescueRequest { settings, spec: "auth", snapshot, others: &NO_OTHERS }).unwrap()
 }
 
 fn rescued(repo: &ScratchRepo, change: impl FnOnce(&mut RescueSettings)) -> RescueOutcome {

@@ -3,16 +3,16 @@
 
 use std::time::Duration;
 
-use completion_watchdog::config::settings::{RescueMode, RescueSettings, Settings};
+use completion_watchdog::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use completion_watchdog::decision::evidence::RescueOutcome;
-use completion_watchdog::rescue::{NO_OTHERS, Request, rescue};
+use completion_watchdog::rescue::{NO_OTHERS, RescueRequest, rescue};
 use serde_json::json;
 
 use crate::support::scratch_repo::ScratchRepo;
 use crate::support::{Step, TestEnv};
 
 fn settings() -> RescueSettings {
-    RescueSettings { mode: RescueMode::Single, timeout: Duration::from_secs(30), ..Settings::default().rescue }
+    RescueSettings { mode: RescueMode::Single, timeout: Duration::from_secs(30), ..ConfigSettings::default().rescue }
 }
 
 /// A hook that ends the git that runs it at the moment at which the branch has moved: once, by this signal.
@@ -35,7 +35,7 @@ fn leave_work(repo: &ScratchRepo) {
 
 fn rescued(repo: &ScratchRepo) -> RescueOutcome {
     let snapshot = repo.snapshot();
-    rescue(&repo.open(), &Request { settings: &settings(), spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }).unwrap()
+    rescue(&repo.open(), &RescueRequest { settings: &settings(), spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }).unwrap()
 }
 
 /// A plain commit of something else leaves the rescued files as they were rescued.

@@ -3,16 +3,16 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use completion_watchdog::config::settings::{RescueSettings, Settings};
+use completion_watchdog::config::settings::{ConfigSettings, RescueSettings};
 use completion_watchdog::decision::evidence::RescueOutcome;
-use completion_watchdog::rescue::{NO_OTHERS, NoPlan, Request, preview, rescue_asking};
+use completion_watchdog::rescue::{NO_OTHERS, NoPlan, RescueRequest, preview, rescue_asking};
 use serde_json::{Map, Value, json};
 
 use crate::support::scratch_repo::ScratchRepo;
 use crate::support::{Step, TestEnv};
 
 fn settings(change: impl FnOnce(&mut RescueSettings)) -> RescueSettings {
-    let mut settings = Settings::default().rescue;
+    let mut settings = ConfigSettings::default().rescue;
     settings.timeout = Duration::from_secs(30);
     change(&mut settings);
     settings
@@ -36,9 +36,12 @@ fn planned(repo: &ScratchRepo, change: impl FnOnce(&mut RescueSettings), answers
             Err(none) => Err(none.clone()),
         }
     };
-    let outcome =
-        rescue_asking(&repo.open(), &Request { settings: &settings, spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }, Some(&ask))
-            .unwrap();
+    let outcome = rescue_asking(
+        &repo.open(),
+        &RescueRequest { settings: &settings, spec: "auth", snapshot: &snapshot, others: &NO_OTHERS },
+        Some(&ask),
+    )
+    .unwrap();
     Planned { outcome, asked: asked.into_inner() }
 }
 

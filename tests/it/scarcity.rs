@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::json;
 
 use completion_watchdog::agent::transcript::ClaudeHome;
-use completion_watchdog::decision::evidence::{FaultKind, Unreadable};
+use completion_watchdog::decision::evidence::{FaultKind, UnreadableFact};
 use completion_watchdog::store::StateDir;
-use completion_watchdog::supervisor::{Courier, Surroundings, judged_without_room};
+use completion_watchdog::supervisor::{CommandEnv, NotificationWorker, judged_without_room};
 
 use crate::support::{CommandOutput, Repo, Run, Step, TestEnv, wait_until};
 
@@ -164,7 +164,7 @@ fn a_judgement_that_panicked_for_want_of_room_has_a_verdict_in_the_journal() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot", "--spec", "work"]).expect(0);
-    let around = Surroundings {
+    let around = CommandEnv {
         worktree: repo.path().to_owned(),
         config: None,
         state: StateDir::resolve(Some(env.state()), None, None).expect("it was named"),
@@ -172,10 +172,10 @@ fn a_judgement_that_panicked_for_want_of_room_has_a_verdict_in_the_journal() {
         agent_program: None,
         claude_home: ClaudeHome::from_env(),
         narrate: std::sync::Arc::new(|_: &str| {}),
-        courier: Courier::default(),
+        courier: NotificationWorker::default(),
     };
     let why = "the system has no further thread or process".to_owned();
-    let judgement = judged_without_room(&around, Unreadable { kind: FaultKind::Store, why, hint: Some("end some processes".into()) });
+    let judgement = judged_without_room(&around, UnreadableFact { kind: FaultKind::Store, why, hint: Some("end some processes".into()) });
     assert_eq!((judgement.exit_code(), judgement.spec.as_deref()), (16, Some("work")));
     assert_eq!(judgement.verdict.message, "the system has no further thread or process (end some processes)");
     assert_eq!(last_verdict(&repo.watchdog(&["events", "--json"])), "error/store_error");

@@ -3,8 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use completion_watchdog::agent::{Cancel, Mirror, Session, SessionOutcome, SessionSpec, Stdin};
-use completion_watchdog::decision::evidence::Exit;
+use completion_watchdog::agent::{CancelFlag, OutputMirror, SessionOutcome, SessionProcess, SessionSpec, StdinSource};
+use completion_watchdog::decision::evidence::ProcessExit;
 
 use crate::process_scene::{Scene, alive, in_own_process, until};
 
@@ -13,12 +13,12 @@ const GRACE: Duration = Duration::from_secs(2);
 fn spec(scene: &Scene, script: &str) -> SessionSpec {
     let mut spec = SessionSpec::new(["sh", "-c", script], scene.path("."));
     spec.env.insert("SCENE".into(), Some(scene.path("").components().as_path().into()));
-    (spec.mirror, spec.stdin, spec.log) = (Mirror::Off, Stdin::Null, Some(scene.path("log")));
+    (spec.mirror, spec.stdin, spec.log) = (OutputMirror::Off, StdinSource::Null, Some(scene.path("log")));
     spec
 }
 
 fn run(spec: &SessionSpec, deadline: Option<Duration>) -> SessionOutcome {
-    Session::start(spec).expect("it starts").wait(deadline, GRACE, &Cancel::new())
+    SessionProcess::start(spec).expect("it starts").wait(deadline, GRACE, &CancelFlag::new())
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn a_session_is_kept_in_two_tails_and_a_private_log() {
     let mut spec = spec(&scene, "echo one; sleep 0.1; echo two >&2; sleep 0.1; echo three; exit 5");
     spec.keep_tail = 10;
     let outcome = run(&spec, None);
-    assert_eq!((outcome.exit, outcome.timed_out, outcome.cancelled), (Some(Exit::Code(5)), false, false));
+    assert_eq!((outcome.exit, outcome.timed_out, outcome.cancelled), (Some(ProcessExit::Code(5)), false, false));
     assert_eq!(outcome.tail_stdout, b"one\nthree\n");
     assert_eq!(outcome.tail, b"two\nthree\n");
     assert_eq!(std::fs::read(scene.path("log")).unwrap(), b"one\ntwo\nthree\n");
@@ -42,7 +42,7 @@ fn at_its_timeout_a_session_ends_with_everything_below_it() {
     let script =
         "(setsid sh -c 'echo $$ > daemon; exec sleep 1000' &); while [ ! -s daemon ]; do sleep 0.01; done; echo last words; sleep 1000";
     let outcome = run(&spec(&scene, script), Some(Duration::from_millis(800)));
-    assert_eq!((outcome.exit, outcome.timed_out, outcome.cancelled), (Some(Exit::Signal(15)), true, false));
+    assert_eq!((outcome.exit, outcome.timed_out, outcome.cancelled), (Some(ProcessExit::Signal(15)), true, false));
     assert_eq!((outcome.survivors, &outcome.tail[..]), (vec![], &b"last words\n"[..]));
     assert!(outcome.duration < Duration::from_millis(800) + GRACE, "{:?}", outcome.duration);
     assert!(!alive(scene.number("daemon")));
@@ -53,7 +53,7 @@ fn at_its_timeout_a_session_ends_with_everything_below_it() {
 fn children_that_end_soon_are_waited_for_and_heard() {
     let scene = Scene::new();
     let outcome = run(&spec(&scene, "(sleep 0.4; echo afterwards) & echo end"), None);
-    assert_eq!((&outcome.tail[..], outcome.exit), (&b"end\nafterwards\n"[..], Some(Exit::Code(0))));
+    assert_eq!((&outcome.tail[..], outcome.exit), (&b"end\nafterwards\n"[..], Some(ProcessExit::Code(0))));
     assert!(outcome.survivors.is_empty(), "{:?}", outcome.survivors);
     assert!(outcome.waited_for_children >= Duration::from_millis(200), "{:?}", outcome.waited_for_children);
 }
@@ -64,7 +64,7 @@ fn children_that_outlive_the_wait_are_reported_and_go_on_writing() {
     let mut spec = spec(&scene, "(while [ ! -e go ]; do sleep 0.02; done; echo more; echo $? > written; exec sleep 1000) & echo end");
     spec.child_wait = Duration::from_millis(200);
     let outcome = run(&spec, None);
-    assert_eq!((outcome.exit, outcome.cancelled, &outcome.tail[..]), (Some(Exit::Code(0)), false, &b"end\n"[..]));
+    assert_eq!((outcome.exit, outcome.cancelled, &outcome.tail[..]), (Some(ProcessExit::Code(0)), false, &b"end\n"[..]));
     assert!(outcome.survivors.iter().any(|survivor| survivor.name == "sh" && alive(survivor.pid)), "{:?}", outcome.survivors);
     assert!(outcome.duration < Duration::from_secs(2), "{:?}", outcome.duration);
     std::fs::write(scene.path("go"), "").unwrap();
@@ -78,12 +78,12 @@ fn survivors_are_ended_where_that_is_asked_for_and_when_the_wait_is_cancelled() 
     let mut spec = spec(&scene, "setsid sleep 1000 & echo $! > pid; exit 0");
     (spec.child_wait, spec.end_survivors) = (Duration::from_millis(50), true);
     let outcome = run(&spec, None);
-    assert_eq!((outcome.exit, outcome.survivors, outcome.cancelled), (Some(Exit::Code(0)), vec![], false));
+    assert_eq!((outcome.exit, outcome.survivors, outcome.cancelled), (Some(ProcessExit::Code(0)), vec![], false));
     assert_eq!(scene.left(), [0_u32; 0]);
 
     (spec.child_wait, spec.end_survivors) = (Duration::from_secs(60), false);
-    let cancel = Cancel::new();
-    let session = Session::start(&spec).unwrap();
+    let cancel = CancelFlag::new();
+    let session = SessionProcess::start(&spec).unwrap();
     let pid = session.pid();
     let outcome = std::thread::scope(|scope| {
         let waits = scope.spawn(|| session.wait(None, GRACE, &cancel));
@@ -91,14 +91,14 @@ fn survivors_are_ended_where_that_is_asked_for_and_when_the_wait_is_cancelled() 
         cancel.cancel();
         waits.join().unwrap()
     });
-    assert_eq!((outcome.exit, outcome.survivors, outcome.cancelled), (Some(Exit::Code(0)), vec![], true));
+    assert_eq!((outcome.exit, outcome.survivors, outcome.cancelled), (Some(ProcessExit::Code(0)), vec![], true));
     assert_eq!(scene.left(), [0_u32; 0]);
 }
 
 #[test]
 fn a_session_that_nobody_waits_for_does_not_outlive_its_handle() {
     let scene = Scene::new();
-    let session = Session::start(&spec(&scene, "(setsid sleep 1000 &); echo $$ > pid; sleep 1000")).unwrap();
+    let session = SessionProcess::start(&spec(&scene, "(setsid sleep 1000 &); echo $$ > pid; sleep 1000")).unwrap();
     scene.number("pid");
     drop(session);
     assert_eq!(scene.left(), [0_u32; 0]);
@@ -110,7 +110,7 @@ fn a_session_that_is_dropped_is_asked_to_end_before_it_is_killed() {
     // git removes its locks at a TERM; a KILL alone would leave them.
     let child = "(trap 'echo asked > child; exit' TERM; echo $$ > up; while :; do sleep 0.02; done) & ";
     let script = format!("{child} trap 'echo asked > leader; exit' TERM; echo $$ > pid; while :; do sleep 0.02; done");
-    let session = Session::start(&spec(&scene, &script)).unwrap();
+    let session = SessionProcess::start(&spec(&scene, &script)).unwrap();
     scene.number("up");
     scene.number("pid");
     drop(session);
@@ -119,7 +119,7 @@ fn a_session_that_is_dropped_is_asked_to_end_before_it_is_killed() {
         assert_eq!(std::fs::read_to_string(scene.path(who)).unwrap_or_default(), "asked\n", "{who}");
     }
     // One that does not listen is killed all the same.
-    let session = Session::start(&spec(&scene, "trap '' TERM; echo $$ > deaf; while :; do sleep 0.02; done")).unwrap();
+    let session = SessionProcess::start(&spec(&scene, "trap '' TERM; echo $$ > deaf; while :; do sleep 0.02; done")).unwrap();
     scene.number("deaf");
     drop(session);
     assert_eq!(scene.left(), [0_u32; 0]);
@@ -132,7 +132,7 @@ fn a_log_that_cannot_be_written_costs_the_log_only() {
         let mut spec = spec(&scene, "echo out");
         spec.log = Some(log.into());
         let outcome = run(&spec, None);
-        assert_eq!((outcome.exit, &outcome.tail[..]), (Some(Exit::Code(0)), &b"out\n"[..]));
+        assert_eq!((outcome.exit, &outcome.tail[..]), (Some(ProcessExit::Code(0)), &b"out\n"[..]));
         assert!(outcome.log.is_some() == opened && outcome.log_note.is_some_and(|note| note.contains(log)));
     }
 }
@@ -169,15 +169,15 @@ fn given(scene: &Scene) -> std::path::PathBuf {
 fn a_mirrored_session() {
     let scene = Scene::new();
     let mut spec = spec(&scene, &format!("printf 'out{BYTES}'; printf 'err{BYTES}' >&2; cat >&2"));
-    spec.stdin = Stdin::Inherit;
+    spec.stdin = StdinSource::Inherit;
     spec.mirror = match std::env::var("MIRROR").as_deref() {
-        Ok("through") => Mirror::Through,
-        Ok("stderr") => Mirror::ToStderr,
-        _ => Mirror::Off,
+        Ok("through") => OutputMirror::Through,
+        Ok("stderr") => OutputMirror::ToStderr,
+        _ => OutputMirror::Off,
     };
     let outcome = run(&spec, None);
     assert!(String::from_utf8_lossy(&outcome.tail).contains("what is given"), "its stdin is ours");
-    assert_eq!(outcome.exit, Some(Exit::Code(0)));
+    assert_eq!(outcome.exit, Some(ProcessExit::Code(0)));
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn a_terminal_that_stands_still_holds_the_session_but_not_its_timeout() {
 fn a_shown_session_of_20_mb() {
     let scene = Scene::new();
     let mut spec = spec(&scene, "head -c 20000000 /dev/zero");
-    spec.mirror = Mirror::Through;
+    spec.mirror = OutputMirror::Through;
     let outcome = run(&spec, Some(Duration::from_secs(2)));
     let logged = std::fs::metadata(scene.path("log")).unwrap().len();
     let report = format!("{:?} timed_out={} logged={logged} ms={}", outcome.exit.unwrap(), outcome.timed_out, outcome.duration.as_millis());
@@ -236,13 +236,13 @@ fn a_flood() {
     let begin = Instant::now();
     assert!(scene.sh(&format!("{source} | head -c {BYTES} | cat >/dev/null")).run().unwrap().exit.success());
     let mut figures = vec![format!("{:.0} MB/s through cat", speed(begin))];
-    for (log, mirror) in [(false, Mirror::Off), (false, Mirror::Through), (true, Mirror::Off)] {
+    for (log, mirror) in [(false, OutputMirror::Off), (false, OutputMirror::Through), (true, OutputMirror::Off)] {
         let mut spec = spec(&scene, &format!("{source} | head -c {BYTES}"));
         (spec.log, spec.mirror) = (log.then(|| scene.path("log")), mirror);
         let begin = Instant::now();
         let outcome = run(&spec, None);
         figures.push(format!("{:.0} MB/s mirrored {mirror:?}{}", speed(begin), if log { " and logged" } else { "" }));
-        assert_eq!(outcome.exit, Some(Exit::Code(0)));
+        assert_eq!(outcome.exit, Some(ProcessExit::Code(0)));
         assert_eq!((outcome.tail.len(), outcome.tail_stdout.len(), outcome.log_truncated), (256 << 10, 256 << 10, log));
     }
     let logged = std::fs::metadata(scene.path("log")).unwrap().len();

@@ -1,15 +1,15 @@
 //! Secrets and over-size files: kept in every snapshot, and kept apart from what can be merged or pushed.
 
-use completion_watchdog::config::settings::{RescueMode, RescueSettings, Settings};
-use completion_watchdog::git::{Candidate, RestoreTarget, RestoredTo, Snapshot};
-use completion_watchdog::rescue::{NO_OTHERS, Request, private_rule, rescue};
+use completion_watchdog::config::settings::{ConfigSettings, RescueMode, RescueSettings};
+use completion_watchdog::git::{RestoreTarget, RestoredTo, Snapshot, SnapshotCandidate};
+use completion_watchdog::rescue::{NO_OTHERS, RescueRequest, private_rule, rescue};
 
 use crate::support::scratch_repo::{ScratchRepo, files};
 
 const LIMIT: u64 = 1000;
 
 fn settings() -> RescueSettings {
-    RescueSettings { mode: RescueMode::Single, max_bytes: LIMIT, ..Settings::default().rescue }
+    RescueSettings { mode: RescueMode::Single, max_bytes: LIMIT, ..ConfigSettings::default().rescue }
 }
 
 fn snapshot(repo: &ScratchRepo) -> Snapshot {
@@ -119,7 +119,8 @@ fn the_proof_covers_what_is_private() {
     let repo = scene();
     let snapshot = snapshot(&repo);
     assert_eq!(repo.open().missing_from(&snapshot).unwrap(), Vec::<String>::new());
-    let outcome = rescue(&repo.open(), &Request { settings: &settings(), spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }).unwrap();
+    let outcome =
+        rescue(&repo.open(), &RescueRequest { settings: &settings(), spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }).unwrap();
     assert_eq!((outcome.commits, &outcome.failed, &outcome.lost), (1, &None, &vec![]));
     let left: Vec<(&str, &str)> = outcome.left_out.iter().map(|l| (l.path.as_str(), l.why)).collect();
     assert_eq!(left, [(".env", "secret"), ("grows", "too_large"), ("id_rsa", "secret"), ("known.pem", "secret")]);
@@ -238,7 +239,8 @@ fn a_secret_in_an_ordinary_file_is_kept_apart_and_never_committed() {
     let snapshot = snapshot(&repo);
     assert!(!leaks(&repo, &snapshot, &token));
     assert_eq!(paths(&repo, &private(&snapshot)), ["index/staged.py", "why", "work/deploy.sh"], "what HEAD has already is no news");
-    let outcome = rescue(&repo.open(), &Request { settings: &settings(), spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }).unwrap();
+    let outcome =
+        rescue(&repo.open(), &RescueRequest { settings: &settings(), spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }).unwrap();
     let left: Vec<(&str, &str)> = outcome.left_out.iter().map(|l| (l.path.as_str(), l.why)).collect();
     assert_eq!((outcome.commits, left, &outcome.lost), (1, vec![("deploy.sh", "secret")], &vec![]));
     assert!(!repo.git(["log", "-p", "--all", "--not", "--glob=refs/watchdog/private/*"]).contains(&token));
@@ -264,8 +266,8 @@ fn with_ignored_settings() -> ScratchRepo {
     repo
 }
 
-fn of_settings(candidate: &Candidate<'_>) -> Option<&'static str> {
-    private_rule(&Settings::default().rescue)(candidate)
+fn of_settings(candidate: &SnapshotCandidate<'_>) -> Option<&'static str> {
+    private_rule(&ConfigSettings::default().rescue)(candidate)
 }
 
 #[test]
@@ -320,8 +322,9 @@ fn ignored_settings_are_not_told_as_left_out_of_a_rescue() {
     let repo = with_ignored_settings();
     repo.write("new", "n");
     let snapshot = repo.snapshot_apart(&of_settings).unwrap();
-    let settings = RescueSettings { mode: RescueMode::Single, ..Settings::default().rescue };
-    let outcome = rescue(&repo.open(), &Request { settings: &settings, spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }).unwrap();
+    let settings = RescueSettings { mode: RescueMode::Single, ..ConfigSettings::default().rescue };
+    let outcome =
+        rescue(&repo.open(), &RescueRequest { settings: &settings, spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }).unwrap();
     assert_eq!((outcome.commits, &outcome.failed, &outcome.left_out, &outcome.lost), (1, &None, &vec![], &vec![]), "{outcome:?}");
     assert_eq!(repo.git(["show", "--format=", "--name-only", "HEAD"]), "new");
     assert_eq!(repo.read(".env"), "TOKEN=of this machine\n");

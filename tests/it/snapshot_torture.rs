@@ -2,9 +2,9 @@
 
 use crate::support::random_tree::{self, Dice, NAMES};
 use crate::support::scratch_repo::{Files, ScratchRepo};
-use completion_watchdog::config::settings::{RescueMode, RescueSettings, Settings};
-use completion_watchdog::git::{Candidate, RestoreTarget};
-use completion_watchdog::rescue::{NO_OTHERS, Request, rescue};
+use completion_watchdog::config::settings::{ConfigSettings, RescueMode, RescueSettings};
+use completion_watchdog::git::{RestoreTarget, SnapshotCandidate};
+use completion_watchdog::rescue::{NO_OTHERS, RescueRequest, rescue};
 
 /// Changes one random thing in the work tree, or the index, or both.
 fn change(repo: &ScratchRepo, dice: &mut Dice) {
@@ -34,7 +34,7 @@ fn round(seed: u64) {
     let staged = |repo: &ScratchRepo| repo.git(["ls-files", "--stage", "-z"]);
     let index = staged(&repo);
     // In every other round a third of the names, and what is large, is kept apart.
-    let rule = |candidate: &Candidate<'_>| {
+    let rule = |candidate: &SnapshotCandidate<'_>| {
         let name = candidate.path.rsplit('/').next().unwrap_or_default();
         (seed.is_multiple_of(2) && (["a", "c.txt", "-x", "sub"].contains(&name) || candidate.bytes > 10_000)).then_some("secret")
     };
@@ -82,9 +82,9 @@ fn every_random_tree_becomes_one_commit_of_exactly_that_tree() {
         let repo = random_repo(&mut Dice::new(seed ^ 0xD134_2543));
         let Some(snapshot) = repo.try_snapshot() else { continue };
         let before = repo.files();
-        let settings = RescueSettings { mode: RescueMode::Single, ..Settings::default().rescue };
+        let settings = RescueSettings { mode: RescueMode::Single, ..ConfigSettings::default().rescue };
         let outcome =
-            rescue(&repo.open(), &Request { settings: &settings, spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }).unwrap();
+            rescue(&repo.open(), &RescueRequest { settings: &settings, spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }).unwrap();
         assert_eq!(repo.files(), before, "seed {seed}");
         assert_eq!((&outcome.failed, &outcome.lost), (&None, &vec![]), "seed {seed}");
         let staged_only = snapshot.files == 0;

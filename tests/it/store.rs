@@ -11,11 +11,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use completion_watchdog::config::settings::BreakerSettings;
-use completion_watchdog::decision::breaker::{Admission, BreakerState, Outcome};
-use completion_watchdog::store::engine::{Append, Cursor};
+use completion_watchdog::decision::breaker::{BreakerAdmission, BreakerInput, BreakerState};
+use completion_watchdog::store::engine::{AppendOutcome, EventCursor};
 use completion_watchdog::store::journal::{event, kind};
-use completion_watchdog::store::lock::{Acquired, Holder, WorktreeLock};
-use completion_watchdog::store::trust::{Grant, TrustStore};
+use completion_watchdog::store::lock::{LockAttempt, LockHolder, WorktreeLock};
+use completion_watchdog::store::trust::{TrustGrant, TrustStore};
 use completion_watchdog::store::{SqliteStore, StateDir, Store, StoreError, breaker};
 use jiff::Timestamp;
 
@@ -33,8 +33,8 @@ fn now() -> Timestamp {
     Timestamp::now()
 }
 
-fn me() -> Holder {
-    Holder { pid: std::process::id(), command: "watchdog run".into(), since: now(), session_active: true, spec: Some("auth".into()) }
+fn me() -> LockHolder {
+    LockHolder { pid: std::process::id(), command: "watchdog run".into(), since: now(), session_active: true, spec: Some("auth".into()) }
 }
 
 fn spawn(role: &str, dir: &StateDir) -> Child {
@@ -95,9 +95,9 @@ fn write_until_killed(dir: &StateDir) {
     let store = SqliteStore::open(dir).unwrap();
     loop {
         let new = event(now(), "wt", None, kind::PROBE, serde_json::json!({ "pad": "x".repeat(300) }));
-        assert_eq!(store.append(std::slice::from_ref(&new), None).unwrap(), Append::Done);
+        assert_eq!(store.append(std::slice::from_ref(&new), None).unwrap(), AppendOutcome::Done);
         println!("\nacked {}", new.id);
-        breaker::update(&store, "wt", "auth", |b| b.record(now(), &SETTINGS, Outcome::Strike { why: "stalled".into() })).unwrap();
+        breaker::update(&store, "wt", "auth", |b| b.record(now(), &SETTINGS, BreakerInput::Strike { why: "stalled".into() })).unwrap();
         println!("\nstruck once");
     }
 }
@@ -106,7 +106,7 @@ fn write_some(dir: &StateDir) {
     let store = SqliteStore::open(dir).unwrap();
     for _ in 0..40 {
         let new = event(now(), "wt", None, kind::PROBE, serde_json::json!({ "pad": "x".repeat(300) }));
-        assert_eq!(store.append(std::slice::from_ref(&new), None).unwrap(), Append::Done);
+        assert_eq!(store.append(std::slice::from_ref(&new), None).unwrap(), AppendOutcome::Done);
         println!("\nacked {}", new.id);
     }
     for note in store.notes() {
@@ -117,10 +117,10 @@ fn write_some(dir: &StateDir) {
 fn strike(dir: &StateDir) {
     let store = SqliteStore::open(dir).unwrap();
     for _ in 0..20 {
-        breaker::update(&store, "wt", "auth", |b| b.record(now(), &SETTINGS, Outcome::Strike { why: "stalled".into() })).unwrap();
+        breaker::update(&store, "wt", "auth", |b| b.record(now(), &SETTINGS, BreakerInput::Strike { why: "stalled".into() })).unwrap();
     }
     let admission = breaker::update(&store, "wt", "trial", |b| b.admit(now(), &SETTINGS)).unwrap();
-    println!("\nadmission {}", if admission == Admission::Trial { "trial" } else { "refused" });
+    println!("\nadmission {}", if admission == BreakerAdmission::Trial { "trial" } else { "refused" });
 }
 
 fn contend(dir: &StateDir) {
@@ -131,20 +131,20 @@ fn contend(dir: &StateDir) {
         let acquired = WorktreeLock::try_acquire(dir, "wt", me()).unwrap();
         assert!(asked.elapsed() < Duration::from_secs(5), "asking for a lock must not wait for its holder");
         match acquired {
-            Acquired::Held(_lock) => {
+            LockAttempt::Held(_lock) => {
                 OpenOptions::new().write(true).create_new(true).open(&inside).expect("somebody else is inside");
                 std::thread::yield_now();
                 fs::remove_file(&inside).unwrap();
                 entered += 1;
                 println!("\nentered {entered}");
             }
-            Acquired::Busy(_) => std::thread::sleep(Duration::from_millis(1)),
+            LockAttempt::Busy(_) => std::thread::sleep(Duration::from_millis(1)),
         }
     }
 }
 
 fn hold(dir: &StateDir) {
-    let Acquired::Held(_lock) = WorktreeLock::try_acquire(dir, "wt", me()).unwrap() else { panic!("busy") };
+    let LockAttempt::Held(_lock) = WorktreeLock::try_acquire(dir, "wt", me()).unwrap() else { panic!("busy") };
     let mut child = Command::new("sleep").arg("600").stdout(Stdio::null()).spawn().unwrap();
     println!("\nholding {}", child.id());
     child.wait().unwrap();
@@ -180,7 +180,7 @@ fn nothing_acknowledged_is_lost_when_writers_are_killed_120_times() {
         assert!(store.notes().is_empty(), "round {round}: {:?}", store.notes());
     }
     let store = SqliteStore::open(&dir).unwrap();
-    let there: HashSet<_> = store.read(Cursor::START, usize::MAX).unwrap().0.into_iter().map(|e| e.id).collect();
+    let there: HashSet<_> = store.read(EventCursor::START, usize::MAX).unwrap().0.into_iter().map(|e| e.id).collect();
     let lost: Vec<_> = acked.iter().filter(|id| !there.contains(*id)).collect();
     assert!(lost.is_empty(), "{} of {} lost", lost.len(), acked.len());
     assert!(acked.len() >= 200, "too few to mean anything: {}", acked.len());
@@ -196,7 +196,7 @@ fn twelve_processes_that_come_first_at_the_same_time_all_find_one_sound_store() 
     let output = finished((0..12).map(|_| spawn("some-events", &dir)).collect());
     assert_eq!(said(&output, "note"), [""; 0]);
     let store = SqliteStore::open(&dir).unwrap();
-    let there: Vec<_> = store.read(Cursor::START, usize::MAX).unwrap().0.into_iter().map(|e| e.id).collect();
+    let there: Vec<_> = store.read(EventCursor::START, usize::MAX).unwrap().0.into_iter().map(|e| e.id).collect();
     let (told, there) = (said(&output, "acked").into_iter().collect::<HashSet<_>>(), there.into_iter().collect::<HashSet<_>>());
     assert_eq!(told.len(), 12 * 40);
     assert_eq!(told, there);
@@ -221,7 +221,7 @@ fn damage_under_many_processes_is_put_aside_once_and_stops_nobody() {
     });
     assert_eq!(aside.count(), 1);
     let store = SqliteStore::open(&dir).unwrap();
-    let there: HashSet<_> = store.read(Cursor::START, usize::MAX).unwrap().0.into_iter().map(|e| e.id).collect();
+    let there: HashSet<_> = store.read(EventCursor::START, usize::MAX).unwrap().0.into_iter().map(|e| e.id).collect();
     let lost = said(&output, "acked").into_iter().filter(|id| !there.contains(id)).count();
     assert_eq!(lost, 0, "what was acknowledged after the damage was found is in the fresh store");
 }
@@ -233,7 +233,7 @@ fn the_breaker_counts_every_strike_of_every_process_and_admits_one_trial() {
     let store = SqliteStore::open(&dir).unwrap();
     let long_ago = now() - Duration::from_secs(7200);
     for _ in 0..3 {
-        breaker::update(&store, "wt", "trial", |b| b.record(long_ago, &SETTINGS, Outcome::Strike { why: "stalled".into() })).unwrap();
+        breaker::update(&store, "wt", "trial", |b| b.record(long_ago, &SETTINGS, BreakerInput::Strike { why: "stalled".into() })).unwrap();
     }
     let output = finished((0..8).map(|_| spawn("striker", &dir)).collect());
     let breaker = breaker::of(&store, "wt", "auth").unwrap();
@@ -262,7 +262,9 @@ fn a_killed_holder_frees_its_worktree_though_its_child_lives_on() {
         assert!(lines.read_line(&mut text).unwrap() > 0, "{text}");
     }
     let child = rustix::process::Pid::from_raw(said(&text, "holding")[0].trim().parse().unwrap()).unwrap();
-    let Acquired::Busy(Some(told)) = WorktreeLock::try_acquire(&dir, "wt", me()).unwrap() else { panic!("not busy, or nobody said who") };
+    let LockAttempt::Busy(Some(told)) = WorktreeLock::try_acquire(&dir, "wt", me()).unwrap() else {
+        panic!("not busy, or nobody said who")
+    };
     assert_eq!((told.pid, told.session_active, told.spec.as_deref()), (holder.0.id(), true, Some("auth")));
 
     holder.0.kill().unwrap();
@@ -271,7 +273,7 @@ fn a_killed_holder_frees_its_worktree_though_its_child_lives_on() {
     let child_lives = rustix::process::test_kill_process(child).is_ok();
     rustix::process::kill_process(child, rustix::process::Signal::KILL).unwrap();
     assert!(child_lives, "the child must outlive its parent for this to mean anything");
-    let Acquired::Held(lock) = taken else { panic!("the child kept the lock") };
+    let LockAttempt::Held(lock) = taken else { panic!("the child kept the lock") };
     assert_eq!(lock.left_behind().map(|h| h.pid), Some(told.pid), "the successor learns who died in the middle of it");
 }
 
@@ -326,16 +328,16 @@ fn a_full_disk_is_named_with_a_way_out_and_does_no_harm() {
     let store = SqliteStore::open(&dir).unwrap();
     let new = |n: usize| event(now(), "wt", None, kind::PROBE, serde_json::json!({ "pad": "x".repeat(n) }));
     let first = new(10);
-    assert_eq!(store.append(std::slice::from_ref(&first), None).unwrap(), Append::Done);
+    assert_eq!(store.append(std::slice::from_ref(&first), None).unwrap(), AppendOutcome::Done);
     fill();
     full(store.append(&[new(100_000)], None).unwrap_err());
-    let grant = Grant { hash: "a".repeat(64), repository: "/r".into(), path: "c".into(), at: now(), commands: vec!["x".repeat(9000)] };
+    let grant = TrustGrant { hash: "a".repeat(64), repository: "/r".into(), path: "c".into(), at: now(), commands: vec!["x".repeat(9000)] };
     full(TrustStore::new(&dir).allow(&grant).unwrap_err());
     assert!(!TrustStore::new(&dir).is_trusted(&grant.hash, None).unwrap(), "half a grant grants nothing");
-    assert!(matches!(WorktreeLock::try_acquire(&dir, "wt", me()).unwrap(), Acquired::Held(_)), "a lock needs no space");
+    assert!(matches!(WorktreeLock::try_acquire(&dir, "wt", me()).unwrap(), LockAttempt::Held(_)), "a lock needs no space");
     fs::remove_file(&filler).unwrap();
-    assert_eq!(store.append(&[new(100)], None).unwrap(), Append::Done, "it goes on once there is space");
-    assert_eq!(store.read(Cursor::START, 1).unwrap().0[0].id, first.id);
+    assert_eq!(store.append(&[new(100)], None).unwrap(), AppendOutcome::Done, "it goes on once there is space");
+    assert_eq!(store.read(EventCursor::START, 1).unwrap().0[0].id, first.id);
     assert!(store.notes().is_empty());
 }
 
@@ -348,7 +350,7 @@ fn a_read_only_disk_is_named_with_a_way_out() {
     disk.make_read_only();
     dir.ensure().expect("what is there need not be created");
     let elsewhere = StateDir::resolve(Some(disk.0.join("other")), None, None).unwrap();
-    let grant = Grant { hash: "a".repeat(64), repository: "/r".into(), path: "c".into(), at: now(), commands: Vec::new() };
+    let grant = TrustGrant { hash: "a".repeat(64), repository: "/r".into(), path: "c".into(), at: now(), commands: Vec::new() };
     for error in [
         elsewhere.ensure().unwrap_err(),
         SqliteStore::open(&dir).err().expect("nothing can be recorded"),

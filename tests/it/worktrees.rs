@@ -4,22 +4,22 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use completion_watchdog::git::{Search, Standing, Worktree, find_worktrees};
+use completion_watchdog::git::{SearchResult, Worktree, WorktreeState, find_worktrees};
 
 use crate::support::TestEnv;
 
-fn search(paths: &[&Path]) -> Search {
+fn search(paths: &[&Path]) -> SearchResult {
     find_worktrees(&paths.iter().map(|path| path.to_path_buf()).collect::<Vec<_>>(), &|| false)
 }
 
 /// What was found below the scratch folder: its path there, and one word for its standing.
-fn told(env: &TestEnv, search: &Search) -> Vec<(String, &'static str)> {
+fn told(env: &TestEnv, search: &SearchResult) -> Vec<(String, &'static str)> {
     let name = |path: &Path| path.strip_prefix(env.root()).unwrap_or(path).display().to_string();
-    let word = |standing: &Standing| match standing {
-        Standing::There => "there",
-        Standing::Gone { .. } => "gone",
-        Standing::Broken { .. } => "broken",
-        Standing::Nothing { .. } => "nothing",
+    let word = |standing: &WorktreeState| match standing {
+        WorktreeState::There => "there",
+        WorktreeState::Gone { .. } => "gone",
+        WorktreeState::Broken { .. } => "broken",
+        WorktreeState::Nothing { .. } => "nothing",
     };
     search.worktrees.iter().map(|found| (name(&found.root), word(&found.standing))).collect()
 }

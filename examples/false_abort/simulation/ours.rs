@@ -3,16 +3,18 @@
 
 use std::time::Duration;
 
-use completion_watchdog::config::settings::Settings;
-use completion_watchdog::decision::breaker::{Breaker, BreakerState, Outcome};
+use completion_watchdog::config::settings::ConfigSettings;
+use completion_watchdog::decision::breaker::{Breaker, BreakerInput, BreakerState};
 use completion_watchdog::decision::evidence::{
-    Activity, Changes, Commits, Degraded, Exit, ProbeOutcome, Reply, ReplyStatus, RescueOutcome, SessionEnd,
+    Changes, Commits, Degradation, ProbeOutcome, ProcessExit, Reply, ReplyStatus, RescueOutcome, SessionEnd, SignsOfLife,
 };
-use completion_watchdog::decision::iteration::next::{self as iteration, End, Length, Loop, Policy as LoopPolicy};
-use completion_watchdog::decision::iteration::standing::Standing;
-use completion_watchdog::decision::machine::{Action, Earlier, Event, Machine, Pause, Setup, Survivors};
+use completion_watchdog::decision::iteration::next::{self as iteration, LoopEnd, LoopMachine, LoopPolicy, PauseLength};
+use completion_watchdog::decision::iteration::standing::LoopStanding;
+use completion_watchdog::decision::machine::{
+    CheckMachine, EarlierRounds, LeftRunning, MachineAction, MachineEvent, MachinePause, MachineSetup,
+};
 use completion_watchdog::decision::rounds;
-use completion_watchdog::decision::termination::Spent;
+use completion_watchdog::decision::termination::SpentUsage;
 use completion_watchdog::decision::verdict::{ProbeRecord, ProbeUsage, Status, Verdict};
 use jiff::Timestamp;
 
@@ -31,9 +33,9 @@ const MAX_WAIT: Duration = Duration::from_secs(6 * 3600);
 #[derive(Debug, Default)]
 pub struct Ours {
     breaker: Breaker,
-    earlier: Earlier,
+    earlier: EarlierRounds,
     /// The loop in progress, and when it began; each task has one of its own.
-    looped: Option<(Loop, Seconds)>,
+    looped: Option<(LoopMachine, Seconds)>,
 }
 
 impl Judge for Ours {
@@ -41,8 +43,8 @@ impl Judge for Ours {
     fn before(&mut self, world: &mut World<'_>) {
         world.snapshot();
         self.looped.get_or_insert_with(|| {
-            let policy = LoopPolicy { limits: Settings::default().limits, no_progress: NO_PROGRESS, max_wait: MAX_WAIT };
-            (Loop::new(policy, Standing { work: Some(world.state()), ..Standing::default() }), world.now)
+            let policy = LoopPolicy { limits: ConfigSettings::default().limits, no_progress: NO_PROGRESS, max_wait: MAX_WAIT };
+            (LoopMachine::new(policy, LoopStanding { work: Some(world.state()), ..LoopStanding::default() }), world.now)
         });
     }
 
@@ -71,58 +73,58 @@ impl Judge for Ours {
 impl Ours {
     /// Judges the work once; a session that crashed is not asked about.
     fn look(&mut self, world: &mut World<'_>, (before, ended): (u64, Seconds), end: Option<SessionEnd>, crashed: bool) -> Verdict {
-        let settings = Settings::default();
-        let setup = Setup {
+        let settings = ConfigSettings::default();
+        let setup = MachineSetup {
             look_at_leftovers: end.is_some(),
             session: end,
             no_probe: crashed,
-            notes: crashed.then(|| Degraded { code: "overloaded", detail: "the service is away".into() }).into_iter().collect(),
-            earlier: Earlier { nothing_to_do_streak: self.earlier.nothing_to_do_streak, ..Earlier::default() },
-            ..Setup::of(&settings)
+            notes: crashed.then(|| Degradation { code: "overloaded", detail: "the service is away".into() }).into_iter().collect(),
+            earlier: EarlierRounds { nothing_to_do_streak: self.earlier.nothing_to_do_streak, ..EarlierRounds::default() },
+            ..MachineSetup::of(&settings)
         };
         let verdict = Conversation { world, before, ended, looked: None, ran_here: false, rescued: 0 }.hold(setup);
         self.earlier = rounds::after(self.earlier, &verdict);
-        self.breaker.record(at(world.now), &settings.breaker, Outcome::of(&verdict));
+        self.breaker.record(at(world.now), &settings.breaker, BreakerInput::of(&verdict));
         verdict
     }
 
     /// What the loop makes of a verdict; `None` where the same session is judged again.
     fn next(&mut self, world: &mut World<'_>, verdict: &Verdict, crash: Option<String>) -> Option<Next> {
-        let settings = Settings::default();
+        let settings = ConfigSettings::default();
         let open = self.breaker.state(at(world.now), &settings.breaker).state == BreakerState::Open;
         let (looped, began) = self.looped.as_mut().expect("a session began, and a loop with it");
-        let outcome = iteration::Outcome {
+        let outcome = iteration::IterationOutcome {
             reason: verdict.reason,
             retry_at: verdict.retry_at,
             overloaded: crash.is_some(),
             crash,
             breaker_open: open,
             work: Some(world.state()),
-            spent: Spent::default(),
+            spent: SpentUsage::default(),
         };
         let wall = |now: Seconds, began: Seconds| Duration::from_secs(now - began);
-        let mut action = looped.step(at(world.now), wall(world.now, *began), iteration::Event::Judged(Box::new(outcome)));
-        if let iteration::Action::Pause { length, .. } = action {
+        let mut action = looped.step(at(world.now), wall(world.now, *began), iteration::LoopEvent::Judged(Box::new(outcome)));
+        if let iteration::LoopAction::Pause { length, .. } = action {
             world.pass(match length {
-                Length::For(length) => length.as_secs(),
-                Length::Until(until) => u64::try_from(until.as_second()).unwrap_or_default().saturating_sub(world.now),
-                Length::Backoff { attempt, at_most } => backoff(attempt, at_most),
+                PauseLength::For(length) => length.as_secs(),
+                PauseLength::Until(until) => u64::try_from(until.as_second()).unwrap_or_default().saturating_sub(world.now),
+                PauseLength::Backoff { attempt, at_most } => backoff(attempt, at_most),
             });
-            action = looped.step(at(world.now), wall(world.now, *began), iteration::Event::PauseOver);
+            action = looped.step(at(world.now), wall(world.now, *began), iteration::LoopEvent::PauseOver);
         }
         let next = match action {
-            iteration::Action::JudgeAgain => return None,
-            iteration::Action::Iterate { .. } => return Some(Next::Session(0)),
-            iteration::Action::Pause { .. } => unreachable!("a pause is followed by something"),
-            iteration::Action::End(End::Verdict) => match verdict.status() {
+            iteration::LoopAction::JudgeAgain => return None,
+            iteration::LoopAction::Iterate { .. } => return Some(Next::Session(0)),
+            iteration::LoopAction::Pause { .. } => unreachable!("a pause is followed by something"),
+            iteration::LoopAction::End(LoopEnd::Verdict) => match verdict.status() {
                 Status::Complete => Next::Session(PAUSE),
                 Status::Review | Status::Failed | Status::Error => Next::Person,
                 Status::Incomplete | Status::Waiting | Status::Timeout | Status::Stopped => Next::Abort,
             },
             // It says when it can go on, and whoever started it comes again then.
-            iteration::Action::End(End::LimitTooLong) => Next::Session(world.blocked_until().saturating_sub(world.now)),
-            iteration::Action::End(End::WaitedInVain { .. }) => Next::Person,
-            iteration::Action::End(_) => Next::Abort,
+            iteration::LoopAction::End(LoopEnd::LimitTooLong) => Next::Session(world.blocked_until().saturating_sub(world.now)),
+            iteration::LoopAction::End(LoopEnd::WaitedInVain { .. }) => Next::Person,
+            iteration::LoopAction::End(_) => Next::Abort,
         };
         self.looped = None;
         Some(next)
@@ -139,7 +141,7 @@ fn session_end(world: &World<'_>, session: &Session) -> SessionEnd {
             SessionEnd::RateLimited { why: "limit reached".into(), retry_at }
         }
         None if session.hangs => SessionEnd::TimedOut { after: Duration::from_secs(session.length) },
-        None => SessionEnd::Ended { exit: Exit::Code(i32::from(away)) },
+        None => SessionEnd::Ended { exit: ProcessExit::Code(i32::from(away)) },
     }
 }
 
@@ -167,56 +169,60 @@ struct Conversation<'w, 'r> {
 }
 
 impl Conversation<'_, '_> {
-    fn hold(mut self, setup: Setup) -> Verdict {
+    fn hold(mut self, setup: MachineSetup) -> Verdict {
         self.ran_here = self.world.runs_here();
         let left = self.left_running();
-        let mut machine = Machine::new(Setup { survivors: left.holding, session_over: left.session_over, ..setup });
-        let mut event = Event::Start;
+        let mut machine = CheckMachine::new(MachineSetup { survivors: left.holding, session_over: left.session_over, ..setup });
+        let mut event = MachineEvent::Start;
         loop {
             event = match machine.step(event) {
-                Action::Conclude(verdict) => return *verdict,
+                MachineAction::Conclude(verdict) => return *verdict,
                 action => self.carry_out(action),
             };
         }
     }
 
-    fn carry_out(&mut self, action: Action) -> Event {
+    fn carry_out(&mut self, action: MachineAction) -> MachineEvent {
         match action {
-            Action::ReadCommits => Event::Commits(Ok(self.commits())),
-            Action::ReadChanges => {
+            MachineAction::ReadCommits => MachineEvent::Commits(Ok(self.commits())),
+            MachineAction::ReadChanges => {
                 self.looked.get_or_insert(self.world.now);
-                Event::Changes(Ok(Changes { unstaged: self.world.uncommitted(), work: self.world.uncommitted(), ..Changes::default() }))
+                MachineEvent::Changes(Ok(Changes {
+                    unstaged: self.world.uncommitted(),
+                    work: self.world.uncommitted(),
+                    ..Changes::default()
+                }))
             }
-            Action::TakeSnapshot => {
+            MachineAction::TakeSnapshot => {
                 self.world.snapshot();
-                Event::Snapshot(Ok(Some("refs/watchdog/rescue/simulated".into())))
+                MachineEvent::Snapshot(Ok(Some("refs/watchdog/rescue/simulated".into())))
             }
-            Action::Ask { .. } => Event::Probe(self.ask()),
-            Action::Rescue => Event::Rescue(Ok(self.rescue())),
-            Action::Wait(pause) => {
+            MachineAction::Ask { .. } => MachineEvent::Probe(self.ask()),
+            MachineAction::Rescue => MachineEvent::Rescue(Ok(self.rescue())),
+            MachineAction::Wait(pause) => {
                 self.world.pass_until_commit(match pause {
-                    Pause::Interval(length) => length.as_secs(),
-                    Pause::Backoff { attempt, at_most } => backoff(attempt, at_most),
+                    MachinePause::Interval(length) => length.as_secs(),
+                    MachinePause::Backoff { attempt, at_most } => backoff(attempt, at_most),
                 });
-                Event::WaitOver
+                MachineEvent::WaitOver
             }
-            Action::ReadSurvivors => Event::Survivors(self.left_running()),
-            Action::ReadActivity => Event::Activity(Activity {
+            MachineAction::ReadSurvivors => MachineEvent::Survivors(self.left_running()),
+            MachineAction::ReadActivity => MachineEvent::Activity(SignsOfLife {
                 worktree: self.looked.map(|looked| self.world.last_movement > looked),
                 processes: self.ran_here.then(|| self.world.runs_here()),
                 transcript: None,
             }),
-            Action::JudgeChecks | Action::ReadCriteria | Action::Conclude(_) => {
+            MachineAction::JudgeChecks | MachineAction::ReadCriteria | MachineAction::Conclude(_) => {
                 unreachable!("no checks and no guards are configured, and the end was taken already")
             }
         }
     }
 
     /// What runs on works for as long as it runs, so that only the limit of its time lets go of the verdict.
-    fn left_running(&mut self) -> Survivors {
+    fn left_running(&mut self) -> LeftRunning {
         let runs = self.world.runs_here();
-        let held = self.world.now < self.ended + Settings::default().limits.background.as_secs();
-        Survivors { holding: if runs && held { vec!["background".into()] } else { Vec::new() }, session_over: !runs, released: None }
+        let held = self.world.now < self.ended + ConfigSettings::default().limits.background.as_secs();
+        LeftRunning { holding: if runs && held { vec!["background".into()] } else { Vec::new() }, session_over: !runs, released: None }
     }
 
     fn commits(&self) -> Commits {
@@ -233,7 +239,7 @@ impl Conversation<'_, '_> {
 
     fn ask(&mut self) -> ProbeRecord {
         let begun = self.world.now;
-        let timeout = Settings::default().completion_check.probe_timeout.as_secs();
+        let timeout = ConfigSettings::default().completion_check.probe_timeout.as_secs();
         let says = |status| ProbeOutcome::Reply(Reply::bare(status));
         let outcome = match self.world.ask(timeout) {
             Answer::Complete => says(ReplyStatus::Complete),

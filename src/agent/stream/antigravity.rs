@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::fields::{cut, number, text};
-use super::figures::{Settled, Tokens};
-use super::gathered::Gathered;
+use super::figures::{ResultUsage, TokenCounts};
+use super::gathered::SessionFold;
 
 /// Takes one event; says whether it is one of Antigravity's.
-pub(super) fn take(gathered: &mut Gathered, event: &Value) -> bool {
+pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
     let Some(kind) = text(event, "event") else { return false };
     let Some(told) = event.get(kind).filter(|told| told.is_object()) else { return false };
     match kind {
@@ -24,7 +24,8 @@ pub(super) fn take(gathered: &mut Gathered, event: &Value) -> bool {
             let status = text(told, "status").unwrap_or("result");
             gathered.ended = Some(cut(&status.to_lowercase(), 100));
             gathered.error = (status != "SUCCESS").then(|| cut(text(told, "error").unwrap_or(status), 4000));
-            let settled = Settled { turns: number(told, "num_turns"), tokens: told.get("usage").and_then(tokens), ..Settled::default() };
+            let settled =
+                ResultUsage { turns: number(told, "num_turns"), tokens: told.get("usage").and_then(tokens), ..ResultUsage::default() };
             gathered.figures.settle(&settled);
         }
         _ => return false,
@@ -33,8 +34,8 @@ pub(super) fn take(gathered: &mut Gathered, event: &Value) -> bool {
     true
 }
 
-fn tokens(usage: &Value) -> Option<Tokens> {
+fn tokens(usage: &Value) -> Option<TokenCounts> {
     let input = number(usage, "input_tokens")?;
     let total = number(usage, "total_tokens").unwrap_or(0);
-    Some(Tokens { input, output: number(usage, "output_tokens").unwrap_or(0).max(total.saturating_sub(input)) })
+    Some(TokenCounts { input, output: number(usage, "output_tokens").unwrap_or(0).max(total.saturating_sub(input)) })
 }

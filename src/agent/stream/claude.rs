@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::fields::{amount, content_text, cut, is_true, list, number, text};
-use super::figures::{Settled, Tokens};
-use super::gathered::Gathered;
+use super::figures::{ResultUsage, TokenCounts};
+use super::gathered::SessionFold;
 
 /// Takes one event; says whether it is one of Claude Code's.
-pub(super) fn take(gathered: &mut Gathered, event: &Value) -> bool {
+pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
     let known = match text(event, "type") {
         Some("system") => system(gathered, event),
         Some("assistant") => assistant(gathered, event),
@@ -19,7 +19,7 @@ pub(super) fn take(gathered: &mut Gathered, event: &Value) -> bool {
         Some("cost-state") => {
             let tokens = event.get("modelUsage").and_then(models).map(|(tokens, _)| tokens);
             let session_cost = amount(event, "totalCostUSD");
-            gathered.figures.settle(&Settled { session_tokens: tokens, session_cost, ..Settled::default() });
+            gathered.figures.settle(&ResultUsage { session_tokens: tokens, session_cost, ..ResultUsage::default() });
             true
         }
         _ => false,
@@ -30,7 +30,7 @@ pub(super) fn take(gathered: &mut Gathered, event: &Value) -> bool {
     known
 }
 
-fn system(gathered: &mut Gathered, event: &Value) -> bool {
+fn system(gathered: &mut SessionFold, event: &Value) -> bool {
     let Some(subtype) = text(event, "subtype") else { return false };
     match subtype {
         "api_retry" => {
@@ -50,7 +50,7 @@ fn system(gathered: &mut Gathered, event: &Value) -> bool {
     true
 }
 
-fn ended_task(gathered: &mut Gathered, event: &Value, status: Option<&str>) {
+fn ended_task(gathered: &mut SessionFold, event: &Value, status: Option<&str>) {
     if matches!(status, Some("completed" | "failed" | "killed" | "stopped" | "cancelled"))
         && let Some(id) = text(event, "task_id")
     {
@@ -74,7 +74,7 @@ fn task(told: &Value) -> Value {
     })
 }
 
-fn assistant(gathered: &mut Gathered, event: &Value) -> bool {
+fn assistant(gathered: &mut SessionFold, event: &Value) -> bool {
     let Some(message) = event.get("message").filter(|message| message.is_object()) else { return false };
     let main = is_main(event);
     // What the program itself says in the agent's place: no turn, no tokens.
@@ -100,7 +100,7 @@ fn assistant(gathered: &mut Gathered, event: &Value) -> bool {
     true
 }
 
-fn user(gathered: &mut Gathered, event: &Value) -> bool {
+fn user(gathered: &mut SessionFold, event: &Value) -> bool {
     let Some(content) = event.get("message").and_then(|message| message.get("content")) else { return false };
     if !is_main(event) {
         return true;
@@ -136,7 +136,7 @@ fn is_main(event: &Value) -> bool {
 }
 
 /// There is one result for each turn that background work led to; the last one counts.
-fn result(gathered: &mut Gathered, event: &Value) -> bool {
+fn result(gathered: &mut SessionFold, event: &Value) -> bool {
     let subtype = text(event, "subtype");
     if subtype.is_none() && event.get("result").is_none() && event.get("is_error").is_none() {
         return false;
@@ -145,7 +145,7 @@ fn result(gathered: &mut Gathered, event: &Value) -> bool {
     let session = event.get("modelUsage").and_then(models);
     let own = event.get("usage").and_then(tokens);
     let forgotten = own.is_none() || subtype == Some("error_max_budget_usd");
-    gathered.figures.settle(&Settled {
+    gathered.figures.settle(&ResultUsage {
         turns: number(event, "num_turns"),
         tokens: own,
         // Where its own budget ended it, the result tells of no tokens, though they were paid.
@@ -179,7 +179,7 @@ fn result(gathered: &mut Gathered, event: &Value) -> bool {
 }
 
 /// `--include-partial-messages`: what a message has cost is known sooner and better.
-fn partial(gathered: &mut Gathered, event: &Value) -> bool {
+fn partial(gathered: &mut SessionFold, event: &Value) -> bool {
     let Some(inner) = event.get("event") else { return false };
     let main = is_main(event);
     match text(inner, "type") {
@@ -198,26 +198,26 @@ fn partial(gathered: &mut Gathered, event: &Value) -> bool {
     true
 }
 
-fn rate_limit(gathered: &mut Gathered, event: &Value) -> bool {
+fn rate_limit(gathered: &mut SessionFold, event: &Value) -> bool {
     let Some(info) = event.get("rate_limit_info") else { return false };
     let ends = info.get("resetsAt").and_then(Value::as_i64).and_then(|seconds| Timestamp::from_second(seconds).ok());
     gathered.limit_ends = ends.filter(|_| text(info, "status") == Some("rejected"));
     true
 }
 
-fn tokens(usage: &Value) -> Option<Tokens> {
+fn tokens(usage: &Value) -> Option<TokenCounts> {
     let input = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"].map(|key| number(usage, key));
     let output = number(usage, "output_tokens");
     if input.iter().chain([&output]).all(Option::is_none) {
         return None;
     }
     let input = input.into_iter().flatten().fold(0, u64::saturating_add);
-    Some(Tokens { input, output: output.unwrap_or(0) })
+    Some(TokenCounts { input, output: output.unwrap_or(0) })
 }
 
 /// Tokens and US dollars of all models together.
-fn models(usage: &Value) -> Option<(Tokens, f64)> {
-    let mut sum = (Tokens::default(), 0.0);
+fn models(usage: &Value) -> Option<(TokenCounts, f64)> {
+    let mut sum = (TokenCounts::default(), 0.0);
     for model in usage.as_object()?.values() {
         let input = ["inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"].into_iter().filter_map(|key| number(model, key));
         sum.0.input = input.fold(sum.0.input, u64::saturating_add);

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::fields::{content_text, cut, number, text};
-use super::figures::Tokens;
-use super::gathered::Gathered;
+use super::figures::TokenCounts;
+use super::gathered::SessionFold;
 
 /// Takes one event; says whether it is one of Codex's.
-pub(super) fn take(gathered: &mut Gathered, event: &Value) -> bool {
+pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
     match text(event, "type") {
         Some("thread.started") => gathered.session(text(event, "thread_id")),
         Some("turn.started") => {
@@ -37,7 +37,7 @@ pub(super) fn take(gathered: &mut Gathered, event: &Value) -> bool {
     true
 }
 
-fn take_item(gathered: &mut Gathered, item: &Value, completed: bool) {
+fn take_item(gathered: &mut SessionFold, item: &Value, completed: bool) {
     // Older versions name the kind otherwise.
     match text(item, "type").or_else(|| text(item, "item_type")) {
         Some("todo_list") => gathered.todo.replace(item),
@@ -58,7 +58,7 @@ fn take_item(gathered: &mut Gathered, item: &Value, completed: bool) {
     }
 }
 
-fn returned(gathered: &mut Gathered, item: &Value, tool: &str, content: &str, failed: bool) {
+fn returned(gathered: &mut SessionFold, item: &Value, tool: &str, content: &str, failed: bool) {
     let id = text(item, "id").unwrap_or_default();
     gathered.calls(id, tool, &Value::Null);
     gathered.returns(id, content, failed, None);
@@ -69,6 +69,6 @@ fn error_text(error: &Value) -> String {
 }
 
 /// Cached tokens are among those read.
-fn tokens(usage: &Value) -> Option<Tokens> {
-    Some(Tokens { input: number(usage, "input_tokens")?, output: number(usage, "output_tokens").unwrap_or(0) })
+fn tokens(usage: &Value) -> Option<TokenCounts> {
+    Some(TokenCounts { input: number(usage, "input_tokens")?, output: number(usage, "output_tokens").unwrap_or(0) })
 }

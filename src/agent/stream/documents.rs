@@ -3,14 +3,14 @@
 //! Memory is bounded whatever comes: long strings are shortened on the way, and what is too long even so is passed over. Where chunks
 //! end makes no difference. A document must begin a line and end one, so what is quoted within prose is none.
 
-use super::shortened::Shortened;
+use super::shortened::ShortenedDocument;
 
 /// Bytes of one document, long strings shortened.
 pub(super) const DOCUMENT: usize = 1 << 20;
 
 /// One thing in an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
+pub(super) enum OutputPiece<'a> {
     /// What looks like a whole JSON object; strings may be shortened.
     Document(&'a [u8]),
     /// An object that is too long.
@@ -21,7 +21,7 @@ pub(super) enum Piece<'a> {
 
 /// Where in the output the next byte is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Place {
+enum ScanState {
     #[default]
     LineStart,
     /// After a `[` that began a line: an array if an object follows, a line of text otherwise.
@@ -37,26 +37,32 @@ enum Place {
 
 /// The scanner.
 #[derive(Debug)]
-pub(super) struct Documents {
-    place: Place,
+pub(super) struct DocumentScanner {
+    place: ScanState,
     in_array: bool,
     depth: u32,
     /// The next byte is the first of a line within a document.
     fresh_line: bool,
-    kept: Shortened,
+    kept: ShortenedDocument,
 }
 
-impl Documents {
+impl DocumentScanner {
     pub fn new() -> Self {
-        Documents { place: Place::LineStart, in_array: false, depth: 0, fresh_line: false, kept: Shortened::new(DOCUMENT) }
+        DocumentScanner {
+            place: ScanState::LineStart,
+            in_array: false,
+            depth: 0,
+            fresh_line: false,
+            kept: ShortenedDocument::new(DOCUMENT),
+        }
     }
 
     /// Takes the next bytes of the output.
-    pub fn push(&mut self, mut bytes: &[u8], found: &mut impl FnMut(Piece<'_>)) {
+    pub fn push(&mut self, mut bytes: &[u8], found: &mut impl FnMut(OutputPiece<'_>)) {
         while let Some(&byte) = bytes.first() {
             let taken = match self.place {
-                Place::String => self.within_string(bytes, found),
-                Place::Text => self.rest_of_text(bytes, found),
+                ScanState::String => self.within_string(bytes, found),
+                ScanState::Text => self.rest_of_text(bytes, found),
                 _ => {
                     self.step(byte, found);
                     1
@@ -67,72 +73,72 @@ impl Documents {
     }
 
     /// Says what the end of the output completes.
-    pub fn finish(&mut self, found: &mut impl FnMut(Piece<'_>)) {
+    pub fn finish(&mut self, found: &mut impl FnMut(OutputPiece<'_>)) {
         match self.place {
-            Place::Behind => self.complete(found),
-            Place::Document | Place::String | Place::Text => found(Piece::Text),
-            Place::LineStart | Place::Bracket | Place::Between => {}
+            ScanState::Behind => self.complete(found),
+            ScanState::Document | ScanState::String | ScanState::Text => found(OutputPiece::Text),
+            ScanState::LineStart | ScanState::Bracket | ScanState::Between => {}
         }
-        *self = Documents::new();
+        *self = DocumentScanner::new();
     }
 
-    fn step(&mut self, byte: u8, found: &mut impl FnMut(Piece<'_>)) {
+    fn step(&mut self, byte: u8, found: &mut impl FnMut(OutputPiece<'_>)) {
         match self.place {
-            Place::LineStart => match byte {
+            ScanState::LineStart => match byte {
                 b' ' | b'\t' | b'\r' | b'\n' => {}
                 // A byte order mark.
                 0xef | 0xbb | 0xbf => {}
                 b'{' => self.open(),
-                b'[' => self.place = Place::Bracket,
-                _ => self.place = Place::Text,
+                b'[' => self.place = ScanState::Bracket,
+                _ => self.place = ScanState::Text,
             },
-            Place::Bracket => match byte {
+            ScanState::Bracket => match byte {
                 b' ' | b'\t' | b'\r' | b'\n' => {}
                 b'{' => {
                     self.in_array = true;
                     self.open();
                 }
-                _ => self.place = Place::Text,
+                _ => self.place = ScanState::Text,
             },
-            Place::Between => match byte {
+            ScanState::Between => match byte {
                 b' ' | b'\t' | b'\r' | b'\n' | b',' => {}
                 b'{' => self.open(),
-                b']' => self.leave_array(Place::LineStart),
-                _ => self.leave_array(Place::Text),
+                b']' => self.leave_array(ScanState::LineStart),
+                _ => self.leave_array(ScanState::Text),
             },
-            Place::Behind => match byte {
+            ScanState::Behind => match byte {
                 b' ' | b'\t' | b'\r' => {}
                 b'\n' => {
                     self.complete(found);
-                    self.place = Place::LineStart;
+                    self.place = ScanState::LineStart;
                 }
                 b'{' => {
                     self.complete(found);
                     self.open();
                 }
-                _ => self.place = Place::Text,
+                _ => self.place = ScanState::Text,
             },
-            Place::Document => self.within_document(byte, found),
-            Place::String | Place::Text => {}
+            ScanState::Document => self.within_document(byte, found),
+            ScanState::String | ScanState::Text => {}
         }
     }
 
     fn open(&mut self) {
         self.kept.clear();
         self.kept.push(b'{');
-        (self.place, self.depth, self.fresh_line) = (Place::Document, 1, false);
+        (self.place, self.depth, self.fresh_line) = (ScanState::Document, 1, false);
     }
 
-    fn leave_array(&mut self, to: Place) {
+    fn leave_array(&mut self, to: ScanState) {
         (self.in_array, self.place) = (false, to);
     }
 
-    fn within_document(&mut self, byte: u8, found: &mut impl FnMut(Piece<'_>)) {
+    fn within_document(&mut self, byte: u8, found: &mut impl FnMut(OutputPiece<'_>)) {
         let fresh = std::mem::take(&mut self.fresh_line);
         match byte {
             b'{' if fresh => {
                 // No printer puts an inner object there: what came before was cut off.
-                found(Piece::Text);
+                found(OutputPiece::Text);
                 self.in_array = false;
                 self.open();
                 return;
@@ -140,7 +146,7 @@ impl Documents {
             b'\n' => self.fresh_line = true,
             b'"' => {
                 self.kept.open_string();
-                self.place = Place::String;
+                self.place = ScanState::String;
                 return;
             }
             b'{' | b'[' => self.depth = self.depth.saturating_add(1),
@@ -151,45 +157,45 @@ impl Documents {
         if self.depth == 0 {
             if self.in_array {
                 self.complete(found);
-                self.place = Place::Between;
+                self.place = ScanState::Between;
             } else {
-                self.place = Place::Behind;
+                self.place = ScanState::Behind;
             }
         }
     }
 
-    fn within_string(&mut self, bytes: &[u8], found: &mut impl FnMut(Piece<'_>)) -> usize {
+    fn within_string(&mut self, bytes: &[u8], found: &mut impl FnMut(OutputPiece<'_>)) -> usize {
         let (taken, end) = self.kept.string(bytes);
         match end {
             None => {}
-            Some(b'"') => self.place = Place::Document,
+            Some(b'"') => self.place = ScanState::Document,
             // A string does not go over lines: what began as a document is none.
             Some(_) => {
-                found(Piece::Text);
+                found(OutputPiece::Text);
                 self.in_array = false;
                 self.kept.clear();
-                self.place = Place::LineStart;
+                self.place = ScanState::LineStart;
             }
         }
         taken
     }
 
-    fn rest_of_text(&mut self, bytes: &[u8], found: &mut impl FnMut(Piece<'_>)) -> usize {
+    fn rest_of_text(&mut self, bytes: &[u8], found: &mut impl FnMut(OutputPiece<'_>)) -> usize {
         match bytes.iter().position(|byte| *byte == b'\n') {
             None => bytes.len(),
             Some(at) => {
-                found(Piece::Text);
+                found(OutputPiece::Text);
                 self.kept.clear();
-                self.place = Place::LineStart;
+                self.place = ScanState::LineStart;
                 at + 1
             }
         }
     }
 
-    fn complete(&mut self, found: &mut impl FnMut(Piece<'_>)) {
+    fn complete(&mut self, found: &mut impl FnMut(OutputPiece<'_>)) {
         match self.kept.bytes() {
-            Some(document) => found(Piece::Document(document)),
-            None => found(Piece::TooLong),
+            Some(document) => found(OutputPiece::Document(document)),
+            None => found(OutputPiece::TooLong),
         }
         self.kept.clear();
     }
@@ -205,14 +211,14 @@ mod tests {
 
     fn pieces<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
         let mut all = Vec::new();
-        let mut found = |piece: Piece<'_>| {
+        let mut found = |piece: OutputPiece<'_>| {
             all.push(match piece {
-                Piece::Document(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-                Piece::TooLong => "too long".into(),
-                Piece::Text => "text".into(),
+                OutputPiece::Document(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+                OutputPiece::TooLong => "too long".into(),
+                OutputPiece::Text => "text".into(),
             });
         };
-        let mut documents = Documents::new();
+        let mut documents = DocumentScanner::new();
         chunks.into_iter().for_each(|chunk| documents.push(chunk, &mut found));
         documents.finish(&mut found);
         all

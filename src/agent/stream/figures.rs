@@ -5,27 +5,27 @@
 
 use std::collections::VecDeque;
 
-use crate::decision::context::Usage;
+use crate::decision::context::SessionUsage;
 
 /// Messages that are remembered by name, to count each once. They repeat at once or soon.
 const MESSAGES: usize = 256;
 
 /// Tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Tokens {
+pub(super) struct TokenCounts {
     /// Read by the model, cached ones included.
     pub input: u64,
     /// Written by the model.
     pub output: u64,
 }
 
-impl Tokens {
-    fn plus(self, more: Tokens) -> Tokens {
-        Tokens { input: self.input.saturating_add(more.input), output: self.output.saturating_add(more.output) }
+impl TokenCounts {
+    fn plus(self, more: TokenCounts) -> TokenCounts {
+        TokenCounts { input: self.input.saturating_add(more.input), output: self.output.saturating_add(more.output) }
     }
 
-    fn or_more(self, other: Tokens) -> Tokens {
-        Tokens { input: self.input.max(other.input), output: self.output.max(other.output) }
+    fn or_more(self, other: TokenCounts) -> TokenCounts {
+        TokenCounts { input: self.input.max(other.input), output: self.output.max(other.output) }
     }
 
     fn total(self) -> u64 {
@@ -35,39 +35,39 @@ impl Tokens {
 
 /// What a result tells of the turns since the one before it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Settled {
+pub(super) struct ResultUsage {
     /// Turns since the result before.
     pub turns: Option<u64>,
     /// Tokens since the result before, of the main agent.
-    pub tokens: Option<Tokens>,
+    pub tokens: Option<TokenCounts>,
     /// Tokens since the result before, of all models.
-    pub tokens_of_all: Option<Tokens>,
+    pub tokens_of_all: Option<TokenCounts>,
     /// US dollars since the result before.
     pub cost: Option<f64>,
     /// Tokens of the session, earlier runs of it included.
-    pub session_tokens: Option<Tokens>,
+    pub session_tokens: Option<TokenCounts>,
     /// US dollars of the session, earlier runs of it included where the program counts so.
     pub session_cost: Option<f64>,
 }
 
 /// The sums.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Figures {
+pub(super) struct UsageSums {
     turns: Option<u64>,
     turns_under_way: u64,
-    tokens: Option<Tokens>,
-    messages: VecDeque<(String, Tokens)>,
-    forgotten: Tokens,
+    tokens: Option<TokenCounts>,
+    messages: VecDeque<(String, TokenCounts)>,
+    forgotten: TokenCounts,
     cost: Option<f64>,
     session_cost: Option<f64>,
-    session_tokens: Option<Tokens>,
+    session_tokens: Option<TokenCounts>,
     /// Some result told a cost of the session that cannot be told apart from that of earlier runs.
     mixed_cost: bool,
 }
 
-impl Figures {
+impl UsageSums {
     /// A message of the agent, or of one that works for it, as far as it is written.
-    pub fn message(&mut self, id: &str, tokens: Option<Tokens>, main: bool) {
+    pub fn message(&mut self, id: &str, tokens: Option<TokenCounts>, main: bool) {
         let known = self.messages.iter_mut().rev().find(|(known, _)| known == id);
         match known {
             Some((_, most)) => *most = most.or_more(tokens.unwrap_or_default()),
@@ -95,7 +95,7 @@ impl Figures {
     }
 
     /// Tokens of one step, told once.
-    pub fn step(&mut self, tokens: Tokens, cost: Option<f64>) {
+    pub fn step(&mut self, tokens: TokenCounts, cost: Option<f64>) {
         self.tokens = Some(self.tokens.unwrap_or_default().plus(tokens));
         if let Some(cost) = cost {
             self.cost = Some(self.cost.unwrap_or_default() + cost);
@@ -103,12 +103,12 @@ impl Figures {
     }
 
     /// Tokens of the whole so far, told again and again.
-    pub fn so_far(&mut self, tokens: Tokens) {
+    pub fn so_far(&mut self, tokens: TokenCounts) {
         self.tokens = Some(self.tokens.unwrap_or_default().or_more(tokens));
     }
 
     /// A result: what was under way is settled.
-    pub fn settle(&mut self, told: &Settled) {
+    pub fn settle(&mut self, told: &ResultUsage) {
         let seen = self.under_way();
         let under_way = seen.or_more(told.tokens.unwrap_or_default()).or_more(told.tokens_of_all.unwrap_or_default());
         if self.tokens.is_some() || told.tokens.or(told.tokens_of_all).is_some() {
@@ -117,18 +117,18 @@ impl Figures {
         if let Some(turns) = told.turns.map(|turns| turns.max(self.turns_under_way)).or(self.turns.map(|_| self.turns_under_way)) {
             self.turns = Some(self.turns.unwrap_or_default().saturating_add(turns));
         }
-        (self.messages, self.forgotten, self.turns_under_way) = (VecDeque::new(), Tokens::default(), 0);
+        (self.messages, self.forgotten, self.turns_under_way) = (VecDeque::new(), TokenCounts::default(), 0);
         self.settle_cost(told);
     }
 
-    fn settle_cost(&mut self, told: &Settled) {
+    fn settle_cost(&mut self, told: &ResultUsage) {
         self.session_cost = told.session_cost.or(self.session_cost);
         self.session_tokens = told.session_tokens.or(self.session_tokens);
         match (told.cost, told.session_cost) {
             (Some(cost), _) => self.cost = Some(self.cost.unwrap_or_default() + cost),
             (None, None) => {}
             (None, Some(whole)) => {
-                let own = self.tokens.map(Tokens::total);
+                let own = self.tokens.map(TokenCounts::total);
                 self.cost = match (own, told.session_tokens) {
                     // Resumed, and then refused before anything was paid.
                     (Some(0), Some(_)) => Some(0.0),
@@ -143,14 +143,14 @@ impl Figures {
         }
     }
 
-    fn under_way(&self) -> Tokens {
+    fn under_way(&self) -> TokenCounts {
         self.messages.iter().fold(self.forgotten, |sum, (_, tokens)| sum.plus(*tokens))
     }
 
     /// What is known to have been spent by this run of the session; the session's whole cost where this run's is not told apart.
-    pub fn usage(&self) -> Usage {
+    pub fn usage(&self) -> SessionUsage {
         let tokens = self.tokens.map(|tokens| tokens.plus(self.under_way()));
-        Usage {
+        SessionUsage {
             turns: self.turns.map(|turns| turns.saturating_add(self.turns_under_way)),
             input_tokens: tokens.map(|tokens| tokens.input),
             output_tokens: tokens.map(|tokens| tokens.output),
@@ -160,13 +160,13 @@ impl Figures {
     }
 
     /// What the session spent as the program last told it; for where only a part of its events was read.
-    pub fn usage_as_told(&self) -> Usage {
+    pub fn usage_as_told(&self) -> SessionUsage {
         let tokens = self.session_tokens;
-        Usage {
+        SessionUsage {
             input_tokens: tokens.map(|tokens| tokens.input),
             output_tokens: tokens.map(|tokens| tokens.output),
             cost_usd: self.session_cost,
-            ..Usage::default()
+            ..SessionUsage::default()
         }
     }
 
@@ -185,18 +185,18 @@ impl Figures {
 mod tests {
     use super::*;
 
-    fn tokens(input: u64, output: u64) -> Tokens {
-        Tokens { input, output }
+    fn tokens(input: u64, output: u64) -> TokenCounts {
+        TokenCounts { input, output }
     }
 
-    fn sums(figures: &Figures) -> (Option<u64>, Option<u64>, Option<u64>, Option<f64>) {
+    fn sums(figures: &UsageSums) -> (Option<u64>, Option<u64>, Option<u64>, Option<f64>) {
         let usage = figures.usage();
         (usage.turns, usage.input_tokens, usage.output_tokens, usage.cost_usd)
     }
 
     #[test]
     fn a_message_counts_once_however_often_it_is_printed() {
-        let mut figures = Figures::default();
+        let mut figures = UsageSums::default();
         assert_eq!(sums(&figures), (None, None, None, None));
         for (id, output) in [("a", 1), ("a", 1), ("b", 1), ("a", 1), ("b", 9)] {
             figures.message(id, Some(tokens(10, output)), true);
@@ -207,42 +207,47 @@ mod tests {
 
     #[test]
     fn a_result_knows_better_than_its_messages_but_never_less() {
-        let mut figures = Figures::default();
+        let mut figures = UsageSums::default();
         figures.message("a", Some(tokens(10, 1)), true);
-        figures.settle(&Settled { turns: Some(2), tokens: Some(tokens(10, 40)), session_cost: Some(0.5), ..Settled::default() });
+        figures.settle(&ResultUsage { turns: Some(2), tokens: Some(tokens(10, 40)), session_cost: Some(0.5), ..ResultUsage::default() });
         assert_eq!(sums(&figures), (Some(2), Some(10), Some(40), Some(0.5)));
         figures.message("b", Some(tokens(7, 1)), true);
         assert_eq!(sums(&figures), (Some(3), Some(17), Some(41), Some(0.5)));
         // A budget of the program's own: the result forgets what was paid.
-        figures.settle(&Settled { turns: Some(1), tokens: Some(Tokens::default()), session_cost: Some(0.7), ..Settled::default() });
+        figures.settle(&ResultUsage {
+            turns: Some(1),
+            tokens: Some(TokenCounts::default()),
+            session_cost: Some(0.7),
+            ..ResultUsage::default()
+        });
         assert_eq!(sums(&figures), (Some(3), Some(17), Some(41), Some(0.7)));
     }
 
     #[test]
     fn the_cost_of_earlier_runs_is_told_apart_where_that_is_possible() {
-        let mut resumed = Figures::default();
-        let told = Settled {
+        let mut resumed = UsageSums::default();
+        let told = ResultUsage {
             tokens: Some(tokens(100, 50)),
             session_tokens: Some(tokens(200, 100)),
             session_cost: Some(0.28),
-            ..Settled::default()
+            ..ResultUsage::default()
         };
-        resumed.settle(&Settled { cost: Some(0.14), tokens_of_all: Some(tokens(100, 50)), ..told });
+        resumed.settle(&ResultUsage { cost: Some(0.14), tokens_of_all: Some(tokens(100, 50)), ..told });
         assert_eq!((resumed.usage().cost_usd, resumed.session_cost(), resumed.cost_is_of_the_session()), (Some(0.14), Some(0.28), false));
-        let mut unclear = Figures::default();
+        let mut unclear = UsageSums::default();
         unclear.settle(&told);
         assert_eq!((unclear.usage().cost_usd, unclear.cost_is_of_the_session()), (Some(0.28), true));
-        let mut refused = Figures::default();
-        refused.settle(&Settled { tokens: Some(Tokens::default()), ..told });
+        let mut refused = UsageSums::default();
+        refused.settle(&ResultUsage { tokens: Some(TokenCounts::default()), ..told });
         assert_eq!((refused.usage().cost_usd, refused.session_cost()), (Some(0.0), Some(0.28)));
-        let mut untold = Figures::default();
-        untold.settle(&Settled { session_cost: Some(0.28), ..Settled::default() });
+        let mut untold = UsageSums::default();
+        untold.settle(&ResultUsage { session_cost: Some(0.28), ..ResultUsage::default() });
         assert_eq!(untold.usage().cost_usd, Some(0.28));
     }
 
     #[test]
     fn many_messages_need_little_memory_and_are_all_counted() {
-        let mut figures = Figures::default();
+        let mut figures = UsageSums::default();
         for at in 0..10_000 {
             figures.message(&at.to_string(), Some(tokens(1, 2)), true);
         }

@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::fields::cut;
-use super::figures::Figures;
-use super::todo::Todo;
+use super::figures::UsageSums;
+use super::todo::TodoList;
 use crate::agent::envelope::is_session_id;
-use crate::decision::context::{Context, Message, Plan, ToolResult, Usage};
+use crate::decision::context::{AgentPlan, ContextMessage, SessionContext, SessionUsage, ToolResult};
 
 /// Messages that are kept, the newest.
 const MESSAGES: usize = 200;
@@ -28,16 +28,16 @@ const CALLS: usize = 64;
 
 /// What a session told about itself.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Told {
+pub struct SessionSummary {
     /// Whether its output was the events of a known program. Otherwise it is plain text, and figures are unknown.
     pub structured: bool,
     /// The program's own name for the session: a UUID.
     pub session_id: Option<String>,
     /// What this run of the session spent, as far as it was told; wall time aside.
-    pub usage: Usage,
+    pub usage: SessionUsage,
     /// US dollars of the session, earlier runs of it included.
     pub session_cost_usd: Option<f64>,
-    /// Whether [`Usage::cost_usd`] is that of the session, because the program did not tell this run's apart.
+    /// Whether [`SessionUsage::cost_usd`] is that of the session, because the program did not tell this run's apart.
     pub cost_is_of_the_session: bool,
     /// The agent's last text.
     pub output: Option<String>,
@@ -60,9 +60,9 @@ pub struct Told {
     /// Names of the tools that the program refused to the agent, each once, for want of a permission.
     pub refused_tools: Vec<String>,
     /// The agent's own list of what is to be done.
-    pub plan: Option<Plan>,
+    pub plan: Option<AgentPlan>,
     /// The newest messages and results of tools, oldest first, each cut.
-    pub messages: Vec<Message>,
+    pub messages: Vec<ContextMessage>,
     /// What the program says still runs in the background.
     pub background_tasks: Vec<Value>,
     /// Tools that were called and have not answered.
@@ -71,10 +71,10 @@ pub struct Told {
     pub passed_over: u64,
 }
 
-impl Told {
+impl SessionSummary {
     /// The same as checks see it.
-    pub fn context(&self) -> Context {
-        Context {
+    pub fn context(&self) -> SessionContext {
+        SessionContext {
             stop_reason: self.stop_reason.clone(),
             tentative_output: self.structured_output.clone(),
             output: self.output.clone(),
@@ -83,16 +83,16 @@ impl Told {
             messages: self.messages.clone(),
             usage: self.usage,
             background_tasks: self.background_tasks.clone(),
-            ..Context::default()
+            ..SessionContext::default()
         }
     }
 }
 
 /// What was gathered so far.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Gathered {
-    pub figures: Figures,
-    pub todo: Todo,
+pub(super) struct SessionFold {
+    pub figures: UsageSums,
+    pub todo: TodoList,
     pub structured_output: Option<Value>,
     pub prompt: Option<String>,
     pub stop_reason: Option<String>,
@@ -107,13 +107,13 @@ pub(super) struct Gathered {
     said: Option<String>,
     /// The message that `said` belongs to.
     saying: Option<String>,
-    messages: VecDeque<Message>,
+    messages: VecDeque<ContextMessage>,
     message_bytes: usize,
     background: Vec<Value>,
     calls: VecDeque<(String, String)>,
 }
 
-impl Gathered {
+impl SessionFold {
     /// The program named its session.
     pub fn session(&mut self, id: Option<&str>) {
         if let Some(id) = id.filter(|id| is_session_id(id) && self.session_id.as_deref() != Some(id)) {
@@ -138,7 +138,7 @@ impl Gathered {
             said => *said = Some(cut(text, OUTPUT)),
         }
         self.saying = message.map(|id| cut(id, 100));
-        self.keep(Message { role: "assistant".into(), text: Some(cut(text, MESSAGE)), tool_result: None });
+        self.keep(ContextMessage { role: "assistant".into(), text: Some(cut(text, MESSAGE)), tool_result: None });
     }
 
     /// A part of what the agent says, as it comes.
@@ -180,7 +180,7 @@ impl Gathered {
     pub fn hears(&mut self, role: &str, text: &str) {
         self.saying = None;
         if !text.is_empty() {
-            self.keep(Message { role: role.into(), text: Some(cut(text, MESSAGE)), tool_result: None });
+            self.keep(ContextMessage { role: role.into(), text: Some(cut(text, MESSAGE)), tool_result: None });
         }
     }
 
@@ -208,10 +208,10 @@ impl Gathered {
         let at = self.calls.iter().position(|(call, _)| call == id);
         let name = at.and_then(|at| self.calls.remove(at)).map(|(_, name)| name);
         let result = ToolResult { id: Some(cut(id, 100)), name, content: cut(content, MESSAGE), is_error };
-        self.keep(Message { role: "tool".into(), text: None, tool_result: Some(result) });
+        self.keep(ContextMessage { role: "tool".into(), text: None, tool_result: Some(result) });
     }
 
-    fn keep(&mut self, message: Message) {
+    fn keep(&mut self, message: ContextMessage) {
         self.message_bytes += weight(&message);
         self.messages.push_back(message);
         while self.messages.len() > MESSAGES || (self.message_bytes > MESSAGE_BYTES && self.messages.len() > 1) {
@@ -263,8 +263,8 @@ impl Gathered {
     }
 
     /// All of it.
-    pub fn told(&self) -> Told {
-        Told {
+    pub fn told(&self) -> SessionSummary {
+        SessionSummary {
             structured: true,
             session_id: self.session_id.clone(),
             usage: self.figures.usage(),
@@ -289,7 +289,7 @@ impl Gathered {
     }
 }
 
-fn weight(message: &Message) -> usize {
+fn weight(message: &ContextMessage) -> usize {
     message.text.as_ref().map_or(0, String::len) + message.tool_result.as_ref().map_or(0, |result| result.content.len())
 }
 
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn the_newest_messages_are_kept_within_bounds() {
-        let mut gathered = Gathered::default();
+        let mut gathered = SessionFold::default();
         for at in 0..2000 {
             gathered.hears("user", &format!("{at} {}", "x".repeat(40_000)));
             gathered.says_more(&"y".repeat(10_000));
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_text_in_parts_is_one_text() {
-        let mut gathered = Gathered::default();
+        let mut gathered = SessionFold::default();
         gathered.says_more("al");
         gathered.says_more("l done");
         assert_eq!(gathered.said(), Some("all done"));

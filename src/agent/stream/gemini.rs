@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::fields::{content_text, cut, is_true, number, text};
-use super::figures::{Settled, Tokens};
-use super::gathered::Gathered;
+use super::figures::{ResultUsage, TokenCounts};
+use super::gathered::SessionFold;
 
 /// Takes one event; says whether it is one of Gemini's.
-pub(super) fn take(gathered: &mut Gathered, event: &Value) -> bool {
+pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
     match text(event, "type") {
         Some("init") if event.get("session_id").is_some() => gathered.session(text(event, "session_id")),
         Some("message") if event.get("role").is_some() => message(gathered, event),
@@ -27,7 +27,7 @@ pub(super) fn take(gathered: &mut Gathered, event: &Value) -> bool {
             gathered.error = (status != "success").then(|| error_text(event));
             gathered.said_it();
             if let Some(tokens) = event.get("stats").and_then(streamed) {
-                gathered.figures.settle(&Settled { tokens: Some(tokens), ..Settled::default() });
+                gathered.figures.settle(&ResultUsage { tokens: Some(tokens), ..ResultUsage::default() });
             }
         }
         None if event.get("response").is_some() || (event.get("error").is_some() && event.get("stats").is_some()) => whole(gathered, event),
@@ -36,7 +36,7 @@ pub(super) fn take(gathered: &mut Gathered, event: &Value) -> bool {
     true
 }
 
-fn message(gathered: &mut Gathered, event: &Value) {
+fn message(gathered: &mut SessionFold, event: &Value) {
     let said = event.get("content").map(content_text).unwrap_or_default();
     match text(event, "role") {
         Some("assistant") if is_true(event, "delta") => gathered.says_more(&said),
@@ -51,13 +51,13 @@ fn message(gathered: &mut Gathered, event: &Value) {
     }
 }
 
-fn whole(gathered: &mut Gathered, event: &Value) {
+fn whole(gathered: &mut SessionFold, event: &Value) {
     gathered.session(text(event, "session_id"));
     gathered.says(text(event, "response").unwrap_or_default(), None);
     gathered.error = event.get("error").map(|_| error_text(event));
     gathered.ended = Some(if gathered.error.is_some() { "error" } else { "success" }.into());
     let models = event.get("stats").and_then(|stats| stats.get("models")).and_then(Value::as_object);
-    let mut settled = Settled::default();
+    let mut settled = ResultUsage::default();
     for model in models.into_iter().flat_map(|models| models.values()) {
         if let Some(requests) = model.get("api").and_then(|api| number(api, "totalRequests")) {
             settled.turns = Some(settled.turns.unwrap_or(0).saturating_add(requests));
@@ -77,12 +77,12 @@ fn error_text(event: &Value) -> String {
     cut(said.unwrap_or("it does not say which"), 4000)
 }
 
-fn streamed(stats: &Value) -> Option<Tokens> {
+fn streamed(stats: &Value) -> Option<TokenCounts> {
     let input = number(stats, "input_tokens")?;
     Some(written(input, number(stats, "total_tokens"), number(stats, "output_tokens").unwrap_or(0)))
 }
 
-fn of_model(tokens: &Value) -> Option<Tokens> {
+fn of_model(tokens: &Value) -> Option<TokenCounts> {
     let prompt =
         number(tokens, "prompt").or_else(|| Some(number(tokens, "input")?.saturating_add(number(tokens, "cached").unwrap_or(0))))?;
     let candidates = number(tokens, "candidates").unwrap_or(0).saturating_add(number(tokens, "thoughts").unwrap_or(0));
@@ -90,6 +90,6 @@ fn of_model(tokens: &Value) -> Option<Tokens> {
 }
 
 /// Thoughts are in the total only, in some versions.
-fn written(input: u64, total: Option<u64>, output: u64) -> Tokens {
-    Tokens { input, output: output.max(total.unwrap_or(0).saturating_sub(input)) }
+fn written(input: u64, total: Option<u64>, output: u64) -> TokenCounts {
+    TokenCounts { input, output: output.max(total.unwrap_or(0).saturating_sub(input)) }
 }

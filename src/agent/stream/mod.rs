@@ -21,5 +21,5 @@ mod shortened;
 mod tests;
 mod todo;
 
-pub use gathered::Told;
-pub use reader::{Reader, Tap, View};
+pub use gathered::SessionSummary;
+pub use reader::{SessionView, StreamReader, StreamTap};

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::fields::{amount, content_text, cut, number, text};
-use super::figures::Tokens;
-use super::gathered::Gathered;
+use super::figures::TokenCounts;
+use super::gathered::SessionFold;
 
 /// Takes one event; says whether it is one of opencode's.
-pub(super) fn take(gathered: &mut Gathered, event: &Value) -> bool {
+pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
     let part = event.get("part");
     match (text(event, "type"), part) {
         (Some("step_start"), _) => gathered.figures.turn(),
@@ -35,7 +35,7 @@ pub(super) fn take(gathered: &mut Gathered, event: &Value) -> bool {
     true
 }
 
-fn tool(gathered: &mut Gathered, part: &Value) {
+fn tool(gathered: &mut SessionFold, part: &Value) {
     let Some(state) = part.get("state") else { return };
     let id = text(part, "callID").unwrap_or_default();
     gathered.calls(id, text(part, "tool").unwrap_or_default(), state.get("input").unwrap_or(&Value::Null));
@@ -45,9 +45,9 @@ fn tool(gathered: &mut Gathered, part: &Value) {
 }
 
 /// Cached tokens and those of reasoning are told beside the others.
-fn tokens(told: &Value) -> Option<Tokens> {
+fn tokens(told: &Value) -> Option<TokenCounts> {
     let cache = told.get("cache");
     let cached = |key| cache.and_then(|cache| number(cache, key)).unwrap_or(0);
     let input = number(told, "input")?.saturating_add(cached("read")).saturating_add(cached("write"));
-    Some(Tokens { input, output: number(told, "output").unwrap_or(0).saturating_add(number(told, "reasoning").unwrap_or(0)) })
+    Some(TokenCounts { input, output: number(told, "output").unwrap_or(0).saturating_add(number(told, "reasoning").unwrap_or(0)) })
 }

@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
-use super::documents::{Documents, Piece};
-use super::gathered::{Gathered, Told};
+use super::documents::{DocumentScanner, OutputPiece};
+use super::gathered::{SessionFold, SessionSummary};
 use super::{antigravity, claude, codex, fields, gemini, opencode};
-use crate::agent::output::Tail;
+use crate::agent::output::OutputTail;
 use crate::agent::plain_text::plain_text;
-use crate::decision::context::Usage;
+use crate::decision::context::SessionUsage;
 
 /// Bytes of plain text that are kept: its end.
 pub(super) const TEXT: usize = 128 << 10;
@@ -18,16 +18,16 @@ const LINE: usize = 300;
 
 /// Reads an output in chunks of any size.
 #[derive(Debug)]
-pub struct Reader {
-    documents: Documents,
-    events: Events,
-    tail: Tail,
+pub struct StreamReader {
+    documents: DocumentScanner,
+    events: StreamFold,
+    tail: OutputTail,
 }
 
 /// What the pieces of an output come to.
 #[derive(Debug, Default)]
-struct Events {
-    gathered: Gathered,
+struct StreamFold {
+    gathered: SessionFold,
     /// Whether anything was printed yet.
     begun: bool,
     believed: bool,
@@ -38,11 +38,11 @@ struct Events {
 
 /// What a session shows while it runs.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct View {
+pub struct SessionView {
     /// Whether its output is the events of a known program.
     pub structured: bool,
     /// What this run of the session spent so far, as far as it is told.
-    pub usage: Usage,
+    pub usage: SessionUsage,
     /// The last line that the agent said, at most 300 characters. Not escaped.
     pub last_line: String,
     /// How many tasks run in the background.
@@ -57,40 +57,40 @@ pub struct View {
     pub finished: bool,
 }
 
-impl Default for Reader {
+impl Default for StreamReader {
     fn default() -> Self {
-        Reader { documents: Documents::new(), events: Events::default(), tail: Tail::new(TEXT) }
+        StreamReader { documents: DocumentScanner::new(), events: StreamFold::default(), tail: OutputTail::new(TEXT) }
     }
 }
 
-impl Reader {
+impl StreamReader {
     /// A reader of what is known to be events, such as a transcript, whatever it begins with.
     pub(in crate::agent) fn of_events() -> Self {
-        Reader { events: Events { believed: true, ..Events::default() }, ..Reader::default() }
+        StreamReader { events: StreamFold { believed: true, ..StreamFold::default() }, ..StreamReader::default() }
     }
 
     /// What the session told, where only the end of its events was read: sums are those that the program itself told.
-    pub(in crate::agent) fn finish_part(&mut self) -> Told {
+    pub(in crate::agent) fn finish_part(&mut self) -> SessionSummary {
         let told = self.finish();
-        Told { usage: self.events.gathered.figures.usage_as_told(), ..told }
+        SessionSummary { usage: self.events.gathered.figures.usage_as_told(), ..told }
     }
 
     /// Takes the next bytes.
     pub fn push(&mut self, bytes: &[u8]) {
-        let Reader { documents, events, tail } = self;
+        let StreamReader { documents, events, tail } = self;
         tail.push(bytes);
         documents.push(bytes, &mut |piece| events.take(piece));
     }
 
     /// What the session shows now.
-    pub fn view(&self) -> View {
+    pub fn view(&self) -> SessionView {
         let gathered = &self.events.gathered;
         if !self.events.believed {
             let end = self.tail.clone().into_bytes();
             let text = plain_text(&end[end.len().saturating_sub(8 << 10)..]).text;
-            return View { last_line: last_line(&text), ..View::default() };
+            return SessionView { last_line: last_line(&text), ..SessionView::default() };
         }
-        View {
+        SessionView {
             structured: true,
             usage: gathered.figures.usage(),
             last_line: last_line(gathered.said().unwrap_or_default()),
@@ -103,8 +103,8 @@ impl Reader {
     }
 
     /// What the session told, once its output has ended.
-    pub fn finish(&mut self) -> Told {
-        let Reader { documents, events, tail } = self;
+    pub fn finish(&mut self) -> SessionSummary {
+        let StreamReader { documents, events, tail } = self;
         documents.finish(&mut |piece| events.take(piece));
         if events.believed || events.last_is_event {
             events.believed = true;
@@ -112,20 +112,20 @@ impl Reader {
         }
         let text = plain_text(&tail.clone().into_bytes()).text;
         let text = text.trim();
-        Told { output: (!text.is_empty()).then(|| text.to_owned()), ..Told::default() }
+        SessionSummary { output: (!text.is_empty()).then(|| text.to_owned()), ..SessionSummary::default() }
     }
 }
 
-impl Events {
-    fn take(&mut self, piece: Piece<'_>) {
+impl StreamFold {
+    fn take(&mut self, piece: OutputPiece<'_>) {
         let first = !std::mem::replace(&mut self.begun, true);
         match piece {
-            Piece::Text => (self.last_is_event, self.last_is_result) = (false, false),
-            Piece::TooLong => {
+            OutputPiece::Text => (self.last_is_event, self.last_is_result) = (false, false),
+            OutputPiece::TooLong => {
                 self.gathered.passed_over += 1;
                 self.last_is_result = false;
             }
-            Piece::Document(bytes) => {
+            OutputPiece::Document(bytes) => {
                 let event = serde_json::from_slice::<Value>(bytes).unwrap_or_default();
                 // A name that no program has: whether this event says that the session is over shows in its being replaced.
                 let before = self.gathered.ended.replace(String::new());
@@ -146,7 +146,7 @@ impl Events {
 }
 
 /// Takes an event of any known program; says whether it is one.
-fn take(gathered: &mut Gathered, event: &Value) -> bool {
+fn take(gathered: &mut SessionFold, event: &Value) -> bool {
     event.is_object()
         && [claude::take, codex::take, opencode::take, gemini::take, antigravity::take].into_iter().any(|program| program(gathered, event))
 }
@@ -171,25 +171,25 @@ fn last_line(text: &str) -> String {
 
 /// A reader that one thread feeds and others look at.
 #[derive(Debug, Clone, Default)]
-pub struct Tap(Arc<Mutex<Reader>>);
+pub struct StreamTap(Arc<Mutex<StreamReader>>);
 
-impl Tap {
+impl StreamTap {
     /// Takes the next bytes.
     pub fn push(&self, bytes: &[u8]) {
         self.reader().push(bytes);
     }
 
     /// What the session shows now.
-    pub fn view(&self) -> View {
+    pub fn view(&self) -> SessionView {
         self.reader().view()
     }
 
     /// What the session told, once its output has ended.
-    pub fn finish(&self) -> Told {
+    pub fn finish(&self) -> SessionSummary {
         self.reader().finish()
     }
 
-    fn reader(&self) -> MutexGuard<'_, Reader> {
+    fn reader(&self) -> MutexGuard<'_, StreamReader> {
         // A reader that panicked stays readable: what it saw until then is better than nothing.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -9,7 +9,7 @@ const GAP: &[u8] = b" [...] ";
 
 /// A document, or nothing once it is too long.
 #[derive(Debug)]
-pub(super) struct Shortened {
+pub(super) struct ShortenedDocument {
     most: usize,
     kept: Vec<u8>,
     too_long: bool,
@@ -26,12 +26,12 @@ struct StringSoFar {
     older: Vec<u8>,
     newer: Vec<u8>,
     dropped: bool,
-    escape: Escape,
+    escape: EscapeState,
 }
 
 /// Where in an escape sequence the next byte is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Escape {
+enum EscapeState {
     #[default]
     None,
     /// Behind a backslash.
@@ -42,9 +42,9 @@ enum Escape {
     Paired,
 }
 
-impl Shortened {
+impl ShortenedDocument {
     pub fn new(most: usize) -> Self {
-        Shortened { most, kept: Vec::new(), too_long: false, string: StringSoFar::default() }
+        ShortenedDocument { most, kept: Vec::new(), too_long: false, string: StringSoFar::default() }
     }
 
     pub fn clear(&mut self) {
@@ -75,10 +75,10 @@ impl Shortened {
     pub fn string(&mut self, bytes: &[u8]) -> (usize, Option<u8>) {
         let mut at = 0;
         while at < bytes.len() {
-            if self.string.escape == Escape::None || self.string.escape == Escape::Paired {
+            if self.string.escape == EscapeState::None || self.string.escape == EscapeState::Paired {
                 let plain = bytes[at..].iter().position(|byte| matches!(byte, b'"' | b'\\' | b'\n')).unwrap_or(bytes.len() - at);
                 if plain > 0 {
-                    self.string.escape = Escape::None;
+                    self.string.escape = EscapeState::None;
                     self.plain(&bytes[at..at + plain]);
                     at += plain;
                     continue;
@@ -88,7 +88,7 @@ impl Shortened {
             at += 1;
             match (self.string.escape, byte) {
                 (_, b'\n') => return (at, Some(byte)),
-                (Escape::None | Escape::Paired, b'"') => {
+                (EscapeState::None | EscapeState::Paired, b'"') => {
                     self.close_string();
                     return (at, Some(byte));
                 }
@@ -114,18 +114,18 @@ impl Shortened {
     }
 
     fn within_escape(&mut self, byte: u8) {
-        let begins = self.string.escape == Escape::None;
+        let begins = self.string.escape == EscapeState::None;
         self.string.escape = match (self.string.escape, byte) {
-            (Escape::None | Escape::Paired, _) => Escape::Begun,
-            (Escape::Begun, b'u') => Escape::Digits { seen: 0, high: false },
-            (Escape::Begun, _) => Escape::None,
-            (Escape::Digits { seen: 0, .. }, byte) => Escape::Digits { seen: 1, high: matches!(byte, b'd' | b'D') },
-            (Escape::Digits { seen: 1, high }, byte) => {
-                Escape::Digits { seen: 2, high: high && matches!(byte, b'8' | b'9' | b'a' | b'b' | b'A' | b'B') }
+            (EscapeState::None | EscapeState::Paired, _) => EscapeState::Begun,
+            (EscapeState::Begun, b'u') => EscapeState::Digits { seen: 0, high: false },
+            (EscapeState::Begun, _) => EscapeState::None,
+            (EscapeState::Digits { seen: 0, .. }, byte) => EscapeState::Digits { seen: 1, high: matches!(byte, b'd' | b'D') },
+            (EscapeState::Digits { seen: 1, high }, byte) => {
+                EscapeState::Digits { seen: 2, high: high && matches!(byte, b'8' | b'9' | b'a' | b'b' | b'A' | b'B') }
             }
-            (Escape::Digits { seen: 3, high: true }, _) => Escape::Paired,
-            (Escape::Digits { seen: 3, high: false }, _) => Escape::None,
-            (Escape::Digits { seen, high }, _) => Escape::Digits { seen: seen + 1, high },
+            (EscapeState::Digits { seen: 3, high: true }, _) => EscapeState::Paired,
+            (EscapeState::Digits { seen: 3, high: false }, _) => EscapeState::None,
+            (EscapeState::Digits { seen, high }, _) => EscapeState::Digits { seen: seen + 1, high },
         };
         self.unit(byte, begins);
     }

@@ -12,13 +12,13 @@ fn lines(events: &[Value]) -> String {
     events.iter().map(|event| format!("{event}\n")).collect()
 }
 
-fn read(output: &str) -> Told {
-    let mut reader = Reader::default();
+fn read(output: &str) -> SessionSummary {
+    let mut reader = StreamReader::default();
     reader.push(output.as_bytes());
     reader.finish()
 }
 
-fn figures(told: &Told) -> (Option<u64>, Option<u64>, Option<u64>, Option<f64>) {
+fn figures(told: &SessionSummary) -> (Option<u64>, Option<u64>, Option<u64>, Option<f64>) {
     (told.usage.turns, told.usage.input_tokens, told.usage.output_tokens, told.usage.cost_usd)
 }
 
@@ -61,7 +61,7 @@ fn a_session_of_claude_code_tells_what_it_said_did_and_spent() {
 
 #[test]
 fn a_running_session_shows_what_it_spent_so_far() {
-    let mut reader = Reader::default();
+    let mut reader = StreamReader::default();
     reader.push(lines(&a_session()[..5]).as_bytes());
     let view = reader.view();
     assert_eq!((view.structured, view.usage.turns, view.usage.input_tokens, view.usage.cost_usd), (true, Some(2), Some(30), None));
@@ -264,7 +264,7 @@ proptest! {
         let output = all.join("\n");
         let mut cuts: Vec<usize> = at.iter().map(|index| index.index(output.len() + 1)).collect();
         cuts.sort_unstable();
-        let mut reader = Reader::default();
+        let mut reader = StreamReader::default();
         let mut from = 0;
         for to in cuts.into_iter().chain([output.len()]) {
             reader.push(&output.as_bytes()[from..to]);
@@ -277,7 +277,7 @@ proptest! {
 
     #[test]
     fn no_output_panics(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        let mut reader = Reader::default();
+        let mut reader = StreamReader::default();
         reader.push(&bytes);
         reader.finish();
     }

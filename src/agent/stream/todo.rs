@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde_json::Value;
 
 use super::fields::{cut, text};
-use crate::decision::context::{Plan, PlanStep};
+use crate::decision::context::{AgentPlan, PlanStep};
 
 /// Steps that are kept.
 const STEPS: usize = 500;
@@ -19,13 +19,13 @@ const DONE: &str = "done";
 
 /// The list, and changes to it whose result has not come.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Todo {
+pub(super) struct TodoList {
     steps: Option<Vec<PlanStep>>,
-    calls: VecDeque<(String, Change)>,
+    calls: VecDeque<(String, TodoChange)>,
 }
 
 #[derive(Debug, Clone)]
-enum Change {
+enum TodoChange {
     Replace(Vec<PlanStep>),
     Add {
         title: String,
@@ -39,27 +39,27 @@ enum Change {
     Read,
 }
 
-impl Todo {
+impl TodoList {
     /// A tool was called.
     pub fn called(&mut self, call: &str, tool: &str, input: &Value) {
         let change = match tool {
             "TodoWrite" | "todowrite" | "write_todos" | "update_plan" => match steps_in(input) {
-                Some(steps) => Change::Replace(steps),
+                Some(steps) => TodoChange::Replace(steps),
                 None => return,
             },
             "TaskCreate" => match text(input, "subject") {
-                Some(subject) => Change::Add { title: cut(subject, TITLE) },
+                Some(subject) => TodoChange::Add { title: cut(subject, TITLE) },
                 None => return,
             },
             "TaskUpdate" => match id_in(input, "taskId") {
-                Some(id) => Change::Set {
+                Some(id) => TodoChange::Set {
                     id,
                     title: text(input, "subject").map(|title| cut(title, TITLE)),
                     status: text(input, "status").map(state),
                 },
                 None => return,
             },
-            "TaskList" => Change::Read,
+            "TaskList" => TodoChange::Read,
             _ => return,
         };
         if self.calls.len() == CALLS {
@@ -76,16 +76,16 @@ impl Todo {
             return;
         }
         match change {
-            Change::Replace(steps) => self.steps = Some(steps),
-            Change::Add { title } => {
+            TodoChange::Replace(steps) => self.steps = Some(steps),
+            TodoChange::Add { title } => {
                 let id = told.and_then(|told| id_in(told.get("task")?, "id")).or_else(|| number_after_hash(content));
                 let steps = self.steps.get_or_insert_default();
                 if steps.len() < STEPS {
                     steps.push(PlanStep { id, title, status: "pending".into() });
                 }
             }
-            Change::Set { id, title, status } => self.set(&id, title, status),
-            Change::Read => {
+            TodoChange::Set { id, title, status } => self.set(&id, title, status),
+            TodoChange::Read => {
                 if let Some(steps) = told.and_then(steps_in) {
                     self.steps = Some(steps);
                 }
@@ -127,10 +127,10 @@ impl Todo {
     }
 
     /// The list; `None` if the agent never made one. The agents' word for what is done becomes `done`, which plans of any kind have.
-    pub fn plan(&self) -> Option<Plan> {
+    pub fn plan(&self) -> Option<AgentPlan> {
         let mut steps = self.steps.clone()?;
         steps.iter_mut().filter(|step| step.status == "completed").for_each(|step| step.status = "done".into());
-        Some(Plan { objective: None, status: None, steps })
+        Some(AgentPlan { objective: None, status: None, steps })
     }
 }
 
@@ -170,14 +170,14 @@ mod tests {
 
     use super::*;
 
-    fn shown(todo: &Todo) -> Vec<String> {
+    fn shown(todo: &TodoList) -> Vec<String> {
         let steps = todo.plan().map(|plan| plan.steps).unwrap_or_default();
         steps.iter().map(|step| format!("{} {} {}", step.id.as_deref().unwrap_or("-"), step.title, step.status)).collect()
     }
 
     #[test]
     fn a_list_that_is_written_whole_counts_once_it_was_accepted() {
-        let mut todo = Todo::default();
+        let mut todo = TodoList::default();
         assert_eq!(todo.plan(), None);
         todo.called(
             "1",
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn tasks_are_made_changed_and_removed_one_by_one() {
-        let mut todo = Todo::default();
+        let mut todo = TodoList::default();
         todo.called("1", "TaskCreate", &json!({"subject": "write tests", "description": "all"}));
         todo.called("2", "TaskCreate", &json!({"subject": "ship"}));
         todo.returned("1", false, "Task #1 created successfully: write tests", Some(&json!({"task": {"id": "1"}})));
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn other_forms_are_understood_and_nonsense_is_none() {
-        let mut todo = Todo::default();
+        let mut todo = TodoList::default();
         todo.replace(&json!({"items": [{"text": "a", "completed": true}, {"text": "b", "completed": false}, 7]}));
         assert_eq!(shown(&todo), ["- a done", "- b pending"]);
         todo.replace(&json!({"plan": [{"step": "c", "status": "in_progress"}]}));

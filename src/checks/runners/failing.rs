@@ -1,13 +1,13 @@
 //! The first test that failed, and what it says about it.
 
 use super::counts::pattern;
-use super::output::Failure;
+use super::output::TestFailure;
 
 /// Lines below the name of a test that are looked at for its message.
 const NEAR: usize = 40;
 
 /// The first test that failed, of whichever runner names one.
-pub(super) fn first(lines: &[&str]) -> Option<Failure> {
+pub(super) fn first(lines: &[&str]) -> Option<TestFailure> {
     [pytest, unittest, go, cargo, nextest, vitest, jest, mocha, node, rspec, surefire, gradle, ctest, dotnet]
         .iter()
         .find_map(|runner| runner(lines))
@@ -21,8 +21,8 @@ fn named<'a, 'b>(lines: &'b [&'a str], pattern: &regex::Regex) -> Option<(String
     })
 }
 
-fn failure(name: String, message: impl Into<String>) -> Failure {
-    Failure { name, message: message.into() }
+fn failure(name: String, message: impl Into<String>) -> TestFailure {
+    TestFailure { name, message: message.into() }
 }
 
 /// The first line with text.
@@ -46,30 +46,30 @@ fn panicked(lines: &[&str]) -> String {
     }
 }
 
-fn cargo(lines: &[&str]) -> Option<Failure> {
+fn cargo(lines: &[&str]) -> Option<TestFailure> {
     if let Some((name, below)) = named(lines, pattern!(r"^---- (.+) stdout ----$")) {
         return Some(failure(name, panicked(below)));
     }
     named(lines, pattern!(r"^test (.+) \.\.\. FAILED$")).map(|(name, _)| failure(name, ""))
 }
 
-fn nextest(lines: &[&str]) -> Option<Failure> {
+fn nextest(lines: &[&str]) -> Option<TestFailure> {
     let (name, below) = named(lines, pattern!(r"^\s+(?:FAIL|TIMEOUT|SIGABRT|SIGSEGV) \[\s*[\d.]+s\] (?:\(\s*\d+/\d+\) )?(\S.*)$"))?;
     Some(failure(name, panicked(below)))
 }
 
-fn pytest(lines: &[&str]) -> Option<Failure> {
+fn pytest(lines: &[&str]) -> Option<TestFailure> {
     let found = lines.iter().find_map(|line| pattern!(r"^(?:FAILED|ERROR) (\S+\.py(?:::.*?)?)(?: - (.*))?$").captures(line))?;
     Some(failure(found[1].to_owned(), found.get(2).map_or("", |message| message.as_str())))
 }
 
-fn unittest(lines: &[&str]) -> Option<Failure> {
+fn unittest(lines: &[&str]) -> Option<TestFailure> {
     let (name, below) = named(lines, pattern!(r"^(?:FAIL|ERROR): (\S+ \(.+\))$"))?;
     let end = below.iter().position(|line| line.starts_with("====")).unwrap_or(below.len());
     Some(failure(name, error(&below[..end])))
 }
 
-fn go(lines: &[&str]) -> Option<Failure> {
+fn go(lines: &[&str]) -> Option<TestFailure> {
     let below = |pattern: &regex::Regex| named(lines, pattern);
     let (name, next) =
         below(pattern!(r"^\s+--- FAIL: (\S+) \([\d.]+s\)$")).or_else(|| below(pattern!(r"^--- FAIL: (\S+) \([\d.]+s\)$")))?;
@@ -85,19 +85,19 @@ fn go(lines: &[&str]) -> Option<Failure> {
     Some(failure(name, message))
 }
 
-fn jest(lines: &[&str]) -> Option<Failure> {
+fn jest(lines: &[&str]) -> Option<TestFailure> {
     lines.iter().find(|line| line.starts_with("Tests:") || line.starts_with("Test Suites:"))?;
     let (name, below) = named(lines, pattern!(r"^\s+● (.+)$"))?;
     Some(failure(name, text(below)))
 }
 
-fn vitest(lines: &[&str]) -> Option<Failure> {
+fn vitest(lines: &[&str]) -> Option<TestFailure> {
     let (name, below) = named(lines, pattern!(r"^ FAIL  (\S+ > .+|\S+ \[ .+ \])$"))?;
     Some(failure(name, text(below)))
 }
 
 /// Mocha writes the suites and the name one below the other, and ends them with a colon.
-fn mocha(lines: &[&str]) -> Option<Failure> {
+fn mocha(lines: &[&str]) -> Option<TestFailure> {
     let end = lines.iter().position(|line| pattern!(r"^  \d+ failing$").is_match(line))?;
     let (first, below) = named(&lines[end..], pattern!(r"^  1\) (.+)$"))?;
     if let Some(name) = first.strip_suffix(':') {
@@ -108,7 +108,7 @@ fn mocha(lines: &[&str]) -> Option<Failure> {
     Some(failure(name.trim_end_matches(':').to_owned(), text(&below[last + 1..])))
 }
 
-fn node(lines: &[&str]) -> Option<Failure> {
+fn node(lines: &[&str]) -> Option<TestFailure> {
     lines.iter().find(|line| pattern!(r"^(?:#|ℹ) tests \d+$").is_match(line))?;
     if let Some((name, below)) = named(lines, pattern!(r"^\s*not ok \d+ - (.+)$")) {
         let said = below.iter().find_map(|line| line.trim().strip_prefix("error: ")).unwrap_or_default();
@@ -119,13 +119,13 @@ fn node(lines: &[&str]) -> Option<Failure> {
     Some(failure(name, text(below)))
 }
 
-fn rspec(lines: &[&str]) -> Option<Failure> {
+fn rspec(lines: &[&str]) -> Option<TestFailure> {
     let found = lines.iter().find_map(|line| pattern!(r"^rspec (\S+) # (.+)$").captures(line))?;
     let n = lines.iter().position(|line| line.trim_start().starts_with("Failure/Error:")).map_or(lines.len(), |n| n + 1);
     Some(failure(format!("{} ({})", &found[2], &found[1]), text(&lines[n..])))
 }
 
-fn surefire(lines: &[&str]) -> Option<Failure> {
+fn surefire(lines: &[&str]) -> Option<TestFailure> {
     let list =
         lines.iter().position(|line| pattern!(r"^(?:\[ERROR\] )?(?:Failures|Errors|Failed tests|Tests in error):").is_match(line))?;
     let found =
@@ -133,18 +133,18 @@ fn surefire(lines: &[&str]) -> Option<Failure> {
     Some(failure(found[1].to_owned(), found.get(2).map_or("", |message| message.as_str())))
 }
 
-fn gradle(lines: &[&str]) -> Option<Failure> {
+fn gradle(lines: &[&str]) -> Option<TestFailure> {
     let (name, below) = named(lines, pattern!(r"^(\S.* > .+) FAILED$"))?;
     Some(failure(name, text(below)))
 }
 
-fn ctest(lines: &[&str]) -> Option<Failure> {
+fn ctest(lines: &[&str]) -> Option<TestFailure> {
     let list = lines.iter().position(|line| *line == "The following tests FAILED:")?;
     let found = lines[list..].iter().find_map(|line| pattern!(r"^\s+\d+ - (\S+) \(([^)]*)\)").captures(line))?;
     Some(failure(found[1].to_owned(), &found[2]))
 }
 
-fn dotnet(lines: &[&str]) -> Option<Failure> {
+fn dotnet(lines: &[&str]) -> Option<TestFailure> {
     let (name, below) = named(lines, pattern!(r"^\s+Failed (\S.*?) \[[^\]]+\]$"))?;
     let n = below.iter().position(|line| line.trim() == "Error Message:").map_or(below.len(), |n| n + 1);
     Some(failure(name, text(&below[n..])))

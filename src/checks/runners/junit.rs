@@ -54,34 +54,40 @@ pub(in super::super) fn counts_in_report(bytes: &[u8]) -> Result<TestCounts, Str
 
 /// How a test case went, as far as its elements tell.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Case {
+enum JunitCase {
     Passed,
     Failed,
     Skipped,
 }
 
-fn enter(element: &BytesStart<'_>, depth: usize, root: &mut bool, case: &mut Option<Case>, counts: &mut TestCounts) -> Result<(), String> {
+fn enter(
+    element: &BytesStart<'_>,
+    depth: usize,
+    root: &mut bool,
+    case: &mut Option<JunitCase>,
+    counts: &mut TestCounts,
+) -> Result<(), String> {
     let name = element.local_name();
     match name.as_ref() {
         "testsuites" | "testsuite" if depth == 0 => *root = true,
         other if depth == 0 => return Err(format!("its first element is `{}`", other.chars().take(100).collect::<String>())),
         "testcase" => {
             close(case, counts);
-            *case = Some(Case::Passed);
+            *case = Some(JunitCase::Passed);
         }
-        "failure" | "error" if case.is_some() => *case = Some(Case::Failed),
-        "skipped" if *case == Some(Case::Passed) => *case = Some(Case::Skipped),
+        "failure" | "error" if case.is_some() => *case = Some(JunitCase::Failed),
+        "skipped" if *case == Some(JunitCase::Passed) => *case = Some(JunitCase::Skipped),
         _ => {}
     }
     Ok(())
 }
 
-fn close(case: &mut Option<Case>, counts: &mut TestCounts) {
+fn close(case: &mut Option<JunitCase>, counts: &mut TestCounts) {
     match case.take() {
-        Some(Case::Skipped) => counts.skipped += 1,
+        Some(JunitCase::Skipped) => counts.skipped += 1,
         Some(how) => {
             counts.ran += 1;
-            counts.failed += u64::from(how == Case::Failed);
+            counts.failed += u64::from(how == JunitCase::Failed);
         }
         None => {}
     }

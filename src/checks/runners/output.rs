@@ -2,7 +2,7 @@
 
 use crate::decision::evidence::TestCounts;
 
-use super::super::answers::{Captured, CommandOutput};
+use super::super::answers::{CapturedStream, CommandOutput};
 use super::{counts, failing};
 
 /// What a known test runner printed.
@@ -11,12 +11,12 @@ pub(in super::super) struct TestRun {
     /// Figures of all runs together; `None` where the runner prints none, or not all of them were kept.
     pub(in super::super) counts: Option<TestCounts>,
     /// The first test that failed, with what it says.
-    pub(in super::super) failure: Option<Failure>,
+    pub(in super::super) failure: Option<TestFailure>,
 }
 
 /// A test that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in super::super) struct Failure {
+pub(in super::super) struct TestFailure {
     /// As the runner names it.
     pub(in super::super) name: String,
     /// Why, where the runner says it; may be empty.
@@ -35,7 +35,7 @@ pub(in super::super) fn read(output: &CommandOutput) -> Option<TestRun> {
     })
 }
 
-fn stream(captured: &Captured) -> Option<TestRun> {
+fn stream(captured: &CapturedStream) -> Option<TestRun> {
     let stretches = captured.stretches();
     let text = String::from_utf8_lossy(stretches.last()?);
     let plain = anstream::adapter::strip_str(&text).to_string();

@@ -2,12 +2,12 @@
 //! and ctest were printed by the runners themselves, those of surefire, gradle and dotnet stand as their documentation and issue threads
 //! show them.
 
-use super::super::answers::{Captured, CommandOutput};
+use super::super::answers::{CapturedStream, CommandOutput};
 use super::read;
 use crate::decision::evidence::TestCounts;
 
 fn output(stdout: &str) -> CommandOutput {
-    CommandOutput { stdout: Captured::whole(stdout), stderr: Captured::default() }
+    CommandOutput { stdout: CapturedStream::whole(stdout), stderr: CapturedStream::default() }
 }
 
 #[track_caller]
@@ -169,7 +169,7 @@ fn several_runs_add_up_and_what_tests_print_is_no_result() {
     let faked = "running 1 test\ntest result: ok. 99 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\ntest a ... ok\n\n\
         test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
     counts("a test that prints a result", faked, 1, 0, 0);
-    let streams = CommandOutput { stdout: Captured::whole(CARGO), stderr: Captured::whole(UNITTEST) };
+    let streams = CommandOutput { stdout: CapturedStream::whole(CARGO), stderr: CapturedStream::whole(UNITTEST) };
     assert_eq!(read(&streams).unwrap().counts, Some(TestCounts { ran: 4, failed: 2, skipped: 2 }));
 }
 
@@ -178,8 +178,8 @@ fn what_is_not_counted_is_unknown_and_what_is_no_runner_is_none() {
     for uncounted in [GO, "ok  \tex/sub\t(cached)\n", "> Task :test\n\nBUILD SUCCESSFUL in 3s\n", "> Task :test UP-TO-DATE\n"] {
         assert_eq!(read(&output(uncounted)).unwrap().counts, None, "{uncounted}");
     }
-    let gap = Captured { head: CARGO.into(), dropped: 10, tail: CARGO.into() };
-    assert_eq!(read(&CommandOutput { stdout: gap, stderr: Captured::default() }).unwrap().counts, None);
+    let gap = CapturedStream { head: CARGO.into(), dropped: 10, tail: CARGO.into() };
+    assert_eq!(read(&CommandOutput { stdout: gap, stderr: CapturedStream::default() }).unwrap().counts, None);
     for none in [
         "",
         "12 passed",

@@ -3,25 +3,25 @@
 use serde_json::json;
 
 use crate::cli::args::{BreakerArgs, BreakerCommand};
-use crate::cli::failure::Failure;
-use crate::cli::terminal::Terminal;
+use crate::cli::failure::CommandFailure;
+use crate::cli::terminal::CommandTerminal;
 
-use super::from_session::Privileged;
+use super::from_session::PrivilegedCommand;
 use crate::decision::display::escape_to_one_line;
 use crate::session::recorded;
 use crate::store::breaker as records;
 use crate::store::journal::{event, kind};
-use crate::supervisor::{BreakerJson, Place, Surroundings, breaker_json, governing, now};
+use crate::supervisor::{BreakerJson, CommandEnv, OpenWorktree, breaker_json, governing, now};
 
 /// Shows or resets the breaker.
-pub fn breaker(surroundings: &Surroundings, terminal: &Terminal, args: BreakerArgs) -> Result<u8, Failure> {
-    let place = Place::open(surroundings)?;
+pub fn breaker(surroundings: &CommandEnv, terminal: &CommandTerminal, args: BreakerArgs) -> Result<u8, CommandFailure> {
+    let place = OpenWorktree::open(surroundings)?;
     let store = place.store.as_ref();
     let latest = recorded(&place.store, &place.worktree_id, args.spec.as_deref())?;
     let spec = args.spec.or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| place.worktree.default_spec());
     let settings = governing(surroundings, &place, None, latest.as_ref().map(|latest| &latest.point))?.settings.breaker;
     if let Some(BreakerCommand::Reset { from_session }) = args.command {
-        Privileged { command: "watchdog breaker reset", store, worktree_id: &place.worktree_id, from_session }.allow()?;
+        PrivilegedCommand { command: "watchdog breaker reset", store, worktree_id: &place.worktree_id, from_session }.allow()?;
         records::reset(store, &place.worktree_id, &spec)?;
         let noted =
             event(now(), &place.worktree_id, Some(&spec), kind::BREAKER, json!({"state": "closed", "strikes": 0, "why": "reset by hand"}));

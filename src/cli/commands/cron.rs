@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::cli::failure::Failure;
-use crate::cli::terminal::Terminal;
+use crate::cli::failure::CommandFailure;
+use crate::cli::terminal::CommandTerminal;
 use crate::decision::verdict::Reason;
-use crate::supervisor::Surroundings;
+use crate::supervisor::CommandEnv;
 
 /// What a sweep of everything needs, and where.
-struct Job {
+struct CronJob {
     program: String,
     state: String,
     paths: Vec<String>,
@@ -20,18 +20,18 @@ struct Job {
 }
 
 /// Prints them.
-pub fn cron(surroundings: &Surroundings, terminal: &Terminal, paths: &[PathBuf]) -> Result<u8, Failure> {
+pub fn cron(surroundings: &CommandEnv, terminal: &CommandTerminal, paths: &[PathBuf]) -> Result<u8, CommandFailure> {
     let named = if paths.is_empty() { vec![surroundings.worktree.clone()] } else { paths.to_vec() };
     let mut found = Vec::new();
     for path in &named {
         let path = std::fs::canonicalize(path)
-            .map_err(|error| Failure::new(Reason::NotARepository, format!("{} cannot be swept: {error}", path.display())))?;
+            .map_err(|error| CommandFailure::new(Reason::NotARepository, format!("{} cannot be swept: {error}", path.display())))?;
         found.push(text(&path)?);
     }
     let program = std::env::current_exe()
-        .map_err(|error| Failure::new(Reason::StoreError, format!("where this program lies cannot be found out: {error}")))?;
+        .map_err(|error| CommandFailure::new(Reason::StoreError, format!("where this program lies cannot be found out: {error}")))?;
     let search_path = std::env::var_os("PATH").unwrap_or_default();
-    let job = Job {
+    let job = CronJob {
         program: text(&program)?,
         state: text(surroundings.state.root())?,
         paths: found,
@@ -72,7 +72,7 @@ Persistent=true
 WantedBy=timers.target
 ";
 
-impl Job {
+impl CronJob {
     fn arguments(&self) -> impl Iterator<Item = &str> {
         ["--state-dir", &self.state, "sweep"].into_iter().chain(self.paths.iter().map(String::as_str))
     }
@@ -100,10 +100,10 @@ impl Job {
     }
 }
 
-fn text(path: &Path) -> Result<String, Failure> {
+fn text(path: &Path) -> Result<String, CommandFailure> {
     let of = |path: &OsStr| path.to_str().filter(|text| !text.contains(char::is_control)).map(str::to_owned);
     of(path.as_os_str()).ok_or_else(|| {
-        Failure::usage(format!("'{}' cannot stand in a crontab or a unit: its name is not plain text", path.display()))
+        CommandFailure::usage(format!("'{}' cannot stand in a crontab or a unit: its name is not plain text", path.display()))
             .hint("name a folder above it")
     })
 }
@@ -125,8 +125,13 @@ fn for_systemd(word: &str) -> String {
 mod tests {
     use super::*;
 
-    fn job(path: &str) -> Job {
-        Job { program: "/opt/my tools/watchdog".into(), state: "/s".into(), paths: vec![path.into()], search_path: "/usr/bin:/bin".into() }
+    fn job(path: &str) -> CronJob {
+        CronJob {
+            program: "/opt/my tools/watchdog".into(),
+            state: "/s".into(),
+            paths: vec![path.into()],
+            search_path: "/usr/bin:/bin".into(),
+        }
     }
 
     #[test]

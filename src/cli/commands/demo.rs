@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::agent::{Cancel, Mirror, Session, SessionSpec};
-use crate::cli::failure::Failure;
-use crate::cli::terminal::Terminal;
-use crate::decision::evidence::Exit;
+use crate::agent::{CancelFlag, OutputMirror, SessionProcess, SessionSpec};
+use crate::cli::failure::CommandFailure;
+use crate::cli::terminal::CommandTerminal;
+use crate::decision::evidence::ProcessExit;
 use crate::decision::verdict::Reason;
 
 /// One scene: what a session does, and what watchdog must make of it.
-struct Scene {
+struct DemoScene {
     title: &'static str,
     spec: &'static str,
     session: &'static str,
@@ -24,22 +24,22 @@ struct Scene {
     expected: u8,
 }
 
-const SCENES: [Scene; 5] = [
-    Scene {
+const SCENES: [DemoScene; 5] = [
+    DemoScene {
         title: "A session that commits. Git shows it; nobody is asked.",
         spec: "commits",
         session: "echo 'fn login() {}' > login.rs && git add login.rs && git commit -qm 'feat: log in' && echo 'I committed the login.'",
         reply: "",
         expected: 0,
     },
-    Scene {
+    DemoScene {
         title: "A session that forgets to commit. The agent is asked, says that it is done, and its work is rescued.",
         spec: "forgets",
         session: "echo 'fn logout() {}' > logout.rs && echo 'SECRET=1' > .env && echo 'All done!'",
         reply: r#"{"status": "complete", "message": "logout is implemented", "agents_active": false, "tasks_pending": []}"#,
         expected: 0,
     },
-    Scene {
+    DemoScene {
         title: "A session that ends while work goes on in the background. The wait is cut short by the commit.",
         spec: "background",
         session: "(sleep 3; echo 'fn audit() {}' > audit.rs; git add audit.rs; git commit -qm 'feat: audit') >/dev/null 2>&1 & \
@@ -47,14 +47,14 @@ const SCENES: [Scene; 5] = [
         reply: r#"{"status": "waiting", "message": "the audit still runs", "agents_active": true}"#,
         expected: 0,
     },
-    Scene {
+    DemoScene {
         title: "A session that is cut short by its timeout. Its whole process tree ends; its work is rescued; more is wanted.",
         spec: "slow",
         session: "echo 'fn half() {}' > half.rs; echo 'Working on it ...'; tail -f /dev/null",
         reply: "",
         expected: 10,
     },
-    Scene {
+    DemoScene {
         title: "A session that stalls. Every probe is spent, nothing moved: that is a genuine timeout, a strike.",
         spec: "stalls",
         session: "echo 'Thinking about it.'",
@@ -64,8 +64,9 @@ const SCENES: [Scene; 5] = [
 ];
 
 /// Runs the flow and says what it shows. Fails if a verdict is not the expected one.
-pub fn demo(terminal: &Terminal) -> Result<u8, Failure> {
-    let stage = Stage::set().map_err(|error| Failure::new(Reason::StoreError, format!("failed to prepare the demo: {error}")))?;
+pub fn demo(terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
+    let stage =
+        DemoStage::set().map_err(|error| CommandFailure::new(Reason::StoreError, format!("failed to prepare the demo: {error}")))?;
     stage.prepare(terminal)?;
     for scene in &SCENES {
         stage.play(terminal, scene)?;
@@ -73,7 +74,7 @@ pub fn demo(terminal: &Terminal) -> Result<u8, Failure> {
     let stalls = &SCENES[4];
     heading(terminal, "Two more stalled sessions, and the breaker opens: the next one is refused at once, and costs nothing.");
     for expected in [13, 13, 14] {
-        stage.run(terminal, &Scene { expected, ..*stalls })?;
+        stage.run(terminal, &DemoScene { expected, ..*stalls })?;
     }
     stage.watchdog(terminal, &["breaker", "--spec", "stalls"], 0)?;
     heading(terminal, "Everything that was uncommitted is in a snapshot as well, and all of it is in the journal.");
@@ -84,16 +85,16 @@ pub fn demo(terminal: &Terminal) -> Result<u8, Failure> {
 }
 
 /// The scratch folder with its repository; removed when dropped.
-struct Stage {
+struct DemoStage {
     folder: PathBuf,
     program: PathBuf,
 }
 
-impl Stage {
+impl DemoStage {
     fn set() -> io::Result<Self> {
         let folder = std::env::temp_dir().join(format!("watchdog-demo-{}", std::process::id()));
         fs::create_dir(&folder)?;
-        let stage = Stage { folder: folder.canonicalize()?, program: std::env::current_exe()? };
+        let stage = DemoStage { folder: folder.canonicalize()?, program: std::env::current_exe()? };
         fs::create_dir(stage.repository())?;
         Ok(stage)
     }
@@ -102,7 +103,7 @@ impl Stage {
         self.folder.join("repository")
     }
 
-    fn prepare(&self, terminal: &Terminal) -> Result<(), Failure> {
+    fn prepare(&self, terminal: &CommandTerminal) -> Result<(), CommandFailure> {
         heading(terminal, &format!("A scratch repository in {}", self.repository().display()));
         for args in [
             vec!["init", "-q", "-b", "main"],
@@ -116,19 +117,19 @@ impl Stage {
         Ok(())
     }
 
-    fn play(&self, terminal: &Terminal, scene: &Scene) -> Result<(), Failure> {
+    fn play(&self, terminal: &CommandTerminal, scene: &DemoScene) -> Result<(), CommandFailure> {
         heading(terminal, scene.title);
         self.run(terminal, scene)
     }
 
-    fn run(&self, terminal: &Terminal, scene: &Scene) -> Result<(), Failure> {
+    fn run(&self, terminal: &CommandTerminal, scene: &DemoScene) -> Result<(), CommandFailure> {
         let configuration = self.folder.join(format!("{}.json", scene.spec));
         let text = serde_json::json!({
             "completion_check": {"max_probes": 2, "probe_interval_seconds": 10},
             "agent": {"probe": ["sh", "-c", format!("cat >/dev/null; echo '{}'", scene.reply)]},
         });
         fs::write(&configuration, text.to_string())
-            .map_err(|error| Failure::new(Reason::StoreError, format!("failed to write {}: {error}", configuration.display())))?;
+            .map_err(|error| CommandFailure::new(Reason::StoreError, format!("failed to write {}: {error}", configuration.display())))?;
         let configuration = configuration.display().to_string();
         let interval = if scene.expected == 13 { "1s" } else { "10s" };
         let mut args = vec!["--config", &configuration, "run", "--spec", scene.spec, "--probe-interval", interval, "--child-wait", "0s"];
@@ -140,7 +141,7 @@ impl Stage {
     }
 
     /// Runs watchdog as its users do, shows the command line, and checks the exit code.
-    fn watchdog(&self, terminal: &Terminal, args: &[&str], expected: u8) -> Result<(), Failure> {
+    fn watchdog(&self, terminal: &CommandTerminal, args: &[&str], expected: u8) -> Result<(), CommandFailure> {
         let shown: Vec<String> = args.iter().map(|arg| quoted(&arg.replace(&format!("{}/", self.folder.display()), ""))).collect();
         let prompt = Style::new().bold();
         terminal.line(&format!("{prompt}$ watchdog {}{prompt:#}", shown.join(" ")));
@@ -152,26 +153,26 @@ impl Stage {
         Ok(())
     }
 
-    fn process(&self, argv: &[String], expected: u8) -> Result<u8, Failure> {
-        let broken = |why: String| Failure::new(Reason::AgentUnrunnable, format!("the demo did not go as it should: {why}"));
+    fn process(&self, argv: &[String], expected: u8) -> Result<u8, CommandFailure> {
+        let broken = |why: String| CommandFailure::new(Reason::AgentUnrunnable, format!("the demo did not go as it should: {why}"));
         let mut spec = SessionSpec::new(argv, self.repository());
-        spec.mirror = Mirror::Through;
+        spec.mirror = OutputMirror::Through;
         spec.child_wait = Duration::ZERO;
         // The demo shows defaults, whatever the shell that it was started from has set.
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("WATCHDOG_")) {
             spec.env.insert(name, None);
         }
-        let session = Session::start(&spec).map_err(|error| broken(error.to_string()))?;
-        let outcome = session.wait(Some(Duration::from_secs(120)), Duration::from_secs(5), &Cancel::new());
+        let session = SessionProcess::start(&spec).map_err(|error| broken(error.to_string()))?;
+        let outcome = session.wait(Some(Duration::from_secs(120)), Duration::from_secs(5), &CancelFlag::new());
         match outcome.exit {
-            Some(Exit::Code(code)) if code == i32::from(expected) => Ok(expected),
+            Some(ProcessExit::Code(code)) if code == i32::from(expected) => Ok(expected),
             Some(exit) => Err(broken(format!("'{}' ended with {exit} instead of exit code {expected}", argv[0]))),
             None => Err(broken(format!("'{}' did not end", argv[0]))),
         }
     }
 }
 
-impl Drop for Stage {
+impl Drop for DemoStage {
     fn drop(&mut self) {
         remove(&self.folder);
     }
@@ -182,7 +183,7 @@ fn remove(folder: &Path) {
     let _ = fs::remove_dir_all(folder);
 }
 
-fn heading(terminal: &Terminal, text: &str) {
+fn heading(terminal: &CommandTerminal, text: &str) {
     let style = Style::new().bold().fg_color(Some(AnsiColor::Cyan.into()));
     terminal.line(&format!("\n{style}{text}{style:#}"));
 }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::cli::args::{Cli, Command};
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::program::surroundings;
-use crate::cli::terminal::Terminal;
+use crate::cli::terminal::CommandTerminal;
 use crate::decision::display::plural;
-use crate::supervisor::Courier;
+use crate::supervisor::NotificationWorker;
 
 use super::{
     breaker, demo, doctor, evaluate, events, generate, hook, init, judging, looping, probe, report, rescue, schema, snapshot, status,
@@ -23,7 +23,7 @@ pub fn judges_one_worktree(command: &Command) -> bool {
 }
 
 /// Does what the command line says; returns the exit code.
-pub fn dispatch(cli: Cli, terminal: &Terminal) -> Result<u8, Failure> {
+pub fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
     let global = &cli.global;
     let agent = match &cli.command {
         Command::Check(args) => args.judge.agent_program.clone(),
@@ -35,7 +35,7 @@ pub fn dispatch(cli: Cli, terminal: &Terminal) -> Result<u8, Failure> {
         Command::Task(args) => args.agent_program(),
         _ => None,
     };
-    let courier = Courier::default();
+    let courier = NotificationWorker::default();
     let around = || surroundings(global, terminal, agent, courier.clone());
     let done = match cli.command {
         Command::Snapshot(args) => snapshot::snapshot(&around()?, terminal, args),

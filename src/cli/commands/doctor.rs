@@ -5,27 +5,27 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::agent::Program;
+use crate::agent::ProgramRun;
 use crate::cli::args::DoctorArgs;
-use crate::cli::failure::Failure;
-use crate::cli::terminal::Terminal;
-use crate::config::settings::{Preset, Settings};
+use crate::cli::failure::CommandFailure;
+use crate::cli::terminal::CommandTerminal;
+use crate::config::settings::{ConfigSettings, Preset};
 use crate::decision::display::escape_to_one_line;
 use crate::git::Worktree;
 use crate::store::baseline::{BaselineRecord, BaselineRefs};
-use crate::store::rebuild::{BaselineFact, GitFacts, SnapshotFact, rebuild};
+use crate::store::rebuild::{BaselineFact, RebuildFacts, SnapshotFact, rebuild};
 use crate::store::{SqliteStore, anchor};
-use crate::supervisor::{Place, Surroundings, governing_by_files, now};
+use crate::supervisor::{CommandEnv, OpenWorktree, governing_by_files, now};
 
 /// One thing that was looked at.
-struct Finding {
+struct DoctorFinding {
     what: &'static str,
     ok: bool,
     detail: String,
 }
 
 /// Looks at what watchdog needs, or rebuilds its records.
-pub fn doctor(surroundings: &Surroundings, terminal: &Terminal, args: DoctorArgs) -> Result<u8, Failure> {
+pub fn doctor(surroundings: &CommandEnv, terminal: &CommandTerminal, args: DoctorArgs) -> Result<u8, CommandFailure> {
     if args.rebuild {
         return bring_back(surroundings, terminal);
     }
@@ -43,31 +43,31 @@ pub fn doctor(surroundings: &Surroundings, terminal: &Terminal, args: DoctorArgs
     Ok(if healthy { 0 } else { crate::decision::verdict::Reason::StoreError.status().exit_code() })
 }
 
-fn look(surroundings: &Surroundings) -> Vec<Finding> {
+fn look(surroundings: &CommandEnv) -> Vec<DoctorFinding> {
     let mut findings =
         vec![version("git", "git".as_ref(), "needed for rescue commits and for repositories in the reftable format: install git")];
     let worktree = Worktree::open(&surroundings.worktree);
     findings.push(match &worktree {
-        Ok(worktree) => Finding { what: "worktree", ok: true, detail: worktree.root().display().to_string() },
-        Err(error) => Finding { what: "worktree", ok: false, detail: error.to_string() },
+        Ok(worktree) => DoctorFinding { what: "worktree", ok: true, detail: worktree.root().display().to_string() },
+        Err(error) => DoctorFinding { what: "worktree", ok: false, detail: error.to_string() },
     });
     let store = surroundings.state.ensure().and_then(|()| SqliteStore::open(&surroundings.state));
     findings.push(match store {
-        Ok(_) => Finding { what: "state", ok: true, detail: surroundings.state.root().display().to_string() },
-        Err(error) => Finding { what: "state", ok: false, detail: format!("{error} ({})", error.hint()) },
+        Ok(_) => DoctorFinding { what: "state", ok: true, detail: surroundings.state.root().display().to_string() },
+        Err(error) => DoctorFinding { what: "state", ok: false, detail: format!("{error} ({})", error.hint()) },
     });
     let settings = worktree.ok().map(|worktree| governing_by_files(surroundings, &worktree));
     let settings = match settings {
         Some(Ok(governing)) => {
             let detail = governing.notes.first().map_or_else(|| "read".to_string(), |note| note.detail.clone());
-            findings.push(Finding { what: "configuration", ok: governing.notes.is_empty(), detail });
+            findings.push(DoctorFinding { what: "configuration", ok: governing.notes.is_empty(), detail });
             governing.settings
         }
         Some(Err(unreadable)) => {
-            findings.push(Finding { what: "configuration", ok: false, detail: unreadable.why });
-            Settings::default()
+            findings.push(DoctorFinding { what: "configuration", ok: false, detail: unreadable.why });
+            ConfigSettings::default()
         }
-        None => Settings::default(),
+        None => ConfigSettings::default(),
     };
     let usual = match settings.agent.preset {
         Preset::Claude => "claude",
@@ -86,23 +86,23 @@ fn look(surroundings: &Surroundings) -> Vec<Finding> {
     findings
 }
 
-fn version(what: &'static str, program: &std::ffi::OsStr, missing: &str) -> Finding {
-    let mut command = Program::new([program, "--version".as_ref()], Path::new("/"));
+fn version(what: &'static str, program: &std::ffi::OsStr, missing: &str) -> DoctorFinding {
+    let mut command = ProgramRun::new([program, "--version".as_ref()], Path::new("/"));
     command.deadline = Duration::from_secs(20);
     match command.run() {
         Ok(finished) if finished.exit.success() => {
             let text = String::from_utf8_lossy(&finished.stdout.bytes).lines().next().unwrap_or_default().to_string();
-            Finding { what, ok: true, detail: text }
+            DoctorFinding { what, ok: true, detail: text }
         }
         Ok(finished) => {
-            Finding { what, ok: false, detail: format!("{} --version ended with {}", program.to_string_lossy(), finished.exit) }
+            DoctorFinding { what, ok: false, detail: format!("{} --version ended with {}", program.to_string_lossy(), finished.exit) }
         }
-        Err(error) => Finding { what, ok: false, detail: format!("{error}; {missing}") },
+        Err(error) => DoctorFinding { what, ok: false, detail: format!("{error}; {missing}") },
     }
 }
 
-fn bring_back(surroundings: &Surroundings, terminal: &Terminal) -> Result<u8, Failure> {
-    let place = Place::open(surroundings)?;
+fn bring_back(surroundings: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
+    let place = OpenWorktree::open(surroundings)?;
     let at = now();
     let baselines = place.worktree.kept_baselines()?.into_iter().map(|kept| BaselineFact {
         worktree_id: kept.worktree_id,
@@ -123,7 +123,7 @@ fn bring_back(surroundings: &Surroundings, terminal: &Terminal) -> Result<u8, Fa
         commit: info.commit,
         at: info.at,
     });
-    let facts = GitFacts { baselines: baselines.collect(), snapshots: snapshots.collect() };
+    let facts = RebuildFacts { baselines: baselines.collect(), snapshots: snapshots.collect() };
     let rebuilt = rebuild(place.store.as_ref(), &facts)?;
     let unanchored = unanchored(&place, &facts)?;
     if terminal.json {
@@ -147,7 +147,7 @@ fn bring_back(surroundings: &Surroundings, terminal: &Terminal) -> Result<u8, Fa
 
 /// The specs of this worktree that have a baseline and no anchor. A ref keeps an anchor's commit; the text of its file, and what differed
 /// already, stood in the database alone, and a session may move the ref: an anchor made of it would let whoever is judged choose the criteria.
-fn unanchored(place: &Place, facts: &GitFacts) -> Result<Vec<String>, Failure> {
+fn unanchored(place: &OpenWorktree, facts: &RebuildFacts) -> Result<Vec<String>, CommandFailure> {
     let mut specs = Vec::new();
     for fact in facts.baselines.iter().filter(|fact| fact.worktree_id == place.worktree_id) {
         if anchor::of(place.store.as_ref(), &fact.worktree_id, &fact.spec)?.is_none() {

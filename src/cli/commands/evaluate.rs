@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::checks::{MAX_CONTEXT_BYTES, context_from_json};
-use crate::cli::failure::Failure;
-use crate::cli::terminal::Terminal;
-use crate::decision::context::Context;
-use crate::supervisor::{Asked, Surroundings, evaluate as judge};
+use crate::cli::failure::CommandFailure;
+use crate::cli::terminal::CommandTerminal;
+use crate::decision::context::SessionContext;
+use crate::supervisor::{CommandEnv, Overrides, evaluate as judge};
 
 use super::runtime::in_runtime;
 
@@ -42,18 +42,18 @@ pub struct EvaluateArgs {
 
 /// Judges the checks against a context. `named` says whether the user named a worktree, which then counts more than the context's.
 pub fn evaluate(
-    around: impl FnOnce() -> Result<Surroundings, Failure>,
+    around: impl FnOnce() -> Result<CommandEnv, CommandFailure>,
     named: bool,
-    terminal: &Terminal,
+    terminal: &CommandTerminal,
     args: EvaluateArgs,
-) -> Result<u8, Failure> {
+) -> Result<u8, CommandFailure> {
     let mut told = read(&args.context)?;
     let mut surroundings = around()?;
     if let Some(worktree) = told.worktree.as_ref().filter(|_| !named) {
         surroundings.worktree = PathBuf::from(worktree);
     }
     told.spec = args.spec.or(told.spec);
-    let asked = Asked { every: args.all, no_cache: args.no_cache, ..Asked::default() };
+    let asked = Overrides { every: args.all, no_cache: args.no_cache, ..Overrides::default() };
     let judgement = in_runtime(async |signals| judge(&surroundings, told, asked, signals).await)?;
     let for_people = !terminal.json && io::stdout().is_terminal();
     if for_people {
@@ -64,14 +64,14 @@ pub fn evaluate(
     Ok(judgement.exit_code())
 }
 
-fn read(path: &Path) -> Result<Context, Failure> {
+fn read(path: &Path) -> Result<SessionContext, CommandFailure> {
     let hint = "see: watchdog schema context, and watchdog evaluate --help";
     let stdin = path == Path::new("-");
     if stdin && io::stdin().is_terminal() {
-        return Err(Failure::usage("the context is read from stdin, and stdin is a terminal").hint(hint));
+        return Err(CommandFailure::usage("the context is read from stdin, and stdin is a terminal").hint(hint));
     }
     let shown = if stdin { "stdin".to_string() } else { path.display().to_string() };
-    let failed = |error: io::Error| Failure::usage(format!("failed to read the context from {shown}: {error}")).hint(hint);
+    let failed = |error: io::Error| CommandFailure::usage(format!("failed to read the context from {shown}: {error}")).hint(hint);
     let mut bytes = Vec::new();
     let limit = MAX_CONTEXT_BYTES as u64 + 1;
     let taken = if stdin {
@@ -81,5 +81,5 @@ fn read(path: &Path) -> Result<Context, Failure> {
     };
     taken.map_err(failed)?;
     let text = String::from_utf8_lossy(&bytes);
-    context_from_json(&text).map_err(|error| Failure::usage(format!("the context from {shown} cannot be read: {error}")).hint(hint))
+    context_from_json(&text).map_err(|error| CommandFailure::usage(format!("the context from {shown} cannot be read: {error}")).hint(hint))
 }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::cli::args::{EventsArgs, Since};
-use crate::cli::failure::Failure;
+use crate::cli::args::{EventsArgs, SinceTime};
+use crate::cli::failure::CommandFailure;
 use crate::cli::reader;
-use crate::cli::terminal::Terminal;
+use crate::cli::terminal::CommandTerminal;
 use crate::decision::display::escape_to_one_line;
-use crate::store::engine::{Cursor, Event};
+use crate::store::engine::{EventCursor, StoredEvent};
 use crate::store::{SqliteStore, Store};
-use crate::supervisor::{Place, Surroundings, Tail, Urgency, answers_to, event_json, now};
+use crate::supervisor::{CommandEnv, EventTail, OpenWorktree, SignalUrgency, answers_to, event_json, now};
 
 use super::runtime::in_runtime;
 
@@ -21,15 +21,15 @@ use super::runtime::in_runtime;
 const BATCH: usize = 1_000;
 
 /// Which events are shown.
-struct Chosen {
+struct EventFilter {
     /// `None` stands for every worktree.
     worktree: Option<String>,
     words: Vec<String>,
     since: Option<Timestamp>,
 }
 
-impl Chosen {
-    fn has(&self, event: &Event) -> bool {
+impl EventFilter {
+    fn has(&self, event: &StoredEvent) -> bool {
         self.worktree.as_ref().is_none_or(|worktree| *worktree == event.worktree)
             && self.since.is_none_or(|since| since <= event.at)
             && answers_to(event, &self.words)
@@ -37,17 +37,17 @@ impl Chosen {
 }
 
 /// Prints the last events, oldest first; with `--follow` then goes on until a signal comes or the reader goes away.
-pub fn events(surroundings: &Surroundings, terminal: &Terminal, args: EventsArgs) -> Result<u8, Failure> {
+pub fn events(surroundings: &CommandEnv, terminal: &CommandTerminal, args: EventsArgs) -> Result<u8, CommandFailure> {
     let (store, worktree) = open(surroundings, args.all)?;
     let since = args.since.map(|since| match since {
-        Since::Ago(ago) => now().checked_sub(ago).unwrap_or(Timestamp::MIN),
-        Since::At(at) => at,
+        SinceTime::Ago(ago) => now().checked_sub(ago).unwrap_or(Timestamp::MIN),
+        SinceTime::At(at) => at,
     });
-    let chosen = Chosen { worktree, words: args.kind, since };
+    let chosen = EventFilter { worktree, words: args.kind, since };
     // A span of time is shown whole; without one the last few do.
     let last = args.last.unwrap_or(if since.is_some() { usize::MAX } else { 50 });
     let (found, cursor) = last_of(store.as_ref(), &chosen, last)?;
-    let show = |event: &Event| reader::write_line(&if terminal.json { terminal.value_to(&event_json(event)) } else { line(event) });
+    let show = |event: &StoredEvent| reader::write_line(&if terminal.json { terminal.value_to(&event_json(event)) } else { line(event) });
     if found.iter().any(|event| show(event).is_err()) {
         return Ok(0);
     }
@@ -55,7 +55,7 @@ pub fn events(surroundings: &Surroundings, terminal: &Terminal, args: EventsArgs
         return Ok(0);
     }
     in_runtime(async |signals| {
-        let mut tail = Tail::new(store, surroundings.state.root(), cursor);
+        let mut tail = EventTail::new(store, surroundings.state.root(), cursor);
         let mut told = false;
         loop {
             match tail.read() {
@@ -77,7 +77,7 @@ pub fn events(surroundings: &Surroundings, terminal: &Terminal, args: EventsArgs
             }
             tokio::select! {
                 () = tail.changed() => {}
-                () = signals.reached(Urgency::Interrupted) => return 128 + u8::try_from(signals.last()).unwrap_or(0),
+                () = signals.reached(SignalUrgency::Interrupted) => return 128 + u8::try_from(signals.last()).unwrap_or(0),
             }
             if reader::is_gone() {
                 return 0;
@@ -87,21 +87,21 @@ pub fn events(surroundings: &Surroundings, terminal: &Terminal, args: EventsArgs
 }
 
 /// The store, and the worktree to show the events of; no worktree is needed to show those of all.
-fn open(surroundings: &Surroundings, all: bool) -> Result<(Arc<dyn Store>, Option<String>), Failure> {
+fn open(surroundings: &CommandEnv, all: bool) -> Result<(Arc<dyn Store>, Option<String>), CommandFailure> {
     if all {
         surroundings.state.ensure()?;
         return Ok((Arc::new(SqliteStore::open(&surroundings.state)?), None));
     }
-    let place = Place::open(surroundings)?;
+    let place = OpenWorktree::open(surroundings)?;
     Ok((place.store, Some(place.worktree_id)))
 }
 
 /// The last `n` of the chosen events, and the place after the newest event of all.
-fn last_of(store: &dyn Store, chosen: &Chosen, n: usize) -> Result<(VecDeque<Event>, Cursor), Failure> {
+fn last_of(store: &dyn Store, chosen: &EventFilter, n: usize) -> Result<(VecDeque<StoredEvent>, EventCursor), CommandFailure> {
     let end = store.cursor_at(Timestamp::MAX)?;
     let begin = match chosen.since {
         Some(since) => store.cursor_at(since)?,
-        None => Cursor::START,
+        None => EventCursor::START,
     };
     let (mut found, mut left) = (VecDeque::new(), end);
     while found.len() < n && left > begin {
@@ -120,7 +120,7 @@ fn last_of(store: &dyn Store, chosen: &Chosen, n: usize) -> Result<(VecDeque<Eve
     Ok((found, end))
 }
 
-fn line(event: &Event) -> String {
+fn line(event: &StoredEvent) -> String {
     let spec = event.spec.as_deref().unwrap_or("-");
     format!(
         "{:.3}  {:<16} {}  {}",

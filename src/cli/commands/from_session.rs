@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::decision::display::escape_to_one_line;
 use crate::session::inside;
 use crate::store::Store;
@@ -11,7 +11,7 @@ use crate::store::journal::{event, kind};
 use crate::supervisor::now;
 
 /// A command that moves what work is judged by.
-pub struct Privileged<'a> {
+pub struct PrivilegedCommand<'a> {
     /// As it is typed.
     pub command: &'static str,
     /// watchdog's records.
@@ -22,9 +22,9 @@ pub struct Privileged<'a> {
     pub from_session: bool,
 }
 
-impl Privileged<'_> {
+impl PrivilegedCommand<'_> {
     /// Refuses the command where it comes from inside of a session and nobody said that this is meant. Both are written down.
-    pub fn allow(&self) -> Result<(), Failure> {
+    pub fn allow(&self) -> Result<(), CommandFailure> {
         let Some(spec) = inside(self.store)? else { return Ok(()) };
         self.note(json!({"from_session": spec, "refused": !self.from_session}))?;
         if self.from_session {
@@ -32,11 +32,11 @@ impl Privileged<'_> {
         }
         let message =
             format!("'{}' was called from inside of the session of '{}', and was refused", self.command, escape_to_one_line(&spec));
-        Err(Failure::usage(message).hint("type it in a terminal outside of the session, or add --from-session where this is meant"))
+        Err(CommandFailure::usage(message).hint("type it in a terminal outside of the session, or add --from-session where this is meant"))
     }
 
     /// Writes down what was done.
-    pub fn note(&self, mut data: Value) -> Result<(), Failure> {
+    pub fn note(&self, mut data: Value) -> Result<(), CommandFailure> {
         data["command"] = self.command.into();
         // Nothing guards this append, so it cannot be fenced.
         let _done = self.store.append(&[event(now(), self.worktree_id, None, kind::TRUST, data)], None)?;

@@ -3,22 +3,22 @@
 use clap::CommandFactory as _;
 
 use crate::cli::args::Cli;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::result_output;
 
 /// Prints shell completions.
-pub fn completions(shell: clap_complete::Shell) -> Result<u8, Failure> {
+pub fn completions(shell: clap_complete::Shell) -> Result<u8, CommandFailure> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "watchdog", &mut text);
     print(&text)
 }
 
 /// Prints the manual page, with a section per command.
-pub fn man() -> Result<u8, Failure> {
+pub fn man() -> Result<u8, CommandFailure> {
     let mut text = Vec::new();
     let mut command = Cli::command();
     command.build();
-    let failed = |error: std::io::Error| Failure::usage(format!("failed to make the manual page: {error}"));
+    let failed = |error: std::io::Error| CommandFailure::usage(format!("failed to make the manual page: {error}"));
     clap_mangen::Man::new(command.clone()).render(&mut text).map_err(failed)?;
     for sub in command.get_subcommands_mut() {
         let name: &'static str = Box::leak(format!("watchdog {}", sub.get_name()).into_boxed_str());
@@ -30,7 +30,7 @@ pub fn man() -> Result<u8, Failure> {
     print(&text)
 }
 
-fn print(text: &[u8]) -> Result<u8, Failure> {
+fn print(text: &[u8]) -> Result<u8, CommandFailure> {
     // A reader that went away (a pager that was quit) is no fault of ours.
     let _ = result_output::write(&mut std::io::stdout().lock(), text);
     Ok(0)

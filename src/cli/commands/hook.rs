@@ -7,23 +7,23 @@ use serde_json::json;
 
 use crate::cli::args::GlobalArgs;
 use crate::cli::args_hook::{HookArgs, HookCommand, InstallArgs, SettingsArgs};
-use crate::cli::failure::Failure;
-use crate::cli::terminal::Terminal;
+use crate::cli::failure::CommandFailure;
+use crate::cli::terminal::CommandTerminal;
 use crate::decision::display::{escape_for_display, escape_to_one_line};
 use crate::git::Worktree;
 use crate::hooks::settings_file::{SettingsFile, SettingsFileError};
-use crate::hooks::{Entries, Holds, HookEvent, Reply, line_diff, settings_text, shell_word};
-use crate::supervisor::{HookRequest, Host, Surroundings, answer_hook};
+use crate::hooks::{HoldScope, HookEntries, HookEvent, HookReply, line_diff, settings_text, shell_word};
+use crate::supervisor::{CommandEnv, HookHost, HookRequest, answer_hook};
 
 use super::runtime::in_runtime;
 
 /// Answers a hook, or edits the settings.
 pub fn hook(
     global: &GlobalArgs,
-    around: impl FnOnce() -> Result<Surroundings, Failure>,
-    terminal: &Terminal,
+    around: impl FnOnce() -> Result<CommandEnv, CommandFailure>,
+    terminal: &CommandTerminal,
     args: HookArgs,
-) -> Result<u8, Failure> {
+) -> Result<u8, CommandFailure> {
     match &args.command {
         HookCommand::Install(install) => {
             let surroundings = around()?;
@@ -33,13 +33,13 @@ pub fn hook(
                 &surroundings,
                 terminal,
                 install.settings,
-                &Entries::usual(&program, patience, Holds { subagents: install.subagents, all_sessions: install.all_sessions }),
+                &HookEntries::usual(&program, patience, HoldScope { subagents: install.subagents, all_sessions: install.all_sessions }),
                 &program,
             )
         }
         HookCommand::Uninstall(uninstall) => {
             let surroundings = around()?;
-            edit(&surroundings, terminal, uninstall.settings, &Entries::none(), &program(true)?)
+            edit(&surroundings, terminal, uninstall.settings, &HookEntries::none(), &program(true)?)
         }
         command => {
             terminal.value(&answer(global, around, command).unwrap_or_else(|failure| excuse(&failure.message)).to_json());
@@ -52,11 +52,15 @@ pub fn hook(
 const PROJECT_SETTINGS: &str = ".claude/settings.json";
 
 /// The answer to a hook that could not be answered.
-pub fn excuse(why: &str) -> Reply {
-    Reply::tell(format!("watchdog: could not judge, so the agent was not held: {why}"))
+pub fn excuse(why: &str) -> HookReply {
+    HookReply::tell(format!("watchdog: could not judge, so the agent was not held: {why}"))
 }
 
-fn answer(global: &GlobalArgs, around: impl FnOnce() -> Result<Surroundings, Failure>, command: &HookCommand) -> Result<Reply, Failure> {
+fn answer(
+    global: &GlobalArgs,
+    around: impl FnOnce() -> Result<CommandEnv, CommandFailure>,
+    command: &HookCommand,
+) -> Result<HookReply, CommandFailure> {
     let (event, args) = command.event().expect("the settings were dealt with");
     let usual = match event {
         HookEvent::SessionStart => Duration::from_secs(10),
@@ -80,11 +84,11 @@ fn answer(global: &GlobalArgs, around: impl FnOnce() -> Result<Surroundings, Fai
 }
 
 /// What the host's environment tells. A value that makes no sense is one that was not told.
-fn host() -> Host {
+fn host() -> HookHost {
     let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let number = |name: &str| text(name).and_then(|value| value.parse::<u32>().ok());
-    let usual = Host::default();
-    Host {
+    let usual = HookHost::default();
+    HookHost {
         project: text("CLAUDE_PROJECT_DIR").map(Into::into),
         session_id: text("CLAUDE_CODE_SESSION_ID"),
         pid: number("CLAUDE_PID"),
@@ -94,19 +98,19 @@ fn host() -> Host {
     }
 }
 
-fn patience(install: &InstallArgs) -> Result<Duration, Failure> {
+fn patience(install: &InstallArgs) -> Result<Duration, CommandFailure> {
     let seconds = install.hook_timeout.as_secs();
     if (5..=86_400).contains(&seconds) {
         Ok(Duration::from_secs(seconds))
     } else {
-        Err(Failure::usage("--hook-timeout must be from 5 s to one day"))
+        Err(CommandFailure::usage("--hook-timeout must be from 5 s to one day"))
     }
 }
 
 /// How the hooks call this program. Settings of a project are for other machines too, so there its plain name is used where that leads
 /// here; those of a user name this very file.
-fn program(whole_path: bool) -> Result<String, Failure> {
-    let own = std::env::current_exe().map_err(|error| Failure::usage(format!("failed to find this program's own file: {error}")))?;
+fn program(whole_path: bool) -> Result<String, CommandFailure> {
+    let own = std::env::current_exe().map_err(|error| CommandFailure::usage(format!("failed to find this program's own file: {error}")))?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let named = std::env::split_paths(&path).map(|folder| folder.join("watchdog")).find(|file| file.is_file());
     let same = |file: &Path| file.canonicalize().ok() == own.canonicalize().ok();
@@ -115,16 +119,23 @@ fn program(whole_path: bool) -> Result<String, Failure> {
     }
     // A link in PATH outlives an upgrade; what it leads to may not.
     let file: PathBuf = named.filter(|file| same(file) && file.is_absolute()).unwrap_or(own);
-    let text = file.to_str().ok_or_else(|| Failure::usage(format!("{} is not UTF-8, which settings cannot hold", file.display())))?;
+    let text =
+        file.to_str().ok_or_else(|| CommandFailure::usage(format!("{} is not UTF-8, which settings cannot hold", file.display())))?;
     Ok(shell_word(text))
 }
 
-fn edit(surroundings: &Surroundings, terminal: &Terminal, which: SettingsArgs, wanted: &Entries, program: &str) -> Result<u8, Failure> {
+fn edit(
+    surroundings: &CommandEnv,
+    terminal: &CommandTerminal,
+    which: SettingsArgs,
+    wanted: &HookEntries,
+    program: &str,
+) -> Result<u8, CommandFailure> {
     let path = settings_path(surroundings, which)?;
     let file = SettingsFile::read(&path).map_err(unusable)?;
     let before = file.text.as_deref().unwrap_or_default();
     let edited = settings_text::edit(before, wanted, program).map_err(|error| {
-        Failure::configuration(format!("{} was not changed: {error}", file.path.display()))
+        CommandFailure::configuration(format!("{} was not changed: {error}", file.path.display()))
             .hint("repair it, then try again; nothing was written")
     })?;
     let changed = edited.text != before;
@@ -153,18 +164,18 @@ fn edit(surroundings: &Surroundings, terminal: &Terminal, which: SettingsArgs, w
     Ok(0)
 }
 
-fn settings_path(surroundings: &Surroundings, which: SettingsArgs) -> Result<PathBuf, Failure> {
+fn settings_path(surroundings: &CommandEnv, which: SettingsArgs) -> Result<PathBuf, CommandFailure> {
     if which.user {
         let folder = surroundings.claude_home.folder();
         return folder
             .map(|folder| folder.join("settings.json"))
-            .ok_or_else(|| Failure::usage("there is no home folder, so there are no settings of a user").hint("set HOME"));
+            .ok_or_else(|| CommandFailure::usage("there is no home folder, so there are no settings of a user").hint("set HOME"));
     }
     let worktree = Worktree::open(&surroundings.worktree)
-        .map_err(|error| Failure::from(error).hint("go to the project, name it with -C, or choose your own settings with --user"))?;
+        .map_err(|error| CommandFailure::from(error).hint("go to the project, name it with -C, or choose your own settings with --user"))?;
     Ok(worktree.root().join(PROJECT_SETTINGS))
 }
 
-fn unusable(error: SettingsFileError) -> Failure {
-    Failure::configuration(error.to_string()).hint("nothing was written")
+fn unusable(error: SettingsFileError) -> CommandFailure {
+    CommandFailure::configuration(error.to_string()).hint("nothing was written")
 }

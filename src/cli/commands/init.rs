@@ -5,13 +5,13 @@ use std::io::Write as _;
 use serde_json::json;
 
 use crate::cli::args::InitArgs;
-use crate::cli::failure::Failure;
-use crate::cli::terminal::Terminal;
+use crate::cli::failure::CommandFailure;
+use crate::cli::terminal::CommandTerminal;
 use crate::decision::verdict::Reason;
 use crate::git::Worktree;
 use crate::store::trust::TrustStore;
 use crate::store::{SqliteStore, uncommitted};
-use crate::supervisor::{CONFIGURATION_FILE, Surroundings};
+use crate::supervisor::{CONFIGURATION_FILE, CommandEnv};
 
 /// Everything in it is the default, so that it changes nothing until it is edited.
 const FIRST: &str = r#"{
@@ -25,7 +25,7 @@ const FIRST: &str = r#"{
 "#;
 
 /// Writes the file and trusts it; with `--cron`, prints instead what has the system sweep.
-pub fn init(surroundings: &Surroundings, terminal: &Terminal, args: InitArgs) -> Result<u8, Failure> {
+pub fn init(surroundings: &CommandEnv, terminal: &CommandTerminal, args: InitArgs) -> Result<u8, CommandFailure> {
     if args.cron {
         return super::cron::cron(surroundings, terminal, &args.paths);
     }
@@ -35,9 +35,9 @@ pub fn init(surroundings: &Surroundings, terminal: &Terminal, args: InitArgs) ->
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(args.force).create_new(!args.force);
     let failed = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => Failure::usage(format!("{} is there already", path.display()))
+        std::io::ErrorKind::AlreadyExists => CommandFailure::usage(format!("{} is there already", path.display()))
             .hint("allow it as it is with 'watchdog trust', or replace it with --force"),
-        _ => Failure::new(Reason::ConfigError, format!("failed to write {}: {error}", path.display())),
+        _ => CommandFailure::new(Reason::ConfigError, format!("failed to write {}: {error}", path.display())),
     };
     options.open(&path).and_then(|mut file| file.write_all(FIRST.as_bytes())).map_err(failed)?;
     note_own_file(surroundings, &worktree, CONFIGURATION_FILE);
@@ -54,7 +54,7 @@ pub fn init(surroundings: &Surroundings, terminal: &Terminal, args: InitArgs) ->
 }
 
 /// Notes that watchdog wrote this file itself, so that it is nobody's work. Where that cannot be noted, it counts like any other file.
-pub(super) fn note_own_file(surroundings: &Surroundings, worktree: &Worktree, path: &str) {
+pub(super) fn note_own_file(surroundings: &CommandEnv, worktree: &Worktree, path: &str) {
     let Ok(store) = SqliteStore::open(&surroundings.state) else { return };
     let _ = uncommitted::wrote(&store, &worktree.worktree_id(), path, &worktree.content_id(path));
 }

@@ -2,15 +2,15 @@
 
 use crate::cli::args::{CheckArgs, JudgeArgs, RunArgs};
 use crate::cli::args_session::UncommittedArgs;
-use crate::cli::failure::Failure;
-use crate::cli::terminal::Terminal;
-use crate::session::Uncommitted;
-use crate::supervisor::{Asked, CheckRequest, RunRequest, Surroundings, check as judge_check, run as judge_run};
+use crate::cli::failure::CommandFailure;
+use crate::cli::terminal::CommandTerminal;
+use crate::session::UncommittedRule;
+use crate::supervisor::{CheckRequest, CommandEnv, Overrides, RunRequest, check as judge_check, run as judge_run};
 
 use super::runtime::in_runtime;
 
 /// Judges what happened since a baseline.
-pub fn check(surroundings: &Surroundings, terminal: &Terminal, args: CheckArgs) -> Result<u8, Failure> {
+pub fn check(surroundings: &CommandEnv, terminal: &CommandTerminal, args: CheckArgs) -> Result<u8, CommandFailure> {
     let request =
         CheckRequest { baseline: args.baseline, spec: args.judge.spec.clone(), pid: args.pid, asked: asked(&args.judge, args.once) };
     let judgement = in_runtime(async |signals| judge_check(surroundings, request, signals).await)?;
@@ -19,7 +19,7 @@ pub fn check(surroundings: &Surroundings, terminal: &Terminal, args: CheckArgs) 
 }
 
 /// Wraps one session.
-pub fn run(surroundings: &Surroundings, terminal: &Terminal, args: RunArgs) -> Result<u8, Failure> {
+pub fn run(surroundings: &CommandEnv, terminal: &CommandTerminal, args: RunArgs) -> Result<u8, CommandFailure> {
     let request = RunRequest {
         spec: args.judge.spec.clone(),
         command: args.command,
@@ -29,7 +29,7 @@ pub fn run(surroundings: &Surroundings, terminal: &Terminal, args: RunArgs) -> R
         child_wait: args.child_wait,
         end_survivors: args.silence.end_survivors(false),
         output_to_stderr: terminal.json,
-        asked: Asked { no_progress_limit: Some(3), ..adopting(asked(&args.judge, false), args.uncommitted) },
+        asked: Overrides { no_progress_limit: Some(3), ..adopting(asked(&args.judge, false), args.uncommitted) },
     };
     let judgement = in_runtime(async |signals| judge_run(surroundings, request, signals).await)?;
     terminal.verdict(&judgement, true);
@@ -37,9 +37,9 @@ pub fn run(surroundings: &Surroundings, terminal: &Terminal, args: RunArgs) -> R
 }
 
 /// What the command line asks for.
-pub fn asked(args: &JudgeArgs, once: bool) -> Asked {
-    Asked {
-        uncommitted: Uncommitted::Inherit,
+pub fn asked(args: &JudgeArgs, once: bool) -> Overrides {
+    Overrides {
+        uncommitted: UncommittedRule::Inherit,
         without_snapshot: false,
         session_over: false,
         no_progress_limit: None,
@@ -55,7 +55,7 @@ pub fn asked(args: &JudgeArgs, once: bool) -> Asked {
 }
 
 /// The same, with what the command line says of files that are uncommitted before the session.
-pub fn adopting(asked: Asked, args: UncommittedArgs) -> Asked {
-    let uncommitted = if args.adopt { Uncommitted::Adopt } else { Uncommitted::Inherit };
-    Asked { uncommitted, without_snapshot: args.without_snapshot, ..asked }
+pub fn adopting(asked: Overrides, args: UncommittedArgs) -> Overrides {
+    let uncommitted = if args.adopt { UncommittedRule::Adopt } else { UncommittedRule::Inherit };
+    Overrides { uncommitted, without_snapshot: args.without_snapshot, ..asked }
 }

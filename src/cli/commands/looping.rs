@@ -4,14 +4,14 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::agent::{Mirror, Worker};
+use crate::agent::{OutputMirror, SessionWorker};
 use crate::cli::args_loop::LoopArgs;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::live_view::LiveView;
-use crate::cli::terminal::Terminal;
+use crate::cli::terminal::CommandTerminal;
 use crate::decision::display::escape_for_display;
-use crate::decision::iteration::prompt::{Given, PromptSet};
-use crate::supervisor::{AskedLimits, LoopPlan, LoopRequest, LoopView, Surroundings, about_silence, plan_loop, run_loop};
+use crate::decision::iteration::prompt::{PromptSet, PromptTexts};
+use crate::supervisor::{AskedLimits, CommandEnv, LoopPlan, LoopRequest, LoopView, about_silence, plan_loop, run_loop};
 
 use super::judging::{adopting, asked};
 use super::runtime::in_runtime;
@@ -20,7 +20,7 @@ use super::runtime::in_runtime;
 const LONGEST_PROMPT: u64 = 4 * 1024 * 1024;
 
 /// Repeats sessions until one is judged complete, or something ends the loop.
-pub fn repeat(surroundings: &Surroundings, terminal: &Terminal, args: LoopArgs) -> Result<u8, Failure> {
+pub fn repeat(surroundings: &CommandEnv, terminal: &CommandTerminal, args: LoopArgs) -> Result<u8, CommandFailure> {
     let dry_run = args.dry_run;
     let show_output = args.show_output;
     let request = request(surroundings, args)?;
@@ -32,7 +32,7 @@ pub fn repeat(surroundings: &Surroundings, terminal: &Terminal, args: LoopArgs) 
     let live = if show_output { None } else { LiveView::start(terminal) };
     let judgement = match live {
         Some(live) => {
-            let around = Surroundings { narrate: live.narrator(), ..surroundings.clone() };
+            let around = CommandEnv { narrate: live.narrator(), ..surroundings.clone() };
             let view: Arc<dyn LoopView> = live.clone();
             let judgement = in_runtime(async |signals| run_loop(&around, request, view, signals).await);
             live.end();
@@ -44,12 +44,12 @@ pub fn repeat(surroundings: &Surroundings, terminal: &Terminal, args: LoopArgs) 
     Ok(judgement.exit_code())
 }
 
-fn request(surroundings: &Surroundings, args: LoopArgs) -> Result<LoopRequest, Failure> {
+fn request(surroundings: &CommandEnv, args: LoopArgs) -> Result<LoopRequest, CommandFailure> {
     let task = args.prompt.as_deref().map(|path| read_prompt(path).map(|text| (path.display().to_string(), text))).transpose()?;
     if task.is_none() && args.prompts.is_none() && args.agent.is_some() {
-        return Err(Failure::usage("--agent needs to be told what to do").hint("name a text with --prompt FILE"));
+        return Err(CommandFailure::usage("--agent needs to be told what to do").hint("name a text with --prompt FILE"));
     }
-    let of_set = |name: &str| -> Result<Option<(String, String)>, Failure> {
+    let of_set = |name: &str| -> Result<Option<(String, String)>, CommandFailure> {
         let Some(folder) = &args.prompts else { return Ok(None) };
         let path = folder.join(name);
         if !path.exists() {
@@ -60,16 +60,16 @@ fn request(surroundings: &Surroundings, args: LoopArgs) -> Result<LoopRequest, F
     let (initial, continuation) = (of_set("initial.md")?, of_set("continuation.md")?);
     if let Some(folder) = args.prompts.as_ref().filter(|_| initial.is_none() && continuation.is_none()) {
         let why = format!("there is neither initial.md nor continuation.md in {}", folder.display());
-        return Err(Failure::usage(why).hint("what is not there is taken from watchdog's own prompts; write at least one of them"));
+        return Err(CommandFailure::usage(why).hint("what is not there is taken from watchdog's own prompts; write at least one of them"));
     }
     fn named(text: &Option<(String, String)>) -> Option<(&str, &str)> {
         text.as_ref().map(|(name, text)| (name.as_str(), text.as_str()))
     }
-    let given = Given { task: named(&task), initial: named(&initial), continuation: named(&continuation) };
-    let prompts = PromptSet::new(given).map_err(|error| Failure::usage(error.to_string()))?;
+    let given = PromptTexts { task: named(&task), initial: named(&initial), continuation: named(&continuation) };
+    let prompts = PromptSet::new(given).map_err(|error| CommandFailure::usage(error.to_string()))?;
     let worker = match args.agent {
-        Some(agent) => Worker::Agent { preset: agent.into(), program: surroundings.agent_program.clone(), args: args.command },
-        None => Worker::Program(args.command),
+        Some(agent) => SessionWorker::Agent { preset: agent.into(), program: surroundings.agent_program.clone(), args: args.command },
+        None => SessionWorker::Program(args.command),
     };
     Ok(LoopRequest {
         spec: args.judge.spec.clone(),
@@ -93,14 +93,14 @@ fn request(surroundings: &Surroundings, args: LoopArgs) -> Result<LoopRequest, F
         grace: args.grace,
         child_wait: args.child_wait,
         end_survivors: args.silence.end_survivors(true),
-        mirror: if args.show_output { Mirror::ToStderr } else { Mirror::Off },
+        mirror: if args.show_output { OutputMirror::ToStderr } else { OutputMirror::Off },
         asked: adopting(asked(&args.judge, false), args.uncommitted),
         governing: None,
     })
 }
 
-fn read_prompt(path: &Path) -> Result<String, Failure> {
-    let failed = |why: String| Failure::usage(format!("failed to read the prompt {}: {why}", path.display()));
+fn read_prompt(path: &Path) -> Result<String, CommandFailure> {
+    let failed = |why: String| CommandFailure::usage(format!("failed to read the prompt {}: {why}", path.display()));
     let mut bytes = Vec::new();
     let read = if path == Path::new("-") {
         std::io::stdin().lock().take(LONGEST_PROMPT + 1).read_to_end(&mut bytes)
@@ -118,7 +118,7 @@ fn read_prompt(path: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn show_plan(terminal: &Terminal, plan: &LoopPlan) {
+fn show_plan(terminal: &CommandTerminal, plan: &LoopPlan) {
     if terminal.json {
         return terminal.value(&plan.to_json());
     }

@@ -6,25 +6,29 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::agent::Cancel;
+use crate::agent::CancelFlag;
 use crate::agent::probe::{ProbeAnswer, ProbeRequest, ask_with, read_output};
-use crate::agent::prompt::{GitFacts, probe_prompt};
+use crate::agent::prompt::{QuestionFacts, probe_prompt};
 use crate::cli::args::ProbeArgs;
-use crate::cli::failure::Failure;
-use crate::cli::terminal::Terminal;
+use crate::cli::failure::CommandFailure;
+use crate::cli::terminal::CommandTerminal;
 use crate::config::settings::Preset;
 use crate::decision::display::{escape_for_display, escape_to_one_line};
 use crate::decision::evidence::{ProbeOutcome, Reply, ReplyStatus};
 use crate::decision::shortage::told_by;
 use crate::decision::verdict::{ProbeUsage, Reason};
-use crate::session::{Conversation, recorded};
-use crate::supervisor::{Place, Surroundings, governing, now, reply_json, reply_of, usage_json};
+use crate::session::{ProbeTarget, recorded};
+use crate::supervisor::{CommandEnv, OpenWorktree, governing, now, reply_json, reply_of, usage_json};
 
 /// More of a file than this is not read: an answer is at its end.
 const LONGEST: u64 = 256 << 20;
 
 /// Asks once, or reads an answer.
-pub fn probe(around: impl FnOnce() -> Result<Surroundings, Failure>, terminal: &Terminal, args: ProbeArgs) -> Result<u8, Failure> {
+pub fn probe(
+    around: impl FnOnce() -> Result<CommandEnv, CommandFailure>,
+    terminal: &CommandTerminal,
+    args: ProbeArgs,
+) -> Result<u8, CommandFailure> {
     let (answer, whom, against_git) = match &args.parse {
         Some(path) => {
             let outcome = read_output(&read(path)?, now());
@@ -83,10 +87,10 @@ fn cost(usage: &ProbeUsage) -> Option<String> {
     (!told.is_empty()).then(|| told.join(", "))
 }
 
-type Asked = (ProbeAnswer, Option<Conversation>, Option<String>);
+type AskedProbe = (ProbeAnswer, Option<ProbeTarget>, Option<String>);
 
-fn ask(surroundings: &Surroundings, args: &ProbeArgs) -> Result<Asked, Failure> {
-    let place = Place::open(surroundings)?;
+fn ask(surroundings: &CommandEnv, args: &ProbeArgs) -> Result<AskedProbe, CommandFailure> {
+    let place = OpenWorktree::open(surroundings)?;
     let store = place.store.as_ref();
     let recorded = recorded(&place.store, &place.worktree_id, args.spec.as_deref())?;
     let settings = governing(surroundings, &place, None, recorded.as_ref().map(|found| &found.point))?.settings;
@@ -97,7 +101,7 @@ fn ask(surroundings: &Surroundings, args: &ProbeArgs) -> Result<Asked, Failure> 
     let changes = place.worktree.changes()?;
     let spec = recorded.as_ref().map_or_else(|| place.worktree.default_spec(), |found| found.spec.clone());
     let by_transcript = settings.agent.probe.is_none() && settings.agent.preset == Preset::Claude;
-    let whom = Conversation::of(
+    let whom = ProbeTarget::of(
         store,
         (&place.worktree_id, &spec),
         (place.root(), &surroundings.claude_home),
@@ -105,7 +109,7 @@ fn ask(surroundings: &Surroundings, args: &ProbeArgs) -> Result<Asked, Failure> 
         recorded.as_ref().map(|found| found.at),
         by_transcript,
     )?;
-    let facts = GitFacts { commits: commits.as_ref(), changes: Some(&changes) };
+    let facts = QuestionFacts { commits: commits.as_ref(), changes: Some(&changes) };
     let request = ProbeRequest {
         settings: &settings.agent,
         program: surroundings.agent_program.clone(),
@@ -117,7 +121,7 @@ fn ask(surroundings: &Surroundings, args: &ProbeArgs) -> Result<Asked, Failure> 
         timeout: args.probe_timeout.unwrap_or(settings.completion_check.probe_timeout),
         now: now(),
     };
-    let cancel = Cancel::new();
+    let cancel = CancelFlag::new();
     let answer = with_interrupt(&cancel, || ask_with(&request, &|program| program.run_cancellable(&cancel)))?;
     if reply_of(&answer.outcome).is_some() {
         whom.pin(store, &place.worktree_id, &spec, answer.session_id.as_deref())?;
@@ -132,34 +136,34 @@ fn says_complete(outcome: &ProbeOutcome) -> bool {
 }
 
 /// Runs something that blocks while Ctrl-C, TERM and HUP raise `cancel`, so that no agent is left behind.
-pub(super) fn with_interrupt<T: Send>(cancel: &Cancel, work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
-    let failed = |error: std::io::Error| Failure::new(Reason::StoreError, format!("failed to start the event loop: {error}"));
+pub(super) fn with_interrupt<T: Send>(cancel: &CancelFlag, work: impl FnOnce() -> T + Send) -> Result<T, CommandFailure> {
+    let failed = |error: std::io::Error| CommandFailure::new(Reason::StoreError, format!("failed to start the event loop: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let no_thread = |error: std::io::Error| {
-        let failure = Failure::new(Reason::StoreError, format!("nothing is begun: {error}"));
-        Failure { hint: told_by(&error.to_string()).map(|shortage| shortage.helps.to_owned()), ..failure }
+        let failure = CommandFailure::new(Reason::StoreError, format!("nothing is begun: {error}"));
+        CommandFailure { hint: told_by(&error.to_string()).map(|shortage| shortage.helps.to_owned()), ..failure }
     };
     std::thread::scope(|scope| {
         let working = std::thread::Builder::new().spawn_scoped(scope, work).map_err(no_thread)?;
         runtime.block_on(async {
-            let mut signals = crate::supervisor::Signals::listen().map_err(failed)?;
+            let mut signals = crate::supervisor::SignalState::listen().map_err(failed)?;
             while !working.is_finished() {
                 tokio::select! {
-                    () = signals.reached(crate::supervisor::Urgency::Interrupted) => {
+                    () = signals.reached(crate::supervisor::SignalUrgency::Interrupted) => {
                         cancel.cancel();
                         break;
                     }
                     () = tokio::time::sleep(Duration::from_millis(20)) => {}
                 }
             }
-            Ok::<(), Failure>(())
+            Ok::<(), CommandFailure>(())
         })?;
         working.join().map_err(|panicked| std::panic::resume_unwind(panicked))
     })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let failed = |error: std::io::Error| Failure::usage(format!("failed to read {}: {error}", path.display()));
+fn read(path: &Path) -> Result<Vec<u8>, CommandFailure> {
+    let failed = |error: std::io::Error| CommandFailure::usage(format!("failed to read {}: {error}", path.display()));
     let mut bytes = Vec::new();
     if path == Path::new("-") {
         std::io::stdin().take(LONGEST).read_to_end(&mut bytes).map_err(failed)?;
@@ -169,7 +173,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-fn show(terminal: &Terminal, outcome: &ProbeOutcome, disputed: Option<&str>) {
+fn show(terminal: &CommandTerminal, outcome: &ProbeOutcome, disputed: Option<&str>) {
     let line = |text: String| terminal.line(&text);
     match outcome {
         ProbeOutcome::Reply(reply) => {

@@ -7,17 +7,17 @@ use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 
 use crate::cli::amounts::grouped;
-use crate::cli::args::Since;
+use crate::cli::args::SinceTime;
 use crate::cli::args_report::ReportArgs;
-use crate::cli::failure::Failure;
-use crate::cli::table::Table;
-use crate::cli::terminal::Terminal;
+use crate::cli::failure::CommandFailure;
+use crate::cli::table::TableColumns;
+use crate::cli::terminal::CommandTerminal;
 use crate::decision::display::{escape_to_one_line, plural};
-use crate::report::Below;
-use crate::report::figures::{PROBE, Report, VERDICT, by_status, cost, cost_of_questions, report as figures_of, verdicts};
-use crate::store::tally::{Sums, word};
+use crate::report::PathFilter;
+use crate::report::figures::{FiguresReport, PROBE, VERDICT, by_status, cost, cost_of_questions, report as figures_of, verdicts};
+use crate::store::tally::{WordSums, word};
 use crate::store::{SqliteStore, Store as _};
-use crate::supervisor::{Surroundings, now};
+use crate::supervisor::{CommandEnv, now};
 
 /// One day.
 const DAY: Duration = Duration::from_secs(86_400);
@@ -30,19 +30,19 @@ const BESIDE_BAR: usize = 44;
 const DAYS: usize = 62;
 
 /// Shows what a period came to.
-pub fn report(surroundings: &Surroundings, here: bool, terminal: &Terminal, args: ReportArgs) -> Result<u8, Failure> {
+pub fn report(surroundings: &CommandEnv, here: bool, terminal: &CommandTerminal, args: ReportArgs) -> Result<u8, CommandFailure> {
     surroundings.state.ensure()?;
     let store = SqliteStore::open(&surroundings.state)?;
     let paths = if args.paths.is_empty() && here { vec![".".into()] } else { args.paths };
-    let below = Below::new(&surroundings.worktree, &paths);
+    let below = PathFilter::new(&surroundings.worktree, &paths);
     let today = date(now());
     let from = match args.since {
         // Today is one of them.
-        Since::Ago(ago) => {
+        SinceTime::Ago(ago) => {
             let days = i64::try_from(ago.div_duration_f64(DAY).ceil().max(1.0) as u64).unwrap_or(i64::MAX);
             Span::new().try_days(days - 1).and_then(|span| today.checked_sub(span)).unwrap_or(jiff::civil::Date::MIN)
         }
-        Since::At(at) => date(at),
+        SinceTime::At(at) => date(at),
     };
     let tell = || terminal.tell("watchdog: counting what happened so far; the next report has it at once");
     let mut found = figures_of(&store, &below, from, today, tell)?;
@@ -62,7 +62,7 @@ fn date(at: Timestamp) -> jiff::civil::Date {
     TimeZone::UTC.to_datetime(at).date()
 }
 
-fn show(terminal: &Terminal, found: &Report) {
+fn show(terminal: &CommandTerminal, found: &FiguresReport) {
     if found.total.is_empty() {
         terminal.tell(&format!("nothing was counted from {} to {}; what happened last: watchdog events --all", found.from, found.to));
         return;
@@ -87,7 +87,7 @@ fn show(terminal: &Terminal, found: &Report) {
         })
         .collect();
     terminal.line("");
-    print(terminal, &Table::new(["DAY", "SESSIONS", "VERDICTS", "COMPLETE", ""], &[1, 2, 3], &days), &days);
+    print(terminal, &TableColumns::new(["DAY", "SESSIONS", "VERDICTS", "COMPLETE", ""], &[1, 2, 3], &days), &days);
     if told.len() < found.days.len() {
         terminal.tell(&format!("the last {DAYS} of {} days; all of them: --json", found.days.len()));
     }
@@ -99,13 +99,13 @@ fn show(terminal: &Terminal, found: &Report) {
         })
         .collect();
     terminal.line("");
-    print(terminal, &Table::new(["SESSIONS", "VERDICTS", "COMPLETE", "COST", "WORKTREE"], &[0, 1, 2, 3], &worktrees), &worktrees);
+    print(terminal, &TableColumns::new(["SESSIONS", "VERDICTS", "COMPLETE", "COST", "WORKTREE"], &[0, 1, 2, 3], &worktrees), &worktrees);
     if found.worktrees.len() < found.worktrees_total {
         terminal.line(&format!("and {} more", plural((found.worktrees_total - found.worktrees.len()) as u64, "worktree")));
     }
 }
 
-fn print(terminal: &Terminal, table: &Table<5>, rows: &[[String; 5]]) {
+fn print(terminal: &CommandTerminal, table: &TableColumns<5>, rows: &[[String; 5]]) {
     terminal.line(&table.head());
     for row in rows {
         terminal.line(&table.line(row, Style::new()));
@@ -113,7 +113,7 @@ fn print(terminal: &Terminal, table: &Table<5>, rows: &[[String; 5]]) {
 }
 
 /// The whole in words.
-fn lines(sums: &Sums) -> Vec<(&'static str, String)> {
+fn lines(sums: &WordSums) -> Vec<(&'static str, String)> {
     let of = |word| sums.of(word);
     let counted = |counts: Vec<(&str, u64)>| {
         let total = grouped(counts.iter().map(|(_, count)| count).sum());
@@ -160,11 +160,11 @@ fn lines(sums: &Sums) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn complete(sums: &Sums) -> u64 {
+fn complete(sums: &WordSums) -> u64 {
     by_status(sums).into_iter().find(|(status, _)| *status == "complete").map_or(0, |(_, count)| count)
 }
 
-fn money(sums: &Sums) -> String {
+fn money(sums: &WordSums) -> String {
     cost(sums).map_or_else(|| "-".into(), |usd| format!("${usd:.2}"))
 }
 

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use crate::agent::{Cancel, transcript};
+use crate::agent::{CancelFlag, transcript};
 use crate::cli::amounts::grouped;
 use crate::cli::args::{RescueArgs, RescueCommand};
-use crate::cli::failure::Failure;
-use crate::cli::terminal::Terminal;
-use crate::config::settings::{RescueMode, RescueSettings, Settings};
+use crate::cli::failure::CommandFailure;
+use crate::cli::terminal::CommandTerminal;
+use crate::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use crate::decision::display::{escape_to_one_line, plural};
 use crate::decision::evidence::RescueOutcome;
 use crate::decision::verdict::Reason;
@@ -16,24 +16,26 @@ use crate::rescue;
 use crate::session::recorded;
 use crate::store::journal::{event, kind};
 use crate::store::session as sessions;
-use crate::supervisor::{Claim, Governing, Place, Planner, Surroundings, expire, governing, now, remember_rescued};
+use crate::supervisor::{
+    CommandEnv, CommitPlanner, EffectiveConfig, LockedWorktree, OpenWorktree, expire, governing, now, remember_rescued,
+};
 
 use super::probe::with_interrupt;
-use super::snapshots::{LISTED, SHOWN, Target, drop_one, id_of, left_out_json, list, restore, show, show_left_out, show_more};
+use super::snapshots::{LISTED, RestorePlace, SHOWN, drop_one, id_of, left_out_json, list, restore, show, show_left_out, show_more};
 
 /// Salvages, or does what the subcommand says.
-pub fn rescue(surroundings: &Surroundings, terminal: &Terminal, args: RescueArgs) -> Result<u8, Failure> {
-    let place = Place::open(surroundings)?;
+pub fn rescue(surroundings: &CommandEnv, terminal: &CommandTerminal, args: RescueArgs) -> Result<u8, CommandFailure> {
+    let place = OpenWorktree::open(surroundings)?;
     match args.command {
         None => salvage(surroundings, terminal, place, args.spec, args.dry_run),
         Some(RescueCommand::List { spec }) => list(terminal, &place, spec.or(args.spec).as_deref()),
         Some(RescueCommand::Show { id, stat }) => show(terminal, &place, &id, stat),
         Some(RescueCommand::Restore { id, branch, into, linked, .. }) => {
             let target = match (branch, into, linked) {
-                (Some(branch), ..) => Target::Here(RestoreTarget::Branch(branch)),
-                (None, Some(folder), _) => Target::Here(RestoreTarget::Directory(folder)),
-                (None, None, Some(folder)) => Target::LinkedWorktree(folder),
-                (None, None, None) => Target::Here(RestoreTarget::Automatic),
+                (Some(branch), ..) => RestorePlace::Here(RestoreTarget::Branch(branch)),
+                (None, Some(folder), _) => RestorePlace::Here(RestoreTarget::Directory(folder)),
+                (None, None, Some(folder)) => RestorePlace::LinkedWorktree(folder),
+                (None, None, None) => RestorePlace::Here(RestoreTarget::Automatic),
             };
             restore(surroundings, terminal, &place, &id, target)
         }
@@ -41,14 +43,20 @@ pub fn rescue(surroundings: &Surroundings, terminal: &Terminal, args: RescueArgs
     }
 }
 
-fn salvage(surroundings: &Surroundings, terminal: &Terminal, place: Place, spec: Option<String>, dry_run: bool) -> Result<u8, Failure> {
+fn salvage(
+    surroundings: &CommandEnv,
+    terminal: &CommandTerminal,
+    place: OpenWorktree,
+    spec: Option<String>,
+    dry_run: bool,
+) -> Result<u8, CommandFailure> {
     let _lock = match place.claim(surroundings, "watchdog rescue", false)? {
-        Claim::Ours(lock) => lock,
-        Claim::Taken(verdict) => return Err(Failure::new(verdict.reason, verdict.message)),
+        LockedWorktree::Ours(lock) => lock,
+        LockedWorktree::Taken(verdict) => return Err(CommandFailure::new(verdict.reason, verdict.message)),
     };
     let latest = recorded(&place.store, &place.worktree_id, spec.as_deref())?;
     let spec = spec.or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| place.worktree.default_spec());
-    let Governing { settings, notes, .. } = governing(surroundings, &place, None, latest.as_ref().map(|latest| &latest.point))?;
+    let EffectiveConfig { settings, notes, .. } = governing(surroundings, &place, None, latest.as_ref().map(|latest| &latest.point))?;
     for note in notes {
         terminal.tell(&format!("watchdog: {} ({})", escape_to_one_line(&note.detail), note.code));
     }
@@ -60,13 +68,13 @@ fn salvage(surroundings: &Surroundings, terminal: &Terminal, place: Place, spec:
 }
 
 fn salvage_as(
-    surroundings: &Surroundings,
-    terminal: &Terminal,
-    place: &Place,
+    surroundings: &CommandEnv,
+    terminal: &CommandTerminal,
+    place: &OpenWorktree,
     spec: &str,
-    settings: &Settings,
+    settings: &ConfigSettings,
     dry_run: bool,
-) -> Result<u8, Failure> {
+) -> Result<u8, CommandFailure> {
     let changes = place.worktree.changes()?;
     if !changes.any() {
         return Ok(nothing(terminal));
@@ -97,14 +105,14 @@ fn salvage_as(
 
 /// Commits by mode; in `plan` the agent is asked, for as long as nobody presses Ctrl-C.
 fn commit(
-    surroundings: &Surroundings,
-    place: &Place,
-    settings: &Settings,
+    surroundings: &CommandEnv,
+    place: &OpenWorktree,
+    settings: &ConfigSettings,
     spec: &str,
     snapshot: &Snapshot,
-) -> Result<RescueOutcome, Failure> {
+) -> Result<RescueOutcome, CommandFailure> {
     let session = sessions::of(place.store.as_ref(), &place.worktree_id, spec)?.and_then(|session| session.session_id);
-    let planner = Planner {
+    let planner = CommitPlanner {
         surroundings,
         agent: &settings.agent,
         root: place.root(),
@@ -114,18 +122,18 @@ fn commit(
         begun: now(),
         spent: std::sync::Mutex::default(),
     };
-    let cancel = Cancel::new();
+    let cancel = CancelFlag::new();
     let ask = |prompt: &str, attempt: u32| {
         with_interrupt(&cancel, || planner.ask(prompt, attempt, &cancel))
             .unwrap_or_else(|failure| Err(rescue::NoPlan::Unavailable { why: failure.message }))
     };
-    let request = rescue::Request { settings: &settings.rescue, spec, snapshot, others: &rescue::NO_OTHERS };
+    let request = rescue::RescueRequest { settings: &settings.rescue, spec, snapshot, others: &rescue::NO_OTHERS };
     let mut outcome = rescue::rescue_asking(&place.worktree, &request, Some(&ask))?;
     remember_rescued(place.store.as_ref(), &place.worktree, &mut outcome);
     Ok(outcome)
 }
 
-fn nothing(terminal: &Terminal) -> u8 {
+fn nothing(terminal: &CommandTerminal) -> u8 {
     if terminal.json {
         terminal.value(&json!({"schema": 1, "snapshot": null, "commits": 0, "branch": null, "left_out": [], "failed": null, "lost": []}));
     } else {
@@ -134,7 +142,7 @@ fn nothing(terminal: &Terminal) -> u8 {
     0
 }
 
-fn preview(terminal: &Terminal, place: &Place, settings: &RescueSettings) -> Result<u8, Failure> {
+fn preview(terminal: &CommandTerminal, place: &OpenWorktree, settings: &RescueSettings) -> Result<u8, CommandFailure> {
     let preview = rescue::preview(&place.worktree, settings)?;
     if preview.chosen.is_empty() && preview.left_out.is_empty() {
         return Ok(nothing(terminal));
@@ -157,7 +165,7 @@ fn preview(terminal: &Terminal, place: &Place, settings: &RescueSettings) -> Res
     Ok(0)
 }
 
-fn report(terminal: &Terminal, snapshot: &Snapshot, outcome: &RescueOutcome) -> Result<u8, Failure> {
+fn report(terminal: &CommandTerminal, snapshot: &Snapshot, outcome: &RescueOutcome) -> Result<u8, CommandFailure> {
     let restore = format!("watchdog rescue restore {}", id_of(&snapshot.name));
     let ok = outcome.failed.is_none() && outcome.lost.is_empty();
     if terminal.json {

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::agent::headroom::look_for_room;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::decision::verdict::Reason;
-use crate::supervisor::Signals;
+use crate::supervisor::SignalState;
 
 /// Threads for work that blocks, beside those of a session: a judgement, a look at HEAD, a search, a lease that is renewed.
 const THREADS: usize = 4;
@@ -29,15 +29,15 @@ async fn hold_threads() {
 }
 
 /// Runs something in a runtime of one thread, with signals listened to from the first moment.
-pub fn in_runtime<T>(work: impl AsyncFnOnce(&mut Signals) -> T) -> Result<T, Failure> {
-    let failed = |error: std::io::Error| Failure::new(Reason::StoreError, format!("failed to start the event loop: {error}"));
-    look_for_room().map_err(|why| Failure::new(Reason::StoreError, format!("nothing is begun: {why}")).hint(why.hint()))?;
+pub fn in_runtime<T>(work: impl AsyncFnOnce(&mut SignalState) -> T) -> Result<T, CommandFailure> {
+    let failed = |error: std::io::Error| CommandFailure::new(Reason::StoreError, format!("failed to start the event loop: {error}"));
+    look_for_room().map_err(|why| CommandFailure::new(Reason::StoreError, format!("nothing is begun: {why}")).hint(why.hint()))?;
     // A thread that is there once stays: where no further one can be had, work waits for it instead of failing.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().thread_keep_alive(Duration::MAX).build().map_err(failed)?;
     let done = runtime.block_on(async {
         hold_threads().await;
-        let mut signals = Signals::listen().map_err(failed)?;
-        Ok::<_, Failure>(work(&mut signals).await)
+        let mut signals = SignalState::listen().map_err(failed)?;
+        Ok::<_, CommandFailure>(work(&mut signals).await)
     })?;
     // A thread that still reads output which a survivor holds open must not keep us.
     runtime.shutdown_timeout(Duration::from_millis(100));

@@ -3,12 +3,12 @@
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::cli::failure::Failure;
-use crate::cli::terminal::Terminal;
+use crate::cli::failure::CommandFailure;
+use crate::cli::terminal::CommandTerminal;
 use crate::config::{SCHEMA as CONFIG, parse_bytes, to_json};
 use crate::decision::verdict::Reason;
 use crate::git::Worktree;
-use crate::supervisor::{CONFIGURATION_FILE, Surroundings, bad_configuration};
+use crate::supervisor::{CONFIGURATION_FILE, CommandEnv, bad_configuration};
 
 /// What `check`, `run`, `loop`, `sweep` and `evaluate` print with `--json`.
 const VERDICT: &str = include_str!("../../../docs/schema/verdict.json");
@@ -23,7 +23,7 @@ const EVENT: &str = include_str!("../../../docs/schema/event.json");
 pub struct SchemaArgs {
     /// Of what
     #[arg(value_enum)]
-    pub of: Described,
+    pub of: SchemaSubject,
     /// Instead of the schema, print what this worktree's configuration comes to: every default filled in, every dialect lowered
     #[arg(long)]
     pub resolved: bool,
@@ -31,7 +31,7 @@ pub struct SchemaArgs {
 
 /// What has a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Described {
+pub enum SchemaSubject {
     /// What check, run, loop, sweep and evaluate print with --json
     Verdict,
     /// completion.json
@@ -43,23 +43,27 @@ pub enum Described {
 }
 
 /// Prints a schema, or the resolved configuration.
-pub fn schema(around: impl FnOnce() -> Result<Surroundings, Failure>, terminal: &Terminal, args: SchemaArgs) -> Result<u8, Failure> {
+pub fn schema(
+    around: impl FnOnce() -> Result<CommandEnv, CommandFailure>,
+    terminal: &CommandTerminal,
+    args: SchemaArgs,
+) -> Result<u8, CommandFailure> {
     let text = match (args.of, args.resolved) {
-        (Described::Config, true) => pretty(&resolved(&around()?)?),
+        (SchemaSubject::Config, true) => pretty(&resolved(&around()?)?),
         (_, true) => {
-            return Err(Failure::usage("only a configuration can be resolved").hint("watchdog schema config --resolved"));
+            return Err(CommandFailure::usage("only a configuration can be resolved").hint("watchdog schema config --resolved"));
         }
-        (Described::Verdict, false) => VERDICT.to_owned(),
-        (Described::Config, false) => CONFIG.to_owned(),
-        (Described::Event, false) => EVENT.to_owned(),
-        (Described::Context, false) => CONTEXT.to_owned(),
+        (SchemaSubject::Verdict, false) => VERDICT.to_owned(),
+        (SchemaSubject::Config, false) => CONFIG.to_owned(),
+        (SchemaSubject::Event, false) => EVENT.to_owned(),
+        (SchemaSubject::Context, false) => CONTEXT.to_owned(),
     };
     terminal.line(text.trim_end());
     Ok(0)
 }
 
 /// The configuration as it is written here and now, trusted or not: reading it runs nothing.
-fn resolved(surroundings: &Surroundings) -> Result<Value, Failure> {
+fn resolved(surroundings: &CommandEnv) -> Result<Value, CommandFailure> {
     let path = match &surroundings.config {
         Some(path) => path.clone(),
         None => {
@@ -73,7 +77,7 @@ fn resolved(surroundings: &Surroundings) -> Result<Value, Failure> {
             Ok(to_json(&parsed.settings))
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && surroundings.config.is_none() => Ok(to_json(&Default::default())),
-        Err(error) => Err(Failure::new(Reason::ConfigError, format!("failed to read {}: {error}", path.display()))),
+        Err(error) => Err(CommandFailure::new(Reason::ConfigError, format!("failed to read {}: {error}", path.display()))),
     }
 }
 

@@ -3,26 +3,26 @@
 use serde_json::json;
 
 use crate::cli::args::SnapshotArgs;
-use crate::cli::failure::Failure;
-use crate::cli::terminal::Terminal;
+use crate::cli::failure::CommandFailure;
+use crate::cli::terminal::CommandTerminal;
 
-use super::from_session::Privileged;
-use crate::session::{Uncommitted, note_conversations, record, spec_of_new_session};
+use super::from_session::PrivilegedCommand;
+use crate::session::{UncommittedRule, note_conversations, record, spec_of_new_session};
 use crate::store::journal::{event, kind};
-use crate::supervisor::{Place, Surroundings, accept_criteria, between_sessions, governing, now, session_begins};
+use crate::supervisor::{CommandEnv, OpenWorktree, accept_criteria, between_sessions, governing, now, session_begins};
 
 /// Records HEAD as the baseline of the spec, and prints it.
-pub fn snapshot(surroundings: &Surroundings, terminal: &Terminal, args: SnapshotArgs) -> Result<u8, Failure> {
-    let place = Place::open(surroundings)?;
+pub fn snapshot(surroundings: &CommandEnv, terminal: &CommandTerminal, args: SnapshotArgs) -> Result<u8, CommandFailure> {
+    let place = OpenWorktree::open(surroundings)?;
     let (store, worktree_id) = (place.store.as_ref(), place.worktree_id.as_str());
-    let privileged = Privileged { command: "watchdog snapshot", store, worktree_id, from_session: args.from_session };
+    let privileged = PrivilegedCommand { command: "watchdog snapshot", store, worktree_id, from_session: args.from_session };
     privileged.allow()?;
     let at = now();
     let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, args.spec.as_deref())?;
     between_sessions(&place, Some(&spec), at)?;
     let head = place.worktree.head()?;
     let governing = governing(surroundings, &place, Some(&spec), Some(&head));
-    let uncommitted = if args.adopt { Uncommitted::Adopt } else { Uncommitted::Inherit };
+    let uncommitted = if args.adopt { UncommittedRule::Adopt } else { UncommittedRule::Inherit };
     let recorded = record(place.store.as_ref(), &place.worktree, Some(&spec), uncommitted, at)?;
     if args.accept_criteria {
         accept_criteria(surroundings, &place, &recorded)?;

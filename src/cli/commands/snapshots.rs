@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::cli::amounts::{age, grouped, size};
-use crate::cli::failure::Failure;
-use crate::cli::terminal::Terminal;
+use crate::cli::failure::CommandFailure;
+use crate::cli::terminal::CommandTerminal;
 use crate::decision::display::{escape_for_display, escape_to_one_line, plural};
 use crate::decision::evidence::LeftOut;
 use crate::decision::verdict::Reason;
-use crate::git::{FileDiff, RestoreError, RestoreTarget, Restored, RestoredTo, SnapshotDiff, SnapshotInfo, SnapshotKind};
+use crate::git::{FileDiff, RestoreError, RestoreResult, RestoreTarget, RestoredTo, SnapshotDiff, SnapshotInfo, SnapshotKind};
 use crate::rescue::{RestoreIntoError, restore_into_worktree};
 use crate::session::recorded;
 use crate::store::journal::{event, kind};
-use crate::supervisor::{Claim, Place, Surroundings, now};
+use crate::supervisor::{CommandEnv, LockedWorktree, OpenWorktree, now};
 
 /// What stands for the newest snapshot of this worktree's spec.
 const LATEST: &str = "latest";
@@ -28,7 +28,7 @@ pub(super) const SHOWN: usize = 20;
 pub(super) const LISTED: usize = 1000;
 
 /// Lists the snapshots, newest first.
-pub fn list(terminal: &Terminal, place: &Place, spec: Option<&str>) -> Result<u8, Failure> {
+pub fn list(terminal: &CommandTerminal, place: &OpenWorktree, spec: Option<&str>) -> Result<u8, CommandFailure> {
     let snapshots = place.worktree.snapshots(spec)?;
     if terminal.json {
         terminal.value(&json!({"schema": 1, "snapshots": snapshots.iter().map(info_json).collect::<Vec<_>>()}));
@@ -68,7 +68,7 @@ fn table<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
 }
 
 /// Shows what a snapshot changes against the commit that it started from.
-pub fn show(terminal: &Terminal, place: &Place, id: &str, stat: bool) -> Result<u8, Failure> {
+pub fn show(terminal: &CommandTerminal, place: &OpenWorktree, id: &str, stat: bool) -> Result<u8, CommandFailure> {
     let id = resolve(place, id)?;
     let diff = place.worktree.snapshot_diff(&id, if stat { 0 } else { PATCHES }).map_err(refused)?;
     if terminal.json {
@@ -112,7 +112,7 @@ pub fn show(terminal: &Terminal, place: &Place, id: &str, stat: bool) -> Result<
     Ok(0)
 }
 
-fn compared_with(place: &Place, info: &SnapshotInfo) -> String {
+fn compared_with(place: &OpenWorktree, info: &SnapshotInfo) -> String {
     let short = |commit: &str| commit.chars().take(12).collect::<String>();
     let head = place.worktree.head_commit().ok().flatten();
     match (&info.base, head) {
@@ -151,7 +151,7 @@ fn summary(diff: &SnapshotDiff) -> Vec<String> {
 }
 
 /// Where to bring a snapshot back.
-pub enum Target {
+pub enum RestorePlace {
     /// The work tree or a branch, a branch, or a plain folder.
     Here(RestoreTarget),
     /// A new linked worktree.
@@ -159,15 +159,21 @@ pub enum Target {
 }
 
 /// Brings a snapshot back.
-pub fn restore(surroundings: &Surroundings, terminal: &Terminal, place: &Place, id: &str, target: Target) -> Result<u8, Failure> {
+pub fn restore(
+    surroundings: &CommandEnv,
+    terminal: &CommandTerminal,
+    place: &OpenWorktree,
+    id: &str,
+    target: RestorePlace,
+) -> Result<u8, CommandFailure> {
     let _lock = match place.claim(surroundings, "watchdog rescue restore", false)? {
-        Claim::Ours(lock) => lock,
-        Claim::Taken(verdict) => return Err(Failure::new(verdict.reason, verdict.message)),
+        LockedWorktree::Ours(lock) => lock,
+        LockedWorktree::Taken(verdict) => return Err(CommandFailure::new(verdict.reason, verdict.message)),
     };
     let id = place.worktree.snapshot_info(&resolve(place, id)?).map_err(refused)?.id;
     let (restored, linked) = match target {
-        Target::Here(target) => (place.worktree.restore(&id, target).map_err(refused)?, None),
-        Target::LinkedWorktree(folder) => {
+        RestorePlace::Here(target) => (place.worktree.restore(&id, target).map_err(refused)?, None),
+        RestorePlace::LinkedWorktree(folder) => {
             let folder = std::path::absolute(&folder).unwrap_or(folder);
             (restore_into_worktree(&place.worktree, &id, &folder).map_err(refused_worktree)?, Some(folder))
         }
@@ -177,7 +183,7 @@ pub fn restore(surroundings: &Surroundings, terminal: &Terminal, place: &Place, 
     Ok(0)
 }
 
-fn tell_restored(terminal: &Terminal, place: &Place, id: &str, restored: &Restored, linked: Option<PathBuf>) {
+fn tell_restored(terminal: &CommandTerminal, place: &OpenWorktree, id: &str, restored: &RestoreResult, linked: Option<PathBuf>) {
     let (word, to) = match (&restored.to, &linked) {
         (RestoredTo::WorkTree { .. }, Some(folder)) => ("worktree", folder.display().to_string()),
         (RestoredTo::WorkTree { .. }, None) => ("work_tree", place.root().display().to_string()),
@@ -206,7 +212,7 @@ fn tell_restored(terminal: &Terminal, place: &Place, id: &str, restored: &Restor
 }
 
 /// Drops a snapshot.
-pub fn drop_one(terminal: &Terminal, place: &Place, id: &str) -> Result<u8, Failure> {
+pub fn drop_one(terminal: &CommandTerminal, place: &OpenWorktree, id: &str) -> Result<u8, CommandFailure> {
     let dropped = place.worktree.drop_snapshot(&resolve(place, id)?).map_err(refused)?;
     note(terminal, place, kind::DROPPED, &json!({"ref": dropped.name, "commit": dropped.commit}));
     if terminal.json {
@@ -219,7 +225,7 @@ pub fn drop_one(terminal: &Terminal, place: &Place, id: &str) -> Result<u8, Fail
 }
 
 /// What a user typed as an id that the repository understands: `latest` is the newest snapshot of this worktree's spec.
-fn resolve(place: &Place, id: &str) -> Result<String, Failure> {
+fn resolve(place: &OpenWorktree, id: &str) -> Result<String, CommandFailure> {
     if id != LATEST {
         return Ok(id.to_owned());
     }
@@ -231,11 +237,11 @@ fn resolve(place: &Place, id: &str) -> Result<String, Failure> {
     let newest = all.iter().find(|info| info.worktree == root).or(all.first());
     newest.map(|info| info.id.clone()).ok_or_else(|| {
         let spec = escape_to_one_line(&spec);
-        Failure::usage(format!("there is no snapshot of the spec '{spec}' yet")).hint("list all with: watchdog rescue list")
+        CommandFailure::usage(format!("there is no snapshot of the spec '{spec}' yet")).hint("list all with: watchdog rescue list")
     })
 }
 
-fn note(terminal: &Terminal, place: &Place, kind: &str, data: &Value) {
+fn note(terminal: &CommandTerminal, place: &OpenWorktree, kind: &str, data: &Value) {
     let noted = event(now(), &place.worktree_id, None, kind, data.clone());
     if place.store.append(&[noted], None).is_err() {
         terminal.complain("watchdog: this could not be written into the journal");
@@ -252,19 +258,19 @@ fn change_word(file: &FileDiff) -> &'static str {
 }
 
 /// Why a snapshot was not brought back or dropped, as an exit code and what to do.
-pub(super) fn refused(error: RestoreError) -> Failure {
+pub(super) fn refused(error: RestoreError) -> CommandFailure {
     match error {
         RestoreError::Git(error) => error.into(),
-        RestoreError::Unknown { .. } | RestoreError::Ambiguous { .. } => Failure::usage(error.to_string()),
-        other => Failure::new(Reason::RescueIncomplete, other.to_string())
+        RestoreError::Unknown { .. } | RestoreError::Ambiguous { .. } => CommandFailure::usage(error.to_string()),
+        other => CommandFailure::new(Reason::RescueIncomplete, other.to_string())
             .hint("name another place with --branch NAME, --to DIR or --worktree DIR"),
     }
 }
 
-fn refused_worktree(error: RestoreIntoError) -> Failure {
+fn refused_worktree(error: RestoreIntoError) -> CommandFailure {
     match error {
         RestoreIntoError::Restore(error) => refused(error),
-        other => Failure::new(Reason::RescueIncomplete, other.to_string()).hint("or bring the files alone back with --to DIR"),
+        other => CommandFailure::new(Reason::RescueIncomplete, other.to_string()).hint("or bring the files alone back with --to DIR"),
     }
 }
 
@@ -291,7 +297,7 @@ pub(super) fn left_out_json(left_out: &[LeftOut]) -> Vec<Value> {
 }
 
 /// What was left out, for people.
-pub(super) fn show_left_out(terminal: &Terminal, left_out: &[LeftOut]) {
+pub(super) fn show_left_out(terminal: &CommandTerminal, left_out: &[LeftOut]) {
     for left in left_out.iter().take(SHOWN) {
         terminal.line(&format!("  left out: {} ({})", escape_to_one_line(&left.path), left.why));
     }
@@ -299,7 +305,7 @@ pub(super) fn show_left_out(terminal: &Terminal, left_out: &[LeftOut]) {
 }
 
 /// How many of a list were not shown.
-pub(super) fn show_more(terminal: &Terminal, all: usize) {
+pub(super) fn show_more(terminal: &CommandTerminal, all: usize) {
     if all > SHOWN {
         terminal.line(&format!("  and {} more", grouped((all - SHOWN) as u64)));
     }

@@ -6,32 +6,32 @@ use jiff::Timestamp;
 
 use crate::cli::amounts::age;
 use crate::cli::args_status::StatusArgs;
-use crate::cli::failure::Failure;
-use crate::cli::table::{Table, style_of};
-use crate::cli::terminal::Terminal;
+use crate::cli::failure::CommandFailure;
+use crate::cli::table::{TableColumns, style_of};
+use crate::cli::terminal::CommandTerminal;
 use crate::decision::breaker::BreakerState;
 use crate::decision::display::{bounded, escape_to_one_line, plural};
 use crate::decision::verdict::Status;
-use crate::report::Below;
-use crate::report::overview::{BreakerNow, Watched, overview};
+use crate::report::PathFilter;
+use crate::report::overview::{BreakerNow, StatusRow, overview};
 use crate::store::{SqliteStore, Store as _};
-use crate::supervisor::live_session::Doing;
-use crate::supervisor::{Surroundings, now};
+use crate::supervisor::live_session::SessionActivity;
+use crate::supervisor::{CommandEnv, now};
 
 /// Bytes of a message that are shown.
 const MESSAGE: usize = 300;
 
 /// Shows what is going on.
-pub fn status(surroundings: &Surroundings, here: bool, terminal: &Terminal, args: StatusArgs) -> Result<u8, Failure> {
+pub fn status(surroundings: &CommandEnv, here: bool, terminal: &CommandTerminal, args: StatusArgs) -> Result<u8, CommandFailure> {
     surroundings.state.ensure()?;
     let store = SqliteStore::open(&surroundings.state)?;
     let paths = if args.paths.is_empty() && here { vec![".".into()] } else { args.paths };
-    let below = Below::new(&surroundings.worktree, &paths);
+    let below = PathFilter::new(&surroundings.worktree, &paths);
     let now = now();
     let mut found = overview(&store, &surroundings.state, &below, now)?;
     found.look_at_sessions(&surroundings.state, &surroundings.claude_home);
     found.notes.extend(store.notes().into_iter().map(|note| note.detail));
-    let shown = |row: &Watched| args.only.is_empty() || row.words().iter().any(|word| args.only.iter().any(|only| only == word));
+    let shown = |row: &StatusRow| args.only.is_empty() || row.words().iter().any(|word| args.only.iter().any(|only| only == word));
     if terminal.json {
         terminal.value(&found.to_json(shown));
         return Ok(0);
@@ -43,14 +43,14 @@ pub fn status(surroundings: &Surroundings, here: bool, terminal: &Terminal, args
         terminal.tell(nothing(&below));
         return Ok(0);
     }
-    let rows: Vec<&Watched> = found.rows.iter().filter(|row| shown(row)).collect();
+    let rows: Vec<&StatusRow> = found.rows.iter().filter(|row| shown(row)).collect();
     table(terminal, &rows, now);
     terminal.tell(&summary(&found.rows, rows.len()));
     Ok(0)
 }
 
 /// What there is to do where nothing is watched.
-fn nothing(below: &Below) -> &'static str {
+fn nothing(below: &PathFilter) -> &'static str {
     if below.is_all() {
         "no worktree has a recorded baseline, so nothing is watched yet; begin with: watchdog snapshot, or watchdog run -- CMD"
     } else {
@@ -58,12 +58,12 @@ fn nothing(below: &Below) -> &'static str {
     }
 }
 
-fn table(terminal: &Terminal, rows: &[&Watched], now: Timestamp) {
+fn table(terminal: &CommandTerminal, rows: &[&StatusRow], now: Timestamp) {
     if rows.is_empty() {
         return;
     }
     let cells: Vec<[String; 6]> = rows.iter().map(|row| cells(row, now)).collect();
-    let table = Table::new(["STATUS", "REASON", "WHEN", "NOW", "SPEC", "WORKTREE"], &[], &cells);
+    let table = TableColumns::new(["STATUS", "REASON", "WHEN", "NOW", "SPEC", "WORKTREE"], &[], &cells);
     terminal.line(&table.head());
     for (row, cells) in rows.iter().zip(&cells) {
         let status = row.verdict.as_ref().and_then(|verdict| verdict.status);
@@ -74,7 +74,7 @@ fn table(terminal: &Terminal, rows: &[&Watched], now: Timestamp) {
     }
 }
 
-fn cells(row: &Watched, now: Timestamp) -> [String; 6] {
+fn cells(row: &StatusRow, now: Timestamp) -> [String; 6] {
     let told = |key: &str| row.verdict.as_ref().and_then(|verdict| verdict.text(key)).map_or_else(|| "-".into(), escape_to_one_line);
     let when = row.verdict.as_ref().map_or_else(|| "never judged".into(), |verdict| age(verdict.at, now));
     [
@@ -88,14 +88,14 @@ fn cells(row: &Watched, now: Timestamp) -> [String; 6] {
 }
 
 /// What runs there, in few words.
-fn now_of(row: &Watched) -> String {
+fn now_of(row: &StatusRow) -> String {
     let looped = row.looped.as_ref().filter(|_| row.loops()).map(|looped| {
         let number = looped.iteration();
         looped.at_most.map_or_else(|| format!("loop {number}"), |most| format!("loop {number} of {most}"))
     });
     let session = row.session.as_ref().and_then(|session| session.pid).map(|pid| match row.live.map(|live| live.doing) {
-        Some(doing @ (Doing::Stalled | Doing::Waiting)) => format!("session {pid} {}", doing.as_str()),
-        Some(Doing::Running) | None => format!("session {pid}"),
+        Some(doing @ (SessionActivity::Stalled | SessionActivity::Waiting)) => format!("session {pid} {}", doing.as_str()),
+        Some(SessionActivity::Running) | None => format!("session {pid}"),
     });
     let holder = row.holder.as_ref().map(|holder| format!("{} {}", escape_to_one_line(&bounded(&holder.command, 30)), holder.pid));
     match (looped, session) {
@@ -105,7 +105,7 @@ fn now_of(row: &Watched) -> String {
 }
 
 /// What a row has no room for.
-fn more(row: &Watched, now: Timestamp) -> Vec<String> {
+fn more(row: &StatusRow, now: Timestamp) -> Vec<String> {
     let mut lines = Vec::new();
     if row.gone {
         lines.push("its folder is gone, or was moved; what was recorded of it is kept".to_owned());
@@ -129,7 +129,7 @@ fn more(row: &Watched, now: Timestamp) -> Vec<String> {
             lines.push(format!("look again at {}", escape_to_one_line(&bounded(at, 40))));
         }
     }
-    if let Some(live) = row.live.filter(|live| live.doing != Doing::Running) {
+    if let Some(live) = row.live.filter(|live| live.doing != SessionActivity::Running) {
         lines.push(format!("its session runs{}", live.in_words()));
     }
     if let Some(looped) = row.looped.as_ref().filter(|looped| !row.loops() && looped.under_way.is_some()) {
@@ -155,7 +155,7 @@ fn breaker_line(breaker: &BreakerNow) -> String {
     line
 }
 
-fn summary(rows: &[Watched], shown: usize) -> String {
+fn summary(rows: &[StatusRow], shown: usize) -> String {
     let mut counts: BTreeMap<(u8, &str), usize> = BTreeMap::new();
     for row in rows {
         let status = row.verdict.as_ref().and_then(|verdict| verdict.status).filter(|_| row.is_judged() && !row.gone);

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::cli::args::SweepArgs;
-use crate::cli::failure::Failure;
-use crate::cli::news::News;
-use crate::cli::table::{Table, style_of};
-use crate::cli::terminal::Terminal;
+use crate::cli::failure::CommandFailure;
+use crate::cli::news::ShownNews;
+use crate::cli::table::{TableColumns, style_of};
+use crate::cli::terminal::CommandTerminal;
 use crate::decision::display::{escape_to_one_line, plural};
 use crate::decision::verdict::Status;
-use crate::supervisor::{Asked, Line, Surroundings, SweepReport, SweepRequest, sweep as sweep_all};
+use crate::supervisor::{CommandEnv, Overrides, SweepLine, SweepReport, SweepRequest, sweep as sweep_all};
 
 use super::runtime::in_runtime;
 
@@ -25,20 +25,20 @@ const QUIET: Duration = Duration::from_secs(1);
 const EVERY: Duration = Duration::from_millis(200);
 
 /// Sweeps, and says what was found.
-pub fn sweep(surroundings: &Surroundings, terminal: &Terminal, args: SweepArgs) -> Result<u8, Failure> {
+pub fn sweep(surroundings: &CommandEnv, terminal: &CommandTerminal, args: SweepArgs) -> Result<u8, CommandFailure> {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
     let paths = if args.paths.is_empty() { vec![surroundings.worktree.clone()] } else { args.paths };
-    let progress = Arc::new(Progress::new(terminal.tells() && std::io::stderr().is_terminal()));
+    let progress = Arc::new(ProgressLine::new(terminal.tells() && std::io::stderr().is_terminal()));
     let (json, only) = (terminal.json, args.only);
     let (shown, speaker) = (only.clone(), *terminal);
-    let news = args.news.then(|| News::open(&surroundings.state)).transpose()?.map(Arc::new);
+    let news = args.news.then(|| ShownNews::open(&surroundings.state)).transpose()?.map(Arc::new);
     let request = SweepRequest {
         paths,
         // One more than there are processors, as now and then one waits for the records.
         jobs: args.jobs.map_or((processors + 1).min(JOBS), usize::from),
         max_parallel_probes: args.max_parallel_probes.into(),
         max_probes_total: args.max_probes_total,
-        asked: Asked {
+        asked: Overrides {
             max_probes: args.max_probes,
             probe_timeout: args.probe_timeout,
             no_probe: args.no_probe,
@@ -46,7 +46,7 @@ pub fn sweep(surroundings: &Surroundings, terminal: &Terminal, args: SweepArgs) 
             once: true,
             every: args.all,
             no_cache: args.no_cache,
-            ..Asked::default()
+            ..Overrides::default()
         },
         hear: {
             let (progress, news) = (Arc::clone(&progress), news.clone());
@@ -61,7 +61,7 @@ pub fn sweep(surroundings: &Surroundings, terminal: &Terminal, args: SweepArgs) 
         },
     };
     // Thousands of stories at once tell nobody anything; the table does.
-    let quiet = Surroundings { narrate: Arc::new(|_: &str| {}), ..surroundings.clone() };
+    let quiet = CommandEnv { narrate: Arc::new(|_: &str| {}), ..surroundings.clone() };
     let report = in_runtime(async |signals| sweep_all(&quiet, request, signals).await)??;
     progress.clear();
     if !json {
@@ -76,18 +76,18 @@ pub fn sweep(surroundings: &Surroundings, terminal: &Terminal, args: SweepArgs) 
     Ok(report.exit_code())
 }
 
-fn is_shown(line: &Line, only: &[String]) -> bool {
+fn is_shown(line: &SweepLine, only: &[String]) -> bool {
     only.is_empty() || only.iter().any(|word| word == word_of(line))
 }
 
 /// The status, or why there is none.
-fn word_of(line: &Line) -> &'static str {
+fn word_of(line: &SweepLine) -> &'static str {
     line.status.map_or(line.reason, Status::as_str)
 }
 
-fn table(terminal: &Terminal, report: &SweepReport, only: &[String], news: Option<&News>) {
-    let is_news = |line: &Line| news.is_none_or(|news| !news.is_known(&line.worktree));
-    let lines: Vec<&Line> = report.lines.iter().filter(|line| is_shown(line, only) && is_news(line)).collect();
+fn table(terminal: &CommandTerminal, report: &SweepReport, only: &[String], news: Option<&ShownNews>) {
+    let is_news = |line: &SweepLine| news.is_none_or(|news| !news.is_known(&line.worktree));
+    let lines: Vec<&SweepLine> = report.lines.iter().filter(|line| is_shown(line, only) && is_news(line)).collect();
     if lines.is_empty() {
         return;
     }
@@ -99,7 +99,7 @@ fn table(terminal: &Terminal, report: &SweepReport, only: &[String], news: Optio
             [status, line.reason.to_string(), number(line.commits), number(line.left), spec, escape_to_one_line(&line.worktree)]
         })
         .collect();
-    let table = Table::new(["STATUS", "REASON", "COMMITS", "LEFT", "SPEC", "WORKTREE"], &[2, 3], &rows);
+    let table = TableColumns::new(["STATUS", "REASON", "COMMITS", "LEFT", "SPEC", "WORKTREE"], &[2, 3], &rows);
     terminal.line(&table.head());
     for (line, row) in lines.iter().zip(&rows) {
         terminal.line(&table.line(row, style_of(line.status)));
@@ -130,15 +130,15 @@ fn summary(report: &SweepReport) -> String {
 }
 
 /// One line on a terminal that says how far a long sweep is.
-struct Progress {
+struct ProgressLine {
     on: bool,
     began: Instant,
     last: Mutex<Option<Instant>>,
 }
 
-impl Progress {
+impl ProgressLine {
     fn new(on: bool) -> Self {
-        Progress { on, began: Instant::now(), last: Mutex::new(None) }
+        ProgressLine { on, began: Instant::now(), last: Mutex::new(None) }
     }
 
     fn tell(&self, done: usize, total: usize) {

@@ -3,23 +3,23 @@
 use serde_json::{Value, json};
 
 use crate::cli::args_task::{TaskArgs, TaskCommand, TaskFormat, TaskListArgs};
-use crate::cli::failure::Failure;
-use crate::cli::terminal::Terminal;
+use crate::cli::failure::CommandFailure;
+use crate::cli::terminal::CommandTerminal;
 
-use super::from_session::Privileged;
+use super::from_session::PrivilegedCommand;
 use crate::config::task_file::TaskStatus;
 use crate::decision::display::{escape_for_display, escape_to_one_line};
 use crate::decision::verdict::{Reason, Status};
-use crate::supervisor::{GovernedTask, Surroundings, TaskQueue, change_json, now};
+use crate::supervisor::{CommandEnv, GovernedTask, TaskQueue, change_json, now};
 use crate::tasks::graph;
-use crate::tasks::ledger::{Change, Entry, Ledger, LedgerError};
+use crate::tasks::ledger::{BoardTask, LedgerError, TaskBoard, TaskStep};
 use crate::tasks::queue::{next, takes};
 
 use super::task_work;
 
 /// Does one of the things that can be done with tasks.
-pub fn task(surroundings: &Surroundings, terminal: &Terminal, args: TaskArgs) -> Result<u8, Failure> {
-    let shared = Shared { dry_run: args.dry_run, write_back: args.write_back };
+pub fn task(surroundings: &CommandEnv, terminal: &CommandTerminal, args: TaskArgs) -> Result<u8, CommandFailure> {
+    let shared = TaskOptions { dry_run: args.dry_run, write_back: args.write_back };
     let command = match args.command {
         TaskCommand::Run(args) => return task_work::run(surroundings, terminal, &shared, args),
         TaskCommand::Work(args) => return task_work::work(surroundings, terminal, &shared, args),
@@ -33,7 +33,7 @@ pub fn task(surroundings: &Surroundings, terminal: &Terminal, args: TaskArgs) ->
         TaskCommand::Next { role } => next_of(terminal, &queue, &shared, role.as_deref()),
         TaskCommand::Set { id, status, reason, from_session } => {
             let (store, worktree_id) = (queue.place.store.as_ref(), queue.place.worktree_id.as_str());
-            Privileged { command: "watchdog task set", store, worktree_id, from_session }.allow()?;
+            PrivilegedCommand { command: "watchdog task set", store, worktree_id, from_session }.allow()?;
             set(terminal, &queue, &shared, &id, status, reason.as_deref())
         }
         TaskCommand::Run(_) | TaskCommand::Work(_) => unreachable!("taken above"),
@@ -41,7 +41,7 @@ pub fn task(surroundings: &Surroundings, terminal: &Terminal, args: TaskArgs) ->
 }
 
 /// What applies to whatever is done with tasks.
-pub struct Shared {
+pub struct TaskOptions {
     /// Nothing is written and nothing started.
     pub dry_run: bool,
     /// The status is kept in the files, too.
@@ -49,12 +49,12 @@ pub struct Shared {
 }
 
 /// The tasks as they stand; with `--dry-run` nothing is written on the way.
-fn ledger<'q>(queue: &'q TaskQueue, shared: &Shared) -> Result<Ledger<'q>, Failure> {
+fn ledger<'q>(queue: &'q TaskQueue, shared: &TaskOptions) -> Result<TaskBoard<'q>, CommandFailure> {
     Ok(if shared.dry_run { queue.ledger()? } else { queue.settled()? })
 }
 
 /// What could not be read stops no other task, and is said.
-pub fn complain(terminal: &Terminal, queue: &TaskQueue) {
+pub fn complain(terminal: &CommandTerminal, queue: &TaskQueue) {
     for note in queue.place.notes.iter().chain(&queue.governing.notes) {
         terminal.complain(&format!("watchdog: {} ({})", escape_to_one_line(&note.detail), note.code));
     }
@@ -63,7 +63,7 @@ pub fn complain(terminal: &Terminal, queue: &TaskQueue) {
     }
 }
 
-fn list(terminal: &Terminal, queue: &TaskQueue, shared: &Shared, args: &TaskListArgs) -> Result<u8, Failure> {
+fn list(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, args: &TaskListArgs) -> Result<u8, CommandFailure> {
     let ledger = ledger(queue, shared)?;
     if shared.write_back && !shared.dry_run {
         for entry in ledger.entries() {
@@ -71,7 +71,7 @@ fn list(terminal: &Terminal, queue: &TaskQueue, shared: &Shared, args: &TaskList
         }
     }
     let cycles = ledger.dependencies().cycles();
-    let shown: Vec<&Entry> = in_order(&ledger)
+    let shown: Vec<&BoardTask> = in_order(&ledger)
         .into_iter()
         .filter(|entry| args.status.is_empty() || args.status.contains(&entry.record.status))
         .filter(|entry| args.role.as_deref().is_none_or(|role| takes(Some(role), entry.loaded.task.role.as_deref())))
@@ -83,7 +83,7 @@ fn list(terminal: &Terminal, queue: &TaskQueue, shared: &Shared, args: &TaskList
         );
         return Ok(0);
     }
-    let nodes: Vec<graph::Node> = shown.iter().map(|entry| entry.node()).collect();
+    let nodes: Vec<graph::GraphTask> = shown.iter().map(|entry| entry.node()).collect();
     match args.format {
         TaskFormat::Dot => terminal.line(escape_for_display(&graph::dot(&nodes)).trim_end()),
         TaskFormat::Mermaid => terminal.line(escape_for_display(&graph::mermaid(&nodes)).trim_end()),
@@ -93,16 +93,16 @@ fn list(terminal: &Terminal, queue: &TaskQueue, shared: &Shared, args: &TaskList
 }
 
 /// The most urgent first, as the queue has them, so that the list reads as what will happen.
-fn in_order<'l>(ledger: &'l Ledger<'_>) -> Vec<&'l Entry> {
-    let mut entries: Vec<&Entry> = ledger.entries().collect();
+fn in_order<'l>(ledger: &'l TaskBoard<'_>) -> Vec<&'l BoardTask> {
+    let mut entries: Vec<&BoardTask> = ledger.entries().collect();
     entries.sort_by(|a, b| {
-        let key = |entry: &Entry| (entry.loaded.task.priority, entry.record.since, entry.id().to_owned());
+        let key = |entry: &BoardTask| (entry.loaded.task.priority, entry.record.since, entry.id().to_owned());
         key(a).cmp(&key(b))
     });
     entries
 }
 
-fn table(terminal: &Terminal, queue: &TaskQueue, ledger: &Ledger<'_>, shown: &[&Entry], cycles: &[Vec<String>]) {
+fn table(terminal: &CommandTerminal, queue: &TaskQueue, ledger: &TaskBoard<'_>, shown: &[&BoardTask], cycles: &[Vec<String>]) {
     if ledger.entries().next().is_none() {
         let dir = &queue.governing.settings.tasks.dir;
         terminal.line(&format!("no tasks in {}; 'watchdog task --help' shows what one looks like", escape_to_one_line(dir)));
@@ -129,7 +129,7 @@ fn table(terminal: &Terminal, queue: &TaskQueue, ledger: &Ledger<'_>, shown: &[&
     terminal.line(&summary(ledger));
 }
 
-fn why_waiting(ledger: &Ledger<'_>, entry: &Entry) -> Option<String> {
+fn why_waiting(ledger: &TaskBoard<'_>, entry: &BoardTask) -> Option<String> {
     if entry.gone {
         return Some("its file is gone".to_owned());
     }
@@ -147,11 +147,11 @@ fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most { text.to_owned() } else { text.chars().take(most - 3).chain("...".chars()).collect() }
 }
 
-fn count(ledger: &Ledger<'_>, statuses: &[TaskStatus]) -> usize {
+fn count(ledger: &TaskBoard<'_>, statuses: &[TaskStatus]) -> usize {
     ledger.entries().filter(|entry| statuses.contains(&entry.record.status)).count()
 }
 
-fn summary(ledger: &Ledger<'_>) -> String {
+fn summary(ledger: &TaskBoard<'_>) -> String {
     use TaskStatus::{Assigned, Blocked, Complete, Failed, InProgress, Pending, Review};
     let of = |statuses: &[TaskStatus]| count(ledger, statuses);
     let mut text = format!(
@@ -169,7 +169,7 @@ fn summary(ledger: &Ledger<'_>) -> String {
     text
 }
 
-fn summary_json(ledger: &Ledger<'_>) -> Value {
+fn summary_json(ledger: &TaskBoard<'_>) -> Value {
     let mut counts = serde_json::Map::new();
     counts.insert("total".into(), ledger.entries().count().into());
     for (word, status) in crate::config::task_file::TASK_STATUSES {
@@ -188,7 +188,7 @@ fn problems_json(queue: &TaskQueue) -> Value {
     problems.collect()
 }
 
-fn task_json(queue: &TaskQueue, ledger: &Ledger<'_>, entry: &Entry) -> Value {
+fn task_json(queue: &TaskQueue, ledger: &TaskBoard<'_>, entry: &BoardTask) -> Value {
     let (task, record) = (&entry.loaded.task, &entry.record);
     // A copy that cannot be read stops its own task only.
     let governed = queue.governed(entry);
@@ -219,15 +219,15 @@ fn task_json(queue: &TaskQueue, ledger: &Ledger<'_>, entry: &Entry) -> Value {
     })
 }
 
-pub fn known<'l>(ledger: &'l Ledger<'_>, id: &str) -> Result<&'l Entry, Failure> {
+pub fn known<'l>(ledger: &'l TaskBoard<'_>, id: &str) -> Result<&'l BoardTask, CommandFailure> {
     ledger.get(id).ok_or_else(|| {
         let named = escape_to_one_line(id);
-        Failure::usage(format!("failed to get task '{named}': there is none with this id"))
+        CommandFailure::usage(format!("failed to get task '{named}': there is none with this id"))
             .hint("'watchdog task list' shows those that are there")
     })
 }
 
-fn show(terminal: &Terminal, queue: &TaskQueue, shared: &Shared, id: &str) -> Result<u8, Failure> {
+fn show(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, id: &str) -> Result<u8, CommandFailure> {
     let ledger = ledger(queue, shared)?;
     let entry = known(&ledger, id)?;
     let governed = queue.governed(entry)?;
@@ -246,7 +246,7 @@ fn show(terminal: &Terminal, queue: &TaskQueue, shared: &Shared, id: &str) -> Re
     Ok(0)
 }
 
-fn shown_lines(ledger: &Ledger<'_>, entry: &Entry, governed: &GovernedTask) -> Vec<String> {
+fn shown_lines(ledger: &TaskBoard<'_>, entry: &BoardTask, governed: &GovernedTask) -> Vec<String> {
     let (task, record) = (&entry.loaded.task, &entry.record);
     let line = |name: &str, text: &str| format!("{name:<10} {}", escape_to_one_line(text));
     let mut lines = vec![
@@ -276,7 +276,7 @@ fn shown_lines(ledger: &Ledger<'_>, entry: &Entry, governed: &GovernedTask) -> V
     lines
 }
 
-fn next_of(terminal: &Terminal, queue: &TaskQueue, shared: &Shared, role: Option<&str>) -> Result<u8, Failure> {
+fn next_of(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, role: Option<&str>) -> Result<u8, CommandFailure> {
     let ledger = ledger(queue, shared)?;
     let queued = ledger.queued();
     if let Some(task) = next(&queued, role) {
@@ -300,8 +300,8 @@ fn next_of(terminal: &Terminal, queue: &TaskQueue, shared: &Shared, role: Option
 }
 
 /// Why nothing comes next: all is done, something that runs must end first, or a person must decide.
-fn nothing_next(ledger: &Ledger<'_>, role: Option<&str>) -> (Status, &'static str, String) {
-    let wanted: Vec<&Entry> =
+fn nothing_next(ledger: &TaskBoard<'_>, role: Option<&str>) -> (Status, &'static str, String) {
+    let wanted: Vec<&BoardTask> =
         ledger.entries().filter(|entry| role.is_none_or(|role| takes(Some(role), entry.loaded.task.role.as_deref()))).collect();
     let all = |status| wanted.iter().all(|entry| entry.record.status == status);
     if wanted.is_empty() {
@@ -317,21 +317,28 @@ fn nothing_next(ledger: &Ledger<'_>, role: Option<&str>) -> (Status, &'static st
     (Status::Review, "dependencies", format!("no task is ready; {}", summary(ledger)))
 }
 
-fn set(terminal: &Terminal, queue: &TaskQueue, shared: &Shared, id: &str, status: TaskStatus, reason: Option<&str>) -> Result<u8, Failure> {
+fn set(
+    terminal: &CommandTerminal,
+    queue: &TaskQueue,
+    shared: &TaskOptions,
+    id: &str,
+    status: TaskStatus,
+    reason: Option<&str>,
+) -> Result<u8, CommandFailure> {
     let mut ledger = ledger(queue, shared)?;
     let before = known(&ledger, id)?.record.status;
     let change = if shared.dry_run {
         crate::tasks::status::step_by_person(before, status, reason)
             .map_err(|step| refused(LedgerError::Illegal { id: id.to_owned(), step }))?;
-        Change { id: id.to_owned(), from: Some(before), to: status, agent: None, reason: None }
+        TaskStep { id: id.to_owned(), from: Some(before), to: status, agent: None, reason: None }
     } else {
         let change = ledger.set(id, status, reason, now()).map_err(refused)?;
-        let changes: Vec<Change> = change.into_iter().chain(ledger.settle(now())?).collect();
+        let changes: Vec<TaskStep> = change.into_iter().chain(ledger.settle(now())?).collect();
         queue.note(&changes);
         if shared.write_back {
             changes.iter().for_each(|change| write_back(terminal, &ledger, &change.id));
         }
-        changes.into_iter().next().unwrap_or(Change { id: id.to_owned(), from: Some(before), to: before, agent: None, reason: None })
+        changes.into_iter().next().unwrap_or(TaskStep { id: id.to_owned(), from: Some(before), to: before, agent: None, reason: None })
     };
     if terminal.json {
         let mut value = change_json(&change);
@@ -345,15 +352,15 @@ fn set(terminal: &Terminal, queue: &TaskQueue, shared: &Shared, id: &str, status
     Ok(0)
 }
 
-fn refused(error: LedgerError) -> Failure {
+fn refused(error: LedgerError) -> CommandFailure {
     match error {
         LedgerError::Store(error) => error.into(),
-        LedgerError::Illegal { .. } => Failure::usage(error.to_string()),
-        LedgerError::Held { .. } | LedgerError::Lost { .. } => Failure::new(Reason::Locked, error.to_string()),
+        LedgerError::Illegal { .. } => CommandFailure::usage(error.to_string()),
+        LedgerError::Held { .. } | LedgerError::Lost { .. } => CommandFailure::new(Reason::Locked, error.to_string()),
     }
 }
 
-fn write_back(terminal: &Terminal, ledger: &Ledger<'_>, id: &str) {
+fn write_back(terminal: &CommandTerminal, ledger: &TaskBoard<'_>, id: &str) {
     if let Err(error) = ledger.write_back(id) {
         terminal.complain(&format!("watchdog: failed to write the status of {} into its file: {error}", escape_to_one_line(id)));
     }

@@ -5,21 +5,22 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::agent::{Mirror, Worker};
+use crate::agent::{OutputMirror, SessionWorker};
 use crate::cli::args_task::{TaskCrewArgs, TaskRunArgs, TaskWorkArgs};
-use crate::cli::failure::Failure;
-use crate::cli::terminal::Terminal;
-use crate::config::settings::{AgentEntry, Preset, Settings};
+use crate::cli::failure::CommandFailure;
+use crate::cli::terminal::CommandTerminal;
+use crate::config::settings::{AgentEntry, ConfigSettings, Preset};
 use crate::config::task_file::why_no_id;
 use crate::decision::display::escape_to_one_line;
 use crate::decision::verdict::Status;
 use crate::supervisor::{
-    Asked, CrewOrder, CrewReport, LoopStatus, LoopView, Member, Surroundings, TaskOrder, TaskQueue, Where, run_task, work as work_as_crew,
+    CommandEnv, CrewOrder, CrewReport, LoopStatus, LoopView, Overrides, PoolAgent, TaskOrder, TaskPlace, TaskQueue, run_task,
+    work as work_as_crew,
 };
 use crate::tasks::queue::{ready, takes};
 
 use super::runtime::in_runtime;
-use super::task::{Shared, complain, known};
+use super::task::{TaskOptions, complain, known};
 
 /// The name of whoever runs a task by hand.
 const BY_HAND: &str = "by-hand";
@@ -28,7 +29,7 @@ const BY_HAND: &str = "by-hand";
 const NAMES: usize = 200;
 
 /// Runs one task in this worktree.
-pub fn run(surroundings: &Surroundings, terminal: &Terminal, shared: &Shared, args: TaskRunArgs) -> Result<u8, Failure> {
+pub fn run(surroundings: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOptions, args: TaskRunArgs) -> Result<u8, CommandFailure> {
     let queue = TaskQueue::open(surroundings)?;
     complain(terminal, &queue);
     let settings = &queue.governing.settings;
@@ -43,7 +44,7 @@ pub fn run(surroundings: &Surroundings, terminal: &Terminal, shared: &Shared, ar
     known(&ledger, &args.id)?;
     drop(ledger);
     drop(queue);
-    let report = in_runtime(async |signals| run_task(surroundings, &order, Arc::new(Unseen), signals).await)??;
+    let report = in_runtime(async |signals| run_task(surroundings, &order, Arc::new(NoTerminal), signals).await)??;
     if terminal.json {
         terminal.value(&report.to_json());
     } else {
@@ -53,7 +54,7 @@ pub fn run(surroundings: &Surroundings, terminal: &Terminal, shared: &Shared, ar
 }
 
 /// Has agents work on all tasks.
-pub fn work(surroundings: &Surroundings, terminal: &Terminal, shared: &Shared, args: TaskCrewArgs) -> Result<u8, Failure> {
+pub fn work(surroundings: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOptions, args: TaskCrewArgs) -> Result<u8, CommandFailure> {
     let queue = TaskQueue::open(surroundings)?;
     complain(terminal, &queue);
     let order = crew(surroundings, &queue, shared, &args)?;
@@ -67,18 +68,18 @@ pub fn work(surroundings: &Surroundings, terminal: &Terminal, shared: &Shared, a
 }
 
 /// Where there is no terminal, the story alone must do.
-struct Unseen;
+struct NoTerminal;
 
-impl LoopView for Unseen {
+impl LoopView for NoTerminal {
     fn show(&self, _status: &LoopStatus) {}
 }
 
-fn template(args: &TaskWorkArgs, shared: &Shared) -> TaskOrder {
+fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> TaskOrder {
     TaskOrder {
         id: String::new(),
         agent: String::new(),
-        place: Where::Here,
-        worker: Worker::Program(Vec::new()),
+        place: TaskPlace::Here,
+        worker: SessionWorker::Program(Vec::new()),
         lease: args.lease,
         write_back: shared.write_back,
         no_progress: args.no_progress,
@@ -88,28 +89,28 @@ fn template(args: &TaskWorkArgs, shared: &Shared) -> TaskOrder {
         grace: args.grace,
         child_wait: args.child_wait,
         end_survivors: args.silence.end_survivors(true),
-        mirror: if args.show_output { Mirror::ToStderr } else { Mirror::Off },
-        asked: Asked { no_probe: args.no_probe, ..Asked::default() },
+        mirror: if args.show_output { OutputMirror::ToStderr } else { OutputMirror::Off },
+        asked: Overrides { no_probe: args.no_probe, ..Overrides::default() },
     }
 }
 
 /// How an agent is started: as the command line says, else as its entry, else as the agent that is asked.
-fn worker(surroundings: &Surroundings, args: &TaskWorkArgs, settings: &Settings, entry: Option<&AgentEntry>) -> Worker {
+fn worker(surroundings: &CommandEnv, args: &TaskWorkArgs, settings: &ConfigSettings, entry: Option<&AgentEntry>) -> SessionWorker {
     let known = |preset: Preset, model: Option<&String>| {
         let model = model.iter().flat_map(|model| ["--model".into(), model.as_str().into()]);
         let args = model.chain(args.command.iter().cloned()).collect();
-        Worker::Agent { preset, program: surroundings.agent_program.clone(), args }
+        SessionWorker::Agent { preset, program: surroundings.agent_program.clone(), args }
     };
     match (args.agent, entry) {
         (Some(agent), _) => known(agent.into(), None),
-        (None, _) if !args.command.is_empty() => Worker::Program(args.command.clone()),
-        (None, Some(AgentEntry { command: Some(argv), .. })) => Worker::Program(argv.iter().map(Into::into).collect()),
+        (None, _) if !args.command.is_empty() => SessionWorker::Program(args.command.clone()),
+        (None, Some(AgentEntry { command: Some(argv), .. })) => SessionWorker::Program(argv.iter().map(Into::into).collect()),
         (None, Some(entry)) => known(entry.preset, entry.model.as_ref()),
         (None, None) => known(settings.agent.preset, None),
     }
 }
 
-fn crew(surroundings: &Surroundings, queue: &TaskQueue, shared: &Shared, args: &TaskCrewArgs) -> Result<CrewOrder, Failure> {
+fn crew(surroundings: &CommandEnv, queue: &TaskQueue, shared: &TaskOptions, args: &TaskCrewArgs) -> Result<CrewOrder, CommandFailure> {
     let settings = &queue.governing.settings;
     let homes = homes(surroundings, queue);
     let member = |entry: &AgentEntry| {
@@ -118,18 +119,18 @@ fn crew(surroundings: &Surroundings, queue: &TaskQueue, shared: &Shared, args: &
             None if why_no_id(&entry.name).is_none() => homes.join(&entry.name),
             None => {
                 let name = escape_to_one_line(&entry.name);
-                return Err(Failure::configuration(format!("the agent's name '{name}' cannot be that of a folder"))
+                return Err(CommandFailure::configuration(format!("the agent's name '{name}' cannot be that of a folder"))
                     .hint("name a folder for it with agents[].worktree, or give it a plainer name"));
             }
         };
         let worker = worker(surroundings, &args.work, settings, Some(entry));
-        Ok(Member { name: entry.name.clone(), role: entry.role.clone(), worker, home })
+        Ok(PoolAgent { name: entry.name.clone(), role: entry.role.clone(), worker, home })
     };
-    let members: Vec<Member> = if settings.agents.is_empty() {
+    let members: Vec<PoolAgent> = if settings.agents.is_empty() {
         let worker = worker(surroundings, &args.work, settings, None);
         let on_the_fly = |n: usize| {
             let name = format!("agent-{n}");
-            Member { home: homes.join(&name), name, role: None, worker: worker.clone() }
+            PoolAgent { home: homes.join(&name), name, role: None, worker: worker.clone() }
         };
         (1..=NAMES).map(on_the_fly).collect()
     } else {
@@ -140,18 +141,18 @@ fn crew(surroundings: &Surroundings, queue: &TaskQueue, shared: &Shared, args: &
 }
 
 /// The folder of the worktrees that are ours: outside of the repository, as nothing is written into anybody's work tree.
-fn homes(surroundings: &Surroundings, queue: &TaskQueue) -> PathBuf {
+fn homes(surroundings: &CommandEnv, queue: &TaskQueue) -> PathBuf {
     let name = queue.place.root().file_name().map(Path::new).unwrap_or(Path::new("repository")).display().to_string();
     let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
     let id: String = queue.repository_id.chars().take(8).collect();
     surroundings.state.root().join("worktrees").join(format!("{plain}-{id}"))
 }
 
-fn plan_of_one(terminal: &Terminal, queue: &TaskQueue, order: &TaskOrder) -> Result<u8, Failure> {
+fn plan_of_one(terminal: &CommandTerminal, queue: &TaskQueue, order: &TaskOrder) -> Result<u8, CommandFailure> {
     let ledger = queue.ledger()?;
     let entry = known(&ledger, &order.id)?;
     let governed = queue.governed(entry)?;
-    let command = order.worker.shown(Path::new("{prompt_file}"), crate::agent::Conversation::Fresh);
+    let command = order.worker.shown(Path::new("{prompt_file}"), crate::agent::ConversationChoice::Fresh);
     let waits: Vec<String> = ledger.blockers(&order.id).iter().map(ToString::to_string).collect();
     if terminal.json {
         terminal
@@ -170,10 +171,10 @@ fn plan_of_one(terminal: &Terminal, queue: &TaskQueue, order: &TaskOrder) -> Res
     Ok(0)
 }
 
-fn plan_of_all(terminal: &Terminal, queue: &TaskQueue, order: &CrewOrder) -> Result<u8, Failure> {
+fn plan_of_all(terminal: &CommandTerminal, queue: &TaskQueue, order: &CrewOrder) -> Result<u8, CommandFailure> {
     let ledger = queue.ledger()?;
     let queued = ledger.queued();
-    let members: Vec<&Member> = order.members.iter().take(order.at_most).collect();
+    let members: Vec<&PoolAgent> = order.members.iter().take(order.at_most).collect();
     let first: Vec<_> = ready(&queued)
         .into_iter()
         .map(|task| {
@@ -203,7 +204,7 @@ fn plan_of_all(terminal: &Terminal, queue: &TaskQueue, order: &CrewOrder) -> Res
     Ok(0)
 }
 
-fn show(terminal: &Terminal, report: &CrewReport) {
+fn show(terminal: &CommandTerminal, report: &CrewReport) {
     if terminal.json {
         return terminal.value(&report.to_json());
     }

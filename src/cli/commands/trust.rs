@@ -5,25 +5,25 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::cli::args::{TrustArgs, UntrustArgs};
-use crate::cli::failure::Failure;
-use crate::cli::terminal::Terminal;
+use crate::cli::failure::CommandFailure;
+use crate::cli::terminal::CommandTerminal;
 
-use super::from_session::Privileged;
+use super::from_session::PrivilegedCommand;
 use crate::config::task_file::parse_task;
 use crate::config::{ConfigError, parse_bytes};
 use crate::decision::display::{escape_for_display, escape_to_one_line};
-use crate::git::{Point, Worktree};
+use crate::git::{BaselinePoint, Worktree};
 use crate::store::SqliteStore;
 use crate::store::task::{self, PinnedFile, TaskRecord};
-use crate::store::trust::{Grant, TrustStore, fingerprint};
-use crate::supervisor::{CONFIGURATION_FILE, Surroundings, bad_configuration, criteria_trusted, now};
+use crate::store::trust::{TrustGrant, TrustStore, fingerprint};
+use crate::supervisor::{CONFIGURATION_FILE, CommandEnv, bad_configuration, criteria_trusted, now};
 use crate::tasks;
 
 /// So many lines of a script are shown.
 const SHOWN_LINES: usize = 60;
 
 /// Allows a file as its bytes are now, and shows the commands that it names.
-pub fn trust(surroundings: &Surroundings, terminal: &Terminal, args: TrustArgs) -> Result<u8, Failure> {
+pub fn trust(surroundings: &CommandEnv, terminal: &CommandTerminal, args: TrustArgs) -> Result<u8, CommandFailure> {
     surroundings.state.ensure()?;
     let store = TrustStore::new(&surroundings.state);
     if args.list {
@@ -32,7 +32,8 @@ pub fn trust(surroundings: &Surroundings, terminal: &Terminal, args: TrustArgs) 
     let worktree = Worktree::open(&surroundings.worktree)?;
     let records = SqliteStore::open(&surroundings.state)?;
     let worktree_id = worktree.worktree_id();
-    let privileged = Privileged { command: "watchdog trust", store: &records, worktree_id: &worktree_id, from_session: args.from_session };
+    let privileged =
+        PrivilegedCommand { command: "watchdog trust", store: &records, worktree_id: &worktree_id, from_session: args.from_session };
     privileged.allow()?;
     let (path, relative) = named(&worktree, surroundings, args.file)?;
     if path.is_dir() {
@@ -58,15 +59,15 @@ pub fn trust(surroundings: &Surroundings, terminal: &Terminal, args: TrustArgs) 
     Ok(0)
 }
 
-fn bytes_of(worktree: &Worktree, path: &Path, relative: &Path, rev: Option<&str>) -> Result<Vec<u8>, Failure> {
+fn bytes_of(worktree: &Worktree, path: &Path, relative: &Path, rev: Option<&str>) -> Result<Vec<u8>, CommandFailure> {
     match rev {
-        None => std::fs::read(path).map_err(|error| Failure::usage(format!("failed to read {}: {error}", path.display()))),
+        None => std::fs::read(path).map_err(|error| CommandFailure::usage(format!("failed to read {}: {error}", path.display()))),
         Some(rev) => at_revision(worktree, rev, relative),
     }
 }
 
 /// The criteria of a task that is known follow a person's word about its file.
-fn move_pin(surroundings: &Surroundings, worktree: &Worktree, relative: &Path, bytes: &[u8]) -> Result<(), Failure> {
+fn move_pin(surroundings: &CommandEnv, worktree: &Worktree, relative: &Path, bytes: &[u8]) -> Result<(), CommandFailure> {
     let Some(parsed) = is_task(relative).then(|| parse_task(bytes, relative).ok()).flatten() else { return Ok(()) };
     let Ok(text) = String::from_utf8(bytes.to_vec()) else { return Ok(()) };
     let store = SqliteStore::open(&surroundings.state)?;
@@ -84,7 +85,7 @@ fn is_task(path: &Path) -> bool {
 }
 
 /// A script that runs without being named is shown with what it says now.
-fn show_default_script(terminal: &Terminal, worktree: &Worktree, path: &Path, bytes: &[u8]) {
+fn show_default_script(terminal: &CommandTerminal, worktree: &Worktree, path: &Path, bytes: &[u8]) {
     let settings = if is_task(path) { None } else { parse_bytes(bytes, path).ok() };
     let Some(script) = settings.and_then(|parsed| parsed.settings.rescue.default_script()) else { return };
     let file = worktree.root().join(script);
@@ -103,11 +104,11 @@ fn show_default_script(terminal: &Terminal, worktree: &Worktree, path: &Path, by
 
 /// What governs from session to session follows a person's word about the configuration of a worktree.
 pub(super) fn move_anchors(
-    surroundings: &Surroundings,
+    surroundings: &CommandEnv,
     worktree: &Worktree,
     relative: &Path,
     trusted: Option<&[u8]>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     if relative != Path::new(CONFIGURATION_FILE) {
         return Ok(());
     }
@@ -117,15 +118,15 @@ pub(super) fn move_anchors(
 
 /// Allows every task of a folder that names commands, as their bytes are now. Those that name none need no word.
 fn trust_tasks(
-    surroundings: &Surroundings,
-    terminal: &Terminal,
+    surroundings: &CommandEnv,
+    terminal: &CommandTerminal,
     (worktree, store): (&Worktree, &TrustStore),
     folder: &Path,
     rev: Option<&str>,
-) -> Result<u8, Failure> {
+) -> Result<u8, CommandFailure> {
     let relative = folder.strip_prefix(worktree.root()).unwrap_or(folder).to_string_lossy().into_owned();
     let read = tasks::folder::read(worktree.root(), &relative);
-    let found = read.map_err(|error| Failure::usage(format!("failed to read the tasks in {}: {error}", folder.display())))?;
+    let found = read.map_err(|error| CommandFailure::usage(format!("failed to read the tasks in {}: {error}", folder.display())))?;
     for problem in &found.problems {
         terminal.complain(&format!("watchdog: {}", escape_for_display(&problem.to_string())));
     }
@@ -161,9 +162,9 @@ fn commands_in(path: &Path, bytes: &[u8]) -> Result<Vec<String>, ConfigError> {
 }
 
 /// Pins the fingerprint of a file's bytes: of a configuration, or of a task.
-pub fn allow(worktree: &Worktree, store: &TrustStore, path: &Path, relative: &Path, bytes: &[u8]) -> Result<Grant, Failure> {
-    let commands = commands_in(path, bytes).map_err(|error| Failure::from(bad_configuration(&error)))?;
-    let grant = Grant {
+pub fn allow(worktree: &Worktree, store: &TrustStore, path: &Path, relative: &Path, bytes: &[u8]) -> Result<TrustGrant, CommandFailure> {
+    let commands = commands_in(path, bytes).map_err(|error| CommandFailure::from(bad_configuration(&error)))?;
+    let grant = TrustGrant {
         hash: fingerprint(&worktree.repository_id(), relative, bytes),
         repository: worktree.common_dir().to_owned(),
         path: relative.to_owned(),
@@ -175,13 +176,13 @@ pub fn allow(worktree: &Worktree, store: &TrustStore, path: &Path, relative: &Pa
 }
 
 /// Takes the trust in a file's present bytes back.
-pub fn untrust(surroundings: &Surroundings, terminal: &Terminal, args: UntrustArgs) -> Result<u8, Failure> {
+pub fn untrust(surroundings: &CommandEnv, terminal: &CommandTerminal, args: UntrustArgs) -> Result<u8, CommandFailure> {
     let worktree = Worktree::open(&surroundings.worktree)?;
     surroundings.state.ensure()?;
     let records = SqliteStore::open(&surroundings.state)?;
     let worktree_id = worktree.worktree_id();
     let privileged =
-        Privileged { command: "watchdog untrust", store: &records, worktree_id: &worktree_id, from_session: args.from_session };
+        PrivilegedCommand { command: "watchdog untrust", store: &records, worktree_id: &worktree_id, from_session: args.from_session };
     privileged.allow()?;
     let store = TrustStore::new(&surroundings.state);
     let (path, relative) = named(&worktree, surroundings, args.file)?;
@@ -203,29 +204,29 @@ pub fn untrust(surroundings: &Surroundings, terminal: &Terminal, args: UntrustAr
     Ok(0)
 }
 
-fn named(worktree: &Worktree, surroundings: &Surroundings, file: Option<PathBuf>) -> Result<(PathBuf, PathBuf), Failure> {
+fn named(worktree: &Worktree, surroundings: &CommandEnv, file: Option<PathBuf>) -> Result<(PathBuf, PathBuf), CommandFailure> {
     let Some(file) = file else {
         return Ok((worktree.root().join(CONFIGURATION_FILE), CONFIGURATION_FILE.into()));
     };
     let path = std::path::absolute(surroundings.worktree.join(&file))
         .and_then(|path| path.canonicalize())
-        .map_err(|error| Failure::usage(format!("failed to find {}: {error}", file.display())))?;
+        .map_err(|error| CommandFailure::usage(format!("failed to find {}: {error}", file.display())))?;
     let relative = path
         .strip_prefix(worktree.root())
-        .map_err(|_| Failure::usage(format!("{} is not in the worktree {}", path.display(), worktree.root().display())))?
+        .map_err(|_| CommandFailure::usage(format!("{} is not in the worktree {}", path.display(), worktree.root().display())))?
         .to_owned();
     Ok((path, relative))
 }
 
-fn at_revision(worktree: &Worktree, rev: &str, relative: &Path) -> Result<Vec<u8>, Failure> {
-    let missing = || Failure::usage(format!("{} is not in revision '{rev}'", relative.display()));
+fn at_revision(worktree: &Worktree, rev: &str, relative: &Path) -> Result<Vec<u8>, CommandFailure> {
+    let missing = || CommandFailure::usage(format!("{} is not in revision '{rev}'", relative.display()));
     match worktree.resolve(rev)? {
-        Point::Unborn => Err(missing()),
-        Point::Commit(commit) => worktree.blob_at(&commit, &relative.to_string_lossy())?.ok_or_else(missing),
+        BaselinePoint::Unborn => Err(missing()),
+        BaselinePoint::Commit(commit) => worktree.blob_at(&commit, &relative.to_string_lossy())?.ok_or_else(missing),
     }
 }
 
-fn list(terminal: &Terminal, store: &TrustStore) -> Result<u8, Failure> {
+fn list(terminal: &CommandTerminal, store: &TrustStore) -> Result<u8, CommandFailure> {
     let grants = store.list()?;
     if terminal.json {
         let grants = grants.iter().map(|grant| {

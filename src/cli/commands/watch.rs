@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cli::args_watch::WatchArgs;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::reader;
-use crate::cli::terminal::Terminal;
-use crate::supervisor::{Asked, Judgement, Surroundings, WatchRequest, watch as stay};
+use crate::cli::terminal::CommandTerminal;
+use crate::supervisor::{CommandEnv, Judgement, Overrides, WatchRequest, watch as stay};
 
 use super::runtime::in_runtime;
 
@@ -15,15 +15,15 @@ use super::runtime::in_runtime;
 const SHORTEST_POLL: Duration = Duration::from_millis(100);
 
 /// Watches until a signal comes, or nobody reads any more.
-pub fn watch(surroundings: &Surroundings, terminal: &Terminal, args: WatchArgs) -> Result<u8, Failure> {
-    let asked = Asked {
+pub fn watch(surroundings: &CommandEnv, terminal: &CommandTerminal, args: WatchArgs) -> Result<u8, CommandFailure> {
+    let asked = Overrides {
         max_probes: args.max_probes,
         probe_interval: None,
         probe_timeout: args.probe_timeout,
         no_probe: args.no_probe,
         no_rescue: args.no_rescue,
         once: true,
-        ..Asked::default()
+        ..Overrides::default()
     };
     let hear = {
         let terminal = *terminal;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::super::problem::shown;
-use super::super::reader::{Node, put};
+use super::super::reader::{ConfigNode, put};
 use super::super::settings::{AgentEntry, AgentSettings, Preset};
 
 pub(in super::super) const KEYS: &[&str] = &["preset", "model", "probe"];
@@ -13,7 +13,7 @@ pub(in super::super) const ENTRY_KEYS: &[&str] = &["name", "role", "preset", "mo
 const PRESETS: &[(&str, Preset)] =
     &[("claude", Preset::Claude), ("codex", Preset::Codex), ("gemini", Preset::Gemini), ("opencode", Preset::Opencode)];
 
-pub(in super::super) fn read(node: &Node<'_>, into: &mut AgentSettings) {
+pub(in super::super) fn read(node: &ConfigNode<'_>, into: &mut AgentSettings) {
     let Some(section) = node.section(KEYS) else { return };
     let preset = section.get("preset").and_then(|n| n.word(PRESETS));
     if preset.is_some_and(|preset| preset != Preset::Claude) {
@@ -26,7 +26,7 @@ pub(in super::super) fn read(node: &Node<'_>, into: &mut AgentSettings) {
 }
 
 /// Reads `agents`.
-pub(in super::super) fn read_list(node: &Node<'_>, default: Preset) -> Option<Vec<AgentEntry>> {
+pub(in super::super) fn read_list(node: &ConfigNode<'_>, default: Preset) -> Option<Vec<AgentEntry>> {
     let entries = node.list(|entry| {
         let section = entry.section(ENTRY_KEYS)?;
         let name = section.required("name", "every agent has a name of its own").and_then(|n| n.text());

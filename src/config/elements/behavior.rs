@@ -2,9 +2,9 @@
 
 use super::super::nearest::hint;
 use super::super::problem::shown;
-use super::super::reader::{Node, Section};
+use super::super::reader::{ConfigNode, ConfigSection};
 use super::super::settings::{
-    CheckSpec, CommandLine, Criterion, CustomCriterion, IssueCriterion, PhaseCriterion, Scope, SignalCriterion, SignalMatch,
+    CheckKind, CheckSpec, CommandLine, CustomCriterion, IssueCriterion, PhaseCriterion, SignalCriterion, SignalMatch, TextScope,
 };
 
 /// Keys of `behavior` that configure the agent and not its completion.
@@ -20,12 +20,12 @@ const TYPES: &[(&str, &[&str])] = &[
 ];
 
 /// Whether the file describes a whole agent, in which watchdog reads `behavior` alone.
-pub(in super::super) fn is_agent_file(top: &Node<'_>) -> bool {
+pub(in super::super) fn is_agent_file(top: &ConfigNode<'_>) -> bool {
     top.has("behavior") && ["displayName", "prompts", "logging"].iter().any(|key| top.has(key))
 }
 
 /// Checks the parts that an agent's description file must have beside `behavior`.
-pub(in super::super) fn check_agent_file(top: &Section<'_>) {
+pub(in super::super) fn check_agent_file(top: &ConfigSection<'_>) {
     for key in ["version", "displayName", "description"] {
         top.required(key, "an agent's description names it").map(|n| n.text());
     }
@@ -43,7 +43,7 @@ pub(in super::super) fn check_agent_file(top: &Section<'_>) {
 }
 
 /// Reads the block into checks.
-pub(in super::super) fn read(node: &Node<'_>) -> Vec<CheckSpec> {
+pub(in super::super) fn read(node: &ConfigNode<'_>) -> Vec<CheckSpec> {
     let known: Vec<&str> = ["completionType", "completionConfig"].iter().chain(OTHERS).copied().collect();
     let Some(section) = node.section(&known) else { return Vec::new() };
     let Some(kind) = section.required("completionType", "it says what completes the work") else { return Vec::new() };
@@ -69,7 +69,7 @@ pub(in super::super) fn read(node: &Node<'_>) -> Vec<CheckSpec> {
 }
 
 /// `issue` and `project`: which one is told on the command line, so the configuration may leave it open.
-fn external(kind: &str, config: Option<&Node<'_>>) -> Option<Criterion> {
+fn external(kind: &str, config: Option<&ConfigNode<'_>>) -> Option<CheckKind> {
     let number = match config {
         Some(config) => {
             let section = config.section(&["resourceType", "issue", "project", "maxIterations"])?;
@@ -83,10 +83,10 @@ fn external(kind: &str, config: Option<&Node<'_>>) -> Option<Criterion> {
     };
     let project =
         kind == "project" || config.and_then(|c| c.peek("resourceType")).is_some_and(|n| n.text().as_deref() == Some("github-project"));
-    Some(if project { Criterion::Phase(PhaseCriterion::new(number)) } else { Criterion::Issue(IssueCriterion::new(number)) })
+    Some(if project { CheckKind::Phase(PhaseCriterion::new(number)) } else { CheckKind::Issue(IssueCriterion::new(number)) })
 }
 
-fn iterate(behavior: &Section<'_>, config: Option<&Node<'_>>) -> Option<Criterion> {
+fn iterate(behavior: &ConfigSection<'_>, config: Option<&ConfigNode<'_>>) -> Option<CheckKind> {
     let section = config_section(behavior, config, "maxIterations", "maxIterations is required for the type iterate")?;
     let node = section.get("maxIterations")?;
     let count = match node.whole(1..=1_000_000) {
@@ -96,24 +96,24 @@ fn iterate(behavior: &Section<'_>, config: Option<&Node<'_>>) -> Option<Criterio
             return None;
         }
     };
-    Some(Criterion::Iterations { count })
+    Some(CheckKind::Iterations { count })
 }
 
-fn manual(behavior: &Section<'_>, config: Option<&Node<'_>>) -> Option<Criterion> {
+fn manual(behavior: &ConfigSection<'_>, config: Option<&ConfigNode<'_>>) -> Option<CheckKind> {
     let section = config_section(behavior, config, "completionKeyword", "completionKeyword is required for the type manual")?;
     let text = section.get("completionKeyword").and_then(|n| n.text())?;
     // Any answer of an iteration could hold the keyword.
-    Some(Criterion::Signal(SignalCriterion { scope: Scope::Iteration, ..SignalCriterion::new(text, SignalMatch::Contains) }))
+    Some(CheckKind::Signal(SignalCriterion { scope: TextScope::Iteration, ..SignalCriterion::new(text, SignalMatch::Contains) }))
 }
 
-fn custom(behavior: &Section<'_>, config: Option<&Node<'_>>) -> Option<Criterion> {
+fn custom(behavior: &ConfigSection<'_>, config: Option<&ConfigNode<'_>>) -> Option<CheckKind> {
     let section = config_section(behavior, config, "handlerPath", "handlerPath is required for the type custom")?;
     let path = section.get("handlerPath").and_then(|n| n.inside_path())?;
-    Some(Criterion::Custom(CustomCriterion::new(CommandLine::Argv(vec![path]))))
+    Some(CheckKind::Custom(CustomCriterion::new(CommandLine::Argv(vec![path]))))
 }
 
 /// The `completionConfig` with the one key that the type needs.
-fn config_section<'a>(behavior: &Section<'a>, config: Option<&Node<'a>>, key: &str, why: &str) -> Option<Section<'a>> {
+fn config_section<'a>(behavior: &ConfigSection<'a>, config: Option<&ConfigNode<'a>>, key: &str, why: &str) -> Option<ConfigSection<'a>> {
     let Some(config) = config else {
         behavior.missing("completionConfig", why);
         return None;
@@ -128,7 +128,7 @@ mod tests {
     use super::super::super::parse::testing::{fails, reads};
     use super::*;
 
-    fn lowered(behavior: &str) -> Criterion {
+    fn lowered(behavior: &str) -> CheckKind {
         match reads(&format!(r#"{{"behavior": {behavior}}}"#)).checks.remove(0) {
             CheckSpec::Single { criterion, .. } => criterion,
             other => panic!("{other:?}"),
@@ -137,20 +137,20 @@ mod tests {
 
     #[test]
     fn each_type_is_lowered() {
-        let keyword = SignalCriterion { scope: Scope::Iteration, ..SignalCriterion::new("DONE", SignalMatch::Contains) };
+        let keyword = SignalCriterion { scope: TextScope::Iteration, ..SignalCriterion::new("DONE", SignalMatch::Contains) };
         let handler = CommandLine::Argv(vec!["completion/custom-handler.ts".into()]);
         for (behavior, wanted) in [
-            (r#"{"completionType": "issue"}"#, Criterion::Issue(IssueCriterion::new(None))),
-            (r#"{"completionType": "project", "completionConfig": {"project": 42}}"#, Criterion::Phase(PhaseCriterion::new(Some(42)))),
+            (r#"{"completionType": "issue"}"#, CheckKind::Issue(IssueCriterion::new(None))),
+            (r#"{"completionType": "project", "completionConfig": {"project": 42}}"#, CheckKind::Phase(PhaseCriterion::new(Some(42)))),
             (
                 r#"{"completionType": "externalState", "completionConfig": {"resourceType": "github-project"}}"#,
-                Criterion::Phase(PhaseCriterion::new(None)),
+                CheckKind::Phase(PhaseCriterion::new(None)),
             ),
-            (r#"{"completionType": "iterate", "completionConfig": {"maxIterations": 5}}"#, Criterion::Iterations { count: 5 }),
-            (r#"{"completionType": "keywordSignal", "completionConfig": {"completionKeyword": "DONE"}}"#, Criterion::Signal(keyword)),
+            (r#"{"completionType": "iterate", "completionConfig": {"maxIterations": 5}}"#, CheckKind::Iterations { count: 5 }),
+            (r#"{"completionType": "keywordSignal", "completionConfig": {"completionKeyword": "DONE"}}"#, CheckKind::Signal(keyword)),
             (
                 r#"{"completionType": "custom", "completionConfig": {"handlerPath": "completion/custom-handler.ts"}}"#,
-                Criterion::Custom(CustomCriterion::new(handler)),
+                CheckKind::Custom(CustomCriterion::new(handler)),
             ),
         ] {
             assert_eq!(lowered(behavior), wanted, "{behavior}");

@@ -1,11 +1,11 @@
 //! `breaker`: when repeated timeouts stop the asking.
 
-use super::super::reader::{Node, put, small};
+use super::super::reader::{ConfigNode, put, small};
 use super::super::settings::BreakerSettings;
 
 pub(in super::super) const KEYS: &[&str] = &["limit", "cooldown_seconds"];
 
-pub(in super::super) fn read(node: &Node<'_>, into: &mut BreakerSettings) {
+pub(in super::super) fn read(node: &ConfigNode<'_>, into: &mut BreakerSettings) {
     let Some(section) = node.section(KEYS) else { return };
     put(&mut into.limit, section.get("limit").and_then(|n| n.whole(1..=1000)).map(small));
     put(&mut into.cooldown, section.get("cooldown_seconds").and_then(|n| n.seconds(0)));

@@ -1,8 +1,8 @@
 //! `checks`: criteria and groups of them, at any depth.
 
 use super::super::problem::shown;
-use super::super::reader::Node;
-use super::super::settings::{CheckSpec, Criterion, Mode};
+use super::super::reader::ConfigNode;
+use super::super::settings::{CheckKind, CheckSpec, Mode};
 use super::{command, facts, lists, outside, spoken};
 
 /// The words for [`Mode`].
@@ -46,11 +46,11 @@ pub(in super::super) fn keys(kind: &str) -> &'static [&'static str] {
     }
 }
 
-pub(in super::super) fn read(node: &Node<'_>) -> Option<Vec<CheckSpec>> {
+pub(in super::super) fn read(node: &ConfigNode<'_>) -> Option<Vec<CheckSpec>> {
     node.list(entry)
 }
 
-fn entry(node: &Node<'_>) -> Option<CheckSpec> {
+fn entry(node: &ConfigNode<'_>) -> Option<CheckSpec> {
     if node.members().is_none() {
         node.expected("an object: a check with `type`, or a group with `mode` and `checks`");
         return None;
@@ -65,23 +65,23 @@ fn entry(node: &Node<'_>) -> Option<CheckSpec> {
     }
 }
 
-fn group(node: &Node<'_>) -> Option<CheckSpec> {
+fn group(node: &ConfigNode<'_>) -> Option<CheckSpec> {
     let section = node.section(&["mode", "checks"])?;
     let mode = section.required("mode", "a group says how its checks combine: `all`, `any` or `first`").and_then(|n| n.word(MODES));
     let list = section.required("checks", "a group lists its checks")?;
     let checks = read(&list)?;
-    if matches!(&list.json.kind, super::super::syntax::Kind::List(items) if items.is_empty()) {
+    if matches!(&list.json.kind, super::super::syntax::ValueKind::List(items) if items.is_empty()) {
         list.wrong("a group without checks can never be complete; add one or remove the group");
     }
     Some(CheckSpec::Group { mode: mode?, checks })
 }
 
-fn single(node: &Node<'_>) -> Option<CheckSpec> {
+fn single(node: &ConfigNode<'_>) -> Option<CheckSpec> {
     let kind = node.peek("type")?;
     let word = kind.text()?;
     let criterion = match word.as_str() {
         "signal" => spoken::signal(node),
-        "command" => command::read(node).map(Criterion::Command),
+        "command" => command::read(node).map(CheckKind::Command),
         "plan" => lists::plan(node),
         "feature_list" => lists::feature_list(node),
         "git" => facts::git(node),
@@ -93,7 +93,7 @@ fn single(node: &Node<'_>) -> Option<CheckSpec> {
         "phase" => outside::phase(node),
         "iterations" => spoken::iterations(node),
         "custom" => outside::custom(node),
-        "always" => node.section(keys("always")).map(|_| Criterion::Always),
+        "always" => node.section(keys("always")).map(|_| CheckKind::Always),
         other if node.report.registered().contains(&other) => registered(other, node),
         other => {
             let known = || KINDS.iter().copied().chain(node.report.registered().iter().copied());
@@ -109,11 +109,11 @@ fn single(node: &Node<'_>) -> Option<CheckSpec> {
 }
 
 /// An entry of a type that this program does not know itself: its keys are for whoever registered it.
-fn registered(kind: &str, node: &Node<'_>) -> Option<Criterion> {
+fn registered(kind: &str, node: &ConfigNode<'_>) -> Option<CheckKind> {
     node.open_section()?;
     let serde_json::Value::Object(mut keys) = node.json.to_value() else { return None };
     keys.retain(|key, _| key != "type" && key != "name");
-    Some(Criterion::Registered { kind: kind.to_owned(), keys })
+    Some(CheckKind::Registered { kind: kind.to_owned(), keys })
 }
 
 #[cfg(test)]
@@ -126,7 +126,7 @@ mod tests {
         let found = reads(
             r#"{"mode": "any", "checks": [{"type": "always"}, {"mode": "all", "checks": [{"mode": "first", "checks": [{"type": "always", "name": "n"}]}]}]}"#,
         );
-        let always = |name: &str| CheckSpec::Single { name: name.into(), criterion: Criterion::Always };
+        let always = |name: &str| CheckSpec::Single { name: name.into(), criterion: CheckKind::Always };
         assert_eq!(found.mode, Mode::Any);
         assert_eq!(
             found.checks,

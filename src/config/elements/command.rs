@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::nearest::hint;
 use super::super::patterns::output_regex;
 use super::super::problem::shown;
-use super::super::reader::{Node, put};
+use super::super::reader::{ConfigNode, put};
 use super::super::settings::{CommandCriterion, CommandLine, SuccessRule};
 
 pub(in super::super) const KEYS: &[&str] =
@@ -30,7 +30,7 @@ impl CommandCriterion {
     }
 }
 
-pub(in super::super) fn read(node: &Node<'_>) -> Option<CommandCriterion> {
+pub(in super::super) fn read(node: &ConfigNode<'_>) -> Option<CommandCriterion> {
     let section = node.section(KEYS)?;
     let run = section.required("run", "it is the command that decides").and_then(|n| n.command_line());
     let mut found = CommandCriterion::new(run.unwrap_or(CommandLine::Argv(Vec::new())));
@@ -44,7 +44,7 @@ pub(in super::super) fn read(node: &Node<'_>) -> Option<CommandCriterion> {
     (found.run != CommandLine::Argv(Vec::new())).then_some(found)
 }
 
-fn success(node: &Node<'_>) -> Option<SuccessRule> {
+fn success(node: &ConfigNode<'_>) -> Option<SuccessRule> {
     let text = node.text()?;
     let (rule, argument) = text.split_once(':').map_or((text.as_str(), None), |(rule, argument)| (rule, Some(argument)));
     match (rule, argument) {
@@ -95,12 +95,12 @@ fn last_line(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::super::super::parse::testing::{fails, reads};
-    use super::super::super::settings::{CheckSpec, Criterion};
+    use super::super::super::settings::{CheckKind, CheckSpec};
     use super::*;
 
     fn command(keys: &str) -> CommandCriterion {
         match reads(&format!(r#"{{"checks": [{{"type": "command", {keys}}}]}}"#)).checks.remove(0) {
-            CheckSpec::Single { criterion: Criterion::Command(command), .. } => command,
+            CheckSpec::Single { criterion: CheckKind::Command(command), .. } => command,
             other => panic!("{other:?}"),
         }
     }

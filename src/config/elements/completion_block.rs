@@ -1,11 +1,11 @@
 //! The dialect `completion {verify, signal, max_iterations}`: signal first, then verify.
 
-use super::super::reader::{Node, put, small};
-use super::super::settings::{CheckSpec, CommandCriterion, Criterion, Limits, SignalCriterion, SignalMatch};
+use super::super::reader::{ConfigNode, put, small};
+use super::super::settings::{CheckKind, CheckSpec, CommandCriterion, Limits, SignalCriterion, SignalMatch};
 use super::limits::MAX_ITERATIONS;
 
 /// Reads the block into checks and limits.
-pub(in super::super) fn read(node: &Node<'_>, limits: &mut Limits) -> Vec<CheckSpec> {
+pub(in super::super) fn read(node: &ConfigNode<'_>, limits: &mut Limits) -> Vec<CheckSpec> {
     let Some(section) = node.section(&["verify", "signal", "max_iterations"]) else { return Vec::new() };
     if section.is_empty() {
         section.wrong("must not be empty; give `verify`, `signal`, or both");
@@ -13,10 +13,10 @@ pub(in super::super) fn read(node: &Node<'_>, limits: &mut Limits) -> Vec<CheckS
     let mut checks = Vec::new();
     if let Some(text) = section.get("signal").and_then(|n| n.text()) {
         checks
-            .push(CheckSpec::Single { name: "signal".into(), criterion: Criterion::Signal(SignalCriterion::new(text, SignalMatch::Line)) });
+            .push(CheckSpec::Single { name: "signal".into(), criterion: CheckKind::Signal(SignalCriterion::new(text, SignalMatch::Line)) });
     }
     if let Some(run) = section.get("verify").and_then(|n| n.command_line()) {
-        checks.push(CheckSpec::Single { name: "verify".into(), criterion: Criterion::Command(CommandCriterion::new(run)) });
+        checks.push(CheckSpec::Single { name: "verify".into(), criterion: CheckKind::Command(CommandCriterion::new(run)) });
     }
     put(&mut limits.max_iterations, section.get("max_iterations").and_then(|n| n.whole(1..=MAX_ITERATIONS)).map(small));
     checks
@@ -42,7 +42,7 @@ mod tests {
             .collect();
         assert_eq!(kinds, ["signal", "command"]);
         let verify = CommandCriterion::new(CommandLine::Shell("npm test".into()));
-        assert_eq!(found.checks[1], CheckSpec::Single { name: "verify".into(), criterion: Criterion::Command(verify) });
+        assert_eq!(found.checks[1], CheckSpec::Single { name: "verify".into(), criterion: CheckKind::Command(verify) });
     }
 
     #[test]

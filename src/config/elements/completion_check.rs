@@ -1,6 +1,6 @@
 //! `completion_check`: how often and how long the agent is asked.
 
-use super::super::reader::{Node, put, small};
+use super::super::reader::{ConfigNode, put, small};
 use super::super::settings::CompletionSettings;
 
 pub(in super::super) const KEYS: &[&str] = &["max_probes", "probe_interval_seconds", "probe_timeout_seconds", "final_rescue_attempt"];
@@ -8,7 +8,7 @@ pub(in super::super) const KEYS: &[&str] = &["max_probes", "probe_interval_secon
 /// More rounds than this are a mistake.
 pub(in super::super) const MAX_PROBES: u64 = 10_000;
 
-pub(in super::super) fn read(node: &Node<'_>, into: &mut CompletionSettings) {
+pub(in super::super) fn read(node: &ConfigNode<'_>, into: &mut CompletionSettings) {
     let Some(section) = node.section(KEYS) else { return };
     put(&mut into.max_probes, section.get("max_probes").and_then(|n| n.whole(0..=MAX_PROBES)).map(small));
     put(&mut into.probe_interval, section.get("probe_interval_seconds").and_then(|n| n.seconds(0)));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::reader::{Section, put, small};
+use super::super::reader::{ConfigSection, put, small};
 use super::super::settings::CompletionSettings;
 use super::completion_check::MAX_PROBES;
 
@@ -11,7 +11,7 @@ pub(in super::super) const KEYS: &[&str] =
     &["completion_check_max_probes", "completion_check_probe_interval", "enable_smart_completion_check"];
 
 /// Reads the flat keys of the top of the file. `block` is the `completion_check` block, which must not contradict them.
-pub(in super::super) fn read(top: &Section<'_>, block: Option<&super::super::reader::Node<'_>>, into: &mut CompletionSettings) {
+pub(in super::super) fn read(top: &ConfigSection<'_>, block: Option<&super::super::reader::ConfigNode<'_>>, into: &mut CompletionSettings) {
     let probes = top.get(KEYS[0]).and_then(|n| n.whole(0..=MAX_PROBES)).map(small);
     let interval = top.get(KEYS[1]).and_then(|n| n.seconds(0));
     if block.is_some_and(|b| b.has("max_probes")) && probes.is_some_and(|n| n != into.max_probes) {
@@ -28,7 +28,7 @@ pub(in super::super) fn read(top: &Section<'_>, block: Option<&super::super::rea
     }
 }
 
-fn contradicts(top: &Section<'_>, key: &str, other: &str) {
+fn contradicts(top: &ConfigSection<'_>, key: &str, other: &str) {
     if let Some(node) = top.get(key) {
         node.wrong(format!("contradicts `{other}`; keep one"));
     }

@@ -1,6 +1,6 @@
 //! `limits`: what ends a loop, a session, or the holding of an agent.
 
-use super::super::reader::{Node, put, small};
+use super::super::reader::{ConfigNode, put, small};
 use super::super::settings::Limits;
 
 pub(in super::super) const KEYS: &[&str] = &[
@@ -19,7 +19,7 @@ pub(in super::super) const KEYS: &[&str] = &[
 
 pub(in super::super) const MAX_ITERATIONS: u64 = 1_000_000;
 
-pub(in super::super) fn read(node: &Node<'_>, into: &mut Limits) {
+pub(in super::super) fn read(node: &ConfigNode<'_>, into: &mut Limits) {
     let Some(section) = node.section(KEYS) else { return };
     put(&mut into.max_iterations, section.get("max_iterations").and_then(|n| n.whole(1..=MAX_ITERATIONS)).map(small));
     put(&mut into.cooldown, section.get("cooldown_seconds").and_then(|n| n.seconds(0)));
@@ -38,7 +38,7 @@ pub(in super::super) fn read(node: &Node<'_>, into: &mut Limits) {
     }
 }
 
-fn instant(node: &Node<'_>) -> Option<jiff::Timestamp> {
+fn instant(node: &ConfigNode<'_>) -> Option<jiff::Timestamp> {
     let text = node.text()?;
     let read = text.parse().ok();
     if read.is_none() {

@@ -1,8 +1,8 @@
 //! The check types that count what is done in a list: `plan` and `feature_list`.
 
-use super::super::reader::{Node, put};
-use super::super::settings::{Criterion, FeatureListCriterion, PlanCriterion};
-use super::super::syntax::Kind;
+use super::super::reader::{ConfigNode, put};
+use super::super::settings::{CheckKind, FeatureListCriterion, PlanCriterion};
+use super::super::syntax::ValueKind;
 
 pub(in super::super) const PLAN_KEYS: &[&str] = &["type", "name", "path", "done", "max_titles", "optional_sections", "required"];
 
@@ -21,29 +21,29 @@ impl Default for FeatureListCriterion {
 }
 
 /// Reads a `plan` check.
-pub(in super::super) fn plan(node: &Node<'_>) -> Option<Criterion> {
+pub(in super::super) fn plan(node: &ConfigNode<'_>) -> Option<CheckKind> {
     let section = node.section(PLAN_KEYS)?;
     let path = section.nullable("path", |n| n.file_path()).flatten();
     let mut found = PlanCriterion { path, ..PlanCriterion::default() };
     if let Some(n) = section.get("done") {
-        if matches!(&n.json.kind, Kind::List(items) if items.is_empty()) {
+        if matches!(&n.json.kind, ValueKind::List(items) if items.is_empty()) {
             n.wrong("must not be an empty list");
         }
-        put(&mut found.done, n.list(Node::text));
+        put(&mut found.done, n.list(ConfigNode::text));
     }
     put(&mut found.max_titles, section.get("max_titles").and_then(|n| n.whole(0..=1000)).map(|n| n as usize));
-    put(&mut found.optional_sections, section.get("optional_sections").and_then(|n| n.list(Node::text)));
+    put(&mut found.optional_sections, section.get("optional_sections").and_then(|n| n.list(ConfigNode::text)));
     put(&mut found.required, section.get("required").and_then(|n| n.flag()));
-    Some(Criterion::Plan(found))
+    Some(CheckKind::Plan(found))
 }
 
 /// Reads a `feature_list` check.
-pub(in super::super) fn feature_list(node: &Node<'_>) -> Option<Criterion> {
+pub(in super::super) fn feature_list(node: &ConfigNode<'_>) -> Option<CheckKind> {
     let section = node.section(FEATURE_LIST_KEYS)?;
     let mut found = FeatureListCriterion::default();
     put(&mut found.path, section.get("path").and_then(|n| n.file_path()));
     put(&mut found.freeze, section.get("freeze").and_then(|n| n.flag()));
-    Some(Criterion::FeatureList(found))
+    Some(CheckKind::FeatureList(found))
 }
 
 #[cfg(test)]
@@ -53,9 +53,9 @@ mod tests {
 
     #[test]
     fn every_key_has_a_default() {
-        assert_eq!(criterion(r#"{"type": "plan"}"#), Criterion::Plan(PlanCriterion::default()));
-        assert_eq!(criterion(r#"{"type": "plan", "path": null}"#), Criterion::Plan(PlanCriterion::default()));
-        assert_eq!(criterion(r#"{"type": "feature_list"}"#), Criterion::FeatureList(FeatureListCriterion::default()));
+        assert_eq!(criterion(r#"{"type": "plan"}"#), CheckKind::Plan(PlanCriterion::default()));
+        assert_eq!(criterion(r#"{"type": "plan", "path": null}"#), CheckKind::Plan(PlanCriterion::default()));
+        assert_eq!(criterion(r#"{"type": "feature_list"}"#), CheckKind::FeatureList(FeatureListCriterion::default()));
     }
 
     #[test]
@@ -69,9 +69,9 @@ mod tests {
             optional_sections: vec!["Later".into()],
             required: false,
         };
-        assert_eq!(criterion(&format!(r#"{{"type": "plan", {keys}}}"#)), Criterion::Plan(wanted));
+        assert_eq!(criterion(&format!(r#"{{"type": "plan", {keys}}}"#)), CheckKind::Plan(wanted));
         let wanted = FeatureListCriterion { path: "/lists/f.json".into(), freeze: true };
-        assert_eq!(criterion(r#"{"type": "feature_list", "path": "/lists/f.json", "freeze": true}"#), Criterion::FeatureList(wanted));
+        assert_eq!(criterion(r#"{"type": "feature_list", "path": "/lists/f.json", "freeze": true}"#), CheckKind::FeatureList(wanted));
     }
 
     #[test]

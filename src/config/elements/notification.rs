@@ -1,6 +1,6 @@
 //! `notify`: programs and addresses that are told about events.
 
-use super::super::reader::{Node, Section, put, small};
+use super::super::reader::{ConfigNode, ConfigSection, put, small};
 use super::super::settings::{NotifyRule, NotifyTarget};
 
 pub(in super::super) const KEYS: &[&str] = &["on", "command", "url", "timeout_seconds", "retries"];
@@ -86,14 +86,14 @@ pub fn notification_words() -> &'static [&'static str] {
     WORDS
 }
 
-pub(in super::super) fn read_list(node: &Node<'_>) -> Option<Vec<NotifyRule>> {
+pub(in super::super) fn read_list(node: &ConfigNode<'_>) -> Option<Vec<NotifyRule>> {
     let words: Vec<(&str, &str)> = WORDS.iter().map(|word| (*word, *word)).collect();
     node.list(|entry| {
         let section = entry.section(KEYS)?;
         let on = section.required("on", "it lists the statuses, reasons or kinds of events to tell about");
         let on = on.and_then(|n| {
             let list = n.list(|word| event_word(word, &words).map(str::to_owned))?;
-            if matches!(&n.json.kind, super::super::syntax::Kind::List(items) if items.is_empty()) {
+            if matches!(&n.json.kind, super::super::syntax::ValueKind::List(items) if items.is_empty()) {
                 n.wrong("must name at least one status, reason or kind of event");
             }
             Some(list)
@@ -107,7 +107,7 @@ pub(in super::super) fn read_list(node: &Node<'_>) -> Option<Vec<NotifyRule>> {
 }
 
 /// Exactly one of `command` and `url`.
-fn target(section: &Section<'_>) -> Option<NotifyTarget> {
+fn target(section: &ConfigSection<'_>) -> Option<NotifyTarget> {
     match (section.get("command"), section.get("url")) {
         (Some(command), None) => command.argv().map(NotifyTarget::Command),
         (None, Some(url)) => address(&url).map(NotifyTarget::Url),
@@ -122,7 +122,7 @@ fn target(section: &Section<'_>) -> Option<NotifyTarget> {
     }
 }
 
-fn address(node: &Node<'_>) -> Option<String> {
+fn address(node: &ConfigNode<'_>) -> Option<String> {
     let text = node.text()?;
     let rest = ["http://", "https://"].iter().find_map(|scheme| text.strip_prefix(scheme));
     let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
@@ -135,7 +135,7 @@ fn address(node: &Node<'_>) -> Option<String> {
 }
 
 /// One word; the message for another names the nearest, and not all sixty.
-fn event_word<'w>(node: &Node<'_>, words: &[(&'w str, &'w str)]) -> Option<&'w str> {
+fn event_word<'w>(node: &ConfigNode<'_>, words: &[(&'w str, &'w str)]) -> Option<&'w str> {
     let text = node.text()?;
     let found = words.iter().find(|(word, _)| *word == text).map(|(word, _)| *word);
     if found.is_none() {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::super::reader::{Node, Section, put};
-use super::super::settings::{CommandLine, Criterion, CustomCriterion, CustomMode, IssueCriterion, JudgeCriterion, PhaseCriterion};
+use super::super::reader::{ConfigNode, ConfigSection, put};
+use super::super::settings::{CheckKind, CommandLine, CustomCriterion, CustomMode, IssueCriterion, JudgeCriterion, PhaseCriterion};
 
 pub(in super::super) const ISSUE_KEYS: &[&str] =
     &["type", "name", "number", "closed", "label", "pull_request", "repo", "require_clean", "timeout_seconds"];
@@ -21,13 +21,13 @@ pub(in super::super) const CUSTOM_MODES: &[(&str, CustomMode)] = &[("call", Cust
 const NUMBERS: std::ops::RangeInclusive<u64> = 1..=u32::MAX as u64;
 
 /// Reads an `issue` check.
-pub(in super::super) fn issue(node: &Node<'_>) -> Option<Criterion> {
+pub(in super::super) fn issue(node: &ConfigNode<'_>) -> Option<CheckKind> {
     let section = node.section(ISSUE_KEYS)?;
     let mut found = IssueCriterion::new(None);
     // Null is for a dialect that leaves the number to be told.
     found.number = section.nullable("number", |n| n.whole(NUMBERS)).flatten();
     found.pull_request = section.nullable("pull_request", |n| n.whole(NUMBERS)).flatten();
-    found.label = section.nullable("label", Node::text).flatten();
+    found.label = section.nullable("label", ConfigNode::text).flatten();
     found.repo = section.nullable("repo", repository).flatten();
     put(&mut found.closed, section.get("closed").and_then(|n| n.flag()));
     put(&mut found.require_clean, section.get("require_clean").and_then(|n| n.flag()));
@@ -37,11 +37,11 @@ pub(in super::super) fn issue(node: &Node<'_>) -> Option<Criterion> {
     } else if section.get("number").is_some() && !found.closed && found.label.is_none() && found.pull_request.is_none() {
         section.wrong("asks for nothing; give `label` or `pull_request`, or leave `closed` true");
     }
-    Some(Criterion::Issue(found))
+    Some(CheckKind::Issue(found))
 }
 
 /// `owner/name`, with a host before it where it is not github.com. It becomes an argument of a program.
-fn repository(node: &Node<'_>) -> Option<String> {
+fn repository(node: &ConfigNode<'_>) -> Option<String> {
     let text = node.text()?;
     let parts: Vec<&str> = text.split('/').collect();
     let plain = |part: &&str| {
@@ -55,47 +55,47 @@ fn repository(node: &Node<'_>) -> Option<String> {
 }
 
 /// Reads a `phase` check.
-pub(in super::super) fn phase(node: &Node<'_>) -> Option<Criterion> {
+pub(in super::super) fn phase(node: &ConfigNode<'_>) -> Option<CheckKind> {
     let section = node.section(PHASE_KEYS)?;
     let mut found = PhaseCriterion::new(section.nullable("project", |n| n.whole(NUMBERS)).flatten());
     put(&mut found.last, section.get("final").and_then(|n| n.text()));
-    found.field = section.nullable("field", Node::text).flatten();
-    found.owner = section.nullable("owner", Node::text).flatten();
+    found.field = section.nullable("field", ConfigNode::text).flatten();
+    found.owner = section.nullable("owner", ConfigNode::text).flatten();
     put(&mut found.timeout, timeout(&section));
     if found.field.is_some() && section.get("project").is_none_or(|n| n.is_null()) {
         section.missing("project", "`field` is a field of it");
     }
-    Some(Criterion::Phase(found))
+    Some(CheckKind::Phase(found))
 }
 
 /// Reads a `judge` check.
-pub(in super::super) fn judge(node: &Node<'_>) -> Option<Criterion> {
+pub(in super::super) fn judge(node: &ConfigNode<'_>) -> Option<CheckKind> {
     let section = node.section(JUDGE_KEYS)?;
     let question = section.required("question", "it is what the judge answers").and_then(|n| n.text());
     // A null run asks the agent's preset.
     let run = section.nullable("run", |n| n.command_line()).flatten();
     let mut found = JudgeCriterion {
         question: question?,
-        rubric: section.nullable("rubric", Node::text).flatten(),
+        rubric: section.nullable("rubric", ConfigNode::text).flatten(),
         run,
-        model: section.nullable("model", Node::text).flatten(),
+        model: section.nullable("model", ConfigNode::text).flatten(),
         timeout: Duration::from_secs(120),
     };
     put(&mut found.timeout, timeout(&section));
-    Some(Criterion::Judge(found))
+    Some(CheckKind::Judge(found))
 }
 
 /// Reads a `custom` check.
-pub(in super::super) fn custom(node: &Node<'_>) -> Option<Criterion> {
+pub(in super::super) fn custom(node: &ConfigNode<'_>) -> Option<CheckKind> {
     let section = node.section(CUSTOM_KEYS)?;
     let run = section.required("run", "it is the program that decides").and_then(|n| n.command_line());
     let mut found = CustomCriterion::new(run.unwrap_or(CommandLine::Argv(Vec::new())));
     put(&mut found.timeout, timeout(&section));
     put(&mut found.mode, section.get("mode").and_then(|n| n.word(CUSTOM_MODES)));
-    (found.run != CommandLine::Argv(Vec::new())).then_some(Criterion::Custom(found))
+    (found.run != CommandLine::Argv(Vec::new())).then_some(CheckKind::Custom(found))
 }
 
-fn timeout(section: &Section<'_>) -> Option<Duration> {
+fn timeout(section: &ConfigSection<'_>) -> Option<Duration> {
     section.get("timeout_seconds").and_then(|n| n.seconds(1))
 }
 
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn an_issue_must_be_closed_unless_told_otherwise() {
-        assert_eq!(criterion(r#"{"type": "issue", "number": 7}"#), Criterion::Issue(IssueCriterion::new(Some(7))));
+        assert_eq!(criterion(r#"{"type": "issue", "number": 7}"#), CheckKind::Issue(IssueCriterion::new(Some(7))));
         let keys = r#""number": 7, "closed": false, "label": "done", "repo": "me/it", "require_clean": true, "timeout_seconds": 9"#;
         let wanted = IssueCriterion {
             closed: false,
@@ -116,18 +116,18 @@ mod tests {
             timeout: Duration::from_secs(9),
             ..IssueCriterion::new(Some(7))
         };
-        assert_eq!(criterion(&format!(r#"{{"type": "issue", {keys}}}"#)), Criterion::Issue(wanted));
+        assert_eq!(criterion(&format!(r#"{{"type": "issue", {keys}}}"#)), CheckKind::Issue(wanted));
         let wanted = IssueCriterion { pull_request: Some(8), ..IssueCriterion::new(None) };
-        assert_eq!(criterion(r#"{"type": "issue", "pull_request": 8}"#), Criterion::Issue(wanted));
+        assert_eq!(criterion(r#"{"type": "issue", "pull_request": 8}"#), CheckKind::Issue(wanted));
     }
 
     #[test]
     fn a_phase_is_told_by_words_or_by_a_field() {
-        assert_eq!(criterion(r#"{"type": "phase"}"#), Criterion::Phase(PhaseCriterion::new(None)));
+        assert_eq!(criterion(r#"{"type": "phase"}"#), CheckKind::Phase(PhaseCriterion::new(None)));
         let wanted =
             PhaseCriterion { last: "Done".into(), field: Some("Status".into()), owner: Some("me".into()), ..PhaseCriterion::new(Some(9)) };
         let keys = r#""project": 9, "final": "Done", "field": "Status", "owner": "me""#;
-        assert_eq!(criterion(&format!(r#"{{"type": "phase", {keys}}}"#)), Criterion::Phase(wanted));
+        assert_eq!(criterion(&format!(r#"{{"type": "phase", {keys}}}"#)), CheckKind::Phase(wanted));
     }
 
     #[test]
@@ -141,10 +141,10 @@ mod tests {
             timeout: Duration::from_secs(3),
         };
         let keys = r#""question": "q", "rubric": "r", "run": ["j"], "model": "m", "timeout_seconds": 3"#;
-        assert_eq!(criterion(&format!(r#"{{"type": "judge", {keys}}}"#)), Criterion::Judge(wanted));
-        assert_eq!(criterion(r#"{"type": "custom", "run": ["j"]}"#), Criterion::Custom(CustomCriterion::new(run.clone())));
+        assert_eq!(criterion(&format!(r#"{{"type": "judge", {keys}}}"#)), CheckKind::Judge(wanted));
+        assert_eq!(criterion(r#"{"type": "custom", "run": ["j"]}"#), CheckKind::Custom(CustomCriterion::new(run.clone())));
         let wanted = CustomCriterion { mode: CustomMode::Stream, timeout: Duration::from_secs(3), ..CustomCriterion::new(run) };
-        assert_eq!(criterion(r#"{"type": "custom", "run": ["j"], "mode": "stream", "timeout_seconds": 3}"#), Criterion::Custom(wanted));
+        assert_eq!(criterion(r#"{"type": "custom", "run": ["j"], "mode": "stream", "timeout_seconds": 3}"#), CheckKind::Custom(wanted));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `rescue`: how uncommitted work is salvaged.
 
-use super::super::reader::{Node, put, small};
+use super::super::reader::{ConfigNode, put, small};
 use super::super::settings::{RescueMode, RescueSettings};
 
 pub(in super::super) const KEYS: &[&str] =
@@ -14,17 +14,17 @@ const MODES: &[(&str, RescueMode)] = &[
     ("off", RescueMode::Off),
 ];
 
-pub(in super::super) fn read(node: &Node<'_>, into: &mut RescueSettings) {
+pub(in super::super) fn read(node: &ConfigNode<'_>, into: &mut RescueSettings) {
     let Some(section) = node.section(KEYS) else { return };
     put(&mut into.mode, section.get("mode").and_then(|n| n.word(MODES)));
     let command = section.nullable("command", |n| n.argv());
     let command_given = section.get("command").is_some_and(|n| !n.is_null());
     put(&mut into.command, command);
     put(&mut into.timeout, section.get("timeout_seconds").and_then(|n| n.seconds(1)));
-    put(&mut into.exclude, section.get("exclude").and_then(|n| n.list(Node::glob)));
+    put(&mut into.exclude, section.get("exclude").and_then(|n| n.list(ConfigNode::glob)));
     put(&mut into.max_files, section.get("max_files").and_then(|n| n.whole(1..=u64::MAX)));
     put(&mut into.max_bytes, section.get("max_bytes").and_then(|n| n.whole(1..=u64::MAX)));
-    put(&mut into.protect, section.get("protect").and_then(|n| n.list(Node::glob)));
+    put(&mut into.protect, section.get("protect").and_then(|n| n.list(ConfigNode::glob)));
     put(&mut into.trailers, section.get("trailers").and_then(|n| n.list(trailer)));
     put(&mut into.keep_days, section.get("keep_days").and_then(|n| n.whole(1..=36_500)).map(small));
     put(&mut into.snapshot_every, section.get("snapshot_seconds").and_then(|n| n.seconds(0)));
@@ -35,7 +35,7 @@ pub(in super::super) fn read(node: &Node<'_>, into: &mut RescueSettings) {
 }
 
 /// `Key: value`, as git reads the last lines of a message.
-fn trailer(node: &Node<'_>) -> Option<String> {
+fn trailer(node: &ConfigNode<'_>) -> Option<String> {
     let text = node.text()?;
     let key = |key: &str| !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
     match text.split_once(": ") {

@@ -1,8 +1,8 @@
 //! The check types that look at what the agent said and did: `signal`, `structured`, `sql_result` and `iterations`.
 
-use super::super::reader::{Node, Section, put};
-use super::super::settings::{Criterion, Scope, SignalCriterion, SignalMatch, SqlResultCriterion, StructuredCriterion};
-use super::super::syntax::Kind;
+use super::super::reader::{ConfigNode, ConfigSection, put};
+use super::super::settings::{CheckKind, SignalCriterion, SignalMatch, SqlResultCriterion, StructuredCriterion, TextScope};
+use super::super::syntax::ValueKind;
 
 pub(in super::super) const SIGNAL_KEYS: &[&str] = &["type", "name", "text", "match", "tag", "ignore_case", "last_line", "in"];
 
@@ -16,9 +16,9 @@ pub(in super::super) const ITERATIONS_KEYS: &[&str] = &["type", "name", "count"]
 pub(in super::super) const MATCHES: &[(&str, SignalMatch)] =
     &[("line", SignalMatch::Line), ("word", SignalMatch::Word), ("contains", SignalMatch::Contains), ("tag", SignalMatch::Tag)];
 
-/// The words for [`Scope`].
-pub(in super::super) const SCOPES: &[(&str, Scope)] =
-    &[("last", Scope::Last), ("iteration", Scope::Iteration), ("session", Scope::Session)];
+/// The words for [`TextScope`].
+pub(in super::super) const SCOPES: &[(&str, TextScope)] =
+    &[("last", TextScope::Last), ("iteration", TextScope::Iteration), ("session", TextScope::Session)];
 
 /// The element that loops of all kinds have agents write.
 const TAG: &str = "promise";
@@ -27,12 +27,12 @@ impl SignalCriterion {
     /// A text in the agent's last message, matched so, with the defaults of everything else.
     pub fn new(text: impl Into<String>, matching: SignalMatch) -> Self {
         let ignore_case = matching == SignalMatch::Tag;
-        SignalCriterion { text: text.into(), matching, tag: TAG.into(), ignore_case, last_line: false, scope: Scope::Last }
+        SignalCriterion { text: text.into(), matching, tag: TAG.into(), ignore_case, last_line: false, scope: TextScope::Last }
     }
 }
 
 /// Reads a `signal` check.
-pub(in super::super) fn signal(node: &Node<'_>) -> Option<Criterion> {
+pub(in super::super) fn signal(node: &ConfigNode<'_>) -> Option<CheckKind> {
     let section = node.section(SIGNAL_KEYS)?;
     let text = section.required("text", "it is the text to look for").and_then(|n| n.text());
     let tag = section.get("tag").map(|n| (tag_name(&n), n));
@@ -56,15 +56,15 @@ pub(in super::super) fn signal(node: &Node<'_>) -> Option<Criterion> {
     put(&mut found.ignore_case, section.get("ignore_case").and_then(|n| n.flag()));
     put(&mut found.last_line, section.get("last_line").and_then(|n| n.flag()));
     put(&mut found.scope, scope(&section));
-    Some(Criterion::Signal(found))
+    Some(CheckKind::Signal(found))
 }
 
-fn scope(section: &Section<'_>) -> Option<Scope> {
+fn scope(section: &ConfigSection<'_>) -> Option<TextScope> {
     section.get("in").and_then(|n| n.word(SCOPES))
 }
 
 /// The name of an element: what may stand between `<` and `>`.
-fn tag_name(node: &Node<'_>) -> Option<String> {
+fn tag_name(node: &ConfigNode<'_>) -> Option<String> {
     let name = node.text()?;
     if is_tag_name(&name) {
         return Some(name);
@@ -85,7 +85,7 @@ fn element(text: &str) -> Option<(String, String)> {
 }
 
 /// Reads a `structured` check.
-pub(in super::super) fn structured(node: &Node<'_>) -> Option<Criterion> {
+pub(in super::super) fn structured(node: &ConfigNode<'_>) -> Option<CheckKind> {
     let section = node.section(STRUCTURED_KEYS)?;
     let tag = section.get("tag");
     let (required, schema) = (section.get("required"), section.get("schema"));
@@ -97,7 +97,7 @@ pub(in super::super) fn structured(node: &Node<'_>) -> Option<Criterion> {
         Some(n) => Some(n.text()?),
         None => None,
     };
-    let mut found = StructuredCriterion { tag, required: Vec::new(), schema: None, scope: Scope::Last };
+    let mut found = StructuredCriterion { tag, required: Vec::new(), schema: None, scope: TextScope::Last };
     if let Some(n) = required {
         found.required = required_fields(&n)?;
     }
@@ -106,16 +106,16 @@ pub(in super::super) fn structured(node: &Node<'_>) -> Option<Criterion> {
         found.schema = Some(n.json.to_value());
     }
     put(&mut found.scope, scope(&section));
-    Some(Criterion::Structured(found))
+    Some(CheckKind::Structured(found))
 }
 
-fn required_fields(node: &Node<'_>) -> Option<Vec<(String, Option<serde_json::Value>)>> {
+fn required_fields(node: &ConfigNode<'_>) -> Option<Vec<(String, Option<serde_json::Value>)>> {
     let mut fields: Vec<(String, Option<serde_json::Value>)> = match &node.json.kind {
-        Kind::Object(members) => {
+        ValueKind::Object(members) => {
             node.open_section()?;
             members.iter().map(|member| (member.name.clone().into_owned(), Some(member.value.to_value()))).collect()
         }
-        Kind::List(_) => node.list(Node::text)?.into_iter().map(|name| (name, None)).collect(),
+        ValueKind::List(_) => node.list(ConfigNode::text)?.into_iter().map(|name| (name, None)).collect(),
         _ => {
             node.expected("an object of fields and their values, or a list of field names");
             return None;
@@ -127,20 +127,20 @@ fn required_fields(node: &Node<'_>) -> Option<Vec<(String, Option<serde_json::Va
 }
 
 /// Reads a `sql_result` check.
-pub(in super::super) fn sql_result(node: &Node<'_>) -> Option<Criterion> {
+pub(in super::super) fn sql_result(node: &ConfigNode<'_>) -> Option<CheckKind> {
     let section = node.section(SQL_RESULT_KEYS)?;
     let mut found = SqlResultCriterion { tool: "execute_sql".into(), expected_columns: None, min_rows: 1 };
     put(&mut found.tool, section.get("tool").and_then(|n| n.text()));
-    found.expected_columns = section.nullable("expected_columns", |n| n.list(Node::text)).flatten();
+    found.expected_columns = section.nullable("expected_columns", |n| n.list(ConfigNode::text)).flatten();
     put(&mut found.min_rows, section.get("min_rows").and_then(|n| n.whole(0..=u64::MAX)));
-    Some(Criterion::SqlResult(found))
+    Some(CheckKind::SqlResult(found))
 }
 
 /// Reads an `iterations` check.
-pub(in super::super) fn iterations(node: &Node<'_>) -> Option<Criterion> {
+pub(in super::super) fn iterations(node: &ConfigNode<'_>) -> Option<CheckKind> {
     let section = node.section(ITERATIONS_KEYS)?;
     let count = section.required("count", "it is how many iterations complete the work")?.whole(1..=1_000_000)?;
-    Some(Criterion::Iterations { count })
+    Some(CheckKind::Iterations { count })
 }
 
 #[cfg(test)]
@@ -153,15 +153,15 @@ mod tests {
     #[test]
     fn a_signal_is_a_whole_line_of_the_last_message_unless_told_otherwise() {
         let line = SignalCriterion::new("TASK_DONE", SignalMatch::Line);
-        assert_eq!((line.ignore_case, line.last_line, line.scope), (false, false, Scope::Last));
-        assert_eq!(criterion(r#"{"type": "signal", "text": "TASK_DONE"}"#), Criterion::Signal(line.clone()));
+        assert_eq!((line.ignore_case, line.last_line, line.scope), (false, false, TextScope::Last));
+        assert_eq!(criterion(r#"{"type": "signal", "text": "TASK_DONE"}"#), CheckKind::Signal(line.clone()));
         let found = criterion(r#"{"type": "signal", "text": "TASK_DONE", "last_line": true, "in": "session", "ignore_case": true}"#);
-        assert_eq!(found, Criterion::Signal(SignalCriterion { last_line: true, scope: Scope::Session, ignore_case: true, ..line }));
+        assert_eq!(found, CheckKind::Signal(SignalCriterion { last_line: true, scope: TextScope::Session, ignore_case: true, ..line }));
     }
 
     #[test]
     fn an_element_is_named_by_its_tag_or_written_out() {
-        let wanted = |tag: &str| Criterion::Signal(SignalCriterion { tag: tag.into(), ..SignalCriterion::new("DONE", SignalMatch::Tag) });
+        let wanted = |tag: &str| CheckKind::Signal(SignalCriterion { tag: tag.into(), ..SignalCriterion::new("DONE", SignalMatch::Tag) });
         assert_eq!(criterion(r#"{"type": "signal", "text": "DONE", "match": "tag"}"#), wanted("promise"));
         assert_eq!(criterion(r#"{"type": "signal", "text": "DONE", "tag": "vow"}"#), wanted("vow"));
         assert_eq!(criterion(r#"{"type": "signal", "text": "<vow> DONE </vow>", "match": "tag"}"#), wanted("vow"));
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn fields_are_required_by_name_or_by_value() {
         let required = |keys: &str| match criterion(&format!(r#"{{"type": "structured", {keys}}}"#)) {
-            Criterion::Structured(found) => found.required,
+            CheckKind::Structured(found) => found.required,
             other => panic!("{other:?}"),
         };
         assert_eq!(
@@ -183,18 +183,21 @@ mod tests {
         assert_eq!(required(r#""tag": "review""#), []);
         let found = criterion(r#"{"type": "structured", "schema": {"type": "object"}, "in": "iteration"}"#);
         let schema = Some(json!({"type": "object"}));
-        assert_eq!(found, Criterion::Structured(StructuredCriterion { tag: None, required: Vec::new(), schema, scope: Scope::Iteration }));
+        assert_eq!(
+            found,
+            CheckKind::Structured(StructuredCriterion { tag: None, required: Vec::new(), schema, scope: TextScope::Iteration })
+        );
     }
 
     #[test]
     fn a_tool_must_return_one_row_unless_told_otherwise() {
         let plain = SqlResultCriterion { tool: "execute_sql".into(), expected_columns: None, min_rows: 1 };
-        assert_eq!(criterion(r#"{"type": "sql_result"}"#), Criterion::SqlResult(plain.clone()));
+        assert_eq!(criterion(r#"{"type": "sql_result"}"#), CheckKind::SqlResult(plain.clone()));
         assert_eq!(
             criterion(r#"{"type": "sql_result", "tool": "q", "expected_columns": [], "min_rows": 0}"#),
-            Criterion::SqlResult(SqlResultCriterion { tool: "q".into(), expected_columns: Some(Vec::new()), min_rows: 0 })
+            CheckKind::SqlResult(SqlResultCriterion { tool: "q".into(), expected_columns: Some(Vec::new()), min_rows: 0 })
         );
-        assert_eq!(criterion(r#"{"type": "iterations", "count": 5}"#), Criterion::Iterations { count: 5 });
+        assert_eq!(criterion(r#"{"type": "iterations", "count": 5}"#), CheckKind::Iterations { count: 5 });
     }
 
     #[test]

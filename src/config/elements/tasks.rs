@@ -1,11 +1,11 @@
 //! `tasks`: where task files are.
 
-use super::super::reader::{Node, put};
+use super::super::reader::{ConfigNode, put};
 use super::super::settings::TaskSettings;
 
 pub(in super::super) const KEYS: &[&str] = &["dir"];
 
-pub(in super::super) fn read(node: &Node<'_>, into: &mut TaskSettings) {
+pub(in super::super) fn read(node: &ConfigNode<'_>, into: &mut TaskSettings) {
     let Some(section) = node.section(KEYS) else { return };
     put(&mut into.dir, section.get("dir").and_then(|n| n.inside_path()));
 }

@@ -1,35 +1,35 @@
 //! The verdict that a loop ends with: the last iteration's, unless the loop itself had to end it.
 
 use crate::decision::display::plural;
-use crate::decision::evidence::Degraded;
+use crate::decision::evidence::Degradation;
 use crate::decision::verdict::{Evidence, Reason, Status, Verdict};
 
-use super::next::End;
+use super::next::LoopEnd;
 
 /// Turns the last verdict into that of the loop. `last` is `None` where no session ran at all.
-pub fn verdict(end: &End, last: Option<Verdict>) -> Verdict {
+pub fn verdict(end: &LoopEnd, last: Option<Verdict>) -> Verdict {
     let so_far = last.as_ref().map(|last| format!("; the last verdict: {}", last.message)).unwrap_or_default();
     let (reason, message) = match end {
-        End::Verdict => {
+        LoopEnd::Verdict => {
             return last.unwrap_or_else(|| Verdict::new(Reason::Interrupted, "interrupted before a session began"));
         }
         // Somebody who looks at the verdict of the session knows it better than the loop.
-        End::Stop(stop) if last.as_ref().is_some_and(|last| last.reason == stop.reason) => {
+        LoopEnd::Stop(stop) if last.as_ref().is_some_and(|last| last.reason == stop.reason) => {
             return last.unwrap_or_else(|| Verdict::new(stop.reason, stop.why.clone()));
         }
-        End::Stop(stop) => (stop.reason, format!("{}{so_far}", stop.why)),
-        End::BreakerOpen => (Reason::BreakerOpen, format!("the breaker opened{so_far}")),
-        End::NoProgress { iterations } => (
+        LoopEnd::Stop(stop) => (stop.reason, format!("{}{so_far}", stop.why)),
+        LoopEnd::BreakerOpen => (Reason::BreakerOpen, format!("the breaker opened{so_far}")),
+        LoopEnd::NoProgress { iterations } => (
             Reason::MaxIterations,
             format!("no progress: {} in a row left the work as it was{so_far}", plural((*iterations).into(), "iteration")),
         ),
-        End::LimitTooLong | End::WaitedInVain { .. } => {
+        LoopEnd::LimitTooLong | LoopEnd::WaitedInVain { .. } => {
             let note = match end {
-                End::WaitedInVain { waits } => Degraded {
+                LoopEnd::WaitedInVain { waits } => Degradation {
                     code: "waited_in_vain",
                     detail: format!("{} in a row brought nothing; start the loop again to go on", plural((*waits).into(), "pause")),
                 },
-                _ => Degraded {
+                _ => Degradation {
                     code: "limit_too_long",
                     detail: "the usage limit lasts longer than --max-wait; start the loop again after it".into(),
                 },
@@ -40,18 +40,18 @@ pub fn verdict(end: &End, last: Option<Verdict>) -> Verdict {
         }
     };
     let mut ended = last.unwrap_or_else(|| Verdict::new(reason, String::new()));
-    if let End::NoProgress { .. } = end {
-        ended.degraded.push(Degraded { code: "no_progress", detail: message.clone() });
+    if let LoopEnd::NoProgress { .. } = end {
+        ended.degraded.push(Degradation { code: "no_progress", detail: message.clone() });
     }
     Verdict { reason, message, evidence: Evidence::None, retry_at: None, ..ended }
 }
 
 /// Whether a loop that ended so is over: started again it begins anew. Otherwise it goes on where it was, once what stopped it allows:
 /// a budget that a new start would forget is none.
-pub fn is_over(end: &End, verdict: &Verdict) -> bool {
+pub fn is_over(end: &LoopEnd, verdict: &Verdict) -> bool {
     match end {
-        End::LimitTooLong | End::WaitedInVain { .. } => false,
-        End::Verdict | End::Stop(_) | End::BreakerOpen | End::NoProgress { .. } => match verdict.status() {
+        LoopEnd::LimitTooLong | LoopEnd::WaitedInVain { .. } => false,
+        LoopEnd::Verdict | LoopEnd::Stop(_) | LoopEnd::BreakerOpen | LoopEnd::NoProgress { .. } => match verdict.status() {
             Status::Complete | Status::Review => true,
             // A program can be installed.
             Status::Failed => verdict.reason != Reason::AgentUnrunnable,

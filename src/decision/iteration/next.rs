@@ -5,14 +5,14 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::config::settings::Limits;
-use crate::decision::termination::{Spent, Stop, may_begin, termination};
+use crate::decision::termination::{SpentUsage, StopReason, may_begin, termination};
 use crate::decision::verdict::{Reason, Status};
 
-use super::standing::Standing;
+use super::standing::LoopStanding;
 
 /// What a loop is held against.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Policy {
+pub struct LoopPolicy {
     /// Budgets, deadline, cap and cooldown.
     pub limits: Limits,
     /// After this many iterations in a row that left the work as it was, a person is asked; 0 = never.
@@ -36,7 +36,7 @@ const BACKGROUND_LOOK: Duration = Duration::from_secs(30);
 
 /// How an iteration ended, for the decision what comes next.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct IterationOutcome {
     /// Of its verdict.
     pub reason: Reason,
     /// When a limit ends, where it was told.
@@ -47,26 +47,26 @@ pub struct Outcome {
     pub overloaded: bool,
     /// Whether the breaker is open after it.
     pub breaker_open: bool,
-    /// The state of the work, as in [`Standing::work`].
+    /// The state of the work, as in [`LoopStanding::work`].
     pub work: Option<String>,
     /// What the session spent.
-    pub spent: Spent,
+    pub spent: SpentUsage,
 }
 
 /// Something that happened to a loop.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
+pub enum LoopEvent {
     /// It begins, or goes on after its process was killed.
     Begin,
     /// An iteration was judged.
-    Judged(Box<Outcome>),
+    Judged(Box<IterationOutcome>),
     /// A pause is over.
     PauseOver,
 }
 
 /// What comes next.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Action {
+pub enum LoopAction {
     /// A session, judged.
     Iterate {
         /// From 1.
@@ -77,17 +77,17 @@ pub enum Action {
     /// A pause.
     Pause {
         /// How long.
-        length: Length,
+        length: PauseLength,
         /// What for.
         why: PauseFor,
     },
     /// The loop is over.
-    End(End),
+    End(LoopEnd),
 }
 
 /// How long a pause is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Length {
+pub enum PauseLength {
     /// So long.
     For(Duration),
     /// Until then.
@@ -131,11 +131,11 @@ impl PauseFor {
 
 /// Why a loop is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
+pub enum LoopEnd {
     /// The last verdict says it.
     Verdict,
     /// A limit.
-    Stop(Stop),
+    Stop(StopReason),
     /// The breaker lets no further session begin.
     BreakerOpen,
     /// So many iterations in a row left the work as it was.
@@ -154,9 +154,9 @@ pub enum End {
 
 /// A loop in progress.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Loop {
-    policy: Policy,
-    standing: Standing,
+pub struct LoopMachine {
+    policy: LoopPolicy,
+    standing: LoopStanding,
     after_pause: AfterPause,
 }
 
@@ -166,47 +166,47 @@ enum AfterPause {
     JudgeAgain,
 }
 
-impl Loop {
+impl LoopMachine {
     /// A loop that stands as it is told.
-    pub fn new(policy: Policy, standing: Standing) -> Self {
-        Loop { policy, standing, after_pause: AfterPause::Iterate }
+    pub fn new(policy: LoopPolicy, standing: LoopStanding) -> Self {
+        LoopMachine { policy, standing, after_pause: AfterPause::Iterate }
     }
 
     /// How it stands.
-    pub fn standing(&self) -> &Standing {
+    pub fn standing(&self) -> &LoopStanding {
         &self.standing
     }
 
     /// Takes one event and says what comes next. `wall` is the time of the whole loop so far, pauses included.
-    pub fn step(&mut self, now: Timestamp, wall: Duration, event: Event) -> Action {
+    pub fn step(&mut self, now: Timestamp, wall: Duration, event: LoopEvent) -> LoopAction {
         self.standing.spent.wall_seconds = wall.as_secs_f64();
         match event {
-            Event::Begin => self.iterate(now),
-            Event::Judged(outcome) => self.judged(*outcome, now),
-            Event::PauseOver => match self.after_pause {
+            LoopEvent::Begin => self.iterate(now),
+            LoopEvent::Judged(outcome) => self.judged(*outcome, now),
+            LoopEvent::PauseOver => match self.after_pause {
                 AfterPause::Iterate => self.iterate(now),
                 AfterPause::JudgeAgain => match termination(&self.policy.limits, &self.standing.spent, now) {
-                    Some(stop) => Action::End(End::Stop(stop)),
-                    None => Action::JudgeAgain,
+                    Some(stop) => LoopAction::End(LoopEnd::Stop(stop)),
+                    None => LoopAction::JudgeAgain,
                 },
             },
         }
     }
 
-    fn iterate(&self, now: Timestamp) -> Action {
+    fn iterate(&self, now: Timestamp) -> LoopAction {
         match may_begin(&self.policy.limits, &self.standing.spent, self.standing.finished.into(), now) {
-            Some(stop) => Action::End(End::Stop(stop)),
-            None => Action::Iterate { number: self.standing.finished.saturating_add(1) },
+            Some(stop) => LoopAction::End(LoopEnd::Stop(stop)),
+            None => LoopAction::Iterate { number: self.standing.finished.saturating_add(1) },
         }
     }
 
-    fn judged(&mut self, outcome: Outcome, now: Timestamp) -> Action {
+    fn judged(&mut self, outcome: IterationOutcome, now: Timestamp) -> LoopAction {
         let wall = self.standing.spent.wall_seconds;
         // The sessions' own times are a part of the loop's.
-        self.standing.spent = self.standing.spent.plus(Spent { wall_seconds: 0.0, ..outcome.spent });
+        self.standing.spent = self.standing.spent.plus(SpentUsage { wall_seconds: 0.0, ..outcome.spent });
         self.standing.spent.wall_seconds = wall;
         if outcome.reason == Reason::Interrupted {
-            return Action::End(End::Verdict);
+            return LoopAction::End(LoopEnd::Verdict);
         }
         let progressed = outcome.work.is_some() && outcome.work != self.standing.work;
         let waits_only = match (outcome.reason, outcome.overloaded) {
@@ -223,36 +223,36 @@ impl Loop {
         self.standing.left(outcome.work);
         self.standing.crashes = if outcome.crash.is_some() { self.standing.crashes.saturating_add(1) } else { 0 };
         if let Some(stop) = termination(&self.policy.limits, &self.standing.spent, now) {
-            return Action::End(End::Stop(stop));
+            return LoopAction::End(LoopEnd::Stop(stop));
         }
         if !goes_on(outcome.reason) {
-            return Action::End(End::Verdict);
+            return LoopAction::End(LoopEnd::Verdict);
         }
         if outcome.breaker_open {
-            return Action::End(End::BreakerOpen);
+            return LoopAction::End(LoopEnd::BreakerOpen);
         }
         if self.policy.no_progress > 0 && self.standing.unchanged >= self.policy.no_progress {
-            return Action::End(End::NoProgress { iterations: self.standing.unchanged });
+            return LoopAction::End(LoopEnd::NoProgress { iterations: self.standing.unchanged });
         }
         if let Some(stop) = may_begin(&self.policy.limits, &self.standing.spent, self.standing.finished.into(), now) {
-            return Action::End(End::Stop(stop));
+            return LoopAction::End(LoopEnd::Stop(stop));
         }
         let cooldown = self.policy.limits.cooldown;
         match outcome.crash {
             // The cooldown may be longer than the first pauses; then it is what is wanted.
             Some(_) if cooldown < LONGEST_BACKOFF => {
-                let length = Length::Backoff { attempt: self.standing.crashes, at_most: LONGEST_BACKOFF };
+                let length = PauseLength::Backoff { attempt: self.standing.crashes, at_most: LONGEST_BACKOFF };
                 self.pause(length, PauseFor::Crash, AfterPause::Iterate, now)
             }
             _ if cooldown.is_zero() => self.iterate(now),
-            _ => self.pause(Length::For(cooldown), PauseFor::Cooldown, AfterPause::Iterate, now),
+            _ => self.pause(PauseLength::For(cooldown), PauseFor::Cooldown, AfterPause::Iterate, now),
         }
     }
 
     /// The session could not work, or its work is not over: that is no iteration.
-    fn wait(&mut self, outcome: &Outcome, now: Timestamp) -> Action {
+    fn wait(&mut self, outcome: &IterationOutcome, now: Timestamp) -> LoopAction {
         if let Some(stop) = termination(&self.policy.limits, &self.standing.spent, now) {
-            return Action::End(End::Stop(stop));
+            return LoopAction::End(LoopEnd::Stop(stop));
         }
         if outcome.work.is_some() && outcome.work != self.standing.work {
             self.standing.unchanged = 0;
@@ -265,7 +265,7 @@ impl Loop {
             _ => u32::try_from(self.policy.max_wait.as_secs() / LONGEST_BACKOFF.as_secs()).unwrap_or(u32::MAX).max(WAITS),
         };
         if self.standing.waits > most {
-            return Action::End(End::WaitedInVain { waits: most });
+            return LoopAction::End(LoopEnd::WaitedInVain { waits: most });
         }
         let doubled = |first: Duration| first.saturating_mul(1 << (self.standing.waits - 1).min(16)).min(self.policy.max_wait);
         match outcome.reason {
@@ -275,35 +275,35 @@ impl Loop {
                     None => later(now, doubled(UNTOLD_LIMIT)),
                 };
                 if until > later(later(now, self.policy.max_wait), MARGIN) {
-                    return Action::End(End::LimitTooLong);
+                    return LoopAction::End(LoopEnd::LimitTooLong);
                 }
-                self.pause(Length::Until(until), PauseFor::UsageLimit, AfterPause::Iterate, now)
+                self.pause(PauseLength::Until(until), PauseFor::UsageLimit, AfterPause::Iterate, now)
             }
             Reason::BackgroundWork => {
                 let until = outcome.retry_at.filter(|at| *at > now).unwrap_or_else(|| later(now, doubled(BACKGROUND_LOOK)));
-                self.pause(Length::Until(until), PauseFor::BackgroundWork, AfterPause::JudgeAgain, now)
+                self.pause(PauseLength::Until(until), PauseFor::BackgroundWork, AfterPause::JudgeAgain, now)
             }
             _ => {
                 let attempt = self.standing.waits.saturating_add(OVERLOAD_HEAD_START);
-                self.pause(Length::Backoff { attempt, at_most: LONGEST_BACKOFF }, PauseFor::Overload, AfterPause::Iterate, now)
+                self.pause(PauseLength::Backoff { attempt, at_most: LONGEST_BACKOFF }, PauseFor::Overload, AfterPause::Iterate, now)
             }
         }
     }
 
-    fn pause(&mut self, length: Length, why: PauseFor, then: AfterPause, now: Timestamp) -> Action {
+    fn pause(&mut self, length: PauseLength, why: PauseFor, then: AfterPause, now: Timestamp) -> LoopAction {
         self.after_pause = then;
         let until = match length {
-            Length::For(length) => later(now, length),
-            Length::Until(until) => until,
-            Length::Backoff { .. } => now,
+            PauseLength::For(length) => later(now, length),
+            PauseLength::Until(until) => until,
+            PauseLength::Backoff { .. } => now,
         };
         // Nothing may begin after the deadline, so nobody waits for it.
         match self.policy.limits.deadline.filter(|deadline| until >= *deadline) {
             Some(deadline) => {
                 let why = format!("the deadline {deadline:.0} would pass during the pause until {until:.0} ({})", why.as_str());
-                Action::End(End::Stop(Stop { reason: Reason::DeadlineExceeded, why }))
+                LoopAction::End(LoopEnd::Stop(StopReason { reason: Reason::DeadlineExceeded, why }))
             }
-            None => Action::Pause { length, why },
+            None => LoopAction::Pause { length, why },
         }
     }
 }

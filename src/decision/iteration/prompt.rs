@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::decision::display::{bounded, plural};
 use crate::decision::evidence::CheckOutcome;
-use crate::decision::template::{Template, TemplateError};
+use crate::decision::template::{PromptTemplate, TemplateError};
 use crate::decision::verdict::Verdict;
 
 use super::record::IterationRecord;
@@ -38,17 +38,17 @@ const WITHOUT_CRITERIA: &str = "- the work is finished and committed on this bra
 /// The texts that prompts are made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptSet {
-    task: Template,
-    initial: Template,
-    continuation: Template,
-    resumed: Template,
+    task: PromptTemplate,
+    initial: PromptTemplate,
+    continuation: PromptTemplate,
+    resumed: PromptTemplate,
     /// Whether texts of ours stand around the task: they leave out what the task itself says already.
     ours: [bool; 2],
 }
 
 /// The texts that the user gave, each with a name for messages.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Given<'a> {
+pub struct PromptTexts<'a> {
     /// What is to be done.
     pub task: Option<(&'a str, &'a str)>,
     /// The whole prompt of a first session.
@@ -99,10 +99,10 @@ impl PromptSet {
     ///
     /// # Errors
     /// For a placeholder that nobody fills.
-    pub fn new(given: Given<'_>) -> Result<Self, PromptError> {
+    pub fn new(given: PromptTexts<'_>) -> Result<Self, PromptError> {
         let read = |given: Option<(&str, &str)>, ours: &str| {
             let (name, text) = given.unwrap_or(("the prompt of watchdog", ours));
-            Template::parse(text, PLACEHOLDERS).map_err(|error| PromptError { name: name.to_owned(), error })
+            PromptTemplate::parse(text, PLACEHOLDERS).map_err(|error| PromptError { name: name.to_owned(), error })
         };
         Ok(PromptSet {
             task: read(given.task, "")?,
@@ -115,8 +115,8 @@ impl PromptSet {
 
     /// Our own prompts around a task whose text is not a template: braces in it are its own.
     pub fn of_plain_task(text: &str) -> Self {
-        let ours = PromptSet::new(Given::default()).expect("our own prompts name known placeholders only");
-        PromptSet { task: Template::plain(text), ..ours }
+        let ours = PromptSet::new(PromptTexts::default()).expect("our own prompts name known placeholders only");
+        PromptSet { task: PromptTemplate::plain(text), ..ours }
     }
 
     /// The prompt of a session. A line feed ends it.
@@ -186,13 +186,13 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::decision::evidence::{Before, CheckResult};
+    use crate::decision::evidence::{CheckResult, OutcomeBefore};
     use crate::decision::verdict::{Evidence, Reason};
 
     fn unmet() -> Verdict {
         let check = |name: &str, outcome| CheckResult {
             cached: false,
-            before: Before::Unknown,
+            before: OutcomeBefore::Unknown,
             tests: None,
             tree: None,
             name: name.into(),
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    fn prompt(given: Given<'_>, iteration: u32, resumed: bool) -> String {
+    fn prompt(given: PromptTexts<'_>, iteration: u32, resumed: bool) -> String {
         let last = unmet();
         let records = [IterationRecord::new(1, Timestamp::UNIX_EPOCH, Duration::ZERO, &last).with_words(Some("I think I am done."))];
         let facts = PromptFacts {
@@ -225,7 +225,7 @@ mod tests {
         PromptSet::new(given).expect("good texts").compose(&facts)
     }
 
-    const TASK: Given<'_> = Given { task: Some(("PROMPT.md", "Build the login.\n")), initial: None, continuation: None };
+    const TASK: PromptTexts<'_> = PromptTexts { task: Some(("PROMPT.md", "Build the login.\n")), initial: None, continuation: None };
 
     #[test]
     fn the_first_prompt_has_the_task_and_what_done_means_and_nothing_of_later_ones() {
@@ -255,8 +255,10 @@ mod tests {
 
     #[test]
     fn what_the_task_says_itself_is_not_said_twice() {
-        let own =
-            Given { task: Some(("p", "No. {{iteration}}\n{{#feedback}}\nRED: {{feedback}}\n{{/feedback}}\nGo!")), ..Given::default() };
+        let own = PromptTexts {
+            task: Some(("p", "No. {{iteration}}\n{{#feedback}}\nRED: {{feedback}}\n{{/feedback}}\nGo!")),
+            ..PromptTexts::default()
+        };
         assert!(prompt(own, 1, false).starts_with("No. 1\nGo!\n"));
         let text = prompt(own, 2, false);
         assert!(text.starts_with("No. 2\nRED: tests: 2 failed {{task}}\nGo!\n"), "{text}");
@@ -266,22 +268,25 @@ mod tests {
 
     #[test]
     fn a_whole_set_of_ones_own_stands_alone() {
-        let given =
-            Given { initial: Some(("initial.md", "{{task}} now")), continuation: Some(("continuation.md", "again: {{feedback}}")), ..TASK };
+        let given = PromptTexts {
+            initial: Some(("initial.md", "{{task}} now")),
+            continuation: Some(("continuation.md", "again: {{feedback}}")),
+            ..TASK
+        };
         assert_eq!(prompt(given, 1, false), "Build the login. now\n");
         assert_eq!(prompt(given, 2, false), "again: tests: 2 failed {{task}}\n");
     }
 
     #[test]
     fn without_criteria_a_commit_is_what_done_means() {
-        let set = PromptSet::new(Given::default()).expect("our own texts are good");
+        let set = PromptSet::new(PromptTexts::default()).expect("our own texts are good");
         let text = set.compose(&PromptFacts { iteration: 1, ..PromptFacts::default() });
         assert!(text.starts_with("Done means:\n- the work is finished and committed on this branch"), "{text}");
     }
 
     #[test]
     fn a_mistake_names_the_file() {
-        let given = Given { initial: Some(("set/initial.md", "{{taks}}")), ..Given::default() };
+        let given = PromptTexts { initial: Some(("set/initial.md", "{{taks}}")), ..PromptTexts::default() };
         let error = PromptSet::new(given).expect_err("a mistake").to_string();
         assert!(error.starts_with("set/initial.md: line 1: unknown placeholder '{{taks}}', did you mean `task`?"), "{error}");
     }
@@ -289,7 +294,7 @@ mod tests {
     #[test]
     fn no_prompt_looks_like_a_command_or_an_option() {
         for text in ["/compact everything", "-p do it", "  /x"] {
-            let given = Given { initial: Some(("p", text)), ..Given::default() };
+            let given = PromptTexts { initial: Some(("p", text)), ..PromptTexts::default() };
             assert!(prompt(given, 1, false).starts_with("Task: "), "{text}");
         }
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::decision::context::Summary;
+use crate::decision::context::IterationSummary;
 use crate::decision::display::{bounded, plural};
 use crate::decision::secret_shapes::mask;
 use crate::decision::verdict::{Reason, Verdict};
@@ -86,8 +86,12 @@ impl IterationRecord {
     }
 
     /// The same for checks.
-    pub fn summary(&self) -> Summary {
-        Summary { iteration: Some(self.number.into()), assistant_responses: self.words.iter().cloned().collect(), ..Summary::default() }
+    pub fn summary(&self) -> IterationSummary {
+        IterationSummary {
+            iteration: Some(self.number.into()),
+            assistant_responses: self.words.iter().cloned().collect(),
+            ..IterationSummary::default()
+        }
     }
 }
 
@@ -98,10 +102,10 @@ fn first_line(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::evidence::{Commit, Commits, Origin};
+    use crate::decision::evidence::{Commit, CommitOrigin, Commits};
 
     fn record(words: Option<&str>) -> IterationRecord {
-        let commit = |subject: &str| Commit { id: "a".repeat(40), subject: subject.into(), origin: Origin::MadeHere };
+        let commit = |subject: &str| Commit { id: "a".repeat(40), subject: subject.into(), origin: CommitOrigin::MadeHere };
         let commits = Commits { made_here: 2, listed: vec![commit("feat: b"), commit("feat: a")], ..Commits::default() };
         let verdict = Verdict { commits: Some(commits), ..Verdict::new(Reason::ChecksUnmet, "a check is not met") };
         IterationRecord::new(2, Timestamp::UNIX_EPOCH, Duration::ZERO, &verdict).with_words(words)

@@ -1,14 +1,14 @@
 //! How a loop stands: what its limits are held against. Survives the death of the process.
 
-use crate::decision::termination::Spent;
+use crate::decision::termination::SpentUsage;
 
 /// How a loop stands between two sessions.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Standing {
+pub struct LoopStanding {
     /// Iterations that ended.
     pub finished: u32,
     /// What the sessions spent; `wall_seconds` is the time of the whole loop, pauses included.
-    pub spent: Spent,
+    pub spent: SpentUsage,
     /// The state of the work after the last iteration, or at the beginning: equal only where HEAD's tree and everything uncommitted
     /// are the same. `None` where it could not be read, which is never equal.
     pub work: Option<String>,
@@ -20,7 +20,7 @@ pub struct Standing {
     pub waits: u32,
 }
 
-impl Standing {
+impl LoopStanding {
     /// Takes in the state in which an iteration left the work.
     pub(super) fn left(&mut self, work: Option<String>) {
         let same = work.is_some() && work == self.work;

@@ -5,25 +5,25 @@ use std::time::Duration;
 use crate::decision::evidence::{ProbeOutcome, Reply, ReplyStatus};
 use crate::decision::verdict::ProbeRecord;
 
-use super::facts::{Action, Pause, Survivors};
-use super::stage::{Look, NoMoreQuestions, RescueFor, Stage, Then};
-use super::step::Machine;
+use super::facts::{LeftRunning, MachineAction, MachinePause};
+use super::stage::{AfterSnapshot, CommitsFor, MachineStage, NoMoreQuestions, RescueFor};
+use super::step::CheckMachine;
 
-impl Machine {
-    pub(super) fn ask(&mut self) -> Action {
-        self.stage = Stage::Probe;
-        Action::Ask { number: self.rounds_used + 1, contradiction: self.disputed.clone() }
+impl CheckMachine {
+    pub(super) fn ask(&mut self) -> MachineAction {
+        self.stage = MachineStage::Probe;
+        MachineAction::Ask { number: self.rounds_used + 1, contradiction: self.disputed.clone() }
     }
 
     /// Commits are looked at before anything is concluded from an answer: they may have landed while the agent was asked.
-    pub(super) fn on_probe(&mut self, record: ProbeRecord) -> Action {
+    pub(super) fn on_probe(&mut self, record: ProbeRecord) -> MachineAction {
         self.rounds_used += 1;
         self.probes.push(record);
-        self.read_commits(Look::Probed)
+        self.read_commits(CommitsFor::Probed)
     }
 
     /// No commit came while the agent was asked: its answer counts.
-    pub(super) fn on_outcome(&mut self) -> Action {
+    pub(super) fn on_outcome(&mut self) -> MachineAction {
         let last = self.probes.last().expect("a probe ended, and was recorded");
         match last.outcome.clone() {
             ProbeOutcome::Reply(reply) => {
@@ -61,12 +61,12 @@ impl Machine {
     }
 
     /// Another question would bring nothing: what is there is looked at and rescued, then the verdict says why.
-    fn stop_asking(&mut self, why: NoMoreQuestions) -> Action {
+    fn stop_asking(&mut self, why: NoMoreQuestions) -> MachineAction {
         self.no_more_questions = Some(why);
-        self.read_commits(Look::Last)
+        self.read_commits(CommitsFor::Last)
     }
 
-    fn on_failed_probe(&mut self, at_most: Duration) -> Action {
+    fn on_failed_probe(&mut self, at_most: Duration) -> MachineAction {
         self.failures_in_a_row += 1;
         if self.rounds_left() == 0 {
             return self.last_resort();
@@ -74,61 +74,61 @@ impl Machine {
         if self.setup.once {
             return self.conclude_without_answer();
         }
-        self.pause(Pause::Backoff { attempt: self.failures_in_a_row, at_most })
+        self.pause(MachinePause::Backoff { attempt: self.failures_in_a_row, at_most })
     }
 
-    fn on_reply(&mut self, reply: Reply) -> Action {
+    fn on_reply(&mut self, reply: Reply) -> MachineAction {
         let against_git = self.commits.as_ref().and_then(|commits| reply.contradicts(commits));
         if let Some(why) = reply.contradiction().or(against_git) {
             return self.on_dispute(why);
         }
         self.disputed = None;
         match reply.status {
-            ReplyStatus::Complete => self.secure(Then::Rescue(RescueFor::Claim)),
+            ReplyStatus::Complete => self.secure(AfterSnapshot::Rescue(RescueFor::Claim)),
             ReplyStatus::Working if self.setup.session_over && reply.should_continue != Some(false) => {
                 self.alive += 1;
-                self.secure(Then::Rescue(RescueFor::NotDone))
+                self.secure(AfterSnapshot::Rescue(RescueFor::NotDone))
             }
             ReplyStatus::Waiting | ReplyStatus::Working => {
                 self.alive += 1;
                 match reply.should_continue {
-                    Some(false) => self.secure(Then::Rescue(RescueFor::AgentStopped)),
+                    Some(false) => self.secure(AfterSnapshot::Rescue(RescueFor::AgentStopped)),
                     Some(true) | None if self.setup.once && self.rounds_left() > 0 => self.conclude_alive(reply),
                     // The last round of `--once` is over with its answer: no time may pass in this call.
                     Some(true) | None if self.setup.once => self.last_resort(),
-                    Some(true) | None => self.pause(Pause::Interval(self.setup.completion.probe_interval)),
+                    Some(true) | None => self.pause(MachinePause::Interval(self.setup.completion.probe_interval)),
                 }
             }
         }
     }
 
     /// One more question, with the contradiction named; the second one in a row is for a person.
-    fn on_dispute(&mut self, why: String) -> Action {
+    fn on_dispute(&mut self, why: String) -> MachineAction {
         if let Some(last) = self.probes.last_mut() {
             last.disputed = Some(why.clone());
         }
         let again = self.disputed.replace(why).is_some();
-        if again || self.rounds_left() == 0 { self.conclude_disputed() } else { self.secure(Then::Ask) }
+        if again || self.rounds_left() == 0 { self.conclude_disputed() } else { self.secure(AfterSnapshot::Ask) }
     }
 
     /// What the session left running decides what comes of it: before that has ended, no answer of the agent would.
-    pub(super) fn wait_for_survivors(&mut self) -> Action {
+    pub(super) fn wait_for_survivors(&mut self) -> MachineAction {
         self.looks_held += 1;
         if self.setup.once || self.looks_held >= self.setup.completion.max_probes {
             return self.conclude_survivors();
         }
-        self.pause(Pause::Interval(self.setup.completion.probe_interval))
+        self.pause(MachinePause::Interval(self.setup.completion.probe_interval))
     }
 
-    pub(super) fn after_pause(&mut self) -> Action {
+    pub(super) fn after_pause(&mut self) -> MachineAction {
         if self.setup.survivors.is_empty() {
             return self.next_round();
         }
-        self.stage = Stage::Survivors;
-        Action::ReadSurvivors
+        self.stage = MachineStage::Survivors;
+        MachineAction::ReadSurvivors
     }
 
-    pub(super) fn on_survivors(&mut self, found: Survivors) -> Action {
+    pub(super) fn on_survivors(&mut self, found: LeftRunning) -> MachineAction {
         self.setup.survivors = found.holding;
         self.setup.session_over = found.session_over;
         if let Some(note) = found.released {
@@ -137,8 +137,8 @@ impl Machine {
         self.next_round()
     }
 
-    pub(super) fn pause(&mut self, pause: Pause) -> Action {
-        self.stage = Stage::Pause;
-        Action::Wait(pause)
+    pub(super) fn pause(&mut self, pause: MachinePause) -> MachineAction {
+        self.stage = MachineStage::Pause;
+        MachineAction::Wait(pause)
     }
 }

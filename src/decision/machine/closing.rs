@@ -5,13 +5,13 @@ use crate::decision::display::plural;
 use crate::decision::evidence::ProbeOutcome;
 use crate::decision::verdict::{Reason, Status, Verdict};
 
-use super::facts::{Action, Trust};
-use super::stage::Stage;
-use super::step::Machine;
+use super::facts::{ConfigTrust, MachineAction};
+use super::stage::MachineStage;
+use super::step::CheckMachine;
 
-impl Machine {
-    pub(super) fn close(&mut self, verdict: Verdict) -> Action {
-        self.stage = Stage::Done;
+impl CheckMachine {
+    pub(super) fn close(&mut self, verdict: Verdict) -> MachineAction {
+        self.stage = MachineStage::Done;
         let verdict = self.count_session(self.accept(verdict));
         let mut degraded = std::mem::take(&mut self.degraded);
         let of_facts = [
@@ -24,7 +24,7 @@ impl Machine {
                 degraded.push(note.clone());
             }
         }
-        Action::Conclude(Box::new(Verdict {
+        MachineAction::Conclude(Box::new(Verdict {
             commits: self.commits.clone(),
             changes: self.changes.clone(),
             rescue_commits: self.rescue_commits,
@@ -49,17 +49,17 @@ impl Machine {
             return verdict;
         }
         let refused = match &self.setup.trust {
-            Trust::Untrusted { allow_with } => Some((
+            ConfigTrust::Untrusted { allow_with } => Some((
                 Reason::Untrusted,
                 format!(
                     "{}, but completion.json is not trusted, so its criteria were not judged; read it, then type: {allow_with}",
                     verdict.message
                 ),
             )),
-            Trust::Settled if !self.setup.has_checks && self.setup.on_no_criteria == OnNoCriteria::Review => {
+            ConfigTrust::Settled if !self.setup.has_checks && self.setup.on_no_criteria == OnNoCriteria::Review => {
                 Some((Reason::NoCriteria, format!("{}, but no criteria are configured", verdict.message)))
             }
-            Trust::Settled if verdict.evidence < self.setup.require_evidence => Some((
+            ConfigTrust::Settled if verdict.evidence < self.setup.require_evidence => Some((
                 Reason::Disputed,
                 format!(
                     "{}, but its evidence is '{}' and the configuration requires '{}'",
@@ -68,7 +68,7 @@ impl Machine {
                     self.setup.require_evidence.as_str()
                 ),
             )),
-            Trust::Settled => None,
+            ConfigTrust::Settled => None,
         };
         match refused {
             Some((reason, message)) => Verdict { retry_at: verdict.retry_at, ..Verdict::new(reason, message) },

@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 
 use crate::decision::display::plural;
-use crate::decision::evidence::{CheckOutcome, CheckResult, ProbeOutcome, Reply, ReplyStatus, SessionEnd, Unreadable};
+use crate::decision::evidence::{CheckOutcome, CheckResult, ProbeOutcome, Reply, ReplyStatus, SessionEnd, UnreadableFact};
 use crate::decision::verdict::{Evidence, Reason, Verdict};
 
 use super::closing::{first_line, first_lines, says_something};
-use super::facts::Action;
+use super::facts::MachineAction;
 use super::stage::NoMoreQuestions;
-use super::step::Machine;
+use super::step::CheckMachine;
 
 /// After this many "nothing to do" in a row for a spec, a person is asked.
 const NOTHING_TO_DO_LIMIT: u32 = 3;
@@ -17,8 +17,8 @@ const NOTHING_TO_DO_LIMIT: u32 = 3;
 /// What the next session is told where nobody says what is left.
 const FINISH: &str = "Finish the work and commit it.";
 
-impl Machine {
-    pub(super) fn conclude_new_commits(&mut self) -> Action {
+impl CheckMachine {
+    pub(super) fn conclude_new_commits(&mut self) -> MachineAction {
         let made = self.commits.as_ref().map_or(0, |commits| commits.made_here);
         let mut message =
             format!("{} made since the baseline; no checks are configured, so nothing judged what they do", plural(made, "commit"));
@@ -37,7 +37,7 @@ impl Machine {
         self.conclude(Verdict { evidence: Evidence::Committed, ..Verdict::new(Reason::NewCommits, message) })
     }
 
-    pub(super) fn conclude_rescued(&mut self) -> Action {
+    pub(super) fn conclude_rescued(&mut self) -> MachineAction {
         let message = format!("the agent says that everything is done; {} made by rescue", plural(self.rescue_commits, "commit"));
         self.conclude(Verdict { evidence: Evidence::Claimed, ..Verdict::new(Reason::Rescued, message) })
     }
@@ -63,7 +63,7 @@ impl Machine {
         })
     }
 
-    pub(super) fn conclude_checks_passed(&mut self) -> Action {
+    pub(super) fn conclude_checks_passed(&mut self) -> MachineAction {
         let (mut evidence, passed_before) =
             self.judged.as_ref().map_or((Evidence::None, false), |judged| (judged.evidence, judged.all_passed_before));
         let mut message = "every check passed".to_string();
@@ -87,7 +87,7 @@ impl Machine {
         self.conclude(Verdict { evidence, ..Verdict::new(Reason::ChecksPassed, message) })
     }
 
-    pub(super) fn conclude_checks_unmet(&mut self) -> Action {
+    pub(super) fn conclude_checks_unmet(&mut self) -> MachineAction {
         let feedback = self.unmet().unwrap_or_else(|| "A configured check is not met.".to_string());
         let left = self.leftovers().unwrap_or_default();
         let rescued = match self.rescue_commits {
@@ -98,7 +98,7 @@ impl Machine {
         self.conclude(Verdict { retry_at: self.limit_ends(), feedback: Some(feedback), ..Verdict::new(Reason::ChecksUnmet, message) })
     }
 
-    pub(super) fn conclude_from_checks(&mut self, reason: Reason) -> Action {
+    pub(super) fn conclude_from_checks(&mut self, reason: Reason) -> MachineAction {
         let feedback = self.unmet();
         let why = feedback.as_deref().map(|text| format!(": {}", first_line(text))).unwrap_or_default();
         let message = match reason {
@@ -110,7 +110,7 @@ impl Machine {
         self.conclude(Verdict { feedback, ..Verdict::new(reason, message) })
     }
 
-    pub(super) fn conclude_nothing_to_do(&mut self) -> Action {
+    pub(super) fn conclude_nothing_to_do(&mut self) -> MachineAction {
         let streak = self.setup.earlier.nothing_to_do_streak + 1;
         if streak >= NOTHING_TO_DO_LIMIT {
             let message = format!("the agent says {streak} times in a row that nothing is to be done, and git shows nothing");
@@ -125,7 +125,7 @@ impl Machine {
     }
 
     /// Uncommitted work should be committed, and it could not be.
-    pub(super) fn conclude_not_committed(&mut self) -> Action {
+    pub(super) fn conclude_not_committed(&mut self) -> MachineAction {
         let why = match &self.rescue_failed {
             Some(why) => format!("rescue failed: {}", first_line(why)),
             None if !self.rescue_commits_allowed() => "rescue may not commit here".to_string(),
@@ -138,7 +138,7 @@ impl Machine {
     }
 
     /// The work is committed, but not where it belongs: whether it may go there is for a person.
-    pub(super) fn conclude_elsewhere(&mut self) -> Action {
+    pub(super) fn conclude_elsewhere(&mut self) -> MachineAction {
         let branch = self.rescue_branch.clone().unwrap_or_default();
         let why = self.rescue_failed.clone().unwrap_or_default();
         let here = match self.rescue_commits {
@@ -150,7 +150,7 @@ impl Machine {
         self.conclude_with(Reason::RescueIncomplete, message)
     }
 
-    pub(super) fn conclude_lost(&mut self, lost: &[String]) -> Action {
+    pub(super) fn conclude_lost(&mut self, lost: &[String]) -> MachineAction {
         let named = lost.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
         let more = lost.len().saturating_sub(3);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -158,14 +158,14 @@ impl Machine {
         self.conclude_with(Reason::RescueIncomplete, message)
     }
 
-    pub(super) fn conclude_disputed(&mut self) -> Action {
+    pub(super) fn conclude_disputed(&mut self) -> MachineAction {
         let why = self.disputed.clone().unwrap_or_default();
         let times = self.probes.iter().filter(|record| record.disputed.is_some()).count();
         let message = format!("the agent contradicts what is known ({}): {why}{}", plural(times as u64, "answer"), self.kept_in());
         self.conclude_with(Reason::Disputed, message)
     }
 
-    pub(super) fn conclude_agent_stopped(&mut self) -> Action {
+    pub(super) fn conclude_agent_stopped(&mut self) -> MachineAction {
         let said = self.last_message();
         let failed = self.rescue_failed.as_deref().map(|why| format!("; rescue failed: {}", first_line(why))).unwrap_or_default();
         let message = format!("the agent says that it should not go on{said}{failed}{}", self.kept_in());
@@ -173,7 +173,7 @@ impl Machine {
     }
 
     /// `--once`: the agent is alive, and a later run looks again.
-    pub(super) fn conclude_alive(&mut self, reply: Reply) -> Action {
+    pub(super) fn conclude_alive(&mut self, reply: Reply) -> MachineAction {
         let said = self.last_message();
         let left = format!("{} left", plural(self.rounds_left().into(), "probe"));
         if reply.status == ReplyStatus::Waiting {
@@ -186,14 +186,14 @@ impl Machine {
         self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
     }
 
-    pub(super) fn conclude_no_probe(&mut self) -> Action {
+    pub(super) fn conclude_no_probe(&mut self) -> MachineAction {
         let message = format!("no new commit, and the agent was not asked{}", self.kept_in());
         let nothing = if self.work_left() { FINISH } else { "No new commit was made. Finish the work and commit it." };
         let feedback = self.unmet().unwrap_or_else(|| self.after_what_git_says(nothing));
         self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
     }
 
-    pub(super) fn conclude_cut_short(&mut self) -> Action {
+    pub(super) fn conclude_cut_short(&mut self) -> MachineAction {
         let what = match self.rescue_commits {
             0 => format!("its uncommitted work was left as it is{}", self.kept_in()),
             n => format!("{} made by rescue", plural(n, "commit")),
@@ -212,7 +212,7 @@ impl Machine {
     }
 
     /// The session is over and nobody says that its work is done.
-    pub(super) fn conclude_not_done(&mut self) -> Action {
+    pub(super) fn conclude_not_done(&mut self) -> MachineAction {
         let reply = match self.probes.last().map(|record| &record.outcome) {
             Some(ProbeOutcome::Reply(reply)) => Some(reply.clone()),
             _ => None,
@@ -238,7 +238,7 @@ impl Machine {
     }
 
     /// git waits for somebody to finish something: nothing is complete before that.
-    pub(super) fn conclude_half_done(&mut self) -> Action {
+    pub(super) fn conclude_half_done(&mut self) -> MachineAction {
         let (operation, conflicts) = match &self.commits {
             Some(commits) => (commits.operation, commits.conflicts.clone()),
             None => (None, Vec::new()),
@@ -263,7 +263,7 @@ impl Machine {
     }
 
     /// Something that the session began still runs.
-    pub(super) fn conclude_survivors(&mut self) -> Action {
+    pub(super) fn conclude_survivors(&mut self) -> MachineAction {
         let named = self.setup.survivors.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
         let message = format!("work that the session began still runs: {named}; the agent is asked when it has ended{}", self.kept_in());
         self.conclude_with(Reason::BackgroundWork, message)
@@ -281,7 +281,7 @@ impl Machine {
     }
 
     /// A budget or the deadline: what came of the session is said, and is no success.
-    pub(super) fn conclude_over_limit(&mut self) -> Action {
+    pub(super) fn conclude_over_limit(&mut self) -> MachineAction {
         let Some(SessionEnd::OverLimit { stop }) = self.setup.session.clone() else {
             return self.conclude_with(Reason::BudgetExhausted, "a limit is reached");
         };
@@ -299,7 +299,7 @@ impl Machine {
     }
 
     /// The session is over, and work that it began is not.
-    pub(super) fn conclude_left_work(&mut self) -> Action {
+    pub(super) fn conclude_left_work(&mut self) -> MachineAction {
         let what = match &self.setup.session {
             Some(SessionEnd::LeftWork { what, .. }) => first_line(what),
             _ => String::new(),
@@ -309,7 +309,7 @@ impl Machine {
     }
 
     /// Nothing came of a session that was cut short.
-    pub(super) fn conclude_session_cut(&mut self) -> Action {
+    pub(super) fn conclude_session_cut(&mut self) -> MachineAction {
         let message = format!("the session {}, with no commit and no change", self.how_it_was_cut());
         let reason = match &self.setup.session {
             Some(SessionEnd::Idle { .. }) => Reason::SessionIdle,
@@ -318,7 +318,7 @@ impl Machine {
         self.conclude(Verdict { not_a_strike_because: Some("activity_of_the_session"), ..Verdict::new(reason, message) })
     }
 
-    pub(super) fn conclude_session_limit(&mut self) -> Action {
+    pub(super) fn conclude_session_limit(&mut self) -> MachineAction {
         let (why, retry_at) = match &self.setup.session {
             Some(SessionEnd::RateLimited { why, retry_at }) => (why.clone(), *retry_at),
             _ => (String::new(), None),
@@ -327,13 +327,13 @@ impl Machine {
     }
 
     /// `who` met a usage limit; `why` is its own text.
-    pub(super) fn conclude_limit(&mut self, who: &str, why: &str, retry_at: Option<Timestamp>) -> Action {
+    pub(super) fn conclude_limit(&mut self, who: &str, why: &str, retry_at: Option<Timestamp>) -> MachineAction {
         let message = format!("{who} met a usage limit: {}{}", first_line(why), self.kept_in());
         self.conclude(Verdict { retry_at, feedback: self.unmet(), ..Verdict::new(Reason::RateLimited, message) })
     }
 
     /// The session's own last words: why its program cannot work.
-    pub(super) fn conclude_session_unrunnable(&mut self) -> Action {
+    pub(super) fn conclude_session_unrunnable(&mut self) -> MachineAction {
         let why = match &self.setup.session {
             Some(SessionEnd::Unrunnable { why }) => why.clone(),
             _ => String::new(),
@@ -341,13 +341,13 @@ impl Machine {
         self.conclude_agent_unrunnable(&why)
     }
 
-    pub(super) fn conclude_agent_unrunnable(&mut self, why: &str) -> Action {
+    pub(super) fn conclude_agent_unrunnable(&mut self, why: &str) -> MachineAction {
         let message = format!("the agent cannot be run: {}{}", first_line(why), self.kept_in());
         self.conclude_with(Reason::AgentUnrunnable, message)
     }
 
     /// No answer came that could be used: the end that has a name of its own, or that no probe was answered.
-    pub(super) fn conclude_without_answer(&mut self) -> Action {
+    pub(super) fn conclude_without_answer(&mut self) -> MachineAction {
         match self.no_more_questions.clone() {
             Some(NoMoreQuestions::RateLimited { why, retry_at }) => return self.conclude_limit("the agent", &why, retry_at),
             Some(NoMoreQuestions::Unrunnable { why }) => return self.conclude_agent_unrunnable(&why),
@@ -383,11 +383,11 @@ impl Machine {
         }
     }
 
-    pub(super) fn conclude_unreadable(&mut self, unreadable: Unreadable) -> Action {
+    pub(super) fn conclude_unreadable(&mut self, unreadable: UnreadableFact) -> MachineAction {
         self.conclude(Verdict::unreadable(unreadable))
     }
 
-    pub(super) fn conclude_interrupted(&mut self) -> Action {
+    pub(super) fn conclude_interrupted(&mut self) -> MachineAction {
         let made = match &self.commits {
             Some(commits) => format!("{} made here so far", plural(commits.made_here, "commit")),
             None => "the commits could not be read".to_string(),
@@ -397,7 +397,7 @@ impl Machine {
     }
 
     /// Every probe was spent. A strike where nothing speaks against it.
-    pub(super) fn conclude_timeout(&mut self, not_a_strike_because: Option<&'static str>) -> Action {
+    pub(super) fn conclude_timeout(&mut self, not_a_strike_because: Option<&'static str>) -> MachineAction {
         let message = match self.rounds_used {
             0 => format!("no new commit, and no probe is allowed{}", self.kept_in()),
             n => format!("{} spent, and no commit came{}", plural(n.into(), "probe"), self.kept_in()),
@@ -406,7 +406,7 @@ impl Machine {
         self.conclude(Verdict { strike, not_a_strike_because, ..Verdict::new(Reason::MaxProbes, message) })
     }
 
-    pub(super) fn conclude_with(&mut self, reason: Reason, message: impl Into<String>) -> Action {
+    pub(super) fn conclude_with(&mut self, reason: Reason, message: impl Into<String>) -> MachineAction {
         self.conclude(Verdict::new(reason, message))
     }
 }

@@ -2,26 +2,26 @@
 //!
 //! They are looked at last: after the rescue, so that no work waits for it, and after the checks, whose programs could change them.
 
-use crate::decision::evidence::{CriteriaChanged, Fact, Unreadable};
+use crate::decision::evidence::{CriteriaChanged, ReadFact, UnreadableFact};
 use crate::decision::verdict::{Reason, Status, Verdict};
 
-use super::facts::{Action, CriteriaFiles};
-use super::stage::Stage;
-use super::step::Machine;
+use super::facts::{CriteriaFiles, MachineAction};
+use super::stage::MachineStage;
+use super::step::CheckMachine;
 
-impl Machine {
+impl CheckMachine {
     /// Looks at the files before a verdict that judges the work is given.
-    pub(super) fn conclude(&mut self, verdict: Verdict) -> Action {
+    pub(super) fn conclude(&mut self, verdict: Verdict) -> MachineAction {
         let judges = matches!(verdict.status(), Status::Complete | Status::Incomplete | Status::Review);
         if self.setup.criteria_files == CriteriaFiles::None || !judges {
             return self.close(verdict);
         }
-        self.stage = Stage::Criteria;
+        self.stage = MachineStage::Criteria;
         self.held_back = Some(Box::new(verdict));
-        Action::ReadCriteria
+        MachineAction::ReadCriteria
     }
 
-    pub(super) fn on_criteria(&mut self, fact: Fact<CriteriaChanged>) -> Action {
+    pub(super) fn on_criteria(&mut self, fact: ReadFact<CriteriaChanged>) -> MachineAction {
         let verdict = *self.held_back.take().expect("a verdict is held back while the files are looked at");
         let changed = match fact {
             Ok(changed) => changed,
@@ -44,10 +44,10 @@ impl Machine {
     }
 
     /// Where files are guarded, nothing is complete as long as nobody knows whether they changed.
-    fn criteria_unknown(&mut self, verdict: Verdict, unreadable: Unreadable) -> Action {
+    fn criteria_unknown(&mut self, verdict: Verdict, unreadable: UnreadableFact) -> MachineAction {
         let why = format!("whether the criteria changed cannot be told: {}", unreadable.why);
         if self.setup.criteria_files == CriteriaFiles::Guarded && verdict.status() == Status::Complete {
-            return self.close(Verdict::unreadable(Unreadable { why, ..unreadable }));
+            return self.close(Verdict::unreadable(UnreadableFact { why, ..unreadable }));
         }
         self.note("criteria_unknown", why);
         self.close(verdict)

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use crate::config::settings::{CompletionSettings, OnNoCriteria, RescueMode, Settings};
+use crate::config::settings::{CompletionSettings, ConfigSettings, OnNoCriteria, RescueMode};
 use crate::decision::evidence::{
-    Activity, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degraded, Fact, RescueOutcome, SessionEnd,
+    Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation, ReadFact, RescueOutcome, SessionEnd, SignsOfLife,
 };
 use crate::decision::verdict::{Evidence, ProbeRecord, Verdict};
 
 /// Everything that is settled before the first fact is read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Setup {
+pub struct MachineSetup {
     /// Limits of the probing.
     pub completion: CompletionSettings,
     /// What rescue may do.
@@ -32,9 +32,9 @@ pub struct Setup {
     /// The weakest evidence that is accepted.
     pub require_evidence: Evidence,
     /// Whether the configuration file counts.
-    pub trust: Trust,
+    pub trust: ConfigTrust,
     /// How much is judged.
-    pub scope: Scope,
+    pub scope: JudgedScope,
     /// Whether uncommitted work is looked at even when commits decided (`run`, `loop`, `sweep`).
     pub look_at_leftovers: bool,
     /// How the session ended, where watchdog itself ran it.
@@ -46,15 +46,15 @@ pub struct Setup {
     /// A person is asked after so many sessions in a row that came to nothing under the same unmet checks; `None` where a loop counts.
     pub no_progress_limit: Option<u32>,
     /// What earlier calls with the same baseline left behind.
-    pub earlier: Earlier,
+    pub earlier: EarlierRounds,
     /// What weakens the facts already, such as changed criteria.
-    pub notes: Vec<Degraded>,
+    pub notes: Vec<Degradation>,
 }
 
-impl Setup {
+impl MachineSetup {
     /// A session to be judged as the settings say: no flags, no criteria, nothing that was known before.
-    pub fn of(settings: &Settings) -> Self {
-        Setup {
+    pub fn of(settings: &ConfigSettings) -> Self {
+        MachineSetup {
             completion: settings.completion_check.clone(),
             rescue_mode: settings.rescue.mode,
             no_rescue: false,
@@ -65,14 +65,14 @@ impl Setup {
             criteria_files: CriteriaFiles::None,
             on_no_criteria: settings.on_no_criteria,
             require_evidence: settings.require_evidence,
-            trust: Trust::Settled,
-            scope: Scope::Session,
+            trust: ConfigTrust::Settled,
+            scope: JudgedScope::Session,
             look_at_leftovers: false,
             session: None,
             session_over: false,
             survivors: Vec::new(),
             no_progress_limit: None,
-            earlier: Earlier::default(),
+            earlier: EarlierRounds::default(),
             notes: Vec::new(),
         }
     }
@@ -80,7 +80,7 @@ impl Setup {
 
 /// How much is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum JudgedScope {
     /// The session: commits, criteria, the agent's word, and what is left uncommitted.
     Session,
     /// The criteria alone, or the commits where there are none: nobody is asked, nothing is committed.
@@ -103,7 +103,7 @@ pub enum CriteriaFiles {
 
 /// Whether a configuration file that was found counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trust {
+pub enum ConfigTrust {
     /// It counts, or there is none.
     Settled,
     /// It is not used; holds what a person must type to allow it.
@@ -112,7 +112,7 @@ pub enum Trust {
 
 /// What earlier calls with the same baseline left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Earlier {
+pub struct EarlierRounds {
     /// Rounds that `--once` calls have spent.
     pub rounds_used: u32,
     /// How many of them were answered at all.
@@ -141,45 +141,45 @@ pub struct ChecksJudged {
     /// Whether all that a pass rests on passed already when the work began: it shows that nothing broke, and nothing else.
     pub all_passed_before: bool,
     /// What weakens a pass, such as tests that are gone.
-    pub notes: Vec<Degraded>,
+    pub notes: Vec<Degradation>,
 }
 
 /// What a session left running, and whether that still holds its verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Survivors {
+pub struct LeftRunning {
     /// What holds it, for a person.
     pub holding: Vec<String>,
     /// Whether the session is known to have ended with nothing of it running.
     pub session_over: bool,
     /// What runs on without holding it any longer.
-    pub released: Option<Degraded>,
+    pub released: Option<Degradation>,
 }
 
 /// What the machine is told.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
+pub enum MachineEvent {
     /// Begin.
     Start,
     /// Commits were looked at.
-    Commits(Fact<Commits>),
+    Commits(ReadFact<Commits>),
     /// Uncommitted changes were looked at.
-    Changes(Fact<Changes>),
+    Changes(ReadFact<Changes>),
     /// A snapshot was taken: its ref, or `None` where nothing was uncommitted any more.
-    Snapshot(Fact<Option<String>>),
+    Snapshot(ReadFact<Option<String>>),
     /// The configured criteria were judged.
     Checks(ChecksJudged),
     /// A question to the agent ended.
     Probe(ProbeRecord),
     /// A rescue ended.
-    Rescue(Fact<RescueOutcome>),
+    Rescue(ReadFact<RescueOutcome>),
     /// The pause is over, or was cut short because something moved.
     WaitOver,
     /// What the session left running was looked at again.
-    Survivors(Survivors),
+    Survivors(LeftRunning),
     /// Signs of life were looked for.
-    Activity(Activity),
+    Activity(SignsOfLife),
     /// The files that say what done means were compared with the anchor's.
-    Criteria(Fact<CriteriaChanged>),
+    Criteria(ReadFact<CriteriaChanged>),
     /// A signal asks for an end.
     Interrupt,
 }
@@ -187,31 +187,31 @@ pub enum Event {
 /// What the machine asks for next.
 #[must_use = "the machine waits until the action was carried out and its event was handed back"]
 #[derive(Debug, Clone, PartialEq)]
-pub enum Action {
-    /// Answer with [`Event::Commits`].
+pub enum MachineAction {
+    /// Answer with [`MachineEvent::Commits`].
     ReadCommits,
-    /// Answer with [`Event::Changes`].
+    /// Answer with [`MachineEvent::Changes`].
     ReadChanges,
-    /// Answer with [`Event::Snapshot`].
+    /// Answer with [`MachineEvent::Snapshot`].
     TakeSnapshot,
-    /// Answer with [`Event::Checks`].
+    /// Answer with [`MachineEvent::Checks`].
     JudgeChecks,
-    /// Answer with [`Event::Probe`].
+    /// Answer with [`MachineEvent::Probe`].
     Ask {
         /// Counts from 1 over all calls with this baseline.
         number: u32,
         /// What the last answer contradicted, to be named in the question.
         contradiction: Option<String>,
     },
-    /// Answer with [`Event::Rescue`].
+    /// Answer with [`MachineEvent::Rescue`].
     Rescue,
-    /// Answer with [`Event::WaitOver`].
-    Wait(Pause),
-    /// Answer with [`Event::Survivors`].
+    /// Answer with [`MachineEvent::WaitOver`].
+    Wait(MachinePause),
+    /// Answer with [`MachineEvent::Survivors`].
     ReadSurvivors,
-    /// Answer with [`Event::Activity`].
+    /// Answer with [`MachineEvent::Activity`].
     ReadActivity,
-    /// Answer with [`Event::Criteria`].
+    /// Answer with [`MachineEvent::Criteria`].
     ReadCriteria,
     /// The end.
     Conclude(Box<Verdict>),
@@ -219,7 +219,7 @@ pub enum Action {
 
 /// How long to pause, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pause {
+pub enum MachinePause {
     /// The configured pause between rounds: the agent said that it needs time.
     Interval(Duration),
     /// A backoff after a question that failed; `attempt` counts failures in a row from 1, `at_most` bounds it.

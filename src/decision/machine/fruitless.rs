@@ -4,10 +4,10 @@ use crate::decision::evidence::{ProbeOutcome, ReplyStatus, SessionEnd};
 use crate::decision::rounds::unmet_checks;
 use crate::decision::verdict::{Reason, Status, Verdict};
 
-use super::facts::Scope;
-use super::step::Machine;
+use super::facts::JudgedScope;
+use super::step::CheckMachine;
 
-impl Machine {
+impl CheckMachine {
     /// Counts a session that watchdog ran and that came to nothing as a strike (rule 4 of the contract).
     pub(super) fn count_session(&mut self, verdict: Verdict) -> Verdict {
         if !self.came_to_nothing(&verdict) {
@@ -42,7 +42,7 @@ impl Machine {
             && judged
             && as_it_was
             && untouched
-            && self.setup.scope == Scope::Session
+            && self.setup.scope == JudgedScope::Session
             && self.rescue_commits == 0
             && self.setup.survivors.is_empty()
             && self.no_more_questions.is_none()

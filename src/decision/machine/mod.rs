@@ -1,7 +1,7 @@
 //! The smart completion check as a state machine: `step(event) -> action`, a total function of the facts so far.
 //!
-//! The machine never reads a clock, a file or a process. It asks for one thing at a time ([`Action`]),
-//! is told what came of it ([`Event`]), and ends with [`Action::Conclude`]. It ends after at most
+//! The machine never reads a clock, a file or a process. It asks for one thing at a time ([`MachineAction`]),
+//! is told what came of it ([`MachineEvent`]), and ends with [`MachineAction::Conclude`]. It ends after at most
 //! `max_probes` questions to the agent, whatever the facts are.
 
 mod ask;
@@ -17,5 +17,8 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-pub use facts::{Action, ChecksJudged, CriteriaFiles, Earlier, Event, Pause, Scope, Setup, Survivors, Trust};
-pub use step::Machine;
+pub use facts::{
+    ChecksJudged, ConfigTrust, CriteriaFiles, EarlierRounds, JudgedScope, LeftRunning, MachineAction, MachineEvent, MachinePause,
+    MachineSetup,
+};
+pub use step::CheckMachine;

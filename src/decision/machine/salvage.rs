@@ -1,20 +1,20 @@
 //! Uncommitted work: looked at, secured in a snapshot before anything else runs, and rescued.
 
 use crate::config::settings::RescueMode;
-use crate::decision::evidence::{Changes, Commits, Fact, RescueOutcome};
+use crate::decision::evidence::{Changes, Commits, ReadFact, RescueOutcome};
 
-use super::facts::Action;
-use super::stage::{Look, RescueFor, Stage, Then};
-use super::step::Machine;
+use super::facts::MachineAction;
+use super::stage::{AfterSnapshot, CommitsFor, MachineStage, RescueFor};
+use super::step::CheckMachine;
 
-impl Machine {
+impl CheckMachine {
     /// Reads the changes and secures them in a snapshot, then goes on with `then`.
-    pub(super) fn secure(&mut self, then: Then) -> Action {
+    pub(super) fn secure(&mut self, then: AfterSnapshot) -> MachineAction {
         if self.secured {
             return self.after_securing(then);
         }
-        self.stage = Stage::Changes(then);
-        Action::ReadChanges
+        self.stage = MachineStage::Changes(then);
+        MachineAction::ReadChanges
     }
 
     fn dirty(&self) -> bool {
@@ -26,7 +26,7 @@ impl Machine {
         self.changes.as_ref().is_some_and(Changes::work_left)
     }
 
-    pub(super) fn on_changes(&mut self, then: Then, fact: Fact<Changes>) -> Action {
+    pub(super) fn on_changes(&mut self, then: AfterSnapshot, fact: ReadFact<Changes>) -> MachineAction {
         self.changes = None;
         match fact {
             Ok(changes) => {
@@ -39,40 +39,49 @@ impl Machine {
                 self.changes = Some(changes);
             }
             // A person asked for an end: the fact is missing, not the verdict.
-            Err(unreadable) if then == Then::Interrupted => self.note("changes_unreadable", unreadable.why),
+            Err(unreadable) if then == AfterSnapshot::Interrupted => self.note("changes_unreadable", unreadable.why),
             Err(unreadable) => return self.conclude_unreadable(unreadable),
         }
         if self.dirty() && self.setup.rescue_mode != RescueMode::Off {
-            self.stage = Stage::Snapshot(then);
-            return Action::TakeSnapshot;
+            self.stage = MachineStage::Snapshot(then);
+            return MachineAction::TakeSnapshot;
         }
         self.after_securing(then)
     }
 
-    pub(super) fn on_snapshot(&mut self, then: Then, fact: Fact<Option<String>>) -> Action {
+    pub(super) fn on_snapshot(&mut self, then: AfterSnapshot, fact: ReadFact<Option<String>>) -> MachineAction {
         match fact {
             Ok(Some(name)) => self.snapshot = Some(name),
             // What changed may still be work that a snapshot cannot hold, so the changes stand as they were read.
             Ok(None) => {}
             Err(unreadable) => match then {
                 // Nothing runs after these; the changes are known and stay where they are.
-                Then::ChecksUnmet | Then::HalfDone | Then::RateLimited | Then::Unrunnable | Then::LeftWork | Then::Interrupted => {
+                AfterSnapshot::ChecksUnmet
+                | AfterSnapshot::HalfDone
+                | AfterSnapshot::RateLimited
+                | AfterSnapshot::Unrunnable
+                | AfterSnapshot::LeftWork
+                | AfterSnapshot::Interrupted => {
                     // An older snapshot does not hold everything that is there now.
                     self.snapshot = None;
                     self.note("snapshot_failed", unreadable.why);
                 }
                 // Nobody waits beside work that is in no snapshot.
-                Then::Survivors => {
+                AfterSnapshot::Survivors => {
                     self.snapshot = None;
                     self.note("snapshot_failed", unreadable.why);
                     return self.conclude_survivors();
                 }
                 // Nothing that could disturb the work runs while it is in no snapshot.
-                Then::Commits(_) if !self.work_left() => {
+                AfterSnapshot::Commits(_) if !self.work_left() => {
                     self.snapshot = None;
                     self.note("snapshot_failed", unreadable.why);
                 }
-                Then::JudgeChecks(_) | Then::Ask | Then::Commits(_) | Then::NoProbe | Then::Rescue(_) => {
+                AfterSnapshot::JudgeChecks(_)
+                | AfterSnapshot::Ask
+                | AfterSnapshot::Commits(_)
+                | AfterSnapshot::NoProbe
+                | AfterSnapshot::Rescue(_) => {
                     return self.conclude_unreadable(unreadable);
                 }
             },
@@ -80,25 +89,25 @@ impl Machine {
         self.after_securing(then)
     }
 
-    fn after_securing(&mut self, then: Then) -> Action {
+    fn after_securing(&mut self, then: AfterSnapshot) -> MachineAction {
         self.secured = true;
         match then {
-            Then::JudgeChecks(look) => self.judge_checks(look),
-            Then::Ask => self.ask(),
-            Then::Commits(look) => self.commits_and_leftovers(look),
-            Then::ChecksUnmet => self.conclude_checks_unmet(),
-            Then::HalfDone => self.conclude_half_done(),
-            Then::NoProbe => self.conclude_no_probe(),
-            Then::RateLimited => self.conclude_session_limit(),
-            Then::Unrunnable => self.conclude_session_unrunnable(),
-            Then::LeftWork => self.conclude_left_work(),
-            Then::Survivors => self.wait_for_survivors(),
-            Then::Interrupted => self.conclude_interrupted(),
-            Then::Rescue(why) if self.work_left() && self.may_rescue(why) => {
-                self.stage = Stage::Rescue(why);
-                Action::Rescue
+            AfterSnapshot::JudgeChecks(look) => self.judge_checks(look),
+            AfterSnapshot::Ask => self.ask(),
+            AfterSnapshot::Commits(look) => self.commits_and_leftovers(look),
+            AfterSnapshot::ChecksUnmet => self.conclude_checks_unmet(),
+            AfterSnapshot::HalfDone => self.conclude_half_done(),
+            AfterSnapshot::NoProbe => self.conclude_no_probe(),
+            AfterSnapshot::RateLimited => self.conclude_session_limit(),
+            AfterSnapshot::Unrunnable => self.conclude_session_unrunnable(),
+            AfterSnapshot::LeftWork => self.conclude_left_work(),
+            AfterSnapshot::Survivors => self.wait_for_survivors(),
+            AfterSnapshot::Interrupted => self.conclude_interrupted(),
+            AfterSnapshot::Rescue(why) if self.work_left() && self.may_rescue(why) => {
+                self.stage = MachineStage::Rescue(why);
+                MachineAction::Rescue
             }
-            Then::Rescue(why) => self.without_rescue(why),
+            AfterSnapshot::Rescue(why) => self.without_rescue(why),
         }
     }
 
@@ -118,7 +127,7 @@ impl Machine {
     }
 
     /// A rescue was called for, and there was nothing to rescue or it is not allowed.
-    fn without_rescue(&mut self, why: RescueFor) -> Action {
+    fn without_rescue(&mut self, why: RescueFor) -> MachineAction {
         match (why, self.work_left()) {
             (RescueFor::Claim, _) if self.checks_unmet() => self.conclude_checks_unmet(),
             (RescueFor::Claim, false) if self.committed() => self.conclude_new_commits(),
@@ -137,7 +146,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn on_rescue(&mut self, why: RescueFor, fact: Fact<RescueOutcome>) -> Action {
+    pub(super) fn on_rescue(&mut self, why: RescueFor, fact: ReadFact<RescueOutcome>) -> MachineAction {
         let outcome = match fact {
             Ok(outcome) => outcome,
             Err(unreadable) => RescueOutcome { failed: Some(unreadable.why), ..RescueOutcome::default() },
@@ -170,13 +179,13 @@ impl Machine {
             (RescueFor::Claim | RescueFor::ChecksPassed, true) if self.rescue_failed.is_some() && self.rescue_branch.is_none() => {
                 self.conclude_not_committed()
             }
-            (_, true) => self.read_commits(Look::Rescued(why)),
+            (_, true) => self.read_commits(CommitsFor::Rescued(why)),
             (_, false) => self.rescue_decided_nothing(why),
         }
     }
 
     /// A rescue ran, and made no commits.
-    fn rescue_decided_nothing(&mut self, why: RescueFor) -> Action {
+    fn rescue_decided_nothing(&mut self, why: RescueFor) -> MachineAction {
         let failed = self.rescue_failed.clone();
         match why {
             RescueFor::ChecksPassed | RescueFor::SessionCut | RescueFor::Claim if failed.is_some() => self.conclude_not_committed(),

@@ -2,12 +2,12 @@
 
 /// What the machine waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum MachineStage {
     Begin,
-    Commits(Look),
-    Changes(Then),
-    Snapshot(Then),
-    Checks(Look),
+    Commits(CommitsFor),
+    Changes(AfterSnapshot),
+    Snapshot(AfterSnapshot),
+    Checks(CommitsFor),
     Probe,
     Rescue(RescueFor),
     Criteria,
@@ -17,16 +17,21 @@ pub(super) enum Stage {
     Done,
 }
 
-impl Stage {
+impl MachineStage {
     /// Whether a signal has been seen already, and the end is under way.
     pub(super) fn is_ending(self) -> bool {
-        matches!(self, Stage::Commits(Look::Interrupted) | Stage::Changes(Then::Interrupted) | Stage::Snapshot(Then::Interrupted))
+        matches!(
+            self,
+            MachineStage::Commits(CommitsFor::Interrupted)
+                | MachineStage::Changes(AfterSnapshot::Interrupted)
+                | MachineStage::Snapshot(AfterSnapshot::Interrupted)
+        )
     }
 }
 
 /// Why commits are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum CommitsFor {
     /// A round begins.
     Round,
     /// The last round is over, or nobody is asked any more.
@@ -41,11 +46,11 @@ pub(super) enum Look {
 
 /// What follows once the changes are known and the work is in a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Then {
-    JudgeChecks(Look),
+pub(super) enum AfterSnapshot {
+    JudgeChecks(CommitsFor),
     Ask,
     /// Commits are there and no checks are: they decide unless some of the session's work is left.
-    Commits(Look),
+    Commits(CommitsFor),
     /// Commits are there and a criterion is not met; only say what is left.
     ChecksUnmet,
     /// An operation of git is half done.

@@ -1,19 +1,21 @@
 //! The machine itself, and what commits and criteria decide. What a reply leads to is in [`super::ask`],
 //! how work is secured and rescued in [`super::salvage`], what a verdict says in [`super::conclude`].
 
-use crate::decision::evidence::{Activity, Changes, CheckOutcome, Commits, Degraded, Fact, FaultKind, LeftOut, SessionEnd, Unreadable};
+use crate::decision::evidence::{
+    Changes, CheckOutcome, Commits, Degradation, FaultKind, LeftOut, ReadFact, SessionEnd, SignsOfLife, UnreadableFact,
+};
 use crate::decision::verdict::{ProbeRecord, Reason, Verdict};
 
-use super::facts::{Action, ChecksJudged, Event, Scope, Setup, Trust};
-use super::stage::{Look, NoMoreQuestions, RescueFor, Stage, Then};
+use super::facts::{ChecksJudged, ConfigTrust, JudgedScope, MachineAction, MachineEvent, MachineSetup};
+use super::stage::{AfterSnapshot, CommitsFor, MachineStage, NoMoreQuestions, RescueFor};
 
 /// The check in progress.
 #[derive(Debug, Clone)]
-pub struct Machine {
-    pub(super) setup: Setup,
-    pub(super) stage: Stage,
+pub struct CheckMachine {
+    pub(super) setup: MachineSetup,
+    pub(super) stage: MachineStage,
     /// What is being waited for, asked again if an event of another kind comes.
-    pending: Option<Action>,
+    pending: Option<MachineAction>,
     /// As last read; `None` where that failed.
     pub(super) commits: Option<Commits>,
     /// As last read with these commits; what was uncommitted before them says nothing about now.
@@ -43,21 +45,21 @@ pub struct Machine {
     pub(super) rescue_failed: Option<String>,
     pub(super) rescue_branch: Option<String>,
     pub(super) left_out: Vec<LeftOut>,
-    pub(super) degraded: Vec<Degraded>,
+    pub(super) degraded: Vec<Degradation>,
     /// What is concluded unless the criteria changed.
     pub(super) held_back: Option<Box<Verdict>>,
 }
 
-impl Machine {
+impl CheckMachine {
     /// A check that has not begun.
-    pub fn new(setup: Setup) -> Self {
-        Machine {
+    pub fn new(setup: MachineSetup) -> Self {
+        CheckMachine {
             rounds_used: setup.earlier.rounds_used,
             answered: setup.earlier.answered,
             alive: setup.earlier.alive,
             degraded: setup.notes.clone(),
             setup,
-            stage: Stage::Begin,
+            stage: MachineStage::Begin,
             pending: None,
             commits: None,
             changes: None,
@@ -97,42 +99,42 @@ impl Machine {
 
     /// Takes one event and says what comes next. The first event begins, whatever it is. Later, an event that
     /// was not asked for changes nothing: the machine repeats what it waits for.
-    pub fn step(&mut self, event: Event) -> Action {
+    pub fn step(&mut self, event: MachineEvent) -> MachineAction {
         let action = self.transition(event);
         self.pending = Some(action.clone());
         action
     }
 
-    fn transition(&mut self, event: Event) -> Action {
+    fn transition(&mut self, event: MachineEvent) -> MachineAction {
         match (self.stage, event) {
-            (Stage::Done, _) => self.repeat(),
-            (stage, Event::Interrupt) if !stage.is_ending() => self.read_commits(Look::Interrupted),
-            (Stage::Begin, _) => self.begin(),
-            (Stage::Commits(look), Event::Commits(fact)) => self.on_commits(look, fact),
-            (Stage::Changes(then), Event::Changes(fact)) => self.on_changes(then, fact),
-            (Stage::Snapshot(then), Event::Snapshot(fact)) => self.on_snapshot(then, fact),
-            (Stage::Checks(look), Event::Checks(judged)) => self.on_checks(look, judged),
-            (Stage::Probe, Event::Probe(record)) => self.on_probe(record),
-            (Stage::Rescue(why), Event::Rescue(fact)) => self.on_rescue(why, fact),
-            (Stage::Pause, Event::WaitOver) => self.after_pause(),
-            (Stage::Survivors, Event::Survivors(found)) => self.on_survivors(found),
-            (Stage::Activity, Event::Activity(activity)) => self.on_activity(activity),
-            (Stage::Criteria, Event::Criteria(fact)) => self.on_criteria(fact),
+            (MachineStage::Done, _) => self.repeat(),
+            (stage, MachineEvent::Interrupt) if !stage.is_ending() => self.read_commits(CommitsFor::Interrupted),
+            (MachineStage::Begin, _) => self.begin(),
+            (MachineStage::Commits(look), MachineEvent::Commits(fact)) => self.on_commits(look, fact),
+            (MachineStage::Changes(then), MachineEvent::Changes(fact)) => self.on_changes(then, fact),
+            (MachineStage::Snapshot(then), MachineEvent::Snapshot(fact)) => self.on_snapshot(then, fact),
+            (MachineStage::Checks(look), MachineEvent::Checks(judged)) => self.on_checks(look, judged),
+            (MachineStage::Probe, MachineEvent::Probe(record)) => self.on_probe(record),
+            (MachineStage::Rescue(why), MachineEvent::Rescue(fact)) => self.on_rescue(why, fact),
+            (MachineStage::Pause, MachineEvent::WaitOver) => self.after_pause(),
+            (MachineStage::Survivors, MachineEvent::Survivors(found)) => self.on_survivors(found),
+            (MachineStage::Activity, MachineEvent::Activity(activity)) => self.on_activity(activity),
+            (MachineStage::Criteria, MachineEvent::Criteria(fact)) => self.on_criteria(fact),
             (_, _) => self.repeat(),
         }
     }
 
-    fn repeat(&mut self) -> Action {
+    fn repeat(&mut self) -> MachineAction {
         self.pending.clone().expect("only the first stage has nothing pending, and it takes every event")
     }
 
-    fn begin(&mut self) -> Action {
+    fn begin(&mut self) -> MachineAction {
         match &self.setup.session {
-            _ if self.setup.scope == (Scope::Criteria { baseline_known: false }) => self.without_a_baseline(),
+            _ if self.setup.scope == (JudgedScope::Criteria { baseline_known: false }) => self.without_a_baseline(),
             // Room comes back, so this is no failure for good; nothing runs elsewhere either that could be waited for.
             Some(SessionEnd::NotStarted { why, shortage: true }) => {
                 let why = why.clone();
-                self.conclude_unreadable(Unreadable { kind: FaultKind::Store, why, hint: Some("then start it again".into()) })
+                self.conclude_unreadable(UnreadableFact { kind: FaultKind::Store, why, hint: Some("then start it again".into()) })
             }
             Some(SessionEnd::NotStarted { why, shortage: false }) => {
                 let why = why.clone();
@@ -141,7 +143,7 @@ impl Machine {
             Some(SessionEnd::NotKept { why }) => {
                 let hint = "make room, or start it all the same with --without-snapshot";
                 let why = format!("the session was not started: what is uncommitted could not be kept in a snapshot first: {why}");
-                self.conclude_unreadable(Unreadable { kind: FaultKind::Snapshot, why, hint: Some(hint.into()) })
+                self.conclude_unreadable(UnreadableFact { kind: FaultKind::Snapshot, why, hint: Some(hint.into()) })
             }
             Some(
                 SessionEnd::Ended { .. }
@@ -156,8 +158,8 @@ impl Machine {
         }
     }
 
-    pub(super) fn next_round(&mut self) -> Action {
-        let look = if self.rounds_left() > 0 || self.setup.no_probe { Look::Round } else { Look::Last };
+    pub(super) fn next_round(&mut self) -> MachineAction {
+        let look = if self.rounds_left() > 0 || self.setup.no_probe { CommitsFor::Round } else { CommitsFor::Last };
         self.read_commits(look)
     }
 
@@ -165,10 +167,10 @@ impl Machine {
         self.setup.completion.max_probes.saturating_sub(self.rounds_used)
     }
 
-    pub(super) fn read_commits(&mut self, look: Look) -> Action {
+    pub(super) fn read_commits(&mut self, look: CommitsFor) -> MachineAction {
         self.secured = false;
-        self.stage = Stage::Commits(look);
-        Action::ReadCommits
+        self.stage = MachineStage::Commits(look);
+        MachineAction::ReadCommits
     }
 
     /// Whether the session's own commits show that it did its work. What a rescue of this very judgement made is none of them, also
@@ -177,11 +179,11 @@ impl Machine {
         self.committed_before_rescue.unwrap_or_else(|| self.commits.as_ref().is_some_and(Commits::completes))
     }
 
-    fn on_commits(&mut self, look: Look, fact: Fact<Commits>) -> Action {
+    fn on_commits(&mut self, look: CommitsFor, fact: ReadFact<Commits>) -> MachineAction {
         let before = self.commits.take();
         match fact {
             Ok(commits) => self.commits = Some(commits),
-            Err(unreadable) if look == Look::Interrupted => self.note("commits_unreadable", unreadable.why),
+            Err(unreadable) if look == CommitsFor::Interrupted => self.note("commits_unreadable", unreadable.why),
             Err(unreadable) => return self.conclude_unreadable(unreadable),
         }
         let moved = self.commits != before;
@@ -189,29 +191,29 @@ impl Machine {
             self.changes = None;
         }
         match look {
-            Look::Interrupted => self.secure(Then::Interrupted),
-            Look::Rescued(_) if self.rescue_branch.is_some() => self.conclude_elsewhere(),
+            CommitsFor::Interrupted => self.secure(AfterSnapshot::Interrupted),
+            CommitsFor::Rescued(_) if self.rescue_branch.is_some() => self.conclude_elsewhere(),
             // Commits were made, and not all of the work is safe in them: a person must look.
-            Look::Rescued(RescueFor::Claim | RescueFor::ChecksPassed | RescueFor::Last) if self.rescue_failed.is_some() => {
+            CommitsFor::Rescued(RescueFor::Claim | RescueFor::ChecksPassed | RescueFor::Last) if self.rescue_failed.is_some() => {
                 self.conclude_not_committed()
             }
             // A spent limit is never success: whatever came of the session is kept, and nothing is judged.
-            Look::Rescued(RescueFor::OverLimit) => self.conclude_over_limit(),
-            _ if self.over_limit() && !self.only_criteria() => self.secure(Then::Rescue(RescueFor::OverLimit)),
-            Look::Rescued(why) => self.after_rescue(look, why),
+            CommitsFor::Rescued(RescueFor::OverLimit) => self.conclude_over_limit(),
+            _ if self.over_limit() && !self.only_criteria() => self.secure(AfterSnapshot::Rescue(RescueFor::OverLimit)),
+            CommitsFor::Rescued(why) => self.after_rescue(look, why),
             // Nothing can be done before the limit is lifted, whatever there is.
-            _ if matches!(self.setup.session, Some(SessionEnd::RateLimited { .. })) => self.secure(Then::RateLimited),
-            _ if self.half_done() => self.secure(Then::HalfDone),
+            _ if matches!(self.setup.session, Some(SessionEnd::RateLimited { .. })) => self.secure(AfterSnapshot::RateLimited),
+            _ if self.half_done() => self.secure(AfterSnapshot::HalfDone),
             // Nothing new: commits did not decide when the round began, and the criteria were judged on these.
-            Look::Probed if !moved => self.undecided(look),
-            Look::Last if !moved && self.judged.is_some() => self.undecided(look),
-            Look::Round | Look::Last | Look::Probed if self.has_checks() => self.secure_and_judge(look),
-            Look::Round | Look::Last | Look::Probed => self.without_checks(look),
+            CommitsFor::Probed if !moved => self.undecided(look),
+            CommitsFor::Last if !moved && self.judged.is_some() => self.undecided(look),
+            CommitsFor::Round | CommitsFor::Last | CommitsFor::Probed if self.has_checks() => self.secure_and_judge(look),
+            CommitsFor::Round | CommitsFor::Last | CommitsFor::Probed => self.without_checks(look),
         }
     }
 
     /// A rescue made commits. It saves work and completes nothing: what called for it decides.
-    fn after_rescue(&mut self, look: Look, why: RescueFor) -> Action {
+    fn after_rescue(&mut self, look: CommitsFor, why: RescueFor) -> MachineAction {
         match why {
             RescueFor::SessionCut => self.conclude_cut_short(),
             // A commit of what was judged does not change what was judged.
@@ -231,25 +233,25 @@ impl Machine {
     }
 
     /// Criteria can be judged without one; what needs it cannot tell.
-    fn without_a_baseline(&mut self) -> Action {
+    fn without_a_baseline(&mut self) -> MachineAction {
         if self.has_checks() {
-            return self.secure_and_judge(Look::Round);
+            return self.secure_and_judge(CommitsFor::Round);
         }
         match &self.setup.trust {
-            Trust::Untrusted { allow_with } => {
+            ConfigTrust::Untrusted { allow_with } => {
                 let message = format!("completion.json is not trusted, so its criteria were not judged; read it, then type: {allow_with}");
                 self.conclude_with(Reason::Untrusted, message)
             }
-            Trust::Settled => {
+            ConfigTrust::Settled => {
                 let message = "no criteria are configured, and without a baseline git cannot decide; record one with: watchdog snapshot";
                 self.conclude_with(Reason::NoCriteria, message)
             }
         }
     }
 
-    fn secure_and_judge(&mut self, look: Look) -> Action {
+    fn secure_and_judge(&mut self, look: CommitsFor) -> MachineAction {
         match self.setup.checks_run_programs {
-            true => self.secure(Then::JudgeChecks(look)),
+            true => self.secure(AfterSnapshot::JudgeChecks(look)),
             false => self.judge_checks(look),
         }
     }
@@ -260,12 +262,12 @@ impl Machine {
 
     /// The criteria of a file that is not trusted do not count.
     fn has_checks(&self) -> bool {
-        self.setup.has_checks && self.setup.trust == Trust::Settled
+        self.setup.has_checks && self.setup.trust == ConfigTrust::Settled
     }
 
-    fn without_checks(&mut self, look: Look) -> Action {
+    fn without_checks(&mut self, look: CommitsFor) -> MachineAction {
         match self.committed() {
-            true if self.setup.look_at_leftovers && !self.only_criteria() => self.secure(Then::Commits(look)),
+            true if self.setup.look_at_leftovers && !self.only_criteria() => self.secure(AfterSnapshot::Commits(look)),
             true => self.conclude_new_commits(),
             false if self.only_criteria() => self.conclude_no_probe(),
             false => self.undecided(look),
@@ -273,7 +275,7 @@ impl Machine {
     }
 
     /// Commits are there, and what else is uncommitted is known: bare commits complete nothing while some of the work is left.
-    pub(super) fn commits_and_leftovers(&mut self, look: Look) -> Action {
+    pub(super) fn commits_and_leftovers(&mut self, look: CommitsFor) -> MachineAction {
         if !self.work_left() {
             return self.conclude_new_commits();
         }
@@ -285,20 +287,20 @@ impl Machine {
     }
 
     /// Neither commits nor criteria decided.
-    fn undecided(&mut self, look: Look) -> Action {
+    fn undecided(&mut self, look: CommitsFor) -> MachineAction {
         match look {
-            Look::Last => self.last_resort(),
-            Look::Probed => self.on_outcome(),
-            Look::Round | Look::Rescued(_) | Look::Interrupted => self.ask_or_use_the_session(),
+            CommitsFor::Last => self.last_resort(),
+            CommitsFor::Probed => self.on_outcome(),
+            CommitsFor::Round | CommitsFor::Rescued(_) | CommitsFor::Interrupted => self.ask_or_use_the_session(),
         }
     }
 
-    pub(super) fn judge_checks(&mut self, look: Look) -> Action {
-        self.stage = Stage::Checks(look);
-        Action::JudgeChecks
+    pub(super) fn judge_checks(&mut self, look: CommitsFor) -> MachineAction {
+        self.stage = MachineStage::Checks(look);
+        MachineAction::JudgeChecks
     }
 
-    fn on_checks(&mut self, look: Look, judged: ChecksJudged) -> Action {
+    fn on_checks(&mut self, look: CommitsFor, judged: ChecksJudged) -> MachineAction {
         let outcome = judged.outcome;
         self.judged = Some(judged);
         // A check's program may have written files, and a rescue must not run before they are kept.
@@ -306,9 +308,9 @@ impl Machine {
         match outcome {
             CheckOutcome::Pass if self.pass_proves_nothing() => self.undecided_although_passed(look),
             CheckOutcome::Pass if self.rescue_commits > 0 || self.only_criteria() => self.conclude_checks_passed(),
-            CheckOutcome::Pass => self.secure(Then::Rescue(RescueFor::ChecksPassed)),
+            CheckOutcome::Pass => self.secure(AfterSnapshot::Rescue(RescueFor::ChecksPassed)),
             CheckOutcome::Unmet if self.rescue_commits > 0 => self.conclude_checks_unmet(),
-            CheckOutcome::Unmet if self.committed() && self.cut_short() => self.secure(Then::Rescue(RescueFor::Unmet)),
+            CheckOutcome::Unmet if self.committed() && self.cut_short() => self.secure(AfterSnapshot::Rescue(RescueFor::Unmet)),
             CheckOutcome::Unmet if self.committed() => self.unmet_with_commits(),
             CheckOutcome::Unmet if self.only_criteria() => self.conclude_checks_unmet(),
             CheckOutcome::Unmet => self.undecided(look),
@@ -326,9 +328,9 @@ impl Machine {
     }
 
     /// Nothing broke, and nothing shows that anything was done: the agent's word decides.
-    fn undecided_although_passed(&mut self, look: Look) -> Action {
+    fn undecided_although_passed(&mut self, look: CommitsFor) -> MachineAction {
         match look {
-            Look::Rescued(RescueFor::Claim) => self.conclude_rescued(),
+            CommitsFor::Rescued(RescueFor::Claim) => self.conclude_rescued(),
             look => self.undecided(look),
         }
     }
@@ -339,41 +341,43 @@ impl Machine {
     }
 
     fn only_criteria(&self) -> bool {
-        matches!(self.setup.scope, Scope::Criteria { .. })
+        matches!(self.setup.scope, JudgedScope::Criteria { .. })
     }
 
-    fn unmet_with_commits(&mut self) -> Action {
+    fn unmet_with_commits(&mut self) -> MachineAction {
         match &self.setup.session {
             // More work is wanted, and no session can do it before a person did something.
-            Some(SessionEnd::Unrunnable { .. }) => self.secure(Then::Unrunnable),
-            _ if self.setup.look_at_leftovers => self.secure(Then::ChecksUnmet),
+            Some(SessionEnd::Unrunnable { .. }) => self.secure(AfterSnapshot::Unrunnable),
+            _ if self.setup.look_at_leftovers => self.secure(AfterSnapshot::ChecksUnmet),
             _ => self.conclude_checks_unmet(),
         }
     }
 
     /// Commits did not decide. What `run` saw of the session comes before a question to the agent.
-    fn ask_or_use_the_session(&mut self) -> Action {
+    fn ask_or_use_the_session(&mut self) -> MachineAction {
         match &self.setup.session {
-            Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => self.secure(Then::Rescue(RescueFor::SessionCut)),
-            Some(SessionEnd::RateLimited { .. }) => self.secure(Then::RateLimited),
-            Some(SessionEnd::Unrunnable { .. }) => self.secure(Then::Unrunnable),
-            Some(SessionEnd::LeftWork { .. }) => self.secure(Then::LeftWork),
-            Some(SessionEnd::OverLimit { .. }) => self.secure(Then::Rescue(RescueFor::OverLimit)),
+            Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => self.secure(AfterSnapshot::Rescue(RescueFor::SessionCut)),
+            Some(SessionEnd::RateLimited { .. }) => self.secure(AfterSnapshot::RateLimited),
+            Some(SessionEnd::Unrunnable { .. }) => self.secure(AfterSnapshot::Unrunnable),
+            Some(SessionEnd::LeftWork { .. }) => self.secure(AfterSnapshot::LeftWork),
+            Some(SessionEnd::OverLimit { .. }) => self.secure(AfterSnapshot::Rescue(RescueFor::OverLimit)),
             Some(SessionEnd::Ended { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. }) | None if self.setup.no_probe => {
-                self.secure(Then::NoProbe)
+                self.secure(AfterSnapshot::NoProbe)
             }
             // Nobody works on what is missing any more, and no answer would change that.
             Some(SessionEnd::Ended { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. }) | None
                 if self.setup.session_over && self.checks_unmet() =>
             {
-                self.secure(Then::Rescue(RescueFor::Unmet))
+                self.secure(AfterSnapshot::Rescue(RescueFor::Unmet))
             }
             Some(SessionEnd::Ended { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. }) | None
                 if !self.setup.survivors.is_empty() =>
             {
-                self.secure(Then::Survivors)
+                self.secure(AfterSnapshot::Survivors)
             }
-            Some(SessionEnd::Ended { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. }) | None => self.secure(Then::Ask),
+            Some(SessionEnd::Ended { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. }) | None => {
+                self.secure(AfterSnapshot::Ask)
+            }
         }
     }
 
@@ -383,7 +387,7 @@ impl Machine {
     }
 
     /// After the last round: the final rescue.
-    pub(super) fn last_resort(&mut self) -> Action {
+    pub(super) fn last_resort(&mut self) -> MachineAction {
         match self.setup.session {
             Some(
                 SessionEnd::TimedOut { .. }
@@ -395,12 +399,12 @@ impl Machine {
             ) => self.ask_or_use_the_session(),
             // Whether work that is claimed complete and pending at once should be committed is for a person.
             _ if self.disputed.is_some() => self.conclude_disputed(),
-            _ => self.secure(Then::Rescue(RescueFor::Last)),
+            _ => self.secure(AfterSnapshot::Rescue(RescueFor::Last)),
         }
     }
 
     /// Nobody is asked any more, and what could be rescued is.
-    pub(super) fn out_of_probes(&mut self) -> Action {
+    pub(super) fn out_of_probes(&mut self) -> MachineAction {
         let asked = self.rounds_used > 0 || self.no_more_questions.is_some();
         let work_left = self.work_left();
         if self.rescue_failed.is_some() {
@@ -415,8 +419,8 @@ impl Machine {
         } else if self.rescue_commits > 0 || self.committed() && work_left {
             self.conclude_not_done()
         } else {
-            self.stage = Stage::Activity;
-            Action::ReadActivity
+            self.stage = MachineStage::Activity;
+            MachineAction::ReadActivity
         }
     }
 
@@ -426,7 +430,7 @@ impl Machine {
     }
 
     /// Rule 4 of the contract: a strike only if the agent was alive and nothing at all moved.
-    fn on_activity(&mut self, activity: Activity) -> Action {
+    fn on_activity(&mut self, activity: SignsOfLife) -> MachineAction {
         let looked_at = [activity.worktree, activity.processes, activity.transcript].iter().any(Option::is_some);
         let not_a_strike = if self.commits.as_ref().is_some_and(|commits| commits.new_commits > 0) {
             Some("new_commits")
@@ -446,7 +450,7 @@ impl Machine {
 
     pub(super) fn note(&mut self, code: &'static str, detail: String) {
         if !self.degraded.iter().any(|known| known.code == code && known.detail == detail) {
-            self.degraded.push(Degraded { code, detail });
+            self.degraded.push(Degradation { code, detail });
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gix::ObjectId;
 use gix::refs::FullName;
 
-use super::served_worktree::{Held, Served};
+use super::served_worktree::{RefValue, ServedWorktree};
 use crate::git::Error;
 
 /// How often refs are listed again that move while they are looked at.
@@ -13,9 +13,9 @@ const ROUNDS: usize = 3;
 /// git keeps these as files in every format.
 const FILES: [&str; 2] = ["FETCH_HEAD", "MERGE_HEAD"];
 
-impl Served {
+impl ServedWorktree {
     /// All refs with HEAD and its like; HEAD is always among them.
-    pub(super) fn list(&self) -> Result<BTreeMap<String, Held>, Error> {
+    pub(super) fn list(&self) -> Result<BTreeMap<String, RefValue>, Error> {
         for _ in 0..ROUNDS {
             let args = ["for-each-ref", "--include-root-refs", "--format=%(refname)%00%(objectname)%00%(symref)"];
             let mut refs = parse(&self.told(&args, &[])?).map_err(|why| self.unanswered(&args, &why))?;
@@ -27,7 +27,7 @@ impl Served {
     }
 
     /// Adds a HEAD whose branch is not there; `false` where that branch is there after all.
-    fn add_unborn_head(&self, refs: &mut BTreeMap<String, Held>) -> Result<bool, Error> {
+    fn add_unborn_head(&self, refs: &mut BTreeMap<String, RefValue>) -> Result<bool, Error> {
         let args = ["symbolic-ref", "--no-recurse", "HEAD"];
         let text = self.told(&args, &[])?;
         let branch = String::from_utf8_lossy(&text).trim_end().to_owned();
@@ -37,7 +37,7 @@ impl Served {
         match answer.code {
             // git's own code for a ref that is not there, as opposed to one that cannot be read.
             Some(2) => {
-                refs.insert("HEAD".to_owned(), Held::Ref(branch));
+                refs.insert("HEAD".to_owned(), RefValue::Ref(branch));
                 Ok(true)
             }
             Some(0) => Ok(false),
@@ -47,7 +47,7 @@ impl Served {
 }
 
 /// Lines of `name NUL object NUL target of a symbolic ref`.
-fn parse(listed: &[u8]) -> Result<BTreeMap<String, Held>, String> {
+fn parse(listed: &[u8]) -> Result<BTreeMap<String, RefValue>, String> {
     let mut refs = BTreeMap::new();
     for line in listed.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let odd = || format!("the line '{}' is not understood", String::from_utf8_lossy(line));
@@ -61,10 +61,10 @@ fn parse(listed: &[u8]) -> Result<BTreeMap<String, Held>, String> {
         }
         checked(name)?;
         let held = match target {
-            "" => Held::Object(ObjectId::from_hex(id.as_bytes()).map_err(|_| odd())?),
+            "" => RefValue::Object(ObjectId::from_hex(id.as_bytes()).map_err(|_| odd())?),
             target => {
                 checked(target)?;
-                Held::Ref(target.to_owned())
+                RefValue::Ref(target.to_owned())
             }
         };
         refs.insert(name.to_owned(), held);
@@ -91,8 +91,9 @@ mod tests {
     fn what_git_lists_is_read_with_symbolic_refs_and_root_refs() {
         let lines = format!("CHERRY_PICK_HEAD\0{ID}\0\nHEAD\0{ID}\0refs/heads/main\nMERGE_HEAD\0{ID}\0\nrefs/heads/main\0{ID}\0\n");
         let refs = parse(lines.as_bytes()).unwrap();
-        let object = Held::Object(ObjectId::from_hex(ID.as_bytes()).unwrap());
-        let expected = [("CHERRY_PICK_HEAD", object.clone()), ("HEAD", Held::Ref("refs/heads/main".into())), ("refs/heads/main", object)];
+        let object = RefValue::Object(ObjectId::from_hex(ID.as_bytes()).unwrap());
+        let expected =
+            [("CHERRY_PICK_HEAD", object.clone()), ("HEAD", RefValue::Ref("refs/heads/main".into())), ("refs/heads/main", object)];
         assert_eq!(refs, expected.map(|(name, held)| (name.to_owned(), held)).into());
     }
 

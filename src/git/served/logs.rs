@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::served_worktree::Served;
+use super::served_worktree::ServedWorktree;
 use crate::git::Error;
 
 /// Movements of HEAD that are looked at, newest first.
@@ -12,7 +12,7 @@ const HEADS: usize = 20_000;
 /// Movements of all refs together.
 const ALL: usize = 100_000;
 
-impl Served {
+impl ServedWorktree {
     /// The reflog of HEAD as a file.
     pub(in crate::git) fn head_log(&self) -> Result<PathBuf, Error> {
         let logs = self.logs("HEAD", HEADS)?;

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::served_worktree::Held;
+use super::served_worktree::RefValue;
 use crate::git::Error;
 
 /// What gix looks for beside refs. Links may lead to nothing, which is how something that is not there looks.
@@ -37,23 +37,23 @@ const LEFT_BEHIND: Duration = Duration::from_secs(3600);
 const OTHERS: usize = 1000;
 
 /// A mirror of one git directory.
-pub(super) struct Mirror {
+pub(super) struct RefMirror {
     folder: PathBuf,
     _lock: File,
     /// The refs that are files of their own.
-    loose: RefCell<BTreeMap<String, Held>>,
+    loose: RefCell<BTreeMap<String, RefValue>>,
     /// How often packed refs were written.
     written: Cell<u64>,
 }
 
-impl Mirror {
+impl RefMirror {
     /// Makes one in `scratch`, without any ref.
     pub fn new(scratch: &Path, git_dir: &Path) -> Result<Self, Error> {
         let fail = |e: io::Error| Error::read(format!("make a copy of refs in {}", scratch.display()), e);
         DirBuilder::new().recursive(true).mode(0o700).create(scratch).map_err(fail)?;
         remove_left_behind(scratch);
         let (folder, lock) = fresh(scratch).map_err(fail)?;
-        let mirror = Mirror { folder, _lock: lock, loose: RefCell::default(), written: Cell::new(0) };
+        let mirror = RefMirror { folder, _lock: lock, loose: RefCell::default(), written: Cell::new(0) };
         for name in LINKED {
             symlink(git_dir.join(name), mirror.folder.join(name)).map_err(fail)?;
         }
@@ -66,10 +66,11 @@ impl Mirror {
     }
 
     /// Shows these refs, and no others.
-    pub fn show(&self, refs: &BTreeMap<String, Held>) -> Result<(), Error> {
+    pub fn show(&self, refs: &BTreeMap<String, RefValue>) -> Result<(), Error> {
         let fail = |e: io::Error| Error::read(format!("write a copy of refs in {}", self.folder.display()), e);
-        let (loose, packed): (Vec<_>, Vec<_>) = refs.iter().partition(|(name, held)| !name.contains('/') || matches!(held, Held::Ref(_)));
-        let loose: BTreeMap<String, Held> = loose.into_iter().map(|(name, held)| (name.clone(), held.clone())).collect();
+        let (loose, packed): (Vec<_>, Vec<_>) =
+            refs.iter().partition(|(name, held)| !name.contains('/') || matches!(held, RefValue::Ref(_)));
+        let loose: BTreeMap<String, RefValue> = loose.into_iter().map(|(name, held)| (name.clone(), held.clone())).collect();
         let mut shown = self.loose.borrow_mut();
         if *shown != loose {
             for name in shown.keys().filter(|name| !name.contains('/')) {
@@ -80,8 +81,8 @@ impl Mirror {
             fs::create_dir(self.folder.join("refs")).map_err(fail)?;
             for (name, held) in &loose {
                 let text = match held {
-                    Held::Object(id) => format!("{id}\n"),
-                    Held::Ref(name) => format!("ref: {name}\n"),
+                    RefValue::Object(id) => format!("{id}\n"),
+                    RefValue::Ref(name) => format!("ref: {name}\n"),
                 };
                 self.write(name, text.as_bytes()).map_err(fail)?;
             }
@@ -91,10 +92,10 @@ impl Mirror {
     }
 
     /// One file for all refs that name objects: names that a file system could not keep apart do not matter in it.
-    fn pack<'a>(&self, refs: impl Iterator<Item = (&'a String, &'a Held)>) -> io::Result<()> {
+    fn pack<'a>(&self, refs: impl Iterator<Item = (&'a String, &'a RefValue)>) -> io::Result<()> {
         let mut text = String::from("# pack-refs with: sorted \n");
         for (name, held) in refs {
-            if let Held::Object(id) = held {
+            if let RefValue::Object(id) = held {
                 text.push_str(&format!("{id} {name}\n"));
             }
         }
@@ -120,7 +121,7 @@ impl Mirror {
     }
 }
 
-impl Drop for Mirror {
+impl Drop for RefMirror {
     fn drop(&mut self) {
         // What stays is removed by a later one.
         fs::remove_dir_all(&self.folder).ok();

@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 
 use gix::ObjectId;
 
-use super::mirror::Mirror;
-use crate::decision::evidence::Degraded;
+use super::mirror::RefMirror;
+use crate::decision::evidence::Degradation;
 use crate::git::{Error, TABLES, Worktree};
 
 /// The word of `extensions.refStorage` for what is served.
@@ -18,7 +18,7 @@ pub(in crate::git) const REFTABLE: &str = "reftable";
 
 /// What a git process said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct GitAnswer {
     /// Its exit code; `None` where a signal or the deadline ended it.
     pub code: Option<i32>,
     /// All of its output.
@@ -33,21 +33,21 @@ pub trait RunsGit: Send + Sync {
     ///
     /// # Errors
     /// Why it could not be run, or not heard to its end.
-    fn run(&self, folder: &Path, args: &[&str], stdin: &[u8]) -> Result<Answer, String>;
+    fn run(&self, folder: &Path, args: &[&str], stdin: &[u8]) -> Result<GitAnswer, String>;
 }
 
-struct Server {
+struct GitServer {
     git: Box<dyn RunsGit>,
     scratch: PathBuf,
 }
 
-static SERVER: OnceLock<Server> = OnceLock::new();
+static SERVER: OnceLock<GitServer> = OnceLock::new();
 
 /// Says once for the process who runs git, and in which folder copies of refs are kept while they are looked at.
 /// Until then such repositories are refused. Only the first word counts.
 pub fn serve_with(git: impl RunsGit + 'static, scratch: PathBuf) {
     // A second one would serve the same git.
-    let _ = SERVER.set(Server { git: Box::new(git), scratch });
+    let _ = SERVER.set(GitServer { git: Box::new(git), scratch });
 }
 
 /// Whether there is somebody to ask.
@@ -57,7 +57,7 @@ pub(in crate::git) fn is_served() -> bool {
 
 /// What a ref holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum RefValue {
     Object(ObjectId),
     /// The name of another ref.
     Ref(String),
@@ -65,22 +65,22 @@ pub(super) enum Held {
 
 /// What was last seen.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct SeenRefs {
     /// What the mirror shows was read after the tables were named so.
     tables: Option<Vec<u8>>,
-    pub refs: BTreeMap<String, Held>,
+    pub refs: BTreeMap<String, RefValue>,
 }
 
 /// One worktree whose refs git serves.
-pub(in crate::git) struct Served {
-    server: &'static Server,
+pub(in crate::git) struct ServedWorktree {
+    server: &'static GitServer,
     git_dir: PathBuf,
     common_dir: PathBuf,
-    pub(super) mirror: Mirror,
-    pub(super) seen: RefCell<Seen>,
+    pub(super) mirror: RefMirror,
+    pub(super) seen: RefCell<SeenRefs>,
 }
 
-impl Served {
+impl ServedWorktree {
     /// Begins to serve the worktree with these git directories.
     ///
     /// # Errors
@@ -90,8 +90,9 @@ impl Served {
             doing: format!("read the refs of {}", common_dir.display()),
             why: format!("extensions.refStorage is '{REFTABLE}', and there is no git to ask"),
         })?;
-        let mirror = Mirror::new(&server.scratch, git_dir)?;
-        let served = Served { server, git_dir: git_dir.to_owned(), common_dir: common_dir.to_owned(), mirror, seen: RefCell::default() };
+        let mirror = RefMirror::new(&server.scratch, git_dir)?;
+        let served =
+            ServedWorktree { server, git_dir: git_dir.to_owned(), common_dir: common_dir.to_owned(), mirror, seen: RefCell::default() };
         served.refresh()?;
         Ok(served)
     }
@@ -125,7 +126,7 @@ impl Served {
         seen.tables = None;
         let refs = self.list()?;
         self.mirror.show(&refs)?;
-        *seen = Seen { tables: Some(tables), refs };
+        *seen = SeenRefs { tables: Some(tables), refs };
         Ok(())
     }
 
@@ -147,7 +148,7 @@ impl Served {
     }
 
     /// Asks git, whatever it answers.
-    pub(super) fn ask(&self, args: &[&str], stdin: &[u8]) -> Result<Answer, Error> {
+    pub(super) fn ask(&self, args: &[&str], stdin: &[u8]) -> Result<GitAnswer, Error> {
         // Nothing that the repository names runs, and nothing is left running.
         let fixed = [
             "--git-dir=.",
@@ -181,7 +182,7 @@ impl Served {
         }
     }
 
-    pub(super) fn refused(&self, args: &[&str], answer: &Answer) -> Error {
+    pub(super) fn refused(&self, args: &[&str], answer: &GitAnswer) -> Error {
         let how = answer.code.map_or_else(|| "was ended".to_owned(), |code| format!("ended with exit code {code}"));
         let said = answer.stderr.trim();
         // An older git says just this much.
@@ -198,7 +199,7 @@ impl Served {
 impl Worktree {
     /// Sees to it that what is read of refs next is what they are now; free where gix reads them itself.
     pub(in crate::git) fn refresh(&self) -> Result<(), Error> {
-        self.served.as_ref().map_or(Ok(()), Served::refresh)
+        self.served.as_ref().map_or(Ok(()), ServedWorktree::refresh)
     }
 
     /// Sees to it that a revision may name an entry of a reflog.
@@ -207,12 +208,12 @@ impl Worktree {
     }
 
     /// What to say where git itself must be asked for refs.
-    pub fn served_note(&self) -> Option<Degraded> {
+    pub fn served_note(&self) -> Option<Degradation> {
         let served = self.served.as_ref()?;
         let detail = format!(
             "the refs of {} are in the {REFTABLE} format, which git itself is asked about: every look is slower",
             served.common_dir.display()
         );
-        Some(Degraded { code: "served_by_git", detail })
+        Some(Degradation { code: "served_by_git", detail })
     }
 }

@@ -2,16 +2,16 @@
 
 use gix::ObjectId;
 
-use super::served_worktree::{Held, Served};
+use super::served_worktree::{RefValue, ServedWorktree};
 use crate::git::Error;
 
-impl Served {
+impl ServedWorktree {
     /// Creates a ref; `false` where the name is taken.
     pub fn create(&self, name: &str, id: ObjectId, message: &str) -> Result<bool, Error> {
         let wrote = self.update(&format!("create {name} {id}\n"), message);
         self.refresh()?;
         match (wrote, self.held(name)) {
-            (Ok(()), Some(Held::Object(held))) if held == id => Ok(true),
+            (Ok(()), Some(RefValue::Object(held))) if held == id => Ok(true),
             (Ok(()), _) => Err(self.unkept(name)),
             (Err(_), Some(_)) => Ok(false),
             (Err(error), None) => Err(error),
@@ -22,7 +22,7 @@ impl Served {
     pub fn set(&self, name: &str, id: ObjectId, message: &str) -> Result<(), Error> {
         self.update(&format!("update {name} {id}\n"), message)?;
         self.refresh()?;
-        if self.held(name) == Some(Held::Object(id)) { Ok(()) } else { Err(self.unkept(name)) }
+        if self.held(name) == Some(RefValue::Object(id)) { Ok(()) } else { Err(self.unkept(name)) }
     }
 
     /// Deletes a ref, provided that it still names `id`.
@@ -42,7 +42,7 @@ impl Served {
         self.told(&["update-ref", "-m", message, "--no-deref", "--stdin"], line.as_bytes()).map(drop)
     }
 
-    fn held(&self, name: &str) -> Option<Held> {
+    fn held(&self, name: &str) -> Option<RefValue> {
         self.seen.borrow().refs.get(name).cloned()
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use gix::ObjectId;
 use gix::bstr::{BStr, ByteSlice};
 
-use super::private::{IGNORED, Whole};
+use super::private::{IGNORED, WholeSnapshot};
 use super::proof::{entry_at, tree_of};
 use super::spec_name::path_text;
 use super::{Snapshot, contents, diff, private};
@@ -104,7 +104,7 @@ impl Worktree {
         let doing = "read the private part of the snapshot";
         let record = contents::parsed_record(&self.repo, &snapshot.commit)?;
         let tree = ObjectId::from_hex(snapshot.tree.as_bytes()).map_err(|e| Error::read(doing, e))?;
-        let whole = Whole::of(&self.repo, &record, tree)?;
+        let whole = WholeSnapshot::of(&self.repo, &record, tree)?;
         let mut found = Vec::new();
         for path in whole.private.iter().filter(|(_, why)| matches!(why.as_str(), "secret" | IGNORED)).map(|(path, _)| path) {
             let Some((_, id)) = entry_at(&whole.repo, whole.tree, path.as_bstr())? else { continue };

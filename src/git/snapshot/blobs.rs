@@ -13,7 +13,7 @@ use gix::bstr::BStr;
 use gix::objs::tree::EntryKind;
 use gix::objs::{Kind as ObjectKind, Write as _};
 
-use super::disk::{Below, Kind, Stat, stat_of};
+use super::disk::{FileStat, FolderWalk, PathKind, stat_of};
 use crate::git::Error;
 
 /// Files up to this size are read whole; larger ones pass through in pieces.
@@ -25,14 +25,14 @@ const FLUSH_ONE_BY_ONE: usize = 64;
 
 /// One file or symlink as it was at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(super) struct ReadBlob {
     pub kind: EntryKind,
     pub id: ObjectId,
-    pub stat: Stat,
+    pub stat: FileStat,
 }
 
 /// The object database that a snapshot goes to.
-pub(super) struct Blobs<'repo> {
+pub(super) struct ObjectSink<'repo> {
     repo: &'repo gix::Repository,
     written: HashSet<ObjectId>,
     /// Everything that the snapshot relies on, new or not.
@@ -44,7 +44,7 @@ pub(super) struct Blobs<'repo> {
 
 /// What is to become of a file that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keep {
+pub(super) enum KeepRule {
     /// Only its name is wanted.
     Name,
     /// It is written into the object database.
@@ -53,30 +53,30 @@ pub(super) enum Keep {
     UnlessIs(ObjectId),
 }
 
-impl Keep {
+impl KeepRule {
     fn wants(self, id: ObjectId) -> bool {
         match self {
-            Keep::Name => false,
-            Keep::Content => true,
-            Keep::UnlessIs(known) => known != id,
+            KeepRule::Name => false,
+            KeepRule::Content => true,
+            KeepRule::UnlessIs(known) => known != id,
         }
     }
 }
 
-impl<'repo> Blobs<'repo> {
+impl<'repo> ObjectSink<'repo> {
     pub fn new(repo: &'repo gix::Repository) -> Self {
-        Blobs { repo, written: HashSet::new(), kept: HashSet::new(), refused: None, dry: false }
+        ObjectSink { repo, written: HashSet::new(), kept: HashSet::new(), refused: None, dry: false }
     }
 
     /// Only names content, writes nothing.
     pub fn dry(repo: &'repo gix::Repository) -> Self {
-        Blobs { dry: true, ..Blobs::new(repo) }
+        ObjectSink { dry: true, ..ObjectSink::new(repo) }
     }
 
     /// Reads what is at `path` and keeps it. `None` where nothing is that git could hold.
     ///
     /// A file that changes meanwhile is read again; one that never rests is taken as it was last read.
-    pub fn take(&mut self, below: &mut Below, path: &BStr, keep: Keep) -> io::Result<Option<Taken>> {
+    pub fn take(&mut self, below: &mut FolderWalk, path: &BStr, keep: KeepRule) -> io::Result<Option<ReadBlob>> {
         // What an earlier attempt at this file ended in counts only while no later one is better.
         let refused = self.refused.take();
         let outcome = self.take_at_rest(below, path, keep);
@@ -87,17 +87,17 @@ impl<'repo> Blobs<'repo> {
         outcome
     }
 
-    fn take_at_rest(&mut self, below: &mut Below, path: &BStr, keep: Keep) -> io::Result<Option<Taken>> {
+    fn take_at_rest(&mut self, below: &mut FolderWalk, path: &BStr, keep: KeepRule) -> io::Result<Option<ReadBlob>> {
         let mut last = None;
         for _ in 0..ATTEMPTS {
             let Some(stat) = below.lstat(path)? else { return Ok(None) };
             let attempt = match stat.kind {
-                Kind::Folder | Kind::Special => return Ok(None),
-                Kind::Link => below.read_link(path).and_then(|target| {
+                PathKind::Folder | PathKind::Special => return Ok(None),
+                PathKind::Link => below.read_link(path).and_then(|target| {
                     let id = self.buffer(&target, keep)?;
-                    Ok((Taken { kind: EntryKind::Link, id, stat }, below.lstat(path)? == Some(stat)))
+                    Ok((ReadBlob { kind: EntryKind::Link, id, stat }, below.lstat(path)? == Some(stat)))
                 }),
-                Kind::File { .. } => below.open_file(path).and_then(|(file, opened)| self.file(file, opened, keep)),
+                PathKind::File { .. } => below.open_file(path).and_then(|(file, opened)| self.file(file, opened, keep)),
             };
             match attempt {
                 Ok((taken, true)) => return Ok(Some(taken)),
@@ -110,9 +110,9 @@ impl<'repo> Blobs<'repo> {
     }
 
     /// Reads an opened file. The flag says whether it stayed as it was.
-    fn file(&mut self, mut file: File, stat: Stat, keep: Keep) -> io::Result<(Taken, bool)> {
+    fn file(&mut self, mut file: File, stat: FileStat, keep: KeepRule) -> io::Result<(ReadBlob, bool)> {
         let kind = match stat.kind {
-            Kind::File { executable: true } => EntryKind::BlobExecutable,
+            PathKind::File { executable: true } => EntryKind::BlobExecutable,
             _ => EntryKind::Blob,
         };
         let (id, read) = if stat.size <= WHOLE {
@@ -123,16 +123,16 @@ impl<'repo> Blobs<'repo> {
             self.stream(&mut file, keep)?
         };
         let after = stat_of(&file)?;
-        Ok((Taken { kind, id, stat: Stat { size: read, ..stat } }, after == stat && read == stat.size))
+        Ok((ReadBlob { kind, id, stat: FileStat { size: read, ..stat } }, after == stat && read == stat.size))
     }
 
-    /// Whether content is to be written. What is wanted is remembered for [`Blobs::vanished`].
-    fn is_new(&mut self, id: ObjectId, keep: Keep) -> bool {
+    /// Whether content is to be written. What is wanted is remembered for [`ObjectSink::vanished`].
+    fn is_new(&mut self, id: ObjectId, keep: KeepRule) -> bool {
         let wanted = !self.dry && keep.wants(id);
         wanted && self.kept.insert(id) && !self.is_there(&id)
     }
 
-    /// Where we are, for [`Blobs::forget_since`].
+    /// Where we are, for [`ObjectSink::forget_since`].
     pub fn mark(&self) -> (HashSet<ObjectId>, HashSet<ObjectId>) {
         (self.written.clone(), self.kept.clone())
     }
@@ -160,7 +160,7 @@ impl<'repo> Blobs<'repo> {
         self.repo.objects.exists(id)
     }
 
-    fn buffer(&mut self, bytes: &[u8], keep: Keep) -> io::Result<ObjectId> {
+    fn buffer(&mut self, bytes: &[u8], keep: KeepRule) -> io::Result<ObjectId> {
         let id = gix::objs::compute_hash(self.repo.object_hash(), ObjectKind::Blob, bytes).map_err(io::Error::other)?;
         if self.is_new(id, keep) {
             let outcome = self.repo.objects.write_buf_with_known_id(ObjectKind::Blob, bytes, id);
@@ -192,12 +192,12 @@ impl<'repo> Blobs<'repo> {
     }
 
     /// Hashes first and writes only what is new, so that a large file that did not change costs no disk.
-    fn stream(&mut self, file: &mut File, keep: Keep) -> io::Result<(ObjectId, u64)> {
+    fn stream(&mut self, file: &mut File, keep: KeepRule) -> io::Result<(ObjectId, u64)> {
         let size = file.seek(io::SeekFrom::End(0))?;
         file.rewind()?;
         let mut hasher = gix::hash::hasher(self.repo.object_hash());
         hasher.update(&gix::objs::encode::loose_header(ObjectKind::Blob, size));
-        let mut exact = Exactly { from: &mut *file, left: size, failed: false };
+        let mut exact = ExactReader { from: &mut *file, left: size, failed: false };
         let mut buffer = vec![0; 1 << 16];
         loop {
             match exact.read(&mut buffer)? {
@@ -210,7 +210,7 @@ impl<'repo> Blobs<'repo> {
             return Ok((id, size));
         }
         file.rewind()?;
-        let mut exact = Exactly { from: file, left: size, failed: false };
+        let mut exact = ExactReader { from: file, left: size, failed: false };
         // The name is computed again from what is really written: the file may have changed since.
         let outcome = self.repo.objects.write_stream(ObjectKind::Blob, size, &mut exact);
         let unreadable = exact.failed;
@@ -227,7 +227,7 @@ impl<'repo> Blobs<'repo> {
         object.write_to(&mut bytes).map_err(|e| Error::read("encode an object", e))?;
         let kind = object.kind();
         let id = gix::objs::compute_hash(self.repo.object_hash(), kind, &bytes).map_err(|e| Error::read("name an object", e))?;
-        if self.is_new(id, Keep::Content) {
+        if self.is_new(id, KeepRule::Content) {
             let outcome = self.repo.objects.write_buf_with_known_id(kind, &bytes, id);
             self.note_written(id, outcome).map_err(|e| Error::read("write an object", e))?;
         }
@@ -262,14 +262,14 @@ impl<'repo> Blobs<'repo> {
 
 /// Reads exactly so many bytes: neither what was appended meanwhile, nor fewer without an error, as an
 /// object that is shorter than its header says would be corrupt.
-struct Exactly<'f> {
+struct ExactReader<'f> {
     from: &'f mut File,
     left: u64,
     /// The file could not be read to its end.
     failed: bool,
 }
 
-impl Read for Exactly<'_> {
+impl Read for ExactReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.left == 0 || buffer.is_empty() {
             return Ok(0);

@@ -10,14 +10,14 @@ use gix::index::entry::{Flags, Stage};
 use gix::objs::tree::EntryKind;
 use gix::state::InProgress;
 
-use super::disk::{Below, as_path, split};
+use super::disk::{FolderWalk, as_path, split};
 use super::ignore_rules::join;
-use super::private::{IGNORED, Whole};
-use super::proof::{Registered, nested_files, tree_of};
-use super::record::Record;
+use super::private::{IGNORED, WholeSnapshot};
+use super::proof::{RegisteredWorktrees, nested_files, tree_of};
+use super::record::SnapshotRecord;
 use super::spec_name::path_text;
 use super::{diff, nested};
-use crate::decision::evidence::Operation;
+use crate::decision::evidence::GitOperation;
 use crate::git::submodule::is_named;
 use crate::git::{Error, Worktree};
 
@@ -59,7 +59,7 @@ pub struct CommitState {
     /// The branch without `refs/heads/`; `None` when detached.
     pub branch: Option<String>,
     /// What is half done.
-    pub operation: Option<Operation>,
+    pub operation: Option<GitOperation>,
     /// Paths with unmerged index entries.
     pub conflicted: u64,
 }
@@ -82,9 +82,9 @@ impl Worktree {
         let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
         let commit = repo.find_commit(id).map_err(|e| Error::read(doing, e))?;
         let tree = commit.tree_id().map_err(|e| Error::read(doing, e))?.detach();
-        let record = Record::parse(&commit.message_raw_sloppy().to_str_lossy())
+        let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy())
             .ok_or_else(|| Error::Read { doing: doing.into(), why: format!("{id} is not a snapshot of watchdog") })?;
-        let whole = Whole::of(repo, &record, tree)?;
+        let whole = WholeSnapshot::of(repo, &record, tree)?;
         let repo = &whole.repo;
         let before = match record.head {
             Some(head) => tree_of(repo, head)?,
@@ -92,8 +92,8 @@ impl Worktree {
         };
         let index = nested::index(repo).ok_or_else(|| Error::Read { doing: "read the index".into(), why: "it is corrupt".into() })?;
         let root = self.root();
-        let below = Below::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
-        let mut boundary = Boundary::new(below);
+        let below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+        let mut boundary = RepositoryBoundary::new(below);
         let mut paths: Vec<SnapshotPath> = Vec::new();
         for change in diff::changes(repo, before, whole.tree)? {
             let path = change.path.as_bstr();
@@ -120,7 +120,7 @@ impl Worktree {
                 path: path.to_vec(),
             });
         }
-        let mut registered = Registered::new(self);
+        let mut registered = RegisteredWorktrees::new(self);
         for (path, (_, id)) in nested_files(repo, whole.extras)? {
             if registered.holds(path.as_bstr()) {
                 continue;
@@ -154,12 +154,12 @@ impl Worktree {
             branch: head.referent_name().and_then(|name| Some(path_text(name.as_bstr().strip_prefix(b"refs/heads/")?.as_bstr()))),
             head: self.head_commit()?,
             operation: repo.state().map(|state| match state {
-                InProgress::ApplyMailbox => Operation::ApplyMailbox,
-                InProgress::ApplyMailboxRebase | InProgress::Rebase | InProgress::RebaseInteractive => Operation::Rebase,
-                InProgress::Bisect => Operation::Bisect,
-                InProgress::CherryPick | InProgress::CherryPickSequence => Operation::CherryPick,
-                InProgress::Merge => Operation::Merge,
-                InProgress::Revert | InProgress::RevertSequence => Operation::Revert,
+                InProgress::ApplyMailbox => GitOperation::ApplyMailbox,
+                InProgress::ApplyMailboxRebase | InProgress::Rebase | InProgress::RebaseInteractive => GitOperation::Rebase,
+                InProgress::Bisect => GitOperation::Bisect,
+                InProgress::CherryPick | InProgress::CherryPickSequence => GitOperation::CherryPick,
+                InProgress::Merge => GitOperation::Merge,
+                InProgress::Revert | InProgress::RevertSequence => GitOperation::Revert,
             }),
             conflicted: conflicted.len() as u64,
         })
@@ -245,23 +245,23 @@ impl Worktree {
 }
 
 /// What the commit of a snapshot tells.
-pub(super) fn parsed_record(repo: &gix::Repository, commit: &str) -> Result<Record, Error> {
+pub(super) fn parsed_record(repo: &gix::Repository, commit: &str) -> Result<SnapshotRecord, Error> {
     let doing = "read the snapshot";
     let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
     let commit = repo.find_commit(id).map_err(|e| Error::read(doing, e))?;
-    Record::parse(&commit.message_raw_sloppy().to_str_lossy())
+    SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy())
         .ok_or_else(|| Error::Read { doing: doing.into(), why: format!("{id} is not a snapshot of watchdog") })
 }
 
 /// Tells which paths lie beyond the edge of another repository.
-pub(super) struct Boundary {
-    below: Below,
+pub(super) struct RepositoryBoundary {
+    below: FolderWalk,
     last: Option<(BString, bool)>,
 }
 
-impl Boundary {
-    pub fn new(below: Below) -> Self {
-        Boundary { below, last: None }
+impl RepositoryBoundary {
+    pub fn new(below: FolderWalk) -> Self {
+        RepositoryBoundary { below, last: None }
     }
 
     pub fn crosses(&mut self, path: &BStr) -> bool {

@@ -8,7 +8,7 @@ use crate::git::Error;
 
 /// One path that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::git) struct Differs {
+pub(in crate::git) struct PathDifference {
     pub path: BString,
     /// What the first tree has there.
     pub before: Option<(EntryMode, ObjectId)>,
@@ -19,7 +19,7 @@ pub(in crate::git) struct Differs {
 }
 
 /// Every file, link or submodule that differs, in the order of the trees.
-pub(in crate::git) fn changes(repo: &gix::Repository, before: ObjectId, after: ObjectId) -> Result<Vec<Differs>, Error> {
+pub(in crate::git) fn changes(repo: &gix::Repository, before: ObjectId, after: ObjectId) -> Result<Vec<PathDifference>, Error> {
     use gix::diff::tree::recorder::Change;
     let doing = "compare a snapshot's tree";
     let tree = |id: ObjectId| match id.is_empty_tree() {
@@ -51,7 +51,7 @@ pub(in crate::git) fn changes(repo: &gix::Repository, before: ObjectId, after: O
             Some((mode, id)) if !mode.is_commit() => repo.find_header(id).map(|h| h.size()).map_err(|e| Error::read(doing, e))?,
             _ => 0,
         };
-        found.push(Differs { path, before, after, bytes });
+        found.push(PathDifference { path, before, after, bytes });
     }
     Ok(found)
 }

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 
 /// What is at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PathKind {
     File {
         executable: bool,
     },
@@ -28,24 +28,24 @@ pub(super) enum Kind {
 
 /// What `lstat` says, as far as it tells whether a file was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stat {
-    pub kind: Kind,
+pub(super) struct FileStat {
+    pub kind: PathKind,
     pub size: u64,
     pub mtime: (i64, i64),
     pub ctime: (i64, i64),
     pub inode: u64,
 }
 
-impl Stat {
+impl FileStat {
     fn new(raw: &rustix::fs::Stat) -> Self {
         let kind = match FileType::from_raw_mode(raw.st_mode) {
-            FileType::RegularFile => Kind::File { executable: raw.st_mode & 0o100 != 0 },
-            FileType::Symlink => Kind::Link,
-            FileType::Directory => Kind::Folder,
-            _ => Kind::Special,
+            FileType::RegularFile => PathKind::File { executable: raw.st_mode & 0o100 != 0 },
+            FileType::Symlink => PathKind::Link,
+            FileType::Directory => PathKind::Folder,
+            _ => PathKind::Special,
         };
         #[expect(clippy::unnecessary_cast, reason = "the widths differ between platforms")]
-        Stat {
+        FileStat {
             kind,
             size: raw.st_size as u64,
             mtime: (raw.st_mtime as i64, raw.st_mtime_nsec as i64),
@@ -57,13 +57,13 @@ impl Stat {
 
 /// An entry of a folder.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct DiskEntry {
     pub name: BString,
-    pub kind: Kind,
+    pub kind: PathKind,
 }
 
 /// A folder and everything below it, with the folder of the last path kept open.
-pub(super) struct Below {
+pub(super) struct FolderWalk {
     root: OwnedFd,
     last: Option<(BString, OwnedFd)>,
 }
@@ -91,11 +91,11 @@ fn os(name: &BStr) -> &OsStr {
     OsStr::from_bytes(name)
 }
 
-impl Below {
+impl FolderWalk {
     /// Opens `root`, following symlinks in its own name only.
     pub fn open(root: &Path) -> io::Result<Self> {
         let root = rustix::fs::open(root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Below { root, last: None })
+        Ok(FolderWalk { root, last: None })
     }
 
     fn step(at: &OwnedFd, name: &BStr) -> Result<OwnedFd, Errno> {
@@ -141,18 +141,18 @@ impl Below {
     }
 
     /// What is at `path`; `None` where nothing is.
-    pub fn lstat(&mut self, path: &BStr) -> io::Result<Option<Stat>> {
+    pub fn lstat(&mut self, path: &BStr) -> io::Result<Option<FileStat>> {
         let (parent, name) = split(path);
         let found = self.folder(parent).and_then(|dir| rustix::fs::statat(dir, os(name), AtFlags::SYMLINK_NOFOLLOW));
         match found {
-            Ok(raw) => Ok(Some(Stat::new(&raw))),
+            Ok(raw) => Ok(Some(FileStat::new(&raw))),
             Err(errno) if is_absent(errno) => Ok(None),
             Err(errno) => Err(errno.into()),
         }
     }
 
     /// Opens the regular file at `path`, and says what it is at this moment.
-    pub fn open_file(&mut self, path: &BStr) -> io::Result<(File, Stat)> {
+    pub fn open_file(&mut self, path: &BStr) -> io::Result<(File, FileStat)> {
         let (parent, name) = split(path);
         let dir = self.folder(parent)?;
         // NONBLOCK: a pipe that took the place of the file must not hold us.
@@ -160,7 +160,7 @@ impl Below {
         let fd = rustix::fs::openat(dir, os(name), flags, Mode::empty())?;
         let stat = stat_of(&fd)?;
         match stat.kind {
-            Kind::File { .. } => Ok((File::from(fd), stat)),
+            PathKind::File { .. } => Ok((File::from(fd), stat)),
             _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
         }
     }
@@ -173,7 +173,7 @@ impl Below {
     }
 
     /// The entries of the folder `path`, sorted by name.
-    pub fn list(&mut self, path: &BStr) -> io::Result<Vec<Entry>> {
+    pub fn list(&mut self, path: &BStr) -> io::Result<Vec<DiskEntry>> {
         let dir = self.folder(path)?;
         let fd = rustix::fs::openat(dir, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let mut entries = Vec::new();
@@ -184,17 +184,17 @@ impl Below {
                 continue;
             }
             let kind = match entry.file_type() {
-                FileType::Directory => Kind::Folder,
-                FileType::Symlink => Kind::Link,
-                FileType::RegularFile => Kind::File { executable: false },
+                FileType::Directory => PathKind::Folder,
+                FileType::Symlink => PathKind::Link,
+                FileType::RegularFile => PathKind::File { executable: false },
                 FileType::Unknown => match rustix::fs::statat(dir, os(name), AtFlags::SYMLINK_NOFOLLOW) {
-                    Ok(raw) => Stat::new(&raw).kind,
+                    Ok(raw) => FileStat::new(&raw).kind,
                     Err(errno) if is_absent(errno) => continue,
                     Err(errno) => return Err(errno.into()),
                 },
-                _ => Kind::Special,
+                _ => PathKind::Special,
             };
-            entries.push(Entry { name: name.to_owned(), kind });
+            entries.push(DiskEntry { name: name.to_owned(), kind });
         }
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
@@ -202,8 +202,8 @@ impl Below {
 }
 
 /// What an opened file is at this moment.
-pub(super) fn stat_of(fd: &impl AsFd) -> io::Result<Stat> {
-    Ok(Stat::new(&rustix::fs::fstat(fd)?))
+pub(super) fn stat_of(fd: &impl AsFd) -> io::Result<FileStat> {
+    Ok(FileStat::new(&rustix::fs::fstat(fd)?))
 }
 
 #[cfg(test)]
@@ -216,20 +216,20 @@ mod tests {
         std::fs::create_dir(dir.path().join("real")).unwrap();
         std::fs::write(dir.path().join("real/file"), b"x").unwrap();
         std::os::unix::fs::symlink("real", dir.path().join("link")).unwrap();
-        let mut below = Below::open(dir.path()).unwrap();
+        let mut below = FolderWalk::open(dir.path()).unwrap();
         assert!(below.lstat("real/file".into()).unwrap().is_some());
         assert_eq!(below.lstat("link/file".into()).unwrap(), None);
         assert!(below.open_file("link/file".into()).is_err());
         assert!(below.lstat("../x".into()).is_err());
-        assert_eq!(below.lstat("link".into()).unwrap().unwrap().kind, Kind::Link);
+        assert_eq!(below.lstat("link".into()).unwrap().unwrap().kind, PathKind::Link);
     }
 
     #[test]
     fn a_pipe_is_never_read() {
         let dir = tempfile::tempdir().unwrap();
         rustix::fs::mknodat(rustix::fs::CWD, dir.path().join("pipe"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-        let mut below = Below::open(dir.path()).unwrap();
-        assert_eq!(below.lstat("pipe".into()).unwrap().unwrap().kind, Kind::Special);
+        let mut below = FolderWalk::open(dir.path()).unwrap();
+        assert_eq!(below.lstat("pipe".into()).unwrap().unwrap().kind, PathKind::Special);
         assert!(below.open_file("pipe".into()).is_err());
     }
 }

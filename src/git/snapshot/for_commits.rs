@@ -8,8 +8,8 @@ use gix::bstr::{BStr, ByteSlice};
 use gix::objs::tree::EntryMode;
 
 use super::Snapshot;
-use super::blobs::{Blobs, Keep, Taken};
-use super::disk::Below;
+use super::blobs::{KeepRule, ObjectSink, ReadBlob};
+use super::disk::FolderWalk;
 use super::proof::{entry_at, tree_of};
 use super::spec_name::path_text;
 use super::{diff, private};
@@ -17,7 +17,7 @@ use crate::git::{Error, Worktree};
 
 /// A file before the work and with it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Versions {
+pub struct FileVersions {
     /// As the commit has it that the work began at; `None` where it has no such file, or a larger one than was asked for.
     pub before: Option<Vec<u8>>,
     /// As the snapshot has it; `None` where it is gone, no file, or larger than was asked for.
@@ -46,7 +46,7 @@ fn parsed(hex: &str, doing: &str) -> Result<ObjectId, Error> {
     ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read(doing, e))
 }
 
-fn same(entry: Option<(EntryMode, ObjectId)>, taken: Option<Taken>) -> bool {
+fn same(entry: Option<(EntryMode, ObjectId)>, taken: Option<ReadBlob>) -> bool {
     match (entry, taken) {
         (None, None) => true,
         (Some((mode, id)), Some(taken)) => mode.kind() == taken.kind && id == taken.id,
@@ -74,7 +74,7 @@ impl Worktree {
     ///
     /// # Errors
     /// When the objects cannot be read.
-    pub fn versions(&self, snapshot: &Snapshot, path: &[u8], limit: u64) -> Result<Versions, Error> {
+    pub fn versions(&self, snapshot: &Snapshot, path: &[u8], limit: u64) -> Result<FileVersions, Error> {
         let doing = "read a file of a snapshot";
         let content = |entry: Option<(EntryMode, ObjectId)>| -> Result<Option<Vec<u8>>, Error> {
             let Some((_, id)) = entry.filter(|(mode, _)| !mode.is_commit()) else {
@@ -91,7 +91,7 @@ impl Worktree {
             Some(apart) => Some(apart),
             None => entry_at(&self.repo, parsed(&snapshot.tree, doing)?, path.as_bstr())?,
         };
-        Ok(Versions { before: content(before)?, after: content(after)? })
+        Ok(FileVersions { before: content(before)?, after: content(after)? })
     }
 
     /// The entries of a snapshot at these paths, and whether the work tree still agrees.
@@ -100,8 +100,8 @@ impl Worktree {
     /// When the snapshot cannot be read.
     pub fn kept_entries(&self, snapshot: &Snapshot, paths: &[&[u8]]) -> Result<Vec<KeptEntry>, Error> {
         let root = self.root();
-        let mut below = Below::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
-        let mut blobs = Blobs::dry(&self.repo);
+        let mut below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+        let mut blobs = ObjectSink::dry(&self.repo);
         let tree = parsed(&snapshot.tree, "read a snapshot")?;
         let mut found = Vec::with_capacity(paths.len());
         for path in paths {
@@ -109,7 +109,7 @@ impl Worktree {
             let entry = entry_at(&self.repo, tree, path)?;
             let submodule = entry.is_some_and(|(mode, _)| mode.is_commit());
             // A file that cannot be read now is taken as it was.
-            let untouched = submodule || blobs.take(&mut below, path, Keep::Name).is_ok_and(|taken| same(entry, taken));
+            let untouched = submodule || blobs.take(&mut below, path, KeepRule::Name).is_ok_and(|taken| same(entry, taken));
             let content = entry.map(|(mode, id)| (format!("{:06o}", mode.value()), id.to_string()));
             found.push(KeptEntry { content, untouched });
         }
@@ -122,12 +122,12 @@ impl Worktree {
     /// When HEAD cannot be read.
     pub fn is_on_disk_as_committed(&self, paths: &[Vec<u8>]) -> Result<bool, Error> {
         let root = self.root();
-        let mut below = Below::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
-        let mut blobs = Blobs::dry(&self.repo);
+        let mut below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+        let mut blobs = ObjectSink::dry(&self.repo);
         let head = self.head_tree()?;
         for path in paths {
             let committed = entry_at(&self.repo, head, path.as_bstr())?;
-            if !blobs.take(&mut below, path.as_bstr(), Keep::Name).is_ok_and(|taken| same(committed, taken)) {
+            if !blobs.take(&mut below, path.as_bstr(), KeepRule::Name).is_ok_and(|taken| same(committed, taken)) {
                 return Ok(false);
             }
         }
@@ -185,8 +185,8 @@ impl Worktree {
         let doing = "look at what hooks changed";
         let repo = &self.repo;
         let root = self.root();
-        let mut below = Below::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
-        let mut blobs = Blobs::dry(repo);
+        let mut below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+        let mut blobs = ObjectSink::dry(repo);
         let head = self.head_tree()?;
         let work = parsed(&snapshot.tree, doing)?;
         let mut steps = Vec::new();
@@ -212,7 +212,7 @@ impl Worktree {
             if !ours {
                 continue;
             }
-            let mut agrees = blobs.take(&mut below, name, Keep::Name).is_ok_and(|taken| same(Some(committed), taken));
+            let mut agrees = blobs.take(&mut below, name, KeepRule::Name).is_ok_and(|taken| same(Some(committed), taken));
             if !agrees {
                 // Converted on the way (line endings): git's own comparison tells.
                 if uncommitted.is_none() {

@@ -10,20 +10,20 @@ use gix::bstr::{BStr, ByteSlice};
 use gix::glob::pattern::Case;
 use gix::ignore::{Search, search::Ignore};
 
-use super::disk::{Below, as_path};
+use super::disk::{FolderWalk, as_path};
 
 /// A list of patterns larger than this is not one that a person wrote.
 const LARGEST: u64 = 8 << 20;
 const FILE: &str = ".gitignore";
 
 /// The patterns that hold in the folder that is being walked.
-pub(super) struct Rules {
+pub(super) struct FolderRules {
     search: Search,
     case: Case,
     root: PathBuf,
 }
 
-impl Rules {
+impl FolderRules {
     /// The patterns that hold everywhere in `repo`: the user's own list and `info/exclude`.
     ///
     /// `root` is the folder that paths are relative to, which is not the work tree for a nested repository.
@@ -34,7 +34,7 @@ impl Rules {
             Ok(Some(path)) => Some(path),
             _ => gix::path::env::xdg_config("ignore", &mut gix::path::env::var),
         };
-        let mut rules = Rules { search: Search::default(), case, root: root.to_owned() };
+        let mut rules = FolderRules { search: Search::default(), case, root: root.to_owned() };
         for file in users.into_iter().chain([repo.common_dir().join("info").join("exclude")]) {
             if let Some(bytes) = read_regular(&file) {
                 rules.add(&bytes, file, None);
@@ -48,11 +48,17 @@ impl Rules {
         self.search.add_patterns_buffer(bytes, source, root, Ignore { support_precious: false }).ok();
     }
 
-    /// Adds the patterns of `folder`, and says what to hand to [`Rules::leave`].
+    /// Adds the patterns of `folder`, and says what to hand to [`FolderRules::leave`].
     ///
     /// `prefix` leads from the opened folder to the root of these rules. `fallback` is what the index has, for a
     /// sparse checkout that leaves the file out.
-    pub fn enter(&mut self, below: &mut Below, prefix: &BStr, folder: &BStr, fallback: impl FnOnce(&BStr) -> Option<Vec<u8>>) -> usize {
+    pub fn enter(
+        &mut self,
+        below: &mut FolderWalk,
+        prefix: &BStr,
+        folder: &BStr,
+        fallback: impl FnOnce(&BStr) -> Option<Vec<u8>>,
+    ) -> usize {
         let before = self.search.patterns.len();
         let path = join(folder, FILE.into());
         let bytes = match below.open_file(join(prefix, path.as_bstr()).as_bstr()) {
@@ -69,7 +75,7 @@ impl Rules {
         before
     }
 
-    /// Drops the patterns that [`Rules::enter`] added.
+    /// Drops the patterns that [`FolderRules::enter`] added.
     pub fn leave(&mut self, before: usize) {
         self.search.patterns.truncate(before);
     }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::SnapshotInfo;
 use super::private;
-use super::record::{self, Stored};
+use super::record::{self, StoredSnapshot};
 use super::restore::RestoreError;
 use super::spec_name::{PREFIX, path_text};
 use super::take::sequence;
@@ -22,7 +22,7 @@ impl Worktree {
     /// When the refs or a commit cannot be read.
     pub fn snapshots(&self, spec: Option<&str>) -> Result<Vec<SnapshotInfo>, Error> {
         self.refresh()?;
-        let mut found: Vec<SnapshotInfo> = self.settled(|| record::all(&self.repo))?.into_iter().map(Stored::info).collect();
+        let mut found: Vec<SnapshotInfo> = self.settled(|| record::all(&self.repo))?.into_iter().map(StoredSnapshot::info).collect();
         found.retain(|info| spec.is_none_or(|spec| info.spec == spec));
         found.sort_by_cached_key(|info| std::cmp::Reverse((info.at, sequence(&info.name), info.name.clone())));
         Ok(found)
@@ -54,7 +54,7 @@ impl Worktree {
     pub fn expire_snapshots(&self, before: Timestamp) -> Result<Vec<SnapshotInfo>, Error> {
         self.refresh()?;
         let all = self.settled(|| record::all(&self.repo))?;
-        let rank = |s: &Stored| (s.record.at, sequence(&s.name));
+        let rank = |s: &StoredSnapshot| (s.record.at, sequence(&s.name));
         let mut newest: BTreeMap<(String, String), (Timestamp, u64)> = BTreeMap::new();
         for stored in &all {
             let best = newest.entry((stored.record.spec.clone(), stored.record.worktree.clone())).or_insert(rank(stored));
@@ -99,7 +99,7 @@ impl Worktree {
 
     /// Finds a snapshot by its id, by the whole name of its ref, or by the beginning of its id, of its time or of its
     /// commit, as long as only one begins so.
-    pub(super) fn find_snapshot(&self, text: &str) -> Result<Stored, RestoreError> {
+    pub(super) fn find_snapshot(&self, text: &str) -> Result<StoredSnapshot, RestoreError> {
         self.refresh()?;
         let unknown = || RestoreError::Unknown { id: text.to_owned() };
         let id = text.strip_prefix(PREFIX).unwrap_or(text);
@@ -109,12 +109,12 @@ impl Worktree {
         if let Some(reference) = reference {
             return record::read(&self.repo, &reference)?.ok_or_else(unknown);
         }
-        let begins = |stored: &Stored| {
+        let begins = |stored: &StoredSnapshot| {
             let own = stored.name.strip_prefix(PREFIX).unwrap_or(&stored.name);
             let time = own.rsplit_once('/').map_or(own, |(_, time)| time);
             own.starts_with(id) || time.starts_with(id) || (id.len() >= SHORTEST_COMMIT && stored.commit.to_string().starts_with(id))
         };
-        let mut found: Vec<Stored> = self.settled(|| record::all(&self.repo))?.into_iter().filter(begins).collect();
+        let mut found: Vec<StoredSnapshot> = self.settled(|| record::all(&self.repo))?.into_iter().filter(begins).collect();
         match found.len() {
             0 | 1 => found.pop().filter(|_| !id.is_empty()).ok_or_else(unknown),
             _ => {

@@ -22,7 +22,7 @@ const ATTEMPTS: usize = 10;
 /// When the file system refuses; [`ErrorKind::Unsupported`] where it cannot link files.
 pub(super) fn create(repo: &gix::Repository, name: &str, commit: ObjectId) -> io::Result<bool> {
     let path = repo.common_dir().join(name);
-    let aside = Aside::write(repo, format!("{commit}\n").as_bytes())?;
+    let aside = RefLockFile::write(repo, format!("{commit}\n").as_bytes())?;
     let folder = path.parent().expect("a ref has a folder");
     for _ in 0..ATTEMPTS {
         fs::create_dir_all(folder)?;
@@ -47,9 +47,9 @@ pub(super) fn create(repo: &gix::Repository, name: &str, commit: ObjectId) -> io
 
 /// The content of a ref beside its place, removed in the end. git itself removes what a kill leaves: files of this name
 /// in its folder of objects are taken for its own.
-struct Aside(PathBuf);
+struct RefLockFile(PathBuf);
 
-impl Aside {
+impl RefLockFile {
     fn write(repo: &gix::Repository, content: &[u8]) -> io::Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let folder = repo.objects.store_ref().path().to_owned();
@@ -58,7 +58,7 @@ impl Aside {
             let path = folder.join(format!("tmp_ref_{}_{count}", std::process::id()));
             match File::options().write(true).create_new(true).open(&path) {
                 Ok(mut file) => {
-                    let aside = Aside(path);
+                    let aside = RefLockFile(path);
                     file.write_all(content)?;
                     file.sync_all()?;
                     return Ok(aside);
@@ -71,7 +71,7 @@ impl Aside {
     }
 }
 
-impl Drop for Aside {
+impl Drop for RefLockFile {
     fn drop(&mut self) {
         // At worst it waits for the next garbage collection.
         fs::remove_file(&self.0).ok();

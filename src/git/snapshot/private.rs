@@ -17,14 +17,14 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::{Flags, Stage};
 use gix::objs::tree::{EntryKind, EntryMode};
 
-use super::blobs::{Blobs, Taken};
-use super::diff::{self, Differs};
+use super::blobs::{ObjectSink, ReadBlob};
+use super::diff::{self, PathDifference};
 use super::proof::{entry_at, tree_of};
-use super::record::{self, Record};
-use super::scan::{Change, Found, kind_of, mode_of};
+use super::record::{self, SnapshotRecord};
+use super::scan::{ScannedChanges, TreeEdit, kind_of, mode_of};
 use super::spec_name::path_text;
 use super::tree;
-use super::{Candidate, PrivateRule};
+use super::{PrivateRule, SnapshotCandidate};
 use crate::git::Error;
 
 /// Where the private parts of snapshots live.
@@ -36,61 +36,61 @@ const WHY: &str = "why";
 pub(super) const IGNORED: &str = "ignored";
 
 /// What a snapshot consists of: what is found, and the trees that it makes.
-pub(super) struct Parts {
+pub(super) struct SnapshotParts {
     pub index: ObjectId,
     pub extras: Option<ObjectId>,
     pub tree: ObjectId,
 }
 
-impl Parts {
+impl SnapshotParts {
     /// Writes the trees.
     pub fn build(
         repo: &gix::Repository,
         index: &gix::index::File,
-        changes: &BTreeMap<BString, Change>,
-        nested: &BTreeMap<BString, Taken>,
-        blobs: &mut Blobs<'_>,
+        changes: &BTreeMap<BString, TreeEdit>,
+        nested: &BTreeMap<BString, ReadBlob>,
+        blobs: &mut ObjectSink<'_>,
     ) -> Result<Self, Error> {
         let index_tree = tree::of_index(repo, index, blobs)?;
         let extras = tree::of_extras(repo, index, nested, blobs)?;
-        Ok(Parts { index: index_tree, extras, tree: tree::edited(repo, index_tree, changes, blobs)? })
+        Ok(SnapshotParts { index: index_tree, extras, tree: tree::edited(repo, index_tree, changes, blobs)? })
     }
 }
 
 /// What HEAD has at a path.
-type Committed = Option<(EntryMode, ObjectId)>;
+type HeadEntry = Option<(EntryMode, ObjectId)>;
 
 /// What is to be kept apart.
 #[derive(Default)]
-pub(super) struct Apart {
+pub(super) struct PrivatePaths {
     /// The private tree's entries, by path in it.
     files: BTreeMap<BString, (EntryKind, ObjectId)>,
     why: BTreeMap<BString, &'static str>,
-    work: BTreeMap<BString, Committed>,
-    staged: BTreeMap<BString, Committed>,
-    conflicted: BTreeMap<BString, Committed>,
+    work: BTreeMap<BString, HeadEntry>,
+    staged: BTreeMap<BString, HeadEntry>,
+    conflicted: BTreeMap<BString, HeadEntry>,
     nested: BTreeSet<BString>,
 }
 
-impl Apart {
+impl PrivatePaths {
     /// Asks `rule` about everything that differs from HEAD. `None` where nothing is private.
     pub fn find(
         repo: &gix::Repository,
         head_tree: ObjectId,
-        parts: &Parts,
-        changed: &[Differs],
+        parts: &SnapshotParts,
+        changed: &[PathDifference],
         index: &gix::index::File,
-        found: &Found,
+        found: &ScannedChanges,
         rule: PrivateRule<'_>,
     ) -> Result<Option<Self>, Error> {
-        let mut apart = Apart::default();
+        let mut apart = PrivatePaths::default();
         for (path, (taken, why)) in &found.ignored {
             apart.put(WORK, path.as_bstr(), taken.kind, taken.id, why);
         }
         let read = |id: ObjectId| repo.find_blob(id).ok().map(|mut blob| blob.take_data());
         let ask = |path: &BStr, bytes: u64, id: ObjectId| {
             let committed = || entry_at(repo, head_tree, path).ok().flatten().and_then(|(_, id)| read(id));
-            rule(&Candidate { path: &path_text(path), bytes, ignored: false, content: &|| read(id), committed: &committed })
+            rule(&SnapshotCandidate { path: &path_text(path), bytes, ignored: false, content: &|| read(id), committed: &committed })
         };
         let staged = if parts.index == head_tree { Vec::new() } else { diff::changes(repo, head_tree, parts.index)? };
         for (changes, folder) in [(changed, WORK), (&staged[..], INDEX)] {
@@ -133,12 +133,12 @@ impl Apart {
     }
 
     /// The work tree's changes as the shared snapshot has them: private paths are as in HEAD.
-    pub fn without(&self, changes: &BTreeMap<BString, Change>) -> BTreeMap<BString, Change> {
+    pub fn without(&self, changes: &BTreeMap<BString, TreeEdit>) -> BTreeMap<BString, TreeEdit> {
         let mut left = changes.clone();
         for (path, committed) in &self.work {
             let as_committed = match committed {
-                Some((mode, id)) => Change::Exactly(mode.kind(), *id),
-                None => Change::Remove,
+                Some((mode, id)) => TreeEdit::Exactly(mode.kind(), *id),
+                None => TreeEdit::Remove,
             };
             left.insert(path.clone(), as_committed);
         }
@@ -146,14 +146,14 @@ impl Apart {
     }
 
     /// The files of nested repositories that the shared snapshot has.
-    pub fn without_nested(&self, nested: &BTreeMap<BString, Taken>) -> BTreeMap<BString, Taken> {
+    pub fn without_nested(&self, nested: &BTreeMap<BString, ReadBlob>) -> BTreeMap<BString, ReadBlob> {
         nested.iter().filter(|(path, _)| !self.nested.contains(*path)).map(|(path, taken)| (path.clone(), *taken)).collect()
     }
 
     /// The index as the shared snapshot has it.
     pub fn without_staged(&self, index: &gix::index::File) -> gix::index::File {
         let mut left = index.clone();
-        let apart: BTreeMap<&BString, &Committed> = self.staged.iter().chain(&self.conflicted).collect();
+        let apart: BTreeMap<&BString, &HeadEntry> = self.staged.iter().chain(&self.conflicted).collect();
         if apart.is_empty() {
             return left;
         }
@@ -171,7 +171,7 @@ impl Apart {
     }
 
     /// Writes the tree of what is kept apart.
-    pub fn write(&self, repo: &gix::Repository, blobs: &mut Blobs<'_>) -> Result<ObjectId, Error> {
+    pub fn write(&self, repo: &gix::Repository, blobs: &mut ObjectSink<'_>) -> Result<ObjectId, Error> {
         let mut why = Vec::new();
         for (path, reason) in &self.why {
             why.extend_from_slice(reason.as_bytes());
@@ -181,7 +181,7 @@ impl Apart {
         }
         let mut files = self.files.clone();
         files.insert(WHY.into(), (EntryKind::Blob, blobs.object(&gix::objs::Blob { data: why })?));
-        let files = files.into_iter().map(|(path, (kind, id))| (path, Change::Exactly(kind, id))).collect();
+        let files = files.into_iter().map(|(path, (kind, id))| (path, TreeEdit::Exactly(kind, id))).collect();
         tree::edited(repo, ObjectId::empty_tree(repo.object_hash()), &files, blobs)
     }
 }
@@ -190,7 +190,7 @@ impl Apart {
 ///
 /// Its name stands in the snapshot's message. The salt in it keeps that name from being a fingerprint by which a short
 /// secret could be guessed.
-pub(super) fn commit(blobs: &mut Blobs<'_>, tree: ObjectId, of: &Record, line: &str) -> Result<ObjectId, Error> {
+pub(super) fn commit(blobs: &mut ObjectSink<'_>, tree: ObjectId, of: &SnapshotRecord, line: &str) -> Result<ObjectId, Error> {
     let mut salt = [0; 16];
     let read = std::fs::File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut salt));
     read.map_err(|e| Error::read("read /dev/urandom", e))?;
@@ -204,9 +204,9 @@ pub(super) fn commit(blobs: &mut Blobs<'_>, tree: ObjectId, of: &Record, line: &
 }
 
 /// What the private part of the snapshot with this commit has for a file of the work tree, where it has anything.
-pub(super) fn work_entry(repo: &gix::Repository, snapshot: ObjectId, path: &BStr) -> Result<Committed, Error> {
+pub(super) fn work_entry(repo: &gix::Repository, snapshot: ObjectId, path: &BStr) -> Result<HeadEntry, Error> {
     let commit = repo.find_commit(snapshot).map_err(|e| Error::read("read the snapshot", e))?;
-    let record = Record::parse(&commit.message_raw_sloppy().to_str_lossy());
+    let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy());
     let Some(private) = record.and_then(|record| record.private) else { return Ok(None) };
     let mut full = BString::from(format!("{WORK}/"));
     full.extend_from_slice(path);
@@ -214,7 +214,7 @@ pub(super) fn work_entry(repo: &gix::Repository, snapshot: ObjectId, path: &BStr
 }
 
 /// A snapshot with its private part: trees that may live in memory only.
-pub(super) struct Whole {
+pub(super) struct WholeSnapshot {
     /// Reads the trees below, and everything else.
     pub repo: gix::Repository,
     pub tree: ObjectId,
@@ -228,13 +228,13 @@ pub(super) struct Whole {
     pub incomplete: bool,
 }
 
-impl Whole {
+impl WholeSnapshot {
     /// Puts a snapshot and its private part together.
-    pub fn of(repo: &gix::Repository, record: &Record, tree: ObjectId) -> Result<Self, Error> {
+    pub fn of(repo: &gix::Repository, record: &SnapshotRecord, tree: ObjectId) -> Result<Self, Error> {
         let repo = repo.clone().with_object_memory();
         let index = record.index.map(|id| tree_of(&repo, id)).transpose()?;
         let extras = record.extras.map(|id| tree_of(&repo, id)).transpose()?;
-        let mut whole = Whole { tree, index, extras, private: BTreeMap::new(), incomplete: false, repo };
+        let mut whole = WholeSnapshot { tree, index, extras, private: BTreeMap::new(), incomplete: false, repo };
         let Some(private) = record.private else { return Ok(whole) };
         let found = whole.repo.try_find_header(private).map_err(|e| Error::read("read the private part of the snapshot", e))?;
         if found.is_none() {
@@ -256,7 +256,7 @@ impl Whole {
         let (mut work, mut index, mut extras) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for entry in diff::changes(repo, empty, private)? {
             let Some((mode, id)) = entry.after else { continue };
-            let change = Change::Exactly(mode.kind(), id);
+            let change = TreeEdit::Exactly(mode.kind(), id);
             let below = |folder: &str| entry.path.strip_prefix(folder.as_bytes()).and_then(|rest| rest.strip_prefix(b"/"));
             if let Some(path) = below(WORK) {
                 work.insert(BString::from(path), change);
@@ -276,7 +276,7 @@ impl Whole {
                 extras.insert(entry.path, change);
             }
         }
-        let mut blobs = Blobs::new(repo);
+        let mut blobs = ObjectSink::new(repo);
         self.tree = tree::edited(repo, self.tree, &work, &mut blobs)?;
         if let Some(tree) = self.index {
             self.index = Some(tree::edited(repo, tree, &index, &mut blobs)?);

@@ -6,11 +6,11 @@ use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::objs::tree::{EntryKind, EntryMode};
 
-use super::blobs::{Blobs, Keep};
-use super::diff::{self, Differs};
-use super::disk::{Below, as_path, split};
-use super::private::{IGNORED, Whole};
-use super::record::Record;
+use super::blobs::{KeepRule, ObjectSink};
+use super::diff::{self, PathDifference};
+use super::disk::{FolderWalk, as_path, split};
+use super::private::{IGNORED, WholeSnapshot};
+use super::record::SnapshotRecord;
 use super::spec_name::path_text;
 use super::{Snapshot, nested, tree};
 use crate::git::worktrees::is_registered;
@@ -33,7 +33,7 @@ impl Worktree {
         let doing = "read the snapshot that is to be proved";
         let id = ObjectId::from_hex(snapshot.commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
         let commit = repo.find_commit(id).map_err(|e| Error::read(doing, e))?;
-        let record = Record::parse(&commit.message_raw_sloppy().to_str_lossy())
+        let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy())
             .ok_or_else(|| Error::Read { doing: doing.into(), why: format!("{id} is not a snapshot of watchdog") })?;
         let tree = commit.tree_id().map_err(|e| Error::read(doing, e))?.detach();
         let before = match record.head {
@@ -41,15 +41,15 @@ impl Worktree {
             None => ObjectId::empty_tree(repo.object_hash()),
         };
         let root = self.root();
-        let below = Below::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
-        let whole = Whole::of(repo, &record, tree)?;
+        let below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+        let whole = WholeSnapshot::of(repo, &record, tree)?;
         if whole.incomplete {
             return Err(Error::Read { doing: doing.into(), why: "the commit that keeps its private files is gone".into() });
         }
         let repo = &whole.repo;
-        let mut search = Search { worktree: self, below, blobs: Blobs::dry(repo) };
+        let mut search = ProofSearch { worktree: self, below, blobs: ObjectSink::dry(repo) };
 
-        let mut missing: Vec<Differs> = Vec::new();
+        let mut missing: Vec<PathDifference> = Vec::new();
         for change in diff::changes(repo, before, whole.tree)? {
             // An ignored file may come and go: it is no work, and stays in the snapshot.
             let ignored = whole.private.get(&change.path).is_some_and(|why| why == IGNORED);
@@ -59,7 +59,7 @@ impl Worktree {
         }
         search.drop_committed(&mut missing, record.head)?;
         let mut lost: Vec<String> = missing.iter().map(|c| path_text(c.path.as_bstr())).collect();
-        let mut registered = Registered::new(self);
+        let mut registered = RegisteredWorktrees::new(self);
         for (path, (_, id)) in nested_files(repo, whole.extras)? {
             if !registered.holds(path.as_bstr()) && !search.nested_is_safe(path.as_bstr(), id) {
                 lost.push(path_text(path.as_bstr()));
@@ -90,14 +90,14 @@ pub(super) fn nested_files(repo: &gix::Repository, extras: Option<ObjectId>) -> 
 }
 
 /// Tells which paths are in worktrees of the same repository, which are judged and rescued by themselves.
-pub(super) struct Registered<'w> {
+pub(super) struct RegisteredWorktrees<'w> {
     worktree: &'w Worktree,
     folders: BTreeMap<BString, bool>,
 }
 
-impl<'w> Registered<'w> {
+impl<'w> RegisteredWorktrees<'w> {
     pub(super) fn new(worktree: &'w Worktree) -> Self {
-        Registered { worktree, folders: BTreeMap::new() }
+        RegisteredWorktrees { worktree, folders: BTreeMap::new() }
     }
 
     pub(super) fn holds(&mut self, path: &BStr) -> bool {
@@ -119,14 +119,14 @@ pub(super) fn entry_at(repo: &gix::Repository, tree: ObjectId, path: &BStr) -> R
     Ok(entry.map(|e| (e.mode(), e.object_id())).filter(|(mode, _)| !mode.is_tree()))
 }
 
-struct Search<'a> {
+struct ProofSearch<'a> {
     worktree: &'a Worktree,
-    below: Below,
-    blobs: Blobs<'a>,
+    below: FolderWalk,
+    blobs: ObjectSink<'a>,
 }
 
 /// Whether `found` keeps what the change is about. Where only the mode changed, the mode must be there.
-fn satisfies(change: &Differs, found: Option<(EntryMode, ObjectId)>) -> bool {
+fn satisfies(change: &PathDifference, found: Option<(EntryMode, ObjectId)>) -> bool {
     match (change.after, found) {
         (None, found) => found.is_none(),
         (Some((mode, id)), Some((found_mode, found_id))) => {
@@ -137,22 +137,22 @@ fn satisfies(change: &Differs, found: Option<(EntryMode, ObjectId)>) -> bool {
     }
 }
 
-impl Search<'_> {
-    fn on_disk(&mut self, change: &Differs) -> bool {
+impl ProofSearch<'_> {
+    fn on_disk(&mut self, change: &PathDifference) -> bool {
         let path = change.path.as_bstr();
         if change.after.is_some_and(|(mode, _)| mode.is_commit()) {
             let folder = self.worktree.root().join(as_path(path));
             let head = nested::open(&folder).and_then(|repo| nested::head(&repo));
             return satisfies(change, head.map(|id| (EntryKind::Commit.into(), id)));
         }
-        match self.blobs.take(&mut self.below, path, Keep::Name) {
+        match self.blobs.take(&mut self.below, path, KeepRule::Name) {
             Ok(taken) => satisfies(change, taken.map(|t| (t.kind.into(), t.id))),
             Err(_) => false,
         }
     }
 
     /// Removes what HEAD, or a commit made since the snapshot, holds.
-    fn drop_committed(&mut self, missing: &mut Vec<Differs>, parent: Option<ObjectId>) -> Result<(), Error> {
+    fn drop_committed(&mut self, missing: &mut Vec<PathDifference>, parent: Option<ObjectId>) -> Result<(), Error> {
         let repo = &self.worktree.repo;
         if missing.is_empty() {
             return Ok(());
@@ -182,7 +182,7 @@ impl Search<'_> {
 
     /// Whether a file of a nested repository is on disk as it was, or committed there.
     fn nested_is_safe(&mut self, path: &BStr, id: ObjectId) -> bool {
-        if let Ok(Some(taken)) = self.blobs.take(&mut self.below, path, Keep::Name)
+        if let Ok(Some(taken)) = self.blobs.take(&mut self.below, path, KeepRule::Name)
             && taken.id == id
         {
             return true;

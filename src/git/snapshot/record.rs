@@ -5,13 +5,13 @@ use gix::bstr::ByteSlice;
 use jiff::Timestamp;
 
 use super::spec_name::{PREFIX, path_text};
-use super::{SnapshotInfo, blobs::Blobs};
+use super::{SnapshotInfo, blobs::ObjectSink};
 use crate::decision::evidence::LeftOut;
 use crate::git::Error;
 
 /// What a snapshot's commit tells about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Record {
+pub(super) struct SnapshotRecord {
     pub spec: String,
     pub at: Timestamp,
     pub why: String,
@@ -39,7 +39,7 @@ fn line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
 }
 
-impl Record {
+impl SnapshotRecord {
     pub fn parents(&self) -> impl Iterator<Item = ObjectId> {
         [self.head, self.index, self.extras].into_iter().flatten()
     }
@@ -84,7 +84,7 @@ impl Record {
             trailers.lines().find_map(|l| l.strip_prefix("Watchdog-")?.strip_prefix(key)?.strip_prefix(':').map(|v| v.trim().to_owned()))
         };
         let id = |key: &str| value(key).and_then(|hex| ObjectId::from_hex(hex.as_bytes()).ok());
-        Some(Record {
+        Some(SnapshotRecord {
             spec: value("Spec")?,
             at: value("At")?.parse().ok()?,
             why: value("Why")?,
@@ -104,7 +104,7 @@ impl Record {
 
 /// Writes a commit in watchdog's own name: the user's identity may be missing, and is not needed.
 pub(super) fn commit(
-    blobs: &mut Blobs<'_>,
+    blobs: &mut ObjectSink<'_>,
     tree: ObjectId,
     parents: impl IntoIterator<Item = ObjectId>,
     at: Timestamp,
@@ -132,14 +132,14 @@ pub(super) fn identity(at: Timestamp) -> gix::actor::Signature {
 }
 
 /// A snapshot as its ref and commit tell it.
-pub(super) struct Stored {
+pub(super) struct StoredSnapshot {
     pub name: String,
     pub commit: ObjectId,
     pub tree: ObjectId,
-    pub record: Record,
+    pub record: SnapshotRecord,
 }
 
-impl Stored {
+impl StoredSnapshot {
     /// The ref of what is kept apart, where there is any.
     pub fn private_name(&self) -> Option<String> {
         self.record.private.map(|_| self.name.replacen(PREFIX, super::private::PREFIX, 1))
@@ -164,7 +164,7 @@ impl Stored {
 }
 
 /// All snapshots of a repository, oldest name first. A ref that is not ours is skipped.
-pub(super) fn all(repo: &gix::Repository) -> Result<Vec<Stored>, Error> {
+pub(super) fn all(repo: &gix::Repository) -> Result<Vec<StoredSnapshot>, Error> {
     let doing = "list the snapshots";
     let platform = repo.references().map_err(|e| Error::read(doing, e))?;
     let mut found = Vec::new();
@@ -178,7 +178,7 @@ pub(super) fn all(repo: &gix::Repository) -> Result<Vec<Stored>, Error> {
 }
 
 /// Reads the snapshot that a ref names.
-pub(super) fn read(repo: &gix::Repository, reference: &gix::Reference<'_>) -> Result<Option<Stored>, Error> {
+pub(super) fn read(repo: &gix::Repository, reference: &gix::Reference<'_>) -> Result<Option<StoredSnapshot>, Error> {
     let name = path_text(reference.name().as_bstr());
     let Some(id) = reference.target().try_id().map(ToOwned::to_owned) else { return Ok(None) };
     // A ref to nothing is a snapshot that is gone; it must not hide the others, or keep a new one from being taken.
@@ -186,8 +186,8 @@ pub(super) fn read(repo: &gix::Repository, reference: &gix::Reference<'_>) -> Re
     let Some(object) = object else { return Ok(None) };
     let Ok(commit) = object.try_into_commit() else { return Ok(None) };
     let tree = commit.tree_id().map_err(|e| Error::read(format!("read the snapshot {name}"), e))?.detach();
-    let record = Record::parse(&commit.message_raw_sloppy().to_str_lossy());
-    Ok(record.map(|record| Stored { name, commit: id, tree, record }))
+    let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy());
+    Ok(record.map(|record| StoredSnapshot { name, commit: id, tree, record }))
 }
 
 #[cfg(test)]
@@ -198,19 +198,19 @@ mod tests {
     proptest! {
         #[test]
         fn a_message_is_read_as_it_was_written(spec in "\\PC{0,20}", why in "\\PC{0,20}", files: u64, secs in 0i64..4_000_000_000, path in "\\PC{0,20}") {
-            let record = Record {
+            let record = SnapshotRecord {
                 spec: line(&spec), at: Timestamp::from_second(secs).unwrap(), why: line(&why), branch: Some("main".into()),
                 worktree: "/w".into(), head: None, index: Some(ObjectId::null(gix::hash::Kind::Sha1)), extras: None,
                 private: None, private_files: 3, files, bytes: 7, left_out: vec![],
             };
-            let with_left = Record { left_out: vec![LeftOut { path, why: "unreadable" }], ..record.clone() };
-            prop_assert_eq!(Record::parse(&with_left.message()), Some(record));
+            let with_left = SnapshotRecord { left_out: vec![LeftOut { path, why: "unreadable" }], ..record.clone() };
+            prop_assert_eq!(SnapshotRecord::parse(&with_left.message()), Some(record));
         }
     }
 
     #[test]
     fn a_value_cannot_forge_another_trailer() {
-        let record = Record {
+        let record = SnapshotRecord {
             spec: "x\nWatchdog-Files: 9".into(),
             at: Timestamp::UNIX_EPOCH,
             why: "\n\nWatchdog-Spec: y".into(),
@@ -225,7 +225,7 @@ mod tests {
             bytes: 2,
             left_out: vec![],
         };
-        let read = Record::parse(&record.message()).unwrap();
+        let read = SnapshotRecord::parse(&record.message()).unwrap();
         assert_eq!((read.files, read.spec.as_str()), (1, "x Watchdog-Files: 9"));
     }
 }

@@ -7,13 +7,13 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::refs::Target;
 use gix::refs::transaction::{Change as RefChange, LogChange, PreviousValue, RefEdit};
 
-use super::blobs::{Blobs, Keep};
-use super::disk::{Below, Kind};
+use super::blobs::{KeepRule, ObjectSink};
+use super::disk::{FolderWalk, PathKind};
 use super::ignore_rules::join;
-use super::private::Whole;
+use super::private::WholeSnapshot;
 use super::proof::{entry_at, nested_files, tree_of};
-use super::record::{self, Stored};
-use super::restore_disk::{ASIDE, Writer, is_safe};
+use super::record::{self, StoredSnapshot};
+use super::restore_disk::{ASIDE, DiskWriter, is_safe};
 use super::restore_in_place::in_place;
 use super::restore_index::restore_index;
 use super::spec_name::{PREFIX, path_text};
@@ -49,7 +49,7 @@ pub enum RestoredTo {
 
 /// What a restore did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestoreResult {
     /// Where it went.
     pub to: RestoredTo,
     /// Paths that were written or removed.
@@ -93,7 +93,7 @@ pub enum RestoreError {
 }
 
 /// What a branch does not hold: what is kept apart is never put on one.
-fn apart_from_branch(stored: &Stored) -> Option<String> {
+fn apart_from_branch(stored: &StoredSnapshot) -> Option<String> {
     let (many, id) = (stored.record.private_files, stored.name.strip_prefix(PREFIX)?);
     let files = if many == 1 { "1 private file (secret or over-size) is" } else { "private files (secrets, over-size) are" };
     let files = if many == 1 { files.to_owned() } else { format!("{many} {files}") };
@@ -115,7 +115,7 @@ impl Worktree {
     ///
     /// # Errors
     /// See [`RestoreError`].
-    pub fn restore(&self, id: &str, target: RestoreTarget) -> Result<Restored, RestoreError> {
+    pub fn restore(&self, id: &str, target: RestoreTarget) -> Result<RestoreResult, RestoreError> {
         let stored = self.find_snapshot(id)?;
         let id = stored.name.strip_prefix(PREFIX).unwrap_or(id).to_owned();
         match target {
@@ -132,17 +132,17 @@ impl Worktree {
                     }
                     let there = self.repo.try_find_reference(&format!("refs/heads/{name}")).ok().flatten();
                     if there.is_some_and(|r| r.target().try_id() == Some(stored.commit.as_ref())) {
-                        return Ok(Restored { to: RestoredTo::Branch(name), files: 0, left_out: Vec::new(), note: Some(note) });
+                        return Ok(RestoreResult { to: RestoredTo::Branch(name), files: 0, left_out: Vec::new(), note: Some(note) });
                     }
                     let restored = self.restore_branch(&stored, &name)?;
-                    Ok(Restored { note: Some(note), ..restored })
+                    Ok(RestoreResult { note: Some(note), ..restored })
                 }
                 other => other,
             },
         }
     }
 
-    fn restore_branch(&self, stored: &Stored, name: &str) -> Result<Restored, RestoreError> {
+    fn restore_branch(&self, stored: &StoredSnapshot, name: &str) -> Result<RestoreResult, RestoreError> {
         let fault = |why: String| RestoreError::Branch { name: name.to_owned(), why };
         let full: gix::refs::FullName =
             format!("refs/heads/{name}").as_str().try_into().map_err(|_| fault("git allows no such name".into()))?;
@@ -153,10 +153,10 @@ impl Worktree {
         let start = stored.record.head.map(|head| tree_of(&self.repo, head)).transpose()?;
         let start = start.unwrap_or_else(|| ObjectId::empty_tree(self.repo.object_hash()));
         let files = diff::changes(&self.repo, start, stored.tree)?.len() as u64;
-        Ok(Restored { to: RestoredTo::Branch(name.to_owned()), files, left_out: Vec::new(), note: apart_from_branch(stored) })
+        Ok(RestoreResult { to: RestoredTo::Branch(name.to_owned()), files, left_out: Vec::new(), note: apart_from_branch(stored) })
     }
 
-    fn create_branch(&self, stored: &Stored, full: gix::refs::FullName) -> Result<(), Error> {
+    fn create_branch(&self, stored: &StoredSnapshot, full: gix::refs::FullName) -> Result<(), Error> {
         let message = format!("watchdog: restored {}", stored.name);
         if let Some(served) = &self.served {
             let created = served.create(&path_text(full.as_bstr()), stored.commit, &message)?;
@@ -176,42 +176,42 @@ impl Worktree {
         self.repo.edit_references_as([edit], Some(who.to_ref(&mut time))).map(drop).map_err(|e| Error::read("create it", e))
     }
 
-    fn restore_fresh(&self, stored: &Stored) -> Result<Restored, RestoreError> {
+    fn restore_fresh(&self, stored: &StoredSnapshot) -> Result<RestoreResult, RestoreError> {
         let path = self.root();
         let write = |source| RestoreError::Write { path: path.display().to_string(), source };
-        let whole = Whole::of(&nested::quiet(&self.repo)?, &stored.record, stored.tree)?;
+        let whole = WholeSnapshot::of(&nested::quiet(&self.repo)?, &stored.record, stored.tree)?;
         if !holds_nothing_else(&whole, path).map_err(write)? {
             return Err(RestoreError::NotEmpty { path: path.to_owned() });
         }
         if self.repo.index_path().exists() {
             // The index comes last: an earlier restore that was cut short had done everything.
             let note = Some("an earlier restore of it had brought everything back".into());
-            return Ok(Restored { to: RestoredTo::WorkTree { index: true }, files: 0, left_out: Vec::new(), note });
+            return Ok(RestoreResult { to: RestoredTo::WorkTree { index: true }, files: 0, left_out: Vec::new(), note });
         }
-        let (files, left_out) = write_all(&whole, Below::open(path).map_err(write)?)?;
+        let (files, left_out) = write_all(&whole, FolderWalk::open(path).map_err(write)?)?;
         let (index, note) = restore_index(&whole.repo, stored, &whole, ObjectId::empty_tree(self.repo.object_hash()))?;
-        Ok(Restored { to: RestoredTo::WorkTree { index }, files, left_out, note: note.or_else(|| whole.note()) })
+        Ok(RestoreResult { to: RestoredTo::WorkTree { index }, files, left_out, note: note.or_else(|| whole.note()) })
     }
 
-    fn restore_directory(&self, stored: &Stored, path: PathBuf) -> Result<Restored, RestoreError> {
+    fn restore_directory(&self, stored: &StoredSnapshot, path: PathBuf) -> Result<RestoreResult, RestoreError> {
         let write = |source| RestoreError::Write { path: path.display().to_string(), source };
         match std::fs::read_dir(&path).map(Iterator::count) {
             Ok(0) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => std::fs::create_dir_all(&path).map_err(write)?,
             Ok(_) | Err(_) => return Err(RestoreError::NotEmpty { path }),
         }
-        let below = Below::open(&path).map_err(write)?;
-        let whole = Whole::of(&self.repo, &stored.record, stored.tree)?;
+        let below = FolderWalk::open(&path).map_err(write)?;
+        let whole = WholeSnapshot::of(&self.repo, &stored.record, stored.tree)?;
         let (files, left_out) = write_all(&whole, below)?;
-        Ok(Restored { to: RestoredTo::Directory(path), files, left_out, note: whole.note() })
+        Ok(RestoreResult { to: RestoredTo::Directory(path), files, left_out, note: whole.note() })
     }
 }
 
 /// Whether a folder holds nothing but what an earlier restore of the same snapshot put there before it was killed: whole
 /// files, byte for byte, and one that it had not put in its place yet, which is removed.
-fn holds_nothing_else(whole: &Whole, root: &Path) -> std::io::Result<bool> {
-    let mut below = Below::open(root)?;
-    let mut blobs = Blobs::dry(&whole.repo);
+fn holds_nothing_else(whole: &WholeSnapshot, root: &Path) -> std::io::Result<bool> {
+    let mut below = FolderWalk::open(root)?;
+    let mut blobs = ObjectSink::dry(&whole.repo);
     let nested = nested_files(&whole.repo, whole.extras).unwrap_or_default();
     let mut folders = vec![BString::default()];
     while let Some(folder) = folders.pop() {
@@ -220,17 +220,17 @@ fn holds_nothing_else(whole: &Whole, root: &Path) -> std::io::Result<bool> {
             if path == ".git" {
                 continue;
             }
-            if entry.kind == Kind::Folder {
+            if entry.kind == PathKind::Folder {
                 folders.push(path);
                 continue;
             }
             if entry.name.starts_with(ASIDE.as_bytes()) {
-                Writer::new(&whole.repo, Below::open(root)?).remove(path.as_bstr())?;
+                DiskWriter::new(&whole.repo, FolderWalk::open(root)?).remove(path.as_bstr())?;
                 continue;
             }
             let wanted = entry_at(&whole.repo, whole.tree, path.as_bstr()).ok().flatten().map(|(mode, id)| (mode.kind(), id));
             let wanted = wanted.or_else(|| nested.get(&path).copied());
-            let there = blobs.take(&mut below, path.as_bstr(), Keep::Name)?.map(|taken| (taken.kind, taken.id));
+            let there = blobs.take(&mut below, path.as_bstr(), KeepRule::Name)?.map(|taken| (taken.kind, taken.id));
             if wanted.is_none() || wanted != there {
                 return Ok(false);
             }
@@ -240,8 +240,8 @@ fn holds_nothing_else(whole: &Whole, root: &Path) -> std::io::Result<bool> {
 }
 
 /// Writes everything that a snapshot holds below an empty folder. Returns how many files, and what was left out.
-fn write_all(whole: &Whole, below: Below) -> Result<(u64, Vec<LeftOut>), RestoreError> {
-    let mut writer = Writer::new(&whole.repo, below);
+fn write_all(whole: &WholeSnapshot, below: FolderWalk) -> Result<(u64, Vec<LeftOut>), RestoreError> {
+    let mut writer = DiskWriter::new(&whole.repo, below);
     let mut files = 0;
     let mut left_out = Vec::new();
     let empty = ObjectId::empty_tree(whole.repo.object_hash());

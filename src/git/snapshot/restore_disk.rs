@@ -11,7 +11,7 @@ use gix::objs::tree::EntryKind;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::disk::{Below, Kind, split};
+use super::disk::{FolderWalk, PathKind, split};
 use super::ignore_rules::join;
 
 /// Whether every component of a path from a tree may be a name in a work tree.
@@ -24,15 +24,15 @@ pub(super) fn is_safe(path: &BStr) -> bool {
 pub(super) const ASIDE: &str = ".watchdog-restore-";
 
 /// Puts objects below a folder.
-pub(super) struct Writer<'repo> {
+pub(super) struct DiskWriter<'repo> {
     repo: &'repo gix::Repository,
-    below: Below,
+    below: FolderWalk,
     count: u64,
 }
 
-impl<'repo> Writer<'repo> {
-    pub fn new(repo: &'repo gix::Repository, below: Below) -> Self {
-        Writer { repo, below, count: 0 }
+impl<'repo> DiskWriter<'repo> {
+    pub fn new(repo: &'repo gix::Repository, below: FolderWalk) -> Self {
+        DiskWriter { repo, below, count: 0 }
     }
 
     /// Creates the folder and what leads to it.
@@ -84,11 +84,11 @@ impl<'repo> Writer<'repo> {
 
     /// Removes a folder that holds nothing but folders.
     fn clear_folders(&mut self, path: &BStr) -> io::Result<()> {
-        if !self.below.lstat(path)?.is_some_and(|stat| stat.kind == Kind::Folder) {
+        if !self.below.lstat(path)?.is_some_and(|stat| stat.kind == PathKind::Folder) {
             return Ok(());
         }
         for entry in self.below.list(path)? {
-            if entry.kind == Kind::Folder {
+            if entry.kind == PathKind::Folder {
                 self.clear_folders(join(path, entry.name.as_bstr()).as_bstr())?;
             }
         }

@@ -5,35 +5,35 @@ use std::collections::{BTreeMap, BTreeSet};
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 
-use super::blobs::{Blobs, Keep};
-use super::diff::{self, Differs};
-use super::disk::{Below, Kind, as_path, split};
+use super::blobs::{KeepRule, ObjectSink};
+use super::diff::{self, PathDifference};
+use super::disk::{FolderWalk, PathKind, as_path, split};
 use super::ignore_rules::join;
 use super::nested;
-use super::private::{IGNORED, Whole};
+use super::private::{IGNORED, WholeSnapshot};
 use super::proof::{entry_at, nested_files, tree_of};
-use super::record::Stored;
-use super::restore::{RestoreError, Restored, RestoredTo, some};
-use super::restore_disk::{Writer, is_safe};
+use super::record::StoredSnapshot;
+use super::restore::{RestoreError, RestoreResult, RestoredTo, some};
+use super::restore_disk::{DiskWriter, is_safe};
 use super::restore_index::restore_index;
-use super::scan::Change;
+use super::scan::TreeEdit;
 use super::spec_name::path_text;
 use super::take::{read_index, scan};
 use crate::decision::evidence::LeftOut;
 use crate::git::{Error, Worktree};
 
 /// What the work tree is at, for deciding what may be written.
-struct Present<'a> {
+struct WorkTreeNow<'a> {
     index: gix::index::File,
     /// What the snapshot wants, by path.
-    wanted: BTreeMap<BString, &'a Differs>,
-    below: Below,
-    blobs: Blobs<'a>,
+    wanted: BTreeMap<BString, &'a PathDifference>,
+    below: FolderWalk,
+    blobs: ObjectSink<'a>,
 }
 
 /// Restores `stored` into the work tree, or changes nothing and says why.
-pub(super) fn in_place(worktree: &Worktree, stored: &Stored) -> Result<Restored, RestoreError> {
-    let whole = Whole::of(&nested::quiet(&worktree.repo)?, &stored.record, stored.tree)?;
+pub(super) fn in_place(worktree: &Worktree, stored: &StoredSnapshot) -> Result<RestoreResult, RestoreError> {
+    let whole = WholeSnapshot::of(&nested::quiet(&worktree.repo)?, &stored.record, stored.tree)?;
     let repo = &whole.repo;
     let head_tree = worktree.head_tree()?;
     let start = match stored.record.head {
@@ -46,9 +46,9 @@ pub(super) fn in_place(worktree: &Worktree, stored: &Stored) -> Result<Restored,
     refuse_moved(repo, head_tree, &plan)?;
 
     let root = worktree.root();
-    let open = || Below::open(root).map_err(|source| RestoreError::Write { path: root.display().to_string(), source });
+    let open = || FolderWalk::open(root).map_err(|source| RestoreError::Write { path: root.display().to_string(), source });
     let wanted = plan.iter().map(|c| (c.path.clone(), c)).collect();
-    let mut present = Present { index, wanted, below: open()?, blobs: Blobs::dry(repo) };
+    let mut present = WorkTreeNow { index, wanted, below: open()?, blobs: ObjectSink::dry(repo) };
     let mut in_the_way = BTreeSet::new();
     let mut work = Vec::new();
     let mut newer = Vec::new();
@@ -69,7 +69,7 @@ pub(super) fn in_place(worktree: &Worktree, stored: &Stored) -> Result<Restored,
         return Err(RestoreError::WouldOverwrite { paths: in_the_way.iter().map(|p| path_text(p.as_bstr())).collect() });
     }
 
-    let mut writer = Writer::new(repo, open()?);
+    let mut writer = DiskWriter::new(repo, open()?);
     let fault = |path: &BStr| {
         let path = path_text(path);
         move |source| RestoreError::Write { path, source }
@@ -104,11 +104,11 @@ pub(super) fn in_place(worktree: &Worktree, stored: &Stored) -> Result<Restored,
         note = Some(format!("the snapshot was taken at {was}, HEAD is elsewhere now: the index is left as it is"));
     }
     let note = note.or_else(|| whole.note());
-    Ok(Restored { to: RestoredTo::WorkTree { index }, files, left_out, note })
+    Ok(RestoreResult { to: RestoredTo::WorkTree { index }, files, left_out, note })
 }
 
 /// What is to be written and removed, and what cannot be.
-fn plan(repo: &gix::Repository, start: ObjectId, tree: ObjectId) -> Result<(Vec<Differs>, Vec<LeftOut>), Error> {
+fn plan(repo: &gix::Repository, start: ObjectId, tree: ObjectId) -> Result<(Vec<PathDifference>, Vec<LeftOut>), Error> {
     let mut left_out = Vec::new();
     let mut plan = diff::changes(repo, start, tree)?;
     plan.retain(|change| {
@@ -132,9 +132,9 @@ fn refuse_unclean(
     repo: &gix::Repository,
     index: &gix::index::File,
     head_tree: ObjectId,
-    plan: &[Differs],
+    plan: &[PathDifference],
 ) -> Result<(), RestoreError> {
-    let mut blobs = Blobs::dry(repo);
+    let mut blobs = ObjectSink::dry(repo);
     let mut unsaved: BTreeSet<BString> = BTreeSet::new();
     for entry in index.entries().iter().filter(|e| e.stage() != gix::index::entry::Stage::Unconflicted) {
         unsaved.insert(entry.path(index).to_owned());
@@ -150,12 +150,12 @@ fn refuse_unclean(
     unsaved.extend(gone.map(ToOwned::to_owned));
     for (path, change) in scan(worktree, repo, index, &mut blobs, &|_| None)?.changes {
         let as_wanted = plan.iter().find(|c| c.path == path).is_some_and(|c| match (change, c.after) {
-            (Change::Remove, None) => true,
-            (Change::Put(taken), Some((mode, id))) => taken.id == id && mode.kind() == taken.kind,
+            (TreeEdit::Remove, None) => true,
+            (TreeEdit::Put(taken), Some((mode, id))) => taken.id == id && mode.kind() == taken.kind,
             _ => false,
         });
         // Untracked files are judged one by one, where they are in the way.
-        if index.entry_index_by_path(path.as_bstr()).is_ok() && !as_wanted && !matches!(change, Change::Submodule(_)) {
+        if index.entry_index_by_path(path.as_bstr()).is_ok() && !as_wanted && !matches!(change, TreeEdit::Submodule(_)) {
             unsaved.insert(path);
         }
     }
@@ -166,7 +166,7 @@ fn refuse_unclean(
 }
 
 /// Refuses where HEAD has moved and changed what the snapshot changed.
-fn refuse_moved(repo: &gix::Repository, head_tree: ObjectId, plan: &[Differs]) -> Result<(), RestoreError> {
+fn refuse_moved(repo: &gix::Repository, head_tree: ObjectId, plan: &[PathDifference]) -> Result<(), RestoreError> {
     let mut moved = Vec::new();
     for change in plan {
         let now = entry_at(repo, head_tree, change.path.as_bstr())?;
@@ -183,7 +183,7 @@ enum NestedFile {
     Leave,
 }
 
-impl Present<'_> {
+impl WorkTreeNow<'_> {
     fn tracked(&self, path: &BStr) -> bool {
         self.index.entry_index_by_path(path).is_ok()
     }
@@ -194,27 +194,27 @@ impl Present<'_> {
     }
 
     /// Whether there is something to do for a path. What must not be overwritten is added to `in_the_way`.
-    fn needs(&mut self, change: &Differs, in_the_way: &mut BTreeSet<BString>) -> bool {
+    fn needs(&mut self, change: &PathDifference, in_the_way: &mut BTreeSet<BString>) -> bool {
         let path = change.path.as_bstr();
         let Some((mode, id)) = change.after else {
-            let there = matches!(self.below.lstat(path), Ok(Some(stat)) if stat.kind != Kind::Folder);
+            let there = matches!(self.below.lstat(path), Ok(Some(stat)) if stat.kind != PathKind::Folder);
             return there && self.tracked(path);
         };
         let mut parent = split(path).0;
         while !parent.is_empty() {
             match self.below.lstat(parent) {
-                Ok(Some(stat)) if stat.kind != Kind::Folder && !self.goes(parent) => drop(in_the_way.insert(parent.to_owned())),
+                Ok(Some(stat)) if stat.kind != PathKind::Folder && !self.goes(parent) => drop(in_the_way.insert(parent.to_owned())),
                 _ => {}
             }
             parent = split(parent).0;
         }
         match self.below.lstat(path) {
             Ok(None) => true,
-            Ok(Some(stat)) if stat.kind == Kind::Folder => {
+            Ok(Some(stat)) if stat.kind == PathKind::Folder => {
                 self.folder_in_the_way(path.to_owned(), in_the_way);
                 true
             }
-            Ok(Some(stat)) if stat.kind != Kind::Special => match self.blobs.take(&mut self.below, path, Keep::Name) {
+            Ok(Some(stat)) if stat.kind != PathKind::Special => match self.blobs.take(&mut self.below, path, KeepRule::Name) {
                 Ok(Some(taken)) if taken.id == id && taken.kind == mode.kind() => false,
                 Ok(_) if self.tracked(path) => true,
                 Ok(Some(taken)) if taken.id == id => true,
@@ -241,7 +241,7 @@ impl Present<'_> {
             for entry in entries {
                 let path = join(folder.as_bstr(), entry.name.as_bstr());
                 match entry.kind {
-                    Kind::Folder => folders.push(path),
+                    PathKind::Folder => folders.push(path),
                     _ if self.goes(path.as_bstr()) => {}
                     _ => drop(in_the_way.insert(path)),
                 }
@@ -266,7 +266,7 @@ impl Present<'_> {
         if !is_safe(path) {
             return NestedFile::Leave;
         }
-        match self.blobs.take(&mut self.below, path, Keep::Name) {
+        match self.blobs.take(&mut self.below, path, KeepRule::Name) {
             Ok(Some(taken)) if taken.id == id => NestedFile::There,
             Ok(Some(taken)) if committed.is_some_and(|(_, known)| known == taken.id) => NestedFile::Write,
             Ok(None) if matches!(self.below.lstat(path), Ok(None)) => NestedFile::Write,

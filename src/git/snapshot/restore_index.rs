@@ -7,9 +7,9 @@ use gix::bstr::{BString, ByteSlice};
 use gix::index::entry::{Flags, Mode, Stage};
 use gix::objs::tree::EntryKind;
 
-use super::blobs::Blobs;
-use super::private::Whole;
-use super::record::Stored;
+use super::blobs::ObjectSink;
+use super::private::WholeSnapshot;
+use super::record::StoredSnapshot;
 use super::restore::RestoreError;
 use super::{diff, nested, tree};
 use crate::git::Error;
@@ -19,8 +19,8 @@ use crate::git::Error;
 /// Returns whether it did, and if not, why. An index that is not as HEAD has it is left alone.
 pub(super) fn restore_index(
     repo: &gix::Repository,
-    stored: &Stored,
-    whole: &Whole,
+    stored: &StoredSnapshot,
+    whole: &WholeSnapshot,
     head_tree: ObjectId,
 ) -> Result<(bool, Option<String>), RestoreError> {
     let head = repo.head_id().ok().map(gix::Id::detach);
@@ -40,7 +40,7 @@ pub(super) fn restore_index(
     if current.is_sparse() {
         return Ok((false, Some("the index is left as it is: it is a sparse one".into())));
     }
-    if !current.entries().iter().all(plain) || tree::of_index(repo, &current, &mut Blobs::dry(repo))? != head_tree {
+    if !current.entries().iter().all(plain) || tree::of_index(repo, &current, &mut ObjectSink::dry(repo))? != head_tree {
         return Ok((false, Some("the index is left as it is: something was staged meanwhile".into())));
     }
     let mut index = as_recorded(repo, index_tree, whole.extras)?;

@@ -12,11 +12,11 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::{Flags, Mode, Stage};
 use gix::objs::tree::EntryKind;
 
-use super::blobs::{Blobs, Keep, Taken};
-use super::disk::{Below, Entry, Kind, Stat, as_path, split};
-use super::ignore_rules::{Rules, join};
+use super::blobs::{KeepRule, ObjectSink, ReadBlob};
+use super::disk::{DiskEntry, FileStat, FolderWalk, PathKind, as_path, split};
+use super::ignore_rules::{FolderRules, join};
 use super::spec_name::path_text;
-use super::{Candidate, PrivateRule, nested};
+use super::{PrivateRule, SnapshotCandidate, nested};
 use crate::decision::evidence::LeftOut;
 use crate::git::Error;
 
@@ -28,9 +28,9 @@ const DEEPEST: usize = 6;
 
 /// What becomes of one path in the snapshot's tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum TreeEdit {
     /// This content is there.
-    Put(Taken),
+    Put(ReadBlob),
     /// This commit of a submodule is there.
     Submodule(ObjectId),
     /// This entry is there, whatever is on disk.
@@ -41,29 +41,29 @@ pub(super) enum Change {
 
 /// Everything that a scan found.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct ScannedChanges {
     /// Against the index, by path.
-    pub changes: BTreeMap<BString, Change>,
+    pub changes: BTreeMap<BString, TreeEdit>,
     /// Uncommitted files of submodules and of linked worktrees that lie inside this one.
-    pub nested: BTreeMap<BString, Taken>,
+    pub nested: BTreeMap<BString, ReadBlob>,
     /// Folders of other repositories inside this one.
     pub repositories: BTreeSet<BString>,
     /// What could not be read.
     pub left_out: Vec<LeftOut>,
     /// Ignored files that are kept all the same, each with the reason.
-    pub ignored: BTreeMap<BString, (Taken, &'static str)>,
+    pub ignored: BTreeMap<BString, (ReadBlob, &'static str)>,
     /// A pipe or device bears the name of a file that gix would open and wait for.
     pub odd_rules: bool,
 }
 
-impl Found {
+impl ScannedChanges {
     pub fn leave_out(&mut self, path: &BStr, why: &'static str) {
         self.left_out.push(LeftOut { path: path_text(path), why });
     }
 }
 
 /// A repository that is scanned: the worktree itself, or one inside it.
-pub(super) struct Scope<'a> {
+pub(super) struct ScanScope<'a> {
     pub repo: &'a gix::Repository,
     pub index: &'a gix::index::File,
     /// Where it lies, seen from the worktree; empty for the worktree itself.
@@ -72,30 +72,30 @@ pub(super) struct Scope<'a> {
     pub everything: bool,
     /// Paths whose index entry differs from HEAD although the file may not differ from the index.
     pub forced: BTreeSet<BString>,
-    /// The result goes to [`Found::nested`] instead of [`Found::changes`].
+    /// The result goes to [`ScannedChanges::nested`] instead of [`ScannedChanges::changes`].
     pub apart: bool,
     pub depth: usize,
 }
 
 /// One pass over the disk.
-pub(super) struct Scan<'a, 'repo> {
+pub(super) struct DiskScan<'a, 'repo> {
     pub root: &'a Path,
-    pub below: Below,
-    pub blobs: &'a mut Blobs<'repo>,
-    pub found: Found,
+    pub below: FolderWalk,
+    pub blobs: &'a mut ObjectSink<'repo>,
+    pub found: ScannedChanges,
     /// Says which ignored files are kept.
     pub rule: PrivateRule<'a>,
 }
 
-impl Scan<'_, '_> {
+impl DiskScan<'_, '_> {
     /// Compares one repository with what is on disk.
-    pub fn run(&mut self, scope: &Scope<'_>) -> Result<(), Error> {
+    pub fn run(&mut self, scope: &ScanScope<'_>) -> Result<(), Error> {
         self.tracked(scope)?;
-        let mut rules = Rules::global(scope.repo, &self.root.join(as_path(scope.prefix.as_bstr())));
+        let mut rules = FolderRules::global(scope.repo, &self.root.join(as_path(scope.prefix.as_bstr())));
         self.untracked(scope, &mut rules, BStr::new(""))
     }
 
-    fn tracked(&mut self, scope: &Scope<'_>) -> Result<(), Error> {
+    fn tracked(&mut self, scope: &ScanScope<'_>) -> Result<(), Error> {
         let index = scope.index;
         let file_mode = scope.repo.config_snapshot().boolean("core.fileMode").unwrap_or(true);
         let written = (index.timestamp().unix_seconds(), index.timestamp().nanoseconds());
@@ -118,10 +118,10 @@ impl Scan<'_, '_> {
                     continue;
                 }
             };
-            let Some(stat) = stat.filter(|s| matches!(s.kind, Kind::File { .. } | Kind::Link)) else {
+            let Some(stat) = stat.filter(|s| matches!(s.kind, PathKind::File { .. } | PathKind::Link)) else {
                 let meant_to_be_absent = stat.is_none() && entry.flags.contains(Flags::SKIP_WORKTREE);
                 if !meant_to_be_absent && !scope.apart {
-                    self.found.changes.insert(full, Change::Remove);
+                    self.found.changes.insert(full, TreeEdit::Remove);
                 }
                 continue;
             };
@@ -130,7 +130,7 @@ impl Scan<'_, '_> {
             if settled && !forced && believable(entry, &stat, written, file_mode) {
                 continue;
             }
-            let keep = if settled && !forced { Keep::UnlessIs(entry.id) } else { Keep::Content };
+            let keep = if settled && !forced { KeepRule::UnlessIs(entry.id) } else { KeepRule::Content };
             match self.blobs.take(&mut self.below, full.as_bstr(), keep) {
                 Ok(Some(mut taken)) => {
                     if !file_mode && taken.kind != EntryKind::Link {
@@ -144,53 +144,60 @@ impl Scan<'_, '_> {
                 }
                 // It went away after it was looked at.
                 Ok(None) if scope.apart => {}
-                Ok(None) => drop(self.found.changes.insert(full, Change::Remove)),
+                Ok(None) => drop(self.found.changes.insert(full, TreeEdit::Remove)),
                 Err(_) => self.found.leave_out(full.as_bstr(), "unreadable"),
             }
         }
         Ok(())
     }
 
-    fn put(&mut self, scope: &Scope<'_>, full: BString, taken: Taken) {
+    fn put(&mut self, scope: &ScanScope<'_>, full: BString, taken: ReadBlob) {
         if scope.apart {
             self.found.nested.insert(full, taken);
         } else {
-            self.found.changes.insert(full, Change::Put(taken));
+            self.found.changes.insert(full, TreeEdit::Put(taken));
         }
     }
 
-    fn submodule(&mut self, scope: &Scope<'_>, full: &BStr, recorded: ObjectId) -> Result<(), Error> {
+    fn submodule(&mut self, scope: &ScanScope<'_>, full: &BStr, recorded: ObjectId) -> Result<(), Error> {
         match self.below.lstat(full) {
             Err(_) => self.found.leave_out(full, "unreadable"),
-            Ok(Some(Stat { kind: Kind::Folder, .. })) => {
+            Ok(Some(FileStat { kind: PathKind::Folder, .. })) => {
                 self.found.repositories.insert(full.to_owned());
                 let Some(repo) = nested::open(&self.root.join(as_path(full))) else { return Ok(()) };
                 if let Some(head) = nested::head(&repo)
                     && (head != recorded || scope.everything)
                     && !scope.apart
                 {
-                    self.found.changes.insert(full.to_owned(), Change::Submodule(head));
+                    self.found.changes.insert(full.to_owned(), TreeEdit::Submodule(head));
                 }
                 self.nested_changes(scope, full, &repo)?;
             }
             Ok(_) if scope.apart => {}
-            Ok(Some(_)) => match self.blobs.take(&mut self.below, full, Keep::Content) {
+            Ok(Some(_)) => match self.blobs.take(&mut self.below, full, KeepRule::Content) {
                 Ok(Some(taken)) => self.put(scope, full.to_owned(), taken),
-                Ok(None) => drop(self.found.changes.insert(full.to_owned(), Change::Remove)),
+                Ok(None) => drop(self.found.changes.insert(full.to_owned(), TreeEdit::Remove)),
                 Err(_) => self.found.leave_out(full, "unreadable"),
             },
-            Ok(None) => drop(self.found.changes.insert(full.to_owned(), Change::Remove)),
+            Ok(None) => drop(self.found.changes.insert(full.to_owned(), TreeEdit::Remove)),
         }
         Ok(())
     }
 
     /// Takes what is uncommitted in a repository whose commits are safe elsewhere.
-    fn nested_changes(&mut self, scope: &Scope<'_>, full: &BStr, repo: &gix::Repository) -> Result<(), Error> {
+    fn nested_changes(&mut self, scope: &ScanScope<'_>, full: &BStr, repo: &gix::Repository) -> Result<(), Error> {
         match (scope.depth < DEEPEST).then(|| nested::index(repo)).flatten() {
             Some(index) => {
                 let forced = nested::staged(repo, &index);
-                let scope =
-                    Scope { repo, index: &index, prefix: full.to_owned(), everything: false, forced, apart: true, depth: scope.depth + 1 };
+                let scope = ScanScope {
+                    repo,
+                    index: &index,
+                    prefix: full.to_owned(),
+                    everything: false,
+                    forced,
+                    apart: true,
+                    depth: scope.depth + 1,
+                };
                 self.run(&scope)
             }
             None => {
@@ -200,20 +207,20 @@ impl Scan<'_, '_> {
         }
     }
 
-    fn untracked(&mut self, scope: &Scope<'_>, rules: &mut Rules, folder: &BStr) -> Result<(), Error> {
+    fn untracked(&mut self, scope: &ScanScope<'_>, rules: &mut FolderRules, folder: &BStr) -> Result<(), Error> {
         // A list of folders instead of recursion: a tree of any depth must not end the stack.
-        enum Step {
+        enum ScanStep {
             Enter(BString),
             Leave(usize),
         }
-        let mut steps = vec![Step::Enter(folder.to_owned())];
+        let mut steps = vec![ScanStep::Enter(folder.to_owned())];
         while let Some(step) = steps.pop() {
             let folder = match step {
-                Step::Leave(before) => {
+                ScanStep::Leave(before) => {
                     rules.leave(before);
                     continue;
                 }
-                Step::Enter(folder) => folder,
+                ScanStep::Enter(folder) => folder,
             };
             let full = if folder.is_empty() { scope.prefix.clone() } else { join(scope.prefix.as_bstr(), folder.as_bstr()) };
             let entries = match self.below.list(full.as_bstr()) {
@@ -226,10 +233,10 @@ impl Scan<'_, '_> {
             };
             let skipped = |path: &BStr| nested::skipped_blob(scope.repo, scope.index, path);
             let before = rules.enter(&mut self.below, scope.prefix.as_bstr(), folder.as_bstr(), skipped);
-            steps.push(Step::Leave(before));
+            steps.push(ScanStep::Leave(before));
             for entry in entries.into_iter().rev() {
                 if let Some(folder) = self.untracked_entry(scope, rules, folder.as_bstr(), &entry)? {
-                    steps.push(Step::Enter(folder));
+                    steps.push(ScanStep::Enter(folder));
                 }
             }
         }
@@ -237,7 +244,13 @@ impl Scan<'_, '_> {
     }
 
     /// Takes one entry of a folder; returns the folder that is to be walked.
-    fn untracked_entry(&mut self, scope: &Scope<'_>, rules: &Rules, folder: &BStr, entry: &Entry) -> Result<Option<BString>, Error> {
+    fn untracked_entry(
+        &mut self,
+        scope: &ScanScope<'_>,
+        rules: &FolderRules,
+        folder: &BStr,
+        entry: &DiskEntry,
+    ) -> Result<Option<BString>, Error> {
         let path = join(folder, entry.name.as_bstr());
         let full = join(scope.prefix.as_bstr(), path.as_bstr());
         if entry.name == ".git" {
@@ -250,18 +263,18 @@ impl Scan<'_, '_> {
         }
         let tracked = scope.index.entry_index_by_path(path.as_bstr()).is_ok();
         match entry.kind {
-            Kind::Special => {
+            PathKind::Special => {
                 self.found.odd_rules |= entry.name == ".gitignore" || entry.name == ".gitattributes";
                 Ok(None)
             }
-            Kind::File { .. } | Kind::Link => {
+            PathKind::File { .. } | PathKind::Link => {
                 if tracked {
                     return Ok(None);
                 }
                 if rules.ignores(path.as_bstr(), false) {
                     self.ignored_file(scope, full);
                 } else {
-                    match self.blobs.take(&mut self.below, full.as_bstr(), Keep::Content) {
+                    match self.blobs.take(&mut self.below, full.as_bstr(), KeepRule::Content) {
                         Ok(Some(taken)) => self.put(scope, full, taken),
                         Ok(None) => {}
                         Err(_) => self.found.leave_out(full.as_bstr(), "unreadable"),
@@ -269,7 +282,7 @@ impl Scan<'_, '_> {
                 }
                 Ok(None)
             }
-            Kind::Folder => {
+            PathKind::Folder => {
                 let holds_tracked = scope.index.path_is_directory(path.as_bstr());
                 let submodule = tracked && self.found.repositories.contains(full.as_bstr());
                 if submodule || rules.ignores(path.as_bstr(), true) {
@@ -285,16 +298,16 @@ impl Scan<'_, '_> {
     }
 
     /// Keeps an ignored file of the worktree itself that the rule asks for. One that cannot be read is left out.
-    fn ignored_file(&mut self, scope: &Scope<'_>, full: BString) {
+    fn ignored_file(&mut self, scope: &ScanScope<'_>, full: BString) {
         if scope.depth > 0 || scope.apart {
             return;
         }
         let Ok(Some(stat)) = self.below.lstat(full.as_bstr()) else { return };
         let nothing = || None;
         let candidate =
-            Candidate { path: &path_text(full.as_bstr()), bytes: stat.size, ignored: true, content: &nothing, committed: &nothing };
+            SnapshotCandidate { path: &path_text(full.as_bstr()), bytes: stat.size, ignored: true, content: &nothing, committed: &nothing };
         let Some(why) = (self.rule)(&candidate) else { return };
-        match self.blobs.take(&mut self.below, full.as_bstr(), Keep::Content) {
+        match self.blobs.take(&mut self.below, full.as_bstr(), KeepRule::Content) {
             Ok(Some(taken)) => drop(self.found.ignored.insert(full, (taken, why))),
             Ok(None) => {}
             Err(_) => self.found.leave_out(full.as_bstr(), "unreadable"),
@@ -305,7 +318,7 @@ impl Scan<'_, '_> {
     ///
     /// Its files become ordinary files of the snapshot; its history stays where it is. A linked worktree of the
     /// same repository has its commits in the same object database, so that only its uncommitted files count.
-    fn untracked_repository(&mut self, scope: &Scope<'_>, full: &BStr, repo: &gix::Repository) -> Result<(), Error> {
+    fn untracked_repository(&mut self, scope: &ScanScope<'_>, full: &BStr, repo: &gix::Repository) -> Result<(), Error> {
         self.found.repositories.insert(full.to_owned());
         if nested::same_repository(scope.repo, repo) {
             return self.nested_changes(scope, full, repo);
@@ -314,7 +327,7 @@ impl Scan<'_, '_> {
             self.found.leave_out(full, "nested_repository");
             return Ok(());
         };
-        let scope = Scope {
+        let scope = ScanScope {
             repo,
             index: &index,
             prefix: full.to_owned(),
@@ -327,7 +340,7 @@ impl Scan<'_, '_> {
         if !scope.apart {
             // Nothing was tracked here, so that nothing can be removed.
             let prefix = join(full, BStr::new(""));
-            self.found.changes.retain(|path, change| *change != Change::Remove || !path.starts_with(&prefix));
+            self.found.changes.retain(|path, change| *change != TreeEdit::Remove || !path.starts_with(&prefix));
         }
         Ok(())
     }
@@ -356,14 +369,14 @@ pub(super) fn mode_of(kind: EntryKind) -> Option<Mode> {
 }
 
 /// Whether the index alone shows that the file is as it was added.
-fn believable(entry: &gix::index::Entry, disk: &Stat, written: (i64, u32), file_mode: bool) -> bool {
+fn believable(entry: &gix::index::Entry, disk: &FileStat, written: (i64, u32), file_mode: bool) -> bool {
     let kind = match disk.kind {
-        Kind::File { executable } => {
+        PathKind::File { executable } => {
             let marked = if file_mode { executable } else { entry.mode == Mode::FILE_EXECUTABLE };
             if marked { Mode::FILE_EXECUTABLE } else { Mode::FILE }
         }
-        Kind::Link => Mode::SYMLINK,
-        Kind::Folder | Kind::Special => return false,
+        PathKind::Link => Mode::SYMLINK,
+        PathKind::Folder | PathKind::Special => return false,
     };
     let stat = &entry.stat;
     #[expect(clippy::cast_possible_truncation, reason = "the index holds the lower 32 bits of each")]
@@ -396,7 +409,7 @@ impl<'repo> TextEquality<'repo> {
         TextEquality { repo, pipeline: None }
     }
 
-    fn check(&mut self, below: &mut Below, path: &BStr, full: &BStr, known: ObjectId) -> bool {
+    fn check(&mut self, below: &mut FolderWalk, path: &BStr, full: &BStr, known: ObjectId) -> bool {
         use gix::filter::plumbing::pipeline::convert::ToGitOutcome;
         let repo = self.repo;
         if !attributes_can_be_read(below, full) {
@@ -418,11 +431,11 @@ impl<'repo> TextEquality<'repo> {
 }
 
 /// Whether no pipe or device waits under the name of an attributes file that applies to `path`.
-fn attributes_can_be_read(below: &mut Below, path: &BStr) -> bool {
+fn attributes_can_be_read(below: &mut FolderWalk, path: &BStr) -> bool {
     let mut folder = path;
     loop {
         folder = split(folder).0;
-        let odd = below.lstat(join(folder, ".gitattributes".into()).as_bstr()).ok().flatten().is_some_and(|s| s.kind == Kind::Special);
+        let odd = below.lstat(join(folder, ".gitattributes".into()).as_bstr()).ok().flatten().is_some_and(|s| s.kind == PathKind::Special);
         if odd {
             return false;
         }

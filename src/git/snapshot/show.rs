@@ -6,7 +6,7 @@ use gix::diff::blob::unified_diff::{ConsumeHunk, ContextSize, DiffLineKind, Hunk
 use gix::diff::blob::{Algorithm, Diff, InternedInput, UnifiedDiff};
 use gix::objs::tree::EntryMode;
 
-use super::private::Whole;
+use super::private::WholeSnapshot;
 use super::proof::{nested_files, tree_of};
 use super::restore::RestoreError;
 use super::spec_name::path_text;
@@ -51,7 +51,7 @@ pub struct FileDiff {
     pub patch: Option<String>,
 }
 
-type Side = Option<(EntryMode, ObjectId)>;
+type ShownSide = Option<(EntryMode, ObjectId)>;
 
 impl Worktree {
     /// Compares the snapshot `id` with the commit that it started from, with at most `patch_bytes` bytes of patches.
@@ -60,13 +60,13 @@ impl Worktree {
     /// When there is no such snapshot, or it cannot be read.
     pub fn snapshot_diff(&self, id: &str, patch_bytes: usize) -> Result<SnapshotDiff, RestoreError> {
         let stored = self.find_snapshot(id)?;
-        let whole = Whole::of(&self.repo, &stored.record, stored.tree)?;
+        let whole = WholeSnapshot::of(&self.repo, &stored.record, stored.tree)?;
         let repo = &whole.repo;
         let before = match stored.record.head {
             Some(head) => tree_of(repo, head)?,
             None => ObjectId::empty_tree(repo.object_hash()),
         };
-        let mut budget = Budget { patches: patch_bytes, read: READ_AT_MOST, cut: false };
+        let mut budget = LineBudget { patches: patch_bytes, read: READ_AT_MOST, cut: false };
         let mut files = Vec::new();
         for change in diff::changes(repo, before, whole.tree)? {
             let private = whole.private.get(&change.path).cloned();
@@ -81,19 +81,19 @@ impl Worktree {
     }
 }
 
-struct Budget {
+struct LineBudget {
     patches: usize,
     read: u64,
     cut: bool,
 }
 
-impl Budget {
+impl LineBudget {
     fn file(
         &mut self,
         repo: &gix::Repository,
         path: &str,
-        before: Side,
-        after: Side,
+        before: ShownSide,
+        after: ShownSide,
         bytes: u64,
         private: Option<String>,
     ) -> Result<FileDiff, Error> {
@@ -114,7 +114,7 @@ impl Budget {
             (Some(old), Some(new)) => {
                 let (hunks, lines) = hunks(&old, &new);
                 if !hunks.is_empty() {
-                    let name = |side: Side, prefix: &str| side.map_or_else(|| "/dev/null".to_owned(), |_| format!("{prefix}/{path}"));
+                    let name = |side: ShownSide, prefix: &str| side.map_or_else(|| "/dev/null".to_owned(), |_| format!("{prefix}/{path}"));
                     patch.push_str(&format!("--- {}\n+++ {}\n{hunks}", name(before, "a"), name(after, "b")));
                 }
                 file.lines = Some(lines);
@@ -131,7 +131,7 @@ impl Budget {
     }
 
     /// The text of one side; empty where it has nothing, `None` where it is no text or too large.
-    fn content(&mut self, repo: &gix::Repository, side: Side) -> Result<Option<Vec<u8>>, Error> {
+    fn content(&mut self, repo: &gix::Repository, side: ShownSide) -> Result<Option<Vec<u8>>, Error> {
         let Some((mode, id)) = side else { return Ok(Some(Vec::new())) };
         if mode.is_commit() {
             return Ok(Some(format!("Subproject commit {id}\n").into_bytes()));
@@ -148,8 +148,8 @@ impl Budget {
     }
 }
 
-fn header(path: &str, before: Side, after: Side) -> String {
-    let mode = |side: Side| side.map(|(mode, _)| format!("{:06o}", mode.value()));
+fn header(path: &str, before: ShownSide, after: ShownSide) -> String {
+    let mode = |side: ShownSide| side.map(|(mode, _)| format!("{:06o}", mode.value()));
     let mut text = format!("diff --git a/{path} b/{path}\n");
     match (mode(before), mode(after)) {
         (None, Some(new)) => text.push_str(&format!("new file mode {new}\n")),
@@ -165,19 +165,19 @@ pub(in crate::git) fn hunks(old: &[u8], new: &[u8]) -> (String, (u64, u64)) {
     let input = InternedInput::new(old, new);
     let mut diff = Diff::compute(Algorithm::Histogram, &input);
     diff.postprocess_lines(&input);
-    let hunks = Hunks { text: Vec::new(), added: 0, removed: 0 };
+    let hunks = DiffHunks { text: Vec::new(), added: 0, removed: 0 };
     let done = UnifiedDiff::new(&diff, &input, hunks, ContextSize::symmetrical(3)).consume();
     let done = done.expect("a hunk goes into memory, which does not fail");
     (done.text.into_string_lossy(), (done.added, done.removed))
 }
 
-struct Hunks {
+struct DiffHunks {
     text: Vec<u8>,
     added: u64,
     removed: u64,
 }
 
-impl ConsumeHunk for Hunks {
+impl ConsumeHunk for DiffHunks {
     type Out = Self;
 
     fn consume_hunk(&mut self, header: HunkHeader, lines: &[(DiffLineKind, &[u8])]) -> std::io::Result<()> {

@@ -10,11 +10,11 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::refs::Target;
 use gix::refs::transaction::{Change as RefChange, LogChange, PreviousValue, RefEdit};
 
-use super::blobs::{Blobs, Keep};
-use super::disk::Below;
-use super::private::{self, Apart, Parts};
-use super::record::{self, Record, Stored};
-use super::scan::{Change, Found, Scan, Scope};
+use super::blobs::{KeepRule, ObjectSink};
+use super::disk::FolderWalk;
+use super::private::{self, PrivatePaths, SnapshotParts};
+use super::record::{self, SnapshotRecord, StoredSnapshot};
+use super::scan::{DiskScan, ScanScope, ScannedChanges, TreeEdit};
 use super::spec_name::{PREFIX, for_ref, path_text};
 use super::{PrivateRule, Snapshot, SnapshotRequest, diff, loose_ref, nested};
 use crate::git::{Error, Worktree, harden};
@@ -52,7 +52,7 @@ impl Worktree {
         self.refresh()?;
         let repo = nested::quiet(&self.repo)?;
         for _ in 0..ROUNDS {
-            let mut blobs = Blobs::new(&repo);
+            let mut blobs = ObjectSink::new(&repo);
             let result = self.attempt(request, rule, &repo, &mut blobs);
             if matches!(result, Ok(None)) {
                 return result;
@@ -83,7 +83,7 @@ impl Worktree {
         request: &SnapshotRequest<'_>,
         rule: PrivateRule<'_>,
         repo: &gix::Repository,
-        blobs: &mut Blobs<'_>,
+        blobs: &mut ObjectSink<'_>,
     ) -> Result<Option<Snapshot>, Error> {
         let head = repo.head().map_err(|e| Error::read("read HEAD", e))?;
         let branch = head.referent_name().map(|name| path_text(name.shorten()));
@@ -94,7 +94,7 @@ impl Worktree {
         let found = scan(self, repo, &index, blobs, rule)?;
         blobs.all_kept()?;
         let mark = blobs.mark();
-        let mut parts = Parts::build(repo, &index, &found.changes, &found.nested, blobs)?;
+        let mut parts = SnapshotParts::build(repo, &index, &found.changes, &found.nested, blobs)?;
         let unchanged = parts.tree == head_tree && parts.index == head_tree && parts.extras.is_none();
         if unchanged && found.left_out.is_empty() && found.ignored.is_empty() {
             return Ok(None);
@@ -102,18 +102,18 @@ impl Worktree {
 
         let spec = for_ref(request.spec);
         let changed = diff::changes(repo, head_tree, parts.tree)?;
-        let apart = Apart::find(repo, head_tree, &parts, &changed, &index, &found, rule)?;
+        let apart = PrivatePaths::find(repo, head_tree, &parts, &changed, &index, &found, rule)?;
         let mut private_tree = None;
         if let Some(apart) = &apart {
             // Built anew: the trees that hold everything are not relied on.
             blobs.forget_since(mark);
             let nested = apart.without_nested(&found.nested);
-            parts = Parts::build(repo, &apart.without_staged(&index), &apart.without(&found.changes), &nested, blobs)?;
+            parts = SnapshotParts::build(repo, &apart.without_staged(&index), &apart.without(&found.changes), &nested, blobs)?;
             private_tree = Some(apart.write(repo, blobs)?);
         }
-        let Parts { tree, index: index_tree, extras: extras_tree } = parts;
+        let SnapshotParts { tree, index: index_tree, extras: extras_tree } = parts;
         let nested_bytes: u64 = found.nested.values().chain(found.ignored.values().map(|(t, _)| t)).map(|t| t.stat.size).sum();
-        let mut record = Record {
+        let mut record = SnapshotRecord {
             spec: request.spec.to_owned(),
             at: request.at,
             why: request.why.to_owned(),
@@ -123,7 +123,7 @@ impl Worktree {
             index: None,
             extras: None,
             private: None,
-            private_files: apart.as_ref().map_or(0, Apart::len),
+            private_files: apart.as_ref().map_or(0, PrivatePaths::len),
             files: (changed.len() + found.nested.len() + found.ignored.len()) as u64,
             bytes: changed.iter().map(|c| c.bytes).sum::<u64>() + nested_bytes,
             left_out: found.left_out,
@@ -159,7 +159,7 @@ fn snapshot(
     name: String,
     commit: ObjectId,
     tree: ObjectId,
-    record: &Record,
+    record: &SnapshotRecord,
     left_out: Vec<crate::decision::evidence::LeftOut>,
     reused: bool,
 ) -> Snapshot {
@@ -208,13 +208,13 @@ pub(super) fn scan(
     worktree: &Worktree,
     repo: &gix::Repository,
     index: &gix::index::File,
-    blobs: &mut Blobs<'_>,
+    blobs: &mut ObjectSink<'_>,
     rule: PrivateRule<'_>,
-) -> Result<Found, Error> {
+) -> Result<ScannedChanges, Error> {
     let root = worktree.root();
-    let below = Below::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
-    let mut scan = Scan { root, below, blobs, found: Found::default(), rule };
-    let scope = Scope { repo, index, prefix: BString::default(), everything: false, forced: BTreeSet::new(), apart: false, depth: 0 };
+    let below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+    let mut scan = DiskScan { root, below, blobs, found: ScannedChanges::default(), rule };
+    let scope = ScanScope { repo, index, prefix: BString::default(), everything: false, forced: BTreeSet::new(), apart: false, depth: 0 };
     scan.run(&scope)?;
     for _ in 0..ROUNDS {
         let again = stale(&mut scan, repo);
@@ -229,14 +229,14 @@ pub(super) fn scan(
 }
 
 /// Paths to take again: those whose file was written since, and those that another listing knows and we do not.
-fn stale(scan: &mut Scan<'_, '_>, repo: &gix::Repository) -> BTreeSet<BString> {
+fn stale(scan: &mut DiskScan<'_, '_>, repo: &gix::Repository) -> BTreeSet<BString> {
     let mut again = BTreeSet::new();
-    let taken: Vec<(BString, Change)> = scan.found.changes.iter().map(|(p, c)| (p.clone(), *c)).collect();
+    let taken: Vec<(BString, TreeEdit)> = scan.found.changes.iter().map(|(p, c)| (p.clone(), *c)).collect();
     for (path, change) in taken {
         let now = scan.below.lstat(path.as_bstr()).ok().flatten();
         let rests = match change {
-            Change::Put(taken) => now == Some(taken.stat),
-            Change::Submodule(_) | Change::Exactly(..) | Change::Remove => true,
+            TreeEdit::Put(taken) => now == Some(taken.stat),
+            TreeEdit::Submodule(_) | TreeEdit::Exactly(..) | TreeEdit::Remove => true,
         };
         if !rests {
             again.insert(path);
@@ -282,7 +282,7 @@ fn list_by_status(repo: &gix::Repository) -> Vec<BString> {
         .collect()
 }
 
-impl Scan<'_, '_> {
+impl DiskScan<'_, '_> {
     /// Whether the scan has judged this path, or the repository that it lies in.
     fn knows(&self, path: &BStr) -> bool {
         let inside = |folder: &BString| path == folder.as_bstr() || (path.starts_with(folder) && path.get(folder.len()) == Some(&b'/'));
@@ -295,18 +295,18 @@ impl Scan<'_, '_> {
     fn take_again(&mut self, path: &BStr, index: &gix::index::File) {
         self.below.forget();
         let tracked = index.entry_index_by_path(path).is_ok();
-        match self.blobs.take(&mut self.below, path, Keep::Content) {
-            Ok(Some(taken)) => drop(self.found.changes.insert(path.to_owned(), Change::Put(taken))),
-            Ok(None) if tracked => drop(self.found.changes.insert(path.to_owned(), Change::Remove)),
+        match self.blobs.take(&mut self.below, path, KeepRule::Content) {
+            Ok(Some(taken)) => drop(self.found.changes.insert(path.to_owned(), TreeEdit::Put(taken))),
+            Ok(None) if tracked => drop(self.found.changes.insert(path.to_owned(), TreeEdit::Remove)),
             Ok(None) => drop(self.found.changes.remove(path)),
             Err(_) => self.found.leave_out(path, "unreadable"),
         }
     }
 }
 
-fn newest_of(repo: &gix::Repository, spec: &str) -> Result<Option<Stored>, Error> {
+fn newest_of(repo: &gix::Repository, spec: &str) -> Result<Option<StoredSnapshot>, Error> {
     let all = record::all(repo)?;
-    let of_spec = |s: &Stored| s.name.strip_prefix(PREFIX).and_then(|id| id.rsplit_once('/')).is_some_and(|(name, _)| name == spec);
+    let of_spec = |s: &StoredSnapshot| s.name.strip_prefix(PREFIX).and_then(|id| id.rsplit_once('/')).is_some_and(|(name, _)| name == spec);
     Ok(all.into_iter().filter(of_spec).max_by_key(|s| (s.record.at, sequence(&s.name))))
 }
 
@@ -316,7 +316,7 @@ pub(super) fn sequence(name: &str) -> u64 {
 }
 
 /// Whether a snapshot holds this very state. `trees` are those of the index, the extras and the private part.
-fn is_same(repo: &gix::Repository, old: &Stored, new: &Record, tree: ObjectId, trees: [Option<ObjectId>; 3]) -> bool {
+fn is_same(repo: &gix::Repository, old: &StoredSnapshot, new: &SnapshotRecord, tree: ObjectId, trees: [Option<ObjectId>; 3]) -> bool {
     let tree_of = |id: Option<ObjectId>| id.and_then(|id| repo.find_commit(id).ok()?.tree_id().ok().map(gix::Id::detach));
     let kept = || {
         let there = old.private_name().and_then(|name| repo.try_find_reference(&name).ok()?);

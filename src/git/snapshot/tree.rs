@@ -8,8 +8,8 @@ use gix::index::entry::{Flags, Mode, Stage};
 use gix::objs::tree::{Editor, Entry, EntryKind};
 use gix::objs::{Blob, Tree};
 
-use super::blobs::{Blobs, Taken};
-use super::scan::{Change, kind_of};
+use super::blobs::{ObjectSink, ReadBlob};
+use super::scan::{TreeEdit, kind_of};
 use crate::git::Error;
 
 /// Where the third parent keeps the stages of a conflict: `conflicts/<stage>/<path>`.
@@ -20,7 +20,7 @@ pub(super) const NESTED: &str = "nested";
 pub(super) const INTENT_TO_ADD: &str = "intent-to-add";
 
 /// One entry of an index that can be part of a tree.
-struct Leaf<'a> {
+struct TreeLeaf<'a> {
     path: &'a BStr,
     kind: EntryKind,
     id: ObjectId,
@@ -29,7 +29,7 @@ struct Leaf<'a> {
 /// The tree that the index would be committed as.
 ///
 /// A path in conflict is there as our side has it, or as theirs where we have none.
-pub(super) fn of_index(repo: &gix::Repository, index: &gix::index::File, blobs: &mut Blobs<'_>) -> Result<ObjectId, Error> {
+pub(super) fn of_index(repo: &gix::Repository, index: &gix::index::File, blobs: &mut ObjectSink<'_>) -> Result<ObjectId, Error> {
     let settled = |e: &gix::index::Entry| e.stage() == Stage::Unconflicted && !e.flags.contains(Flags::INTENT_TO_ADD);
     if index.entries().iter().all(settled)
         && let Some(cached) = index.tree().filter(|t| t.num_entries.is_some())
@@ -37,7 +37,7 @@ pub(super) fn of_index(repo: &gix::Repository, index: &gix::index::File, blobs: 
     {
         return Ok(cached.id);
     }
-    let mut leaves: Vec<Leaf<'_>> = Vec::with_capacity(index.entries().len());
+    let mut leaves: Vec<TreeLeaf<'_>> = Vec::with_capacity(index.entries().len());
     for entry in index.entries() {
         let path = entry.path(index);
         if entry.flags.contains(Flags::INTENT_TO_ADD) || entry.stage() == Stage::Base {
@@ -51,13 +51,13 @@ pub(super) fn of_index(repo: &gix::Repository, index: &gix::index::File, blobs: 
             None if entry.mode == Mode::DIR => (path.trim_end_with(|c| c == '/').as_bstr(), EntryKind::Tree),
             None => continue,
         };
-        leaves.push(Leaf { path, kind, id: entry.id });
+        leaves.push(TreeLeaf { path, kind, id: entry.id });
     }
     build(&leaves, 0, blobs)
 }
 
 /// Writes the tree of `leaves`, which all share their first `skip` bytes.
-fn build(leaves: &[Leaf<'_>], skip: usize, blobs: &mut Blobs<'_>) -> Result<ObjectId, Error> {
+fn build(leaves: &[TreeLeaf<'_>], skip: usize, blobs: &mut ObjectSink<'_>) -> Result<ObjectId, Error> {
     let mut entries = Vec::new();
     let mut at = 0;
     while let Some(leaf) = leaves.get(at) {
@@ -84,8 +84,8 @@ fn build(leaves: &[Leaf<'_>], skip: usize, blobs: &mut Blobs<'_>) -> Result<Obje
 pub(super) fn edited(
     repo: &gix::Repository,
     base: ObjectId,
-    changes: &BTreeMap<BString, Change>,
-    blobs: &mut Blobs<'_>,
+    changes: &BTreeMap<BString, TreeEdit>,
+    blobs: &mut ObjectSink<'_>,
 ) -> Result<ObjectId, Error> {
     if changes.is_empty() {
         return Ok(base);
@@ -94,16 +94,16 @@ pub(super) fn edited(
     let mut editor = editor(repo, base)?;
     // Removals first: a file that became a folder must not take the folder's files with it.
     for (path, change) in changes {
-        if *change == Change::Remove {
+        if *change == TreeEdit::Remove {
             editor.remove_if_leaf(path.split_str("/").map(ByteSlice::as_bstr)).map_err(|e| Error::read(doing, e))?;
         }
     }
     for (path, change) in changes {
         let (kind, id) = match change {
-            Change::Put(taken) => (taken.kind, taken.id),
-            Change::Submodule(head) => (EntryKind::Commit, *head),
-            Change::Exactly(kind, id) => (*kind, *id),
-            Change::Remove => continue,
+            TreeEdit::Put(taken) => (taken.kind, taken.id),
+            TreeEdit::Submodule(head) => (EntryKind::Commit, *head),
+            TreeEdit::Exactly(kind, id) => (*kind, *id),
+            TreeEdit::Remove => continue,
         };
         editor.upsert(path.split_str("/").map(ByteSlice::as_bstr), kind, id).map_err(|e| Error::read(doing, e))?;
     }
@@ -125,8 +125,8 @@ fn editor(repo: &gix::Repository, base: ObjectId) -> Result<Editor<'_>, Error> {
 pub(super) fn of_extras(
     repo: &gix::Repository,
     index: &gix::index::File,
-    nested: &BTreeMap<BString, Taken>,
-    blobs: &mut Blobs<'_>,
+    nested: &BTreeMap<BString, ReadBlob>,
+    blobs: &mut ObjectSink<'_>,
 ) -> Result<Option<ObjectId>, Error> {
     let mut leaves: BTreeMap<BString, (EntryKind, ObjectId)> = BTreeMap::new();
     let mut intent = Vec::new();

@@ -68,7 +68,7 @@ pub struct SnapshotInfo {
 }
 
 /// A changed file, to be judged whether it may be in a snapshot that can be shared.
-pub struct Candidate<'a> {
+pub struct SnapshotCandidate<'a> {
     /// Percent-escaped where not UTF-8.
     pub path: &'a str,
     /// Its size.
@@ -82,4 +82,4 @@ pub struct Candidate<'a> {
 }
 
 /// Says why a changed or ignored file is to be kept apart; `None` where it need not be.
-pub type PrivateRule<'a> = &'a dyn Fn(&Candidate<'_>) -> Option<&'static str>;
+pub type PrivateRule<'a> = &'a dyn Fn(&SnapshotCandidate<'_>) -> Option<&'static str>;

@@ -8,21 +8,21 @@ use gix::bstr::{BStr, BString, ByteSlice};
 use gix::index::entry::{Flags, Stage};
 use gix::objs::tree::EntryKind;
 
-use super::blobs::Blobs;
-use super::contents::Boundary;
-use super::disk::{Below, Kind, as_path};
+use super::blobs::ObjectSink;
+use super::contents::RepositoryBoundary;
+use super::disk::{FolderWalk, PathKind, as_path};
 use super::proof::entry_at;
-use super::scan::{Change, kind_of};
+use super::scan::{TreeEdit, kind_of};
 use super::spec_name::path_text;
 use super::take::{read_index, scan};
-use super::{SnapshotKind, SnapshotPath, Versions, nested};
+use super::{FileVersions, SnapshotKind, SnapshotPath, nested};
 use crate::decision::evidence::LeftOut;
 use crate::git::submodule::is_named;
 use crate::git::{Error, Worktree};
 
 /// What is uncommitted, as a snapshot of this moment would have it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Uncommitted {
+pub struct UncommittedFiles {
     /// In git's order; files of repositories inside the worktree last.
     pub paths: Vec<SnapshotPath>,
     /// What could not be read.
@@ -30,24 +30,24 @@ pub struct Uncommitted {
 }
 
 /// What stands at a path: its kind, its object and its size where that is known.
-type Standing = (EntryKind, ObjectId, Option<u64>);
+type PathState = (EntryKind, ObjectId, Option<u64>);
 
 impl Worktree {
     /// Lists what a snapshot would hold, as [`Worktree::snapshot_paths`] would list it. Nothing is written.
     ///
     /// # Errors
     /// When HEAD, the index or the work tree cannot be read.
-    pub fn uncommitted(&self) -> Result<Uncommitted, Error> {
+    pub fn uncommitted(&self) -> Result<UncommittedFiles, Error> {
         self.refresh()?;
         let repo = nested::quiet(&self.repo)?;
         let head_tree = self.head_tree()?;
         let (index, _) = read_index(&repo, head_tree)?;
-        let mut blobs = Blobs::dry(&repo);
+        let mut blobs = ObjectSink::dry(&repo);
         let found = scan(self, &repo, &index, &mut blobs, &|_| None)?;
         let committed = repo.index_from_tree(&head_tree).map_err(|e| Error::read("read the tree of HEAD", e))?;
         let before = |path: &BStr| committed.entry_by_path(path).and_then(|entry| Some((kind_of(entry.mode)?, entry.id)));
         // What the index has, changed by what is on disk.
-        let mut now: BTreeMap<BString, Option<Standing>> = BTreeMap::new();
+        let mut now: BTreeMap<BString, Option<PathState>> = BTreeMap::new();
         let settled = |e: &&gix::index::Entry| e.stage() != Stage::Base && !e.flags.contains(Flags::INTENT_TO_ADD);
         for entry in index.entries().iter().filter(settled) {
             let path = entry.path(&index);
@@ -62,16 +62,16 @@ impl Worktree {
         }
         for (path, change) in &found.changes {
             let standing = match change {
-                Change::Put(taken) => Some((taken.kind, taken.id, Some(taken.stat.size))),
-                Change::Submodule(id) => Some((EntryKind::Commit, *id, Some(0))),
-                Change::Exactly(kind, id) => Some((*kind, *id, None)),
-                Change::Remove => None,
+                TreeEdit::Put(taken) => Some((taken.kind, taken.id, Some(taken.stat.size))),
+                TreeEdit::Submodule(id) => Some((EntryKind::Commit, *id, Some(0))),
+                TreeEdit::Exactly(kind, id) => Some((*kind, *id, None)),
+                TreeEdit::Remove => None,
             };
             now.insert(path.clone(), standing);
         }
         let root = self.root();
-        let below = Below::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
-        let mut boundary = Boundary::new(below);
+        let below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+        let mut boundary = RepositoryBoundary::new(below);
         let mut paths = Vec::with_capacity(now.len());
         for (path, standing) in now {
             let name = path.as_bstr();
@@ -108,14 +108,14 @@ impl Worktree {
             nested: true,
             path: path.to_vec(),
         }));
-        Ok(Uncommitted { paths, left_out: found.left_out })
+        Ok(UncommittedFiles { paths, left_out: found.left_out })
     }
 
     /// A path's content as HEAD has it and as it is on disk, each up to `limit` bytes.
     ///
     /// # Errors
     /// When HEAD cannot be read. What cannot be read on disk is `None`.
-    pub fn versions_on_disk(&self, path: &[u8], limit: u64) -> Result<Versions, Error> {
+    pub fn versions_on_disk(&self, path: &[u8], limit: u64) -> Result<FileVersions, Error> {
         let doing = "read a file of HEAD";
         let name: &BStr = path.as_bstr();
         let before = match entry_at(&self.repo, self.head_tree()?, name)?.filter(|(mode, _)| !mode.is_commit()) {
@@ -125,15 +125,15 @@ impl Worktree {
             _ => None,
         };
         let root = self.root();
-        let mut below = Below::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+        let mut below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
         let after = match below.lstat(name).ok().flatten().filter(|stat| stat.size <= limit).map(|stat| stat.kind) {
-            Some(Kind::Link) => below.read_link(name).ok(),
-            Some(Kind::File { .. }) => below.open_file(name).ok().and_then(|(file, _)| {
+            Some(PathKind::Link) => below.read_link(name).ok(),
+            Some(PathKind::File { .. }) => below.open_file(name).ok().and_then(|(file, _)| {
                 let mut bytes = Vec::new();
                 file.take(limit).read_to_end(&mut bytes).ok().map(|_| bytes)
             }),
             _ => None,
         };
-        Ok(Versions { before, after })
+        Ok(FileVersions { before, after })
     }
 }

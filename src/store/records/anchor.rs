@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, Row};
+use super::row::{self, RecordType};
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
 
@@ -48,7 +48,7 @@ pub(super) struct AnchorV1 {
     end: Option<SeenAtEnd>,
 }
 
-impl Row for AnchorRecord {
+impl RecordType for AnchorRecord {
     type Disk = AnchorV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "anchor";

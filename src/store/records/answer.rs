@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, Row};
+use super::row::{self, RecordType};
 use crate::decision::evidence::{ProbeOutcome, Reply, ReplyStatus};
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
@@ -92,7 +92,7 @@ impl ReplyV1 {
     }
 }
 
-impl Row for AnswerRecord {
+impl RecordType for AnswerRecord {
     type Disk = AnswerV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "answer";

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::refs;
-use super::row::{self, OfWorktrees, Row};
+use super::row::{self, OfWorktrees, RecordType};
 use crate::store::codec::{path_from_text, path_to_text};
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
@@ -49,7 +49,7 @@ pub(super) struct BaselineV2 {
     kept_refs: Option<String>,
 }
 
-impl Row for BaselineRecord {
+impl RecordType for BaselineRecord {
     type Disk = BaselineV2;
     const VERSION: u64 = 2;
     const KIND: &'static str = "baseline";

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::passed::CountsV1;
-use super::row::{self, Row};
-use crate::decision::evidence::{Before, TestCounts};
+use super::row::{self, RecordType};
+use crate::decision::evidence::{OutcomeBefore, TestCounts};
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
 
@@ -17,20 +17,20 @@ const MOST: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BeforeRecord {
     /// By check: its outcome when the work began. Found once; forgotten when the work is complete.
-    pub begun: Vec<Mark>,
+    pub begun: Vec<OutcomeRecord>,
     /// Outcomes on trees, oldest first.
-    pub seen: Vec<Mark>,
+    pub seen: Vec<OutcomeRecord>,
 }
 
 /// How a check ended on a tree with nothing uncommitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mark {
+pub struct OutcomeRecord {
     /// Hash of the check's definition.
     pub check: String,
     /// The tree.
     pub tree: String,
     /// Whether it passed; never unknown.
-    pub before: Before,
+    pub before: OutcomeBefore,
     /// What its test runner ran.
     pub tests: Option<TestCounts>,
     /// When it was found.
@@ -55,17 +55,17 @@ struct MarkV1 {
     at: Timestamp,
 }
 
-impl Row for BeforeRecord {
+impl RecordType for BeforeRecord {
     type Disk = BeforeV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "before";
 
     fn to_disk(&self) -> BeforeV1 {
-        let marks = |marks: &[Mark]| {
-            let mark = |mark: &Mark| MarkV1 {
+        let marks = |marks: &[OutcomeRecord]| {
+            let mark = |mark: &OutcomeRecord| MarkV1 {
                 check: mark.check.clone(),
                 tree: mark.tree.clone(),
-                passed: mark.before == Before::Passed,
+                passed: mark.before == OutcomeBefore::Passed,
                 tests: mark.tests.map(CountsV1::from),
                 at: mark.at,
             };
@@ -76,10 +76,10 @@ impl Row for BeforeRecord {
 
     fn from_disk(disk: BeforeV1) -> Result<Self, String> {
         let marks = |marks: Vec<MarkV1>| {
-            let mark = |mark: MarkV1| Mark {
+            let mark = |mark: MarkV1| OutcomeRecord {
                 check: mark.check,
                 tree: mark.tree,
-                before: if mark.passed { Before::Passed } else { Before::Failed },
+                before: if mark.passed { OutcomeBefore::Passed } else { OutcomeBefore::Failed },
                 tests: mark.tests.map(TestCounts::from),
                 at: mark.at,
             };
@@ -91,17 +91,17 @@ impl Row for BeforeRecord {
 
 impl BeforeRecord {
     /// What is known of a check from when the work began.
-    pub fn begun(&self, check: &str) -> Option<&Mark> {
+    pub fn begun(&self, check: &str) -> Option<&OutcomeRecord> {
         self.begun.iter().find(|mark| mark.check == check)
     }
 
     /// How a check last ended on a tree.
-    pub fn seen(&self, check: &str, tree: &str) -> Option<&Mark> {
+    pub fn seen(&self, check: &str, tree: &str) -> Option<&OutcomeRecord> {
         self.seen.iter().rev().find(|mark| mark.check == check && mark.tree == tree)
     }
 
     /// Keeps what was found about the beginning of the work.
-    pub fn begin(&mut self, mark: Mark) {
+    pub fn begin(&mut self, mark: OutcomeRecord) {
         self.begun.retain(|known| known.check != mark.check);
         self.begun.push(mark);
         let surplus = self.begun.len().saturating_sub(MOST);
@@ -109,7 +109,7 @@ impl BeforeRecord {
     }
 
     /// Keeps how a check ended on a tree.
-    pub fn see(&mut self, mark: Mark) {
+    pub fn see(&mut self, mark: OutcomeRecord) {
         self.seen.retain(|known| known.check != mark.check || known.tree != mark.tree);
         self.seen.push(mark);
         let surplus = self.seen.len().saturating_sub(MOST);
@@ -145,9 +145,9 @@ mod tests {
     use crate::store::SqliteStore;
     use crate::store::sqlite::tests::Scratch;
 
-    fn mark(check: &str, tree: &str, before: Before) -> Mark {
+    fn mark(check: &str, tree: &str, before: OutcomeBefore) -> OutcomeRecord {
         let tests = Some(TestCounts { ran: 4, failed: 1, skipped: 2 });
-        Mark { check: check.into(), tree: tree.into(), before, tests, at: "2026-03-04T05:06:07Z".parse().unwrap() }
+        OutcomeRecord { check: check.into(), tree: tree.into(), before, tests, at: "2026-03-04T05:06:07Z".parse().unwrap() }
     }
 
     #[test]
@@ -157,25 +157,25 @@ mod tests {
         assert_eq!(of(&store, "w", "s").unwrap(), BeforeRecord::default());
         work_is_complete(&store, "w", "s").unwrap();
         update(&store, "w", "s", |record| {
-            record.begin(mark("a", "t", Before::Failed));
-            record.see(mark("a", "t", Before::Failed));
+            record.begin(mark("a", "t", OutcomeBefore::Failed));
+            record.see(mark("a", "t", OutcomeBefore::Failed));
         })
         .unwrap();
         let found = of(&store, "w", "s").unwrap();
-        assert_eq!(found.begun("a"), Some(&mark("a", "t", Before::Failed)));
+        assert_eq!(found.begun("a"), Some(&mark("a", "t", OutcomeBefore::Failed)));
         assert_eq!((found.begun("b"), found.seen("a", "other")), (None, None));
         work_is_complete(&store, "w", "s").unwrap();
         let found = of(&store, "w", "s").unwrap();
-        assert_eq!((found.begun("a"), found.seen("a", "t")), (None, Some(&mark("a", "t", Before::Failed))));
+        assert_eq!((found.begun("a"), found.seen("a", "t")), (None, Some(&mark("a", "t", OutcomeBefore::Failed))));
     }
 
     #[test]
     fn the_last_outcome_on_a_tree_counts_and_the_oldest_go() {
         let mut record = BeforeRecord::default();
-        record.see(mark("a", "t", Before::Failed));
-        record.see(mark("a", "t", Before::Passed));
-        assert_eq!((record.seen.len(), record.seen("a", "t").unwrap().before), (1, Before::Passed));
-        (0..MOST).for_each(|n| record.see(mark("a", &n.to_string(), Before::Passed)));
+        record.see(mark("a", "t", OutcomeBefore::Failed));
+        record.see(mark("a", "t", OutcomeBefore::Passed));
+        assert_eq!((record.seen.len(), record.seen("a", "t").unwrap().before), (1, OutcomeBefore::Passed));
+        (0..MOST).for_each(|n| record.see(mark("a", &n.to_string(), OutcomeBefore::Passed)));
         assert_eq!((record.seen.len(), record.seen("a", "t")), (MOST, None));
     }
 }

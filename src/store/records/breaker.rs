@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, OfWorktrees, Row};
+use super::row::{self, OfWorktrees, RecordType};
 use crate::decision::breaker::Breaker;
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
@@ -16,7 +16,7 @@ pub(super) enum BreakerV1 {
     HalfOpen { strikes: u32, since: Timestamp, why: String, trial_since: Option<Timestamp> },
 }
 
-impl Row for Breaker {
+impl RecordType for Breaker {
     type Disk = BreakerV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "breaker";

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, Row};
+use super::row::{self, RecordType};
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
 
@@ -26,7 +26,7 @@ pub(super) struct ConversationV1 {
     pinned: Option<(String, String)>,
 }
 
-impl Row for ConversationRecord {
+impl RecordType for ConversationRecord {
     type Disk = ConversationV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "conversation";

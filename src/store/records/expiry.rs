@@ -5,10 +5,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, Row};
+use super::row::{self, RecordType};
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
-use crate::store::key::Key;
+use crate::store::key::RowKey;
 
 /// The pause between two looks.
 const EVERY: Duration = Duration::from_secs(86_400);
@@ -22,7 +22,7 @@ struct ExpiryV1 {
     at: Timestamp,
 }
 
-impl Row for Expiry {
+impl RecordType for Expiry {
     type Disk = ExpiryV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "expiry";
@@ -41,7 +41,7 @@ impl Row for Expiry {
 ///
 /// A last look that lies in the future was noted by a clock that was wrong, and does not count.
 pub fn due(store: &dyn Store, repository_id: &str, now: Timestamp) -> Result<bool, StoreError> {
-    let key = Key::new(Expiry::KIND, &[repository_id]);
+    let key = RowKey::new(Expiry::KIND, &[repository_id]);
     let fresh = |at: Timestamp| now.duration_since(at).unsigned_abs() < EVERY;
     // Most calls end here, without a write.
     if row::load::<Expiry>(store, &key)?.is_some_and(|last| fresh(last.at)) {

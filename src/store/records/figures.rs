@@ -9,18 +9,18 @@ use std::collections::btree_map::Entry;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, Row};
-use crate::store::engine::{Cas, Cursor, Expect, Rev, Store};
+use super::row::{self, RecordType};
+use crate::store::engine::{EventCursor, ExpectedRevision, RowRevision, Store, SwapOutcome};
 use crate::store::error::StoreError;
-use crate::store::key::Key;
-use crate::store::tally::{self, DayFigures, Days, Sums};
+use crate::store::key::RowKey;
+use crate::store::tally::{self, DayFigures, FiguresByDay, WordSums};
 
 /// Days that are kept: the last of them, a year and some more. A clock that jumps forward cannot make them all old.
 const DAYS: usize = 400;
 
 /// How far the journal was folded.
-struct Folded {
-    through: Cursor,
+struct FoldMark {
+    through: EventCursor,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -28,7 +28,7 @@ struct FoldedV1 {
     through: i64,
 }
 
-impl Row for Folded {
+impl RecordType for FoldMark {
     type Disk = FoldedV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "folded";
@@ -38,26 +38,26 @@ impl Row for Folded {
     }
 
     fn from_disk(disk: FoldedV1) -> Result<Self, String> {
-        Ok(Folded { through: Cursor(disk.through) })
+        Ok(FoldMark { through: EventCursor(disk.through) })
     }
 }
 
 /// The figures of one day, and how far the journal was folded when they were written.
-struct Day {
+struct DayRecord {
     figures: DayFigures,
-    through: Cursor,
+    through: EventCursor,
 }
 
 #[derive(Serialize, Deserialize)]
 struct DayV1 {
     through: i64,
-    all: Sums,
-    worktrees: BTreeMap<String, Sums>,
+    all: WordSums,
+    worktrees: BTreeMap<String, WordSums>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     incomplete: bool,
 }
 
-impl Row for Day {
+impl RecordType for DayRecord {
     type Disk = DayV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "figures";
@@ -69,27 +69,27 @@ impl Row for Day {
 
     fn from_disk(disk: DayV1) -> Result<Self, String> {
         let DayV1 { through, all, worktrees, incomplete } = disk;
-        Ok(Day { figures: DayFigures { all, worktrees, incomplete }, through: Cursor(through) })
+        Ok(DayRecord { figures: DayFigures { all, worktrees, incomplete }, through: EventCursor(through) })
     }
 }
 
 /// What is known of a period.
 #[derive(Debug, Default)]
-pub struct Period {
+pub struct PeriodFigures {
     /// The first day of all for which there are figures: of earlier ones nothing is known.
     pub begins: Option<Date>,
     /// The days for which there are figures.
-    pub days: Days,
+    pub days: FiguresByDay,
     /// What could not be read or written, in words.
     pub notes: Vec<String>,
 }
 
-fn head() -> Key {
-    Key::new(Folded::KIND, &["journal"])
+fn head() -> RowKey {
+    RowKey::new(FoldMark::KIND, &["journal"])
 }
 
-fn key(day: Date) -> Key {
-    Key::new(Day::KIND, &[&day.to_string()])
+fn key(day: Date) -> RowKey {
+    RowKey::new(DayRecord::KIND, &[&day.to_string()])
 }
 
 /// Folds the next `at_most` events into the figures, and says how many there were; 0 also where somebody else was quicker.
@@ -99,8 +99,8 @@ pub fn fold(store: &dyn Store, at_most: usize) -> Result<usize, StoreError> {
     if events.is_empty() {
         return Ok(0);
     }
-    let mut days = Days::new();
-    let mut revs: BTreeMap<Date, Option<Rev>> = BTreeMap::new();
+    let mut days = FiguresByDay::new();
+    let mut revs: BTreeMap<Date, Option<RowRevision>> = BTreeMap::new();
     for event in events.iter().filter(|event| tally::counts(event)) {
         let date = tally::day_of(event);
         if let Entry::Vacant(unread) = revs.entry(date) {
@@ -110,46 +110,46 @@ pub fn fold(store: &dyn Store, at_most: usize) -> Result<usize, StoreError> {
         }
         tally::add(&mut days, event);
     }
-    let expect = |rev: Option<Rev>| rev.map_or(Expect::Absent, Expect::Rev);
-    let mut writes = vec![(head(), expect(found), row::encode(&Folded { through: end }))];
+    let expect = |rev: Option<RowRevision>| rev.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev);
+    let mut writes = vec![(head(), expect(found), row::encode(&FoldMark { through: end }))];
     let mut new = false;
     for (date, figures) in days {
         let rev = revs[&date];
         new |= rev.is_none();
-        writes.push((key(date), expect(rev), row::encode(&Day { figures, through: end })));
+        writes.push((key(date), expect(rev), row::encode(&DayRecord { figures, through: end })));
     }
     match store.cas_all(&writes)? {
-        Cas::Ok(_) => {
+        SwapOutcome::Ok(_) => {
             if new {
                 forget_old(store)?;
             }
             Ok(events.len())
         }
         // Dropped, or perhaps not: the next fold looks where the journal was folded to.
-        Cas::Conflict | Cas::Unknown => Ok(0),
+        SwapOutcome::Conflict | SwapOutcome::Unknown => Ok(0),
     }
 }
 
 /// How far the journal was folded, with the revision of the row that says so.
-fn folded(store: &dyn Store) -> Result<(Option<Rev>, Cursor), StoreError> {
-    let Some((rev, bytes)) = store.get(&head())? else { return Ok((None, Cursor::START)) };
-    match row::decode::<Folded>(&head(), &bytes) {
+fn folded(store: &dyn Store) -> Result<(Option<RowRevision>, EventCursor), StoreError> {
+    let Some((rev, bytes)) = store.get(&head())? else { return Ok((None, EventCursor::START)) };
+    match row::decode::<FoldMark>(&head(), &bytes) {
         Ok(folded) => Ok((Some(rev), folded.through)),
         Err(newer @ StoreError::NewerRecord { .. }) => Err(newer),
         Err(_) => {
             // The days know it as well: whichever was written last.
-            let mut last = Cursor::START;
-            row::each::<Day>(store, &[], |_, day| last = day.map_or(last, |day| last.max(day.through)))?;
+            let mut last = EventCursor::START;
+            row::each::<DayRecord>(store, &[], |_, day| last = day.map_or(last, |day| last.max(day.through)))?;
             Ok((Some(rev), last))
         }
     }
 }
 
 /// The figures of a day as they are. A damaged row begins anew, and says that it did.
-fn day(store: &dyn Store, date: Date) -> Result<(Option<Rev>, DayFigures), StoreError> {
+fn day(store: &dyn Store, date: Date) -> Result<(Option<RowRevision>, DayFigures), StoreError> {
     let key = key(date);
     let Some((rev, bytes)) = store.get(&key)? else { return Ok((None, DayFigures::default())) };
-    match row::decode::<Day>(&key, &bytes) {
+    match row::decode::<DayRecord>(&key, &bytes) {
         Ok(day) => Ok((Some(rev), day.figures)),
         Err(newer @ StoreError::NewerRecord { .. }) => Err(newer),
         Err(_) => Ok((Some(rev), DayFigures { incomplete: true, ..DayFigures::default() })),
@@ -157,7 +157,7 @@ fn day(store: &dyn Store, date: Date) -> Result<(Option<Rev>, DayFigures), Store
 }
 
 fn forget_old(store: &dyn Store) -> Result<(), StoreError> {
-    let rows = store.revisions(&Key::prefix(Day::KIND, &[]))?;
+    let rows = store.revisions(&RowKey::prefix(DayRecord::KIND, &[]))?;
     for (key, rev) in &rows[..rows.len().saturating_sub(DAYS)] {
         // Whoever wrote to it meanwhile keeps it until the next time.
         let _kept = store.delete(key, *rev)?;
@@ -166,16 +166,16 @@ fn forget_old(store: &dyn Store) -> Result<(), StoreError> {
 }
 
 /// The figures from a day on, as the rows have them.
-pub fn since(store: &dyn Store, from: Date) -> Result<Period, StoreError> {
+pub fn since(store: &dyn Store, from: Date) -> Result<PeriodFigures, StoreError> {
     const PAGE: usize = 16;
-    let mut period = Period::default();
+    let mut period = PeriodFigures::default();
     // Keys are in the order of their days.
     let mut after = from.yesterday().ok().map(key);
     loop {
-        let page = store.list(&Key::prefix(Day::KIND, &[]), after.as_ref(), PAGE)?;
+        let page = store.list(&RowKey::prefix(DayRecord::KIND, &[]), after.as_ref(), PAGE)?;
         for entry in &page {
             let Ok(date) = entry.key.last_part().parse::<Date>() else { continue };
-            match row::decode::<Day>(&entry.key, &entry.value) {
+            match row::decode::<DayRecord>(&entry.key, &entry.value) {
                 Ok(day) => drop(period.days.insert(date, day.figures)),
                 Err(error) => {
                     period.notes.push(error.to_string());
@@ -184,7 +184,7 @@ pub fn since(store: &dyn Store, from: Date) -> Result<Period, StoreError> {
             }
         }
         if page.len() < PAGE {
-            let first = store.list(&Key::prefix(Day::KIND, &[]), None, 1)?;
+            let first = store.list(&RowKey::prefix(DayRecord::KIND, &[]), None, 1)?;
             period.begins = first.first().and_then(|entry| entry.key.last_part().parse().ok());
             return Ok(period);
         }
@@ -194,7 +194,7 @@ pub fn since(store: &dyn Store, from: Date) -> Result<Period, StoreError> {
 
 /// The same with what was not folded yet, which is folded first; where it cannot be written down, it is counted all the same. `tell` is
 /// called once where there is much to fold, as on the first day.
-pub fn up_to_now(store: &dyn Store, from: Date, tell: impl FnOnce()) -> Result<Period, StoreError> {
+pub fn up_to_now(store: &dyn Store, from: Date, tell: impl FnOnce()) -> Result<PeriodFigures, StoreError> {
     const BATCH: usize = 10_000;
     const LOST: u32 = 20;
     let (mut batches, mut lost, mut tell) = (0, 0, Some(tell));

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::*;
 use crate::store::SqliteStore;
-use crate::store::engine::{Event, NewEvent};
+use crate::store::engine::{NewEvent, StoredEvent};
 use crate::store::journal::{event, tidy};
 use crate::store::sqlite::tests::Scratch;
 use crate::store::tally::word;
@@ -34,8 +34,8 @@ fn events(count: i64) -> Vec<NewEvent> {
     (0..count).map(of).collect()
 }
 
-fn counted(events: &[Event]) -> Days {
-    let mut days = Days::new();
+fn counted(events: &[StoredEvent]) -> FiguresByDay {
+    let mut days = FiguresByDay::new();
     events.iter().for_each(|event| tally::add(&mut days, event));
     days
 }
@@ -44,7 +44,7 @@ fn append(store: &dyn Store, events: &[NewEvent]) {
     let _done = store.append(events, None).unwrap();
 }
 
-fn all(store: &dyn Store) -> Period {
+fn all(store: &dyn Store) -> PeriodFigures {
     up_to_now(store, date(2026, 1, 1), || {}).unwrap()
 }
 
@@ -111,7 +111,7 @@ fn a_damaged_row_is_told_of_and_what_comes_next_is_counted() {
     let events = events(60);
     append(&store, &events[..48]);
     while fold(&store, 100).unwrap() > 0 {}
-    let damage = |key: Key, bytes: &[u8]| store.keep_hints(&[(key, bytes.to_vec())]).unwrap();
+    let damage = |key: RowKey, bytes: &[u8]| store.keep_hints(&[(key, bytes.to_vec())]).unwrap();
     damage(head(), b"{\"v\":1,\"through\":\"x\"}");
     append(&store, &events[48..50]);
     assert_eq!(all(&store).days, counted(&events[..50]), "the days know how far the journal was folded");

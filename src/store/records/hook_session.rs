@@ -6,11 +6,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, Row};
+use super::row::{self, RecordType};
 use crate::store::codec::{path_from_text, path_to_text};
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
-use crate::store::key::Key;
+use crate::store::key::RowKey;
 
 /// A session that was not heard of for so long is forgotten; it may have been killed before it could say that it ends.
 const KEPT: Duration = Duration::from_secs(30 * 86_400);
@@ -48,7 +48,7 @@ pub(super) struct HookSessionV1 {
     heard_at: Timestamp,
 }
 
-impl Row for HookSession {
+impl RecordType for HookSession {
     type Disk = HookSessionV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "hook_session";
@@ -83,7 +83,7 @@ impl Row for HookSession {
 /// The agent that a person talks to; sub-agents have ids.
 const MAIN: &str = "-";
 
-fn key(session_id: &str, agent_id: Option<&str>) -> Key {
+fn key(session_id: &str, agent_id: Option<&str>) -> RowKey {
     row::key::<HookSession>(session_id, agent_id.unwrap_or(MAIN))
 }
 

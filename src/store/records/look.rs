@@ -7,14 +7,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::row::{self, Row};
-use crate::store::engine::{Cas, Rev, Store};
+use super::row::{self, RecordType};
+use crate::store::engine::{RowRevision, Store, SwapOutcome};
 use crate::store::error::StoreError;
-use crate::store::key::Key;
+use crate::store::key::RowKey;
 
 /// A look and its verdict.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Look {
+pub struct SweepCacheEntry {
     /// Fingerprint of everything that was asked and recorded: flags, configuration, the rows of the worktree.
     pub asked: String,
     /// The paths that it rested on.
@@ -39,43 +39,43 @@ pub(super) struct LookV1 {
     verdict: Value,
 }
 
-impl Row for Look {
+impl RecordType for SweepCacheEntry {
     type Disk = LookV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "look";
 
     fn to_disk(&self) -> LookV1 {
-        let Look { asked, traces, stamp, snapshot, at, verdict } = self.clone();
+        let SweepCacheEntry { asked, traces, stamp, snapshot, at, verdict } = self.clone();
         LookV1 { asked, traces, stamp, snapshot, at, verdict }
     }
 
     fn from_disk(disk: LookV1) -> Result<Self, String> {
         let LookV1 { asked, traces, stamp, snapshot, at, verdict } = disk;
-        Ok(Look { asked, traces, stamp, snapshot, at, verdict })
+        Ok(SweepCacheEntry { asked, traces, stamp, snapshot, at, verdict })
     }
 }
 
-fn key(worktree_id: &str) -> Key {
-    Key::new(Look::KIND, &[worktree_id])
+fn key(worktree_id: &str) -> RowKey {
+    RowKey::new(SweepCacheEntry::KIND, &[worktree_id])
 }
 
 /// The worktrees with a look, and its revision.
-pub fn all(store: &dyn Store) -> Result<HashMap<String, Rev>, StoreError> {
-    Ok(store.revisions(&Key::prefix(Look::KIND, &[]))?.into_iter().map(|(key, rev)| (key.first_part(), rev)).collect())
+pub fn all(store: &dyn Store) -> Result<HashMap<String, RowRevision>, StoreError> {
+    Ok(store.revisions(&RowKey::prefix(SweepCacheEntry::KIND, &[]))?.into_iter().map(|(key, rev)| (key.first_part(), rev)).collect())
 }
 
 /// The last look at a worktree. One that cannot be read is none.
-pub fn of(store: &dyn Store, worktree_id: &str) -> Result<Option<Look>, StoreError> {
+pub fn of(store: &dyn Store, worktree_id: &str) -> Result<Option<SweepCacheEntry>, StoreError> {
     Ok(row::load(store, &key(worktree_id)).unwrap_or_default())
 }
 
 /// Keeps looks in place of the former ones.
-pub fn keep(store: &dyn Store, looks: &[(String, Look)]) -> Result<(), StoreError> {
+pub fn keep(store: &dyn Store, looks: &[(String, SweepCacheEntry)]) -> Result<(), StoreError> {
     let hints: Vec<_> = looks.iter().map(|(id, look)| (key(id), row::encode(look))).collect();
     store.keep_hints(&hints)
 }
 
 /// Forgets the look at a worktree that is gone, unless there is a newer one.
-pub fn forget(store: &dyn Store, worktree_id: &str, rev: Rev) -> Result<bool, StoreError> {
-    Ok(matches!(store.delete(&key(worktree_id), rev)?, Cas::Ok(_)))
+pub fn forget(store: &dyn Store, worktree_id: &str, rev: RowRevision) -> Result<bool, StoreError> {
+    Ok(matches!(store.delete(&key(worktree_id), rev)?, SwapOutcome::Ok(_)))
 }

@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::refs;
-use super::row::{self, OfWorktrees, Row};
+use super::row::{self, OfWorktrees, RecordType};
 use crate::decision::iteration::record::IterationRecord;
-use crate::decision::iteration::standing::Standing;
-use crate::decision::termination::{Spent, Untold};
+use crate::decision::iteration::standing::LoopStanding;
+use crate::decision::termination::{SpentUsage, UnknownUsage};
 use crate::decision::verdict::Reason;
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
@@ -26,7 +26,7 @@ pub struct LoopRecord {
     /// The refs of that moment, each with the object that it named.
     pub refs: Vec<(String, String)>,
     /// How it stands.
-    pub standing: Standing,
+    pub standing: LoopStanding,
     /// The last iterations, oldest first.
     pub records: Vec<IterationRecord>,
     /// How many iterations it may have, as it was last started; `None` where that was not written down.
@@ -99,13 +99,13 @@ struct RecordV1 {
     log: Option<String>,
 }
 
-impl Row for LoopRecord {
+impl RecordType for LoopRecord {
     type Disk = LoopV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "loop";
 
     fn to_disk(&self) -> LoopV1 {
-        let Standing { finished, spent, work, unchanged, crashes, waits } = self.standing.clone();
+        let LoopStanding { finished, spent, work, unchanged, crashes, waits } = self.standing.clone();
         LoopV1 {
             id: self.id.clone(),
             begun_at: self.begun_at,
@@ -133,7 +133,7 @@ impl Row for LoopRecord {
             begun_at: disk.begun_at,
             origin: disk.origin,
             refs: refs::from_text(&disk.refs)?,
-            standing: Standing {
+            standing: LoopStanding {
                 finished: disk.finished,
                 spent: spent_from_disk(&disk.spent),
                 work: disk.work,
@@ -152,7 +152,7 @@ impl Row for LoopRecord {
     }
 }
 
-fn spent_to_disk(spent: &Spent) -> SpentV1 {
+fn spent_to_disk(spent: &SpentUsage) -> SpentV1 {
     let untold = [(spent.untold.turns, "turns"), (spent.untold.tokens, "tokens"), (spent.untold.cost, "cost")];
     SpentV1 {
         turns: spent.turns,
@@ -163,14 +163,14 @@ fn spent_to_disk(spent: &Spent) -> SpentV1 {
     }
 }
 
-fn spent_from_disk(disk: &SpentV1) -> Spent {
+fn spent_from_disk(disk: &SpentV1) -> SpentUsage {
     let untold = |name: &str| disk.untold.iter().any(|untold| untold == name);
-    Spent {
+    SpentUsage {
         turns: disk.turns,
         tokens: disk.tokens,
         cost_usd: disk.cost_usd,
         wall_seconds: disk.wall_seconds,
-        untold: Untold { turns: untold("turns"), tokens: untold("tokens"), cost: untold("cost") },
+        untold: UnknownUsage { turns: untold("turns"), tokens: untold("tokens"), cost: untold("cost") },
     }
 }
 
@@ -237,14 +237,14 @@ mod tests {
             begun_at: now,
             origin: None,
             refs: vec![("refs/heads/a".into(), "b".repeat(40)), ("refs/heads/c".into(), "d".repeat(40))],
-            standing: Standing {
+            standing: LoopStanding {
                 finished: 2,
-                spent: Spent {
+                spent: SpentUsage {
                     turns: 3,
                     tokens: 1 << 60,
                     cost_usd: 0.25,
                     wall_seconds: 1.5,
-                    untold: Untold { turns: false, tokens: true, cost: false },
+                    untold: UnknownUsage { turns: false, tokens: true, cost: false },
                 },
                 work: Some("x".into()),
                 unchanged: 1,

@@ -6,18 +6,18 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::row::{self, Row};
+use super::row::{self, RecordType};
 use crate::config::settings::NotifyTarget;
 use crate::store::engine::{Lease, Store};
 use crate::store::error::StoreError;
-use crate::store::key::Key;
+use crate::store::key::RowKey;
 
 /// More notices than this never wait: somebody who cannot be told for days must not fill the disk.
 pub const FULL: usize = 500;
 
 /// One event for one addressee.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Notice {
+pub struct OutboxNotice {
     /// The event, as it is told.
     pub event: Value,
     /// Whom to tell.
@@ -43,7 +43,7 @@ pub(super) struct NoticeV1 {
     not_before: Timestamp,
 }
 
-impl Row for Notice {
+impl RecordType for OutboxNotice {
     type Disk = NoticeV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "outbox";
@@ -70,7 +70,7 @@ impl Row for Notice {
             (None, Some(url)) => NotifyTarget::Url(url),
             (Some(_), Some(_)) | (None, None) => return Err("it must name a command or an address".into()),
         };
-        Ok(Notice {
+        Ok(OutboxNotice {
             event: disk.event,
             to,
             timeout: Duration::from_secs(disk.timeout_seconds),
@@ -82,26 +82,26 @@ impl Row for Notice {
 }
 
 /// Puts a notice in, once for each event and rule. `false` where the outbox is full.
-pub fn put(store: &dyn Store, event_id: &str, rule: usize, notice: &Notice) -> Result<bool, StoreError> {
-    if store.list(&Key::prefix(Notice::KIND, &[]), None, FULL)?.len() >= FULL {
+pub fn put(store: &dyn Store, event_id: &str, rule: usize, notice: &OutboxNotice) -> Result<bool, StoreError> {
+    if store.list(&RowKey::prefix(OutboxNotice::KIND, &[]), None, FULL)?.len() >= FULL {
         return Ok(false);
     }
     // Event ids sort by time, and so do the notices.
-    row::create(store, &Key::new(Notice::KIND, &[event_id, &format!("{rule:04}")]), notice)?;
+    row::create(store, &RowKey::new(OutboxNotice::KIND, &[event_id, &format!("{rule:04}")]), notice)?;
     Ok(true)
 }
 
 /// What waits, oldest first. One that cannot be read is left out; a later version may know it.
-pub fn waiting(store: &dyn Store) -> Result<Vec<(Key, Notice)>, StoreError> {
+pub fn waiting(store: &dyn Store) -> Result<Vec<(RowKey, OutboxNotice)>, StoreError> {
     let mut found = Vec::new();
-    row::each::<Notice>(store, &[], |key, notice| found.extend(notice.ok().map(|notice| (key.clone(), notice))))?;
+    row::each::<OutboxNotice>(store, &[], |key, notice| found.extend(notice.ok().map(|notice| (key.clone(), notice))))?;
     Ok(found)
 }
 
 /// Takes the right to deliver one; `None` where somebody else does, or did already. The right ends by itself after `ttl`.
-pub fn take(store: &dyn Store, key: &Key, holder: &str, ttl: Duration) -> Result<Option<(Lease, Notice)>, StoreError> {
+pub fn take(store: &dyn Store, key: &RowKey, holder: &str, ttl: Duration) -> Result<Option<(Lease, OutboxNotice)>, StoreError> {
     let Some(lease) = store.acquire(key, holder, ttl)? else { return Ok(None) };
-    match row::load::<Notice>(store, key) {
+    match row::load::<OutboxNotice>(store, key) {
         Ok(Some(notice)) => Ok(Some((lease, notice))),
         other => {
             store.release(&lease)?;
@@ -111,14 +111,14 @@ pub fn take(store: &dyn Store, key: &Key, holder: &str, ttl: Duration) -> Result
 }
 
 /// Gives it back after an attempt that failed.
-pub fn put_back(store: &dyn Store, lease: &Lease, notice: &Notice) -> Result<(), StoreError> {
+pub fn put_back(store: &dyn Store, lease: &Lease, notice: &OutboxNotice) -> Result<(), StoreError> {
     row::overwrite(store, &lease.key, notice)?;
     store.release(lease).map(drop)
 }
 
 /// Removes one that was delivered or given up.
-pub fn remove(store: &dyn Store, key: &Key) -> Result<(), StoreError> {
-    row::remove::<Notice>(store, key)
+pub fn remove(store: &dyn Store, key: &RowKey) -> Result<(), StoreError> {
+    row::remove::<OutboxNotice>(store, key)
 }
 
 #[cfg(test)]
@@ -129,9 +129,9 @@ mod tests {
     use crate::store::sqlite::tests::Scratch;
     use crate::store::{SqliteStore, StoreError};
 
-    fn notice(to: NotifyTarget) -> Notice {
+    fn notice(to: NotifyTarget) -> OutboxNotice {
         let timeout = Duration::from_secs(3);
-        Notice { event: json!({"id": "a"}), to, timeout, retries: 2, attempts: 1, not_before: Timestamp::UNIX_EPOCH }
+        OutboxNotice { event: json!({"id": "a"}), to, timeout, retries: 2, attempts: 1, not_before: Timestamp::UNIX_EPOCH }
     }
 
     fn command() -> NotifyTarget {

@@ -7,12 +7,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, Row};
+use super::row::{self, RecordType};
 use crate::decision::evidence::TestCounts;
 use crate::store::codec::sha256_hex;
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
-use crate::store::key::Key;
+use crate::store::key::RowKey;
 
 /// Passes that are kept for one worktree; the oldest go first.
 const MOST: usize = 64;
@@ -21,7 +21,7 @@ const MOST: usize = 64;
 const FRESH: Duration = Duration::from_secs(86_400);
 
 #[derive(Default)]
-struct Passed {
+struct PassRecord {
     passes: Vec<(String, Timestamp, Option<CountsV1>)>,
 }
 
@@ -58,7 +58,7 @@ impl From<CountsV1> for TestCounts {
     }
 }
 
-impl Row for Passed {
+impl RecordType for PassRecord {
     type Disk = PassedV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "passed";
@@ -70,7 +70,7 @@ impl Row for Passed {
     }
 
     fn from_disk(disk: PassedV1) -> Result<Self, String> {
-        Ok(Passed { passes: disk.passes.into_iter().map(|pass| (pass.inputs, pass.at, pass.tests)).collect() })
+        Ok(PassRecord { passes: disk.passes.into_iter().map(|pass| (pass.inputs, pass.at, pass.tests)).collect() })
     }
 }
 
@@ -90,7 +90,7 @@ pub fn environment() -> Vec<u8> {
 /// The tests that a command with these inputs ran when it passed within the last day; `None` where it did not. One that passed in the
 /// future did so by a clock that was wrong.
 pub fn of(store: &dyn Store, worktree_id: &str, inputs: &str, now: Timestamp) -> Result<Option<Option<TestCounts>>, StoreError> {
-    let found = row::load::<Passed>(store, &key(worktree_id))?.unwrap_or_default();
+    let found = row::load::<PassRecord>(store, &key(worktree_id))?.unwrap_or_default();
     let fresh = |at: Timestamp| at <= now && now.duration_since(at).unsigned_abs() < FRESH;
     let pass = found.passes.into_iter().find(|(known, at, _)| known == inputs && fresh(*at));
     Ok(pass.map(|(_, _, tests)| tests.map(TestCounts::from)))
@@ -98,7 +98,7 @@ pub fn of(store: &dyn Store, worktree_id: &str, inputs: &str, now: Timestamp) ->
 
 /// Remembers that a command with these inputs passed, and what it ran.
 pub fn remember(store: &dyn Store, worktree_id: &str, inputs: &str, tests: Option<TestCounts>, now: Timestamp) -> Result<(), StoreError> {
-    row::update(store, &key(worktree_id), |found: Option<Passed>| {
+    row::update(store, &key(worktree_id), |found: Option<PassRecord>| {
         let mut passed = found.unwrap_or_default();
         passed.passes.retain(|(known, _, _)| known != inputs);
         passed.passes.push((inputs.to_owned(), now, tests.map(CountsV1::from)));
@@ -108,8 +108,8 @@ pub fn remember(store: &dyn Store, worktree_id: &str, inputs: &str, tests: Optio
     })
 }
 
-fn key(worktree_id: &str) -> Key {
-    Key::new(Passed::KIND, &[worktree_id])
+fn key(worktree_id: &str) -> RowKey {
+    RowKey::new(PassRecord::KIND, &[worktree_id])
 }
 
 #[cfg(test)]

@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, Row};
+use super::row::{self, RecordType};
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
 
 /// What earlier calls left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Progress {
+pub struct CheckProgress {
     /// The baseline commit that the rounds belong to; `None` = unborn.
     pub baseline: Option<String>,
     /// Rounds spent on it.
@@ -30,10 +30,10 @@ pub struct Progress {
     pub updated_at: Timestamp,
 }
 
-impl Progress {
+impl CheckProgress {
     /// Nothing done yet.
     pub fn begin(baseline: Option<String>, now: Timestamp) -> Self {
-        Progress {
+        CheckProgress {
             baseline,
             rounds_used: 0,
             rounds_answered: 0,
@@ -49,8 +49,8 @@ impl Progress {
     /// The rounds start anew; the streak goes on, because it counts checks and not rounds.
     /// For a new baseline, a commit, or a verdict that ends the count.
     pub fn restart(&mut self, baseline: Option<String>, now: Timestamp) {
-        let Progress { nothing_to_do_streak, fruitless, unmet, .. } = *self;
-        *self = Progress { nothing_to_do_streak, fruitless, unmet, ..Progress::begin(baseline, now) };
+        let CheckProgress { nothing_to_do_streak, fruitless, unmet, .. } = *self;
+        *self = CheckProgress { nothing_to_do_streak, fruitless, unmet, ..CheckProgress::begin(baseline, now) };
     }
 }
 
@@ -75,7 +75,7 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-impl Row for Progress {
+impl RecordType for CheckProgress {
     type Disk = ProgressV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "progress";
@@ -96,7 +96,7 @@ impl Row for Progress {
 
     fn from_disk(disk: ProgressV1) -> Result<Self, String> {
         let bits = disk.fingerprint.map(|text| u64::from_str_radix(&text, 16)).transpose();
-        Ok(Progress {
+        Ok(CheckProgress {
             baseline: disk.baseline,
             rounds_used: disk.rounds_used,
             rounds_answered: disk.rounds_answered,
@@ -111,8 +111,8 @@ impl Row for Progress {
 }
 
 /// The progress of a spec, if there is any.
-pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<Option<Progress>, StoreError> {
-    row::load(store, &row::key::<Progress>(worktree_id, spec))
+pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<Option<CheckProgress>, StoreError> {
+    row::load(store, &row::key::<CheckProgress>(worktree_id, spec))
 }
 
 /// Changes the progress of a spec atomically; `change` may run several times. Begins one at `baseline` where there is none,
@@ -123,10 +123,10 @@ pub fn update<T>(
     spec: &str,
     baseline: Option<&str>,
     now: Timestamp,
-    change: impl Fn(&mut Progress) -> T,
+    change: impl Fn(&mut CheckProgress) -> T,
 ) -> Result<T, StoreError> {
-    row::update(store, &row::key::<Progress>(worktree_id, spec), |found: Option<Progress>| {
-        let mut progress = found.unwrap_or_else(|| Progress::begin(baseline.map(str::to_string), now));
+    row::update(store, &row::key::<CheckProgress>(worktree_id, spec), |found: Option<CheckProgress>| {
+        let mut progress = found.unwrap_or_else(|| CheckProgress::begin(baseline.map(str::to_string), now));
         if progress.baseline.as_deref() != baseline {
             progress.restart(baseline.map(str::to_string), now);
         }
@@ -138,5 +138,5 @@ pub fn update<T>(
 
 /// Forgets the progress of a spec, its streak included.
 pub fn forget(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
-    row::remove::<Progress>(store, &row::key::<Progress>(worktree_id, spec))
+    row::remove::<CheckProgress>(store, &row::key::<CheckProgress>(worktree_id, spec))
 }

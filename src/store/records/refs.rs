@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::baseline::{BaselineRecord, BaselineRefs};
-use super::row::{self, Row};
+use super::row::{self, RecordType};
 use crate::store::codec::sha256_hex;
-use crate::store::engine::{Cas, Store};
+use crate::store::engine::{Store, SwapOutcome};
 use crate::store::error::StoreError;
-use crate::store::key::Key;
+use crate::store::key::RowKey;
 
 /// So many bytes of text stay with the baseline.
 const SHORT: usize = 4096;
@@ -26,7 +26,7 @@ const RENEWED_AFTER: Duration = Duration::from_secs(86_400);
 /// A full name of a ref with the object that it named.
 type Tip = (String, String);
 
-struct Refs {
+struct RefsRecord {
     at: Timestamp,
     text: String,
 }
@@ -37,7 +37,7 @@ struct RefsV1 {
     refs: String,
 }
 
-impl Row for Refs {
+impl RecordType for RefsRecord {
     type Disk = RefsV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "refs";
@@ -47,7 +47,7 @@ impl Row for Refs {
     }
 
     fn from_disk(disk: RefsV1) -> Result<Self, String> {
-        Ok(Refs { at: disk.at, text: disk.refs })
+        Ok(RefsRecord { at: disk.at, text: disk.refs })
     }
 }
 
@@ -58,11 +58,11 @@ pub fn keep(store: &dyn Store, tips: Vec<Tip>, now: Timestamp) -> Result<Baselin
         return Ok(BaselineRefs::Here(tips));
     }
     let name = sha256_hex(&[text.as_bytes()])[..32].to_owned();
-    let key = Key::new(Refs::KIND, &[&name]);
+    let key = RowKey::new(RefsRecord::KIND, &[&name]);
     // One that cannot be read is written anew.
-    let fresh = row::load::<Refs>(store, &key).is_ok_and(|found| found.is_some_and(|found| !is_older(&found, RENEWED_AFTER, now)));
+    let fresh = row::load::<RefsRecord>(store, &key).is_ok_and(|found| found.is_some_and(|found| !is_older(&found, RENEWED_AFTER, now)));
     if !fresh {
-        row::overwrite(store, &key, &Refs { at: now, text })?;
+        row::overwrite(store, &key, &RefsRecord { at: now, text })?;
     }
     Ok(BaselineRefs::Kept(name))
 }
@@ -77,13 +77,13 @@ pub fn of(store: &dyn Store, baseline: &BaselineRefs) -> Result<Vec<Tip>, StoreE
         BaselineRefs::Kept(name) => name,
     };
     let bad = |why: &str| StoreError::BadRecord { what: format!("refs '{name}'"), why: why.into() };
-    let found = row::load::<Refs>(store, &Key::new(Refs::KIND, &[name]))?.ok_or_else(|| bad("they are gone"))?;
+    let found = row::load::<RefsRecord>(store, &RowKey::new(RefsRecord::KIND, &[name]))?.ok_or_else(|| bad("they are gone"))?;
     from_text(&found.text).map_err(|why| bad(&why))
 }
 
 /// Forgets the refs that no baseline names any more, and says how many.
 pub fn forget_unused(store: &dyn Store, now: Timestamp) -> Result<u64, StoreError> {
-    let kept = store.revisions(&Key::prefix(Refs::KIND, &[]))?;
+    let kept = store.revisions(&RowKey::prefix(RefsRecord::KIND, &[]))?;
     if kept.is_empty() {
         return Ok(0);
     }
@@ -103,8 +103,8 @@ pub fn forget_unused(store: &dyn Store, now: Timestamp) -> Result<u64, StoreErro
         if named.contains(&key.last_part()) {
             continue;
         }
-        let young = row::load::<Refs>(store, &key).is_ok_and(|found| found.is_some_and(|found| !is_older(&found, UNUSED_KEPT, now)));
-        if !young && matches!(store.delete(&key, rev)?, Cas::Ok(_)) {
+        let young = row::load::<RefsRecord>(store, &key).is_ok_and(|found| found.is_some_and(|found| !is_older(&found, UNUSED_KEPT, now)));
+        if !young && matches!(store.delete(&key, rev)?, SwapOutcome::Ok(_)) {
             forgotten += 1;
         }
     }
@@ -112,7 +112,7 @@ pub fn forget_unused(store: &dyn Store, now: Timestamp) -> Result<u64, StoreErro
 }
 
 /// A clock that was turned back makes nothing older.
-fn is_older(refs: &Refs, age: Duration, now: Timestamp) -> bool {
+fn is_older(refs: &RefsRecord, age: Duration, now: Timestamp) -> bool {
     Duration::try_from(now.duration_since(refs.at)).is_ok_and(|since| since > age)
 }
 

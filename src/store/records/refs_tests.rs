@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::*;
 use crate::store::SqliteStore;
-use crate::store::engine::Expect;
+use crate::store::engine::ExpectedRevision;
 use crate::store::records::baseline;
 use crate::store::sqlite::tests::Scratch;
 
@@ -24,7 +24,7 @@ fn recorded(store: &dyn Store, worktree: &str, tips: Vec<Tip>, at: Timestamp) ->
 }
 
 fn rows(store: &dyn Store) -> usize {
-    store.revisions(&Key::prefix(Refs::KIND, &[])).unwrap().len()
+    store.revisions(&RowKey::prefix(RefsRecord::KIND, &[])).unwrap().len()
 }
 
 #[test]
@@ -69,8 +69,8 @@ fn nothing_is_forgotten_while_a_baseline_cannot_be_read() {
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
     recorded(&store, "wt", tips(1000, 'a'), day(1));
-    let key = Key::new(BaselineRecord::KIND, &["broken", "auth"]);
-    assert!(matches!(store.cas(&key, Expect::Absent, b"{}").unwrap(), Cas::Ok(_)));
+    let key = RowKey::new(BaselineRecord::KIND, &["broken", "auth"]);
+    assert!(matches!(store.cas(&key, ExpectedRevision::Absent, b"{}").unwrap(), SwapOutcome::Ok(_)));
     forget_unused(&store, day(100)).unwrap_err();
     assert_eq!(rows(&store), 1);
 }
@@ -81,8 +81,8 @@ fn a_baseline_of_the_first_version_has_its_refs_in_itself() {
     let store = SqliteStore::open(&scratch.dir).unwrap();
     let text = to_text(&tips(1000, 'c'));
     let old = serde_json::json!({ "v": 1, "commit": null, "branch": "main", "at": day(1), "worktree": "/repo", "refs": text });
-    let key = Key::new(BaselineRecord::KIND, &["wt", "auth"]);
-    assert!(matches!(store.cas(&key, Expect::Absent, old.to_string().as_bytes()).unwrap(), Cas::Ok(_)));
+    let key = RowKey::new(BaselineRecord::KIND, &["wt", "auth"]);
+    assert!(matches!(store.cas(&key, ExpectedRevision::Absent, old.to_string().as_bytes()).unwrap(), SwapOutcome::Ok(_)));
     let found = baseline::of(&store, "wt", "auth").unwrap().unwrap();
     assert_eq!(found.branch.as_deref(), Some("main"));
     assert_eq!(of(&store, &found.refs).unwrap(), tips(1000, 'c'));

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, Row};
+use super::row::{self, RecordType};
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
-use crate::store::key::Key;
+use crate::store::key::RowKey;
 
 /// Commits that are kept for one worktree; the oldest go first.
 const MOST: usize = 2_000;
@@ -23,7 +23,7 @@ pub struct RescuedRecord {
 }
 
 #[derive(Default)]
-struct Rescued {
+struct StoredRescue {
     commits: Vec<RescuedRecord>,
 }
 
@@ -32,7 +32,7 @@ struct RescuedV1 {
     commits: Vec<RescuedRecord>,
 }
 
-impl Row for Rescued {
+impl RecordType for StoredRescue {
     type Disk = RescuedV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "rescued";
@@ -42,7 +42,7 @@ impl Row for Rescued {
     }
 
     fn from_disk(disk: RescuedV1) -> Result<Self, String> {
-        Ok(Rescued { commits: disk.commits })
+        Ok(StoredRescue { commits: disk.commits })
     }
 }
 
@@ -51,7 +51,7 @@ pub fn remember(store: &dyn Store, repository_id: &str, worktree_id: &str, commi
     if commits.is_empty() {
         return Ok(());
     }
-    row::update(store, &Key::new(Rescued::KIND, &[repository_id, worktree_id]), |found: Option<Rescued>| {
+    row::update(store, &RowKey::new(StoredRescue::KIND, &[repository_id, worktree_id]), |found: Option<StoredRescue>| {
         let mut rescued = found.unwrap_or_default();
         rescued.commits.retain(|known| !commits.iter().any(|commit| commit.id == known.id));
         rescued.commits.extend_from_slice(commits);
@@ -64,7 +64,7 @@ pub fn remember(store: &dyn Store, repository_id: &str, worktree_id: &str, commi
 /// The commits that rescues made in any worktree of a repository.
 pub fn of_repository(store: &dyn Store, repository_id: &str) -> Result<Vec<RescuedRecord>, StoreError> {
     let (mut commits, mut failed) = (Vec::new(), None);
-    row::each::<Rescued>(store, &[repository_id], |_, found| match found {
+    row::each::<StoredRescue>(store, &[repository_id], |_, found| match found {
         Ok(found) => commits.extend(found.commits),
         Err(error) => failed = Some(error),
     })?;

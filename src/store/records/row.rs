@@ -7,15 +7,15 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::store::engine::{Cas, Expect, Rev, Store};
+use crate::store::engine::{ExpectedRevision, RowRevision, Store, SwapOutcome};
 use crate::store::error::StoreError;
-use crate::store::key::Key;
+use crate::store::key::RowKey;
 
 /// How often an update is tried before we call it contended. Each lost round is a won one for somebody else.
 const ATTEMPTS: u32 = 300;
 
 /// A run-time type with a form on disk.
-pub(super) trait Row: Sized {
+pub(super) trait RecordType: Sized {
     /// The form on disk, in the newest version that we know.
     type Disk: Serialize + DeserializeOwned;
     /// The newest version that we know. Raise it only together with a reader of the older ones.
@@ -30,7 +30,7 @@ pub(super) trait Row: Sized {
 }
 
 #[derive(Serialize)]
-struct Versioned<D> {
+struct VersionedRow<D> {
     v: u64,
     #[serde(flatten)]
     disk: D,
@@ -42,47 +42,47 @@ struct VersionOnly {
 }
 
 /// The key of the row of one spec in one worktree.
-pub(super) fn key<R: Row>(worktree_id: &str, spec: &str) -> Key {
-    Key::new(R::KIND, &[worktree_id, spec])
+pub(super) fn key<R: RecordType>(worktree_id: &str, spec: &str) -> RowKey {
+    RowKey::new(R::KIND, &[worktree_id, spec])
 }
 
-fn what<R: Row>(key: &Key) -> String {
+fn what<R: RecordType>(key: &RowKey) -> String {
     format!("{} of '{}'", R::KIND, key.last_part())
 }
 
-pub(super) fn encode<R: Row>(row: &R) -> Vec<u8> {
-    serde_json::to_vec(&Versioned { v: R::VERSION, disk: row.to_disk() }).expect("disk forms hold nothing that JSON cannot")
+pub(super) fn encode<R: RecordType>(row: &R) -> Vec<u8> {
+    serde_json::to_vec(&VersionedRow { v: R::VERSION, disk: row.to_disk() }).expect("disk forms hold nothing that JSON cannot")
 }
 
 /// Turns stored bytes into a row, and refuses what a later version wrote.
-pub(super) fn decode<R: Row>(key: &Key, bytes: &[u8]) -> Result<R, StoreError> {
+pub(super) fn decode<R: RecordType>(key: &RowKey, bytes: &[u8]) -> Result<R, StoreError> {
     let bad = |why: String| StoreError::BadRecord { what: what::<R>(key), why };
     let VersionOnly { v } = serde_json::from_slice(bytes).map_err(|e| bad(e.to_string()))?;
     if v > R::VERSION {
         return Err(StoreError::NewerRecord { what: what::<R>(key), found: v, known: R::VERSION });
     }
-    // Not as `Versioned`: serde gathers what it flattens in memory first, and a row may be large. The version is an unknown field here.
+    // Not as `VersionedRow`: serde gathers what it flattens in memory first, and a row may be large. The version is an unknown field here.
     let disk: R::Disk = serde_json::from_slice(bytes).map_err(|e| bad(e.to_string()))?;
     R::from_disk(disk).map_err(bad)
 }
 
 /// The row, or `None` where there is none.
-pub(super) fn load<R: Row>(store: &dyn Store, key: &Key) -> Result<Option<R>, StoreError> {
+pub(super) fn load<R: RecordType>(store: &dyn Store, key: &RowKey) -> Result<Option<R>, StoreError> {
     store.get(key)?.map(|(_, bytes)| decode(key, &bytes)).transpose()
 }
 
 /// One try to put `bytes` where `found` was. `None` = somebody was faster.
-fn swap(store: &dyn Store, key: &Key, found: Option<Rev>, bytes: &[u8]) -> Result<Option<()>, StoreError> {
-    match store.cas(key, found.map_or(Expect::Absent, Expect::Rev), bytes)? {
-        Cas::Ok(_) => Ok(Some(())),
-        Cas::Conflict => Ok(None),
+fn swap(store: &dyn Store, key: &RowKey, found: Option<RowRevision>, bytes: &[u8]) -> Result<Option<()>, StoreError> {
+    match store.cas(key, found.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev), bytes)? {
+        SwapOutcome::Ok(_) => Ok(Some(())),
+        SwapOutcome::Conflict => Ok(None),
         // It is written if what is there now is what we wrote; otherwise the next round decides.
-        Cas::Unknown => Ok(store.get(key)?.is_some_and(|(rev, there)| Some(rev) != found && there == bytes).then_some(())),
+        SwapOutcome::Unknown => Ok(store.get(key)?.is_some_and(|(rev, there)| Some(rev) != found && there == bytes).then_some(())),
     }
 }
 
 /// Repeats `round` until it is `Some`, with growing pauses.
-fn rounds<R: Row, T>(key: &Key, mut round: impl FnMut() -> Result<Option<T>, StoreError>) -> Result<T, StoreError> {
+fn rounds<R: RecordType, T>(key: &RowKey, mut round: impl FnMut() -> Result<Option<T>, StoreError>) -> Result<T, StoreError> {
     for attempt in 0..ATTEMPTS {
         if let Some(done) = round()? {
             return Ok(done);
@@ -97,7 +97,7 @@ fn rounds<R: Row, T>(key: &Key, mut round: impl FnMut() -> Result<Option<T>, Sto
 
 /// Changes a row by `change`, which may run several times; a missing row is given as `None`.
 /// Nothing is written where `change` leaves the row as it was.
-pub(super) fn update<R: Row, T>(store: &dyn Store, key: &Key, change: impl Fn(Option<R>) -> (R, T)) -> Result<T, StoreError> {
+pub(super) fn update<R: RecordType, T>(store: &dyn Store, key: &RowKey, change: impl Fn(Option<R>) -> (R, T)) -> Result<T, StoreError> {
     rounds::<R, T>(key, || {
         let found = store.get(key)?;
         let before = found.as_ref().map(|(_, bytes)| decode(key, bytes)).transpose()?;
@@ -111,7 +111,7 @@ pub(super) fn update<R: Row, T>(store: &dyn Store, key: &Key, change: impl Fn(Op
 }
 
 /// Writes a row over whatever is there, unreadable rows included; only one of a later version is refused.
-pub(super) fn overwrite<R: Row>(store: &dyn Store, key: &Key, row: &R) -> Result<(), StoreError> {
+pub(super) fn overwrite<R: RecordType>(store: &dyn Store, key: &RowKey, row: &R) -> Result<(), StoreError> {
     let bytes = encode(row);
     rounds::<R, ()>(key, || {
         let found = store.get(key)?;
@@ -125,7 +125,7 @@ pub(super) fn overwrite<R: Row>(store: &dyn Store, key: &Key, row: &R) -> Result
 }
 
 /// Writes a row where there is none, and says whether it did.
-pub(super) fn create<R: Row>(store: &dyn Store, key: &Key, row: &R) -> Result<bool, StoreError> {
+pub(super) fn create<R: RecordType>(store: &dyn Store, key: &RowKey, row: &R) -> Result<bool, StoreError> {
     let bytes = encode(row);
     rounds::<R, bool>(key, || match store.get(key)? {
         Some(_) => Ok(Some(false)),
@@ -134,22 +134,22 @@ pub(super) fn create<R: Row>(store: &dyn Store, key: &Key, row: &R) -> Result<bo
 }
 
 /// Removes a row, if it is there.
-pub(super) fn remove<R: Row>(store: &dyn Store, key: &Key) -> Result<(), StoreError> {
+pub(super) fn remove<R: RecordType>(store: &dyn Store, key: &RowKey) -> Result<(), StoreError> {
     rounds::<R, ()>(key, || {
         let Some((rev, _)) = store.get(key)? else { return Ok(Some(())) };
-        Ok(matches!(store.delete(key, rev)?, Cas::Ok(_)).then_some(()))
+        Ok(matches!(store.delete(key, rev)?, SwapOutcome::Ok(_)).then_some(()))
     })
 }
 
 /// Every row of a kind below the given first parts, with its key, page by page.
-pub(super) fn each<R: Row>(
+pub(super) fn each<R: RecordType>(
     store: &dyn Store,
     parts: &[&str],
-    mut visit: impl FnMut(&Key, Result<R, StoreError>),
+    mut visit: impl FnMut(&RowKey, Result<R, StoreError>),
 ) -> Result<(), StoreError> {
     const PAGE: usize = 32;
-    let prefix = Key::prefix(R::KIND, parts);
-    let mut after: Option<Key> = None;
+    let prefix = RowKey::prefix(R::KIND, parts);
+    let mut after: Option<RowKey> = None;
     loop {
         let page = store.list(&prefix, after.as_ref(), PAGE)?;
         for entry in &page {
@@ -166,7 +166,7 @@ pub(super) fn each<R: Row>(
 pub type OfWorktrees<R> = Vec<(String, String, Result<R, StoreError>)>;
 
 /// Every row of a kind, of all worktrees and specs.
-pub(super) fn everywhere<R: Row>(store: &dyn Store) -> Result<OfWorktrees<R>, StoreError> {
+pub(super) fn everywhere<R: RecordType>(store: &dyn Store) -> Result<OfWorktrees<R>, StoreError> {
     let mut found = Vec::new();
     each::<R>(store, &[], |key, row| found.push((key.first_part(), key.last_part(), row)))?;
     Ok(found)
@@ -174,11 +174,11 @@ pub(super) fn everywhere<R: Row>(store: &dyn Store) -> Result<OfWorktrees<R>, St
 
 /// What is recorded for each worktree to judge it by: the names of the rows with their revisions, as one text.
 pub fn rows_of_worktrees(store: &dyn Store) -> Result<HashMap<String, String>, StoreError> {
-    use super::{anchor::AnchorRecord, baseline::BaselineRecord, progress::Progress};
+    use super::{anchor::AnchorRecord, baseline::BaselineRecord, progress::CheckProgress};
     use crate::decision::breaker::Breaker;
     let mut rows: HashMap<String, String> = HashMap::new();
-    for kind in [AnchorRecord::KIND, BaselineRecord::KIND, Breaker::KIND, Progress::KIND] {
-        for (key, rev) in store.revisions(&Key::prefix(kind, &[]))? {
+    for kind in [AnchorRecord::KIND, BaselineRecord::KIND, Breaker::KIND, CheckProgress::KIND] {
+        for (key, rev) in store.revisions(&RowKey::prefix(kind, &[]))? {
             let text = rows.entry(key.first_part()).or_default();
             text.push_str(&format!("{key}={} ", rev.0));
         }
@@ -187,8 +187,8 @@ pub fn rows_of_worktrees(store: &dyn Store) -> Result<HashMap<String, String>, S
 }
 
 /// The worktrees that have a row of a kind; no row is read for it.
-pub(super) fn worktrees<R: Row>(store: &dyn Store) -> Result<HashSet<String>, StoreError> {
-    Ok(store.revisions(&Key::prefix(R::KIND, &[]))?.iter().map(|(key, _)| key.first_part()).collect())
+pub(super) fn worktrees<R: RecordType>(store: &dyn Store) -> Result<HashSet<String>, StoreError> {
+    Ok(store.revisions(&RowKey::prefix(R::KIND, &[]))?.iter().map(|(key, _)| key.first_part()).collect())
 }
 
 #[cfg(test)]

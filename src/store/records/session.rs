@@ -7,9 +7,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::decision::held::Quiet;
+use crate::decision::held::QuietSince;
 
-use super::row::{self, OfWorktrees, Row};
+use super::row::{self, OfWorktrees, RecordType};
 use crate::store::codec::{path_from_text, path_to_text};
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
@@ -32,7 +32,7 @@ pub struct SessionRecord {
     /// What outlived it, by pid and name.
     pub survivors: Vec<(u32, String)>,
     /// Since when nothing was seen of that.
-    pub quiet: Option<Quiet>,
+    pub quiet: Option<QuietSince>,
 }
 
 impl SessionRecord {
@@ -57,7 +57,7 @@ pub(super) struct SessionV1 {
     quiet: Option<(Timestamp, u64)>,
 }
 
-impl Row for SessionRecord {
+impl RecordType for SessionRecord {
     type Disk = SessionV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "session";
@@ -84,7 +84,7 @@ impl Row for SessionRecord {
             log: disk.log.as_deref().map(path_from_text),
             idle_limit: disk.idle_limit_ms.map(Duration::from_millis),
             survivors: disk.survivors,
-            quiet: disk.quiet.map(|(since, used)| Quiet { since, used: Duration::from_millis(used) }),
+            quiet: disk.quiet.map(|(since, used)| QuietSince { since, used: Duration::from_millis(used) }),
         })
     }
 }

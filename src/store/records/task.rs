@@ -6,12 +6,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, Row};
+use super::row::{self, RecordType};
 use crate::config::task_file::TaskStatus;
 use crate::store::codec::{path_from_text, path_to_text};
 use crate::store::engine::{Lease, Store};
 use crate::store::error::StoreError;
-use crate::store::key::Key;
+use crate::store::key::RowKey;
 
 /// A task as it is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub(super) struct TaskV1 {
     changed_at: Timestamp,
 }
 
-impl Row for TaskRecord {
+impl RecordType for TaskRecord {
     type Disk = TaskV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "task";
@@ -165,12 +165,12 @@ pub fn update<T>(
 
 /// Takes the lease of a task; `None` while somebody has it.
 pub fn lease(store: &dyn Store, repository_id: &str, id: &str, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError> {
-    store.acquire(&Key::new("task-lease", &[repository_id, id]), holder, ttl)
+    store.acquire(&RowKey::new("task-lease", &[repository_id, id]), holder, ttl)
 }
 
 /// Takes the lease of an agent's name; `None` while somebody works under it.
 pub fn agent_lease(store: &dyn Store, repository_id: &str, agent: &str, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError> {
-    store.acquire(&Key::new("agent-lease", &[repository_id, agent]), holder, ttl)
+    store.acquire(&RowKey::new("agent-lease", &[repository_id, agent]), holder, ttl)
 }
 
 #[cfg(test)]

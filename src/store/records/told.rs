@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, Row};
+use super::row::{self, RecordType};
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
 
 /// The state in the first line, then what was told of it, the last one last.
-struct Told {
+struct NoticeRecord {
     last: String,
 }
 
@@ -16,7 +16,7 @@ struct ToldV1 {
     last: String,
 }
 
-impl Row for Told {
+impl RecordType for NoticeRecord {
     type Disk = ToldV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "told";
@@ -26,7 +26,7 @@ impl Row for Told {
     }
 
     fn from_disk(disk: ToldV1) -> Result<Self, String> {
-        Ok(Told { last: disk.last })
+        Ok(NoticeRecord { last: disk.last })
     }
 }
 
@@ -35,7 +35,7 @@ const MOST: usize = 32;
 
 /// Whether something is told again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Again {
+pub enum RepeatedNotice {
     /// Not of the same state, whatever was told in between.
     NewStateOnly,
     /// Also of the same state, once something else was told in between: a fault that comes back is another one.
@@ -49,9 +49,9 @@ pub fn is_repeated(
     worktree_id: &str,
     spec: &str,
     state: Option<&str>,
-    (what, again): (&str, Again),
+    (what, again): (&str, RepeatedNotice),
 ) -> Result<bool, StoreError> {
-    row::update(store, &row::key::<Told>(worktree_id, spec), |before: Option<Told>| {
+    row::update(store, &row::key::<NoticeRecord>(worktree_id, spec), |before: Option<NoticeRecord>| {
         let before = before.map(|told| told.last).unwrap_or_default();
         let mut lines = before.lines();
         let known = lines.next().unwrap_or_default();
@@ -65,18 +65,18 @@ pub fn is_repeated(
         told.push(what);
         let kept = &told[told.len().saturating_sub(MOST)..];
         let last = [&[state], kept].concat().join("\n");
-        (Told { last }, is_last || (found.is_some() && again == Again::NewStateOnly))
+        (NoticeRecord { last }, is_last || (found.is_some() && again == RepeatedNotice::NewStateOnly))
     })
 }
 
 /// Something begins anew: whatever there is to tell from now on was not told before.
 pub fn forget(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
-    row::update(store, &row::key::<Told>(worktree_id, spec), |_: Option<Told>| (Told { last: String::new() }, ()))
+    row::update(store, &row::key::<NoticeRecord>(worktree_id, spec), |_: Option<NoticeRecord>| (NoticeRecord { last: String::new() }, ()))
 }
 
 /// What there was to tell last; empty where nothing was.
 pub fn last(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<String, StoreError> {
-    let found = row::load::<Told>(store, &row::key::<Told>(worktree_id, spec))?;
+    let found = row::load::<NoticeRecord>(store, &row::key::<NoticeRecord>(worktree_id, spec))?;
     Ok(found.and_then(|told| told.last.lines().skip(1).last().map(str::to_owned)).unwrap_or_default())
 }
 
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_same_is_told_once_of_each_state_and_spec() {
-        use Again::{AfterOthers, NewStateOnly};
+        use RepeatedNotice::{AfterOthers, NewStateOnly};
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         for (spec, state, what, again, repeated) in [
@@ -118,9 +118,9 @@ mod tests {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         for n in 0..100 {
-            assert!(!is_repeated(&store, "w", "s", Some("1"), (&n.to_string(), Again::NewStateOnly)).unwrap());
+            assert!(!is_repeated(&store, "w", "s", Some("1"), (&n.to_string(), RepeatedNotice::NewStateOnly)).unwrap());
         }
-        let found = row::load::<Told>(&store, &row::key::<Told>("w", "s")).unwrap().unwrap();
+        let found = row::load::<NoticeRecord>(&store, &row::key::<NoticeRecord>("w", "s")).unwrap().unwrap();
         assert_eq!(found.last.lines().count(), 1 + MOST);
     }
 }

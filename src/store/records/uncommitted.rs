@@ -3,11 +3,11 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, Row};
+use super::row::{self, RecordType};
 use crate::decision::session_work::{ContentIds, WorkRecord};
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
-use crate::store::key::Key;
+use crate::store::key::RowKey;
 
 /// What is recorded of uncommitted work for a baseline.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(super) struct UncommittedV1 {
     completed: bool,
 }
 
-impl Row for UncommittedRecord {
+impl RecordType for UncommittedRecord {
     type Disk = UncommittedV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "uncommitted";
@@ -51,14 +51,14 @@ impl Row for UncommittedRecord {
 }
 
 /// Files that watchdog wrote into a worktree, by content: they are nobody's work.
-struct Written(ContentIds);
+struct WrittenFiles(ContentIds);
 
 #[derive(Serialize, Deserialize)]
 struct WrittenV1 {
     files: ContentIds,
 }
 
-impl Row for Written {
+impl RecordType for WrittenFiles {
     type Disk = WrittenV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "written";
@@ -68,7 +68,7 @@ impl Row for Written {
     }
 
     fn from_disk(disk: WrittenV1) -> Result<Self, String> {
-        Ok(Written(disk.files))
+        Ok(WrittenFiles(disk.files))
     }
 }
 
@@ -128,14 +128,16 @@ fn change(
 
 /// Notes that watchdog itself wrote a file into the worktree.
 pub fn wrote(store: &dyn Store, worktree_id: &str, path: &str, id: &str) -> Result<(), StoreError> {
-    row::update(store, &Key::new(Written::KIND, &[worktree_id]), |found: Option<Written>| {
-        let Written(mut files) = found.unwrap_or(Written(ContentIds::new()));
+    row::update(store, &RowKey::new(WrittenFiles::KIND, &[worktree_id]), |found: Option<WrittenFiles>| {
+        let WrittenFiles(mut files) = found.unwrap_or(WrittenFiles(ContentIds::new()));
         files.insert(path.to_owned(), id.to_owned());
-        (Written(files), ())
+        (WrittenFiles(files), ())
     })
 }
 
 /// The files that watchdog itself wrote into the worktree, as it wrote them.
 pub fn written(store: &dyn Store, worktree_id: &str) -> Result<ContentIds, StoreError> {
-    Ok(row::load::<Written>(store, &Key::new(Written::KIND, &[worktree_id]))?.map(|Written(files)| files).unwrap_or_default())
+    Ok(row::load::<WrittenFiles>(store, &RowKey::new(WrittenFiles::KIND, &[worktree_id]))?
+        .map(|WrittenFiles(files)| files)
+        .unwrap_or_default())
 }

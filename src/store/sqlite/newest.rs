@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::{event, limit};
-use crate::store::engine::Event;
+use crate::store::engine::StoredEvent;
 
 /// The newest so many events for each that is asked for are read in one pass: where many worktrees are at work, theirs stand side by side.
 const FOR_EACH: usize = 4;
@@ -18,13 +18,13 @@ pub(super) fn newest_of(
     of: &[(String, String)],
     kinds: &[&str],
     within: usize,
-) -> rusqlite::Result<Vec<Option<Event>>> {
+) -> rusqlite::Result<Vec<Option<StoredEvent>>> {
     let tx = connection.transaction()?;
     let mut found = in_one_pass(&tx, of, kinds)?;
     for ((worktree, spec), place) in of.iter().zip(&mut found).filter(|(_, place)| place.is_none()) {
         *place = in_worktree(&tx, worktree, spec, kinds, within)?;
     }
-    let mut events: Vec<Option<Event>> = vec![None; of.len()];
+    let mut events: Vec<Option<StoredEvent>> = vec![None; of.len()];
     let mut places: Vec<(i64, usize)> = found.into_iter().enumerate().filter_map(|(index, seq)| Some((seq?, index))).collect();
     // In the order of the file.
     places.sort_unstable();

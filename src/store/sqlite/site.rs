@@ -11,11 +11,11 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::faults::{is_damage, told};
-use crate::decision::evidence::Degraded;
+use crate::decision::evidence::Degradation;
 use crate::store::clock::wall_micros;
 use crate::store::error::StoreError;
 use crate::store::file::open_private;
-use crate::store::gate::{Gate, Passage};
+use crate::store::gate::{AccessGuard, AccessLock};
 use crate::store::state_dir::StateDir;
 
 /// "wdog" in the file's header: tells our databases from others.
@@ -38,7 +38,7 @@ const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// How changes are made safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Journal {
+pub(super) enum JournalMode {
     /// Write-ahead log: readers and a writer side by side.
     Ahead,
     /// Rollback journal, for file systems on which processes cannot share memory.
@@ -46,42 +46,42 @@ pub(super) enum Journal {
 }
 
 /// The database file, the connection to it, and who else is there.
-pub(super) struct Site {
+pub(super) struct DatabaseFile {
     /// First, so that it is closed before `presence` says that we are gone.
-    connected: Option<Connected>,
+    connected: Option<OpenConnection>,
     database: PathBuf,
-    gate: Gate,
+    gate: AccessLock,
     /// Held shared for as long as we may be connected: whoever gets it alone knows that nobody is.
-    presence: Gate,
-    journal: Journal,
-    notes: Vec<Degraded>,
+    presence: AccessLock,
+    journal: JournalMode,
+    notes: Vec<Degradation>,
 }
 
-struct Connected {
+struct OpenConnection {
     connection: Connection,
     identity: (u64, u64),
 }
 
 /// What a look at the file says.
-enum Found {
+enum DatabaseState {
     Ready,
     /// Missing, empty, of an older format, or in the other journal mode.
     NeedsSetup,
 }
 
 /// Why a connection could not be made usable.
-enum Fault {
+enum ConnectionFault {
     Sqlite(rusqlite::Error),
     Refused(StoreError),
 }
 
-impl From<rusqlite::Error> for Fault {
+impl From<rusqlite::Error> for ConnectionFault {
     fn from(error: rusqlite::Error) -> Self {
-        Fault::Sqlite(error)
+        ConnectionFault::Sqlite(error)
     }
 }
 
-impl Drop for Site {
+impl Drop for DatabaseFile {
     /// A process that writes one verdict and ends must not pay for moving the log into the database each time. A short log
     /// stays where it is, and the next process reads it once; a longer one is moved, as SQLite does by itself.
     fn drop(&mut self) {
@@ -96,11 +96,11 @@ impl Drop for Site {
     }
 }
 
-impl Site {
+impl DatabaseFile {
     pub fn open(dir: &StateDir) -> Result<Self, StoreError> {
         let journal = journal_for(dir.root());
-        let mut site = Site::at(dir, journal)?;
-        if journal == Journal::Rollback {
+        let mut site = DatabaseFile::at(dir, journal)?;
+        if journal == JournalMode::Rollback {
             site.note("state_on_network_fs", format!("{} is on a network file system: slower, and less safe", dir.root().display()));
         }
         site.connect()?;
@@ -108,11 +108,11 @@ impl Site {
     }
 
     /// A site that is not connected yet.
-    pub fn at(dir: &StateDir, journal: Journal) -> Result<Self, StoreError> {
-        Ok(Site {
+    pub fn at(dir: &StateDir, journal: JournalMode) -> Result<Self, StoreError> {
+        Ok(DatabaseFile {
             database: dir.database(),
-            gate: Gate::open(&dir.locks().join("store.gate"), PATIENCE)?,
-            presence: Gate::open(&dir.locks().join("store.presence"), PATIENCE)?,
+            gate: AccessLock::open(&dir.locks().join("store.gate"), PATIENCE)?,
+            presence: AccessLock::open(&dir.locks().join("store.presence"), PATIENCE)?,
             journal,
             connected: None,
             notes: Vec::new(),
@@ -123,7 +123,7 @@ impl Site {
         &self.database
     }
 
-    pub fn take_notes(&mut self) -> Vec<Degraded> {
+    pub fn take_notes(&mut self) -> Vec<Degradation> {
         std::mem::take(&mut self.notes)
     }
 
@@ -153,7 +153,7 @@ impl Site {
     }
 
     /// Takes the connection through the gate, behind which the file stays in place. `None` where it was put aside on the way there.
-    fn enter(&mut self) -> Result<Option<(Passage, Connected)>, StoreError> {
+    fn enter(&mut self) -> Result<Option<(AccessGuard, OpenConnection)>, StoreError> {
         for _ in 0..2 {
             if let Some(connected) = &self.connected {
                 let (passage, expected) = (self.gate.shared(&self.database)?, connected.identity);
@@ -196,9 +196,9 @@ impl Site {
                     self.connected = Some(connected);
                     return Ok(());
                 }
-                Err(Fault::Refused(error)) => return Err(error),
-                Err(Fault::Sqlite(error)) if is_damage(&error) => self.put_aside(None, &error.to_string())?,
-                Err(Fault::Sqlite(error)) => return Err(told("open the database", &self.database, PATIENCE.as_secs(), &error)),
+                Err(ConnectionFault::Refused(error)) => return Err(error),
+                Err(ConnectionFault::Sqlite(error)) if is_damage(&error) => self.put_aside(None, &error.to_string())?,
+                Err(ConnectionFault::Sqlite(error)) => return Err(told("open the database", &self.database, PATIENCE.as_secs(), &error)),
             }
         }
         Err(StoreError::Damaged {
@@ -207,28 +207,28 @@ impl Site {
         })
     }
 
-    fn try_connect(&mut self, unclean: bool) -> Result<Connected, Fault> {
+    fn try_connect(&mut self, unclean: bool) -> Result<OpenConnection, ConnectionFault> {
         {
-            let _passage = self.gate.shared(&self.database).map_err(Fault::Refused)?;
+            let _passage = self.gate.shared(&self.database).map_err(ConnectionFault::Refused)?;
             if let Some(identity) = identity(&self.database) {
                 let connection = self.connection()?;
-                if let Found::Ready = self.look(&connection)? {
+                if let DatabaseState::Ready = self.look(&connection)? {
                     if unclean {
                         check(&connection)?;
                     }
-                    return Ok(Connected { connection, identity });
+                    return Ok(OpenConnection { connection, identity });
                 }
             }
         }
-        let _passage = self.gate.alone(&self.database).map_err(Fault::Refused)?;
+        let _passage = self.gate.alone(&self.database).map_err(ConnectionFault::Refused)?;
         let fresh = identity(&self.database).is_none();
         if fresh {
             // A log without its database would be taken for that of the new one.
-            self.move_companions(&self.name_for_damaged()).map_err(Fault::Refused)?;
-            drop(open_private(&self.database).map_err(Fault::Refused)?);
+            self.move_companions(&self.name_for_damaged()).map_err(ConnectionFault::Refused)?;
+            drop(open_private(&self.database).map_err(ConnectionFault::Refused)?);
         }
         let mut connection = self.connection()?;
-        if let Found::NeedsSetup = self.look(&connection)? {
+        if let DatabaseState::NeedsSetup = self.look(&connection)? {
             set_up(&mut connection)?;
             if !self.choose_journal(&connection)? {
                 self.note(
@@ -237,9 +237,10 @@ impl Site {
                 );
             }
         }
-        let identity = identity(&self.database)
-            .ok_or_else(|| Fault::Refused(StoreError::Io { doing: "open", path: self.database.clone(), why: "it vanished".into() }))?;
-        Ok(Connected { connection, identity })
+        let identity = identity(&self.database).ok_or_else(|| {
+            ConnectionFault::Refused(StoreError::Io { doing: "open", path: self.database.clone(), why: "it vanished".into() })
+        })?;
+        Ok(OpenConnection { connection, identity })
     }
 
     fn connection(&self) -> rusqlite::Result<Connection> {
@@ -258,7 +259,7 @@ impl Site {
     }
 
     /// Reads only: whatever is refused here has not been touched.
-    fn look(&self, connection: &Connection) -> Result<Found, Fault> {
+    fn look(&self, connection: &Connection) -> Result<DatabaseState, ConnectionFault> {
         // Whoever changes these has the gate alone, so that they are of one moment.
         let application: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
         let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -267,13 +268,13 @@ impl Site {
         if application != APPLICATION_ID {
             let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
             let empty = application == 0 && version == 0 && tables == 0;
-            return if empty { Ok(Found::NeedsSetup) } else { Err(Fault::Refused(StoreError::Foreign { path: path() })) };
+            return if empty { Ok(DatabaseState::NeedsSetup) } else { Err(ConnectionFault::Refused(StoreError::Foreign { path: path() })) };
         }
         if version > known {
-            return Err(Fault::Refused(StoreError::Newer { path: path(), found: version, known }));
+            return Err(ConnectionFault::Refused(StoreError::Newer { path: path(), found: version, known }));
         }
         let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
-        Ok(if version == known && mode == self.journal.word() { Found::Ready } else { Found::NeedsSetup })
+        Ok(if version == known && mode == self.journal.word() { DatabaseState::Ready } else { DatabaseState::NeedsSetup })
     }
 
     /// Returns whether the mode is the wanted one now.
@@ -283,7 +284,7 @@ impl Site {
     }
 
     /// Renames a damaged database, so that a fresh one can be begun and the damaged one can still be studied.
-    fn put_aside(&mut self, connected: Option<Connected>, why: &str) -> Result<(), StoreError> {
+    fn put_aside(&mut self, connected: Option<OpenConnection>, why: &str) -> Result<(), StoreError> {
         let seen = connected.as_ref().map(|c| c.identity);
         if let Some(connected) = connected {
             // Closing must not write the log into the damaged file: what is there is evidence. A refusal changes nothing for us.
@@ -354,15 +355,15 @@ impl Site {
     }
 
     fn note(&mut self, code: &'static str, detail: String) {
-        self.notes.push(Degraded { code, detail });
+        self.notes.push(Degradation { code, detail });
     }
 }
 
-impl Journal {
+impl JournalMode {
     fn word(self) -> &'static str {
         match self {
-            Journal::Ahead => "wal",
-            Journal::Rollback => "delete",
+            JournalMode::Ahead => "wal",
+            JournalMode::Rollback => "delete",
         }
     }
 }
@@ -416,23 +417,23 @@ fn check(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 #[cfg(target_os = "linux")]
-fn journal_for(dir: &Path) -> Journal {
+fn journal_for(dir: &Path) -> JournalMode {
     // What cannot be asked is taken for local: SQLite itself refuses a log that it cannot share.
-    rustix::fs::statfs(dir).map_or(Journal::Ahead, |fs| journal_on(fs.f_type as u32))
+    rustix::fs::statfs(dir).map_or(JournalMode::Ahead, |fs| journal_on(fs.f_type as u32))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn journal_for(_dir: &Path) -> Journal {
-    Journal::Ahead
+fn journal_for(_dir: &Path) -> JournalMode {
+    JournalMode::Ahead
 }
 
 /// The journal for a file system, by the magic number that `statfs(2)` tells.
 #[cfg(target_os = "linux")]
-pub(super) fn journal_on(magic: u32) -> Journal {
+pub(super) fn journal_on(magic: u32) -> JournalMode {
     match magic {
         // nfs, smb, smb2, cifs, fuse (sshfs and the like), 9p, afs (two of them), ceph, coda, ncp, lustre, gfs2, ocfs2, vboxsf
         0x6969 | 0x517b | 0xfe53_4d42 | 0xff53_4d42 | 0x6573_5546 | 0x0102_1997 | 0x5346_414f | 0x6b41_4653 | 0x00c3_6400 | 0x7375_7245
-        | 0x564c | 0x0bd0_0bd0 | 0x0116_1970 | 0x7461_636f | 0x786f_4256 => Journal::Rollback,
-        _ => Journal::Ahead,
+        | 0x564c | 0x0bd0_0bd0 | 0x0116_1970 | 0x7461_636f | 0x786f_4256 => JournalMode::Rollback,
+        _ => JournalMode::Ahead,
     }
 }

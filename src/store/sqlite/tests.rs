@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use rusqlite::Connection;
 
 use super::SqliteStore;
-use super::site::{Journal, Site, journal_on};
-use crate::store::engine::{Append, Cas, Cursor, Expect, Store};
+use super::site::{DatabaseFile, JournalMode, journal_on};
+use crate::store::engine::{AppendOutcome, EventCursor, ExpectedRevision, Store, SwapOutcome};
 use crate::store::error::StoreError;
 use crate::store::journal::{event, kind};
-use crate::store::key::Key;
+use crate::store::key::RowKey;
 use crate::store::state_dir::StateDir;
 
 /// A state directory that is gone when dropped.
@@ -38,11 +38,11 @@ impl Scratch {
 
 /// A store in the mode for network file systems.
 pub(super) fn rollback_store(dir: &StateDir) -> SqliteStore {
-    SqliteStore { site: std::sync::Mutex::new(Site::at(dir, Journal::Rollback).unwrap()) }
+    SqliteStore { site: std::sync::Mutex::new(DatabaseFile::at(dir, JournalMode::Rollback).unwrap()) }
 }
 
-fn key() -> Key {
-    Key::new("test", &["a"])
+fn key() -> RowKey {
+    RowKey::new("test", &["a"])
 }
 
 /// A database with a row and some events, closed in order.
@@ -54,13 +54,13 @@ fn settle(scratch: &Scratch) {
 
 fn filled(scratch: &Scratch) {
     let store = SqliteStore::open(&scratch.dir).unwrap();
-    assert!(matches!(store.cas(&key(), Expect::Absent, &[7; 3000]).unwrap(), Cas::Ok(_)));
+    assert!(matches!(store.cas(&key(), ExpectedRevision::Absent, &[7; 3000]).unwrap(), SwapOutcome::Ok(_)));
     let events: Vec<_> = (0..200)
         .map(|n| {
             event(jiff::Timestamp::from_second(n).unwrap(), "wt", None, kind::PROBE, serde_json::json!({ "n": n, "pad": "x".repeat(200) }))
         })
         .collect();
-    assert_eq!(store.append(&events, None).unwrap(), Append::Done);
+    assert_eq!(store.append(&events, None).unwrap(), AppendOutcome::Done);
     settle(scratch);
 }
 
@@ -69,10 +69,10 @@ fn use_all(scratch: &Scratch) -> Result<Vec<&'static str>, StoreError> {
     let store = SqliteStore::open(&scratch.dir)?;
     store.get(&key())?;
     store.list("", None, 100)?;
-    store.read(Cursor::START, 1000)?;
+    store.read(EventCursor::START, 1000)?;
     store.newest(1000)?;
     let new = event(jiff::Timestamp::UNIX_EPOCH, "wt", None, kind::VERDICT, serde_json::Value::Null);
-    assert_eq!(store.append(std::slice::from_ref(&new), None)?, Append::Done);
+    assert_eq!(store.append(std::slice::from_ref(&new), None)?, AppendOutcome::Done);
     assert_eq!(store.newest(1)?, [new], "what was acknowledged is there");
     Ok(store.notes().into_iter().map(|note| note.code).collect())
 }
@@ -81,7 +81,7 @@ fn use_all(scratch: &Scratch) -> Result<Vec<&'static str>, StoreError> {
 fn a_new_database_is_ours_alone_and_in_the_safe_modes() {
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
-    assert!(matches!(store.cas(&key(), Expect::Absent, b"1").unwrap(), Cas::Ok(_)));
+    assert!(matches!(store.cas(&key(), ExpectedRevision::Absent, b"1").unwrap(), SwapOutcome::Ok(_)));
     for entry in fs::read_dir(scratch.dir.root()).unwrap().map(Result::unwrap).filter(|e| e.file_type().unwrap().is_file()) {
         assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{:?}", entry.path());
     }
@@ -96,11 +96,11 @@ fn a_new_database_is_ours_alone_and_in_the_safe_modes() {
 #[test]
 fn network_file_systems_get_a_rollback_journal_and_a_log_is_turned_into_one() {
     for (magic, journal) in [
-        (0x6969, Journal::Rollback),
-        (0xff53_4d42, Journal::Rollback),
-        (0x0102_1997, Journal::Rollback),
-        (0xef53, Journal::Ahead),
-        (0x0102_1994, Journal::Ahead),
+        (0x6969, JournalMode::Rollback),
+        (0xff53_4d42, JournalMode::Rollback),
+        (0x0102_1997, JournalMode::Rollback),
+        (0xef53, JournalMode::Ahead),
+        (0x0102_1994, JournalMode::Ahead),
     ] {
         assert_eq!(journal_on(magic), journal, "{magic:#x}");
     }
@@ -173,7 +173,7 @@ fn damage_met_in_the_middle_of_work_costs_a_note_and_not_the_work() {
     let store = SqliteStore::open(&scratch.dir).unwrap();
     fs::write(scratch.dir.database(), &bytes).unwrap();
     let new = event(jiff::Timestamp::UNIX_EPOCH, "wt", None, kind::VERDICT, serde_json::Value::Null);
-    assert_eq!(store.append(&[new], None).unwrap(), Append::Done);
+    assert_eq!(store.append(&[new], None).unwrap(), AppendOutcome::Done);
     let notes = store.notes();
     assert_eq!(notes.iter().map(|n| n.code).collect::<Vec<_>>(), ["store_damaged"], "{notes:?}");
     assert_eq!(store.newest(9).unwrap().len(), 1);
@@ -187,15 +187,18 @@ fn numbers_of_a_lost_database_never_come_back() {
     let hour = std::time::Duration::from_secs(3600);
     let old = store.acquire(&key(), "a", hour).unwrap().unwrap();
     let event = |n| event(jiff::Timestamp::from_second(n).unwrap(), "wt", None, kind::PROBE, serde_json::Value::Null);
-    assert_eq!(store.append(&[event(1)], None).unwrap(), Append::Done);
-    let cursor = store.read(Cursor::START, 9).unwrap().1;
+    assert_eq!(store.append(&[event(1)], None).unwrap(), AppendOutcome::Done);
+    let cursor = store.read(EventCursor::START, 9).unwrap().1;
     fs::remove_file(scratch.dir.database()).unwrap();
-    assert_eq!(store.append(&[event(2)], None).unwrap(), Append::Done);
+    assert_eq!(store.append(&[event(2)], None).unwrap(), AppendOutcome::Done);
     assert_eq!(store.notes()[0].code, "store_replaced");
-    assert_eq!(store.read(cursor, 9).unwrap().0, [event(2)].map(|e| super::Event { id: store.newest(1).unwrap()[0].id.clone(), ..e }));
+    assert_eq!(
+        store.read(cursor, 9).unwrap().0,
+        [event(2)].map(|e| super::StoredEvent { id: store.newest(1).unwrap()[0].id.clone(), ..e })
+    );
     let new = store.acquire(&key(), "b", hour).unwrap().unwrap();
     assert!(new.fence > old.fence);
-    assert_eq!(store.append(&[event(3)], Some(&old)).unwrap(), Append::Fenced);
+    assert_eq!(store.append(&[event(3)], Some(&old)).unwrap(), AppendOutcome::Fenced);
 }
 
 #[test]
@@ -278,7 +281,7 @@ fn an_empty_file_and_a_lost_or_foreign_log_are_taken_in_stride() {
     filled(&scratch);
     let store = SqliteStore::open(&scratch.dir).unwrap();
     let event = |n| event(jiff::Timestamp::from_second(n).unwrap(), "wt", None, kind::PROBE, serde_json::Value::Null);
-    assert_eq!(store.append(&[event(1000)], None).unwrap(), Append::Done);
+    assert_eq!(store.append(&[event(1000)], None).unwrap(), AppendOutcome::Done);
     let last = |s: &Scratch| SqliteStore::open(&s.dir).unwrap().newest(1).unwrap()[0].at.as_second();
     assert_eq!(last(&copy(&scratch, &["-wal", "-shm"])), 1000);
     assert_eq!(last(&copy(&scratch, &["-wal"])), 1000, "the index of the log is made anew");
@@ -296,7 +299,7 @@ fn after_a_kill_the_whole_file_is_checked_before_it_is_used() {
     let live = Scratch::new();
     filled(&live);
     let store = SqliteStore::open(&live.dir).unwrap();
-    assert!(matches!(store.cas(&Key::new("test", &["b"]), Expect::Absent, b"1").unwrap(), Cas::Ok(_)));
+    assert!(matches!(store.cas(&RowKey::new("test", &["b"]), ExpectedRevision::Absent, b"1").unwrap(), SwapOutcome::Ok(_)));
     let killed = |with_log: bool| {
         let copy = Scratch::new();
         let mut bytes = fs::read(live.dir.database()).unwrap();

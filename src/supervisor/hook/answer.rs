@@ -6,13 +6,13 @@ use std::time::Duration;
 use tokio::task::JoinError;
 use tokio::time::{sleep, timeout};
 
-use crate::agent::Cancel;
+use crate::agent::CancelFlag;
 use crate::decision::evidence::FaultKind;
-use crate::hooks::{HookEvent, HookInput, Reply};
+use crate::hooks::{HookEvent, HookInput, HookReply};
 
-use super::super::signals::{Signals, Urgency};
-use super::super::surroundings::Surroundings;
-use super::scene::{HookRequest, Scene};
+use super::super::signals::{SignalState, SignalUrgency};
+use super::super::surroundings::CommandEnv;
+use super::scene::{HookRequest, HookWorktree};
 use super::{begin, finish, judged};
 
 /// How long programs of checks get to end when the time is over.
@@ -23,12 +23,12 @@ const OUTPUT_TOOL: &str = "StructuredOutput";
 
 /// Answers a hook. `input` is what the host writes to its stdin.
 pub async fn answer_hook(
-    surroundings: &Surroundings,
+    surroundings: &CommandEnv,
     request: HookRequest,
     input: impl Read + Send + 'static,
-    signals: &mut Signals,
-) -> Reply {
-    let cancel = Cancel::new();
+    signals: &mut SignalState,
+) -> HookReply {
+    let cancel = CancelFlag::new();
     let deadline = request.deadline;
     let mut work = {
         let (surroundings, cancel) = (surroundings.clone(), cancel.clone());
@@ -37,7 +37,7 @@ pub async fn answer_hook(
     let why = tokio::select! {
         done = &mut work => return settled(done),
         () = sleep(deadline) => format!("it took longer than {} s", deadline.as_secs_f64()),
-        () = signals.reached(Urgency::Interrupted) => "a signal ended it".to_owned(),
+        () = signals.reached(SignalUrgency::Interrupted) => "a signal ended it".to_owned(),
     };
     // Whatever a check runs must not outlive the answer. Its result comes too late to count.
     cancel.cancel_now();
@@ -45,17 +45,17 @@ pub async fn answer_hook(
     failed(&why)
 }
 
-fn settled(done: Result<Reply, JoinError>) -> Reply {
+fn settled(done: Result<HookReply, JoinError>) -> HookReply {
     done.unwrap_or_else(|_| failed("this is a bug in watchdog; please report it"))
 }
 
 /// The agent goes on as if watchdog were not there, and the user is told why.
-fn failed(why: &str) -> Reply {
-    Reply::tell(format!("watchdog: could not judge, so the agent was not held: {why}"))
+fn failed(why: &str) -> HookReply {
+    HookReply::tell(format!("watchdog: could not judge, so the agent was not held: {why}"))
 }
 
 /// What is to be said about an event.
-fn respond(surroundings: &Surroundings, request: &HookRequest, input: impl Read, cancel: &Cancel) -> Reply {
+fn respond(surroundings: &CommandEnv, request: &HookRequest, input: impl Read, cancel: &CancelFlag) -> HookReply {
     let input = match HookInput::read(input) {
         Ok(input) => input,
         Err(error) => return failed(&error.to_string()),
@@ -66,16 +66,16 @@ fn respond(surroundings: &Surroundings, request: &HookRequest, input: impl Read,
         (event, _) => event,
     };
     match event {
-        HookEvent::SubagentStop if !request.hold_subagents => return Reply::quiet(),
-        HookEvent::PreToolUse | HookEvent::PostToolUse if input.tool_name.as_deref() != Some(OUTPUT_TOOL) => return Reply::quiet(),
+        HookEvent::SubagentStop if !request.hold_subagents => return HookReply::quiet(),
+        HookEvent::PreToolUse | HookEvent::PostToolUse if input.tool_name.as_deref() != Some(OUTPUT_TOOL) => return HookReply::quiet(),
         _ => {}
     }
-    let scene = match Scene::open(surroundings, request, &input) {
+    let scene = match HookWorktree::open(surroundings, request, &input) {
         Ok(scene) => scene,
         // Settings of a user speak for every folder, also for those that no git looks after.
         Err(unreadable) if unreadable.kind == FaultKind::NotARepository && surroundings.config.is_none() => {
             surroundings.tell(&format!("{}; there is nothing to judge", unreadable.why));
-            return Reply::quiet();
+            return HookReply::quiet();
         }
         Err(unreadable) => return failed(&with_hint(&unreadable)),
     };
@@ -89,7 +89,7 @@ fn respond(surroundings: &Surroundings, request: &HookRequest, input: impl Read,
     answered.unwrap_or_else(|unreadable| failed(&with_hint(&unreadable)))
 }
 
-fn with_hint(unreadable: &crate::decision::evidence::Unreadable) -> String {
+fn with_hint(unreadable: &crate::decision::evidence::UnreadableFact) -> String {
     match &unreadable.hint {
         Some(hint) => format!("{}; {hint}", unreadable.why),
         None => unreadable.why.clone(),

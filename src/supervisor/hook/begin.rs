@@ -5,24 +5,29 @@ use serde_json::json;
 
 use crate::agent::still_runs;
 use crate::checks::describe;
-use crate::config::settings::{OnNoCriteria, Settings};
-use crate::decision::evidence::Unreadable;
-use crate::decision::machine::Trust;
-use crate::hooks::{Act, HookInput, Reply};
-use crate::session::{Uncommitted, note_conversations, record, recorded};
+use crate::config::settings::{ConfigSettings, OnNoCriteria};
+use crate::decision::evidence::UnreadableFact;
+use crate::decision::machine::ConfigTrust;
+use crate::hooks::{HookAction, HookInput, HookReply};
+use crate::session::{UncommittedRule, note_conversations, record, recorded};
 use crate::store::hook_session::{self, HookSession};
 use crate::store::journal::{event, kind};
 use crate::store::session::{self, SessionRecord};
 
-use super::super::configuration::{Governing, governing};
-use super::super::place::Place;
+use super::super::configuration::{EffectiveConfig, governing};
+use super::super::place::OpenWorktree;
 use super::super::settle_anchor;
-use super::super::surroundings::{Surroundings, now};
-use super::scene::{HookRequest, Scene};
+use super::super::surroundings::{CommandEnv, now};
+use super::scene::{HookRequest, HookWorktree};
 
 /// Records the beginning, and says what done means.
-pub fn begin(surroundings: &Surroundings, request: &HookRequest, input: &HookInput, scene: Scene) -> Result<Reply, Unreadable> {
-    let Scene { place, session: earlier } = scene;
+pub fn begin(
+    surroundings: &CommandEnv,
+    request: &HookRequest,
+    input: &HookInput,
+    scene: HookWorktree,
+) -> Result<HookReply, UnreadableFact> {
+    let HookWorktree { place, session: earlier } = scene;
     let store = place.store.as_ref();
     let at = now();
     let pid = request.host.pid.filter(|_| request.host.session_id == input.session_id).or_else(parent);
@@ -36,7 +41,7 @@ pub fn begin(surroundings: &Surroundings, request: &HookRequest, input: &HookInp
         Some(before) if !fresh => before,
         _ => {
             settle_anchor::between_sessions(&place, spec.as_deref(), at)?;
-            let recorded = record(store, &place.worktree, spec.as_deref(), Uncommitted::Inherit, at)?;
+            let recorded = record(store, &place.worktree, spec.as_deref(), UncommittedRule::Inherit, at)?;
             note_conversations(store, (&place.worktree_id, &recorded.spec), (place.root(), &surroundings.claude_home), at)?;
             note(&place, &recorded.spec, kind::BASELINE, json!({"baseline": recorded.point.as_str()}), at)?;
             recorded
@@ -71,7 +76,7 @@ pub fn begin(surroundings: &Surroundings, request: &HookRequest, input: &HookInp
 }
 
 /// The session that already runs in this worktree, where it is not this very process's own: that of `watchdog run` or of another agent.
-fn active(store: &dyn crate::store::Store, worktree_id: &str, pid: Option<u32>) -> Result<Option<(String, SessionRecord)>, Unreadable> {
+fn active(store: &dyn crate::store::Store, worktree_id: &str, pid: Option<u32>) -> Result<Option<(String, SessionRecord)>, UnreadableFact> {
     let latest = session::latest(store, worktree_id)?;
     Ok(latest.filter(|(_, session)| {
         let runs = session.ended_at.is_none() && session.pid.is_some_and(|pid| still_runs(pid, session.started_at));
@@ -88,7 +93,7 @@ fn adopt(
     session: &SessionRecord,
     input: &HookInput,
     pid: Option<u32>,
-) -> Result<(), Unreadable> {
+) -> Result<(), UnreadableFact> {
     let other = session.session_id.as_deref().filter(|id| Some(*id) != input.session_id.as_deref());
     let other_runs = match other {
         Some(id) => hook_session::of(store, id, None)?
@@ -102,7 +107,7 @@ fn adopt(
     Ok(())
 }
 
-fn note(place: &Place, spec: &str, kind: &str, data: serde_json::Value, at: Timestamp) -> Result<(), Unreadable> {
+fn note(place: &OpenWorktree, spec: &str, kind: &str, data: serde_json::Value, at: Timestamp) -> Result<(), UnreadableFact> {
     // Nothing guards this append, so it cannot be fenced.
     let _done = place.store.append(&[event(at, &place.worktree_id, Some(spec), kind, data)], None)?;
     Ok(())
@@ -113,16 +118,16 @@ fn parent() -> Option<u32> {
 }
 
 /// What the agent is told, and what the user is.
-fn what_done_means(governing: &Governing) -> Reply {
+fn what_done_means(governing: &EffectiveConfig) -> HookReply {
     let mut notes: Vec<String> = governing.notes.iter().filter(|note| note.code != "untrusted").map(|note| note.detail.clone()).collect();
-    if let Trust::Untrusted { allow_with } = &governing.trust {
+    if let ConfigTrust::Untrusted { allow_with } = &governing.trust {
         notes.insert(0, format!("completion.json is not trusted, so its checks will not run; read it, then allow it with: {allow_with}"));
     }
     let message = (!notes.is_empty()).then(|| format!("watchdog: {}", notes.join("; ")));
-    Reply { act: Act::Begin { context: words(&governing.settings) }, message }
+    HookReply { act: HookAction::Begin { context: words(&governing.settings) }, message }
 }
 
-fn words(settings: &Settings) -> String {
+fn words(settings: &ConfigSettings) -> String {
     let done = describe(settings);
     if !done.is_empty() {
         return format!(
@@ -141,20 +146,26 @@ fn words(settings: &Settings) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::evidence::Degraded;
+    use crate::decision::evidence::Degradation;
 
     #[test]
     fn the_agent_is_told_what_done_means_and_the_user_what_is_wrong() {
-        let settled =
-            Governing { settings: Settings::default(), trust: Trust::Settled, notes: Vec::new(), anchor: None, file: None, own: true };
+        let settled = EffectiveConfig {
+            settings: ConfigSettings::default(),
+            trust: ConfigTrust::Settled,
+            notes: Vec::new(),
+            anchor: None,
+            file: None,
+            own: true,
+        };
         let reply = what_done_means(&settled);
-        assert!(matches!(&reply.act, Act::Begin { context } if context.contains("committed")), "{reply:?}");
+        assert!(matches!(&reply.act, HookAction::Begin { context } if context.contains("committed")), "{reply:?}");
         assert_eq!(reply.message, None);
-        let untrusted = Governing {
-            trust: Trust::Untrusted { allow_with: "watchdog trust".into() },
+        let untrusted = EffectiveConfig {
+            trust: ConfigTrust::Untrusted { allow_with: "watchdog trust".into() },
             notes: vec![
-                Degraded { code: "untrusted", detail: "x".into() },
-                Degraded { code: "criteria_changed", detail: "changed".into() },
+                Degradation { code: "untrusted", detail: "x".into() },
+                Degradation { code: "criteria_changed", detail: "changed".into() },
             ],
             ..settled
         };

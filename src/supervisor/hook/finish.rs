@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use crate::config::settings::RescueMode;
-use crate::decision::evidence::Unreadable;
+use crate::decision::evidence::UnreadableFact;
 use crate::git::SnapshotRequest;
-use crate::hooks::{HookInput, Reply};
+use crate::hooks::{HookInput, HookReply};
 use crate::rescue::private_rule;
 use crate::store::hook_session;
 use crate::store::journal::{event, kind, snapshot_event};
@@ -16,12 +16,12 @@ use super::super::configuration::governing;
 use super::super::kept_elsewhere::keep_elsewhere;
 use super::super::origins::origin_evidence;
 use super::super::settle_anchor;
-use super::super::surroundings::{Surroundings, now};
-use super::scene::Scene;
+use super::super::surroundings::{CommandEnv, now};
+use super::scene::HookWorktree;
 
 /// Records the end, and keeps what is uncommitted.
-pub fn finish(surroundings: &Surroundings, input: &HookInput, scene: Scene) -> Result<Reply, Unreadable> {
-    let Scene { place, session: known } = scene;
+pub fn finish(surroundings: &CommandEnv, input: &HookInput, scene: HookWorktree) -> Result<HookReply, UnreadableFact> {
+    let HookWorktree { place, session: known } = scene;
     let store = place.store.as_ref();
     let at = now();
     let spec = known.and_then(|known| known.spec);
@@ -53,7 +53,7 @@ pub fn finish(surroundings: &Surroundings, input: &HookInput, scene: Scene) -> R
     let baseline = crate::session::recorded(&place.store, &place.worktree_id, Some(&spec))?;
     let settings = governing(surroundings, &place, Some(&spec), baseline.as_ref().map(|found| &found.point))?.settings;
     if settings.rescue.mode == RescueMode::Off {
-        return Ok(Reply::quiet());
+        return Ok(HookReply::quiet());
     }
     let request = SnapshotRequest { spec: &spec, at, why: "at the end of a session" };
     let taken = place.worktree.take_snapshot_apart(&request, &private_rule(&settings.rescue))?;
@@ -74,5 +74,5 @@ pub fn finish(surroundings: &Surroundings, input: &HookInput, scene: Scene) -> R
         }
         helpers.failed.iter().for_each(|why| surroundings.tell(why));
     }
-    Ok(Reply::quiet())
+    Ok(HookReply::quiet())
 }

@@ -7,43 +7,43 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::agent::still_runs;
-use crate::agent::{Cancel, transcript_read};
+use crate::agent::{CancelFlag, transcript_read};
 use crate::checks::{self, CheckContext};
 use crate::config::settings::{CheckSpec, Limits, OnNoCriteria, RescueMode};
-use crate::decision::context::Context;
-use crate::decision::evidence::{CheckOutcome, CheckResult, Unreadable};
-use crate::decision::machine::{Earlier, Trust};
-use crate::decision::termination::{Spent, termination};
-use crate::git::{Point, SnapshotRequest};
-use crate::hooks::{Decision, Ground, Held, Holding, HookEvent, HookInput, Reply, context, decide};
+use crate::decision::context::SessionContext;
+use crate::decision::evidence::{CheckOutcome, CheckResult, UnreadableFact};
+use crate::decision::machine::{ConfigTrust, EarlierRounds};
+use crate::decision::termination::{SpentUsage, termination};
+use crate::git::{BaselinePoint, SnapshotRequest};
+use crate::hooks::{HoldMode, HoldStreak, HookDecision, HookEvent, HookInput, HookReply, StopFacts, context, decide};
 use crate::rescue::private_rule;
-use crate::session::{Recorded, recorded};
+use crate::session::{RecordedBaseline, recorded};
 use crate::store::Store;
 use crate::store::hook_session::HookSession;
 use crate::store::journal::kind;
 use crate::store::session;
 
-use super::super::case::{Asked, Case};
+use super::super::case::{JudgementInput, Overrides};
 use super::super::configuration::governing;
 use super::super::criteria_files;
 use super::super::executor::at_once;
-use super::super::journal::Journal;
-use super::super::outside::Outside;
+use super::super::journal::CommandJournal;
+use super::super::outside::SystemCapabilities;
 use super::super::session_work;
-use super::super::surroundings::{Surroundings, now};
-use super::scene::{HookRequest, Scene};
-use super::tally::Tally;
+use super::super::surroundings::{CommandEnv, now};
+use super::scene::{HookRequest, HookWorktree};
+use super::tally::HoldTally;
 
 /// Judges whether the agent may stop, or give its output.
 pub fn judge(
-    surroundings: &Surroundings,
+    surroundings: &CommandEnv,
     request: &HookRequest,
     event: HookEvent,
     input: &HookInput,
-    scene: Scene,
-    cancel: &Cancel,
-) -> Result<Reply, Unreadable> {
-    let Scene { place, session } = scene;
+    scene: HookWorktree,
+    cancel: &CancelFlag,
+) -> Result<HookReply, UnreadableFact> {
+    let HookWorktree { place, session } = scene;
     let store = Arc::clone(&place.store);
     let at = now();
     let spec = request.spec.clone().or_else(|| session.as_ref().and_then(|session| session.spec.clone()));
@@ -52,11 +52,11 @@ pub fn judge(
     let governing = governing(surroundings, &place, spec.as_deref(), found.as_ref().map(|found| &found.point))?;
     let recorded = found.unwrap_or_else(|| {
         let spec = spec.unwrap_or_else(|| place.worktree.default_spec());
-        Recorded::made_up(spec, Point::nowhere(), at)
+        RecordedBaseline::made_up(spec, BaselinePoint::nowhere(), at)
     });
     let root = place.root().to_owned();
     let began = session_began(store.as_ref(), &place.worktree_id, &recorded.spec, input);
-    let case = Case::new(place, recorded, known, governing, Asked::default());
+    let case = JudgementInput::new(place, recorded, known, governing, Overrides::default());
     let fresh = HookSession {
         worktree: root.clone(),
         spec: request.spec.clone(),
@@ -69,27 +69,27 @@ pub fn judge(
     };
     let stops = matches!(event, HookEvent::Stop | HookEvent::SubagentStop);
     if stops && !request.all_sessions && request.host.is_interactive() && !is_watched(store.as_ref(), &case) && !changed_something(&case) {
-        return Ok(Reply::quiet());
+        return Ok(HookReply::quiet());
     }
-    let tally = Tally::read(store.as_ref(), event, input, &case.worktree_id, fresh)?;
+    let tally = HoldTally::read(store.as_ref(), event, input, &case.worktree_id, fresh)?;
     let holding = match event {
-        HookEvent::PreToolUse => Holding::Output,
-        HookEvent::PostToolUse => Holding::OutputTaken { finish: request.finish },
-        _ => Holding::Stop,
+        HookEvent::PreToolUse => HoldMode::Output,
+        HookEvent::PostToolUse => HoldMode::OutputTaken { finish: request.finish },
+        _ => HoldMode::Stop,
     };
     let held = tally.held(most(&case.settings.limits, request, holding));
     if tally.accepted(event, input) {
-        return Ok(decide(holding, &Ground::Nothing, held).reply);
+        return Ok(decide(holding, &StopFacts::Nothing, held).reply);
     }
     let told = told(&case, event, input, began, at);
     let (ground, results) = ground(surroundings, &store, &case, &root, event, input, &told, known, cancel);
     let mut decision = decide(holding, &ground, held);
     if let Err(unreadable) = tally.count(decision.counted, holding, input, at) {
         // A count that is not kept could hold the agent for ever.
-        decision = decide(holding, &ground, Held { times: None, most: held.most });
+        decision = decide(holding, &ground, HoldStreak { times: None, most: held.most });
         surroundings.tell(&unreadable.why);
     }
-    write_down(&Journal::new(store, &case.worktree_id, &case.spec), event, input, &told, &decision, held, &results);
+    write_down(&CommandJournal::new(store, &case.worktree_id, &case.spec), event, input, &told, &decision, held, &results);
     if decision.reply.message.is_none() && !decision.message.is_empty() {
         surroundings.tell(&decision.message);
     }
@@ -97,7 +97,7 @@ pub fn judge(
 }
 
 /// Whether watchdog runs the session of this worktree.
-fn is_watched(store: &dyn crate::store::Store, case: &Case) -> bool {
+fn is_watched(store: &dyn crate::store::Store, case: &JudgementInput) -> bool {
     let latest = session::latest(store, &case.worktree_id).ok().flatten();
     latest.is_some_and(|(_, session)| {
         let runs = session.ended_at.is_none() && session.pid.is_some_and(|pid| still_runs(pid, session.started_at));
@@ -107,15 +107,15 @@ fn is_watched(store: &dyn crate::store::Store, case: &Case) -> bool {
 }
 
 /// Whether there is anything to judge: HEAD moved, or work was done since the session began. What cannot be read is judged.
-fn changed_something(case: &Case) -> bool {
+fn changed_something(case: &JudgementInput) -> bool {
     let worktree = case.worktree.lock().expect("no panic while it was held");
     let moved = worktree.head().map_or(true, |head| head != case.baseline);
     moved || session_work::look(&worktree, &case.work).map_or(true, |found| found.changes.work_left())
 }
 
 /// How often the agent may be held: as the configuration says, but the host must not be the one who gives up.
-fn most(limits: &Limits, request: &HookRequest, holding: Holding) -> u32 {
-    let host = if holding == Holding::Stop { request.host.stop_blocks } else { request.host.output_retries };
+fn most(limits: &Limits, request: &HookRequest, holding: HoldMode) -> u32 {
+    let host = if holding == HoldMode::Stop { request.host.stop_blocks } else { request.host.output_retries };
     limits.max_stop_blocks.min(host.saturating_sub(1))
 }
 
@@ -127,7 +127,7 @@ fn session_began(store: &dyn crate::store::Store, worktree_id: &str, spec: &str,
 }
 
 /// What is known of the session. Its transcript is read only where something asks for what stands there.
-fn told(case: &Case, event: HookEvent, input: &HookInput, began: Option<Timestamp>, at: Timestamp) -> Context {
+fn told(case: &JudgementInput, event: HookEvent, input: &HookInput, began: Option<Timestamp>, at: Timestamp) -> SessionContext {
     let path = if event == HookEvent::SubagentStop { &input.agent_transcript_path } else { &input.transcript_path };
     let path = path.as_ref().filter(|path| path.is_file() && asks_the_transcript(case));
     // One that cannot be read tells nothing: what was spent is unknown then, and checks say that they were told nothing.
@@ -139,7 +139,7 @@ fn told(case: &Case, event: HookEvent, input: &HookInput, began: Option<Timestam
     told
 }
 
-fn asks_the_transcript(case: &Case) -> bool {
+fn asks_the_transcript(case: &JudgementInput) -> bool {
     let limits = &case.settings.limits;
     let budget = limits.max_turns.is_some() || limits.max_total_tokens.is_some() || limits.max_cost_usd.is_some();
     budget || case.settings.checks.iter().any(asks_what_was_said)
@@ -156,36 +156,37 @@ fn asks_what_was_said(check: &CheckSpec) -> bool {
 /// What the answer stands on. Limits come first, whatever else is true.
 #[expect(clippy::too_many_arguments, reason = "each is a fact of its own, and none goes with another")]
 fn ground(
-    surroundings: &Surroundings,
+    surroundings: &CommandEnv,
     store: &Arc<dyn Store>,
-    case: &Case,
+    case: &JudgementInput,
     root: &Path,
     event: HookEvent,
     input: &HookInput,
-    told: &Context,
+    told: &SessionContext,
     known: bool,
-    cancel: &Cancel,
-) -> (Ground, Vec<CheckResult>) {
+    cancel: &CancelFlag,
+) -> (StopFacts, Vec<CheckResult>) {
     let none = Vec::new();
-    if let Trust::Untrusted { allow_with } = &case.trust {
-        return (Ground::Untrusted { allow_with: allow_with.clone() }, none);
+    if let ConfigTrust::Untrusted { allow_with } = &case.trust {
+        return (StopFacts::Untrusted { allow_with: allow_with.clone() }, none);
     }
     let settings = &case.settings;
-    if let Some(stop) = termination(&settings.limits, &Spent::of(&told.usage), now()) {
-        return (Ground::Limit(stop), none);
+    if let Some(stop) = termination(&settings.limits, &SpentUsage::of(&told.usage), now()) {
+        return (StopFacts::Limit(stop), none);
     }
     if settings.checks.is_empty() {
-        let ground = if settings.on_no_criteria == OnNoCriteria::Review { Ground::NoCriteria } else { Ground::Nothing };
+        let ground = if settings.on_no_criteria == OnNoCriteria::Review { StopFacts::NoCriteria } else { StopFacts::Nothing };
         return (unless_guarded_changed(case, ground), none);
     }
     let tasks = input.running_tasks();
     if matches!(event, HookEvent::Stop | HookEvent::SubagentStop) && !tasks.is_empty() {
-        return (Ground::Background { tasks }, none);
+        return (StopFacts::Background { tasks }, none);
     }
     if let Err(why) = keep_work(surroundings, case) {
-        return (Ground::Failed { why }, none);
+        return (StopFacts::Failed { why }, none);
     }
-    let outside = Outside::new(case, root, cancel).with_earlier_passes(Arc::clone(store)).with_scratch(surroundings.state.scratch());
+    let outside =
+        SystemCapabilities::new(case, root, cancel).with_earlier_passes(Arc::clone(store)).with_scratch(surroundings.state.scratch());
     let judged = checks::evaluate(settings, &CheckContext::new(&outside).with_told(told).side_by_side(at_once()));
     let mut feedback = judged.feedback;
     if !known && judged.outcome == CheckOutcome::Failed {
@@ -193,26 +194,26 @@ fn ground(
             "no baseline is recorded in this worktree: record one with 'watchdog snapshot', or by the hook 'session-start'; {feedback}"
         );
     }
-    let ground = Ground::Judged { outcome: judged.outcome, evidence: judged.evidence, required: settings.require_evidence, feedback };
+    let ground = StopFacts::Judged { outcome: judged.outcome, evidence: judged.evidence, required: settings.require_evidence, feedback };
     let ground = if judged.outcome == CheckOutcome::Pass { unless_guarded_changed(case, ground) } else { ground };
     (ground, judged.results)
 }
 
 /// The agent is not held for what it cannot make undone by going on; a person is told.
-fn unless_guarded_changed(case: &Case, ground: Ground) -> Ground {
+fn unless_guarded_changed(case: &JudgementInput, ground: StopFacts) -> StopFacts {
     if case.settings.guards.is_empty() {
         return ground;
     }
     match criteria_files::changed(case) {
         Ok(changed) if changed.guarded_total == 0 => ground,
-        Ok(changed) => Ground::CriteriaChanged { guarded: changed.guarded_words() },
-        Err(unreadable) => Ground::Failed { why: format!("whether guarded files changed cannot be told: {}", unreadable.why) },
+        Ok(changed) => StopFacts::CriteriaChanged { guarded: changed.guarded_words() },
+        Err(unreadable) => StopFacts::Failed { why: format!("whether guarded files changed cannot be told: {}", unreadable.why) },
     }
 }
 
 /// Keeps what is uncommitted before the programs of checks run.
-fn keep_work(surroundings: &Surroundings, case: &Case) -> Result<(), String> {
-    let runs_programs = case.setup(Earlier::default(), None, false).checks_run_programs;
+fn keep_work(surroundings: &CommandEnv, case: &JudgementInput) -> Result<(), String> {
+    let runs_programs = case.setup(EarlierRounds::default(), None, false).checks_run_programs;
     if !runs_programs || case.settings.rescue.mode == RescueMode::Off {
         return Ok(());
     }
@@ -229,12 +230,12 @@ fn keep_work(surroundings: &Surroundings, case: &Case) -> Result<(), String> {
 
 /// Writes down what was answered. Quiet where nothing was judged.
 fn write_down(
-    journal: &Journal,
+    journal: &CommandJournal,
     event: HookEvent,
     input: &HookInput,
-    told: &Context,
-    decision: &Decision,
-    held: Held,
+    told: &SessionContext,
+    decision: &HookDecision,
+    held: HoldStreak,
     results: &[CheckResult],
 ) {
     if decision.message.is_empty() {
@@ -251,7 +252,7 @@ fn write_down(
             "agent_id": input.agent_id,
             "stop_reason": told.stop_reason,
             "answer": match decision.counted {
-                crate::hooks::Counted::OneMore => "held",
+                crate::hooks::HoldCount::OneMore => "held",
                 _ => "let_go",
             },
             "status": decision.reason.map(|reason| reason.status().as_str()),
@@ -264,11 +265,11 @@ fn write_down(
 }
 
 /// What weakens the criteria is told beside whatever is answered.
-fn with_notes(reply: Reply, case: &Case) -> Reply {
+fn with_notes(reply: HookReply, case: &JudgementInput) -> HookReply {
     let notes: Vec<&str> = case.notes.iter().filter(|note| note.code == "criteria_changed").map(|note| note.detail.as_str()).collect();
     if notes.is_empty() {
         return reply;
     }
     let notes = format!("watchdog: {}", notes.join("; "));
-    Reply { message: Some(reply.message.map_or(notes.clone(), |message| format!("{message}\n{notes}"))), ..reply }
+    HookReply { message: Some(reply.message.map_or(notes.clone(), |message| format!("{message}\n{notes}"))), ..reply }
 }

@@ -8,4 +8,4 @@ mod scene;
 mod tally;
 
 pub use answer::answer_hook;
-pub use scene::{HookRequest, Host};
+pub use scene::{HookHost, HookRequest};

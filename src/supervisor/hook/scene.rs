@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::decision::evidence::Unreadable;
+use crate::decision::evidence::UnreadableFact;
 use crate::git::Worktree;
 use crate::hooks::{HookEvent, HookInput};
 use crate::store::hook_session::{self, HookSession};
 use crate::store::{SqliteStore, Store};
 
-use super::super::place::Place;
-use super::super::surroundings::Surroundings;
+use super::super::place::OpenWorktree;
+use super::super::surroundings::CommandEnv;
 
 /// A hook to be answered.
 #[derive(Debug, Clone)]
@@ -31,12 +31,12 @@ pub struct HookRequest {
     /// Whether the user named the worktree; otherwise it is the session's.
     pub worktree_named: bool,
     /// What the host's environment tells.
-    pub host: Host,
+    pub host: HookHost,
 }
 
 /// What the environment of a hook tells about the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Host {
+pub struct HookHost {
     /// The folder that the session was started in (`CLAUDE_PROJECT_DIR`).
     pub project: Option<PathBuf>,
     /// The session that the other variables are about (`CLAUDE_CODE_SESSION_ID`).
@@ -51,14 +51,14 @@ pub struct Host {
     pub output_retries: u32,
 }
 
-impl Default for Host {
+impl Default for HookHost {
     /// What Claude Code does by itself.
     fn default() -> Self {
-        Host { project: None, session_id: None, pid: None, entrypoint: None, stop_blocks: 8, output_retries: 5 }
+        HookHost { project: None, session_id: None, pid: None, entrypoint: None, stop_blocks: 8, output_retries: 5 }
     }
 }
 
-impl Host {
+impl HookHost {
     /// Whether a person talks to the agent. A host that does not say how it was started is taken for one without.
     pub fn is_interactive(&self) -> bool {
         self.entrypoint.as_deref().is_some_and(|entrypoint| matches!(entrypoint, "cli" | "claude-vscode" | "claude-desktop"))
@@ -66,16 +66,16 @@ impl Host {
 }
 
 /// The place that a hook is about.
-pub struct Scene {
+pub struct HookWorktree {
     /// The worktree with watchdog's records.
-    pub place: Place,
+    pub place: OpenWorktree,
     /// What is kept about the session; `None` where nothing is.
     pub session: Option<HookSession>,
 }
 
-impl Scene {
+impl HookWorktree {
     /// Opens the records, then the worktree of the session.
-    pub fn open(surroundings: &Surroundings, request: &HookRequest, input: &HookInput) -> Result<Self, Unreadable> {
+    pub fn open(surroundings: &CommandEnv, request: &HookRequest, input: &HookInput) -> Result<Self, UnreadableFact> {
         surroundings.state.ensure()?;
         let store = SqliteStore::open(&surroundings.state)?;
         let notes = store.notes();
@@ -86,13 +86,13 @@ impl Scene {
         let folder = folder(surroundings, request, input, session.as_ref());
         let worktree = Worktree::open(&folder)?;
         let store: Arc<dyn Store> = Arc::new(store);
-        Ok(Scene { place: Place { worktree_id: worktree.worktree_id(), worktree, store, notes }, session })
+        Ok(HookWorktree { place: OpenWorktree { worktree_id: worktree.worktree_id(), worktree, store, notes }, session })
     }
 }
 
 /// The folder whose worktree is judged. An agent that changes its folder does not change who judges it: where a session began counts
 /// more than where it is, and where the user points counts most.
-fn folder(surroundings: &Surroundings, request: &HookRequest, input: &HookInput, session: Option<&HookSession>) -> PathBuf {
+fn folder(surroundings: &CommandEnv, request: &HookRequest, input: &HookInput, session: Option<&HookSession>) -> PathBuf {
     let there = |path: Option<&Path>| path.filter(|path| path.is_dir()).map(Path::to_owned);
     let (told, began) = (there(input.cwd.as_deref()), session.map(|session| session.worktree.as_path()));
     let project = there(request.host.project.as_deref());

@@ -2,13 +2,13 @@
 
 use jiff::Timestamp;
 
-use crate::decision::evidence::Unreadable;
-use crate::hooks::{Counted, Held, Holding, HookEvent, HookInput};
+use crate::decision::evidence::UnreadableFact;
+use crate::hooks::{HoldCount, HoldMode, HoldStreak, HookEvent, HookInput};
 use crate::store::Store;
 use crate::store::hook_session::{self, HookSession};
 
 /// The count of one agent of one session.
-pub struct Tally<'a> {
+pub struct HoldTally<'a> {
     store: &'a dyn Store,
     session_id: String,
     agent_id: Option<String>,
@@ -19,9 +19,15 @@ pub struct Tally<'a> {
     output: bool,
 }
 
-impl<'a> Tally<'a> {
+impl<'a> HoldTally<'a> {
     /// Reads the count. `fallback` names the worktree where the host does not name a session.
-    pub fn read(store: &'a dyn Store, event: HookEvent, input: &HookInput, fallback: &str, fresh: HookSession) -> Result<Self, Unreadable> {
+    pub fn read(
+        store: &'a dyn Store,
+        event: HookEvent,
+        input: &HookInput,
+        fallback: &str,
+        fresh: HookSession,
+    ) -> Result<Self, UnreadableFact> {
         let session_id = input.session_id.clone().unwrap_or_else(|| format!("none in {fallback}"));
         let agent_id = if event == HookEvent::SubagentStop { input.agent_id.clone() } else { None };
         let found = hook_session::of(store, &session_id, agent_id.as_deref())?;
@@ -32,12 +38,12 @@ impl<'a> Tally<'a> {
             kept = HookSession { held: 0, denied: 0, accepted: None, ..kept };
         }
         kept.prompt_id = input.prompt_id.clone().or(kept.prompt_id);
-        Ok(Tally { store, session_id, agent_id, kept, known, output })
+        Ok(HoldTally { store, session_id, agent_id, kept, known, output })
     }
 
     /// So often, out of at most `most`.
-    pub fn held(&self, most: u32) -> Held {
-        Held { times: Some(if self.output { self.kept.denied } else { self.kept.held }), most }
+    pub fn held(&self, most: u32) -> HoldStreak {
+        HoldStreak { times: Some(if self.output { self.kept.denied } else { self.kept.held }), most }
     }
 
     /// Whether this very structured output, or the one that ended this turn, was let pass already.
@@ -52,23 +58,23 @@ impl<'a> Tally<'a> {
     }
 
     /// Writes down what became of the count.
-    pub fn count(mut self, counted: Counted, holding: Holding, input: &HookInput, now: Timestamp) -> Result<(), Unreadable> {
+    pub fn count(mut self, counted: HoldCount, holding: HoldMode, input: &HookInput, now: Timestamp) -> Result<(), UnreadableFact> {
         let before = self.kept.clone();
         match counted {
-            Counted::Same => return Ok(()),
-            Counted::OneMore if self.output => self.kept.denied = self.kept.denied.saturating_add(1),
-            Counted::OneMore => self.kept.held = self.kept.held.saturating_add(1),
-            Counted::Over => (self.kept.held, self.kept.denied) = (0, 0),
+            HoldCount::Same => return Ok(()),
+            HoldCount::OneMore if self.output => self.kept.denied = self.kept.denied.saturating_add(1),
+            HoldCount::OneMore => self.kept.held = self.kept.held.saturating_add(1),
+            HoldCount::Over => (self.kept.held, self.kept.denied) = (0, 0),
         }
-        if let (Counted::Over, Holding::Output, Some(prompt), Some(call)) = (counted, holding, &input.prompt_id, &input.tool_use_id) {
+        if let (HoldCount::Over, HoldMode::Output, Some(prompt), Some(call)) = (counted, holding, &input.prompt_id, &input.tool_use_id) {
             self.kept.accepted = Some((prompt.clone(), call.clone()));
         }
         // An agent that was never held leaves nothing behind when it passes: most calls end without a write.
-        if self.kept == before || (!self.known && counted == Counted::Over && self.kept.accepted.is_none()) {
+        if self.kept == before || (!self.known && counted == HoldCount::Over && self.kept.accepted.is_none()) {
             return Ok(());
         }
         self.kept.heard_at = now;
-        hook_session::record(self.store, &self.session_id, self.agent_id.as_deref(), &self.kept).map_err(Unreadable::from)
+        hook_session::record(self.store, &self.session_id, self.agent_id.as_deref(), &self.kept).map_err(UnreadableFact::from)
     }
 }
 

@@ -8,17 +8,17 @@ use crate::decision::verdict::{Reason, Verdict};
 use crate::store::Store;
 use crate::store::session;
 use crate::supervisor::pid_wait;
-use crate::supervisor::signals::Signals;
-use crate::supervisor::surroundings::Surroundings;
+use crate::supervisor::signals::SignalState;
+use crate::supervisor::surroundings::CommandEnv;
 
 /// Waits until the recorded session of a spec has ended, if it still runs. The verdict to end with where it does not end in time.
 pub async fn wait_for_its_end(
-    surroundings: &Surroundings,
+    surroundings: &CommandEnv,
     store: &Arc<dyn Store>,
     worktree_id: &str,
     spec: &str,
     timeout: Option<Duration>,
-    signals: &mut Signals,
+    signals: &mut SignalState,
 ) -> Result<(), Box<Verdict>> {
     let recorded = session::of(store.as_ref(), worktree_id, spec).ok().flatten();
     let Some(pid) = recorded.filter(|session| session.ended_at.is_none()).and_then(|session| session.pid) else { return Ok(()) };

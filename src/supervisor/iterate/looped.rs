@@ -8,59 +8,59 @@ use serde_json::json;
 
 use crate::checks::describe;
 use crate::decision::display::escape_to_one_line;
-use crate::decision::evidence::{Degraded, Unreadable};
+use crate::decision::evidence::{Degradation, UnreadableFact};
 use crate::decision::iteration::ending::{is_over, verdict as verdict_of};
-use crate::decision::iteration::next::{Action, End, Event, Length, Loop, Outcome, PauseFor, Policy};
+use crate::decision::iteration::next::{IterationOutcome, LoopAction, LoopEnd, LoopEvent, LoopMachine, LoopPolicy, PauseFor, PauseLength};
 use crate::decision::iteration::prompt::PromptFacts;
 use crate::decision::iteration::record::IterationRecord;
-use crate::decision::machine::Trust;
-use crate::decision::termination::{Spent, unknown};
+use crate::decision::machine::ConfigTrust;
+use crate::decision::termination::{SpentUsage, unknown};
 use crate::decision::verdict::{Reason, Status, Verdict};
 use crate::git::Worktree;
 use crate::session::spec_of_new_session;
 use crate::store::journal::kind;
 use crate::store::lock::WorktreeLock;
 
-use crate::supervisor::case::Case;
+use crate::supervisor::case::JudgementInput;
 use crate::supervisor::configuration::governing;
 use crate::supervisor::executor::since;
 use crate::supervisor::first_failure::refuse_what_passes;
-use crate::supervisor::journal::Journal;
+use crate::supervisor::journal::CommandJournal;
 use crate::supervisor::judge::{SessionSeen, early, judge, refused};
 use crate::supervisor::live_session::RunningSession;
-use crate::supervisor::place::{Claim, Place};
+use crate::supervisor::place::{LockedWorktree, OpenWorktree};
 use crate::supervisor::session_run::run_session;
 use crate::supervisor::settle_anchor;
-use crate::supervisor::signals::{Signals, Urgency};
-use crate::supervisor::surroundings::{Surroundings, now};
+use crate::supervisor::signals::{SignalState, SignalUrgency};
+use crate::supervisor::surroundings::{CommandEnv, now};
 use crate::supervisor::verdict_json::{Judgement, LoopJson};
 
 use super::left_over;
-use super::memory::Memory;
+use super::memory::LoopState;
 use super::pause;
 use super::request::LoopRequest;
-use super::session::{Ground, crash_of, outcome};
+use super::session::{LoopContext, crash_of, outcome};
 use super::telling::{about_silence, in_words, loop_json, record_json, why_in_words};
-use super::view::{LoopStatus, LoopView, Phase};
+use super::view::{LoopPhase, LoopStatus, LoopView};
 
 /// Repeats sessions until one is judged complete, or something ends the loop.
-pub async fn run_loop(surroundings: &Surroundings, request: LoopRequest, view: Arc<dyn LoopView>, signals: &mut Signals) -> Judgement {
+pub async fn run_loop(surroundings: &CommandEnv, request: LoopRequest, view: Arc<dyn LoopView>, signals: &mut SignalState) -> Judgement {
     let begun = now();
-    match Looped::open(surroundings, request, view, begun).await {
+    match LoopRun::open(surroundings, request, view, begun).await {
         Ok(mut looped) => {
             let judgement = looped.drive(signals).await;
-            looped.show(Phase::Over);
+            looped.show(LoopPhase::Over);
             judgement
         }
         Err(verdict) => early(surroundings, None, *verdict, begun),
     }
 }
 
-struct Looped {
-    ground: Ground,
-    memory: Memory,
-    machine: Loop,
-    journal: Arc<Journal>,
+struct LoopRun {
+    ground: LoopContext,
+    memory: LoopState,
+    machine: LoopMachine,
+    journal: Arc<CommandJournal>,
     lock: WorktreeLock,
     view: Arc<dyn LoopView>,
     status: LoopStatus,
@@ -72,36 +72,36 @@ struct Looped {
 }
 
 /// What came since the last step.
-enum Came {
+enum IterationInput {
     Begin,
-    Played(Box<Played>),
+    Played(Box<PlayedIteration>),
     PauseOver,
 }
 
 /// An iteration that was played.
-struct Played {
+struct PlayedIteration {
     judgement: Judgement,
-    outcome: Outcome,
+    outcome: IterationOutcome,
     record: IterationRecord,
 }
 
-impl Looped {
+impl LoopRun {
     async fn open(
-        surroundings: &Surroundings,
+        surroundings: &CommandEnv,
         request: LoopRequest,
         view: Arc<dyn LoopView>,
         begun: Timestamp,
     ) -> Result<Self, Box<Verdict>> {
-        let unreadable = |unreadable: Unreadable| Box::new(Verdict::unreadable(unreadable));
-        let place = Place::open(surroundings).map_err(unreadable)?;
+        let unreadable = |unreadable: UnreadableFact| Box::new(Verdict::unreadable(unreadable));
+        let place = OpenWorktree::open(surroundings).map_err(unreadable)?;
         let mut lock = match place.claim(surroundings, "watchdog loop", true).map_err(unreadable)? {
-            Claim::Ours(lock) => lock,
-            Claim::Taken(verdict) => return Err(verdict),
+            LockedWorktree::Ours(lock) => lock,
+            LockedWorktree::Taken(verdict) => return Err(verdict),
         };
         let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, request.spec.as_deref()).map_err(unreadable)?;
         // Saying so is a courtesy to others.
         let _ = lock.set_spec(&spec);
-        let memory = Memory::open(&place.store, &place.worktree, &spec, request.restart, begun).map_err(unreadable)?;
+        let memory = LoopState::open(&place.store, &place.worktree, &spec, request.restart, begun).map_err(unreadable)?;
         // One that was cut off is this loop's own, and waited for.
         if memory.record().under_way.is_none()
             && let Some(running) = RunningSession::of(surroundings, place.store.as_ref(), (&place.worktree_id, place.root()), Some(&spec))
@@ -115,13 +115,13 @@ impl Looped {
             Some(governing) => governing.clone(),
             None => governing(surroundings, &place, Some(&spec), Some(&origin)).map_err(unreadable)?,
         };
-        if let Trust::Untrusted { allow_with } = &governing.trust {
+        if let ConfigTrust::Untrusted { allow_with } = &governing.trust {
             // No session could come to anything: what it is for would not be read, and nothing could be complete.
             let why = format!("completion.json is not trusted, so nothing was started; read it, then type: {allow_with}");
             return Err(Box::new(Verdict::new(Reason::Untrusted, why)));
         }
         governing.settings.limits = request.limits.over(&governing.settings.limits);
-        let ground = Ground {
+        let ground = LoopContext {
             surroundings: surroundings.clone(),
             store: Arc::clone(&place.store),
             root: place.root().to_owned(),
@@ -144,16 +144,16 @@ impl Looped {
             iteration: standing.finished,
             max_iterations: limits.max_iterations,
             since: begun,
-            phase: Phase::Judging,
+            phase: LoopPhase::Judging,
             spent: standing.spent,
             breaker: None,
             tap: None,
         };
-        let policy = Policy { limits, no_progress: ground.request.no_progress, max_wait: ground.request.max_wait };
+        let policy = LoopPolicy { limits, no_progress: ground.request.no_progress, max_wait: ground.request.max_wait };
         let notify = &ground.settings().notify;
-        let journal = Journal::telling((&place.worktree_id, &spec), &ground.root, notify, surroundings, &place.store);
-        let mut looped = Looped {
-            machine: Loop::new(policy, standing.clone()),
+        let journal = CommandJournal::telling((&place.worktree_id, &spec), &ground.root, notify, surroundings, &place.store);
+        let mut looped = LoopRun {
+            machine: LoopMachine::new(policy, standing.clone()),
             ground,
             memory,
             journal,
@@ -194,58 +194,58 @@ impl Looped {
         self.wall_before + since(self.begun)
     }
 
-    fn show(&mut self, phase: Phase) {
+    fn show(&mut self, phase: LoopPhase) {
         self.status.phase = phase;
         self.status.spent = self.machine.standing().spent;
         self.view.show(&self.status);
     }
 
-    async fn drive(&mut self, signals: &mut Signals) -> Judgement {
+    async fn drive(&mut self, signals: &mut SignalState) -> Judgement {
         let mut came = match self.take_up_what_was_cut_off(signals).await {
             Ok(came) => came,
             Err(verdict) => return self.finish_with(*verdict),
         };
         loop {
             came = match self.next(came) {
-                Action::Iterate { .. } if signals.urgency() >= Urgency::Interrupted => return self.interrupted(),
-                Action::Iterate { number } => match self.iterate(number, signals).await {
-                    Ok(played) => Came::Played(Box::new(played)),
+                LoopAction::Iterate { .. } if signals.urgency() >= SignalUrgency::Interrupted => return self.interrupted(),
+                LoopAction::Iterate { number } => match self.iterate(number, signals).await {
+                    Ok(played) => IterationInput::Played(Box::new(played)),
                     Err(judgement) => {
                         self.last = Some(*judgement);
-                        return self.finish(&End::Verdict);
+                        return self.finish(&LoopEnd::Verdict);
                     }
                 },
-                Action::JudgeAgain => match self.judge_again(signals).await {
-                    Ok(played) => Came::Played(Box::new(played)),
+                LoopAction::JudgeAgain => match self.judge_again(signals).await {
+                    Ok(played) => IterationInput::Played(Box::new(played)),
                     Err(unreadable) => return self.finish_with(Verdict::unreadable(unreadable)),
                 },
-                Action::Pause { length, why } => match self.pause(length, why, signals).await {
-                    true => Came::PauseOver,
+                LoopAction::Pause { length, why } => match self.pause(length, why, signals).await {
+                    true => IterationInput::PauseOver,
                     false => return self.interrupted(),
                 },
-                Action::End(end) => return self.finish(&end),
+                LoopAction::End(end) => return self.finish(&end),
             };
         }
     }
 
     /// The session that was under way when an earlier process of this loop died is judged first: its commits count.
-    async fn take_up_what_was_cut_off(&mut self, signals: &mut Signals) -> Result<Came, Box<Verdict>> {
-        let Some((number, at)) = self.memory.record().under_way else { return Ok(Came::Begin) };
+    async fn take_up_what_was_cut_off(&mut self, signals: &mut SignalState) -> Result<IterationInput, Box<Verdict>> {
+        let Some((number, at)) = self.memory.record().under_way else { return Ok(IterationInput::Begin) };
         let timeout = self.ground.request.timeout.or(self.ground.settings().limits.session_timeout);
-        let Ground { surroundings, store, worktree_id, spec, .. } = &self.ground;
+        let LoopContext { surroundings, store, worktree_id, spec, .. } = &self.ground;
         left_over::wait_for_its_end(surroundings, store, worktree_id, spec, timeout, signals).await?;
         self.status.iteration = number;
-        self.show(Phase::Judging);
+        self.show(LoopPhase::Judging);
         let case = self.ground.last_case(true).map_err(|unreadable| Box::new(Verdict::unreadable(unreadable)))?;
         let crash = Some(("it was cut off, and so was watchdog".to_string(), false));
-        Ok(Came::Played(Box::new(self.judged(case, number, at, SessionSeen::default(), crash, signals).await)))
+        Ok(IterationInput::Played(Box::new(self.judged(case, number, at, SessionSeen::default(), crash, signals).await)))
     }
 
     /// Plays one iteration. `Err` holds the verdict of one that could not begin.
-    async fn iterate(&mut self, number: u32, signals: &mut Signals) -> Result<Played, Box<Judgement>> {
+    async fn iterate(&mut self, number: u32, signals: &mut SignalState) -> Result<PlayedIteration, Box<Judgement>> {
         let begun = now();
-        let Ground { surroundings, .. } = &self.ground;
-        let failed = |reason: Verdict, case: Option<&Case>| Box::new(early(surroundings, case, reason, begun));
+        let LoopContext { surroundings, .. } = &self.ground;
+        let failed = |reason: Verdict, case: Option<&JudgementInput>| Box::new(early(surroundings, case, reason, begun));
         // Others see that somebody works here; that this cannot be said is no reason to end.
         let _ = self.lock.set_session_active(true);
         if let Some(verdict) = self.ground.half_done_before().filter(|_| number == 1) {
@@ -278,7 +278,7 @@ impl Looped {
         self.tell(&format!("iteration {number} of at most {} begins", self.status.max_iterations));
         (self.status.iteration, self.status.breaker) = (number, breaker_of(&case, self.ground.store.as_ref()));
         self.status.tap = Some(order.tap.clone());
-        self.show(Phase::Session { since: begun });
+        self.show(LoopPhase::Session { since: begun });
         let mut seen = run_session(&self.ground.surroundings, &case, &self.ground.store, &self.journal, order, signals).await;
         let _ = self.lock.set_session_active(false);
         self.status.tap = None;
@@ -291,27 +291,27 @@ impl Looped {
             // Without it the next session goes on with the agent's last conversation.
             let _ = self.memory.keep(|record| record.session_id = Some(id));
         }
-        self.show(Phase::Judging);
+        self.show(LoopPhase::Judging);
         Ok(self.judged(case, number, begun, seen, crash, signals).await)
     }
 
-    async fn judge_again(&mut self, signals: &mut Signals) -> Result<Played, Unreadable> {
+    async fn judge_again(&mut self, signals: &mut SignalState) -> Result<PlayedIteration, UnreadableFact> {
         let number = self.machine.standing().finished.saturating_add(1);
-        self.show(Phase::Judging);
+        self.show(LoopPhase::Judging);
         let case = self.ground.last_case(false)?;
         Ok(self.judged(case, number, now(), SessionSeen::default(), None, signals).await)
     }
 
     async fn judged(
         &mut self,
-        case: Case,
+        case: JudgementInput,
         number: u32,
         begun: Timestamp,
         mut seen: SessionSeen,
         crash: Option<(String, bool)>,
-        signals: &mut Signals,
-    ) -> Played {
-        let (words, spent) = (seen.told.output.clone(), Spent::of(&seen.told.usage));
+        signals: &mut SignalState,
+    ) -> PlayedIteration {
+        let (words, spent) = (seen.told.output.clone(), SpentUsage::of(&seen.told.usage));
         seen.told.iteration = Some(number.into());
         seen.told.summaries = self.memory.record().records.iter().map(IterationRecord::summary).collect();
         let store = Arc::clone(&self.ground.store);
@@ -322,22 +322,22 @@ impl Looped {
         let record = IterationRecord { log: judgement.log.clone(), ..record };
         let work = self.ground.work().await;
         let outcome = outcome(&judgement, crash, work, spent);
-        Played { judgement, outcome, record }
+        PlayedIteration { judgement, outcome, record }
     }
 
     /// Takes in what came, and says what comes next.
-    fn next(&mut self, came: Came) -> Action {
+    fn next(&mut self, came: IterationInput) -> LoopAction {
         let played = match came {
-            Came::Begin => return self.machine.step(now(), self.wall(), Event::Begin),
-            Came::PauseOver => return self.machine.step(now(), self.wall(), Event::PauseOver),
-            Came::Played(played) => *played,
+            IterationInput::Begin => return self.machine.step(now(), self.wall(), LoopEvent::Begin),
+            IterationInput::PauseOver => return self.machine.step(now(), self.wall(), LoopEvent::PauseOver),
+            IterationInput::Played(played) => *played,
         };
-        let Played { judgement, outcome, record } = played;
+        let PlayedIteration { judgement, outcome, record } = played;
         self.tell(&in_words(&record, &judgement.verdict.message));
         self.journal.write(kind::ITERATION, record_json(&record));
         self.status.breaker = judgement.breaker.as_ref().map(|breaker| (breaker.state, breaker.strikes, breaker.limit));
         let (before, interrupted) = (self.machine.standing().finished, outcome.reason == Reason::Interrupted);
-        let action = self.machine.step(now(), self.wall(), Event::Judged(Box::new(outcome)));
+        let action = self.machine.step(now(), self.wall(), LoopEvent::Judged(Box::new(outcome)));
         let standing = self.machine.standing().clone();
         let kept = match (interrupted, standing.finished == before) {
             // Judged again by whoever goes on with this loop: its commits count then.
@@ -353,7 +353,7 @@ impl Looped {
     }
 
     /// Waits; false if a signal came.
-    async fn pause(&mut self, length: Length, why: PauseFor, signals: &mut Signals) -> bool {
+    async fn pause(&mut self, length: PauseLength, why: PauseFor, signals: &mut SignalState) -> bool {
         let from = now();
         let until = pause::end_of(length, from);
         let seconds = Duration::try_from(until.duration_since(from)).unwrap_or_default().as_secs_f64().ceil();
@@ -363,7 +363,7 @@ impl Looped {
         if why != PauseFor::Cooldown {
             self.tell(&format!("{}: going on at {until:.0}, in {seconds} s", why_in_words(why)));
         }
-        self.show(Phase::Pause { until, why });
+        self.show(LoopPhase::Pause { until, why });
         let surroundings = &self.ground.surroundings;
         pause::wait_until(until, signals, |left| {
             surroundings.tell(&format!("{}: going on in {} min", why_in_words(why), left.as_secs().div_ceil(60)));
@@ -371,7 +371,7 @@ impl Looped {
         .await
     }
 
-    fn prompt(&self, number: u32, case: &Case) -> String {
+    fn prompt(&self, number: u32, case: &JudgementInput) -> String {
         let settings = self.ground.settings();
         let branch = case.worktree.lock().expect("no panic while it was held").branch();
         let last = self.last.as_ref().map(|last| last.verdict.clone()).or_else(|| self.memory.last_verdict());
@@ -380,8 +380,8 @@ impl Looped {
             max_iterations: settings.limits.max_iterations,
             resumed: self.ground.request.same_conversation && number > 1,
             criteria: &match self.ground.governing.trust {
-                Trust::Settled => describe(settings),
-                Trust::Untrusted { .. } => String::new(),
+                ConfigTrust::Settled => describe(settings),
+                ConfigTrust::Untrusted { .. } => String::new(),
             },
             last: last.as_ref(),
             records: &self.memory.record().records,
@@ -394,12 +394,12 @@ impl Looped {
     }
 
     /// Ends that a session met are in the journal already.
-    fn write_the_end(&self, end: &End, verdict: &Verdict) {
+    fn write_the_end(&self, end: &LoopEnd, verdict: &Verdict) {
         let kind = match verdict.status() {
             Status::Complete => kind::COMPLETE,
             Status::Failed => kind::FAILED,
             Status::Review => kind::REVIEW,
-            Status::Stopped if matches!(end, End::Stop(_)) => kind::LIMIT,
+            Status::Stopped if matches!(end, LoopEnd::Stop(_)) => kind::LIMIT,
             Status::Stopped | Status::Waiting | Status::Incomplete | Status::Timeout | Status::Error => return self.journal.flush(),
         };
         let (id, iterations) = (&self.memory.record().id, self.machine.standing().finished);
@@ -422,14 +422,14 @@ impl Looped {
             }
             None => self.last = Some(early(&self.ground.surroundings, None, verdict, self.begun)),
         }
-        self.finish(&End::Verdict)
+        self.finish(&LoopEnd::Verdict)
     }
 
-    fn finish(&mut self, end: &End) -> Judgement {
+    fn finish(&mut self, end: &LoopEnd) -> Judgement {
         let last = self.last.take();
         let mut verdict = verdict_of(end, last.as_ref().map(|last| last.verdict.clone()));
         let mut judgement = last.unwrap_or_else(|| early(&self.ground.surroundings, None, verdict.clone(), self.begun));
-        if *end == End::BreakerOpen {
+        if *end == LoopEnd::BreakerOpen {
             verdict.retry_at = judgement.breaker.as_ref().and_then(|breaker| breaker.open_until.as_ref()?.parse().ok());
         }
         let told = unknown(&self.ground.settings().limits, &self.machine.standing().spent);
@@ -441,7 +441,7 @@ impl Looped {
             record.over = over.then_some(reason);
         });
         if let Err(unreadable) = kept {
-            verdict.degraded.push(Degraded { code: "store_unwritable", detail: unreadable.why });
+            verdict.degraded.push(Degradation { code: "store_unwritable", detail: unreadable.why });
         }
         self.write_the_end(end, &verdict);
         judgement.verdict = verdict;
@@ -456,6 +456,6 @@ impl Looped {
     }
 }
 
-fn breaker_of(case: &Case, store: &dyn crate::store::Store) -> Option<(&'static str, u32, u32)> {
+fn breaker_of(case: &JudgementInput, store: &dyn crate::store::Store) -> Option<(&'static str, u32, u32)> {
     case.breaker(store).map(|breaker| (breaker.state, breaker.strikes, breaker.limit))
 }

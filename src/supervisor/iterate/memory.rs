@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::decision::evidence::Unreadable;
+use crate::decision::evidence::UnreadableFact;
 use crate::decision::iteration::record::{IterationRecord, KEPT};
-use crate::decision::iteration::standing::Standing;
+use crate::decision::iteration::standing::LoopStanding;
 use crate::decision::verdict::{Reason, Verdict};
-use crate::git::{self, Point, Worktree};
+use crate::git::{self, BaselinePoint, Worktree};
 use crate::store::Store;
 use crate::store::journal::event_id;
 use crate::store::looped::{self, LoopRecord};
@@ -17,7 +17,7 @@ use crate::store::looped::{self, LoopRecord};
 const FEEDBACK: usize = 16 * 1024;
 
 /// How a loop stands, and where that is kept.
-pub struct Memory {
+pub struct LoopState {
     store: Arc<dyn Store>,
     worktree_id: String,
     spec: String,
@@ -26,9 +26,9 @@ pub struct Memory {
     pub resumed: bool,
 }
 
-impl Memory {
+impl LoopState {
     /// The loop of a spec that is not over, or a new one from here.
-    pub fn open(store: &Arc<dyn Store>, worktree: &Worktree, spec: &str, restart: bool, at: Timestamp) -> Result<Self, Unreadable> {
+    pub fn open(store: &Arc<dyn Store>, worktree: &Worktree, spec: &str, restart: bool, at: Timestamp) -> Result<Self, UnreadableFact> {
         let worktree_id = worktree.worktree_id();
         let found = if restart { None } else { looped::of(store.as_ref(), &worktree_id, spec)?.filter(|found| found.over.is_none()) };
         let found = found.filter(|found| is_of(worktree, found));
@@ -37,7 +37,7 @@ impl Memory {
             Some(found) => found,
             None => begin(worktree, at)?,
         };
-        Ok(Memory { store: Arc::clone(store), worktree_id, spec: spec.to_owned(), record, resumed })
+        Ok(LoopState { store: Arc::clone(store), worktree_id, spec: spec.to_owned(), record, resumed })
     }
 
     /// What is remembered.
@@ -46,18 +46,18 @@ impl Memory {
     }
 
     /// Where the loop began.
-    pub fn origin(&self) -> Point {
-        self.record.origin.clone().map_or(Point::Unborn, Point::Commit)
+    pub fn origin(&self) -> BaselinePoint {
+        self.record.origin.clone().map_or(BaselinePoint::Unborn, BaselinePoint::Commit)
     }
 
     /// Changes what is remembered, and writes it down.
-    pub fn keep(&mut self, change: impl FnOnce(&mut LoopRecord)) -> Result<(), Unreadable> {
+    pub fn keep(&mut self, change: impl FnOnce(&mut LoopRecord)) -> Result<(), UnreadableFact> {
         change(&mut self.record);
         Ok(looped::record(self.store.as_ref(), &self.worktree_id, &self.spec, &self.record)?)
     }
 
     /// Takes in an iteration that was judged.
-    pub fn judged(&mut self, standing: &Standing, iteration: IterationRecord, verdict: &Verdict) -> Result<(), Unreadable> {
+    pub fn judged(&mut self, standing: &LoopStanding, iteration: IterationRecord, verdict: &Verdict) -> Result<(), UnreadableFact> {
         self.keep(|record| {
             record.standing = standing.clone();
             record.under_way = None;
@@ -87,17 +87,17 @@ fn is_of(worktree: &Worktree, found: &LoopRecord) -> bool {
     same && found.origin.as_deref().is_none_or(|origin| !matches!(worktree.resolve(origin), Err(git::Error::UnknownRevision { .. })))
 }
 
-fn begin(worktree: &Worktree, at: Timestamp) -> Result<LoopRecord, Unreadable> {
+fn begin(worktree: &Worktree, at: Timestamp) -> Result<LoopRecord, UnreadableFact> {
     let origin = match worktree.head()? {
-        Point::Unborn => None,
-        Point::Commit(commit) => Some(commit),
+        BaselinePoint::Unborn => None,
+        BaselinePoint::Commit(commit) => Some(commit),
     };
     Ok(LoopRecord {
         id: event_id(at),
         begun_at: at,
         origin,
         refs: worktree.ref_tips()?,
-        standing: Standing::default(),
+        standing: LoopStanding::default(),
         records: Vec::new(),
         at_most: None,
         under_way: None,

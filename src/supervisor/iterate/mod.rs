@@ -17,4 +17,4 @@ pub use looped::run_loop;
 pub use plan::{LoopPlan, plan_loop};
 pub use request::{AskedLimits, LoopRequest};
 pub use telling::about_silence;
-pub use view::{LoopStatus, LoopView, Phase};
+pub use view::{LoopPhase, LoopStatus, LoopView};

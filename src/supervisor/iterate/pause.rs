@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::decision::iteration::next::Length;
+use crate::decision::iteration::next::PauseLength;
 use crate::supervisor::backoff;
-use crate::supervisor::signals::{Signals, Urgency};
+use crate::supervisor::signals::{SignalState, SignalUrgency};
 use crate::supervisor::surroundings::now;
 
 /// The longest that the wall clock is not looked at: a machine that was suspended wakes up later than its timers think.
@@ -16,18 +16,18 @@ const LOOK: Duration = Duration::from_secs(20);
 const TELL: Duration = Duration::from_secs(600);
 
 /// When a pause that begins now is over.
-pub fn end_of(length: Length, from: Timestamp) -> Timestamp {
+pub fn end_of(length: PauseLength, from: Timestamp) -> Timestamp {
     let length = match length {
-        Length::Until(until) => return until,
-        Length::For(length) => length,
-        Length::Backoff { attempt, at_most } => backoff::pause(attempt, at_most),
+        PauseLength::Until(until) => return until,
+        PauseLength::For(length) => length,
+        PauseLength::Backoff { attempt, at_most } => backoff::pause(attempt, at_most),
     };
     let length = jiff::SignedDuration::try_from(length).unwrap_or(jiff::SignedDuration::MAX);
     from.checked_add(length).unwrap_or(Timestamp::MAX)
 }
 
 /// Waits until then, and tells now and then how long that still is; false if a signal came first.
-pub async fn wait_until(until: Timestamp, signals: &mut Signals, tell: impl Fn(Duration)) -> bool {
+pub async fn wait_until(until: Timestamp, signals: &mut SignalState, tell: impl Fn(Duration)) -> bool {
     let mut told = now();
     loop {
         let left = Duration::try_from(until.duration_since(now())).unwrap_or_default();
@@ -40,7 +40,7 @@ pub async fn wait_until(until: Timestamp, signals: &mut Signals, tell: impl Fn(D
         }
         tokio::select! {
             () = tokio::time::sleep(left.min(LOOK)) => {}
-            () = signals.reached(Urgency::Interrupted) => return false,
+            () = signals.reached(SignalUrgency::Interrupted) => return false,
         }
     }
 }

@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::agent::Conversation;
+use crate::agent::ConversationChoice;
 use crate::checks::describe;
 use crate::config::settings::Limits;
-use crate::decision::evidence::Unreadable;
+use crate::decision::evidence::UnreadableFact;
 use crate::decision::iteration::prompt::PromptFacts;
-use crate::decision::iteration::standing::Standing;
-use crate::decision::machine::Trust;
+use crate::decision::iteration::standing::LoopStanding;
+use crate::decision::machine::ConfigTrust;
 use crate::decision::termination::may_begin;
 
 use crate::session::spec_of_new_session;
 use crate::supervisor::configuration::governing;
-use crate::supervisor::place::Place;
-use crate::supervisor::surroundings::{Surroundings, now};
+use crate::supervisor::place::OpenWorktree;
+use crate::supervisor::surroundings::{CommandEnv, now};
 
-use super::memory::Memory;
+use super::memory::LoopState;
 use super::request::LoopRequest;
 
 /// What a loop would do.
@@ -70,10 +70,10 @@ impl LoopPlan {
 ///
 /// # Errors
 /// Where repository, records or configuration cannot be read.
-pub fn plan_loop(surroundings: &Surroundings, request: &LoopRequest) -> Result<LoopPlan, Unreadable> {
-    let place = Place::open(surroundings)?;
+pub fn plan_loop(surroundings: &CommandEnv, request: &LoopRequest) -> Result<LoopPlan, UnreadableFact> {
+    let place = OpenWorktree::open(surroundings)?;
     let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, request.spec.as_deref())?;
-    let memory = Memory::open(&place.store, &place.worktree, &spec, request.restart, now())?;
+    let memory = LoopState::open(&place.store, &place.worktree, &spec, request.restart, now())?;
     let origin = memory.origin();
     let governing = match &request.governing {
         Some(governing) => governing.clone(),
@@ -88,7 +88,7 @@ pub fn plan_loop(surroundings: &Surroundings, request: &LoopRequest) -> Result<L
         iteration,
         max_iterations: limits.max_iterations,
         resumed,
-        criteria: &if governing.trust == Trust::Settled { describe(&governing.settings) } else { String::new() },
+        criteria: &if governing.trust == ConfigTrust::Settled { describe(&governing.settings) } else { String::new() },
         last: memory.last_verdict().as_ref(),
         records: &memory.record().records,
         budget: budget.clone(),
@@ -97,13 +97,13 @@ pub fn plan_loop(surroundings: &Surroundings, request: &LoopRequest) -> Result<L
         worktree: &place.root().display().to_string(),
         baseline: origin.as_str(),
     });
-    let conversation = if resumed { Conversation::Resumed(memory.record().session_id.as_deref()) } else { Conversation::Fresh };
+    let conversation = if resumed { ConversationChoice::Resumed(memory.record().session_id.as_deref()) } else { ConversationChoice::Fresh };
     let file = surroundings.state.root().join("prompts").join(format!("{}.md", place.worktree_id));
     Ok(LoopPlan {
         command: request.worker.shown(&file, conversation),
         refused: match &governing.trust {
-            Trust::Untrusted { allow_with } => Some(format!("completion.json is not trusted; read it, then type: {allow_with}")),
-            Trust::Settled => may_begin(&limits, &standing.spent, standing.finished.into(), now()).map(|stop| stop.why),
+            ConfigTrust::Untrusted { allow_with } => Some(format!("completion.json is not trusted; read it, then type: {allow_with}")),
+            ConfigTrust::Settled => may_begin(&limits, &standing.spent, standing.finished.into(), now()).map(|stop| stop.why),
         },
         notes: governing.notes.iter().map(|note| note.detail.clone()).collect(),
         resumed: memory.resumed,
@@ -117,7 +117,7 @@ pub fn plan_loop(surroundings: &Surroundings, request: &LoopRequest) -> Result<L
 }
 
 /// What is left to spend, in words.
-pub fn budget(limits: &Limits, standing: &Standing) -> String {
+pub fn budget(limits: &Limits, standing: &LoopStanding) -> String {
     let spent = &standing.spent;
     let mut left = vec![format!("{} of {} iterations", limits.max_iterations.saturating_sub(standing.finished), limits.max_iterations)];
     if let Some(most) = limits.max_turns {

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use crate::agent::{Mirror, Worker};
+use crate::agent::{OutputMirror, SessionWorker};
 use crate::config::settings::Limits;
 use crate::decision::iteration::prompt::PromptSet;
 use crate::decision::silence::USUAL_LIMIT;
 
-use crate::supervisor::case::Asked;
-use crate::supervisor::configuration::Governing;
+use crate::supervisor::case::Overrides;
+use crate::supervisor::configuration::EffectiveConfig;
 
 /// What to repeat, and until when.
 #[derive(Debug, Clone)]
@@ -16,7 +16,7 @@ pub struct LoopRequest {
     /// The name of the work; by default the branch.
     pub spec: Option<String>,
     /// Who works.
-    pub worker: Worker,
+    pub worker: SessionWorker,
     /// Whether each session goes on in the conversation of the last one, instead of a new one.
     pub same_conversation: bool,
     /// What the sessions are told.
@@ -40,11 +40,11 @@ pub struct LoopRequest {
     /// Whether those that outlive even that are ended.
     pub end_survivors: bool,
     /// Where the sessions' output is shown.
-    pub mirror: Mirror,
+    pub mirror: OutputMirror,
     /// What else the command line asks for.
-    pub asked: Asked,
+    pub asked: Overrides,
     /// The criteria, where they do not come from a `completion.json`.
-    pub governing: Option<Governing>,
+    pub governing: Option<EffectiveConfig>,
 }
 
 impl LoopRequest {

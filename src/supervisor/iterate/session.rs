@@ -5,33 +5,33 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::agent::stream::Tap;
-use crate::agent::{Conversation, Stdin};
-use crate::config::settings::{RescueMode, Settings};
-use crate::decision::evidence::{Degraded, SessionEnd, Unreadable};
-use crate::decision::iteration::next::Outcome;
-use crate::decision::termination::Spent;
+use crate::agent::stream::StreamTap;
+use crate::agent::{ConversationChoice, StdinSource};
+use crate::config::settings::{ConfigSettings, RescueMode};
+use crate::decision::evidence::{Degradation, SessionEnd, UnreadableFact};
+use crate::decision::iteration::next::IterationOutcome;
+use crate::decision::termination::SpentUsage;
 use crate::decision::verdict::Verdict;
-use crate::git::{KnownRefs, Point, Worktree};
+use crate::git::{BaselinePoint, KnownRefs, Worktree};
 use crate::rescue::private_rule;
-use crate::session::{Recorded, Uncommitted, note_conversations, record, recorded};
+use crate::session::{RecordedBaseline, UncommittedRule, note_conversations, record, recorded};
 use crate::store::Store;
 
-use crate::supervisor::case::{Asked, Case, half_done_before};
-use crate::supervisor::configuration::{Governing, governing};
+use crate::supervisor::case::{JudgementInput, Overrides, half_done_before};
+use crate::supervisor::configuration::{EffectiveConfig, governing};
 use crate::supervisor::judge::{OVERLOADED, SessionSeen};
-use crate::supervisor::place::Place;
+use crate::supervisor::place::OpenWorktree;
 use crate::supervisor::session_run::SessionOrder;
 use crate::supervisor::settle_anchor;
-use crate::supervisor::surroundings::{Surroundings, now};
+use crate::supervisor::surroundings::{CommandEnv, now};
 use crate::supervisor::verdict_json::Judgement;
 
 use super::request::LoopRequest;
 
 /// What all iterations of a loop stand on.
-pub struct Ground {
+pub struct LoopContext {
     /// What the command was told from outside.
-    pub surroundings: Surroundings,
+    pub surroundings: CommandEnv,
     /// What is asked.
     pub request: LoopRequest,
     /// watchdog's records.
@@ -43,18 +43,18 @@ pub struct Ground {
     /// The name of the work.
     pub spec: String,
     /// Where the loop began.
-    pub origin: Point,
+    pub origin: BaselinePoint,
     /// The refs of that moment.
     pub refs: KnownRefs,
     /// The criteria, as they were when this process began: nothing that a session does changes them.
-    pub governing: Governing,
+    pub governing: EffectiveConfig,
     /// The prompt as a file, for programs that want one.
     pub prompt_file: PathBuf,
 }
 
-impl Ground {
+impl LoopContext {
     /// What is asked, the limits of the command line included.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &ConfigSettings {
         &self.governing.settings
     }
 
@@ -63,17 +63,17 @@ impl Ground {
         half_done_before(&Worktree::open(&self.root).ok()?, &self.request.asked)
     }
 
-    fn place(&self) -> Result<Place, Unreadable> {
+    fn place(&self) -> Result<OpenWorktree, UnreadableFact> {
         let worktree = Worktree::open(&self.root)?;
-        Ok(Place { worktree_id: self.worktree_id.clone(), worktree, store: Arc::clone(&self.store), notes: self.store.notes() })
+        Ok(OpenWorktree { worktree_id: self.worktree_id.clone(), worktree, store: Arc::clone(&self.store), notes: self.store.notes() })
     }
 
     /// A case with a baseline of its own, recorded now.
     ///
     /// What was uncommitted before the first of a loop is adopted where that is asked for; later, only what its own sessions left.
-    pub fn begin(&self, number: u32) -> Result<Case, Unreadable> {
+    pub fn begin(&self, number: u32) -> Result<JudgementInput, UnreadableFact> {
         let place = self.place()?;
-        let uncommitted = if number == 1 { self.request.asked.uncommitted } else { Uncommitted::Inherit };
+        let uncommitted = if number == 1 { self.request.asked.uncommitted } else { UncommittedRule::Inherit };
         let recorded = record(place.store.as_ref(), &place.worktree, Some(&self.spec), uncommitted, now())?;
         settle_anchor::session_begins(&place, &recorded, self.governing.clone())?;
         let claude = &self.surroundings.claude_home;
@@ -82,35 +82,37 @@ impl Ground {
     }
 
     /// The case of the session that was started last, for one that was cut off or whose work goes on elsewhere.
-    pub fn last_case(&self, no_probe: bool) -> Result<Case, Unreadable> {
+    pub fn last_case(&self, no_probe: bool) -> Result<JudgementInput, UnreadableFact> {
         let place = self.place()?;
         let found = recorded(&place.store, &self.worktree_id, Some(&self.spec))?;
         let known = found.is_some();
-        let recorded = found
-            .unwrap_or_else(|| Recorded { refs: self.refs.clone(), ..Recorded::made_up(self.spec.clone(), self.origin.clone(), now()) });
+        let recorded = found.unwrap_or_else(|| RecordedBaseline {
+            refs: self.refs.clone(),
+            ..RecordedBaseline::made_up(self.spec.clone(), self.origin.clone(), now())
+        });
         Ok(self.case(place, recorded, known, no_probe))
     }
 
-    fn case(&self, place: Place, recorded: Recorded, known: bool, no_probe: bool) -> Case {
+    fn case(&self, place: OpenWorktree, recorded: RecordedBaseline, known: bool, no_probe: bool) -> JudgementInput {
         let mut settled = self.governing.clone();
         if self.request.governing.is_none() {
             settled.notes.extend(self.criteria_changed(&place, &settled.notes));
         }
-        let asked = Asked { no_probe: no_probe || self.request.asked.no_probe, once: false, ..self.request.asked.clone() };
-        Case::new(place, recorded, known, settled, asked).begun_at(self.origin.clone(), self.refs.clone())
+        let asked = Overrides { no_probe: no_probe || self.request.asked.no_probe, once: false, ..self.request.asked.clone() };
+        JudgementInput::new(place, recorded, known, settled, asked).begun_at(self.origin.clone(), self.refs.clone())
     }
 
     /// Whether the work tree's criteria differ by now from those that govern.
-    fn criteria_changed(&self, place: &Place, known: &[Degraded]) -> Option<Degraded> {
+    fn criteria_changed(&self, place: &OpenWorktree, known: &[Degradation]) -> Option<Degradation> {
         // One that does not even parse any more is no reason to end: it does not count.
         let notes = governing(&self.surroundings, place, Some(&self.spec), Some(&self.origin)).map(|found| found.notes).unwrap_or_default();
         notes.into_iter().find(|note| note.code == "criteria_changed" && !known.contains(note))
     }
 
     /// What a session is started with. `Err` says why a prompt cannot be given.
-    pub fn order(&self, number: u32, prompt: &str, spent: Spent, session_id: Option<&str>) -> Result<SessionOrder, String> {
+    pub fn order(&self, number: u32, prompt: &str, spent: SpentUsage, session_id: Option<&str>) -> Result<SessionOrder, String> {
         let conversation =
-            if self.request.same_conversation && number > 1 { Conversation::Resumed(session_id) } else { Conversation::Fresh };
+            if self.request.same_conversation && number > 1 { ConversationChoice::Resumed(session_id) } else { ConversationChoice::Fresh };
         write_prompt(&self.prompt_file, prompt).map_err(|error| format!("cannot write {}: {error}", self.prompt_file.display()))?;
         let command = self.request.worker.command(prompt, &self.prompt_file, conversation).map_err(|error| error.to_string())?;
         let mut env: BTreeMap<OsString, Option<OsString>> = BTreeMap::from([
@@ -118,20 +120,20 @@ impl Ground {
             ("WATCHDOG_ITERATION".into(), Some(number.to_string().into())),
             ("WATCHDOG_SPEC".into(), Some(self.spec.clone().into())),
         ]);
-        if let Conversation::Resumed(Some(id)) = conversation {
+        if let ConversationChoice::Resumed(Some(id)) = conversation {
             env.insert("WATCHDOG_SESSION_ID".into(), Some(id.into()));
         }
         Ok(SessionOrder {
             command: command.argv,
             env,
-            stdin: if command.stdin == Stdin::Bytes(Vec::new()) { Stdin::Null } else { command.stdin },
+            stdin: if command.stdin == StdinSource::Bytes(Vec::new()) { StdinSource::Null } else { command.stdin },
             timeout: self.request.timeout,
             idle_timeout: self.request.idle_timeout(self.settings().limits.idle_timeout),
             grace: self.request.grace,
             child_wait: self.request.child_wait,
             end_survivors: self.request.end_survivors,
             mirror: self.request.mirror,
-            tap: Tap::default(),
+            tap: StreamTap::default(),
             before: spent,
         })
     }
@@ -175,9 +177,9 @@ pub fn crash_of(seen: &SessionSeen) -> Option<(String, bool)> {
 }
 
 /// What came of an iteration, for the state machine.
-pub fn outcome(judgement: &Judgement, crash: Option<(String, bool)>, work: Option<String>, spent: Spent) -> Outcome {
+pub fn outcome(judgement: &Judgement, crash: Option<(String, bool)>, work: Option<String>, spent: SpentUsage) -> IterationOutcome {
     let (crash, overloaded) = crash.map_or((None, false), |(why, overloaded)| (Some(why), overloaded));
-    Outcome {
+    IterationOutcome {
         reason: judgement.verdict.reason,
         retry_at: judgement.verdict.retry_at,
         crash,

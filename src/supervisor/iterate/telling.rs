@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::decision::iteration::next::PauseFor;
 use crate::decision::iteration::record::IterationRecord;
-use crate::decision::termination::Spent;
+use crate::decision::termination::SpentUsage;
 use crate::store::looped::LoopRecord;
 use crate::supervisor::verdict_json::millis;
 
@@ -33,8 +33,8 @@ pub fn record_json(record: &IterationRecord) -> Value {
 }
 
 /// A loop, as in `loop` of a verdict.
-pub fn loop_json(record: &LoopRecord, spent: &Spent, first_baseline: &str, resumed: bool, over: bool) -> Value {
-    let Spent { turns, tokens, cost_usd, wall_seconds, untold } = *spent;
+pub fn loop_json(record: &LoopRecord, spent: &SpentUsage, first_baseline: &str, resumed: bool, over: bool) -> Value {
+    let SpentUsage { turns, tokens, cost_usd, wall_seconds, untold } = *spent;
     json!({
         "id": record.id,
         "begun_at": record.begun_at.to_string(),

@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use crate::agent::stream::Tap;
+use crate::agent::stream::StreamTap;
 use crate::decision::iteration::next::PauseFor;
-use crate::decision::termination::Spent;
+use crate::decision::termination::SpentUsage;
 
 /// How a loop stands right now.
 #[derive(Debug, Clone)]
@@ -18,18 +18,18 @@ pub struct LoopStatus {
     /// When this process began with it.
     pub since: Timestamp,
     /// What it does.
-    pub phase: Phase,
+    pub phase: LoopPhase,
     /// What the sessions that ended spent.
-    pub spent: Spent,
+    pub spent: SpentUsage,
     /// State, strikes and limit of the breaker, where it is known.
     pub breaker: Option<(&'static str, u32, u32)>,
     /// The output of the session that runs.
-    pub tap: Option<Tap>,
+    pub tap: Option<StreamTap>,
 }
 
 /// What a loop does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub enum LoopPhase {
     /// A session runs.
     Session {
         /// Since then.

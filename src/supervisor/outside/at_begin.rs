@@ -1,26 +1,26 @@
 //! What is known of checks from when the work began, without running anything twice for it: from an earlier look at the same tree, and
 //! where nothing was done, from now.
 
-use crate::checks::{AtBegin, Definition};
-use crate::decision::evidence::{Before, CheckOutcome, TestCounts};
-use crate::git::{Point, Worktree};
-use crate::store::before::{self, Mark};
+use crate::checks::{AtBegin, CheckDefinition};
+use crate::decision::evidence::{CheckOutcome, OutcomeBefore, TestCounts};
+use crate::git::{BaselinePoint, Worktree};
+use crate::store::before::{self, OutcomeRecord};
 use crate::store::{Store, passed};
 
-use super::super::case::Case;
+use super::super::case::JudgementInput;
 use super::super::session_work;
 use super::super::surroundings::now;
 
 /// How a check ended that is judged now.
-pub(super) struct Ended<'a> {
-    pub(super) definition: &'a Definition,
+pub(super) struct BaselineOutcome<'a> {
+    pub(super) definition: &'a CheckDefinition,
     pub(super) outcome: CheckOutcome,
     pub(super) tests: Option<TestCounts>,
 }
 
 /// What is known. Whatever cannot be read or written here is unknown, and nothing else.
-pub(super) fn find(case: &Case, store: &dyn Store, ended: &Ended<'_>) -> AtBegin {
-    if !ended.definition.of_worktree || case.origin.0 == Point::nowhere() {
+pub(super) fn find(case: &JudgementInput, store: &dyn Store, ended: &BaselineOutcome<'_>) -> AtBegin {
+    if !ended.definition.of_worktree || case.origin.0 == BaselinePoint::nowhere() {
         return AtBegin::default();
     }
     let (origin_tree, clean_tree, nothing_done) = {
@@ -34,11 +34,11 @@ pub(super) fn find(case: &Case, store: &dyn Store, ended: &Ended<'_>) -> AtBegin
     let check = passed::inputs(&[ended.definition.text.as_bytes()]);
     let now_on = |tree: &str| {
         let before = match ended.outcome {
-            CheckOutcome::Pass => Before::Passed,
-            CheckOutcome::Unmet => Before::Failed,
+            CheckOutcome::Pass => OutcomeBefore::Passed,
+            CheckOutcome::Unmet => OutcomeBefore::Failed,
             _ => return None,
         };
-        Some(Mark { check: check.clone(), tree: tree.to_owned(), before, tests: ended.tests, at: now() })
+        Some(OutcomeRecord { check: check.clone(), tree: tree.to_owned(), before, tests: ended.tests, at: now() })
     };
     let begun = record.begun(&check).cloned();
     // What was found on this very tree since the session began was found for this work: a pass that came since is new.
@@ -46,7 +46,7 @@ pub(super) fn find(case: &Case, store: &dyn Store, ended: &Ended<'_>) -> AtBegin
     let identical = now_on(&origin_tree).filter(|_| nothing_done && !found_here);
     let known = match (identical, begun.clone()) {
         (Some(mark), None) => Some(mark),
-        (Some(mark), Some(_)) if mark.before == Before::Passed => Some(mark),
+        (Some(mark), Some(_)) if mark.before == OutcomeBefore::Passed => Some(mark),
         (_, Some(mark)) => Some(mark),
         (None, None) => record.seen(&check, &origin_tree).cloned(),
     };
@@ -66,7 +66,7 @@ pub(super) fn find(case: &Case, store: &dyn Store, ended: &Ended<'_>) -> AtBegin
 }
 
 /// Whether HEAD's tree is as it was, and all that is uncommitted was there before or is nobody's.
-fn has_no_work(case: &Case, worktree: &Worktree, origin_tree: &str) -> bool {
+fn has_no_work(case: &JudgementInput, worktree: &Worktree, origin_tree: &str) -> bool {
     let same = worktree.head().and_then(|head| worktree.tree_at(&head)).is_ok_and(|tree| tree == origin_tree);
     same && session_work::look(worktree, &case.work).is_ok_and(|found| !found.changes.work_left() && found.changes.operation.is_none())
 }

@@ -7,32 +7,32 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::agent::{Cancel, Kept, Leftovers, Program, StartError};
+use crate::agent::{BoundedOutput, CancelFlag, LeftoverRule, ProgramRun, StartError};
 use crate::checks::{
-    AtBegin, BoundedText, Capabilities, Captured, CheckRun, CommandOutput, CommandRequest, CommandRun, Definition, EarlierPass, Exchange,
-    FoundFile, JudgeAnswer, JudgeRequest, Pushed, TestEdits, Touched,
+    AtBegin, BoundedText, Capabilities, CapturedStream, CheckDefinition, CheckRun, CommandOutput, CommandRequest, CommandRun, EarlierPass,
+    FoundFile, JudgeAnswer, JudgeRequest, LineExchange, PushState, TestEdits, TouchedPaths,
 };
 use crate::config::settings::{CommandLine, SuccessRule};
-use crate::decision::evidence::{Changes, CheckOutcome, Commits, Fact, FaultKind, TestCounts, Unreadable};
+use crate::decision::evidence::{Changes, CheckOutcome, Commits, FaultKind, ReadFact, TestCounts, UnreadableFact};
 use crate::decision::secret_shapes::mask;
 use crate::decision::verdict::ProbeUsage;
-use crate::git::{self, Point, Worktree};
+use crate::git::{self, BaselinePoint, Worktree};
 use crate::rescue;
 use crate::store::Store;
 
-use super::super::case::Case;
+use super::super::case::JudgementInput;
 use super::super::criteria_files;
 use super::super::session_work;
-use super::at_begin::{self, Ended};
+use super::at_begin::{self, BaselineOutcome};
 use super::earlier_passes::EarlierPasses;
 use super::line_checkers::LineCheckers;
 use super::{check_run, edited_tests, judge, worktree_files};
 
 /// The outside of one judgement.
-pub struct Outside<'a> {
-    pub(super) case: &'a Case,
+pub struct SystemCapabilities<'a> {
+    pub(super) case: &'a JudgementInput,
     pub(super) root: &'a Path,
-    pub(super) cancel: &'a Cancel,
+    pub(super) cancel: &'a CancelFlag,
     /// Another program than the preset's own name in `PATH`.
     pub(super) agent_program: Option<OsString>,
     line_checkers: Arc<LineCheckers>,
@@ -47,10 +47,10 @@ pub struct Outside<'a> {
     begun: Instant,
 }
 
-impl<'a> Outside<'a> {
+impl<'a> SystemCapabilities<'a> {
     /// The outside of a case. Commands end when `cancel` is raised.
-    pub fn new(case: &'a Case, root: &'a Path, cancel: &'a Cancel) -> Self {
-        Outside {
+    pub fn new(case: &'a JudgementInput, root: &'a Path, cancel: &'a CancelFlag) -> Self {
+        SystemCapabilities {
             case,
             root,
             cancel,
@@ -67,28 +67,28 @@ impl<'a> Outside<'a> {
 
     /// The same with another program as the agent.
     pub fn with_agent_program(self, agent_program: Option<OsString>) -> Self {
-        Outside { agent_program, ..self }
+        SystemCapabilities { agent_program, ..self }
     }
 
     /// The same with checkers that outlast this judgement.
     pub fn with_line_checkers(self, line_checkers: Arc<LineCheckers>) -> Self {
-        Outside { line_checkers, ..self }
+        SystemCapabilities { line_checkers, ..self }
     }
 
     /// The same where commands need not run again that passed before, unless the command line wants them to.
     pub fn with_earlier_passes(self, store: Arc<dyn Store>) -> Self {
         let earlier_passes = (!self.case.asked.no_cache).then(|| EarlierPasses::new(Arc::clone(&store)));
-        Outside { earlier_passes, store: Some(store), ..self }
+        SystemCapabilities { earlier_passes, store: Some(store), ..self }
     }
 
     /// The same with a folder for scratch checkouts.
     pub fn with_scratch(self, folder: PathBuf) -> Self {
-        Outside { scratch: Some(folder), ..self }
+        SystemCapabilities { scratch: Some(folder), ..self }
     }
 
     /// The same where clean checks run on a tree that is not that of the work.
     pub fn at_tree(self, tree: String) -> Self {
-        Outside { at_tree: Some(tree), ..self }
+        SystemCapabilities { at_tree: Some(tree), ..self }
     }
 
     /// What the questions to models cost so far.
@@ -116,11 +116,11 @@ impl<'a> Outside<'a> {
             Ok(folder) => folder,
             Err(why) => return CommandRun::Unrunnable { why },
         };
-        let mut program = Program::new(argv(request.line), folder);
+        let mut program = ProgramRun::new(argv(request.line), folder);
         program.deadline = request.timeout;
         program.stdin = request.stdin.to_vec();
         program.env = self.variables();
-        match program.run_with(self.cancel, Leftovers::End) {
+        match program.run_with(self.cancel, LeftoverRule::End) {
             Ok((finished, _)) => {
                 let output = CommandOutput { stdout: captured(finished.stdout), stderr: captured(finished.stderr) };
                 match finished.timed_out || self.cancel.is_cancelled() {
@@ -143,7 +143,7 @@ fn folder(root: &Path, cwd: Option<&str>) -> Result<PathBuf, String> {
     if folder.starts_with(root) { Ok(folder) } else { Err(leads_out()) }
 }
 
-impl Capabilities for Outside<'_> {
+impl Capabilities for SystemCapabilities<'_> {
     fn clock(&self) -> Duration {
         self.begun.elapsed()
     }
@@ -156,12 +156,12 @@ impl Capabilities for Outside<'_> {
         check_run::run(self, request, report)
     }
 
-    fn commits(&self) -> Fact<Commits> {
+    fn commits(&self) -> ReadFact<Commits> {
         let evidence = self.case.evidence.clone().with_refs(self.case.origin.1.clone());
         Ok(self.worktree(|worktree| worktree.session_commits(&self.case.origin.0, &evidence))?)
     }
 
-    fn changes(&self) -> Fact<Changes> {
+    fn changes(&self) -> ReadFact<Changes> {
         Ok(self.worktree(|worktree| session_work::look(worktree, &self.case.work))?.changes)
     }
 
@@ -173,13 +173,13 @@ impl Capabilities for Outside<'_> {
         worktree_files::read(self.root, path, limit)
     }
 
-    fn baseline_file(&self, path: &str, limit: u64) -> Fact<Option<Vec<u8>>> {
-        let unreadable = |why: String| Unreadable { kind: FaultKind::Git, why, hint: None };
+    fn baseline_file(&self, path: &str, limit: u64) -> ReadFact<Option<Vec<u8>>> {
+        let unreadable = |why: String| UnreadableFact { kind: FaultKind::Git, why, hint: None };
         let inside = Path::new(path);
         let inside = if inside.is_absolute() { inside.strip_prefix(self.root).ok() } else { Some(inside) };
         let inside = inside.ok_or_else(|| unreadable(format!("{path} is outside of the worktree, so that no commit has it")))?;
         let inside: PathBuf = inside.components().filter(|part| *part != Component::CurDir).collect();
-        let Point::Commit(commit) = self.case.criteria_point() else { return Ok(None) };
+        let BaselinePoint::Commit(commit) = self.case.criteria_point() else { return Ok(None) };
         let found = self.worktree(|worktree| worktree.blob_at(&commit, &inside.to_string_lossy()))?;
         match found {
             Some(bytes) if bytes.len() as u64 > limit => Err(unreadable(format!("{path} of the baseline is larger than {limit} bytes"))),
@@ -187,34 +187,34 @@ impl Capabilities for Outside<'_> {
         }
     }
 
-    fn touched(&self, wanted: &dyn Fn(&str) -> bool) -> Fact<Touched> {
+    fn touched(&self, wanted: &dyn Fn(&str) -> bool) -> ReadFact<TouchedPaths> {
         let mut paths = self.worktree(|worktree| worktree.touched_since(&self.case.origin.0, self.case.origin.1.as_ref(), wanted))?;
         let total = paths.len() as u64;
-        paths.truncate(Touched::LISTED);
-        Ok(Touched { paths, total })
+        paths.truncate(TouchedPaths::LISTED);
+        Ok(TouchedPaths { paths, total })
     }
 
-    fn protected(&self, globs: &[String]) -> Fact<Touched> {
+    fn protected(&self, globs: &[String]) -> ReadFact<TouchedPaths> {
         let mut paths = criteria_files::changed_globs(self.case, globs)?;
         let total = paths.len() as u64;
-        paths.truncate(Touched::LISTED);
-        Ok(Touched { paths, total })
+        paths.truncate(TouchedPaths::LISTED);
+        Ok(TouchedPaths { paths, total })
     }
 
-    fn hidden_entries(&self) -> Fact<Option<(u64, String)>> {
+    fn hidden_entries(&self) -> ReadFact<Option<(u64, String)>> {
         Ok(self.worktree(Worktree::hidden_entries)?.map(|hidden| (hidden.total, hidden.first)))
     }
 
-    fn pushed(&self) -> Fact<Pushed> {
+    fn pushed(&self) -> ReadFact<PushState> {
         Ok(match self.worktree(Worktree::pushed)? {
-            git::Pushed::Unborn => Pushed::Unborn,
-            git::Pushed::NoRemote => Pushed::NoRemote,
-            git::Pushed::Yes => Pushed::Yes,
-            git::Pushed::No { ahead } => Pushed::No { ahead },
+            git::RemoteState::Unborn => PushState::Unborn,
+            git::RemoteState::NoRemote => PushState::NoRemote,
+            git::RemoteState::Yes => PushState::Yes,
+            git::RemoteState::No { ahead } => PushState::No { ahead },
         })
     }
 
-    fn diff(&self, limit: usize) -> Fact<BoundedText> {
+    fn diff(&self, limit: usize) -> ReadFact<BoundedText> {
         let found = self.worktree(|worktree| {
             let from = if self.baseline_known() { self.case.origin.0.clone() } else { worktree.head()? };
             worktree.diff_since(&from, self.case.origin.1.as_ref(), limit, &rescue::looks_secret)
@@ -223,7 +223,7 @@ impl Capabilities for Outside<'_> {
     }
 
     fn baseline_known(&self) -> bool {
-        self.case.origin.0 != Point::nowhere()
+        self.case.origin.0 != BaselinePoint::nowhere()
     }
 
     fn ask_judge(&self, request: &JudgeRequest<'_>) -> JudgeAnswer {
@@ -233,7 +233,7 @@ impl Capabilities for Outside<'_> {
         }
     }
 
-    fn changed_scripts(&self, line: &CommandLine, cwd: Option<&str>) -> Fact<Vec<String>> {
+    fn changed_scripts(&self, line: &CommandLine, cwd: Option<&str>) -> ReadFact<Vec<String>> {
         criteria_files::changed_scripts(self.case, line, cwd)
     }
 
@@ -247,19 +247,19 @@ impl Capabilities for Outside<'_> {
         }
     }
 
-    fn at_begin(&self, definition: &Definition, outcome: CheckOutcome, tests: Option<TestCounts>) -> AtBegin {
-        let find = |store: &Arc<dyn Store>| at_begin::find(self.case, store.as_ref(), &Ended { definition, outcome, tests });
+    fn at_begin(&self, definition: &CheckDefinition, outcome: CheckOutcome, tests: Option<TestCounts>) -> AtBegin {
+        let find = |store: &Arc<dyn Store>| at_begin::find(self.case, store.as_ref(), &BaselineOutcome { definition, outcome, tests });
         self.store.as_ref().map_or_else(AtBegin::default, find)
     }
 
-    fn edited_tests(&self, lines: bool) -> Fact<TestEdits> {
+    fn edited_tests(&self, lines: bool) -> ReadFact<TestEdits> {
         if self.at_tree.is_some() { Ok(TestEdits::default()) } else { edited_tests::find(self.case, self.root, lines) }
     }
 
-    fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> Exchange {
+    fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> LineExchange {
         let folder = match folder(self.root, request.cwd) {
             Ok(folder) => folder,
-            Err(why) => return Exchange::Unrunnable { why },
+            Err(why) => return LineExchange::Unrunnable { why },
         };
         self.line_checkers.exchange(argv(request.line), folder, &self.variables(), (line, request.timeout, self.cancel))
     }
@@ -273,8 +273,8 @@ fn argv(line: &CommandLine) -> Vec<OsString> {
     }
 }
 
-fn captured(kept: Kept) -> Captured {
+fn captured(kept: BoundedOutput) -> CapturedStream {
     let middle = if kept.dropped == 0 { 0 } else { kept.bytes.len() / 2 };
     let (head, tail) = kept.bytes.split_at(middle);
-    Captured { head: head.to_vec(), dropped: kept.dropped, tail: tail.to_vec() }
+    CapturedStream { head: head.to_vec(), dropped: kept.dropped, tail: tail.to_vec() }
 }

@@ -11,12 +11,12 @@ use crate::rescue;
 
 use super::super::session_work;
 use super::super::surroundings::now;
-use super::Outside;
-use super::scratch::Scratch;
+use super::SystemCapabilities;
+use super::scratch::ScratchCheckout;
 use super::worktree_files;
 
 /// Runs the command, in a scratch checkout where it is to be clean.
-pub(super) fn run(outside: &Outside<'_>, request: &CommandRequest<'_>, report: Option<&str>) -> CheckRun {
+pub(super) fn run(outside: &SystemCapabilities<'_>, request: &CommandRequest<'_>, report: Option<&str>) -> CheckRun {
     if !request.clean {
         return run_in(outside, outside.root, request, report);
     }
@@ -28,7 +28,7 @@ pub(super) fn run(outside: &Outside<'_>, request: &CommandRequest<'_>, report: O
     let Some(parent) = &outside.scratch else { return unrunnable("there is no place for a scratch checkout".into()) };
     let scratch = {
         let worktree = outside.case.worktree.lock().expect("no panic while it was held");
-        Scratch::of(&worktree, &tree, parent)
+        ScratchCheckout::of(&worktree, &tree, parent)
     };
     match scratch {
         Ok(scratch) => CheckRun { tree: Some(tree), ..run_in(outside, scratch.folder(), request, report) },
@@ -37,7 +37,7 @@ pub(super) fn run(outside: &Outside<'_>, request: &CommandRequest<'_>, report: O
 }
 
 /// The tree of HEAD with the session's work, or the one that was asked for.
-fn work_tree_id(outside: &Outside<'_>) -> Result<String, String> {
+fn work_tree_id(outside: &SystemCapabilities<'_>) -> Result<String, String> {
     if let Some(tree) = &outside.at_tree {
         return Ok(tree.clone());
     }
@@ -61,7 +61,7 @@ fn work_tree_id(outside: &Outside<'_>) -> Result<String, String> {
     }
 }
 
-fn run_in(outside: &Outside<'_>, root: &Path, request: &CommandRequest<'_>, report: Option<&str>) -> CheckRun {
+fn run_in(outside: &SystemCapabilities<'_>, root: &Path, request: &CommandRequest<'_>, report: Option<&str>) -> CheckRun {
     let before = report.map(|path| stamp(root, path));
     let run = outside.run_at(root, request);
     let report = report.map(|path| {

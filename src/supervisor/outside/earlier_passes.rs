@@ -9,7 +9,7 @@ use crate::config::settings::{CommandLine, SuccessRule};
 use crate::decision::evidence::TestCounts;
 use crate::store::{Store, passed};
 
-use super::super::case::Case;
+use super::super::case::JudgementInput;
 use super::super::surroundings::now;
 
 /// What passed before. Whatever cannot be read or written here makes a command run, and nothing else.
@@ -25,7 +25,7 @@ impl EarlierPasses {
         EarlierPasses { store, asked: Mutex::default() }
     }
 
-    pub(super) fn of(&self, case: &Case, request: &CommandRequest<'_>, rule: &SuccessRule) -> Option<EarlierPass> {
+    pub(super) fn of(&self, case: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRule) -> Option<EarlierPass> {
         let command = command(case, request, rule);
         let inputs = inputs(case, &command);
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,7 +43,7 @@ impl EarlierPasses {
     }
 
     /// A pass counts for what was there before the command ran and is there still.
-    pub(super) fn remember(&self, case: &Case, request: &CommandRequest<'_>, rule: &SuccessRule, tests: Option<TestCounts>) {
+    pub(super) fn remember(&self, case: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRule, tests: Option<TestCounts>) {
         let command = command(case, request, rule);
         let before = self.asked.lock().unwrap_or_else(PoisonError::into_inner).remove(&command);
         if let Some((inputs, _)) = inputs(case, &command).filter(|(now, _)| before.as_ref() == Some(now)) {
@@ -54,7 +54,7 @@ impl EarlierPasses {
 }
 
 /// All that the configuration and the case say about a command, as one text without two meanings.
-fn command(case: &Case, request: &CommandRequest<'_>, rule: &SuccessRule) -> String {
+fn command(case: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRule) -> String {
     let line = match request.line {
         CommandLine::Shell(line) => format!("{line:?}"),
         CommandLine::Argv(argv) => format!("{argv:?}"),
@@ -64,7 +64,7 @@ fn command(case: &Case, request: &CommandRequest<'_>, rule: &SuccessRule) -> Str
 }
 
 /// A fingerprint of all inputs, and HEAD's tree.
-fn inputs(case: &Case, command: &str) -> Option<(String, String)> {
+fn inputs(case: &JudgementInput, command: &str) -> Option<(String, String)> {
     let tree = case.worktree.lock().expect("no panic while it was held").clean_tree();
     let tree = tree.ok().flatten()?;
     Some((passed::inputs(&[tree.as_bytes(), command.as_bytes(), &passed::environment()]), tree))

@@ -4,11 +4,11 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use crate::checks::{TestEdits, is_test_file, test_lines};
-use crate::decision::evidence::Fact;
-use crate::git::{Point, Worktree, unescape_path};
+use crate::decision::evidence::ReadFact;
+use crate::git::{BaselinePoint, Worktree, unescape_path};
 use crate::rescue;
 
-use super::super::case::Case;
+use super::super::case::JudgementInput;
 
 /// A difference of more bytes is not looked at by lines.
 const MOST_BYTES: usize = 4 << 20;
@@ -17,10 +17,10 @@ const MOST_BYTES: usize = 4 << 20;
 const MOST_FILES: usize = 200;
 
 /// What differs from the point that guards compare with.
-pub(super) fn find(case: &Case, root: &Path, lines: bool) -> Fact<TestEdits> {
+pub(super) fn find(case: &JudgementInput, root: &Path, lines: bool) -> ReadFact<TestEdits> {
     let point = case.criteria_point();
-    let Point::Commit(commit) = &point else { return Ok(TestEdits::default()) };
-    if point == Point::nowhere() {
+    let BaselinePoint::Commit(commit) = &point else { return Ok(TestEdits::default()) };
+    if point == BaselinePoint::nowhere() {
         return Ok(TestEdits::default());
     }
     let known = case.origin.1.as_ref();
@@ -46,7 +46,7 @@ pub(super) fn find(case: &Case, root: &Path, lines: bool) -> Fact<TestEdits> {
 }
 
 /// Whether the content of a file of the baseline is in another file of tests now.
-fn is_moved(worktree: &Worktree, commit: &str, root: &Path, path: &str, present: &[String]) -> Fact<bool> {
+fn is_moved(worktree: &Worktree, commit: &str, root: &Path, path: &str, present: &[String]) -> ReadFact<bool> {
     let Some(content) = worktree.blob_at(commit, path)? else { return Ok(true) };
     let same = |path: &String| std::fs::read(root.join(path)).is_ok_and(|bytes| bytes == content);
     Ok(!content.is_empty() && present.iter().any(same))

@@ -6,17 +6,17 @@ use crate::agent::probe::{ProbeRequest, ask_to_judge};
 use crate::checks::{Capabilities as _, CommandRequest, CommandRun, JudgeAnswer, JudgeRequest};
 use crate::config::settings::{AgentSettings, CommandLine};
 use crate::decision::display::bounded;
-use crate::decision::evidence::{Exit, ProbeOutcome};
+use crate::decision::evidence::{ProbeOutcome, ProcessExit};
 use crate::decision::verdict::ProbeUsage;
 
 use super::super::surroundings::now;
-use super::Outside;
+use super::SystemCapabilities;
 
 /// Bytes of an answer that are looked at: its first line decides.
 const ANSWER: usize = 64 << 10;
 
 /// Asks the agent's preset, without tools and without a session, where no file of the worktree can speak to it.
-pub(super) fn preset(outside: &Outside<'_>, request: &JudgeRequest<'_>) -> JudgeAnswer {
+pub(super) fn preset(outside: &SystemCapabilities<'_>, request: &JudgeRequest<'_>) -> JudgeAnswer {
     let settings = &outside.case.settings.agent;
     let settings = AgentSettings { model: request.model.map(str::to_owned).or_else(|| settings.model.clone()), ..settings.clone() };
     let question = ProbeRequest {
@@ -48,14 +48,14 @@ pub(super) fn preset(outside: &Outside<'_>, request: &JudgeRequest<'_>) -> Judge
 }
 
 /// Asks a program once.
-pub(super) fn program(outside: &Outside<'_>, line: &CommandLine, request: &JudgeRequest<'_>) -> JudgeAnswer {
+pub(super) fn program(outside: &SystemCapabilities<'_>, line: &CommandLine, request: &JudgeRequest<'_>) -> JudgeAnswer {
     let mut command = CommandRequest::new(line, request.timeout);
     command.stdin = request.prompt.as_bytes();
     match outside.run_command(&command) {
         CommandRun::Unrunnable { why } => JudgeAnswer::Unrunnable { why },
         CommandRun::NoRoom { why } => JudgeAnswer::Failed { why },
         CommandRun::TimedOut { .. } => JudgeAnswer::TimedOut,
-        CommandRun::Finished { exit: exit @ Exit::Code(126 | 127), output } => {
+        CommandRun::Finished { exit: exit @ ProcessExit::Code(126 | 127), output } => {
             JudgeAnswer::Unrunnable { why: said(&format!("it ended with {exit}"), &output.stderr.tail) }
         }
         CommandRun::Finished { exit, output } if !exit.success() => {

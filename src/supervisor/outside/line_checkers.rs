@@ -5,18 +5,18 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::agent::{Answer, Cancel, LineProgram, StartError};
-use crate::checks::Exchange;
+use crate::agent::{CancelFlag, LineAnswer, LineProgram, StartError};
+use crate::checks::LineExchange;
 use crate::decision::display::bounded;
 
 /// Programs that stay, by what was started and where. They end with the last owner.
 #[derive(Default)]
 pub struct LineCheckers {
-    running: Mutex<HashMap<(Vec<OsString>, PathBuf), Slot>>,
+    running: Mutex<HashMap<(Vec<OsString>, PathBuf), ProgramSlot>>,
 }
 
 /// Where one program is while nobody talks to it; empty where it does not run.
-type Slot = Arc<Mutex<Option<LineProgram>>>;
+type ProgramSlot = Arc<Mutex<Option<LineProgram>>>;
 
 impl LineCheckers {
     /// Gives a line to the program and waits for its answer; the program is started where it does not run. Questions to one program wait
@@ -26,8 +26,8 @@ impl LineCheckers {
         argv: Vec<OsString>,
         folder: PathBuf,
         env: &BTreeMap<OsString, Option<OsString>>,
-        (line, timeout, cancel): (&str, std::time::Duration, &Cancel),
-    ) -> Exchange {
+        (line, timeout, cancel): (&str, std::time::Duration, &CancelFlag),
+    ) -> LineExchange {
         let slot = {
             let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
             running.entry((argv.clone(), folder.clone())).or_default().clone()
@@ -37,27 +37,27 @@ impl LineCheckers {
             Some(program) => program,
             None => match LineProgram::start(&argv, folder, env) {
                 Ok(program) => program,
-                Err(StartError::NotRunnable { program, why }) => return Exchange::Unrunnable { why: format!("{program}: {why}") },
-                Err(error @ StartError::Shortage { .. }) => return Exchange::Failed { why: error.to_string() },
+                Err(StartError::NotRunnable { program, why }) => return LineExchange::Unrunnable { why: format!("{program}: {why}") },
+                Err(error @ StartError::Shortage { .. }) => return LineExchange::Failed { why: error.to_string() },
                 Err(error @ StartError::System { .. }) => {
-                    return Exchange::Unrunnable { why: error.to_string() };
+                    return LineExchange::Unrunnable { why: error.to_string() };
                 }
             },
         };
         match program.exchange(line, timeout, cancel) {
-            Answer::Line(line) => {
+            LineAnswer::Line(line) => {
                 *slot = Some(program);
-                Exchange::Line(line)
+                LineExchange::Line(line)
             }
-            Answer::TimedOut | Answer::Cancelled => Exchange::TimedOut,
-            Answer::TooLong => Exchange::Failed { why: "it answered with a line that is too long to be an answer".into() },
-            Answer::Ended { exit, stderr } => {
+            LineAnswer::TimedOut | LineAnswer::Cancelled => LineExchange::TimedOut,
+            LineAnswer::TooLong => LineExchange::Failed { why: "it answered with a line that is too long to be an answer".into() },
+            LineAnswer::Ended { exit, stderr } => {
                 let how = exit.map_or_else(|| "it ended".to_owned(), |exit| format!("it ended with {exit}"));
                 let said = stderr.lines().last().map(|last| format!(": {}", bounded(last, 500))).unwrap_or_default();
                 let why = format!("{how} instead of answering{said}");
                 match exit {
-                    Some(crate::decision::evidence::Exit::Code(126 | 127)) => Exchange::Unrunnable { why },
-                    _ => Exchange::Failed { why },
+                    Some(crate::decision::evidence::ProcessExit::Code(126 | 127)) => LineExchange::Unrunnable { why },
+                    _ => LineExchange::Failed { why },
                 }
             }
         }

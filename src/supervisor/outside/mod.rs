@@ -10,5 +10,5 @@ mod line_checkers;
 mod scratch;
 mod worktree_files;
 
-pub use capabilities::Outside;
+pub use capabilities::SystemCapabilities;
 pub use line_checkers::LineCheckers;

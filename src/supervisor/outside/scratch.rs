@@ -11,11 +11,11 @@ use rustix::process::{Pid, test_kill_process};
 use crate::git::Worktree;
 
 /// One scratch checkout.
-pub(super) struct Scratch {
+pub(super) struct ScratchCheckout {
     folder: PathBuf,
 }
 
-impl Scratch {
+impl ScratchCheckout {
     /// Writes a tree below `parent`. The error says why it cannot be had.
     pub(super) fn of(worktree: &Worktree, tree: &str, parent: &Path) -> Result<Self, String> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -24,7 +24,7 @@ impl Scratch {
         private(parent).map_err(refused)?;
         remove_left_behind(parent);
         let name = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let scratch = Scratch { folder: parent.join(name) };
+        let scratch = ScratchCheckout { folder: parent.join(name) };
         // One of an earlier process with this id.
         let _ = fs::remove_dir_all(&scratch.folder);
         private(&scratch.folder).map_err(refused)?;
@@ -38,7 +38,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchCheckout {
     fn drop(&mut self) {
         // What cannot be removed now is removed by the next one.
         let _ = fs::remove_dir_all(&self.folder);

@@ -19,7 +19,7 @@ pub(super) fn find(root: &Path, glob: &str) -> io::Result<Vec<FoundFile>> {
     // Everything before the first wildcard is a plain folder: nothing beside it can match.
     let plain: PathBuf =
         Path::new(glob).components().take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{', '\\'])).collect();
-    let mut walk = Walk { root, real_root: root.canonicalize()?, seen: HashSet::new(), found: Vec::new() };
+    let mut walk = SafeWalk { root, real_root: root.canonicalize()?, seen: HashSet::new(), found: Vec::new() };
     walk.visit(&plain, &|path| matcher.is_match(path))?;
     let mut found = walk.found;
     found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -58,14 +58,14 @@ pub(super) fn read(root: &Path, path: &str, limit: u64) -> io::Result<Option<Vec
 }
 
 /// A walk below the root that follows links only where they stay inside, and no folder twice.
-struct Walk<'a> {
+struct SafeWalk<'a> {
     root: &'a Path,
     real_root: PathBuf,
     seen: HashSet<PathBuf>,
     found: Vec<FoundFile>,
 }
 
-impl Walk<'_> {
+impl SafeWalk<'_> {
     fn visit(&mut self, relative: &Path, matches: &dyn Fn(&Path) -> bool) -> io::Result<()> {
         let path = self.root.join(relative);
         let real = match path.canonicalize() {

@@ -7,21 +7,21 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::look::{Looked, Wanting, isolated};
-use super::ration::Ration;
-use super::remembered::Memory;
+use super::look::{PendingProbe, SweepScanOutcome, isolated};
+use super::ration::ProbeBudget;
+use super::remembered::SweepCache;
 use super::report::{SweepReport, SweepRow};
 use super::request::SweepRequest;
-use crate::agent::Cancel;
-use crate::decision::evidence::Unreadable;
-use crate::git::{Family, FoundWorktree, find_worktrees};
+use crate::agent::CancelFlag;
+use crate::decision::evidence::UnreadableFact;
+use crate::git::{FoundWorktree, RepoCache, find_worktrees};
 use crate::store::journal::tidy;
 use crate::store::{SqliteStore, Store, baseline, session};
 use crate::supervisor::expiry::expire;
-use crate::supervisor::journal::Ledger;
-use crate::supervisor::judge::Trial;
-use crate::supervisor::signals::{Signals, Urgency};
-use crate::supervisor::surroundings::{Surroundings, now};
+use crate::supervisor::journal::JournalBatcher;
+use crate::supervisor::judge::JudgementRun;
+use crate::supervisor::signals::{SignalState, SignalUrgency};
+use crate::supervisor::surroundings::{CommandEnv, now};
 
 /// How many judgements wait for their turn to ask at most. Each holds a lock and an open repository.
 const WAITING: usize = 64;
@@ -30,14 +30,14 @@ const WAITING: usize = 64;
 const FAMILIES: usize = 8;
 
 /// What the threads of a sweep share.
-pub struct Sweep<'a> {
-    pub(super) around: &'a Surroundings,
+pub struct WorkerPool<'a> {
+    pub(super) around: &'a CommandEnv,
     pub(super) request: &'a SweepRequest,
     pub(super) store: Arc<dyn Store>,
-    pub(super) ledger: Arc<Ledger>,
-    pub(super) ration: Ration,
-    pub(super) cancel: Cancel,
-    pub(super) memory: Memory,
+    pub(super) ledger: Arc<JournalBatcher>,
+    pub(super) ration: ProbeBudget,
+    pub(super) cancel: CancelFlag,
+    pub(super) memory: SweepCache,
     /// The worktrees for which a baseline is recorded.
     pub(super) watched: HashSet<String>,
     /// Those for which a session is.
@@ -54,31 +54,31 @@ pub struct Sweep<'a> {
 ///
 /// # Errors
 /// When watchdog's own state cannot be read; whatever is wrong with a worktree is a row.
-pub async fn sweep(surroundings: &Surroundings, request: SweepRequest, signals: &mut Signals) -> Result<SweepReport, Unreadable> {
-    let cancel = Cancel::new();
+pub async fn sweep(surroundings: &CommandEnv, request: SweepRequest, signals: &mut SignalState) -> Result<SweepReport, UnreadableFact> {
+    let cancel = CancelFlag::new();
     let sweeping = {
         let (surroundings, cancel) = (surroundings.clone(), cancel.clone());
         tokio::task::spawn_blocking(move || sweep_now(&surroundings, &request, cancel))
     };
     tokio::pin!(sweeping);
-    let mut next = Urgency::Interrupted;
+    let mut next = SignalUrgency::Interrupted;
     let swept = loop {
         tokio::select! {
             swept = &mut sweeping => break swept,
-            () = signals.reached(next), if next <= Urgency::Hurry => {
-                if next == Urgency::Hurry {
+            () = signals.reached(next), if next <= SignalUrgency::Hurry => {
+                if next == SignalUrgency::Hurry {
                     cancel.cancel_now();
                     break sweeping.await;
                 }
                 cancel.cancel();
-                next = Urgency::Hurry;
+                next = SignalUrgency::Hurry;
             }
         }
     };
     swept.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
 }
 
-fn sweep_now(around: &Surroundings, request: &SweepRequest, cancel: Cancel) -> Result<SweepReport, Unreadable> {
+fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) -> Result<SweepReport, UnreadableFact> {
     let begun = Instant::now();
     around.state.ensure()?;
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&around.state)?);
@@ -91,13 +91,13 @@ fn sweep_now(around: &Surroundings, request: &SweepRequest, cancel: Cancel) -> R
         let turn = usize::try_from(now().as_second().unsigned_abs()).unwrap_or(0).wrapping_mul(7919) % jobs.len();
         jobs.rotate_left(turn);
     }
-    let sweep = Sweep {
+    let sweep = WorkerPool {
         around,
         request,
-        ledger: Arc::new(Ledger::new(Arc::clone(&store))),
-        ration: Ration::new(if request.asked.no_probe { 0 } else { request.max_probes_total }),
+        ledger: Arc::new(JournalBatcher::new(Arc::clone(&store))),
+        ration: ProbeBudget::new(if request.asked.no_probe { 0 } else { request.max_probes_total }),
         cancel,
-        memory: Memory::open(Arc::clone(&store), around, request)?,
+        memory: SweepCache::open(Arc::clone(&store), around, request)?,
         watched: baseline::worktrees(store.as_ref())?,
         with_sessions: session::worktrees(store.as_ref())?,
         store,
@@ -122,7 +122,7 @@ fn sweep_now(around: &Surroundings, request: &SweepRequest, cancel: Cancel) -> R
     Ok(report)
 }
 
-impl Sweep<'_> {
+impl WorkerPool<'_> {
     fn work(&self) {
         let (want, wanted) = sync_channel(WAITING);
         let wanted = Mutex::new(Some(wanted));
@@ -133,7 +133,7 @@ impl Sweep<'_> {
             if (0..self.request.max_parallel_probes.max(1)).filter(|_| ask()).count() == 0 {
                 *held(&wanted) = None;
             }
-            let look = |want: SyncSender<Wanting>| begin().spawn_scoped(scope, move || self.look_at_all(&want)).is_ok();
+            let look = |want: SyncSender<PendingProbe>| begin().spawn_scoped(scope, move || self.look_at_all(&want)).is_ok();
             if (0..self.request.jobs.max(1)).filter(|_| look(want.clone())).count() == 0 {
                 self.look_at_all(&want);
             }
@@ -141,8 +141,8 @@ impl Sweep<'_> {
         });
     }
 
-    fn look_at_all(&self, want: &SyncSender<Wanting>) {
-        let mut families: HashMap<PathBuf, Family> = HashMap::new();
+    fn look_at_all(&self, want: &SyncSender<PendingProbe>) {
+        let mut families: HashMap<PathBuf, RepoCache> = HashMap::new();
         while !self.cancel.is_cancelled() {
             let Some(found) = held(&self.jobs).pop_front() else { return };
             let root = found.root.clone();
@@ -157,19 +157,19 @@ impl Sweep<'_> {
                 looked
             });
             match looked {
-                Looked::Row(row) => self.tell(&row),
-                Looked::Wants(wanting) if self.ration.take() => {
+                SweepScanOutcome::Row(row) => self.tell(&row),
+                SweepScanOutcome::Wants(wanting) if self.ration.take() => {
                     // The ones who ask outlive those who look.
                     if let Err(refused) = want.send(*wanting) {
                         self.tell_of(root, || self.without_asking(refused.0));
                     }
                 }
-                Looked::Wants(wanting) => self.tell_of(root, || self.without_asking(*wanting)),
+                SweepScanOutcome::Wants(wanting) => self.tell_of(root, || self.without_asking(*wanting)),
             }
         }
     }
 
-    fn ask_all(&self, wanted: &Mutex<Option<Receiver<Wanting>>>) {
+    fn ask_all(&self, wanted: &Mutex<Option<Receiver<PendingProbe>>>) {
         loop {
             let next = held(wanted).as_ref().and_then(|wanted| wanted.recv().ok());
             let Some(wanting) = next else { return };
@@ -178,7 +178,7 @@ impl Sweep<'_> {
     }
 
     fn tell_of(&self, root: PathBuf, work: impl FnOnce() -> SweepRow) {
-        if let Looked::Row(row) = isolated(root, || Looked::Row(work())) {
+        if let SweepScanOutcome::Row(row) = isolated(root, || SweepScanOutcome::Row(work())) {
             self.tell(&row);
         }
     }
@@ -190,7 +190,7 @@ impl Sweep<'_> {
     }
 
     /// Drops old snapshots, looked for once per repository and sweep.
-    pub(super) fn expire(&self, trial: &Trial) {
+    pub(super) fn expire(&self, trial: &JudgementRun) {
         let worktree = trial.case.worktree.lock().expect("no panic while it was held");
         if !held(&self.expired).insert(worktree.common_dir().to_owned()) {
             return;

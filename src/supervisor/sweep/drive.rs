@@ -1,76 +1,76 @@
 //! Moves a machine that never waits, in the thread that calls. The dispatcher of a single check does the same beside
 //! signals and pauses; a sweep has thousands of machines, and no pause between any two looks.
 
-use crate::agent::Cancel;
-use crate::decision::machine::{Action, Event, Machine};
+use crate::agent::CancelFlag;
+use crate::decision::machine::{CheckMachine, MachineAction, MachineEvent};
 use crate::decision::verdict::Verdict;
-use crate::supervisor::executor::Executor;
+use crate::supervisor::executor::ActionExecutor;
 use crate::supervisor::journal::observed;
 
 /// How far a machine came.
-pub enum Pace {
+pub enum DriveOutcome {
     /// To its verdict.
     Ended(Box<Verdict>),
     /// To an action that would ask the agent, and may not yet.
-    Asks(Action),
+    Asks(MachineAction),
 }
 
 /// Drives a machine on from an event. `may_ask` is consulted before each action that puts a question to the agent.
 pub fn drive(
-    machine: &mut Machine,
-    executor: &Executor,
-    mut event: Event,
-    cancel: &Cancel,
-    may_ask: &mut dyn FnMut(&Action) -> bool,
-) -> Pace {
+    machine: &mut CheckMachine,
+    executor: &ActionExecutor,
+    mut event: MachineEvent,
+    cancel: &CancelFlag,
+    may_ask: &mut dyn FnMut(&MachineAction) -> bool,
+) -> DriveOutcome {
     let mut told = false;
     loop {
         if !told && cancel.is_cancelled() {
             told = true;
             // What was just learned is taken in first: a rescue that ended must not be forgotten.
             let _ = machine.step(event);
-            event = Event::Interrupt;
+            event = MachineEvent::Interrupt;
         }
         let action = machine.step(event);
         if asks(&action, executor) && !may_ask(&action) {
-            return Pace::Asks(action);
+            return DriveOutcome::Asks(action);
         }
         event = match action {
-            Action::Conclude(verdict) => return Pace::Ended(verdict),
+            MachineAction::Conclude(verdict) => return DriveOutcome::Ended(verdict),
             // One round has no pause; whoever comes again looks again.
-            Action::Wait(_) => Event::WaitOver,
-            Action::ReadCommits
-            | Action::ReadChanges
-            | Action::TakeSnapshot
-            | Action::JudgeChecks
-            | Action::Ask { .. }
-            | Action::Rescue
-            | Action::ReadSurvivors
-            | Action::ReadActivity
-            | Action::ReadCriteria => perform(&action, machine, executor, cancel),
+            MachineAction::Wait(_) => MachineEvent::WaitOver,
+            MachineAction::ReadCommits
+            | MachineAction::ReadChanges
+            | MachineAction::TakeSnapshot
+            | MachineAction::JudgeChecks
+            | MachineAction::Ask { .. }
+            | MachineAction::Rescue
+            | MachineAction::ReadSurvivors
+            | MachineAction::ReadActivity
+            | MachineAction::ReadCriteria => perform(&action, machine, executor, cancel),
         };
         observed(executor.journal(), &event);
     }
 }
 
 /// Carries out one action that was held back, and says what came of it.
-pub fn perform(action: &Action, machine: &Machine, executor: &Executor, cancel: &Cancel) -> Event {
+pub fn perform(action: &MachineAction, machine: &CheckMachine, executor: &ActionExecutor, cancel: &CancelFlag) -> MachineEvent {
     executor.perform(action, &(machine.commits().cloned(), machine.changes().cloned()), cancel)
 }
 
-fn asks(action: &Action, executor: &Executor) -> bool {
+fn asks(action: &MachineAction, executor: &ActionExecutor) -> bool {
     match action {
         // An answer that stands costs nobody anything.
-        Action::Ask { .. } => !executor.answer_stands(),
-        Action::Rescue => executor.would_ask_for_a_plan(),
-        Action::ReadCommits
-        | Action::ReadChanges
-        | Action::TakeSnapshot
-        | Action::JudgeChecks
-        | Action::ReadSurvivors
-        | Action::ReadActivity
-        | Action::ReadCriteria
-        | Action::Wait(_)
-        | Action::Conclude(_) => false,
+        MachineAction::Ask { .. } => !executor.answer_stands(),
+        MachineAction::Rescue => executor.would_ask_for_a_plan(),
+        MachineAction::ReadCommits
+        | MachineAction::ReadChanges
+        | MachineAction::TakeSnapshot
+        | MachineAction::JudgeChecks
+        | MachineAction::ReadSurvivors
+        | MachineAction::ReadActivity
+        | MachineAction::ReadCriteria
+        | MachineAction::Wait(_)
+        | MachineAction::Conclude(_) => false,
     }
 }

@@ -4,51 +4,51 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::crew::Sweep;
-use super::drive::{Pace, drive, perform};
-use super::report::{Outcome, SweepRow};
-use crate::decision::evidence::{Degraded, FaultKind, Unreadable};
-use crate::decision::machine::{Action, Event, Machine, Setup};
+use super::crew::WorkerPool;
+use super::drive::{DriveOutcome, drive, perform};
+use super::report::{SweepOutcome, SweepRow};
+use crate::decision::evidence::{Degradation, FaultKind, UnreadableFact};
+use crate::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachineSetup};
 use crate::decision::verdict::{Reason, Status, Verdict};
-use crate::git::{Family, FoundWorktree, Standing};
+use crate::git::{FoundWorktree, RepoCache, WorktreeState};
 use crate::session::recorded;
 use crate::store::baseline;
-use crate::store::lock::{Acquired, Holder, WorktreeLock};
-use crate::supervisor::case::{Asked, Case};
+use crate::store::lock::{LockAttempt, LockHolder, WorktreeLock};
+use crate::supervisor::case::{JudgementInput, Overrides};
 use crate::supervisor::configuration::governing;
-use crate::supervisor::journal::{Journal, observed};
-use crate::supervisor::judge::{SessionSeen, Trial, early, refused};
+use crate::supervisor::journal::{CommandJournal, observed};
+use crate::supervisor::judge::{JudgementRun, SessionSeen, early, refused};
 use crate::supervisor::live_session::RunningSession;
 use crate::supervisor::panicked::verdict_of_panic;
-use crate::supervisor::place::{Place, taken};
+use crate::supervisor::place::{OpenWorktree, taken};
 use crate::supervisor::settle_anchor;
-use crate::supervisor::surroundings::{Surroundings, now};
+use crate::supervisor::surroundings::{CommandEnv, now};
 use crate::supervisor::verdict_json::{Judgement, SessionJson};
 
 /// What is said of a worktree that was removed meanwhile.
 const VANISHED: &str = "its folder vanished while it was looked at";
 
 /// What a first look came to.
-pub enum Looked {
+pub enum SweepScanOutcome {
     /// The end.
     Row(SweepRow),
     /// Only the agent can tell more.
-    Wants(Box<Wanting>),
+    Wants(Box<PendingProbe>),
 }
 
 /// A judgement that waits for its turn to ask. The worktree stays ours meanwhile.
-pub struct Wanting {
+pub struct PendingProbe {
     found: FoundWorktree,
-    around: Surroundings,
-    trial: Trial,
-    setup: Setup,
-    machine: Machine,
-    action: Action,
+    around: CommandEnv,
+    trial: JudgementRun,
+    setup: MachineSetup,
+    machine: CheckMachine,
+    action: MachineAction,
     /// Let go of when the judgement is done.
     _lock: WorktreeLock,
 }
 
-impl Wanting {
+impl PendingProbe {
     /// The worktree's top folder.
     pub fn root(&self) -> &Path {
         &self.found.root
@@ -56,55 +56,56 @@ impl Wanting {
 }
 
 /// Does one worktree's work, so that a bug that it meets is a row like any other.
-pub fn isolated(root: PathBuf, work: impl FnOnce() -> Looked) -> Looked {
+pub fn isolated(root: PathBuf, work: impl FnOnce() -> SweepScanOutcome) -> SweepScanOutcome {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(looked) => looked,
-        Err(panic) => Looked::Row(unjudged(root, verdict_of_panic(panic.as_ref()))),
+        Err(panic) => SweepScanOutcome::Row(unjudged(root, verdict_of_panic(panic.as_ref()))),
     }
 }
 
-impl Sweep<'_> {
+impl WorkerPool<'_> {
     /// Looks at one worktree as far as that costs nobody anything.
-    pub fn look(&self, found: &FoundWorktree, family: &mut Family) -> Looked {
-        let row = |outcome| Looked::Row(SweepRow { worktree: found.root.clone(), outcome });
-        let judged = |verdict| Looked::Row(unjudged(found.root.clone(), verdict));
+    pub fn look(&self, found: &FoundWorktree, family: &mut RepoCache) -> SweepScanOutcome {
+        let row = |outcome| SweepScanOutcome::Row(SweepRow { worktree: found.root.clone(), outcome });
+        let judged = |verdict| SweepScanOutcome::Row(unjudged(found.root.clone(), verdict));
         let id = found.worktree_id();
         let watched = self.watched.contains(&id);
         match &found.standing {
-            Standing::There => {}
-            Standing::Gone { why } => {
+            WorktreeState::There => {}
+            WorktreeState::Gone { why } => {
                 self.memory.forget(&id);
-                return row(Outcome::Gone { why: why.clone() });
+                return row(SweepOutcome::Gone { why: why.clone() });
             }
-            Standing::Broken { why } if !watched && !self.was_watched(&found.root) => {
-                return row(Outcome::Unwatched { note: Some(why.clone()) });
+            WorktreeState::Broken { why } if !watched && !self.was_watched(&found.root) => {
+                return row(SweepOutcome::Unwatched { note: Some(why.clone()) });
             }
-            Standing::Broken { why } => return judged(Verdict::unreadable(unreadable(FaultKind::Git, why))),
-            Standing::Nothing { why } => {
+            WorktreeState::Broken { why } => return judged(Verdict::unreadable(unreadable(FaultKind::Git, why))),
+            WorktreeState::Nothing { why } => {
                 let why = format!("{}: {why}", found.root.display());
                 let verdict = Verdict::unreadable(unreadable(FaultKind::NotARepository, &why));
-                return row(Outcome::Judged(Box::new(bare_judgement(&found.root, verdict))));
+                return row(SweepOutcome::Judged(Box::new(bare_judgement(&found.root, verdict))));
             }
         }
         if !watched {
-            return row(Outcome::Unwatched { note: None });
+            return row(SweepOutcome::Unwatched { note: None });
         }
         if let Some((verdict, session)) = self.session_active(&id, &found.root) {
             let judgement = Judgement { session: Some(session), ..bare_judgement(&found.root, verdict) };
-            return Looked::Row(judged_row(found.root.clone(), judgement));
+            return SweepScanOutcome::Row(judged_row(found.root.clone(), judgement));
         }
-        let holder = Holder { pid: std::process::id(), command: "watchdog sweep".into(), since: now(), session_active: false, spec: None };
+        let holder =
+            LockHolder { pid: std::process::id(), command: "watchdog sweep".into(), since: now(), session_active: false, spec: None };
         let lock = match WorktreeLock::try_acquire(&self.around.state, &id, holder) {
-            Ok(Acquired::Held(lock)) => lock,
-            Ok(Acquired::Busy(holder)) => return judged(taken(holder)),
+            Ok(LockAttempt::Held(lock)) => lock,
+            Ok(LockAttempt::Busy(holder)) => return judged(taken(holder)),
             Err(error) => return judged(Verdict::unreadable(error.into())),
         };
         if let Some(verdict) = self.memory.recall(found, &id) {
-            return row(Outcome::Again { verdict: Box::new(verdict) });
+            return row(SweepOutcome::Again { verdict: Box::new(verdict) });
         }
         self.judge(found, family, id, lock).unwrap_or_else(|unreadable| match found.root.exists() {
             true => judged(Verdict::unreadable(unreadable)),
-            false => row(Outcome::Gone { why: VANISHED.into() }),
+            false => row(SweepOutcome::Gone { why: VANISHED.into() }),
         })
     }
 
@@ -125,25 +126,31 @@ impl Sweep<'_> {
         Some((Verdict::new(Reason::SessionActive, running.in_words()), running.to_session()))
     }
 
-    fn judge(&self, found: &FoundWorktree, family: &mut Family, id: String, lock: WorktreeLock) -> Result<Looked, Unreadable> {
+    fn judge(
+        &self,
+        found: &FoundWorktree,
+        family: &mut RepoCache,
+        id: String,
+        lock: WorktreeLock,
+    ) -> Result<SweepScanOutcome, UnreadableFact> {
         let begun = now();
-        let around = Surroundings { worktree: found.root.clone(), ..self.around.clone() };
-        let end = |judgement: Judgement| Ok(Looked::Row(judged_row(found.root.clone(), judgement)));
+        let around = CommandEnv { worktree: found.root.clone(), ..self.around.clone() };
+        let end = |judgement: Judgement| Ok(SweepScanOutcome::Row(judged_row(found.root.clone(), judgement)));
         // Read under the lock: another sweep may have judged it a moment ago.
         let Some(recorded) = recorded(&self.store, &id, None)? else {
-            return Ok(Looked::Row(SweepRow { worktree: found.root.clone(), outcome: Outcome::Unwatched { note: None } }));
+            return Ok(SweepScanOutcome::Row(SweepRow { worktree: found.root.clone(), outcome: SweepOutcome::Unwatched { note: None } }));
         };
         let worktree = family.open(found)?;
         if worktree.worktree_id() != id {
             return Err(unreadable(FaultKind::Git, "another worktree took its place while it was looked at"));
         }
-        let place = Place { worktree_id: id, worktree, store: Arc::clone(&self.store), notes: Vec::new() };
+        let place = OpenWorktree { worktree_id: id, worktree, store: Arc::clone(&self.store), notes: Vec::new() };
         settle_anchor::between_sessions(&place, Some(&recorded.spec), begun)?;
         let governing = governing(&around, &place, Some(&recorded.spec), Some(&recorded.point))?;
         let spent = self.ration.is_spent();
-        let asked = Asked { no_probe: self.request.asked.no_probe || spent, once: true, ..self.request.asked.clone() };
-        let case = Case::new(place, recorded, true, governing, asked);
-        let journal = Journal::of(&case, &around, &self.store);
+        let asked = Overrides { no_probe: self.request.asked.no_probe || spent, once: true, ..self.request.asked.clone() };
+        let case = JudgementInput::new(place, recorded, true, governing, asked);
+        let journal = CommandJournal::of(&case, &around, &self.store);
         journal.join(&self.ledger);
         match case.admit(self.store.as_ref()) {
             Err(unreadable) => return end(early(&around, Some(&case), Verdict::unreadable(unreadable), begun)),
@@ -151,84 +158,84 @@ impl Sweep<'_> {
             Ok(None) => {}
         }
         let store = Arc::clone(&self.store);
-        let (trial, setup) = match Trial::begin(case, store, journal, SessionSeen::default(), true, &around, begun) {
+        let (trial, setup) = match JudgementRun::begin(case, store, journal, SessionSeen::default(), true, &around, begun) {
             Ok(begun) => begun,
             Err(judgement) => return end(*judgement),
         };
-        let mut machine = Machine::new(setup.clone());
-        match drive(&mut machine, &trial.executor, Event::Start, &self.cancel, &mut |_| false) {
-            Pace::Ended(mut verdict) => {
+        let mut machine = CheckMachine::new(setup.clone());
+        match drive(&mut machine, &trial.executor, MachineEvent::Start, &self.cancel, &mut |_| false) {
+            DriveOutcome::Ended(mut verdict) => {
                 // Who would have been asked is told why not, also where the ration was spent before this look began.
                 if spent && self.request.max_probes_total > 0 && !self.request.asked.no_probe && verdict.reason == Reason::Working {
                     verdict.degraded.push(self.rationed());
                 }
                 let mut judgement = self.settle(&trial, &around, *verdict);
                 if let Err(error) = self.memory.keep(found, &trial, &judgement, begun) {
-                    judgement.verdict.degraded.push(Degraded { code: "store_unwritable", detail: error.to_string() });
+                    judgement.verdict.degraded.push(Degradation { code: "store_unwritable", detail: error.to_string() });
                 }
                 if let Some(worktree) = trial.into_worktree() {
                     family.give_back(worktree);
                 }
                 end(judgement)
             }
-            Pace::Asks(action) => {
+            DriveOutcome::Asks(action) => {
                 let found = found.clone();
-                Ok(Looked::Wants(Box::new(Wanting { found, around, trial, setup, machine, action, _lock: lock })))
+                Ok(SweepScanOutcome::Wants(Box::new(PendingProbe { found, around, trial, setup, machine, action, _lock: lock })))
             }
         }
     }
 
     /// Goes on with a judgement whose turn it is to ask.
-    pub fn ask(&self, wanting: Wanting) -> SweepRow {
-        let Wanting { found, around, trial, setup, mut machine, action, _lock } = wanting;
+    pub fn ask(&self, wanting: PendingProbe) -> SweepRow {
+        let PendingProbe { found, around, trial, setup, mut machine, action, _lock } = wanting;
         let event = match self.cancel.is_cancelled() {
-            true => Event::Interrupt,
+            true => MachineEvent::Interrupt,
             false => perform(&action, &machine, &trial.executor, &self.cancel),
         };
         observed(trial.executor.journal(), &event);
         // A plan belongs to the answer that led to it; another question is one more of the ration.
-        let mut may_ask = |action: &Action| *action == Action::Rescue || self.ration.take();
+        let mut may_ask = |action: &MachineAction| *action == MachineAction::Rescue || self.ration.take();
         match drive(&mut machine, &trial.executor, event, &self.cancel, &mut may_ask) {
-            Pace::Ended(verdict) => judged_row(found.root, self.settle(&trial, &around, *verdict)),
-            Pace::Asks(_) => self.without_asking(Wanting { found, around, trial, setup, machine, action, _lock }),
+            DriveOutcome::Ended(verdict) => judged_row(found.root, self.settle(&trial, &around, *verdict)),
+            DriveOutcome::Asks(_) => self.without_asking(PendingProbe { found, around, trial, setup, machine, action, _lock }),
         }
     }
 
     /// Judges without asking, because the ration is spent: the next sweep may.
-    pub fn without_asking(&self, wanting: Wanting) -> SweepRow {
-        let Wanting { found, around, trial, mut setup, _lock, .. } = wanting;
+    pub fn without_asking(&self, wanting: PendingProbe) -> SweepRow {
+        let PendingProbe { found, around, trial, mut setup, _lock, .. } = wanting;
         setup.no_probe = true;
         setup.notes.push(self.rationed());
         trial.executor.ask_nobody();
-        let mut machine = Machine::new(setup);
-        match drive(&mut machine, &trial.executor, Event::Start, &self.cancel, &mut |_| true) {
-            Pace::Ended(verdict) => judged_row(found.root, self.settle(&trial, &around, *verdict)),
-            Pace::Asks(_) => unreachable!("everything may be done"),
+        let mut machine = CheckMachine::new(setup);
+        match drive(&mut machine, &trial.executor, MachineEvent::Start, &self.cancel, &mut |_| true) {
+            DriveOutcome::Ended(verdict) => judged_row(found.root, self.settle(&trial, &around, *verdict)),
+            DriveOutcome::Asks(_) => unreachable!("everything may be done"),
         }
     }
 
-    fn rationed(&self) -> Degraded {
+    fn rationed(&self) -> Degradation {
         let detail = format!("the agent was not asked, as the {} questions of this sweep are spent", self.request.max_probes_total);
-        Degraded { code: "probes_rationed", detail }
+        Degradation { code: "probes_rationed", detail }
     }
 
-    fn settle(&self, trial: &Trial, around: &Surroundings, verdict: Verdict) -> Judgement {
+    fn settle(&self, trial: &JudgementRun, around: &CommandEnv, verdict: Verdict) -> Judgement {
         let judgement = trial.settle(around, verdict);
         self.expire(trial);
         judgement
     }
 }
 
-fn unreadable(kind: FaultKind, why: &str) -> Unreadable {
-    Unreadable { kind, why: why.to_owned(), hint: None }
+fn unreadable(kind: FaultKind, why: &str) -> UnreadableFact {
+    UnreadableFact { kind, why: why.to_owned(), hint: None }
 }
 
 fn judged_row(worktree: PathBuf, judgement: Judgement) -> SweepRow {
     // Removed while it was looked at: nothing is wrong with git, or with the agent.
     if judgement.verdict.status() == Status::Error && !worktree.exists() {
-        return SweepRow { worktree, outcome: Outcome::Gone { why: VANISHED.into() } };
+        return SweepRow { worktree, outcome: SweepOutcome::Gone { why: VANISHED.into() } };
     }
-    SweepRow { worktree, outcome: Outcome::Judged(Box::new(judgement)) }
+    SweepRow { worktree, outcome: SweepOutcome::Judged(Box::new(judgement)) }
 }
 
 /// A verdict on a worktree that could not be opened, or was not to be.
@@ -259,8 +266,8 @@ mod tests {
 
     #[test]
     fn a_panic_is_a_row_that_names_the_bug() {
-        for work in [(|| panic!("{} went wrong", "this")) as fn() -> Looked, || panic!("this went wrong")] {
-            let Looked::Row(row) = isolated("/".into(), work) else { panic!("no row") };
+        for work in [(|| panic!("{} went wrong", "this")) as fn() -> SweepScanOutcome, || panic!("this went wrong")] {
+            let SweepScanOutcome::Row(row) = isolated("/".into(), work) else { panic!("no row") };
             let line = row.line();
             assert_eq!((line.worktree.as_str(), line.reason), ("/", "git_error"));
             assert!(line.message.contains("this went wrong"), "{}", line.message);

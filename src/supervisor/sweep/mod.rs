@@ -12,5 +12,5 @@ mod report;
 mod request;
 
 pub use crew::sweep;
-pub use report::{Line, Outcome, SweepReport, SweepRow};
-pub use request::{Hear, SweepRequest};
+pub use report::{SweepLine, SweepOutcome, SweepReport, SweepRow};
+pub use request::{OnRow, SweepRequest};

@@ -3,15 +3,15 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What is left of a sweep's questions.
-pub struct Ration {
+pub struct ProbeBudget {
     left: AtomicU32,
     total: u32,
 }
 
-impl Ration {
+impl ProbeBudget {
     /// So many questions for the whole sweep.
     pub fn new(total: u32) -> Self {
-        Ration { left: AtomicU32::new(total), total }
+        ProbeBudget { left: AtomicU32::new(total), total }
     }
 
     /// Takes one question, if one is left.
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn no_more_is_taken_than_there_is_however_many_ask_at_once() {
-        let ration = Ration::new(100);
+        let ration = ProbeBudget::new(100);
         let taken: usize = std::thread::scope(|scope| {
             let takers: Vec<_> = (0..4).map(|_| scope.spawn(|| (0..60).filter(|_| ration.take()).count())).collect();
             takers.into_iter().map(|taker| taker.join().unwrap()).sum()

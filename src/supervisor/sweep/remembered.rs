@@ -11,22 +11,22 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::request::SweepRequest;
-use crate::decision::evidence::Unreadable;
+use crate::decision::evidence::UnreadableFact;
 use crate::decision::verdict::Reason;
-use crate::git::{FoundWorktree, Scene, TABLES, Traces};
-use crate::store::engine::Rev;
-use crate::store::look::{self, Look};
+use crate::git::{FoundWorktree, StatFingerprint, StatFingerprints, TABLES};
+use crate::store::engine::RowRevision;
+use crate::store::look::{self, SweepCacheEntry};
 use crate::store::{Store, StoreError, rows_of_worktrees};
 use crate::supervisor::configuration::FILE;
-use crate::supervisor::judge::Trial;
-use crate::supervisor::surroundings::{Surroundings, now};
+use crate::supervisor::judge::JudgementRun;
+use crate::supervisor::surroundings::{CommandEnv, now};
 use crate::supervisor::verdict_json::Judgement;
 
 /// How many looks are written together.
 const TOGETHER: usize = 128;
 
 /// What earlier sweeps left behind.
-pub struct Memory {
+pub struct SweepCache {
     store: Arc<dyn Store>,
     /// What is asked of every worktree alike.
     asked: String,
@@ -35,18 +35,18 @@ pub struct Memory {
     everywhere: Vec<PathBuf>,
     /// The recorded rows of each worktree with their revisions, when the sweep began.
     rows: HashMap<String, String>,
-    looks: HashMap<String, Rev>,
-    waiting: Mutex<Vec<(String, Look)>>,
+    looks: HashMap<String, RowRevision>,
+    waiting: Mutex<Vec<(String, SweepCacheEntry)>>,
 }
 
-impl Memory {
+impl SweepCache {
     /// Reads what there is, for one sweep.
-    pub fn open(store: Arc<dyn Store>, around: &Surroundings, request: &SweepRequest) -> Result<Self, Unreadable> {
+    pub fn open(store: Arc<dyn Store>, around: &CommandEnv, request: &SweepRequest) -> Result<Self, UnreadableFact> {
         let asks_nobody = request.asked.no_probe || request.max_probes_total == 0;
         let words = (env!("CARGO_PKG_VERSION"), &request.asked, asks_nobody, &around.config, &around.trusted);
         let mut everywhere = vec![around.state.trust()];
         everywhere.extend(around.config.clone());
-        Ok(Memory {
+        Ok(SweepCache {
             asked: fingerprint(&format!("{words:?}")),
             asks_nobody,
             everywhere,
@@ -71,7 +71,7 @@ impl Memory {
             return None;
         }
         let more = self.beside(found);
-        let stamp = Traces::read(&last.traces).stamp(Scene { worktree: found, more: &more }, now().into())?;
+        let stamp = StatFingerprints::read(&last.traces).stamp(StatFingerprint { worktree: found, more: &more }, now().into())?;
         if stamp != last.stamp {
             return None;
         }
@@ -83,7 +83,7 @@ impl Memory {
     }
 
     /// Keeps a verdict for the next sweep, if it may be used again. `begun` is before anything was read for it.
-    pub fn keep(&self, found: &FoundWorktree, trial: &Trial, judgement: &Judgement, begun: Timestamp) -> Result<(), StoreError> {
+    pub fn keep(&self, found: &FoundWorktree, trial: &JudgementRun, judgement: &Judgement, begun: Timestamp) -> Result<(), StoreError> {
         let Some(look) = self.look(found, trial, judgement, begun) else { return Ok(()) };
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.push((trial.case.worktree_id.clone(), look));
@@ -109,7 +109,7 @@ impl Memory {
         }
     }
 
-    fn look(&self, found: &FoundWorktree, trial: &Trial, judgement: &Judgement, begun: Timestamp) -> Option<Look> {
+    fn look(&self, found: &FoundWorktree, trial: &JudgementRun, judgement: &Judgement, begun: Timestamp) -> Option<SweepCacheEntry> {
         let verdict = &judgement.verdict;
         let rests_on_git = match verdict.reason {
             Reason::NewCommits => true,
@@ -126,9 +126,9 @@ impl Memory {
         let traces = trial.executor.traces()?;
         let snapshot = verdict.snapshot.clone();
         let more = self.beside(found);
-        let stamp = traces.stamp(Scene { worktree: found, more: &more }, begun.into())?;
+        let stamp = traces.stamp(StatFingerprint { worktree: found, more: &more }, begun.into())?;
         let asked = self.asked_of(&trial.case.worktree_id)?;
-        Some(Look { asked, traces: traces.to_text(), stamp, snapshot, at: begun, verdict: judgement.to_json() })
+        Some(SweepCacheEntry { asked, traces: traces.to_text(), stamp, snapshot, at: begun, verdict: judgement.to_json() })
     }
 
     fn beside(&self, found: &FoundWorktree) -> Vec<PathBuf> {

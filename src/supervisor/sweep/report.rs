@@ -17,12 +17,12 @@ pub struct SweepRow {
     /// Its top folder.
     pub worktree: PathBuf,
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: SweepOutcome,
 }
 
 /// What became of one worktree.
 #[derive(Debug, Clone)]
-pub enum Outcome {
+pub enum SweepOutcome {
     /// It has a verdict.
     Judged(Box<Judgement>),
     /// Nothing moved since an earlier sweep, whose verdict it has again.
@@ -46,11 +46,11 @@ impl SweepRow {
     /// The verdict's object; for what was not judged, one that has the same keys as far as they mean anything.
     pub fn to_json(&self) -> Value {
         let (word, message) = match &self.outcome {
-            Outcome::Judged(judgement) => return judgement.to_json(),
-            Outcome::Again { verdict } => return (**verdict).clone(),
-            Outcome::Unwatched { note: None } => ("no_baseline", "no baseline is recorded".to_string()),
-            Outcome::Unwatched { note: Some(why) } => ("no_baseline", format!("no baseline is recorded; {why}")),
-            Outcome::Gone { why } => ("gone", why.clone()),
+            SweepOutcome::Judged(judgement) => return judgement.to_json(),
+            SweepOutcome::Again { verdict } => return (**verdict).clone(),
+            SweepOutcome::Unwatched { note: None } => ("no_baseline", "no baseline is recorded".to_string()),
+            SweepOutcome::Unwatched { note: Some(why) } => ("no_baseline", format!("no baseline is recorded; {why}")),
+            SweepOutcome::Gone { why } => ("gone", why.clone()),
         };
         json!({
             "schema": 1, "status": null, "reason": null, "not_judged": word, "complete": false, "evidence": "none",
@@ -59,14 +59,14 @@ impl SweepRow {
     }
 
     /// What is kept of it for the table.
-    pub fn line(&self) -> Line {
+    pub fn line(&self) -> SweepLine {
         let worktree = self.worktree.display().to_string();
-        let blank = Line { worktree, status: None, reason: "", spec: None, commits: None, left: None, message: String::new() };
+        let blank = SweepLine { worktree, status: None, reason: "", spec: None, commits: None, left: None, message: String::new() };
         let short = |text: &str| text.chars().take(MESSAGE).collect::<String>();
         match &self.outcome {
-            Outcome::Judged(judgement) => {
+            SweepOutcome::Judged(judgement) => {
                 let verdict = &judgement.verdict;
-                Line {
+                SweepLine {
                     status: Some(verdict.status()),
                     reason: verdict.reason.as_str(),
                     spec: judgement.spec.clone(),
@@ -76,13 +76,13 @@ impl SweepRow {
                     ..blank
                 }
             }
-            Outcome::Again { verdict } => {
+            SweepOutcome::Again { verdict } => {
                 let text = |key: &str| verdict[key].as_str().unwrap_or_default();
                 let reason = Reason::ALL.iter().find(|reason| reason.as_str() == text("reason"));
                 let total = |changes: &Value| {
                     ["staged", "unstaged", "untracked", "conflicted"].iter().filter_map(|kind| changes[*kind].as_u64()).sum()
                 };
-                Line {
+                SweepLine {
                     status: reason.map(|reason| reason.status()),
                     reason: reason.map_or("", |reason| reason.as_str()),
                     spec: verdict["spec"].as_str().map(str::to_owned),
@@ -92,15 +92,17 @@ impl SweepRow {
                     ..blank
                 }
             }
-            Outcome::Unwatched { note } => Line { reason: "no_baseline", message: short(note.as_deref().unwrap_or_default()), ..blank },
-            Outcome::Gone { why } => Line { reason: "gone", message: short(why), ..blank },
+            SweepOutcome::Unwatched { note } => {
+                SweepLine { reason: "no_baseline", message: short(note.as_deref().unwrap_or_default()), ..blank }
+            }
+            SweepOutcome::Gone { why } => SweepLine { reason: "gone", message: short(why), ..blank },
         }
     }
 }
 
 /// One worktree in the table. A verdict with all its commits and paths would be too much to keep of thousands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct SweepLine {
     /// Its top folder.
     pub worktree: String,
     /// The verdict's status; `None` where it was not judged.
@@ -121,7 +123,7 @@ pub struct Line {
 #[derive(Debug, Clone, Default)]
 pub struct SweepReport {
     /// Every worktree that was looked at, by its top folder.
-    pub lines: Vec<Line>,
+    pub lines: Vec<SweepLine>,
     /// How many were found and not looked at, because a signal ended the sweep.
     pub not_reached: usize,
     /// Questions put to agents.
@@ -156,7 +158,7 @@ mod tests {
     #[test]
     fn the_exit_code_is_the_highest_of_those_that_call_for_somebody() {
         let of = |statuses: &[Option<Status>], not_reached| {
-            let line = |status: &Option<Status>| Line {
+            let line = |status: &Option<Status>| SweepLine {
                 worktree: String::new(),
                 status: *status,
                 reason: "",

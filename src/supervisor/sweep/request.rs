@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::report::SweepRow;
-use crate::supervisor::case::Asked;
+use crate::supervisor::case::Overrides;
 
 /// Hears of each worktree as soon as it is looked at: the row, how many were looked at, and of how many.
-pub type Hear = Arc<dyn Fn(&SweepRow, usize, usize) + Send + Sync>;
+pub type OnRow = Arc<dyn Fn(&SweepRow, usize, usize) + Send + Sync>;
 
 /// What to sweep.
 #[derive(Clone)]
@@ -21,7 +21,7 @@ pub struct SweepRequest {
     /// How many questions all worktrees together may cost.
     pub max_probes_total: u32,
     /// What the command line asks of each judgement; always one round.
-    pub asked: Asked,
+    pub asked: Overrides,
     /// Who hears of each worktree.
-    pub hear: Hear,
+    pub hear: OnRow,
 }

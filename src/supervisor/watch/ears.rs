@@ -8,17 +8,17 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::watch::{Depth, Moved, WatchError, Watching};
+use crate::watch::{FolderWatch, FsMovement, WatchDepth, WatchError};
 
 /// How many movements wait to be looked at.
 const WAITING: usize = 8192;
 
 /// Hears movements in a set of folders.
-pub struct Ears {
-    watching: Option<Watching>,
+pub struct FsEvents {
+    watching: Option<FolderWatch>,
     /// What is watched, with the inode that it had then: a folder that was made anew is another one.
-    watched: BTreeMap<PathBuf, (Depth, u64)>,
-    heard: Receiver<Moved>,
+    watched: BTreeMap<PathBuf, (WatchDepth, u64)>,
+    heard: Receiver<FsMovement>,
     /// More came than waits. Kept until it was heard of, however much is taken out meanwhile.
     dropped: Arc<Notify>,
     /// Folders that came unheard may lie below those that are watched as trees.
@@ -26,29 +26,29 @@ pub struct Ears {
     /// Why not everything is watched.
     pub deaf: Option<WatchError>,
     /// Kept, so that waiting for what never comes does not end.
-    _sender: Sender<Moved>,
+    _sender: Sender<FsMovement>,
 }
 
-impl Ears {
+impl FsEvents {
     /// Ears that hear nothing yet; with `closed`, never anything.
     pub fn new(closed: bool) -> Self {
         let (sender, heard) = channel(WAITING);
         let dropped = Arc::new(Notify::new());
-        let watching = Watching::start(hearing(sender.clone(), Arc::clone(&dropped)));
+        let watching = FolderWatch::start(hearing(sender.clone(), Arc::clone(&dropped)));
         let (watching, deaf) = match watching {
             Ok(_) if closed => (None, None),
             Ok(watching) => (Some(watching), None),
             Err(error) => (None, Some(error)),
         };
-        Ears { watching, watched: BTreeMap::new(), heard, dropped, missed: false, deaf, _sender: sender }
+        FsEvents { watching, watched: BTreeMap::new(), heard, dropped, missed: false, deaf, _sender: sender }
     }
 
     /// Watches these folders and no others, and returns those that are only now: what moved in them before went unheard. What cannot be
     /// watched is noted in `deaf`.
-    pub fn listen_to(&mut self, wanted: BTreeMap<PathBuf, Depth>) -> BTreeSet<PathBuf> {
+    pub fn listen_to(&mut self, wanted: BTreeMap<PathBuf, WatchDepth>) -> BTreeSet<PathBuf> {
         let mut begun = BTreeSet::new();
         let Some(watching) = &mut self.watching else { return begun };
-        let there: BTreeMap<PathBuf, (Depth, u64)> =
+        let there: BTreeMap<PathBuf, (WatchDepth, u64)> =
             wanted.into_iter().filter_map(|(folder, depth)| inode(&folder).map(|inode| (folder, (depth, inode)))).collect();
         for folder in self.watched.iter().filter(|(folder, known)| there.get(*folder) != Some(*known)).map(|(folder, _)| folder) {
             watching.remove(folder);
@@ -57,7 +57,7 @@ impl Ears {
         self.deaf = None;
         let missed = std::mem::take(&mut self.missed);
         for (folder, known) in there {
-            let again = missed && known.0 == Depth::Tree;
+            let again = missed && known.0 == WatchDepth::Tree;
             if self.watched.contains_key(&folder) && !again {
                 continue;
             }
@@ -87,28 +87,28 @@ impl Ears {
     }
 
     /// The next movement. Loses nothing where it is dropped before.
-    pub async fn next(&mut self) -> Moved {
+    pub async fn next(&mut self) -> FsMovement {
         let moved = tokio::select! {
-            () = self.dropped.notified() => Moved::Anywhere,
-            moved = self.heard.recv() => moved.unwrap_or(Moved::Anywhere),
+            () = self.dropped.notified() => FsMovement::Anywhere,
+            moved = self.heard.recv() => moved.unwrap_or(FsMovement::Anywhere),
         };
         self.noted(moved)
     }
 
     /// A movement that waits already.
-    pub fn more(&mut self) -> Option<Moved> {
+    pub fn more(&mut self) -> Option<FsMovement> {
         let moved = self.heard.try_recv().ok()?;
         Some(self.noted(moved))
     }
 
-    fn noted(&mut self, moved: Moved) -> Moved {
-        self.missed |= moved == Moved::Anywhere;
+    fn noted(&mut self, moved: FsMovement) -> FsMovement {
+        self.missed |= moved == FsMovement::Anywhere;
         moved
     }
 }
 
 /// Hands movements over; what finds no room is told by `dropped`.
-fn hearing(sender: Sender<Moved>, dropped: Arc<Notify>) -> impl Fn(Moved) + Send + 'static {
+fn hearing(sender: Sender<FsMovement>, dropped: Arc<Notify>) -> impl Fn(FsMovement) + Send + 'static {
     move |moved| {
         if sender.try_send(moved).is_err() {
             dropped.notify_one();
@@ -130,15 +130,15 @@ mod tests {
     fn what_found_no_room_is_anywhere_even_after_all_the_rest_was_taken_out() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
-            let mut ears = Ears::new(true);
+            let mut ears = FsEvents::new(true);
             let hear = hearing(ears._sender.clone(), Arc::clone(&ears.dropped));
-            (0..WAITING).for_each(|_| hear(Moved::At(vec!["/r/.git/index".into()])));
-            assert_ne!(ears.next().await, Moved::Anywhere, "nothing was dropped yet");
-            hear(Moved::At(vec!["/r/.git/index".into()]));
-            hear(Moved::At(vec!["/r/.git/HEAD".into()]));
+            (0..WAITING).for_each(|_| hear(FsMovement::At(vec!["/r/.git/index".into()])));
+            assert_ne!(ears.next().await, FsMovement::Anywhere, "nothing was dropped yet");
+            hear(FsMovement::At(vec!["/r/.git/index".into()]));
+            hear(FsMovement::At(vec!["/r/.git/HEAD".into()]));
             while ears.more().is_some() {}
             let told = tokio::time::timeout(Duration::from_secs(20), ears.next()).await;
-            assert_eq!(told.expect("it is told without a further movement"), Moved::Anywhere);
+            assert_eq!(told.expect("it is told without a further movement"), FsMovement::Anywhere);
             assert!(ears.missed, "folders may have come unheard");
         });
     }

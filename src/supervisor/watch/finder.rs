@@ -8,9 +8,9 @@ use std::time::Duration;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
-use crate::decision::evidence::{FaultKind, Unreadable};
-use crate::git::{Search, Standing, find_worktrees};
-use crate::supervisor::signals::{Signals, Urgency};
+use crate::decision::evidence::{FaultKind, UnreadableFact};
+use crate::git::{SearchResult, WorktreeState, find_worktrees};
+use crate::supervisor::signals::{SignalState, SignalUrgency};
 
 /// When to search after something moved: what git is making then is not whole at once.
 const PAUSES: [Duration; 3] = [Duration::from_millis(50), Duration::from_millis(500), Duration::from_secs(5)];
@@ -19,9 +19,9 @@ const PAUSES: [Duration; 3] = [Duration::from_millis(50), Duration::from_millis(
 const REST: u32 = 4;
 
 /// Searches the named paths.
-pub struct Finder {
+pub struct Discovery {
     paths: Vec<PathBuf>,
-    under_way: Option<JoinHandle<Search>>,
+    under_way: Option<JoinHandle<SearchResult>>,
     begun: Instant,
     /// No search begins before.
     rested: Instant,
@@ -31,11 +31,11 @@ pub struct Finder {
     is_over: Arc<AtomicBool>,
 }
 
-impl Finder {
+impl Discovery {
     /// Searches nothing yet.
     pub fn new(paths: Vec<PathBuf>) -> Self {
         let now = Instant::now();
-        Finder { paths, under_way: None, begun: now, rested: now, next: None, left: 0, is_over: Arc::default() }
+        Discovery { paths, under_way: None, begun: now, rested: now, next: None, left: 0, is_over: Arc::default() }
     }
 
     /// Asks for a search, as worktrees may have come, gone or moved.
@@ -45,7 +45,7 @@ impl Finder {
         self.left = PAUSES.len() - 1;
     }
 
-    /// When to call [`Finder::begin_due`] next.
+    /// When to call [`Discovery::begin_due`] next.
     pub fn due(&self) -> Option<Instant> {
         self.next.filter(|_| self.under_way.is_none()).map(|next| next.max(self.rested))
     }
@@ -66,7 +66,7 @@ impl Finder {
     }
 
     /// What the search under way found, or the bug that ended it; never, where there is none. Loses nothing where it is dropped before.
-    pub async fn found(&mut self) -> Result<Search, JoinError> {
+    pub async fn found(&mut self) -> Result<SearchResult, JoinError> {
         let found = match &mut self.under_way {
             Some(search) => search.await,
             None => return std::future::pending().await,
@@ -82,24 +82,24 @@ impl Finder {
     }
 
     /// The first search. Where there is nothing to watch, the paths were mistaken, and waiting would hide that.
-    pub async fn first(&mut self, signals: &mut Signals) -> Result<Search, Unreadable> {
+    pub async fn first(&mut self, signals: &mut SignalState) -> Result<SearchResult, UnreadableFact> {
         self.begin();
         let search = tokio::select! {
             // Nothing is watched yet that this could spoil.
             search = self.found() => search.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic())),
-            () = signals.reached(Urgency::Interrupted) => return Ok(Search::default()),
+            () = signals.reached(SignalUrgency::Interrupted) => return Ok(SearchResult::default()),
         };
-        if search.worktrees.iter().any(|worktree| worktree.standing == Standing::There) {
+        if search.worktrees.iter().any(|worktree| worktree.standing == WorktreeState::There) {
             return Ok(search);
         }
         let why = search.worktrees.iter().find_map(|worktree| match &worktree.standing {
-            Standing::There => None,
-            Standing::Gone { why } | Standing::Broken { why } | Standing::Nothing { why } => {
+            WorktreeState::There => None,
+            WorktreeState::Gone { why } | WorktreeState::Broken { why } | WorktreeState::Nothing { why } => {
                 Some(format!("{}: {why}", worktree.root.display()))
             }
         });
         let why = why.unwrap_or_else(|| "no worktree was found".into());
-        Err(Unreadable {
+        Err(UnreadableFact {
             kind: FaultKind::NotARepository,
             why,
             hint: Some("name a repository, or a folder with repositories in it".into()),
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn what_moves_between_two_searches_is_not_left_for_the_last_of_them() {
-        let mut finder = Finder::new(Vec::new());
+        let mut finder = Discovery::new(Vec::new());
         assert_eq!(finder.due(), None, "nothing moved");
         finder.next = Some(Instant::now() + PAUSES[2]);
         finder.want();

@@ -5,23 +5,23 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::decision::evidence::{FaultKind, Unreadable};
+use crate::decision::evidence::{FaultKind, UnreadableFact};
 use crate::decision::verdict::Reason;
-use crate::git::{Point, Worktree};
+use crate::git::{BaselinePoint, Worktree};
 use crate::session::recorded;
 use crate::store::Store;
 use crate::store::journal::kind;
-use crate::store::lock::{Acquired, Holder, WorktreeLock};
-use crate::supervisor::case::Asked;
+use crate::store::lock::{LockAttempt, LockHolder, WorktreeLock};
+use crate::supervisor::case::Overrides;
 use crate::supervisor::check::{CheckRequest, check_place};
-use crate::supervisor::place::{Place, WATCH};
-use crate::supervisor::signals::Signals;
-use crate::supervisor::surroundings::{Surroundings, now};
+use crate::supervisor::place::{OpenWorktree, WATCH};
+use crate::supervisor::signals::SignalState;
+use crate::supervisor::surroundings::{CommandEnv, now};
 use crate::supervisor::verdict_json::Judgement;
 
 /// Why a worktree is looked at; a later one is the stronger reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
+pub enum ScanCause {
     /// Changes in its work tree fell quiet.
     Quiet,
     /// Its HEAD may have moved.
@@ -31,83 +31,83 @@ pub enum Cause {
 }
 
 /// A worktree to look at, with what was seen of it before.
-pub struct Subject {
+pub struct ScanSubject {
     /// Its name in the records.
     pub id: String,
     /// Its top folder.
     pub root: PathBuf,
     /// Why.
-    pub cause: Cause,
+    pub cause: ScanCause,
     /// The commit that was last judged.
-    pub seen: Option<Point>,
+    pub seen: Option<BaselinePoint>,
     /// The uncommitted changes that were last judged.
     pub fingerprint: Option<u64>,
 }
 
 /// What one look is given.
-pub struct Task {
+pub struct ScanTask {
     /// What was told from outside, with the worktree's own folder.
-    pub around: Surroundings,
+    pub around: CommandEnv,
     /// The records.
     pub store: Arc<dyn Store>,
     /// The worktree.
-    pub subject: Subject,
+    pub subject: ScanSubject,
     /// What is asked of the judgement.
-    pub asked: Asked,
+    pub asked: Overrides,
     /// What ends it early.
-    pub signals: Signals,
+    pub signals: SignalState,
 }
 
 /// What a look came to.
-pub enum Looked {
+pub enum WatchScanOutcome {
     /// Nobody asked for this worktree to be watched: it has no baseline.
     Unwatched,
     /// Nothing is new.
     Same {
         /// Where HEAD is.
-        head: Option<Point>,
+        head: Option<BaselinePoint>,
     },
     /// Somebody else works on it.
     Busy,
     /// A judgement.
     Judged {
         /// Where HEAD was just before.
-        head: Option<Point>,
+        head: Option<BaselinePoint>,
         /// The uncommitted changes just before, where they were looked at.
         fingerprint: Option<u64>,
         /// The judgement.
         judgement: Box<Judgement>,
     },
     /// It could not even be looked at.
-    Unreadable(Unreadable),
+    Unreadable(UnreadableFact),
 }
 
 /// Looks, and judges where there is something new.
-pub async fn look(task: Task) -> Looked {
-    let Task { around, store, subject, asked, mut signals } = task;
+pub async fn look(task: ScanTask) -> WatchScanOutcome {
+    let ScanTask { around, store, subject, asked, mut signals } = task;
     match prepare(&around, &store, &subject) {
-        Ok(Prepared::Place(place, lock, head, fingerprint)) => {
+        Ok(PreparedScan::Place(place, lock, head, fingerprint)) => {
             let request = CheckRequest { asked, ..CheckRequest::default() };
             let judgement = Box::new(check_place(&around, *place, &request, &mut signals, now()).await);
             drop(lock);
-            Looked::Judged { head, fingerprint, judgement }
+            WatchScanOutcome::Judged { head, fingerprint, judgement }
         }
-        Ok(Prepared::Nothing(looked)) => looked,
-        Err(unreadable) => Looked::Unreadable(unreadable),
+        Ok(PreparedScan::Nothing(looked)) => looked,
+        Err(unreadable) => WatchScanOutcome::Unreadable(unreadable),
     }
 }
 
-enum Prepared {
-    Place(Box<Place>, WorktreeLock, Option<Point>, Option<u64>),
-    Nothing(Looked),
+enum PreparedScan {
+    Place(Box<OpenWorktree>, WorktreeLock, Option<BaselinePoint>, Option<u64>),
+    Nothing(WatchScanOutcome),
 }
 
-fn prepare(around: &Surroundings, store: &Arc<dyn Store>, subject: &Subject) -> Result<Prepared, Unreadable> {
-    let Some(recorded) = recorded(store, &subject.id, None)? else { return Ok(Prepared::Nothing(Looked::Unwatched)) };
+fn prepare(around: &CommandEnv, store: &Arc<dyn Store>, subject: &ScanSubject) -> Result<PreparedScan, UnreadableFact> {
+    let Some(recorded) = recorded(store, &subject.id, None)? else { return Ok(PreparedScan::Nothing(WatchScanOutcome::Unwatched)) };
     let worktree = Worktree::open(&subject.root)?;
     if worktree.worktree_id() != subject.id {
         let why = format!("another worktree is in the place of {}", subject.root.display());
-        return Err(Unreadable { kind: FaultKind::NotARepository, why, hint: None });
+        return Err(UnreadableFact { kind: FaultKind::NotARepository, why, hint: None });
     }
     // What HEAD names cannot be told everywhere; then every movement is judged.
     let head = worktree.head().ok();
@@ -115,32 +115,32 @@ fn prepare(around: &Surroundings, store: &Arc<dyn Store>, subject: &Subject) -> 
     let moved = head.as_ref().is_none_or(|head| head != before);
     let mut fingerprint = None;
     let new = match subject.cause {
-        Cause::Ended => true,
-        Cause::Head => moved,
-        Cause::Quiet => {
+        ScanCause::Ended => true,
+        ScanCause::Head => moved,
+        ScanCause::Quiet => {
             let changes = worktree.changes()?;
             fingerprint = Some(changes.fingerprint);
             moved || (changes.any() && subject.fingerprint != fingerprint)
         }
     };
     if !new {
-        return Ok(Prepared::Nothing(Looked::Same { head }));
+        return Ok(PreparedScan::Nothing(WatchScanOutcome::Same { head }));
     }
     // Only now: a look that comes to nothing is in nobody's way.
-    let holder = Holder { pid: std::process::id(), command: WATCH.into(), since: now(), session_active: false, spec: None };
-    let Acquired::Held(lock) = WorktreeLock::try_acquire(&around.state, &subject.id, holder)? else {
-        return Ok(Prepared::Nothing(Looked::Busy));
+    let holder = LockHolder { pid: std::process::id(), command: WATCH.into(), since: now(), session_active: false, spec: None };
+    let LockAttempt::Held(lock) = WorktreeLock::try_acquire(&around.state, &subject.id, holder)? else {
+        return Ok(PreparedScan::Nothing(WatchScanOutcome::Busy));
     };
-    if subject.cause != Cause::Quiet && was_judged(store.as_ref(), &subject.id, head.as_ref())? {
-        return Ok(Prepared::Nothing(Looked::Same { head }));
+    if subject.cause != ScanCause::Quiet && was_judged(store.as_ref(), &subject.id, head.as_ref())? {
+        return Ok(PreparedScan::Nothing(WatchScanOutcome::Same { head }));
     }
-    let place = Place { worktree_id: subject.id.clone(), worktree, store: Arc::clone(store), notes: Vec::new() };
-    Ok(Prepared::Place(Box::new(place), lock, head, fingerprint))
+    let place = OpenWorktree { worktree_id: subject.id.clone(), worktree, store: Arc::clone(store), notes: Vec::new() };
+    Ok(PreparedScan::Place(Box::new(place), lock, head, fingerprint))
 }
 
 /// Whether the last that was written down about a worktree is a verdict on this very head. Whoever held the lock until now may have written
 /// it, and nobody have read it yet.
-fn was_judged(store: &dyn Store, id: &str, head: Option<&Point>) -> Result<bool, Unreadable> {
+fn was_judged(store: &dyn Store, id: &str, head: Option<&BaselinePoint>) -> Result<bool, UnreadableFact> {
     let (events, _) = store.read_back(store.cursor_at(Timestamp::MAX)?, Some(id), 1)?;
     let busy = |reason: &str| [Reason::Locked, Reason::SessionActive].iter().any(|busy| reason == busy.as_str());
     Ok(events.last().is_some_and(|event| {

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::look::{Looked, Task};
+use super::look::{ScanTask, WatchScanOutcome};
 use super::request::WatchRequest;
 use super::rounds::watch_by;
 use crate::agent::transcript::ClaudeHome;
 use crate::store::StateDir;
-use crate::supervisor::{Asked, Courier, Judgement, Signals, Surroundings};
+use crate::supervisor::{CommandEnv, Judgement, NotificationWorker, Overrides, SignalState};
 
-type Log = Arc<Mutex<Vec<String>>>;
+type SharedLog = Arc<Mutex<Vec<String>>>;
 
 /// As much of a repository as a search asks for.
 fn bare_bones(root: &Path) {
@@ -28,7 +28,7 @@ fn switch(root: &Path, branch: &str) {
     fs::rename(head.with_extension("lock"), head).expect("as git does it");
 }
 
-async fn until(log: &Log, line: &str, times: usize) {
+async fn until(log: &SharedLog, line: &str, times: usize) {
     let seen = || log.lock().expect("nobody panics with it").iter().filter(|seen| *seen == line).count();
     let found = tokio::time::timeout(Duration::from_secs(20), async {
         while seen() < times {
@@ -44,12 +44,12 @@ fn a_look_that_panics_is_an_error_of_its_worktree_and_the_watch_goes_on() {
     let (bad, good) = (scratch.path().join("bad"), scratch.path().join("good"));
     bare_bones(&bad);
     bare_bones(&good);
-    let log = Log::default();
+    let log = SharedLog::default();
     let note = {
         let log = Arc::clone(&log);
         move |line: String| log.lock().expect("nobody panics with it").push(line)
     };
-    let around = Surroundings {
+    let around = CommandEnv {
         worktree: scratch.path().to_owned(),
         config: None,
         state: StateDir::resolve(Some(scratch.path().join("state")), None, None).expect("it was named"),
@@ -57,7 +57,7 @@ fn a_look_that_panics_is_an_error_of_its_worktree_and_the_watch_goes_on() {
         agent_program: None,
         claude_home: ClaudeHome::from_env(),
         narrate: Arc::new(|_: &str| {}),
-        courier: Courier::default(),
+        courier: NotificationWorker::default(),
     };
     let hear = {
         let note = note.clone();
@@ -70,7 +70,7 @@ fn a_look_that_panics_is_an_error_of_its_worktree_and_the_watch_goes_on() {
     };
     let request = WatchRequest {
         paths: vec![scratch.path().to_owned()],
-        asked: Asked::default(),
+        asked: Overrides::default(),
         probe: false,
         quiet_for: None,
         poll: Duration::from_secs(3600),
@@ -79,11 +79,11 @@ fn a_look_that_panics_is_an_error_of_its_worktree_and_the_watch_goes_on() {
         hear: Arc::new(hear),
         is_heard: Arc::new(|| true),
     };
-    let look = async move |task: Task| {
+    let look = async move |task: ScanTask| {
         let name = task.subject.root.file_name().expect("a folder has a name").to_string_lossy().into_owned();
         note(name.clone());
         assert_ne!(name, "bad", "a bug that this one meets");
-        Looked::Same { head: None }
+        WatchScanOutcome::Same { head: None }
     };
     let acts = async {
         let told = "error/git_error of bad: watchdog itself failed here, which is a bug";
@@ -101,7 +101,7 @@ fn a_look_that_panics_is_an_error_of_its_worktree_and_the_watch_goes_on() {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("the system has room for one");
     runtime.block_on(async {
-        let mut signals = Signals::none();
+        let mut signals = SignalState::none();
         tokio::select! {
             ended = watch_by(&around, &request, &mut signals, look) => panic!("the watch ended: {ended:?}"),
             () = acts => {}

@@ -13,21 +13,21 @@ const STILL: Duration = Duration::from_secs(5);
 
 /// When the loop last turned, by either clock.
 #[derive(Debug)]
-pub struct Pulse {
+pub struct SuspendDetector {
     own: Instant,
     wall: Timestamp,
 }
 
-impl Pulse {
+impl SuspendDetector {
     /// Begins now.
     pub fn new(own: Instant, wall: Timestamp) -> Self {
-        Pulse { own, wall }
+        SuspendDetector { own, wall }
     }
 
     /// One more turn: whether time went by since the last one that nobody saw pass. A wall clock that was set back counts as well, since
     /// nobody can tell for how long it had been wrong.
     pub fn stood_still(&mut self, own: Instant, wall: Timestamp) -> bool {
-        let before = std::mem::replace(self, Pulse { own, wall });
+        let before = std::mem::replace(self, SuspendDetector { own, wall });
         own.duration_since(before.own) > STILL || wall.duration_since(before.wall).unsigned_abs() > STILL
     }
 }
@@ -49,7 +49,7 @@ mod tests {
             (10, -3_600_000, true, "the wall clock was set back"),
         ] {
             let (begin, at) = (Instant::now(), Timestamp::UNIX_EPOCH);
-            let mut pulse = Pulse::new(begin, at);
+            let mut pulse = SuspendDetector::new(begin, at);
             let (own, wall) = (begin + Duration::from_millis(own), at + jiff::SignedDuration::from_millis(wall));
             assert_eq!(pulse.stood_still(own, wall), noticed, "{what}");
             assert!(!pulse.stood_still(own + Duration::from_secs(2), wall + Duration::from_secs(2)), "{what}, and then an ordinary turn");

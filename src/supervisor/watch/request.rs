@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::supervisor::case::Asked;
+use crate::supervisor::case::Overrides;
 use crate::supervisor::verdict_json::Judgement;
 
 /// What to watch.
@@ -13,7 +13,7 @@ pub struct WatchRequest {
     /// Repositories, and folders to search for them.
     pub paths: Vec<PathBuf>,
     /// What the command line asks of each judgement.
-    pub asked: Asked,
+    pub asked: Overrides,
     /// Whether the agent may be asked also where no session ended.
     pub probe: bool,
     /// Watch work trees too, and judge uncommitted changes that were left alone for so long.

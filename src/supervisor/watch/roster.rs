@@ -5,27 +5,27 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::git::{FoundWorktree, Point, Standing};
-use crate::watch::{GitDirs, Trace};
+use crate::git::{BaselinePoint, FoundWorktree, WorktreeState};
+use crate::watch::{GitDirs, HeadTrace};
 
 /// One worktree that is watched.
 #[derive(Debug, Clone)]
-pub struct Member {
+pub struct WatchedWorktree {
     /// Its top folder.
     pub root: PathBuf,
     /// Its git directories.
     pub dirs: GitDirs,
     /// What said where HEAD is when it was last looked at.
-    pub trace: Option<Trace>,
+    pub trace: Option<HeadTrace>,
     /// The commit that HEAD named when it was last judged or had its baseline recorded.
-    pub seen: Option<Point>,
+    pub seen: Option<BaselinePoint>,
     /// The fingerprint of the uncommitted changes when they were last judged.
     pub fingerprint: Option<u64>,
 }
 
 /// What a movement asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Concern {
+pub struct WatchConcern {
     /// The worktrees whose HEAD may have moved.
     pub heads: BTreeSet<String>,
     /// The worktrees in whose work tree something changed.
@@ -36,8 +36,8 @@ pub struct Concern {
 
 /// The worktrees that are watched, by their names in the records.
 #[derive(Debug, Default)]
-pub struct Roster {
-    members: BTreeMap<String, Member>,
+pub struct WatchSet {
+    members: BTreeMap<String, WatchedWorktree>,
     /// From git directory to name.
     by_git_dir: BTreeMap<PathBuf, String>,
     /// The names of a repository's worktrees.
@@ -46,29 +46,31 @@ pub struct Roster {
     by_root: BTreeMap<PathBuf, String>,
 }
 
-impl Roster {
+impl WatchSet {
     /// Takes over what a search found; what is known of those that stay is kept. One that is broken stays as well, since somebody may
     /// count on it, also where the search did not take it for a worktree any more: `is_left` says whether anything of it is there. Returns
     /// the names of those that are new, in a new place, or broken.
     pub fn replace(&mut self, found: &[FoundWorktree], is_left: &dyn Fn(&Path) -> bool) -> Vec<String> {
         let mut old = std::mem::take(self).members;
         let mut new = Vec::new();
-        for worktree in found.iter().filter(|worktree| !matches!(worktree.standing, Standing::Gone { .. } | Standing::Nothing { .. })) {
+        for worktree in
+            found.iter().filter(|worktree| !matches!(worktree.standing, WorktreeState::Gone { .. } | WorktreeState::Nothing { .. }))
+        {
             let id = worktree.worktree_id();
             let dirs = GitDirs { git_dir: worktree.git_dir.clone(), common_dir: worktree.common_dir.clone() };
             let member = match old.remove(&id) {
-                Some(member) if member.root == worktree.root => Member { dirs, ..member },
+                Some(member) if member.root == worktree.root => WatchedWorktree { dirs, ..member },
                 // Whatever was looked at there may have been missed.
                 Some(member) => {
                     new.push(id.clone());
-                    Member { root: worktree.root.clone(), dirs, trace: None, ..member }
+                    WatchedWorktree { root: worktree.root.clone(), dirs, trace: None, ..member }
                 }
                 None => {
                     new.push(id.clone());
-                    Member { root: worktree.root.clone(), dirs, trace: None, seen: None, fingerprint: None }
+                    WatchedWorktree { root: worktree.root.clone(), dirs, trace: None, seen: None, fingerprint: None }
                 }
             };
-            if worktree.standing != Standing::There && !new.contains(&id) {
+            if worktree.standing != WorktreeState::There && !new.contains(&id) {
                 new.push(id.clone());
             }
             self.insert(id, member);
@@ -85,7 +87,7 @@ impl Roster {
         new
     }
 
-    fn insert(&mut self, id: String, member: Member) {
+    fn insert(&mut self, id: String, member: WatchedWorktree) {
         self.by_git_dir.insert(member.dirs.git_dir.clone(), id.clone());
         self.by_common_dir.entry(member.dirs.common_dir.clone()).or_default().insert(id.clone());
         self.by_root.insert(member.root.clone(), id.clone());
@@ -103,17 +105,17 @@ impl Roster {
     }
 
     /// Every worktree.
-    pub fn members(&self) -> impl Iterator<Item = &Member> {
+    pub fn members(&self) -> impl Iterator<Item = &WatchedWorktree> {
         self.members.values()
     }
 
     /// One worktree.
-    pub fn get(&self, id: &str) -> Option<&Member> {
+    pub fn get(&self, id: &str) -> Option<&WatchedWorktree> {
         self.members.get(id)
     }
 
     /// The same, to note what was seen.
-    pub fn get_mut(&mut self, id: &str) -> Option<&mut Member> {
+    pub fn get_mut(&mut self, id: &str) -> Option<&mut WatchedWorktree> {
         self.members.get_mut(id)
     }
 
@@ -130,8 +132,8 @@ impl Roster {
     }
 
     /// Whom a movement at this path is about.
-    pub fn concern(&self, path: &Path) -> Concern {
-        let mut concern = Concern::default();
+    pub fn concern(&self, path: &Path) -> WatchConcern {
+        let mut concern = WatchConcern::default();
         // The nearest git directory around the path; `worktrees/<name>` lies inside the shared one.
         let around = path.ancestors().find(|folder| self.by_git_dir.contains_key(*folder) || self.by_common_dir.contains_key(*folder));
         let Some(git_dir) = around else {
@@ -162,7 +164,7 @@ impl Roster {
     }
 }
 
-impl Member {
+impl WatchedWorktree {
     fn branch(&self) -> &[u8] {
         self.trace.as_ref().map_or(&[], |trace| &trace.branch)
     }
@@ -178,21 +180,21 @@ mod tests {
     use super::*;
 
     fn worktree(root: &str, git_dir: &str, common_dir: &str) -> FoundWorktree {
-        FoundWorktree { root: root.into(), git_dir: git_dir.into(), common_dir: common_dir.into(), standing: Standing::There }
+        FoundWorktree { root: root.into(), git_dir: git_dir.into(), common_dir: common_dir.into(), standing: WorktreeState::There }
     }
 
     /// A main worktree on `main`, and linked ones on `task/a` and `task/b`.
-    fn roster() -> (Roster, [String; 3]) {
+    fn roster() -> (WatchSet, [String; 3]) {
         let found = [
             worktree("/r", "/r/.git", "/r/.git"),
             worktree("/a", "/r/.git/worktrees/a", "/r/.git"),
             worktree("/b", "/r/.git/worktrees/b", "/r/.git"),
         ];
-        let mut roster = Roster::default();
+        let mut roster = WatchSet::default();
         assert_eq!(roster.replace(&found, &|_| false).len(), 3);
         let ids = found.map(|worktree| worktree.worktree_id());
         for (id, branch) in ids.iter().zip(["refs/heads/main", "refs/heads/task/a", "refs/heads/task/b"]) {
-            let mut trace = Trace::default();
+            let mut trace = HeadTrace::default();
             trace.branch = branch.into();
             roster.get_mut(id).unwrap().trace = Some(trace);
         }
@@ -247,9 +249,10 @@ mod tests {
     #[test]
     fn what_is_broken_stays_and_what_is_gone_or_replaced_does_not() {
         let (mut roster, [main, a, b]) = roster();
-        let gone = FoundWorktree { standing: Standing::Gone { why: String::new() }, ..worktree("/a", "/r/.git/worktrees/a", "/r/.git") };
+        let gone =
+            FoundWorktree { standing: WorktreeState::Gone { why: String::new() }, ..worktree("/a", "/r/.git/worktrees/a", "/r/.git") };
         let broken =
-            FoundWorktree { standing: Standing::Broken { why: String::new() }, ..worktree("/b", "/r/.git/worktrees/b", "/r/.git") };
+            FoundWorktree { standing: WorktreeState::Broken { why: String::new() }, ..worktree("/b", "/r/.git/worktrees/b", "/r/.git") };
         assert_eq!(roster.replace(&[gone, broken], &|_| true), [b.clone(), main.clone()]);
         assert_eq!(roster.names().iter().collect::<BTreeSet<_>>(), BTreeSet::from([&main, &b]), "the one that nobody found is left");
         assert!(roster.get(&a).is_none());

@@ -9,27 +9,27 @@ use jiff::Timestamp;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
-use super::ears::Ears;
-use super::finder::Finder;
-use super::look::{Cause, Looked, Subject, Task, look};
-use super::pulse::Pulse;
+use super::ears::FsEvents;
+use super::finder::Discovery;
+use super::look::{ScanCause, ScanSubject, ScanTask, WatchScanOutcome, look};
+use super::pulse::SuspendDetector;
 use super::request::WatchRequest;
-use super::roster::{Concern, Roster};
+use super::roster::{WatchConcern, WatchSet};
 use super::stalled::StalledSessions;
 use crate::decision::display::plural;
-use crate::decision::evidence::Unreadable;
+use crate::decision::evidence::UnreadableFact;
 use crate::decision::verdict::{Reason, Verdict};
-use crate::git::{Point, Search};
-use crate::store::engine::Event;
+use crate::git::{BaselinePoint, SearchResult};
+use crate::store::engine::StoredEvent;
 use crate::store::journal::{is_ours, kind};
 use crate::store::{SqliteStore, Store};
-use crate::supervisor::case::Asked;
+use crate::supervisor::case::Overrides;
 use crate::supervisor::judge::early;
 use crate::supervisor::panicked::verdict_of_panic;
-use crate::supervisor::signals::{Signals, Urgency};
-use crate::supervisor::surroundings::{Surroundings, now};
-use crate::supervisor::tail::Tail;
-use crate::watch::{Depth, Moved};
+use crate::supervisor::signals::{SignalState, SignalUrgency};
+use crate::supervisor::surroundings::{CommandEnv, now};
+use crate::supervisor::tail::EventTail;
+use crate::watch::{FsMovement, WatchDepth};
 
 /// Movements of one commit come within milliseconds of each other.
 const SETTLE: Duration = Duration::from_millis(4);
@@ -45,37 +45,37 @@ const ROUND: Duration = Duration::from_secs(300);
 const TICK: Duration = Duration::from_secs(30);
 
 /// A look that is due.
-struct Due {
+struct DueScan {
     at: Instant,
     since: Instant,
-    cause: Cause,
+    cause: ScanCause,
 }
 
 /// A look that is under way.
-struct Looking {
+struct RunningScan {
     id: String,
-    cause: Cause,
+    cause: ScanCause,
     since: Instant,
 }
 
-struct Watch<'a, L> {
-    around: &'a Surroundings,
+struct WatchLoop<'a, L> {
+    around: &'a CommandEnv,
     request: &'a WatchRequest,
     store: Arc<dyn Store>,
-    signals: Signals,
-    roster: Roster,
-    ears: Ears,
-    due: BTreeMap<String, Due>,
+    signals: SignalState,
+    roster: WatchSet,
+    ears: FsEvents,
+    due: BTreeMap<String, DueScan>,
     /// When a work tree will have been left alone for long enough.
     quiet: BTreeMap<String, Instant>,
     look: L,
-    looking: JoinSet<Looked>,
+    looking: JoinSet<WatchScanOutcome>,
     /// Which look is whose, also where a bug ended it.
-    tasks: HashMap<Id, Looking>,
+    tasks: HashMap<Id, RunningScan>,
     /// Which worktrees are being looked at.
     under_way: BTreeSet<String>,
-    finder: Finder,
-    pulse: Pulse,
+    finder: Discovery,
+    pulse: SuspendDetector,
     last_round: Instant,
     /// When work trees that nobody can hear were last looked at.
     last_work: Instant,
@@ -89,31 +89,31 @@ struct Watch<'a, L> {
 ///
 /// # Errors
 /// Where there is no place for the records, or they cannot be read.
-pub async fn watch(around: &Surroundings, request: &WatchRequest, signals: &mut Signals) -> Result<i32, Unreadable> {
+pub async fn watch(around: &CommandEnv, request: &WatchRequest, signals: &mut SignalState) -> Result<i32, UnreadableFact> {
     watch_by(around, request, signals, look).await
 }
 
 /// The same, with each look made by `look`.
 pub(super) async fn watch_by(
-    around: &Surroundings,
+    around: &CommandEnv,
     request: &WatchRequest,
-    signals: &mut Signals,
-    look: impl AsyncFn(Task) -> Looked + Clone + 'static,
-) -> Result<i32, Unreadable> {
+    signals: &mut SignalState,
+    look: impl AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static,
+) -> Result<i32, UnreadableFact> {
     around.state.ensure()?;
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&around.state)?);
     // Before anything is looked at, so that nothing happens in between.
-    let mut tail = Tail::new(Arc::clone(&store), around.state.root(), store.cursor_at(Timestamp::MAX)?);
-    let mut finder = Finder::new(request.paths.clone());
+    let mut tail = EventTail::new(Arc::clone(&store), around.state.root(), store.cursor_at(Timestamp::MAX)?);
+    let mut finder = Discovery::new(request.paths.clone());
     let first = finder.first(signals).await?;
     around.courier.wake(&store);
-    let mut watch = Watch {
+    let mut watch = WatchLoop {
         around,
         request,
         store,
         signals: signals.clone(),
-        roster: Roster::default(),
-        ears: Ears::new(request.poll_only),
+        roster: WatchSet::default(),
+        ears: FsEvents::new(request.poll_only),
         due: BTreeMap::new(),
         quiet: BTreeMap::new(),
         look,
@@ -121,7 +121,7 @@ pub(super) async fn watch_by(
         tasks: HashMap::new(),
         under_way: BTreeSet::new(),
         finder,
-        pulse: Pulse::new(Instant::now(), now()),
+        pulse: SuspendDetector::new(Instant::now(), now()),
         last_round: Instant::now(),
         last_work: Instant::now(),
         told_deaf: false,
@@ -133,8 +133,8 @@ pub(super) async fn watch_by(
     Ok(signals.last())
 }
 
-impl<L: AsyncFn(Task) -> Looked + Clone + 'static> Watch<'_, L> {
-    async fn stay(&mut self, tail: &mut Tail, signals: &mut Signals) {
+impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L> {
+    async fn stay(&mut self, tail: &mut EventTail, signals: &mut SignalState) {
         let mut tick = Instant::now() + self.pause();
         loop {
             self.finder.begin_due();
@@ -153,7 +153,7 @@ impl<L: AsyncFn(Task) -> Looked + Clone + 'static> Watch<'_, L> {
                     tick = Instant::now() + self.pause();
                     (self.request.is_heard)()
                 }
-                () = signals.reached(Urgency::Interrupted) => false,
+                () = signals.reached(SignalUrgency::Interrupted) => false,
             };
             if !go_on {
                 break;
@@ -178,10 +178,10 @@ impl<L: AsyncFn(Task) -> Looked + Clone + 'static> Watch<'_, L> {
     }
 
     /// Only hints come in here, in bursts; nothing is opened or read.
-    fn heard(&mut self, moved: Moved) {
+    fn heard(&mut self, moved: FsMovement) {
         let mut next = Some(moved);
         while let Some(moved) = next.take().or_else(|| self.ears.more()) {
-            let Moved::At(paths) = moved else {
+            let FsMovement::At(paths) = moved else {
                 self.all_due("movements were dropped");
                 for id in self.roster.names() {
                     self.stirred(id);
@@ -189,12 +189,12 @@ impl<L: AsyncFn(Task) -> Looked + Clone + 'static> Watch<'_, L> {
                 continue;
             };
             for path in paths {
-                let Concern { heads, work, search } = self.roster.concern(&path);
+                let WatchConcern { heads, work, search } = self.roster.concern(&path);
                 if search {
                     self.finder.want();
                 }
                 for id in heads {
-                    self.make_due(id, Cause::Head, SETTLE);
+                    self.make_due(id, ScanCause::Head, SETTLE);
                 }
                 for id in work {
                     self.stirred(id);
@@ -214,16 +214,16 @@ impl<L: AsyncFn(Task) -> Looked + Clone + 'static> Watch<'_, L> {
         tracing::debug!("every worktree is looked at: {why}");
         self.finder.want();
         for id in self.roster.names() {
-            self.make_due(id, Cause::Head, SETTLE);
+            self.make_due(id, ScanCause::Head, SETTLE);
         }
     }
 
     /// Notes that a worktree is to be looked at.
-    fn make_due(&mut self, id: String, cause: Cause, pause: Duration) {
+    fn make_due(&mut self, id: String, cause: ScanCause, pause: Duration) {
         let at = Instant::now() + pause;
-        let due = self.due.entry(id).or_insert(Due { at, since: Instant::now(), cause });
+        let due = self.due.entry(id).or_insert(DueScan { at, since: Instant::now(), cause });
         if cause > due.cause {
-            *due = Due { at: due.at.min(at), cause, ..*due };
+            *due = DueScan { at: due.at.min(at), cause, ..*due };
         }
     }
 
@@ -236,11 +236,11 @@ impl<L: AsyncFn(Task) -> Looked + Clone + 'static> Watch<'_, L> {
                 self.quiet.insert(id, time + BUSY.0);
             } else {
                 self.quiet.remove(&id);
-                self.make_due(id, Cause::Quiet, Duration::ZERO);
+                self.make_due(id, ScanCause::Quiet, Duration::ZERO);
             }
         }
         let ready = self.due.iter().filter(|(id, due)| due.at <= time && !self.under_way.contains(*id));
-        let mut ready: Vec<(String, Cause, Instant)> = ready.map(|(id, due)| (id.clone(), due.cause, due.since)).collect();
+        let mut ready: Vec<(String, ScanCause, Instant)> = ready.map(|(id, due)| (id.clone(), due.cause, due.since)).collect();
         // Whoever waits longest comes first.
         ready.sort_by_key(|(_, _, since)| *since);
         for (id, cause, since) in ready {
@@ -248,11 +248,11 @@ impl<L: AsyncFn(Task) -> Looked + Clone + 'static> Watch<'_, L> {
                 self.due.remove(&id);
                 continue;
             };
-            if cause != Cause::Ended && member.dirs.is_busy() && time - since < PATIENCE {
+            if cause != ScanCause::Ended && member.dirs.is_busy() && time - since < PATIENCE {
                 self.make_later(&id, SETTLE);
                 continue;
             }
-            if cause == Cause::Head {
+            if cause == ScanCause::Head {
                 let trace = member.dirs.trace();
                 let same = trace == member.trace;
                 if trace.is_none() {
@@ -282,30 +282,27 @@ impl<L: AsyncFn(Task) -> Looked + Clone + 'static> Watch<'_, L> {
         }
     }
 
-    fn begin_look(&mut self, id: String, cause: Cause, since: Instant) {
+    fn begin_look(&mut self, id: String, cause: ScanCause, since: Instant) {
         let Some(member) = self.roster.get(&id) else { return };
         let root = member.root.clone();
-        let subject = Subject { id: id.clone(), root: root.clone(), cause, seen: member.seen.clone(), fingerprint: member.fingerprint };
-        let may_ask = self.request.probe || cause == Cause::Ended;
-        let asked = Asked { once: true, no_probe: self.request.asked.no_probe || !may_ask, ..self.request.asked.clone() };
+        let subject = ScanSubject { id: id.clone(), root: root.clone(), cause, seen: member.seen.clone(), fingerprint: member.fingerprint };
+        let may_ask = self.request.probe || cause == ScanCause::Ended;
+        let asked = Overrides { once: true, no_probe: self.request.asked.no_probe || !may_ask, ..self.request.asked.clone() };
         let narrate = Arc::clone(&self.around.narrate);
         let named = root.display().to_string();
-        let around = Surroundings {
-            worktree: root,
-            narrate: Arc::new(move |text: &str| narrate(&format!("{named}: {text}"))),
-            ..self.around.clone()
-        };
+        let around =
+            CommandEnv { worktree: root, narrate: Arc::new(move |text: &str| narrate(&format!("{named}: {text}"))), ..self.around.clone() };
         let (store, signals) = (Arc::clone(&self.store), self.signals.clone());
         self.under_way.insert(id.clone());
         let look = self.look.clone();
-        let task = self.looking.spawn_local(async move { look(Task { around, store, subject, asked, signals }).await });
-        self.tasks.insert(task.id(), Looking { id, cause, since });
+        let task = self.looking.spawn_local(async move { look(ScanTask { around, store, subject, asked, signals }).await });
+        self.tasks.insert(task.id(), RunningScan { id, cause, since });
     }
 
     /// Takes in what a look came to; `false` where nobody listens any more.
-    fn looked(&mut self, looked: Result<(Id, Looked), JoinError>) -> bool {
+    fn looked(&mut self, looked: Result<(Id, WatchScanOutcome), JoinError>) -> bool {
         let task = looked.as_ref().map_or_else(JoinError::id, |(task, _)| *task);
-        let Some(Looking { id, cause, since }) = self.tasks.remove(&task) else { return true };
+        let Some(RunningScan { id, cause, since }) = self.tasks.remove(&task) else { return true };
         self.under_way.remove(&id);
         let looked = match looked {
             Ok((_, looked)) => looked,
@@ -313,42 +310,46 @@ impl<L: AsyncFn(Task) -> Looked + Clone + 'static> Watch<'_, L> {
         };
         let Some(member) = self.roster.get_mut(&id) else { return true };
         match looked {
-            Looked::Unwatched => true,
-            Looked::Same { head } => {
+            WatchScanOutcome::Unwatched => true,
+            WatchScanOutcome::Same { head } => {
                 member.seen = head.or(member.seen.take());
                 self.complaints.remove(&id);
                 true
             }
-            Looked::Busy => {
+            WatchScanOutcome::Busy => {
                 // A movement during it made it due already.
                 member.trace = None;
                 let pause = (since.elapsed() / 4).clamp(BUSY.0, BUSY.1);
-                let due = self.due.entry(id).or_insert(Due { at: Instant::now() + pause, since, cause });
+                let due = self.due.entry(id).or_insert(DueScan { at: Instant::now() + pause, since, cause });
                 due.cause = due.cause.max(cause);
                 due.at = due.at.max(Instant::now() + pause);
                 true
             }
-            Looked::Judged { head, fingerprint, judgement } => {
+            WatchScanOutcome::Judged { head, fingerprint, judgement } => {
                 // What the judgement itself committed is no news.
-                let after = judgement.verdict.commits.as_ref().map(|commits| commits.head.clone().map_or(Point::Unborn, Point::Commit));
+                let after = judgement
+                    .verdict
+                    .commits
+                    .as_ref()
+                    .map(|commits| commits.head.clone().map_or(BaselinePoint::Unborn, BaselinePoint::Commit));
                 member.seen = after.or(head);
                 member.fingerprint = fingerprint.or(member.fingerprint);
                 self.complaints.remove(&id);
                 (self.request.hear)(&judgement)
             }
-            Looked::Unreadable(unreadable) => {
+            WatchScanOutcome::Unreadable(unreadable) => {
                 // It may just have been moved or removed, which the search tells, or be whole again soon.
                 member.trace = None;
                 let root = member.root.clone();
                 self.finder.want();
                 let pause = (since.elapsed() / 4).clamp(BUSY.0, BROKEN);
-                self.due.entry(id.clone()).or_insert(Due { at: Instant::now() + pause, since, cause });
+                self.due.entry(id.clone()).or_insert(DueScan { at: Instant::now() + pause, since, cause });
                 // What is being removed is broken for a moment before it is gone, which is nothing to be told.
                 if !root.exists() || since.elapsed() < PATIENCE || self.complaints.get(&id) == Some(&unreadable.why) {
                     return true;
                 }
                 self.complaints.insert(id, unreadable.why.clone());
-                let around = Surroundings { worktree: root, ..self.around.clone() };
+                let around = CommandEnv { worktree: root, ..self.around.clone() };
                 (self.request.hear)(&early(&around, None, Verdict::unreadable(unreadable), now()))
             }
         }
@@ -359,12 +360,12 @@ impl<L: AsyncFn(Task) -> Looked + Clone + 'static> Watch<'_, L> {
     fn panicked(&mut self, id: String, panicked: JoinError) -> bool {
         let Ok(panic) = panicked.try_into_panic() else { return true };
         let worktree = self.roster.get(&id).map(|member| member.root.clone()).unwrap_or_else(|| id.into());
-        let around = Surroundings { worktree, ..self.around.clone() };
+        let around = CommandEnv { worktree, ..self.around.clone() };
         (self.request.hear)(&early(&around, None, verdict_of_panic(panic.as_ref()), now()))
     }
 
     /// What other processes wrote down: ends of sessions, and verdicts that make ours superfluous.
-    fn read(&mut self, tail: &mut Tail) {
+    fn read(&mut self, tail: &mut EventTail) {
         // A store that cannot be read now is read with the next change.
         while let Ok(events) = tail.read() {
             if events.is_empty() {
@@ -380,7 +381,7 @@ impl<L: AsyncFn(Task) -> Looked + Clone + 'static> Watch<'_, L> {
         }
     }
 
-    fn read_one(&mut self, event: &Event) {
+    fn read_one(&mut self, event: &StoredEvent) {
         let Some(member) = self.roster.get_mut(&event.worktree) else {
             // It may be one that came unheard.
             if event.kind == kind::BASELINE {
@@ -389,17 +390,17 @@ impl<L: AsyncFn(Task) -> Looked + Clone + 'static> Watch<'_, L> {
             return;
         };
         match event.kind.as_str() {
-            kind::SESSION_ENDED => self.make_due(event.worktree.clone(), Cause::Ended, SETTLE),
-            kind::BASELINE | kind::SESSION_STARTED => self.make_due(event.worktree.clone(), Cause::Head, SETTLE),
+            kind::SESSION_ENDED => self.make_due(event.worktree.clone(), ScanCause::Ended, SETTLE),
+            kind::BASELINE | kind::SESSION_STARTED => self.make_due(event.worktree.clone(), ScanCause::Head, SETTLE),
             kind::VERDICT => {
                 let reason = event.data["reason"].as_str();
                 let looked_at = [Reason::Locked, Reason::SessionActive].iter().all(|busy| reason != Some(busy.as_str()));
                 if let Some(head) = event.data["head"].as_str().filter(|_| looked_at) {
-                    member.seen = Some(if head == "unborn" { Point::Unborn } else { Point::Commit(head.to_owned()) });
+                    member.seen = Some(if head == "unborn" { BaselinePoint::Unborn } else { BaselinePoint::Commit(head.to_owned()) });
                     self.due.remove(&event.worktree);
                     // Whether HEAD moved on since then is for the next look to tell.
                     member.trace = None;
-                    self.make_due(event.worktree.clone(), Cause::Head, BUSY.0);
+                    self.make_due(event.worktree.clone(), ScanCause::Head, BUSY.0);
                 }
             }
             _ => {}
@@ -417,19 +418,19 @@ impl<L: AsyncFn(Task) -> Looked + Clone + 'static> Watch<'_, L> {
             let changed: Vec<String> =
                 self.roster.names().into_iter().filter(|id| self.roster.get(id).is_some_and(|m| m.dirs.trace() != m.trace)).collect();
             for id in changed {
-                self.make_due(id, Cause::Head, SETTLE);
+                self.make_due(id, ScanCause::Head, SETTLE);
             }
             // Without ears nobody knows for how long changes were left alone; that they are judged once is what remains.
             if self.request.quiet_for.is_some_and(|quiet| self.last_work.elapsed() >= quiet) {
                 self.last_work = Instant::now();
                 for id in self.roster.names() {
-                    self.make_due(id, Cause::Quiet, SETTLE);
+                    self.make_due(id, ScanCause::Quiet, SETTLE);
                 }
             }
         }
     }
 
-    fn searched(&mut self, found: Result<Search, JoinError>) {
+    fn searched(&mut self, found: Result<SearchResult, JoinError>) {
         match found {
             Ok(found) => self.found(found),
             Err(_) => self.around.tell("the search for worktrees failed, which is a bug; those that are known stay watched"),
@@ -437,7 +438,7 @@ impl<L: AsyncFn(Task) -> Looked + Clone + 'static> Watch<'_, L> {
     }
 
     /// Takes in what a search came to.
-    fn found(&mut self, search: Search) {
+    fn found(&mut self, search: SearchResult) {
         let before = self.roster.size();
         for note in search.notes {
             self.around.tell(&note);
@@ -449,13 +450,13 @@ impl<L: AsyncFn(Task) -> Looked + Clone + 'static> Watch<'_, L> {
             wanted.extend(member.dirs.own());
             wanted.extend(member.dirs.shared());
             if self.request.quiet_for.is_some() {
-                wanted.insert(member.root.clone(), Depth::Tree);
+                wanted.insert(member.root.clone(), WatchDepth::Tree);
             }
         }
         let begun = self.ears.listen_to(wanted);
         // What moved between the search and the watch is seen by this look, and what is broken is told by it.
         for id in new.into_iter().chain(self.roster.with_git_data_in(&begun)) {
-            self.make_due(id, Cause::Head, Duration::ZERO);
+            self.make_due(id, ScanCause::Head, Duration::ZERO);
         }
         for id in self.roster.with_top_in(&begun) {
             self.stirred(id);

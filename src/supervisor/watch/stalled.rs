@@ -9,22 +9,22 @@ use tokio::task::JoinHandle;
 
 use crate::agent::still_runs;
 use crate::store::{Store, session};
-use crate::supervisor::live_session::{Doing, look_at_session};
-use crate::supervisor::surroundings::Surroundings;
+use crate::supervisor::live_session::{SessionActivity, look_at_session};
+use crate::supervisor::surroundings::CommandEnv;
 
 /// A session, by its worktree and its beginning.
-type Session = (String, Timestamp);
+type SessionKey = (String, Timestamp);
 
 /// Sessions that stalled and were told.
 #[derive(Default)]
 pub struct StalledSessions {
-    told: Arc<Mutex<BTreeSet<Session>>>,
+    told: Arc<Mutex<BTreeSet<SessionKey>>>,
     under_way: Option<JoinHandle<()>>,
 }
 
 impl StalledSessions {
     /// Looks at the sessions that run in these worktrees, in a thread of its own, unless the last look is still under way.
-    pub fn look(&mut self, around: &Surroundings, store: &Arc<dyn Store>, worktrees: Vec<(String, PathBuf)>) {
+    pub fn look(&mut self, around: &CommandEnv, store: &Arc<dyn Store>, worktrees: Vec<(String, PathBuf)>) {
         if worktrees.is_empty() || self.under_way.as_ref().is_some_and(|look| !look.is_finished()) {
             return;
         }
@@ -38,7 +38,7 @@ impl StalledSessions {
                 let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
                 let key = (id, found.started_at);
                 // One that goes on, and stalls again, is told again.
-                if live.doing != Doing::Stalled {
+                if live.doing != SessionActivity::Stalled {
                     told.remove(&key);
                 } else if told.insert(key) {
                     around.tell(&format!("{}: the session of '{spec}' (process {pid}) runs{}", root.display(), live.in_words()));

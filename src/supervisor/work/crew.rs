@@ -9,21 +9,21 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::task::{JoinSet, LocalSet};
 
-use crate::agent::Worker;
+use crate::agent::SessionWorker;
 use crate::config::task_file::TaskStatus;
-use crate::decision::evidence::{FaultKind, Unreadable};
+use crate::decision::evidence::{FaultKind, UnreadableFact};
 use crate::decision::verdict::{Reason, Status, Verdict};
-use crate::git::Point;
+use crate::git::BaselinePoint;
 use crate::store::task::agent_lease;
 use crate::supervisor::iterate::{LoopStatus, LoopView};
-use crate::supervisor::signals::{Signals, Urgency};
-use crate::supervisor::surroundings::{Surroundings, now};
+use crate::supervisor::signals::{SignalState, SignalUrgency};
+use crate::supervisor::surroundings::{CommandEnv, now};
 use crate::supervisor::task_queue::TaskQueue;
-use crate::tasks::ledger::Entry;
+use crate::tasks::ledger::BoardTask;
 use crate::tasks::queue::{ready, takes};
 
-use super::lease::Kept;
-use super::order::{TaskOrder, Where};
+use super::lease::RenewedLease;
+use super::order::{TaskOrder, TaskPlace};
 use super::task::{TaskEnd, TaskReport, run_task};
 
 /// How often the queue is looked at while nothing happens here: others may work on it, and files may come.
@@ -37,13 +37,13 @@ const ERRORS: u32 = 2;
 
 /// An agent that works on tasks.
 #[derive(Debug, Clone)]
-pub struct Member {
+pub struct PoolAgent {
     /// Its name.
     pub name: String,
     /// Which tasks it takes; `None` = any.
     pub role: Option<String>,
     /// How it is started.
-    pub worker: Worker,
+    pub worker: SessionWorker,
     /// The folder of its worktree.
     pub home: PathBuf,
 }
@@ -51,7 +51,7 @@ pub struct Member {
 /// Who works, and how.
 pub struct CrewOrder {
     /// The agents, each with a name of its own.
-    pub members: Vec<Member>,
+    pub members: Vec<PoolAgent>,
     /// How many of them work at most: the first whose names nobody else works under.
     pub at_most: usize,
     /// What every task has in common; its id, agent, place and worker are filled in.
@@ -66,7 +66,7 @@ pub struct CrewReport {
     /// Why it ended, for the exit code.
     pub verdict: Verdict,
     /// Every task, as it stands now.
-    pub tasks: Vec<Entry>,
+    pub tasks: Vec<BoardTask>,
     /// What was ended here, in order.
     pub done: Vec<TaskReport>,
 }
@@ -74,7 +74,7 @@ pub struct CrewReport {
 impl CrewReport {
     /// The object for programs.
     pub fn to_json(&self) -> Value {
-        let task = |entry: &Entry| {
+        let task = |entry: &BoardTask| {
             let record = &entry.record;
             json!({"id": entry.id(), "status": record.status.as_str(), "agent": record.agent, "reason": record.reason,
                    "message": record.message, "branch": record.branch,
@@ -94,21 +94,21 @@ impl CrewReport {
 }
 
 /// An agent as the crew sees it.
-struct Seat {
-    member: Member,
+struct AgentSeat {
+    member: PoolAgent,
     /// The task that it works on.
     busy: Option<String>,
     errors: u32,
     /// Why it takes no more tasks.
     out: Option<String>,
     /// Keeps its name while it is ours.
-    name: Kept,
+    name: RenewedLease,
 }
 
-struct Crew<'a> {
-    surroundings: &'a Surroundings,
+struct AgentPool<'a> {
+    surroundings: &'a CommandEnv,
     order: &'a CrewOrder,
-    seats: Vec<Seat>,
+    seats: Vec<AgentSeat>,
     /// Tasks that are left alone until then.
     later: BTreeMap<String, Timestamp>,
     /// What was said already.
@@ -116,16 +116,16 @@ struct Crew<'a> {
     done: Vec<TaskReport>,
 }
 
-type Finished = (usize, String, Result<TaskReport, Unreadable>);
+type FinishedTask = (usize, String, Result<TaskReport, UnreadableFact>);
 
 /// Has the crew work until nothing is left that could begin, or a signal comes.
 ///
 /// # Errors
 /// Where the tasks cannot be read at the beginning.
-pub async fn work(surroundings: &Surroundings, order: &CrewOrder, signals: &mut Signals) -> Result<CrewReport, Unreadable> {
+pub async fn work(surroundings: &CommandEnv, order: &CrewOrder, signals: &mut SignalState) -> Result<CrewReport, UnreadableFact> {
     let queue = TaskQueue::open(surroundings)?;
-    if queue.head == Point::Unborn {
-        return Err(Unreadable {
+    if queue.head == BaselinePoint::Unborn {
+        return Err(UnreadableFact {
             kind: FaultKind::Git,
             why: "the repository has no commit yet, so that no branch can begin".into(),
             hint: Some("make a first commit".into()),
@@ -136,7 +136,7 @@ pub async fn work(surroundings: &Surroundings, order: &CrewOrder, signals: &mut 
         let verdict = Verdict::new(Reason::Locked, "every agent works already, under another 'watchdog task work'");
         return report(&queue, verdict, Vec::new());
     }
-    let mut crew = Crew { surroundings, order, seats, later: BTreeMap::new(), said: BTreeSet::new(), done: Vec::new() };
+    let mut crew = AgentPool { surroundings, order, seats, later: BTreeMap::new(), said: BTreeSet::new(), done: Vec::new() };
     // Loops are not to be sent between threads; all of them share this one.
     let interrupted = LocalSet::new().run_until(crew.run(signals)).await;
     let queue = TaskQueue::open(surroundings)?;
@@ -144,7 +144,7 @@ pub async fn work(surroundings: &Surroundings, order: &CrewOrder, signals: &mut 
     report(&queue, verdict, crew.done)
 }
 
-fn take_seats(queue: &TaskQueue, order: &CrewOrder) -> Result<Vec<Seat>, Unreadable> {
+fn take_seats(queue: &TaskQueue, order: &CrewOrder) -> Result<Vec<AgentSeat>, UnreadableFact> {
     let ttl = order.each.lease;
     let holder = format!("{} {}", std::process::id(), crate::store::journal::event_id(now()));
     let mut seats = Vec::new();
@@ -154,22 +154,24 @@ fn take_seats(queue: &TaskQueue, order: &CrewOrder) -> Result<Vec<Seat>, Unreada
         }
         let store = queue.store();
         let Some(lease) = agent_lease(store.as_ref(), &queue.repository_id, &member.name, &holder, ttl)? else { continue };
-        let name = Kept::start(store, ttl, move |store, ttl| Ok(matches!(store.renew(&lease, ttl)?, crate::store::engine::Hold::Held(_))));
-        seats.push(Seat { member: member.clone(), busy: None, errors: 0, out: None, name });
+        let name = RenewedLease::start(store, ttl, move |store, ttl| {
+            Ok(matches!(store.renew(&lease, ttl)?, crate::store::engine::LeaseHold::Held(_)))
+        });
+        seats.push(AgentSeat { member: member.clone(), busy: None, errors: 0, out: None, name });
     }
     Ok(seats)
 }
 
-fn report(queue: &TaskQueue, verdict: Verdict, done: Vec<TaskReport>) -> Result<CrewReport, Unreadable> {
+fn report(queue: &TaskQueue, verdict: Verdict, done: Vec<TaskReport>) -> Result<CrewReport, UnreadableFact> {
     Ok(CrewReport { verdict, tasks: queue.settled()?.entries().cloned().collect(), done })
 }
 
-impl Crew<'_> {
+impl AgentPool<'_> {
     /// Works; whether a signal ended it.
-    async fn run(&mut self, signals: &mut Signals) -> bool {
-        let mut running: JoinSet<Finished> = JoinSet::new();
+    async fn run(&mut self, signals: &mut SignalState) -> bool {
+        let mut running: JoinSet<FinishedTask> = JoinSet::new();
         loop {
-            let interrupted = signals.urgency() >= Urgency::Interrupted;
+            let interrupted = signals.urgency() >= SignalUrgency::Interrupted;
             let waits = if interrupted { false } else { self.give_out(&mut running, signals) };
             if running.is_empty() && (interrupted || !(waits || self.order.stay)) {
                 return interrupted;
@@ -180,7 +182,7 @@ impl Crew<'_> {
                     // Its lease ends by itself; the others go on.
                     Err(error) => self.say(&format!("a task ended by a bug of watchdog: {error}")),
                 },
-                () = signals.reached(Urgency::Interrupted), if !interrupted => {}
+                () = signals.reached(SignalUrgency::Interrupted), if !interrupted => {}
                 () = tokio::time::sleep(LOOK) => {}
             }
         }
@@ -193,7 +195,7 @@ impl Crew<'_> {
     }
 
     /// Gives every idle agent its next task. Whether there is something to wait for.
-    fn give_out(&mut self, running: &mut JoinSet<Finished>, signals: &Signals) -> bool {
+    fn give_out(&mut self, running: &mut JoinSet<FinishedTask>, signals: &SignalState) -> bool {
         let (queue, queued, taken_elsewhere) = match self.look() {
             Ok(seen) => seen,
             Err(unreadable) => {
@@ -218,7 +220,7 @@ impl Crew<'_> {
                 continue;
             }
             let role = task.role.as_deref();
-            let fits = |seat: &Seat| seat.out.is_none() && takes(seat.member.role.as_deref(), role);
+            let fits = |seat: &AgentSeat| seat.out.is_none() && takes(seat.member.role.as_deref(), role);
             if !self.seats.iter().any(fits) {
                 continue;
             }
@@ -237,12 +239,12 @@ impl Crew<'_> {
     }
 
     /// The queue as it stands, and whether others work on tasks.
-    fn look(&self) -> Result<(TaskQueue, Vec<crate::tasks::queue::Queued>, bool), Unreadable> {
+    fn look(&self) -> Result<(TaskQueue, Vec<crate::tasks::queue::QueuedTask>, bool), UnreadableFact> {
         let queue = TaskQueue::open(self.surroundings)?;
         let ledger = queue.settled()?;
-        let ours = |entry: &Entry| self.seats.iter().any(|seat| seat.busy.as_deref() == Some(entry.id()));
+        let ours = |entry: &BoardTask| self.seats.iter().any(|seat| seat.busy.as_deref() == Some(entry.id()));
         // One that a person set has no lease, and nobody knows when it ends.
-        let taken = |entry: &Entry| {
+        let taken = |entry: &BoardTask| {
             matches!(entry.record.status, TaskStatus::Assigned | TaskStatus::InProgress) && entry.record.fence.is_some() && !ours(entry)
         };
         let (queued, elsewhere) = (ledger.queued(), ledger.entries().any(taken));
@@ -250,30 +252,30 @@ impl Crew<'_> {
         Ok((queue, queued, elsewhere))
     }
 
-    fn begin(&mut self, n: usize, id: &str, running: &mut JoinSet<Finished>, signals: &Signals) {
+    fn begin(&mut self, n: usize, id: &str, running: &mut JoinSet<FinishedTask>, signals: &SignalState) {
         let seat = &mut self.seats[n];
         seat.busy = Some(id.to_owned());
         let member = seat.member.clone();
         let order = TaskOrder {
             id: id.to_owned(),
             agent: member.name.clone(),
-            place: Where::Own(member.home),
+            place: TaskPlace::Own(member.home),
             worker: member.worker,
             ..self.order.each.clone()
         };
         let (outer, name) = (Arc::clone(&self.surroundings.narrate), member.name);
         let narrate = Arc::new(move |text: &str| outer(&format!("{name}: {text}")));
-        let around = Surroundings { narrate, ..self.surroundings.clone() };
+        let around = CommandEnv { narrate, ..self.surroundings.clone() };
         around.tell(&format!("takes {id}"));
         let signals = signals.clone();
         let id = id.to_owned();
         running.spawn_local(async move {
-            let ended = run_task(&around, &order, Arc::new(Unseen), &signals).await;
+            let ended = run_task(&around, &order, Arc::new(LineByLine), &signals).await;
             (n, id, ended)
         });
     }
 
-    fn take_in(&mut self, (n, id, ended): Finished) {
+    fn take_in(&mut self, (n, id, ended): FinishedTask) {
         self.seats[n].busy = None;
         let name = self.seats[n].member.name.clone();
         let report = match ended {
@@ -341,7 +343,7 @@ impl Crew<'_> {
     }
 
     /// The word about the whole: the worst of what the tasks stand at.
-    fn verdict(&self, queue: &TaskQueue, interrupted: bool) -> Result<Verdict, Unreadable> {
+    fn verdict(&self, queue: &TaskQueue, interrupted: bool) -> Result<Verdict, UnreadableFact> {
         let ledger = queue.settled()?;
         let count = |status: TaskStatus| ledger.entries().filter(|entry| entry.record.status == status).count();
         let all = ledger.entries().count();
@@ -374,8 +376,8 @@ impl Crew<'_> {
 }
 
 /// Several loops at once are told about line by line.
-struct Unseen;
+struct LineByLine;
 
-impl LoopView for Unseen {
+impl LoopView for LineByLine {
     fn show(&self, _status: &LoopStatus) {}
 }

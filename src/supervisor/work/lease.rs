@@ -11,12 +11,12 @@ use tokio::time::Instant;
 use crate::store::{Store, StoreError};
 
 /// A lease that is renewed in the background until this is dropped.
-pub struct Kept {
+pub struct RenewedLease {
     beating: JoinHandle<()>,
     lost: watch::Receiver<bool>,
 }
 
-impl Kept {
+impl RenewedLease {
     /// Calls `renew` three times in each `ttl`; one that answers `false`, or cannot answer for a whole `ttl`, means that the lease is lost.
     pub fn start(
         store: Arc<dyn Store>,
@@ -42,7 +42,7 @@ impl Kept {
             }
             let _ = sender.send(true);
         });
-        Kept { beating, lost }
+        RenewedLease { beating, lost }
     }
 
     /// Whether it is lost by now.
@@ -61,7 +61,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for RenewedLease {
     fn drop(&mut self) {
         self.beating.abort();
     }
@@ -87,7 +87,7 @@ mod tests {
         let (_scratch, store) = store();
         let asked = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&asked);
-        let kept = Kept::start(store, Duration::from_millis(30), move |_, _| Ok(count.fetch_add(1, Ordering::Relaxed) < 2));
+        let kept = RenewedLease::start(store, Duration::from_millis(30), move |_, _| Ok(count.fetch_add(1, Ordering::Relaxed) < 2));
         assert!(!kept.is_lost());
         kept.lost().await;
         assert!(kept.is_lost());
@@ -98,7 +98,7 @@ mod tests {
     async fn a_store_that_cannot_answer_for_a_whole_lease_loses_it() {
         let (_scratch, store) = store();
         let bad = || StoreError::BadRecord { what: "lease".into(), why: "test".into() };
-        let kept = Kept::start(store, Duration::from_millis(30), move |_, _| Err(bad()));
+        let kept = RenewedLease::start(store, Duration::from_millis(30), move |_, _| Err(bad()));
         kept.lost().await;
         assert!(kept.is_lost());
     }

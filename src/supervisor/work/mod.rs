@@ -8,6 +8,6 @@ mod order;
 mod own_worktree;
 mod task;
 
-pub use crew::{CrewOrder, CrewReport, Member, work};
-pub use order::{TaskOrder, Where};
+pub use crew::{CrewOrder, CrewReport, PoolAgent, work};
+pub use order::{TaskOrder, TaskPlace};
 pub use task::{TaskEnd, TaskReport, run_task};

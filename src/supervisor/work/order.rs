@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::agent::{Mirror, Worker};
-use crate::supervisor::case::Asked;
+use crate::agent::{OutputMirror, SessionWorker};
+use crate::supervisor::case::Overrides;
 
 /// One task for one agent.
 #[derive(Debug, Clone)]
@@ -14,9 +14,9 @@ pub struct TaskOrder {
     /// The agent's name.
     pub agent: String,
     /// Where it works.
-    pub place: Where,
+    pub place: TaskPlace,
     /// How the agent is started.
-    pub worker: Worker,
+    pub worker: SessionWorker,
     /// How long the task stays taken when nobody renews that.
     pub lease: Duration,
     /// Whether the status is also kept in the task's file.
@@ -36,14 +36,14 @@ pub struct TaskOrder {
     /// Whether those that outlive even that are ended.
     pub end_survivors: bool,
     /// Where the sessions' output is shown.
-    pub mirror: Mirror,
+    pub mirror: OutputMirror,
     /// What else the command line asks for.
-    pub asked: Asked,
+    pub asked: Overrides,
 }
 
 /// Where a task is worked on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Where {
+pub enum TaskPlace {
     /// In the worktree that the command is about, on the branch that is there.
     Here,
     /// In a linked worktree of the agent's own, on the branch of the task. This folder, or one beside it where it holds unsaved work.

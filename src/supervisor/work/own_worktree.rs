@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::agent::git_program::{git, tail};
-use crate::git::{Point, Standing, Worktree, worktrees_of};
+use crate::git::{BaselinePoint, Worktree, WorktreeState, worktrees_of};
 
 /// How long git may take for one step; making a worktree writes every file of it.
 const DEADLINE: Duration = Duration::from_secs(900);
@@ -26,7 +26,7 @@ pub fn branch_of(id: &str) -> String {
 
 /// A worktree on a task's branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ready {
+pub struct TaskWorktree {
     /// Its top folder.
     pub root: PathBuf,
     /// What a person should know.
@@ -52,7 +52,7 @@ pub enum NotReady {
 
 /// What a worktree is wanted for.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct WorktreeUse {
     /// The worktree that the tasks are in: new branches begin at its HEAD.
     pub from: PathBuf,
     /// The folder of the agent, which may be there or not.
@@ -69,10 +69,10 @@ pub struct Wanted {
 ///
 /// # Errors
 /// See [`NotReady`].
-pub fn make_ready(wanted: &Wanted) -> Result<Ready, NotReady> {
+pub fn make_ready(wanted: &WorktreeUse) -> Result<TaskWorktree, NotReady> {
     let failed = |error: crate::git::Error| NotReady::Git(error.to_string());
     let from = Worktree::open(&wanted.from).map_err(failed)?;
-    let Point::Commit(base) = from.head().map_err(failed)? else { return Err(NotReady::Unborn) };
+    let BaselinePoint::Commit(base) = from.head().map_err(failed)? else { return Err(NotReady::Unborn) };
     let mut notes = Vec::new();
     let root = match checked_out(&from, &wanted.branch) {
         Some(root) if root == from.root() => {
@@ -82,7 +82,7 @@ pub fn make_ready(wanted: &Wanted) -> Result<Ready, NotReady> {
         None => beside_others(|| settle_in(&from, wanted, &base, &mut notes))?,
     };
     bring_in(&root, wanted, &mut notes)?;
-    Ok(Ready { root, notes })
+    Ok(TaskWorktree { root, notes })
 }
 
 /// Tries again where git met a worktree that another git was just making: it reads all of them first, and gives up at a half-made one.
@@ -101,13 +101,13 @@ fn beside_others<T>(mut make: impl FnMut() -> Result<T, NotReady>) -> Result<T, 
 
 /// The worktree that has a branch checked out.
 fn checked_out(from: &Worktree, branch: &str) -> Option<PathBuf> {
-    let there = worktrees_of(from.common_dir()).into_iter().filter(|found| found.standing == Standing::There);
+    let there = worktrees_of(from.common_dir()).into_iter().filter(|found| found.standing == WorktreeState::There);
     there.map(|found| found.root).find(|root| Worktree::open(root).is_ok_and(|worktree| worktree.branch().as_deref() == Some(branch)))
 }
 
 /// Puts the branch into the agent's folder, or into the first one beside it that is free.
-fn settle_in(from: &Worktree, wanted: &Wanted, base: &str, notes: &mut Vec<String>) -> Result<PathBuf, NotReady> {
-    let known = matches!(from.resolve(&format!("refs/heads/{}", wanted.branch)), Ok(Point::Commit(_)));
+fn settle_in(from: &Worktree, wanted: &WorktreeUse, base: &str, notes: &mut Vec<String>) -> Result<PathBuf, NotReady> {
+    let known = matches!(from.resolve(&format!("refs/heads/{}", wanted.branch)), Ok(BaselinePoint::Commit(_)));
     for n in 1..=MOST {
         let folder = beside(&wanted.home, n);
         let text = folder.to_str().ok_or_else(|| NotReady::Git(format!("{} is not UTF-8", folder.display())))?;
@@ -164,11 +164,11 @@ fn why_not_free(from: &Worktree, folder: &Path, taken: &[String]) -> Option<Stri
 }
 
 /// Merges what dependencies made and the branch does not have yet. A worktree with unsaved work is left to the agent whose it is.
-fn bring_in(root: &Path, wanted: &Wanted, notes: &mut Vec<String>) -> Result<(), NotReady> {
+fn bring_in(root: &Path, wanted: &WorktreeUse, notes: &mut Vec<String>) -> Result<(), NotReady> {
     let failed = |error: crate::git::Error| NotReady::Git(error.to_string());
     let worktree = Worktree::open(root).map_err(failed)?;
     for dependency in &wanted.dependencies {
-        if !matches!(worktree.resolve(&format!("refs/heads/{dependency}")), Ok(Point::Commit(_))) {
+        if !matches!(worktree.resolve(&format!("refs/heads/{dependency}")), Ok(BaselinePoint::Commit(_))) {
             notes.push(format!("the branch {dependency} is gone; its work is taken to be in the base branch"));
             continue;
         }

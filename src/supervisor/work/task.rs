@@ -5,28 +5,28 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::config::settings::Settings;
+use crate::config::settings::ConfigSettings;
 use crate::config::task_file::{TaskFile, TaskStatus};
-use crate::decision::evidence::{FaultKind, Unreadable};
+use crate::decision::evidence::{FaultKind, UnreadableFact};
 use crate::decision::iteration::prompt::PromptSet;
-use crate::decision::machine::Trust;
+use crate::decision::machine::ConfigTrust;
 use crate::decision::verdict::{Reason, Status, Verdict};
-use crate::git::{Point, Worktree};
+use crate::git::{BaselinePoint, Worktree};
 use crate::store::Store;
 use crate::store::session;
 use crate::store::task::TaskRecord;
-use crate::supervisor::configuration::{Governing, governing};
+use crate::supervisor::configuration::{EffectiveConfig, governing};
 use crate::supervisor::iterate::{AskedLimits, LoopRequest, LoopView, run_loop};
 use crate::supervisor::judge::early;
-use crate::supervisor::signals::Signals;
-use crate::supervisor::surroundings::{Surroundings, now};
+use crate::supervisor::signals::SignalState;
+use crate::supervisor::surroundings::{CommandEnv, now};
 use crate::supervisor::task_queue::{GovernedTask, TaskQueue};
 use crate::supervisor::verdict_json::Judgement;
-use crate::tasks::ledger::{Entry, Held, LedgerError, Taker};
+use crate::tasks::ledger::{BoardTask, LeasedTask, LedgerError, TaskTaker};
 
-use super::lease::Kept;
-use super::order::{TaskOrder, Where};
-use super::own_worktree::{NotReady, Ready, Wanted, branch_of, make_ready};
+use super::lease::RenewedLease;
+use super::order::{TaskOrder, TaskPlace};
+use super::own_worktree::{NotReady, TaskWorktree, WorktreeUse, branch_of, make_ready};
 
 /// What came of a task.
 #[derive(Debug)]
@@ -87,15 +87,15 @@ pub fn status_after(verdict: &Verdict) -> TaskStatus {
 /// # Errors
 /// Where the tasks cannot be read, or there is no such task.
 pub async fn run_task(
-    surroundings: &Surroundings,
+    surroundings: &CommandEnv,
     order: &TaskOrder,
     view: Arc<dyn LoopView>,
-    signals: &Signals,
-) -> Result<TaskReport, Unreadable> {
+    signals: &SignalState,
+) -> Result<TaskReport, UnreadableFact> {
     let begun = now();
     let queue = TaskQueue::open(surroundings)?;
     let mut ledger = queue.settled()?;
-    let entry = ledger.get(&order.id).cloned().ok_or_else(|| Unreadable {
+    let entry = ledger.get(&order.id).cloned().ok_or_else(|| UnreadableFact {
         kind: FaultKind::Config,
         why: format!("failed to get task '{}': there is none with this id", order.id),
         hint: Some("'watchdog task list' shows those that are there".into()),
@@ -115,7 +115,7 @@ pub async fn run_task(
         return Ok(not_begun(verdict));
     }
     let holder = format!("{} {}", std::process::id(), crate::store::journal::event_id(begun));
-    let taker = Taker { agent: &order.agent, holder: &holder, ttl: order.lease };
+    let taker = TaskTaker { agent: &order.agent, holder: &holder, ttl: order.lease };
     let (held, changes) = match ledger.claim(&order.id, &taker, begun) {
         Ok(Some(taken)) => taken,
         Ok(None) => return Ok(not_begun(Verdict::new(Reason::Locked, format!("somebody else has taken {}", order.id)))),
@@ -123,12 +123,12 @@ pub async fn run_task(
         Err(error) => return Ok(not_begun(Verdict::new(Reason::Locked, error.to_string()))),
     };
     queue.note(&changes);
-    let taken = Taken { surroundings, order, queue: &queue, entry: &entry, governed, held };
+    let taken = TakenTask { surroundings, order, queue: &queue, entry: &entry, governed, held };
     taken.carry_out(view, signals, begun).await
 }
 
 /// What is said of a task that is complete already. It rests on the record alone, so it is no evidence of its own.
-fn complete_before(entry: &Entry) -> Verdict {
+fn complete_before(entry: &BoardTask) -> Verdict {
     let (id, record) = (entry.id(), &entry.record);
     let recorded = record.reason.as_deref().and_then(|word| Reason::ALL.iter().find(|reason| reason.as_str() == word).copied());
     let reason = recorded.filter(|reason| reason.status() == Status::Complete).unwrap_or(Reason::NothingToDo);
@@ -138,7 +138,7 @@ fn complete_before(entry: &Entry) -> Verdict {
 }
 
 /// Why a task is not begun, before anything is spent on it.
-fn why_not(entry: &Entry, governed: &GovernedTask, blockers: &[crate::tasks::dependencies::Blocker]) -> Option<Verdict> {
+fn why_not(entry: &BoardTask, governed: &GovernedTask, blockers: &[crate::tasks::dependencies::BlockedBy]) -> Option<Verdict> {
     let id = entry.id();
     if let Some(with) = &governed.allow_with {
         let why = format!("{id} names commands that are not trusted; read its file, then allow them with: {with}");
@@ -151,28 +151,28 @@ fn why_not(entry: &Entry, governed: &GovernedTask, blockers: &[crate::tasks::dep
     None
 }
 
-struct Taken<'a> {
-    surroundings: &'a Surroundings,
+struct TakenTask<'a> {
+    surroundings: &'a CommandEnv,
     order: &'a TaskOrder,
     queue: &'a TaskQueue,
-    entry: &'a Entry,
+    entry: &'a BoardTask,
     governed: GovernedTask,
-    held: Held,
+    held: LeasedTask,
 }
 
-impl Taken<'_> {
-    async fn carry_out(self, view: Arc<dyn LoopView>, signals: &Signals, begun: jiff::Timestamp) -> Result<TaskReport, Unreadable> {
+impl TakenTask<'_> {
+    async fn carry_out(self, view: Arc<dyn LoopView>, signals: &SignalState, begun: jiff::Timestamp) -> Result<TaskReport, UnreadableFact> {
         let store = self.queue.store();
         let kept = {
             let held = self.held.clone();
-            Kept::start(Arc::clone(&store), self.order.lease, move |store, ttl| held.renew(store, ttl))
+            RenewedLease::start(Arc::clone(&store), self.order.lease, move |store, ttl| held.renew(store, ttl))
         };
         let prepared = self.prepare(&store).await;
         let (judgement, root) = match prepared {
             Ok(ready) => {
                 ready.notes.iter().for_each(|note| self.surroundings.tell(note));
                 let mut signals = signals.also(kept.lost());
-                let around = Surroundings { worktree: ready.root.clone(), ..self.surroundings.clone() };
+                let around = CommandEnv { worktree: ready.root.clone(), ..self.surroundings.clone() };
                 match self.request() {
                     Ok(request) => (run_loop(&around, request, view, &mut signals).await, Some(ready.root)),
                     Err(unreadable) => (early(self.surroundings, None, Verdict::unreadable(unreadable), begun), Some(ready.root)),
@@ -199,12 +199,12 @@ impl Taken<'_> {
     }
 
     /// Writes down that the task is begun, and makes its worktree.
-    async fn prepare(&self, store: &Arc<dyn Store>) -> Result<Ready, Box<Verdict>> {
+    async fn prepare(&self, store: &Arc<dyn Store>) -> Result<TaskWorktree, Box<Verdict>> {
         let wanted = self.wanted().map_err(|unreadable| Box::new(Verdict::unreadable(unreadable)))?;
         let baseline = self.baseline().as_str().to_owned();
         let begin = |record: &mut TaskRecord| {
             record.attempts += 1;
-            let unborn = if baseline == Point::Unborn.as_str() { String::new() } else { baseline.clone() };
+            let unborn = if baseline == BaselinePoint::Unborn.as_str() { String::new() } else { baseline.clone() };
             record.baseline.get_or_insert(unborn);
             record.branch = wanted.as_ref().map(|wanted| wanted.branch.clone()).or_else(|| self.queue.place.worktree.branch());
         };
@@ -218,7 +218,7 @@ impl Taken<'_> {
         let change = step.map_err(|error| Box::new(Verdict::new(Reason::StoreError, error.to_string())))?;
         self.queue.note(&[change]);
         let ready = match wanted {
-            None => Ready { root: self.queue.place.root().to_owned(), notes: Vec::new() },
+            None => TaskWorktree { root: self.queue.place.root().to_owned(), notes: Vec::new() },
             Some(wanted) => {
                 let made = tokio::task::spawn_blocking(move || make_ready(&wanted)).await;
                 made.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
@@ -231,12 +231,12 @@ impl Taken<'_> {
         Ok(ready)
     }
 
-    fn wanted(&self) -> Result<Option<Wanted>, Unreadable> {
-        let Where::Own(home) = &self.order.place else { return Ok(None) };
+    fn wanted(&self) -> Result<Option<WorktreeUse>, UnreadableFact> {
+        let TaskPlace::Own(home) = &self.order.place else { return Ok(None) };
         let ledger = self.queue.ledger()?;
         let own = branch_of(&self.order.id);
-        let taken = |entry: &&Entry| matches!(entry.record.status, TaskStatus::Assigned | TaskStatus::InProgress);
-        Ok(Some(Wanted {
+        let taken = |entry: &&BoardTask| matches!(entry.record.status, TaskStatus::Assigned | TaskStatus::InProgress);
+        Ok(Some(WorktreeUse {
             from: self.queue.place.root().to_owned(),
             home: home.clone(),
             taken: ledger.entries().filter(taken).map(|entry| branch_of(entry.id())).filter(|branch| *branch != own).collect(),
@@ -253,15 +253,15 @@ impl Taken<'_> {
     }
 
     /// The commit whose criteria govern: HEAD of the tasks' worktree when this task was first begun.
-    fn baseline(&self) -> Point {
+    fn baseline(&self) -> BaselinePoint {
         match self.entry.record.baseline.as_deref() {
             None => self.queue.head.clone(),
-            Some("") => Point::Unborn,
-            Some(commit) => Point::Commit(commit.to_owned()),
+            Some("") => BaselinePoint::Unborn,
+            Some(commit) => BaselinePoint::Commit(commit.to_owned()),
         }
     }
 
-    fn request(&self) -> Result<LoopRequest, Unreadable> {
+    fn request(&self) -> Result<LoopRequest, UnreadableFact> {
         let mut governing = governing(self.surroundings, &self.queue.place, Some(&self.order.id), Some(&self.baseline()))?;
         lay_over(&mut governing, &self.governed);
         let task = &self.governed.task;
@@ -287,7 +287,7 @@ impl Taken<'_> {
         })
     }
 
-    fn write_down(&self, store: &Arc<dyn Store>, verdict: &Verdict, log: Option<PathBuf>, lost: bool) -> Result<TaskEnd, Unreadable> {
+    fn write_down(&self, store: &Arc<dyn Store>, verdict: &Verdict, log: Option<PathBuf>, lost: bool) -> Result<TaskEnd, UnreadableFact> {
         if lost {
             self.surroundings.tell(&format!("the lease of {} has ended; somebody else may work on it", self.order.id));
             return Ok(TaskEnd::Lost);
@@ -314,14 +314,14 @@ impl Taken<'_> {
 }
 
 /// The task's own criteria take the place of the configuration's; a task without any leaves those.
-fn lay_over(governing: &mut Governing, governed: &GovernedTask) {
+fn lay_over(governing: &mut EffectiveConfig, governed: &GovernedTask) {
     let task = &governed.task;
     governing.notes.extend(governed.notes.iter().cloned());
     // Nothing of a configuration that is not trusted counts, and nothing can be complete beside it.
-    if matches!(governing.trust, Trust::Untrusted { .. }) || task.checks.is_empty() {
+    if matches!(governing.trust, ConfigTrust::Untrusted { .. }) || task.checks.is_empty() {
         return;
     }
-    let Settings { mode, checks, .. } = &mut governing.settings;
+    let ConfigSettings { mode, checks, .. } = &mut governing.settings;
     (*mode, *checks) = (task.mode, task.checks.clone());
 }
 

@@ -3,7 +3,7 @@
 use crate::config::settings::{OnNoCriteria, RescueMode};
 use crate::decision::evidence::CheckOutcome::{self, Failed, Pass, TimedOut, Unmet, Unrunnable};
 use crate::decision::evidence::CriteriaChanged;
-use crate::decision::machine::{CriteriaFiles, Scope, Trust};
+use crate::decision::machine::{ConfigTrust, CriteriaFiles, JudgedScope};
 use crate::decision::verdict::{Evidence, Reason};
 
 use super::world::*;
@@ -120,7 +120,7 @@ fn a_check_that_cannot_tell_is_never_a_pass() {
 
 #[test]
 fn what_an_untrusted_file_would_complete_is_for_a_person() {
-    let untrusted = |world: World| world.set(|setup| setup.trust = Trust::Untrusted { allow_with: "watchdog trust".into() });
+    let untrusted = |world: World| world.set(|setup| setup.trust = ConfigTrust::Untrusted { allow_with: "watchdog trust".into() });
     check_table([
         ("commit", untrusted(World::committed()), "review/untrusted"),
         ("rescue", untrusted(World::dirty().replies([complete()])), "review/untrusted probes=1 rescues=1 snapshots=2"),
@@ -222,8 +222,8 @@ fn a_signal_is_heeded_even_where_git_cannot_be_read() {
 
 #[test]
 fn criteria_alone_are_judged_without_asking_or_committing() {
-    let alone = |world: World, known| world.set(|setup| setup.scope = Scope::Criteria { baseline_known: known });
-    let untrusted = || Trust::Untrusted { allow_with: "watchdog trust".into() };
+    let alone = |world: World, known| world.set(|setup| setup.scope = JudgedScope::Criteria { baseline_known: known });
+    let untrusted = || ConfigTrust::Untrusted { allow_with: "watchdog trust".into() };
     for known in [true, false] {
         check_table([
             ("pass, dirty", alone(World::dirty().checks(Criteria::Always(Pass)), known), "complete/checks_passed verified checks=1"),

@@ -7,45 +7,47 @@ use proptest::prelude::*;
 
 use crate::config::settings::{CompletionSettings, OnNoCriteria, RescueMode};
 use crate::decision::evidence::{
-    Activity, Changes, CheckOutcome, Commits, CriteriaChanged, Fact, FaultKind, ProbeOutcome, Reply, ReplyStatus, RescueOutcome,
-    SessionEnd, Unreadable,
+    Changes, CheckOutcome, Commits, CriteriaChanged, FaultKind, ProbeOutcome, ReadFact, Reply, ReplyStatus, RescueOutcome, SessionEnd,
+    SignsOfLife, UnreadableFact,
 };
-use crate::decision::machine::{Action, ChecksJudged, CriteriaFiles, Earlier, Event, Scope, Setup, Survivors, Trust};
-use crate::decision::termination::Stop;
+use crate::decision::machine::{
+    ChecksJudged, ConfigTrust, CriteriaFiles, EarlierRounds, JudgedScope, LeftRunning, MachineAction, MachineEvent, MachineSetup,
+};
+use crate::decision::termination::StopReason;
 use crate::decision::verdict::{Evidence, ProbeRecord, ProbeUsage, Reason};
 
 /// What is answered, per kind of question; each list is used in order and over again.
 #[derive(Debug, Clone)]
 pub(super) struct Facts {
-    pub(super) commits: Vec<Fact<Commits>>,
-    pub(super) changes: Vec<Fact<Changes>>,
-    pub(super) snapshots: Vec<Fact<Option<String>>>,
+    pub(super) commits: Vec<ReadFact<Commits>>,
+    pub(super) changes: Vec<ReadFact<Changes>>,
+    pub(super) snapshots: Vec<ReadFact<Option<String>>>,
     pub(super) checks: Vec<ChecksJudged>,
     pub(super) probes: Vec<ProbeOutcome>,
-    pub(super) rescues: Vec<Fact<RescueOutcome>>,
-    pub(super) criteria: Fact<CriteriaChanged>,
-    pub(super) activity: Activity,
-    pub(super) survivors: Vec<Survivors>,
+    pub(super) rescues: Vec<ReadFact<RescueOutcome>>,
+    pub(super) criteria: ReadFact<CriteriaChanged>,
+    pub(super) activity: SignsOfLife,
+    pub(super) survivors: Vec<LeftRunning>,
 }
 
 impl Facts {
     /// The answer to an action; `nth` counts the actions of its kind from 0.
-    pub(super) fn answer(&self, action: &Action, nth: usize) -> Option<Event> {
+    pub(super) fn answer(&self, action: &MachineAction, nth: usize) -> Option<MachineEvent> {
         fn pick<T: Clone>(facts: &[T], nth: usize) -> T {
             facts[nth % facts.len()].clone()
         }
         Some(match action {
-            Action::ReadCommits => Event::Commits(pick(&self.commits, nth)),
-            Action::ReadChanges => Event::Changes(pick(&self.changes, nth)),
-            Action::TakeSnapshot => Event::Snapshot(pick(&self.snapshots, nth)),
-            Action::JudgeChecks => Event::Checks(pick(&self.checks, nth)),
-            Action::Ask { .. } => Event::Probe(record(pick(&self.probes, nth))),
-            Action::Rescue => Event::Rescue(pick(&self.rescues, nth)),
-            Action::Wait(_) => Event::WaitOver,
-            Action::ReadSurvivors => Event::Survivors(pick(&self.survivors, nth)),
-            Action::ReadActivity => Event::Activity(self.activity),
-            Action::ReadCriteria => Event::Criteria(self.criteria.clone()),
-            Action::Conclude(_) => return None,
+            MachineAction::ReadCommits => MachineEvent::Commits(pick(&self.commits, nth)),
+            MachineAction::ReadChanges => MachineEvent::Changes(pick(&self.changes, nth)),
+            MachineAction::TakeSnapshot => MachineEvent::Snapshot(pick(&self.snapshots, nth)),
+            MachineAction::JudgeChecks => MachineEvent::Checks(pick(&self.checks, nth)),
+            MachineAction::Ask { .. } => MachineEvent::Probe(record(pick(&self.probes, nth))),
+            MachineAction::Rescue => MachineEvent::Rescue(pick(&self.rescues, nth)),
+            MachineAction::Wait(_) => MachineEvent::WaitOver,
+            MachineAction::ReadSurvivors => MachineEvent::Survivors(pick(&self.survivors, nth)),
+            MachineAction::ReadActivity => MachineEvent::Activity(self.activity),
+            MachineAction::ReadCriteria => MachineEvent::Criteria(self.criteria.clone()),
+            MachineAction::Conclude(_) => return None,
         })
     }
 }
@@ -62,11 +64,11 @@ fn record(outcome: ProbeOutcome) -> ProbeRecord {
 }
 
 /// One in eight facts cannot be read.
-fn fact<T: Clone + std::fmt::Debug + 'static>(value: impl Strategy<Value = T> + 'static) -> impl Strategy<Value = Fact<T>> {
+fn fact<T: Clone + std::fmt::Debug + 'static>(value: impl Strategy<Value = T> + 'static) -> impl Strategy<Value = ReadFact<T>> {
     let kinds = prop_oneof![Just(FaultKind::NotARepository), Just(FaultKind::Git), Just(FaultKind::Store), Just(FaultKind::Config)];
     prop_oneof![
         7 => value.prop_map(Ok),
-        1 => kinds.prop_map(|kind| Err(Unreadable { kind, why: "unreadable".into(), hint: None })),
+        1 => kinds.prop_map(|kind| Err(UnreadableFact { kind, why: "unreadable".into(), hint: None })),
     ]
 }
 
@@ -160,10 +162,10 @@ fn criteria() -> impl Strategy<Value = CriteriaChanged> {
     })
 }
 
-fn survivors() -> impl Strategy<Value = Survivors> {
+fn survivors() -> impl Strategy<Value = LeftRunning> {
     prop_oneof![
-        Just(Survivors { holding: vec!["daemon (process 7)".into()], session_over: false, released: None }),
-        any::<bool>().prop_map(|session_over| Survivors { holding: Vec::new(), session_over, released: None }),
+        Just(LeftRunning { holding: vec!["daemon (process 7)".into()], session_over: false, released: None }),
+        any::<bool>().prop_map(|session_over| LeftRunning { holding: Vec::new(), session_over, released: None }),
     ]
 }
 
@@ -180,7 +182,7 @@ pub(super) fn facts() -> impl Strategy<Value = Facts> {
         vec(probe(), 1..6),
         vec(fact(rescue()), 1..4),
         fact(criteria()),
-        seen.prop_map(|(worktree, processes, transcript)| Activity { worktree, processes, transcript }),
+        seen.prop_map(|(worktree, processes, transcript)| SignsOfLife { worktree, processes, transcript }),
         vec(survivors(), 1..4),
     )
         .prop_map(|(commits, changes, snapshots, checks, probes, rescues, criteria, activity, survivors)| Facts {
@@ -197,7 +199,7 @@ pub(super) fn facts() -> impl Strategy<Value = Facts> {
 }
 
 fn session() -> impl Strategy<Value = Option<SessionEnd>> {
-    let exit = crate::decision::evidence::Exit::Code(0);
+    let exit = crate::decision::evidence::ProcessExit::Code(0);
     prop_oneof![
         6 => Just(None),
         2 => Just(Some(SessionEnd::Ended { exit })),
@@ -205,13 +207,13 @@ fn session() -> impl Strategy<Value = Option<SessionEnd>> {
         1 => Just(Some(SessionEnd::Idle { after: Duration::from_secs(1) })),
         1 => Just(Some(SessionEnd::NotKept { why: "No space left on device".into() })),
         1 => Just(Some(SessionEnd::RateLimited { why: "limit".into(), retry_at: None })),
-        1 => Just(Some(SessionEnd::OverLimit { stop: Stop { reason: Reason::BudgetExhausted, why: "spent".into() } })),
+        1 => Just(Some(SessionEnd::OverLimit { stop: StopReason { reason: Reason::BudgetExhausted, why: "spent".into() } })),
         1 => Just(Some(SessionEnd::Unrunnable { why: "credit".into() })),
         1 => Just(Some(SessionEnd::LeftWork { exit, what: "tests".into() })),
     ]
 }
 
-pub(super) fn setup() -> impl Strategy<Value = Setup> {
+pub(super) fn setup() -> impl Strategy<Value = MachineSetup> {
     let rarely = || prop_oneof![5 => Just(false), 1 => Just(true)];
     let mode = prop_oneof![
         3 => Just(RescueMode::Plan),
@@ -222,9 +224,9 @@ pub(super) fn setup() -> impl Strategy<Value = Setup> {
     ];
     let earlier = (0..3u32, 0..3u32, 0..3u32, 0..3u32).prop_map(|(rounds_used, answered, alive, nothing_to_do_streak)| {
         let answered = answered.min(rounds_used);
-        Earlier { rounds_used, answered, alive: alive.min(answered), nothing_to_do_streak, ..Earlier::default() }
+        EarlierRounds { rounds_used, answered, alive: alive.min(answered), nothing_to_do_streak, ..EarlierRounds::default() }
     });
-    let trust = prop_oneof![5 => Just(Trust::Settled), 1 => Just(Trust::Untrusted { allow_with: "watchdog trust".into() })];
+    let trust = prop_oneof![5 => Just(ConfigTrust::Settled), 1 => Just(ConfigTrust::Untrusted { allow_with: "watchdog trust".into() })];
     let required = prop_oneof![5 => Just(Evidence::Claimed), 1 => evidence()];
     let files = prop_oneof![3 => Just(CriteriaFiles::None), 1 => Just(CriteriaFiles::Named), 2 => Just(CriteriaFiles::Guarded)];
     let flags = (rarely(), rarely(), rarely(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
@@ -234,7 +236,7 @@ pub(super) fn setup() -> impl Strategy<Value = Setup> {
             let (session_over, survivor, counts_sessions) = known;
             let (no_rescue, no_probe, once, has_checks, checks_run_programs, look_at_leftovers, final_rescue_attempt) = flags;
             let interval = Duration::from_secs(30);
-            Setup {
+            MachineSetup {
                 completion: CompletionSettings { max_probes, probe_interval: interval, probe_timeout: interval, final_rescue_attempt },
                 rescue_mode,
                 no_rescue,
@@ -246,7 +248,7 @@ pub(super) fn setup() -> impl Strategy<Value = Setup> {
                 on_no_criteria: if review { OnNoCriteria::Review } else { OnNoCriteria::Git },
                 require_evidence,
                 trust,
-                scope: Scope::Session,
+                scope: JudgedScope::Session,
                 look_at_leftovers,
                 session,
                 session_over,
@@ -260,18 +262,18 @@ pub(super) fn setup() -> impl Strategy<Value = Setup> {
 }
 
 /// Any event, whether or not anybody asked for it.
-pub(super) fn stray() -> impl Strategy<Value = Event> {
+pub(super) fn stray() -> impl Strategy<Value = MachineEvent> {
     prop_oneof![
-        Just(Event::Start),
-        fact(commits()).prop_map(Event::Commits),
-        fact(changes()).prop_map(Event::Changes),
-        Just(Event::Snapshot(Ok(None))),
-        checks().prop_map(Event::Checks),
-        probe().prop_map(|outcome| Event::Probe(record(outcome))),
-        fact(rescue()).prop_map(Event::Rescue),
-        Just(Event::WaitOver),
-        Just(Event::Activity(Activity::default())),
-        survivors().prop_map(Event::Survivors),
-        fact(criteria()).prop_map(Event::Criteria),
+        Just(MachineEvent::Start),
+        fact(commits()).prop_map(MachineEvent::Commits),
+        fact(changes()).prop_map(MachineEvent::Changes),
+        Just(MachineEvent::Snapshot(Ok(None))),
+        checks().prop_map(MachineEvent::Checks),
+        probe().prop_map(|outcome| MachineEvent::Probe(record(outcome))),
+        fact(rescue()).prop_map(MachineEvent::Rescue),
+        Just(MachineEvent::WaitOver),
+        Just(MachineEvent::Activity(SignsOfLife::default())),
+        survivors().prop_map(MachineEvent::Survivors),
+        fact(criteria()).prop_map(MachineEvent::Criteria),
     ]
 }

@@ -1,7 +1,7 @@
 //! Every leaf of the tree where commits and the agent decide.
 
 use crate::config::settings::RescueMode;
-use crate::decision::evidence::{Activity, ProbeOutcome};
+use crate::decision::evidence::{ProbeOutcome, SignsOfLife};
 
 use super::world::*;
 
@@ -267,12 +267,12 @@ fn a_question_without_an_answer_spends_its_probe() {
 
 #[test]
 fn failures_back_off_longer_and_answers_reset_it() {
-    use crate::decision::machine::Pause;
+    use crate::decision::machine::MachinePause;
     let at_most = World::clean().setup.completion.probe_interval;
     let run =
         World::clean().set(|setup| setup.completion.max_probes = 5).replies([garbage(), ProbeOutcome::Empty, working(), garbage()]).run();
-    let backoff = |attempt| Pause::Backoff { attempt, at_most };
-    assert_eq!(run.pauses, [backoff(1), backoff(2), Pause::Interval(at_most), backoff(1)]);
+    let backoff = |attempt| MachinePause::Backoff { attempt, at_most };
+    assert_eq!(run.pauses, [backoff(1), backoff(2), MachinePause::Interval(at_most), backoff(1)]);
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn only_a_genuine_timeout_is_a_strike() {
         assert_eq!(verdict.strike, verdict.not_a_strike_because.is_none());
         verdict.not_a_strike_because
     };
-    let activity = |worktree, processes, transcript| World { activity: Activity { worktree, processes, transcript }, ..alive() };
+    let activity = |worktree, processes, transcript| World { activity: SignsOfLife { worktree, processes, transcript }, ..alive() };
     assert_eq!(because(alive()), None);
     assert_eq!(because(activity(Some(false), None, None)), None);
     assert_eq!(because(activity(None, None, None)), Some("activity_unknown"));

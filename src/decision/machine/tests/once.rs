@@ -1,14 +1,14 @@
 //! `--once`: one round per call, counted over several calls with the same baseline.
 
-use crate::decision::machine::Earlier;
+use crate::decision::machine::EarlierRounds;
 use crate::decision::rounds;
 use crate::decision::verdict::Verdict;
 
 use super::world::*;
 
 /// Makes one call after another, each with what the earlier ones left behind.
-fn calls(worlds: impl IntoIterator<Item = World>) -> (Vec<String>, Earlier) {
-    let mut earlier = Earlier::default();
+fn calls(worlds: impl IntoIterator<Item = World>) -> (Vec<String>, EarlierRounds) {
+    let mut earlier = EarlierRounds::default();
     let mut said = Vec::new();
     for world in worlds {
         let run = world.set(|setup| {
@@ -35,7 +35,7 @@ fn dirty(reply: crate::decision::evidence::ProbeOutcome) -> World {
 fn an_agent_that_is_alive_is_a_verdict_and_its_round_counts() {
     let (said, earlier) = calls([clean(working()), clean(waiting())]);
     assert_eq!(said, ["incomplete/working probes=1", "waiting/background_work probes=1"]);
-    assert_eq!(earlier, Earlier { rounds_used: 2, answered: 2, alive: 2, nothing_to_do_streak: 0, ..Earlier::default() });
+    assert_eq!(earlier, EarlierRounds { rounds_used: 2, answered: 2, alive: 2, nothing_to_do_streak: 0, ..EarlierRounds::default() });
 }
 
 #[test]
@@ -44,14 +44,14 @@ fn the_call_that_spends_the_last_round_has_the_last_look_as_well() {
     let working_once = "incomplete/working probes=1";
     let (said, earlier) = spent(clean(working()));
     assert_eq!(said, [working_once, working_once, "timeout/max_probes STRIKE probes=1"]);
-    assert_eq!(earlier, Earlier::default(), "the question is answered, and the next call begins anew");
+    assert_eq!(earlier, EarlierRounds::default(), "the question is answered, and the next call begins anew");
     assert_eq!(spent(dirty(working())).0[2], "incomplete/working probes=1 rescues=1 snapshots=2");
     assert_eq!(spent(clean(working()).during(During::Probe(1), Effect::Commit)).0[2], "complete/new_commits committed probes=1");
 }
 
 #[test]
 fn questions_are_numbered_over_all_calls() {
-    let earlier = Earlier { rounds_used: 2, answered: 1, alive: 1, nothing_to_do_streak: 0, ..Earlier::default() };
+    let earlier = EarlierRounds { rounds_used: 2, answered: 1, alive: 1, nothing_to_do_streak: 0, ..EarlierRounds::default() };
     let run = clean(working()).set(|setup| setup.earlier = earlier).run();
     assert_eq!(run.questions, [(3, None)], "a call that waits goes on with the rounds as well");
     assert_eq!((run.verdict.probes_used, run.verdict.probes_left, run.verdict.probes.len()), (3, 0, 1));
@@ -61,7 +61,7 @@ fn questions_are_numbered_over_all_calls() {
 fn a_commit_between_two_calls_begins_anew() {
     let (said, earlier) = calls([clean(working()), World::committed()]);
     assert_eq!(said[1], "complete/new_commits committed");
-    assert_eq!(earlier, Earlier::default());
+    assert_eq!(earlier, EarlierRounds::default());
 }
 
 #[test]
@@ -74,10 +74,10 @@ fn a_commit_while_the_agent_answers_is_seen_in_the_same_call() {
 fn a_round_without_an_answer_counts_and_the_last_one_ends_it() {
     let (said, earlier) = calls([clean(garbage()), clean(garbage())]);
     assert_eq!(said, ["error/probe_error probes=1", "error/probe_error probes=1"]);
-    assert_eq!(earlier, Earlier { rounds_used: 2, ..Earlier::default() });
+    assert_eq!(earlier, EarlierRounds { rounds_used: 2, ..EarlierRounds::default() });
     let (said, earlier) = calls([clean(garbage()), clean(garbage()), clean(garbage())]);
     assert_eq!(said[2], "error/probe_error probes=1");
-    assert_eq!(earlier, Earlier::default(), "an agent that is out of order is asked again later, not never");
+    assert_eq!(earlier, EarlierRounds::default(), "an agent that is out of order is asked again later, not never");
     let (said, _) = calls([clean(working()), clean(garbage()), clean(garbage())]);
     assert_eq!(said[2], "timeout/max_probes STRIKE probes=1");
     let (said, _) = calls([dirty(garbage()), dirty(garbage()), dirty(garbage())]);
@@ -88,7 +88,7 @@ fn a_round_without_an_answer_counts_and_the_last_one_ends_it() {
 fn a_claim_is_settled_in_the_call_that_heard_it() {
     let (said, earlier) = calls([clean(working()), clean(complete())]);
     assert_eq!(said[1], "complete/nothing_to_do claimed probes=1");
-    assert_eq!(earlier, Earlier { nothing_to_do_streak: 1, ..Earlier::default() });
+    assert_eq!(earlier, EarlierRounds { nothing_to_do_streak: 1, ..EarlierRounds::default() });
     let (said, _) = calls([dirty(complete())]);
     assert_eq!(said, ["complete/rescued claimed probes=1 rescues=1 snapshots=2"]);
     let (said, _) = calls([dirty(complete()).rescue(Salvage::Fails)]);
@@ -103,15 +103,15 @@ fn a_claim_is_settled_in_the_call_that_heard_it() {
 fn a_contradiction_is_asked_about_in_the_same_call() {
     let (said, earlier) = calls([clean(contradiction())]);
     assert_eq!(said, ["review/disputed probes=2"]);
-    assert_eq!(earlier, Earlier::default());
+    assert_eq!(earlier, EarlierRounds::default());
     let (said, earlier) = calls([World::clean().replies([contradiction(), working()])]);
     assert_eq!(said, ["incomplete/working probes=2"]);
-    assert_eq!(earlier, Earlier { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 0, ..Earlier::default() });
+    assert_eq!(earlier, EarlierRounds { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 0, ..EarlierRounds::default() });
 }
 
 #[test]
 fn a_limit_a_signal_or_a_fault_leaves_the_count_as_it_was() {
-    let one = Earlier { rounds_used: 1, answered: 1, alive: 1, nothing_to_do_streak: 0, ..Earlier::default() };
+    let one = EarlierRounds { rounds_used: 1, answered: 1, alive: 1, nothing_to_do_streak: 0, ..EarlierRounds::default() };
     let interrupted = World { interrupt_at: Some(3), ..clean(working()) };
     for (between, said_of_it) in [
         (clean(usage_limit()), "waiting/rate_limited probes=1"),
@@ -137,22 +137,22 @@ fn the_third_nothing_to_do_in_a_row_is_for_a_person() {
 
 #[test]
 fn a_new_baseline_forgets_rounds_and_keeps_the_row() {
-    let earlier = Earlier { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 2, ..Earlier::default() };
-    assert_eq!(rounds::at_new_baseline(earlier), Earlier { nothing_to_do_streak: 2, ..Earlier::default() });
+    let earlier = EarlierRounds { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 2, ..EarlierRounds::default() };
+    assert_eq!(rounds::at_new_baseline(earlier), EarlierRounds { nothing_to_do_streak: 2, ..EarlierRounds::default() });
 }
 
 #[test]
 fn a_session_cut_short_with_commits_of_a_rescue_begins_anew() {
-    let earlier = Earlier { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 1, ..Earlier::default() };
+    let earlier = EarlierRounds { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 1, ..EarlierRounds::default() };
     let cut_short = Verdict::new(crate::decision::verdict::Reason::Working, "cut short");
     assert_eq!(rounds::after(earlier, &cut_short), earlier);
-    assert_eq!(rounds::after(earlier, &Verdict { rescue_commits: 1, ..cut_short }), Earlier::default());
+    assert_eq!(rounds::after(earlier, &Verdict { rescue_commits: 1, ..cut_short }), EarlierRounds::default());
 }
 
 #[test]
 fn each_reason_counts_on_leaves_alone_or_begins_anew() {
     use crate::decision::verdict::Reason::{self, *};
-    let earlier = Earlier { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 1, ..Earlier::default() };
+    let earlier = EarlierRounds { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 1, ..EarlierRounds::default() };
     let open: &[Reason] = &[
         Working,
         BackgroundWork,
@@ -174,9 +174,9 @@ fn each_reason_counts_on_leaves_alone_or_begins_anew() {
     for &reason in Reason::ALL {
         let after = rounds::after(earlier, &Verdict::new(reason, "without a probe of its own"));
         let expected = match reason {
-            NothingToDo | RepeatedNothingToDo => Earlier { nothing_to_do_streak: 2, ..Earlier::default() },
+            NothingToDo | RepeatedNothingToDo => EarlierRounds { nothing_to_do_streak: 2, ..EarlierRounds::default() },
             reason if open.contains(&reason) => earlier,
-            _ => Earlier::default(),
+            _ => EarlierRounds::default(),
         };
         assert_eq!(after, expected, "{reason:?}");
     }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::config::settings::RescueMode;
 use crate::decision::evidence::{CheckOutcome, Commits, ProbeOutcome, ReplyStatus, SessionEnd};
-use crate::decision::machine::{Action, CriteriaFiles, Event, Machine, Setup, Trust};
+use crate::decision::machine::{CheckMachine, ConfigTrust, CriteriaFiles, MachineAction, MachineEvent, MachineSetup};
 use crate::decision::verdict::{Evidence, Reason, Status, Verdict};
 
 use super::facts::{Facts, facts, setup, stray};
@@ -14,7 +14,7 @@ use super::world::word;
 
 /// Every action with the event that answered it, and what it came to.
 struct Trace {
-    steps: Vec<(Action, Event)>,
+    steps: Vec<(MachineAction, MachineEvent)>,
     verdict: Verdict,
 }
 
@@ -31,24 +31,24 @@ impl Trace {
 /// More steps than any check can need: each round looks, judges, secures, asks, looks, judges, secures, rescues,
 /// looks, judges and waits at most once; as many looks may pass before what the session left running has ended. The files of the
 /// criteria are looked at once.
-fn most_steps(setup: &Setup) -> usize {
+fn most_steps(setup: &MachineSetup) -> usize {
     20 * (2 * setup.completion.max_probes as usize + 2)
 }
 
 /// Runs a check; `interrupt_at` is the number of the step that a signal answers.
-fn run(setup: &Setup, facts: &Facts, interrupt_at: Option<usize>) -> Trace {
-    let mut machine = Machine::new(setup.clone());
+fn run(setup: &MachineSetup, facts: &Facts, interrupt_at: Option<usize>) -> Trace {
+    let mut machine = CheckMachine::new(setup.clone());
     let mut asked: HashMap<&'static str, usize> = HashMap::new();
     let mut steps = Vec::new();
-    let mut action = machine.step(Event::Start);
+    let mut action = machine.step(MachineEvent::Start);
     loop {
-        if let Action::Conclude(verdict) = &action {
+        if let MachineAction::Conclude(verdict) = &action {
             return Trace { steps, verdict: verdict.as_ref().clone() };
         }
         assert!(steps.len() < most_steps(setup), "it does not end");
         let nth = asked.entry(word(&action)).or_default();
         let event = match interrupt_at == Some(steps.len()) {
-            true => Event::Interrupt,
+            true => MachineEvent::Interrupt,
             false => facts.answer(&action, *nth).expect("it did not conclude"),
         };
         *nth += 1;
@@ -58,21 +58,21 @@ fn run(setup: &Setup, facts: &Facts, interrupt_at: Option<usize>) -> Trace {
     }
 }
 
-fn completes(event: &Event) -> bool {
-    matches!(event, Event::Commits(Ok(commits)) if commits.completes())
+fn completes(event: &MachineEvent) -> bool {
+    matches!(event, MachineEvent::Commits(Ok(commits)) if commits.completes())
 }
 
 fn last_commits(trace: &Trace) -> Option<&Commits> {
     trace.steps.iter().rev().find_map(|(_, event)| match event {
-        Event::Commits(fact) => Some(fact.as_ref().ok()),
+        MachineEvent::Commits(fact) => Some(fact.as_ref().ok()),
         _ => None,
     })?
 }
 
 /// Rule 4 of the contract, word for word.
-fn genuine_timeout(setup: &Setup, facts: &Facts, trace: &Trace) -> bool {
+fn genuine_timeout(setup: &MachineSetup, facts: &Facts, trace: &Trace) -> bool {
     let alive = trace.steps.iter().any(|(_, event)| match event {
-        Event::Probe(record) => match &record.outcome {
+        MachineEvent::Probe(record) => match &record.outcome {
             ProbeOutcome::Reply(reply) => matches!(reply.status, ReplyStatus::Waiting | ReplyStatus::Working),
             _ => false,
         },
@@ -89,9 +89,9 @@ fn genuine_timeout(setup: &Setup, facts: &Facts, trace: &Trace) -> bool {
 }
 
 /// The other half of rule 4: a session that watchdog ran, and that left everything as it was.
-fn came_to_nothing(setup: &Setup, trace: &Trace) -> bool {
-    let claims = |event: &Event| match event {
-        Event::Probe(record) => matches!(&record.outcome, ProbeOutcome::Reply(reply) if reply.status == ReplyStatus::Complete),
+fn came_to_nothing(setup: &MachineSetup, trace: &Trace) -> bool {
+    let claims = |event: &MachineEvent| match event {
+        MachineEvent::Probe(record) => matches!(&record.outcome, ProbeOutcome::Reply(reply) if reply.status == ReplyStatus::Complete),
         _ => false,
     };
     setup
@@ -106,15 +106,15 @@ fn came_to_nothing(setup: &Setup, trace: &Trace) -> bool {
 }
 
 /// What the session left running, as it was last looked at.
-fn still_holding(setup: &Setup, trace: &Trace) -> Vec<String> {
+fn still_holding(setup: &MachineSetup, trace: &Trace) -> Vec<String> {
     let looked = trace.steps.iter().rev().find_map(|(_, event)| match event {
-        Event::Survivors(found) => Some(found.holding.clone()),
+        MachineEvent::Survivors(found) => Some(found.holding.clone()),
         _ => None,
     });
     looked.unwrap_or_else(|| setup.survivors.clone())
 }
 
-fn verdict_is_sound(setup: &Setup, facts: &Facts, trace: &Trace) -> Result<(), TestCaseError> {
+fn verdict_is_sound(setup: &MachineSetup, facts: &Facts, trace: &Trace) -> Result<(), TestCaseError> {
     let verdict = &trace.verdict;
     let may_ask = setup.completion.max_probes.saturating_sub(setup.earlier.rounds_used);
     let asked = trace.count("ask");
@@ -134,7 +134,7 @@ fn verdict_is_sound(setup: &Setup, facts: &Facts, trace: &Trace) -> Result<(), T
     prop_assert!(!verdict.message.trim().is_empty() && !verdict.message.contains('\n'));
 
     let last_rescue = trace.steps.iter().rev().find_map(|(_, event)| match event {
-        Event::Rescue(Ok(outcome)) => Some(outcome),
+        MachineEvent::Rescue(Ok(outcome)) => Some(outcome),
         _ => None,
     });
     if last_rescue.is_some_and(|outcome| outcome.elsewhere.is_some() || !outcome.lost.is_empty()) {
@@ -146,7 +146,7 @@ fn verdict_is_sound(setup: &Setup, facts: &Facts, trace: &Trace) -> Result<(), T
         prop_assert_eq!(verdict.evidence, Evidence::None);
         return Ok(());
     }
-    prop_assert!(verdict.evidence >= setup.require_evidence && setup.trust == Trust::Settled);
+    prop_assert!(verdict.evidence >= setup.require_evidence && setup.trust == ConfigTrust::Settled);
     let guarded = setup.criteria_files == CriteriaFiles::Guarded;
     prop_assert!(!guarded || facts.criteria.as_ref().is_ok_and(|changed| changed.guarded_total == 0));
     let commits = last_commits(trace).expect("complete rests on commits that were read");
@@ -168,14 +168,14 @@ fn claimed_complete(trace: &Trace) -> bool {
 
 fn last_outcome(trace: &Trace) -> Option<CheckOutcome> {
     trace.steps.iter().rev().find_map(|(_, event)| match event {
-        Event::Checks(judged) => Some(judged.outcome),
+        MachineEvent::Checks(judged) => Some(judged.outcome),
         _ => None,
     })
 }
 
 /// What holds between one action and the next.
-fn order_is_sound(setup: &Setup, trace: &Trace) -> Result<(), TestCaseError> {
-    let end = Action::Conclude(Box::new(trace.verdict.clone()));
+fn order_is_sound(setup: &MachineSetup, trace: &Trace) -> Result<(), TestCaseError> {
+    let end = MachineAction::Conclude(Box::new(trace.verdict.clone()));
     let may_rescue = !setup.no_rescue && !matches!(setup.rescue_mode, RescueMode::Snapshot | RescueMode::Off);
     // Known to be uncommitted, and in no snapshot since it was seen.
     let mut unsecured = false;
@@ -183,21 +183,27 @@ fn order_is_sound(setup: &Setup, trace: &Trace) -> Result<(), TestCaseError> {
     for (at, (action, event)) in trace.steps.iter().enumerate() {
         let next = trace.steps.get(at + 1).map_or(&end, |(next, _)| next);
         match action {
-            Action::Ask { .. } => prop_assert!((setup.has_checks || setup.look_at_leftovers || !committed) && !unsecured, "step {}", at),
-            Action::Rescue => prop_assert!(!unsecured && may_rescue, "step {}", at),
-            Action::JudgeChecks => {
-                prop_assert!(!(unsecured && setup.checks_run_programs) && setup.has_checks && setup.trust == Trust::Settled, "step {}", at);
+            MachineAction::Ask { .. } => {
+                prop_assert!((setup.has_checks || setup.look_at_leftovers || !committed) && !unsecured, "step {}", at)
             }
-            Action::TakeSnapshot => prop_assert!(setup.rescue_mode != RescueMode::Off),
+            MachineAction::Rescue => prop_assert!(!unsecured && may_rescue, "step {}", at),
+            MachineAction::JudgeChecks => {
+                prop_assert!(
+                    !(unsecured && setup.checks_run_programs) && setup.has_checks && setup.trust == ConfigTrust::Settled,
+                    "step {}",
+                    at
+                );
+            }
+            MachineAction::TakeSnapshot => prop_assert!(setup.rescue_mode != RescueMode::Off),
             _ => {}
         }
         match event {
-            Event::Commits(Err(_)) | Event::Changes(Err(_)) => {
-                prop_assert!(matches!(next, Action::Conclude(verdict) if verdict.status() == Status::Error), "step {}", at);
+            MachineEvent::Commits(Err(_)) | MachineEvent::Changes(Err(_)) => {
+                prop_assert!(matches!(next, MachineAction::Conclude(verdict) if verdict.status() == Status::Error), "step {}", at);
             }
-            Event::Snapshot(Err(_)) => match next {
-                Action::Conclude(verdict) if verdict.status() == Status::Error => {}
-                Action::Conclude(verdict) => {
+            MachineEvent::Snapshot(Err(_)) => match next {
+                MachineAction::Conclude(verdict) if verdict.status() == Status::Error => {}
+                MachineAction::Conclude(verdict) => {
                     let reason = verdict.reason;
                     let settled = completes_before(trace, at)
                         || matches!(reason, Reason::RateLimited | Reason::AgentUnrunnable | Reason::BackgroundWork);
@@ -207,15 +213,15 @@ fn order_is_sound(setup: &Setup, trace: &Trace) -> Result<(), TestCaseError> {
                         reason
                     );
                 }
-                Action::ReadCriteria => prop_assert!(completes_before(trace, at), "step {}", at),
+                MachineAction::ReadCriteria => prop_assert!(completes_before(trace, at), "step {}", at),
                 other => prop_assert!(false, "after a snapshot that failed: {:?}", other),
             },
             _ => {}
         }
         match event {
-            Event::Commits(_) => committed |= completes(event),
-            Event::Changes(Ok(changes)) => unsecured = changes.any() && setup.rescue_mode != RescueMode::Off,
-            Event::Snapshot(_) => unsecured = false,
+            MachineEvent::Commits(_) => committed |= completes(event),
+            MachineEvent::Changes(Ok(changes)) => unsecured = changes.any() && setup.rescue_mode != RescueMode::Off,
+            MachineEvent::Snapshot(_) => unsecured = false,
             _ => {}
         }
     }
@@ -223,7 +229,7 @@ fn order_is_sound(setup: &Setup, trace: &Trace) -> Result<(), TestCaseError> {
 }
 
 fn completes_before(trace: &Trace, at: usize) -> bool {
-    trace.steps[..at].iter().any(|(_, event)| completes(event) || matches!(event, Event::Rescue(Ok(outcome)) if outcome.commits > 0))
+    trace.steps[..at].iter().any(|(_, event)| completes(event) || matches!(event, MachineEvent::Rescue(Ok(outcome)) if outcome.commits > 0))
 }
 
 proptest! {
@@ -248,7 +254,7 @@ proptest! {
         prop_assert!(!trace.verdict.strike);
         let disturbing = |name: &&str| ["ask", "rescue", "checks", "wait"].contains(name);
         prop_assert!(!after.iter().any(disturbing), "{:?}", after);
-        let dirty = trace.steps[at..].iter().any(|(_, event)| matches!(event, Event::Changes(Ok(changes)) if changes.any()));
+        let dirty = trace.steps[at..].iter().any(|(_, event)| matches!(event, MachineEvent::Changes(Ok(changes)) if changes.any()));
         prop_assert_eq!(after.contains(&"snapshot"), dirty && setup.rescue_mode != RescueMode::Off);
     }
 
@@ -259,8 +265,8 @@ proptest! {
         strays in proptest::collection::vec((any::<prop::sample::Index>(), stray()), 1..6),
     ) {
         let whole = run(&setup, &facts, None);
-        let mut machine = Machine::new(setup.clone());
-        let mut action = machine.step(Event::Start);
+        let mut machine = CheckMachine::new(setup.clone());
+        let mut action = machine.step(MachineEvent::Start);
         for (at, (expected, event)) in whole.steps.iter().enumerate() {
             prop_assert_eq!(&action, expected);
             for (_, stray) in strays.iter().filter(|(when, _)| when.index(whole.steps.len()) == at) {
@@ -270,9 +276,9 @@ proptest! {
             }
             action = machine.step(event.clone());
         }
-        let end = Action::Conclude(Box::new(whole.verdict));
+        let end = MachineAction::Conclude(Box::new(whole.verdict));
         prop_assert_eq!(&action, &end);
-        for event in strays.into_iter().map(|(_, stray)| stray).chain([Event::Interrupt]) {
+        for event in strays.into_iter().map(|(_, stray)| stray).chain([MachineEvent::Interrupt]) {
             prop_assert_eq!(&machine.step(event), &end, "the end is said again, whatever comes");
         }
     }
@@ -282,19 +288,19 @@ proptest! {
         let whole = run(&setup, &facts, None);
         prop_assume!(!whole.steps.is_empty());
         let at = at.index(whole.steps.len());
-        let mut machine = Machine::new(setup);
-        let _ = machine.step(Event::Start);
+        let mut machine = CheckMachine::new(setup);
+        let _ = machine.step(MachineEvent::Start);
         for (_, event) in &whole.steps[..at] {
             let _ = machine.step(event.clone());
         }
-        let mut action = machine.step(Event::Interrupt);
+        let mut action = machine.step(MachineEvent::Interrupt);
         for nth in 0..4 {
-            prop_assert_eq!(&machine.step(Event::Interrupt), &action);
+            prop_assert_eq!(&machine.step(MachineEvent::Interrupt), &action);
             match facts.answer(&action, nth) {
                 Some(event) => action = machine.step(event),
                 None => return Ok(()),
             }
         }
-        prop_assert!(matches!(action, Action::Conclude(_)));
+        prop_assert!(matches!(action, MachineAction::Conclude(_)));
     }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::decision::evidence::{CheckOutcome, Exit, SessionEnd};
-use crate::decision::termination::Stop;
+use crate::decision::evidence::{CheckOutcome, ProcessExit, SessionEnd};
+use crate::decision::termination::StopReason;
 use crate::decision::verdict::Reason;
 
 use super::world::*;
@@ -79,7 +79,7 @@ fn a_session_that_met_a_usage_limit_is_not_asked_until_it_is_lifted() {
 #[test]
 fn a_spent_budget_is_never_success_and_loses_no_work() {
     let over = |world: World| {
-        let stop = Stop { reason: Reason::BudgetExhausted, why: "the budget of 5 turns is spent: 5 were taken".into() };
+        let stop = StopReason { reason: Reason::BudgetExhausted, why: "the budget of 5 turns is spent: 5 were taken".into() };
         world.session(SessionEnd::OverLimit { stop }).set(|setup| setup.look_at_leftovers = true)
     };
     check_table([
@@ -100,7 +100,7 @@ fn a_spent_budget_is_never_success_and_loses_no_work() {
 
 #[test]
 fn work_that_outlives_its_session_is_waited_for_and_nobody_is_asked() {
-    let left = |world: World| world.session(SessionEnd::LeftWork { exit: Exit::Code(0), what: "cargo test".into() });
+    let left = |world: World| world.session(SessionEnd::LeftWork { exit: ProcessExit::Code(0), what: "cargo test".into() });
     let unmet = Criteria::Always(CheckOutcome::Unmet);
     check_table([
         ("nothing", left(World::clean()), "waiting/background_work"),
@@ -116,7 +116,7 @@ fn work_that_outlives_its_session_is_waited_for_and_nobody_is_asked() {
 #[test]
 fn nobody_is_asked_while_a_process_of_the_session_runs() {
     let runs = |world: World| {
-        world.session(SessionEnd::Ended { exit: Exit::Code(0) }).set(|setup| setup.survivors = vec!["cargo (process 7)".into()])
+        world.session(SessionEnd::Ended { exit: ProcessExit::Code(0) }).set(|setup| setup.survivors = vec!["cargo (process 7)".into()])
     };
     let ends = |world: World, nth: usize| World { survivors_end: nth, ..runs(world) };
     let unmet = Criteria::Always(CheckOutcome::Unmet);
@@ -137,7 +137,7 @@ fn nobody_is_asked_while_a_process_of_the_session_runs() {
 
 #[test]
 fn a_session_that_ended_by_itself_is_asked_as_a_check_does() {
-    let ended = |world: World| world.session(SessionEnd::Ended { exit: Exit::Code(1) });
+    let ended = |world: World| world.session(SessionEnd::Ended { exit: ProcessExit::Code(1) });
     check_table([
         ("commit", ended(World::committed()), "complete/new_commits committed"),
         ("claim", ended(World::clean().replies([complete()])), "complete/nothing_to_do claimed probes=1"),

@@ -1,7 +1,7 @@
 //! What a verdict says besides its reason: counts, changes, feedback, messages of one line.
 
-use crate::decision::evidence::{Degraded, ProbeOutcome, Reply, ReplyStatus};
-use crate::decision::machine::{ChecksJudged, Event, Machine};
+use crate::decision::evidence::{Degradation, ProbeOutcome, Reply, ReplyStatus};
+use crate::decision::machine::{CheckMachine, ChecksJudged, MachineEvent};
 use crate::decision::verdict::Evidence;
 
 use super::world::*;
@@ -62,9 +62,9 @@ fn feedback_of_incomplete_is_never_blank() {
     let told = ProbeOutcome::Reply(Reply { next_action: Some("write tests".into()), ..Reply::bare(ReplyStatus::Working) });
     assert_eq!(once(told).feedback.as_deref(), Some("write tests"));
 
-    let mut machine = Machine::new(World::committed().checks(Criteria::NeedClean).setup);
-    let _ = machine.step(Event::Start);
-    let _ = machine.step(Event::Commits(Ok(World::committed().commits)));
+    let mut machine = CheckMachine::new(World::committed().checks(Criteria::NeedClean).setup);
+    let _ = machine.step(MachineEvent::Start);
+    let _ = machine.step(MachineEvent::Commits(Ok(World::committed().commits)));
     let outcome = crate::decision::evidence::CheckOutcome::Unmet;
     let silent = ChecksJudged {
         outcome,
@@ -74,7 +74,7 @@ fn feedback_of_incomplete_is_never_blank() {
         all_passed_before: false,
         notes: Vec::new(),
     };
-    let crate::decision::machine::Action::Conclude(verdict) = machine.step(Event::Checks(silent)) else { panic!("it ends") };
+    let crate::decision::machine::MachineAction::Conclude(verdict) = machine.step(MachineEvent::Checks(silent)) else { panic!("it ends") };
     assert_eq!(verdict.feedback.as_deref(), Some("A configured check is not met."));
 }
 
@@ -119,7 +119,7 @@ fn once_says_what_is_left_to_ask() {
 
 #[test]
 fn what_weakens_the_facts_is_passed_on_once() {
-    let note = |code| Degraded { code, detail: "detail".into() };
+    let note = |code| Degradation { code, detail: "detail".into() };
     let mut world = World::dirty().replies([complete()]).rescue(Salvage::CommitsThenFails);
     world.commits.degraded = vec![note("history_rewritten")];
     let verdict = world.set(|setup| setup.notes = vec![note("criteria_changed"), note("history_rewritten")]).run().verdict;

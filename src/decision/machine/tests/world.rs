@@ -3,18 +3,18 @@
 
 use std::time::Duration;
 
-use crate::config::settings::{RescueMode, Settings};
+use crate::config::settings::{ConfigSettings, RescueMode};
 use crate::decision::evidence::{
-    Activity, Before, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Fact, FaultKind, ProbeOutcome, Reply, ReplyStatus,
-    RescueOutcome, SessionEnd, Unreadable,
+    Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, FaultKind, OutcomeBefore, ProbeOutcome, ReadFact, Reply, ReplyStatus,
+    RescueOutcome, SessionEnd, SignsOfLife, UnreadableFact,
 };
-use crate::decision::machine::{Action, ChecksJudged, Event, Machine, Pause, Setup, Survivors};
+use crate::decision::machine::{CheckMachine, ChecksJudged, LeftRunning, MachineAction, MachineEvent, MachinePause, MachineSetup};
 use crate::decision::verdict::{Evidence, ProbeRecord, ProbeUsage, Verdict};
 
 /// The state of a worktree, and how everybody around it behaves.
 #[derive(Clone)]
 pub(super) struct World {
-    pub(super) setup: Setup,
+    pub(super) setup: MachineSetup,
     pub(super) commits: Commits,
     pub(super) uncommitted: u64,
     /// Answers in order; the last one repeats.
@@ -26,7 +26,7 @@ pub(super) struct World {
     pub(super) checks: Criteria,
     /// What changed of the files that say what done means.
     pub(super) changed: CriteriaChanged,
-    pub(super) activity: Activity,
+    pub(super) activity: SignsOfLife,
     /// What the session left running has ended when it is looked at for the n-th time; 0 = never.
     pub(super) survivors_end: usize,
     /// These looks fail, counted from 1 per kind.
@@ -91,7 +91,7 @@ pub(super) enum Kind {
 pub(super) struct Run {
     pub(super) verdict: Verdict,
     pub(super) actions: Vec<&'static str>,
-    pub(super) pauses: Vec<Pause>,
+    pub(super) pauses: Vec<MachinePause>,
     pub(super) questions: Vec<(u32, Option<String>)>,
 }
 
@@ -120,7 +120,11 @@ impl Run {
 impl World {
     /// Nothing new, nothing uncommitted, defaults but three rounds, and nobody who answers.
     pub(super) fn clean() -> World {
-        let mut setup = Setup { rescue_mode: RescueMode::Plan, require_evidence: Evidence::Claimed, ..Setup::of(&Settings::default()) };
+        let mut setup = MachineSetup {
+            rescue_mode: RescueMode::Plan,
+            require_evidence: Evidence::Claimed,
+            ..MachineSetup::of(&ConfigSettings::default())
+        };
         setup.completion.max_probes = 3;
         World {
             setup,
@@ -131,7 +135,7 @@ impl World {
             rescues: vec![Salvage::Commits(1)],
             checks: Criteria::Always(CheckOutcome::Pass),
             changed: CriteriaChanged::default(),
-            activity: Activity { worktree: Some(false), processes: Some(false), transcript: None },
+            activity: SignsOfLife { worktree: Some(false), processes: Some(false), transcript: None },
             survivors_end: 0,
             unreadable: Vec::new(),
             interrupt_at: None,
@@ -153,7 +157,7 @@ impl World {
         self
     }
 
-    pub(super) fn set(mut self, change: impl FnOnce(&mut Setup)) -> World {
+    pub(super) fn set(mut self, change: impl FnOnce(&mut MachineSetup)) -> World {
         change(&mut self.setup);
         self
     }
@@ -237,43 +241,43 @@ impl World {
 
     /// Drives the machine to its end.
     pub(super) fn run(mut self) -> Run {
-        let mut machine = Machine::new(self.setup.clone());
+        let mut machine = CheckMachine::new(self.setup.clone());
         let mut run = Run { verdict: placeholder(), actions: Vec::new(), pauses: Vec::new(), questions: Vec::new() };
-        let mut action = machine.step(Event::Start);
+        let mut action = machine.step(MachineEvent::Start);
         loop {
             assert!(run.actions.len() < 500, "it does not end: {:?}", run.actions);
             run.actions.push(word(&action));
             let interrupted = self.interrupt_at == Some(run.actions.len());
             let event = match &action {
-                Action::Conclude(verdict) => {
+                MachineAction::Conclude(verdict) => {
                     run.verdict = verdict.as_ref().clone();
                     return run;
                 }
-                _ if interrupted => Event::Interrupt,
+                _ if interrupted => MachineEvent::Interrupt,
                 other => self.answer(other, &mut run),
             };
             action = machine.step(event);
         }
     }
 
-    fn answer(&mut self, action: &Action, run: &mut Run) -> Event {
+    fn answer(&mut self, action: &MachineAction, run: &mut Run) -> MachineEvent {
         let nth = run.count(word(action));
         match action {
-            Action::ReadCommits => Event::Commits(self.readable(Kind::Commits, nth, self.commits.clone())),
-            Action::ReadChanges => {
+            MachineAction::ReadCommits => MachineEvent::Commits(self.readable(Kind::Commits, nth, self.commits.clone())),
+            MachineAction::ReadChanges => {
                 let changes = Changes { unstaged: self.uncommitted, work: self.uncommitted, ..Changes::default() };
-                Event::Changes(self.readable(Kind::Changes, nth, changes))
+                MachineEvent::Changes(self.readable(Kind::Changes, nth, changes))
             }
-            Action::TakeSnapshot => {
+            MachineAction::TakeSnapshot => {
                 let name = (self.uncommitted > 0).then(|| format!("refs/watchdog/rescue/{nth}"));
-                Event::Snapshot(self.readable(Kind::Snapshot, nth, name))
+                MachineEvent::Snapshot(self.readable(Kind::Snapshot, nth, name))
             }
-            Action::JudgeChecks => Event::Checks(self.judge()),
-            Action::Ask { number, contradiction } => {
+            MachineAction::JudgeChecks => MachineEvent::Checks(self.judge()),
+            MachineAction::Ask { number, contradiction } => {
                 run.questions.push((*number, contradiction.clone()));
                 let outcome = repeating(&self.replies, nth).expect("this world expects no question");
                 self.pass_time(During::Probe(nth));
-                Event::Probe(ProbeRecord {
+                MachineEvent::Probe(ProbeRecord {
                     at: jiff::Timestamp::UNIX_EPOCH,
                     duration: Duration::ZERO,
                     outcome,
@@ -282,29 +286,31 @@ impl World {
                     usage: ProbeUsage::default(),
                 })
             }
-            Action::Rescue => {
+            MachineAction::Rescue => {
                 let salvage = repeating(&self.rescues, nth).expect("this world expects no rescue");
                 let outcome = self.salvage(salvage);
-                Event::Rescue(self.readable(Kind::Rescue, nth, outcome))
+                MachineEvent::Rescue(self.readable(Kind::Rescue, nth, outcome))
             }
-            Action::Wait(pause) => {
+            MachineAction::Wait(pause) => {
                 run.pauses.push(*pause);
                 self.pass_time(During::Wait(nth));
-                Event::WaitOver
+                MachineEvent::WaitOver
             }
-            Action::ReadSurvivors if nth == self.survivors_end => {
-                Event::Survivors(Survivors { session_over: true, ..Survivors::default() })
+            MachineAction::ReadSurvivors if nth == self.survivors_end => {
+                MachineEvent::Survivors(LeftRunning { session_over: true, ..LeftRunning::default() })
             }
-            Action::ReadSurvivors => Event::Survivors(Survivors { holding: self.setup.survivors.clone(), ..Survivors::default() }),
-            Action::ReadActivity => Event::Activity(self.activity),
-            Action::ReadCriteria => Event::Criteria(self.readable(Kind::Criteria, nth, self.changed.clone())),
-            Action::Conclude(_) => unreachable!("the end needs no answer"),
+            MachineAction::ReadSurvivors => {
+                MachineEvent::Survivors(LeftRunning { holding: self.setup.survivors.clone(), ..LeftRunning::default() })
+            }
+            MachineAction::ReadActivity => MachineEvent::Activity(self.activity),
+            MachineAction::ReadCriteria => MachineEvent::Criteria(self.readable(Kind::Criteria, nth, self.changed.clone())),
+            MachineAction::Conclude(_) => unreachable!("the end needs no answer"),
         }
     }
 
-    fn readable<T>(&self, kind: Kind, nth: usize, value: T) -> Fact<T> {
+    fn readable<T>(&self, kind: Kind, nth: usize, value: T) -> ReadFact<T> {
         if self.unreadable.contains(&(kind, nth)) {
-            return Err(Unreadable { kind: FaultKind::Git, why: format!("cannot read the {kind:?}"), hint: Some("look".into()) });
+            return Err(UnreadableFact { kind: FaultKind::Git, why: format!("cannot read the {kind:?}"), hint: Some("look".into()) });
         }
         Ok(value)
     }
@@ -328,7 +334,7 @@ impl World {
             feedback: feedback.clone(),
             duration: Duration::ZERO,
             cached: false,
-            before: if all_passed_before { Before::Passed } else { Before::Unknown },
+            before: if all_passed_before { OutcomeBefore::Passed } else { OutcomeBefore::Unknown },
             tests: None,
             tree: None,
         };
@@ -381,19 +387,19 @@ fn placeholder() -> Verdict {
     Verdict::new(crate::decision::verdict::Reason::Halted, "not concluded")
 }
 
-pub(super) fn word(action: &Action) -> &'static str {
+pub(super) fn word(action: &MachineAction) -> &'static str {
     match action {
-        Action::ReadCommits => "commits",
-        Action::ReadChanges => "changes",
-        Action::TakeSnapshot => "snapshot",
-        Action::JudgeChecks => "checks",
-        Action::Ask { .. } => "ask",
-        Action::Rescue => "rescue",
-        Action::Wait(_) => "wait",
-        Action::ReadSurvivors => "survivors",
-        Action::ReadActivity => "activity",
-        Action::ReadCriteria => "criteria",
-        Action::Conclude(_) => "conclude",
+        MachineAction::ReadCommits => "commits",
+        MachineAction::ReadChanges => "changes",
+        MachineAction::TakeSnapshot => "snapshot",
+        MachineAction::JudgeChecks => "checks",
+        MachineAction::Ask { .. } => "ask",
+        MachineAction::Rescue => "rescue",
+        MachineAction::Wait(_) => "wait",
+        MachineAction::ReadSurvivors => "survivors",
+        MachineAction::ReadActivity => "activity",
+        MachineAction::ReadCriteria => "criteria",
+        MachineAction::Conclude(_) => "conclude",
     }
 }
 
