@@ -1,6 +1,6 @@
 //! Whether this process runs inside of a session: by the processes above it, and by the marks of the watchdogs that it runs under.
 
-use super::registry::marking_watchdogs;
+use super::tree_registry::marking_watchdogs;
 
 /// More processes than this above one are not looked at.
 const MOST: usize = 256;

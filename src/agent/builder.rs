@@ -11,9 +11,9 @@ use os_pipe::{PipeReader, PipeWriter};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
+use super::process_tree::ProcessTree;
 use super::program::StartError;
-use super::registry::{self, TREE_VARIABLE};
-use super::tree::ProcessTree;
+use super::tree_registry::{self, TREE_VARIABLE};
 
 /// Variables that point git at another repository, index or object store than the folder it is run in. A process that watchdog starts
 /// (from within a git hook, say) gets them only when they are set for it on purpose.
@@ -95,7 +95,7 @@ pub(super) fn start<T>(
     // Another thread may have been forked off while it held a program open that was just written: that passes within moments.
     let mut tries = 0;
     let (id, (leader, handle)) = loop {
-        match registry::plant(|mark| begin(&expression, mark)) {
+        match tree_registry::plant(|mark| begin(&expression, mark)) {
             Err(error) if error.raw_os_error() == Some(Errno::TXTBSY.raw_os_error()) && tries < 20 => {
                 tries += 1;
                 std::thread::sleep(Duration::from_millis(10));

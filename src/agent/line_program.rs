@@ -15,8 +15,8 @@ use super::cancel::CancelFlag;
 use super::drain::{OutputDrain, OutputKeeper, OutputStream};
 use super::output::OutputTail;
 use super::plain_text::plain_text;
+use super::process_tree::{ProcessTree, TICK, TreeWake};
 use super::program::StartError;
-use super::tree::{ProcessTree, TICK, TreeWake};
 use crate::decision::evidence::ProcessExit;
 
 /// A longer line is no answer, in bytes.

@@ -1,6 +1,6 @@
 //! Reads the system's table of processes, and signals one of them without ever meeting a stranger that got its pid. Linux only; elsewhere it says so.
 
-use super::kinship::ProcessRow;
+use super::process_lineage::ProcessRow;
 
 /// What became of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

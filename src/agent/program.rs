@@ -13,7 +13,7 @@ use super::builder::{self, LaunchPlan, StartedProcess, StdinSource, scarce};
 use super::cancel::CancelFlag;
 use super::drain::{OutputDrain, OutputKeeper, OutputStream};
 use super::output::HeadTail;
-use super::tree::{SurvivingProcess, TreeWake};
+use super::process_tree::{SurvivingProcess, TreeWake};
 use crate::decision::evidence::ProcessExit;
 
 /// A program to run, with everything that it inherits.

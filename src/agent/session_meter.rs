@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::drain::DrainProgress;
-use super::kinship::ProcessRow;
-use super::{process_table, registry};
+use super::process_lineage::ProcessRow;
+use super::{process_table, tree_registry};
 
 /// A session uses its processors where that is more than one part in so many of a core.
 const PART_OF_A_CORE: u32 = 100;
@@ -38,7 +38,7 @@ impl SessionMeter {
 
     /// Its processes; `None` where the system does not show them.
     pub fn processes(&self) -> Option<ProcessLook> {
-        let rows = registry::living(self.tree)?;
+        let rows = tree_registry::living(self.tree)?;
         look_at(&rows, rows.first().map(|row| row.pid))
     }
 }

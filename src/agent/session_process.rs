@@ -11,10 +11,10 @@ use super::drain::{OutputDrain, OutputKeeper, OutputStream};
 use super::log_file::{LogFile, LogLimits};
 use super::mirror::OutputMirror;
 use super::output::OutputTail;
+use super::process_tree::{ProcessTree, SurvivingProcess, TreeWake};
 use super::program::StartError;
 use super::session_meter::SessionMeter;
 use super::stream::StreamTap;
-use super::tree::{ProcessTree, SurvivingProcess, TreeWake};
 use crate::decision::evidence::ProcessExit;
 
 /// How long the last output of an ended session is waited for when time is over. Only a reader that is stuck in our stdout takes so long.
@@ -189,7 +189,7 @@ impl SessionProcess {
         }
         while !left.is_empty() && begin.elapsed() < self.child_wait && !over() && !cancel.is_cancelled() {
             std::thread::sleep(pause.min(self.child_wait.saturating_sub(begin.elapsed())));
-            pause = (pause * 2).min(super::tree::TICK);
+            pause = (pause * 2).min(super::process_tree::TICK);
             left = self.tree.survivors();
         }
         (left, begin.elapsed())

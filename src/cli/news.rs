@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::Mutex;
 
 use crate::decision::verdict::Status;
-use crate::store::told::RepeatedNotice;
-use crate::store::{SqliteStore, StateDir, StoreError, told};
+use crate::store::notice_record::RepeatedNotice;
+use crate::store::{SqliteStore, StateDir, StoreError, notice_record};
 use crate::supervisor::{SweepLine, SweepRow};
 
 /// The name that rows of sweeps have among what was told; no branch can be called that.
@@ -42,7 +42,7 @@ impl ShownNews {
             if matches!(status, Status::Error | Status::Failed) { RepeatedNotice::AfterOthers } else { RepeatedNotice::NewStateOnly };
         if !calls {
             let what = [status.as_str(), line.reason].join(" ");
-            return told::is_repeated(&self.store, &line.worktree, NAME, None, (&what, again)).unwrap_or(true);
+            return notice_record::is_repeated(&self.store, &line.worktree, NAME, None, (&what, again)).unwrap_or(true);
         }
         let verdict = row.to_json();
         let text = |key: &str| verdict[key].as_str().unwrap_or_default();
@@ -51,7 +51,7 @@ impl ShownNews {
         let state = (!text("head").is_empty()).then_some(state.as_str());
         let left = line.left.map_or_else(String::new, |left| left.to_string());
         let what = [status.as_str(), line.reason, &left].join(" ");
-        told::is_repeated(&self.store, &line.worktree, NAME, state, (&what, again)).unwrap_or(false)
+        notice_record::is_repeated(&self.store, &line.worktree, NAME, state, (&what, again)).unwrap_or(false)
     }
 
     /// Whether a worktree's row was no news.

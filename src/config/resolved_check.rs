@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::elements::outside::CUSTOM_MODES;
-use super::elements::spoken::{MATCHES, SCOPES};
+use super::elements::agent_checks::{MATCHES, SCOPES};
+use super::elements::outside_checks::CUSTOM_MODES;
 use super::resolved::word;
 use super::settings::{CheckKind, CommandCriterion, CommandLine, SignalCriterion, SignalMatch, StructuredCriterion, SuccessRule};
 

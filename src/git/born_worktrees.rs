@@ -10,7 +10,7 @@ use gix::bstr::BStr;
 use super::open::{Error, Worktree};
 use super::origin_evidence::OriginEvidence;
 use super::path_text::escape_path;
-use super::somebody::{MAIN_HEAD, head_name};
+use super::ref_owner::{MAIN_HEAD, head_name};
 use super::worktrees::{WorktreeState, linked, worktree_id};
 
 /// A helper's worktree.

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::hidden;
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
-use super::traces::{self, FileState, StatFingerprints};
+use super::stat_fingerprint::{self, FileState, StatFingerprints};
 use super::{staged, work_tree};
 use crate::decision::evidence::{Changes, Degradation};
 
@@ -105,7 +105,7 @@ impl Worktree {
         let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);
         work_tree::find(self, index, depth, &mut found)?;
         staged::find(self, index, cached, head, &mut found)?;
-        let traces = if depth == 0 { traces::of(&self.repo, index, &found) } else { None };
+        let traces = if depth == 0 { stat_fingerprint::of(&self.repo, index, &found) } else { None };
         let (changes, paths) = self.sum(found, head);
         Ok((changes, traces, paths))
     }

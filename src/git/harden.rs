@@ -10,7 +10,7 @@ use gix::config::source::Kind;
 use gix::open::{Options, Permissions};
 
 use super::open::Error;
-use super::served;
+use super::reftable;
 
 /// What we ask of gix when it opens a repository.
 pub(super) fn options() -> Options {
@@ -118,7 +118,7 @@ pub(super) fn refuse_unknown_layout(repo: &gix::Repository) -> Result<RefStorage
     let storage = match config.string("extensions.refStorage") {
         None => RefStorage::Files,
         Some(name) if name.eq_ignore_ascii_case(b"files") => RefStorage::Files,
-        Some(name) if name.eq_ignore_ascii_case(served::REFTABLE.as_bytes()) && served::is_served() => RefStorage::Reftable,
+        Some(name) if name.eq_ignore_ascii_case(reftable::REFTABLE.as_bytes()) && reftable::is_served() => RefStorage::Reftable,
         Some(name) => {
             let why = format!("extensions.refStorage is '{name}', and only 'files' is understood");
             return Err(Error::Read { doing: doing(), why });

@@ -10,7 +10,7 @@ use gix::sec::Trust;
 use sha2::{Digest, Sha256};
 
 use super::harden;
-use super::served::ServedWorktree;
+use super::reftable::ServedWorktree;
 use crate::decision::evidence::{FaultKind, UnreadableFact};
 use crate::decision::shortage::told_by;
 

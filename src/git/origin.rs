@@ -18,8 +18,8 @@ use gix::bstr::ByteSlice;
 
 use super::open::{Error, Worktree};
 use super::origin_evidence::OriginEvidence;
+use super::ref_owner::{RefOwner, RefOwners};
 use super::reflog::{self, ReflogEntry};
-use super::somebody::{RefOwner, RefOwners};
 use super::walk::{CommitHistory, CommitIndex};
 use crate::decision::evidence::Degradation;
 

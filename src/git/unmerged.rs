@@ -8,7 +8,7 @@ use gix::bstr::ByteSlice;
 
 use super::open::{Error, Worktree};
 use super::origin_evidence::OriginEvidence;
-use super::somebody::{RefOwner, RefOwners, head_name};
+use super::ref_owner::{RefOwner, RefOwners, head_name};
 use super::worktrees::{WorktreeState, worktrees_of};
 
 /// So many commits are counted at most.

@@ -18,12 +18,12 @@ use rustix::fs::{AtFlags, FileType, Mode as Access, OFlags};
 use super::changes::ComparisonParts;
 use super::content::{ContentRules, FileComparer, FileComparison, innermost, odd};
 use super::discover;
+use super::index_folder::IndexFolder;
 use super::listing::NameListing;
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
-use super::span::IndexFolder;
+use super::stat_fingerprint::{self, FileState};
 use super::submodule::SubmoduleScan;
-use super::traces::{self, FileState};
 use super::worktrees;
 
 /// From how many index entries on more than one thread is worth starting.
@@ -159,7 +159,7 @@ impl<'w> ScanThread<'w> {
         submodules: &'w SubmoduleScan,
     ) -> Self {
         let comparer = FileComparer::new(repo, index, rules);
-        let keeps_states = index.entries().len() <= traces::MOST;
+        let keeps_states = index.entries().len() <= stat_fingerprint::MOST;
         ScanThread {
             repo,
             index,

@@ -11,10 +11,10 @@ pub mod settings_file;
 pub mod settings_text;
 
 mod entry;
-mod told;
+mod session_input;
 
 pub use entry::{HoldScope, HookEntries, command_line, shell_word};
 pub use hold::{HoldCount, HoldMode, HoldStreak, HookDecision, StopFacts, decide};
 pub use input::{HookEvent, HookInput, InputError};
 pub use reply::{HookAction, HookReply};
-pub use told::context;
+pub use session_input::context;

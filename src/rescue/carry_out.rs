@@ -7,7 +7,7 @@ use crate::decision::evidence::RescueOutcome;
 use crate::git::{Error, Snapshot, Worktree};
 
 use super::grouping::AskPlanner;
-use super::{index_mending, outlast, own_commits, user_command};
+use super::{index_mending, own_commits, retry, user_command};
 
 /// One rescue of one worktree.
 #[derive(Debug, Clone, Copy)]
@@ -48,14 +48,14 @@ pub fn rescue_asking(worktree: &Worktree, request: &RescueRequest<'_>, ask: Opti
     match request.settings.mode {
         RescueMode::Off | RescueMode::Snapshot => {}
         RescueMode::Command => {
-            if outlast::index_is_free(worktree, request, &mut outcome) {
+            if retry::index_is_free(worktree, request, &mut outcome) {
                 user_command::run(worktree, request, &mut outcome);
             }
         }
         RescueMode::Plan | RescueMode::Single => {
             let mut attempts = 0;
             outcome.warnings.extend(index_mending::mend_earlier(worktree, request)?);
-            outlast::commit(worktree, request, &mut outcome, |request, state, outcome| {
+            retry::commit(worktree, request, &mut outcome, |request, state, outcome| {
                 attempts += 1;
                 // What is left after somebody stood in the way is not worth a second question.
                 let ask = ask.filter(|_| attempts == 1);

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::carry_out::RescueRequest;
+use super::checkboxes::{self, TaskList};
 use super::plan::{self, PlannedCommit};
 use super::single::CommitGroup;
-use super::tick::{self, TaskList};
 use super::{message, plan_diff};
 use crate::agent::plan_prompt::{PlanFacts, plan_prompt};
 use crate::decision::evidence::Degradation;
@@ -57,7 +57,7 @@ pub(super) fn planned<'p>(
     chosen: Vec<&'p SnapshotPath>,
     ask: AskPlanner<'_>,
 ) -> Result<Option<CommitGrouping<'p>>, Error> {
-    let list = tick::find(worktree.root(), request.spec);
+    let list = checkboxes::find(worktree.root(), request.spec);
     match plan(worktree, request, &chosen, list.as_ref(), ask)? {
         Ok(plan) => Ok(Some(from_plan(request, &chosen, plan, list))),
         Err(NoPlan::Interrupted) => Ok(None),

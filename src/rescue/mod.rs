@@ -5,32 +5,32 @@
 
 mod carry_out;
 mod choice;
-mod elsewhere;
+mod fallback_branch;
 
+mod checkboxes;
 mod fixed;
 mod grouping;
 mod half_made;
 mod index_lock;
 mod index_mending;
-mod keep_apart;
 mod linked_worktree;
 mod message;
-mod outlast;
 mod own_commits;
 mod plan;
 mod plan_diff;
 mod preview;
+mod private_rule;
+mod retry;
 mod secrets;
 mod selection;
 mod single;
 mod smuggled;
 mod task_list;
-mod tick;
 mod user_command;
 
 pub use carry_out::{NO_OTHERS, RescueRequest, rescue, rescue_asking};
 pub use grouping::{AskPlanner, NoPlan};
-pub use keep_apart::private_rule;
 pub use linked_worktree::{RestoreIntoError, restore_into_worktree};
 pub use preview::{RescuePreview, preview};
+pub use private_rule::private_rule;
 pub use secrets::looks_secret;

@@ -9,7 +9,7 @@ use super::carry_out::RescueRequest;
 use super::choice::choose;
 use super::grouping::{self, AskPlanner, CommitGrouping};
 use super::single::{CommitAttempt, CommitGroup, commit, obstacle, protection};
-use super::{elsewhere, fixed, message, smuggled, tick};
+use super::{checkboxes, fallback_branch, fixed, message, smuggled};
 use crate::config::settings::RescueMode;
 use crate::decision::evidence::{Degradation, RescueOutcome};
 use crate::git::{CommitState, Error, SnapshotPath, Worktree, escape_path};
@@ -75,7 +75,7 @@ pub(super) fn make(
             let begun = Instant::now();
             let done = one_by_one(worktree, request, state, &grouping.groups, begun, &mut committed, outcome)?;
             if let (None, true, Some((list, texts))) = (&done.0, done.1.is_empty(), &grouping.fulfilled) {
-                let ticked = tick::tick(worktree, request, list, texts, left(request, begun))?;
+                let ticked = checkboxes::tick(worktree, request, list, texts, left(request, begun))?;
                 committed.made.extend(ticked.commit);
                 outcome.warnings.extend(ticked.note);
             }
@@ -84,7 +84,7 @@ pub(super) fn make(
     };
     smuggled::found_in(worktree, request, &committed.made, outcome)?;
     if let Some(why) = refused {
-        match elsewhere::commit(worktree, request, rest)? {
+        match fallback_branch::commit(worktree, request, rest)? {
             Ok(there) => {
                 committed.as_they_were = there.as_they_were;
                 outcome.elsewhere = Some(there.branch);

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::carry_out::RescueRequest;
-use super::elsewhere;
+use super::fallback_branch;
 use crate::decision::evidence::{Degradation, LeftOut, RescueOutcome};
 use crate::decision::secret_shapes::{self, LIMIT};
 use crate::git::{CommittedContent, Error, SnapshotPath, Worktree};
@@ -27,7 +27,7 @@ pub(super) fn without<'p>(
     }
     let names: Vec<&[u8]> = chosen.iter().map(|path| path.path.as_slice()).collect();
     // A filter that fails keeps the commit from being made as well.
-    let Ok(tree) = elsewhere::staged_tree(worktree, &names) else { return Ok(chosen) };
+    let Ok(tree) = fallback_branch::staged_tree(worktree, &names) else { return Ok(chosen) };
     let secrets = worktree.private_contents(request.snapshot, LIMIT)?;
     let mut bad = Vec::new();
     for content in worktree.staged_contents(&tree, request.snapshot, LIMIT)? {

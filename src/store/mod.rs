@@ -2,19 +2,19 @@
 //!
 //! - [`state_dir`]: where everything lives, and who may touch it.
 //! - [`engine`]: the [`Store`] trait, which knows nothing of SQLite; [`sqlite`] implements it.
-//! - [`journal`], [`anchor`], [`answer`], [`baseline`], [`breaker`], [`conversation`], [`expiry`], [`figures`], [`hook_session`], [`look`], [`looped`], [`outbox`], [`passed`], [`progress`], [`refs`],
-//!   [`session`], [`task`], [`told`], [`uncommitted`]: what is kept, as typed, versioned rows over any [`Store`].
+//! - [`journal`], [`anchor`], [`answer`], [`baseline`], [`breaker`], [`conversation`], [`expiry`], [`figures`], [`hook_session`], [`sweep_cache`], [`looped`], [`outbox`], [`check_cache`], [`progress`], [`refs`],
+//!   [`session`], [`task`], [`notice_record`], [`uncommitted`]: what is kept, as typed, versioned rows over any [`Store`].
 //! - [`tally`]: what events add to the figures.
 //! - [`rebuild`]: rows made anew from git's refs, which stay the truth.
 //! - [`lock`], [`trust`]: plain files, so that they work where the database does not.
 //!
 //! Rescue never waits for this room: every failure here is a value that the caller reports and works on without.
 
+mod access_lock;
 mod clock;
 mod codec;
 mod error;
 mod file;
-mod gate;
 mod key;
 mod records;
 
@@ -31,8 +31,8 @@ pub use engine::Store;
 pub use error::StoreError;
 pub use key::RowKey;
 pub use records::{
-    OfWorktrees, anchor, answer, baseline, before, breaker, conversation, expiry, figures, hook_session, look, looped, outbox, passed,
-    progress, refs, rescued, rows_of_worktrees, session, task, told, uncommitted,
+    OfWorktrees, anchor, answer, baseline, before, breaker, check_cache, conversation, expiry, figures, hook_session, looped,
+    notice_record, outbox, progress, refs, rescued, rows_of_worktrees, session, sweep_cache, task, uncommitted,
 };
 pub use sqlite::SqliteStore;
 pub use state_dir::StateDir;

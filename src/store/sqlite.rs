@@ -3,9 +3,9 @@
 //! Write-ahead log with full synchronisation, every write in an immediate transaction, no memory-mapped file.
 //! A damaged database is put aside as `watchdog.db.corrupt-<time>` and a fresh one is begun; the caller learns it by [`Store::notes`].
 
+mod database_file;
 mod faults;
 mod newest;
-mod site;
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -23,8 +23,8 @@ use super::engine::{
 use super::error::StoreError;
 use super::key::RowKey;
 use super::state_dir::StateDir;
+use database_file::DatabaseFile;
 use faults::is_io_failure;
-use site::DatabaseFile;
 
 /// The database of one state directory.
 pub struct SqliteStore {

@@ -20,9 +20,9 @@ use crate::session::{KnownBy, ProbeTarget};
 use crate::store::answer::{self, AnswerRecord};
 use crate::store::{Store, StoreError};
 
+use super::command_env::now;
 use super::executor::{ActionExecutor, since};
 use super::session_cost::cost_beyond_the_last_end;
-use super::surroundings::now;
 use super::verdict_json::SessionJson;
 
 /// What a judgement knows of its questions.

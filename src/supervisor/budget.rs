@@ -9,7 +9,7 @@ use crate::config::settings::Limits;
 use crate::decision::evidence::Degradation;
 use crate::decision::termination::{SpentUsage, StopReason, termination, time_left, unknown};
 
-use super::surroundings::now;
+use super::command_env::now;
 
 /// How often a running session's figures are looked at.
 const LOOK: Duration = Duration::from_millis(250);

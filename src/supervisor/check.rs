@@ -10,16 +10,16 @@ use crate::decision::verdict::{Reason, Verdict};
 use crate::git::BaselinePoint;
 use crate::session::{RecordedBaseline, recorded};
 
-use super::case::{JudgementInput, Overrides};
+use super::command_env::{CommandEnv, now};
 use super::configuration::governing;
 use super::journal::CommandJournal;
-use super::judge::{SessionSeen, early, judge, refused};
+use super::judgement_input::{JudgementInput, Overrides};
+use super::judgement_run::{SessionSeen, early, judge, refused};
 use super::live_session::{RunningSession, SessionActivity};
+use super::open_worktree::{LockedWorktree, OpenWorktree};
 use super::pid_wait;
-use super::place::{LockedWorktree, OpenWorktree};
 use super::settle_anchor;
 use super::signals::SignalState;
-use super::surroundings::{CommandEnv, now};
 use super::verdict_json::Judgement;
 
 /// What to judge.

@@ -13,8 +13,8 @@ use crate::session::anchor::point_of;
 use crate::store::anchor::{self, AnchorRecord};
 use crate::store::trust::{TrustStore, fingerprint};
 
-use super::place::OpenWorktree;
-use super::surroundings::CommandEnv;
+use super::command_env::CommandEnv;
+use super::open_worktree::OpenWorktree;
 
 /// The name of the configuration at the root of a worktree.
 pub const FILE: &str = "completion.json";

@@ -11,8 +11,8 @@ use crate::decision::machine::CriteriaFiles;
 use crate::git::{BaselinePoint, GuardedPaths, Worktree};
 use crate::session::anchor::{DifferingFiles, point_of};
 
-use super::case::JudgementInput;
 use super::configuration::FILE;
+use super::judgement_input::JudgementInput;
 
 /// More files than this that differ already are not recorded with an anchor.
 const MOST_DIFFERING: usize = 20_000;

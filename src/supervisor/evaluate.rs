@@ -17,15 +17,15 @@ use crate::session::{RecordedBaseline, recorded};
 use crate::store::Store;
 use crate::store::journal::kind;
 
-use super::case::{JudgementInput, Overrides};
+use super::command_env::{CommandEnv, now};
 use super::configuration::governing;
 use super::dispatcher::drive;
 use super::executor::ActionExecutor;
 use super::journal::CommandJournal;
-use super::judge::{about, early};
-use super::place::OpenWorktree;
+use super::judgement_input::{JudgementInput, Overrides};
+use super::judgement_run::{about, early};
+use super::open_worktree::OpenWorktree;
 use super::signals::SignalState;
-use super::surroundings::{CommandEnv, now};
 use super::verdict_json::Judgement;
 
 /// Judges the configured checks against what is told.

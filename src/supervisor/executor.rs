@@ -31,16 +31,16 @@ use crate::store::journal::kind;
 use crate::watch::{FolderWatch, GitDirs};
 
 use super::asking::ProbeHistory;
-use super::case::JudgementInput;
+use super::command_env::{CommandEnv, now};
 use super::criteria_files;
 use super::journal::CommandJournal;
+use super::judgement_input::JudgementInput;
 use super::kept_elsewhere::keep_elsewhere;
 use super::origins::remember_rescued;
-use super::outside::{LineCheckers, SystemCapabilities};
 use super::planner::CommitPlanner;
 use super::session_work::{self, SessionWork};
-use super::surroundings::{CommandEnv, now};
 use super::survivors;
+use super::system::{LineCheckers, SystemCapabilities};
 use super::undone;
 
 /// The hands of one judgement.

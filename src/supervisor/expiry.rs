@@ -7,7 +7,7 @@ use crate::git::Worktree;
 use crate::store::journal::{event, kind};
 use crate::store::{Store, expiry, refs};
 
-use super::surroundings::now;
+use super::command_env::now;
 
 /// What stands for the refs of baselines where a repository is named; no repository's name looks like it.
 const RECORDED_REFS: &str = "recorded refs";

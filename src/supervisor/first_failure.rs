@@ -11,12 +11,12 @@ use crate::decision::evidence::{CheckOutcome, OutcomeBefore, UnreadableFact};
 use crate::decision::machine::ConfigTrust;
 use crate::decision::verdict::{Reason, Verdict};
 use crate::store::before::{self, OutcomeRecord};
-use crate::store::{Store, passed};
+use crate::store::{Store, check_cache};
 
-use super::case::JudgementInput;
-use super::outside::SystemCapabilities;
+use super::command_env::{CommandEnv, now};
+use super::judgement_input::JudgementInput;
 use super::signals::{SignalState, SignalUrgency};
-use super::surroundings::{CommandEnv, now};
+use super::system::SystemCapabilities;
 
 /// The verdict to give instead of a session, where a check passes that must fail first. The case comes back as it was.
 pub async fn refuse_what_passes(
@@ -83,7 +83,7 @@ fn first_pass(
         (worktree.tree_at(&case.origin.0)?, worktree.root().to_owned())
     };
     for (name, command) in wanted {
-        let check = passed::inputs(&[CheckDefinition::of(&CheckKind::Command(command.clone())).text.as_bytes()]);
+        let check = check_cache::inputs(&[CheckDefinition::of(&CheckKind::Command(command.clone())).text.as_bytes()]);
         if before::of(store, &case.worktree_id, &case.spec)?.begun(&check).is_some_and(|mark| mark.before == OutcomeBefore::Failed) {
             continue;
         }

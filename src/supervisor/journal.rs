@@ -12,10 +12,10 @@ use crate::store::engine::NewEvent;
 use crate::store::journal::{event, kind};
 use crate::store::{Store, StoreError};
 
-use super::case::JudgementInput;
-use super::courier::NotificationWorker;
-use super::notices::NotificationRules;
-use super::surroundings::{CommandEnv, now};
+use super::command_env::{CommandEnv, now};
+use super::judgement_input::JudgementInput;
+use super::notification_rules::NotificationRules;
+use super::notification_worker::NotificationWorker;
 use super::verdict_json::probe_json;
 
 /// How many events of many judgements are written together, and after what time at the latest.

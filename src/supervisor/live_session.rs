@@ -14,8 +14,8 @@ use crate::store::session::{self, SessionRecord};
 use crate::store::{StateDir, Store, StoreError};
 use crate::watch::last_change;
 
+use super::command_env::{CommandEnv, now};
 use super::person::calls_in_transcript;
-use super::surroundings::{CommandEnv, now};
 use super::verdict_json::SessionJson;
 
 /// Processor time is looked at for so long, where nothing else shows life: a hundredth of a core is one tick in it.

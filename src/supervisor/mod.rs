@@ -1,19 +1,19 @@
 //! THE SHELL. Feeds facts to the decision machine and carries out the actions it asks for.
 //!
-//! [`check()`] and [`run()`] are thin: they settle what is asked (`place`, `configuration`, `case`), let `dispatcher` drive the
-//! machine with the hands of `executor`, and settle what follows from the verdict (`judge`).
+//! [`check()`] and [`run()`] are thin: they settle what is asked (`open_worktree`, `configuration`, `judgement_input`), let `dispatcher` drive the
+//! machine with the hands of `executor`, and settle what follows from the verdict (`judgement_run`).
 
 mod asking;
 mod backoff;
 mod budget;
-mod case;
 mod check;
+mod command_env;
 mod configuration;
-mod courier;
 mod criteria_files;
 mod dispatcher;
 mod evaluate;
 mod event_json;
+mod event_tail;
 mod event_words;
 mod executor;
 mod expiry;
@@ -21,20 +21,22 @@ mod first_failure;
 mod hook;
 mod iterate;
 mod journal;
-mod judge;
+mod judgement_input;
+mod judgement_run;
 mod kept_elsewhere;
 pub mod live_session;
-mod notices;
+mod notification_rules;
+mod notification_worker;
+mod open_worktree;
 mod origins;
-mod outside;
 mod panicked;
 mod periodic;
 mod person;
 mod pid_wait;
-mod place;
 mod planner;
 mod run;
 mod serving_git;
+mod session_context;
 mod session_cost;
 mod session_run;
 mod session_wait;
@@ -42,40 +44,38 @@ mod session_work;
 mod settle_anchor;
 mod signals;
 mod silence_watch;
-mod surroundings;
 mod survivors;
 mod sweep;
-mod tail;
+mod system;
 mod task_queue;
-mod told;
 mod undone;
 mod verdict_json;
 mod watch;
 mod work;
 
-pub use case::{Overrides, breaker_json};
 pub use check::{CheckRequest, check};
+pub use command_env::{CommandEnv, OnProgress, now};
 pub use configuration::{EffectiveConfig, FILE as CONFIGURATION_FILE, bad as bad_configuration, governing, governing_by_files};
-pub use courier::NotificationWorker;
 pub use evaluate::evaluate;
 pub use event_json::{EVENT_SCHEMA, event_json};
+pub use event_tail::EventTail;
 pub use event_words::{answers_to, event_words, words_of};
 pub use expiry::expire;
 pub use hook::{HookHost, HookRequest, answer_hook};
 pub use iterate::{AskedLimits, LoopPhase, LoopPlan, LoopRequest, LoopStatus, LoopView, about_silence, plan_loop, run_loop};
+pub use judgement_input::{Overrides, breaker_json};
+pub use notification_worker::NotificationWorker;
+pub use open_worktree::{LockedWorktree, OpenWorktree};
 pub use origins::remember_rescued;
 pub use panicked::judged_without_room;
-pub use place::{LockedWorktree, OpenWorktree};
 pub use planner::CommitPlanner;
 pub use run::{RunRequest, run};
 pub use serving_git::serve_refs;
+pub use session_context::told;
 pub use settle_anchor::{accept_criteria, between_sessions, criteria_trusted, session_begins};
 pub use signals::{SignalState, SignalUrgency};
-pub use surroundings::{CommandEnv, OnProgress, now};
 pub use sweep::{OnRow, SweepLine, SweepOutcome, SweepReport, SweepRequest, SweepRow, sweep};
-pub use tail::EventTail;
 pub use task_queue::{GovernedTask, TaskQueue, change_json};
-pub use told::told;
 pub use verdict_json::{BreakerJson, Judgement, LoopJson, SessionJson, millis, probe_json, reply_json, reply_of, usage_json};
 pub use watch::{WatchRequest, watch};
 pub use work::{CrewOrder, CrewReport, PoolAgent, TaskEnd, TaskOrder, TaskPlace, TaskReport, run_task, work};

@@ -10,8 +10,8 @@ use crate::git::{KnownRefs, OriginEvidence, RescuedCommit, UnmergedWork, Unsettl
 use crate::store::rescued::RescuedRecord;
 use crate::store::{Store, baseline, rescued};
 
-use super::case::JudgementInput;
-use super::surroundings::now;
+use super::command_env::now;
+use super::judgement_input::JudgementInput;
 
 /// All that watchdog recorded about where the commits of a worktree come from.
 pub fn origin_evidence(store: &Arc<dyn Store>, worktree: &Worktree, refs: Option<&KnownRefs>) -> OriginEvidence {

@@ -8,10 +8,10 @@ use crate::decision::verdict::{Reason, Verdict};
 use crate::session::recorded;
 use crate::store::journal::kind;
 
+use super::command_env::{CommandEnv, now};
 use super::journal::CommandJournal;
-use super::judge::early;
-use super::place::OpenWorktree;
-use super::surroundings::{CommandEnv, now};
+use super::judgement_run::early;
+use super::open_worktree::OpenWorktree;
 use super::verdict_json::Judgement;
 
 /// The verdict on a worktree whose look panicked with this.

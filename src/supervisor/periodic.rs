@@ -21,8 +21,8 @@ use crate::rescue::private_rule;
 use crate::store::Store;
 use crate::store::journal::snapshot_event;
 
+use super::command_env::{OnProgress, now};
 use super::kept_elsewhere::keep_elsewhere;
-use super::surroundings::{OnProgress, now};
 
 /// Between two looks that tell whether the work tree is quiet, at most.
 const SETTLE: Duration = Duration::from_secs(10);

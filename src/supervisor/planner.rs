@@ -14,8 +14,8 @@ use crate::decision::evidence::ProbeOutcome;
 use crate::decision::verdict::ProbeUsage;
 use crate::rescue::NoPlan;
 
+use super::command_env::{CommandEnv, now};
 use super::executor::since;
-use super::surroundings::{CommandEnv, now};
 
 /// Whom to ask for a plan, and for how long.
 pub struct CommitPlanner<'a> {

@@ -18,17 +18,17 @@ use crate::session::{note_conversations, record, spec_of_new_session};
 use crate::store::Store;
 use crate::store::journal::kind;
 
-use super::case::{JudgementInput, Overrides, half_done_before};
+use super::command_env::{CommandEnv, now};
 use super::configuration::governing;
 use super::first_failure::refuse_what_passes;
 use super::journal::CommandJournal;
-use super::judge::{early, judge, refused};
+use super::judgement_input::{JudgementInput, Overrides, half_done_before};
+use super::judgement_run::{early, judge, refused};
 use super::live_session::RunningSession;
-use super::place::{LockedWorktree, OpenWorktree};
+use super::open_worktree::{LockedWorktree, OpenWorktree};
 use super::session_run::{SessionOrder, run_session};
 use super::settle_anchor;
 use super::signals::SignalState;
-use super::surroundings::{CommandEnv, now};
 use super::verdict_json::Judgement;
 
 /// What to run.

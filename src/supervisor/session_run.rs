@@ -27,9 +27,10 @@ use crate::store::session::{self, SessionRecord};
 use crate::store::uncommitted;
 
 use super::budget::SessionBudget;
-use super::case::JudgementInput;
+use super::command_env::{CommandEnv, now};
 use super::journal::CommandJournal;
-use super::judge::{OVERLOADED, SessionSeen, TOOLS_REFUSED};
+use super::judgement_input::JudgementInput;
+use super::judgement_run::{OVERLOADED, SessionSeen, TOOLS_REFUSED};
 use super::periodic::{PeriodicSnapshots, SnapshotSubject};
 use super::person::person_can_answer;
 use super::session_cost::own_cost;
@@ -37,7 +38,6 @@ use super::session_wait::{EndTerms, SessionWaiter};
 use super::settle_anchor;
 use super::signals::SignalState;
 use super::silence_watch::{SilenceEnd, WatchedSession};
-use super::surroundings::{CommandEnv, now};
 
 /// A session to run.
 #[derive(Debug, Clone)]

@@ -15,11 +15,11 @@ use crate::store::Store;
 use crate::store::anchor as records;
 use crate::store::session::{self, SessionRecord};
 
-use super::case::JudgementInput;
+use super::command_env::{CommandEnv, now};
 use super::configuration::{EffectiveConfig, FILE, governing_by_files};
 use super::criteria_files;
-use super::place::OpenWorktree;
-use super::surroundings::{CommandEnv, now};
+use super::judgement_input::JudgementInput;
+use super::open_worktree::OpenWorktree;
 
 /// Before criteria are read: what was fetched since the last session ended may have moved them. While something of it runs, nothing did.
 pub fn between_sessions(place: &OpenWorktree, spec: Option<&str>, at: Timestamp) -> Result<(), UnreadableFact> {

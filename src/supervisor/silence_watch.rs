@@ -17,8 +17,8 @@ use crate::agent::transcript::{self, ClaudeHome};
 use crate::decision::silence::{LifeSignals, PersonWait, SilenceVerdict, may_wait_for_person, silence};
 use crate::watch::{LastChange, last_change};
 
+use super::command_env::now;
 use super::person::calls_in_transcript;
-use super::surroundings::now;
 
 /// Between two looks, at least and at most.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));

@@ -8,13 +8,13 @@ use jiff::Timestamp;
 use crate::agent::session_meter::processes_below;
 use crate::agent::still_runs;
 use crate::decision::evidence::Degradation;
-use crate::decision::held::{ActivitySample, after_look, holds};
 use crate::decision::machine::LeftRunning;
+use crate::decision::survivor_quiet::{ActivitySample, after_look, holds};
 use crate::store::session::SessionRecord;
 use crate::store::{Store, session};
 use crate::watch::last_change;
 
-use super::case::JudgementInput;
+use super::judgement_input::JudgementInput;
 
 /// Looks at the session whose work a case is. Writes down since when nothing was seen of what it left running, for the next look.
 pub fn look(case: &JudgementInput, store: &dyn Store, at: Timestamp) -> LeftRunning {

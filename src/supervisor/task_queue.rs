@@ -12,13 +12,13 @@ use crate::store::Store;
 use crate::store::journal::{event, kind};
 use crate::store::trust::{TrustStore, fingerprint};
 use crate::tasks::folder::{self, LoadedTask, TaskFolder};
-use crate::tasks::ledger::{BoardTask, TaskBoard, TaskStep};
+use crate::tasks::task_board::{BoardTask, TaskBoard, TaskStep};
 
+use super::command_env::{CommandEnv, now};
 use super::configuration::{EffectiveConfig, governing};
-use super::courier::NotificationWorker;
-use super::notices::NotificationRules;
-use super::place::OpenWorktree;
-use super::surroundings::{CommandEnv, now};
+use super::notification_rules::NotificationRules;
+use super::notification_worker::NotificationWorker;
+use super::open_worktree::OpenWorktree;
 
 /// The tasks of a repository, as one work tree has their files.
 pub struct TaskQueue {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::fields::{cut, number, text};
 use super::figures::{ResultUsage, TokenCounts};
-use super::gathered::SessionFold;
+use super::session_fold::SessionFold;
 
 /// Takes one event; says whether it is one of Antigravity's.
 pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::fields::{amount, content_text, cut, is_true, list, number, text};
 use super::figures::{ResultUsage, TokenCounts};
-use super::gathered::SessionFold;
+use super::session_fold::SessionFold;
 
 /// Takes one event; says whether it is one of Claude Code's.
 pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {

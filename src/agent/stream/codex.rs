@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::fields::{content_text, cut, number, text};
 use super::figures::TokenCounts;
-use super::gathered::SessionFold;
+use super::session_fold::SessionFold;
 
 /// Takes one event; says whether it is one of Codex's.
 pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {

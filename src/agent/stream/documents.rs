@@ -3,7 +3,7 @@
 //! Memory is bounded whatever comes: long strings are shortened on the way, and what is too long even so is passed over. Where chunks
 //! end makes no difference. A document must begin a line and end one, so what is quoted within prose is none.
 
-use super::shortened::ShortenedDocument;
+use super::shortened_document::ShortenedDocument;
 
 /// Bytes of one document, long strings shortened.
 pub(super) const DOCUMENT: usize = 1 << 20;
@@ -206,7 +206,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
 
-    use super::super::shortened::{HEAD, TAIL};
+    use super::super::shortened_document::{HEAD, TAIL};
     use super::*;
 
     fn pieces<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {

@@ -12,14 +12,14 @@ mod codex;
 mod documents;
 mod fields;
 mod figures;
-mod gathered;
 mod gemini;
 mod opencode;
 mod reader;
-mod shortened;
+mod session_fold;
+mod shortened_document;
 #[cfg(test)]
 mod tests;
 mod todo;
 
-pub use gathered::SessionSummary;
 pub use reader::{SessionView, StreamReader, StreamTap};
+pub use session_fold::SessionSummary;

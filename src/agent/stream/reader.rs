@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use super::documents::{DocumentScanner, OutputPiece};
-use super::gathered::{SessionFold, SessionSummary};
+use super::session_fold::{SessionFold, SessionSummary};
 use super::{antigravity, claude, codex, fields, gemini, opencode};
 use crate::agent::output::OutputTail;
 use crate::agent::plain_text::plain_text;

@@ -12,8 +12,8 @@ use crate::decision::display::{escape_for_display, escape_to_one_line};
 use crate::decision::verdict::{Reason, Status};
 use crate::supervisor::{CommandEnv, GovernedTask, TaskQueue, change_json, now};
 use crate::tasks::graph;
-use crate::tasks::ledger::{BoardTask, LedgerError, TaskBoard, TaskStep};
 use crate::tasks::queue::{next, takes};
+use crate::tasks::task_board::{BoardTask, LedgerError, TaskBoard, TaskStep};
 
 use super::task_work;
 

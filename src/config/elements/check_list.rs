@@ -3,7 +3,7 @@
 use super::super::problem::shown;
 use super::super::reader::ConfigNode;
 use super::super::settings::{CheckKind, CheckSpec, Mode};
-use super::{command, facts, lists, outside, spoken};
+use super::{agent_checks, command, fact_checks, lists, outside_checks};
 
 /// The words for [`Mode`].
 pub(in super::super) const MODES: &[(&str, Mode)] = &[("all", Mode::All), ("any", Mode::Any), ("first", Mode::First)];
@@ -30,18 +30,18 @@ pub(in super::super) const KINDS: &[&str] = &[
 pub(in super::super) fn keys(kind: &str) -> &'static [&'static str] {
     match kind {
         "command" => command::KEYS,
-        "git" => facts::GIT_KEYS,
-        "files" => facts::FILES_KEYS,
-        "signal" => spoken::SIGNAL_KEYS,
-        "structured" => spoken::STRUCTURED_KEYS,
-        "sql_result" => spoken::SQL_RESULT_KEYS,
-        "iterations" => spoken::ITERATIONS_KEYS,
+        "git" => fact_checks::GIT_KEYS,
+        "files" => fact_checks::FILES_KEYS,
+        "signal" => agent_checks::SIGNAL_KEYS,
+        "structured" => agent_checks::STRUCTURED_KEYS,
+        "sql_result" => agent_checks::SQL_RESULT_KEYS,
+        "iterations" => agent_checks::ITERATIONS_KEYS,
         "plan" => lists::PLAN_KEYS,
         "feature_list" => lists::FEATURE_LIST_KEYS,
-        "issue" => outside::ISSUE_KEYS,
-        "phase" => outside::PHASE_KEYS,
-        "judge" => outside::JUDGE_KEYS,
-        "custom" => outside::CUSTOM_KEYS,
+        "issue" => outside_checks::ISSUE_KEYS,
+        "phase" => outside_checks::PHASE_KEYS,
+        "judge" => outside_checks::JUDGE_KEYS,
+        "custom" => outside_checks::CUSTOM_KEYS,
         _ => &["type", "name"],
     }
 }
@@ -80,19 +80,19 @@ fn single(node: &ConfigNode<'_>) -> Option<CheckSpec> {
     let kind = node.peek("type")?;
     let word = kind.text()?;
     let criterion = match word.as_str() {
-        "signal" => spoken::signal(node),
+        "signal" => agent_checks::signal(node),
         "command" => command::read(node).map(CheckKind::Command),
         "plan" => lists::plan(node),
         "feature_list" => lists::feature_list(node),
-        "git" => facts::git(node),
-        "files" => facts::files(node),
-        "issue" => outside::issue(node),
-        "structured" => spoken::structured(node),
-        "sql_result" => spoken::sql_result(node),
-        "judge" => outside::judge(node),
-        "phase" => outside::phase(node),
-        "iterations" => spoken::iterations(node),
-        "custom" => outside::custom(node),
+        "git" => fact_checks::git(node),
+        "files" => fact_checks::files(node),
+        "issue" => outside_checks::issue(node),
+        "structured" => agent_checks::structured(node),
+        "sql_result" => agent_checks::sql_result(node),
+        "judge" => outside_checks::judge(node),
+        "phase" => outside_checks::phase(node),
+        "iterations" => agent_checks::iterations(node),
+        "custom" => outside_checks::custom(node),
         "always" => node.section(keys("always")).map(|_| CheckKind::Always),
         other if node.report.registered().contains(&other) => registered(other, node),
         other => {

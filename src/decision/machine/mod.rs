@@ -10,7 +10,7 @@ mod conclude;
 mod criteria;
 mod facts;
 mod fruitless;
-mod salvage;
+mod rescue;
 mod stage;
 mod step;
 

@@ -1,5 +1,5 @@
 //! The machine itself, and what commits and criteria decide. What a reply leads to is in [`super::ask`],
-//! how work is secured and rescued in [`super::salvage`], what a verdict says in [`super::conclude`].
+//! how work is secured and rescued in [`super::rescue`], what a verdict says in [`super::conclude`].
 
 use crate::decision::evidence::{
     Changes, CheckOutcome, Commits, Degradation, FaultKind, LeftOut, ReadFact, SessionEnd, SignsOfLife, UnreadableFact,

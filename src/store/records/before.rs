@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::passed::CountsV1;
+use super::check_cache::CountsV1;
 use super::row::{self, RecordType};
 use crate::decision::evidence::{OutcomeBefore, TestCounts};
 use crate::store::engine::Store;

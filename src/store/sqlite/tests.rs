@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use rusqlite::Connection;
 
 use super::SqliteStore;
-use super::site::{DatabaseFile, JournalMode, journal_on};
+use super::database_file::{DatabaseFile, JournalMode, journal_on};
 use crate::store::engine::{AppendOutcome, EventCursor, ExpectedRevision, Store, SwapOutcome};
 use crate::store::error::StoreError;
 use crate::store::journal::{event, kind};

@@ -10,9 +10,9 @@ use crate::agent::CancelFlag;
 use crate::decision::evidence::FaultKind;
 use crate::hooks::{HookEvent, HookInput, HookReply};
 
+use super::super::command_env::CommandEnv;
 use super::super::signals::{SignalState, SignalUrgency};
-use super::super::surroundings::CommandEnv;
-use super::scene::{HookRequest, HookWorktree};
+use super::hook_worktree::{HookRequest, HookWorktree};
 use super::{begin, finish, judged};
 
 /// How long programs of checks get to end when the time is over.

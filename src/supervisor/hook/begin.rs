@@ -14,11 +14,11 @@ use crate::store::hook_session::{self, HookSession};
 use crate::store::journal::{event, kind};
 use crate::store::session::{self, SessionRecord};
 
+use super::super::command_env::{CommandEnv, now};
 use super::super::configuration::{EffectiveConfig, governing};
-use super::super::place::OpenWorktree;
+use super::super::open_worktree::OpenWorktree;
 use super::super::settle_anchor;
-use super::super::surroundings::{CommandEnv, now};
-use super::scene::{HookRequest, HookWorktree};
+use super::hook_worktree::{HookRequest, HookWorktree};
 
 /// Records the beginning, and says what done means.
 pub fn begin(

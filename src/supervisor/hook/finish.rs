@@ -12,12 +12,12 @@ use crate::store::journal::{event, kind, snapshot_event};
 use crate::store::session;
 use crate::store::uncommitted;
 
+use super::super::command_env::{CommandEnv, now};
 use super::super::configuration::governing;
 use super::super::kept_elsewhere::keep_elsewhere;
 use super::super::origins::origin_evidence;
 use super::super::settle_anchor;
-use super::super::surroundings::{CommandEnv, now};
-use super::scene::HookWorktree;
+use super::hook_worktree::HookWorktree;
 
 /// Records the end, and keeps what is uncommitted.
 pub fn finish(surroundings: &CommandEnv, input: &HookInput, scene: HookWorktree) -> Result<HookReply, UnreadableFact> {

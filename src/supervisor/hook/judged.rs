@@ -23,16 +23,16 @@ use crate::store::hook_session::HookSession;
 use crate::store::journal::kind;
 use crate::store::session;
 
-use super::super::case::{JudgementInput, Overrides};
+use super::super::command_env::{CommandEnv, now};
 use super::super::configuration::governing;
 use super::super::criteria_files;
 use super::super::executor::at_once;
 use super::super::journal::CommandJournal;
-use super::super::outside::SystemCapabilities;
+use super::super::judgement_input::{JudgementInput, Overrides};
 use super::super::session_work;
-use super::super::surroundings::{CommandEnv, now};
-use super::scene::{HookRequest, HookWorktree};
-use super::tally::HoldTally;
+use super::super::system::SystemCapabilities;
+use super::hold_tally::HoldTally;
+use super::hook_worktree::{HookRequest, HookWorktree};
 
 /// Judges whether the agent may stop, or give its output.
 pub fn judge(

@@ -3,9 +3,9 @@
 mod answer;
 mod begin;
 mod finish;
+mod hold_tally;
+mod hook_worktree;
 mod judged;
-mod scene;
-mod tally;
 
 pub use answer::answer_hook;
-pub use scene::{HookHost, HookRequest};
+pub use hook_worktree::{HookHost, HookRequest};

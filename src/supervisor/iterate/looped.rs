@@ -21,26 +21,26 @@ use crate::session::spec_of_new_session;
 use crate::store::journal::kind;
 use crate::store::lock::WorktreeLock;
 
-use crate::supervisor::case::JudgementInput;
+use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::configuration::governing;
 use crate::supervisor::executor::since;
 use crate::supervisor::first_failure::refuse_what_passes;
 use crate::supervisor::journal::CommandJournal;
-use crate::supervisor::judge::{SessionSeen, early, judge, refused};
+use crate::supervisor::judgement_input::JudgementInput;
+use crate::supervisor::judgement_run::{SessionSeen, early, judge, refused};
 use crate::supervisor::live_session::RunningSession;
-use crate::supervisor::place::{LockedWorktree, OpenWorktree};
+use crate::supervisor::open_worktree::{LockedWorktree, OpenWorktree};
 use crate::supervisor::session_run::run_session;
 use crate::supervisor::settle_anchor;
 use crate::supervisor::signals::{SignalState, SignalUrgency};
-use crate::supervisor::surroundings::{CommandEnv, now};
 use crate::supervisor::verdict_json::{Judgement, LoopJson};
 
 use super::left_over;
-use super::memory::LoopState;
+use super::loop_messages::{about_silence, in_words, loop_json, record_json, why_in_words};
+use super::loop_state::LoopState;
 use super::pause;
 use super::request::LoopRequest;
 use super::session::{LoopContext, crash_of, outcome};
-use super::telling::{about_silence, in_words, loop_json, record_json, why_in_words};
 use super::view::{LoopPhase, LoopStatus, LoopView};
 
 /// Repeats sessions until one is judged complete, or something ends the loop.

@@ -1,20 +1,20 @@
 //! `watchdog loop`: sessions one after the other, each judged, until the work is complete or something ends it.
 //!
 //! `request` is what is asked, `looped` drives the state machine of [`crate::decision::iteration`], `session` plays one iteration,
-//! `memory` keeps how the loop stands, `pause` waits, `left_over` looks after what a killed watchdog left, `view` is what a terminal shows.
+//! `loop_state` keeps how the loop stands, `pause` waits, `left_over` looks after what a killed watchdog left, `view` is what a terminal shows.
 
 mod left_over;
+mod loop_messages;
+mod loop_state;
 mod looped;
-mod memory;
 mod pause;
 mod plan;
 mod request;
 mod session;
-mod telling;
 mod view;
 
+pub use loop_messages::about_silence;
 pub use looped::run_loop;
 pub use plan::{LoopPlan, plan_loop};
 pub use request::{AskedLimits, LoopRequest};
-pub use telling::about_silence;
 pub use view::{LoopPhase, LoopStatus, LoopView};

@@ -14,11 +14,11 @@ use crate::decision::machine::ConfigTrust;
 use crate::decision::termination::may_begin;
 
 use crate::session::spec_of_new_session;
+use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::configuration::governing;
-use crate::supervisor::place::OpenWorktree;
-use crate::supervisor::surroundings::{CommandEnv, now};
+use crate::supervisor::open_worktree::OpenWorktree;
 
-use super::memory::LoopState;
+use super::loop_state::LoopState;
 use super::request::LoopRequest;
 
 /// What a loop would do.

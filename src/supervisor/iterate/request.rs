@@ -7,8 +7,8 @@ use crate::config::settings::Limits;
 use crate::decision::iteration::prompt::PromptSet;
 use crate::decision::silence::USUAL_LIMIT;
 
-use crate::supervisor::case::Overrides;
 use crate::supervisor::configuration::EffectiveConfig;
+use crate::supervisor::judgement_input::Overrides;
 
 /// What to repeat, and until when.
 #[derive(Debug, Clone)]

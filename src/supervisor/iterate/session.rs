@@ -17,13 +17,13 @@ use crate::rescue::private_rule;
 use crate::session::{RecordedBaseline, UncommittedRule, note_conversations, record, recorded};
 use crate::store::Store;
 
-use crate::supervisor::case::{JudgementInput, Overrides, half_done_before};
+use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::configuration::{EffectiveConfig, governing};
-use crate::supervisor::judge::{OVERLOADED, SessionSeen};
-use crate::supervisor::place::OpenWorktree;
+use crate::supervisor::judgement_input::{JudgementInput, Overrides, half_done_before};
+use crate::supervisor::judgement_run::{OVERLOADED, SessionSeen};
+use crate::supervisor::open_worktree::OpenWorktree;
 use crate::supervisor::session_run::SessionOrder;
 use crate::supervisor::settle_anchor;
-use crate::supervisor::surroundings::{CommandEnv, now};
 use crate::supervisor::verdict_json::Judgement;
 
 use super::request::LoopRequest;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::report::SweepRow;
-use crate::supervisor::case::Overrides;
+use crate::supervisor::judgement_input::Overrides;
 
 /// Hears of each worktree as soon as it is looked at: the row, how many were looked at, and of how many.
 pub type OnRow = Arc<dyn Fn(&SweepRow, usize, usize) + Send + Sync>;

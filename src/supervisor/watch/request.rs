@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::supervisor::case::Overrides;
+use crate::supervisor::judgement_input::Overrides;
 use crate::supervisor::verdict_json::Judgement;
 
 /// What to watch.

@@ -9,8 +9,8 @@ use tokio::task::JoinHandle;
 
 use crate::agent::still_runs;
 use crate::store::{Store, session};
+use crate::supervisor::command_env::CommandEnv;
 use crate::supervisor::live_session::{SessionActivity, look_at_session};
-use crate::supervisor::surroundings::CommandEnv;
 
 /// A session, by its worktree and its beginning.
 type SessionKey = (String, Timestamp);

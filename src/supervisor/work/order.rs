@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::agent::{OutputMirror, SessionWorker};
-use crate::supervisor::case::Overrides;
+use crate::supervisor::judgement_input::Overrides;
 
 /// One task for one agent.
 #[derive(Debug, Clone)]

@@ -15,14 +15,14 @@ use crate::git::{BaselinePoint, Worktree};
 use crate::store::Store;
 use crate::store::session;
 use crate::store::task::TaskRecord;
+use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::configuration::{EffectiveConfig, governing};
 use crate::supervisor::iterate::{AskedLimits, LoopRequest, LoopView, run_loop};
-use crate::supervisor::judge::early;
+use crate::supervisor::judgement_run::early;
 use crate::supervisor::signals::SignalState;
-use crate::supervisor::surroundings::{CommandEnv, now};
 use crate::supervisor::task_queue::{GovernedTask, TaskQueue};
 use crate::supervisor::verdict_json::Judgement;
-use crate::tasks::ledger::{BoardTask, LeasedTask, LedgerError, TaskTaker};
+use crate::tasks::task_board::{BoardTask, LeasedTask, LedgerError, TaskTaker};
 
 use super::lease::RenewedLease;
 use super::order::{TaskOrder, TaskPlace};

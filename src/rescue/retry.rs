@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::carry_out::RescueRequest;
 use super::index_lock::{named_in, wait};
-use super::keep_apart::private_rule;
+use super::private_rule::private_rule;
 use crate::decision::evidence::RescueOutcome;
 use crate::git::{CommitState, Error, Snapshot, SnapshotRequest, Worktree};
 

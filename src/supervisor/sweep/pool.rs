@@ -7,21 +7,21 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::look::{PendingProbe, SweepScanOutcome, isolated};
-use super::ration::ProbeBudget;
-use super::remembered::SweepCache;
+use super::probe_budget::ProbeBudget;
 use super::report::{SweepReport, SweepRow};
 use super::request::SweepRequest;
+use super::scan::{PendingProbe, SweepScanOutcome, isolated};
+use super::sweep_cache::SweepCache;
 use crate::agent::CancelFlag;
 use crate::decision::evidence::UnreadableFact;
 use crate::git::{FoundWorktree, RepoCache, find_worktrees};
 use crate::store::journal::tidy;
 use crate::store::{SqliteStore, Store, baseline, session};
+use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::expiry::expire;
 use crate::supervisor::journal::JournalBatcher;
-use crate::supervisor::judge::JudgementRun;
+use crate::supervisor::judgement_run::JudgementRun;
 use crate::supervisor::signals::{SignalState, SignalUrgency};
-use crate::supervisor::surroundings::{CommandEnv, now};
 
 /// How many judgements wait for their turn to ask at most. Each holds a lock and an open repository.
 const WAITING: usize = 64;

@@ -11,9 +11,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::process::{Pid, Signal, WaitOptions, getpgrp, waitpid};
 
-use super::brand;
-use super::kinship::{OwnProcess, ProcessLineage, ProcessRow, ProcessTrees, TableSight, TreeMark};
+use super::process_lineage::{OwnProcess, ProcessLineage, ProcessRow, ProcessTrees, TableSight, TreeMark};
 use super::process_table::{self, SignalOutcome};
+use super::tree_mark;
 
 /// The environment variable that every started process carries: the trees that it is in, outermost first, separated by colons.
 pub const TREE_VARIABLE: &str = "WATCHDOG_TREE";
@@ -116,7 +116,7 @@ pub(super) fn plant<T>(start: impl FnOnce(&OsStr) -> io::Result<(u32, T)>) -> io
     registry.last += 1;
     let id = registry.last;
     let mark = mark_for(id, std::env::var_os(TREE_VARIABLE).as_deref());
-    let (brand, result) = brand::branding(salt(), id, || start(&mark));
+    let (brand, result) = tree_mark::branding(salt(), id, || start(&mark));
     let (leader, started_thing) = result?;
     let started = process_table::read_one(leader).map_or(0, |row| row.started);
     if let Some(brand) = brand {
@@ -244,7 +244,7 @@ fn with_sight<T>(use_it: impl FnOnce(&TableSight<'_>) -> T) -> T {
     let own = OwnProcess { pid: std::process::id(), group: getpgrp().as_raw_nonzero().get().unsigned_abs(), reaper: become_subreaper() };
     let adopted: HashSet<u32> = process_table::children_of_main_thread().unwrap_or_default();
     let mark = |pid| process_table::variable(pid, TREE_VARIABLE).map_or(TreeMark::None, |value| tree_of(&value));
-    use_it(&TableSight { own, adopted: &adopted, mark: &mark, brand: &brand::brand_of })
+    use_it(&TableSight { own, adopted: &adopted, mark: &mark, brand: &tree_mark::brand_of })
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::decision::evidence::ReadFact;
 use crate::git::{BaselinePoint, Worktree, unescape_path};
 use crate::rescue;
 
-use super::super::case::JudgementInput;
+use super::super::judgement_input::JudgementInput;
 
 /// A difference of more bytes is not looked at by lines.
 const MOST_BYTES: usize = 4 << 20;

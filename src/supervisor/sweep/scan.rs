@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::crew::WorkerPool;
 use super::drive::{DriveOutcome, drive, perform};
+use super::pool::WorkerPool;
 use super::report::{SweepOutcome, SweepRow};
 use crate::decision::evidence::{Degradation, FaultKind, UnreadableFact};
 use crate::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachineSetup};
@@ -14,15 +14,15 @@ use crate::git::{FoundWorktree, RepoCache, WorktreeState};
 use crate::session::recorded;
 use crate::store::baseline;
 use crate::store::lock::{LockAttempt, LockHolder, WorktreeLock};
-use crate::supervisor::case::{JudgementInput, Overrides};
+use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::configuration::governing;
 use crate::supervisor::journal::{CommandJournal, observed};
-use crate::supervisor::judge::{JudgementRun, SessionSeen, early, refused};
+use crate::supervisor::judgement_input::{JudgementInput, Overrides};
+use crate::supervisor::judgement_run::{JudgementRun, SessionSeen, early, refused};
 use crate::supervisor::live_session::RunningSession;
+use crate::supervisor::open_worktree::{OpenWorktree, taken};
 use crate::supervisor::panicked::verdict_of_panic;
-use crate::supervisor::place::{OpenWorktree, taken};
 use crate::supervisor::settle_anchor;
-use crate::supervisor::surroundings::{CommandEnv, now};
 use crate::supervisor::verdict_json::{Judgement, SessionJson};
 
 /// What is said of a worktree that was removed meanwhile.

@@ -9,7 +9,7 @@ use crate::decision::display::bounded;
 use crate::decision::evidence::{ProbeOutcome, ProcessExit};
 use crate::decision::verdict::ProbeUsage;
 
-use super::super::surroundings::now;
+use super::super::command_env::now;
 use super::SystemCapabilities;
 
 /// Bytes of an answer that are looked at: its first line decides.

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use crate::config::settings::NotifyRule;
 use crate::store::engine::NewEvent;
 use crate::store::journal::kind;
+use crate::store::notice_record::RepeatedNotice;
 use crate::store::outbox::{self, OutboxNotice};
-use crate::store::told::RepeatedNotice;
-use crate::store::{Store, StoreError, answer, told};
+use crate::store::{Store, StoreError, answer, notice_record};
 
 use super::event_json::event_json;
 use super::event_words::answers_to;
@@ -74,18 +74,18 @@ fn is_repeated(store: &dyn Store, event: &NewEvent) -> Result<bool, StoreError> 
             let again =
                 if matches!(text("status"), "error" | "failed") { RepeatedNotice::AfterOthers } else { RepeatedNotice::NewStateOnly };
             let what = [text("status"), text("reason")].join(" ");
-            told::is_repeated(store, &event.worktree, spec, state, (&what, again))
+            notice_record::is_repeated(store, &event.worktree, spec, state, (&what, again))
         }
         // Opened again about the same state, it is no news.
         kind::BREAKER if text("state") == "open" => {
-            told::is_repeated(store, &event.worktree, spec, None, ("breaker open", RepeatedNotice::NewStateOnly))
+            notice_record::is_repeated(store, &event.worktree, spec, None, ("breaker open", RepeatedNotice::NewStateOnly))
         }
         kind::COMPLETE | kind::REVIEW | kind::FAILED => {
-            let before = told::last(store, &event.worktree, spec)?;
+            let before = notice_record::last(store, &event.worktree, spec)?;
             Ok(before.split(' ').next() == Some(event.kind.as_str()))
         }
         kind::BASELINE | kind::SESSION_STARTED | kind::ASSIGNED | kind::STARTED => {
-            told::forget(store, &event.worktree, spec)?;
+            notice_record::forget(store, &event.worktree, spec)?;
             Ok(false)
         }
         _ => Ok(false),

@@ -15,11 +15,11 @@ use crate::decision::evidence::UnreadableFact;
 use crate::decision::verdict::Reason;
 use crate::git::{FoundWorktree, StatFingerprint, StatFingerprints, TABLES};
 use crate::store::engine::RowRevision;
-use crate::store::look::{self, SweepCacheEntry};
+use crate::store::sweep_cache::{self, SweepCacheEntry};
 use crate::store::{Store, StoreError, rows_of_worktrees};
+use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::configuration::FILE;
-use crate::supervisor::judge::JudgementRun;
-use crate::supervisor::surroundings::{CommandEnv, now};
+use crate::supervisor::judgement_run::JudgementRun;
 use crate::supervisor::verdict_json::Judgement;
 
 /// How many looks are written together.
@@ -51,7 +51,7 @@ impl SweepCache {
             asks_nobody,
             everywhere,
             rows: rows_of_worktrees(store.as_ref())?,
-            looks: look::all(store.as_ref())?,
+            looks: sweep_cache::all(store.as_ref())?,
             store,
             waiting: Mutex::default(),
         })
@@ -61,7 +61,7 @@ impl SweepCache {
     pub fn recall(&self, found: &FoundWorktree, id: &str) -> Option<Value> {
         self.looks.get(id)?;
         // One that cannot be read costs a look.
-        let last = look::of(self.store.as_ref(), id).ok()??;
+        let last = sweep_cache::of(self.store.as_ref(), id).ok()??;
         if last.asked != self.asked_of(id)? {
             return None;
         }
@@ -92,20 +92,20 @@ impl SweepCache {
         }
         let due = std::mem::take(&mut *waiting);
         drop(waiting);
-        look::keep(self.store.as_ref(), &due)
+        sweep_cache::keep(self.store.as_ref(), &due)
     }
 
     /// Writes what still waits.
     pub fn finish(&self) -> Result<(), StoreError> {
         let due = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
-        if due.is_empty() { Ok(()) } else { look::keep(self.store.as_ref(), &due) }
+        if due.is_empty() { Ok(()) } else { sweep_cache::keep(self.store.as_ref(), &due) }
     }
 
     /// Lets go of what is known of a worktree that is gone.
     pub fn forget(&self, id: &str) {
         if let Some(rev) = self.looks.get(id) {
             // It is small, and in nobody's way.
-            let _ = look::forget(self.store.as_ref(), id, *rev);
+            let _ = sweep_cache::forget(self.store.as_ref(), id, *rev);
         }
     }
 

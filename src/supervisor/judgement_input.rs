@@ -19,12 +19,12 @@ use crate::session::{RecordedBaseline, UncommittedRule};
 use crate::store::anchor::AnchorRecord;
 use crate::store::{breaker, progress};
 
+use super::command_env::now;
 use super::configuration::EffectiveConfig;
 use super::criteria_files;
 use super::journal::CommandJournal;
+use super::open_worktree::OpenWorktree;
 use super::origins::origin_evidence;
-use super::place::OpenWorktree;
-use super::surroundings::now;
 use super::verdict_json::BreakerJson;
 
 /// What the command line asks for, over what the configuration says.

@@ -10,8 +10,8 @@ use crate::hooks::{HookEvent, HookInput};
 use crate::store::hook_session::{self, HookSession};
 use crate::store::{SqliteStore, Store};
 
-use super::super::place::OpenWorktree;
-use super::super::surroundings::CommandEnv;
+use super::super::command_env::CommandEnv;
+use super::super::open_worktree::OpenWorktree;
 
 /// A hook to be answered.
 #[derive(Debug, Clone)]

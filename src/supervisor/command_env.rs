@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use crate::agent::transcript::ClaudeHome;
 use crate::store::StateDir;
 
-use super::courier::NotificationWorker;
+use super::notification_worker::NotificationWorker;
 
 /// Takes one line of the story, for a person. The text may hold anything: whoever shows it escapes it.
 pub type OnProgress = Arc<dyn Fn(&str) + Send + Sync>;

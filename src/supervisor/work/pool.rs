@@ -15,12 +15,12 @@ use crate::decision::evidence::{FaultKind, UnreadableFact};
 use crate::decision::verdict::{Reason, Status, Verdict};
 use crate::git::BaselinePoint;
 use crate::store::task::agent_lease;
+use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::iterate::{LoopStatus, LoopView};
 use crate::supervisor::signals::{SignalState, SignalUrgency};
-use crate::supervisor::surroundings::{CommandEnv, now};
 use crate::supervisor::task_queue::TaskQueue;
-use crate::tasks::ledger::BoardTask;
 use crate::tasks::queue::{ready, takes};
+use crate::tasks::task_board::BoardTask;
 
 use super::lease::RenewedLease;
 use super::order::{TaskOrder, TaskPlace};

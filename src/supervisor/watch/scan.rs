@@ -12,11 +12,11 @@ use crate::session::recorded;
 use crate::store::Store;
 use crate::store::journal::kind;
 use crate::store::lock::{LockAttempt, LockHolder, WorktreeLock};
-use crate::supervisor::case::Overrides;
 use crate::supervisor::check::{CheckRequest, check_place};
-use crate::supervisor::place::{OpenWorktree, WATCH};
+use crate::supervisor::command_env::{CommandEnv, now};
+use crate::supervisor::judgement_input::Overrides;
+use crate::supervisor::open_worktree::{OpenWorktree, WATCH};
 use crate::supervisor::signals::SignalState;
-use crate::supervisor::surroundings::{CommandEnv, now};
 use crate::supervisor::verdict_json::Judgement;
 
 /// Why a worktree is looked at; a later one is the stronger reason.

@@ -11,7 +11,7 @@ use crate::store::lock::{LockAttempt, LockHolder, WorktreeLock};
 use crate::store::{SqliteStore, Store};
 use crate::watch::GitDirs;
 
-use super::surroundings::{CommandEnv, now};
+use super::command_env::{CommandEnv, now};
 
 /// How a watch names itself in a lock.
 pub const WATCH: &str = "watchdog watch";

@@ -2,8 +2,8 @@
 
 mod at_begin;
 mod capabilities;
+mod check_cache;
 mod check_run;
-mod earlier_passes;
 mod edited_tests;
 mod judge;
 mod line_checkers;

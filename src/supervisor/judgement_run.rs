@@ -18,17 +18,17 @@ use crate::git::Worktree;
 use crate::store::journal::{kind, tidy, tidy_is_due};
 use crate::store::{Store, before, uncommitted};
 
-use super::case::JudgementInput;
+use super::command_env::{CommandEnv, now};
 use super::dispatcher::drive;
 use super::executor::{ActionExecutor, since};
 use super::expiry::expire;
 use super::journal::CommandJournal;
+use super::judgement_input::JudgementInput;
 use super::origins::{keep_judged_head, settle_beside};
+use super::session_context::settle_told;
 use super::settle_anchor;
 use super::signals::SignalState;
-use super::surroundings::{CommandEnv, now};
 use super::survivors;
-use super::told::settle_told;
 use super::verdict_json::Judgement;
 
 /// The code of the note about tools that the agent was refused; the verdict's message tells it.

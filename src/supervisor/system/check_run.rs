@@ -9,8 +9,8 @@ use crate::config::settings::RescueMode;
 use crate::git::SnapshotRequest;
 use crate::rescue;
 
+use super::super::command_env::now;
 use super::super::session_work;
-use super::super::surroundings::now;
 use super::SystemCapabilities;
 use super::scratch::ScratchCheckout;
 use super::worktree_files;

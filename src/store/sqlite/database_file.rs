@@ -12,10 +12,10 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::faults::{is_damage, told};
 use crate::decision::evidence::Degradation;
+use crate::store::access_lock::{AccessGuard, AccessLock};
 use crate::store::clock::wall_micros;
 use crate::store::error::StoreError;
 use crate::store::file::open_private;
-use crate::store::gate::{AccessGuard, AccessLock};
 use crate::store::state_dir::StateDir;
 
 /// "wdog" in the file's header: tells our databases from others.

@@ -476,5 +476,5 @@ fn replace(path: &Path, before: &[u8], after: &[u8]) -> std::io::Result<()> {
 }
 
 #[cfg(test)]
-#[path = "ledger_tests.rs"]
+#[path = "task_board_tests.rs"]
 mod tests;

@@ -20,7 +20,7 @@ use crate::store::{RowKey, Store, StoreError};
 use crate::webhook::{WebhookPost, post};
 
 use super::backoff;
-use super::surroundings::now;
+use super::command_env::now;
 
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);

@@ -5,11 +5,11 @@ use crate::checks::{AtBegin, CheckDefinition};
 use crate::decision::evidence::{CheckOutcome, OutcomeBefore, TestCounts};
 use crate::git::{BaselinePoint, Worktree};
 use crate::store::before::{self, OutcomeRecord};
-use crate::store::{Store, passed};
+use crate::store::{Store, check_cache};
 
-use super::super::case::JudgementInput;
+use super::super::command_env::now;
+use super::super::judgement_input::JudgementInput;
 use super::super::session_work;
-use super::super::surroundings::now;
 
 /// How a check ended that is judged now.
 pub(super) struct BaselineOutcome<'a> {
@@ -31,7 +31,7 @@ pub(super) fn find(case: &JudgementInput, store: &dyn Store, ended: &BaselineOut
         (origin_tree, clean_tree, nothing_done)
     };
     let Ok(record) = before::of(store, &case.worktree_id, &case.spec) else { return AtBegin::default() };
-    let check = passed::inputs(&[ended.definition.text.as_bytes()]);
+    let check = check_cache::inputs(&[ended.definition.text.as_bytes()]);
     let now_on = |tree: &str| {
         let before = match ended.outcome {
             CheckOutcome::Pass => OutcomeBefore::Passed,

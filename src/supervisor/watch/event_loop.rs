@@ -9,13 +9,13 @@ use jiff::Timestamp;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
-use super::ears::FsEvents;
-use super::finder::Discovery;
-use super::look::{ScanCause, ScanSubject, ScanTask, WatchScanOutcome, look};
-use super::pulse::SuspendDetector;
+use super::discovery::Discovery;
+use super::fs_events::FsEvents;
 use super::request::WatchRequest;
-use super::roster::{WatchConcern, WatchSet};
+use super::scan::{ScanCause, ScanSubject, ScanTask, WatchScanOutcome, look};
 use super::stalled::StalledSessions;
+use super::suspend_detector::SuspendDetector;
+use super::watch_set::{WatchConcern, WatchSet};
 use crate::decision::display::plural;
 use crate::decision::evidence::UnreadableFact;
 use crate::decision::verdict::{Reason, Verdict};
@@ -23,12 +23,12 @@ use crate::git::{BaselinePoint, SearchResult};
 use crate::store::engine::StoredEvent;
 use crate::store::journal::{is_ours, kind};
 use crate::store::{SqliteStore, Store};
-use crate::supervisor::case::Overrides;
-use crate::supervisor::judge::early;
+use crate::supervisor::command_env::{CommandEnv, now};
+use crate::supervisor::event_tail::EventTail;
+use crate::supervisor::judgement_input::Overrides;
+use crate::supervisor::judgement_run::early;
 use crate::supervisor::panicked::verdict_of_panic;
 use crate::supervisor::signals::{SignalState, SignalUrgency};
-use crate::supervisor::surroundings::{CommandEnv, now};
-use crate::supervisor::tail::EventTail;
 use crate::watch::{FsMovement, WatchDepth};
 
 /// Movements of one commit come within milliseconds of each other.

@@ -20,11 +20,11 @@ use crate::git::{self, BaselinePoint, Worktree};
 use crate::rescue;
 use crate::store::Store;
 
-use super::super::case::JudgementInput;
 use super::super::criteria_files;
+use super::super::judgement_input::JudgementInput;
 use super::super::session_work;
 use super::at_begin::{self, BaselineOutcome};
-use super::earlier_passes::EarlierPasses;
+use super::check_cache::EarlierPasses;
 use super::line_checkers::LineCheckers;
 use super::{check_run, edited_tests, judge, worktree_files};
 

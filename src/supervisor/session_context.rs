@@ -12,8 +12,8 @@ use crate::decision::context::{SessionContext, SessionUsage};
 use crate::session::ProbeTarget;
 use crate::store::{Store, session};
 
-use super::case::JudgementInput;
-use super::surroundings::CommandEnv;
+use super::command_env::CommandEnv;
+use super::judgement_input::JudgementInput;
 
 /// Reads what the transcript of a session of Claude Code tells: of the session with this id, or of the latest in this folder, unless that
 /// one was last written before `since`. `None` where there is no such transcript, or it cannot be read.

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::checks::{CommandRequest, EarlierPass};
 use crate::config::settings::{CommandLine, SuccessRule};
 use crate::decision::evidence::TestCounts;
-use crate::store::{Store, passed};
+use crate::store::{Store, check_cache};
 
-use super::super::case::JudgementInput;
-use super::super::surroundings::now;
+use super::super::command_env::now;
+use super::super::judgement_input::JudgementInput;
 
 /// What passed before. Whatever cannot be read or written here makes a command run, and nothing else.
 pub struct EarlierPasses {
@@ -31,7 +31,7 @@ impl EarlierPasses {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         match inputs {
             Some((inputs, tree)) => {
-                let found = passed::of(self.store.as_ref(), &case.worktree_id, &inputs, now()).unwrap_or(None);
+                let found = check_cache::of(self.store.as_ref(), &case.worktree_id, &inputs, now()).unwrap_or(None);
                 asked.insert(command, inputs);
                 found.map(|tests| EarlierPass { tests, tree })
             }
@@ -48,7 +48,7 @@ impl EarlierPasses {
         let before = self.asked.lock().unwrap_or_else(PoisonError::into_inner).remove(&command);
         if let Some((inputs, _)) = inputs(case, &command).filter(|(now, _)| before.as_ref() == Some(now)) {
             // What is not remembered runs again.
-            let _ = passed::remember(self.store.as_ref(), &case.worktree_id, &inputs, tests, now());
+            let _ = check_cache::remember(self.store.as_ref(), &case.worktree_id, &inputs, tests, now());
         }
     }
 }
@@ -59,7 +59,7 @@ fn command(case: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRu
         CommandLine::Shell(line) => format!("{line:?}"),
         CommandLine::Argv(argv) => format!("{argv:?}"),
     };
-    let stdin = passed::inputs(&[request.stdin]);
+    let stdin = check_cache::inputs(&[request.stdin]);
     format!("{line} {:?} {rule:?} {stdin} {:?} {}", request.cwd, case.spec, request.clean)
 }
 
@@ -67,5 +67,5 @@ fn command(case: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRu
 fn inputs(case: &JudgementInput, command: &str) -> Option<(String, String)> {
     let tree = case.worktree.lock().expect("no panic while it was held").clean_tree();
     let tree = tree.ok().flatten()?;
-    Some((passed::inputs(&[tree.as_bytes(), command.as_bytes(), &passed::environment()]), tree))
+    Some((check_cache::inputs(&[tree.as_bytes(), command.as_bytes(), &check_cache::environment()]), tree))
 }

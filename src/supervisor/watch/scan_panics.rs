@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::look::{ScanTask, WatchScanOutcome};
+use super::event_loop::watch_by;
 use super::request::WatchRequest;
-use super::rounds::watch_by;
+use super::scan::{ScanTask, WatchScanOutcome};
 use crate::agent::transcript::ClaudeHome;
 use crate::store::StateDir;
 use crate::supervisor::{CommandEnv, Judgement, NotificationWorker, Overrides, SignalState};

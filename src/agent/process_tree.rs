@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid};
 
 use super::cancel::CancelFlag;
-use super::registry;
+use super::tree_registry;
 use crate::decision::evidence::ProcessExit;
 
 /// The longest time between two looks at [`CancelFlag`].
@@ -119,7 +119,7 @@ impl ProcessTree {
 
     /// What is alive of the tree, the leader left out.
     pub fn survivors(&self) -> Vec<SurvivingProcess> {
-        let rows = if self.leader_has_ended() { registry::left_by_ended_leader(self.id) } else { registry::living(self.id) };
+        let rows = if self.leader_has_ended() { tree_registry::left_by_ended_leader(self.id) } else { tree_registry::living(self.id) };
         let own = self.pid();
         match rows {
             Some(rows) => {
@@ -138,7 +138,7 @@ impl ProcessTree {
         self.signal_group(Signal::TERM);
         if leader_ended_before {
             // Nobody is left who would pass the TERM on.
-            registry::signal(self.id, Signal::TERM);
+            tree_registry::signal(self.id, Signal::TERM);
         }
         self.signal_group(Signal::CONT);
         let over = || cancel.is_urgent() || until.is_some_and(|until| until <= Instant::now());
@@ -147,7 +147,7 @@ impl ProcessTree {
             self.sleep_until_leader_ends(left.min(TICK));
         }
         let group = self.pid();
-        let graced = || match registry::left_by_ended_leader(self.id) {
+        let graced = || match tree_registry::left_by_ended_leader(self.id) {
             Some(rows) => rows.iter().any(|row| leader_ended_before || row.group == group),
             None => !self.group_is_empty(),
         };
@@ -167,7 +167,7 @@ impl ProcessTree {
         // One empty look is not enough: a process may be born of a parent that was already read and die of nothing.
         while empty_rounds < 2 && Instant::now() < give_up {
             self.signal_group(Signal::KILL);
-            let Some(round) = registry::signal(self.id, Signal::KILL) else { break };
+            let Some(round) = tree_registry::signal(self.id, Signal::KILL) else { break };
             if round.alive.is_empty() {
                 empty_rounds = if round.restless { 0 } else { empty_rounds + 1 };
                 continue;
@@ -187,7 +187,7 @@ impl ProcessTree {
     pub(super) fn finish(&mut self) -> Option<ProcessExit> {
         self.finished = true;
         let handle = &self.handle;
-        let status = registry::forget(self.id, || handle.try_wait().ok().flatten().map(|output| output.status))?;
+        let status = tree_registry::forget(self.id, || handle.try_wait().ok().flatten().map(|output| output.status))?;
         match (status.code(), status.signal()) {
             (Some(code), _) => Some(ProcessExit::Code(code)),
             (None, signal) => signal.map(ProcessExit::Signal),
@@ -197,7 +197,7 @@ impl ProcessTree {
     /// Remembers who is below the leader while that can still be seen, so that those who leave it later are recognised.
     fn track(&mut self) {
         let begin = Instant::now();
-        registry::living(self.id);
+        tree_registry::living(self.id);
         // A table of many thousand processes takes long to read; looking may cost two percent of one core, no more.
         let cost = begin.elapsed() * 50;
         self.tracking.interval = (self.tracking.interval * 2).min(LAST_TRACKING);
