@@ -1,4 +1,4 @@
-//! Reads the system's table of processes, and signals one of them without ever meeting a stranger that got its pid. Linux only; elsewhere it says so.
+//! Reads the system's table of processes, and signals one of them without PID-reuse races (pidfd). Linux only; elsewhere it says so.
 
 use super::process_lineage::ProcessRow;
 

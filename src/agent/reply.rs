@@ -119,7 +119,7 @@ fn from_object(object: &Map<String, Value>) -> Result<Reply, String> {
     }
     let status = match object.get("status") {
         Some(Value::String(word)) => {
-            status(word).ok_or_else(|| format!("its status is \"{}\", which is none of complete, waiting, working", bounded(word, 80)))?
+            status(word).ok_or_else(|| format!("its status is \"{}\", expected complete, waiting or working", bounded(word, 80)))?
         }
         Some(_) => return Err("its status is not a word".into()),
         None => return Err("it has no status".into()),

@@ -83,7 +83,7 @@ pub enum Command {
     Run(RunArgs),
     /// Repeat sessions until one is judged complete, or a limit, the breaker or a person's question ends it
     Loop(Box<LoopArgs>),
-    /// Look once at every worktree of repositories and folders, for cron: each under its own lock, none twice at a time
+    /// Check every worktree of repositories and folders once (for cron)
     Sweep(SweepArgs),
     /// Ask the agent once what its state is, and print the answer
     Probe(ProbeArgs),
@@ -94,21 +94,21 @@ pub enum Command {
     Evaluate(EvaluateArgs),
     /// Show or reset the circuit breaker of this worktree
     Breaker(BreakerArgs),
-    /// Allow the commands that a configuration file names, as its bytes are now
+    /// Trust a configuration file at its current content
     Trust(TrustArgs),
-    /// Take that back
+    /// Revoke trust in a configuration file
     Untrust(UntrustArgs),
     /// Write a first completion.json, and trust it
     Init(InitArgs),
     /// Say what is missing on this machine; with --rebuild, bring records back from git
     Doctor(DoctorArgs),
-    /// What is going on: every watched worktree, what runs there, its last verdict
+    /// Show the state of every watched worktree: what runs there, its last verdict
     Status(super::args_status::StatusArgs),
-    /// Figures of a period: sessions, verdicts, probes, rescues, tokens and money, by day and by worktree
+    /// Show statistics for a period: sessions, verdicts, probes, rescues, tokens and money, by day and by worktree
     Report(super::args_report::ReportArgs),
     /// What watchdog saw and decided, oldest first
     Events(EventsArgs),
-    /// Stay, and judge worktrees as commits, ends of sessions and changes happen
+    /// Watch worktrees and judge them on every commit, session end or change
     Watch(super::args_watch::WatchArgs),
     /// The queue of tasks: markdown files, run by idle agents
     Task(super::args_task::TaskArgs),
@@ -159,13 +159,13 @@ pub struct JudgeArgs {
     /// Deadline of one question [default: 60s]
     #[arg(long, value_name = "DUR", env = "WATCHDOG_PROBE_TIMEOUT", value_parser = duration)]
     pub probe_timeout: Option<Duration>,
-    /// Ask nobody: git decides, or nothing does
+    /// Never probe the agent; decide from git alone
     #[arg(long, env = "WATCHDOG_NO_PROBE", value_parser = clap::builder::FalseyValueParser::new())]
     pub no_probe: bool,
     /// Commit nothing; uncommitted work is still kept in a snapshot
     #[arg(long, env = "WATCHDOG_NO_RESCUE", value_parser = clap::builder::FalseyValueParser::new())]
     pub no_rescue: bool,
-    /// Ask every check, so that all that is missing is told at once
+    /// Run all checks and report every failure
     #[arg(long, env = "WATCHDOG_ALL", value_parser = clap::builder::FalseyValueParser::new())]
     pub all: bool,
     /// Run commands again that passed before on the same tree
@@ -184,7 +184,7 @@ pub struct CheckArgs {
     pub baseline: Option<String>,
     #[command(flatten)]
     pub judge: JudgeArgs,
-    /// Look one time and do not wait; the count of questions goes on from run to run
+    /// Run one round without waiting; the probe count carries over between runs
     #[arg(long, env = "WATCHDOG_ONCE", value_parser = clap::builder::FalseyValueParser::new())]
     pub once: bool,
     /// First wait for this process to end
@@ -282,7 +282,7 @@ pub enum RescueCommand {
         #[arg(short = 'C', id = "worktree", value_name = "PATH")]
         at: Option<PathBuf>,
     },
-    /// Drop a snapshot for ever
+    /// Delete a snapshot permanently
     Drop {
         /// As `rescue list` prints it, or an unambiguous beginning of it, or `latest`
         id: String,
@@ -367,7 +367,7 @@ pub struct EventsArgs {
     /// Only the last N [default: 50; with --since, all]
     #[arg(long, short = 'n', value_name = "N", env = "WATCHDOG_LAST")]
     pub last: Option<usize>,
-    /// Go on with what happens from now on, until Ctrl-C or until nobody reads any more
+    /// Follow new events until interrupted
     #[arg(long, short = 'f', env = "WATCHDOG_FOLLOW", value_parser = clap::builder::FalseyValueParser::new())]
     pub follow: bool,
     /// Only what happened since then: a time span such as 2h, or an instant such as 2026-03-04T05:06:07Z

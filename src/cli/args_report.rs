@@ -23,7 +23,7 @@ pub struct ReportArgs {
     /// Only worktrees at or below these paths, or else the one that a path is in [default: every worktree, or those at or below -C]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// How far back: so many days, today included, or from a day on (7d, 4w, 2026-03-04)
+    /// How far back: 7d, 4w, or a start date (2026-03-04)
     #[arg(long, value_name = "WHEN", default_value = "7d", value_parser = begins)]
     pub since: SinceTime,
 }

@@ -33,7 +33,7 @@ pub struct SweepArgs {
     /// Ask at most N agents side by side
     #[arg(long, value_name = "N", env = "WATCHDOG_MAX_PARALLEL_PROBES", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub max_parallel_probes: u16,
-    /// Put at most N questions in the whole sweep; the next one goes on elsewhere
+    /// Send at most N probes per sweep; the next sweep starts with other worktrees
     #[arg(long, value_name = "N", env = "WATCHDOG_MAX_PROBES_TOTAL", default_value_t = 20)]
     pub max_probes_total: u32,
     /// Show only worktrees of this status, or no_baseline or gone; may be given several times
@@ -48,13 +48,13 @@ pub struct SweepArgs {
     /// Deadline of one question [default: 60s]
     #[arg(long, value_name = "DUR", env = "WATCHDOG_PROBE_TIMEOUT", value_parser = duration)]
     pub probe_timeout: Option<Duration>,
-    /// Ask nobody: git decides, or nothing does
+    /// Never probe the agent; decide from git alone
     #[arg(long, env = "WATCHDOG_NO_PROBE", value_parser = FalseyValueParser::new())]
     pub no_probe: bool,
     /// Commit nothing; uncommitted work is still kept in a snapshot
     #[arg(long, env = "WATCHDOG_NO_RESCUE", value_parser = FalseyValueParser::new())]
     pub no_rescue: bool,
-    /// Ask every check, so that all that is missing is told at once
+    /// Run all checks and report every failure
     #[arg(long, env = "WATCHDOG_ALL", value_parser = FalseyValueParser::new())]
     pub all: bool,
     /// Run commands again that passed before on the same tree

@@ -122,7 +122,7 @@ pub struct TaskWorkArgs {
     /// Show the sessions' output (on stderr); it is in their logs in any case
     #[arg(long, env = "WATCHDOG_SHOW_OUTPUT", value_parser = FalseyValueParser::new())]
     pub show_output: bool,
-    /// Ask nobody for its state: git and checks decide, or nothing does
+    /// Never probe the agent; decide from git and checks alone
     #[arg(long, env = "WATCHDOG_NO_PROBE", value_parser = FalseyValueParser::new())]
     pub no_probe: bool,
     /// The agent's program, where it is not in PATH under its usual name

@@ -28,7 +28,7 @@ pub struct WatchArgs {
     /// Ask the agent also where no session ended; costs tokens
     #[arg(long, env = "WATCHDOG_PROBE", value_parser = FalseyValueParser::new(), conflicts_with = "no_probe")]
     pub probe: bool,
-    /// Ask nobody, not even where a session ended
+    /// Never probe the agent, not even where a session ended
     #[arg(long, env = "WATCHDOG_NO_PROBE", value_parser = FalseyValueParser::new())]
     pub no_probe: bool,
     /// Commit nothing; uncommitted work is still kept in a snapshot
@@ -40,7 +40,7 @@ pub struct WatchArgs {
     /// Deadline of one question [default: 60s]
     #[arg(long, value_name = "DUR", env = "WATCHDOG_PROBE_TIMEOUT", value_parser = duration)]
     pub probe_timeout: Option<Duration>,
-    /// Watch the work trees as well as the git directories; takes one watch of the system for each folder
+    /// Watch the work trees as well as the git directories; uses one inotify watch per directory
     #[arg(long, env = "WATCHDOG_WORK_TREES", value_parser = FalseyValueParser::new())]
     pub work_trees: bool,
     /// With --work-trees: judge uncommitted changes that nobody touched for so long

@@ -29,7 +29,7 @@ impl ShownNews {
         let calls = line.status.is_some_and(|status| status.exit_code() >= Status::Review.exit_code());
         let is_news = !self.was_shown(row, &line, calls) && calls;
         if !is_news {
-            self.known.lock().expect("no panic while it was held").insert(line.worktree);
+            self.known.lock().expect("mutex poisoned").insert(line.worktree);
         }
         is_news
     }
@@ -56,6 +56,6 @@ impl ShownNews {
 
     /// Whether a worktree's row was no news.
     pub fn is_known(&self, worktree: &str) -> bool {
-        self.known.lock().expect("no panic while it was held").contains(worktree)
+        self.known.lock().expect("mutex poisoned").contains(worktree)
     }
 }

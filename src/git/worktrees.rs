@@ -101,7 +101,7 @@ pub(super) fn git_dirs_by_name(dot_git: &Path) -> (PathBuf, PathBuf) {
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     match fs::metadata(path)? {
         found if found.is_file() || found.is_dir() => fs::read(path),
-        _ => Err(io::Error::other("it is no file: to open it would be to wait for ever")),
+        _ => Err(io::Error::other("not a regular file")),
     }
 }
 

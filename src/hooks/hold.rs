@@ -160,7 +160,7 @@ fn unmet(holding: HoldMode, feedback: &str, held: HoldStreak) -> HookDecision {
         }
         (HoldMode::Stop | HoldMode::Output, None) => told(
             Some(Reason::StoreError),
-            format!("the agent was not held, because how often it was held already could not be read or kept; {message}"),
+            format!("the agent was not held, because the hold counter could not be read or saved; {message}"),
         ),
         (HoldMode::Stop | HoldMode::Output, Some(_)) if held.most == 0 => {
             told(Some(Reason::ChecksUnmet), format!("{message}; limits.max_stop_blocks is 0, so the agent was not held"))

@@ -107,7 +107,7 @@ fn held(lock: &Path, since: SystemTime, holder: Option<IndexLockHolder>, waited:
 
 fn stale(lock: &Path, since: SystemTime) -> String {
     let name = name_of(lock);
-    format!("{name} was left behind at {} by nobody that still runs; if no git works here, remove {}", when(since), lock.display())
+    format!("stale lock {name} since {}; its owner is gone. If no git process is running, remove {}", when(since), lock.display())
 }
 
 /// The name alone comes first, as messages are cut where they are long.
@@ -150,7 +150,7 @@ mod tests {
         let (folder, lock) = aged(Duration::from_secs(86_400));
         let begun = Instant::now();
         let why = wait(&lock, folder.path(), soon(60_000)).unwrap_err();
-        assert!(why.contains("by nobody that still runs") && why.contains(&format!("remove {}", lock.display())), "{why}");
+        assert!(why.contains("its owner is gone") && why.contains(&format!("remove {}", lock.display())), "{why}");
         assert!(lock.exists() && begun.elapsed() < Duration::from_secs(5));
     }
 

@@ -1,4 +1,4 @@
-//! The gate before the database: everyone who uses it stands in the doorway; whoever creates it or puts a damaged one aside has it alone.
+//! The lock before the database: shared for users, exclusive for whoever creates it or puts a damaged one aside.
 //!
 //! It is a lock on a file that is never deleted; the kernel opens it when its holder dies. Every use of the database passes
 //! through it, so a damaged file is never renamed under somebody who writes to it.
@@ -24,7 +24,7 @@ pub(super) struct AccessLock {
     patience: Duration,
 }
 
-/// A stay in the doorway; ends when dropped.
+/// The shared lock; released when dropped.
 #[must_use = "the gate closes when this is dropped"]
 pub(super) struct AccessGuard(Arc<File>);
 
@@ -46,17 +46,17 @@ impl AccessLock {
         self.wait(database, File::try_lock_shared).map(|()| AccessGuard(self.file.clone()))
     }
 
-    /// Waits until nobody else stands in the doorway.
+    /// Waits until nobody else uses the database.
     pub fn alone(&self, database: &Path) -> Result<AccessGuard, StoreError> {
         self.wait(database, File::try_lock).map(|()| AccessGuard(self.file.clone()))
     }
 
-    /// Whether nobody else stands in the doorway; takes it alone if so.
+    /// Takes the lock exclusively if nobody else uses the database.
     pub fn try_alone(&self) -> Option<AccessGuard> {
         self.file.try_lock().is_ok().then(|| AccessGuard(self.file.clone()))
     }
 
-    /// Stands in the doorway until this gate is dropped or used otherwise.
+    /// Takes the shared lock until this is dropped or used otherwise.
     pub fn stay(&self, database: &Path) -> Result<(), StoreError> {
         self.wait(database, File::try_lock_shared)
     }

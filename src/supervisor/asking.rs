@@ -48,7 +48,7 @@ struct SentProbe {
 
 impl ActionExecutor {
     fn asked(&self) -> std::sync::MutexGuard<'_, SentProbe> {
-        self.asking.seen.lock().expect("no panic while it was held")
+        self.asking.seen.lock().expect("mutex poisoned")
     }
 
     /// Finds out whether the last answer about this spec stands: then the agent is not asked, and the rounds that are left are what they

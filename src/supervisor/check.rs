@@ -54,7 +54,7 @@ pub async fn check(surroundings: &CommandEnv, request: CheckRequest, signals: &m
             return early(surroundings, None, verdict, begun);
         }
         if marked.and_then(|()| lock.set_session_active(false)).is_err() {
-            surroundings.tell("others could not be told that a session is waited for");
+            surroundings.tell("could not update the lock file");
         }
         request.asked.session_over = true;
     }

@@ -211,7 +211,7 @@ pub fn bad(error: &ConfigError) -> UnreadableFact {
 fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, UnreadableFact> {
     // Whoever works in the worktree could put a pipe there, which to open is to wait for ever.
     if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return Err(unreadable(path, &io::Error::other("it is no file")));
+        return Err(unreadable(path, &io::Error::other("not a regular file")));
     }
     match std::fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),

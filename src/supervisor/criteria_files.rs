@@ -41,7 +41,7 @@ pub fn changed(case: &JudgementInput) -> ReadFact<CriteriaChanged> {
     }
     let guards = path_globs(&settings.guards).map_err(wrong)?;
     let NamedFiles { lists, words } = NamedFiles::of(settings);
-    let worktree = case.worktree.lock().expect("no panic while it was held");
+    let worktree = case.worktree.lock().expect("mutex poisoned");
     let root = worktree.root().to_owned();
     let mut named: BTreeSet<String> = lists.into_iter().filter_map(|path| inside(&root, path)).collect();
     named.extend(at_point(&point, &worktree, words)?);
@@ -101,7 +101,7 @@ fn rescue_words(settings: &ConfigSettings) -> Vec<String> {
 pub fn changed_rescue_script(case: &JudgementInput) -> ReadFact<Option<String>> {
     let words = rescue_words(&case.settings);
     let Some(anchor) = case.anchor.as_ref().filter(|_| !words.is_empty()) else { return Ok(None) };
-    let worktree = case.worktree.lock().expect("no panic while it was held");
+    let worktree = case.worktree.lock().expect("mutex poisoned");
     let named = words.into_iter().filter_map(|word| inside(worktree.root(), word)).collect();
     let changed = worktree.changed_files(&point_of(anchor), &anchor.differing, &GuardedPaths::new(&[], named).map_err(wrong)?)?;
     Ok(changed.into_iter().next())
@@ -124,7 +124,7 @@ fn differing_then(case: &JudgementInput) -> &DifferingFiles {
 /// The files of some globs that changed since the anchor.
 pub fn changed_globs(case: &JudgementInput, globs: &[String]) -> ReadFact<Vec<String>> {
     let wanted = GuardedPaths::new(globs, BTreeSet::new()).map_err(wrong)?;
-    let worktree = case.worktree.lock().expect("no panic while it was held");
+    let worktree = case.worktree.lock().expect("mutex poisoned");
     Ok(worktree.changed_files(&case.criteria_point(), differing_then(case), &wanted)?)
 }
 
@@ -135,7 +135,7 @@ pub fn changed_scripts(case: &JudgementInput, line: &CommandLine, cwd: Option<&s
     if point == BaselinePoint::nowhere() {
         return Ok(Vec::new());
     }
-    let worktree = case.worktree.lock().expect("no panic while it was held");
+    let worktree = case.worktree.lock().expect("mutex poisoned");
     let mut changed = changed_gates(case, &worktree, &point, &gate_files(line, cwd))?;
     let named = at_point(&point, &worktree, words(line, cwd))?;
     if !named.is_empty() {

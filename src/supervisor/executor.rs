@@ -43,7 +43,7 @@ use super::survivors;
 use super::system::{LineCheckers, SystemCapabilities};
 use super::undone;
 
-/// The hands of one judgement.
+/// Performs the machine's actions.
 pub struct ActionExecutor {
     pub(super) case: Arc<JudgementInput>,
     pub(super) surroundings: CommandEnv,
@@ -88,7 +88,7 @@ impl ActionExecutor {
     /// Hands for a case. `fingerprint` is that of the work when earlier calls first looked at it.
     pub fn new(case: Arc<JudgementInput>, surroundings: CommandEnv, journal: Arc<CommandJournal>, fingerprint: Option<u64>) -> Self {
         let (git_dirs, root) = {
-            let worktree = case.worktree.lock().expect("no panic while it was held");
+            let worktree = case.worktree.lock().expect("mutex poisoned");
             let dirs = GitDirs { git_dir: worktree.git_dir().to_owned(), common_dir: worktree.common_dir().to_owned() };
             (dirs, worktree.root().to_owned())
         };
@@ -172,7 +172,7 @@ impl ActionExecutor {
     pub fn watch(&self, moved: impl Fn() + Send + 'static) -> Option<FolderWatch> {
         self.git_dirs
             .watch(moved)
-            .map_err(|error| self.surroundings.tell(&format!("a pause will not be cut short by a commit: {error}")))
+            .map_err(|error| self.surroundings.tell(&format!("cannot watch for commits, will wait the full interval: {error}")))
             .ok()
     }
 
@@ -200,16 +200,16 @@ impl ActionExecutor {
     }
 
     fn seen(&self) -> std::sync::MutexGuard<'_, FirstFacts> {
-        self.seen.lock().expect("no panic while it was held")
+        self.seen.lock().expect("mutex poisoned")
     }
 
     pub(super) fn worktree<T>(&self, look: impl FnOnce(&Worktree) -> T) -> T {
-        look(&self.case.worktree.lock().expect("no panic while it was held"))
+        look(&self.case.worktree.lock().expect("mutex poisoned"))
     }
 
     /// What a sweep lent to many worktrees is for looking only.
     fn own_worktree(&self) -> ReadFact<()> {
-        Ok(self.case.worktree.lock().expect("no panic while it was held").make_own()?)
+        Ok(self.case.worktree.lock().expect("mutex poisoned").make_own()?)
     }
 
     fn commits(&self) -> ReadFact<Commits> {
@@ -351,7 +351,7 @@ impl ActionExecutor {
             }
             Ok(outcome)
         });
-        self.spend_beside(*planner.spent.lock().expect("no panic while it was held"));
+        self.spend_beside(*planner.spent.lock().expect("mutex poisoned"));
         rescued.map_err(|error: crate::git::Error| UnreadableFact { kind: FaultKind::Git, why: error.to_string(), hint: None })
     }
 

@@ -79,7 +79,7 @@ fn first_pass(
     cancel: &CancelFlag,
 ) -> Result<Option<Verdict>, UnreadableFact> {
     let (tree, root) = {
-        let worktree = case.worktree.lock().expect("no panic while it was held");
+        let worktree = case.worktree.lock().expect("mutex poisoned");
         (worktree.tree_at(&case.origin.0)?, worktree.root().to_owned())
     };
     for (name, command) in wanted {

@@ -35,7 +35,7 @@ impl JournalBatcher {
     }
 
     fn add(&self, events: Vec<NewEvent>) -> Result<(), StoreError> {
-        let mut waiting = self.waiting.lock().expect("no panic while it was held");
+        let mut waiting = self.waiting.lock().expect("mutex poisoned");
         waiting.0.extend(events);
         if waiting.0.len() < TOGETHER && waiting.1.elapsed() < AT_LATEST {
             return Ok(());
@@ -48,7 +48,7 @@ impl JournalBatcher {
 
     /// Writes what still waits.
     pub fn finish(&self) -> Result<(), StoreError> {
-        let due = std::mem::take(&mut self.waiting.lock().expect("no panic while it was held").0);
+        let due = std::mem::take(&mut self.waiting.lock().expect("mutex poisoned").0);
         if due.is_empty() { Ok(()) } else { self.store.append(&due, None).map(drop) }
     }
 }
@@ -80,7 +80,7 @@ impl CommandJournal {
 
     /// The journal of a case, which also tells those who want to be told; what earlier commands could not deliver is tried again.
     pub fn of(case: &JudgementInput, surroundings: &CommandEnv, store: &Arc<dyn Store>) -> Arc<Self> {
-        let root = case.worktree.lock().expect("no panic while it was held").root().to_owned();
+        let root = case.worktree.lock().expect("mutex poisoned").root().to_owned();
         CommandJournal::telling((&case.worktree_id, &case.spec), &root, &case.settings.notify, surroundings, store)
     }
 
@@ -110,7 +110,7 @@ impl CommandJournal {
     /// Notes something, to be written with the next [`CommandJournal::write`].
     pub fn note(&self, kind: &str, data: Value) {
         let event = event(now(), &self.worktree_id, Some(&self.spec), kind, data);
-        self.waiting.lock().expect("no panic while it was held").push(event);
+        self.waiting.lock().expect("mutex poisoned").push(event);
     }
 
     /// Writes what was noted, and this.
@@ -121,7 +121,7 @@ impl CommandJournal {
 
     /// Writes what was noted.
     pub fn flush(&self) {
-        let events = std::mem::take(&mut *self.waiting.lock().expect("no panic while it was held"));
+        let events = std::mem::take(&mut *self.waiting.lock().expect("mutex poisoned"));
         if events.is_empty() {
             return;
         }
@@ -144,12 +144,12 @@ impl CommandJournal {
     }
 
     fn faulty(&self, error: &StoreError) {
-        self.fault.lock().expect("no panic while it was held").get_or_insert(error.to_string());
+        self.fault.lock().expect("mutex poisoned").get_or_insert(error.to_string());
     }
 
     /// Why something could not be written, if anything could not.
     pub fn fault(&self) -> Option<String> {
-        self.fault.lock().expect("no panic while it was held").clone()
+        self.fault.lock().expect("mutex poisoned").clone()
     }
 }
 

@@ -181,7 +181,7 @@ impl JudgementRun {
     }
 
     fn worktree_uncommitted(&self) -> Option<ContentIds> {
-        Some(self.case.worktree.lock().expect("no panic while it was held").uncommitted_contents().ok()?.1)
+        Some(self.case.worktree.lock().expect("mutex poisoned").uncommitted_contents().ok()?.1)
     }
 }
 
@@ -204,7 +204,7 @@ pub async fn judge(
     if tidy_is_due(judgement.duration, now()) && tidy(store.as_ref(), now(), 1).is_err() {
         surroundings.tell("old events could not be removed from the journal");
     }
-    let worktree = trial.case.worktree.lock().expect("no panic while it was held");
+    let worktree = trial.case.worktree.lock().expect("mutex poisoned");
     if let Err(why) = expire(&worktree, store.as_ref(), trial.case.settings.rescue.keep_days) {
         surroundings.tell(&format!("old snapshots could not be dropped: {why}"));
     }
@@ -251,7 +251,7 @@ pub fn about(surroundings: &CommandEnv, case: Option<&JudgementInput>, verdict: 
     let verdict = masked(verdict);
     let (worktree, branch) = match case {
         Some(case) => {
-            let worktree = case.worktree.lock().expect("no panic while it was held");
+            let worktree = case.worktree.lock().expect("mutex poisoned");
             (worktree.root().to_owned(), worktree.branch())
         }
         None => (surroundings.worktree.clone(), None),

@@ -86,7 +86,7 @@ impl NotificationWorker {
             if left.is_zero() {
                 break;
             }
-            state = self.0.changed.wait_timeout(state, left).expect("no panic while it was held").0;
+            state = self.0.changed.wait_timeout(state, left).expect("mutex poisoned").0;
         }
         let telling = state.telling.take();
         drop(state);
@@ -98,7 +98,7 @@ impl NotificationWorker {
     }
 
     fn state(&self) -> MutexGuard<'_, WorkerState> {
-        self.0.state.lock().expect("no panic while it was held")
+        self.0.state.lock().expect("mutex poisoned")
     }
 }
 
@@ -106,13 +106,13 @@ impl WorkerShared {
     fn work(&self, store: &dyn Store) {
         loop {
             let closing = {
-                let mut state = self.state.lock().expect("no panic while it was held");
+                let mut state = self.state.lock().expect("mutex poisoned");
                 state.woken = false;
                 state.closing
             };
             // A store that refuses now is asked again with the next notice, or by the next command.
             let next = self.round(store).ok().flatten();
-            let mut state = self.state.lock().expect("no panic while it was held");
+            let mut state = self.state.lock().expect("mutex poisoned");
             if closing {
                 state.ended = true;
                 self.changed.notify_all();
@@ -121,8 +121,8 @@ impl WorkerShared {
             while !state.woken && !state.closing {
                 state = match next.map(|at| Duration::try_from(at.duration_since(now())).unwrap_or_default()) {
                     Some(pause) if pause.is_zero() => break,
-                    Some(pause) => self.changed.wait_timeout(state, pause).expect("no panic while it was held").0,
-                    None => self.changed.wait(state).expect("no panic while it was held"),
+                    Some(pause) => self.changed.wait_timeout(state, pause).expect("mutex poisoned").0,
+                    None => self.changed.wait(state).expect("mutex poisoned"),
                 };
             }
         }
@@ -162,9 +162,9 @@ impl WorkerShared {
                 post(&post_it).map_err(|error| error.to_string())
             }
             NotifyTarget::Command(argv) => {
-                self.state.lock().expect("no panic while it was held").telling = Some(lease.key.clone());
+                self.state.lock().expect("mutex poisoned").telling = Some(lease.key.clone());
                 let told = run(argv, notice, body);
-                self.state.lock().expect("no panic while it was held").telling = None;
+                self.state.lock().expect("mutex poisoned").telling = None;
                 told
             }
         }

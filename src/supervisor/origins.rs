@@ -43,7 +43,7 @@ pub fn remember_rescued(store: &dyn Store, worktree: &Worktree, outcome: &mut Re
 /// Looks at what HEAD lacks: of helpers of the session where a verdict is complete, and inside of submodules that are among the changes. A
 /// bare word of the agent does not stand beside it.
 pub fn settle_beside(case: &JudgementInput, mut verdict: Verdict) -> Verdict {
-    let worktree = case.worktree.lock().expect("no panic while it was held");
+    let worktree = case.worktree.lock().expect("mutex poisoned");
     let (mut helpers, mut submodules) = (Vec::new(), Vec::new());
     if verdict.status() == Status::Complete {
         match worktree.unmerged_work(&case.evidence) {
@@ -96,7 +96,7 @@ pub fn keep_judged_head(case: &JudgementInput, verdict: &Verdict) {
     let Some(commits) = verdict.commits.as_ref().filter(|commits| commits.new_commits > 0) else { return };
     let Some(head) = &commits.head else { return };
     let behind: Vec<&str> = commits.listed.iter().map(|commit| commit.id.as_str()).filter(|id| id != head).collect();
-    let mut worktree = case.worktree.lock().expect("no panic while it was held");
+    let mut worktree = case.worktree.lock().expect("mutex poisoned");
     if worktree.make_own().is_ok() {
         // A repository that only others may write is judged all the same.
         worktree.keep_judged(&case.spec, head, &behind, now()).ok();

@@ -65,7 +65,7 @@ impl CommitPlanner<'_> {
             timeout,
             now: now(),
         };
-        let mut spent = self.spent.lock().expect("no panic while it was held");
+        let mut spent = self.spent.lock().expect("mutex poisoned");
         let outcome = ask_for_plan(&request, &|program| program.run_cancellable(cancel), &mut spent);
         drop(spent);
         if cancel.is_cancelled() {

@@ -125,7 +125,7 @@ pub async fn run(surroundings: &CommandEnv, request: RunRequest, signals: &mut S
 
 /// What the session did to the file in force is told like what was found before it.
 fn note_changed_criteria(case: &mut JudgementInput, surroundings: &CommandEnv, store: &Arc<dyn Store>) {
-    let Ok(worktree) = Worktree::open(case.worktree.get_mut().expect("no panic while it was held").root()) else { return };
+    let Ok(worktree) = Worktree::open(case.worktree.get_mut().expect("mutex poisoned").root()) else { return };
     let place = OpenWorktree { worktree_id: case.worktree_id.clone(), worktree, store: Arc::clone(store), notes: Vec::new() };
     // One that does not even parse any more does not count.
     let Ok(found) = governing(surroundings, &place, Some(&case.spec), Some(&case.baseline)) else { return };

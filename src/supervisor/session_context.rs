@@ -49,7 +49,7 @@ pub(super) fn settle_told(case: &JudgementInput, store: &dyn Store, surroundings
 }
 
 fn by_transcript(case: &JudgementInput, store: &dyn Store, home: &ClaudeHome) -> Option<SessionSummary> {
-    let root = case.worktree.lock().expect("no panic while it was held").root().to_owned();
+    let root = case.worktree.lock().expect("mutex poisoned").root().to_owned();
     let recorded = session::of(store, &case.worktree_id, &case.spec).ok().flatten();
     // One that began before the baseline is about other work.
     let recorded = recorded.filter(|session| case.recorded_at.is_none_or(|at| at <= session.started_at));

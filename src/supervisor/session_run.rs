@@ -77,7 +77,7 @@ pub async fn run_session(
 ) -> SessionSeen {
     let begun = now();
     let (root, git_dir) = {
-        let worktree = case.worktree.lock().expect("no panic while it was held");
+        let worktree = case.worktree.lock().expect("mutex poisoned");
         (worktree.root().to_owned(), worktree.git_dir().to_owned())
     };
     let log = log_path(&surroundings.state.logs(), &case.worktree_id, begun);
@@ -178,7 +178,7 @@ pub async fn run_session(
     if session::record(store.as_ref(), &case.worktree_id, &case.spec, &ended).is_err() {
         surroundings.tell("the session's end could not be recorded");
     }
-    let worktree = case.worktree.lock().expect("no panic while it was held");
+    let worktree = case.worktree.lock().expect("mutex poisoned");
     seen.notes.extend(settle_anchor::session_ended(store.as_ref(), &worktree, &case.spec));
     drop(worktree);
     if seen.survivors.is_empty() {
@@ -190,7 +190,7 @@ pub async fn run_session(
 /// Records what the session left uncommitted: what changes later is not its work. `None` where that could not be read or recorded; then
 /// whatever is found counts as its work.
 fn uncommitted_at_end(case: &JudgementInput, store: &Arc<dyn Store>) -> Option<ContentIds> {
-    let end = case.worktree.lock().expect("no panic while it was held").uncommitted_contents().ok()?.1;
+    let end = case.worktree.lock().expect("mutex poisoned").uncommitted_contents().ok()?.1;
     let recorded = uncommitted::ended(store.as_ref(), &case.worktree_id, &case.spec, case.recorded_at?, &end);
     recorded.ok().map(|()| end)
 }

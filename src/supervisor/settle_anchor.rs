@@ -69,7 +69,7 @@ pub fn after_verdict(case: &JudgementInput, store: &dyn Store, verdict: &Verdict
     }
     let Some(commits) = &verdict.commits else { return Ok(()) };
     let commit = commits.head.clone().map_or(BaselinePoint::Unborn, BaselinePoint::Commit);
-    let worktree = case.worktree.lock().expect("no panic while it was held");
+    let worktree = case.worktree.lock().expect("mutex poisoned");
     // What came after the judgement was not judged.
     if worktree.head()? != commit {
         return Ok(());

@@ -56,7 +56,7 @@ fn used(running: &[(u32, String)]) -> Option<Duration> {
 
 fn written(case: &JudgementInput) -> Option<Timestamp> {
     let (root, git_dir) = {
-        let worktree = case.worktree.lock().expect("no panic while it was held");
+        let worktree = case.worktree.lock().expect("mutex poisoned");
         (worktree.root().to_owned(), worktree.git_dir().to_owned())
     };
     let except: [&Path; 0] = [];

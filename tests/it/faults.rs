@@ -184,7 +184,7 @@ fn a_pipe_in_the_place_of_a_file_is_told_and_nobody_waits_for_somebody_to_write_
     let out = repo.watchdog(&["check", "--json", "--no-probe"]);
     assert_eq!((out.verdict().as_str(), out.code), ("error/config_error", Some(2)), "{out}");
     let message = out.json()["message"].to_string();
-    assert!(message.contains("completion.json: it is no file"), "{out}");
+    assert!(message.contains("completion.json: not a regular file"), "{out}");
 }
 
 fn make_pipe(path: &Path) {

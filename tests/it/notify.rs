@@ -57,7 +57,7 @@ impl Receiver {
     }
 
     fn got(&self) -> Vec<Got> {
-        self.got.lock().expect("no panic while it was held").clone()
+        self.got.lock().expect("mutex poisoned").clone()
     }
 
     #[track_caller]
@@ -86,7 +86,7 @@ fn answer(mut stream: TcpStream, reply: Reply, seen: &Mutex<Vec<Got>>) {
     }
     // A greeting of TLS is no request.
     let Ok(body) = serde_json::from_slice(&body) else { return };
-    seen.lock().expect("no panic while it was held").push(Got { head, body });
+    seen.lock().expect("mutex poisoned").push(Got { head, body });
     match reply {
         Reply::Status(code) => {
             let _ = write!(stream, "HTTP/1.1 {code} X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");

@@ -119,7 +119,7 @@ fn a_worktree_whose_git_file_leads_nowhere_or_is_a_pipe_is_an_error_in_sweep_and
     let dot_git = victim.join(".git");
     let status = || env.watchdog(&env.root(), &["status", "--json", "-q", "--only", "broken"]).expect(0).json()["worktrees"].clone();
     assert_eq!(status(), json!([]));
-    for said in ["is missing", "nowhere", "gitdir: ", "no file"] {
+    for said in ["is missing", "nowhere", "gitdir: ", "not a regular file"] {
         match said {
             "is missing" => fs::remove_file(&dot_git).expect("it is there"),
             "nowhere" => fs::write(&dot_git, "gitdir: /nowhere/.git/worktrees/victim\n").expect("ours"),

@@ -32,7 +32,7 @@ pub struct EvaluateArgs {
     /// A name for the work [default: the context's, that of the recorded baseline, or the branch]
     #[arg(long, value_name = "NAME", env = "WATCHDOG_SPEC")]
     pub spec: Option<String>,
-    /// Ask every check, so that all that is missing is told at once
+    /// Run all checks and report every failure
     #[arg(long, env = "WATCHDOG_ALL", value_parser = clap::builder::FalseyValueParser::new())]
     pub all: bool,
     /// Run commands again that passed before on the same tree

@@ -133,7 +133,7 @@ fn more(row: &StatusRow, now: Timestamp) -> Vec<String> {
         lines.push(format!("its session runs{}", live.in_words()));
     }
     if let Some(looped) = row.looped.as_ref().filter(|looped| !row.loops() && looped.under_way.is_some()) {
-        lines.push(format!("its loop was cut short in iteration {}; the same watchdog loop goes on there", looped.iteration()));
+        lines.push(format!("loop interrupted at iteration {}; run it again to resume", looped.iteration()));
     }
     if !row.breaker.is_clean() {
         lines.push(breaker_line(&row.breaker));

@@ -27,7 +27,7 @@ pub fn verdict(end: &LoopEnd, last: Option<Verdict>) -> Verdict {
             let note = match end {
                 LoopEnd::WaitedInVain { waits } => Degradation {
                     code: "waited_in_vain",
-                    detail: format!("{} in a row brought nothing; start the loop again to go on", plural((*waits).into(), "pause")),
+                    detail: format!("gave up after {} without progress; rerun the loop to continue", plural((*waits).into(), "wait")),
                 },
                 _ => Degradation {
                     code: "limit_too_long",

@@ -108,7 +108,7 @@ fn is_watched(store: &dyn crate::store::Store, case: &JudgementInput) -> bool {
 
 /// Whether there is anything to judge: HEAD moved, or work was done since the session began. What cannot be read is judged.
 fn changed_something(case: &JudgementInput) -> bool {
-    let worktree = case.worktree.lock().expect("no panic while it was held");
+    let worktree = case.worktree.lock().expect("mutex poisoned");
     let moved = worktree.head().map_or(true, |head| head != case.baseline);
     moved || session_work::look(&worktree, &case.work).map_or(true, |found| found.changes.work_left())
 }
@@ -219,7 +219,7 @@ fn keep_work(surroundings: &CommandEnv, case: &JudgementInput) -> Result<(), Str
     }
     let request = SnapshotRequest { spec: &case.spec, at: now(), why: "before the checks of a stop" };
     let rule = private_rule(&case.settings.rescue);
-    let worktree = case.worktree.lock().expect("no panic while it was held");
+    let worktree = case.worktree.lock().expect("mutex poisoned");
     match worktree.take_snapshot_apart(&request, &rule) {
         Ok(Some(taken)) if !taken.reused => surroundings.tell(&format!("kept the uncommitted work in {}", taken.name)),
         Ok(_) => {}

@@ -178,10 +178,7 @@ impl LoopRun {
         let at_most = self.ground.settings().limits.max_iterations;
         if self.memory.resumed {
             let next = record.under_way.map_or(record.standing.finished.saturating_add(1), |(number, _)| number);
-            self.tell(&format!(
-                "goes on with iteration {next} of at most {at_most} of the loop that began {:.0}; --restart would begin anew",
-                record.begun_at
-            ));
+            self.tell(&format!("resuming the loop of {:.0} at iteration {next}/{at_most} (--restart to start over)", record.begun_at));
         }
         self.tell(&about_silence(self.ground.request.idle_timeout(self.ground.settings().limits.idle_timeout)));
         self.journal.write(
@@ -373,7 +370,7 @@ impl LoopRun {
 
     fn prompt(&self, number: u32, case: &JudgementInput) -> String {
         let settings = self.ground.settings();
-        let branch = case.worktree.lock().expect("no panic while it was held").branch();
+        let branch = case.worktree.lock().expect("mutex poisoned").branch();
         let last = self.last.as_ref().map(|last| last.verdict.clone()).or_else(|| self.memory.last_verdict());
         self.ground.request.prompts.compose(&PromptFacts {
             iteration: number,

@@ -155,7 +155,7 @@ impl LoopContext {
         match looked.await {
             Ok(Ok(state)) => Some(state),
             Ok(Err(error)) => {
-                self.surroundings.tell(&format!("whether there was progress cannot be told: {error}"));
+                self.surroundings.tell(&format!("cannot determine progress: {error}"));
                 None
             }
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),

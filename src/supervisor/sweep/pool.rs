@@ -159,7 +159,7 @@ impl WorkerPool<'_> {
             match looked {
                 SweepScanOutcome::Row(row) => self.tell(&row),
                 SweepScanOutcome::Wants(wanting) if self.ration.take() => {
-                    // The ones who ask outlive those who look.
+                    // Probe threads are joined after scan threads.
                     if let Err(refused) = want.send(*wanting) {
                         self.tell_of(root, || self.without_asking(refused.0));
                     }
@@ -191,7 +191,7 @@ impl WorkerPool<'_> {
 
     /// Drops old snapshots, looked for once per repository and sweep.
     pub(super) fn expire(&self, trial: &JudgementRun) {
-        let worktree = trial.case.worktree.lock().expect("no panic while it was held");
+        let worktree = trial.case.worktree.lock().expect("mutex poisoned");
         if !held(&self.expired).insert(worktree.common_dir().to_owned()) {
             return;
         }

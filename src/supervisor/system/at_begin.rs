@@ -24,7 +24,7 @@ pub(super) fn find(case: &JudgementInput, store: &dyn Store, ended: &BaselineOut
         return AtBegin::default();
     }
     let (origin_tree, clean_tree, nothing_done) = {
-        let worktree = case.worktree.lock().expect("no panic while it was held");
+        let worktree = case.worktree.lock().expect("mutex poisoned");
         let Ok(origin_tree) = worktree.tree_at(&case.origin.0) else { return AtBegin::default() };
         let clean_tree = clean_tree(&worktree);
         let nothing_done = clean_tree.as_ref() == Some(&origin_tree) || has_no_work(case, &worktree, &origin_tree);

@@ -93,11 +93,11 @@ impl<'a> SystemCapabilities<'a> {
 
     /// What the questions to models cost so far.
     pub fn spent(&self) -> ProbeUsage {
-        *self.spent.lock().expect("no panic while it was held")
+        *self.spent.lock().expect("mutex poisoned")
     }
 
     pub(super) fn spend(&self, usage: ProbeUsage) {
-        let mut spent = self.spent.lock().expect("no panic while it was held");
+        let mut spent = self.spent.lock().expect("mutex poisoned");
         *spent = spent.plus(usage);
     }
 
@@ -107,7 +107,7 @@ impl<'a> SystemCapabilities<'a> {
     }
 
     fn worktree<T>(&self, look: impl FnOnce(&Worktree) -> T) -> T {
-        look(&self.case.worktree.lock().expect("no panic while it was held"))
+        look(&self.case.worktree.lock().expect("mutex poisoned"))
     }
 
     /// Runs a command below a folder. A folder of its own that a symbolic link leads out of there is refused.

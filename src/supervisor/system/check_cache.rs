@@ -65,7 +65,7 @@ fn command(case: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRu
 
 /// A fingerprint of all inputs, and HEAD's tree.
 fn inputs(case: &JudgementInput, command: &str) -> Option<(String, String)> {
-    let tree = case.worktree.lock().expect("no panic while it was held").clean_tree();
+    let tree = case.worktree.lock().expect("mutex poisoned").clean_tree();
     let tree = tree.ok().flatten()?;
     Some((check_cache::inputs(&[tree.as_bytes(), command.as_bytes(), &check_cache::environment()]), tree))
 }

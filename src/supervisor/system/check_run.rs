@@ -27,7 +27,7 @@ pub(super) fn run(outside: &SystemCapabilities<'_>, request: &CommandRequest<'_>
     };
     let Some(parent) = &outside.scratch else { return unrunnable("there is no place for a scratch checkout".into()) };
     let scratch = {
-        let worktree = outside.case.worktree.lock().expect("no panic while it was held");
+        let worktree = outside.case.worktree.lock().expect("mutex poisoned");
         ScratchCheckout::of(&worktree, &tree, parent)
     };
     match scratch {
@@ -42,7 +42,7 @@ fn work_tree_id(outside: &SystemCapabilities<'_>) -> Result<String, String> {
         return Ok(tree.clone());
     }
     let case = outside.case;
-    let mut worktree = case.worktree.lock().expect("no panic while it was held");
+    let mut worktree = case.worktree.lock().expect("mutex poisoned");
     let refused = |error: crate::git::Error| format!("no scratch checkout can be made: {error}");
     if case.settings.rescue.mode == RescueMode::Off {
         let clean = worktree.clean_tree().map_err(refused)?;

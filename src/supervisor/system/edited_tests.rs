@@ -24,7 +24,7 @@ pub(super) fn find(case: &JudgementInput, root: &Path, lines: bool) -> ReadFact<
         return Ok(TestEdits::default());
     }
     let known = case.origin.1.as_ref();
-    let worktree = case.worktree.lock().expect("no panic while it was held");
+    let worktree = case.worktree.lock().expect("mutex poisoned");
     let mut touched = worktree.touched_since(&point, known, &is_test_file)?;
     touched.truncate(MOST_FILES);
     let there = |path: &str| root.join(Path::new(std::ffi::OsStr::from_bytes(&unescape_path(path)))).symlink_metadata().is_ok();
