@@ -87,7 +87,7 @@ pub struct Commits {
     pub imported: u64,
     /// How many a rescue made. They are not in `made_here`.
     pub rescued: u64,
-    /// Whether HEAD's tree differs from the baseline's tree.
+    /// Whether commits made here, or by a rescue, change anything that is not put back since.
     pub net_change: bool,
     /// What is half done in the worktree, if anything.
     pub operation: Option<GitOperation>,

@@ -94,7 +94,8 @@ impl Worktree {
             head,
             &RangeParts { new: &new, made: &made, rescued: &rescued, origins: &origins },
         )?;
-        commits.net_change = effect != NetEffect::Nothing && effect != NetEffect::Empty;
+        let ours = commits.made_here + commits.rescued > 0;
+        commits.net_change = ours && effect != NetEffect::Nothing && effect != NetEffect::Empty;
         note_effect(&mut commits, effect);
         commits.listed = self.list(&history, &new, &origins, &rescued)?;
         Ok(commits)

@@ -144,11 +144,11 @@ fn a_fast_forward_pull_imports_the_colleagues_commits() {
     colleague_pushes(&other, &["c1", "c2", "c3"]);
     agent.git(&["pull", "-q", "--ff-only"]);
     let commits = session.commits();
-    assert_eq!(sum(&commits), (3, 0, 3, true, vec![]));
+    assert_eq!(sum(&commits), (3, 0, 3, false, vec![]));
     assert!(!commits.completes());
     assert!(commits.listed.iter().all(|c| c.origin == CommitOrigin::Imported));
     // The same without the recorded refs.
-    assert_eq!(sum(&since(&agent, &session.baseline, None).unwrap()), (3, 0, 3, true, vec![]));
+    assert_eq!(sum(&since(&agent, &session.baseline, None).unwrap()), (3, 0, 3, false, vec![]));
 }
 
 #[test]
@@ -157,22 +157,22 @@ fn a_pull_from_an_address_without_tracking_refs_imports() {
     let session = Session::begin(&agent);
     other.commit("c1");
     agent.git(&["pull", "-q", "--ff-only", "../other", "main"]);
-    assert_eq!(session.sum(), (1, 0, 1, true, vec![]));
+    assert_eq!(session.sum(), (1, 0, 1, false, vec![]));
     other.commit("c2");
     agent.git(&["fetch", "-q", "../other", "main"]);
     agent.git(&["merge", "-q", "FETCH_HEAD"]);
-    assert_eq!(session.sum(), (2, 0, 2, true, vec![]));
+    assert_eq!(session.sum(), (2, 0, 2, false, vec![]));
 }
 
 #[test]
 fn fetched_commits_that_are_merged_reset_to_or_checked_out_are_imported() {
     for (how, expected) in [
-        (&["merge", "-q", "origin/main"][..], (2, 0, 2, true)),
+        (&["merge", "-q", "origin/main"][..], (2, 0, 2, false)),
         (&["merge", "-q", "--no-ff", "--no-edit", "origin/main"], (3, 1, 2, false)),
-        (&["reset", "-q", "--hard", "origin/main"], (2, 0, 2, true)),
-        (&["checkout", "-q", "-b", "new", "origin/main"], (2, 0, 2, true)),
-        (&["switch", "-q", "--detach", "origin/main"], (2, 0, 2, true)),
-        (&["rebase", "-q", "origin/main"], (2, 0, 2, true)),
+        (&["reset", "-q", "--hard", "origin/main"], (2, 0, 2, false)),
+        (&["checkout", "-q", "-b", "new", "origin/main"], (2, 0, 2, false)),
+        (&["switch", "-q", "--detach", "origin/main"], (2, 0, 2, false)),
+        (&["rebase", "-q", "origin/main"], (2, 0, 2, false)),
     ] {
         let (_seed, agent, other) = with_colleague();
         let session = Session::begin(&agent);
@@ -259,7 +259,7 @@ fn a_branch_that_was_there_before_is_imported_and_a_new_one_is_not() {
     repo.git(&["checkout", "-q", "main"]);
     let session = Session::begin(&repo);
     repo.git(&["checkout", "-q", "-b", "new", "old"]);
-    assert_eq!(session.sum(), (1, 0, 1, true, vec![]));
+    assert_eq!(session.sum(), (1, 0, 1, false, vec![]));
     repo.git(&["checkout", "-q", "-b", "side", "main"]);
     repo.commit("during");
     repo.git(&["checkout", "-q", "main"]);
@@ -279,7 +279,7 @@ fn a_recorded_tag_proves_what_was_there_before() {
     repo.git(&["checkout", "-q", "main"]);
     let session = Session::begin(&repo);
     repo.git(&["merge", "-q", "v1"]);
-    assert_eq!(session.sum(), (1, 0, 1, true, vec![]));
+    assert_eq!(session.sum(), (1, 0, 1, false, vec![]));
 }
 
 #[test]
@@ -313,7 +313,7 @@ fn without_a_reflog_only_the_recorded_refs_prove_an_import() {
     agent.git(&["config", "core.logAllRefUpdates", "false"]);
     std::fs::remove_dir_all(agent.path(".git/logs")).unwrap();
     agent.git(&["merge", "-q", "origin/main"]);
-    assert_eq!(session.sum(), (1, 0, 1, true, vec![]));
+    assert_eq!(session.sum(), (1, 0, 1, false, vec![]));
     colleague_pushes(&other, &["c2"]);
     agent.git(&["pull", "-q", "--ff-only"]);
     assert_eq!(session.sum(), (2, 1, 1, true, vec!["no_reflog"]));

@@ -31,7 +31,7 @@ fn rebased_commits_are_the_same_work_and_what_they_now_stand_on_is_imported() {
     other.commit_file("file.txt", "0\n0\n1\n2\n3\n4\n5\n6\n7\n8\n", "c1");
     other.git(&["push", "-q"]);
     agent.git(&["pull", "-q", "--rebase"]);
-    assert_eq!(session.sum(), (2, 0, 1, true, vec!["history_rewritten"]));
+    assert_eq!(session.sum(), (2, 0, 1, false, vec!["history_rewritten"]));
     assert!(!session.commits().completes());
     agent.commit("more");
     assert_eq!(session.sum(), (3, 1, 1, true, vec!["history_rewritten"]));
@@ -50,7 +50,7 @@ fn a_rebase_onto_a_recorded_branch_makes_nothing_new() {
     repo.git(&["checkout", "-q", "feature"]);
     let session = Session::begin(&repo);
     repo.git(&["rebase", "-q", "main"]);
-    assert_eq!(session.sum(), (3, 0, 1, true, vec!["history_rewritten"]));
+    assert_eq!(session.sum(), (3, 0, 1, false, vec!["history_rewritten"]));
     // Squashed, the patch is a new one, and the content is not.
     repo.git(&["reset", "-q", "--soft", "HEAD~2"]);
     repo.git(&["commit", "-q", "-m", "squashed"]);
@@ -65,7 +65,7 @@ fn a_reset_to_an_older_commit_is_noticed() {
     repo.commit("two");
     let session = Session::begin(&repo);
     repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
-    assert_eq!(session.sum(), (0, 0, 0, true, vec!["history_rewritten"]));
+    assert_eq!(session.sum(), (0, 0, 0, false, vec!["history_rewritten"]));
     assert!(!session.commits().completes());
 }
 
@@ -135,6 +135,6 @@ fn more_than_can_be_compared_never_counts_as_work() {
     repo.git(&["checkout", "-q", "-b", "away", "main"]);
     repo.commit("work");
     let commits = session.commits();
-    assert_eq!(sum(&commits), (1, 0, 0, true, vec!["history_rewritten", "rewrite_too_large"]));
+    assert_eq!(sum(&commits), (1, 0, 0, false, vec!["history_rewritten", "rewrite_too_large"]));
     assert!(!commits.completes());
 }
