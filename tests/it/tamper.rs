@@ -364,5 +364,5 @@ fn a_named_configuration_in_the_worktree_counts_and_its_change_is_told() {
     repo.watchdog(&["snapshot"]).expect(0);
     repo.write("ci/done.json", json!({"checks": [{"type": "always"}]}).to_string());
     let out = repo.watchdog(&["check", "--json", "--no-probe", "--config", "ci/done.json"]).expect(0);
-    caught("a named file", &out, "complete/checks_passed", "ci/done.json differs from the baseline's");
+    caught("a named file", &out, "complete/checks_passed", "ci/done.json differs from the anchor's");
 }
