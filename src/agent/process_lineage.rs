@@ -40,7 +40,7 @@ pub(super) struct ProcessLineage {
     /// When the leader began.
     pub started: u64,
     /// A limit that its processes inherit, and that others have only by chance.
-    pub brand: Option<u64>,
+    pub tree_mark: Option<u64>,
     /// Everything that was ever seen in it and still is in the table: pid and when it began.
     pub known: HashMap<u32, u64>,
 }
@@ -62,7 +62,7 @@ pub(super) struct TableSight<'a> {
     /// Reads the mark of a process.
     pub mark: &'a dyn Fn(u32) -> TreeMark,
     /// Reads the brand of a process.
-    pub brand: &'a dyn Fn(u32) -> Option<u64>,
+    pub tree_mark: &'a dyn Fn(u32) -> Option<u64>,
 }
 
 /// All living trees of this process, and what ended ones left running on purpose.
@@ -153,12 +153,13 @@ impl ProcessTrees {
         if orphan.group == sight.own.group || !sight.adopted.contains(&orphan.pid) {
             return None;
         }
-        let brand = (sight.brand)(orphan.pid);
-        if let Some((id, _)) = self.trees.iter().find(|(_, tree)| brand.is_some() && tree.brand == brand && tree.started <= orphan.started)
+        let tree_mark = (sight.tree_mark)(orphan.pid);
+        if let Some((id, _)) =
+            self.trees.iter().find(|(_, tree)| tree_mark.is_some() && tree.tree_mark == tree_mark && tree.started <= orphan.started)
         {
             return Some(*id);
         }
-        if brand.is_some_and(|brand| self.ended_brands.contains(&brand)) {
+        if tree_mark.is_some_and(|tree_mark| self.ended_brands.contains(&tree_mark)) {
             return None;
         }
         // The first process of a machine or container adopts strangers too.
@@ -183,17 +184,17 @@ mod tests {
 
     fn two_trees() -> ProcessTrees {
         let mut families = ProcessTrees::default();
-        families.trees.insert(1, ProcessLineage { leader: 100, started: 10, brand: Some(901), known: HashMap::new() });
-        families.trees.insert(2, ProcessLineage { leader: 200, started: 20, brand: Some(902), known: HashMap::new() });
+        families.trees.insert(1, ProcessLineage { leader: 100, started: 10, tree_mark: Some(901), known: HashMap::new() });
+        families.trees.insert(2, ProcessLineage { leader: 200, started: 20, tree_mark: Some(902), known: HashMap::new() });
         families
     }
 
     fn pids(families: &mut ProcessTrees, id: u64, table: &[ProcessRow], adopted: &[u32], marks: &[(u32, u64)]) -> Vec<u32> {
         let adopted: HashSet<u32> = adopted.iter().copied().collect();
         let mark = |pid| marks.iter().find(|(of, _)| *of == pid).map_or(TreeMark::None, |(_, id)| TreeMark::Tree(*id));
-        let brand = |pid: u32| Some(if pid >= 900 { u64::from(pid) } else { 999 });
+        let tree_mark = |pid: u32| Some(if pid >= 900 { u64::from(pid) } else { 999 });
         families
-            .members(id, table, &TableSight { own: OWN, adopted: &adopted, mark: &mark, brand: &brand })
+            .members(id, table, &TableSight { own: OWN, adopted: &adopted, mark: &mark, tree_mark: &tree_mark })
             .iter()
             .map(|row| row.pid)
             .collect()
@@ -307,7 +308,7 @@ mod tests {
             row.dead = true;
         }
         let adopted = HashSet::from([300, 302]);
-        let reaped = families.to_reap(&table, &TableSight { own: OWN, adopted: &adopted, mark: &|_| TreeMark::None, brand: &|_| None });
+        let reaped = families.to_reap(&table, &TableSight { own: OWN, adopted: &adopted, mark: &|_| TreeMark::None, tree_mark: &|_| None });
         assert_eq!(reaped.iter().map(|row| row.pid).collect::<Vec<_>>(), [300, 303]);
     }
 }

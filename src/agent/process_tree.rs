@@ -173,8 +173,8 @@ impl ProcessTree {
                 continue;
             }
             empty_rounds = 0;
-            let deaf = round.refused == round.alive.len();
-            std::thread::sleep(if deaf { Duration::from_millis(20) } else { pause });
+            let watch_error = round.refused == round.alive.len();
+            std::thread::sleep(if watch_error { Duration::from_millis(20) } else { pause });
             pause = (pause * 2).min(Duration::from_millis(10));
         }
         while !self.leader_has_ended() && Instant::now() < give_up {

@@ -14,15 +14,15 @@ mod linux {
     /// While it runs, what other threads start carries it too: the caller must not take the brand alone for proof.
     pub fn branding<T>(salt: u64, id: u64, start: impl FnOnce() -> T) -> (Option<u64>, T) {
         let before = getrlimit(Resource::Msgqueue);
-        let brand = brand_below(before.maximum, salt, id);
-        let branded =
-            brand.is_some_and(|brand| setrlimit(Resource::Msgqueue, Rlimit { current: Some(brand), maximum: before.maximum }).is_ok());
+        let tree_mark = brand_below(before.maximum, salt, id);
+        let branded = tree_mark
+            .is_some_and(|tree_mark| setrlimit(Resource::Msgqueue, Rlimit { current: Some(tree_mark), maximum: before.maximum }).is_ok());
         let started = start();
         if branded {
             // The soft limit was this high before, so it may be again.
             let _ = setrlimit(Resource::Msgqueue, before);
         }
-        (brand.filter(|_| branded), started)
+        (tree_mark.filter(|_| branded), started)
     }
 
     pub(super) fn brand_below(ceiling: Option<u64>, salt: u64, id: u64) -> Option<u64> {
@@ -67,7 +67,7 @@ mod tests {
     fn trees_that_live_at_once_have_brands_of_their_own_below_the_limit() {
         let brands: std::collections::HashSet<u64> = (0..1000).filter_map(|id| brand_below(Some(819_200), u64::MAX - 5, id)).collect();
         assert_eq!(brands.len(), 1000);
-        assert!(brands.iter().all(|brand| (700_000..819_200).contains(brand)));
+        assert!(brands.iter().all(|tree_mark| (700_000..819_200).contains(tree_mark)));
         assert_eq!(brand_below(Some(0), 1, 1), None, "no room");
         assert!(brand_below(None, 1, 1).is_some());
     }

@@ -116,13 +116,13 @@ pub(super) fn plant<T>(start: impl FnOnce(&OsStr) -> io::Result<(u32, T)>) -> io
     registry.last += 1;
     let id = registry.last;
     let mark = mark_for(id, std::env::var_os(TREE_VARIABLE).as_deref());
-    let (brand, result) = tree_mark::branding(salt(), id, || start(&mark));
+    let (tree_mark, result) = tree_mark::branding(salt(), id, || start(&mark));
     let (leader, started_thing) = result?;
     let started = process_table::read_one(leader).map_or(0, |row| row.started);
-    if let Some(brand) = brand {
-        registry.families.ended_brands.remove(&brand);
+    if let Some(tree_mark) = tree_mark {
+        registry.families.ended_brands.remove(&tree_mark);
     }
-    registry.families.trees.insert(id, ProcessLineage { leader, started, brand, known: HashMap::new() });
+    registry.families.trees.insert(id, ProcessLineage { leader, started, tree_mark, known: HashMap::new() });
     Ok((id, started_thing))
 }
 
@@ -177,7 +177,7 @@ pub(super) fn forget<T>(id: u64, reap: impl FnOnce() -> T) -> T {
     let mut registry = lock();
     let reaped = reap();
     if let Some(tree) = registry.families.trees.remove(&id) {
-        registry.families.ended_brands.extend(tree.brand);
+        registry.families.ended_brands.extend(tree.tree_mark);
         registry.families.left.extend(tree.known.into_iter().filter(|(pid, _)| *pid != tree.leader));
     }
     reaped
@@ -244,7 +244,7 @@ fn with_sight<T>(use_it: impl FnOnce(&TableSight<'_>) -> T) -> T {
     let own = OwnProcess { pid: std::process::id(), group: getpgrp().as_raw_nonzero().get().unsigned_abs(), reaper: become_subreaper() };
     let adopted: HashSet<u32> = process_table::children_of_main_thread().unwrap_or_default();
     let mark = |pid| process_table::variable(pid, TREE_VARIABLE).map_or(TreeMark::None, |value| tree_of(&value));
-    use_it(&TableSight { own, adopted: &adopted, mark: &mark, brand: &tree_mark::brand_of })
+    use_it(&TableSight { own, adopted: &adopted, mark: &mark, tree_mark: &tree_mark::brand_of })
 }
 
 #[cfg(test)]

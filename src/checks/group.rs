@@ -192,11 +192,11 @@ fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> 
     let mut parts: Vec<Option<GroupPart>> = members.iter().map(|_| None).collect();
     let stops = |part: &GroupPart| part.outcome != CheckOutcome::Pass && !context.every;
     // Where the order is given, one may rest on what another did. Cheap ones are over before a thread has begun.
-    let dear = match order {
+    let expensive = match order {
         CheckOrder::CheapFirst if context.at_once > 1 => sequence.partition_point(|n| members[*n].cost() == CheckCost::Cheap),
         CheckOrder::CheapFirst | CheckOrder::Given => sequence.len(),
     };
-    let (alone, together) = if sequence.len() - dear > 1 { sequence.split_at(dear) } else { (sequence.as_slice(), &[][..]) };
+    let (alone, together) = if sequence.len() - expensive > 1 { sequence.split_at(expensive) } else { (sequence.as_slice(), &[][..]) };
     let mut stopped = false;
     for &n in alone {
         let part = members[n].judge(order, context);

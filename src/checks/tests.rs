@@ -379,7 +379,7 @@ impl CompletionCheck for Together<'static> {
 #[test]
 fn dear_checks_are_asked_side_by_side_and_told_in_their_order() {
     let barrier: &'static std::sync::Barrier = Box::leak(Box::new(std::sync::Barrier::new(2)));
-    let dear = |name: &str, judgement| CheckTree::Single {
+    let expensive = |name: &str, judgement| CheckTree::Single {
         name: name.into(),
         kind: "scripted".into(),
         definition: CheckDefinition::default(),
@@ -395,7 +395,7 @@ fn dear_checks_are_asked_side_by_side_and_told_in_their_order() {
         (pass(), unmet("B"), CheckOutcome::Unmet, "B"),
         (unmet("A"), unmet("B"), CheckOutcome::Unmet, "A"),
     ] {
-        let members = vec![dear("a", first), scripted("p", Some(pass())), dear("b", second)];
+        let members = vec![expensive("a", first), scripted("p", Some(pass())), expensive("b", second)];
         let found = CheckTree::Group { mode: Mode::All, members }.evaluate(CheckOrder::CheapFirst, &context);
         assert_eq!((found.outcome, found.feedback.as_str()), (outcome, feedback));
         assert_eq!(found.results.iter().map(|result| result.name.as_str()).collect::<Vec<_>>(), ["a", "p", "b"]);

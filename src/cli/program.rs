@@ -84,7 +84,7 @@ fn without_room(terminal: &CommandTerminal, judged: Option<&args::GlobalArgs>, s
     let why = format!("the system has no further {}; commits and snapshots made so far are kept", shortage.of);
     let hint = format!("{}, then run watchdog check", shortage.helps);
     let failure = CommandFailure::new(Reason::StoreError, &why).hint(&hint);
-    let around = judged.and_then(|global| surroundings(global, terminal, None, NotificationWorker::default()).ok());
+    let around = judged.and_then(|global| command_env(global, terminal, None, NotificationWorker::default()).ok());
     let unreadable = UnreadableFact { kind: FaultKind::Store, why, hint: Some(hint) };
     // What is short may be short here, too.
     let told = around.and_then(|around| catch_unwind(AssertUnwindSafe(|| judged_without_room(&around, unreadable))).ok());
@@ -125,11 +125,11 @@ fn start_logging(verbose: u8) {
 }
 
 /// Reads the environment, once, into what the commands need.
-pub(super) fn surroundings(
+pub(super) fn command_env(
     global: &args::GlobalArgs,
     terminal: &CommandTerminal,
     agent_program: Option<OsString>,
-    courier: NotificationWorker,
+    notifications: NotificationWorker,
 ) -> Result<CommandEnv, CommandFailure> {
     let state = StateDir::resolve(
         global.state_dir.clone(),
@@ -151,6 +151,6 @@ pub(super) fn surroundings(
         agent_program,
         claude_home: ClaudeHome::from_env(),
         narrate: terminal.narrator(),
-        courier,
+        notifications,
     })
 }

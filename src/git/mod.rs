@@ -62,13 +62,13 @@ pub use open::{Error, Worktree};
 pub use origin_evidence::{OriginEvidence, RescuedCommit};
 pub use path_text::{escape_path, unescape_path};
 pub use pushed::RemoteState;
-pub use reftable::{GitAnswer, RunsGit, serve_with};
+pub use reftable::{GitAnswer, GitRunner, serve_with};
 pub use repo_cache::RepoCache;
 pub use rescue_branch::RescueBranch;
 pub use search::{SearchResult, find_worktrees};
 pub use snapshot::{
     AfterCommit, CommitState, CommittedContent, FileDiff, FileVersions, KeptEntry, PrivateRule, RestoreError, RestoreResult, RestoreTarget,
-    RestoredTo, SavedIndex, Snapshot, SnapshotCandidate, SnapshotDiff, SnapshotInfo, SnapshotKind, SnapshotPath, SnapshotRequest,
+    RestoredTo, SavedIndex, Snapshot, SnapshotCandidate, SnapshotDiff, SnapshotKind, SnapshotPath, SnapshotRequest, SnapshotSummary,
     UncommittedFiles,
 };
 pub use stat_fingerprint::{StatFingerprint, StatFingerprints, TABLES};

@@ -81,7 +81,7 @@ pub struct Worktree {
     /// How many filter drivers of the repository's own configuration are ignored.
     pub(super) ignored_filters: usize,
     /// Whether `repo` was opened for a sibling: what it remembers of an index is the sibling's.
-    pub(super) lent: bool,
+    pub(super) from_sibling: bool,
     pub(super) root: PathBuf,
     pub(super) git_dir: PathBuf,
     pub(super) common_dir: PathBuf,
@@ -126,7 +126,7 @@ impl Worktree {
                 Some(served)
             }
         };
-        Ok(Worktree { repo, ignored_filters, lent: false, root, git_dir, common_dir, served })
+        Ok(Worktree { repo, ignored_filters, from_sibling: false, root, git_dir, common_dir, served })
     }
 
     /// The top folder of the work tree, absolute and with symlinks resolved.
@@ -148,8 +148,8 @@ impl Worktree {
     ///
     /// # Errors
     /// As [`Worktree::open`].
-    pub fn make_own(&mut self) -> Result<(), Error> {
-        if self.lent {
+    pub fn to_owned_repo(&mut self) -> Result<(), Error> {
+        if self.from_sibling {
             *self = Worktree::open(&self.root)?;
         }
         Ok(())
@@ -162,7 +162,7 @@ impl Worktree {
         if path.is_symlink() {
             path.metadata().or_error()?;
         }
-        if !self.lent {
+        if !self.from_sibling {
             return self.repo.index_or_empty();
         }
         let hash = self.repo.object_hash();

@@ -38,7 +38,7 @@ impl RepoCache {
 
     /// Takes back a worktree that is done with, so that the next one need not be opened from scratch.
     pub fn give_back(&mut self, worktree: Worktree) {
-        if worktree.lent || (self.kept.is_none() && may_lend(&worktree)) {
+        if worktree.from_sibling || (self.kept.is_none() && may_lend(&worktree)) {
             self.kept = Some(worktree);
         }
     }
@@ -83,7 +83,7 @@ fn turn_to(kept: Worktree, found: &FoundWorktree) -> Option<Worktree> {
     Some(Worktree {
         repo,
         ignored_filters,
-        lent: true,
+        from_sibling: true,
         root: found.root.clone(),
         git_dir: found.git_dir.clone(),
         common_dir: found.common_dir.clone(),

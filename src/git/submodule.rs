@@ -165,7 +165,7 @@ fn ignore_settings(worktree: &Worktree) -> Result<HashMap<BString, Ignore>, Erro
     let overall = worktree.repo.config_snapshot().string("diff.ignoreSubmodules").and_then(|v| Ignore::try_from(v.as_bstr()).ok());
     let mut settings = HashMap::new();
     // Without a `.gitmodules` on disk that of the index counts, and a repository that was opened for a sibling knows the sibling's.
-    let own = if worktree.lent { Some(Worktree::open(worktree.root())?) } else { None };
+    let own = if worktree.from_sibling { Some(Worktree::open(worktree.root())?) } else { None };
     let repo = own.as_ref().map_or(&worktree.repo, |own| &own.repo);
     let submodules = repo.submodules().map_err(|e| Error::read(doing(), e))?;
     for submodule in submodules.into_iter().flatten() {

@@ -29,7 +29,7 @@ impl Worktree {
         self.refresh()?;
         let committed = self.head_tree()?;
         let request = SnapshotRequest { spec, at, why: "between two sessions" };
-        let uncommitted = self.take_snapshot_apart(&request, rule)?.map_or_else(|| committed.to_hex().to_string(), |kept| kept.tree);
+        let uncommitted = self.take_snapshot_with_private(&request, rule)?.map_or_else(|| committed.to_hex().to_string(), |kept| kept.tree);
         Ok(format!("{}-{uncommitted}", committed.to_hex()))
     }
 }

@@ -62,7 +62,7 @@ pub(super) fn commit(
             }
         } else if state.head != snapshot.parent || OVERTAKEN.iter().any(|text| why.contains(text)) {
             let again = SnapshotRequest { spec: request.spec, at: Timestamp::now(), why: "a commit appeared during the rescue" };
-            match worktree.take_snapshot_apart(&again, &private_rule(request.settings))? {
+            match worktree.take_snapshot_with_private(&again, &private_rule(request.settings))? {
                 None => {
                     outcome.failed = None;
                     return Ok(());

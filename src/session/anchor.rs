@@ -43,7 +43,7 @@ fn commit_of(point: &BaselinePoint) -> Option<String> {
 /// An anchor without a file takes the one that is given.
 pub fn begin(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timestamp, criteria: &AnchorCriteria) -> Result<(), UnreadableFact> {
     let id = worktree.worktree_id();
-    match anchor::governing(store, &id, Some(spec))? {
+    match anchor::effective(store, &id, Some(spec))? {
         Some(found) => {
             let file = found.file.clone().or_else(|| criteria.file.clone());
             let begun = AnchorRecord { file, end: None, ..found };
@@ -83,7 +83,7 @@ pub fn completed(
     now: Timestamp,
     criteria: AnchorCriteria,
 ) -> Result<(), UnreadableFact> {
-    let found = anchor::governing(store, &worktree.worktree_id(), Some(spec))?;
+    let found = anchor::effective(store, &worktree.worktree_id(), Some(spec))?;
     let Some(found) = found else { return Ok(()) };
     let file = found.file.clone().or(criteria.file);
     if found.commit == commit_of(&criteria.commit) && found.file == file && found.differing == criteria.differing {

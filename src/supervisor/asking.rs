@@ -127,7 +127,7 @@ impl ActionExecutor {
             Some(store) => ProbeTarget::of(
                 store.as_ref(),
                 (&self.case.worktree_id, &self.case.spec),
-                (&self.root, &self.surroundings.claude_home),
+                (&self.root, &self.command_env.claude_home),
                 self.session_id.as_deref(),
                 self.case.recorded_at,
                 by_transcript,
@@ -162,14 +162,14 @@ impl ActionExecutor {
         let (at, whom) = (now(), self.whom());
         let settings = &self.case.settings;
         let to = whom.resume.as_deref().map(|id| format!(", session {id}")).unwrap_or_default();
-        self.surroundings.tell(&format!("no new commit; asking the agent ({number} of {}{to})", settings.completion_check.max_probes));
+        self.command_env.tell(&format!("no new commit; asking the agent ({number} of {}{to})", settings.completion_check.max_probes));
         // What git says goes into the question, so that the agent answers about the same state.
         self.journal().flush();
         self.remember_transcript();
         let git_facts = QuestionFacts { commits: facts.0.as_ref(), changes: facts.1.as_ref() };
         let request = ProbeRequest {
             settings: &settings.agent,
-            program: self.surroundings.agent_program.clone(),
+            program: self.command_env.agent_program.clone(),
             worktree: &self.root,
             session_id: whom.resume.as_deref(),
             expected_session: whom.expected.clone(),
@@ -193,7 +193,7 @@ impl ActionExecutor {
                 self.asked().settled = Some(record.clone());
             }
         }
-        self.surroundings.tell(&told(&record));
+        self.command_env.tell(&told(&record));
         // Who answers from now on may be known only since this answer.
         let state = state.and_then(|_| self.state(facts));
         self.asked().last = state.map(|state| (state, record.clone()));
@@ -209,7 +209,7 @@ impl ActionExecutor {
             session_id: standing.session_id.clone(),
             usage: ProbeUsage::default(),
         };
-        self.surroundings.tell(&format!(
+        self.command_env.tell(&format!(
             "nothing changed since {:.0}, so the agent's answer stands: {}",
             standing.since,
             answer_words(&record)
@@ -264,14 +264,14 @@ impl ActionExecutor {
         };
         let whom = self.whom();
         let session = whom.resume.or(whom.expected);
-        let (root, home) = (&self.root, &self.surroundings.claude_home);
+        let (root, home) = (&self.root, &self.command_env.claude_home);
         let transcript = session.as_deref().and_then(|id| transcript::session(root, home, id));
         let transcript = transcript.map(|transcript| (transcript.size, transcript.modified));
         let settings = &self.case.settings;
         let criteria =
             (&settings.mode, &settings.checks, &settings.guards, &settings.agent, &settings.rescue.mode, &settings.require_evidence);
         let more =
-            (&settings.on_no_criteria, &self.case.trust, &self.case.baseline, self.case.recorded_at, &self.surroundings.agent_program);
+            (&settings.on_no_criteria, &self.case.trust, &self.case.baseline, self.case.recorded_at, &self.command_env.agent_program);
         let text = format!("{head:?} {work} {transcript:?} {session:?} {criteria:?} {more:?}");
         Some(Sha256::digest(text.as_bytes())[..16].iter().map(|byte| format!("{byte:02x}")).collect())
     }

@@ -11,7 +11,7 @@ use crate::git::BaselinePoint;
 use crate::session::{RecordedBaseline, recorded};
 
 use super::command_env::{CommandEnv, now};
-use super::configuration::governing;
+use super::configuration::effective;
 use super::journal::CommandJournal;
 use super::judgement_input::{JudgementInput, Overrides};
 use super::judgement_run::{SessionSeen, early, judge, refused};
@@ -36,30 +36,30 @@ pub struct CheckRequest {
 }
 
 /// Judges what happened since the baseline.
-pub async fn check(surroundings: &CommandEnv, request: CheckRequest, signals: &mut SignalState) -> Judgement {
+pub async fn check(command_env: &CommandEnv, request: CheckRequest, signals: &mut SignalState) -> Judgement {
     let begun = now();
-    let prepared = match prepare(surroundings) {
+    let prepared = match prepare(command_env) {
         Ok(prepared) => prepared,
         Err(refused) => {
             let (verdict, running) = *refused;
             let session = running.map(|running| running.to_session());
-            return Judgement { session, ..early(surroundings, None, verdict, begun) };
+            return Judgement { session, ..early(command_env, None, verdict, begun) };
         }
     };
     let PreparedCheck { place, mut lock, .. } = prepared;
     let mut request = request;
     if let Some(pid) = request.pid {
         let marked = lock.set_session_active(true);
-        if let Err(verdict) = wait_for(surroundings, pid, signals).await {
-            return early(surroundings, None, verdict, begun);
+        if let Err(verdict) = wait_for(command_env, pid, signals).await {
+            return early(command_env, None, verdict, begun);
         }
         if marked.and_then(|()| lock.set_session_active(false)).is_err() {
-            surroundings.tell("could not update the lock file");
+            command_env.tell("could not update the lock file");
         }
         request.asked.session_over = true;
     }
-    let stalled = stalled_session(surroundings, &place);
-    let mut judgement = check_place(surroundings, place, &request, signals, begun).await;
+    let stalled = stalled_session(command_env, &place);
+    let mut judgement = check_place(command_env, place, &request, signals, begun).await;
     judgement.verdict.degraded.extend(stalled);
     drop(lock);
     judgement
@@ -67,22 +67,22 @@ pub async fn check(surroundings: &CommandEnv, request: CheckRequest, signals: &m
 
 /// Judges a place whose lock the caller holds.
 pub async fn check_place(
-    surroundings: &CommandEnv,
+    command_env: &CommandEnv,
     place: OpenWorktree,
     request: &CheckRequest,
     signals: &mut SignalState,
     begun: Timestamp,
 ) -> Judgement {
     let store = Arc::clone(&place.store);
-    let case = match settle_case(surroundings, place, request) {
+    let case = match settle_case(command_env, place, request) {
         Ok(case) => case,
-        Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
+        Err(unreadable) => return early(command_env, None, Verdict::unreadable(unreadable), begun),
     };
-    let journal = CommandJournal::of(&case, surroundings, &store);
+    let journal = CommandJournal::of(&case, command_env, &store);
     match case.admit(store.as_ref()) {
-        Err(unreadable) => early(surroundings, Some(&case), Verdict::unreadable(unreadable), begun),
-        Ok(Some(verdict)) => refused(surroundings, &case, store.as_ref(), &journal, verdict, begun),
-        Ok(None) => judge(case, store, journal, SessionSeen::default(), surroundings, signals, begun).await,
+        Err(unreadable) => early(command_env, Some(&case), Verdict::unreadable(unreadable), begun),
+        Ok(Some(verdict)) => refused(command_env, &case, store.as_ref(), &journal, verdict, begun),
+        Ok(None) => judge(case, store, journal, SessionSeen::default(), command_env, signals, begun).await,
     }
 }
 
@@ -92,19 +92,19 @@ struct PreparedCheck {
 }
 
 /// A session that nobody holds the worktree for, as hooks tell of one: who judges its work should know that it has stalled.
-fn stalled_session(surroundings: &CommandEnv, place: &OpenWorktree) -> Option<Degradation> {
-    let running = RunningSession::of(surroundings, place.store.as_ref(), (&place.worktree_id, place.root()), None).ok()??;
+fn stalled_session(command_env: &CommandEnv, place: &OpenWorktree) -> Option<Degradation> {
+    let running = RunningSession::of(command_env, place.store.as_ref(), (&place.worktree_id, place.root()), None).ok()??;
     (running.live.doing == SessionActivity::Stalled).then(|| Degradation { code: "session_stalled", detail: running.in_words() })
 }
 
 /// Takes the worktree, or says who has it: of a session, how it is doing.
-fn prepare(surroundings: &CommandEnv) -> Result<PreparedCheck, Box<(Verdict, Option<RunningSession>)>> {
+fn prepare(command_env: &CommandEnv) -> Result<PreparedCheck, Box<(Verdict, Option<RunningSession>)>> {
     let unreadable = |unreadable: UnreadableFact| Box::new((Verdict::unreadable(unreadable), None));
-    let place = OpenWorktree::open(surroundings).map_err(unreadable)?;
-    match place.claim(surroundings, "watchdog check", false).map_err(unreadable)? {
+    let place = OpenWorktree::open(command_env).map_err(unreadable)?;
+    match place.claim(command_env, "watchdog check", false).map_err(unreadable)? {
         LockedWorktree::Ours(lock) => Ok(PreparedCheck { place, lock }),
         LockedWorktree::Taken(verdict) if verdict.reason == Reason::SessionActive => {
-            let running = RunningSession::of(surroundings, place.store.as_ref(), (&place.worktree_id, place.root()), None);
+            let running = RunningSession::of(command_env, place.store.as_ref(), (&place.worktree_id, place.root()), None);
             // Where that cannot be read, who holds the worktree is known all the same.
             let running = running.ok().flatten();
             let more = running.as_ref().map(|running| running.live.in_words()).unwrap_or_default();
@@ -115,7 +115,7 @@ fn prepare(surroundings: &CommandEnv) -> Result<PreparedCheck, Box<(Verdict, Opt
     }
 }
 
-fn settle_case(surroundings: &CommandEnv, place: OpenWorktree, request: &CheckRequest) -> Result<JudgementInput, UnreadableFact> {
+fn settle_case(command_env: &CommandEnv, place: OpenWorktree, request: &CheckRequest) -> Result<JudgementInput, UnreadableFact> {
     let found = recorded(&place.store, &place.worktree_id, request.spec.as_deref())?;
     let (recorded, known) = match &request.baseline {
         Some(rev) => {
@@ -129,8 +129,8 @@ fn settle_case(surroundings: &CommandEnv, place: OpenWorktree, request: &CheckRe
         None => (found.ok_or_else(|| nothing_recorded(request.spec.as_deref()))?, true),
     };
     settle_anchor::between_sessions(&place, Some(&recorded.spec), now())?;
-    let governing = governing(surroundings, &place, Some(&recorded.spec), Some(&recorded.point))?;
-    Ok(JudgementInput::new(place, recorded, known, governing, request.asked.clone()))
+    let effective = effective(command_env, &place, Some(&recorded.spec), Some(&recorded.point))?;
+    Ok(JudgementInput::new(place, recorded, known, effective, request.asked.clone()))
 }
 
 /// A commit that was named in place of the recorded one; what was uncommitted when the session began is what was recorded all the same.
@@ -157,12 +157,12 @@ fn nothing_recorded(spec: Option<&str>) -> UnreadableFact {
     }
 }
 
-async fn wait_for(surroundings: &CommandEnv, pid: u32, signals: &mut SignalState) -> Result<(), Verdict> {
-    surroundings.tell(&format!("waiting for process {pid} to end"));
+async fn wait_for(command_env: &CommandEnv, pid: u32, signals: &mut SignalState) -> Result<(), Verdict> {
+    command_env.tell(&format!("waiting for process {pid} to end"));
     match pid_wait::end_of(pid, None, signals).await {
         Ok(PidEnd::Ended) => Ok(()),
         Ok(PidEnd::NotRunning) => {
-            surroundings.tell(&format!("process {pid} is not running (any more)"));
+            command_env.tell(&format!("process {pid} is not running (any more)"));
             Ok(())
         }
         Ok(PidEnd::Cancelled | PidEnd::TimedOut) => {

@@ -32,7 +32,7 @@ pub struct CommandEnv {
     /// Whom to tell.
     pub narrate: OnProgress,
     /// Delivers notifications beside the work.
-    pub courier: NotificationWorker,
+    pub notifications: NotificationWorker,
 }
 
 impl CommandEnv {

@@ -44,48 +44,48 @@ impl EffectiveConfig {
 }
 
 /// Finds, reads and judges the configuration. The anchor's file governs; without an anchor the baseline's.
-pub fn governing(
-    surroundings: &CommandEnv,
+pub fn effective(
+    command_env: &CommandEnv,
     place: &OpenWorktree,
     spec: Option<&str>,
     baseline: Option<&BaselinePoint>,
 ) -> Result<EffectiveConfig, UnreadableFact> {
-    let anchor = anchor::governing(place.store.as_ref(), &place.worktree_id, spec)?;
-    settled(surroundings, &place.worktree, anchor, baseline)
+    let anchor = anchor::effective(place.store.as_ref(), &place.worktree_id, spec)?;
+    settled(command_env, &place.worktree, anchor, baseline)
 }
 
 /// The configuration of a worktree by its files alone. For who only wants to see that it is right.
-pub fn governing_by_files(surroundings: &CommandEnv, worktree: &Worktree) -> Result<EffectiveConfig, UnreadableFact> {
-    settled(surroundings, worktree, None, None)
+pub fn governing_by_files(command_env: &CommandEnv, worktree: &Worktree) -> Result<EffectiveConfig, UnreadableFact> {
+    settled(command_env, worktree, None, None)
 }
 
 fn settled(
-    surroundings: &CommandEnv,
+    command_env: &CommandEnv,
     worktree: &Worktree,
     anchor: Option<AnchorRecord>,
     baseline: Option<&BaselinePoint>,
 ) -> Result<EffectiveConfig, UnreadableFact> {
     let path = worktree.root().join(FILE);
-    if let Some(named) = &surroundings.config {
+    if let Some(named) = &command_env.config {
         let bytes = std::fs::read(named).map_err(|error| unreadable(named, &error))?;
-        let mut governing = trusted(&bytes, named)?;
+        let mut effective = trusted(&bytes, named)?;
         let compared = anchor.as_ref().map(point_of).or_else(|| baseline.cloned());
         let whose = if anchor.is_some() { "the anchor's" } else { "the baseline's" };
-        governing.notes.extend(named_one_changed(worktree, compared.as_ref().map(|point| (point, whose)), named, &bytes));
+        effective.notes.extend(named_one_changed(worktree, compared.as_ref().map(|point| (point, whose)), named, &bytes));
         // Kept for later judgements that name no file. One that cannot be read is no concern of this one.
         let file = in_force(worktree, None, baseline, read_if_there(&path).unwrap_or_default()).unwrap_or_default();
-        return Ok(EffectiveConfig { anchor, file: file.map(|found| found.text()), own: false, ..governing });
+        return Ok(EffectiveConfig { anchor, file: file.map(|found| found.text()), own: false, ..effective });
     }
     let in_worktree = read_if_there(&path)?;
     let hash = |bytes: &[u8]| fingerprint(&worktree.repository_id(), Path::new(FILE), bytes);
-    let store = TrustStore::new(&surroundings.state);
+    let store = TrustStore::new(&command_env.state);
     // Who names the very bytes in the environment of this call has read them.
     let named_now = |bytes: &[u8]| {
-        let listed = surroundings.trusted.as_deref().unwrap_or_default();
+        let listed = command_env.trusted.as_deref().unwrap_or_default();
         let hash = hash(bytes);
         listed.split(',').any(|one| one.trim().eq_ignore_ascii_case(&hash))
     };
-    let allowed = |bytes: &[u8]| store.is_trusted(&hash(bytes), surroundings.trusted.as_deref());
+    let allowed = |bytes: &[u8]| store.is_trusted(&hash(bytes), command_env.trusted.as_deref());
     let as_it_is = |bytes: &Vec<u8>| Some(InForce { bytes: bytes.clone(), rev: None, note: None });
     let mut found = match &in_worktree {
         Some(bytes) if named_now(bytes) => as_it_is(bytes),
@@ -114,10 +114,10 @@ fn settled(
         found.note.iter().map(|detail| Degradation { code: "criteria_changed", detail: detail.clone() }).collect();
     let file = Some(found.text());
     // Also an untrusted file is parsed: a mistake in it is told at once, and parsing runs nothing.
-    let governing = trusted(&found.bytes, &path)?;
+    let effective = trusted(&found.bytes, &path)?;
     if allowed(&found.bytes)? {
-        notes.extend(governing.notes);
-        return Ok(EffectiveConfig { notes, anchor, file, ..governing });
+        notes.extend(effective.notes);
+        return Ok(EffectiveConfig { notes, anchor, file, ..effective });
     }
     let allow_with = match found.rev {
         None => "watchdog trust".to_string(),

@@ -18,7 +18,7 @@ use crate::store::Store;
 use crate::store::journal::kind;
 
 use super::command_env::{CommandEnv, now};
-use super::configuration::governing;
+use super::configuration::effective;
 use super::dispatcher::drive;
 use super::executor::ActionExecutor;
 use super::journal::CommandJournal;
@@ -29,11 +29,11 @@ use super::signals::SignalState;
 use super::verdict_json::Judgement;
 
 /// Judges the configured checks against what is told.
-pub async fn evaluate(surroundings: &CommandEnv, told: SessionContext, asked: Overrides, signals: &mut SignalState) -> Judgement {
+pub async fn evaluate(command_env: &CommandEnv, told: SessionContext, asked: Overrides, signals: &mut SignalState) -> Judgement {
     let begun = now();
-    let (case, store, baseline_known) = match open_case(surroundings, &told, asked, begun) {
+    let (case, store, baseline_known) = match open_case(command_env, &told, asked, begun) {
         Ok(opened) => opened,
-        Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
+        Err(unreadable) => return early(command_env, None, Verdict::unreadable(unreadable), begun),
     };
     let journal = Arc::new(CommandJournal::new(Arc::clone(&store), &case.worktree_id, &case.spec));
     let case = Arc::new(case);
@@ -45,14 +45,14 @@ pub async fn evaluate(surroundings: &CommandEnv, told: SessionContext, asked: Ov
             setup.scope = JudgedScope::Criteria { baseline_known };
             setup.notes.extend(unknown(&limits, &SpentUsage::of(&told.usage)));
             let iteration = told.iteration;
-            let executor = ActionExecutor::new(Arc::clone(&case), surroundings.clone(), Arc::clone(&journal), None)
+            let executor = ActionExecutor::new(Arc::clone(&case), command_env.clone(), Arc::clone(&journal), None)
                 .with_told(SessionContext { from_host: true, ..told }, false)
                 .with_store(Arc::clone(&store));
             let verdict = drive(CheckMachine::new(setup), Arc::new(executor), signals).await;
             capped(&limits, iteration, verdict)
         }
     };
-    let mut judgement = about(surroundings, Some(&case), verdict, begun);
+    let mut judgement = about(command_env, Some(&case), verdict, begun);
     if !baseline_known {
         judgement.baseline = None;
     }
@@ -65,12 +65,12 @@ pub async fn evaluate(surroundings: &CommandEnv, told: SessionContext, asked: Ov
 }
 
 fn open_case(
-    surroundings: &CommandEnv,
+    command_env: &CommandEnv,
     told: &SessionContext,
     asked: Overrides,
     begun: Timestamp,
 ) -> Result<(JudgementInput, Arc<dyn Store>, bool), UnreadableFact> {
-    let place = OpenWorktree::open(surroundings)?;
+    let place = OpenWorktree::open(command_env)?;
     let store = Arc::clone(&place.store);
     let found = recorded(&store, &place.worktree_id, told.spec.as_deref())?;
     let named = told.baseline.as_deref().map(|rev| resolve(&place.worktree, rev)).transpose()?;
@@ -84,8 +84,8 @@ fn open_case(
         (None, Some(found)) => (found, true, true),
         (None, None) => (made_up(BaselinePoint::nowhere()), false, false),
     };
-    let governing = governing(surroundings, &place, Some(&recorded.spec), baseline_known.then_some(&recorded.point))?;
-    Ok((JudgementInput::new(place, recorded, refs_known, governing, asked), store, baseline_known))
+    let effective = effective(command_env, &place, Some(&recorded.spec), baseline_known.then_some(&recorded.point))?;
+    Ok((JudgementInput::new(place, recorded, refs_known, effective, asked), store, baseline_known))
 }
 
 fn resolve(worktree: &Worktree, rev: &str) -> Result<BaselinePoint, UnreadableFact> {

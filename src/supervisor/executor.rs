@@ -46,7 +46,7 @@ use super::undone;
 /// Performs the machine's actions.
 pub struct ActionExecutor {
     pub(super) case: Arc<JudgementInput>,
-    pub(super) surroundings: CommandEnv,
+    pub(super) command_env: CommandEnv,
     journal: Arc<CommandJournal>,
     git_dirs: GitDirs,
     pub(super) root: PathBuf,
@@ -86,7 +86,7 @@ struct FirstFacts {
 
 impl ActionExecutor {
     /// Hands for a case. `fingerprint` is that of the work when earlier calls first looked at it.
-    pub fn new(case: Arc<JudgementInput>, surroundings: CommandEnv, journal: Arc<CommandJournal>, fingerprint: Option<u64>) -> Self {
+    pub fn new(case: Arc<JudgementInput>, command_env: CommandEnv, journal: Arc<CommandJournal>, fingerprint: Option<u64>) -> Self {
         let (git_dirs, root) = {
             let worktree = case.worktree.lock().expect("mutex poisoned");
             let dirs = GitDirs { git_dir: worktree.git_dir().to_owned(), common_dir: worktree.common_dir().to_owned() };
@@ -95,7 +95,7 @@ impl ActionExecutor {
         let seen = FirstFacts { fingerprint, ..FirstFacts::default() };
         ActionExecutor {
             case,
-            surroundings,
+            command_env,
             journal,
             git_dirs,
             root,
@@ -164,7 +164,7 @@ impl ActionExecutor {
                 [one] => format!("{one} still runs: "),
                 [one, rest @ ..] => format!("{one} and {} more still run: ", rest.len()),
             };
-            self.surroundings.tell(&format!("{runs}looking again in {} s, or as soon as a commit lands", length.as_secs_f64().ceil()));
+            self.command_env.tell(&format!("{runs}looking again in {} s, or as soon as a commit lands", length.as_secs_f64().ceil()));
         }
     }
 
@@ -172,7 +172,7 @@ impl ActionExecutor {
     pub fn watch(&self, moved: impl Fn() + Send + 'static) -> Option<FolderWatch> {
         self.git_dirs
             .watch(moved)
-            .map_err(|error| self.surroundings.tell(&format!("cannot watch for commits, will wait the full interval: {error}")))
+            .map_err(|error| self.command_env.tell(&format!("cannot watch for commits, will wait the full interval: {error}")))
             .ok()
     }
 
@@ -209,7 +209,7 @@ impl ActionExecutor {
 
     /// What a sweep lent to many worktrees is for looking only.
     fn own_worktree(&self) -> ReadFact<()> {
-        Ok(self.case.worktree.lock().expect("mutex poisoned").make_own()?)
+        Ok(self.case.worktree.lock().expect("mutex poisoned").to_owned_repo()?)
     }
 
     fn commits(&self) -> ReadFact<Commits> {
@@ -232,10 +232,11 @@ impl ActionExecutor {
     fn snapshot(&self, why: &str) -> ReadFact<Option<String>> {
         self.own_worktree()?;
         let request = SnapshotRequest { spec: &self.case.spec, at: now(), why };
-        let taken = self.worktree(|worktree| worktree.take_snapshot_apart(&request, &rescue::private_rule(&self.case.settings.rescue)))?;
+        let taken =
+            self.worktree(|worktree| worktree.take_snapshot_with_private(&request, &rescue::private_rule(&self.case.settings.rescue)))?;
         let name = taken.as_ref().map(|snapshot| snapshot.name.clone());
         if let Some(snapshot) = taken.as_ref().filter(|snapshot| !snapshot.reused) {
-            self.surroundings.tell(&format!("kept {} in {}", plural(snapshot.files, "changed file"), snapshot.name));
+            self.command_env.tell(&format!("kept {} in {}", plural(snapshot.files, "changed file"), snapshot.name));
         }
         self.seen().snapshot = taken;
         self.keep_elsewhere(why);
@@ -249,16 +250,16 @@ impl ActionExecutor {
         let kept = self.worktree(|worktree| keep_elsewhere(worktree, &self.case.evidence, &request, settings, |_, _| true));
         for snapshot in &kept.taken {
             self.journal.note(kind::SNAPSHOT, json!({"ref": snapshot.name, "commit": snapshot.commit}));
-            self.surroundings.tell(&format!("kept {} of a helper in {}", plural(snapshot.files, "changed file"), snapshot.name));
+            self.command_env.tell(&format!("kept {} of a helper in {}", plural(snapshot.files, "changed file"), snapshot.name));
         }
-        kept.failed.iter().for_each(|why| self.surroundings.tell(why));
+        kept.failed.iter().for_each(|why| self.command_env.tell(why));
     }
 
     fn judge_checks(&self, cancel: &CancelFlag) -> ChecksJudged {
         let mut outside = SystemCapabilities::new(&self.case, &self.root, cancel)
-            .with_agent_program(self.surroundings.agent_program.clone())
+            .with_agent_program(self.command_env.agent_program.clone())
             .with_line_checkers(self.line_checkers.clone())
-            .with_scratch(self.surroundings.state.scratch());
+            .with_scratch(self.command_env.state.scratch());
         if let Some(store) = &self.store {
             outside = outside.with_earlier_passes(Arc::clone(store));
         }
@@ -328,12 +329,12 @@ impl ActionExecutor {
             );
             return Ok(RescueOutcome { failed: Some(failed), ..RescueOutcome::default() });
         }
-        self.surroundings.tell("rescuing uncommitted work");
+        self.command_env.tell("rescuing uncommitted work");
         let request =
             rescue::RescueRequest { settings: &self.case.settings.rescue, spec: &self.case.spec, snapshot: &snapshot, others: &others };
         let whom = self.whom();
         let planner = CommitPlanner {
-            surroundings: &self.surroundings,
+            command_env: &self.command_env,
             agent: &self.case.settings.agent,
             root: &self.root,
             session_id: whom.resume.as_deref(),
@@ -391,7 +392,7 @@ impl ActionExecutor {
     }
 
     pub(super) fn latest_transcript(&self) -> Option<TranscriptFile> {
-        let home = &self.surroundings.claude_home;
+        let home = &self.command_env.claude_home;
         match &self.session_id {
             Some(id) => transcript::session(&self.root, home, id),
             None => transcript::latest_session(&self.root, home),

@@ -21,7 +21,7 @@ use super::system::SystemCapabilities;
 /// The verdict to give instead of a session, where a check passes that must fail first. The case comes back as it was.
 pub async fn refuse_what_passes(
     case: JudgementInput,
-    surroundings: &CommandEnv,
+    command_env: &CommandEnv,
     store: &Arc<dyn Store>,
     signals: &mut SignalState,
 ) -> (JudgementInput, Result<Option<Verdict>, UnreadableFact>) {
@@ -31,9 +31,9 @@ pub async fn refuse_what_passes(
     }
     let cancel = CancelFlag::new();
     let running = {
-        let (surroundings, store, cancel) = (surroundings.clone(), Arc::clone(store), cancel.clone());
+        let (command_env, store, cancel) = (command_env.clone(), Arc::clone(store), cancel.clone());
         tokio::task::spawn_blocking(move || {
-            let found = first_pass(&case, &wanted, &surroundings, store.as_ref(), &cancel);
+            let found = first_pass(&case, &wanted, &command_env, store.as_ref(), &cancel);
             (case, found)
         })
     };
@@ -74,7 +74,7 @@ fn wanted(case: &JudgementInput) -> Vec<(String, CommandCriterion)> {
 fn first_pass(
     case: &JudgementInput,
     wanted: &[(String, CommandCriterion)],
-    surroundings: &CommandEnv,
+    command_env: &CommandEnv,
     store: &dyn Store,
     cancel: &CancelFlag,
 ) -> Result<Option<Verdict>, UnreadableFact> {
@@ -87,8 +87,8 @@ fn first_pass(
         if before::of(store, &case.worktree_id, &case.spec)?.begun(&check).is_some_and(|mark| mark.before == OutcomeBefore::Failed) {
             continue;
         }
-        surroundings.tell(&format!("'{name}' must fail before the work begins: it runs in a scratch checkout first"));
-        let outside = SystemCapabilities::new(case, &root, cancel).with_scratch(surroundings.state.scratch()).at_tree(tree.clone());
+        command_env.tell(&format!("'{name}' must fail before the work begins: it runs in a scratch checkout first"));
+        let outside = SystemCapabilities::new(case, &root, cancel).with_scratch(command_env.state.scratch()).at_tree(tree.clone());
         let clean = CommandCheck::new(CommandCriterion { clean: true, ..command.clone() });
         let judged = clean.judge(&CheckContext::new(&outside));
         match judged.judgement.outcome() {

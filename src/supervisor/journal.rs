@@ -79,9 +79,9 @@ impl CommandJournal {
     }
 
     /// The journal of a case, which also tells those who want to be told; what earlier commands could not deliver is tried again.
-    pub fn of(case: &JudgementInput, surroundings: &CommandEnv, store: &Arc<dyn Store>) -> Arc<Self> {
+    pub fn of(case: &JudgementInput, command_env: &CommandEnv, store: &Arc<dyn Store>) -> Arc<Self> {
         let root = case.worktree.lock().expect("mutex poisoned").root().to_owned();
-        CommandJournal::telling((&case.worktree_id, &case.spec), &root, &case.settings.notify, surroundings, store)
+        CommandJournal::telling((&case.worktree_id, &case.spec), &root, &case.settings.notify, command_env, store)
     }
 
     /// The same for a worktree and spec that there is no case of yet.
@@ -89,14 +89,14 @@ impl CommandJournal {
         (worktree_id, spec): (&str, &str),
         root: &Path,
         notify: &[NotifyRule],
-        surroundings: &CommandEnv,
+        command_env: &CommandEnv,
         store: &Arc<dyn Store>,
     ) -> Arc<Self> {
         let mut journal = CommandJournal::new(Arc::clone(store), worktree_id, spec);
         let notices = NotificationRules::new(notify.to_vec(), root);
         if !notices.is_empty() {
-            surroundings.courier.wake(store);
-            journal.told = Some((notices, surroundings.courier.clone()));
+            command_env.notifications.wake(store);
+            journal.told = Some((notices, command_env.notifications.clone()));
         }
         Arc::new(journal)
     }
@@ -126,9 +126,9 @@ impl CommandJournal {
             return;
         }
         // First, so that nobody misses what the death of this process keeps out of the journal.
-        if let Some((notices, courier)) = &self.told {
+        if let Some((notices, notifications)) = &self.told {
             match notices.offer(self.store.as_ref(), &events) {
-                Ok(true) => courier.wake(&self.store),
+                Ok(true) => notifications.wake(&self.store),
                 Ok(false) => {}
                 Err(error) => self.faulty(&error),
             }

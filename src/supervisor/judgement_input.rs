@@ -97,9 +97,9 @@ pub struct JudgementInput {
 
 impl JudgementInput {
     /// Joins what was found out.
-    pub fn new(place: OpenWorktree, recorded: RecordedBaseline, known: bool, governing: EffectiveConfig, asked: Overrides) -> Self {
-        let pins_file = governing.pins_file();
-        let mut settings = governing.settings;
+    pub fn new(place: OpenWorktree, recorded: RecordedBaseline, known: bool, effective: EffectiveConfig, asked: Overrides) -> Self {
+        let pins_file = effective.pins_file();
+        let mut settings = effective.settings;
         let completion = &mut settings.completion_check;
         completion.max_probes = asked.max_probes.unwrap_or(completion.max_probes);
         completion.probe_interval = asked.probe_interval.unwrap_or(completion.probe_interval);
@@ -107,16 +107,16 @@ impl JudgementInput {
         let mut notes = place.notes;
         notes.extend(place.worktree.served_note());
         notes.extend(recorded.notes);
-        notes.extend(governing.notes);
+        notes.extend(effective.notes);
         let known = known.then_some(recorded.refs);
         let evidence = origin_evidence(&place.store, &place.worktree, known.as_ref()).with_time(recorded.at);
         JudgementInput {
             evidence,
             origin: (recorded.point.clone(), known.clone()),
-            anchor: governing.anchor,
+            anchor: effective.anchor,
             pins_file,
-            by_own_criteria: governing.own,
-            governing_file: governing.file,
+            by_own_criteria: effective.own,
+            governing_file: effective.file,
             worktree: Mutex::new(place.worktree),
             worktree_id: place.worktree_id,
             spec: recorded.spec,
@@ -126,7 +126,7 @@ impl JudgementInput {
             known,
             settings,
             asked,
-            trust: governing.trust,
+            trust: effective.trust,
             notes,
         }
     }

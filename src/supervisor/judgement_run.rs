@@ -79,36 +79,36 @@ impl JudgementRun {
         journal: Arc<CommandJournal>,
         session: SessionSeen,
         look_at_leftovers: bool,
-        surroundings: &CommandEnv,
+        command_env: &CommandEnv,
         begun: Timestamp,
     ) -> Result<(Self, MachineSetup), Box<Judgement>> {
         let ran_a_session = session.end.is_some();
         let (earlier, fingerprint) = match case.earlier(store.as_ref()) {
             Ok(earlier) => earlier,
-            Err(unreadable) => return Err(Box::new(early(surroundings, Some(&case), Verdict::unreadable(unreadable), begun))),
+            Err(unreadable) => return Err(Box::new(early(command_env, Some(&case), Verdict::unreadable(unreadable), begun))),
         };
         let over_limit = matches!(session.end, Some(SessionEnd::OverLimit { .. }));
-        let told = settle_told(&case, store.as_ref(), surroundings, session.told);
+        let told = settle_told(&case, store.as_ref(), command_env, session.told);
         let mut case = case;
         if session.uncommitted_at_end.is_some() {
             case.work.end = session.uncommitted_at_end;
         }
         let case = Arc::new(case);
-        let executor = ActionExecutor::new(Arc::clone(&case), surroundings.clone(), Arc::clone(&journal), fingerprint)
+        let executor = ActionExecutor::new(Arc::clone(&case), command_env.clone(), Arc::clone(&journal), fingerprint)
             .with_session(session.session_id, session.survivors.clone())
             .with_told(told, over_limit)
             .with_store(Arc::clone(&store));
         let mut told_earlier = earlier;
         let executor = match executor.stand_by_the_last_answer(store.as_ref(), ran_a_session, &mut told_earlier) {
             Ok(executor) => executor,
-            Err(error) => return Err(Box::new(early(surroundings, Some(&case), Verdict::unreadable(error.into()), begun))),
+            Err(error) => return Err(Box::new(early(command_env, Some(&case), Verdict::unreadable(error.into()), begun))),
         };
         let mut setup = case.setup(told_earlier, session.end.clone(), ran_a_session || look_at_leftovers);
         setup.notes.extend(session.notes);
         let left = survivors::look(&case, store.as_ref(), now());
         (setup.survivors, setup.session_over) = (left.holding, left.session_over);
         setup.notes.extend(left.released);
-        let trial = JudgementRun {
+        let judgement_run = JudgementRun {
             case,
             executor: Arc::new(executor),
             store,
@@ -118,7 +118,7 @@ impl JudgementRun {
             survivors: session.survivors,
             begun,
         };
-        Ok((trial, setup))
+        Ok((judgement_run, setup))
     }
 
     /// The worktree, for whoever looks at the next one of its repository; `None` while somebody still looks at this one.
@@ -128,7 +128,7 @@ impl JudgementRun {
     }
 
     /// Tells breaker, progress and journal what it came to.
-    pub fn settle(&self, surroundings: &CommandEnv, verdict: Verdict) -> Judgement {
+    pub fn settle(&self, command_env: &CommandEnv, verdict: Verdict) -> Judgement {
         keep_judged_head(&self.case, &verdict);
         // A sweep looks at many, and looks for helpers only beside what it keeps.
         if !self.case.asked.once || verdict.status() == Status::Complete {
@@ -159,7 +159,7 @@ impl JudgementRun {
         let breaker = settled.map_err(|unreadable| {
             verdict.degraded.push(Degradation { code: "store_unwritable", detail: unreadable.why });
         });
-        let mut judgement = about(surroundings, Some(&self.case), verdict, self.begun);
+        let mut judgement = about(command_env, Some(&self.case), verdict, self.begun);
         judgement.breaker = breaker.ok().or_else(|| self.case.breaker(self.store.as_ref()));
         judgement.log = self.log.as_ref().map(|path| path.display().to_string());
         judgement.session = judgement.session.or_else(|| self.executor.session());
@@ -191,42 +191,42 @@ pub async fn judge(
     store: Arc<dyn Store>,
     journal: Arc<CommandJournal>,
     session: SessionSeen,
-    surroundings: &CommandEnv,
+    command_env: &CommandEnv,
     signals: &mut SignalState,
     begun: Timestamp,
 ) -> Judgement {
-    let (trial, setup) = match JudgementRun::begin(case, Arc::clone(&store), journal, session, false, surroundings, begun) {
+    let (judgement_run, setup) = match JudgementRun::begin(case, Arc::clone(&store), journal, session, false, command_env, begun) {
         Ok(begun) => begun,
         Err(judgement) => return *judgement,
     };
-    let verdict = drive(CheckMachine::new(setup), Arc::clone(&trial.executor), signals).await;
-    let judgement = trial.settle(surroundings, verdict);
+    let verdict = drive(CheckMachine::new(setup), Arc::clone(&judgement_run.executor), signals).await;
+    let judgement = judgement_run.settle(command_env, verdict);
     if tidy_is_due(judgement.duration, now()) && tidy(store.as_ref(), now(), 1).is_err() {
-        surroundings.tell("old events could not be removed from the journal");
+        command_env.tell("old events could not be removed from the journal");
     }
-    let worktree = trial.case.worktree.lock().expect("mutex poisoned");
-    if let Err(why) = expire(&worktree, store.as_ref(), trial.case.settings.rescue.keep_days) {
-        surroundings.tell(&format!("old snapshots could not be dropped: {why}"));
+    let worktree = judgement_run.case.worktree.lock().expect("mutex poisoned");
+    if let Err(why) = expire(&worktree, store.as_ref(), judgement_run.case.settings.rescue.keep_days) {
+        command_env.tell(&format!("old snapshots could not be dropped: {why}"));
     }
     drop(worktree);
     judgement
 }
 
 /// A verdict without a check: something kept it from beginning.
-pub fn early(surroundings: &CommandEnv, case: Option<&JudgementInput>, verdict: Verdict, begun: Timestamp) -> Judgement {
-    about(surroundings, case, verdict, begun)
+pub fn early(command_env: &CommandEnv, case: Option<&JudgementInput>, verdict: Verdict, begun: Timestamp) -> Judgement {
+    about(command_env, case, verdict, begun)
 }
 
 /// A verdict that the breaker, a lock or a fault gave before anything was judged, written down where there is a journal.
 pub fn refused(
-    surroundings: &CommandEnv,
+    command_env: &CommandEnv,
     case: &JudgementInput,
     store: &dyn Store,
     journal: &CommandJournal,
     verdict: Verdict,
     begun: Timestamp,
 ) -> Judgement {
-    let mut judgement = about(surroundings, Some(case), verdict, begun);
+    let mut judgement = about(command_env, Some(case), verdict, begun);
     judgement.breaker = case.breaker(store);
     journal.write(kind::VERDICT, judgement.to_json());
     judgement
@@ -247,14 +247,14 @@ fn masked(mut verdict: Verdict) -> Verdict {
 }
 
 /// A verdict with what stands around it.
-pub fn about(surroundings: &CommandEnv, case: Option<&JudgementInput>, verdict: Verdict, begun: Timestamp) -> Judgement {
+pub fn about(command_env: &CommandEnv, case: Option<&JudgementInput>, verdict: Verdict, begun: Timestamp) -> Judgement {
     let verdict = masked(verdict);
     let (worktree, branch) = match case {
         Some(case) => {
             let worktree = case.worktree.lock().expect("mutex poisoned");
             (worktree.root().to_owned(), worktree.branch())
         }
-        None => (surroundings.worktree.clone(), None),
+        None => (command_env.worktree.clone(), None),
     };
     Judgement {
         verdict,

@@ -55,7 +55,7 @@ mod work;
 
 pub use check::{CheckRequest, check};
 pub use command_env::{CommandEnv, OnProgress, now};
-pub use configuration::{EffectiveConfig, FILE as CONFIGURATION_FILE, bad as bad_configuration, governing, governing_by_files};
+pub use configuration::{EffectiveConfig, FILE as CONFIGURATION_FILE, bad as bad_configuration, effective, governing_by_files};
 pub use evaluate::evaluate;
 pub use event_json::{EVENT_SCHEMA, event_json};
 pub use event_tail::EventTail;

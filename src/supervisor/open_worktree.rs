@@ -41,10 +41,10 @@ pub enum LockedWorktree {
 
 impl OpenWorktree {
     /// Opens the worktree, then the store.
-    pub fn open(surroundings: &CommandEnv) -> Result<Self, UnreadableFact> {
-        let worktree = Worktree::open(&surroundings.worktree)?;
-        surroundings.state.ensure()?;
-        let store = SqliteStore::open(&surroundings.state)?;
+    pub fn open(command_env: &CommandEnv) -> Result<Self, UnreadableFact> {
+        let worktree = Worktree::open(&command_env.worktree)?;
+        command_env.state.ensure()?;
+        let store = SqliteStore::open(&command_env.state)?;
         let notes = store.notes();
         Ok(OpenWorktree { worktree_id: worktree.worktree_id(), worktree, store: Arc::new(store), notes })
     }
@@ -65,11 +65,11 @@ impl OpenWorktree {
     }
 
     /// Takes the worktree's lock, or says who has it.
-    pub fn claim(&self, surroundings: &CommandEnv, command: &str, session_active: bool) -> Result<LockedWorktree, UnreadableFact> {
+    pub fn claim(&self, command_env: &CommandEnv, command: &str, session_active: bool) -> Result<LockedWorktree, UnreadableFact> {
         let begun = Instant::now();
         loop {
             let holder = LockHolder { pid: std::process::id(), command: command.into(), since: now(), session_active, spec: None };
-            match WorktreeLock::try_acquire(&surroundings.state, &self.worktree_id, holder)? {
+            match WorktreeLock::try_acquire(&command_env.state, &self.worktree_id, holder)? {
                 LockAttempt::Held(lock) => return Ok(LockedWorktree::Ours(lock)),
                 // A watch that judges a commit is done in some milliseconds, and must not keep away who comes right after it.
                 LockAttempt::Busy(Some(holder)) if holder.command == WATCH && begun.elapsed() < PATIENCE_WITH_WATCH => {

@@ -97,7 +97,7 @@ pub fn keep_judged_head(case: &JudgementInput, verdict: &Verdict) {
     let Some(head) = &commits.head else { return };
     let behind: Vec<&str> = commits.listed.iter().map(|commit| commit.id.as_str()).filter(|id| id != head).collect();
     let mut worktree = case.worktree.lock().expect("mutex poisoned");
-    if worktree.make_own().is_ok() {
+    if worktree.to_owned_repo().is_ok() {
         // A repository that only others may write is judged all the same.
         worktree.keep_judged(&case.spec, head, &behind, now()).ok();
     }

@@ -128,7 +128,7 @@ impl SnapshotSubject {
         if !due {
             return Ok(());
         }
-        let taken = worktree.take_snapshot_apart(&request, &private_rule(&self.settings)).map_err(|error| {
+        let taken = worktree.take_snapshot_with_private(&request, &private_rule(&self.settings)).map_err(|error| {
             rhythm.forget();
             error.to_string()
         })?;

@@ -20,7 +20,7 @@ use super::executor::since;
 /// Whom to ask for a plan, and for how long.
 pub struct CommitPlanner<'a> {
     /// Where watchdog works.
-    pub surroundings: &'a CommandEnv,
+    pub command_env: &'a CommandEnv,
     /// Whom to ask.
     pub agent: &'a AgentSettings,
     /// The top of the worktree.
@@ -50,13 +50,13 @@ impl CommitPlanner<'_> {
         if timeout.is_zero() {
             return Err(NoPlan::Unavailable { why: "no time was left to ask again".into() });
         }
-        self.surroundings.tell(match attempt {
+        self.command_env.tell(match attempt {
             1 => "asking the agent how to divide the work into commits",
             _ => "the plan cannot be used; asking once more",
         });
         let request = ProbeRequest {
             settings: self.agent,
-            program: self.surroundings.agent_program.clone(),
+            program: self.command_env.agent_program.clone(),
             worktree: self.root,
             session_id: self.session_id,
             expected_session: self.expected_session.clone(),

@@ -19,7 +19,7 @@ use crate::store::Store;
 use crate::store::journal::kind;
 
 use super::command_env::{CommandEnv, now};
-use super::configuration::governing;
+use super::configuration::effective;
 use super::first_failure::refuse_what_passes;
 use super::journal::CommandJournal;
 use super::judgement_input::{JudgementInput, Overrides, half_done_before};
@@ -55,47 +55,47 @@ pub struct RunRequest {
 }
 
 /// Runs one session and judges it.
-pub async fn run(surroundings: &CommandEnv, request: RunRequest, signals: &mut SignalState) -> Judgement {
+pub async fn run(command_env: &CommandEnv, request: RunRequest, signals: &mut SignalState) -> Judgement {
     let begun = now();
-    let place = match OpenWorktree::open(surroundings) {
+    let place = match OpenWorktree::open(command_env) {
         Ok(place) => place,
-        Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
+        Err(unreadable) => return early(command_env, None, Verdict::unreadable(unreadable), begun),
     };
-    let mut lock = match place.claim(surroundings, "watchdog run", true) {
+    let mut lock = match place.claim(command_env, "watchdog run", true) {
         Ok(LockedWorktree::Ours(lock)) => lock,
-        Ok(LockedWorktree::Taken(verdict)) => return early(surroundings, None, *verdict, begun),
-        Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
+        Ok(LockedWorktree::Taken(verdict)) => return early(command_env, None, *verdict, begun),
+        Err(unreadable) => return early(command_env, None, Verdict::unreadable(unreadable), begun),
     };
     if let Some(verdict) = half_done_before(&place.worktree, &request.asked) {
-        return early(surroundings, None, verdict, begun);
+        return early(command_env, None, verdict, begun);
     }
-    match beside_a_live_session(surroundings, &place, request.spec.as_deref()) {
+    match beside_a_live_session(command_env, &place, request.spec.as_deref()) {
         Ok(None) => {}
-        Ok(Some(verdict)) => return early(surroundings, None, verdict, begun),
-        Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
+        Ok(Some(verdict)) => return early(command_env, None, verdict, begun),
+        Err(unreadable) => return early(command_env, None, Verdict::unreadable(unreadable), begun),
     }
     let store = Arc::clone(&place.store);
-    let mut case = match open_case(surroundings, place, &request, begun) {
+    let mut case = match open_case(command_env, place, &request, begun) {
         Ok(case) => case,
-        Err(unreadable) => return early(surroundings, None, Verdict::unreadable(unreadable), begun),
+        Err(unreadable) => return early(command_env, None, Verdict::unreadable(unreadable), begun),
     };
-    let journal = CommandJournal::of(&case, surroundings, &store);
+    let journal = CommandJournal::of(&case, command_env, &store);
     match case.admit(store.as_ref()) {
-        Err(unreadable) => return early(surroundings, Some(&case), Verdict::unreadable(unreadable), begun),
-        Ok(Some(verdict)) => return refused(surroundings, &case, store.as_ref(), &journal, verdict, begun),
+        Err(unreadable) => return early(command_env, Some(&case), Verdict::unreadable(unreadable), begun),
+        Ok(Some(verdict)) => return refused(command_env, &case, store.as_ref(), &journal, verdict, begun),
         Ok(None) => {}
     }
     if let Some(stop) = termination(&case.settings.limits, &SpentUsage::default(), begun) {
         let verdict = Verdict::new(stop.reason, format!("{}; the session was not started", stop.why));
-        return refused(surroundings, &case, store.as_ref(), &journal, verdict, begun);
+        return refused(command_env, &case, store.as_ref(), &journal, verdict, begun);
     }
     let idle_timeout = request.idle_timeout.or(case.settings.limits.idle_timeout).filter(|limit| !limit.is_zero());
-    surroundings.tell(&first_line(&case, idle_timeout.is_some()));
-    let (checked, found) = refuse_what_passes(case, surroundings, &store, signals).await;
+    command_env.tell(&first_line(&case, idle_timeout.is_some()));
+    let (checked, found) = refuse_what_passes(case, command_env, &store, signals).await;
     case = checked;
     match found {
-        Err(unreadable) => return early(surroundings, Some(&case), Verdict::unreadable(unreadable), begun),
-        Ok(Some(verdict)) => return refused(surroundings, &case, store.as_ref(), &journal, verdict, begun),
+        Err(unreadable) => return early(command_env, Some(&case), Verdict::unreadable(unreadable), begun),
+        Ok(Some(verdict)) => return refused(command_env, &case, store.as_ref(), &journal, verdict, begun),
         Ok(None) => {}
     }
     journal.note(kind::BASELINE, json!({"baseline": case.baseline.as_str()}));
@@ -113,36 +113,36 @@ pub async fn run(surroundings: &CommandEnv, request: RunRequest, signals: &mut S
         before: SpentUsage::default(),
         mirror: if request.output_to_stderr { OutputMirror::ToStderr } else { OutputMirror::Through },
     };
-    let seen = run_session(surroundings, &case, &store, &journal, order, signals).await;
+    let seen = run_session(command_env, &case, &store, &journal, order, signals).await;
     if lock.set_session_active(false).is_err() {
-        surroundings.tell("others could not be told that the session ended");
+        command_env.tell("others could not be told that the session ended");
     }
-    note_changed_criteria(&mut case, surroundings, &store);
-    let judgement = judge(case, store, journal, seen, surroundings, signals, begun).await;
+    note_changed_criteria(&mut case, command_env, &store);
+    let judgement = judge(case, store, journal, seen, command_env, signals, begun).await;
     drop(lock);
     judgement
 }
 
 /// What the session did to the file in force is told like what was found before it.
-fn note_changed_criteria(case: &mut JudgementInput, surroundings: &CommandEnv, store: &Arc<dyn Store>) {
+fn note_changed_criteria(case: &mut JudgementInput, command_env: &CommandEnv, store: &Arc<dyn Store>) {
     let Ok(worktree) = Worktree::open(case.worktree.get_mut().expect("mutex poisoned").root()) else { return };
     let place = OpenWorktree { worktree_id: case.worktree_id.clone(), worktree, store: Arc::clone(store), notes: Vec::new() };
     // One that does not even parse any more does not count.
-    let Ok(found) = governing(surroundings, &place, Some(&case.spec), Some(&case.baseline)) else { return };
+    let Ok(found) = effective(command_env, &place, Some(&case.spec), Some(&case.baseline)) else { return };
     let new = found.notes.into_iter().filter(|note| note.code == "criteria_changed" && !case.notes.contains(note));
     let new: Vec<_> = new.collect();
     case.notes.extend(new);
 }
 
 /// The verdict to give where a session of the same spec runs, as a hook tells of one or a killed watchdog leaves one: its baseline stays.
-fn beside_a_live_session(surroundings: &CommandEnv, place: &OpenWorktree, named: Option<&str>) -> Result<Option<Verdict>, UnreadableFact> {
+fn beside_a_live_session(command_env: &CommandEnv, place: &OpenWorktree, named: Option<&str>) -> Result<Option<Verdict>, UnreadableFact> {
     let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, named)?;
-    let running = RunningSession::of(surroundings, place.store.as_ref(), (&place.worktree_id, place.root()), Some(&spec))?;
+    let running = RunningSession::of(command_env, place.store.as_ref(), (&place.worktree_id, place.root()), Some(&spec))?;
     Ok(running.map(|running| running.not_beside_it()))
 }
 
 fn open_case(
-    surroundings: &CommandEnv,
+    command_env: &CommandEnv,
     place: OpenWorktree,
     request: &RunRequest,
     begun: Timestamp,
@@ -151,11 +151,11 @@ fn open_case(
     let head = place.worktree.head()?;
     let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, request.spec.as_deref())?;
     settle_anchor::between_sessions(&place, Some(&spec), begun)?;
-    let governing = governing(surroundings, &place, Some(&spec), Some(&head))?;
+    let effective = effective(command_env, &place, Some(&spec), Some(&head))?;
     let recorded = record(place.store.as_ref(), &place.worktree, Some(&spec), request.asked.uncommitted, begun)?;
-    let governing = settle_anchor::session_begins(&place, &recorded, governing)?;
-    note_conversations(place.store.as_ref(), (&place.worktree_id, &recorded.spec), (place.root(), &surroundings.claude_home), recorded.at)?;
-    Ok(JudgementInput::new(place, recorded, true, governing, request.asked.clone()))
+    let effective = settle_anchor::session_begins(&place, &recorded, effective)?;
+    note_conversations(place.store.as_ref(), (&place.worktree_id, &recorded.spec), (place.root(), &command_env.claude_home), recorded.at)?;
+    Ok(JudgementInput::new(place, recorded, true, effective, request.asked.clone()))
 }
 
 /// What a person should know before the session begins, in one line: whose the uncommitted files are, and what becomes of silence.

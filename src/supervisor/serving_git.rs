@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::agent::builder::foreign_git_variables;
 use crate::agent::program::ProgramRun;
 use crate::decision::evidence::ProcessExit;
-use crate::git::{GitAnswer, RunsGit, serve_with};
+use crate::git::{GitAnswer, GitRunner, serve_with};
 use crate::store::StateDir;
 
 /// Reading refs takes a moment; writing waits for a lock.
@@ -25,7 +25,7 @@ pub fn serve_refs(state: &StateDir) {
 
 struct ServingGit;
 
-impl RunsGit for ServingGit {
+impl GitRunner for ServingGit {
     fn run(&self, folder: &Path, args: &[&str], stdin: &[u8]) -> Result<GitAnswer, String> {
         let mut env: BTreeMap<OsString, Option<OsString>> = foreign_git_variables().into_iter().map(|name| (name, None)).collect();
         for (name, value) in [

@@ -31,7 +31,7 @@ pub fn told(root: &Path, home: &ClaudeHome, session_id: Option<&str>, since: Opt
 
 /// What checks are told: what the session itself told where watchdog ran it, and what its transcript tells. Reads nothing where no check
 /// would ask.
-pub(super) fn settle_told(case: &JudgementInput, store: &dyn Store, surroundings: &CommandEnv, seen: SessionContext) -> SessionContext {
+pub(super) fn settle_told(case: &JudgementInput, store: &dyn Store, command_env: &CommandEnv, seen: SessionContext) -> SessionContext {
     if case.settings.checks.is_empty() {
         return seen;
     }
@@ -39,7 +39,7 @@ pub(super) fn settle_told(case: &JudgementInput, store: &dyn Store, surroundings
     // Plain text tells its end only; the transcript also has what was done.
     if context.messages.is_empty()
         && case.settings.agent.preset == Preset::Claude
-        && let Some(told) = by_transcript(case, store, &surroundings.claude_home)
+        && let Some(told) = by_transcript(case, store, &command_env.claude_home)
     {
         context = joined(context, told.context());
     }

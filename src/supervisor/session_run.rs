@@ -68,7 +68,7 @@ pub struct SessionOrder {
 
 /// Runs one session in the worktree of a case to its end. What is uncommitted before it starts is kept first.
 pub async fn run_session(
-    surroundings: &CommandEnv,
+    command_env: &CommandEnv,
     case: &JudgementInput,
     store: &Arc<dyn Store>,
     journal: &CommandJournal,
@@ -80,7 +80,7 @@ pub async fn run_session(
         let worktree = case.worktree.lock().expect("mutex poisoned");
         (worktree.root().to_owned(), worktree.git_dir().to_owned())
     };
-    let log = log_path(&surroundings.state.logs(), &case.worktree_id, begun);
+    let log = log_path(&command_env.state.logs(), &case.worktree_id, begun);
     let may_hear_more = order.stdin == StdinSource::Inherit && stdin_may_bring_more();
     let spec = SessionSpec {
         env: order.env,
@@ -99,7 +99,7 @@ pub async fn run_session(
         settings: case.settings.rescue.clone(),
         evidence: case.evidence.clone(),
         store: Arc::clone(store),
-        narrate: Arc::clone(&surroundings.narrate),
+        narrate: Arc::clone(&command_env.narrate),
         helpers: RefCell::default(),
     };
     let without_snapshot = case.asked.without_snapshot;
@@ -141,11 +141,11 @@ pub async fn run_session(
         meter: session.meter(),
         tap: order.tap.clone(),
         limit: order.idle_timeout,
-        can_answer: person_can_answer(&root, &surroundings.claude_home, &order.command),
+        can_answer: person_can_answer(&root, &command_env.claude_home, &order.command),
         root,
         git_dir,
-        except: vec![surroundings.state.root().to_owned()],
-        home: surroundings.claude_home.clone(),
+        except: vec![command_env.state.root().to_owned()],
+        home: command_env.claude_home.clone(),
         may_hear_more,
     };
     let budget = SessionBudget { limits: &case.settings.limits, before: order.before, tap: &order.tap };
@@ -154,7 +154,7 @@ pub async fn run_session(
     let (outcome, silent) = waiter.wait(session, watched, terms, &budget, signals).await;
     stop(snapshots);
     if !outcome.ended_survivors.is_empty() {
-        surroundings.tell(&format!("ended what outlived the session: {}", named(&outcome.ended_survivors)));
+        command_env.tell(&format!("ended what outlived the session: {}", named(&outcome.ended_survivors)));
     }
     let mut told = order.tap.finish();
     told.usage.cost_usd = own_cost(store.as_ref(), &case.worktree_id, &told);
@@ -176,7 +176,7 @@ pub async fn run_session(
     let survivors = seen.survivors.iter().map(|survivor| (survivor.pid, survivor.name.clone())).collect();
     let ended = SessionRecord { session_id: seen.session_id.clone(), ended_at: Some(now()), survivors, ..started };
     if session::record(store.as_ref(), &case.worktree_id, &case.spec, &ended).is_err() {
-        surroundings.tell("the session's end could not be recorded");
+        command_env.tell("the session's end could not be recorded");
     }
     let worktree = case.worktree.lock().expect("mutex poisoned");
     seen.notes.extend(settle_anchor::session_ended(store.as_ref(), &worktree, &case.spec));

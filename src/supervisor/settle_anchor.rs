@@ -38,18 +38,18 @@ pub fn between_sessions(place: &OpenWorktree, spec: Option<&str>, at: Timestamp)
 pub fn session_begins(
     place: &OpenWorktree,
     recorded: &RecordedBaseline,
-    governing: EffectiveConfig,
+    effective: EffectiveConfig,
 ) -> Result<EffectiveConfig, UnreadableFact> {
-    let mut criteria = AnchorCriteria { file: governing.file.clone(), commit: recorded.point.clone(), differing: Default::default() };
-    match governing.anchor {
+    let mut criteria = AnchorCriteria { file: effective.file.clone(), commit: recorded.point.clone(), differing: Default::default() };
+    match effective.anchor {
         // Only a person's word adds a file to an anchor that has none.
-        Some(_) if governing.trust != ConfigTrust::Settled => criteria.file = None,
+        Some(_) if effective.trust != ConfigTrust::Settled => criteria.file = None,
         Some(_) => {}
-        None => criteria.differing = criteria_files::differing(&place.worktree, &governing.settings, &recorded.point)?,
+        None => criteria.differing = criteria_files::differing(&place.worktree, &effective.settings, &recorded.point)?,
     }
     anchor::begin(place.store.as_ref(), &place.worktree, &recorded.spec, recorded.at, &criteria)?;
     let anchor = records::of(place.store.as_ref(), &place.worktree_id, &recorded.spec)?;
-    Ok(EffectiveConfig { anchor, ..governing })
+    Ok(EffectiveConfig { anchor, ..effective })
 }
 
 /// A session has ended. Where that cannot be recorded the anchor only stays where it is.
@@ -83,8 +83,8 @@ pub fn after_verdict(case: &JudgementInput, store: &dyn Store, verdict: &Verdict
 ///
 /// # Errors
 /// Where the worktree's file cannot be read, does not parse, or cannot be recorded.
-pub fn accept_criteria(surroundings: &CommandEnv, place: &OpenWorktree, recorded: &RecordedBaseline) -> Result<(), UnreadableFact> {
-    let found = governing_by_files(surroundings, &place.worktree)?;
+pub fn accept_criteria(command_env: &CommandEnv, place: &OpenWorktree, recorded: &RecordedBaseline) -> Result<(), UnreadableFact> {
+    let found = governing_by_files(command_env, &place.worktree)?;
     let differing = criteria_files::differing(&place.worktree, &found.settings, &recorded.point)?;
     let criteria = AnchorCriteria { file: found.file, commit: recorded.point.clone(), differing };
     anchor::replace(place.store.as_ref(), &place.worktree, &recorded.spec, recorded.at, &criteria)

@@ -15,7 +15,7 @@ use crate::tasks::folder::{self, LoadedTask, TaskFolder};
 use crate::tasks::task_board::{BoardTask, TaskBoard, TaskStep};
 
 use super::command_env::{CommandEnv, now};
-use super::configuration::{EffectiveConfig, governing};
+use super::configuration::{EffectiveConfig, effective};
 use super::notification_rules::NotificationRules;
 use super::notification_worker::NotificationWorker;
 use super::open_worktree::OpenWorktree;
@@ -27,7 +27,7 @@ pub struct TaskQueue {
     /// Names the repository in the store.
     pub repository_id: String,
     /// What `completion.json` asks for.
-    pub governing: EffectiveConfig,
+    pub effective: EffectiveConfig,
     /// The files.
     pub folder: TaskFolder,
     /// HEAD of the work tree.
@@ -35,7 +35,7 @@ pub struct TaskQueue {
     trust: TrustStore,
     trusted_hashes: Option<String>,
     notices: NotificationRules,
-    courier: NotificationWorker,
+    notifications: NotificationWorker,
 }
 
 /// The copy of a task's file that counts, and whether its commands may run.
@@ -56,28 +56,28 @@ impl TaskQueue {
     ///
     /// # Errors
     /// Where one of them cannot be read.
-    pub fn open(surroundings: &CommandEnv) -> Result<Self, UnreadableFact> {
-        let place = OpenWorktree::open(surroundings)?;
+    pub fn open(command_env: &CommandEnv) -> Result<Self, UnreadableFact> {
+        let place = OpenWorktree::open(command_env)?;
         let head = place.worktree.head()?;
-        let governing = governing(surroundings, &place, None, Some(&head))?;
-        let dir = &governing.settings.tasks.dir;
+        let effective = effective(command_env, &place, None, Some(&head))?;
+        let dir = &effective.settings.tasks.dir;
         let folder = folder::read(place.root(), dir).map_err(|error| UnreadableFact {
             kind: FaultKind::Config,
             why: format!("failed to read the tasks in {dir}: {error}"),
             hint: None,
         })?;
         let repository_id = place.worktree.repository_id();
-        let notices = NotificationRules::new(governing.settings.notify.clone(), place.root());
+        let notices = NotificationRules::new(effective.settings.notify.clone(), place.root());
         Ok(TaskQueue {
             place,
             repository_id,
-            governing,
+            effective,
             folder,
             head,
-            trust: TrustStore::new(&surroundings.state),
-            trusted_hashes: surroundings.trusted.clone(),
+            trust: TrustStore::new(&command_env.state),
+            trusted_hashes: command_env.trusted.clone(),
             notices,
-            courier: surroundings.courier.clone(),
+            notifications: command_env.notifications.clone(),
         })
     }
 
@@ -124,7 +124,7 @@ impl TaskQueue {
             return;
         }
         if self.notices.offer(self.place.store.as_ref(), &events).is_ok_and(|any| any) {
-            self.courier.wake(&self.place.store);
+            self.notifications.wake(&self.place.store);
         }
         let _ = self.place.store.append(&events, None);
     }

@@ -134,14 +134,14 @@ impl<'s> TaskBoard<'s> {
         Ok(TaskBoard { store, repository_id: repository_id.to_owned(), entries })
     }
 
-    /// Pins the files of tasks that are not pinned yet, as `governing` says that they count; written by the next [`TaskBoard::settle`].
+    /// Pins the files of tasks that are not pinned yet, as `effective` says that they count; written by the next [`TaskBoard::settle`].
     ///
     /// # Errors
-    /// What `governing` fails with.
-    pub fn pin<E>(&mut self, governing: impl Fn(&LoadedTask) -> Result<Vec<u8>, E>) -> Result<(), E> {
+    /// What `effective` fails with.
+    pub fn pin<E>(&mut self, effective: impl Fn(&LoadedTask) -> Result<Vec<u8>, E>) -> Result<(), E> {
         for entry in self.entries.values_mut().filter(|entry| entry.record.pinned.is_none()) {
             let path = entry.loaded.relative.to_string_lossy().into_owned();
-            let text = String::from_utf8(governing(&entry.loaded)?).ok();
+            let text = String::from_utf8(effective(&entry.loaded)?).ok();
             entry.record.pinned = text.map(|text| PinnedFile { path, text });
         }
         Ok(())

@@ -42,17 +42,17 @@ pub struct FolderWatch {
 }
 
 impl FolderWatch {
-    /// A watch on nothing yet. `hear` is called on notify's own thread and must return at once.
+    /// A watch on nothing yet. `on_row` is called on notify's own thread and must return at once.
     ///
     /// # Errors
     /// Where the system refuses.
-    pub fn start(hear: impl Fn(FsMovement) + Send + 'static) -> Result<Self, WatchError> {
+    pub fn start(on_row: impl Fn(FsMovement) + Send + 'static) -> Result<Self, WatchError> {
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| match event {
             // Opening and reading files moves nothing: watchdog's own looks would wake it for ever.
             Ok(event) if matches!(event.kind, EventKind::Access(_)) => {}
-            Ok(event) if !event.need_rescan() && !event.paths.is_empty() => hear(FsMovement::At(event.paths)),
+            Ok(event) if !event.need_rescan() && !event.paths.is_empty() => on_row(FsMovement::At(event.paths)),
             // An overflow or an error may hide a commit, so both mean "look again".
-            Ok(_) | Err(_) => hear(FsMovement::Anywhere),
+            Ok(_) | Err(_) => on_row(FsMovement::Anywhere),
         })
         .map_err(|error| explain(Path::new("anything"), error))?;
         Ok(FolderWatch { watcher })

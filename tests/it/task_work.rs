@@ -210,7 +210,7 @@ fn two_workers_never_hold_one_task() {
     let script = format!("echo $WATCHDOG_SPEC >> '{}'; {HONEST}", env.root().join("runs").display());
     let args = agent(&["work", "--agents", "2", "--json", "--config", &config], &script);
     let crews: Vec<Running> = (0..3).map(|_| spawn(&repo, &args)).collect();
-    crews.into_iter().for_each(|crew| drop(crew.wait().expect(0)));
+    crews.into_iter().for_each(|pool| drop(pool.wait().expect(0)));
     let runs = fs::read_to_string(env.root().join("runs")).expect("they ran");
     let mut ran: Vec<&str> = runs.lines().collect();
     ran.sort_unstable();

@@ -11,15 +11,15 @@ use crate::decision::display::escape_to_one_line;
 use crate::session::recorded;
 use crate::store::breaker as records;
 use crate::store::journal::{event, kind};
-use crate::supervisor::{BreakerJson, CommandEnv, OpenWorktree, breaker_json, governing, now};
+use crate::supervisor::{BreakerJson, CommandEnv, OpenWorktree, breaker_json, effective, now};
 
 /// Shows or resets the breaker.
-pub fn breaker(surroundings: &CommandEnv, terminal: &CommandTerminal, args: BreakerArgs) -> Result<u8, CommandFailure> {
-    let place = OpenWorktree::open(surroundings)?;
+pub fn breaker(command_env: &CommandEnv, terminal: &CommandTerminal, args: BreakerArgs) -> Result<u8, CommandFailure> {
+    let place = OpenWorktree::open(command_env)?;
     let store = place.store.as_ref();
     let latest = recorded(&place.store, &place.worktree_id, args.spec.as_deref())?;
     let spec = args.spec.or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| place.worktree.default_spec());
-    let settings = governing(surroundings, &place, None, latest.as_ref().map(|latest| &latest.point))?.settings.breaker;
+    let settings = effective(command_env, &place, None, latest.as_ref().map(|latest| &latest.point))?.settings.breaker;
     if let Some(BreakerCommand::Reset { from_session }) = args.command {
         PrivilegedCommand { command: "watchdog breaker reset", store, worktree_id: &place.worktree_id, from_session }.allow()?;
         records::reset(store, &place.worktree_id, &spec)?;

@@ -20,8 +20,8 @@ struct CronJob {
 }
 
 /// Prints them.
-pub fn cron(surroundings: &CommandEnv, terminal: &CommandTerminal, paths: &[PathBuf]) -> Result<u8, CommandFailure> {
-    let named = if paths.is_empty() { vec![surroundings.worktree.clone()] } else { paths.to_vec() };
+pub fn cron(command_env: &CommandEnv, terminal: &CommandTerminal, paths: &[PathBuf]) -> Result<u8, CommandFailure> {
+    let named = if paths.is_empty() { vec![command_env.worktree.clone()] } else { paths.to_vec() };
     let mut found = Vec::new();
     for path in &named {
         let path = std::fs::canonicalize(path)
@@ -33,7 +33,7 @@ pub fn cron(surroundings: &CommandEnv, terminal: &CommandTerminal, paths: &[Path
     let search_path = std::env::var_os("PATH").unwrap_or_default();
     let job = CronJob {
         program: text(&program)?,
-        state: text(surroundings.state.root())?,
+        state: text(command_env.state.root())?,
         paths: found,
         search_path: text(Path::new(&search_path)).unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".into()),
     };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::cli::args::{Cli, Command};
 use crate::cli::failure::CommandFailure;
-use crate::cli::program::surroundings;
+use crate::cli::program::command_env;
 use crate::cli::terminal::CommandTerminal;
 use crate::decision::display::plural;
 use crate::supervisor::NotificationWorker;
@@ -35,8 +35,8 @@ pub fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailu
         Command::Task(args) => args.agent_program(),
         _ => None,
     };
-    let courier = NotificationWorker::default();
-    let around = || surroundings(global, terminal, agent, courier.clone());
+    let notifications = NotificationWorker::default();
+    let around = || command_env(global, terminal, agent, notifications.clone());
     let done = match cli.command {
         Command::Snapshot(args) => snapshot::snapshot(&around()?, terminal, args),
         Command::Check(args) => judging::check(&around()?, terminal, args),
@@ -63,7 +63,7 @@ pub fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailu
         Command::Man => generate::man(),
     };
     // The result is printed; whoever waits for our end waits a little longer, and only where somebody is to be told.
-    let left = courier.finish(DELIVERY);
+    let left = notifications.finish(DELIVERY);
     if left > 0 {
         terminal.tell(&format!("watchdog: {} to be delivered; the next watchdog tries again", plural(left as u64, "notification")));
     }

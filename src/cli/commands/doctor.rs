@@ -25,11 +25,11 @@ struct DoctorFinding {
 }
 
 /// Looks at what watchdog needs, or rebuilds its records.
-pub fn doctor(surroundings: &CommandEnv, terminal: &CommandTerminal, args: DoctorArgs) -> Result<u8, CommandFailure> {
+pub fn doctor(command_env: &CommandEnv, terminal: &CommandTerminal, args: DoctorArgs) -> Result<u8, CommandFailure> {
     if args.rebuild {
-        return bring_back(surroundings, terminal);
+        return bring_back(command_env, terminal);
     }
-    let findings = look(surroundings);
+    let findings = look(command_env);
     let healthy = findings.iter().all(|finding| finding.ok);
     if terminal.json {
         let findings = findings.iter().map(|finding| json!({"what": finding.what, "ok": finding.ok, "detail": finding.detail}));
@@ -43,25 +43,25 @@ pub fn doctor(surroundings: &CommandEnv, terminal: &CommandTerminal, args: Docto
     Ok(if healthy { 0 } else { crate::decision::verdict::Reason::StoreError.status().exit_code() })
 }
 
-fn look(surroundings: &CommandEnv) -> Vec<DoctorFinding> {
+fn look(command_env: &CommandEnv) -> Vec<DoctorFinding> {
     let mut findings =
         vec![version("git", "git".as_ref(), "needed for rescue commits and for repositories in the reftable format: install git")];
-    let worktree = Worktree::open(&surroundings.worktree);
+    let worktree = Worktree::open(&command_env.worktree);
     findings.push(match &worktree {
         Ok(worktree) => DoctorFinding { what: "worktree", ok: true, detail: worktree.root().display().to_string() },
         Err(error) => DoctorFinding { what: "worktree", ok: false, detail: error.to_string() },
     });
-    let store = surroundings.state.ensure().and_then(|()| SqliteStore::open(&surroundings.state));
+    let store = command_env.state.ensure().and_then(|()| SqliteStore::open(&command_env.state));
     findings.push(match store {
-        Ok(_) => DoctorFinding { what: "state", ok: true, detail: surroundings.state.root().display().to_string() },
+        Ok(_) => DoctorFinding { what: "state", ok: true, detail: command_env.state.root().display().to_string() },
         Err(error) => DoctorFinding { what: "state", ok: false, detail: format!("{error} ({})", error.hint()) },
     });
-    let settings = worktree.ok().map(|worktree| governing_by_files(surroundings, &worktree));
+    let settings = worktree.ok().map(|worktree| governing_by_files(command_env, &worktree));
     let settings = match settings {
-        Some(Ok(governing)) => {
-            let detail = governing.notes.first().map_or_else(|| "read".to_string(), |note| note.detail.clone());
-            findings.push(DoctorFinding { what: "configuration", ok: governing.notes.is_empty(), detail });
-            governing.settings
+        Some(Ok(effective)) => {
+            let detail = effective.notes.first().map_or_else(|| "read".to_string(), |note| note.detail.clone());
+            findings.push(DoctorFinding { what: "configuration", ok: effective.notes.is_empty(), detail });
+            effective.settings
         }
         Some(Err(unreadable)) => {
             findings.push(DoctorFinding { what: "configuration", ok: false, detail: unreadable.why });
@@ -75,7 +75,7 @@ fn look(surroundings: &CommandEnv) -> Vec<DoctorFinding> {
         Preset::Gemini => "gemini",
         Preset::Opencode => "opencode",
     };
-    let program = match (&settings.agent.probe, &surroundings.agent_program) {
+    let program = match (&settings.agent.probe, &command_env.agent_program) {
         (Some(argv), _) => argv[0].clone().into(),
         (None, Some(program)) => program.clone(),
         (None, None) => usual.into(),
@@ -101,8 +101,8 @@ fn version(what: &'static str, program: &std::ffi::OsStr, missing: &str) -> Doct
     }
 }
 
-fn bring_back(surroundings: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
-    let place = OpenWorktree::open(surroundings)?;
+fn bring_back(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
+    let place = OpenWorktree::open(command_env)?;
     let at = now();
     let baselines = place.worktree.kept_baselines()?.into_iter().map(|kept| BaselineFact {
         worktree_id: kept.worktree_id,

@@ -48,13 +48,13 @@ pub fn evaluate(
     args: EvaluateArgs,
 ) -> Result<u8, CommandFailure> {
     let mut told = read(&args.context)?;
-    let mut surroundings = around()?;
+    let mut command_env = around()?;
     if let Some(worktree) = told.worktree.as_ref().filter(|_| !named) {
-        surroundings.worktree = PathBuf::from(worktree);
+        command_env.worktree = PathBuf::from(worktree);
     }
     told.spec = args.spec.or(told.spec);
     let asked = Overrides { every: args.all, no_cache: args.no_cache, ..Overrides::default() };
-    let judgement = in_runtime(async |signals| judge(&surroundings, told, asked, signals).await)?;
+    let judgement = in_runtime(async |signals| judge(&command_env, told, asked, signals).await)?;
     let for_people = !terminal.json && io::stdout().is_terminal();
     if for_people {
         terminal.verdict(&judgement, false);

@@ -37,8 +37,8 @@ impl EventFilter {
 }
 
 /// Prints the last events, oldest first; with `--follow` then goes on until a signal comes or the reader goes away.
-pub fn events(surroundings: &CommandEnv, terminal: &CommandTerminal, args: EventsArgs) -> Result<u8, CommandFailure> {
-    let (store, worktree) = open(surroundings, args.all)?;
+pub fn events(command_env: &CommandEnv, terminal: &CommandTerminal, args: EventsArgs) -> Result<u8, CommandFailure> {
+    let (store, worktree) = open(command_env, args.all)?;
     let since = args.since.map(|since| match since {
         SinceTime::Ago(ago) => now().checked_sub(ago).unwrap_or(Timestamp::MIN),
         SinceTime::At(at) => at,
@@ -55,7 +55,7 @@ pub fn events(surroundings: &CommandEnv, terminal: &CommandTerminal, args: Event
         return Ok(0);
     }
     in_runtime(async |signals| {
-        let mut tail = EventTail::new(store, surroundings.state.root(), cursor);
+        let mut tail = EventTail::new(store, command_env.state.root(), cursor);
         let mut told = false;
         loop {
             match tail.read() {
@@ -71,7 +71,7 @@ pub fn events(surroundings: &CommandEnv, terminal: &CommandTerminal, args: Event
                 // A store that cannot be read now may be read later; saying so once is enough.
                 Err(error) if !told => {
                     told = true;
-                    surroundings.tell(&format!("{error}; looking again until it can be read"));
+                    command_env.tell(&format!("{error}; looking again until it can be read"));
                 }
                 Err(_) => {}
             }
@@ -87,12 +87,12 @@ pub fn events(surroundings: &CommandEnv, terminal: &CommandTerminal, args: Event
 }
 
 /// The store, and the worktree to show the events of; no worktree is needed to show those of all.
-fn open(surroundings: &CommandEnv, all: bool) -> Result<(Arc<dyn Store>, Option<String>), CommandFailure> {
+fn open(command_env: &CommandEnv, all: bool) -> Result<(Arc<dyn Store>, Option<String>), CommandFailure> {
     if all {
-        surroundings.state.ensure()?;
-        return Ok((Arc::new(SqliteStore::open(&surroundings.state)?), None));
+        command_env.state.ensure()?;
+        return Ok((Arc::new(SqliteStore::open(&command_env.state)?), None));
     }
-    let place = OpenWorktree::open(surroundings)?;
+    let place = OpenWorktree::open(command_env)?;
     Ok((place.store, Some(place.worktree_id)))
 }
 

@@ -26,11 +26,11 @@ pub fn hook(
 ) -> Result<u8, CommandFailure> {
     match &args.command {
         HookCommand::Install(install) => {
-            let surroundings = around()?;
+            let command_env = around()?;
             let program = program(install.settings.user)?;
             let patience = patience(install)?;
             edit(
-                &surroundings,
+                &command_env,
                 terminal,
                 install.settings,
                 &HookEntries::usual(&program, patience, HoldScope { subagents: install.subagents, all_sessions: install.all_sessions }),
@@ -38,8 +38,8 @@ pub fn hook(
             )
         }
         HookCommand::Uninstall(uninstall) => {
-            let surroundings = around()?;
-            edit(&surroundings, terminal, uninstall.settings, &HookEntries::none(), &program(true)?)
+            let command_env = around()?;
+            edit(&command_env, terminal, uninstall.settings, &HookEntries::none(), &program(true)?)
         }
         command => {
             terminal.value(&answer(global, around, command).unwrap_or_else(|failure| excuse(&failure.message)).to_json());
@@ -79,8 +79,8 @@ fn answer(
         worktree_named: global.worktree.is_some(),
         host: host(),
     };
-    let surroundings = around()?;
-    in_runtime(async |signals| answer_hook(&surroundings, request, std::io::stdin(), signals).await)
+    let command_env = around()?;
+    in_runtime(async |signals| answer_hook(&command_env, request, std::io::stdin(), signals).await)
 }
 
 /// What the host's environment tells. A value that makes no sense is one that was not told.
@@ -125,13 +125,13 @@ fn program(whole_path: bool) -> Result<String, CommandFailure> {
 }
 
 fn edit(
-    surroundings: &CommandEnv,
+    command_env: &CommandEnv,
     terminal: &CommandTerminal,
     which: SettingsArgs,
     wanted: &HookEntries,
     program: &str,
 ) -> Result<u8, CommandFailure> {
-    let path = settings_path(surroundings, which)?;
+    let path = settings_path(command_env, which)?;
     let file = SettingsFile::read(&path).map_err(unusable)?;
     let before = file.text.as_deref().unwrap_or_default();
     let edited = settings_text::edit(before, wanted, program).map_err(|error| {
@@ -143,9 +143,9 @@ fn edit(
     if changed && !which.dry_run {
         file.replace(&edited.text).map_err(unusable)?;
         if !which.user
-            && let Ok(worktree) = Worktree::open(&surroundings.worktree)
+            && let Ok(worktree) = Worktree::open(&command_env.worktree)
         {
-            super::init::note_own_file(surroundings, &worktree, PROJECT_SETTINGS);
+            super::init::note_own_file(command_env, &worktree, PROJECT_SETTINGS);
         }
     }
     if terminal.json {
@@ -164,14 +164,14 @@ fn edit(
     Ok(0)
 }
 
-fn settings_path(surroundings: &CommandEnv, which: SettingsArgs) -> Result<PathBuf, CommandFailure> {
+fn settings_path(command_env: &CommandEnv, which: SettingsArgs) -> Result<PathBuf, CommandFailure> {
     if which.user {
-        let folder = surroundings.claude_home.folder();
+        let folder = command_env.claude_home.folder();
         return folder
             .map(|folder| folder.join("settings.json"))
             .ok_or_else(|| CommandFailure::usage("there is no home folder, so there are no settings of a user").hint("set HOME"));
     }
-    let worktree = Worktree::open(&surroundings.worktree)
+    let worktree = Worktree::open(&command_env.worktree)
         .map_err(|error| CommandFailure::from(error).hint("go to the project, name it with -C, or choose your own settings with --user"))?;
     Ok(worktree.root().join(PROJECT_SETTINGS))
 }

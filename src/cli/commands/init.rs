@@ -25,12 +25,12 @@ const FIRST: &str = r#"{
 "#;
 
 /// Writes the file and trusts it; with `--cron`, prints instead what has the system sweep.
-pub fn init(surroundings: &CommandEnv, terminal: &CommandTerminal, args: InitArgs) -> Result<u8, CommandFailure> {
+pub fn init(command_env: &CommandEnv, terminal: &CommandTerminal, args: InitArgs) -> Result<u8, CommandFailure> {
     if args.cron {
-        return super::cron::cron(surroundings, terminal, &args.paths);
+        return super::cron::cron(command_env, terminal, &args.paths);
     }
-    let worktree = Worktree::open(&surroundings.worktree)?;
-    surroundings.state.ensure()?;
+    let worktree = Worktree::open(&command_env.worktree)?;
+    command_env.state.ensure()?;
     let path = worktree.root().join(CONFIGURATION_FILE);
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(args.force).create_new(!args.force);
@@ -40,10 +40,10 @@ pub fn init(surroundings: &CommandEnv, terminal: &CommandTerminal, args: InitArg
         _ => CommandFailure::new(Reason::ConfigError, format!("failed to write {}: {error}", path.display())),
     };
     options.open(&path).and_then(|mut file| file.write_all(FIRST.as_bytes())).map_err(failed)?;
-    note_own_file(surroundings, &worktree, CONFIGURATION_FILE);
-    let store = TrustStore::new(&surroundings.state);
+    note_own_file(command_env, &worktree, CONFIGURATION_FILE);
+    let store = TrustStore::new(&command_env.state);
     let grant = super::trust::allow(&worktree, &store, &path, CONFIGURATION_FILE.as_ref(), FIRST.as_bytes())?;
-    super::trust::move_anchors(surroundings, &worktree, CONFIGURATION_FILE.as_ref(), Some(FIRST.as_bytes()))?;
+    super::trust::move_anchors(command_env, &worktree, CONFIGURATION_FILE.as_ref(), Some(FIRST.as_bytes()))?;
     if terminal.json {
         terminal.value(&json!({"schema": 1, "written": path.display().to_string(), "trusted": grant.hash}));
     } else {
@@ -54,7 +54,7 @@ pub fn init(surroundings: &CommandEnv, terminal: &CommandTerminal, args: InitArg
 }
 
 /// Notes that watchdog wrote this file itself, so that it is nobody's work. Where that cannot be noted, it counts like any other file.
-pub(super) fn note_own_file(surroundings: &CommandEnv, worktree: &Worktree, path: &str) {
-    let Ok(store) = SqliteStore::open(&surroundings.state) else { return };
+pub(super) fn note_own_file(command_env: &CommandEnv, worktree: &Worktree, path: &str) {
+    let Ok(store) = SqliteStore::open(&command_env.state) else { return };
     let _ = uncommitted::wrote(&store, &worktree.worktree_id(), path, &worktree.content_id(path));
 }

@@ -10,16 +10,16 @@ use crate::supervisor::{CheckRequest, CommandEnv, Overrides, RunRequest, check a
 use super::runtime::in_runtime;
 
 /// Judges what happened since a baseline.
-pub fn check(surroundings: &CommandEnv, terminal: &CommandTerminal, args: CheckArgs) -> Result<u8, CommandFailure> {
+pub fn check(command_env: &CommandEnv, terminal: &CommandTerminal, args: CheckArgs) -> Result<u8, CommandFailure> {
     let request =
         CheckRequest { baseline: args.baseline, spec: args.judge.spec.clone(), pid: args.pid, asked: asked(&args.judge, args.once) };
-    let judgement = in_runtime(async |signals| judge_check(surroundings, request, signals).await)?;
+    let judgement = in_runtime(async |signals| judge_check(command_env, request, signals).await)?;
     terminal.verdict(&judgement, false);
     Ok(judgement.exit_code())
 }
 
 /// Wraps one session.
-pub fn run(surroundings: &CommandEnv, terminal: &CommandTerminal, args: RunArgs) -> Result<u8, CommandFailure> {
+pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, args: RunArgs) -> Result<u8, CommandFailure> {
     let request = RunRequest {
         spec: args.judge.spec.clone(),
         command: args.command,
@@ -31,7 +31,7 @@ pub fn run(surroundings: &CommandEnv, terminal: &CommandTerminal, args: RunArgs)
         output_to_stderr: terminal.json,
         asked: Overrides { no_progress_limit: Some(3), ..adopting(asked(&args.judge, false), args.uncommitted) },
     };
-    let judgement = in_runtime(async |signals| judge_run(surroundings, request, signals).await)?;
+    let judgement = in_runtime(async |signals| judge_run(command_env, request, signals).await)?;
     terminal.verdict(&judgement, true);
     Ok(judgement.exit_code())
 }

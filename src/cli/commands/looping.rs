@@ -20,31 +20,31 @@ use super::runtime::in_runtime;
 const LONGEST_PROMPT: u64 = 4 * 1024 * 1024;
 
 /// Repeats sessions until one is judged complete, or something ends the loop.
-pub fn repeat(surroundings: &CommandEnv, terminal: &CommandTerminal, args: LoopArgs) -> Result<u8, CommandFailure> {
+pub fn repeat(command_env: &CommandEnv, terminal: &CommandTerminal, args: LoopArgs) -> Result<u8, CommandFailure> {
     let dry_run = args.dry_run;
     let show_output = args.show_output;
-    let request = request(surroundings, args)?;
+    let request = request(command_env, args)?;
     if dry_run {
-        let plan = plan_loop(surroundings, &request)?;
+        let plan = plan_loop(command_env, &request)?;
         show_plan(terminal, &plan);
         return Ok(0);
     }
     let live = if show_output { None } else { LiveView::start(terminal) };
     let judgement = match live {
         Some(live) => {
-            let around = CommandEnv { narrate: live.narrator(), ..surroundings.clone() };
+            let around = CommandEnv { narrate: live.narrator(), ..command_env.clone() };
             let view: Arc<dyn LoopView> = live.clone();
             let judgement = in_runtime(async |signals| run_loop(&around, request, view, signals).await);
             live.end();
             judgement?
         }
-        None => in_runtime(async |signals| run_loop(surroundings, request, Arc::new(()), signals).await)?,
+        None => in_runtime(async |signals| run_loop(command_env, request, Arc::new(()), signals).await)?,
     };
     terminal.verdict(&judgement, false);
     Ok(judgement.exit_code())
 }
 
-fn request(surroundings: &CommandEnv, args: LoopArgs) -> Result<LoopRequest, CommandFailure> {
+fn request(command_env: &CommandEnv, args: LoopArgs) -> Result<LoopRequest, CommandFailure> {
     let task = args.prompt.as_deref().map(|path| read_prompt(path).map(|text| (path.display().to_string(), text))).transpose()?;
     if task.is_none() && args.prompts.is_none() && args.agent.is_some() {
         return Err(CommandFailure::usage("--agent needs to be told what to do").hint("name a text with --prompt FILE"));
@@ -68,7 +68,7 @@ fn request(surroundings: &CommandEnv, args: LoopArgs) -> Result<LoopRequest, Com
     let given = PromptTexts { task: named(&task), initial: named(&initial), continuation: named(&continuation) };
     let prompts = PromptSet::new(given).map_err(|error| CommandFailure::usage(error.to_string()))?;
     let worker = match args.agent {
-        Some(agent) => SessionWorker::Agent { preset: agent.into(), program: surroundings.agent_program.clone(), args: args.command },
+        Some(agent) => SessionWorker::Agent { preset: agent.into(), program: command_env.agent_program.clone(), args: args.command },
         None => SessionWorker::Program(args.command),
     };
     Ok(LoopRequest {
@@ -95,7 +95,7 @@ fn request(surroundings: &CommandEnv, args: LoopArgs) -> Result<LoopRequest, Com
         end_survivors: args.silence.end_survivors(true),
         mirror: if args.show_output { OutputMirror::ToStderr } else { OutputMirror::Off },
         asked: adopting(asked(&args.judge, false), args.uncommitted),
-        governing: None,
+        effective: None,
     })
 }
 

@@ -18,7 +18,7 @@ use crate::decision::evidence::{ProbeOutcome, Reply, ReplyStatus};
 use crate::decision::shortage::told_by;
 use crate::decision::verdict::{ProbeUsage, Reason};
 use crate::session::{ProbeTarget, recorded};
-use crate::supervisor::{CommandEnv, OpenWorktree, governing, now, reply_json, reply_of, usage_json};
+use crate::supervisor::{CommandEnv, OpenWorktree, effective, now, reply_json, reply_of, usage_json};
 
 /// More of a file than this is not read: an answer is at its end.
 const LONGEST: u64 = 256 << 20;
@@ -89,11 +89,11 @@ fn cost(usage: &ProbeUsage) -> Option<String> {
 
 type AskedProbe = (ProbeAnswer, Option<ProbeTarget>, Option<String>);
 
-fn ask(surroundings: &CommandEnv, args: &ProbeArgs) -> Result<AskedProbe, CommandFailure> {
-    let place = OpenWorktree::open(surroundings)?;
+fn ask(command_env: &CommandEnv, args: &ProbeArgs) -> Result<AskedProbe, CommandFailure> {
+    let place = OpenWorktree::open(command_env)?;
     let store = place.store.as_ref();
     let recorded = recorded(&place.store, &place.worktree_id, args.spec.as_deref())?;
-    let settings = governing(surroundings, &place, None, recorded.as_ref().map(|found| &found.point))?.settings;
+    let settings = effective(command_env, &place, None, recorded.as_ref().map(|found| &found.point))?.settings;
     let commits = match &recorded {
         Some(found) => Some(place.worktree.commits_since(&found.point, Some(&found.refs))?),
         None => None,
@@ -104,7 +104,7 @@ fn ask(surroundings: &CommandEnv, args: &ProbeArgs) -> Result<AskedProbe, Comman
     let whom = ProbeTarget::of(
         store,
         (&place.worktree_id, &spec),
-        (place.root(), &surroundings.claude_home),
+        (place.root(), &command_env.claude_home),
         None,
         recorded.as_ref().map(|found| found.at),
         by_transcript,
@@ -112,7 +112,7 @@ fn ask(surroundings: &CommandEnv, args: &ProbeArgs) -> Result<AskedProbe, Comman
     let facts = QuestionFacts { commits: commits.as_ref(), changes: Some(&changes) };
     let request = ProbeRequest {
         settings: &settings.agent,
-        program: surroundings.agent_program.clone(),
+        program: command_env.agent_program.clone(),
         worktree: place.root(),
         session_id: whom.resume.as_deref(),
         expected_session: whom.expected.clone(),

@@ -30,11 +30,11 @@ const BESIDE_BAR: usize = 44;
 const DAYS: usize = 62;
 
 /// Shows what a period came to.
-pub fn report(surroundings: &CommandEnv, here: bool, terminal: &CommandTerminal, args: ReportArgs) -> Result<u8, CommandFailure> {
-    surroundings.state.ensure()?;
-    let store = SqliteStore::open(&surroundings.state)?;
+pub fn report(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, args: ReportArgs) -> Result<u8, CommandFailure> {
+    command_env.state.ensure()?;
+    let store = SqliteStore::open(&command_env.state)?;
     let paths = if args.paths.is_empty() && here { vec![".".into()] } else { args.paths };
-    let below = PathFilter::new(&surroundings.worktree, &paths);
+    let below = PathFilter::new(&command_env.worktree, &paths);
     let today = date(now());
     let from = match args.since {
         // Today is one of them.

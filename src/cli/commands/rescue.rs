@@ -17,17 +17,17 @@ use crate::session::recorded;
 use crate::store::journal::{event, kind};
 use crate::store::session as sessions;
 use crate::supervisor::{
-    CommandEnv, CommitPlanner, EffectiveConfig, LockedWorktree, OpenWorktree, expire, governing, now, remember_rescued,
+    CommandEnv, CommitPlanner, EffectiveConfig, LockedWorktree, OpenWorktree, effective, expire, now, remember_rescued,
 };
 
 use super::probe::with_interrupt;
 use super::snapshots::{LISTED, RestorePlace, SHOWN, drop_one, id_of, left_out_json, list, restore, show, show_left_out, show_more};
 
 /// Salvages, or does what the subcommand says.
-pub fn rescue(surroundings: &CommandEnv, terminal: &CommandTerminal, args: RescueArgs) -> Result<u8, CommandFailure> {
-    let place = OpenWorktree::open(surroundings)?;
+pub fn rescue(command_env: &CommandEnv, terminal: &CommandTerminal, args: RescueArgs) -> Result<u8, CommandFailure> {
+    let place = OpenWorktree::open(command_env)?;
     match args.command {
-        None => salvage(surroundings, terminal, place, args.spec, args.dry_run),
+        None => salvage(command_env, terminal, place, args.spec, args.dry_run),
         Some(RescueCommand::List { spec }) => list(terminal, &place, spec.or(args.spec).as_deref()),
         Some(RescueCommand::Show { id, stat }) => show(terminal, &place, &id, stat),
         Some(RescueCommand::Restore { id, branch, into, linked, .. }) => {
@@ -37,30 +37,30 @@ pub fn rescue(surroundings: &CommandEnv, terminal: &CommandTerminal, args: Rescu
                 (None, None, Some(folder)) => RestorePlace::LinkedWorktree(folder),
                 (None, None, None) => RestorePlace::Here(RestoreTarget::Automatic),
             };
-            restore(surroundings, terminal, &place, &id, target)
+            restore(command_env, terminal, &place, &id, target)
         }
         Some(RescueCommand::Drop { id }) => drop_one(terminal, &place, &id),
     }
 }
 
 fn salvage(
-    surroundings: &CommandEnv,
+    command_env: &CommandEnv,
     terminal: &CommandTerminal,
     place: OpenWorktree,
     spec: Option<String>,
     dry_run: bool,
 ) -> Result<u8, CommandFailure> {
-    let _lock = match place.claim(surroundings, "watchdog rescue", false)? {
+    let _lock = match place.claim(command_env, "watchdog rescue", false)? {
         LockedWorktree::Ours(lock) => lock,
         LockedWorktree::Taken(verdict) => return Err(CommandFailure::new(verdict.reason, verdict.message)),
     };
     let latest = recorded(&place.store, &place.worktree_id, spec.as_deref())?;
     let spec = spec.or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| place.worktree.default_spec());
-    let EffectiveConfig { settings, notes, .. } = governing(surroundings, &place, None, latest.as_ref().map(|latest| &latest.point))?;
+    let EffectiveConfig { settings, notes, .. } = effective(command_env, &place, None, latest.as_ref().map(|latest| &latest.point))?;
     for note in notes {
         terminal.tell(&format!("watchdog: {} ({})", escape_to_one_line(&note.detail), note.code));
     }
-    let code = salvage_as(surroundings, terminal, &place, &spec, &settings, dry_run);
+    let code = salvage_as(command_env, terminal, &place, &spec, &settings, dry_run);
     if !dry_run && let Err(why) = expire(&place.worktree, place.store.as_ref(), settings.rescue.keep_days) {
         terminal.complain(&format!("watchdog: old snapshots could not be dropped: {}", escape_to_one_line(&why)));
     }
@@ -68,7 +68,7 @@ fn salvage(
 }
 
 fn salvage_as(
-    surroundings: &CommandEnv,
+    command_env: &CommandEnv,
     terminal: &CommandTerminal,
     place: &OpenWorktree,
     spec: &str,
@@ -83,12 +83,12 @@ fn salvage_as(
         return preview(terminal, place, &settings.rescue);
     }
     let request = SnapshotRequest { spec, at: now(), why: "asked for by watchdog rescue" };
-    let Some(snapshot) = place.worktree.take_snapshot_apart(&request, &rescue::private_rule(&settings.rescue))? else {
+    let Some(snapshot) = place.worktree.take_snapshot_with_private(&request, &rescue::private_rule(&settings.rescue))? else {
         return Ok(nothing(terminal));
     };
     let outcome = match settings.rescue.mode {
         RescueMode::Snapshot | RescueMode::Off => RescueOutcome { left_out: snapshot.left_out.clone(), ..RescueOutcome::default() },
-        RescueMode::Plan | RescueMode::Single | RescueMode::Command => commit(surroundings, place, settings, spec, &snapshot)?,
+        RescueMode::Plan | RescueMode::Single | RescueMode::Command => commit(command_env, place, settings, spec, &snapshot)?,
     };
     let noted = event(
         now(),
@@ -105,7 +105,7 @@ fn salvage_as(
 
 /// Commits by mode; in `plan` the agent is asked, for as long as nobody presses Ctrl-C.
 fn commit(
-    surroundings: &CommandEnv,
+    command_env: &CommandEnv,
     place: &OpenWorktree,
     settings: &ConfigSettings,
     spec: &str,
@@ -113,11 +113,11 @@ fn commit(
 ) -> Result<RescueOutcome, CommandFailure> {
     let session = sessions::of(place.store.as_ref(), &place.worktree_id, spec)?.and_then(|session| session.session_id);
     let planner = CommitPlanner {
-        surroundings,
+        command_env,
         agent: &settings.agent,
         root: place.root(),
         session_id: session.as_deref(),
-        expected_session: transcript::latest_session(place.root(), &surroundings.claude_home).map(|found| found.session_id),
+        expected_session: transcript::latest_session(place.root(), &command_env.claude_home).map(|found| found.session_id),
         timeout: settings.rescue.timeout,
         begun: now(),
         spent: std::sync::Mutex::default(),

@@ -63,12 +63,12 @@ pub fn schema(
 }
 
 /// The configuration as it is written here and now, trusted or not: reading it runs nothing.
-fn resolved(surroundings: &CommandEnv) -> Result<Value, CommandFailure> {
-    let path = match &surroundings.config {
+fn resolved(command_env: &CommandEnv) -> Result<Value, CommandFailure> {
+    let path = match &command_env.config {
         Some(path) => path.clone(),
         None => {
-            let top = Worktree::open(&surroundings.worktree).map(|worktree| worktree.root().to_owned());
-            top.unwrap_or_else(|_| surroundings.worktree.clone()).join(CONFIGURATION_FILE)
+            let top = Worktree::open(&command_env.worktree).map(|worktree| worktree.root().to_owned());
+            top.unwrap_or_else(|_| command_env.worktree.clone()).join(CONFIGURATION_FILE)
         }
     };
     match std::fs::read(&path) {
@@ -76,7 +76,7 @@ fn resolved(surroundings: &CommandEnv) -> Result<Value, CommandFailure> {
             let parsed = parse_bytes(&bytes, &path).map_err(|error| bad_configuration(&error))?;
             Ok(to_json(&parsed.settings))
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && surroundings.config.is_none() => Ok(to_json(&Default::default())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && command_env.config.is_none() => Ok(to_json(&Default::default())),
         Err(error) => Err(CommandFailure::new(Reason::ConfigError, format!("failed to read {}: {error}", path.display()))),
     }
 }

@@ -9,11 +9,11 @@ use crate::cli::terminal::CommandTerminal;
 use super::from_session::PrivilegedCommand;
 use crate::session::{UncommittedRule, note_conversations, record, spec_of_new_session};
 use crate::store::journal::{event, kind};
-use crate::supervisor::{CommandEnv, OpenWorktree, accept_criteria, between_sessions, governing, now, session_begins};
+use crate::supervisor::{CommandEnv, OpenWorktree, accept_criteria, between_sessions, effective, now, session_begins};
 
 /// Records HEAD as the baseline of the spec, and prints it.
-pub fn snapshot(surroundings: &CommandEnv, terminal: &CommandTerminal, args: SnapshotArgs) -> Result<u8, CommandFailure> {
-    let place = OpenWorktree::open(surroundings)?;
+pub fn snapshot(command_env: &CommandEnv, terminal: &CommandTerminal, args: SnapshotArgs) -> Result<u8, CommandFailure> {
+    let place = OpenWorktree::open(command_env)?;
     let (store, worktree_id) = (place.store.as_ref(), place.worktree_id.as_str());
     let privileged = PrivilegedCommand { command: "watchdog snapshot", store, worktree_id, from_session: args.from_session };
     privileged.allow()?;
@@ -21,20 +21,20 @@ pub fn snapshot(surroundings: &CommandEnv, terminal: &CommandTerminal, args: Sna
     let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, args.spec.as_deref())?;
     between_sessions(&place, Some(&spec), at)?;
     let head = place.worktree.head()?;
-    let governing = governing(surroundings, &place, Some(&spec), Some(&head));
+    let effective = effective(command_env, &place, Some(&spec), Some(&head));
     let uncommitted = if args.adopt { UncommittedRule::Adopt } else { UncommittedRule::Inherit };
     let recorded = record(place.store.as_ref(), &place.worktree, Some(&spec), uncommitted, at)?;
     if args.accept_criteria {
-        accept_criteria(surroundings, &place, &recorded)?;
+        accept_criteria(command_env, &place, &recorded)?;
         privileged.note(json!({"accepted": recorded.point.as_str(), "spec": recorded.spec}))?;
     } else {
-        match governing {
-            Ok(governing) => drop(session_begins(&place, &recorded, governing)?),
+        match effective {
+            Ok(effective) => drop(session_begins(&place, &recorded, effective)?),
             // Where a session begins is worth a record all the same; whoever judges will say it again.
             Err(unreadable) => terminal.complain(&format!("watchdog: {}", crate::decision::display::escape_to_one_line(&unreadable.why))),
         }
     }
-    note_conversations(place.store.as_ref(), (&place.worktree_id, &recorded.spec), (place.root(), &surroundings.claude_home), recorded.at)?;
+    note_conversations(place.store.as_ref(), (&place.worktree_id, &recorded.spec), (place.root(), &command_env.claude_home), recorded.at)?;
     let noted = event(recorded.at, &place.worktree_id, Some(&recorded.spec), kind::BASELINE, json!({"baseline": recorded.point.as_str()}));
     // Nothing guards this append, so it cannot be fenced.
     let _done = place.store.append(&[noted], None)?;

@@ -10,7 +10,7 @@ use crate::cli::terminal::CommandTerminal;
 use crate::decision::display::{escape_for_display, escape_to_one_line, plural};
 use crate::decision::evidence::LeftOut;
 use crate::decision::verdict::Reason;
-use crate::git::{FileDiff, RestoreError, RestoreResult, RestoreTarget, RestoredTo, SnapshotDiff, SnapshotInfo, SnapshotKind};
+use crate::git::{FileDiff, RestoreError, RestoreResult, RestoreTarget, RestoredTo, SnapshotDiff, SnapshotKind, SnapshotSummary};
 use crate::rescue::{RestoreIntoError, restore_into_worktree};
 use crate::session::recorded;
 use crate::store::journal::{event, kind};
@@ -112,7 +112,7 @@ pub fn show(terminal: &CommandTerminal, place: &OpenWorktree, id: &str, stat: bo
     Ok(0)
 }
 
-fn compared_with(place: &OpenWorktree, info: &SnapshotInfo) -> String {
+fn compared_with(place: &OpenWorktree, info: &SnapshotSummary) -> String {
     let short = |commit: &str| commit.chars().take(12).collect::<String>();
     let head = place.worktree.head_commit().ok().flatten();
     match (&info.base, head) {
@@ -160,13 +160,13 @@ pub enum RestorePlace {
 
 /// Brings a snapshot back.
 pub fn restore(
-    surroundings: &CommandEnv,
+    command_env: &CommandEnv,
     terminal: &CommandTerminal,
     place: &OpenWorktree,
     id: &str,
     target: RestorePlace,
 ) -> Result<u8, CommandFailure> {
-    let _lock = match place.claim(surroundings, "watchdog rescue restore", false)? {
+    let _lock = match place.claim(command_env, "watchdog rescue restore", false)? {
         LockedWorktree::Ours(lock) => lock,
         LockedWorktree::Taken(verdict) => return Err(CommandFailure::new(verdict.reason, verdict.message)),
     };
@@ -279,7 +279,7 @@ pub(super) fn id_of(name: &str) -> &str {
     name.strip_prefix("refs/watchdog/rescue/").unwrap_or(name)
 }
 
-fn info_json(info: &SnapshotInfo) -> Value {
+fn info_json(info: &SnapshotSummary) -> Value {
     json!({"id": info.id, "ref": info.name, "commit": info.commit, "base": info.base, "spec": info.spec, "at": info.at.to_string(),
            "why": info.why, "branch": info.branch, "worktree": info.worktree, "files": info.files, "bytes": info.bytes,
            "private_files": info.private_files})

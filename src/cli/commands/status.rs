@@ -22,14 +22,14 @@ use crate::supervisor::{CommandEnv, now};
 const MESSAGE: usize = 300;
 
 /// Shows what is going on.
-pub fn status(surroundings: &CommandEnv, here: bool, terminal: &CommandTerminal, args: StatusArgs) -> Result<u8, CommandFailure> {
-    surroundings.state.ensure()?;
-    let store = SqliteStore::open(&surroundings.state)?;
+pub fn status(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, args: StatusArgs) -> Result<u8, CommandFailure> {
+    command_env.state.ensure()?;
+    let store = SqliteStore::open(&command_env.state)?;
     let paths = if args.paths.is_empty() && here { vec![".".into()] } else { args.paths };
-    let below = PathFilter::new(&surroundings.worktree, &paths);
+    let below = PathFilter::new(&command_env.worktree, &paths);
     let now = now();
-    let mut found = overview(&store, &surroundings.state, &below, now)?;
-    found.look_at_sessions(&surroundings.state, &surroundings.claude_home);
+    let mut found = overview(&store, &command_env.state, &below, now)?;
+    found.look_at_sessions(&command_env.state, &command_env.claude_home);
     found.notes.extend(store.notes().into_iter().map(|note| note.detail));
     let shown = |row: &StatusRow| args.only.is_empty() || row.words().iter().any(|word| args.only.iter().any(|only| only == word));
     if terminal.json {

@@ -25,13 +25,13 @@ const QUIET: Duration = Duration::from_secs(1);
 const EVERY: Duration = Duration::from_millis(200);
 
 /// Sweeps, and says what was found.
-pub fn sweep(surroundings: &CommandEnv, terminal: &CommandTerminal, args: SweepArgs) -> Result<u8, CommandFailure> {
+pub fn sweep(command_env: &CommandEnv, terminal: &CommandTerminal, args: SweepArgs) -> Result<u8, CommandFailure> {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let paths = if args.paths.is_empty() { vec![surroundings.worktree.clone()] } else { args.paths };
+    let paths = if args.paths.is_empty() { vec![command_env.worktree.clone()] } else { args.paths };
     let progress = Arc::new(ProgressLine::new(terminal.tells() && std::io::stderr().is_terminal()));
     let (json, only) = (terminal.json, args.only);
     let (shown, speaker) = (only.clone(), *terminal);
-    let news = args.news.then(|| ShownNews::open(&surroundings.state)).transpose()?.map(Arc::new);
+    let news = args.news.then(|| ShownNews::open(&command_env.state)).transpose()?.map(Arc::new);
     let request = SweepRequest {
         paths,
         // One more than there are processors, as now and then one waits for the records.
@@ -48,7 +48,7 @@ pub fn sweep(surroundings: &CommandEnv, terminal: &CommandTerminal, args: SweepA
             no_cache: args.no_cache,
             ..Overrides::default()
         },
-        hear: {
+        on_row: {
             let (progress, news) = (Arc::clone(&progress), news.clone());
             Arc::new(move |row, done, total| {
                 let is_news = news.as_ref().is_none_or(|news| news.take(row));
@@ -61,7 +61,7 @@ pub fn sweep(surroundings: &CommandEnv, terminal: &CommandTerminal, args: SweepA
         },
     };
     // Thousands of stories at once tell nobody anything; the table does.
-    let quiet = CommandEnv { narrate: Arc::new(|_: &str| {}), ..surroundings.clone() };
+    let quiet = CommandEnv { narrate: Arc::new(|_: &str| {}), ..command_env.clone() };
     let report = in_runtime(async |signals| sweep_all(&quiet, request, signals).await)??;
     progress.clear();
     if !json {

@@ -18,14 +18,14 @@ use crate::tasks::task_board::{BoardTask, LedgerError, TaskBoard, TaskStep};
 use super::task_work;
 
 /// Does one of the things that can be done with tasks.
-pub fn task(surroundings: &CommandEnv, terminal: &CommandTerminal, args: TaskArgs) -> Result<u8, CommandFailure> {
+pub fn task(command_env: &CommandEnv, terminal: &CommandTerminal, args: TaskArgs) -> Result<u8, CommandFailure> {
     let shared = TaskOptions { dry_run: args.dry_run, write_back: args.write_back };
     let command = match args.command {
-        TaskCommand::Run(args) => return task_work::run(surroundings, terminal, &shared, args),
-        TaskCommand::Work(args) => return task_work::work(surroundings, terminal, &shared, args),
+        TaskCommand::Run(args) => return task_work::run(command_env, terminal, &shared, args),
+        TaskCommand::Work(args) => return task_work::work(command_env, terminal, &shared, args),
         command => command,
     };
-    let queue = TaskQueue::open(surroundings)?;
+    let queue = TaskQueue::open(command_env)?;
     complain(terminal, &queue);
     match command {
         TaskCommand::List(list_args) => list(terminal, &queue, &shared, &list_args),
@@ -55,7 +55,7 @@ fn ledger<'q>(queue: &'q TaskQueue, shared: &TaskOptions) -> Result<TaskBoard<'q
 
 /// What could not be read stops no other task, and is said.
 pub fn complain(terminal: &CommandTerminal, queue: &TaskQueue) {
-    for note in queue.place.notes.iter().chain(&queue.governing.notes) {
+    for note in queue.place.notes.iter().chain(&queue.effective.notes) {
         terminal.complain(&format!("watchdog: {} ({})", escape_to_one_line(&note.detail), note.code));
     }
     for problem in &queue.folder.problems {
@@ -104,7 +104,7 @@ fn in_order<'l>(ledger: &'l TaskBoard<'_>) -> Vec<&'l BoardTask> {
 
 fn table(terminal: &CommandTerminal, queue: &TaskQueue, ledger: &TaskBoard<'_>, shown: &[&BoardTask], cycles: &[Vec<String>]) {
     if ledger.entries().next().is_none() {
-        let dir = &queue.governing.settings.tasks.dir;
+        let dir = &queue.effective.settings.tasks.dir;
         terminal.line(&format!("no tasks in {}; 'watchdog task --help' shows what one looks like", escape_to_one_line(dir)));
         return;
     }

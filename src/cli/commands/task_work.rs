@@ -29,13 +29,13 @@ const BY_HAND: &str = "by-hand";
 const NAMES: usize = 200;
 
 /// Runs one task in this worktree.
-pub fn run(surroundings: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOptions, args: TaskRunArgs) -> Result<u8, CommandFailure> {
-    let queue = TaskQueue::open(surroundings)?;
+pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOptions, args: TaskRunArgs) -> Result<u8, CommandFailure> {
+    let queue = TaskQueue::open(command_env)?;
     complain(terminal, &queue);
-    let settings = &queue.governing.settings;
+    let settings = &queue.effective.settings;
     let entry = args.name.as_ref().and_then(|name| settings.agents.iter().find(|entry| entry.name == *name));
     let name = args.name.clone().unwrap_or_else(|| BY_HAND.to_owned());
-    let worker = worker(surroundings, &args.work, settings, entry);
+    let worker = worker(command_env, &args.work, settings, entry);
     let order = TaskOrder { id: args.id.clone(), agent: name, worker, ..template(&args.work, shared) };
     if shared.dry_run {
         return plan_of_one(terminal, &queue, &order);
@@ -44,7 +44,7 @@ pub fn run(surroundings: &CommandEnv, terminal: &CommandTerminal, shared: &TaskO
     known(&ledger, &args.id)?;
     drop(ledger);
     drop(queue);
-    let report = in_runtime(async |signals| run_task(surroundings, &order, Arc::new(NoTerminal), signals).await)??;
+    let report = in_runtime(async |signals| run_task(command_env, &order, Arc::new(NoTerminal), signals).await)??;
     if terminal.json {
         terminal.value(&report.to_json());
     } else {
@@ -54,15 +54,15 @@ pub fn run(surroundings: &CommandEnv, terminal: &CommandTerminal, shared: &TaskO
 }
 
 /// Has agents work on all tasks.
-pub fn work(surroundings: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOptions, args: TaskCrewArgs) -> Result<u8, CommandFailure> {
-    let queue = TaskQueue::open(surroundings)?;
+pub fn work(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOptions, args: TaskCrewArgs) -> Result<u8, CommandFailure> {
+    let queue = TaskQueue::open(command_env)?;
     complain(terminal, &queue);
-    let order = crew(surroundings, &queue, shared, &args)?;
+    let order = pool(command_env, &queue, shared, &args)?;
     if shared.dry_run {
         return plan_of_all(terminal, &queue, &order);
     }
     drop(queue);
-    let report = in_runtime(async |signals| work_as_crew(surroundings, &order, signals).await)??;
+    let report = in_runtime(async |signals| work_as_crew(command_env, &order, signals).await)??;
     show(terminal, &report);
     Ok(report.verdict.status().exit_code())
 }
@@ -95,11 +95,11 @@ fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> TaskOrder {
 }
 
 /// How an agent is started: as the command line says, else as its entry, else as the agent that is asked.
-fn worker(surroundings: &CommandEnv, args: &TaskWorkArgs, settings: &ConfigSettings, entry: Option<&AgentEntry>) -> SessionWorker {
+fn worker(command_env: &CommandEnv, args: &TaskWorkArgs, settings: &ConfigSettings, entry: Option<&AgentEntry>) -> SessionWorker {
     let known = |preset: Preset, model: Option<&String>| {
         let model = model.iter().flat_map(|model| ["--model".into(), model.as_str().into()]);
         let args = model.chain(args.command.iter().cloned()).collect();
-        SessionWorker::Agent { preset, program: surroundings.agent_program.clone(), args }
+        SessionWorker::Agent { preset, program: command_env.agent_program.clone(), args }
     };
     match (args.agent, entry) {
         (Some(agent), _) => known(agent.into(), None),
@@ -110,9 +110,9 @@ fn worker(surroundings: &CommandEnv, args: &TaskWorkArgs, settings: &ConfigSetti
     }
 }
 
-fn crew(surroundings: &CommandEnv, queue: &TaskQueue, shared: &TaskOptions, args: &TaskCrewArgs) -> Result<CrewOrder, CommandFailure> {
-    let settings = &queue.governing.settings;
-    let homes = homes(surroundings, queue);
+fn pool(command_env: &CommandEnv, queue: &TaskQueue, shared: &TaskOptions, args: &TaskCrewArgs) -> Result<CrewOrder, CommandFailure> {
+    let settings = &queue.effective.settings;
+    let homes = homes(command_env, queue);
     let member = |entry: &AgentEntry| {
         let home = match &entry.worktree {
             Some(folder) => queue.place.root().join(folder),
@@ -123,11 +123,11 @@ fn crew(surroundings: &CommandEnv, queue: &TaskQueue, shared: &TaskOptions, args
                     .hint("name a folder for it with agents[].worktree, or give it a plainer name"));
             }
         };
-        let worker = worker(surroundings, &args.work, settings, Some(entry));
+        let worker = worker(command_env, &args.work, settings, Some(entry));
         Ok(PoolAgent { name: entry.name.clone(), role: entry.role.clone(), worker, home })
     };
     let members: Vec<PoolAgent> = if settings.agents.is_empty() {
-        let worker = worker(surroundings, &args.work, settings, None);
+        let worker = worker(command_env, &args.work, settings, None);
         let on_the_fly = |n: usize| {
             let name = format!("agent-{n}");
             PoolAgent { home: homes.join(&name), name, role: None, worker: worker.clone() }
@@ -141,11 +141,11 @@ fn crew(surroundings: &CommandEnv, queue: &TaskQueue, shared: &TaskOptions, args
 }
 
 /// The folder of the worktrees that are ours: outside of the repository, as nothing is written into anybody's work tree.
-fn homes(surroundings: &CommandEnv, queue: &TaskQueue) -> PathBuf {
+fn homes(command_env: &CommandEnv, queue: &TaskQueue) -> PathBuf {
     let name = queue.place.root().file_name().map(Path::new).unwrap_or(Path::new("repository")).display().to_string();
     let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
     let id: String = queue.repository_id.chars().take(8).collect();
-    surroundings.state.root().join("worktrees").join(format!("{plain}-{id}"))
+    command_env.state.root().join("worktrees").join(format!("{plain}-{id}"))
 }
 
 fn plan_of_one(terminal: &CommandTerminal, queue: &TaskQueue, order: &TaskOrder) -> Result<u8, CommandFailure> {

@@ -23,26 +23,26 @@ use crate::tasks;
 const SHOWN_LINES: usize = 60;
 
 /// Allows a file as its bytes are now, and shows the commands that it names.
-pub fn trust(surroundings: &CommandEnv, terminal: &CommandTerminal, args: TrustArgs) -> Result<u8, CommandFailure> {
-    surroundings.state.ensure()?;
-    let store = TrustStore::new(&surroundings.state);
+pub fn trust(command_env: &CommandEnv, terminal: &CommandTerminal, args: TrustArgs) -> Result<u8, CommandFailure> {
+    command_env.state.ensure()?;
+    let store = TrustStore::new(&command_env.state);
     if args.list {
         return list(terminal, &store);
     }
-    let worktree = Worktree::open(&surroundings.worktree)?;
-    let records = SqliteStore::open(&surroundings.state)?;
+    let worktree = Worktree::open(&command_env.worktree)?;
+    let records = SqliteStore::open(&command_env.state)?;
     let worktree_id = worktree.worktree_id();
     let privileged =
         PrivilegedCommand { command: "watchdog trust", store: &records, worktree_id: &worktree_id, from_session: args.from_session };
     privileged.allow()?;
-    let (path, relative) = named(&worktree, surroundings, args.file)?;
+    let (path, relative) = named(&worktree, command_env, args.file)?;
     if path.is_dir() {
-        return trust_tasks(surroundings, terminal, (&worktree, &store), &path, args.rev.as_deref());
+        return trust_tasks(command_env, terminal, (&worktree, &store), &path, args.rev.as_deref());
     }
     let bytes = bytes_of(&worktree, &path, &relative, args.rev.as_deref())?;
     let grant = allow(&worktree, &store, &path, &relative, &bytes)?;
-    move_anchors(surroundings, &worktree, &relative, Some(&bytes))?;
-    move_pin(surroundings, &worktree, &relative, &bytes)?;
+    move_anchors(command_env, &worktree, &relative, Some(&bytes))?;
+    move_pin(command_env, &worktree, &relative, &bytes)?;
     privileged.note(json!({"path": relative.display().to_string(), "hash": grant.hash}))?;
     if terminal.json {
         terminal.value(&json!({"schema": 1, "trusted": grant.hash, "path": relative.display().to_string(), "commands": grant.commands}));
@@ -67,10 +67,10 @@ fn bytes_of(worktree: &Worktree, path: &Path, relative: &Path, rev: Option<&str>
 }
 
 /// The criteria of a task that is known follow a person's word about its file.
-fn move_pin(surroundings: &CommandEnv, worktree: &Worktree, relative: &Path, bytes: &[u8]) -> Result<(), CommandFailure> {
+fn move_pin(command_env: &CommandEnv, worktree: &Worktree, relative: &Path, bytes: &[u8]) -> Result<(), CommandFailure> {
     let Some(parsed) = is_task(relative).then(|| parse_task(bytes, relative).ok()).flatten() else { return Ok(()) };
     let Ok(text) = String::from_utf8(bytes.to_vec()) else { return Ok(()) };
-    let store = SqliteStore::open(&surroundings.state)?;
+    let store = SqliteStore::open(&command_env.state)?;
     let repository = worktree.repository_id();
     let Some(known) = task::of(&store, &repository, &parsed.id)? else { return Ok(()) };
     let pinned = Some(PinnedFile { path: relative.to_string_lossy().into_owned(), text });
@@ -104,7 +104,7 @@ fn show_default_script(terminal: &CommandTerminal, worktree: &Worktree, path: &P
 
 /// What governs from session to session follows a person's word about the configuration of a worktree.
 pub(super) fn move_anchors(
-    surroundings: &CommandEnv,
+    command_env: &CommandEnv,
     worktree: &Worktree,
     relative: &Path,
     trusted: Option<&[u8]>,
@@ -112,13 +112,13 @@ pub(super) fn move_anchors(
     if relative != Path::new(CONFIGURATION_FILE) {
         return Ok(());
     }
-    let store = SqliteStore::open(&surroundings.state)?;
+    let store = SqliteStore::open(&command_env.state)?;
     Ok(criteria_trusted(&store, worktree, trusted)?)
 }
 
 /// Allows every task of a folder that names commands, as their bytes are now. Those that name none need no word.
 fn trust_tasks(
-    surroundings: &CommandEnv,
+    command_env: &CommandEnv,
     terminal: &CommandTerminal,
     (worktree, store): (&Worktree, &TrustStore),
     folder: &Path,
@@ -135,7 +135,7 @@ fn trust_tasks(
     for loaded in named {
         let bytes = bytes_of(worktree, &loaded.path, &loaded.relative, rev)?;
         grants.push(allow(worktree, store, &loaded.path, &loaded.relative, &bytes)?);
-        move_pin(surroundings, worktree, &loaded.relative, &bytes)?;
+        move_pin(command_env, worktree, &loaded.relative, &bytes)?;
     }
     if terminal.json {
         let grants =
@@ -176,23 +176,23 @@ pub fn allow(worktree: &Worktree, store: &TrustStore, path: &Path, relative: &Pa
 }
 
 /// Takes the trust in a file's present bytes back.
-pub fn untrust(surroundings: &CommandEnv, terminal: &CommandTerminal, args: UntrustArgs) -> Result<u8, CommandFailure> {
-    let worktree = Worktree::open(&surroundings.worktree)?;
-    surroundings.state.ensure()?;
-    let records = SqliteStore::open(&surroundings.state)?;
+pub fn untrust(command_env: &CommandEnv, terminal: &CommandTerminal, args: UntrustArgs) -> Result<u8, CommandFailure> {
+    let worktree = Worktree::open(&command_env.worktree)?;
+    command_env.state.ensure()?;
+    let records = SqliteStore::open(&command_env.state)?;
     let worktree_id = worktree.worktree_id();
     let privileged =
         PrivilegedCommand { command: "watchdog untrust", store: &records, worktree_id: &worktree_id, from_session: args.from_session };
     privileged.allow()?;
-    let store = TrustStore::new(&surroundings.state);
-    let (path, relative) = named(&worktree, surroundings, args.file)?;
+    let store = TrustStore::new(&command_env.state);
+    let (path, relative) = named(&worktree, command_env, args.file)?;
     // Every grant for this path goes: whoever takes trust back does not mean one version of the file only.
     let grants = store.list()?;
     let mut revoked = 0;
     for grant in grants.iter().filter(|grant| grant.path == relative && grant.repository == worktree.common_dir()) {
         revoked += usize::from(store.revoke(&grant.hash)?);
     }
-    move_anchors(surroundings, &worktree, &relative, None)?;
+    move_anchors(command_env, &worktree, &relative, None)?;
     privileged.note(json!({"path": relative.display().to_string(), "revoked": revoked}))?;
     if terminal.json {
         terminal.value(&json!({"schema": 1, "revoked": revoked}));
@@ -204,11 +204,11 @@ pub fn untrust(surroundings: &CommandEnv, terminal: &CommandTerminal, args: Untr
     Ok(0)
 }
 
-fn named(worktree: &Worktree, surroundings: &CommandEnv, file: Option<PathBuf>) -> Result<(PathBuf, PathBuf), CommandFailure> {
+fn named(worktree: &Worktree, command_env: &CommandEnv, file: Option<PathBuf>) -> Result<(PathBuf, PathBuf), CommandFailure> {
     let Some(file) = file else {
         return Ok((worktree.root().join(CONFIGURATION_FILE), CONFIGURATION_FILE.into()));
     };
-    let path = std::path::absolute(surroundings.worktree.join(&file))
+    let path = std::path::absolute(command_env.worktree.join(&file))
         .and_then(|path| path.canonicalize())
         .map_err(|error| CommandFailure::usage(format!("failed to find {}: {error}", file.display())))?;
     let relative = path

@@ -15,7 +15,7 @@ use super::runtime::in_runtime;
 const SHORTEST_POLL: Duration = Duration::from_millis(100);
 
 /// Watches until a signal comes, or nobody reads any more.
-pub fn watch(surroundings: &CommandEnv, terminal: &CommandTerminal, args: WatchArgs) -> Result<u8, CommandFailure> {
+pub fn watch(command_env: &CommandEnv, terminal: &CommandTerminal, args: WatchArgs) -> Result<u8, CommandFailure> {
     let asked = Overrides {
         max_probes: args.max_probes,
         probe_interval: None,
@@ -25,21 +25,21 @@ pub fn watch(surroundings: &CommandEnv, terminal: &CommandTerminal, args: WatchA
         once: true,
         ..Overrides::default()
     };
-    let hear = {
+    let on_row = {
         let terminal = *terminal;
         move |judgement: &Judgement| reader::write_line(&terminal.judgement_line(judgement)).is_ok()
     };
     let request = WatchRequest {
-        paths: if args.paths.is_empty() { vec![surroundings.worktree.clone()] } else { args.paths },
+        paths: if args.paths.is_empty() { vec![command_env.worktree.clone()] } else { args.paths },
         asked,
         probe: args.probe,
         quiet_for: args.work_trees.then_some(args.quiet_for),
         poll: args.poll.max(SHORTEST_POLL),
         poll_only: args.poll_only,
         jobs: usize::from(args.jobs),
-        hear: Arc::new(hear),
+        on_row: Arc::new(on_row),
         is_heard: Arc::new(|| !reader::is_gone()),
     };
-    let signal = in_runtime(async |signals| stay(surroundings, &request, signals).await)??;
+    let signal = in_runtime(async |signals| stay(command_env, &request, signals).await)??;
     Ok(if signal == 0 { 0 } else { 128 + u8::try_from(signal).unwrap_or(0) })
 }

@@ -9,5 +9,5 @@ mod mirror;
 mod served_worktree;
 mod writing;
 
-pub use served_worktree::{GitAnswer, RunsGit, serve_with};
+pub use served_worktree::{GitAnswer, GitRunner, serve_with};
 pub(super) use served_worktree::{REFTABLE, ServedWorktree, is_served};

@@ -28,7 +28,7 @@ pub struct GitAnswer {
 }
 
 /// Runs the git program: this room starts no process itself.
-pub trait RunsGit: Send + Sync {
+pub trait GitRunner: Send + Sync {
     /// Runs `git` with these arguments in `folder`.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ pub trait RunsGit: Send + Sync {
 }
 
 struct GitServer {
-    git: Box<dyn RunsGit>,
+    git: Box<dyn GitRunner>,
     scratch: PathBuf,
 }
 
@@ -45,7 +45,7 @@ static SERVER: OnceLock<GitServer> = OnceLock::new();
 
 /// Says once for the process who runs git, and in which folder copies of refs are kept while they are looked at.
 /// Until then such repositories are refused. Only the first word counts.
-pub fn serve_with(git: impl RunsGit + 'static, scratch: PathBuf) {
+pub fn serve_with(git: impl GitRunner + 'static, scratch: PathBuf) {
     // A second one would serve the same git.
     let _ = SERVER.set(GitServer { git: Box::new(git), scratch });
 }

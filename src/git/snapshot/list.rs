@@ -7,7 +7,7 @@ use gix::refs::Target;
 use gix::refs::transaction::{Change, PreviousValue, RefEdit, RefLog};
 use jiff::Timestamp;
 
-use super::SnapshotInfo;
+use super::SnapshotSummary;
 use super::private;
 use super::record::{self, StoredSnapshot};
 use super::restore::RestoreError;
@@ -20,9 +20,9 @@ impl Worktree {
     ///
     /// # Errors
     /// When the refs or a commit cannot be read.
-    pub fn snapshots(&self, spec: Option<&str>) -> Result<Vec<SnapshotInfo>, Error> {
+    pub fn snapshots(&self, spec: Option<&str>) -> Result<Vec<SnapshotSummary>, Error> {
         self.refresh()?;
-        let mut found: Vec<SnapshotInfo> = self.settled(|| record::all(&self.repo))?.into_iter().map(StoredSnapshot::info).collect();
+        let mut found: Vec<SnapshotSummary> = self.settled(|| record::all(&self.repo))?.into_iter().map(StoredSnapshot::info).collect();
         found.retain(|info| spec.is_none_or(|spec| info.spec == spec));
         found.sort_by_cached_key(|info| std::cmp::Reverse((info.at, sequence(&info.name), info.name.clone())));
         Ok(found)
@@ -32,7 +32,7 @@ impl Worktree {
     ///
     /// # Errors
     /// When there is no such snapshot, or several begin so.
-    pub fn snapshot_info(&self, id: &str) -> Result<SnapshotInfo, RestoreError> {
+    pub fn snapshot_info(&self, id: &str) -> Result<SnapshotSummary, RestoreError> {
         Ok(self.find_snapshot(id)?.info())
     }
 
@@ -40,7 +40,7 @@ impl Worktree {
     ///
     /// # Errors
     /// When there is no such snapshot, or its ref cannot be deleted.
-    pub fn drop_snapshot(&self, id: &str) -> Result<SnapshotInfo, RestoreError> {
+    pub fn drop_snapshot(&self, id: &str) -> Result<SnapshotSummary, RestoreError> {
         let stored = self.find_snapshot(id)?;
         delete_both(self, &stored.name, &stored.commit.to_string(), stored.record.at)?;
         Ok(stored.info())
@@ -51,7 +51,7 @@ impl Worktree {
     ///
     /// # Errors
     /// When the refs cannot be read or deleted.
-    pub fn expire_snapshots(&self, before: Timestamp) -> Result<Vec<SnapshotInfo>, Error> {
+    pub fn expire_snapshots(&self, before: Timestamp) -> Result<Vec<SnapshotSummary>, Error> {
         self.refresh()?;
         let all = self.settled(|| record::all(&self.repo))?;
         let rank = |s: &StoredSnapshot| (s.record.at, sequence(&s.name));

@@ -50,5 +50,5 @@ pub use restore::{RestoreError, RestoreResult, RestoreTarget, RestoredTo};
 pub(in crate::git) use show::hunks;
 pub use show::{FileDiff, SnapshotDiff};
 pub(in crate::git) use spec_name::for_ref as spec_for_ref;
-pub use types::{PrivateRule, Snapshot, SnapshotCandidate, SnapshotInfo, SnapshotRequest};
+pub use types::{PrivateRule, Snapshot, SnapshotCandidate, SnapshotRequest, SnapshotSummary};
 pub use uncommitted::UncommittedFiles;

@@ -5,7 +5,7 @@ use gix::bstr::ByteSlice;
 use jiff::Timestamp;
 
 use super::spec_name::{PREFIX, path_text};
-use super::{SnapshotInfo, blobs::ObjectSink};
+use super::{SnapshotSummary, blobs::ObjectSink};
 use crate::decision::evidence::LeftOut;
 use crate::git::Error;
 
@@ -145,8 +145,8 @@ impl StoredSnapshot {
         self.record.private.map(|_| self.name.replacen(PREFIX, super::private::PREFIX, 1))
     }
 
-    pub fn info(self) -> SnapshotInfo {
-        SnapshotInfo {
+    pub fn info(self) -> SnapshotSummary {
+        SnapshotSummary {
             id: self.name.strip_prefix(PREFIX).unwrap_or(&self.name).to_owned(),
             name: self.name,
             commit: self.commit.to_string(),

@@ -10,7 +10,7 @@ use super::private::WholeSnapshot;
 use super::proof::{nested_files, tree_of};
 use super::restore::RestoreError;
 use super::spec_name::path_text;
-use super::{SnapshotInfo, SnapshotKind, diff};
+use super::{SnapshotKind, SnapshotSummary, diff};
 use crate::decision::display::escape_to_one_line;
 use crate::git::{Error, Worktree};
 
@@ -23,7 +23,7 @@ const READ_AT_MOST: u64 = 128 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotDiff {
     /// What is known of it.
-    pub info: SnapshotInfo,
+    pub info: SnapshotSummary,
     /// In git's order; files of repositories inside the worktree last.
     pub files: Vec<FileDiff>,
     /// Its private files are not in this repository any more.

@@ -40,7 +40,7 @@ impl Worktree {
     /// When HEAD, its tree or the object database cannot be read or written. A file that cannot be read is no
     /// error: it is named in [`Snapshot::left_out`].
     pub fn take_snapshot(&self, request: &SnapshotRequest<'_>) -> Result<Option<Snapshot>, Error> {
-        self.take_snapshot_apart(request, &|_| None)
+        self.take_snapshot_with_private(request, &|_| None)
     }
 
     /// The same; what `rule` names goes to `refs/watchdog/private/` under the same id instead, so that the snapshot's
@@ -48,7 +48,7 @@ impl Worktree {
     ///
     /// # Errors
     /// As [`Worktree::take_snapshot`].
-    pub fn take_snapshot_apart(&self, request: &SnapshotRequest<'_>, rule: PrivateRule<'_>) -> Result<Option<Snapshot>, Error> {
+    pub fn take_snapshot_with_private(&self, request: &SnapshotRequest<'_>, rule: PrivateRule<'_>) -> Result<Option<Snapshot>, Error> {
         self.refresh()?;
         let repo = nested::quiet(&self.repo)?;
         for _ in 0..ROUNDS {

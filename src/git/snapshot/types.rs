@@ -40,7 +40,7 @@ pub struct Snapshot {
 
 /// A snapshot of any time, as its commit tells about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SnapshotInfo {
+pub struct SnapshotSummary {
     /// The whole name of its ref.
     pub name: String,
     /// What follows `refs/watchdog/rescue/`: its name on the command line.

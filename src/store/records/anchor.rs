@@ -70,7 +70,7 @@ pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<Option<Anc
 }
 
 /// The anchor that governs a spec: its own, else the newest of the worktree.
-pub fn governing(store: &dyn Store, worktree_id: &str, spec: Option<&str>) -> Result<Option<AnchorRecord>, StoreError> {
+pub fn effective(store: &dyn Store, worktree_id: &str, spec: Option<&str>) -> Result<Option<AnchorRecord>, StoreError> {
     let own = spec.map_or(Ok(None), |spec| of(store, worktree_id, spec))?;
     if own.is_some() {
         return Ok(own);
@@ -119,12 +119,12 @@ mod tests {
     fn a_spec_has_its_own_anchor_and_a_new_one_takes_the_newest_of_its_worktree() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
-        assert_eq!(governing(&store, "w", Some("a")).unwrap(), None);
+        assert_eq!(effective(&store, "w", Some("a")).unwrap(), None);
         assert!(record_if_absent(&store, "w", "a", &anchor("old", 1)).unwrap());
         assert!(!record_if_absent(&store, "w", "a", &anchor("other", 9)).unwrap());
         record(&store, "w", "b", &anchor("new", 2)).unwrap();
         record(&store, "elsewhere", "c", &anchor("newest", 3)).unwrap();
-        let file = |spec: Option<&str>| governing(&store, "w", spec).unwrap().and_then(|found| found.file);
+        let file = |spec: Option<&str>| effective(&store, "w", spec).unwrap().and_then(|found| found.file);
         assert_eq!((file(Some("a")).as_deref(), file(Some("b")).as_deref()), (Some("old"), Some("new")));
         assert_eq!((file(Some("c")).as_deref(), file(None).as_deref()), (Some("new"), Some("new")));
         assert_eq!(of(&store, "w", "a").unwrap(), Some(anchor("old", 1)));

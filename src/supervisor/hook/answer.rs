@@ -23,7 +23,7 @@ const OUTPUT_TOOL: &str = "StructuredOutput";
 
 /// Answers a hook. `input` is what the host writes to its stdin.
 pub async fn answer_hook(
-    surroundings: &CommandEnv,
+    command_env: &CommandEnv,
     request: HookRequest,
     input: impl Read + Send + 'static,
     signals: &mut SignalState,
@@ -31,8 +31,8 @@ pub async fn answer_hook(
     let cancel = CancelFlag::new();
     let deadline = request.deadline;
     let mut work = {
-        let (surroundings, cancel) = (surroundings.clone(), cancel.clone());
-        tokio::task::spawn_blocking(move || respond(&surroundings, &request, input, &cancel))
+        let (command_env, cancel) = (command_env.clone(), cancel.clone());
+        tokio::task::spawn_blocking(move || respond(&command_env, &request, input, &cancel))
     };
     let why = tokio::select! {
         done = &mut work => return settled(done),
@@ -55,7 +55,7 @@ fn failed(why: &str) -> HookReply {
 }
 
 /// What is to be said about an event.
-fn respond(surroundings: &CommandEnv, request: &HookRequest, input: impl Read, cancel: &CancelFlag) -> HookReply {
+fn respond(command_env: &CommandEnv, request: &HookRequest, input: impl Read, cancel: &CancelFlag) -> HookReply {
     let input = match HookInput::read(input) {
         Ok(input) => input,
         Err(error) => return failed(&error.to_string()),
@@ -70,20 +70,20 @@ fn respond(surroundings: &CommandEnv, request: &HookRequest, input: impl Read, c
         HookEvent::PreToolUse | HookEvent::PostToolUse if input.tool_name.as_deref() != Some(OUTPUT_TOOL) => return HookReply::quiet(),
         _ => {}
     }
-    let scene = match HookWorktree::open(surroundings, request, &input) {
+    let scene = match HookWorktree::open(command_env, request, &input) {
         Ok(scene) => scene,
         // Settings of a user speak for every folder, also for those that no git looks after.
-        Err(unreadable) if unreadable.kind == FaultKind::NotARepository && surroundings.config.is_none() => {
-            surroundings.tell(&format!("{}; there is nothing to judge", unreadable.why));
+        Err(unreadable) if unreadable.kind == FaultKind::NotARepository && command_env.config.is_none() => {
+            command_env.tell(&format!("{}; there is nothing to judge", unreadable.why));
             return HookReply::quiet();
         }
         Err(unreadable) => return failed(&with_hint(&unreadable)),
     };
     let answered = match event {
-        HookEvent::SessionStart => begin::begin(surroundings, request, &input, scene),
-        HookEvent::SessionEnd => finish::finish(surroundings, &input, scene),
+        HookEvent::SessionStart => begin::begin(command_env, request, &input, scene),
+        HookEvent::SessionEnd => finish::finish(command_env, &input, scene),
         HookEvent::Stop | HookEvent::SubagentStop | HookEvent::PreToolUse | HookEvent::PostToolUse => {
-            judged::judge(surroundings, request, event, &input, scene, cancel)
+            judged::judge(command_env, request, event, &input, scene, cancel)
         }
     };
     answered.unwrap_or_else(|unreadable| failed(&with_hint(&unreadable)))

@@ -15,18 +15,13 @@ use crate::store::journal::{event, kind};
 use crate::store::session::{self, SessionRecord};
 
 use super::super::command_env::{CommandEnv, now};
-use super::super::configuration::{EffectiveConfig, governing};
+use super::super::configuration::{EffectiveConfig, effective};
 use super::super::open_worktree::OpenWorktree;
 use super::super::settle_anchor;
 use super::hook_worktree::{HookRequest, HookWorktree};
 
 /// Records the beginning, and says what done means.
-pub fn begin(
-    surroundings: &CommandEnv,
-    request: &HookRequest,
-    input: &HookInput,
-    scene: HookWorktree,
-) -> Result<HookReply, UnreadableFact> {
+pub fn begin(command_env: &CommandEnv, request: &HookRequest, input: &HookInput, scene: HookWorktree) -> Result<HookReply, UnreadableFact> {
     let HookWorktree { place, session: earlier } = scene;
     let store = place.store.as_ref();
     let at = now();
@@ -42,7 +37,7 @@ pub fn begin(
         _ => {
             settle_anchor::between_sessions(&place, spec.as_deref(), at)?;
             let recorded = record(store, &place.worktree, spec.as_deref(), UncommittedRule::Inherit, at)?;
-            note_conversations(store, (&place.worktree_id, &recorded.spec), (place.root(), &surroundings.claude_home), at)?;
+            note_conversations(store, (&place.worktree_id, &recorded.spec), (place.root(), &command_env.claude_home), at)?;
             note(&place, &recorded.spec, kind::BASELINE, json!({"baseline": recorded.point.as_str()}), at)?;
             recorded
         }
@@ -70,9 +65,9 @@ pub fn begin(
     }
     let data = json!({"pid": pid, "session_id": input.session_id, "source": input.source, "by": "hook", "inner": active.is_some()});
     note(&place, &recorded.spec, kind::SESSION_STARTED, data, at)?;
-    let governing = governing(surroundings, &place, Some(&recorded.spec), Some(&recorded.point))?;
-    let governing = if fresh { settle_anchor::session_begins(&place, &recorded, governing)? } else { governing };
-    Ok(what_done_means(&governing))
+    let effective = effective(command_env, &place, Some(&recorded.spec), Some(&recorded.point))?;
+    let effective = if fresh { settle_anchor::session_begins(&place, &recorded, effective)? } else { effective };
+    Ok(what_done_means(&effective))
 }
 
 /// The session that already runs in this worktree, where it is not this very process's own: that of `watchdog run` or of another agent.
@@ -118,13 +113,13 @@ fn parent() -> Option<u32> {
 }
 
 /// What the agent is told, and what the user is.
-fn what_done_means(governing: &EffectiveConfig) -> HookReply {
-    let mut notes: Vec<String> = governing.notes.iter().filter(|note| note.code != "untrusted").map(|note| note.detail.clone()).collect();
-    if let ConfigTrust::Untrusted { allow_with } = &governing.trust {
+fn what_done_means(effective: &EffectiveConfig) -> HookReply {
+    let mut notes: Vec<String> = effective.notes.iter().filter(|note| note.code != "untrusted").map(|note| note.detail.clone()).collect();
+    if let ConfigTrust::Untrusted { allow_with } = &effective.trust {
         notes.insert(0, format!("completion.json is not trusted, so its checks will not run; read it, then allow it with: {allow_with}"));
     }
     let message = (!notes.is_empty()).then(|| format!("watchdog: {}", notes.join("; ")));
-    HookReply { act: HookAction::Begin { context: words(&governing.settings) }, message }
+    HookReply { act: HookAction::Begin { context: words(&effective.settings) }, message }
 }
 
 fn words(settings: &ConfigSettings) -> String {

@@ -13,14 +13,14 @@ use crate::store::session;
 use crate::store::uncommitted;
 
 use super::super::command_env::{CommandEnv, now};
-use super::super::configuration::governing;
+use super::super::configuration::effective;
 use super::super::kept_elsewhere::keep_elsewhere;
 use super::super::origins::origin_evidence;
 use super::super::settle_anchor;
 use super::hook_worktree::HookWorktree;
 
 /// Records the end, and keeps what is uncommitted.
-pub fn finish(surroundings: &CommandEnv, input: &HookInput, scene: HookWorktree) -> Result<HookReply, UnreadableFact> {
+pub fn finish(command_env: &CommandEnv, input: &HookInput, scene: HookWorktree) -> Result<HookReply, UnreadableFact> {
     let HookWorktree { place, session: known } = scene;
     let store = place.store.as_ref();
     let at = now();
@@ -34,7 +34,7 @@ pub fn finish(surroundings: &CommandEnv, input: &HookInput, scene: HookWorktree)
     if let Some((spec, _)) = &ours {
         session::update(store, &place.worktree_id, spec, |session| session.ended_at = Some(at))?;
         if let Some(note) = settle_anchor::session_ended(store, &place.worktree, spec) {
-            surroundings.tell(&note.detail);
+            command_env.tell(&note.detail);
         }
         let (_, end) = place.worktree.uncommitted_contents()?;
         if let Some(recorded) = crate::session::recorded(&place.store, &place.worktree_id, Some(spec))? {
@@ -51,17 +51,17 @@ pub fn finish(surroundings: &CommandEnv, input: &HookInput, scene: HookWorktree)
     let _done = store.append(&[event(at, &place.worktree_id, Some(&spec), kind::SESSION_ENDED, data)], None)?;
 
     let baseline = crate::session::recorded(&place.store, &place.worktree_id, Some(&spec))?;
-    let settings = governing(surroundings, &place, Some(&spec), baseline.as_ref().map(|found| &found.point))?.settings;
+    let settings = effective(command_env, &place, Some(&spec), baseline.as_ref().map(|found| &found.point))?.settings;
     if settings.rescue.mode == RescueMode::Off {
         return Ok(HookReply::quiet());
     }
     let request = SnapshotRequest { spec: &spec, at, why: "at the end of a session" };
-    let taken = place.worktree.take_snapshot_apart(&request, &private_rule(&settings.rescue))?;
+    let taken = place.worktree.take_snapshot_with_private(&request, &private_rule(&settings.rescue))?;
     if let Some(taken) = taken.filter(|taken| !taken.reused) {
         let kept = snapshot_event(at, &place.worktree_id, Some(&spec), &taken.name, &taken.commit);
         // Nothing guards this append, so it cannot be fenced.
         let _done = store.append(&[kept], None)?;
-        surroundings.tell(&format!("kept the uncommitted work in {}", taken.name));
+        command_env.tell(&format!("kept the uncommitted work in {}", taken.name));
     }
     // Last, as the host may wait no longer.
     if let Some(found) = &baseline {
@@ -72,7 +72,7 @@ pub fn finish(surroundings: &CommandEnv, input: &HookInput, scene: HookWorktree)
             // Nothing guards this append, so it cannot be fenced.
             let _done = store.append(&[kept], None)?;
         }
-        helpers.failed.iter().for_each(|why| surroundings.tell(why));
+        helpers.failed.iter().for_each(|why| command_env.tell(why));
     }
     Ok(HookReply::quiet())
 }

@@ -75,15 +75,15 @@ pub struct HookWorktree {
 
 impl HookWorktree {
     /// Opens the records, then the worktree of the session.
-    pub fn open(surroundings: &CommandEnv, request: &HookRequest, input: &HookInput) -> Result<Self, UnreadableFact> {
-        surroundings.state.ensure()?;
-        let store = SqliteStore::open(&surroundings.state)?;
+    pub fn open(command_env: &CommandEnv, request: &HookRequest, input: &HookInput) -> Result<Self, UnreadableFact> {
+        command_env.state.ensure()?;
+        let store = SqliteStore::open(&command_env.state)?;
         let notes = store.notes();
         let session = match &input.session_id {
             Some(id) => hook_session::of(&store, id, None)?,
             None => None,
         };
-        let folder = folder(surroundings, request, input, session.as_ref());
+        let folder = folder(command_env, request, input, session.as_ref());
         let worktree = Worktree::open(&folder)?;
         let store: Arc<dyn Store> = Arc::new(store);
         Ok(HookWorktree { place: OpenWorktree { worktree_id: worktree.worktree_id(), worktree, store, notes }, session })
@@ -92,7 +92,7 @@ impl HookWorktree {
 
 /// The folder whose worktree is judged. An agent that changes its folder does not change who judges it: where a session began counts
 /// more than where it is, and where the user points counts most.
-fn folder(surroundings: &CommandEnv, request: &HookRequest, input: &HookInput, session: Option<&HookSession>) -> PathBuf {
+fn folder(command_env: &CommandEnv, request: &HookRequest, input: &HookInput, session: Option<&HookSession>) -> PathBuf {
     let there = |path: Option<&Path>| path.filter(|path| path.is_dir()).map(Path::to_owned);
     let (told, began) = (there(input.cwd.as_deref()), session.map(|session| session.worktree.as_path()));
     let project = there(request.host.project.as_deref());
@@ -102,5 +102,5 @@ fn folder(surroundings: &CommandEnv, request: &HookRequest, input: &HookInput, s
         HookEvent::SessionStart => told.or(project),
         _ => there(began).or(project).or(told),
     };
-    found.unwrap_or_else(|| surroundings.worktree.clone())
+    found.unwrap_or_else(|| command_env.worktree.clone())
 }

@@ -24,7 +24,7 @@ use crate::store::journal::kind;
 use crate::store::session;
 
 use super::super::command_env::{CommandEnv, now};
-use super::super::configuration::governing;
+use super::super::configuration::effective;
 use super::super::criteria_files;
 use super::super::executor::at_once;
 use super::super::journal::CommandJournal;
@@ -36,7 +36,7 @@ use super::hook_worktree::{HookRequest, HookWorktree};
 
 /// Judges whether the agent may stop, or give its output.
 pub fn judge(
-    surroundings: &CommandEnv,
+    command_env: &CommandEnv,
     request: &HookRequest,
     event: HookEvent,
     input: &HookInput,
@@ -49,14 +49,14 @@ pub fn judge(
     let spec = request.spec.clone().or_else(|| session.as_ref().and_then(|session| session.spec.clone()));
     let found = recorded(&store, &place.worktree_id, spec.as_deref())?;
     let known = found.is_some();
-    let governing = governing(surroundings, &place, spec.as_deref(), found.as_ref().map(|found| &found.point))?;
+    let effective = effective(command_env, &place, spec.as_deref(), found.as_ref().map(|found| &found.point))?;
     let recorded = found.unwrap_or_else(|| {
         let spec = spec.unwrap_or_else(|| place.worktree.default_spec());
         RecordedBaseline::made_up(spec, BaselinePoint::nowhere(), at)
     });
     let root = place.root().to_owned();
     let began = session_began(store.as_ref(), &place.worktree_id, &recorded.spec, input);
-    let case = JudgementInput::new(place, recorded, known, governing, Overrides::default());
+    let case = JudgementInput::new(place, recorded, known, effective, Overrides::default());
     let fresh = HookSession {
         worktree: root.clone(),
         spec: request.spec.clone(),
@@ -82,16 +82,16 @@ pub fn judge(
         return Ok(decide(holding, &StopFacts::Nothing, held).reply);
     }
     let told = told(&case, event, input, began, at);
-    let (ground, results) = ground(surroundings, &store, &case, &root, event, input, &told, known, cancel);
+    let (ground, results) = ground(command_env, &store, &case, &root, event, input, &told, known, cancel);
     let mut decision = decide(holding, &ground, held);
     if let Err(unreadable) = tally.count(decision.counted, holding, input, at) {
         // A count that is not kept could hold the agent for ever.
         decision = decide(holding, &ground, HoldStreak { times: None, most: held.most });
-        surroundings.tell(&unreadable.why);
+        command_env.tell(&unreadable.why);
     }
     write_down(&CommandJournal::new(store, &case.worktree_id, &case.spec), event, input, &told, &decision, held, &results);
     if decision.reply.message.is_none() && !decision.message.is_empty() {
-        surroundings.tell(&decision.message);
+        command_env.tell(&decision.message);
     }
     Ok(with_notes(decision.reply, &case))
 }
@@ -156,7 +156,7 @@ fn asks_what_was_said(check: &CheckSpec) -> bool {
 /// What the answer stands on. Limits come first, whatever else is true.
 #[expect(clippy::too_many_arguments, reason = "each is a fact of its own, and none goes with another")]
 fn ground(
-    surroundings: &CommandEnv,
+    command_env: &CommandEnv,
     store: &Arc<dyn Store>,
     case: &JudgementInput,
     root: &Path,
@@ -182,11 +182,11 @@ fn ground(
     if matches!(event, HookEvent::Stop | HookEvent::SubagentStop) && !tasks.is_empty() {
         return (StopFacts::Background { tasks }, none);
     }
-    if let Err(why) = keep_work(surroundings, case) {
+    if let Err(why) = keep_work(command_env, case) {
         return (StopFacts::Failed { why }, none);
     }
     let outside =
-        SystemCapabilities::new(case, root, cancel).with_earlier_passes(Arc::clone(store)).with_scratch(surroundings.state.scratch());
+        SystemCapabilities::new(case, root, cancel).with_earlier_passes(Arc::clone(store)).with_scratch(command_env.state.scratch());
     let judged = checks::evaluate(settings, &CheckContext::new(&outside).with_told(told).side_by_side(at_once()));
     let mut feedback = judged.feedback;
     if !known && judged.outcome == CheckOutcome::Failed {
@@ -212,7 +212,7 @@ fn unless_guarded_changed(case: &JudgementInput, ground: StopFacts) -> StopFacts
 }
 
 /// Keeps what is uncommitted before the programs of checks run.
-fn keep_work(surroundings: &CommandEnv, case: &JudgementInput) -> Result<(), String> {
+fn keep_work(command_env: &CommandEnv, case: &JudgementInput) -> Result<(), String> {
     let runs_programs = case.setup(EarlierRounds::default(), None, false).checks_run_programs;
     if !runs_programs || case.settings.rescue.mode == RescueMode::Off {
         return Ok(());
@@ -220,8 +220,8 @@ fn keep_work(surroundings: &CommandEnv, case: &JudgementInput) -> Result<(), Str
     let request = SnapshotRequest { spec: &case.spec, at: now(), why: "before the checks of a stop" };
     let rule = private_rule(&case.settings.rescue);
     let worktree = case.worktree.lock().expect("mutex poisoned");
-    match worktree.take_snapshot_apart(&request, &rule) {
-        Ok(Some(taken)) if !taken.reused => surroundings.tell(&format!("kept the uncommitted work in {}", taken.name)),
+    match worktree.take_snapshot_with_private(&request, &rule) {
+        Ok(Some(taken)) if !taken.reused => command_env.tell(&format!("kept the uncommitted work in {}", taken.name)),
         Ok(_) => {}
         Err(error) => return Err(format!("the uncommitted work could not be kept before checks run: {error}")),
     }

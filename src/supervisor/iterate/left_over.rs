@@ -13,7 +13,7 @@ use crate::supervisor::signals::SignalState;
 
 /// Waits until the recorded session of a spec has ended, if it still runs. The verdict to end with where it does not end in time.
 pub async fn wait_for_its_end(
-    surroundings: &CommandEnv,
+    command_env: &CommandEnv,
     store: &Arc<dyn Store>,
     worktree_id: &str,
     spec: &str,
@@ -26,7 +26,7 @@ pub async fn wait_for_its_end(
     if !started_by_a_watchdog(pid) {
         return Ok(());
     }
-    surroundings.tell(&format!("the session of a watchdog that was killed still runs (process {pid}): waiting for its end"));
+    command_env.tell(&format!("the session of a watchdog that was killed still runs (process {pid}): waiting for its end"));
     match pid_wait::end_of(pid, timeout, signals).await {
         Ok(PidEnd::Ended | PidEnd::NotRunning) => Ok(()),
         Ok(PidEnd::Cancelled) => Err(Box::new(Verdict::new(

@@ -22,7 +22,7 @@ use crate::store::journal::kind;
 use crate::store::lock::WorktreeLock;
 
 use crate::supervisor::command_env::{CommandEnv, now};
-use crate::supervisor::configuration::governing;
+use crate::supervisor::configuration::effective;
 use crate::supervisor::executor::since;
 use crate::supervisor::first_failure::refuse_what_passes;
 use crate::supervisor::journal::CommandJournal;
@@ -44,15 +44,15 @@ use super::session::{LoopContext, crash_of, outcome};
 use super::view::{LoopPhase, LoopStatus, LoopView};
 
 /// Repeats sessions until one is judged complete, or something ends the loop.
-pub async fn run_loop(surroundings: &CommandEnv, request: LoopRequest, view: Arc<dyn LoopView>, signals: &mut SignalState) -> Judgement {
+pub async fn run_loop(command_env: &CommandEnv, request: LoopRequest, view: Arc<dyn LoopView>, signals: &mut SignalState) -> Judgement {
     let begun = now();
-    match LoopRun::open(surroundings, request, view, begun).await {
+    match LoopRun::open(command_env, request, view, begun).await {
         Ok(mut looped) => {
             let judgement = looped.drive(signals).await;
             looped.show(LoopPhase::Over);
             judgement
         }
-        Err(verdict) => early(surroundings, None, *verdict, begun),
+        Err(verdict) => early(command_env, None, *verdict, begun),
     }
 }
 
@@ -86,15 +86,10 @@ struct PlayedIteration {
 }
 
 impl LoopRun {
-    async fn open(
-        surroundings: &CommandEnv,
-        request: LoopRequest,
-        view: Arc<dyn LoopView>,
-        begun: Timestamp,
-    ) -> Result<Self, Box<Verdict>> {
+    async fn open(command_env: &CommandEnv, request: LoopRequest, view: Arc<dyn LoopView>, begun: Timestamp) -> Result<Self, Box<Verdict>> {
         let unreadable = |unreadable: UnreadableFact| Box::new(Verdict::unreadable(unreadable));
-        let place = OpenWorktree::open(surroundings).map_err(unreadable)?;
-        let mut lock = match place.claim(surroundings, "watchdog loop", true).map_err(unreadable)? {
+        let place = OpenWorktree::open(command_env).map_err(unreadable)?;
+        let mut lock = match place.claim(command_env, "watchdog loop", true).map_err(unreadable)? {
             LockedWorktree::Ours(lock) => lock,
             LockedWorktree::Taken(verdict) => return Err(verdict),
         };
@@ -104,33 +99,33 @@ impl LoopRun {
         let memory = LoopState::open(&place.store, &place.worktree, &spec, request.restart, begun).map_err(unreadable)?;
         // One that was cut off is this loop's own, and waited for.
         if memory.record().under_way.is_none()
-            && let Some(running) = RunningSession::of(surroundings, place.store.as_ref(), (&place.worktree_id, place.root()), Some(&spec))
+            && let Some(running) = RunningSession::of(command_env, place.store.as_ref(), (&place.worktree_id, place.root()), Some(&spec))
                 .map_err(|error| unreadable(error.into()))?
         {
             return Err(Box::new(running.not_beside_it()));
         }
         let origin = memory.origin();
         settle_anchor::between_sessions(&place, Some(&spec), begun).map_err(unreadable)?;
-        let mut governing = match &request.governing {
-            Some(governing) => governing.clone(),
-            None => governing(surroundings, &place, Some(&spec), Some(&origin)).map_err(unreadable)?,
+        let mut effective = match &request.effective {
+            Some(effective) => effective.clone(),
+            None => effective(command_env, &place, Some(&spec), Some(&origin)).map_err(unreadable)?,
         };
-        if let ConfigTrust::Untrusted { allow_with } = &governing.trust {
+        if let ConfigTrust::Untrusted { allow_with } = &effective.trust {
             // No session could come to anything: what it is for would not be read, and nothing could be complete.
             let why = format!("completion.json is not trusted, so nothing was started; read it, then type: {allow_with}");
             return Err(Box::new(Verdict::new(Reason::Untrusted, why)));
         }
-        governing.settings.limits = request.limits.over(&governing.settings.limits);
+        effective.settings.limits = request.limits.over(&effective.settings.limits);
         let ground = LoopContext {
-            surroundings: surroundings.clone(),
+            command_env: command_env.clone(),
             store: Arc::clone(&place.store),
             root: place.root().to_owned(),
             worktree_id: place.worktree_id.clone(),
-            prompt_file: surroundings.state.root().join("prompts").join(format!("{}.md", place.worktree_id)),
+            prompt_file: command_env.state.root().join("prompts").join(format!("{}.md", place.worktree_id)),
             spec: spec.clone(),
             origin,
             refs: memory.record().refs.clone().into(),
-            governing,
+            effective,
             request,
         };
         let limits = ground.settings().limits.clone();
@@ -151,7 +146,7 @@ impl LoopRun {
         };
         let policy = LoopPolicy { limits, no_progress: ground.request.no_progress, max_wait: ground.request.max_wait };
         let notify = &ground.settings().notify;
-        let journal = CommandJournal::telling((&place.worktree_id, &spec), &ground.root, notify, surroundings, &place.store);
+        let journal = CommandJournal::telling((&place.worktree_id, &spec), &ground.root, notify, command_env, &place.store);
         let mut looped = LoopRun {
             machine: LoopMachine::new(policy, standing.clone()),
             ground,
@@ -170,7 +165,7 @@ impl LoopRun {
     }
 
     fn tell(&self, text: &str) {
-        self.ground.surroundings.tell(text);
+        self.ground.command_env.tell(text);
     }
 
     fn tell_the_beginning(&self) {
@@ -229,8 +224,8 @@ impl LoopRun {
     async fn take_up_what_was_cut_off(&mut self, signals: &mut SignalState) -> Result<IterationInput, Box<Verdict>> {
         let Some((number, at)) = self.memory.record().under_way else { return Ok(IterationInput::Begin) };
         let timeout = self.ground.request.timeout.or(self.ground.settings().limits.session_timeout);
-        let LoopContext { surroundings, store, worktree_id, spec, .. } = &self.ground;
-        left_over::wait_for_its_end(surroundings, store, worktree_id, spec, timeout, signals).await?;
+        let LoopContext { command_env, store, worktree_id, spec, .. } = &self.ground;
+        left_over::wait_for_its_end(command_env, store, worktree_id, spec, timeout, signals).await?;
         self.status.iteration = number;
         self.show(LoopPhase::Judging);
         let case = self.ground.last_case(true).map_err(|unreadable| Box::new(Verdict::unreadable(unreadable)))?;
@@ -241,8 +236,8 @@ impl LoopRun {
     /// Plays one iteration. `Err` holds the verdict of one that could not begin.
     async fn iterate(&mut self, number: u32, signals: &mut SignalState) -> Result<PlayedIteration, Box<Judgement>> {
         let begun = now();
-        let LoopContext { surroundings, .. } = &self.ground;
-        let failed = |reason: Verdict, case: Option<&JudgementInput>| Box::new(early(surroundings, case, reason, begun));
+        let LoopContext { command_env, .. } = &self.ground;
+        let failed = |reason: Verdict, case: Option<&JudgementInput>| Box::new(early(command_env, case, reason, begun));
         // Others see that somebody works here; that this cannot be said is no reason to end.
         let _ = self.lock.set_session_active(true);
         if let Some(verdict) = self.ground.half_done_before().filter(|_| number == 1) {
@@ -252,15 +247,15 @@ impl LoopRun {
         match case.admit(self.ground.store.as_ref()) {
             Err(unreadable) => return Err(failed(Verdict::unreadable(unreadable), Some(&case))),
             Ok(Some(verdict)) => {
-                return Err(Box::new(refused(surroundings, &case, self.ground.store.as_ref(), &self.journal, verdict, begun)));
+                return Err(Box::new(refused(command_env, &case, self.ground.store.as_ref(), &self.journal, verdict, begun)));
             }
             Ok(None) => {}
         }
-        let (case, found) = refuse_what_passes(case, surroundings, &self.ground.store, signals).await;
+        let (case, found) = refuse_what_passes(case, command_env, &self.ground.store, signals).await;
         match found {
             Err(unreadable) => return Err(failed(Verdict::unreadable(unreadable), Some(&case))),
             Ok(Some(verdict)) => {
-                return Err(Box::new(refused(surroundings, &case, self.ground.store.as_ref(), &self.journal, verdict, begun)));
+                return Err(Box::new(refused(command_env, &case, self.ground.store.as_ref(), &self.journal, verdict, begun)));
             }
             Ok(None) => {}
         }
@@ -276,7 +271,7 @@ impl LoopRun {
         (self.status.iteration, self.status.breaker) = (number, breaker_of(&case, self.ground.store.as_ref()));
         self.status.tap = Some(order.tap.clone());
         self.show(LoopPhase::Session { since: begun });
-        let mut seen = run_session(&self.ground.surroundings, &case, &self.ground.store, &self.journal, order, signals).await;
+        let mut seen = run_session(&self.ground.command_env, &case, &self.ground.store, &self.journal, order, signals).await;
         let _ = self.lock.set_session_active(false);
         self.status.tap = None;
         seen.told.prompt.get_or_insert(prompt);
@@ -312,7 +307,7 @@ impl LoopRun {
         seen.told.iteration = Some(number.into());
         seen.told.summaries = self.memory.record().records.iter().map(IterationRecord::summary).collect();
         let store = Arc::clone(&self.ground.store);
-        let judgement = judge(case, store, Arc::clone(&self.journal), seen, &self.ground.surroundings, signals, begun).await;
+        let judgement = judge(case, store, Arc::clone(&self.journal), seen, &self.ground.command_env, signals, begun).await;
         let record = IterationRecord::new(number, begun, judgement.duration, &judgement.verdict)
             .with_words(words.as_deref())
             .with_crash(crash.as_ref().map(|(why, _)| why.as_str()));
@@ -361,9 +356,9 @@ impl LoopRun {
             self.tell(&format!("{}: going on at {until:.0}, in {seconds} s", why_in_words(why)));
         }
         self.show(LoopPhase::Pause { until, why });
-        let surroundings = &self.ground.surroundings;
+        let command_env = &self.ground.command_env;
         pause::wait_until(until, signals, |left| {
-            surroundings.tell(&format!("{}: going on in {} min", why_in_words(why), left.as_secs().div_ceil(60)));
+            command_env.tell(&format!("{}: going on in {} min", why_in_words(why), left.as_secs().div_ceil(60)));
         })
         .await
     }
@@ -376,7 +371,7 @@ impl LoopRun {
             iteration: number,
             max_iterations: settings.limits.max_iterations,
             resumed: self.ground.request.same_conversation && number > 1,
-            criteria: &match self.ground.governing.trust {
+            criteria: &match self.ground.effective.trust {
                 ConfigTrust::Settled => describe(settings),
                 ConfigTrust::Untrusted { .. } => String::new(),
             },
@@ -417,7 +412,7 @@ impl LoopRun {
                 let verdict = &mut last.verdict;
                 (verdict.commits, verdict.changes, verdict.feedback) = (facts.commits, facts.changes, facts.feedback);
             }
-            None => self.last = Some(early(&self.ground.surroundings, None, verdict, self.begun)),
+            None => self.last = Some(early(&self.ground.command_env, None, verdict, self.begun)),
         }
         self.finish(&LoopEnd::Verdict)
     }
@@ -425,7 +420,7 @@ impl LoopRun {
     fn finish(&mut self, end: &LoopEnd) -> Judgement {
         let last = self.last.take();
         let mut verdict = verdict_of(end, last.as_ref().map(|last| last.verdict.clone()));
-        let mut judgement = last.unwrap_or_else(|| early(&self.ground.surroundings, None, verdict.clone(), self.begun));
+        let mut judgement = last.unwrap_or_else(|| early(&self.ground.command_env, None, verdict.clone(), self.begun));
         if *end == LoopEnd::BreakerOpen {
             verdict.retry_at = judgement.breaker.as_ref().and_then(|breaker| breaker.open_until.as_ref()?.parse().ok());
         }

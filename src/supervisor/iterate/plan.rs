@@ -15,7 +15,7 @@ use crate::decision::termination::may_begin;
 
 use crate::session::spec_of_new_session;
 use crate::supervisor::command_env::{CommandEnv, now};
-use crate::supervisor::configuration::governing;
+use crate::supervisor::configuration::effective;
 use crate::supervisor::open_worktree::OpenWorktree;
 
 use super::loop_state::LoopState;
@@ -70,16 +70,16 @@ impl LoopPlan {
 ///
 /// # Errors
 /// Where repository, records or configuration cannot be read.
-pub fn plan_loop(surroundings: &CommandEnv, request: &LoopRequest) -> Result<LoopPlan, UnreadableFact> {
-    let place = OpenWorktree::open(surroundings)?;
+pub fn plan_loop(command_env: &CommandEnv, request: &LoopRequest) -> Result<LoopPlan, UnreadableFact> {
+    let place = OpenWorktree::open(command_env)?;
     let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, request.spec.as_deref())?;
     let memory = LoopState::open(&place.store, &place.worktree, &spec, request.restart, now())?;
     let origin = memory.origin();
-    let governing = match &request.governing {
-        Some(governing) => governing.clone(),
-        None => governing(surroundings, &place, Some(&spec), Some(&origin))?,
+    let effective = match &request.effective {
+        Some(effective) => effective.clone(),
+        None => effective(command_env, &place, Some(&spec), Some(&origin))?,
     };
-    let limits = request.limits.over(&governing.settings.limits);
+    let limits = request.limits.over(&effective.settings.limits);
     let standing = &memory.record().standing;
     let iteration = standing.finished.saturating_add(1);
     let resumed = request.same_conversation && iteration > 1;
@@ -88,7 +88,7 @@ pub fn plan_loop(surroundings: &CommandEnv, request: &LoopRequest) -> Result<Loo
         iteration,
         max_iterations: limits.max_iterations,
         resumed,
-        criteria: &if governing.trust == ConfigTrust::Settled { describe(&governing.settings) } else { String::new() },
+        criteria: &if effective.trust == ConfigTrust::Settled { describe(&effective.settings) } else { String::new() },
         last: memory.last_verdict().as_ref(),
         records: &memory.record().records,
         budget: budget.clone(),
@@ -98,14 +98,14 @@ pub fn plan_loop(surroundings: &CommandEnv, request: &LoopRequest) -> Result<Loo
         baseline: origin.as_str(),
     });
     let conversation = if resumed { ConversationChoice::Resumed(memory.record().session_id.as_deref()) } else { ConversationChoice::Fresh };
-    let file = surroundings.state.root().join("prompts").join(format!("{}.md", place.worktree_id));
+    let file = command_env.state.root().join("prompts").join(format!("{}.md", place.worktree_id));
     Ok(LoopPlan {
         command: request.worker.shown(&file, conversation),
-        refused: match &governing.trust {
+        refused: match &effective.trust {
             ConfigTrust::Untrusted { allow_with } => Some(format!("completion.json is not trusted; read it, then type: {allow_with}")),
             ConfigTrust::Settled => may_begin(&limits, &standing.spent, standing.finished.into(), now()).map(|stop| stop.why),
         },
-        notes: governing.notes.iter().map(|note| note.detail.clone()).collect(),
+        notes: effective.notes.iter().map(|note| note.detail.clone()).collect(),
         resumed: memory.resumed,
         idle_timeout: request.idle_timeout(limits.idle_timeout),
         first_baseline: origin.as_str().to_owned(),

@@ -44,7 +44,7 @@ pub struct LoopRequest {
     /// What else the command line asks for.
     pub asked: Overrides,
     /// The criteria, where they do not come from a `completion.json`.
-    pub governing: Option<EffectiveConfig>,
+    pub effective: Option<EffectiveConfig>,
 }
 
 impl LoopRequest {

@@ -18,7 +18,7 @@ use crate::session::{RecordedBaseline, UncommittedRule, note_conversations, reco
 use crate::store::Store;
 
 use crate::supervisor::command_env::{CommandEnv, now};
-use crate::supervisor::configuration::{EffectiveConfig, governing};
+use crate::supervisor::configuration::{EffectiveConfig, effective};
 use crate::supervisor::judgement_input::{JudgementInput, Overrides, half_done_before};
 use crate::supervisor::judgement_run::{OVERLOADED, SessionSeen};
 use crate::supervisor::open_worktree::OpenWorktree;
@@ -31,7 +31,7 @@ use super::request::LoopRequest;
 /// What all iterations of a loop stand on.
 pub struct LoopContext {
     /// What the command was told from outside.
-    pub surroundings: CommandEnv,
+    pub command_env: CommandEnv,
     /// What is asked.
     pub request: LoopRequest,
     /// watchdog's records.
@@ -47,7 +47,7 @@ pub struct LoopContext {
     /// The refs of that moment.
     pub refs: KnownRefs,
     /// The criteria, as they were when this process began: nothing that a session does changes them.
-    pub governing: EffectiveConfig,
+    pub effective: EffectiveConfig,
     /// The prompt as a file, for programs that want one.
     pub prompt_file: PathBuf,
 }
@@ -55,7 +55,7 @@ pub struct LoopContext {
 impl LoopContext {
     /// What is asked, the limits of the command line included.
     pub fn settings(&self) -> &ConfigSettings {
-        &self.governing.settings
+        &self.effective.settings
     }
 
     /// The verdict to give where something of git's is half done before the first session.
@@ -75,8 +75,8 @@ impl LoopContext {
         let place = self.place()?;
         let uncommitted = if number == 1 { self.request.asked.uncommitted } else { UncommittedRule::Inherit };
         let recorded = record(place.store.as_ref(), &place.worktree, Some(&self.spec), uncommitted, now())?;
-        settle_anchor::session_begins(&place, &recorded, self.governing.clone())?;
-        let claude = &self.surroundings.claude_home;
+        settle_anchor::session_begins(&place, &recorded, self.effective.clone())?;
+        let claude = &self.command_env.claude_home;
         note_conversations(place.store.as_ref(), (&self.worktree_id, &self.spec), (place.root(), claude), recorded.at)?;
         Ok(self.case(place, recorded, true, false))
     }
@@ -94,8 +94,8 @@ impl LoopContext {
     }
 
     fn case(&self, place: OpenWorktree, recorded: RecordedBaseline, known: bool, no_probe: bool) -> JudgementInput {
-        let mut settled = self.governing.clone();
-        if self.request.governing.is_none() {
+        let mut settled = self.effective.clone();
+        if self.request.effective.is_none() {
             settled.notes.extend(self.criteria_changed(&place, &settled.notes));
         }
         let asked = Overrides { no_probe: no_probe || self.request.asked.no_probe, once: false, ..self.request.asked.clone() };
@@ -105,7 +105,7 @@ impl LoopContext {
     /// Whether the work tree's criteria differ by now from those that govern.
     fn criteria_changed(&self, place: &OpenWorktree, known: &[Degradation]) -> Option<Degradation> {
         // One that does not even parse any more is no reason to end: it does not count.
-        let notes = governing(&self.surroundings, place, Some(&self.spec), Some(&self.origin)).map(|found| found.notes).unwrap_or_default();
+        let notes = effective(&self.command_env, place, Some(&self.spec), Some(&self.origin)).map(|found| found.notes).unwrap_or_default();
         notes.into_iter().find(|note| note.code == "criteria_changed" && !known.contains(note))
     }
 
@@ -155,7 +155,7 @@ impl LoopContext {
         match looked.await {
             Ok(Ok(state)) => Some(state),
             Ok(Err(error)) => {
-                self.surroundings.tell(&format!("cannot determine progress: {error}"));
+                self.command_env.tell(&format!("cannot determine progress: {error}"));
                 None
             }
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),

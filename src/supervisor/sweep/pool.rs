@@ -35,7 +35,7 @@ pub struct WorkerPool<'a> {
     pub(super) request: &'a SweepRequest,
     pub(super) store: Arc<dyn Store>,
     pub(super) ledger: Arc<JournalBatcher>,
-    pub(super) ration: ProbeBudget,
+    pub(super) probe_budget: ProbeBudget,
     pub(super) cancel: CancelFlag,
     pub(super) memory: SweepCache,
     /// The worktrees for which a baseline is recorded.
@@ -54,11 +54,11 @@ pub struct WorkerPool<'a> {
 ///
 /// # Errors
 /// When watchdog's own state cannot be read; whatever is wrong with a worktree is a row.
-pub async fn sweep(surroundings: &CommandEnv, request: SweepRequest, signals: &mut SignalState) -> Result<SweepReport, UnreadableFact> {
+pub async fn sweep(command_env: &CommandEnv, request: SweepRequest, signals: &mut SignalState) -> Result<SweepReport, UnreadableFact> {
     let cancel = CancelFlag::new();
     let sweeping = {
-        let (surroundings, cancel) = (surroundings.clone(), cancel.clone());
-        tokio::task::spawn_blocking(move || sweep_now(&surroundings, &request, cancel))
+        let (command_env, cancel) = (command_env.clone(), cancel.clone());
+        tokio::task::spawn_blocking(move || sweep_now(&command_env, &request, cancel))
     };
     tokio::pin!(sweeping);
     let mut next = SignalUrgency::Interrupted;
@@ -95,7 +95,7 @@ fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) ->
         around,
         request,
         ledger: Arc::new(JournalBatcher::new(Arc::clone(&store))),
-        ration: ProbeBudget::new(if request.asked.no_probe { 0 } else { request.max_probes_total }),
+        probe_budget: ProbeBudget::new(if request.asked.no_probe { 0 } else { request.max_probes_total }),
         cancel,
         memory: SweepCache::open(Arc::clone(&store), around, request)?,
         watched: baseline::worktrees(store.as_ref())?,
@@ -117,7 +117,7 @@ fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) ->
     }
     report.lines.sort_by(|a, b| a.worktree.cmp(&b.worktree));
     report.not_reached = held(&sweep.jobs).len();
-    report.probes = sweep.ration.taken();
+    report.probes = sweep.probe_budget.taken();
     report.duration = begun.elapsed();
     Ok(report)
 }
@@ -158,13 +158,13 @@ impl WorkerPool<'_> {
             });
             match looked {
                 SweepScanOutcome::Row(row) => self.tell(&row),
-                SweepScanOutcome::Wants(wanting) if self.ration.take() => {
+                SweepScanOutcome::Wants(pending) if self.probe_budget.take() => {
                     // Probe threads are joined after scan threads.
-                    if let Err(refused) = want.send(*wanting) {
+                    if let Err(refused) = want.send(*pending) {
                         self.tell_of(root, || self.without_asking(refused.0));
                     }
                 }
-                SweepScanOutcome::Wants(wanting) => self.tell_of(root, || self.without_asking(*wanting)),
+                SweepScanOutcome::Wants(pending) => self.tell_of(root, || self.without_asking(*pending)),
             }
         }
     }
@@ -172,8 +172,8 @@ impl WorkerPool<'_> {
     fn ask_all(&self, wanted: &Mutex<Option<Receiver<PendingProbe>>>) {
         loop {
             let next = held(wanted).as_ref().and_then(|wanted| wanted.recv().ok());
-            let Some(wanting) = next else { return };
-            self.tell_of(wanting.root().to_owned(), || self.ask(wanting));
+            let Some(pending) = next else { return };
+            self.tell_of(pending.root().to_owned(), || self.ask(pending));
         }
     }
 
@@ -186,16 +186,16 @@ impl WorkerPool<'_> {
     fn tell(&self, row: &SweepRow) {
         held(&self.report).lines.push(row.line());
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        (self.request.hear)(row, done, self.total);
+        (self.request.on_row)(row, done, self.total);
     }
 
     /// Drops old snapshots, looked for once per repository and sweep.
-    pub(super) fn expire(&self, trial: &JudgementRun) {
-        let worktree = trial.case.worktree.lock().expect("mutex poisoned");
+    pub(super) fn expire(&self, judgement_run: &JudgementRun) {
+        let worktree = judgement_run.case.worktree.lock().expect("mutex poisoned");
         if !held(&self.expired).insert(worktree.common_dir().to_owned()) {
             return;
         }
-        if let Err(why) = expire(&worktree, self.store.as_ref(), trial.case.settings.rescue.keep_days) {
+        if let Err(why) = expire(&worktree, self.store.as_ref(), judgement_run.case.settings.rescue.keep_days) {
             held(&self.report).notes.push(format!("old snapshots of {} could not be dropped: {why}", worktree.root().display()));
         }
     }

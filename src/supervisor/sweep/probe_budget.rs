@@ -36,11 +36,11 @@ mod tests {
 
     #[test]
     fn no_more_is_taken_than_there_is_however_many_ask_at_once() {
-        let ration = ProbeBudget::new(100);
+        let probe_budget = ProbeBudget::new(100);
         let taken: usize = std::thread::scope(|scope| {
-            let takers: Vec<_> = (0..4).map(|_| scope.spawn(|| (0..60).filter(|_| ration.take()).count())).collect();
+            let takers: Vec<_> = (0..4).map(|_| scope.spawn(|| (0..60).filter(|_| probe_budget.take()).count())).collect();
             takers.into_iter().map(|taker| taker.join().unwrap()).sum()
         });
-        assert_eq!((taken, ration.taken(), ration.is_spent()), (100, 100, true));
+        assert_eq!((taken, probe_budget.taken(), probe_budget.is_spent()), (100, 100, true));
     }
 }

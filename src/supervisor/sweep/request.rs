@@ -23,5 +23,5 @@ pub struct SweepRequest {
     /// What the command line asks of each judgement; always one round.
     pub asked: Overrides,
     /// Who hears of each worktree.
-    pub hear: OnRow,
+    pub on_row: OnRow,
 }

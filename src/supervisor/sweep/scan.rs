@@ -15,7 +15,7 @@ use crate::session::recorded;
 use crate::store::baseline;
 use crate::store::lock::{LockAttempt, LockHolder, WorktreeLock};
 use crate::supervisor::command_env::{CommandEnv, now};
-use crate::supervisor::configuration::governing;
+use crate::supervisor::configuration::effective;
 use crate::supervisor::journal::{CommandJournal, observed};
 use crate::supervisor::judgement_input::{JudgementInput, Overrides};
 use crate::supervisor::judgement_run::{JudgementRun, SessionSeen, early, refused};
@@ -40,7 +40,7 @@ pub enum SweepScanOutcome {
 pub struct PendingProbe {
     found: FoundWorktree,
     around: CommandEnv,
-    trial: JudgementRun,
+    judgement_run: JudgementRun,
     setup: MachineSetup,
     machine: CheckMachine,
     action: MachineAction,
@@ -146,10 +146,10 @@ impl WorkerPool<'_> {
         }
         let place = OpenWorktree { worktree_id: id, worktree, store: Arc::clone(&self.store), notes: Vec::new() };
         settle_anchor::between_sessions(&place, Some(&recorded.spec), begun)?;
-        let governing = governing(&around, &place, Some(&recorded.spec), Some(&recorded.point))?;
-        let spent = self.ration.is_spent();
+        let effective = effective(&around, &place, Some(&recorded.spec), Some(&recorded.point))?;
+        let spent = self.probe_budget.is_spent();
         let asked = Overrides { no_probe: self.request.asked.no_probe || spent, once: true, ..self.request.asked.clone() };
-        let case = JudgementInput::new(place, recorded, true, governing, asked);
+        let case = JudgementInput::new(place, recorded, true, effective, asked);
         let journal = CommandJournal::of(&case, &around, &self.store);
         journal.join(&self.ledger);
         match case.admit(self.store.as_ref()) {
@@ -158,58 +158,58 @@ impl WorkerPool<'_> {
             Ok(None) => {}
         }
         let store = Arc::clone(&self.store);
-        let (trial, setup) = match JudgementRun::begin(case, store, journal, SessionSeen::default(), true, &around, begun) {
+        let (judgement_run, setup) = match JudgementRun::begin(case, store, journal, SessionSeen::default(), true, &around, begun) {
             Ok(begun) => begun,
             Err(judgement) => return end(*judgement),
         };
         let mut machine = CheckMachine::new(setup.clone());
-        match drive(&mut machine, &trial.executor, MachineEvent::Start, &self.cancel, &mut |_| false) {
+        match drive(&mut machine, &judgement_run.executor, MachineEvent::Start, &self.cancel, &mut |_| false) {
             DriveOutcome::Ended(mut verdict) => {
                 // Who would have been asked is told why not, also where the ration was spent before this look began.
                 if spent && self.request.max_probes_total > 0 && !self.request.asked.no_probe && verdict.reason == Reason::Working {
                     verdict.degraded.push(self.rationed());
                 }
-                let mut judgement = self.settle(&trial, &around, *verdict);
-                if let Err(error) = self.memory.keep(found, &trial, &judgement, begun) {
+                let mut judgement = self.settle(&judgement_run, &around, *verdict);
+                if let Err(error) = self.memory.keep(found, &judgement_run, &judgement, begun) {
                     judgement.verdict.degraded.push(Degradation { code: "store_unwritable", detail: error.to_string() });
                 }
-                if let Some(worktree) = trial.into_worktree() {
+                if let Some(worktree) = judgement_run.into_worktree() {
                     family.give_back(worktree);
                 }
                 end(judgement)
             }
             DriveOutcome::Asks(action) => {
                 let found = found.clone();
-                Ok(SweepScanOutcome::Wants(Box::new(PendingProbe { found, around, trial, setup, machine, action, _lock: lock })))
+                Ok(SweepScanOutcome::Wants(Box::new(PendingProbe { found, around, judgement_run, setup, machine, action, _lock: lock })))
             }
         }
     }
 
     /// Goes on with a judgement whose turn it is to ask.
-    pub fn ask(&self, wanting: PendingProbe) -> SweepRow {
-        let PendingProbe { found, around, trial, setup, mut machine, action, _lock } = wanting;
+    pub fn ask(&self, pending: PendingProbe) -> SweepRow {
+        let PendingProbe { found, around, judgement_run, setup, mut machine, action, _lock } = pending;
         let event = match self.cancel.is_cancelled() {
             true => MachineEvent::Interrupt,
-            false => perform(&action, &machine, &trial.executor, &self.cancel),
+            false => perform(&action, &machine, &judgement_run.executor, &self.cancel),
         };
-        observed(trial.executor.journal(), &event);
+        observed(judgement_run.executor.journal(), &event);
         // A plan belongs to the answer that led to it; another question is one more of the ration.
-        let mut may_ask = |action: &MachineAction| *action == MachineAction::Rescue || self.ration.take();
-        match drive(&mut machine, &trial.executor, event, &self.cancel, &mut may_ask) {
-            DriveOutcome::Ended(verdict) => judged_row(found.root, self.settle(&trial, &around, *verdict)),
-            DriveOutcome::Asks(_) => self.without_asking(PendingProbe { found, around, trial, setup, machine, action, _lock }),
+        let mut may_ask = |action: &MachineAction| *action == MachineAction::Rescue || self.probe_budget.take();
+        match drive(&mut machine, &judgement_run.executor, event, &self.cancel, &mut may_ask) {
+            DriveOutcome::Ended(verdict) => judged_row(found.root, self.settle(&judgement_run, &around, *verdict)),
+            DriveOutcome::Asks(_) => self.without_asking(PendingProbe { found, around, judgement_run, setup, machine, action, _lock }),
         }
     }
 
     /// Judges without asking, because the ration is spent: the next sweep may.
-    pub fn without_asking(&self, wanting: PendingProbe) -> SweepRow {
-        let PendingProbe { found, around, trial, mut setup, _lock, .. } = wanting;
+    pub fn without_asking(&self, pending: PendingProbe) -> SweepRow {
+        let PendingProbe { found, around, judgement_run, mut setup, _lock, .. } = pending;
         setup.no_probe = true;
         setup.notes.push(self.rationed());
-        trial.executor.ask_nobody();
+        judgement_run.executor.ask_nobody();
         let mut machine = CheckMachine::new(setup);
-        match drive(&mut machine, &trial.executor, MachineEvent::Start, &self.cancel, &mut |_| true) {
-            DriveOutcome::Ended(verdict) => judged_row(found.root, self.settle(&trial, &around, *verdict)),
+        match drive(&mut machine, &judgement_run.executor, MachineEvent::Start, &self.cancel, &mut |_| true) {
+            DriveOutcome::Ended(verdict) => judged_row(found.root, self.settle(&judgement_run, &around, *verdict)),
             DriveOutcome::Asks(_) => unreachable!("everything may be done"),
         }
     }
@@ -219,9 +219,9 @@ impl WorkerPool<'_> {
         Degradation { code: "probes_rationed", detail }
     }
 
-    fn settle(&self, trial: &JudgementRun, around: &CommandEnv, verdict: Verdict) -> Judgement {
-        let judgement = trial.settle(around, verdict);
-        self.expire(trial);
+    fn settle(&self, judgement_run: &JudgementRun, around: &CommandEnv, verdict: Verdict) -> Judgement {
+        let judgement = judgement_run.settle(around, verdict);
+        self.expire(judgement_run);
         judgement
     }
 }

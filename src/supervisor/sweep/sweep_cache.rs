@@ -83,10 +83,16 @@ impl SweepCache {
     }
 
     /// Keeps a verdict for the next sweep, if it may be used again. `begun` is before anything was read for it.
-    pub fn keep(&self, found: &FoundWorktree, trial: &JudgementRun, judgement: &Judgement, begun: Timestamp) -> Result<(), StoreError> {
-        let Some(look) = self.look(found, trial, judgement, begun) else { return Ok(()) };
+    pub fn keep(
+        &self,
+        found: &FoundWorktree,
+        judgement_run: &JudgementRun,
+        judgement: &Judgement,
+        begun: Timestamp,
+    ) -> Result<(), StoreError> {
+        let Some(look) = self.look(found, judgement_run, judgement, begun) else { return Ok(()) };
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.push((trial.case.worktree_id.clone(), look));
+        waiting.push((judgement_run.case.worktree_id.clone(), look));
         if waiting.len() < TOGETHER {
             return Ok(());
         }
@@ -109,7 +115,13 @@ impl SweepCache {
         }
     }
 
-    fn look(&self, found: &FoundWorktree, trial: &JudgementRun, judgement: &Judgement, begun: Timestamp) -> Option<SweepCacheEntry> {
+    fn look(
+        &self,
+        found: &FoundWorktree,
+        judgement_run: &JudgementRun,
+        judgement: &Judgement,
+        begun: Timestamp,
+    ) -> Option<SweepCacheEntry> {
         let verdict = &judgement.verdict;
         let rests_on_git = match verdict.reason {
             Reason::NewCommits => true,
@@ -119,15 +131,15 @@ impl SweepCache {
         };
         let closed = judgement.breaker.as_ref().is_some_and(|breaker| breaker.state == "closed" && breaker.strikes == 0);
         let written = !verdict.degraded.iter().any(|note| note.code.ends_with("_unwritable"));
-        let plain = trial.case.settings.checks.is_empty() && verdict.probes.is_empty() && verdict.rescue_commits == 0;
+        let plain = judgement_run.case.settings.checks.is_empty() && verdict.probes.is_empty() && verdict.rescue_commits == 0;
         if !(rests_on_git && closed && written && plain && verdict.changes.is_some()) {
             return None;
         }
-        let traces = trial.executor.traces()?;
+        let traces = judgement_run.executor.traces()?;
         let snapshot = verdict.snapshot.clone();
         let more = self.beside(found);
         let stamp = traces.stamp(StatFingerprint { worktree: found, more: &more }, begun.into())?;
-        let asked = self.asked_of(&trial.case.worktree_id)?;
+        let asked = self.asked_of(&judgement_run.case.worktree_id)?;
         Some(SweepCacheEntry { asked, traces: traces.to_text(), stamp, snapshot, at: begun, verdict: judgement.to_json() })
     }
 

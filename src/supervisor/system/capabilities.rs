@@ -24,7 +24,7 @@ use super::super::criteria_files;
 use super::super::judgement_input::JudgementInput;
 use super::super::session_work;
 use super::at_begin::{self, BaselineOutcome};
-use super::check_cache::EarlierPasses;
+use super::check_cache::CheckCache;
 use super::line_checkers::LineCheckers;
 use super::{check_run, edited_tests, judge, worktree_files};
 
@@ -36,7 +36,7 @@ pub struct SystemCapabilities<'a> {
     /// Another program than the preset's own name in `PATH`.
     pub(super) agent_program: Option<OsString>,
     line_checkers: Arc<LineCheckers>,
-    earlier_passes: Option<EarlierPasses>,
+    earlier_passes: Option<CheckCache>,
     spent: Mutex<ProbeUsage>,
     /// Where it is known how checks ended when the work began.
     store: Option<Arc<dyn Store>>,
@@ -77,7 +77,7 @@ impl<'a> SystemCapabilities<'a> {
 
     /// The same where commands need not run again that passed before, unless the command line wants them to.
     pub fn with_earlier_passes(self, store: Arc<dyn Store>) -> Self {
-        let earlier_passes = (!self.case.asked.no_cache).then(|| EarlierPasses::new(Arc::clone(&store)));
+        let earlier_passes = (!self.case.asked.no_cache).then(|| CheckCache::new(Arc::clone(&store)));
         SystemCapabilities { earlier_passes, store: Some(store), ..self }
     }
 

@@ -13,16 +13,16 @@ use super::super::command_env::now;
 use super::super::judgement_input::JudgementInput;
 
 /// What passed before. Whatever cannot be read or written here makes a command run, and nothing else.
-pub struct EarlierPasses {
+pub struct CheckCache {
     store: Arc<dyn Store>,
     /// The inputs of commands as they were right before they ran.
     asked: Mutex<HashMap<String, String>>,
 }
 
-impl EarlierPasses {
+impl CheckCache {
     /// Those that a store remembers.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        EarlierPasses { store, asked: Mutex::default() }
+        CheckCache { store, asked: Mutex::default() }
     }
 
     pub(super) fn of(&self, case: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRule) -> Option<EarlierPass> {

@@ -48,9 +48,9 @@ fn work_tree_id(outside: &SystemCapabilities<'_>) -> Result<String, String> {
         let clean = worktree.clean_tree().map_err(refused)?;
         return clean.ok_or_else(|| "a clean check needs a snapshot of what is uncommitted, and rescue.mode is off".into());
     }
-    worktree.make_own().map_err(refused)?;
+    worktree.to_owned_repo().map_err(refused)?;
     let request = SnapshotRequest { spec: &case.spec, at: now(), why: "for a check in a scratch checkout" };
-    let taken = worktree.take_snapshot_apart(&request, &rescue::private_rule(&case.settings.rescue)).map_err(refused)?;
+    let taken = worktree.take_snapshot_with_private(&request, &rescue::private_rule(&case.settings.rescue)).map_err(refused)?;
     match taken {
         // What is not the session's work was there before it, or is nobody's.
         Some(taken) => {

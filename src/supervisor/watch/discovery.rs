@@ -113,15 +113,15 @@ mod tests {
 
     #[test]
     fn what_moves_between_two_searches_is_not_left_for_the_last_of_them() {
-        let mut finder = Discovery::new(Vec::new());
-        assert_eq!(finder.due(), None, "nothing moved");
-        finder.next = Some(Instant::now() + PAUSES[2]);
-        finder.want();
-        assert!(finder.due().is_some_and(|at| at <= Instant::now() + PAUSES[0]), "soon");
-        let first = finder.due();
-        finder.want();
-        assert_eq!(finder.due(), first, "what moves all the time puts nothing off");
-        finder.rested = Instant::now() + PAUSES[1];
-        assert_eq!(finder.due(), Some(finder.rested), "a search that took long is not repeated at once");
+        let mut discovery = Discovery::new(Vec::new());
+        assert_eq!(discovery.due(), None, "nothing moved");
+        discovery.next = Some(Instant::now() + PAUSES[2]);
+        discovery.want();
+        assert!(discovery.due().is_some_and(|at| at <= Instant::now() + PAUSES[0]), "soon");
+        let first = discovery.due();
+        discovery.want();
+        assert_eq!(discovery.due(), first, "what moves all the time puts nothing off");
+        discovery.rested = Instant::now() + PAUSES[1];
+        assert_eq!(discovery.due(), Some(discovery.rested), "a search that took long is not repeated at once");
     }
 }

@@ -63,8 +63,8 @@ struct WatchLoop<'a, L> {
     request: &'a WatchRequest,
     store: Arc<dyn Store>,
     signals: SignalState,
-    roster: WatchSet,
-    ears: FsEvents,
+    watch_set: WatchSet,
+    fs_events: FsEvents,
     due: BTreeMap<String, DueScan>,
     /// When a work tree will have been left alone for long enough.
     quiet: BTreeMap<String, Instant>,
@@ -74,8 +74,8 @@ struct WatchLoop<'a, L> {
     tasks: HashMap<Id, RunningScan>,
     /// Which worktrees are being looked at.
     under_way: BTreeSet<String>,
-    finder: Discovery,
-    pulse: SuspendDetector,
+    discovery: Discovery,
+    suspend_detector: SuspendDetector,
     last_round: Instant,
     /// When work trees that nobody can hear were last looked at.
     last_work: Instant,
@@ -104,24 +104,24 @@ pub(super) async fn watch_by(
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&around.state)?);
     // Before anything is looked at, so that nothing happens in between.
     let mut tail = EventTail::new(Arc::clone(&store), around.state.root(), store.cursor_at(Timestamp::MAX)?);
-    let mut finder = Discovery::new(request.paths.clone());
-    let first = finder.first(signals).await?;
-    around.courier.wake(&store);
+    let mut discovery = Discovery::new(request.paths.clone());
+    let first = discovery.first(signals).await?;
+    around.notifications.wake(&store);
     let mut watch = WatchLoop {
         around,
         request,
         store,
         signals: signals.clone(),
-        roster: WatchSet::default(),
-        ears: FsEvents::new(request.poll_only),
+        watch_set: WatchSet::default(),
+        fs_events: FsEvents::new(request.poll_only),
         due: BTreeMap::new(),
         quiet: BTreeMap::new(),
         look,
         looking: JoinSet::new(),
         tasks: HashMap::new(),
         under_way: BTreeSet::new(),
-        finder,
-        pulse: SuspendDetector::new(Instant::now(), now()),
+        discovery,
+        suspend_detector: SuspendDetector::new(Instant::now(), now()),
         last_round: Instant::now(),
         last_work: Instant::now(),
         told_deaf: false,
@@ -137,16 +137,16 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
     async fn stay(&mut self, tail: &mut EventTail, signals: &mut SignalState) {
         let mut tick = Instant::now() + self.pause();
         loop {
-            self.finder.begin_due();
+            self.discovery.begin_due();
             self.begin_looks();
             let next = self.due.iter().filter(|(id, _)| !self.under_way.contains(*id)).map(|(_, due)| due.at);
-            let next = next.chain(self.quiet.values().copied()).chain(self.finder.due()).min();
+            let next = next.chain(self.quiet.values().copied()).chain(self.discovery.due()).min();
             let full = self.looking.len() >= self.request.jobs;
             let go_on = tokio::select! {
-                moved = self.ears.next() => { self.heard(moved); true }
+                moved = self.fs_events.next() => { self.heard(moved); true }
                 () = sleep_until(next.unwrap_or(tick)), if next.is_some() && !full => true,
                 Some(looked) = self.looking.join_next_with_id(), if !self.looking.is_empty() => self.looked(looked),
-                found = self.finder.found() => { self.searched(found); true }
+                found = self.discovery.found() => { self.searched(found); true }
                 () = tail.changed() => { self.read(tail); true }
                 () = sleep_until(tick) => {
                     self.tick();
@@ -158,11 +158,11 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
             if !go_on {
                 break;
             }
-            if self.pulse.stood_still(Instant::now(), now()) {
+            if self.suspend_detector.stood_still(Instant::now(), now()) {
                 self.all_due("the machine slept, or this process was stopped");
             }
         }
-        self.finder.end();
+        self.discovery.end();
         // What is under way hears the signal too, and its verdict is told.
         while let Some(looked) = self.looking.join_next_with_id().await {
             self.looked(looked);
@@ -174,24 +174,24 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
     }
 
     fn polls(&self) -> bool {
-        self.request.poll_only || self.ears.deaf.is_some()
+        self.request.poll_only || self.fs_events.watch_error.is_some()
     }
 
     /// Only hints come in here, in bursts; nothing is opened or read.
     fn heard(&mut self, moved: FsMovement) {
         let mut next = Some(moved);
-        while let Some(moved) = next.take().or_else(|| self.ears.more()) {
+        while let Some(moved) = next.take().or_else(|| self.fs_events.more()) {
             let FsMovement::At(paths) = moved else {
                 self.all_due("movements were dropped");
-                for id in self.roster.names() {
+                for id in self.watch_set.names() {
                     self.stirred(id);
                 }
                 continue;
             };
             for path in paths {
-                let WatchConcern { heads, work, search } = self.roster.concern(&path);
+                let WatchConcern { heads, work, search } = self.watch_set.concern(&path);
                 if search {
-                    self.finder.want();
+                    self.discovery.want();
                 }
                 for id in heads {
                     self.make_due(id, ScanCause::Head, SETTLE);
@@ -212,8 +212,8 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
 
     fn all_due(&mut self, why: &str) {
         tracing::debug!("every worktree is looked at: {why}");
-        self.finder.want();
-        for id in self.roster.names() {
+        self.discovery.want();
+        for id in self.watch_set.names() {
             self.make_due(id, ScanCause::Head, SETTLE);
         }
     }
@@ -244,7 +244,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         // Whoever waits longest comes first.
         ready.sort_by_key(|(_, _, since)| *since);
         for (id, cause, since) in ready {
-            let Some(member) = self.roster.get_mut(&id) else {
+            let Some(member) = self.watch_set.get_mut(&id) else {
                 self.due.remove(&id);
                 continue;
             };
@@ -256,7 +256,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                 let trace = member.dirs.trace();
                 let same = trace == member.trace;
                 if trace.is_none() {
-                    self.finder.want();
+                    self.discovery.want();
                 }
                 // Whether one without a HEAD is gone or broken is for the look to tell.
                 if trace.is_some() && same {
@@ -267,7 +267,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
             if self.looking.len() >= self.request.jobs {
                 return;
             }
-            if let Some(member) = self.roster.get_mut(&id) {
+            if let Some(member) = self.watch_set.get_mut(&id) {
                 // Before the look: what moves during it shall be seen as new.
                 member.trace = member.dirs.trace();
             }
@@ -283,7 +283,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
     }
 
     fn begin_look(&mut self, id: String, cause: ScanCause, since: Instant) {
-        let Some(member) = self.roster.get(&id) else { return };
+        let Some(member) = self.watch_set.get(&id) else { return };
         let root = member.root.clone();
         let subject = ScanSubject { id: id.clone(), root: root.clone(), cause, seen: member.seen.clone(), fingerprint: member.fingerprint };
         let may_ask = self.request.probe || cause == ScanCause::Ended;
@@ -308,7 +308,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
             Ok((_, looked)) => looked,
             Err(panicked) => return self.panicked(id, panicked),
         };
-        let Some(member) = self.roster.get_mut(&id) else { return true };
+        let Some(member) = self.watch_set.get_mut(&id) else { return true };
         match looked {
             WatchScanOutcome::Unwatched => true,
             WatchScanOutcome::Same { head } => {
@@ -335,13 +335,13 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                 member.seen = after.or(head);
                 member.fingerprint = fingerprint.or(member.fingerprint);
                 self.complaints.remove(&id);
-                (self.request.hear)(&judgement)
+                (self.request.on_row)(&judgement)
             }
             WatchScanOutcome::Unreadable(unreadable) => {
                 // It may just have been moved or removed, which the search tells, or be whole again soon.
                 member.trace = None;
                 let root = member.root.clone();
-                self.finder.want();
+                self.discovery.want();
                 let pause = (since.elapsed() / 4).clamp(BUSY.0, BROKEN);
                 self.due.entry(id.clone()).or_insert(DueScan { at: Instant::now() + pause, since, cause });
                 // What is being removed is broken for a moment before it is gone, which is nothing to be told.
@@ -350,7 +350,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                 }
                 self.complaints.insert(id, unreadable.why.clone());
                 let around = CommandEnv { worktree: root, ..self.around.clone() };
-                (self.request.hear)(&early(&around, None, Verdict::unreadable(unreadable), now()))
+                (self.request.on_row)(&early(&around, None, Verdict::unreadable(unreadable), now()))
             }
         }
     }
@@ -359,9 +359,9 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
     /// something moves there: at once, the same bug would be met again.
     fn panicked(&mut self, id: String, panicked: JoinError) -> bool {
         let Ok(panic) = panicked.try_into_panic() else { return true };
-        let worktree = self.roster.get(&id).map(|member| member.root.clone()).unwrap_or_else(|| id.into());
+        let worktree = self.watch_set.get(&id).map(|member| member.root.clone()).unwrap_or_else(|| id.into());
         let around = CommandEnv { worktree, ..self.around.clone() };
-        (self.request.hear)(&early(&around, None, verdict_of_panic(panic.as_ref()), now()))
+        (self.request.on_row)(&early(&around, None, verdict_of_panic(panic.as_ref()), now()))
     }
 
     /// What other processes wrote down: ends of sessions, and verdicts that make ours superfluous.
@@ -382,10 +382,10 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
     }
 
     fn read_one(&mut self, event: &StoredEvent) {
-        let Some(member) = self.roster.get_mut(&event.worktree) else {
+        let Some(member) = self.watch_set.get_mut(&event.worktree) else {
             // It may be one that came unheard.
             if event.kind == kind::BASELINE {
-                self.finder.want();
+                self.discovery.want();
             }
             return;
         };
@@ -408,22 +408,22 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
     }
 
     fn tick(&mut self) {
-        self.around.courier.wake(&self.store);
-        let worktrees = self.roster.names().into_iter().filter_map(|id| Some((id.clone(), self.roster.get(&id)?.root.clone())));
+        self.around.notifications.wake(&self.store);
+        let worktrees = self.watch_set.names().into_iter().filter_map(|id| Some((id.clone(), self.watch_set.get(&id)?.root.clone())));
         self.stalled.look(self.around, &self.store, worktrees.collect());
         if self.last_round.elapsed() >= ROUND {
             self.last_round = Instant::now();
             self.all_due("it is time");
         } else if self.polls() {
             let changed: Vec<String> =
-                self.roster.names().into_iter().filter(|id| self.roster.get(id).is_some_and(|m| m.dirs.trace() != m.trace)).collect();
+                self.watch_set.names().into_iter().filter(|id| self.watch_set.get(id).is_some_and(|m| m.dirs.trace() != m.trace)).collect();
             for id in changed {
                 self.make_due(id, ScanCause::Head, SETTLE);
             }
             // Without ears nobody knows for how long changes were left alone; that they are judged once is what remains.
             if self.request.quiet_for.is_some_and(|quiet| self.last_work.elapsed() >= quiet) {
                 self.last_work = Instant::now();
-                for id in self.roster.names() {
+                for id in self.watch_set.names() {
                     self.make_due(id, ScanCause::Quiet, SETTLE);
                 }
             }
@@ -439,38 +439,41 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
 
     /// Takes in what a search came to.
     fn found(&mut self, search: SearchResult) {
-        let before = self.roster.size();
+        let before = self.watch_set.size();
         for note in search.notes {
             self.around.tell(&note);
         }
-        let new = self.roster.replace(&search.worktrees, &|root| root.join(".git").symlink_metadata().is_ok());
-        self.complaints.retain(|id, _| self.roster.get(id).is_some());
+        let new = self.watch_set.replace(&search.worktrees, &|root| root.join(".git").symlink_metadata().is_ok());
+        self.complaints.retain(|id, _| self.watch_set.get(id).is_some());
         let mut wanted = BTreeMap::new();
-        for member in self.roster.members() {
+        for member in self.watch_set.members() {
             wanted.extend(member.dirs.own());
             wanted.extend(member.dirs.shared());
             if self.request.quiet_for.is_some() {
                 wanted.insert(member.root.clone(), WatchDepth::Tree);
             }
         }
-        let begun = self.ears.listen_to(wanted);
+        let begun = self.fs_events.listen_to(wanted);
         // What moved between the search and the watch is seen by this look, and what is broken is told by it.
-        for id in new.into_iter().chain(self.roster.with_git_data_in(&begun)) {
+        for id in new.into_iter().chain(self.watch_set.with_git_data_in(&begun)) {
             self.make_due(id, ScanCause::Head, Duration::ZERO);
         }
-        for id in self.roster.with_top_in(&begun) {
+        for id in self.watch_set.with_top_in(&begun) {
             self.stirred(id);
         }
-        if before != self.roster.size() {
-            let (worktrees, repositories) = self.roster.size();
+        if before != self.watch_set.size() {
+            let (worktrees, repositories) = self.watch_set.size();
             let of = if repositories == 1 { "1 repository".to_owned() } else { format!("{repositories} repositories") };
-            let told =
-                format!("watching {} of {of}, in {}", plural(worktrees as u64, "worktree"), plural(self.ears.count() as u64, "folder"));
+            let told = format!(
+                "watching {} of {of}, in {}",
+                plural(worktrees as u64, "worktree"),
+                plural(self.fs_events.count() as u64, "folder")
+            );
             self.around.tell(&told);
         }
-        if let Some(error) = self.ears.deaf.as_ref().filter(|_| !self.told_deaf) {
+        if let Some(error) = self.fs_events.watch_error.as_ref().filter(|_| !self.told_deaf) {
             self.around.tell(&format!("{error}; looking every {} s instead", self.request.poll.as_secs_f64()));
         }
-        self.told_deaf = self.ears.deaf.is_some();
+        self.told_deaf = self.fs_events.watch_error.is_some();
     }
 }

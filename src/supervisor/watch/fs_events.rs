@@ -24,7 +24,7 @@ pub struct FsEvents {
     /// Folders that came unheard may lie below those that are watched as trees.
     missed: bool,
     /// Why not everything is watched.
-    pub deaf: Option<WatchError>,
+    pub watch_error: Option<WatchError>,
     /// Kept, so that waiting for what never comes does not end.
     _sender: Sender<FsMovement>,
 }
@@ -35,16 +35,16 @@ impl FsEvents {
         let (sender, heard) = channel(WAITING);
         let dropped = Arc::new(Notify::new());
         let watching = FolderWatch::start(hearing(sender.clone(), Arc::clone(&dropped)));
-        let (watching, deaf) = match watching {
+        let (watching, watch_error) = match watching {
             Ok(_) if closed => (None, None),
             Ok(watching) => (Some(watching), None),
             Err(error) => (None, Some(error)),
         };
-        FsEvents { watching, watched: BTreeMap::new(), heard, dropped, missed: false, deaf, _sender: sender }
+        FsEvents { watching, watched: BTreeMap::new(), heard, dropped, missed: false, watch_error, _sender: sender }
     }
 
     /// Watches these folders and no others, and returns those that are only now: what moved in them before went unheard. What cannot be
-    /// watched is noted in `deaf`.
+    /// watched is noted in `watch_error`.
     pub fn listen_to(&mut self, wanted: BTreeMap<PathBuf, WatchDepth>) -> BTreeSet<PathBuf> {
         let mut begun = BTreeSet::new();
         let Some(watching) = &mut self.watching else { return begun };
@@ -54,7 +54,7 @@ impl FsEvents {
             watching.remove(folder);
         }
         self.watched.retain(|folder, known| there.get(folder) == Some(known));
-        self.deaf = None;
+        self.watch_error = None;
         let missed = std::mem::take(&mut self.missed);
         for (folder, known) in there {
             let again = missed && known.0 == WatchDepth::Tree;
@@ -70,7 +70,7 @@ impl FsEvents {
                 Err(_) if inode(&folder).is_none() => {}
                 Err(error) => {
                     let limit = matches!(error, WatchError::Limit);
-                    self.deaf = Some(error);
+                    self.watch_error = Some(error);
                     // Each further folder would be refused as well.
                     if limit {
                         return begun;
@@ -130,16 +130,16 @@ mod tests {
     fn what_found_no_room_is_anywhere_even_after_all_the_rest_was_taken_out() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
-            let mut ears = FsEvents::new(true);
-            let hear = hearing(ears._sender.clone(), Arc::clone(&ears.dropped));
-            (0..WAITING).for_each(|_| hear(FsMovement::At(vec!["/r/.git/index".into()])));
-            assert_ne!(ears.next().await, FsMovement::Anywhere, "nothing was dropped yet");
-            hear(FsMovement::At(vec!["/r/.git/index".into()]));
-            hear(FsMovement::At(vec!["/r/.git/HEAD".into()]));
-            while ears.more().is_some() {}
-            let told = tokio::time::timeout(Duration::from_secs(20), ears.next()).await;
+            let mut fs_events = FsEvents::new(true);
+            let on_row = hearing(fs_events._sender.clone(), Arc::clone(&fs_events.dropped));
+            (0..WAITING).for_each(|_| on_row(FsMovement::At(vec!["/r/.git/index".into()])));
+            assert_ne!(fs_events.next().await, FsMovement::Anywhere, "nothing was dropped yet");
+            on_row(FsMovement::At(vec!["/r/.git/index".into()]));
+            on_row(FsMovement::At(vec!["/r/.git/HEAD".into()]));
+            while fs_events.more().is_some() {}
+            let told = tokio::time::timeout(Duration::from_secs(20), fs_events.next()).await;
             assert_eq!(told.expect("it is told without a further movement"), FsMovement::Anywhere);
-            assert!(ears.missed, "folders may have come unheard");
+            assert!(fs_events.missed, "folders may have come unheard");
         });
     }
 }

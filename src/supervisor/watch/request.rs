@@ -25,7 +25,7 @@ pub struct WatchRequest {
     /// How many judgements at the same time.
     pub jobs: usize,
     /// Who hears of each judgement; `false` ends the watch, as nobody listens any more.
-    pub hear: Arc<dyn Fn(&Judgement) -> bool>,
+    pub on_row: Arc<dyn Fn(&Judgement) -> bool>,
     /// Whether anybody listens, asked from time to time while there is nothing to hear.
     pub is_heard: Arc<dyn Fn() -> bool>,
 }

@@ -57,9 +57,9 @@ fn a_look_that_panics_is_an_error_of_its_worktree_and_the_watch_goes_on() {
         agent_program: None,
         claude_home: ClaudeHome::from_env(),
         narrate: Arc::new(|_: &str| {}),
-        courier: NotificationWorker::default(),
+        notifications: NotificationWorker::default(),
     };
-    let hear = {
+    let on_row = {
         let note = note.clone();
         move |judgement: &Judgement| {
             let verdict = &judgement.verdict;
@@ -76,7 +76,7 @@ fn a_look_that_panics_is_an_error_of_its_worktree_and_the_watch_goes_on() {
         poll: Duration::from_secs(3600),
         poll_only: false,
         jobs: 1,
-        hear: Arc::new(hear),
+        on_row: Arc::new(on_row),
         is_heard: Arc::new(|| true),
     };
     let look = async move |task: ScanTask| {

@@ -49,10 +49,13 @@ mod tests {
             (10, -3_600_000, true, "the wall clock was set back"),
         ] {
             let (begin, at) = (Instant::now(), Timestamp::UNIX_EPOCH);
-            let mut pulse = SuspendDetector::new(begin, at);
+            let mut suspend_detector = SuspendDetector::new(begin, at);
             let (own, wall) = (begin + Duration::from_millis(own), at + jiff::SignedDuration::from_millis(wall));
-            assert_eq!(pulse.stood_still(own, wall), noticed, "{what}");
-            assert!(!pulse.stood_still(own + Duration::from_secs(2), wall + Duration::from_secs(2)), "{what}, and then an ordinary turn");
+            assert_eq!(suspend_detector.stood_still(own, wall), noticed, "{what}");
+            assert!(
+                !suspend_detector.stood_still(own + Duration::from_secs(2), wall + Duration::from_secs(2)),
+                "{what}, and then an ordinary turn"
+            );
         }
     }
 }

@@ -184,26 +184,26 @@ mod tests {
     }
 
     /// A main worktree on `main`, and linked ones on `task/a` and `task/b`.
-    fn roster() -> (WatchSet, [String; 3]) {
+    fn watch_set() -> (WatchSet, [String; 3]) {
         let found = [
             worktree("/r", "/r/.git", "/r/.git"),
             worktree("/a", "/r/.git/worktrees/a", "/r/.git"),
             worktree("/b", "/r/.git/worktrees/b", "/r/.git"),
         ];
-        let mut roster = WatchSet::default();
-        assert_eq!(roster.replace(&found, &|_| false).len(), 3);
+        let mut watch_set = WatchSet::default();
+        assert_eq!(watch_set.replace(&found, &|_| false).len(), 3);
         let ids = found.map(|worktree| worktree.worktree_id());
         for (id, branch) in ids.iter().zip(["refs/heads/main", "refs/heads/task/a", "refs/heads/task/b"]) {
             let mut trace = HeadTrace::default();
             trace.branch = branch.into();
-            roster.get_mut(id).unwrap().trace = Some(trace);
+            watch_set.get_mut(id).unwrap().trace = Some(trace);
         }
-        (roster, ids)
+        (watch_set, ids)
     }
 
     #[test]
     fn a_movement_is_about_those_whose_head_it_may_move() {
-        let (roster, [main, a, b]) = roster();
+        let (watch_set, [main, a, b]) = watch_set();
         for (path, heads, search) in [
             ("/r/.git/HEAD.lock", vec![&main], false),
             ("/r/.git/index", vec![&main], false),
@@ -224,7 +224,7 @@ mod tests {
             ("/r/.git/reftable/tables.list", vec![&main, &a, &b], false),
             ("/elsewhere/file", vec![], false),
         ] {
-            let concern = roster.concern(Path::new(path));
+            let concern = watch_set.concern(Path::new(path));
             assert_eq!((concern.heads.iter().collect::<BTreeSet<_>>(), concern.search), (heads.into_iter().collect(), search), "{path}");
             assert!(concern.work.is_empty(), "{path}");
         }
@@ -232,32 +232,32 @@ mod tests {
 
     #[test]
     fn a_changed_file_is_about_the_innermost_work_tree() {
-        let (mut roster, [main, ..]) = roster();
+        let (mut watch_set, [main, ..]) = watch_set();
         let inner = worktree("/r/inner", "/r/inner/.git", "/r/inner/.git");
         let mut found = vec![worktree("/r", "/r/.git", "/r/.git"), inner.clone()];
-        assert_eq!(roster.replace(&found, &|_| false), [inner.worktree_id()], "what stays is not new");
+        assert_eq!(watch_set.replace(&found, &|_| false), [inner.worktree_id()], "what stays is not new");
         for (path, id) in [("/r/src/x", &main), ("/r/inner/x", &inner.worktree_id())] {
-            assert_eq!(roster.concern(Path::new(path)).work.iter().collect::<Vec<_>>(), [id], "{path}");
+            assert_eq!(watch_set.concern(Path::new(path)).work.iter().collect::<Vec<_>>(), [id], "{path}");
         }
-        assert!(roster.concern(Path::new("/r/sub/.git/x")).work.is_empty());
+        assert!(watch_set.concern(Path::new("/r/sub/.git/x")).work.is_empty());
         found.pop();
-        roster.replace(&found, &|_| false);
-        assert_eq!(roster.size(), (1, 1));
-        assert!(roster.get(&main).unwrap().trace.is_some(), "what is known of it is kept");
+        watch_set.replace(&found, &|_| false);
+        assert_eq!(watch_set.size(), (1, 1));
+        assert!(watch_set.get(&main).unwrap().trace.is_some(), "what is known of it is kept");
     }
 
     #[test]
     fn what_is_broken_stays_and_what_is_gone_or_replaced_does_not() {
-        let (mut roster, [main, a, b]) = roster();
+        let (mut watch_set, [main, a, b]) = watch_set();
         let gone =
             FoundWorktree { standing: WorktreeState::Gone { why: String::new() }, ..worktree("/a", "/r/.git/worktrees/a", "/r/.git") };
         let broken =
             FoundWorktree { standing: WorktreeState::Broken { why: String::new() }, ..worktree("/b", "/r/.git/worktrees/b", "/r/.git") };
-        assert_eq!(roster.replace(&[gone, broken], &|_| true), [b.clone(), main.clone()]);
-        assert_eq!(roster.names().iter().collect::<BTreeSet<_>>(), BTreeSet::from([&main, &b]), "the one that nobody found is left");
-        assert!(roster.get(&a).is_none());
+        assert_eq!(watch_set.replace(&[gone, broken], &|_| true), [b.clone(), main.clone()]);
+        assert_eq!(watch_set.names().iter().collect::<BTreeSet<_>>(), BTreeSet::from([&main, &b]), "the one that nobody found is left");
+        assert!(watch_set.get(&a).is_none());
         let other = worktree("/r", "/elsewhere", "/elsewhere");
-        assert_eq!(roster.replace(std::slice::from_ref(&other), &|root| root == Path::new("/r")), [other.worktree_id()]);
-        assert_eq!(roster.names(), [other.worktree_id()], "another one is in its place, and of the third nothing is left");
+        assert_eq!(watch_set.replace(std::slice::from_ref(&other), &|root| root == Path::new("/r")), [other.worktree_id()]);
+        assert_eq!(watch_set.names(), [other.worktree_id()], "another one is in its place, and of the third nothing is left");
     }
 }

@@ -106,7 +106,7 @@ struct AgentSeat {
 }
 
 struct AgentPool<'a> {
-    surroundings: &'a CommandEnv,
+    command_env: &'a CommandEnv,
     order: &'a CrewOrder,
     seats: Vec<AgentSeat>,
     /// Tasks that are left alone until then.
@@ -122,8 +122,8 @@ type FinishedTask = (usize, String, Result<TaskReport, UnreadableFact>);
 ///
 /// # Errors
 /// Where the tasks cannot be read at the beginning.
-pub async fn work(surroundings: &CommandEnv, order: &CrewOrder, signals: &mut SignalState) -> Result<CrewReport, UnreadableFact> {
-    let queue = TaskQueue::open(surroundings)?;
+pub async fn work(command_env: &CommandEnv, order: &CrewOrder, signals: &mut SignalState) -> Result<CrewReport, UnreadableFact> {
+    let queue = TaskQueue::open(command_env)?;
     if queue.head == BaselinePoint::Unborn {
         return Err(UnreadableFact {
             kind: FaultKind::Git,
@@ -136,12 +136,12 @@ pub async fn work(surroundings: &CommandEnv, order: &CrewOrder, signals: &mut Si
         let verdict = Verdict::new(Reason::Locked, "every agent works already, under another 'watchdog task work'");
         return report(&queue, verdict, Vec::new());
     }
-    let mut crew = AgentPool { surroundings, order, seats, later: BTreeMap::new(), said: BTreeSet::new(), done: Vec::new() };
+    let mut pool = AgentPool { command_env, order, seats, later: BTreeMap::new(), said: BTreeSet::new(), done: Vec::new() };
     // Loops are not to be sent between threads; all of them share this one.
-    let interrupted = LocalSet::new().run_until(crew.run(signals)).await;
-    let queue = TaskQueue::open(surroundings)?;
-    let verdict = crew.verdict(&queue, interrupted)?;
-    report(&queue, verdict, crew.done)
+    let interrupted = LocalSet::new().run_until(pool.run(signals)).await;
+    let queue = TaskQueue::open(command_env)?;
+    let verdict = pool.verdict(&queue, interrupted)?;
+    report(&queue, verdict, pool.done)
 }
 
 fn take_seats(queue: &TaskQueue, order: &CrewOrder) -> Result<Vec<AgentSeat>, UnreadableFact> {
@@ -190,7 +190,7 @@ impl AgentPool<'_> {
 
     fn say(&mut self, text: &str) {
         if self.said.insert(text.to_owned()) {
-            self.surroundings.tell(text);
+            self.command_env.tell(text);
         }
     }
 
@@ -240,7 +240,7 @@ impl AgentPool<'_> {
 
     /// The queue as it stands, and whether others work on tasks.
     fn look(&self) -> Result<(TaskQueue, Vec<crate::tasks::queue::QueuedTask>, bool), UnreadableFact> {
-        let queue = TaskQueue::open(self.surroundings)?;
+        let queue = TaskQueue::open(self.command_env)?;
         let ledger = queue.settled()?;
         let ours = |entry: &BoardTask| self.seats.iter().any(|seat| seat.busy.as_deref() == Some(entry.id()));
         // One that a person set has no lease, and nobody knows when it ends.
@@ -263,9 +263,9 @@ impl AgentPool<'_> {
             worker: member.worker,
             ..self.order.each.clone()
         };
-        let (outer, name) = (Arc::clone(&self.surroundings.narrate), member.name);
+        let (outer, name) = (Arc::clone(&self.command_env.narrate), member.name);
         let narrate = Arc::new(move |text: &str| outer(&format!("{name}: {text}")));
-        let around = CommandEnv { narrate, ..self.surroundings.clone() };
+        let around = CommandEnv { narrate, ..self.command_env.clone() };
         around.tell(&format!("takes {id}"));
         let signals = signals.clone();
         let id = id.to_owned();
@@ -307,7 +307,7 @@ impl AgentPool<'_> {
                 if status == TaskStatus::Pending {
                     self.say(&text)
                 } else {
-                    self.surroundings.tell(&text)
+                    self.command_env.tell(&text)
                 }
                 match status {
                     TaskStatus::Pending if reason == Reason::AgentUnrunnable => self.seats[n].out = Some(verdict.message.clone()),

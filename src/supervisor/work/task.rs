@@ -16,7 +16,7 @@ use crate::store::Store;
 use crate::store::session;
 use crate::store::task::TaskRecord;
 use crate::supervisor::command_env::{CommandEnv, now};
-use crate::supervisor::configuration::{EffectiveConfig, governing};
+use crate::supervisor::configuration::{EffectiveConfig, effective};
 use crate::supervisor::iterate::{AskedLimits, LoopRequest, LoopView, run_loop};
 use crate::supervisor::judgement_run::early;
 use crate::supervisor::signals::SignalState;
@@ -87,13 +87,13 @@ pub fn status_after(verdict: &Verdict) -> TaskStatus {
 /// # Errors
 /// Where the tasks cannot be read, or there is no such task.
 pub async fn run_task(
-    surroundings: &CommandEnv,
+    command_env: &CommandEnv,
     order: &TaskOrder,
     view: Arc<dyn LoopView>,
     signals: &SignalState,
 ) -> Result<TaskReport, UnreadableFact> {
     let begun = now();
-    let queue = TaskQueue::open(surroundings)?;
+    let queue = TaskQueue::open(command_env)?;
     let mut ledger = queue.settled()?;
     let entry = ledger.get(&order.id).cloned().ok_or_else(|| UnreadableFact {
         kind: FaultKind::Config,
@@ -104,7 +104,7 @@ pub async fn run_task(
         id: order.id.clone(),
         agent: order.agent.clone(),
         end: TaskEnd::NotBegun,
-        judgement: Judgement { spec: Some(order.id.clone()), ..early(surroundings, None, verdict, begun) },
+        judgement: Judgement { spec: Some(order.id.clone()), ..early(command_env, None, verdict, begun) },
         worktree: None,
     };
     if entry.record.status == TaskStatus::Complete {
@@ -123,7 +123,7 @@ pub async fn run_task(
         Err(error) => return Ok(not_begun(Verdict::new(Reason::Locked, error.to_string()))),
     };
     queue.note(&changes);
-    let taken = TakenTask { surroundings, order, queue: &queue, entry: &entry, governed, held };
+    let taken = TakenTask { command_env, order, queue: &queue, entry: &entry, governed, held };
     taken.carry_out(view, signals, begun).await
 }
 
@@ -152,7 +152,7 @@ fn why_not(entry: &BoardTask, governed: &GovernedTask, blockers: &[crate::tasks:
 }
 
 struct TakenTask<'a> {
-    surroundings: &'a CommandEnv,
+    command_env: &'a CommandEnv,
     order: &'a TaskOrder,
     queue: &'a TaskQueue,
     entry: &'a BoardTask,
@@ -170,15 +170,15 @@ impl TakenTask<'_> {
         let prepared = self.prepare(&store).await;
         let (judgement, root) = match prepared {
             Ok(ready) => {
-                ready.notes.iter().for_each(|note| self.surroundings.tell(note));
+                ready.notes.iter().for_each(|note| self.command_env.tell(note));
                 let mut signals = signals.also(kept.lost());
-                let around = CommandEnv { worktree: ready.root.clone(), ..self.surroundings.clone() };
+                let around = CommandEnv { worktree: ready.root.clone(), ..self.command_env.clone() };
                 match self.request() {
                     Ok(request) => (run_loop(&around, request, view, &mut signals).await, Some(ready.root)),
-                    Err(unreadable) => (early(self.surroundings, None, Verdict::unreadable(unreadable), begun), Some(ready.root)),
+                    Err(unreadable) => (early(self.command_env, None, Verdict::unreadable(unreadable), begun), Some(ready.root)),
                 }
             }
-            Err(verdict) => (early(self.surroundings, None, *verdict, begun), None),
+            Err(verdict) => (early(self.command_env, None, *verdict, begun), None),
         };
         let log = root.as_deref().and_then(|root| log_of(store.as_ref(), root, &self.order.id));
         let end = self.write_down(&store, &judgement.verdict, log, kept.is_lost());
@@ -191,7 +191,7 @@ impl TakenTask<'_> {
         {
             for entry in ledger.entries() {
                 if let Err(error) = ledger.write_back(entry.id()) {
-                    self.surroundings.tell(&format!("the status of {} could not be written into its file: {error}", entry.id()));
+                    self.command_env.tell(&format!("the status of {} could not be written into its file: {error}", entry.id()));
                 }
             }
         }
@@ -262,8 +262,8 @@ impl TakenTask<'_> {
     }
 
     fn request(&self) -> Result<LoopRequest, UnreadableFact> {
-        let mut governing = governing(self.surroundings, &self.queue.place, Some(&self.order.id), Some(&self.baseline()))?;
-        lay_over(&mut governing, &self.governed);
+        let mut effective = effective(self.command_env, &self.queue.place, Some(&self.order.id), Some(&self.baseline()))?;
+        lay_over(&mut effective, &self.governed);
         let task = &self.governed.task;
         let order = self.order;
         Ok(LoopRequest {
@@ -283,13 +283,13 @@ impl TakenTask<'_> {
             end_survivors: order.end_survivors,
             mirror: order.mirror,
             asked: order.asked.clone(),
-            governing: Some(governing),
+            effective: Some(effective),
         })
     }
 
     fn write_down(&self, store: &Arc<dyn Store>, verdict: &Verdict, log: Option<PathBuf>, lost: bool) -> Result<TaskEnd, UnreadableFact> {
         if lost {
-            self.surroundings.tell(&format!("the lease of {} has ended; somebody else may work on it", self.order.id));
+            self.command_env.tell(&format!("the lease of {} has ended; somebody else may work on it", self.order.id));
             return Ok(TaskEnd::Lost);
         }
         let status = status_after(verdict);
@@ -306,7 +306,7 @@ impl TakenTask<'_> {
             }
             Err(LedgerError::Store(error)) => Err(error.into()),
             Err(error) => {
-                self.surroundings.tell(&error.to_string());
+                self.command_env.tell(&error.to_string());
                 Ok(TaskEnd::Lost)
             }
         }
@@ -314,14 +314,14 @@ impl TakenTask<'_> {
 }
 
 /// The task's own criteria take the place of the configuration's; a task without any leaves those.
-fn lay_over(governing: &mut EffectiveConfig, governed: &GovernedTask) {
+fn lay_over(effective: &mut EffectiveConfig, governed: &GovernedTask) {
     let task = &governed.task;
-    governing.notes.extend(governed.notes.iter().cloned());
+    effective.notes.extend(governed.notes.iter().cloned());
     // Nothing of a configuration that is not trusted counts, and nothing can be complete beside it.
-    if matches!(governing.trust, ConfigTrust::Untrusted { .. }) || task.checks.is_empty() {
+    if matches!(effective.trust, ConfigTrust::Untrusted { .. }) || task.checks.is_empty() {
         return;
     }
-    let ConfigSettings { mode, checks, .. } = &mut governing.settings;
+    let ConfigSettings { mode, checks, .. } = &mut effective.settings;
     (*mode, *checks) = (task.mode, task.checks.clone());
 }
 

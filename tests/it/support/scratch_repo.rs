@@ -137,7 +137,7 @@ impl ScratchRepo {
 
     /// Takes a snapshot of the spec `auth`, with what `rule` names kept apart.
     pub fn snapshot_apart(&self, rule: PrivateRule<'_>) -> Option<Snapshot> {
-        self.open().take_snapshot_apart(&SnapshotRequest { spec: "auth", at: instant(), why: "test" }, rule).unwrap()
+        self.open().take_snapshot_with_private(&SnapshotRequest { spec: "auth", at: instant(), why: "test" }, rule).unwrap()
     }
 
     /// Takes a snapshot where there must be something to keep.
