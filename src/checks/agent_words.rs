@@ -4,36 +4,36 @@ use crate::config::settings::TextScope;
 use crate::decision::context::{ContextMessage, SessionContext};
 
 /// The texts of the agent that count, oldest first.
-pub(super) fn said<'a>(told: &'a SessionContext, scope: TextScope) -> Vec<&'a str> {
+pub(super) fn said<'a>(session: &'a SessionContext, scope: TextScope) -> Vec<&'a str> {
     let own = |message: &'a ContextMessage| message.text.as_deref().filter(|_| message.role == "assistant");
     let mut texts: Vec<&str> = match scope {
-        TextScope::Last => match &told.output {
+        TextScope::Last => match &session.output {
             Some(output) => return vec![output],
-            None => return told.messages.iter().rev().find_map(own).into_iter().collect(),
+            None => return session.messages.iter().rev().find_map(own).into_iter().collect(),
         },
         TextScope::Iteration => {
-            let of_iteration = told
+            let of_iteration = session
                 .summaries
                 .last()
-                .filter(|last| last.iteration.is_none() || told.iteration.is_none() || last.iteration == told.iteration);
-            let asked = told.messages.iter().rposition(|message| message.role == "user" && message.text.is_some());
-            let since = &told.messages[asked.map_or(0, |asked| asked + 1)..];
+                .filter(|last| last.iteration.is_none() || session.iteration.is_none() || last.iteration == session.iteration);
+            let asked = session.messages.iter().rposition(|message| message.role == "user" && message.text.is_some());
+            let since = &session.messages[asked.map_or(0, |asked| asked + 1)..];
             let summed = of_iteration.into_iter().flat_map(|summary| summary.assistant_responses.iter().map(String::as_str));
             summed.chain(since.iter().filter_map(own)).collect()
         }
         TextScope::Session => {
-            let summed = told.summaries.iter().flat_map(|summary| summary.assistant_responses.iter().map(String::as_str));
-            summed.chain(told.messages.iter().filter_map(own)).collect()
+            let summed = session.summaries.iter().flat_map(|summary| summary.assistant_responses.iter().map(String::as_str));
+            summed.chain(session.messages.iter().filter_map(own)).collect()
         }
     };
-    texts.extend(told.output.as_deref());
+    texts.extend(session.output.as_deref());
     texts
 }
 
 /// Everything that the agent was asked, as far as it is known.
-pub(super) fn asked(told: &SessionContext) -> Vec<&str> {
-    let users = told.messages.iter().filter(|message| message.role == "user").filter_map(|message| message.text.as_deref());
-    told.prompt.as_deref().into_iter().chain(users).collect()
+pub(super) fn asked(session: &SessionContext) -> Vec<&str> {
+    let users = session.messages.iter().filter(|message| message.role == "user").filter_map(|message| message.text.as_deref());
+    session.prompt.as_deref().into_iter().chain(users).collect()
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ pub struct CheckContext<'a> {
     /// The way to everything outside.
     pub capabilities: &'a dyn Capabilities,
     /// What is known of the session: what the agent said, did and spent.
-    pub told: &'a SessionContext,
+    pub session: &'a SessionContext,
     /// Whether every check is asked, so that everything that is missing can be told at once.
     pub every: bool,
     /// How many dear checks may be asked at the same time.
@@ -73,12 +73,12 @@ static NOTHING_TOLD: LazyLock<SessionContext> = LazyLock::new(SessionContext::de
 impl<'a> CheckContext<'a> {
     /// A context with these capabilities, in which nothing is known of the session.
     pub fn new(capabilities: &'a dyn Capabilities) -> Self {
-        CheckContext { capabilities, told: &NOTHING_TOLD, every: false, at_once: 1 }
+        CheckContext { capabilities, session: &NOTHING_TOLD, every: false, at_once: 1 }
     }
 
     /// The same with what is known of the session.
-    pub fn with_told(self, told: &'a SessionContext) -> Self {
-        CheckContext { told, ..self }
+    pub fn with_session(self, session: &'a SessionContext) -> Self {
+        CheckContext { session, ..self }
     }
 
     /// The same where every check of a group `all` is asked, also those behind one that is not met.

@@ -81,7 +81,7 @@ impl CustomCheck {
 
 impl CustomCheck {
     fn asked(&self, context: &CheckContext<'_>) -> CheckJudgement {
-        let mut line = context_to_json(context.told).to_string();
+        let mut line = context_to_json(context.session).to_string();
         let mut request = CommandRequest::new(&self.criterion.run, self.criterion.timeout);
         let (title, seconds) = (self.title(), self.criterion.timeout.as_secs());
         let unrunnable = |why: &str| CheckJudgement::Unrunnable { why: format!("{title} cannot be run: {}", one_line(why)) };
@@ -144,8 +144,8 @@ mod tests {
 
     #[track_caller]
     fn check(mode: CustomMode, fake: &Fake, outcome: CheckOutcome, words: &str) {
-        let told = SessionContext { iteration: Some(3), ..SessionContext::default() };
-        let judgement = CustomCheck::new(criterion(mode)).check(&CheckContext::new(fake).with_told(&told));
+        let session = SessionContext { iteration: Some(3), ..SessionContext::default() };
+        let judgement = CustomCheck::new(criterion(mode)).check(&CheckContext::new(fake).with_session(&session));
         assert_eq!(judgement.outcome(), outcome, "{judgement:?}");
         assert!(judgement.feedback().contains(words), "{judgement:?}");
     }

@@ -19,7 +19,7 @@ impl IterationsCheck {
 
 impl CompletionCheck for IterationsCheck {
     fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
-        let counted = context.told.iteration.or_else(|| context.told.summaries.iter().filter_map(|summary| summary.iteration).max());
+        let counted = context.session.iteration.or_else(|| context.session.summaries.iter().filter_map(|summary| summary.iteration).max());
         match counted {
             None => CheckJudgement::Failed { why: "how many iterations were made is not known: only a loop counts them".into() },
             Some(made) if made >= self.count && self.count > 0 => CheckJudgement::Pass { evidence: Evidence::Counted },
@@ -40,8 +40,8 @@ mod tests {
 
     fn judge(count: u64, iteration: Option<u64>, summaries: &[u64]) -> CheckJudgement {
         let summaries = summaries.iter().map(|n| IterationSummary { iteration: Some(*n), ..IterationSummary::default() }).collect();
-        let told = SessionContext { iteration, summaries, ..SessionContext::default() };
-        IterationsCheck::new(count).check(&CheckContext::new(&Fake::default()).with_told(&told))
+        let session = SessionContext { iteration, summaries, ..SessionContext::default() };
+        IterationsCheck::new(count).check(&CheckContext::new(&Fake::default()).with_session(&session))
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl JudgeCheck {
         let diff = context.capabilities.diff(DIFF).map_err(|error| CheckJudgement::Failed {
             why: format!("what differs from the baseline cannot be read, so nobody was asked: {}", error.why),
         })?;
-        let last = said(context.told, TextScope::Last).last().map(|text| tail_of(text)).filter(|text| !text.trim().is_empty());
+        let last = said(context.session, TextScope::Last).last().map(|text| tail_of(text)).filter(|text| !text.trim().is_empty());
         let rubric = self.criterion.rubric.as_deref().map(|rubric| format!("\nDecide by this rubric:\n{rubric}\n")).unwrap_or_default();
         let cut = if diff.cut { "\n(the rest was left out)" } else { "" };
         let diff = if diff.text.trim().is_empty() { "<nothing differs>" } else { diff.text.as_str() };
@@ -213,12 +213,12 @@ mod tests {
     #[test]
     fn it_sees_the_question_the_rubric_the_last_words_and_the_work() {
         let message = |role: &str, text: &str| ContextMessage { role: role.into(), text: Some(text.into()), tool_result: None };
-        let told = SessionContext {
+        let session = SessionContext {
             messages: vec![message("assistant", "first"), message("user", "more"), message("assistant", "second")],
             ..SessionContext::default()
         };
         let fake = fake(JudgeAnswer::Text("YES".into()));
-        let prompt = check().prompt(&CheckContext::new(&fake).with_told(&told)).expect("all can be read");
+        let prompt = check().prompt(&CheckContext::new(&fake).with_session(&session)).expect("all can be read");
         for part in ["Does the parser read dates?", "tests count", "second", "+fn dates()"] {
             assert!(prompt.contains(part), "{prompt}");
         }

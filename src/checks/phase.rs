@@ -44,16 +44,16 @@ impl PhaseCheck {
     }
 
     /// The phase that was named last in the last two iterations, and whether the agent itself claims it.
-    fn spoken(&self, told: &SessionContext) -> (String, bool) {
-        let asked = asked(told);
+    fn spoken(&self, session: &SessionContext) -> (String, bool) {
+        let asked = asked(session);
         let in_text = |text: &str| self.named(text).map(|(words, phase)| (phase, is_claimed(&words, text, &asked)));
-        let oldest = told.summaries.len().saturating_sub(WINDOW);
-        let summed = told.summaries[oldest..].iter().flat_map(|summary| {
+        let oldest = session.summaries.len().saturating_sub(WINDOW);
+        let summed = session.summaries[oldest..].iter().flat_map(|summary| {
             let texts = summary.assistant_responses.iter().filter_map(|text| in_text(text));
             // What a program detected is no mention that could be meant otherwise.
             texts.chain(summary.detected_actions.iter().filter_map(acted).map(|phase| (phase.to_lowercase(), true)))
         });
-        let last = summed.chain(told.output.as_deref().and_then(in_text)).last();
+        let last = summed.chain(session.output.as_deref().and_then(in_text)).last();
         last.unwrap_or_else(|| ("preparation".into(), false))
     }
 
@@ -68,8 +68,8 @@ impl PhaseCheck {
         named.last()
     }
 
-    fn by_words(&self, told: &SessionContext) -> CheckJudgement {
-        let (phase, claimed) = self.spoken(told);
+    fn by_words(&self, session: &SessionContext) -> CheckJudgement {
+        let (phase, claimed) = self.spoken(session);
         let last = one_line(&self.criterion.last);
         match phase.eq_ignore_ascii_case(&self.criterion.last) {
             true if claimed => CheckJudgement::PassWith {
@@ -138,15 +138,15 @@ fn is_claimed(words: &str, text: &str, asked: &[&str]) -> bool {
 /// The phase in something that was detected, such as `{"type": "phase", "phase": "review"}`.
 fn acted(action: &Value) -> Option<&str> {
     let kind = action.get("type")?.as_str()?;
-    let told = ["phase", "value", "to"].iter().find_map(|key| action.get(key)?.as_str());
-    told.filter(|_| kind == "phase" || kind == "phase_change")
+    let session = ["phase", "value", "to"].iter().find_map(|key| action.get(key)?.as_str());
+    session.filter(|_| kind == "phase" || kind == "phase_change")
 }
 
 impl CompletionCheck for PhaseCheck {
     fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
         match &self.criterion.field {
             Some(field) => self.by_github(context, field),
-            None => self.by_words(context.told),
+            None => self.by_words(context.session),
         }
     }
 
@@ -171,7 +171,7 @@ mod tests {
     use crate::decision::context::IterationSummary;
     use crate::decision::evidence::{CheckOutcome, ProcessExit};
 
-    fn told(iterations: &[&[&str]]) -> SessionContext {
+    fn session(iterations: &[&[&str]]) -> SessionContext {
         let summary = |texts: &&[&str]| IterationSummary {
             assistant_responses: texts.iter().map(|text| (*text).to_owned()).collect(),
             ..IterationSummary::default()
@@ -195,37 +195,39 @@ mod tests {
             (&[&["Moving to another file"]], "preparation"),
             (&[], "preparation"),
         ] {
-            assert_eq!(check().spoken(&told(iterations)).0, phase, "{iterations:?}");
+            assert_eq!(check().spoken(&session(iterations)).0, phase, "{iterations:?}");
         }
     }
 
     #[test]
     fn the_last_phase_must_be_claimed_not_announced_or_echoed() {
-        let judge = |told: &SessionContext| check().check(&CheckContext::new(&Fake::default()).with_told(told));
+        let judge = |session: &SessionContext| check().check(&CheckContext::new(&Fake::default()).with_session(session));
         for text in ["All is done.\nPhase: complete", "Project complete", "All tests pass. The project is complete.", "PROJECT COMPLETED"] {
-            let met = judge(&told(&[&[text]]));
+            let met = judge(&session(&[&[text]]));
             assert_eq!((met.outcome(), met.evidence()), (CheckOutcome::Pass, Evidence::Claimed), "{text}: {met:?}");
         }
         for text in
             ["When the tests pass I will write phase: complete", "The project is complete? No: two items are open.", "project completeness"]
         {
-            let met = judge(&told(&[&[text]]));
+            let met = judge(&session(&[&[text]]));
             assert_eq!(met.outcome(), CheckOutcome::Unmet, "{text}: {met:?}");
             assert!(!met.feedback().contains("is in the phase \"complete\""), "it would contradict itself: {met:?}");
         }
         for text in ["We are not yet in phase: complete", "When the tests pass I will write phase: complete", "phase: review"] {
-            assert!(matches!(judge(&told(&[&[text]])), CheckJudgement::Unmet { .. }), "{text}");
+            assert!(matches!(judge(&session(&[&[text]])), CheckJudgement::Unmet { .. }), "{text}");
         }
-        let echo =
-            SessionContext { prompt: Some("At the end write\nphase: complete".into()), ..told(&[&["At the end write\nphase: complete"]]) };
+        let echo = SessionContext {
+            prompt: Some("At the end write\nphase: complete".into()),
+            ..session(&[&["At the end write\nphase: complete"]])
+        };
         assert!(matches!(judge(&echo), CheckJudgement::Unmet { .. }));
     }
 
     #[test]
     fn what_a_program_detected_counts_until_the_agent_says_otherwise() {
-        let mut context = told(&[&["done"]]);
+        let mut context = session(&[&["done"]]);
         context.summaries[0].detected_actions = vec![json!({"type": "phase", "phase": "complete"})];
-        let judge = |told: &SessionContext| check().check(&CheckContext::new(&Fake::default()).with_told(told)).outcome();
+        let judge = |session: &SessionContext| check().check(&CheckContext::new(&Fake::default()).with_session(session)).outcome();
         assert_eq!(judge(&context), CheckOutcome::Pass);
         context.summaries.push(IterationSummary { assistant_responses: vec!["Back to review".into()], ..IterationSummary::default() });
         assert_eq!(judge(&context), CheckOutcome::Unmet);

@@ -122,7 +122,7 @@ impl CompletionCheck for PlanCheck {
         if let Some(path) = &self.criterion.path {
             return self.of_file(path, context);
         }
-        match &context.told.plan {
+        match &context.session.plan {
             Some(plan) => {
                 let steps: Vec<PlanCheckStep> =
                     plan.steps.iter().map(|step| PlanCheckStep { title: step.title.clone(), done: self.is_done(&step.status) }).collect();
@@ -158,8 +158,8 @@ mod tests {
         }
     }
 
-    fn judge(criterion: PlanCriterion, told: &SessionContext) -> CheckJudgement {
-        PlanCheck::new(criterion).check(&CheckContext::new(&Fake::default()).with_told(told))
+    fn judge(criterion: PlanCriterion, session: &SessionContext) -> CheckJudgement {
+        PlanCheck::new(criterion).check(&CheckContext::new(&Fake::default()).with_session(session))
     }
 
     #[test]

@@ -45,8 +45,8 @@ impl CompletionCheck for SignalCheck {
         if self.criterion.text.trim().is_empty() {
             return CheckJudgement::Unrunnable { why: "the signal has no text, and an empty text is never found".into() };
         }
-        let asked = asked(context.told);
-        let said = said(context.told, self.criterion.scope);
+        let asked = asked(context.session);
+        let said = said(context.session, self.criterion.scope);
         let mentions = PhraseMatcher::new(&self.criterion, &asked);
         if said.iter().any(|text| mentions.claimed_in(text)) {
             return CheckJudgement::Pass { evidence: Evidence::Claimed };
@@ -71,9 +71,9 @@ mod tests {
     use super::*;
     use crate::decision::context::{ContextMessage, SessionContext};
 
-    fn judge(criterion: SignalCriterion, told: &SessionContext) -> CheckJudgement {
+    fn judge(criterion: SignalCriterion, session: &SessionContext) -> CheckJudgement {
         let fake = Fake::default();
-        SignalCheck::new(criterion).check(&CheckContext::new(&fake).with_told(told))
+        SignalCheck::new(criterion).check(&CheckContext::new(&fake).with_session(session))
     }
 
     fn line() -> SignalCriterion {
@@ -102,11 +102,11 @@ mod tests {
     #[test]
     fn users_and_tools_say_nothing_for_the_agent() {
         let message = |role: &str| ContextMessage { role: role.into(), text: Some("TASK_DONE".into()), tool_result: None };
-        let session = SignalCriterion { scope: TextScope::Session, ..line() };
+        let anywhere = SignalCriterion { scope: TextScope::Session, ..line() };
         for (role, met) in [("assistant", true), ("user", false), ("tool", false), ("system", false)] {
-            let told = SessionContext { messages: vec![message(role)], output: Some("bye".into()), ..SessionContext::default() };
-            assert_eq!(judge(session.clone(), &told).evidence() == Evidence::Claimed, met, "{role}");
-            assert_eq!(judge(line(), &told).evidence(), Evidence::None);
+            let session = SessionContext { messages: vec![message(role)], output: Some("bye".into()), ..SessionContext::default() };
+            assert_eq!(judge(anywhere.clone(), &session).evidence() == Evidence::Claimed, met, "{role}");
+            assert_eq!(judge(line(), &session).evidence(), Evidence::None);
         }
     }
 

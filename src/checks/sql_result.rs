@@ -54,13 +54,13 @@ impl SqlResultCheck {
 
 impl CompletionCheck for SqlResultCheck {
     fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
-        let results = context.told.messages.iter().rev().filter_map(|message| message.tool_result.as_ref());
+        let results = context.session.messages.iter().rev().filter_map(|message| message.tool_result.as_ref());
         let Some(last) = results.into_iter().find(|result| self.is_of_tool(result)) else {
             return CheckJudgement::Unmet { feedback: format!("no `{}` result is known; call it", one_line(&self.criterion.tool)) };
         };
         match self.lacks(last) {
             // What stands in the session's own output is the agent's word.
-            None => CheckJudgement::Pass { evidence: if context.told.from_host { Evidence::Verified } else { Evidence::Claimed } },
+            None => CheckJudgement::Pass { evidence: if context.session.from_host { Evidence::Verified } else { Evidence::Claimed } },
             Some(feedback) => CheckJudgement::Unmet { feedback },
         }
     }
@@ -86,8 +86,8 @@ mod tests {
     fn judge(columns: Option<&[&str]>, min_rows: u64, messages: Vec<ContextMessage>) -> CheckJudgement {
         let expected_columns = columns.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
         let criterion = SqlResultCriterion { tool: "execute_sql".into(), expected_columns, min_rows };
-        let told = SessionContext { messages, from_host: true, ..SessionContext::default() };
-        SqlResultCheck::new(criterion).check(&CheckContext::new(&Fake::default()).with_told(&told))
+        let session = SessionContext { messages, from_host: true, ..SessionContext::default() };
+        SqlResultCheck::new(criterion).check(&CheckContext::new(&Fake::default()).with_session(&session))
     }
 
     const TWO: &str = r#"{"columns": ["id", "name"], "rows": [[1, "a"], [2, "b"]]}"#;
@@ -108,8 +108,8 @@ mod tests {
     fn a_result_in_the_sessions_own_output_is_its_word() {
         let criterion = SqlResultCriterion { tool: "execute_sql".into(), expected_columns: None, min_rows: 1 };
         for (from_host, evidence) in [(true, Evidence::Verified), (false, Evidence::Claimed)] {
-            let told = SessionContext { messages: vec![result(Some("execute_sql"), TWO)], from_host, ..SessionContext::default() };
-            let judged = SqlResultCheck::new(criterion.clone()).check(&CheckContext::new(&Fake::default()).with_told(&told));
+            let session = SessionContext { messages: vec![result(Some("execute_sql"), TWO)], from_host, ..SessionContext::default() };
+            let judged = SqlResultCheck::new(criterion.clone()).check(&CheckContext::new(&Fake::default()).with_session(&session));
             assert_eq!(judged, CheckJudgement::Pass { evidence });
         }
     }

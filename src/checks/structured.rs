@@ -24,20 +24,20 @@ impl StructuredCheck {
     }
 
     /// The last that the agent gave: `Some(None)` is a mark without JSON.
-    fn last(&self, told: &SessionContext) -> Option<Option<Value>> {
+    fn last(&self, session: &SessionContext) -> Option<Option<Value>> {
         // What is about to be given is the newest of all.
-        if let Some(output) = told.tentative_output.as_ref().filter(|output| self.is_meant(output)) {
+        if let Some(output) = session.tentative_output.as_ref().filter(|output| self.is_meant(output)) {
             return Some(Some(output.clone()));
         }
-        let (asked, tag) = (asked(told), self.criterion.tag.as_deref());
-        for text in said(told, self.criterion.scope).iter().rev() {
+        let (asked, tag) = (asked(session), self.criterion.tag.as_deref());
+        for text in said(session, self.criterion.scope).iter().rev() {
             // The form that was asked for, said back, is nobody's answer.
             let mut own = given(text, tag).into_iter().filter(|given| !asked.iter().any(|asked| asked.contains(&given.raw)));
             if let Some(last) = own.next_back() {
                 return Some(last.object);
             }
         }
-        let detected = told.summaries.iter().rev().take(if self.criterion.scope == TextScope::Session { usize::MAX } else { 1 });
+        let detected = session.summaries.iter().rev().take(if self.criterion.scope == TextScope::Session { usize::MAX } else { 1 });
         let mut actions = detected.flat_map(|summary| summary.detected_actions.iter().rev());
         actions.find(|action| self.criterion.tag.is_some() && self.is_meant(action)).map(|action| Some(action.clone()))
     }
@@ -91,7 +91,7 @@ impl CompletionCheck for StructuredCheck {
         if self.criterion.tag.is_none() && self.criterion.required.is_empty() && self.criterion.schema.is_none() {
             return CheckJudgement::Unrunnable { why: "nothing is asked of the JSON; give a `tag`, `required` or a `schema`".into() };
         }
-        let Some(found) = self.last(context.told) else {
+        let Some(found) = self.last(context.session) else {
             return CheckJudgement::Unmet { feedback: format!("no such answer was given; when the work is done, give {}", self.form()) };
         };
         let mut wrong = self.lacks(found.as_ref());
@@ -128,8 +128,8 @@ mod tests {
         StructuredCriterion { tag: tag.map(str::to_owned), required, schema: None, scope: TextScope::Last }
     }
 
-    fn judge(criterion: StructuredCriterion, told: &SessionContext) -> CheckJudgement {
-        StructuredCheck::new(criterion).check(&CheckContext::new(&Fake::default()).with_told(told))
+    fn judge(criterion: StructuredCriterion, session: &SessionContext) -> CheckJudgement {
+        StructuredCheck::new(criterion).check(&CheckContext::new(&Fake::default()).with_session(session))
     }
 
     fn output(text: &str) -> SessionContext {
@@ -177,11 +177,11 @@ mod tests {
         assert_eq!(judge(approved(), &tentative(json!({"status": "approved"}))).outcome(), Pass);
         assert_eq!(judge(approved(), &tentative(json!({"type": "other", "status": "approved"}))).outcome(), Unmet);
         let action = json!({"type": "review", "status": "approved"});
-        let told = SessionContext {
+        let session = SessionContext {
             summaries: vec![IterationSummary { detected_actions: vec![action], ..IterationSummary::default() }],
             ..SessionContext::default()
         };
-        assert_eq!(judge(approved(), &told).outcome(), Pass);
+        assert_eq!(judge(approved(), &session).outcome(), Pass);
     }
 
     #[test]

@@ -29,24 +29,24 @@ use super::signals::SignalState;
 use super::verdict_json::Judgement;
 
 /// Judges the configured checks against what is told.
-pub async fn evaluate(command_env: &CommandEnv, told: SessionContext, asked: Overrides, signals: &mut SignalState) -> Judgement {
+pub async fn evaluate(command_env: &CommandEnv, context: SessionContext, asked: Overrides, signals: &mut SignalState) -> Judgement {
     let begun = now();
-    let (case, store, baseline_known) = match open_case(command_env, &told, asked, begun) {
+    let (case, store, baseline_known) = match open_case(command_env, &context, asked, begun) {
         Ok(opened) => opened,
         Err(unreadable) => return early(command_env, None, Verdict::unreadable(unreadable), begun),
     };
     let journal = Arc::new(CommandJournal::new(Arc::clone(&store), &case.worktree_id, &case.spec));
     let case = Arc::new(case);
-    let verdict = match without_checks(&case.settings.limits, &told, begun) {
+    let verdict = match without_checks(&case.settings.limits, &context, begun) {
         Some(verdict) => verdict,
         None => {
             let limits = case.settings.limits.clone();
             let mut setup = case.setup(EarlierRounds::default(), None, false);
             setup.scope = JudgedScope::Criteria { baseline_known };
-            setup.notes.extend(unknown(&limits, &SpentUsage::of(&told.usage)));
-            let iteration = told.iteration;
+            setup.notes.extend(unknown(&limits, &SpentUsage::of(&context.usage)));
+            let iteration = context.iteration;
             let executor = ActionExecutor::new(Arc::clone(&case), command_env.clone(), Arc::clone(&journal), None)
-                .with_told(SessionContext { from_host: true, ..told }, false)
+                .with_context(SessionContext { from_host: true, ..context }, false)
                 .with_store(Arc::clone(&store));
             let verdict = drive(CheckMachine::new(setup), Arc::new(executor), signals).await;
             capped(&limits, iteration, verdict)
@@ -66,15 +66,15 @@ pub async fn evaluate(command_env: &CommandEnv, told: SessionContext, asked: Ove
 
 fn open_case(
     command_env: &CommandEnv,
-    told: &SessionContext,
+    context: &SessionContext,
     asked: Overrides,
     begun: Timestamp,
 ) -> Result<(JudgementInput, Arc<dyn Store>, bool), UnreadableFact> {
     let place = OpenWorktree::open(command_env)?;
     let store = Arc::clone(&place.store);
-    let found = recorded(&store, &place.worktree_id, told.spec.as_deref())?;
-    let named = told.baseline.as_deref().map(|rev| resolve(&place.worktree, rev)).transpose()?;
-    let spec = told.spec.clone().or_else(|| found.as_ref().map(|found| found.spec.clone()));
+    let found = recorded(&store, &place.worktree_id, context.spec.as_deref())?;
+    let named = context.baseline.as_deref().map(|rev| resolve(&place.worktree, rev)).transpose()?;
+    let spec = context.spec.clone().or_else(|| found.as_ref().map(|found| found.spec.clone()));
     let spec = spec.unwrap_or_else(|| place.worktree.default_spec());
     let made_up = |point| RecordedBaseline::made_up(spec.clone(), point, begun);
     // The recorded refs belong to this judgement only where they were recorded with this very commit.
@@ -93,12 +93,12 @@ fn resolve(worktree: &Worktree, rev: &str) -> Result<BaselinePoint, UnreadableFa
 }
 
 /// What is settled before any check: limits first, then what still runs, then the agent's own word.
-fn without_checks(limits: &Limits, told: &SessionContext, at: Timestamp) -> Option<Verdict> {
-    let next = course(limits, &SpentUsage::of(&told.usage), at, None, told.claims_done);
+fn without_checks(limits: &Limits, context: &SessionContext, at: Timestamp) -> Option<Verdict> {
+    let next = course(limits, &SpentUsage::of(&context.usage), at, None, context.claims_done);
     if let LoopCourse::Stop(stop) = next {
         return Some(Verdict::new(stop.reason, stop.why));
     }
-    let running = running_tasks(&told.background_tasks, None);
+    let running = running_tasks(&context.background_tasks, None);
     if !running.is_empty() {
         let count = plural(running.len() as u64, "background task");
         let verb = if running.len() == 1 { "runs" } else { "run" };

@@ -55,7 +55,7 @@ pub struct ActionExecutor {
     /// What the session left running.
     survivors: Vec<SurvivingProcess>,
     /// What is known of the session, for checks.
-    told: SessionContext,
+    context: SessionContext,
     /// A spent budget is not spent further by questions.
     over_limit: bool,
     /// Where it is remembered which commands passed.
@@ -101,7 +101,7 @@ impl ActionExecutor {
             root,
             session_id: None,
             survivors: Vec::new(),
-            told: SessionContext::default(),
+            context: SessionContext::default(),
             over_limit: false,
             store: None,
             asking: ProbeHistory::default(),
@@ -117,8 +117,8 @@ impl ActionExecutor {
     }
 
     /// Adds what is known of the session, and whether a limit ended it, so that nobody is asked any more.
-    pub fn with_told(self, told: SessionContext, over_limit: bool) -> Self {
-        ActionExecutor { told, over_limit, ..self }
+    pub fn with_context(self, context: SessionContext, over_limit: bool) -> Self {
+        ActionExecutor { context, over_limit, ..self }
     }
 
     /// Adds where it is remembered which commands passed.
@@ -263,8 +263,8 @@ impl ActionExecutor {
         if let Some(store) = &self.store {
             outside = outside.with_earlier_passes(Arc::clone(store));
         }
-        let told = self.told_here();
-        let context = CheckContext::new(&outside).with_told(&told).asking_every(self.case.asked.every).side_by_side(at_once());
+        let session = self.context_here();
+        let context = CheckContext::new(&outside).with_session(&session).asking_every(self.case.asked.every).side_by_side(at_once());
         let outcome = checks::evaluate(&self.case.settings, &context);
         self.spend_beside(outside.spent());
         let beside = self.inherited_beside(&outcome);
@@ -297,7 +297,7 @@ impl ActionExecutor {
     }
 
     /// What is told, with where and since when: a program that judges has no other way to know.
-    fn told_here(&self) -> Cow<'_, SessionContext> {
+    fn context_here(&self) -> Cow<'_, SessionContext> {
         fn judges(check: &CheckSpec) -> bool {
             match check {
                 CheckSpec::Group { checks, .. } => checks.iter().any(judges),
@@ -305,14 +305,14 @@ impl ActionExecutor {
             }
         }
         if !self.case.settings.checks.iter().any(judges) {
-            return Cow::Borrowed(&self.told);
+            return Cow::Borrowed(&self.context);
         }
-        let mut told = self.told.clone();
-        told.worktree = Some(self.root.display().to_string());
-        told.spec = Some(self.case.spec.clone());
-        told.baseline = Some(self.case.baseline.as_str().to_owned()).filter(|_| self.case.baseline != BaselinePoint::nowhere());
-        told.head = self.worktree(|worktree| worktree.head()).ok().map(|head| head.as_str().to_owned());
-        Cow::Owned(told)
+        let mut context = self.context.clone();
+        context.worktree = Some(self.root.display().to_string());
+        context.spec = Some(self.case.spec.clone());
+        context.baseline = Some(self.case.baseline.as_str().to_owned()).filter(|_| self.case.baseline != BaselinePoint::nowhere());
+        context.head = self.worktree(|worktree| worktree.head()).ok().map(|head| head.as_str().to_owned());
+        Cow::Owned(context)
     }
 
     fn rescue(&self, cancel: &CancelFlag) -> ReadFact<RescueOutcome> {

@@ -25,7 +25,7 @@ use super::expiry::expire;
 use super::journal::CommandJournal;
 use super::judgement_input::JudgementInput;
 use super::origins::{keep_judged_head, settle_beside};
-use super::session_context::settle_told;
+use super::session_context::load_session_context;
 use super::settle_anchor;
 use super::signals::SignalState;
 use super::survivors;
@@ -53,7 +53,7 @@ pub struct SessionSeen {
     /// What was uncommitted when it had ended, where that is recorded.
     pub uncommitted_at_end: Option<ContentIds>,
     /// What it told about itself, for checks; its usage is that of this session alone.
-    pub told: SessionContext,
+    pub context: SessionContext,
 }
 
 /// A case in front of the machine: what is needed to drive it, and to settle what follows from its verdict.
@@ -88,7 +88,7 @@ impl JudgementRun {
             Err(unreadable) => return Err(Box::new(early(command_env, Some(&case), Verdict::unreadable(unreadable), begun))),
         };
         let over_limit = matches!(session.end, Some(SessionEnd::OverLimit { .. }));
-        let told = settle_told(&case, store.as_ref(), command_env, session.told);
+        let context = load_session_context(&case, store.as_ref(), command_env, session.context);
         let mut case = case;
         if session.uncommitted_at_end.is_some() {
             case.work.end = session.uncommitted_at_end;
@@ -96,7 +96,7 @@ impl JudgementRun {
         let case = Arc::new(case);
         let executor = ActionExecutor::new(Arc::clone(&case), command_env.clone(), Arc::clone(&journal), fingerprint)
             .with_session(session.session_id, session.survivors.clone())
-            .with_told(told, over_limit)
+            .with_context(context, over_limit)
             .with_store(Arc::clone(&store));
         let mut told_earlier = earlier;
         let executor = match executor.stand_by_the_last_answer(store.as_ref(), ran_a_session, &mut told_earlier) {

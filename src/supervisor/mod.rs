@@ -71,7 +71,7 @@ pub use panicked::judged_without_room;
 pub use planner::CommitPlanner;
 pub use run::{RunRequest, run};
 pub use serving_git::serve_refs;
-pub use session_context::told;
+pub use session_context::session_summary;
 pub use settle_anchor::{accept_criteria, between_sessions, criteria_trusted, session_begins};
 pub use signals::{SignalState, SignalUrgency};
 pub use sweep::{OnRow, SweepLine, SweepOutcome, SweepReport, SweepRequest, SweepRow, sweep};

@@ -17,7 +17,7 @@ use super::judgement_input::JudgementInput;
 
 /// Reads what the transcript of a session of Claude Code tells: of the session with this id, or of the latest in this folder, unless that
 /// one was last written before `since`. `None` where there is no such transcript, or it cannot be read.
-pub fn told(root: &Path, home: &ClaudeHome, session_id: Option<&str>, since: Option<Timestamp>) -> Option<SessionSummary> {
+pub fn session_summary(root: &Path, home: &ClaudeHome, session_id: Option<&str>, since: Option<Timestamp>) -> Option<SessionSummary> {
     let found = match session_id {
         Some(id) => transcript::session(root, home, id)?,
         None => {
@@ -31,7 +31,12 @@ pub fn told(root: &Path, home: &ClaudeHome, session_id: Option<&str>, since: Opt
 
 /// What checks are told: what the session itself told where watchdog ran it, and what its transcript tells. Reads nothing where no check
 /// would ask.
-pub(super) fn settle_told(case: &JudgementInput, store: &dyn Store, command_env: &CommandEnv, seen: SessionContext) -> SessionContext {
+pub(super) fn load_session_context(
+    case: &JudgementInput,
+    store: &dyn Store,
+    command_env: &CommandEnv,
+    seen: SessionContext,
+) -> SessionContext {
     if case.settings.checks.is_empty() {
         return seen;
     }
@@ -39,9 +44,9 @@ pub(super) fn settle_told(case: &JudgementInput, store: &dyn Store, command_env:
     // Plain text tells its end only; the transcript also has what was done.
     if context.messages.is_empty()
         && case.settings.agent.preset == Preset::Claude
-        && let Some(told) = by_transcript(case, store, &command_env.claude_home)
+        && let Some(summary) = by_transcript(case, store, &command_env.claude_home)
     {
-        context = joined(context, told.context());
+        context = joined(context, summary.context());
     }
     context.spec.get_or_insert_with(|| case.spec.clone());
     context.baseline.get_or_insert_with(|| case.baseline.as_str().to_owned());
@@ -54,13 +59,13 @@ fn by_transcript(case: &JudgementInput, store: &dyn Store, home: &ClaudeHome) ->
     // One that began before the baseline is about other work.
     let recorded = recorded.filter(|session| case.recorded_at.is_none_or(|at| at <= session.started_at));
     match recorded.and_then(|session| session.session_id) {
-        Some(id) => told(&root, home, Some(&id), None),
+        Some(id) => session_summary(&root, home, Some(&id), None),
         // Without a baseline's time nobody knows which transcript is about this work.
         None => {
             let at = case.recorded_at?;
             let whom = ProbeTarget::of(store, (&case.worktree_id, &case.spec), (&root, home), None, Some(at), true).ok()?;
             let grown = whom.has_grown != Some(false);
-            whom.expected.filter(|_| grown).and_then(|id| told(&root, home, Some(&id), None))
+            whom.expected.filter(|_| grown).and_then(|id| session_summary(&root, home, Some(&id), None))
         }
     }
 }
@@ -108,7 +113,8 @@ mod tests {
         fs::write(&path, line.replace('S', ID)).expect("a file can be written");
         let home = ClaudeHome { config_dir: Some(scratch.path().join("claude").into()), home: None };
         let output = |id: Option<&str>, since: Option<SystemTime>| {
-            told(&root, &home, id, since.map(|since| Timestamp::try_from(since).expect("an instant"))).and_then(|told| told.output)
+            session_summary(&root, &home, id, since.map(|since| Timestamp::try_from(since).expect("an instant")))
+                .and_then(|context| context.output)
         };
         let now = SystemTime::now();
         let (before, after) = (now - Duration::from_secs(60), now + Duration::from_secs(60));

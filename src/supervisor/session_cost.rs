@@ -9,9 +9,9 @@ const LOOK_BACK: usize = 500;
 
 /// US dollars of this run: what the session cost, without what it had cost when watchdog last saw it end. The whole where it never did:
 /// too much rather than too little is held against a budget.
-pub fn own_cost(store: &dyn Store, worktree_id: &str, told: &SessionSummary) -> Option<f64> {
-    let (true, Some(whole), Some(id)) = (told.cost_is_of_the_session, told.session_cost_usd, &told.session_id) else {
-        return told.usage.cost_usd;
+pub fn own_cost(store: &dyn Store, worktree_id: &str, summary: &SessionSummary) -> Option<f64> {
+    let (true, Some(whole), Some(id)) = (summary.cost_is_of_the_session, summary.session_cost_usd, &summary.session_id) else {
+        return summary.usage.cost_usd;
     };
     Some(cost_beyond_the_last_end(store, worktree_id, id, whole).unwrap_or(whole))
 }

@@ -156,10 +156,10 @@ pub async fn run_session(
     if !outcome.ended_survivors.is_empty() {
         command_env.tell(&format!("ended what outlived the session: {}", named(&outcome.ended_survivors)));
     }
-    let mut told = order.tap.finish();
-    told.usage.cost_usd = own_cost(store.as_ref(), &case.worktree_id, &told);
+    let mut summary = order.tap.finish();
+    summary.usage.cost_usd = own_cost(store.as_ref(), &case.worktree_id, &summary);
     let stop = at_timeout.filter(|_| outcome.timed_out);
-    let mut seen = see(outcome, &told, notes, &budget, SessionCut { stop, silent }, now());
+    let mut seen = see(outcome, &summary, notes, &budget, SessionCut { stop, silent }, now());
     if seen.session_id.is_none() {
         // An agent that prints nothing about itself may have told its name by a hook.
         let recorded = session::of(store.as_ref(), &case.worktree_id, &case.spec).ok().flatten();
@@ -168,7 +168,7 @@ pub async fn run_session(
     journal.write(
         kind::SESSION_ENDED,
         json!({"end": end_word(seen.end.as_ref()), "session_id": seen.session_id, "survivors": seen.survivors.len(),
-               "usage": usage_json(&told, seen.told.usage.wall_seconds), "ended": told.ended, "retries": told.retries}),
+               "usage": usage_json(&summary, seen.context.usage.wall_seconds), "ended": summary.ended, "retries": summary.retries}),
     );
     if let Some(met) = limit_met(seen.end.as_ref()) {
         journal.write(kind::LIMIT, met);
@@ -212,7 +212,7 @@ struct SessionCut {
 
 fn see(
     outcome: SessionOutcome,
-    told: &SessionSummary,
+    summary: &SessionSummary,
     mut notes: Vec<Degradation>,
     budget: &SessionBudget<'_>,
     cut: SessionCut,
@@ -225,11 +225,11 @@ fn see(
         let detail = format!("{} processes of the session still run", outcome.survivors.len());
         notes.push(Degradation { code: "processes_left", detail });
     }
-    let usage = SessionUsage { wall_seconds: Some(outcome.duration.as_secs_f64()), ..told.usage };
+    let usage = SessionUsage { wall_seconds: Some(outcome.duration.as_secs_f64()), ..summary.usage };
     let spent = SpentUsage::of(&usage);
     notes.extend(budget.unknown(spent));
-    notes.extend(limit_of_its_own(told));
-    notes.extend(refused_tools(told));
+    notes.extend(limit_of_its_own(summary));
+    notes.extend(refused_tools(summary));
     notes.extend(no_room(&outcome, at));
     if let Some(SilenceEnd::Finished(after)) = cut.silent.filter(|_| outcome.cancelled) {
         let detail = format!("it told its final result, was silent for {} s and did not end; watchdog ended it", after.as_secs());
@@ -240,34 +240,34 @@ fn see(
         (None, Some(SilenceEnd::Idle(after))) => SessionEnd::Idle { after },
         // How it was ended says nothing about it: its result does.
         (None, Some(SilenceEnd::Finished(_))) => {
-            let exit = ProcessExit::Code(i32::from(told.error.is_some()));
+            let exit = ProcessExit::Code(i32::from(summary.error.is_some()));
             let ended = SessionOutcome { exit: Some(exit), ..outcome.clone() };
-            told_end(describe_end(&ended, at), told, &ended)
+            told_end(describe_end(&ended, at), summary, &ended)
         }
-        (None, None) => told_end(describe_end(&outcome, at), told, &outcome),
+        (None, None) => told_end(describe_end(&outcome, at), summary, &outcome),
     };
     SessionSeen {
         end: Some(end),
-        session_id: told.session_id.clone().or_else(|| session_id_in(&outcome.tail_stdout)),
+        session_id: summary.session_id.clone().or_else(|| session_id_in(&outcome.tail_stdout)),
         survivors: outcome.survivors,
         log: outcome.log,
         uncommitted_at_end: None,
         notes,
-        told: SessionContext { usage, ..told.context() },
+        context: SessionContext { usage, ..summary.context() },
     }
 }
 
 /// What the events of a session add to what its process told.
-fn told_end(end: SessionEnd, told: &SessionSummary, outcome: &SessionOutcome) -> SessionEnd {
+fn told_end(end: SessionEnd, summary: &SessionSummary, outcome: &SessionOutcome) -> SessionEnd {
     let survivors = !outcome.survivors.is_empty();
     match end {
-        SessionEnd::Ended { exit } if let Some(why) = cannot_work(told, outcome, exit) => SessionEnd::Unrunnable { why },
-        SessionEnd::RateLimited { why, retry_at } => SessionEnd::RateLimited { why, retry_at: retry_at.or(told.limit_ends) },
+        SessionEnd::Ended { exit } if let Some(why) = cannot_work(summary, outcome, exit) => SessionEnd::Unrunnable { why },
+        SessionEnd::RateLimited { why, retry_at } => SessionEnd::RateLimited { why, retry_at: retry_at.or(summary.limit_ends) },
         // Work that died with the session is for the agent to tell about.
-        SessionEnd::Ended { exit } if survivors && !told.background_tasks.is_empty() => {
-            let named = told.background_tasks.iter().filter_map(|task| task.get("description")?.as_str());
+        SessionEnd::Ended { exit } if survivors && !summary.background_tasks.is_empty() => {
+            let named = summary.background_tasks.iter().filter_map(|task| task.get("description")?.as_str());
             let what = named.filter(|name| !name.is_empty()).take(3).collect::<Vec<_>>().join(", ");
-            let count = plural(told.background_tasks.len() as u64, "background task");
+            let count = plural(summary.background_tasks.len() as u64, "background task");
             SessionEnd::LeftWork { exit, what: if what.is_empty() { count } else { format!("{count} ({what})") } }
         }
         end => end,
@@ -281,8 +281,8 @@ fn no_room(outcome: &SessionOutcome, at: Timestamp) -> Option<Degradation> {
 }
 
 /// Why the agent's program cannot work, where that is how its session ended.
-fn cannot_work(told: &SessionSummary, outcome: &SessionOutcome, exit: ProcessExit) -> Option<String> {
-    match (told.structured, &told.error) {
+fn cannot_work(summary: &SessionSummary, outcome: &SessionOutcome, exit: ProcessExit) -> Option<String> {
+    match (summary.structured, &summary.error) {
         (true, Some(error)) => unrunnable::in_error(error),
         (true, None) => None,
         (false, _) => unrunnable::in_last_lines(&outcome.tail_stdout, exit),
@@ -290,16 +290,16 @@ fn cannot_work(told: &SessionSummary, outcome: &SessionOutcome, exit: ProcessExi
 }
 
 /// Tools that the agent was refused, with the option that allows them.
-fn refused_tools(told: &SessionSummary) -> Option<Degradation> {
-    let tools = (!told.refused_tools.is_empty()).then(|| told.refused_tools.join(" "))?;
+fn refused_tools(summary: &SessionSummary) -> Option<Degradation> {
+    let tools = (!summary.refused_tools.is_empty()).then(|| summary.refused_tools.join(" "))?;
     let detail = format!("the agent was refused tools; allow them with --allowedTools {tools}");
     Some(Degradation { code: TOOLS_REFUSED, detail })
 }
 
 /// The agent's program has limits of its own; one that ended the session is no end of the work.
-fn limit_of_its_own(told: &SessionSummary) -> Option<Degradation> {
-    let ended = told.ended.as_deref().filter(|ended| ended.starts_with("error_max"))?;
-    let why = told.error.as_deref().unwrap_or(ended);
+fn limit_of_its_own(summary: &SessionSummary) -> Option<Degradation> {
+    let ended = summary.ended.as_deref().filter(|ended| ended.starts_with("error_max"))?;
+    let why = summary.error.as_deref().unwrap_or(ended);
     Some(Degradation { code: "session_cut_short", detail: format!("the agent's program ended the session at a limit of its own: {why}") })
 }
 
@@ -315,9 +315,9 @@ fn limit_met(end: Option<&SessionEnd>) -> Option<Value> {
 }
 
 /// What a session spent, as events and reports have it. `null` is unknown.
-fn usage_json(told: &SessionSummary, wall_seconds: Option<f64>) -> Value {
-    json!({"turns": told.usage.turns, "input_tokens": told.usage.input_tokens, "output_tokens": told.usage.output_tokens,
-           "cost_usd": told.usage.cost_usd, "session_cost_usd": told.session_cost_usd, "wall_seconds": wall_seconds})
+fn usage_json(summary: &SessionSummary, wall_seconds: Option<f64>) -> Value {
+    json!({"turns": summary.usage.turns, "input_tokens": summary.usage.input_tokens, "output_tokens": summary.usage.output_tokens,
+           "cost_usd": summary.usage.cost_usd, "session_cost_usd": summary.session_cost_usd, "wall_seconds": wall_seconds})
 }
 
 fn not_started(error: StartError) -> SessionEnd {

@@ -9,28 +9,31 @@ use super::session_fold::SessionFold;
 /// Takes one event; says whether it is one of Antigravity's.
 pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
     let Some(kind) = text(event, "event") else { return false };
-    let Some(told) = event.get(kind).filter(|told| told.is_object()) else { return false };
+    let Some(reported) = event.get(kind).filter(|reported| reported.is_object()) else { return false };
     match kind {
         "init" => {}
-        "step_update" if text(told, "step_type") == Some("agent_response") => {
-            gathered.says(text(told, "text_delta").unwrap_or_default().trim_end(), None);
-            let index = number(told, "step_index").unwrap_or_default();
-            gathered.figures.message(&format!("step {index}"), told.get("usage").and_then(tokens), true);
+        "step_update" if text(reported, "step_type") == Some("agent_response") => {
+            gathered.says(text(reported, "text_delta").unwrap_or_default().trim_end(), None);
+            let index = number(reported, "step_index").unwrap_or_default();
+            gathered.figures.message(&format!("step {index}"), reported.get("usage").and_then(tokens), true);
         }
         "step_update" => {}
         "result" => {
-            gathered.answers(text(told, "response").unwrap_or_default().trim_end());
-            gathered.structured_output = told.get("structured_output").filter(|value| !value.is_null()).cloned();
-            let status = text(told, "status").unwrap_or("result");
+            gathered.answers(text(reported, "response").unwrap_or_default().trim_end());
+            gathered.structured_output = reported.get("structured_output").filter(|value| !value.is_null()).cloned();
+            let status = text(reported, "status").unwrap_or("result");
             gathered.ended = Some(cut(&status.to_lowercase(), 100));
-            gathered.error = (status != "SUCCESS").then(|| cut(text(told, "error").unwrap_or(status), 4000));
-            let settled =
-                ResultUsage { turns: number(told, "num_turns"), tokens: told.get("usage").and_then(tokens), ..ResultUsage::default() };
+            gathered.error = (status != "SUCCESS").then(|| cut(text(reported, "error").unwrap_or(status), 4000));
+            let settled = ResultUsage {
+                turns: number(reported, "num_turns"),
+                tokens: reported.get("usage").and_then(tokens),
+                ..ResultUsage::default()
+            };
             gathered.figures.settle(&settled);
         }
         _ => return false,
     }
-    gathered.session(text(event, "conversation_id").or_else(|| text(told, "conversation_id")));
+    gathered.session(text(event, "conversation_id").or_else(|| text(reported, "conversation_id")));
     true
 }
 

@@ -59,18 +59,18 @@ fn ended_task(gathered: &mut SessionFold, event: &Value, status: Option<&str>) {
 }
 
 /// A background task in the form that Claude Code's hooks have.
-fn task(told: &Value) -> Value {
-    let kind = match text(told, "task_type") {
+fn task(reported: &Value) -> Value {
+    let kind = match text(reported, "task_type") {
         Some("local_bash") => "shell",
         Some("local_agent") => "subagent",
         Some(other) => other,
         None => "unknown",
     };
     json!({
-        "id": cut(text(told, "task_id").unwrap_or_default(), 100),
+        "id": cut(text(reported, "task_id").unwrap_or_default(), 100),
         "type": cut(kind, 100),
         "status": "running",
-        "description": cut(text(told, "description").unwrap_or_default(), 500),
+        "description": cut(text(reported, "description").unwrap_or_default(), 500),
     })
 }
 
@@ -105,7 +105,7 @@ fn user(gathered: &mut SessionFold, event: &Value) -> bool {
     if !is_main(event) {
         return true;
     }
-    let told = event.get("tool_use_result").or_else(|| event.get("toolUseResult"));
+    let reported = event.get("tool_use_result").or_else(|| event.get("toolUseResult"));
     let mut heard = Vec::new();
     if let Some(text) = content.as_str() {
         heard.push(text);
@@ -114,7 +114,7 @@ fn user(gathered: &mut SessionFold, event: &Value) -> bool {
         match (text(block, "type"), text(block, "tool_use_id")) {
             (Some("tool_result"), Some(id)) => {
                 let content = block.get("content").map(content_text).unwrap_or_default();
-                gathered.returns(id, &content, is_true(block, "is_error"), told);
+                gathered.returns(id, &content, is_true(block, "is_error"), reported);
             }
             (Some("text"), _) => heard.extend(text(block, "text")),
             _ => {}

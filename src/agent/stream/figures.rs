@@ -108,28 +108,28 @@ impl UsageSums {
     }
 
     /// A result: what was under way is settled.
-    pub fn settle(&mut self, told: &ResultUsage) {
+    pub fn settle(&mut self, reported: &ResultUsage) {
         let seen = self.under_way();
-        let under_way = seen.or_more(told.tokens.unwrap_or_default()).or_more(told.tokens_of_all.unwrap_or_default());
-        if self.tokens.is_some() || told.tokens.or(told.tokens_of_all).is_some() {
+        let under_way = seen.or_more(reported.tokens.unwrap_or_default()).or_more(reported.tokens_of_all.unwrap_or_default());
+        if self.tokens.is_some() || reported.tokens.or(reported.tokens_of_all).is_some() {
             self.tokens = Some(self.tokens.unwrap_or_default().plus(under_way));
         }
-        if let Some(turns) = told.turns.map(|turns| turns.max(self.turns_under_way)).or(self.turns.map(|_| self.turns_under_way)) {
+        if let Some(turns) = reported.turns.map(|turns| turns.max(self.turns_under_way)).or(self.turns.map(|_| self.turns_under_way)) {
             self.turns = Some(self.turns.unwrap_or_default().saturating_add(turns));
         }
         (self.messages, self.forgotten, self.turns_under_way) = (VecDeque::new(), TokenCounts::default(), 0);
-        self.settle_cost(told);
+        self.settle_cost(reported);
     }
 
-    fn settle_cost(&mut self, told: &ResultUsage) {
-        self.session_cost = told.session_cost.or(self.session_cost);
-        self.session_tokens = told.session_tokens.or(self.session_tokens);
-        match (told.cost, told.session_cost) {
+    fn settle_cost(&mut self, reported: &ResultUsage) {
+        self.session_cost = reported.session_cost.or(self.session_cost);
+        self.session_tokens = reported.session_tokens.or(self.session_tokens);
+        match (reported.cost, reported.session_cost) {
             (Some(cost), _) => self.cost = Some(self.cost.unwrap_or_default() + cost),
             (None, None) => {}
             (None, Some(whole)) => {
                 let own = self.tokens.map(TokenCounts::total);
-                self.cost = match (own, told.session_tokens) {
+                self.cost = match (own, reported.session_tokens) {
                     // Resumed, and then refused before anything was paid.
                     (Some(0), Some(_)) => Some(0.0),
                     // An earlier run is in there, or another model beside. Which, nobody says.
@@ -226,19 +226,19 @@ mod tests {
     #[test]
     fn the_cost_of_earlier_runs_is_told_apart_where_that_is_possible() {
         let mut resumed = UsageSums::default();
-        let told = ResultUsage {
+        let reported = ResultUsage {
             tokens: Some(tokens(100, 50)),
             session_tokens: Some(tokens(200, 100)),
             session_cost: Some(0.28),
             ..ResultUsage::default()
         };
-        resumed.settle(&ResultUsage { cost: Some(0.14), tokens_of_all: Some(tokens(100, 50)), ..told });
+        resumed.settle(&ResultUsage { cost: Some(0.14), tokens_of_all: Some(tokens(100, 50)), ..reported });
         assert_eq!((resumed.usage().cost_usd, resumed.session_cost(), resumed.cost_is_of_the_session()), (Some(0.14), Some(0.28), false));
         let mut unclear = UsageSums::default();
-        unclear.settle(&told);
+        unclear.settle(&reported);
         assert_eq!((unclear.usage().cost_usd, unclear.cost_is_of_the_session()), (Some(0.28), true));
         let mut refused = UsageSums::default();
-        refused.settle(&ResultUsage { tokens: Some(TokenCounts::default()), ..told });
+        refused.settle(&ResultUsage { tokens: Some(TokenCounts::default()), ..reported });
         assert_eq!((refused.usage().cost_usd, refused.session_cost()), (Some(0.0), Some(0.28)));
         let mut untold = UsageSums::default();
         untold.settle(&ResultUsage { session_cost: Some(0.28), ..ResultUsage::default() });

@@ -45,9 +45,9 @@ fn tool(gathered: &mut SessionFold, part: &Value) {
 }
 
 /// Cached tokens and those of reasoning are told beside the others.
-fn tokens(told: &Value) -> Option<TokenCounts> {
-    let cache = told.get("cache");
+fn tokens(reported: &Value) -> Option<TokenCounts> {
+    let cache = reported.get("cache");
     let cached = |key| cache.and_then(|cache| number(cache, key)).unwrap_or(0);
-    let input = number(told, "input")?.saturating_add(cached("read")).saturating_add(cached("write"));
-    Some(TokenCounts { input, output: number(told, "output").unwrap_or(0).saturating_add(number(told, "reasoning").unwrap_or(0)) })
+    let input = number(reported, "input")?.saturating_add(cached("read")).saturating_add(cached("write"));
+    Some(TokenCounts { input, output: number(reported, "output").unwrap_or(0).saturating_add(number(reported, "reasoning").unwrap_or(0)) })
 }

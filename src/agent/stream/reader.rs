@@ -71,8 +71,8 @@ impl StreamReader {
 
     /// What the session told, where only the end of its events was read: sums are those that the program itself told.
     pub(in crate::agent) fn finish_part(&mut self) -> SessionSummary {
-        let told = self.finish();
-        SessionSummary { usage: self.events.gathered.figures.usage_as_told(), ..told }
+        let summary = self.finish();
+        SessionSummary { usage: self.events.gathered.figures.usage_as_told(), ..summary }
     }
 
     /// Takes the next bytes.
@@ -108,7 +108,7 @@ impl StreamReader {
         documents.finish(&mut |piece| events.take(piece));
         if events.believed || events.last_is_event {
             events.believed = true;
-            return events.gathered.told();
+            return events.gathered.summary();
         }
         let text = plain_text(&tail.clone().into_bytes()).text;
         let text = text.trim();

@@ -203,8 +203,8 @@ impl SessionFold {
     }
 
     /// A tool gave its result. `told` is what the program knows of it beside its text.
-    pub fn returns(&mut self, id: &str, content: &str, is_error: bool, told: Option<&Value>) {
-        self.todo.returned(id, is_error, content, told);
+    pub fn returns(&mut self, id: &str, content: &str, is_error: bool, reported: Option<&Value>) {
+        self.todo.returned(id, is_error, content, reported);
         let at = self.calls.iter().position(|(call, _)| call == id);
         let name = at.and_then(|at| self.calls.remove(at)).map(|(_, name)| name);
         let result = ToolResult { id: Some(cut(id, 100)), name, content: cut(content, MESSAGE), is_error };
@@ -263,7 +263,7 @@ impl SessionFold {
     }
 
     /// All of it.
-    pub fn told(&self) -> SessionSummary {
+    pub fn summary(&self) -> SessionSummary {
         SessionSummary {
             structured: true,
             session_id: self.session_id.clone(),
@@ -304,10 +304,10 @@ mod tests {
             gathered.hears("user", &format!("{at} {}", "x".repeat(40_000)));
             gathered.says_more(&"y".repeat(10_000));
         }
-        let told = gathered.told();
-        let bytes: usize = told.messages.iter().map(weight).sum();
-        assert!(bytes <= MESSAGE_BYTES && told.messages.len() <= MESSAGES, "{bytes}");
-        assert!(told.messages.iter().any(|message| message.text.as_deref().is_some_and(|text| text.starts_with("1999 "))));
+        let reported = gathered.summary();
+        let bytes: usize = reported.messages.iter().map(weight).sum();
+        assert!(bytes <= MESSAGE_BYTES && reported.messages.len() <= MESSAGES, "{bytes}");
+        assert!(reported.messages.iter().any(|message| message.text.as_deref().is_some_and(|text| text.starts_with("1999 "))));
     }
 
     #[test]
@@ -319,6 +319,6 @@ mod tests {
         gathered.said_it();
         gathered.says_more("next");
         assert_eq!(gathered.said(), Some("next"));
-        assert_eq!(gathered.told().messages.len(), 2);
+        assert_eq!(gathered.summary().messages.len(), 2);
     }
 }

@@ -18,8 +18,8 @@ fn read(output: &str) -> SessionSummary {
     reader.finish()
 }
 
-fn figures(told: &SessionSummary) -> (Option<u64>, Option<u64>, Option<u64>, Option<f64>) {
-    (told.usage.turns, told.usage.input_tokens, told.usage.output_tokens, told.usage.cost_usd)
+fn figures(summary: &SessionSummary) -> (Option<u64>, Option<u64>, Option<u64>, Option<f64>) {
+    (summary.usage.turns, summary.usage.input_tokens, summary.usage.output_tokens, summary.usage.cost_usd)
 }
 
 fn said(id: &str, content: Value, usage: Value) -> Value {
@@ -49,13 +49,13 @@ fn a_session() -> Vec<Value> {
 
 #[test]
 fn a_session_of_claude_code_tells_what_it_said_did_and_spent() {
-    let told = read(&lines(&a_session()));
-    assert_eq!(figures(&told), (Some(2), Some(30), Some(12), Some(0.02)));
-    assert_eq!((told.session_id.as_deref(), told.output.as_deref()), (Some(ID), Some("All done.")));
-    assert_eq!((told.stop_reason.as_deref(), told.ended.as_deref(), &told.error), (Some("end_turn"), Some("completed"), &None));
-    let roles: Vec<&str> = told.messages.iter().map(|message| message.role.as_str()).collect();
+    let summary = read(&lines(&a_session()));
+    assert_eq!(figures(&summary), (Some(2), Some(30), Some(12), Some(0.02)));
+    assert_eq!((summary.session_id.as_deref(), summary.output.as_deref()), (Some(ID), Some("All done.")));
+    assert_eq!((summary.stop_reason.as_deref(), summary.ended.as_deref(), &summary.error), (Some("end_turn"), Some("completed"), &None));
+    let roles: Vec<&str> = summary.messages.iter().map(|message| message.role.as_str()).collect();
     assert_eq!(roles, ["assistant", "tool", "assistant"]);
-    let result = told.messages[1].tool_result.as_ref().expect("a result");
+    let result = summary.messages[1].tool_result.as_ref().expect("a result");
     assert_eq!((result.name.as_deref(), result.content.as_str()), (Some("Bash"), "a.txt"));
 }
 
@@ -96,25 +96,28 @@ fn several_results_are_turns_of_one_session_and_background_tasks_come_and_go() {
     assert_eq!((figures(&waiting), waiting.session_cost_usd), ((Some(2), Some(20), Some(10), Some(0.2)), Some(1.2)));
     events.push(json!({"type": "system", "subtype": "task_updated", "task_id": "b1", "patch": {"status": "completed"}}));
     events.push(result(1, "finished", json!({"input_tokens": 10, "output_tokens": 5}), model(130, 65, 1.3), model(10, 5, 0.1), 1.3));
-    let told = read(&lines(&events));
-    assert_eq!(told.background_tasks, Vec::<Value>::new());
-    assert_eq!(told.output.as_deref(), Some("finished"));
-    let cost = told.usage.cost_usd.expect("known");
-    assert_eq!((told.usage.turns, told.usage.input_tokens, told.usage.output_tokens), (Some(3), Some(30), Some(15)));
+    let summary = read(&lines(&events));
+    assert_eq!(summary.background_tasks, Vec::<Value>::new());
+    assert_eq!(summary.output.as_deref(), Some("finished"));
+    let cost = summary.usage.cost_usd.expect("known");
+    assert_eq!((summary.usage.turns, summary.usage.input_tokens, summary.usage.output_tokens), (Some(3), Some(30), Some(15)));
     assert!((cost - 0.3).abs() < 1e-9, "{cost}");
 }
 
 #[test]
 fn errors_retries_and_limits_are_told() {
-    let told = read(&lines(&[
+    let summary = read(&lines(&[
         json!({"type": "system", "subtype": "init", "session_id": ID}),
         json!({"type": "system", "subtype": "api_retry", "attempt": 1, "error_status": 529, "error": "overloaded"}),
         json!({"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": 1_787_200_000}}),
         json!({"type": "result", "subtype": "error_max_turns", "is_error": true, "num_turns": 1, "errors": ["Reached maximum number of turns (1)"]}),
     ]));
-    assert_eq!((told.retries, told.last_retry.as_deref()), (1, Some("overloaded (529)")));
-    assert_eq!((told.ended.as_deref(), told.error.as_deref()), (Some("error_max_turns"), Some("Reached maximum number of turns (1)")));
-    assert_eq!(told.limit_ends.map(|at| at.as_second()), Some(1_787_200_000));
+    assert_eq!((summary.retries, summary.last_retry.as_deref()), (1, Some("overloaded (529)")));
+    assert_eq!(
+        (summary.ended.as_deref(), summary.error.as_deref()),
+        (Some("error_max_turns"), Some("Reached maximum number of turns (1)"))
+    );
+    assert_eq!(summary.limit_ends.map(|at| at.as_second()), Some(1_787_200_000));
     let allowed = json!({"type": "rate_limit_event", "rate_limit_info": {"status": "allowed", "resetsAt": 1_787_200_000}});
     assert_eq!(read(&lines(&[allowed])).limit_ends, None);
 }
@@ -125,14 +128,14 @@ fn subagents_spend_but_do_not_speak() {
     let mut helper = said("h1", json!([{"type": "text", "text": "helping"}]), json!({"input_tokens": 100, "output_tokens": 7}));
     helper["parent_tool_use_id"] = json!("t1");
     events.insert(5, helper);
-    let told = read(&lines(&events));
-    assert_eq!((told.usage.turns, told.usage.input_tokens), (Some(2), Some(130)));
-    assert!(told.messages.iter().all(|message| message.text.as_deref() != Some("helping")));
+    let summary = read(&lines(&events));
+    assert_eq!((summary.usage.turns, summary.usage.input_tokens), (Some(2), Some(130)));
+    assert!(summary.messages.iter().all(|message| message.text.as_deref() != Some("helping")));
 }
 
 #[test]
 fn the_agents_list_is_followed() {
-    let told = read(&lines(&[
+    let summary = read(&lines(&[
         said(
             "m1",
             json!([{"type": "tool_use", "id": "t1", "name": "TaskCreate", "input": {"subject": "test", "description": "d"}}]),
@@ -146,7 +149,7 @@ fn the_agents_list_is_followed() {
         ),
         returned("t2", "Updated task #1 status"),
     ]));
-    let steps = told.plan.expect("a plan").steps;
+    let steps = summary.plan.expect("a plan").steps;
     assert_eq!((steps.len(), steps[0].title.as_str(), steps[0].status.as_str()), (1, "test", "done"));
 }
 
@@ -209,19 +212,22 @@ fn other_programs_are_understood() {
 
 #[test]
 fn plain_text_tells_its_end_and_no_figures() {
-    let told = read("Working...\n\x1b[32mAll done.\x1b[0m\n");
-    assert_eq!((told.structured, told.output.as_deref(), figures(&told)), (false, Some("Working...\nAll done."), (None, None, None, None)));
+    let summary = read("Working...\n\x1b[32mAll done.\x1b[0m\n");
+    assert_eq!(
+        (summary.structured, summary.output.as_deref(), figures(&summary)),
+        (false, Some("Working...\nAll done."), (None, None, None, None))
+    );
     assert_eq!(read("").output, None);
     let long = "x".repeat(3 * TEXT) + "\nTASK_DONE\n";
-    let told = read(&long).output.expect("its end");
-    assert!(told.ends_with("TASK_DONE") && told.len() <= TEXT);
+    let summary = read(&long).output.expect("its end");
+    assert!(summary.ends_with("TASK_DONE") && summary.len() <= TEXT);
 }
 
 #[test]
 fn an_event_that_is_quoted_in_prose_is_no_event() {
     let [result] = &a_session()[5..] else { panic!("one result") };
-    let told = read(&format!("The program prints this:\n{result}\nand then it ends.\n"));
-    assert_eq!((told.structured, told.usage.cost_usd), (false, None));
+    let summary = read(&format!("The program prints this:\n{result}\nand then it ends.\n"));
+    assert_eq!((summary.structured, summary.usage.cost_usd), (false, None));
     // But a script may say something before it starts the agent, or after.
     assert!(read(&format!("starting\n{}", lines(&a_session()))).structured);
     assert!(read(&format!("{}finished\n", lines(&a_session()))).structured);
@@ -234,18 +240,18 @@ fn unknown_and_broken_lines_pass() {
         String::from("{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"nonsense\"}\nnot json\n{\"type\":\"assistant\"\n{}\n[]\n");
     output
         .push_str("{\"type\":\"unknown\",\"value\":1}\n{\"type\":\"assistant\",\"message\":7}\n{\"type\":\"user\"}\n{\"type\":5}\nnull\n");
-    let told = read(&(output + &lines(&a_session()[1..])));
-    assert_eq!(figures(&told), (Some(2), Some(30), Some(12), Some(0.02)));
-    assert_eq!(told.session_id.as_deref(), Some(ID));
+    let summary = read(&(output + &lines(&a_session()[1..])));
+    assert_eq!(figures(&summary), (Some(2), Some(30), Some(12), Some(0.02)));
+    assert_eq!(summary.session_id.as_deref(), Some(ID));
 }
 
 #[test]
 fn a_huge_result_of_a_tool_costs_little_and_hides_nothing() {
     let mut events = a_session();
     events[3] = returned("t1", &format!("begin {} end", "é\n".repeat(4 << 20)));
-    let told = read(&lines(&events));
-    assert_eq!(figures(&told), (Some(2), Some(30), Some(12), Some(0.02)));
-    let content = &told.messages[1].tool_result.as_ref().expect("kept").content;
+    let summary = read(&lines(&events));
+    assert_eq!(figures(&summary), (Some(2), Some(30), Some(12), Some(0.02)));
+    let content = &summary.messages[1].tool_result.as_ref().expect("kept").content;
     assert!(content.starts_with("begin") && content.ends_with("end") && content.len() < 100 << 10);
 }
 

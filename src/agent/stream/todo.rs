@@ -69,7 +69,7 @@ impl TodoList {
     }
 
     /// A call ended: it changed the list unless it failed. `told` is what the program knows of the result, beside its text.
-    pub fn returned(&mut self, call: &str, is_error: bool, content: &str, told: Option<&Value>) {
+    pub fn returned(&mut self, call: &str, is_error: bool, content: &str, reported: Option<&Value>) {
         let Some(at) = self.calls.iter().position(|(id, _)| id == call) else { return };
         let Some((_, change)) = self.calls.remove(at) else { return };
         if is_error {
@@ -78,7 +78,7 @@ impl TodoList {
         match change {
             TodoChange::Replace(steps) => self.steps = Some(steps),
             TodoChange::Add { title } => {
-                let id = told.and_then(|told| id_in(told.get("task")?, "id")).or_else(|| number_after_hash(content));
+                let id = reported.and_then(|reported| id_in(reported.get("task")?, "id")).or_else(|| number_after_hash(content));
                 let steps = self.steps.get_or_insert_default();
                 if steps.len() < STEPS {
                     steps.push(PlanStep { id, title, status: "pending".into() });
@@ -86,7 +86,7 @@ impl TodoList {
             }
             TodoChange::Set { id, title, status } => self.set(&id, title, status),
             TodoChange::Read => {
-                if let Some(steps) = told.and_then(steps_in) {
+                if let Some(steps) = reported.and_then(steps_in) {
                     self.steps = Some(steps);
                 }
             }
@@ -146,8 +146,8 @@ fn steps_in(list: &Value) -> Option<Vec<PlanStep>> {
     Some(items.iter().filter_map(step).take(STEPS).collect())
 }
 
-fn state(told: &str) -> String {
-    if told == "completed" { DONE.into() } else { cut(told, 40) }
+fn state(reported: &str) -> String {
+    if reported == "completed" { DONE.into() } else { cut(reported, 40) }
 }
 
 fn id_in(value: &Value, key: &str) -> Option<String> {

@@ -81,15 +81,15 @@ pub fn judge(
     if tally.accepted(event, input) {
         return Ok(decide(holding, &StopFacts::Nothing, held).reply);
     }
-    let told = told(&case, event, input, began, at);
-    let (ground, results) = ground(command_env, &store, &case, &root, event, input, &told, known, cancel);
+    let context = session_context(&case, event, input, began, at);
+    let (ground, results) = ground(command_env, &store, &case, &root, event, input, &context, known, cancel);
     let mut decision = decide(holding, &ground, held);
     if let Err(unreadable) = tally.count(decision.counted, holding, input, at) {
         // A count that is not kept could hold the agent for ever.
         decision = decide(holding, &ground, HoldStreak { times: None, most: held.most });
         command_env.tell(&unreadable.why);
     }
-    write_down(&CommandJournal::new(store, &case.worktree_id, &case.spec), event, input, &told, &decision, held, &results);
+    write_down(&CommandJournal::new(store, &case.worktree_id, &case.spec), event, input, &context, &decision, held, &results);
     if decision.reply.message.is_none() && !decision.message.is_empty() {
         command_env.tell(&decision.message);
     }
@@ -127,16 +127,16 @@ fn session_began(store: &dyn crate::store::Store, worktree_id: &str, spec: &str,
 }
 
 /// What is known of the session. Its transcript is read only where something asks for what stands there.
-fn told(case: &JudgementInput, event: HookEvent, input: &HookInput, began: Option<Timestamp>, at: Timestamp) -> SessionContext {
+fn session_context(case: &JudgementInput, event: HookEvent, input: &HookInput, began: Option<Timestamp>, at: Timestamp) -> SessionContext {
     let path = if event == HookEvent::SubagentStop { &input.agent_transcript_path } else { &input.transcript_path };
     let path = path.as_ref().filter(|path| path.is_file() && asks_the_transcript(case));
     // One that cannot be read tells nothing: what was spent is unknown then, and checks say that they were told nothing.
     let read = path.and_then(|path| transcript_read::read(path, transcript_read::WINDOW).ok());
-    let mut told = context(event, input, read.map(|told| told.context()).unwrap_or_default());
-    told.usage.wall_seconds = began.map(|began| at.duration_since(began).as_secs_f64().max(0.0));
-    told.spec = Some(case.spec.clone());
-    told.baseline = case.known.is_some().then(|| case.baseline.as_str().to_owned());
-    told
+    let mut session = context(event, input, read.map(|summary| summary.context()).unwrap_or_default());
+    session.usage.wall_seconds = began.map(|began| at.duration_since(began).as_secs_f64().max(0.0));
+    session.spec = Some(case.spec.clone());
+    session.baseline = case.known.is_some().then(|| case.baseline.as_str().to_owned());
+    session
 }
 
 fn asks_the_transcript(case: &JudgementInput) -> bool {
@@ -162,7 +162,7 @@ fn ground(
     root: &Path,
     event: HookEvent,
     input: &HookInput,
-    told: &SessionContext,
+    context: &SessionContext,
     known: bool,
     cancel: &CancelFlag,
 ) -> (StopFacts, Vec<CheckResult>) {
@@ -171,7 +171,7 @@ fn ground(
         return (StopFacts::Untrusted { allow_with: allow_with.clone() }, none);
     }
     let settings = &case.settings;
-    if let Some(stop) = termination(&settings.limits, &SpentUsage::of(&told.usage), now()) {
+    if let Some(stop) = termination(&settings.limits, &SpentUsage::of(&context.usage), now()) {
         return (StopFacts::Limit(stop), none);
     }
     if settings.checks.is_empty() {
@@ -187,7 +187,7 @@ fn ground(
     }
     let outside =
         SystemCapabilities::new(case, root, cancel).with_earlier_passes(Arc::clone(store)).with_scratch(command_env.state.scratch());
-    let judged = checks::evaluate(settings, &CheckContext::new(&outside).with_told(told).side_by_side(at_once()));
+    let judged = checks::evaluate(settings, &CheckContext::new(&outside).with_session(context).side_by_side(at_once()));
     let mut feedback = judged.feedback;
     if !known && judged.outcome == CheckOutcome::Failed {
         feedback = format!(
@@ -233,7 +233,7 @@ fn write_down(
     journal: &CommandJournal,
     event: HookEvent,
     input: &HookInput,
-    told: &SessionContext,
+    context: &SessionContext,
     decision: &HookDecision,
     held: HoldStreak,
     results: &[CheckResult],
@@ -250,7 +250,7 @@ fn write_down(
             "event": event.command(),
             "session_id": input.session_id,
             "agent_id": input.agent_id,
-            "stop_reason": told.stop_reason,
+            "stop_reason": context.stop_reason,
             "answer": match decision.counted {
                 crate::hooks::HoldCount::OneMore => "held",
                 _ => "let_go",

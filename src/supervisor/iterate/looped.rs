@@ -274,7 +274,7 @@ impl LoopRun {
         let mut seen = run_session(&self.ground.command_env, &case, &self.ground.store, &self.journal, order, signals).await;
         let _ = self.lock.set_session_active(false);
         self.status.tap = None;
-        seen.told.prompt.get_or_insert(prompt);
+        seen.context.prompt.get_or_insert(prompt);
         let crash = crash_of(&seen);
         // Nobody asks an agent that has just crashed: the next session goes on in any case.
         let case = if crash.is_some() { case.without_probe() } else { case };
@@ -303,9 +303,9 @@ impl LoopRun {
         crash: Option<(String, bool)>,
         signals: &mut SignalState,
     ) -> PlayedIteration {
-        let (words, spent) = (seen.told.output.clone(), SpentUsage::of(&seen.told.usage));
-        seen.told.iteration = Some(number.into());
-        seen.told.summaries = self.memory.record().records.iter().map(IterationRecord::summary).collect();
+        let (words, spent) = (seen.context.output.clone(), SpentUsage::of(&seen.context.usage));
+        seen.context.iteration = Some(number.into());
+        seen.context.summaries = self.memory.record().records.iter().map(IterationRecord::summary).collect();
         let store = Arc::clone(&self.ground.store);
         let judgement = judge(case, store, Arc::clone(&self.journal), seen, &self.ground.command_env, signals, begun).await;
         let record = IterationRecord::new(number, begun, judgement.duration, &judgement.verdict)
@@ -424,8 +424,8 @@ impl LoopRun {
         if *end == LoopEnd::BreakerOpen {
             verdict.retry_at = judgement.breaker.as_ref().and_then(|breaker| breaker.open_until.as_ref()?.parse().ok());
         }
-        let told = unknown(&self.ground.settings().limits, &self.machine.standing().spent);
-        verdict.degraded.extend(told.filter(|note| verdict.degraded.iter().all(|known| known.code != note.code)));
+        let context = unknown(&self.ground.settings().limits, &self.machine.standing().spent);
+        verdict.degraded.extend(context.filter(|note| verdict.degraded.iter().all(|known| known.code != note.code)));
         let over = is_over(end, &verdict);
         let (reason, standing) = (verdict.reason, self.machine.standing().clone());
         let kept = self.memory.keep(|record| {
