@@ -27,7 +27,7 @@ const CHAIN: usize = 1_000;
 const GRAPH_AFTER: usize = 24;
 
 /// What is known of one commit.
-struct KnownCommit {
+struct CommitFacts {
     id: ObjectId,
     flags: u8,
     parsed: Option<ParsedCommit>,
@@ -45,7 +45,7 @@ struct ParsedCommit {
 /// The part of the commit graph that was read so far.
 pub(super) struct CommitHistory<'w> {
     worktree: &'w Worktree,
-    nodes: Vec<KnownCommit>,
+    nodes: Vec<CommitFacts>,
     by_id: HashMap<ObjectId, CommitIndex>,
     shallow: Option<gix::shallow::Commits>,
     graph: CommitGraph,
@@ -84,7 +84,7 @@ impl<'w> CommitHistory<'w> {
 
     pub(super) fn node(&mut self, id: ObjectId) -> CommitIndex {
         *self.by_id.entry(id).or_insert_with(|| {
-            self.nodes.push(KnownCommit { id, flags: 0, parsed: None });
+            self.nodes.push(CommitFacts { id, flags: 0, parsed: None });
             CommitIndex::try_from(self.nodes.len() - 1).expect("fewer than 4 billion commits")
         })
     }

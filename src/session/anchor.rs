@@ -18,7 +18,7 @@ pub type DifferingFiles = BTreeMap<String, Option<String>>;
 
 /// What an anchor is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AnchorCriteria {
+pub struct AnchorParts {
     /// The text of the governing file, if there is one.
     pub file: Option<String>,
     /// The commit that guards compare with.
@@ -41,7 +41,7 @@ fn commit_of(point: &BaselinePoint) -> Option<String> {
 
 /// A session begins: the spec has an anchor from now on. It is its own, else the newest of the worktree, else what is there now.
 /// An anchor without a file takes the one that is given.
-pub fn begin(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timestamp, criteria: &AnchorCriteria) -> Result<(), UnreadableFact> {
+pub fn begin(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timestamp, criteria: &AnchorParts) -> Result<(), UnreadableFact> {
     let id = worktree.worktree_id();
     match anchor::effective(store, &id, Some(spec))? {
         Some(found) => {
@@ -57,13 +57,7 @@ pub fn begin(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timestamp,
 }
 
 /// A person accepts the criteria as they are now.
-pub fn replace(
-    store: &dyn Store,
-    worktree: &Worktree,
-    spec: &str,
-    now: Timestamp,
-    criteria: &AnchorCriteria,
-) -> Result<(), UnreadableFact> {
+pub fn replace(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timestamp, criteria: &AnchorParts) -> Result<(), UnreadableFact> {
     let commit = commit_of(&criteria.commit);
     if let Some(commit) = &commit {
         // The ref only keeps the commit from garbage collection: without it the anchor still holds as long as the commit is there.
@@ -76,13 +70,7 @@ pub fn replace(
 
 /// The work was judged complete by the anchor's own criteria: the next work is compared with where it is now. The file stays what it was;
 /// where there was none, the one that governed is kept.
-pub fn completed(
-    store: &dyn Store,
-    worktree: &Worktree,
-    spec: &str,
-    now: Timestamp,
-    criteria: AnchorCriteria,
-) -> Result<(), UnreadableFact> {
+pub fn completed(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timestamp, criteria: AnchorParts) -> Result<(), UnreadableFact> {
     let found = anchor::effective(store, &worktree.worktree_id(), Some(spec))?;
     let Some(found) = found else { return Ok(()) };
     let file = found.file.clone().or(criteria.file);
@@ -90,7 +78,7 @@ pub fn completed(
         return Ok(());
     }
     let end = found.end;
-    replace(store, worktree, spec, now, &AnchorCriteria { file, ..criteria })?;
+    replace(store, worktree, spec, now, &AnchorParts { file, ..criteria })?;
     if let Some(end) = end {
         update(store, &worktree.worktree_id(), spec, |anchor| anchor.end = Some(end.clone()))?;
     }

@@ -78,4 +78,4 @@ pub use sweep::{OnRow, SweepLine, SweepOutcome, SweepReport, SweepRequest, Sweep
 pub use task_queue::{GovernedTask, TaskQueue, change_json};
 pub use verdict_json::{BreakerJson, Judgement, LoopJson, SessionJson, millis, probe_json, reply_json, reply_of, usage_json};
 pub use watch::{WatchRequest, watch};
-pub use work::{CrewOrder, CrewReport, PoolAgent, TaskEnd, TaskOrder, TaskPlace, TaskReport, run_task, work};
+pub use work::{CrewOrder, CrewReport, PoolAgent, TaskCheckout, TaskEnd, TaskOrder, TaskReport, run_task, work};

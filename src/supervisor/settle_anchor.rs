@@ -9,7 +9,7 @@ use crate::decision::evidence::{Degradation, UnreadableFact};
 use crate::decision::machine::ConfigTrust;
 use crate::decision::verdict::{Status, Verdict};
 use crate::git::{BaselinePoint, Worktree, worktrees_of};
-use crate::session::anchor::{self, AnchorCriteria};
+use crate::session::anchor::{self, AnchorParts};
 use crate::session::{RecordedBaseline, inside};
 use crate::store::Store;
 use crate::store::anchor as records;
@@ -40,7 +40,7 @@ pub fn session_begins(
     recorded: &RecordedBaseline,
     effective: EffectiveConfig,
 ) -> Result<EffectiveConfig, UnreadableFact> {
-    let mut criteria = AnchorCriteria { file: effective.file.clone(), commit: recorded.point.clone(), differing: Default::default() };
+    let mut criteria = AnchorParts { file: effective.file.clone(), commit: recorded.point.clone(), differing: Default::default() };
     match effective.anchor {
         // Only a person's word adds a file to an anchor that has none.
         Some(_) if effective.trust != ConfigTrust::Settled => criteria.file = None,
@@ -75,7 +75,7 @@ pub fn after_verdict(case: &JudgementInput, store: &dyn Store, verdict: &Verdict
         return Ok(());
     }
     let differing = criteria_files::differing(&worktree, &case.settings, &commit)?;
-    let criteria = AnchorCriteria { file: case.governing_file.clone(), commit, differing };
+    let criteria = AnchorParts { file: case.governing_file.clone(), commit, differing };
     anchor::completed(store, &worktree, &case.spec, now(), criteria)
 }
 
@@ -86,7 +86,7 @@ pub fn after_verdict(case: &JudgementInput, store: &dyn Store, verdict: &Verdict
 pub fn accept_criteria(command_env: &CommandEnv, place: &OpenWorktree, recorded: &RecordedBaseline) -> Result<(), UnreadableFact> {
     let found = governing_by_files(command_env, &place.worktree)?;
     let differing = criteria_files::differing(&place.worktree, &found.settings, &recorded.point)?;
-    let criteria = AnchorCriteria { file: found.file, commit: recorded.point.clone(), differing };
+    let criteria = AnchorParts { file: found.file, commit: recorded.point.clone(), differing };
     anchor::replace(place.store.as_ref(), &place.worktree, &recorded.spec, recorded.at, &criteria)
 }
 

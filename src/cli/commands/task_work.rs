@@ -14,7 +14,7 @@ use crate::config::task_file::why_no_id;
 use crate::decision::display::escape_to_one_line;
 use crate::decision::verdict::Status;
 use crate::supervisor::{
-    CommandEnv, CrewOrder, CrewReport, LoopStatus, LoopView, Overrides, PoolAgent, TaskOrder, TaskPlace, TaskQueue, run_task,
+    CommandEnv, CrewOrder, CrewReport, LoopStatus, LoopView, Overrides, PoolAgent, TaskCheckout, TaskOrder, TaskQueue, run_task,
     work as work_as_crew,
 };
 use crate::tasks::queue::{ready, takes};
@@ -78,7 +78,7 @@ fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> TaskOrder {
     TaskOrder {
         id: String::new(),
         agent: String::new(),
-        place: TaskPlace::Here,
+        place: TaskCheckout::Here,
         worker: SessionWorker::Program(Vec::new()),
         lease: args.lease,
         write_back: shared.write_back,

@@ -13,7 +13,7 @@ use gix::state::InProgress;
 use super::disk::{FolderWalk, as_path, split};
 use super::ignore_rules::join;
 use super::private::{IGNORED, WholeSnapshot};
-use super::proof::{RegisteredWorktrees, nested_files, tree_of};
+use super::proof::{SiblingWorktrees, nested_files, tree_of};
 use super::record::SnapshotRecord;
 use super::spec_name::path_text;
 use super::{diff, nested};
@@ -120,7 +120,7 @@ impl Worktree {
                 path: path.to_vec(),
             });
         }
-        let mut registered = RegisteredWorktrees::new(self);
+        let mut registered = SiblingWorktrees::new(self);
         for (path, (_, id)) in nested_files(repo, whole.extras)? {
             if registered.holds(path.as_bstr()) {
                 continue;

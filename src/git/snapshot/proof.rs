@@ -59,7 +59,7 @@ impl Worktree {
         }
         search.drop_committed(&mut missing, record.head)?;
         let mut lost: Vec<String> = missing.iter().map(|c| path_text(c.path.as_bstr())).collect();
-        let mut registered = RegisteredWorktrees::new(self);
+        let mut registered = SiblingWorktrees::new(self);
         for (path, (_, id)) in nested_files(repo, whole.extras)? {
             if !registered.holds(path.as_bstr()) && !search.nested_is_safe(path.as_bstr(), id) {
                 lost.push(path_text(path.as_bstr()));
@@ -90,14 +90,14 @@ pub(super) fn nested_files(repo: &gix::Repository, extras: Option<ObjectId>) -> 
 }
 
 /// Tells which paths are in worktrees of the same repository, which are judged and rescued by themselves.
-pub(super) struct RegisteredWorktrees<'w> {
+pub(super) struct SiblingWorktrees<'w> {
     worktree: &'w Worktree,
     folders: BTreeMap<BString, bool>,
 }
 
-impl<'w> RegisteredWorktrees<'w> {
+impl<'w> SiblingWorktrees<'w> {
     pub(super) fn new(worktree: &'w Worktree) -> Self {
-        RegisteredWorktrees { worktree, folders: BTreeMap::new() }
+        SiblingWorktrees { worktree, folders: BTreeMap::new() }
     }
 
     pub(super) fn holds(&mut self, path: &BStr) -> bool {

@@ -13,26 +13,26 @@ use crate::store::key::RowKey;
 /// The pause between two looks.
 const EVERY: Duration = Duration::from_secs(86_400);
 
-struct Expiry {
+struct LastExpiry {
     at: Timestamp,
 }
 
 #[derive(Serialize, Deserialize)]
-struct ExpiryV1 {
+struct LastExpiryV1 {
     at: Timestamp,
 }
 
-impl RecordType for Expiry {
-    type Disk = ExpiryV1;
+impl RecordType for LastExpiry {
+    type Disk = LastExpiryV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "expiry";
 
-    fn to_disk(&self) -> ExpiryV1 {
-        ExpiryV1 { at: self.at }
+    fn to_disk(&self) -> LastExpiryV1 {
+        LastExpiryV1 { at: self.at }
     }
 
-    fn from_disk(disk: ExpiryV1) -> Result<Self, String> {
-        Ok(Expiry { at: disk.at })
+    fn from_disk(disk: LastExpiryV1) -> Result<Self, String> {
+        Ok(LastExpiry { at: disk.at })
     }
 }
 
@@ -41,13 +41,13 @@ impl RecordType for Expiry {
 ///
 /// A last look that lies in the future was noted by a clock that was wrong, and does not count.
 pub fn due(store: &dyn Store, repository_id: &str, now: Timestamp) -> Result<bool, StoreError> {
-    let key = RowKey::new(Expiry::KIND, &[repository_id]);
+    let key = RowKey::new(LastExpiry::KIND, &[repository_id]);
     let fresh = |at: Timestamp| now.duration_since(at).unsigned_abs() < EVERY;
     // Most calls end here, without a write.
-    if row::load::<Expiry>(store, &key)?.is_some_and(|last| fresh(last.at)) {
+    if row::load::<LastExpiry>(store, &key)?.is_some_and(|last| fresh(last.at)) {
         return Ok(false);
     }
-    store.keep_hints(&[(key, row::encode(&Expiry { at: now }))])?;
+    store.keep_hints(&[(key, row::encode(&LastExpiry { at: now }))])?;
     Ok(true)
 }
 

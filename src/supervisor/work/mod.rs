@@ -8,6 +8,6 @@ mod own_worktree;
 mod pool;
 mod task;
 
-pub use order::{TaskOrder, TaskPlace};
+pub use order::{TaskCheckout, TaskOrder};
 pub use pool::{CrewOrder, CrewReport, PoolAgent, work};
 pub use task::{TaskEnd, TaskReport, run_task};

@@ -14,7 +14,7 @@ pub struct TaskOrder {
     /// The agent's name.
     pub agent: String,
     /// Where it works.
-    pub place: TaskPlace,
+    pub place: TaskCheckout,
     /// How the agent is started.
     pub worker: SessionWorker,
     /// How long the task stays taken when nobody renews that.
@@ -43,7 +43,7 @@ pub struct TaskOrder {
 
 /// Where a task is worked on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TaskPlace {
+pub enum TaskCheckout {
     /// In the worktree that the command is about, on the branch that is there.
     Here,
     /// In a linked worktree of the agent's own, on the branch of the task. This folder, or one beside it where it holds unsaved work.

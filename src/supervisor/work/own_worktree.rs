@@ -52,7 +52,7 @@ pub enum NotReady {
 
 /// What a worktree is wanted for.
 #[derive(Debug, Clone)]
-pub struct WorktreeUse {
+pub struct WorktreePurpose {
     /// The worktree that the tasks are in: new branches begin at its HEAD.
     pub from: PathBuf,
     /// The folder of the agent, which may be there or not.
@@ -69,7 +69,7 @@ pub struct WorktreeUse {
 ///
 /// # Errors
 /// See [`NotReady`].
-pub fn make_ready(wanted: &WorktreeUse) -> Result<TaskWorktree, NotReady> {
+pub fn make_ready(wanted: &WorktreePurpose) -> Result<TaskWorktree, NotReady> {
     let failed = |error: crate::git::Error| NotReady::Git(error.to_string());
     let from = Worktree::open(&wanted.from).map_err(failed)?;
     let BaselinePoint::Commit(base) = from.head().map_err(failed)? else { return Err(NotReady::Unborn) };
@@ -106,7 +106,7 @@ fn checked_out(from: &Worktree, branch: &str) -> Option<PathBuf> {
 }
 
 /// Puts the branch into the agent's folder, or into the first one beside it that is free.
-fn settle_in(from: &Worktree, wanted: &WorktreeUse, base: &str, notes: &mut Vec<String>) -> Result<PathBuf, NotReady> {
+fn settle_in(from: &Worktree, wanted: &WorktreePurpose, base: &str, notes: &mut Vec<String>) -> Result<PathBuf, NotReady> {
     let known = matches!(from.resolve(&format!("refs/heads/{}", wanted.branch)), Ok(BaselinePoint::Commit(_)));
     for n in 1..=MOST {
         let folder = beside(&wanted.home, n);
@@ -164,7 +164,7 @@ fn why_not_free(from: &Worktree, folder: &Path, taken: &[String]) -> Option<Stri
 }
 
 /// Merges what dependencies made and the branch does not have yet. A worktree with unsaved work is left to the agent whose it is.
-fn bring_in(root: &Path, wanted: &WorktreeUse, notes: &mut Vec<String>) -> Result<(), NotReady> {
+fn bring_in(root: &Path, wanted: &WorktreePurpose, notes: &mut Vec<String>) -> Result<(), NotReady> {
     let failed = |error: crate::git::Error| NotReady::Git(error.to_string());
     let worktree = Worktree::open(root).map_err(failed)?;
     for dependency in &wanted.dependencies {

@@ -23,7 +23,7 @@ use crate::tasks::queue::{ready, takes};
 use crate::tasks::task_board::BoardTask;
 
 use super::lease::RenewedLease;
-use super::order::{TaskOrder, TaskPlace};
+use super::order::{TaskCheckout, TaskOrder};
 use super::task::{TaskEnd, TaskReport, run_task};
 
 /// How often the queue is looked at while nothing happens here: others may work on it, and files may come.
@@ -259,7 +259,7 @@ impl AgentPool<'_> {
         let order = TaskOrder {
             id: id.to_owned(),
             agent: member.name.clone(),
-            place: TaskPlace::Own(member.home),
+            place: TaskCheckout::Own(member.home),
             worker: member.worker,
             ..self.order.each.clone()
         };

@@ -25,8 +25,8 @@ use crate::supervisor::verdict_json::Judgement;
 use crate::tasks::task_board::{BoardTask, LeasedTask, LedgerError, TaskTaker};
 
 use super::lease::RenewedLease;
-use super::order::{TaskOrder, TaskPlace};
-use super::own_worktree::{NotReady, TaskWorktree, WorktreeUse, branch_of, make_ready};
+use super::order::{TaskCheckout, TaskOrder};
+use super::own_worktree::{NotReady, TaskWorktree, WorktreePurpose, branch_of, make_ready};
 
 /// What came of a task.
 #[derive(Debug)]
@@ -231,12 +231,12 @@ impl TakenTask<'_> {
         Ok(ready)
     }
 
-    fn wanted(&self) -> Result<Option<WorktreeUse>, UnreadableFact> {
-        let TaskPlace::Own(home) = &self.order.place else { return Ok(None) };
+    fn wanted(&self) -> Result<Option<WorktreePurpose>, UnreadableFact> {
+        let TaskCheckout::Own(home) = &self.order.place else { return Ok(None) };
         let ledger = self.queue.ledger()?;
         let own = branch_of(&self.order.id);
         let taken = |entry: &&BoardTask| matches!(entry.record.status, TaskStatus::Assigned | TaskStatus::InProgress);
-        Ok(Some(WorktreeUse {
+        Ok(Some(WorktreePurpose {
             from: self.queue.place.root().to_owned(),
             home: home.clone(),
             taken: ledger.entries().filter(taken).map(|entry| branch_of(entry.id())).filter(|branch| *branch != own).collect(),
