@@ -3,7 +3,7 @@
 //!
 //! # Theory of operation
 //!
-//! A check is a conversation. [`decision::machine::Machine`] asks for one thing at a time (read the commits, take a
+//! A check is a conversation. [`decision::machine::CheckMachine`] asks for one thing at a time (read the commits, take a
 //! snapshot, ask the agent, rescue, wait), the [`supervisor`] has it done by the adapters and hands the outcome back,
 //! until the machine concludes with a [`decision::verdict::Verdict`]. The machine is a total function of the facts it was
 //! given; a fact that could not be read is a value of its own, so nothing unreadable is ever taken for zero.

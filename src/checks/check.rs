@@ -16,22 +16,22 @@ use super::capabilities::Capabilities;
 /// # Example
 /// A criterion of one's own: the changelog must be there, and the agent must have committed.
 /// ```
-/// use completion_watchdog::checks::{CheckContext, CompletionCheck, Judgement};
+/// use completion_watchdog::checks::{CheckContext, CompletionCheck, CheckJudgement};
 /// use completion_watchdog::decision::verdict::Evidence;
 ///
 /// struct Changelog;
 ///
 /// impl CompletionCheck for Changelog {
-///     fn check(&self, context: &CheckContext<'_>) -> Judgement {
+///     fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
 ///         let commits = match context.capabilities.commits() {
 ///             Ok(commits) => commits,
-///             Err(unreadable) => return Judgement::Failed { why: unreadable.why },
+///             Err(unreadable) => return CheckJudgement::Failed { why: unreadable.why },
 ///         };
 ///         match context.capabilities.files("CHANGELOG.md") {
-///             Err(error) => Judgement::Failed { why: format!("cannot look for CHANGELOG.md: {error}") },
-///             Ok(found) if found.is_empty() => Judgement::Unmet { feedback: "write CHANGELOG.md".into() },
-///             Ok(_) if !commits.completes() => Judgement::Unmet { feedback: "commit the work".into() },
-///             Ok(_) => Judgement::Pass { evidence: Evidence::Verified },
+///             Err(error) => CheckJudgement::Failed { why: format!("cannot look for CHANGELOG.md: {error}") },
+///             Ok(found) if found.is_empty() => CheckJudgement::Unmet { feedback: "write CHANGELOG.md".into() },
+///             Ok(_) if !commits.completes() => CheckJudgement::Unmet { feedback: "commit the work".into() },
+///             Ok(_) => CheckJudgement::Pass { evidence: Evidence::Verified },
 ///         }
 ///     }
 ///

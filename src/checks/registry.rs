@@ -38,18 +38,18 @@ type MakeCheck = Box<dyn Fn(&Map<String, Value>) -> Result<BuiltCheck, String> +
 /// ```
 /// use std::path::Path;
 ///
-/// use completion_watchdog::checks::{CheckContext, CompletionCheck, Cost, Judgement, Registry};
+/// use completion_watchdog::checks::{CheckContext, CompletionCheck, CheckCost, CheckJudgement, CheckRegistry};
 /// use completion_watchdog::config::parse_registered;
 /// use completion_watchdog::decision::verdict::Evidence;
 ///
 /// struct Moved(u64);
 ///
 /// impl CompletionCheck for Moved {
-///     fn check(&self, context: &CheckContext<'_>) -> Judgement {
+///     fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
 ///         match context.capabilities.commits() {
-///             Err(unreadable) => Judgement::Failed { why: unreadable.why },
-///             Ok(commits) if commits.new_commits >= self.0 => Judgement::Pass { evidence: Evidence::Verified },
-///             Ok(commits) => Judgement::Unmet { feedback: format!("{} of {} commits are here", commits.new_commits, self.0) },
+///             Err(unreadable) => CheckJudgement::Failed { why: unreadable.why },
+///             Ok(commits) if commits.new_commits >= self.0 => CheckJudgement::Pass { evidence: Evidence::Verified },
+///             Ok(commits) => CheckJudgement::Unmet { feedback: format!("{} of {} commits are here", commits.new_commits, self.0) },
 ///         }
 ///     }
 ///
@@ -58,8 +58,8 @@ type MakeCheck = Box<dyn Fn(&Map<String, Value>) -> Result<BuiltCheck, String> +
 ///     }
 /// }
 ///
-/// let registry = Registry::default().with("moved", |keys| match keys.get("by").and_then(|by| by.as_u64()) {
-///     Some(by) if keys.len() == 1 => Ok((Cost::Cheap, Box::new(Moved(by)))),
+/// let registry = CheckRegistry::default().with("moved", |keys| match keys.get("by").and_then(|by| by.as_u64()) {
+///     Some(by) if keys.len() == 1 => Ok((CheckCost::Cheap, Box::new(Moved(by)))),
 ///     _ => Err("a check of type `moved` has the one key `by`, a whole number".into()),
 /// });
 /// let text = r#"{"checks": [{"type": "moved", "by": 2}]}"#;

@@ -60,7 +60,7 @@ pub fn parse(text: &str, origin: &Path) -> Result<ParsedConfig, ConfigError> {
 }
 
 /// As [`parse`], for a program that judges types of check of its own: an entry of one of these types reads as
-/// [`CheckKind::Registered`](super::settings::Criterion::Registered), its keys unchecked.
+/// [`CheckKind::Registered`](super::settings::CheckKind::Registered), its keys unchecked.
 ///
 /// # Errors
 /// As [`parse`].

@@ -23,7 +23,7 @@ impl RepoCache {
         RepoCache::default()
     }
 
-    /// Opens a worktree as [`Worktree::open`] does, with what a sibling [gave back](Family::give_back) where that is the same.
+    /// Opens a worktree as [`Worktree::open`] does, with what a sibling [gave back](RepoCache::give_back) where that is the same.
     ///
     /// # Errors
     /// As [`Worktree::open`].

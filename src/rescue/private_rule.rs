@@ -5,7 +5,7 @@ use crate::config::settings::RescueSettings;
 use crate::decision::secret_shapes::{self, LIMIT};
 use crate::git::SnapshotCandidate;
 
-/// The rule for [`crate::git::Worktree::take_snapshot_apart`]: what looks like a secret by its name or by
+/// The rule for [`crate::git::Worktree::take_snapshot_with_private`]: what looks like a secret by its name or by
 /// what is new in it, and what is larger than `max_bytes`. Whatever is never committed for one of these reasons belongs here, too.
 pub fn private_rule(settings: &RescueSettings) -> impl Fn(&SnapshotCandidate<'_>) -> Option<&'static str> + use<> {
     let max_bytes = settings.max_bytes;
