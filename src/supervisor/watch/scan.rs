@@ -90,11 +90,24 @@ pub async fn look(task: ScanTask) -> WatchScanOutcome {
             let request = CheckRequest { asked, ..CheckRequest::default() };
             let judgement = Box::new(check_place(&around, *place, &request, &mut signals, now()).await);
             drop(lock);
-            WatchScanOutcome::Judged { head, fingerprint, judgement }
+            match unreadable(&judgement).filter(|_| head.is_none()) {
+                Some(unreadable) => WatchScanOutcome::Unreadable(unreadable),
+                None => WatchScanOutcome::Judged { head, fingerprint, judgement },
+            }
         }
         Ok(PreparedScan::Nothing(looked)) => looked,
         Err(unreadable) => WatchScanOutcome::Unreadable(unreadable),
     }
+}
+
+/// Why git could not be read in the midst of a judgement: what is being removed is broken for a moment before it is gone.
+fn unreadable(judgement: &Judgement) -> Option<UnreadableFact> {
+    let kind = match judgement.verdict.reason {
+        Reason::GitError => FaultKind::Git,
+        Reason::NotARepository => FaultKind::NotARepository,
+        _ => return None,
+    };
+    Some(UnreadableFact { kind, why: judgement.verdict.message.clone(), hint: None })
 }
 
 enum PreparedScan {
