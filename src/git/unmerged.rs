@@ -42,21 +42,19 @@ impl Worktree {
         let doing = || "look for helpers of the session".to_string();
         self.refresh()?;
         let owners = RefOwners::new(self, evidence)?;
-        let known: HashSet<&str> = recorded.tips()?.iter().map(|(name, _)| name.as_str()).collect();
-        let (mut helpers, mut hidden, mut branches) = (Vec::new(), Vec::new(), Vec::new());
+        let mut helpers = Vec::new();
         let refs = self.repo.references().map_err(|e| Error::read(doing(), e))?;
-        for reference in refs.all().map_err(|e| Error::read(doing(), e))?.flatten() {
-            let name = reference.name().as_bstr().to_str_lossy().into_owned();
-            let Some(id) = reference.target().try_id().map(ToOwned::to_owned) else { continue };
-            let is_helpers = name.starts_with("refs/heads/")
-                && !name.starts_with(OWN_BRANCHES)
-                && !known.contains(name.as_str())
-                && owners.of(&name, self.common_dir()) == RefOwner::Helper;
-            match is_helpers {
-                true => branches.push((name, id)),
-                false if !name.starts_with("refs/watchdog/") => hidden.push(id),
-                false => {}
-            }
+        let named = |reference: gix::Reference<'_>| {
+            let id = reference.target().try_id().map(ToOwned::to_owned)?;
+            Some((reference.name().as_bstr().to_str_lossy().into_owned(), id))
+        };
+        let own = self.branch().map(|branch| format!("refs/heads/{branch}"));
+        let local = refs.local_branches().map_err(|e| Error::read(doing(), e))?.flatten().filter_map(named);
+        let mut branches: Vec<_> = local.filter(|(name, _)| Some(name) != own.as_ref() && !name.starts_with(OWN_BRANCHES)).collect();
+        // There may be thousands of refs, and mostly no other branch.
+        if !branches.is_empty() {
+            let known: HashSet<&str> = recorded.tips()?.iter().map(|(name, _)| name.as_str()).collect();
+            branches.retain(|(name, _)| !known.contains(name.as_str()) && owners.of(name, self.common_dir()) == RefOwner::Helper);
         }
         let worktrees = worktrees_of(self.common_dir());
         let of_helpers: Vec<_> = worktrees
@@ -67,6 +65,10 @@ impl Worktree {
         if branches.is_empty() && of_helpers.is_empty() {
             return Ok(Vec::new());
         }
+        let is_of_helper = |name: &str| branches.iter().any(|(branch, _)| branch == name);
+        let others = refs.all().map_err(|e| Error::read(doing(), e))?.flatten().filter_map(named);
+        let mut hidden: Vec<_> =
+            others.filter(|(name, _)| !name.starts_with("refs/watchdog/") && !is_of_helper(name)).map(|(_, id)| id).collect();
         hidden.extend(recorded.tips()?.iter().filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok()));
         hidden.extend(self.head_id()?);
         hidden.sort();
