@@ -1,7 +1,8 @@
 //! The decision tree, proved: a scripted world ([`world`]), tables with every leaf of the contract's tree
 //! ([`leaves`], [`criteria`]), the cases that the design was drawn from ([`cases`]), what `run` knows more
-//! ([`sessions`]), `--once` over several calls ([`once`]), the words of the verdict ([`words`]), and
-//! properties ([`properties`]) over arbitrary facts ([`facts`]).
+//! ([`sessions`]), `--once` over several calls ([`once`]), the words of the verdict ([`words`]), stories of
+//! several sessions and the people between them ([`stories`], played by [`story`]), and properties
+//! ([`properties`]) over arbitrary facts ([`facts`]).
 
 mod cases;
 mod criteria;
@@ -10,5 +11,7 @@ mod leaves;
 mod once;
 mod properties;
 mod sessions;
+mod stories;
+mod story;
 mod words;
 mod world;

@@ -17,6 +17,9 @@ pub(super) struct World {
     pub(super) setup: MachineSetup,
     pub(super) commits: Commits,
     pub(super) uncommitted: u64,
+    /// Files that are uncommitted and not the session's: there before it, and changed after its end.
+    pub(super) inherited: u64,
+    pub(super) since_end: u64,
     /// Answers in order; the last one repeats.
     pub(super) replies: Vec<ProbeOutcome>,
     /// What happens while something goes on.
@@ -130,6 +133,8 @@ impl World {
             setup,
             commits: Commits { head: Some("0".into()), ..Commits::default() },
             uncommitted: 0,
+            inherited: 0,
+            since_end: 0,
             replies: Vec::new(),
             effects: Vec::new(),
             rescues: vec![Salvage::Commits(1)],
@@ -239,8 +244,12 @@ impl World {
         }
     }
 
-    /// Drives the machine to its end.
     pub(super) fn run(mut self) -> Run {
+        self.drive()
+    }
+
+    /// Drives the machine to its end.
+    pub(super) fn drive(&mut self) -> Run {
         let mut machine = CheckMachine::new(self.setup.clone());
         let mut run = Run { verdict: placeholder(), actions: Vec::new(), pauses: Vec::new(), questions: Vec::new() };
         let mut action = machine.step(MachineEvent::Start);
@@ -265,7 +274,8 @@ impl World {
         match action {
             MachineAction::ReadCommits => MachineEvent::Commits(self.readable(Kind::Commits, nth, self.commits.clone())),
             MachineAction::ReadChanges => {
-                let changes = Changes { unstaged: self.uncommitted, work: self.uncommitted, ..Changes::default() };
+                let (work, inherited, since_end) = (self.uncommitted, self.inherited, self.since_end);
+                let changes = Changes { unstaged: work + inherited + since_end, work, inherited, since_end, ..Changes::default() };
                 MachineEvent::Changes(self.readable(Kind::Changes, nth, changes))
             }
             MachineAction::TakeSnapshot => {
