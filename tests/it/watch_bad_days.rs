@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use completion_watchdog::store::lock::named_holder;
+use completion_watchdog::store::{SqliteStore, StateDir, Store};
 use rustix::process::Signal;
 
 use crate::support::watch::{SOON, Watch, commit};
@@ -140,5 +142,24 @@ fn a_store_that_is_damaged_while_it_watches_is_told_of_and_a_new_baseline_is_eno
     repo.watchdog(&["snapshot"]).expect(0);
     commit(&repo, "after");
     assert_eq!(watch.wait_for(2), "complete/new_commits of repo");
+    watch.end();
+}
+
+#[test]
+fn a_repository_that_is_removed_in_the_midst_of_its_judgement_is_no_error() {
+    let env = TestEnv::new();
+    let (repo, other) = (env.repo(), env.repo_named("other"));
+    repo.watchdog(&["snapshot"]).expect(0);
+    let state = StateDir::resolve(Some(env.state()), None, None).expect("it is there");
+    let id = SqliteStore::open(&state).expect("it opens").newest(1).expect("it can be read").remove(0).worktree;
+    other.watchdog(&["snapshot"]).expect(0);
+    let watch = Watch::start(&env, &env.root(), &["."]);
+    // A branch that cannot be read is looked at again for a while, in which the judgement holds the lock.
+    fs::write(repo.path().join(".git/refs/heads/main"), "garbage\n").expect("it is ours");
+    wait_until("it is being judged", SOON, || named_holder(&state, &id).is_some());
+    fs::remove_dir_all(repo.path()).expect("it is ours");
+    wait_until("the judgement is over", SOON, || named_holder(&state, &id).is_none());
+    commit(&other, "one");
+    assert_eq!(watch.wait_for(1), "complete/new_commits of other");
     watch.end();
 }
