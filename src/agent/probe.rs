@@ -95,7 +95,7 @@ pub fn ask(request: &ProbeRequest<'_>) -> ProbeOutcome {
 pub fn ask_with(request: &ProbeRequest<'_>, run: &dyn Fn(&ProgramRun) -> Result<FinishedProgram, StartError>) -> ProbeAnswer {
     match put(request, ProbeKind::Probe, run) {
         Ok(answered) => {
-            let (session_id, usage, session_cost_usd) = told(&answered);
+            let (session_id, usage, session_cost_usd) = summary(&answered);
             ProbeAnswer { outcome: outcome(request, &answered, answer), session_id, usage, session_cost_usd }
         }
         Err(unanswered) => ProbeAnswer::unasked(*unanswered),
@@ -111,19 +111,19 @@ impl ProbeAnswer {
 
 /// Who answered, and what the question cost. The cost of a resumed session is told as a whole; where that of this question cannot be told
 /// apart, it is unknown.
-fn told(answered: &FinishedProbe) -> (Option<String>, ProbeUsage, Option<f64>) {
+fn summary(answered: &FinishedProbe) -> (Option<String>, ProbeUsage, Option<f64>) {
     let output = StreamTap::default();
     output.push(&answered.finished.stdout.bytes);
-    let told = output.finish();
+    let summary = output.finish();
     let usage = ProbeUsage {
         requests: 1,
-        input_tokens: told.usage.input_tokens,
-        output_tokens: told.usage.output_tokens,
-        cost_usd: told.usage.cost_usd.filter(|_| !told.cost_is_of_the_session),
+        input_tokens: summary.usage.input_tokens,
+        output_tokens: summary.usage.output_tokens,
+        cost_usd: summary.usage.cost_usd.filter(|_| !summary.cost_is_of_the_session),
     };
     let named = envelope::read(&answered.finished.stdout.bytes).and_then(|found| found.session_id);
-    let session_cost = told.session_cost_usd.filter(|_| told.cost_is_of_the_session);
-    (named.or(told.session_id).filter(|id| envelope::is_session_id(id)), usage, session_cost)
+    let session_cost = summary.session_cost_usd.filter(|_| summary.cost_is_of_the_session);
+    (named.or(summary.session_id).filter(|id| envelope::is_session_id(id)), usage, session_cost)
 }
 
 /// Asks for a plan of commits in the same harmless way; `number` counts the attempts. The answer is not judged: it is
@@ -137,7 +137,7 @@ pub fn ask_for_plan(
     spent: &mut ProbeUsage,
 ) -> Result<Map<String, Value>, Box<ProbeOutcome>> {
     let answered = put(request, ProbeKind::Plan, run)?;
-    *spent = spent.plus(told(&answered).1);
+    *spent = spent.plus(summary(&answered).1);
     let mut plan = None;
     let judged = outcome(request, &answered, |found, stdout, now, local| {
         match reply::object_with("commits", found.as_ref(), stdout) {
@@ -168,7 +168,7 @@ pub fn ask_to_judge(
 ) -> Result<String, Box<ProbeOutcome>> {
     let stranger_is_welcome = ProbeRequest { session_id: None, expected_session: None, ..request.clone() };
     let answered = put(&stranger_is_welcome, ProbeKind::Judge, run)?;
-    *spent = spent.plus(told(&answered).1);
+    *spent = spent.plus(summary(&answered).1);
     let mut text = None;
     let judged = outcome(&stranger_is_welcome, &answered, |found, stdout, now, local| {
         let said = match found {
@@ -292,7 +292,7 @@ fn outcome(
     if let Some(found) = found.as_ref().filter(|found| found.is_error) {
         return match failure::of_envelope(found, now, &local) {
             ProbeOutcome::Failed { why } => failed(finished.exit, &[&why, stderr]),
-            told => told,
+            other => other,
         };
     }
     if !finished.exit.success() {
@@ -302,7 +302,7 @@ fn outcome(
     let stranger = stranger(request, found.as_ref());
     match read(found, &finished.stdout.bytes, now, &local) {
         ProbeOutcome::Reply(reply) => stranger.unwrap_or(ProbeOutcome::Reply(reply)),
-        told => told,
+        other => other,
     }
 }
 

@@ -111,7 +111,7 @@ mod linux {
     /// and a pid that is reused later cannot redirect the signal.
     pub fn signal(row: &ProcessRow, signal: Signal) -> SignalOutcome {
         let Some(pid) = i32::try_from(row.pid).ok().and_then(Pid::from_raw) else { return SignalOutcome::Gone };
-        let told = |result: rustix::io::Result<()>| match result {
+        let sent = |result: rustix::io::Result<()>| match result {
             Ok(()) => SignalOutcome::Delivered,
             Err(Errno::PERM) => SignalOutcome::Refused,
             Err(_) => SignalOutcome::Gone,
@@ -119,9 +119,9 @@ mod linux {
         let still_it = || read_one(row.pid).is_some_and(|now| now.started == row.started);
         match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(_) if !still_it() => SignalOutcome::Gone,
-            Ok(pidfd) => told(pidfd_send_signal(pidfd, signal)),
+            Ok(pidfd) => sent(pidfd_send_signal(pidfd, signal)),
             // Kernels before 5.3 and some sandboxes have no pidfd.
-            Err(Errno::NOSYS | Errno::PERM) if still_it() => told(kill_process(pid, signal)),
+            Err(Errno::NOSYS | Errno::PERM) if still_it() => sent(kill_process(pid, signal)),
             Err(_) => SignalOutcome::Gone,
         }
     }
@@ -131,7 +131,7 @@ mod linux {
 pub(super) use linux::{children, children_of_main_thread, of_ticks, read_all, read_one, signal, uptime, variable};
 
 #[cfg(not(target_os = "linux"))]
-mod elsewhere {
+mod other_systems {
     use std::collections::HashSet;
     use std::io;
     use std::time::Duration;
@@ -174,7 +174,7 @@ mod elsewhere {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) use elsewhere::{children, children_of_main_thread, of_ticks, read_all, read_one, signal, uptime, variable};
+pub(super) use other_systems::{children, children_of_main_thread, of_ticks, read_all, read_one, signal, uptime, variable};
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {

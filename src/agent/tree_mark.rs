@@ -46,7 +46,7 @@ mod linux {
 pub(super) use linux::{brand_of, branding};
 
 #[cfg(not(target_os = "linux"))]
-mod elsewhere {
+mod other_systems {
     pub fn branding<T>(_salt: u64, _id: u64, start: impl FnOnce() -> T) -> (Option<u64>, T) {
         (None, start())
     }
@@ -57,7 +57,7 @@ mod elsewhere {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) use elsewhere::{brand_of, branding};
+pub(super) use other_systems::{brand_of, branding};
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {

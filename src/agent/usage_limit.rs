@@ -133,8 +133,8 @@ fn last_lines(text: &str) -> Vec<&str> {
 }
 
 fn limit_at(lines: &[&str], at: usize, now: Timestamp, local: &TimeZone) -> UsageLimit {
-    let told = lines[at..lines.len().min(at + 1 + FOLLOWING)].join("\n");
-    UsageLimit { why: bounded(undecorated(lines[at]), LINE), retry_at: reset_at(&told, now, local) }
+    let following = lines[at..lines.len().min(at + 1 + FOLLOWING)].join("\n");
+    UsageLimit { why: bounded(undecorated(lines[at]), LINE), retry_at: reset_at(&following, now, local) }
 }
 
 /// Whether a line announces a limit: at its start, or at the start of one of its sentences.

@@ -55,8 +55,8 @@ pub fn context_from_value(value: &Value) -> Result<SessionContext, ContextError>
         claims_done: top.flag("claims_done")?,
         stop_reason: top.text("stop_reason")?,
         tentative_output: top.get("tentative_output").map(|(_, value)| value.clone()),
-        output: top.get("output").map(|(key, value)| spoken(&key, value)).transpose()?,
-        prompt: top.get("prompt").map(|(key, value)| spoken(&key, value)).transpose()?,
+        output: top.get("output").map(|(key, value)| message_text(&key, value)).transpose()?,
+        prompt: top.get("prompt").map(|(key, value)| message_text(&key, value)).transpose()?,
         summaries: top.each("summaries", summary)?,
         plan: top.get("plan").map(|(key, value)| plan(&key, value)).transpose()?,
         messages: messages(&top)?,
@@ -165,7 +165,7 @@ fn text(key: &str, value: &Value) -> Read<String> {
 }
 
 /// What was said: a text, or a list of blocks of which those with text count.
-fn spoken(key: &str, value: &Value) -> Read<String> {
+fn message_text(key: &str, value: &Value) -> Read<String> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Array(blocks) => Ok(blocks.iter().filter_map(block_text).collect::<Vec<_>>().join("\n")),
@@ -195,7 +195,7 @@ fn summary(key: &str, value: &Value) -> Read<IterationSummary> {
     let known = ["iteration", "assistant_responses", "detected_actions"];
     Ok(IterationSummary {
         iteration: keys.whole("iteration")?,
-        assistant_responses: keys.each("assistant_responses", spoken)?,
+        assistant_responses: keys.each("assistant_responses", message_text)?,
         detected_actions: keys.each("detected_actions", |_, value| Ok(value.clone()))?,
         more: keys.members.iter().filter(|(name, _)| !known.contains(&name.as_str())).map(|(k, v)| (k.clone(), v.clone())).collect(),
     })
@@ -259,9 +259,9 @@ fn message(keys: &ObjectKeys<'_>, called: &mut HashMap<String, String>, messages
                 }
             }
         }
-        let spoken = spoken(&key, content)?;
-        if !spoken.is_empty() || content.is_string() {
-            said.get_or_insert(spoken);
+        let message_text = message_text(&key, content)?;
+        if !message_text.is_empty() || content.is_string() {
+            said.get_or_insert(message_text);
         }
     }
     if said.is_some() || results.is_empty() {

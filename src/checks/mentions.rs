@@ -96,10 +96,10 @@ impl<'a> PhraseMatcher<'a> {
             return kept;
         }
         let lines: Vec<&str> = kept.lines().collect();
-        let spoken: Vec<(usize, &str)> =
+        let prose_lines: Vec<(usize, &str)> =
             lines.iter().enumerate().map(|(n, line)| (n, bare(line))).filter(|(_, line)| !line.is_empty()).collect();
-        let mut dropped: HashSet<usize> = spoken.iter().filter(|(_, line)| self.sentences.contains(line)).map(|(n, _)| *n).collect();
-        for pair in spoken.windows(2) {
+        let mut dropped: HashSet<usize> = prose_lines.iter().filter(|(_, line)| self.sentences.contains(line)).map(|(n, _)| *n).collect();
+        for pair in prose_lines.windows(2) {
             if self.pairs.contains(&(pair[0].1, pair[1].1)) {
                 dropped.extend([pair[0].0, pair[1].0]);
             }

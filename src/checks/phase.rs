@@ -44,7 +44,7 @@ impl PhaseCheck {
     }
 
     /// The phase that was named last in the last two iterations, and whether the agent itself claims it.
-    fn spoken(&self, session: &SessionContext) -> (String, bool) {
+    fn stated_phase(&self, session: &SessionContext) -> (String, bool) {
         let asked = asked(session);
         let in_text = |text: &str| self.named(text).map(|(words, phase)| (phase, is_claimed(&words, text, &asked)));
         let oldest = session.summaries.len().saturating_sub(WINDOW);
@@ -69,7 +69,7 @@ impl PhaseCheck {
     }
 
     fn by_words(&self, session: &SessionContext) -> CheckJudgement {
-        let (phase, claimed) = self.spoken(session);
+        let (phase, claimed) = self.stated_phase(session);
         let last = one_line(&self.criterion.last);
         match phase.eq_ignore_ascii_case(&self.criterion.last) {
             true if claimed => CheckJudgement::PassWith {
@@ -195,7 +195,7 @@ mod tests {
             (&[&["Moving to another file"]], "preparation"),
             (&[], "preparation"),
         ] {
-            assert_eq!(check().spoken(&session(iterations)).0, phase, "{iterations:?}");
+            assert_eq!(check().stated_phase(&session(iterations)).0, phase, "{iterations:?}");
         }
     }
 

@@ -87,8 +87,8 @@ fn without_room(terminal: &CommandTerminal, judged: Option<&args::GlobalArgs>, s
     let around = judged.and_then(|global| command_env(global, terminal, None, NotificationWorker::default()).ok());
     let unreadable = UnreadableFact { kind: FaultKind::Store, why, hint: Some(hint) };
     // What is short may be short here, too.
-    let told = around.and_then(|around| catch_unwind(AssertUnwindSafe(|| judged_without_room(&around, unreadable))).ok());
-    match told {
+    let judged = around.and_then(|around| catch_unwind(AssertUnwindSafe(|| judged_without_room(&around, unreadable))).ok());
+    match judged {
         Some(judgement) => terminal.verdict(&judgement, false),
         None => complain(terminal, &failure),
     }

@@ -18,8 +18,8 @@ pub fn dispute_beside(mut verdict: Verdict, helpers: Vec<String>, submodules: &[
         verdict.feedback = Some(format!("commit and merge it, or remove what is not needed: {named}"));
         verdict.not_a_strike_because = Some(Reason::Disputed.status().as_str());
     } else if verdict.status() != Status::Complete && !submodules.is_empty() {
-        let told = named(&submodules.iter().map(String::as_str).collect::<Vec<_>>());
-        verdict.feedback = Some(verdict.feedback.map_or_else(|| told.clone(), |feedback| format!("{feedback}\n{told}")));
+        let listed = named(&submodules.iter().map(String::as_str).collect::<Vec<_>>());
+        verdict.feedback = Some(verdict.feedback.map_or_else(|| listed.clone(), |feedback| format!("{feedback}\n{listed}")));
     }
     verdict.helpers = helpers;
     verdict

@@ -393,7 +393,7 @@ pub struct RescueOutcome {
     /// Paths of the snapshot that are neither in HEAD nor in the work tree any more.
     pub lost: Vec<String>,
     /// The branch, without `refs/heads/`, that took commits which may not go to the current one. They are not in `commits`.
-    pub elsewhere: Option<String>,
+    pub fallback_branch: Option<String>,
     /// What was left alone on purpose.
     pub left_out: Vec<LeftOut>,
     /// Things a person should know, such as a rescue command that is not there.

@@ -167,12 +167,12 @@ pub fn mask(text: &str) -> Cow<'_, str> {
 
 /// With the name of the rule in the place of what it finds, or of what it has in a group; placeholders and what is masked already stay.
 fn replaced<'t>(rule: &Regex, name: &str, text: &'t [u8]) -> Cow<'t, [u8]> {
-    let spoken = SPOKEN.iter().any(|(spoken, ..)| *spoken == name);
+    let in_prose = SPOKEN.iter().any(|(in_prose, ..)| *in_prose == name);
     rule.replace_all(text, |found: &Captures<'_>| {
         let whole = found.get(0).expect("it was found");
         let secret = found.get(1).unwrap_or(whole);
         let (before, after) = (secret.start() - whole.start(), secret.end() - whole.start());
-        if spoken && !is_spoken_secret(name, secret.as_bytes()) {
+        if in_prose && !is_spoken_secret(name, secret.as_bytes()) {
             return whole.as_bytes().to_vec();
         }
         let with = format!("[secret: {name}]");

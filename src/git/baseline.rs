@@ -20,7 +20,7 @@ impl BaselinePoint {
     pub const UNBORN: &'static str = "unborn";
 
     /// A commit that no repository has: whatever needs a baseline that nobody knows fails, and nothing is made up.
-    pub fn nowhere() -> Self {
+    pub fn unknown() -> Self {
         BaselinePoint::Commit("0".repeat(40))
     }
 

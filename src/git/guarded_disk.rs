@@ -134,12 +134,12 @@ impl<'w> DiskComparer<'w> {
                     continue;
                 }
                 // Another worktree of the repository is a place of work of its own, unless it lies where a glob looks by name.
-                let elsewhere = top.is_empty() && has_dot_git(&entry.path()) && {
+                let other_worktree = top.is_empty() && has_dot_git(&entry.path()) && {
                     let others =
                         others.get_or_insert_with(|| worktrees_of(self.worktree.common_dir()).into_iter().map(|one| one.root).collect());
                     others.contains(&entry.path())
                 };
-                if !elsewhere {
+                if !other_worktree {
                     open.push(path);
                 }
             }

@@ -88,13 +88,13 @@ pub(super) fn sort(
     }
 
     let owners = RefOwners::new(worktree, evidence)?;
-    let elsewhere = seen_elsewhere(worktree, history, &owners, &entries, &all)?;
-    open.retain(|node| !elsewhere.made_by_helpers.contains(node));
+    let seen_by_others = seen_elsewhere(worktree, history, &owners, &entries, &all)?;
+    open.retain(|node| !seen_by_others.made_by_helpers.contains(node));
     let arrived = arrivals(worktree, history, &owners, &entries, &all, &mut origins)?;
     let (mut unexplained, mut by_name) = (HashSet::new(), HashSet::new());
     for node in open {
         match arrived.get(&node) {
-            _ if elsewhere.had_by_others.contains(&node) => drop(origins.imported.insert(node)),
+            _ if seen_by_others.had_by_others.contains(&node) => drop(origins.imported.insert(node)),
             Some(CommitArrival::Moved) => drop(origins.imported.insert(node)),
             Some(CommitArrival::ByName) => drop(by_name.insert(node)),
             None => drop(unexplained.insert(node)),

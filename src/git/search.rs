@@ -47,9 +47,9 @@ pub fn find_worktrees(paths: &[PathBuf], is_over: &dyn Fn() -> bool) -> SearchRe
     // A broken `.git` does not say whose it is; where its repository tells of the place, that is what counts.
     let leads_nowhere = |one: &FoundWorktree| one.git_dir == one.root.join(".git") || !one.git_dir.exists();
     let nameless = |one: &FoundWorktree| matches!(one.standing, WorktreeState::Broken { .. }) && leads_nowhere(one);
-    let told: HashSet<PathBuf> =
+    let named: HashSet<PathBuf> =
         found.iter().filter(|one| one.git_dir != one.root.join(".git") && !nameless(one)).map(|one| one.root.clone()).collect();
-    found.retain(|one| !(nameless(one) && told.contains(&one.root)));
+    found.retain(|one| !(nameless(one) && named.contains(&one.root)));
     found.sort_by(|a, b| a.root.cmp(&b.root).then_with(|| a.git_dir.cmp(&b.git_dir)));
     SearchResult { worktrees: found, notes }
 }

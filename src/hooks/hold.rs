@@ -94,23 +94,26 @@ const NO_WORDS: &str = "Tasks are incomplete";
 pub fn decide(holding: HoldMode, ground: &StopFacts, held: HoldStreak) -> HookDecision {
     match ground {
         StopFacts::Nothing => HookDecision { reply: free(holding, None), reason: None, message: String::new(), counted: HoldCount::Same },
-        StopFacts::Failed { why } => told(None, format!("could not judge, so the agent was not held: {why}")),
+        StopFacts::Failed { why } => decision(None, format!("could not judge, so the agent was not held: {why}")),
         StopFacts::NoCriteria => {
-            told(Some(Reason::NoCriteria), "no criteria are configured; a person must decide whether the work is done")
+            decision(Some(Reason::NoCriteria), "no criteria are configured; a person must decide whether the work is done")
         }
-        StopFacts::Untrusted { allow_with } => told(
+        StopFacts::Untrusted { allow_with } => decision(
             Some(Reason::Untrusted),
             format!("completion.json is not trusted, so its checks did not run; read it, then allow it with: {allow_with}"),
         ),
-        StopFacts::Limit(stop) => told(Some(stop.reason), format!("{}; the work was not judged, and the agent may stop", stop.why)),
-        StopFacts::Background { tasks } => told(Some(Reason::BackgroundWork), background(tasks)),
+        StopFacts::Limit(stop) => decision(Some(stop.reason), format!("{}; the work was not judged, and the agent may stop", stop.why)),
+        StopFacts::Background { tasks } => decision(Some(Reason::BackgroundWork), background(tasks)),
         StopFacts::CriteriaChanged { guarded } => HookDecision {
             counted: HoldCount::Over,
-            ..told(Some(Reason::CriteriaChanged), format!("guarded files changed since the anchor: {guarded}; a person must look at them"))
+            ..decision(
+                Some(Reason::CriteriaChanged),
+                format!("guarded files changed since the anchor: {guarded}; a person must look at them"),
+            )
         },
         StopFacts::Judged { outcome: CheckOutcome::Pass, evidence, required, .. } if evidence < required => HookDecision {
             counted: HoldCount::Over,
-            ..told(
+            ..decision(
                 Some(Reason::Disputed),
                 format!(
                     "every check passed, but the evidence is '{}' and the configuration requires '{}'; a person must look",
@@ -133,7 +136,7 @@ pub fn decide(holding: HoldMode, ground: &StopFacts, held: HoldStreak) -> HookDe
                 CheckOutcome::TimedOut => (Reason::VerifyTimeout, "a check did not end in time"),
                 _ => (Reason::VerifyFailed, "a check could not tell"),
             };
-            told(Some(reason), format!("{what}, so the agent was not held: {}", words(feedback)))
+            decision(Some(reason), format!("{what}, so the agent was not held: {}", words(feedback)))
         }
     }
 }
@@ -158,14 +161,14 @@ fn unmet(holding: HoldMode, feedback: &str, held: HoldStreak) -> HookDecision {
             );
             HookDecision { counted: HoldCount::Same, ..hold(HookAction::Advise { context: advice }) }
         }
-        (HoldMode::Stop | HoldMode::Output, None) => told(
+        (HoldMode::Stop | HoldMode::Output, None) => decision(
             Some(Reason::StoreError),
             format!("the agent was not held, because the hold counter could not be read or saved; {message}"),
         ),
         (HoldMode::Stop | HoldMode::Output, Some(_)) if held.most == 0 => {
-            told(Some(Reason::ChecksUnmet), format!("{message}; limits.max_stop_blocks is 0, so the agent was not held"))
+            decision(Some(Reason::ChecksUnmet), format!("{message}; limits.max_stop_blocks is 0, so the agent was not held"))
         }
-        (HoldMode::Stop | HoldMode::Output, Some(times)) if times >= held.most => told(
+        (HoldMode::Stop | HoldMode::Output, Some(times)) if times >= held.most => decision(
             Some(Reason::BudgetExhausted),
             format!("the agent was held {} in a row and is let go; the work is not complete: {feedback}", plural(times.into(), "time")),
         ),
@@ -175,7 +178,7 @@ fn unmet(holding: HoldMode, feedback: &str, held: HoldStreak) -> HookDecision {
 }
 
 /// An answer that lets the agent go although nothing was shown to be done: the user is told.
-fn told(reason: Option<Reason>, message: impl Into<String>) -> HookDecision {
+fn decision(reason: Option<Reason>, message: impl Into<String>) -> HookDecision {
     let message = message.into();
     let status = reason.map(|reason| format!("{} ({}): ", reason.status().as_str(), reason.as_str())).unwrap_or_default();
     HookDecision { reply: HookReply::tell(format!("watchdog: {status}{message}")), reason, message, counted: HoldCount::Same }

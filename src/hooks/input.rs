@@ -102,7 +102,7 @@ pub struct HookInput {
     /// The sub-agent's own transcript.
     pub agent_transcript_path: Option<PathBuf>,
     /// The whole object, for what else it may hold.
-    pub told: Map<String, Value>,
+    pub fields: Map<String, Value>,
 }
 
 /// Why a hook's input is of no use.
@@ -143,8 +143,8 @@ impl HookInput {
             return Ok(HookInput::default());
         }
         let value: Value = serde_json::from_slice(bytes).map_err(InputError::NoJson)?;
-        let Value::Object(told) = value else { return Err(InputError::NoObject) };
-        let text = |name: &str| told.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
+        let Value::Object(fields) = value else { return Err(InputError::NoObject) };
+        let text = |name: &str| fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
         let event = text("hook_event_name").and_then(|name| HookEvent::ALL.into_iter().find(|event| event.as_str() == name));
         Ok(HookInput {
             event,
@@ -152,18 +152,18 @@ impl HookInput {
             transcript_path: text("transcript_path").map(Into::into),
             cwd: text("cwd").map(Into::into),
             prompt_id: text("prompt_id"),
-            stop_hook_active: told.get("stop_hook_active").and_then(Value::as_bool).unwrap_or(false),
+            stop_hook_active: fields.get("stop_hook_active").and_then(Value::as_bool).unwrap_or(false),
             stop_reason: text("stop_reason").or_else(|| text("stopReason")),
             last_message: text("last_assistant_message"),
-            background_tasks: told.get("background_tasks").and_then(Value::as_array).cloned().unwrap_or_default(),
+            background_tasks: fields.get("background_tasks").and_then(Value::as_array).cloned().unwrap_or_default(),
             tool_name: text("tool_name"),
-            tool_input: told.get("tool_input").cloned(),
+            tool_input: fields.get("tool_input").cloned(),
             tool_use_id: text("tool_use_id"),
             source: text("source"),
             reason: text("reason"),
             agent_id: text("agent_id"),
             agent_transcript_path: text("agent_transcript_path").map(Into::into),
-            told,
+            fields,
         })
     }
 
@@ -203,14 +203,14 @@ mod tests {
             (Some("s"), Some("p"), Some("done"))
         );
         assert_eq!((input.cwd, input.transcript_path), (Some("/w".into()), Some("/t.jsonl".into())));
-        assert_eq!(input.told["novel"], 1);
+        assert_eq!(input.fields["novel"], 1);
     }
 
     #[test]
     fn what_has_another_type_was_not_told() {
         let input =
             read(&json!({"session_id": 7, "cwd": null, "stop_hook_active": "yes", "background_tasks": "none", "hook_event_name": "Later"}));
-        let nothing = HookInput { told: input.told.clone(), tool_input: None, ..HookInput::default() };
+        let nothing = HookInput { fields: input.fields.clone(), tool_input: None, ..HookInput::default() };
         assert_eq!(input, nothing);
     }
 

@@ -7,7 +7,7 @@ use super::input::{HookEvent, HookInput};
 /// What is known of the session: what the hook was told, over what was known before.
 pub fn context(event: HookEvent, input: &HookInput, before: SessionContext) -> SessionContext {
     let tool = matches!(event, HookEvent::PreToolUse | HookEvent::PostToolUse);
-    let text = |name: &str| input.told.get(name).and_then(serde_json::Value::as_str).map(str::to_owned);
+    let text = |name: &str| input.fields.get(name).and_then(serde_json::Value::as_str).map(str::to_owned);
     let stop_reason = if tool { Some("structured_output".into()) } else { input.stop_reason.clone().or(Some("end_turn".into())) };
     SessionContext {
         stop_reason,
@@ -26,7 +26,7 @@ mod tests {
 
     use super::*;
 
-    fn told(event: HookEvent, input: &Value) -> SessionContext {
+    fn fields(event: HookEvent, input: &Value) -> SessionContext {
         let before = SessionContext { output: Some("earlier".into()), iteration: Some(3), ..SessionContext::default() };
         context(event, &HookInput::parse(input.to_string().as_bytes()).expect("an object"), before)
     }
@@ -34,17 +34,17 @@ mod tests {
     #[test]
     fn a_stop_tells_its_reason_and_last_words_and_no_tentative_output() {
         let stop =
-            told(HookEvent::Stop, &json!({"last_assistant_message": "done", "tool_input": {"a": 1}, "background_tasks": [{"id": 1}]}));
+            fields(HookEvent::Stop, &json!({"last_assistant_message": "done", "tool_input": {"a": 1}, "background_tasks": [{"id": 1}]}));
         assert_eq!((stop.stop_reason.as_deref(), stop.output.as_deref()), (Some("end_turn"), Some("done")));
         assert_eq!((stop.tentative_output, stop.iteration, stop.background_tasks.len()), (None, Some(3), 1));
-        let stop = told(HookEvent::Stop, &json!({"stopReason": "max_tokens"}));
+        let stop = fields(HookEvent::Stop, &json!({"stopReason": "max_tokens"}));
         assert_eq!((stop.stop_reason.as_deref(), stop.output.as_deref()), (Some("max_tokens"), Some("earlier")));
     }
 
     #[test]
     fn a_tool_tells_the_output_that_it_is_about_to_give() {
         for event in [HookEvent::PreToolUse, HookEvent::PostToolUse] {
-            let tool = told(event, &json!({"tool_name": "StructuredOutput", "tool_input": {"output": {"key": "value"}}}));
+            let tool = fields(event, &json!({"tool_name": "StructuredOutput", "tool_input": {"output": {"key": "value"}}}));
             assert_eq!(tool.stop_reason.as_deref(), Some("structured_output"));
             assert_eq!(tool.tentative_output, Some(json!({"key": "value"})));
         }

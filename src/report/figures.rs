@@ -179,7 +179,7 @@ fn figures_json(sums: &WordSums) -> Value {
     let of = |word| sums.of(word);
     let counted = |beginning| sums.below(beginning).map(|(word, count)| (word.to_owned(), json!(count))).collect::<Map<_, _>>();
     let total = |beginning: &str| sums.below(beginning).map(|(_, count)| count).sum::<u64>();
-    let told = |word, by| (of(by) > 0).then(|| of(word));
+    let reported = |word, by| (of(by) > 0).then(|| of(word));
     let ended = of(word::ENDED);
     let statuses: Map<_, _> = by_status(sums).into_iter().map(|(status, count)| (status.to_owned(), json!(count))).collect();
     json!({
@@ -188,12 +188,12 @@ fn figures_json(sums: &WordSums) -> Value {
         "verdicts": {"total": total(VERDICT), "by_status": statuses, "by_reason": counted(VERDICT)},
         "probes": {"total": total(PROBE), "by_outcome": counted(PROBE)},
         "questions": {"total": of(word::QUESTIONS),
-                      "input_tokens": told(word::QUESTION_TOKENS_IN, word::QUESTION_TOKENS_TOLD),
-                      "output_tokens": told(word::QUESTION_TOKENS_OUT, word::QUESTION_TOKENS_TOLD),
+                      "input_tokens": reported(word::QUESTION_TOKENS_IN, word::QUESTION_TOKENS_TOLD),
+                      "output_tokens": reported(word::QUESTION_TOKENS_OUT, word::QUESTION_TOKENS_TOLD),
                       "cost_usd": cost_of(sums, word::QUESTION_COST, word::QUESTION_COST_TOLD)},
         "rescues": {"total": of(word::RESCUES), "failed": of(word::RESCUES_FAILED), "commits": of(word::RESCUE_COMMITS)},
         "breaker_trips": of(word::TRIPS),
-        "tokens": {"input": told(word::TOKENS_IN, word::TOKENS_TOLD), "output": told(word::TOKENS_OUT, word::TOKENS_TOLD),
+        "tokens": {"input": reported(word::TOKENS_IN, word::TOKENS_TOLD), "output": reported(word::TOKENS_OUT, word::TOKENS_TOLD),
                    "told_by": of(word::TOKENS_TOLD), "of": ended},
         "cost": {"usd": cost(sums), "told_by": of(word::COST_TOLD), "of": ended},
     })
@@ -210,6 +210,6 @@ pub fn cost_of_questions(sums: &WordSums) -> Option<f64> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "money of that size is told to the dollar")]
-fn cost_of(sums: &WordSums, word: &str, told: &str) -> Option<f64> {
-    (sums.of(told) > 0).then(|| sums.of(word) as f64 / 1e6)
+fn cost_of(sums: &WordSums, word: &str, reported: &str) -> Option<f64> {
+    (sums.of(reported) > 0).then(|| sums.of(word) as f64 / 1e6)
 }

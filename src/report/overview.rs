@@ -115,8 +115,9 @@ impl LastVerdict {
 
 impl BreakerNow {
     fn new(breaker: Breaker, verdict: Option<&LastVerdict>, now: Timestamp) -> Self {
-        let told = verdict.map(|verdict| &verdict.object["breaker"]);
-        let until = told.and_then(|told| told["open_until"].as_str()).and_then(|text| text.parse::<Timestamp>().ok());
+        let verdict_json = verdict.map(|verdict| &verdict.object["breaker"]);
+        let until =
+            verdict_json.and_then(|verdict_json| verdict_json["open_until"].as_str()).and_then(|text| text.parse::<Timestamp>().ok());
         let (state, since, why) = match &breaker {
             Breaker::Closed { why, .. } => (BreakerState::Closed, None, why.clone()),
             // As `watchdog breaker` has it: once the cooldown is over.
@@ -129,7 +130,7 @@ impl BreakerNow {
         BreakerNow {
             state,
             strikes: breaker.strikes(),
-            limit: told.and_then(|told| told["limit"].as_u64()),
+            limit: verdict_json.and_then(|verdict_json| verdict_json["limit"].as_u64()),
             open_until: until.filter(|until| state == BreakerState::Open && now < *until),
             since,
             why,

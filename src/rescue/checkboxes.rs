@@ -63,7 +63,7 @@ fn read(root: &Path, path: &str) -> Option<Vec<u8>> {
 ///
 /// # Errors
 /// When git's data cannot be read.
-pub(super) fn tick(
+pub(super) fn check_off(
     worktree: &Worktree,
     request: &RescueRequest<'_>,
     path: &str,

@@ -75,7 +75,7 @@ pub(super) fn make(
             let begun = Instant::now();
             let done = one_by_one(worktree, request, state, &grouping.groups, begun, &mut committed, outcome)?;
             if let (None, true, Some((list, texts))) = (&done.0, done.1.is_empty(), &grouping.fulfilled) {
-                let ticked = checkboxes::tick(worktree, request, list, texts, left(request, begun))?;
+                let ticked = checkboxes::check_off(worktree, request, list, texts, left(request, begun))?;
                 committed.made.extend(ticked.commit);
                 outcome.warnings.extend(ticked.note);
             }
@@ -87,7 +87,7 @@ pub(super) fn make(
         match fallback_branch::commit(worktree, request, rest)? {
             Ok(there) => {
                 committed.as_they_were = there.as_they_were;
-                outcome.elsewhere = Some(there.branch);
+                outcome.fallback_branch = Some(there.branch);
                 outcome.failed = Some(why);
             }
             Err(also) => outcome.failed = Some(format!("{why}\nand it could not be committed to a branch of its own: {also}")),
@@ -199,15 +199,15 @@ pub(super) fn accounted_for(
     let rewritten: BTreeSet<&str> =
         committed.paths.iter().filter(|(_, path)| rewritten.contains(&path.as_slice())).map(|(text, _)| text.as_str()).collect();
     note(outcome, "changed_by_hooks", &rewritten, "changed by the repository's hooks while committed", request);
-    let elsewhere: BTreeSet<&str> = lost.iter().filter(|path| committed.as_they_were.contains(*path)).map(String::as_str).collect();
+    let as_they_were: BTreeSet<&str> = lost.iter().filter(|path| committed.as_they_were.contains(*path)).map(String::as_str).collect();
     note(
         outcome,
         "changed_meanwhile",
-        &elsewhere,
+        &as_they_were,
         "changed in the work tree meanwhile, and committed to the other branch as they were",
         request,
     );
-    let lost = lost.iter().filter(|path| !rewritten.contains(path.as_str()) && !elsewhere.contains(path.as_str()));
+    let lost = lost.iter().filter(|path| !rewritten.contains(path.as_str()) && !as_they_were.contains(path.as_str()));
     Ok(lost.cloned().collect())
 }
 

@@ -80,13 +80,13 @@ pub(super) fn commit(worktree: &Worktree, group: &CommitGroup<'_>, deadline: Dur
     let run = |args: &[&str], paths: &[&[u8]]| {
         let left = deadline.saturating_sub(begun.elapsed()).max(Duration::from_secs(1));
         let finished = git(worktree.root(), args, paths, worktree.has_identity(), left).run().map_err(|error| error.to_string())?;
-        let told = tail(&finished);
+        let last_lines = tail(&finished);
         if finished.timed_out {
-            return Err(format!("git {} did not end within {} s\n{told}", args[0], deadline.as_secs_f64().ceil()));
+            return Err(format!("git {} did not end within {} s\n{last_lines}", args[0], deadline.as_secs_f64().ceil()));
         }
         match finished.exit.success() {
             true => Ok(()),
-            false => Err(format!("git {} ended with {}\n{told}", args[0], finished.exit)),
+            false => Err(format!("git {} ended with {}\n{last_lines}", args[0], finished.exit)),
         }
     };
     let untracked = |p: &&&SnapshotPath| p.untracked && p.kind != SnapshotKind::Deleted;
@@ -215,20 +215,20 @@ mod tests {
 
     #[test]
     fn a_refusal_is_told_from_what_kept_git_from_trying() {
-        for (told, want) in [
+        for (last_lines, want) in [
             ("git commit ended with exit code 1\nOn branch main\nnothing to commit, working tree clean", "nothing"),
             ("git commit ended with exit code 128\nfatal: Unable to create '/x/.git/index.lock': File exists.", "not tried"),
             ("git commit ended with exit code 1\nlint: no", "refused"),
             ("git commit did not end within 3 s", "refused"),
             ("git commit ended with exit code 128\nerror: gpg failed to sign the data", "refused"),
         ] {
-            let found = match what_stopped(told) {
+            let found = match what_stopped(last_lines) {
                 CommitAttempt::Nothing => "nothing",
                 CommitAttempt::NotTried(_) => "not tried",
                 CommitAttempt::Refused(_) => "refused",
                 CommitAttempt::Commit { .. } | CommitAttempt::CommitWithComplaint { .. } => "made",
             };
-            assert_eq!(found, want, "{told}");
+            assert_eq!(found, want, "{last_lines}");
         }
     }
 }

@@ -59,14 +59,14 @@ impl ProbeTarget {
         store: &dyn Store,
         (worktree_id, spec): (&str, &str),
         (root, home): (&Path, &ClaudeHome),
-        told: Option<&str>,
+        reported_id: Option<&str>,
         baseline_at: Option<Timestamp>,
         by_transcript: bool,
     ) -> Result<Self, StoreError> {
         let by_id = |id: String, known_by| ProbeTarget { resume: Some(id.clone()), expected: Some(id), known_by, has_grown: None };
         let by_hook =
             |id: &str| Ok::<_, StoreError>(if hook_session::of(store, id, None)?.is_some() { KnownBy::Hook } else { KnownBy::Output });
-        if let Some(id) = told {
+        if let Some(id) = reported_id {
             return Ok(by_id(id.to_owned(), by_hook(id)?));
         }
         let transcripts = if by_transcript { transcript::sessions(root, home) } else { Vec::new() };

@@ -76,22 +76,22 @@ impl StoreError {
 
     /// What the person can do next.
     pub fn hint(&self) -> String {
-        let elsewhere = "name another directory with --state-dir or WATCHDOG_STATE_DIR";
+        let hint = "name another directory with --state-dir or WATCHDOG_STATE_DIR";
         match self {
-            StoreError::NoPlace => elsewhere.to_string(),
-            StoreError::NotADirectory { path } => format!("move {} away, or {elsewhere}", path.display()),
-            StoreError::ForeignOwner { .. } => format!("run watchdog as that user, or {elsewhere}"),
-            StoreError::OpenToOthers { path, .. } => format!("run: chmod go-w '{}'; or {elsewhere}", path.display()),
-            StoreError::ReadOnly { .. } => format!("make it writable for you, or {elsewhere}"),
-            StoreError::Full { .. } => format!("free some space on that disk, or {elsewhere}"),
-            StoreError::Io { .. } => format!("see the system's log for that disk, or {elsewhere}"),
+            StoreError::NoPlace => hint.to_string(),
+            StoreError::NotADirectory { path } => format!("move {} away, or {hint}", path.display()),
+            StoreError::ForeignOwner { .. } => format!("run watchdog as that user, or {hint}"),
+            StoreError::OpenToOthers { path, .. } => format!("run: chmod go-w '{}'; or {hint}", path.display()),
+            StoreError::ReadOnly { .. } => format!("make it writable for you, or {hint}"),
+            StoreError::Full { .. } => format!("free some space on that disk, or {hint}"),
+            StoreError::Io { .. } => format!("see the system's log for that disk, or {hint}"),
             StoreError::Busy { path, .. } => format!("see who has it open: fuser -v '{}'", path.display()),
             StoreError::Newer { .. } | StoreError::NewerRecord { .. } => {
-                format!("use the newer watchdog that wrote it, or {elsewhere}; nothing was changed")
+                format!("use the newer watchdog that wrote it, or {hint}; nothing was changed")
             }
-            StoreError::Foreign { .. } => format!("{elsewhere}; nothing was changed"),
+            StoreError::Foreign { .. } => format!("{hint}; nothing was changed"),
             StoreError::Damaged { path, .. } => format!("move {} away; what it held is rebuilt from git where it can be", path.display()),
-            StoreError::Engine { .. } => format!("try again, or {elsewhere}"),
+            StoreError::Engine { .. } => format!("try again, or {hint}"),
             StoreError::BadRecord { .. } => "record it anew (watchdog snapshot, watchdog breaker reset)".to_string(),
             StoreError::Contended { .. } => "try again".to_string(),
             StoreError::TooMany { .. } => "see why they are not delivered: watchdog events --all --kind notify".to_string(),

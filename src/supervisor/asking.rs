@@ -193,7 +193,7 @@ impl ActionExecutor {
                 self.asked().settled = Some(record.clone());
             }
         }
-        self.command_env.tell(&told(&record));
+        self.command_env.tell(&probe_line(&record));
         // Who answers from now on may be known only since this answer.
         let state = state.and_then(|_| self.state(facts));
         self.asked().last = state.map(|state| (state, record.clone()));
@@ -336,7 +336,7 @@ fn answer_words(record: &ProbeRecord) -> String {
     }
 }
 
-fn told(record: &ProbeRecord) -> String {
+fn probe_line(record: &ProbeRecord) -> String {
     let cost = match (record.usage.input_tokens, record.usage.output_tokens) {
         (Some(read), Some(written)) => format!(" [{} in, {written} out]", plural(read, "token")),
         _ => String::new(),

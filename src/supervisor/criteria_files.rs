@@ -21,7 +21,7 @@ const MOST_DIFFERING: usize = 20_000;
 pub fn kind(case: &JudgementInput) -> CriteriaFiles {
     if !case.settings.guards.is_empty() || case.pins_file {
         CriteriaFiles::Guarded
-    } else if case.criteria_point() == BaselinePoint::nowhere() || NamedFiles::of(&case.settings).is_empty() {
+    } else if case.criteria_point() == BaselinePoint::unknown() || NamedFiles::of(&case.settings).is_empty() {
         CriteriaFiles::None
     } else {
         CriteriaFiles::Named
@@ -32,7 +32,7 @@ pub fn kind(case: &JudgementInput) -> CriteriaFiles {
 pub fn changed(case: &JudgementInput) -> ReadFact<CriteriaChanged> {
     let settings = &case.settings;
     let point = case.criteria_point();
-    if point == BaselinePoint::nowhere() {
+    if point == BaselinePoint::unknown() {
         return Err(UnreadableFact {
             kind: FaultKind::Git,
             why: "no baseline is recorded to compare guarded files with".into(),
@@ -132,7 +132,7 @@ pub fn changed_globs(case: &JudgementInput, globs: &[String]) -> ReadFact<Vec<St
 /// Quiet where there is none.
 pub fn changed_scripts(case: &JudgementInput, line: &CommandLine, cwd: Option<&str>) -> ReadFact<Vec<String>> {
     let point = case.criteria_point();
-    if point == BaselinePoint::nowhere() {
+    if point == BaselinePoint::unknown() {
         return Ok(Vec::new());
     }
     let worktree = case.worktree.lock().expect("mutex poisoned");

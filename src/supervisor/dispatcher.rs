@@ -20,10 +20,10 @@ const SETTLE: Duration = Duration::from_millis(40);
 /// Drives a machine to its conclusion.
 pub async fn drive(mut machine: CheckMachine, executor: Arc<ActionExecutor>, signals: &mut SignalState) -> Verdict {
     let mut event = MachineEvent::Start;
-    let mut told = false;
+    let mut interrupted = false;
     loop {
-        if !told && signals.urgency() >= SignalUrgency::Interrupted {
-            told = true;
+        if !interrupted && signals.urgency() >= SignalUrgency::Interrupted {
+            interrupted = true;
             // What was just learned is taken in first: a rescue that ended must not be forgotten.
             if !is_an_attempt_cut_off(&event) {
                 let _ = machine.step(event);
@@ -34,7 +34,7 @@ pub async fn drive(mut machine: CheckMachine, executor: Arc<ActionExecutor>, sig
         event = match action {
             MachineAction::Conclude(verdict) => return *verdict,
             MachineAction::Wait(pause) => {
-                wait(pause, machine.survivors(), &executor, signals, told).await;
+                wait(pause, machine.survivors(), &executor, signals, interrupted).await;
                 MachineEvent::WaitOver
             }
             MachineAction::ReadCommits
@@ -45,7 +45,7 @@ pub async fn drive(mut machine: CheckMachine, executor: Arc<ActionExecutor>, sig
             | MachineAction::Rescue
             | MachineAction::ReadSurvivors
             | MachineAction::ReadActivity
-            | MachineAction::ReadCriteria => perform(action, &machine, &executor, signals, told).await,
+            | MachineAction::ReadCriteria => perform(action, &machine, &executor, signals, interrupted).await,
         };
         journal::observed(executor.journal(), &event);
     }
@@ -54,7 +54,7 @@ pub async fn drive(mut machine: CheckMachine, executor: Arc<ActionExecutor>, sig
 /// A rescue that the signal itself kept from committing: that it did not is no finding.
 fn is_an_attempt_cut_off(event: &MachineEvent) -> bool {
     match event {
-        MachineEvent::Rescue(Ok(outcome)) => outcome.commits == 0 && outcome.lost.is_empty() && outcome.elsewhere.is_none(),
+        MachineEvent::Rescue(Ok(outcome)) => outcome.commits == 0 && outcome.lost.is_empty() && outcome.fallback_branch.is_none(),
         _ => false,
     }
 }
@@ -66,7 +66,7 @@ async fn perform(
     machine: &CheckMachine,
     executor: &Arc<ActionExecutor>,
     signals: &mut SignalState,
-    told: bool,
+    interrupted: bool,
 ) -> MachineEvent {
     if action == MachineAction::ReadCommits {
         // As quick as starting a thread for it.
@@ -81,7 +81,7 @@ async fn perform(
         tokio::task::spawn_blocking(move || executor.perform(&action, &facts, &cancel))
     };
     tokio::pin!(doing);
-    let at_least = if told || !may_cancel { SignalUrgency::Hurry } else { SignalUrgency::Interrupted };
+    let at_least = if interrupted || !may_cancel { SignalUrgency::Hurry } else { SignalUrgency::Interrupted };
     let outcome = tokio::select! {
         outcome = &mut doing => outcome,
         () = signals.reached(at_least) => {
@@ -102,7 +102,7 @@ async fn look(executor: &Arc<ActionExecutor>) -> bool {
 }
 
 /// Pauses; a commit or a signal cuts it short.
-async fn wait(pause: MachinePause, survivors: &[String], executor: &Arc<ActionExecutor>, signals: &mut SignalState, told: bool) {
+async fn wait(pause: MachinePause, survivors: &[String], executor: &Arc<ActionExecutor>, signals: &mut SignalState, interrupted: bool) {
     let length = match pause {
         MachinePause::Interval(length) => length,
         MachinePause::Backoff { attempt, at_most } => backoff::pause(attempt, at_most),
@@ -113,7 +113,7 @@ async fn wait(pause: MachinePause, survivors: &[String], executor: &Arc<ActionEx
         let moved = Arc::clone(&moved);
         move || moved.notify_one()
     });
-    let at_least = if told { SignalUrgency::Hurry } else { SignalUrgency::Interrupted };
+    let at_least = if interrupted { SignalUrgency::Hurry } else { SignalUrgency::Interrupted };
     let head_moves = async {
         if watching.is_none() {
             std::future::pending::<()>().await;

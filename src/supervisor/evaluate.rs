@@ -82,7 +82,7 @@ fn open_case(
         (Some(point), Some(found)) if found.point == point => (found, true, true),
         (Some(point), _) => (made_up(point), false, true),
         (None, Some(found)) => (found, true, true),
-        (None, None) => (made_up(BaselinePoint::nowhere()), false, false),
+        (None, None) => (made_up(BaselinePoint::unknown()), false, false),
     };
     let effective = effective(command_env, &place, Some(&recorded.spec), baseline_known.then_some(&recorded.point))?;
     Ok((JudgementInput::new(place, recorded, refs_known, effective, asked), store, baseline_known))

@@ -310,7 +310,7 @@ impl ActionExecutor {
         let mut context = self.context.clone();
         context.worktree = Some(self.root.display().to_string());
         context.spec = Some(self.case.spec.clone());
-        context.baseline = Some(self.case.baseline.as_str().to_owned()).filter(|_| self.case.baseline != BaselinePoint::nowhere());
+        context.baseline = Some(self.case.baseline.as_str().to_owned()).filter(|_| self.case.baseline != BaselinePoint::unknown());
         context.head = self.worktree(|worktree| worktree.head()).ok().map(|head| head.as_str().to_owned());
         Cow::Owned(context)
     }

@@ -58,7 +58,7 @@ pub struct CommandJournal {
     store: Arc<dyn Store>,
     worktree_id: String,
     spec: String,
-    told: Option<(NotificationRules, NotificationWorker)>,
+    notifier: Option<(NotificationRules, NotificationWorker)>,
     ledger: OnceLock<Arc<JournalBatcher>>,
     waiting: Mutex<Vec<NewEvent>>,
     fault: Mutex<Option<String>>,
@@ -71,7 +71,7 @@ impl CommandJournal {
             store,
             worktree_id: worktree_id.into(),
             spec: spec.into(),
-            told: None,
+            notifier: None,
             ledger: OnceLock::new(),
             waiting: Mutex::default(),
             fault: Mutex::default(),
@@ -96,7 +96,7 @@ impl CommandJournal {
         let notices = NotificationRules::new(notify.to_vec(), root);
         if !notices.is_empty() {
             command_env.notifications.wake(store);
-            journal.told = Some((notices, command_env.notifications.clone()));
+            journal.notifier = Some((notices, command_env.notifications.clone()));
         }
         Arc::new(journal)
     }
@@ -126,7 +126,7 @@ impl CommandJournal {
             return;
         }
         // First, so that nobody misses what the death of this process keeps out of the journal.
-        if let Some((notices, notifications)) = &self.told {
+        if let Some((notices, notifications)) = &self.notifier {
             match notices.offer(self.store.as_ref(), &events) {
                 Ok(true) => notifications.wake(&self.store),
                 Ok(false) => {}
@@ -194,7 +194,7 @@ pub fn observed(journal: &CommandJournal, event: &MachineEvent) {
             let left_out = outcome.left_out.iter().map(|left| json!({"path": left.path, "why": left.why})).collect::<Vec<_>>();
             journal.write(
                 kind::RESCUE,
-                json!({"commits": outcome.commits, "branch": outcome.elsewhere, "failed": outcome.failed, "lost": outcome.lost, "left_out": left_out}),
+                json!({"commits": outcome.commits, "branch": outcome.fallback_branch, "failed": outcome.failed, "lost": outcome.lost, "left_out": left_out}),
             );
         }
         MachineEvent::Interrupt => journal.write(kind::INTERRUPTED, json!({})),

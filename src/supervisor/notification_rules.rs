@@ -45,10 +45,10 @@ impl NotificationRules {
                 continue;
             }
             for (n, rule) in self.rules.iter().enumerate().filter(|(_, rule)| answers_to(event, &rule.on)) {
-                let mut told = event_json(event);
-                told["path"] = json!(self.path);
+                let mut payload = event_json(event);
+                payload["path"] = json!(self.path);
                 let (to, timeout, retries) = (rule.to.clone(), rule.timeout, rule.retries);
-                let notice = OutboxNotice { event: told, to, timeout, retries, attempts: 0, not_before: event.at };
+                let notice = OutboxNotice { event: payload, to, timeout, retries, attempts: 0, not_before: event.at };
                 if !outbox::put(store, &event.id, n, &notice)? {
                     return Err(StoreError::TooMany { what: "notifications", count: outbox::FULL });
                 }

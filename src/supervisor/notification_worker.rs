@@ -143,8 +143,8 @@ impl WorkerShared {
             }
             let holder = format!("courier of process {}", std::process::id());
             let Some((lease, notice)) = outbox::take(store, &key, &holder, waiting.timeout + SLACK)? else { continue };
-            let told = self.tell(&lease, &notice);
-            if let Some(then) = settle(store, &lease, notice, told, &mut unreachable)? {
+            let delivered = self.tell(&lease, &notice);
+            if let Some(then) = settle(store, &lease, notice, delivered, &mut unreachable)? {
                 next = Some(next.map_or(then, |next| next.min(then)));
             }
         }
@@ -163,9 +163,9 @@ impl WorkerShared {
             }
             NotifyTarget::Command(argv) => {
                 self.state.lock().expect("mutex poisoned").telling = Some(lease.key.clone());
-                let told = run(argv, notice, body);
+                let delivered = run(argv, notice, body);
                 self.state.lock().expect("mutex poisoned").telling = None;
-                told
+                delivered
             }
         }
     }
@@ -176,12 +176,12 @@ fn settle(
     store: &dyn Store,
     lease: &Lease,
     mut notice: OutboxNotice,
-    told: Result<(), String>,
+    delivered: Result<(), String>,
     unreachable: &mut Vec<NotifyTarget>,
 ) -> Result<Option<Timestamp>, StoreError> {
     notice.attempts += 1;
-    let again = told.is_err() && notice.attempts <= notice.retries;
-    if told.is_err() {
+    let again = delivered.is_err() && notice.attempts <= notice.retries;
+    if delivered.is_err() {
         unreachable.push(notice.to.clone());
     }
     if again {
@@ -190,7 +190,7 @@ fn settle(
         outbox::put_back(store, lease, &notice)?;
         return Ok(Some(notice.not_before));
     }
-    note(store, &notice, told.err());
+    note(store, &notice, delivered.err());
     outbox::remove(store, &lease.key)?;
     store.release(lease)?;
     Ok(None)

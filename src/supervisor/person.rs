@@ -18,7 +18,7 @@ const ANSWERING_OPTIONS: [&str; 1] = ["--permission-prompt-tool"];
 
 /// The tools that were called last and have not answered, as the transcript has it.
 pub fn calls_in_transcript(path: Option<&Path>) -> Vec<String> {
-    path.and_then(|path| transcript_read::read(path, WINDOW).ok()).map(|told| told.unanswered).unwrap_or_default()
+    path.and_then(|path| transcript_read::read(path, WINDOW).ok()).map(|transcript| transcript.unanswered).unwrap_or_default()
 }
 
 /// Whether a person can answer what a session of this command asks: at a terminal, or by a hook.

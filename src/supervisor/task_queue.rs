@@ -118,8 +118,9 @@ impl TaskQueue {
     /// records, which are written already, are the truth, so that a step which cannot be told changes nothing.
     pub fn note(&self, changes: &[TaskStep]) {
         let at = now();
-        let told = |change: &TaskStep| Some(event(at, &self.place.worktree_id, Some(&change.id), event_kind(change)?, change_json(change)));
-        let events: Vec<_> = changes.iter().filter_map(told).collect();
+        let event_of =
+            |change: &TaskStep| Some(event(at, &self.place.worktree_id, Some(&change.id), event_kind(change)?, change_json(change)));
+        let events: Vec<_> = changes.iter().filter_map(event_of).collect();
         if events.is_empty() {
             return;
         }

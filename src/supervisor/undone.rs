@@ -18,7 +18,7 @@ const NAMED: usize = 3;
 /// What to say, where the uncommitted changes undo what was committed since the baseline. What cannot be read says nothing.
 pub fn note(worktree: &Worktree, baseline: &BaselinePoint, changes: &Changes) -> Option<Degradation> {
     let (BaselinePoint::Commit(before), Ok(BaselinePoint::Commit(head))) = (baseline, worktree.head()) else { return None };
-    if *before == head || *baseline == BaselinePoint::nowhere() {
+    if *before == head || *baseline == BaselinePoint::unknown() {
         return None;
     }
     let undone = |path: &&String| -> Option<()> {

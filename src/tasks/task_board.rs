@@ -431,9 +431,9 @@ impl LeasedTask {
             }
             let mut after = before;
             change(&mut after);
-            let told =
+            let change =
                 TaskStep { id: self.id.clone(), from: Some(after.status), to: after.status, agent: after.agent.clone(), reason: None };
-            (after, Some(told))
+            (after, Some(change))
         })?;
         amended.ok_or_else(|| LedgerError::Lost { id: self.id.clone() })
     }

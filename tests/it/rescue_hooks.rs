@@ -53,7 +53,7 @@ fn assert_elsewhere(repo: &ScratchRepo, why: &str, change: impl FnOnce(&mut Resc
     let snapshot = repo.snapshot();
     let (own, files) = (users_own(repo), repo.files());
     let outcome = rescued_with(repo, &snapshot, &settings(change));
-    assert_eq!((outcome.commits, &outcome.lost, outcome.elsewhere.as_deref()), (0, &vec![], Some(BRANCH)), "{outcome:?}");
+    assert_eq!((outcome.commits, &outcome.lost, outcome.fallback_branch.as_deref()), (0, &vec![], Some(BRANCH)), "{outcome:?}");
     assert!(outcome.failed.as_ref().is_some_and(|failed| failed.contains(why)), "{outcome:?}");
     assert_eq!(users_own(repo), own);
     assert_eq!(repo.files(), files);
@@ -173,7 +173,7 @@ fn a_branch_that_is_checked_out_somewhere_is_left_alone() {
     let before = repo.git(["rev-parse", BRANCH]);
     repo.write("new", "n");
     let outcome = rescued(&repo, |s| s.protect = vec!["main".into()]);
-    assert_eq!(outcome.elsewhere.as_deref(), Some("watchdog/rescue/auth-2"), "{outcome:?}");
+    assert_eq!(outcome.fallback_branch.as_deref(), Some("watchdog/rescue/auth-2"), "{outcome:?}");
     assert_eq!(repo.git(["rev-parse", BRANCH]), before);
     assert_eq!(repo.git(["show", "watchdog/rescue/auth-2:new"]), "n");
 }
@@ -184,7 +184,7 @@ fn a_branch_that_cannot_be_made_is_told_and_nothing_is_lost() {
     repo.git(["branch", "watchdog"]);
     repo.write("new", "n");
     let outcome = rescued(&repo, |s| s.protect = vec!["main".into()]);
-    assert_eq!((outcome.elsewhere, outcome.commits, outcome.lost), (None, 0, vec![]));
+    assert_eq!((outcome.fallback_branch, outcome.commits, outcome.lost), (None, 0, vec![]));
     assert!(outcome.failed.unwrap().contains("could not be committed to a branch of its own"));
     assert_eq!(repo.git(["status", "--porcelain"]), "?? new");
 }
@@ -198,7 +198,7 @@ fn content_is_converted_on_the_branch_as_git_would() {
     repo.write("lines", "a\r\nb\r\n");
     repo.write("x.up", "shout");
     let outcome = rescued(&repo, |s| s.protect = vec!["main".into()]);
-    assert_eq!(outcome.elsewhere.as_deref(), Some(BRANCH), "{outcome:?}");
+    assert_eq!(outcome.fallback_branch.as_deref(), Some(BRANCH), "{outcome:?}");
     assert_eq!(repo.git(["cat-file", "-s", &format!("{BRANCH}:lines")]), "4");
     assert_eq!(repo.git(["show", &format!("{BRANCH}:x.up")]), "SHOUT");
 }
@@ -213,7 +213,7 @@ fn a_filter_that_fails_does_not_keep_the_work_off_the_branch() {
     repo.write("plain", "p");
     repo.remove("dir/inner");
     let outcome = rescued(&repo, |s| s.protect = vec!["main".into()]);
-    assert_eq!(outcome.elsewhere.as_deref(), Some(BRANCH), "{outcome:?}");
+    assert_eq!(outcome.fallback_branch.as_deref(), Some(BRANCH), "{outcome:?}");
     assert_eq!(repo.git(["show", &format!("{BRANCH}:x.bin")]), "bytes");
     assert_eq!(repo.git(["diff", "--name-status", "main", BRANCH]), "A\t.gitattributes\nD\tdir/inner\nA\tplain\nA\tx.bin");
 }
@@ -274,7 +274,7 @@ fn a_hook_that_changes_files_and_then_refuses_leaves_the_originals_on_the_branch
     repo.write("new", "n\n");
     repo.hook("pre-commit", "echo formatted > tracked; echo 'eslint: 3 errors' >&2; exit 1");
     let outcome = rescued(&repo, |_| {});
-    assert_eq!((outcome.elsewhere.as_deref(), outcome.lost.len()), (Some(BRANCH), 0), "{outcome:?}");
+    assert_eq!((outcome.fallback_branch.as_deref(), outcome.lost.len()), (Some(BRANCH), 0), "{outcome:?}");
     assert!(outcome.failed.unwrap().contains("eslint: 3 errors"));
     assert_eq!(repo.git(["show", &format!("{BRANCH}:tracked")]), "original");
     assert_eq!(repo.git(["show", &format!("{BRANCH}:new")]), "n");
@@ -288,7 +288,7 @@ fn a_lock_that_a_live_git_holds_is_no_refusal() {
     repo.write("tracked", "two\n");
     std::fs::write(repo.path(".git/index.lock"), "").unwrap();
     let outcome = rescued(&repo, |_| {});
-    assert_eq!((outcome.commits, &outcome.elsewhere), (0, &None), "{outcome:?}");
+    assert_eq!((outcome.commits, &outcome.fallback_branch), (0, &None), "{outcome:?}");
     assert!(outcome.failed.unwrap().contains("index.lock"));
     std::fs::remove_file(repo.path(".git/index.lock")).unwrap();
     assert_eq!(rescued(&repo, |_| {}).commits, 1);
@@ -300,7 +300,7 @@ fn a_hook_that_hangs_after_the_commit_does_not_undo_it() {
     repo.write("tracked", "two\n");
     repo.hook("post-commit", "exec sleep 1000");
     let outcome = rescued(&repo, |s| s.timeout = Duration::from_secs(2));
-    assert_eq!((outcome.commits, &outcome.elsewhere, &outcome.lost), (1, &None, &vec![]), "{outcome:?}");
+    assert_eq!((outcome.commits, &outcome.fallback_branch, &outcome.lost), (1, &None, &vec![]), "{outcome:?}");
     // The commit is there and whole: what complained afterwards is a note.
     assert_eq!(outcome.failed, None);
     assert_eq!(outcome.warnings[0].code, "commit_complaint");
@@ -322,7 +322,7 @@ fn hooks_that_fix_files_and_refuse_once_are_asked_again() {
         repo.hook("pre-commit", fix);
         let snapshot = repo.snapshot();
         let outcome = rescued_with(&repo, &snapshot, &settings(|s| s.mode = mode));
-        assert_eq!((outcome.commits, &outcome.failed, &outcome.elsewhere, &outcome.lost), (1, &None, &None, &vec![]), "{outcome:?}");
+        assert_eq!((outcome.commits, &outcome.failed, &outcome.fallback_branch, &outcome.lost), (1, &None, &None, &vec![]), "{outcome:?}");
         assert_eq!((repo.git(["show", "HEAD:tracked"]), repo.git(["show", "HEAD:new.txt"])), ("two".into(), "new".into()));
         assert_eq!(repo.git(["status", "--porcelain"]), "");
         assert_eq!(outcome.warnings[0].code, "changed_by_hooks");
@@ -336,7 +336,7 @@ fn a_hook_that_writes_a_secret_and_refuses_is_not_asked_again() {
     repo.write("tracked", "two\n");
     repo.hook("pre-commit", "echo x >> ../asked; printf 'key = AKIA%s\\n' J5QWERTYUIOPLKJH > tracked; [ $(wc -l < ../asked) -gt 1 ]");
     let outcome = rescued(&repo, |_| {});
-    assert_eq!((outcome.commits, outcome.elsewhere.as_deref()), (0, Some(BRANCH)), "{outcome:?}");
+    assert_eq!((outcome.commits, outcome.fallback_branch.as_deref()), (0, Some(BRANCH)), "{outcome:?}");
     assert_eq!(std::fs::read_to_string(repo.beside("asked")).unwrap(), "x\n");
 }
 

@@ -150,7 +150,7 @@ fn nobody_is_asked_about_one_file_or_for_a_branch_that_takes_none() {
     repo.write("tracked", "two\n");
     assert_eq!((planned(&repo, |_| {}, &[]).outcome.commits, subjects(&repo, "-1").as_str()), (1, "chore(auth): rescue uncommitted work"));
     let repo = two_changes();
-    assert!(planned(&repo, |s| s.protect = vec!["main".into()], &[]).outcome.elsewhere.is_some());
+    assert!(planned(&repo, |s| s.protect = vec!["main".into()], &[]).outcome.fallback_branch.is_some());
 }
 
 #[test]
@@ -231,7 +231,11 @@ fn a_hook_that_refuses_one_commit_of_a_plan_leaves_the_others_where_they_belong(
     let repo = two_changes();
     repo.hook("commit-msg", "grep -q '^docs' \"$1\" && { echo 'no docs'; exit 1; }; exit 0");
     let Planned { outcome, .. } = planned(&repo, |_| {}, &[Ok(good())]);
-    assert_eq!((outcome.commits, outcome.elsewhere.as_deref(), &outcome.lost), (1, Some("watchdog/rescue/auth"), &vec![]), "{outcome:?}");
+    assert_eq!(
+        (outcome.commits, outcome.fallback_branch.as_deref(), &outcome.lost),
+        (1, Some("watchdog/rescue/auth"), &vec![]),
+        "{outcome:?}"
+    );
     assert_eq!(subjects(&repo, "-1"), "feat(auth): add login");
     assert_eq!(subjects(&repo, "main..watchdog/rescue/auth"), "docs(auth): describe login");
     assert_eq!(repo.git(["status", "--porcelain", "-uall"]), "?? docs/login.md");

@@ -264,7 +264,7 @@ impl Conversation<'_, '_> {
         self.world.pass(RESCUE);
         if self.world.refused_by_hook() {
             let failed = Some("git commit ended with exit code 1".into());
-            return RescueOutcome { failed, elsewhere: Some("watchdog/rescue/simulated".into()), ..RescueOutcome::default() };
+            return RescueOutcome { failed, fallback_branch: Some("watchdog/rescue/simulated".into()), ..RescueOutcome::default() };
         }
         self.world.commit();
         self.rescued += 1;

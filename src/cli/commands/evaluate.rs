@@ -47,14 +47,14 @@ pub fn evaluate(
     terminal: &CommandTerminal,
     args: EvaluateArgs,
 ) -> Result<u8, CommandFailure> {
-    let mut told = read(&args.context)?;
+    let mut context = read(&args.context)?;
     let mut command_env = around()?;
-    if let Some(worktree) = told.worktree.as_ref().filter(|_| !named) {
+    if let Some(worktree) = context.worktree.as_ref().filter(|_| !named) {
         command_env.worktree = PathBuf::from(worktree);
     }
-    told.spec = args.spec.or(told.spec);
+    context.spec = args.spec.or(context.spec);
     let asked = Overrides { every: args.all, no_cache: args.no_cache, ..Overrides::default() };
-    let judgement = in_runtime(async |signals| judge(&command_env, told, asked, signals).await)?;
+    let judgement = in_runtime(async |signals| judge(&command_env, context, asked, signals).await)?;
     let for_people = !terminal.json && io::stdout().is_terminal();
     if for_people {
         terminal.verdict(&judgement, false);

@@ -56,11 +56,11 @@ pub fn events(command_env: &CommandEnv, terminal: &CommandTerminal, args: Events
     }
     in_runtime(async |signals| {
         let mut tail = EventTail::new(store, command_env.state.root(), cursor);
-        let mut told = false;
+        let mut reported = false;
         loop {
             match tail.read() {
                 Ok(events) => {
-                    told = false;
+                    reported = false;
                     if events.iter().filter(|event| chosen.has(event)).any(|event| show(event).is_err()) {
                         return 0;
                     }
@@ -69,8 +69,8 @@ pub fn events(command_env: &CommandEnv, terminal: &CommandTerminal, args: Events
                     }
                 }
                 // A store that cannot be read now may be read later; saying so once is enough.
-                Err(error) if !told => {
-                    told = true;
+                Err(error) if !reported => {
+                    reported = true;
                     command_env.tell(&format!("{error}; looking again until it can be read"));
                 }
                 Err(_) => {}

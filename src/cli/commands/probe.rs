@@ -83,8 +83,8 @@ pub fn probe(
 fn cost(usage: &ProbeUsage) -> Option<String> {
     let tokens = usage.input_tokens.zip(usage.output_tokens).map(|(read, written)| format!("{read} tokens in, {written} out"));
     let money = usage.cost_usd.map(|cost| format!("${cost:.4}"));
-    let told: Vec<String> = tokens.into_iter().chain(money).collect();
-    (!told.is_empty()).then(|| told.join(", "))
+    let parts: Vec<String> = tokens.into_iter().chain(money).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 type AskedProbe = (ProbeAnswer, Option<ProbeTarget>, Option<String>);

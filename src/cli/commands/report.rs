@@ -74,10 +74,10 @@ fn show(terminal: &CommandTerminal, found: &FiguresReport) {
     for (name, text) in lines(&found.total) {
         terminal.line(&format!("  {name:<10}  {text}"));
     }
-    let told = &found.days[found.days.len().saturating_sub(DAYS)..];
-    let most = told.iter().map(|day| verdicts(&day.sums)).max().unwrap_or(0);
+    let shown = &found.days[found.days.len().saturating_sub(DAYS)..];
+    let most = shown.iter().map(|day| verdicts(&day.sums)).max().unwrap_or(0);
     let room = bar_room();
-    let days: Vec<[String; 5]> = (told.iter())
+    let days: Vec<[String; 5]> = (shown.iter())
         .map(|day| {
             let (all, complete) = (verdicts(&day.sums), complete(&day.sums));
             let mark = if day.incomplete { "*" } else { "" };
@@ -88,7 +88,7 @@ fn show(terminal: &CommandTerminal, found: &FiguresReport) {
         .collect();
     terminal.line("");
     print(terminal, &TableColumns::new(["DAY", "SESSIONS", "VERDICTS", "COMPLETE", ""], &[1, 2, 3], &days), &days);
-    if told.len() < found.days.len() {
+    if shown.len() < found.days.len() {
         terminal.tell(&format!("the last {DAYS} of {} days; all of them: --json", found.days.len()));
     }
     let worktrees: Vec<[String; 5]> = (found.worktrees.iter())
@@ -124,13 +124,13 @@ fn lines(sums: &WordSums) -> Vec<(&'static str, String)> {
     reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let reasons: Vec<String> = reasons.into_iter().take(6).map(|(word, count)| format!("{} {word}", grouped(count))).collect();
     let ended = of(word::ENDED);
-    let untold = |told: u64| match ended.saturating_sub(told) {
+    let unreported = |reported: u64| match ended.saturating_sub(reported) {
         0 => String::new(),
-        untold => format!(" (not told by {} of {})", grouped(untold), plural(ended, "session")),
+        unreported => format!(" (not told by {} of {})", grouped(unreported), plural(ended, "session")),
     };
     let tokens = match of(word::TOKENS_TOLD) {
         0 => "not told".to_owned(),
-        told => format!("{} in, {} out{}", grouped(of(word::TOKENS_IN)), grouped(of(word::TOKENS_OUT)), untold(told)),
+        reported => format!("{} in, {} out{}", grouped(of(word::TOKENS_IN)), grouped(of(word::TOKENS_OUT)), unreported(reported)),
     };
     let mut questions = grouped(of(word::QUESTIONS));
     if of(word::QUESTION_TOKENS_TOLD) > 0 {
@@ -153,7 +153,7 @@ fn lines(sums: &WordSums) -> Vec<(&'static str, String)> {
         (
             "cost",
             match cost(sums) {
-                Some(_) => format!("{}{}", money(sums), untold(of(word::COST_TOLD))),
+                Some(_) => format!("{}{}", money(sums), unreported(of(word::COST_TOLD))),
                 None => "not told".to_owned(),
             },
         ),

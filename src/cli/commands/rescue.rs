@@ -27,7 +27,7 @@ use super::snapshots::{LISTED, RestorePlace, SHOWN, drop_one, id_of, left_out_js
 pub fn rescue(command_env: &CommandEnv, terminal: &CommandTerminal, args: RescueArgs) -> Result<u8, CommandFailure> {
     let place = OpenWorktree::open(command_env)?;
     match args.command {
-        None => salvage(command_env, terminal, place, args.spec, args.dry_run),
+        None => rescue_now(command_env, terminal, place, args.spec, args.dry_run),
         Some(RescueCommand::List { spec }) => list(terminal, &place, spec.or(args.spec).as_deref()),
         Some(RescueCommand::Show { id, stat }) => show(terminal, &place, &id, stat),
         Some(RescueCommand::Restore { id, branch, into, linked, .. }) => {
@@ -43,7 +43,7 @@ pub fn rescue(command_env: &CommandEnv, terminal: &CommandTerminal, args: Rescue
     }
 }
 
-fn salvage(
+fn rescue_now(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
     place: OpenWorktree,
@@ -95,7 +95,7 @@ fn salvage_as(
         &place.worktree_id,
         Some(spec),
         kind::RESCUE,
-        json!({"snapshot": snapshot.name, "commits": outcome.commits, "branch": outcome.elsewhere, "failed": outcome.failed}),
+        json!({"snapshot": snapshot.name, "commits": outcome.commits, "branch": outcome.fallback_branch, "failed": outcome.failed}),
     );
     if place.store.append(&[noted], None).is_err() {
         terminal.complain("watchdog: the rescue could not be written into the journal");
@@ -170,7 +170,7 @@ fn report(terminal: &CommandTerminal, snapshot: &Snapshot, outcome: &RescueOutco
     let ok = outcome.failed.is_none() && outcome.lost.is_empty();
     if terminal.json {
         let warnings = outcome.warnings.iter().map(|warning| json!({"code": warning.code, "detail": warning.detail})).collect::<Vec<_>>();
-        terminal.value(&json!({"schema": 1, "snapshot": snapshot.name, "commits": outcome.commits, "branch": outcome.elsewhere,
+        terminal.value(&json!({"schema": 1, "snapshot": snapshot.name, "commits": outcome.commits, "branch": outcome.fallback_branch,
                                "failed": outcome.failed,
                                "lost": outcome.lost, "left_out": left_out_json(&outcome.left_out), "left_out_count": outcome.left_out.len(), "warnings": warnings, "restore": restore}));
     } else {
@@ -182,7 +182,7 @@ fn report(terminal: &CommandTerminal, snapshot: &Snapshot, outcome: &RescueOutco
         if let Some(why) = &outcome.failed {
             terminal.complain(&format!("watchdog: not committed: {}", crate::decision::display::escape_for_display(why)));
         }
-        if let Some(branch) = &outcome.elsewhere {
+        if let Some(branch) = &outcome.fallback_branch {
             terminal.complain(&format!("watchdog: the work is on the branch {} instead", escape_to_one_line(branch)));
         }
         for path in outcome.lost.iter().take(SHOWN) {

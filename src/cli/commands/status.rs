@@ -75,11 +75,11 @@ fn table(terminal: &CommandTerminal, rows: &[&StatusRow], now: Timestamp) {
 }
 
 fn cells(row: &StatusRow, now: Timestamp) -> [String; 6] {
-    let told = |key: &str| row.verdict.as_ref().and_then(|verdict| verdict.text(key)).map_or_else(|| "-".into(), escape_to_one_line);
+    let text_of = |key: &str| row.verdict.as_ref().and_then(|verdict| verdict.text(key)).map_or_else(|| "-".into(), escape_to_one_line);
     let when = row.verdict.as_ref().map_or_else(|| "never judged".into(), |verdict| age(verdict.at, now));
     [
-        told("status"),
-        told("reason"),
+        text_of("status"),
+        text_of("reason"),
         when,
         now_of(row),
         escape_to_one_line(&row.spec),

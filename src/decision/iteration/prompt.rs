@@ -145,13 +145,13 @@ impl PromptSet {
 fn values(facts: &PromptFacts<'_>, first: bool) -> BTreeMap<&'static str, String> {
     let last = facts.last.filter(|_| !first);
     let records = &facts.records[facts.records.len().saturating_sub(SUMMARIES)..];
-    let told: Vec<String> = records.iter().map(IterationRecord::told).collect();
+    let summaries: Vec<String> = records.iter().map(IterationRecord::summary_line).collect();
     let feedback = last.and_then(|last| last.feedback.as_deref()).unwrap_or_default();
     BTreeMap::from([
         ("criteria", if facts.criteria.is_empty() { WITHOUT_CRITERIA } else { facts.criteria }.to_owned()),
         ("feedback", bounded(feedback, FEEDBACK)),
         ("remaining", last.map(remaining).unwrap_or_default()),
-        ("summaries", if first { String::new() } else { told.join("\n") }),
+        ("summaries", if first { String::new() } else { summaries.join("\n") }),
         ("iteration", facts.iteration.to_string()),
         ("max_iterations", facts.max_iterations.to_string()),
         ("budget", facts.budget.clone()),

@@ -73,7 +73,7 @@ impl IterationRecord {
     }
 
     /// One paragraph about it, for the next prompt.
-    pub fn told(&self) -> String {
+    pub fn summary_line(&self) -> String {
         let mut text = format!("Iteration {}: {}", self.number, self.words.as_deref().unwrap_or("..."));
         let made = match self.commits {
             Some(0) => "no commit".to_string(),
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_last_words_are_cut_at_two_hundred_characters_and_never_within_one() {
-        let first_line = |words: Option<&str>| record(words).told().lines().next().unwrap().to_string();
+        let first_line = |words: Option<&str>| record(words).summary_line().lines().next().unwrap().to_string();
         assert_eq!(first_line(Some(&"x".repeat(250))), format!("Iteration 2: {}", "x".repeat(200)));
         assert_eq!(first_line(None), "Iteration 2: ...");
         assert_eq!(first_line(Some(" \n ")), "Iteration 2: ...");
@@ -123,8 +123,12 @@ mod tests {
 
     #[test]
     fn commits_verdict_and_a_bad_end_are_told() {
-        assert!(record(None).told().ends_with("\n  Judged incomplete (checks_unmet): 2 commits (feat: b; feat: a)"));
+        assert!(record(None).summary_line().ends_with("\n  Judged incomplete (checks_unmet): 2 commits (feat: b; feat: a)"));
         let crashed = IterationRecord { commits: None, ..record(None).with_crash(Some("exit code 1\nand more")) };
-        assert!(crashed.told().ends_with(": the commits could not be read; the session ended badly: exit code 1"), "{}", crashed.told());
+        assert!(
+            crashed.summary_line().ends_with(": the commits could not be read; the session ended badly: exit code 1"),
+            "{}",
+            crashed.summary_line()
+        );
     }
 }

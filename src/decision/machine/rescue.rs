@@ -161,8 +161,8 @@ impl CheckMachine {
             self.note(warning.code, warning.detail);
         }
         self.rescue_failed = outcome.failed;
-        if outcome.elsewhere.is_some() {
-            self.rescue_branch = outcome.elsewhere;
+        if outcome.fallback_branch.is_some() {
+            self.rescue_branch = outcome.fallback_branch;
         }
         if !outcome.lost.is_empty() {
             return self.conclude_lost(&outcome.lost);

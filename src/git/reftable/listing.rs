@@ -18,7 +18,7 @@ impl ServedWorktree {
     pub(super) fn list(&self) -> Result<BTreeMap<String, RefValue>, Error> {
         for _ in 0..ROUNDS {
             let args = ["for-each-ref", "--include-root-refs", "--format=%(refname)%00%(objectname)%00%(symref)"];
-            let mut refs = parse(&self.told(&args, &[])?).map_err(|why| self.unanswered(&args, &why))?;
+            let mut refs = parse(&self.git_output(&args, &[])?).map_err(|why| self.unanswered(&args, &why))?;
             if refs.contains_key("HEAD") || self.add_unborn_head(&mut refs)? {
                 return Ok(refs);
             }
@@ -29,7 +29,7 @@ impl ServedWorktree {
     /// Adds a HEAD whose branch is not there; `false` where that branch is there after all.
     fn add_unborn_head(&self, refs: &mut BTreeMap<String, RefValue>) -> Result<bool, Error> {
         let args = ["symbolic-ref", "--no-recurse", "HEAD"];
-        let text = self.told(&args, &[])?;
+        let text = self.git_output(&args, &[])?;
         let branch = String::from_utf8_lossy(&text).trim_end().to_owned();
         checked(&branch).map_err(|why| self.unanswered(&args, &why))?;
         let args = ["show-ref", "--exists", &branch];

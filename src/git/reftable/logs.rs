@@ -50,17 +50,17 @@ impl ServedWorktree {
             of,
             "--",
         ];
-        let told = self.told(&args, &[])?;
-        let lines = told.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
-        Ok(as_files(&String::from_utf8_lossy(&told), lines >= most))
+        let git_output = self.git_output(&args, &[])?;
+        let lines = git_output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
+        Ok(as_files(&String::from_utf8_lossy(&git_output), lines >= most))
     }
 }
 
 /// Turns `commit NUL ref@{seconds zone} NUL message`, newest first, into the text of a reflog for each ref. Of a list that
 /// was `cut` the oldest entry of each ref is left out, as nobody knows where it began.
-fn as_files(told: &str, cut: bool) -> BTreeMap<String, String> {
+fn as_files(git_output: &str, cut: bool) -> BTreeMap<String, String> {
     let mut entries: BTreeMap<&str, Vec<(&str, &str, &str)>> = BTreeMap::new();
-    for line in told.lines() {
+    for line in git_output.lines() {
         let mut parts = line.splitn(3, '\0');
         let (Some(id), Some(selector), Some(message)) = (parts.next(), parts.next(), parts.next()) else { continue };
         let Some((name, at)) = selector.strip_suffix('}').and_then(|selector| selector.rsplit_once("@{")) else { continue };
@@ -92,21 +92,21 @@ mod tests {
     #[test]
     fn movements_begin_where_the_one_before_ended() {
         let (a, b) = ("a".repeat(40), "b".repeat(40));
-        let told = format!(
+        let git_output = format!(
             "{b}\0refs/heads/x@{{20 +0100}}\0commit: two\n{b}\0HEAD@{{20 +0100}}\0commit: @{{u}} two\n{a}\0HEAD@{{10 +0000}}\0commit (initial): one\n\n"
         );
         let null = "0".repeat(40);
         let who = "watchdog <watchdog@localhost>";
         let head = format!("{null} {a} {who} 10 +0000\tcommit (initial): one\n{a} {b} {who} 20 +0100\tcommit: @{{u}} two\n");
-        let files = as_files(&told, false);
+        let files = as_files(&git_output, false);
         assert_eq!(files["HEAD"], head);
         assert_eq!(files["refs/heads/x"], format!("{null} {b} {who} 20 +0100\tcommit: two\n"));
-        assert_eq!(as_files(&told, true)["HEAD"], head.lines().nth(1).unwrap().to_owned() + "\n");
+        assert_eq!(as_files(&git_output, true)["HEAD"], head.lines().nth(1).unwrap().to_owned() + "\n");
     }
 
     #[test]
     fn a_name_that_leads_elsewhere_is_no_file() {
-        let told = format!("{}\0refs/../../x@{{20 +0100}}\0commit: two\n", "a".repeat(40));
-        assert!(as_files(&told, false).is_empty());
+        let git_output = format!("{}\0refs/../../x@{{20 +0100}}\0commit: two\n", "a".repeat(40));
+        assert!(as_files(&git_output, false).is_empty());
     }
 }

@@ -174,7 +174,7 @@ impl ServedWorktree {
     }
 
     /// Asks git, which must answer with success.
-    pub(super) fn told(&self, args: &[&str], stdin: &[u8]) -> Result<Vec<u8>, Error> {
+    pub(super) fn git_output(&self, args: &[&str], stdin: &[u8]) -> Result<Vec<u8>, Error> {
         let answer = self.ask(args, stdin)?;
         match answer.code {
             Some(0) => Ok(answer.stdout),

@@ -33,13 +33,13 @@ impl ServedWorktree {
 
     /// The branches that HEAD of any worktree of this repository names, whole.
     pub fn checked_out(&self) -> Result<Vec<String>, Error> {
-        let told = self.told(&["worktree", "list", "--porcelain", "-z"], &[])?;
+        let git_output = self.git_output(&["worktree", "list", "--porcelain", "-z"], &[])?;
         let branch = |line: &[u8]| Some(String::from_utf8_lossy(line.strip_prefix(b"branch ")?).into_owned());
-        Ok(told.split(|byte| *byte == 0).filter_map(branch).collect())
+        Ok(git_output.split(|byte| *byte == 0).filter_map(branch).collect())
     }
 
     fn update(&self, line: &str, message: &str) -> Result<(), Error> {
-        self.told(&["update-ref", "-m", message, "--no-deref", "--stdin"], line.as_bytes()).map(drop)
+        self.git_output(&["update-ref", "-m", message, "--no-deref", "--stdin"], line.as_bytes()).map(drop)
     }
 
     fn held(&self, name: &str) -> Option<RefValue> {

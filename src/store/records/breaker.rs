@@ -48,8 +48,8 @@ pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<Breaker, S
 pub fn update<T>(store: &dyn Store, worktree_id: &str, spec: &str, change: impl Fn(&mut Breaker) -> T) -> Result<T, StoreError> {
     row::update(store, &row::key::<Breaker>(worktree_id, spec), |found: Option<Breaker>| {
         let mut breaker = found.unwrap_or_default();
-        let told = change(&mut breaker);
-        (breaker, told)
+        let outcome = change(&mut breaker);
+        (breaker, outcome)
     })
 }
 

@@ -52,18 +52,18 @@ pub fn is_repeated(
     (what, again): (&str, RepeatedNotice),
 ) -> Result<bool, StoreError> {
     row::update(store, &row::key::<NoticeRecord>(worktree_id, spec), |before: Option<NoticeRecord>| {
-        let before = before.map(|told| told.last).unwrap_or_default();
+        let before = before.map(|notices| notices.last).unwrap_or_default();
         let mut lines = before.lines();
         let known = lines.next().unwrap_or_default();
         let state = state.unwrap_or(known);
-        let mut told: Vec<&str> = if state == known { lines.collect() } else { Vec::new() };
-        let found = told.iter().position(|one| *one == what);
-        let is_last = found.is_some_and(|at| at + 1 == told.len());
+        let mut notices: Vec<&str> = if state == known { lines.collect() } else { Vec::new() };
+        let found = notices.iter().position(|one| *one == what);
+        let is_last = found.is_some_and(|at| at + 1 == notices.len());
         if let Some(at) = found {
-            told.remove(at);
+            notices.remove(at);
         }
-        told.push(what);
-        let kept = &told[told.len().saturating_sub(MOST)..];
+        notices.push(what);
+        let kept = &notices[notices.len().saturating_sub(MOST)..];
         let last = [&[state], kept].concat().join("\n");
         (NoticeRecord { last }, is_last || (found.is_some() && again == RepeatedNotice::NewStateOnly))
     })
@@ -77,7 +77,7 @@ pub fn forget(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<(), St
 /// What there was to tell last; empty where nothing was.
 pub fn last(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<String, StoreError> {
     let found = row::load::<NoticeRecord>(store, &row::key::<NoticeRecord>(worktree_id, spec))?;
-    Ok(found.and_then(|told| told.last.lines().skip(1).last().map(str::to_owned)).unwrap_or_default())
+    Ok(found.and_then(|notices| notices.last.lines().skip(1).last().map(str::to_owned)).unwrap_or_default())
 }
 
 #[cfg(test)]

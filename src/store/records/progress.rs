@@ -131,8 +131,8 @@ pub fn update<T>(
             progress.restart(baseline.map(str::to_string), now);
         }
         progress.updated_at = now;
-        let told = change(&mut progress);
-        (progress, told)
+        let outcome = change(&mut progress);
+        (progress, outcome)
     })
 }
 

@@ -101,12 +101,12 @@ pub(super) fn update<R: RecordType, T>(store: &dyn Store, key: &RowKey, change: 
     rounds::<R, T>(key, || {
         let found = store.get(key)?;
         let before = found.as_ref().map(|(_, bytes)| decode(key, bytes)).transpose()?;
-        let (after, told) = change(before);
+        let (after, outcome) = change(before);
         let bytes = encode(&after);
         if found.as_ref().is_some_and(|(_, before)| *before == bytes) {
-            return Ok(Some(told));
+            return Ok(Some(outcome));
         }
-        Ok(swap(store, key, found.map(|(rev, _)| rev), &bytes)?.map(|()| told))
+        Ok(swap(store, key, found.map(|(rev, _)| rev), &bytes)?.map(|()| outcome))
     })
 }
 

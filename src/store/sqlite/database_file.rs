@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::faults::{is_damage, told};
+use super::faults::{is_damage, store_error};
 use crate::decision::evidence::Degradation;
 use crate::store::access_lock::{AccessGuard, AccessLock};
 use crate::store::clock::wall_micros;
@@ -147,7 +147,7 @@ impl DatabaseFile {
             }
             Err(error) => {
                 self.connected = Some(connected);
-                Err(told(doing, &self.database, PATIENCE.as_secs(), &error))
+                Err(store_error(doing, &self.database, PATIENCE.as_secs(), &error))
             }
         }
     }
@@ -198,7 +198,9 @@ impl DatabaseFile {
                 }
                 Err(ConnectionFault::Refused(error)) => return Err(error),
                 Err(ConnectionFault::Sqlite(error)) if is_damage(&error) => self.put_aside(None, &error.to_string())?,
-                Err(ConnectionFault::Sqlite(error)) => return Err(told("open the database", &self.database, PATIENCE.as_secs(), &error)),
+                Err(ConnectionFault::Sqlite(error)) => {
+                    return Err(store_error("open the database", &self.database, PATIENCE.as_secs(), &error));
+                }
             }
         }
         Err(StoreError::Damaged {
@@ -300,7 +302,7 @@ impl DatabaseFile {
             match self.connection().and_then(|connection| check(&connection)) {
                 Ok(()) => return Ok(()),
                 Err(error) if is_damage(&error) => {}
-                Err(error) => return Err(told("check the database", &self.database, PATIENCE.as_secs(), &error)),
+                Err(error) => return Err(store_error("check the database", &self.database, PATIENCE.as_secs(), &error)),
             }
         }
         let aside = self.name_for_damaged();

@@ -30,7 +30,7 @@ pub(super) fn is_io_failure(error: &Error) -> bool {
 }
 
 /// An error for people. `doing` is an infinitive.
-pub(super) fn told(doing: &'static str, database: &Path, patience_seconds: u64, error: &Error) -> StoreError {
+pub(super) fn store_error(doing: &'static str, database: &Path, patience_seconds: u64, error: &Error) -> StoreError {
     let path = database.to_owned();
     let why = error.to_string();
     let dir = database.parent().unwrap_or(database);

@@ -94,13 +94,13 @@ impl HookWorktree {
 /// more than where it is, and where the user points counts most.
 fn folder(command_env: &CommandEnv, request: &HookRequest, input: &HookInput, session: Option<&HookSession>) -> PathBuf {
     let there = |path: Option<&Path>| path.filter(|path| path.is_dir()).map(Path::to_owned);
-    let (told, began) = (there(input.cwd.as_deref()), session.map(|session| session.worktree.as_path()));
+    let (reported, began) = (there(input.cwd.as_deref()), session.map(|session| session.worktree.as_path()));
     let project = there(request.host.project.as_deref());
     let found = match request.event {
         _ if request.worktree_named => None,
         // A session that is resumed elsewhere works there from now on.
-        HookEvent::SessionStart => told.or(project),
-        _ => there(began).or(project).or(told),
+        HookEvent::SessionStart => reported.or(project),
+        _ => there(began).or(project).or(reported),
     };
     found.unwrap_or_else(|| command_env.worktree.clone())
 }

@@ -52,7 +52,7 @@ pub fn judge(
     let effective = effective(command_env, &place, spec.as_deref(), found.as_ref().map(|found| &found.point))?;
     let recorded = found.unwrap_or_else(|| {
         let spec = spec.unwrap_or_else(|| place.worktree.default_spec());
-        RecordedBaseline::made_up(spec, BaselinePoint::nowhere(), at)
+        RecordedBaseline::made_up(spec, BaselinePoint::unknown(), at)
     });
     let root = place.root().to_owned();
     let began = session_began(store.as_ref(), &place.worktree_id, &recorded.spec, input);

@@ -28,14 +28,14 @@ pub fn end_of(length: PauseLength, from: Timestamp) -> Timestamp {
 
 /// Waits until then, and tells now and then how long that still is; false if a signal came first.
 pub async fn wait_until(until: Timestamp, signals: &mut SignalState, tell: impl Fn(Duration)) -> bool {
-    let mut told = now();
+    let mut reported_at = now();
     loop {
         let left = Duration::try_from(until.duration_since(now())).unwrap_or_default();
         if left.is_zero() {
             return true;
         }
-        if Duration::try_from(now().duration_since(told)).unwrap_or_default() >= TELL {
-            told = now();
+        if Duration::try_from(now().duration_since(reported_at)).unwrap_or_default() >= TELL {
+            reported_at = now();
             tell(left);
         }
         tokio::select! {

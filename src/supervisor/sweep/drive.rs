@@ -23,10 +23,10 @@ pub fn drive(
     cancel: &CancelFlag,
     may_ask: &mut dyn FnMut(&MachineAction) -> bool,
 ) -> DriveOutcome {
-    let mut told = false;
+    let mut interrupted = false;
     loop {
-        if !told && cancel.is_cancelled() {
-            told = true;
+        if !interrupted && cancel.is_cancelled() {
+            interrupted = true;
             // What was just learned is taken in first: a rescue that ended must not be forgotten.
             let _ = machine.step(event);
             event = MachineEvent::Interrupt;

@@ -20,7 +20,7 @@ pub(super) struct BaselineOutcome<'a> {
 
 /// What is known. Whatever cannot be read or written here is unknown, and nothing else.
 pub(super) fn find(case: &JudgementInput, store: &dyn Store, ended: &BaselineOutcome<'_>) -> AtBegin {
-    if !ended.definition.of_worktree || case.origin.0 == BaselinePoint::nowhere() {
+    if !ended.definition.of_worktree || case.origin.0 == BaselinePoint::unknown() {
         return AtBegin::default();
     }
     let (origin_tree, clean_tree, nothing_done) = {

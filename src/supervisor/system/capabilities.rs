@@ -223,7 +223,7 @@ impl Capabilities for SystemCapabilities<'_> {
     }
 
     fn baseline_known(&self) -> bool {
-        self.case.origin.0 != BaselinePoint::nowhere()
+        self.case.origin.0 != BaselinePoint::unknown()
     }
 
     fn ask_judge(&self, request: &JudgeRequest<'_>) -> JudgeAnswer {

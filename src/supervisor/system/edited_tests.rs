@@ -20,7 +20,7 @@ const MOST_FILES: usize = 200;
 pub(super) fn find(case: &JudgementInput, root: &Path, lines: bool) -> ReadFact<TestEdits> {
     let point = case.criteria_point();
     let BaselinePoint::Commit(commit) = &point else { return Ok(TestEdits::default()) };
-    if point == BaselinePoint::nowhere() {
+    if point == BaselinePoint::unknown() {
         return Ok(TestEdits::default());
     }
     let known = case.origin.1.as_ref();

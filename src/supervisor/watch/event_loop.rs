@@ -135,7 +135,7 @@ pub(super) async fn watch_by(
 
 impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L> {
     async fn stay(&mut self, tail: &mut EventTail, signals: &mut SignalState) {
-        let mut tick = Instant::now() + self.pause();
+        let mut next_regular_look = Instant::now() + self.pause();
         loop {
             self.discovery.begin_due();
             self.begin_looks();
@@ -144,13 +144,13 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
             let full = self.looking.len() >= self.request.jobs;
             let go_on = tokio::select! {
                 moved = self.fs_events.next() => { self.heard(moved); true }
-                () = sleep_until(next.unwrap_or(tick)), if next.is_some() && !full => true,
+                () = sleep_until(next.unwrap_or(next_regular_look)), if next.is_some() && !full => true,
                 Some(looked) = self.looking.join_next_with_id(), if !self.looking.is_empty() => self.looked(looked),
                 found = self.discovery.found() => { self.searched(found); true }
                 () = tail.changed() => { self.read(tail); true }
-                () = sleep_until(tick) => {
-                    self.tick();
-                    tick = Instant::now() + self.pause();
+                () = sleep_until(next_regular_look) => {
+                    self.look_regularly();
+                    next_regular_look = Instant::now() + self.pause();
                     (self.request.is_heard)()
                 }
                 () = signals.reached(SignalUrgency::Interrupted) => false,
@@ -407,7 +407,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         }
     }
 
-    fn tick(&mut self) {
+    fn look_regularly(&mut self) {
         self.around.notifications.wake(&self.store);
         let worktrees = self.watch_set.names().into_iter().filter_map(|id| Some((id.clone(), self.watch_set.get(&id)?.root.clone())));
         self.stalled.look(self.around, &self.store, worktrees.collect());
@@ -464,12 +464,12 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         if before != self.watch_set.size() {
             let (worktrees, repositories) = self.watch_set.size();
             let of = if repositories == 1 { "1 repository".to_owned() } else { format!("{repositories} repositories") };
-            let told = format!(
+            let line = format!(
                 "watching {} of {of}, in {}",
                 plural(worktrees as u64, "worktree"),
                 plural(self.fs_events.count() as u64, "folder")
             );
-            self.around.tell(&told);
+            self.around.tell(&line);
         }
         if let Some(error) = self.fs_events.watch_error.as_ref().filter(|_| !self.told_deaf) {
             self.around.tell(&format!("{error}; looking every {} s instead", self.request.poll.as_secs_f64()));

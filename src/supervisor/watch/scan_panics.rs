@@ -86,7 +86,7 @@ fn a_look_that_panics_is_an_error_of_its_worktree_and_the_watch_goes_on() {
         WatchScanOutcome::Same { head: None }
     };
     let acts = async {
-        let told = "error/git_error of bad: watchdog itself failed here, which is a bug";
+        let panic_lines = "error/git_error of bad: watchdog itself failed here, which is a bug";
         until(&log, "good", 1).await;
         until(&log, "bad", 1).await;
         switch(&good, "other");
@@ -96,8 +96,8 @@ fn a_look_that_panics_is_an_error_of_its_worktree_and_the_watch_goes_on() {
         switch(&good, "another");
         until(&log, "good", 3).await;
         let log = log.lock().expect("nobody panics with it");
-        let told = log.iter().filter(|line| line.starts_with(told) && line.contains("a bug that this one meets")).count();
-        assert_eq!(told, 2, "{log:#?}");
+        let panic_lines = log.iter().filter(|line| line.starts_with(panic_lines) && line.contains("a bug that this one meets")).count();
+        assert_eq!(panic_lines, 2, "{log:#?}");
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("the system has room for one");
     runtime.block_on(async {

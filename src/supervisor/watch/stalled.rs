@@ -18,7 +18,7 @@ type SessionKey = (String, Timestamp);
 /// Sessions that stalled and were told.
 #[derive(Default)]
 pub struct StalledSessions {
-    told: Arc<Mutex<BTreeSet<SessionKey>>>,
+    reported: Arc<Mutex<BTreeSet<SessionKey>>>,
     under_way: Option<JoinHandle<()>>,
 }
 
@@ -28,19 +28,19 @@ impl StalledSessions {
         if worktrees.is_empty() || self.under_way.as_ref().is_some_and(|look| !look.is_finished()) {
             return;
         }
-        let (around, store, told) = (around.clone(), Arc::clone(store), Arc::clone(&self.told));
+        let (around, store, reported) = (around.clone(), Arc::clone(store), Arc::clone(&self.reported));
         self.under_way = Some(tokio::task::spawn_blocking(move || {
             for (id, root) in worktrees {
                 // One that cannot be read is told by the look at its worktree.
                 let Ok(Some((spec, found))) = session::latest(store.as_ref(), &id) else { continue };
                 let Some(pid) = found.pid.filter(|pid| found.ended_at.is_none() && still_runs(*pid, found.started_at)) else { continue };
                 let live = look_at_session(&found, &root, &around.state, &around.claude_home);
-                let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
                 let key = (id, found.started_at);
                 // One that goes on, and stalls again, is told again.
                 if live.doing != SessionActivity::Stalled {
-                    told.remove(&key);
-                } else if told.insert(key) {
+                    reported.remove(&key);
+                } else if reported.insert(key) {
                     around.tell(&format!("{}: the session of '{spec}' (process {pid}) runs{}", root.display(), live.in_words()));
                 }
             }

@@ -247,9 +247,9 @@ impl AgentPool<'_> {
         let taken = |entry: &BoardTask| {
             matches!(entry.record.status, TaskStatus::Assigned | TaskStatus::InProgress) && entry.record.fence.is_some() && !ours(entry)
         };
-        let (queued, elsewhere) = (ledger.queued(), ledger.entries().any(taken));
+        let (queued, taken_by_others) = (ledger.queued(), ledger.entries().any(taken));
         drop(ledger);
-        Ok((queue, queued, elsewhere))
+        Ok((queue, queued, taken_by_others))
     }
 
     fn begin(&mut self, n: usize, id: &str, running: &mut JoinSet<FinishedTask>, signals: &SignalState) {

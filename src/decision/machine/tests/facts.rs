@@ -145,9 +145,9 @@ fn probe() -> impl Strategy<Value = ProbeOutcome> {
 
 fn rescue() -> impl Strategy<Value = RescueOutcome> {
     let rarely = || prop_oneof![3 => Just(false), 1 => Just(true)];
-    (0..2u64, rarely(), rarely(), rarely()).prop_map(|(commits, failed, lost, elsewhere)| RescueOutcome {
+    (0..2u64, rarely(), rarely(), rarely()).prop_map(|(commits, failed, lost, fallback_branch)| RescueOutcome {
         commits,
-        elsewhere: elsewhere.then(|| "watchdog/rescue/auth".to_string()),
+        fallback_branch: fallback_branch.then(|| "watchdog/rescue/auth".to_string()),
         failed: failed.then(|| "refused".to_string()),
         lost: if lost { vec!["file".into()] } else { Vec::new() },
         ..RescueOutcome::default()

@@ -137,7 +137,7 @@ fn verdict_is_sound(setup: &MachineSetup, facts: &Facts, trace: &Trace) -> Resul
         MachineEvent::Rescue(Ok(outcome)) => Some(outcome),
         _ => None,
     });
-    if last_rescue.is_some_and(|outcome| outcome.elsewhere.is_some() || !outcome.lost.is_empty()) {
+    if last_rescue.is_some_and(|outcome| outcome.fallback_branch.is_some() || !outcome.lost.is_empty()) {
         let unread = verdict.status() == Status::Error;
         prop_assert!(unread || matches!(verdict.reason, Reason::RescueIncomplete | Reason::Interrupted), "{:?}", verdict.reason);
     }

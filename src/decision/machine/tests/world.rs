@@ -379,7 +379,7 @@ impl World {
                 (0..here).for_each(|_| self.happens(Effect::Rescued));
                 self.uncommitted = left;
                 let failed = Some("git commit ended with exit code 1\nlint: no".into());
-                RescueOutcome { commits: here, failed, elsewhere: Some("watchdog/rescue/auth".into()), ..nothing }
+                RescueOutcome { commits: here, failed, fallback_branch: Some("watchdog/rescue/auth".into()), ..nothing }
             }
             Salvage::Loses => {
                 self.happens(Effect::Rescued);
