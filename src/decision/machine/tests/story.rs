@@ -364,8 +364,11 @@ fn summary(verdict: &Verdict, asked: usize) -> String {
     format!("{}/{}{strength}{strike}{asked}{rescued}", verdict.status().as_str(), verdict.reason.as_str())
 }
 
+/// A story: its name, how the worktree is when it begins, and what each step comes to.
+pub(super) type StoryRow = (&'static str, Story, Vec<(Step, &'static str)>);
+
 /// Every story at once, so that one wrong one does not hide another. A step that judges nothing has no words.
-pub(super) fn check_stories(stories: Vec<(&'static str, Story, Vec<(Step, &'static str)>)>) {
+pub(super) fn check_stories(stories: Vec<StoryRow>) {
     let wrong: Vec<String> = stories
         .into_iter()
         .filter_map(|(name, mut story, steps)| {
