@@ -160,7 +160,7 @@ fn the_example_in_python_asks_and_understands() {
 #[test]
 fn the_example_in_typescript_type_checks_asks_and_understands() {
     let env = TestEnv::new();
-    let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/npm-typescript/node_modules");
+    let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/typescript/node_modules");
     let tsc = modules.join("typescript/bin/tsc");
     assert!(tsc.exists(), "the TypeScript compiler is missing; scripts/test --install-only installs it");
     std::fs::copy(example_file("evaluate.ts"), env.root().join("evaluate.ts")).expect("the scratch folder takes files");

@@ -19,7 +19,7 @@ impl AgentSdk {
     /// The pinned SDK. A missing one fails the test: nothing is skipped in silence.
     #[track_caller]
     pub fn installed() -> Self {
-        let packages = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/python");
+        let packages = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/agent-sdk");
         let installed = packages.join(format!("claude_agent_sdk-{VERSION}.dist-info")).is_dir();
         let interpreter = fs::read_to_string(packages.join("interpreter")).ok().filter(|_| installed);
         let interpreter = interpreter.unwrap_or_else(|| {

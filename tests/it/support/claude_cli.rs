@@ -88,7 +88,8 @@ fn program() -> PathBuf {
         "aarch64" => "arm64",
         other => panic!("the Claude Code CLI has no package for {other}"),
     };
-    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("target/npm/node_modules/@anthropic-ai/claude-code-linux-{arch}"));
+    let package =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("target/claude-code/node_modules/@anthropic-ai/claude-code-linux-{arch}"));
     let manifest = fs::read_to_string(package.join("package.json")).unwrap_or_default();
     let found = serde_json::from_str::<serde_json::Value>(&manifest).ok().and_then(|json| Some(json["version"].as_str()?.to_string()));
     assert_eq!(
