@@ -10,54 +10,50 @@ pub use super::args_loop::LoopArgs;
 pub use super::args_sweep::SweepArgs;
 
 use super::args_hook::HookArgs;
+use super::args_rescue::RescueArgs;
 use super::args_silence::SilenceArgs;
 use super::commands::evaluate::{self, EvaluateArgs};
 use super::commands::schema::SchemaArgs;
-
-const AFTER_HELP: &str = "\
-Exit codes: 0 complete · 10 incomplete: go on · 11 waiting: look again later · 12 review: a person must decide
-            13 timeout · 14 stopped · 15 failed · 16 error · 2 wrong usage or configuration
-
-Start here:
-  watchdog demo                                  the whole flow in a scratch repository; no agent needed
-  watchdog run --spec auth -- claude -p \"...\"    wrap one session: snapshot, run, wait, judge
-  B=$(watchdog snapshot); ./my-session.sh; watchdog check --baseline \"$B\" --json";
+use super::examples;
 
 /// Tells from git whether a coding agent's session is complete, still running, stalled, or done but never committed.
 #[derive(Debug, Parser)]
-#[command(name = "watchdog", version, about, after_help = AFTER_HELP, max_term_width = 110)]
+#[command(name = "watchdog", version = super::version::short(), about, disable_help_subcommand = true, max_term_width = 110)]
 pub struct Cli {
     /// What applies to every command.
     #[command(flatten)]
     pub global: GlobalArgs,
-    /// What to do.
+    /// What to do; without it, what is going on here.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
 }
+
+/// The heading of the flags that every command takes.
+pub(super) const GLOBAL: &str = "Global options";
 
 /// Flags that every command takes.
 #[derive(Debug, Clone, Args)]
 pub struct GlobalArgs {
     /// Act on the worktree at PATH instead of the current folder, as git -C does
-    #[arg(short = 'C', long = "worktree", value_name = "PATH", env = "WATCHDOG_WORKTREE", global = true)]
+    #[arg(short = 'C', long = "worktree", value_name = "PATH", env = "WATCHDOG_WORKTREE", global = true, help_heading = GLOBAL)]
     pub worktree: Option<PathBuf>,
     /// Use this configuration instead of the worktree's completion.json; naming it means trusting it
-    #[arg(long, value_name = "FILE", env = "WATCHDOG_CONFIG", global = true)]
+    #[arg(long, value_name = "FILE", env = "WATCHDOG_CONFIG", global = true, help_heading = GLOBAL)]
     pub config: Option<PathBuf>,
     /// Where journal, baselines and breakers live [default: $XDG_STATE_HOME/watchdog]
-    #[arg(long, value_name = "DIR", env = "WATCHDOG_STATE_DIR", global = true)]
+    #[arg(long, value_name = "DIR", env = "WATCHDOG_STATE_DIR", global = true, help_heading = GLOBAL)]
     pub state_dir: Option<PathBuf>,
     /// Print one JSON object on stdout; everything for people goes to stderr
-    #[arg(long, env = "WATCHDOG_JSON", value_parser = clap::builder::FalseyValueParser::new(), global = true)]
+    #[arg(long, env = "WATCHDOG_JSON", value_parser = clap::builder::FalseyValueParser::new(), global = true, help_heading = GLOBAL)]
     pub json: bool,
     /// Say less: only the result
-    #[arg(short, long, env = "WATCHDOG_QUIET", value_parser = clap::builder::FalseyValueParser::new(), global = true)]
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub quiet: bool,
     /// Say more: what is looked at and why (twice for details)
-    #[arg(short, long, action = clap::ArgAction::Count, env = "WATCHDOG_VERBOSE", global = true)]
+    #[arg(short, long, action = clap::ArgAction::Count, global = true, help_heading = GLOBAL)]
     pub verbose: u8,
     /// When to use colours; NO_COLOR is honoured
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorWhen::Auto, env = "WATCHDOG_COLOR", global = true)]
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorWhen::Auto, env = "WATCHDOG_COLOR", global = true, help_heading = GLOBAL)]
     pub color: ColorWhen,
 }
 
@@ -75,22 +71,22 @@ pub enum ColorWhen {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Record and print the baseline of this worktree: the commit that HEAD names now
+    /// Record and print the baseline: the commit that HEAD names now
     Snapshot(SnapshotArgs),
-    /// Judge what happened since the baseline: commits first, then the agent's word, then rescue
+    /// Judge what happened since the baseline
     Check(CheckArgs),
-    /// Wrap one session: record the baseline, run CMD, wait for its end, judge
+    /// Run one session: record the baseline, run CMD, judge
     Run(RunArgs),
-    /// Repeat sessions until one is judged complete, or a limit, the breaker or a person's question ends it
+    /// Repeat sessions until one is complete, or a limit ends it
     Loop(Box<LoopArgs>),
-    /// Check every worktree of repositories and folders once (for cron)
+    /// Check every worktree of repositories and folders once
     Sweep(SweepArgs),
-    /// Ask the agent once what its state is, and print the answer
+    /// Ask the agent once what its state is
     Probe(ProbeArgs),
-    /// Salvage uncommitted work now, or look at, bring back and drop snapshots
+    /// Commit uncommitted work now, or list and restore snapshots
     Rescue(RescueArgs),
-    /// Judge the configured checks against a context given as JSON: the way in for any language
-    #[command(after_help = evaluate::AFTER_HELP)]
+    /// Judge the checks against a context given as JSON
+    #[command(after_long_help = evaluate::AFTER_HELP)]
     Evaluate(EvaluateArgs),
     /// Show or reset the circuit breaker of this worktree
     Breaker(BreakerArgs),
@@ -100,35 +96,60 @@ pub enum Command {
     Untrust(UntrustArgs),
     /// Write a first completion.json, and trust it
     Init(InitArgs),
-    /// Say what is missing on this machine; with --rebuild, bring records back from git
+    /// Say what is missing on this machine
     Doctor(DoctorArgs),
-    /// Show the state of every watched worktree: what runs there, its last verdict
+    /// Show the state of every watched worktree
     Status(super::args_status::StatusArgs),
-    /// Show statistics for a period: sessions, verdicts, probes, rescues, tokens and money, by day and by worktree
+    /// Show figures of a period: verdicts, probes, tokens, money
     Report(super::args_report::ReportArgs),
-    /// What watchdog saw and decided, oldest first
+    /// Show what watchdog saw and decided, oldest first
     Events(EventsArgs),
-    /// Watch worktrees and judge them on every commit, session end or change
+    /// Judge worktrees on every commit, session end or change
     Watch(super::args_watch::WatchArgs),
-    /// The queue of tasks: markdown files, run by idle agents
+    /// Run a queue of tasks, written as markdown files
     Task(super::args_task::TaskArgs),
-    /// Answer Claude Code's hooks: hold the agent until the checks pass; or install them
+    /// Answer Claude Code's hooks, or install them
     Hook(HookArgs),
-    /// Show the whole flow, live, in a scratch repository; needs no agent and no network
+    /// Show the whole flow in a scratch repository; needs no agent
     Demo,
     /// Print the JSON Schema of what watchdog reads or prints
+    #[command(after_long_help = examples::SCHEMA)]
     Schema(SchemaArgs),
     /// Print shell completions
+    #[command(after_long_help = examples::COMPLETIONS)]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page
-    Man,
+    /// Print the manual pages, or write them into a folder
+    Man(ManArgs),
+    /// Show the help of a command, or what the exit codes mean
+    Help(HelpArgs),
+}
+
+/// Arguments of `watchdog man`.
+#[derive(Debug, Args)]
+#[command(after_long_help = examples::MAN)]
+pub struct ManArgs {
+    /// The page: of a command, or completion.json [default: that of watchdog itself]
+    #[arg(value_name = "PAGE", conflicts_with = "dir")]
+    pub page: Vec<String>,
+    /// Write every page into this folder
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
+/// Arguments of `watchdog help`.
+#[derive(Debug, Args)]
+pub struct HelpArgs {
+    /// A command, such as check or rescue restore, or exit-codes
+    #[arg(value_name = "TOPIC")]
+    pub topic: Vec<String>,
 }
 
 /// Arguments of `watchdog snapshot`.
 #[derive(Debug, Args)]
+#[command(after_long_help = examples::SNAPSHOT)]
 pub struct SnapshotArgs {
     /// A name for the work [default: the branch]
     #[arg(long, value_name = "NAME", env = "WATCHDOG_SPEC")]
@@ -151,25 +172,25 @@ pub struct JudgeArgs {
     #[arg(long, value_name = "NAME", env = "WATCHDOG_SPEC")]
     pub spec: Option<String>,
     /// Ask the agent at most N times [default: 5]
-    #[arg(long, value_name = "N", env = "WATCHDOG_MAX_PROBES")]
+    #[arg(long, value_name = "N")]
     pub max_probes: Option<u32>,
     /// Pause between two questions; a commit cuts it short [default: 30s]
-    #[arg(long, value_name = "DUR", env = "WATCHDOG_PROBE_INTERVAL", value_parser = duration)]
+    #[arg(long, value_name = "DUR", value_parser = duration)]
     pub probe_interval: Option<Duration>,
     /// Deadline of one question [default: 60s]
-    #[arg(long, value_name = "DUR", env = "WATCHDOG_PROBE_TIMEOUT", value_parser = duration)]
+    #[arg(long, value_name = "DUR", value_parser = duration)]
     pub probe_timeout: Option<Duration>,
     /// Never probe the agent; decide from git alone
-    #[arg(long, env = "WATCHDOG_NO_PROBE", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long)]
     pub no_probe: bool,
-    /// Commit nothing; uncommitted work is still kept in a snapshot
-    #[arg(long, env = "WATCHDOG_NO_RESCUE", value_parser = clap::builder::FalseyValueParser::new())]
+    /// Commit nothing; snapshots are taken all the same
+    #[arg(long)]
     pub no_rescue: bool,
     /// Run all checks and report every failure
-    #[arg(long, env = "WATCHDOG_ALL", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long)]
     pub all: bool,
     /// Run commands again that passed before on the same tree
-    #[arg(long, env = "WATCHDOG_NO_CACHE", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long)]
     pub no_cache: bool,
     /// The agent's program, where it is not in PATH under its usual name
     #[arg(long, value_name = "PROGRAM", env = "WATCHDOG_AGENT_PROGRAM")]
@@ -178,51 +199,54 @@ pub struct JudgeArgs {
 
 /// Arguments of `watchdog check`.
 #[derive(Debug, Args)]
+#[command(after_long_help = examples::CHECK)]
 pub struct CheckArgs {
     /// Any git revision [default: the recorded baseline]
-    #[arg(long, value_name = "REV", env = "WATCHDOG_BASELINE")]
+    #[arg(long, value_name = "REV")]
     pub baseline: Option<String>,
     #[command(flatten)]
     pub judge: JudgeArgs,
     /// Run one round without waiting; the probe count carries over between runs
-    #[arg(long, env = "WATCHDOG_ONCE", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long)]
     pub once: bool,
     /// First wait for this process to end
-    #[arg(long, value_name = "PID", env = "WATCHDOG_PID")]
+    #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
 }
 
 /// Arguments of `watchdog run`.
 #[derive(Debug, Args)]
+#[command(after_long_help = examples::RUN)]
 pub struct RunArgs {
-    #[command(flatten)]
-    pub judge: JudgeArgs,
-    /// End the session, and everything that it started, after this time
-    #[arg(long, value_name = "DUR", env = "WATCHDOG_TIMEOUT", value_parser = duration)]
+    /// End the session and all that it started after this time
+    #[arg(long, value_name = "DUR", value_parser = duration)]
     pub timeout: Option<Duration>,
     #[command(flatten)]
     pub silence: SilenceArgs,
     /// Between TERM and KILL when a session must end
-    #[arg(long, value_name = "DUR", env = "WATCHDOG_GRACE", value_parser = duration, default_value = "10s")]
+    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "10s")]
     pub grace: Duration,
     /// How long to wait for children that outlive the session
-    #[arg(long, value_name = "DUR", env = "WATCHDOG_CHILD_WAIT", value_parser = duration, default_value = "10s")]
+    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "10s")]
     pub child_wait: Duration,
     #[command(flatten)]
     pub uncommitted: super::args_session::UncommittedArgs,
+    #[command(flatten)]
+    pub judge: JudgeArgs,
     /// The session: a program and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     pub command: Vec<std::ffi::OsString>,
 }
 
 /// Arguments of `watchdog probe`.
 #[derive(Debug, Args)]
+#[command(after_long_help = examples::PROBE)]
 pub struct ProbeArgs {
     /// Read a reply from FILE, or from stdin with '-', and ask nobody
     #[arg(long, value_name = "FILE")]
     pub parse: Option<PathBuf>,
     /// Deadline of the question [default: 60s]
-    #[arg(long, value_name = "DUR", env = "WATCHDOG_PROBE_TIMEOUT", value_parser = duration)]
+    #[arg(long, value_name = "DUR", value_parser = duration)]
     pub probe_timeout: Option<Duration>,
     /// A name for the work [default: the branch]
     #[arg(long, value_name = "NAME", env = "WATCHDOG_SPEC")]
@@ -232,65 +256,9 @@ pub struct ProbeArgs {
     pub agent_program: Option<std::ffi::OsString>,
 }
 
-/// Arguments of `watchdog rescue`.
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub struct RescueArgs {
-    /// What to do with snapshots; without it, salvage now
-    #[command(subcommand)]
-    pub command: Option<RescueCommand>,
-    /// Say what would be committed and what left alone, and do nothing
-    #[arg(long)]
-    pub dry_run: bool,
-    /// A name for the work [default: the branch]
-    #[arg(long, value_name = "NAME", env = "WATCHDOG_SPEC")]
-    pub spec: Option<String>,
-}
-
-/// What to do with snapshots.
-#[derive(Debug, Subcommand)]
-pub enum RescueCommand {
-    /// List the snapshots of this repository, newest first
-    List {
-        /// Only those of this work
-        #[arg(long = "spec", id = "of", value_name = "NAME")]
-        spec: Option<String>,
-    },
-    /// Show what a snapshot changes: a summary, then the difference line by line
-    Show {
-        /// As `rescue list` prints it, or an unambiguous beginning of it, or `latest`
-        id: String,
-        /// Only the summary
-        #[arg(long)]
-        stat: bool,
-    },
-    /// Bring a snapshot back: into the work tree if it is clean, else into a new branch
-    Restore {
-        /// As `rescue list` prints it, or an unambiguous beginning of it, or `latest`
-        id: String,
-        /// Into a new branch of this name; secrets and over-size files stay off it
-        #[arg(long, value_name = "NAME", group = "target")]
-        branch: Option<String>,
-        /// Into this new or empty folder, as plain files
-        #[arg(long = "to", visible_alias = "into", id = "into", value_name = "DIR", group = "target")]
-        into: Option<PathBuf>,
-        /// Into a new linked worktree at DIR, exact with its index
-        #[arg(long = "worktree", id = "linked", value_name = "DIR", group = "target")]
-        linked: Option<PathBuf>,
-        /// Act on the worktree at PATH instead of the current folder, as git -C does
-        // The same id as the global flag keeps that from being added here, where its long form means something else.
-        #[arg(short = 'C', id = "worktree", value_name = "PATH")]
-        at: Option<PathBuf>,
-    },
-    /// Delete a snapshot permanently
-    Drop {
-        /// As `rescue list` prints it, or an unambiguous beginning of it, or `latest`
-        id: String,
-    },
-}
-
 /// Arguments of `watchdog breaker`.
 #[derive(Debug, Args)]
+#[command(after_long_help = examples::BREAKER)]
 pub struct BreakerArgs {
     /// What to do; without it, show
     #[command(subcommand)]
@@ -315,6 +283,7 @@ pub enum BreakerCommand {
 
 /// Arguments of `watchdog trust`.
 #[derive(Debug, Args)]
+#[command(after_long_help = examples::TRUST)]
 pub struct TrustArgs {
     /// The file, a task's file, or a folder of tasks [default: completion.json of the worktree]
     pub file: Option<PathBuf>,
@@ -341,6 +310,7 @@ pub struct UntrustArgs {
 
 /// Arguments of `watchdog init`.
 #[derive(Debug, Args)]
+#[command(after_long_help = examples::INIT)]
 pub struct InitArgs {
     /// Replace a file that is there
     #[arg(long)]
@@ -355,6 +325,7 @@ pub struct InitArgs {
 
 /// Arguments of `watchdog doctor`.
 #[derive(Debug, Args)]
+#[command(after_long_help = examples::DOCTOR)]
 pub struct DoctorArgs {
     /// Bring baselines and snapshots back into the records from the refs in git
     #[arg(long)]
@@ -363,18 +334,19 @@ pub struct DoctorArgs {
 
 /// Arguments of `watchdog events`.
 #[derive(Debug, Args)]
+#[command(after_long_help = examples::EVENTS)]
 pub struct EventsArgs {
     /// Only the last N [default: 50; with --since, all]
-    #[arg(long, short = 'n', value_name = "N", env = "WATCHDOG_LAST")]
+    #[arg(long, short = 'n', value_name = "N")]
     pub last: Option<usize>,
     /// Follow new events until interrupted
-    #[arg(long, short = 'f', env = "WATCHDOG_FOLLOW", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long, short = 'f')]
     pub follow: bool,
     /// Only what happened since then: a time span such as 2h, or an instant such as 2026-03-04T05:06:07Z
     #[arg(long, value_name = "WHEN", value_parser = since)]
     pub since: Option<SinceTime>,
     /// Only events of this kind, or verdicts of this status or reason; may be given several times. docs/events.md lists them
-    #[arg(long, value_name = "KIND", env = "WATCHDOG_KIND", value_delimiter = ',', value_parser = event_word(), hide_possible_values = true)]
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = event_word(), hide_possible_values = true)]
     pub kind: Vec<String>,
     /// Of every worktree, not only this one
     #[arg(long)]
@@ -434,37 +406,15 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_means_one_flag_and_flags_of_several_meanings_have_none() {
+    fn only_flags_for_a_whole_script_have_a_variable_and_it_has_their_name() {
         use clap::CommandFactory as _;
         let mut found = Vec::new();
         variables(&Cli::command(), &mut found);
         for (variable, long, command) in &found {
             let expected = format!("WATCHDOG_{}", long.to_ascii_uppercase().replace('-', "_"));
             assert_eq!(*variable, expected, "of {command}");
+            assert!(["WATCHDOG_SPEC", "WATCHDOG_AGENT_PROGRAM"].contains(&variable.as_str()), "{variable} of {command}");
         }
-        let with =
-            |variable: &str| found.iter().filter(|(name, ..)| name == variable).map(|(_, _, command)| command.as_str()).collect::<Vec<_>>();
-        assert!(!with("WATCHDOG_ALL").contains(&"events"), "--all of events is about worktrees, not about checks");
-        assert!(with("WATCHDOG_SINCE").is_empty() && with("WATCHDOG_ONLY").is_empty());
-    }
-
-    #[test]
-    fn the_worktree_to_restore_into_is_not_the_worktree_to_act_on() {
-        for (line, at, linked) in [
-            ("watchdog rescue restore ID --worktree new", None, Some("new")),
-            ("watchdog --worktree here rescue restore ID --worktree new", Some("here"), Some("new")),
-            ("watchdog -C here rescue restore ID", Some("here"), None),
-            ("watchdog rescue restore -C here ID --worktree new", Some("here"), Some("new")),
-        ] {
-            let cli = Cli::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{line}: {error}"));
-            assert_eq!(cli.global.worktree, at.map(PathBuf::from), "{line}");
-            let Command::Rescue(RescueArgs { command: Some(RescueCommand::Restore { linked: found, .. }), .. }) = cli.command else {
-                panic!("{line}")
-            };
-            assert_eq!(found, linked.map(PathBuf::from), "{line}");
-        }
-        let both = "watchdog rescue restore ID --worktree new --to folder";
-        assert!(Cli::try_parse_from(both.split(' ')).is_err());
     }
 
     #[test]

@@ -10,13 +10,13 @@ use crate::hooks::HookEvent;
 const AFTER_HELP: &str = "\
 Hooks read JSON on stdin, answer in JSON on stdout and always exit 0: whatever goes wrong here, the agent goes on, and the user is told.
 
-  watchdog hook install                     the hooks of this worktree's Claude Code sessions
-  watchdog hook install --user --dry-run    what would change for all of your sessions
-  echo '{}' | watchdog hook stop            what the agent would be told if it stopped now";
+  watchdog hook install                   the hooks of this worktree
+  watchdog hook install --user --dry-run  what would change for all
+  echo '{}' | watchdog hook stop          what the agent would hear";
 
 /// Arguments of `watchdog hook`.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_long_help = AFTER_HELP)]
 pub struct HookArgs {
     /// The event, or what to do with the settings
     #[command(subcommand)]
@@ -48,7 +48,7 @@ pub enum HookCommand {
 #[derive(Debug, Clone, Args)]
 pub struct EventArgs {
     /// Answer within this time, and let the agent go if nothing was judged by then [default: 50s; session-start 10s, session-end 1s]
-    #[arg(long, value_name = "DUR", env = "WATCHDOG_WITHIN", value_parser = duration)]
+    #[arg(long, value_name = "DUR", value_parser = duration)]
     pub within: Option<Duration>,
     /// A name for the work [default: what the session began with, or the branch]
     #[arg(long, value_name = "NAME", env = "WATCHDOG_SPEC")]
@@ -61,7 +61,7 @@ pub struct StopArgs {
     #[command(flatten)]
     pub event: EventArgs,
     /// Hold sub-agents too
-    #[arg(long, env = "WATCHDOG_HOLD", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long)]
     pub hold: bool,
     /// Hold every session, also one with a person in it that changed nothing
     #[arg(long)]
@@ -74,7 +74,7 @@ pub struct PostToolUseArgs {
     #[command(flatten)]
     pub event: EventArgs,
     /// Let the session go on even where nothing is missing
-    #[arg(long, env = "WATCHDOG_NO_STOP", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long)]
     pub no_stop: bool,
 }
 
@@ -104,7 +104,7 @@ pub struct InstallArgs {
     #[arg(long)]
     pub all_sessions: bool,
     /// How long Claude Code may wait for a judgement; the checks' own commands need this long
-    #[arg(long, value_name = "DUR", env = "WATCHDOG_HOOK_TIMEOUT", value_parser = duration, default_value = "10m")]
+    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "10m")]
     pub hook_timeout: Duration,
 }
 

@@ -11,87 +11,87 @@ use super::args_silence::SilenceArgs;
 use crate::config::settings::Preset;
 
 const AFTER_HELP: &str = "\
-The prompt is on CMD's stdin, unless an argument asks for it as {prompt} or {prompt_file}; WATCHDOG_PROMPT_FILE names it as a file, too.
+The prompt is on CMD's stdin, unless an argument asks for it as {prompt} or {prompt_file}; WATCHDOG_PROMPT_FILE names it as a file, too. \
 From the second session on it also says what happened, what is not done yet, and what the checks said.
 
-Placeholders in prompts: {{task}} {{criteria}} {{feedback}} {{remaining}} {{summaries}} {{iteration}} {{max_iterations}} {{budget}}
+Placeholders in prompts: {{task}} {{criteria}} {{feedback}} {{remaining}} {{summaries}} {{iteration}} {{max_iterations}} {{budget}} \
 {{last_end}} {{spec}} {{branch}} {{worktree}} {{baseline}}; what stands between {{#feedback}} and {{/feedback}} is left out where there is none.
 
 A loop that is cut short (a crash, Ctrl-C, a usage limit, a spent budget) goes on where it was when it is started again.
 
-  watchdog loop --prompt PROMPT.md --agent claude -- --allowedTools Bash Edit Write
-  watchdog loop --prompt PROMPT.md --max-iterations 10 --max-cost-usd 5 -- my-agent --yes
+  watchdog loop --prompt PROMPT.md --agent claude -- --allowedTools Bash Edit
+  watchdog loop --prompt PROMPT.md --max-cost-usd 5 -- my-agent --yes
   watchdog loop --prompt PROMPT.md --agent codex --dry-run";
 
 /// Arguments of `watchdog loop`.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_long_help = AFTER_HELP)]
 pub struct LoopArgs {
-    #[command(flatten)]
-    pub judge: JudgeArgs,
-    /// What is to be done: a text, with placeholders where it likes; '-' reads stdin
-    #[arg(long, value_name = "FILE", env = "WATCHDOG_PROMPT")]
+    /// What is to be done, as a text with placeholders; '-' reads stdin
+    #[arg(long, value_name = "FILE")]
     pub prompt: Option<PathBuf>,
     /// A folder with prompts of your own: initial.md for the first session, continuation.md for the others
-    #[arg(long, value_name = "DIR", env = "WATCHDOG_PROMPTS")]
+    #[arg(long, value_name = "DIR")]
     pub prompts: Option<PathBuf>,
-    /// A known agent, started by its own words; CMD is then further arguments for it
-    #[arg(long, value_name = "AGENT", value_enum, env = "WATCHDOG_AGENT")]
+    /// Start this agent; CMD is then further arguments for it
+    #[arg(long, value_name = "AGENT", value_enum)]
     pub agent: Option<AgentName>,
-    /// Go on in the same conversation, instead of a new one in each session
-    #[arg(long = "continue", env = "WATCHDOG_CONTINUE", value_parser = clap::builder::FalseyValueParser::new())]
+    /// Go on in the same conversation in each session
+    #[arg(long = "continue")]
     pub same_conversation: bool,
     /// Sessions at most [default: 30]
-    #[arg(long, value_name = "N", env = "WATCHDOG_MAX_ITERATIONS", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_iterations: Option<u32>,
     /// Pause between two sessions [default: 5s]
-    #[arg(long, value_name = "DUR", env = "WATCHDOG_COOLDOWN", value_parser = duration)]
+    #[arg(long, value_name = "DUR", value_parser = duration)]
     pub cooldown: Option<Duration>,
     /// Ask a person after N sessions in a row that left the work as it was; 0 never does
-    #[arg(long, value_name = "N", env = "WATCHDOG_NO_PROGRESS", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3)]
     pub no_progress: u32,
     /// Wait for a usage limit only if it ends within this time
-    #[arg(long, value_name = "DUR", env = "WATCHDOG_MAX_WAIT", value_parser = duration, default_value = "6h")]
+    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "6h")]
     pub max_wait: Duration,
     /// Stop when the sessions together took so many turns of the agent
-    #[arg(long, value_name = "N", env = "WATCHDOG_MAX_TURNS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_turns: Option<u64>,
     /// Stop when they used so many tokens, read and written
-    #[arg(long, value_name = "N", env = "WATCHDOG_MAX_TOTAL_TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_total_tokens: Option<u64>,
     /// Stop when they cost so many US dollars
-    #[arg(long, value_name = "USD", env = "WATCHDOG_MAX_COST_USD", value_parser = dollars)]
+    #[arg(long, value_name = "USD", value_parser = dollars)]
     pub max_cost_usd: Option<f64>,
     /// Stop after this time, pauses included
-    #[arg(long, value_name = "DUR", env = "WATCHDOG_MAX_WALL", value_parser = duration)]
+    #[arg(long, value_name = "DUR", value_parser = duration)]
     pub max_wall: Option<Duration>,
     /// Begin nothing after this instant, such as 2030-01-31T18:00:00Z
-    #[arg(long, value_name = "INSTANT", env = "WATCHDOG_DEADLINE")]
+    #[arg(long, value_name = "INSTANT")]
     pub deadline: Option<jiff::Timestamp>,
+    #[command(flatten)]
+    pub judge: JudgeArgs,
     #[command(flatten)]
     pub uncommitted: super::args_session::UncommittedArgs,
     /// Begin anew, instead of going on with a loop that was cut short
-    #[arg(long, env = "WATCHDOG_RESTART", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long)]
     pub restart: bool,
-    /// Show the next prompt and what would be started, and do nothing
+    /// Show the next prompt and what would be started
     #[arg(long)]
     pub dry_run: bool,
     /// Show the sessions' output (on stderr); it is in their logs in any case
-    #[arg(long, env = "WATCHDOG_SHOW_OUTPUT", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long)]
     pub show_output: bool,
-    /// End a session, and everything that it started, after this time
-    #[arg(long, value_name = "DUR", env = "WATCHDOG_TIMEOUT", value_parser = duration)]
+    /// End a session and all that it started after this time
+    #[arg(long, value_name = "DUR", value_parser = duration)]
     pub timeout: Option<Duration>,
     #[command(flatten)]
     pub silence: SilenceArgs,
     /// Between TERM and KILL when a session must end
-    #[arg(long, value_name = "DUR", env = "WATCHDOG_GRACE", value_parser = duration, default_value = "10s")]
+    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "10s")]
     pub grace: Duration,
     /// How long to wait for children that outlive a session
-    #[arg(long, value_name = "DUR", env = "WATCHDOG_CHILD_WAIT", value_parser = duration, default_value = "10s")]
+    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "10s")]
     pub child_wait: Duration,
     /// The session: a program and its arguments; with --agent, further arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD", required_unless_present = "agent")]
+    #[arg(trailing_var_arg = true, value_name = "CMD", required_unless_present = "agent")]
     pub command: Vec<OsString>,
 }
 
@@ -133,7 +133,7 @@ mod tests {
 
     fn read(line: &str) -> Result<LoopArgs, clap::Error> {
         Cli::try_parse_from(line.split(' ')).map(|cli| match cli.command {
-            Command::Loop(args) => *args,
+            Some(Command::Loop(args)) => *args,
             other => panic!("{other:?}"),
         })
     }

@@ -9,16 +9,16 @@ use jiff::tz::TimeZone;
 use super::args::{SinceTime, since};
 
 const AFTER_HELP: &str = "\
-Figures of whole days, by UTC; they are kept for a year and outlive the events that they came from. What was not told by
+Figures of whole days, by UTC; they are kept for a year and outlive the events that they came from. What was not told by \
 every session, such as its cost, says by how many it was not. `watchdog events` has what happened, one by one.
 
-  watchdog report                        the last 7 days, of every worktree of this state directory
+  watchdog report  the last 7 days, every worktree
   watchdog report ~/projects --since 4w
   watchdog report --since 2026-03-04 --json";
 
 /// Arguments of `watchdog report`.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_long_help = AFTER_HELP)]
 pub struct ReportArgs {
     /// Only worktrees at or below these paths, or else the one that a path is in [default: every worktree, or those at or below -C]
     #[arg(value_name = "PATH")]

@@ -10,7 +10,7 @@ use super::args::duration;
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct SilenceArgs {
     /// End a session that has been silent for this time; 0 never does [default: 30m, for run none]
-    #[arg(long, value_name = "DUR", env = "WATCHDOG_IDLE_TIMEOUT", value_parser = duration)]
+    #[arg(long, value_name = "DUR", value_parser = duration)]
     pub idle_timeout: Option<Duration>,
     /// End processes that outlive a session and --child-wait [default, except for run]
     #[arg(long, overrides_with = "no_end_survivors")]

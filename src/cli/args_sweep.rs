@@ -4,61 +4,61 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::{FalseyValueParser, PossibleValuesParser};
+use clap::builder::PossibleValuesParser;
 
 use super::args::duration;
 
 const AFTER_HELP: &str = "\
-One line for each worktree: its verdict, after one look as with `check --once`. A worktree without a recorded baseline is
-not watched: it is listed as no_baseline and never an alarm. One whose session still runs, or that another watchdog works
+One line for each worktree: its verdict, after one look as with `check --once`. A worktree without a recorded baseline is \
+not watched: it is listed as no_baseline and never an alarm. One whose session still runs, or that another watchdog works \
 on, is `waiting` and costs nothing. Overlapping sweeps never judge a worktree twice at a time.
 
 Exit code: 0, or the highest among review 12, timeout 13, stopped 14, failed 15 and error 16.
 
-  watchdog sweep ~/projects                    every repository below a folder
-  watchdog sweep . --max-probes-total 0        ask nobody: git alone
+  watchdog sweep ~/projects              every repository below a folder
+  watchdog sweep . --max-probes-total 0  ask nobody: git alone
   watchdog sweep ~/projects --json --only review,error
-  watchdog init --cron ~/projects              a crontab line and a systemd timer for it";
+  watchdog init --cron ~/projects        print a timer for it";
 
 /// Arguments of `watchdog sweep`.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_long_help = AFTER_HELP)]
 pub struct SweepArgs {
     /// Repositories, or folders to search for them [default: the current folder]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// Look at N worktrees side by side [default: one more than there are processors, at most 4]
-    #[arg(long, short = 'j', value_name = "N", env = "WATCHDOG_JOBS", value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(long, short = 'j', value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub jobs: Option<u16>,
     /// Ask at most N agents side by side
-    #[arg(long, value_name = "N", env = "WATCHDOG_MAX_PARALLEL_PROBES", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub max_parallel_probes: u16,
     /// Send at most N probes per sweep; the next sweep starts with other worktrees
-    #[arg(long, value_name = "N", env = "WATCHDOG_MAX_PROBES_TOTAL", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20)]
     pub max_probes_total: u32,
     /// Show only worktrees of this status, or no_baseline or gone; may be given several times
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = only(&["no_baseline", "gone"]))]
     pub only: Vec<String>,
     /// Show only what calls for somebody and was not shown by --news before; for cron, which mails what is printed
-    #[arg(long, env = "WATCHDOG_NEWS", value_parser = FalseyValueParser::new())]
+    #[arg(long)]
     pub news: bool,
     /// Ask each agent at most N times, counted from sweep to sweep [default: 5]
-    #[arg(long, value_name = "N", env = "WATCHDOG_MAX_PROBES")]
+    #[arg(long, value_name = "N")]
     pub max_probes: Option<u32>,
     /// Deadline of one question [default: 60s]
-    #[arg(long, value_name = "DUR", env = "WATCHDOG_PROBE_TIMEOUT", value_parser = duration)]
+    #[arg(long, value_name = "DUR", value_parser = duration)]
     pub probe_timeout: Option<Duration>,
     /// Never probe the agent; decide from git alone
-    #[arg(long, env = "WATCHDOG_NO_PROBE", value_parser = FalseyValueParser::new())]
+    #[arg(long)]
     pub no_probe: bool,
     /// Commit nothing; uncommitted work is still kept in a snapshot
-    #[arg(long, env = "WATCHDOG_NO_RESCUE", value_parser = FalseyValueParser::new())]
+    #[arg(long)]
     pub no_rescue: bool,
     /// Run all checks and report every failure
-    #[arg(long, env = "WATCHDOG_ALL", value_parser = FalseyValueParser::new())]
+    #[arg(long)]
     pub all: bool,
     /// Run commands again that passed before on the same tree
-    #[arg(long, env = "WATCHDOG_NO_CACHE", value_parser = FalseyValueParser::new())]
+    #[arg(long)]
     pub no_cache: bool,
     /// The agent's program, where it is not in PATH under its usual name
     #[arg(long, value_name = "PROGRAM", env = "WATCHDOG_AGENT_PROGRAM")]

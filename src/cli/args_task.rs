@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use clap::builder::FalseyValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::args::duration;
@@ -27,22 +26,22 @@ A task is a markdown file in .watchdog/tasks/ (or .tanuki/tasks/, or tasks.dir o
   What is to be done. This text is the agent's prompt.
 
 Start here:
-  watchdog task list                   what is there, where it stands, what waits for what
-  watchdog task run T2                 one task, here, until it is complete
-  watchdog task work --agents 2        all of them, each agent in a worktree of its own";
+  watchdog task list             where each stands
+  watchdog task run T2           one task, here, until it is complete
+  watchdog task work --agents 2  all, each agent in a worktree";
 
 /// Arguments of `watchdog task`.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_long_help = AFTER_HELP)]
 pub struct TaskArgs {
     /// What to do
     #[command(subcommand)]
     pub command: TaskCommand,
     /// Say what would be done, and do nothing
-    #[arg(long, env = "WATCHDOG_DRY_RUN", value_parser = FalseyValueParser::new(), global = true)]
+    #[arg(long, global = true)]
     pub dry_run: bool,
     /// Also keep `status:` in the tasks' files; every other byte of them stays
-    #[arg(long, env = "WATCHDOG_WRITE_BACK", value_parser = FalseyValueParser::new(), global = true)]
+    #[arg(long, global = true)]
     pub write_back: bool,
 }
 
@@ -70,7 +69,7 @@ pub enum TaskCommand {
     /// Print the id of the task that comes next
     Next {
         /// For an agent of this role
-        #[arg(long, value_name = "ROLE", env = "WATCHDOG_ROLE")]
+        #[arg(long, value_name = "ROLE")]
         role: Option<String>,
     },
     /// Run one task, here, until it is complete or something ends it
@@ -85,7 +84,7 @@ pub enum TaskCommand {
         #[arg(value_parser = status)]
         status: TaskStatus,
         /// Why; required to reopen a complete task
-        #[arg(long, value_name = "TEXT", env = "WATCHDOG_REASON")]
+        #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
         /// Do it although this is called from inside of a watched session
         #[arg(long)]
@@ -97,33 +96,33 @@ pub enum TaskCommand {
 #[derive(Debug, Args)]
 pub struct TaskWorkArgs {
     /// A known agent, started by its own words; CMD is then further arguments for it
-    #[arg(long, value_name = "AGENT", value_enum, env = "WATCHDOG_AGENT")]
+    #[arg(long, value_name = "AGENT", value_enum)]
     pub agent: Option<AgentName>,
     /// How long a task stays taken when nobody renews that: after a crash it is pending again so soon
-    #[arg(long, value_name = "DUR", env = "WATCHDOG_LEASE", value_parser = lease, default_value = "60s")]
+    #[arg(long, value_name = "DUR", value_parser = lease, default_value = "60s")]
     pub lease: Duration,
     /// Ask a person after N sessions in a row that left the work as it was; 0 never does
-    #[arg(long, value_name = "N", env = "WATCHDOG_NO_PROGRESS", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3)]
     pub no_progress: u32,
     /// Wait for a usage limit only if it ends within this time
-    #[arg(long, value_name = "DUR", env = "WATCHDOG_MAX_WAIT", value_parser = duration, default_value = "6h")]
+    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "6h")]
     pub max_wait: Duration,
     /// End a session, and everything that it started, after this time
-    #[arg(long, value_name = "DUR", env = "WATCHDOG_TIMEOUT", value_parser = duration)]
+    #[arg(long, value_name = "DUR", value_parser = duration)]
     pub timeout: Option<Duration>,
     #[command(flatten)]
     pub silence: SilenceArgs,
     /// Between TERM and KILL when a session must end
-    #[arg(long, value_name = "DUR", env = "WATCHDOG_GRACE", value_parser = duration, default_value = "10s")]
+    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "10s")]
     pub grace: Duration,
     /// How long to wait for children that outlive a session
-    #[arg(long, value_name = "DUR", env = "WATCHDOG_CHILD_WAIT", value_parser = duration, default_value = "10s")]
+    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "10s")]
     pub child_wait: Duration,
     /// Show the sessions' output (on stderr); it is in their logs in any case
-    #[arg(long, env = "WATCHDOG_SHOW_OUTPUT", value_parser = FalseyValueParser::new())]
+    #[arg(long)]
     pub show_output: bool,
     /// Never probe the agent; decide from git and checks alone
-    #[arg(long, env = "WATCHDOG_NO_PROBE", value_parser = FalseyValueParser::new())]
+    #[arg(long)]
     pub no_probe: bool,
     /// The agent's program, where it is not in PATH under its usual name
     #[arg(long, value_name = "PROGRAM", env = "WATCHDOG_AGENT_PROGRAM")]
@@ -140,7 +139,7 @@ pub struct TaskRunArgs {
     /// The task
     pub id: String,
     /// Under this name; that of an agent in completion.json also says how it is started
-    #[arg(long = "as", value_name = "NAME", env = "WATCHDOG_AS")]
+    #[arg(long = "as", value_name = "NAME")]
     pub name: Option<String>,
     #[command(flatten)]
     pub work: TaskWorkArgs,
@@ -150,10 +149,10 @@ pub struct TaskRunArgs {
 #[derive(Debug, Args)]
 pub struct TaskCrewArgs {
     /// So many agents at a time [default: those of completion.json, else 1]
-    #[arg(long, value_name = "N", env = "WATCHDOG_AGENTS", value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub agents: Option<u16>,
     /// Wait for further tasks when nothing is left, until Ctrl-C
-    #[arg(long, env = "WATCHDOG_STAY", value_parser = FalseyValueParser::new())]
+    #[arg(long)]
     pub stay: bool,
     #[command(flatten)]
     pub work: TaskWorkArgs,
@@ -170,13 +169,13 @@ fn lease(text: &str) -> Result<Duration, String> {
 #[derive(Debug, Args)]
 pub struct TaskListArgs {
     /// Only those that stand there; may be given several times
-    #[arg(long, value_name = "STATUS", env = "WATCHDOG_STATUS", value_delimiter = ',', value_parser = status)]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = status)]
     pub status: Vec<TaskStatus>,
     /// Only those that an agent of this role takes
-    #[arg(long, value_name = "ROLE", env = "WATCHDOG_ROLE")]
+    #[arg(long, value_name = "ROLE")]
     pub role: Option<String>,
     /// A table, or the dependencies as a picture
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TaskFormat::Table, env = "WATCHDOG_FORMAT")]
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TaskFormat::Table)]
     pub format: TaskFormat,
 }
 

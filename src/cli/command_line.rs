@@ -5,13 +5,16 @@
 
 use std::ffi::OsString;
 
-use clap::{Args as _, Command as Definition, FromArgMatches as _, Parser as _};
+use clap::error::{ContextKind, ContextValue};
+use clap::{Args as _, Command as Definition, FromArgMatches as _};
 
 use super::args::{CheckArgs, Cli, GlobalArgs, LoopArgs, ProbeArgs, RunArgs, SnapshotArgs, SweepArgs};
 use super::args_hook::{EventArgs, PostToolUseArgs, StopArgs};
 use super::args_report::ReportArgs;
 use super::args_status::StatusArgs;
 use super::commands::evaluate::EvaluateArgs;
+use super::help::arranged;
+use crate::config::nearest_word;
 
 /// Reads the words of a command line, the program's name first.
 pub fn read(line: &[OsString]) -> Result<Cli, clap::Error> {
@@ -22,7 +25,28 @@ pub fn read(line: &[OsString]) -> Result<Cli, clap::Error> {
             return Ok(cli);
         }
     }
-    Cli::try_parse_from(line)
+    whole(line).map_err(suggesting_the_nearest)
+}
+
+/// Reads with the whole definition, arranged for people.
+fn whole(line: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut matches = arranged().try_get_matches_from(line)?;
+    Cli::from_arg_matches_mut(&mut matches)
+}
+
+/// Of several commands that are like the word that was typed, the error names the nearest alone.
+fn suggesting_the_nearest(mut error: clap::Error) -> clap::Error {
+    let word = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(word)) => word.clone(),
+        _ => return error,
+    };
+    if let Some(ContextValue::Strings(like)) = error.get(ContextKind::SuggestedSubcommand)
+        && let Some((nearest, _)) = nearest_word(&word, like.iter().map(String::as_str))
+    {
+        let nearest = vec![nearest.to_owned()];
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(nearest));
+    }
+    error
 }
 
 /// Whether a command line calls a hook of the agent, however wrong the rest of it is: such a call must never look like a refusal.
@@ -78,8 +102,6 @@ fn definition(words: &[&str]) -> Option<Definition> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     fn words(line: &str) -> Vec<OsString> {
@@ -107,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_command_alone_takes_the_same_words_as_among_all_others() {
-        let mut all = Cli::command();
+        let mut all = <Cli as clap::CommandFactory>::command();
         all.build();
         let arguments = |command: &Definition| {
             let mut ids: Vec<String> =
@@ -167,7 +189,7 @@ mod tests {
         ] {
             let line = words(line);
             let said = |cli: Result<Cli, clap::Error>| cli.map(|cli| format!("{cli:?}")).map_err(|error| error.to_string());
-            assert_eq!(said(read(&line)), said(Cli::try_parse_from(&line)), "{line:?}");
+            assert_eq!(said(read(&line)), said(whole(&line)), "{line:?}");
         }
     }
 }

@@ -44,7 +44,7 @@ pub fn main() -> ExitCode {
     let terminal = CommandTerminal::new(&cli.global);
     start_logging(cli.global.verbose);
     scarcity::watch_panics();
-    let judged = commands::judges_one_worktree(&cli.command).then(|| cli.global.clone());
+    let judged = cli.command.as_ref().is_some_and(commands::judges_one_worktree).then(|| cli.global.clone());
     // A panic is a bug. It must not look like a verdict, nor end with the code that a shell gives to anything that fails.
     match catch_unwind(AssertUnwindSafe(|| commands::dispatch(cli, &terminal))) {
         // The host reads exit codes of a hook in its own way.

@@ -20,7 +20,7 @@ pub mod task_file;
 mod yaml;
 
 pub use elements::notification_words;
-pub(crate) use nearest::hint as nearest_hint;
+pub(crate) use nearest::{hint as nearest_hint, nearest as nearest_word};
 pub use parse::{MAX_BYTES, ParsedConfig, parse, parse_bytes, parse_registered};
 pub use patterns::{escapes_worktree, output_regex, path_glob, path_globs};
 pub use problem::{ConfigError, ConfigProblem};

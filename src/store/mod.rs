@@ -34,5 +34,5 @@ pub use records::{
     OfWorktrees, anchor, answer, baseline, before, breaker, check_cache, conversation, expiry, figures, hook_session, looped,
     notice_record, outbox, progress, refs, rescued, rows_of_worktrees, session, sweep_cache, task, uncommitted,
 };
-pub use sqlite::SqliteStore;
+pub use sqlite::{STORE_FORMAT, SqliteStore};
 pub use state_dir::StateDir;

@@ -15,6 +15,8 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 
 use crate::decision::evidence::Degradation;
 
+pub use database_file::STORE_FORMAT;
+
 use super::clock::boot_time;
 use super::engine::{
     AppendOutcome, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseHold, NewEvent, PRUNED_AT_ONCE, RowRevision, Store,

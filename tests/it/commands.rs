@@ -58,7 +58,7 @@ fn completions_and_the_manual_page_know_every_command() {
         let out = env.watchdog(&env.root(), &["completions", shell]).expect(0);
         for command in ["snapshot", "check", "run", "probe", "rescue", "breaker", "status", "report", "trust", "doctor", "demo"] {
             assert!(out.stdout.contains(command), "{shell} does not know {command}");
-            assert!(man.stdout.contains(&format!("watchdog {command}")), "the manual does not know {command}");
+            assert!(man.stdout.contains(&format!("watchdog\\-{command}(1)")), "the manual does not know {command}");
         }
     }
     let syntax = env.command("bash", &env.root()).args(["-n", "-c", &env.watchdog(&env.root(), &["completions", "bash"]).stdout]).run();

@@ -61,6 +61,8 @@ mod git_origin;
 mod git_touched;
 // What a green check proves: suites that were green before, ran no test, lost tests, or pass by what git does not have.
 mod green_checks;
+// What teaches: help, exit codes, manual pages, the version, and what `watchdog` alone says.
+mod help;
 // Begins and ends of sessions as the agent's hooks tell of them.
 mod hook_sessions;
 // The agent's hooks: held by unmet checks alone, answered whatever happens; and the settings that name them.

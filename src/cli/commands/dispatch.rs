@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use crate::cli::args::{Cli, Command};
 use crate::cli::failure::CommandFailure;
+use crate::cli::help;
 use crate::cli::program::command_env;
 use crate::cli::terminal::CommandTerminal;
 use crate::decision::display::plural;
 use crate::supervisor::NotificationWorker;
 
 use super::{
-    breaker, demo, doctor, evaluate, events, generate, hook, init, judging, looping, probe, report, rescue, schema, snapshot, status,
-    sweep, task, trust, watch,
+    breaker, completions, demo, doctor, evaluate, events, hook, init, judging, looping, manual, probe, report, rescue, schema, snapshot,
+    status, sweep, task, trust, watch,
 };
 
 /// How long the end of a command waits for notifications to be delivered.
@@ -26,18 +27,19 @@ pub fn judges_one_worktree(command: &Command) -> bool {
 pub fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
     let global = &cli.global;
     let agent = match &cli.command {
-        Command::Check(args) => args.judge.agent_program.clone(),
-        Command::Run(args) => args.judge.agent_program.clone(),
-        Command::Loop(args) => args.judge.agent_program.clone(),
-        Command::Probe(args) => args.agent_program.clone(),
-        Command::Sweep(args) => args.agent_program.clone(),
-        Command::Watch(args) => args.agent_program.clone(),
-        Command::Task(args) => args.agent_program(),
+        Some(Command::Check(args)) => args.judge.agent_program.clone(),
+        Some(Command::Run(args)) => args.judge.agent_program.clone(),
+        Some(Command::Loop(args)) => args.judge.agent_program.clone(),
+        Some(Command::Probe(args)) => args.agent_program.clone(),
+        Some(Command::Sweep(args)) => args.agent_program.clone(),
+        Some(Command::Watch(args)) => args.agent_program.clone(),
+        Some(Command::Task(args)) => args.agent_program(),
         _ => None,
     };
     let notifications = NotificationWorker::default();
     let around = || command_env(global, terminal, agent, notifications.clone());
-    let done = match cli.command {
+    let Some(command) = cli.command else { return status::bare(&around()?, terminal) };
+    let done = match command {
         Command::Snapshot(args) => snapshot::snapshot(&around()?, terminal, args),
         Command::Check(args) => judging::check(&around()?, terminal, args),
         Command::Run(args) => judging::run(&around()?, terminal, args),
@@ -59,8 +61,9 @@ pub fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailu
         Command::Task(args) => task::task(&around()?, terminal, args),
         Command::Hook(args) => hook::hook(global, around, terminal, args),
         Command::Demo => demo::demo(terminal),
-        Command::Completions { shell } => generate::completions(shell),
-        Command::Man => generate::man(),
+        Command::Completions { shell } => completions::completions(shell),
+        Command::Man(args) => manual::man(terminal, &args),
+        Command::Help(args) => help::help(&args.topic),
     };
     // The result is printed; whoever waits for our end waits a little longer, and only where somebody is to be told.
     let left = notifications.finish(DELIVERY);

@@ -16,10 +16,10 @@ use super::runtime::in_runtime;
 
 /// What `--help` teaches beside the arguments.
 pub const AFTER_HELP: &str = "\
-Only the checks are judged: nobody is asked, nothing is committed, no lock is taken, so that it may be called from inside of a
+Only the checks are judged: nobody is asked, nothing is committed, no lock is taken, so that it may be called from inside of a \
 session as often as one likes. Without checks, commits since the baseline decide. The verdict is JSON unless stdout is a terminal.
 
-  echo '{\"schema\": 1, \"output\": \"All done.\", \"claims_done\": true}' | watchdog evaluate
+  echo '{\"schema\": 1, \"output\": \"All done.\"}' | watchdog evaluate
 
 The JSON Schemas: watchdog schema context, watchdog schema verdict. Examples in Python, TypeScript and Go: docs/evaluate.md";
 
@@ -27,16 +27,16 @@ The JSON Schemas: watchdog schema context, watchdog schema verdict. Examples in 
 #[derive(Debug, Args)]
 pub struct EvaluateArgs {
     /// The context as JSON: a file, or '-' for stdin
-    #[arg(long, value_name = "FILE", default_value = "-", env = "WATCHDOG_CONTEXT")]
+    #[arg(long, value_name = "FILE", default_value = "-")]
     pub context: PathBuf,
     /// A name for the work [default: the context's, that of the recorded baseline, or the branch]
     #[arg(long, value_name = "NAME", env = "WATCHDOG_SPEC")]
     pub spec: Option<String>,
     /// Run all checks and report every failure
-    #[arg(long, env = "WATCHDOG_ALL", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long)]
     pub all: bool,
     /// Run commands again that passed before on the same tree
-    #[arg(long, env = "WATCHDOG_NO_CACHE", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long)]
     pub no_cache: bool,
 }
 

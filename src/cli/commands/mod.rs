@@ -1,6 +1,7 @@
 //! One file per command, and the way from the parsed command line to it.
 
 mod breaker;
+mod completions;
 mod cron;
 mod demo;
 mod dispatch;
@@ -8,11 +9,11 @@ mod doctor;
 pub mod evaluate;
 mod events;
 mod from_session;
-mod generate;
 mod hook;
 mod init;
 mod judging;
 mod looping;
+mod manual;
 mod probe;
 mod report;
 mod rescue;

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::agent::{CancelFlag, transcript};
 use crate::cli::amounts::grouped;
-use crate::cli::args::{RescueArgs, RescueCommand};
+use crate::cli::args_rescue::{RescueArgs, RescueCommand};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::config::settings::{ConfigSettings, RescueMode, RescueSettings};

@@ -6,7 +6,8 @@ use jiff::Timestamp;
 
 use crate::cli::amounts::age;
 use crate::cli::args_status::StatusArgs;
-use crate::cli::failure::CommandFailure;
+use crate::cli::failure::{CommandFailure, USAGE};
+use crate::cli::help;
 use crate::cli::table::{TableColumns, style_of};
 use crate::cli::terminal::CommandTerminal;
 use crate::decision::breaker::BreakerState;
@@ -47,6 +48,20 @@ pub fn status(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, 
     table(terminal, &rows, now);
     terminal.tell(&summary(&found.rows, rows.len()));
     Ok(0)
+}
+
+/// `watchdog` alone: what is going on in this worktree where it is watched, else the short help, as for any line without a command.
+pub fn bare(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
+    if command_env.state.database().exists() {
+        let store = SqliteStore::open(&command_env.state)?;
+        let here = overview(&store, &command_env.state, &PathFilter::new(&command_env.worktree, &[".".into()]), now())?;
+        if !here.rows.is_empty() {
+            drop(store);
+            return status(command_env, true, terminal, StatusArgs { paths: Vec::new(), only: Vec::new() });
+        }
+    }
+    terminal.complain(&help::short());
+    Ok(USAGE)
 }
 
 /// What there is to do where nothing is watched.

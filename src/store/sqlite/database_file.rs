@@ -24,6 +24,9 @@ const APPLICATION_ID: i32 = 0x7764_6f67;
 /// The migrations, in order; the number of those applied is the file's `user_version`. Only ever appended to.
 const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql"), include_str!("schema_2.sql")];
 
+/// The format of the records that this program writes. A newer one is refused.
+pub const STORE_FORMAT: usize = MIGRATIONS.len();
+
 /// Longest wait for other processes. Busy disks were seen to need almost four seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 

@@ -1,0 +1,76 @@
+//! What the long help of a command says below its options: how it decides, in a sentence or two, and examples to type.
+
+pub const SNAPSHOT: &str = "\
+What is uncommitted now is recorded as inherited: kept, and never counted as the work that comes. `run` and `loop` do this themselves.
+
+Examples:
+  B=$(watchdog snapshot); ./my-session.sh; watchdog check --baseline \"$B\"
+  watchdog snapshot --accept-criteria  accept changed criteria";
+
+pub const CHECK: &str = "\
+Commits that were made here since the baseline decide, and the configured checks where there are some. Only where neither does, the agent is \
+asked, at most --max-probes times; what it left uncommitted is rescued into commits. The status is the exit code: watchdog help exit-codes.
+
+Examples:
+  watchdog check                               against the recorded baseline
+  watchdog check --baseline HEAD~3 --no-probe  git alone; costs nothing
+  watchdog check --once --json                 one look, for cron and programs
+  watchdog check --pid 4711                    first wait for its end";
+
+pub const RUN: &str = "\
+What is uncommitted is kept in a snapshot before CMD is started. CMD's output passes through; its end, and that of its children, is waited for.
+
+Examples:
+  watchdog run -- claude -p \"Fix the login\" --allowedTools Bash Edit
+  watchdog run --spec auth --timeout 2h --idle-timeout 30m -- ./session.sh
+  watchdog run --adopt -- claude -p \"Finish what I began\"";
+
+pub const PROBE: &str = "\
+Examples:
+  watchdog probe                         ask the last session
+  some-agent | watchdog probe --parse -  read a reply, and ask nobody";
+
+pub const BREAKER: &str = "\
+It opens after breaker.limit strikes: genuine timeouts, and sessions that came to nothing. While it is open no session is started.
+
+Examples:
+  watchdog breaker        its state and its strikes
+  watchdog breaker reset  close it";
+
+pub const TRUST: &str = "\
+A configuration names commands, and whoever may write it could run anything: it counts once you allowed it, with the content that it has now.
+
+Examples:
+  watchdog trust                  completion.json of this worktree
+  watchdog trust .watchdog/tasks  every task in that folder
+  watchdog trust --list";
+
+pub const INIT: &str = "\
+Examples:
+  watchdog init                    a first completion.json
+  watchdog init --cron ~/projects  a timer that sweeps";
+
+pub const DOCTOR: &str = "\
+Examples:
+  watchdog doctor
+  watchdog doctor --rebuild  records back from git's refs";
+
+pub const EVENTS: &str = "\
+Examples:
+  watchdog events --follow
+  watchdog events --since 2h --kind verdict,rescue
+  watchdog events --all --json | jq .kind";
+
+pub const SCHEMA: &str = "\
+Example:
+  watchdog schema config > completion.schema.json";
+
+pub const COMPLETIONS: &str = "\
+Example:
+  watchdog completions bash >> ~/.bash_completion";
+
+pub const MAN: &str = "\
+Examples:
+  watchdog man check | man -l -
+  watchdog man completion.json | man -l -
+  watchdog man --dir ~/.local/share/man";
