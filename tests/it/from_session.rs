@@ -16,9 +16,9 @@ fn a_session_cannot_move_what_it_is_judged_by_without_saying_so_and_it_is_writte
     repo.watchdog(&["trust"]).expect(0);
     repo.watchdog(&["task", "list"]).expect(0);
     let script = "echo '{\"checks\": []}' > completion.json; for words in trust untrust snapshot 'snapshot --accept-criteria' \\
-        'breaker reset' 'task set T1 blocked --reason x' ; do $WATCHDOG $words >/dev/null 2>>errors; echo $? >> codes; done";
+        'breaker reset' 'task set T1 blocked --reason x' 'init --force'; do $WATCHDOG $words >/dev/null 2>>errors; echo $? >> codes; done";
     let out = repo.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", script]);
-    assert_eq!(std::fs::read_to_string(repo.path().join("codes")).unwrap(), "2\n".repeat(6), "{out}");
+    assert_eq!(std::fs::read_to_string(repo.path().join("codes")).unwrap(), "2\n".repeat(7), "{out}");
     let errors = std::fs::read_to_string(repo.path().join("errors")).unwrap();
     assert!(errors.contains("was called from inside of the session of 'main'") && errors.contains("--from-session"), "{errors}");
     assert_ne!(out.json()["status"], "complete", "{out}");
@@ -29,7 +29,9 @@ fn a_session_cannot_move_what_it_is_judged_by_without_saying_so_and_it_is_writte
     let told = |command: &str, refused: bool| {
         events.iter().any(|event| event["data"]["command"] == command && event["data"]["refused"] == json!(refused))
     };
-    for command in ["watchdog trust", "watchdog untrust", "watchdog snapshot", "watchdog breaker reset", "watchdog task set"] {
+    for command in
+        ["watchdog trust", "watchdog untrust", "watchdog snapshot", "watchdog breaker reset", "watchdog task set", "watchdog init"]
+    {
         assert!(told(command, true), "{command}: {events:?}");
     }
     assert!(told("watchdog trust", false), "{events:?}");

@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use serde_json::json;
 
+use super::from_session::PrivilegedCommand;
 use crate::cli::args::InitArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -31,6 +32,11 @@ pub fn init(command_env: &CommandEnv, terminal: &CommandTerminal, args: InitArgs
     }
     let worktree = Worktree::open(&command_env.worktree)?;
     command_env.state.ensure()?;
+    let records = SqliteStore::open(&command_env.state)?;
+    let worktree_id = worktree.worktree_id();
+    let privileged =
+        PrivilegedCommand { command: "watchdog init", store: &records, worktree_id: &worktree_id, from_session: args.from_session };
+    privileged.allow()?;
     let path = worktree.root().join(CONFIGURATION_FILE);
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(args.force).create_new(!args.force);
@@ -44,6 +50,7 @@ pub fn init(command_env: &CommandEnv, terminal: &CommandTerminal, args: InitArgs
     let store = TrustStore::new(&command_env.state);
     let grant = super::trust::allow(&worktree, &store, &path, CONFIGURATION_FILE.as_ref(), FIRST.as_bytes())?;
     super::trust::move_anchors(command_env, &worktree, CONFIGURATION_FILE.as_ref(), Some(FIRST.as_bytes()))?;
+    privileged.note(json!({"path": CONFIGURATION_FILE, "hash": grant.hash}))?;
     if terminal.json {
         terminal.value(&json!({"schema": 1, "written": path.display().to_string(), "trusted": grant.hash}));
     } else {
