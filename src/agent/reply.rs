@@ -117,9 +117,16 @@ fn from_object(object: &Map<String, Value>) -> Result<Reply, String> {
     if let Some(mark) = MARKS_OF_A_RECORD.iter().find(|mark| object.contains_key(**mark)) {
         return Err(format!("the only object with a status is a record with a \"{mark}\", not an answer"));
     }
-    let status = match object.get("status") {
+    let (status, two_statuses) = match object.get("status") {
         Some(Value::String(word)) => {
-            status(word).ok_or_else(|| format!("its status is \"{}\", expected complete, waiting or working", bounded(word, 80)))?
+            let expected = || format!("its status is \"{}\", expected complete, waiting or working", bounded(word, 80));
+            (status(word).ok_or_else(expected)?, None)
+        }
+        // A key that stands twice, with different values, or a list in its place.
+        Some(Value::Array(words)) => {
+            let words: Option<Vec<ReplyStatus>> = words.iter().map(|word| word.as_str().and_then(status)).collect();
+            let doubt = words.as_deref().and_then(two_words);
+            (words.and_then(|words| words.last().copied()).filter(|_| doubt.is_some()).ok_or("its status is not a word")?, doubt)
         }
         Some(_) => return Err("its status is not a word".into()),
         None => return Err("it has no status".into()),
@@ -144,7 +151,7 @@ fn from_object(object: &Map<String, Value>) -> Result<Reply, String> {
         commits_made: fields::count(field("commits_made")),
         should_continue: fields::flag(field("should_continue")).unwrap_or(None),
         next_action: fields::text(field("next_action")),
-        doubt: (status == ReplyStatus::Complete).then(|| fields::unfinished(object)).flatten(),
+        doubt: two_statuses.or_else(|| (status == ReplyStatus::Complete).then(|| fields::unfinished(object)).flatten()),
     })
 }
 

@@ -1,8 +1,11 @@
 //! A JSON reader for what models write: bounded, and lenient about the slips that leave the meaning clear.
 //!
 //! On top of JSON it takes: a comma after the last item, `//` and `/* */` comments, Python's `True`, `False` and `None`,
-//! raw line feeds in strings, unknown escapes, lone surrogates. Of duplicate keys the last wins.
+//! raw line feeds in strings, unknown escapes, lone surrogates. A key with two different values has the list of both, so that neither
+//! is taken for its value.
 //! It does not take single quotes, bare keys or missing commas: there it would have to guess.
+
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Number, Value};
 
@@ -123,6 +126,7 @@ impl JsonReader<'_> {
 
     fn object(&mut self, depth: usize) -> Result<Value, ParseStop> {
         let mut members = Map::new();
+        let mut doubled = BTreeSet::new();
         self.at += 1;
         self.skip_blank()?;
         while self.peek()? != b'}' {
@@ -134,7 +138,15 @@ impl JsonReader<'_> {
             self.expect(b':')?;
             self.skip_blank()?;
             let value = self.value(depth + 1)?;
-            members.insert(key, value);
+            match members.get_mut(&key) {
+                Some(Value::Array(both)) if doubled.contains(&key) => both.push(value),
+                Some(first) if *first != value => {
+                    *first = Value::Array(vec![first.take(), value]);
+                    doubled.insert(key);
+                }
+                Some(_) => {}
+                None => drop(members.insert(key, value)),
+            }
             self.end_of_item(b'}')?;
         }
         self.at += 1;
@@ -287,7 +299,8 @@ mod tests {
             (r#"{"a":True,"b":False,"c":None}"#, json!({"a": true, "b": false, "c": null})),
             ("{\"a\":\"two\nlines\"}", json!({"a": "two\nlines"})),
             (r#"{"a":"C:\dir \ud800 \u00e4 \ud83d\ude00"}"#, json!({"a": "C:\\dir \u{fffd} ä 😀"})),
-            (r#"{"a":1,"a":2}"#, json!({"a": 2})),
+            (r#"{"a":1,"a":1}"#, json!({"a": 1})),
+            (r#"{"a":1,"a":2,"a":3}"#, json!({"a": [1, 2, 3]})),
             (r#"{"a":"//no /* comment"}"#, json!({"a": "//no /* comment"})),
             (r#"{"a":1e999999}"#, json!({"a": "1e999999"})),
             ("{}", json!({})),

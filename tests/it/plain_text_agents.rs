@@ -24,6 +24,8 @@ fn an_answer_in_prose_counts_where_it_says_one_thing_and_only_one() {
         (fenced, "complete/rescued", 0),
         (denied, "review/disputed", 12),
         (two, "review/disputed", 12),
+        ("{\"status\": \"working\", \"status\": \"complete\"}\n", "review/disputed", 12),
+        ("{\"status\": \"complete\", \"tasks_pending\": [\"x\"], \"tasks_pending\": []}\n", "review/disputed", 12),
         ("Everything is finished and all tests pass.\n", "error/probe_error", 16),
         (templated, "", 0),
     ] {
