@@ -22,6 +22,8 @@ pub struct RecordedBaseline {
     pub refs: KnownRefs,
     /// When it was recorded.
     pub at: Timestamp,
+    /// When the spec's own baseline was recorded, also where another commit was named in its place.
+    pub record_at: Option<Timestamp>,
     /// What was uncommitted then, and at the recorded end of the session.
     pub work: WorkRecord,
     /// What weakens the record.
@@ -31,7 +33,7 @@ pub struct RecordedBaseline {
 impl RecordedBaseline {
     /// A baseline that nobody recorded: nothing is known of the moment when the session began.
     pub fn made_up(spec: String, point: BaselinePoint, at: Timestamp) -> Self {
-        RecordedBaseline { spec, point, refs: Vec::new().into(), at, work: WorkRecord::default(), notes: Vec::new() }
+        RecordedBaseline { spec, point, refs: Vec::new().into(), at, record_at: None, work: WorkRecord::default(), notes: Vec::new() }
     }
 }
 
@@ -87,7 +89,7 @@ pub fn record(
     let record = BaselineRecord { commit, branch: worktree.branch(), refs: kept, at: now, worktree: worktree.root().to_owned() };
     let work = record_uncommitted(store, worktree, &spec, uncommitted, now)?;
     baseline::record(store, &worktree.worktree_id(), &spec, &record)?;
-    Ok(RecordedBaseline { spec, point, refs: tips.into(), at: now, work, notes })
+    Ok(RecordedBaseline { spec, point, refs: tips.into(), at: now, record_at: Some(now), work, notes })
 }
 
 /// Records what is uncommitted as inherited, but for what an earlier session of the spec left since its last complete.
@@ -143,6 +145,7 @@ pub fn recorded(store: &Arc<dyn Store>, worktree_id: &str, spec: Option<&str>) -
         point: record.commit.map_or(BaselinePoint::Unborn, BaselinePoint::Commit),
         refs: known(store, record.refs),
         at: record.at,
+        record_at: Some(record.at),
         work,
         notes: Vec::new(),
     }))

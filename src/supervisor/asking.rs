@@ -129,7 +129,7 @@ impl ActionExecutor {
                 (&self.case.worktree_id, &self.case.spec),
                 (&self.root, &self.command_env.claude_home),
                 self.session_id.as_deref(),
-                self.case.recorded_at,
+                self.case.record_at,
                 by_transcript,
             ),
             None => Ok(ProbeTarget { resume: self.session_id.clone(), expected: None, known_by: KnownBy::Latest, has_grown: None }),

@@ -72,6 +72,8 @@ pub struct JudgementInput {
     pub evidence: OriginEvidence,
     /// When the baseline was recorded; `None` where one was named that is not.
     pub recorded_at: Option<Timestamp>,
+    /// When the spec's own baseline was recorded, also where another commit was named in its place: the session is the same one.
+    pub record_at: Option<Timestamp>,
     /// Where the work began, and the refs of that moment: what checks count and compare from. The baseline, but for a loop, each of whose
     /// sessions has a baseline of its own.
     pub origin: (BaselinePoint, Option<KnownRefs>),
@@ -123,6 +125,7 @@ impl JudgementInput {
             baseline: recorded.point,
             work: recorded.work,
             recorded_at: known.as_ref().map(|_| recorded.at),
+            record_at: recorded.record_at,
             known,
             settings,
             asked,

@@ -19,7 +19,7 @@ use super::judgement_input::JudgementInput;
 /// Looks at the session whose work a case is. Writes down since when nothing was seen of what it left running, for the next look.
 pub fn look(case: &JudgementInput, store: &dyn Store, at: Timestamp) -> LeftRunning {
     let unknown = LeftRunning { session_over: case.asked.session_over, ..LeftRunning::default() };
-    let Some(recorded_at) = case.recorded_at else { return unknown };
+    let Some(recorded_at) = case.record_at else { return unknown };
     // One that cannot be read proves nothing.
     let recorded = session::of(store, &case.worktree_id, &case.spec).ok().flatten();
     let Some(record) = recorded.filter(|session| session.started_at >= recorded_at) else { return unknown };

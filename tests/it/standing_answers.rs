@@ -173,8 +173,13 @@ fn the_one_conversation_begun_since_the_baseline_is_asked_and_not_the_newest() {
     repo.write("draft", "1");
     let second = check();
     assert_eq!(second["session"]["id"], A, "{second}");
+    // Another commit in place of the baseline is no other session.
+    repo.write("unrelated.txt", "x\n");
+    repo.commit_all("unrelated");
+    let third = repo.watchdog(&["check", "--once", "--json", "-q", "--baseline", "HEAD~0"]).expect(10).json();
+    assert_eq!((&third["session"]["id"], &third["session"]["known_by"]), (&json!(A), &json!("transcript")), "{third}");
     let argv = fs::read_to_string(env.root().join("argv")).unwrap();
-    assert_eq!(argv.lines().filter(|line| line.contains(&format!("--resume {A}"))).count(), 2, "{argv}");
+    assert_eq!(argv.lines().filter(|line| line.contains(&format!("--resume {A}"))).count(), 3, "{argv}");
 }
 
 #[test]
