@@ -121,7 +121,8 @@ impl SnapshotSubject {
                 return Err(error.to_string());
             }
         };
-        let due = rhythm.is_due(changes.any().then_some(changes.fingerprint));
+        // Before the session, a clean tree is looked at as well: small ignored settings are kept with it, and are no change.
+        let due = rhythm.is_due(changes.any().then_some(changes.fingerprint)) || !rhythm.begun;
         let at = now();
         let request = SnapshotRequest { spec: &self.spec, at, why: rhythm.why() };
         self.look_at_helpers(&worktree, &request);

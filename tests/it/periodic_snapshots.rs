@@ -96,6 +96,21 @@ fn work_from_before_the_session_is_kept_at_its_beginning() {
 }
 
 #[test]
+fn ignored_settings_in_a_clean_worktree_are_kept_before_the_session() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write(".gitignore", ".env\n");
+    repo.commit_all("ignore");
+    repo.write(".env", "KEY=1\n");
+    for _ in 0..2 {
+        repo.watchdog(&["run", "--max-probes", "0", "--", "git", "clean", "-qfdx"]);
+        assert!(!repo.has(".env") && repo.snapshots().len() == 1, "one snapshot holds the same state once: {:?}", repo.snapshots());
+        repo.watchdog(&["rescue", "restore", "latest"]).expect(0);
+        assert!(repo.has(".env"));
+    }
+}
+
+#[test]
 fn none_are_taken_where_none_are_wanted_but_the_one_before_the_session() {
     for (rescue, kept) in [(json!({"snapshot_seconds": 0, "mode": "snapshot"}), 1), (json!({"mode": "off", "snapshot_seconds": 1}), 0)] {
         let env = TestEnv::new();
