@@ -64,11 +64,20 @@ impl From<Error> for UnreadableFact {
             ),
             Error::UnknownRevision { .. } => (FaultKind::Git, Some("see: git log --oneline --all".to_string())),
             Error::Read { why, .. } => {
-                let helps = told_by(why).map_or("see: git fsck", |shortage| shortage.helps);
+                let helps = told_by(why).map_or_else(|| remedy_for(why), |shortage| shortage.helps);
                 (FaultKind::Git, Some(helps.to_string()))
             }
         };
         UnreadableFact { kind, why: error.to_string(), hint }
+    }
+}
+
+/// What helps where git's data cannot be read or written; the disk and its permissions are no damage.
+fn remedy_for(why: &str) -> &'static str {
+    match why {
+        _ if ["No space left on device", "Disk quota exceeded"].iter().any(|full| why.contains(full)) => "make room on that disk",
+        _ if ["Permission denied", "Read-only file system"].iter().any(|shut| why.contains(shut)) => "give this user access to it",
+        _ => "see: git fsck",
     }
 }
 

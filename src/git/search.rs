@@ -69,8 +69,8 @@ impl SearchWalk<'_> {
     fn take(&mut self, path: &Path) {
         let top = match fs::canonicalize(path) {
             Ok(top) if top.is_dir() => top,
-            Ok(_) => return self.keep(by_name(path, WorktreeState::Nothing { why: "it is not a folder".to_string() })),
-            Err(error) => return self.keep(by_name(path, WorktreeState::Nothing { why: error.to_string() })),
+            Ok(_) => return self.keep(by_name(path, WorktreeState::Nothing { why: format!("{} is not a folder", path.display()) })),
+            Err(error) => return self.keep(by_name(path, WorktreeState::Nothing { why: format!("{}: {error}", path.display()) })),
         };
         if !self.below(&top) {
             match discover::dot_git(&top) {

@@ -141,7 +141,7 @@ impl CheckMachine {
                 self.conclude_agent_unrunnable(&why)
             }
             Some(SessionEnd::NotKept { why }) => {
-                let hint = "make room, or start it all the same with --without-snapshot";
+                let hint = "remedy that, or start it all the same with --without-snapshot";
                 let why = format!("the session was not started: what is uncommitted could not be kept in a snapshot first: {why}");
                 self.conclude_unreadable(UnreadableFact { kind: FaultKind::Snapshot, why, hint: Some(hint.into()) })
             }

@@ -81,8 +81,7 @@ impl WorkerPool<'_> {
             }
             WorktreeState::Broken { why } => return judged(Verdict::unreadable(unreadable(FaultKind::Git, why))),
             WorktreeState::Nothing { why } => {
-                let why = format!("{}: {why}", found.root.display());
-                let verdict = Verdict::unreadable(unreadable(FaultKind::NotARepository, &why));
+                let verdict = Verdict::unreadable(unreadable(FaultKind::NotARepository, why));
                 return row(SweepOutcome::Judged(Box::new(bare_judgement(&found.root, verdict))));
             }
         }
