@@ -37,8 +37,13 @@ pub(super) const DIALECTS: &[&str] = &["completion", "behavior"];
 
 pub(super) const ON_NO_CRITERIA: &[(&str, OnNoCriteria)] = &[("git", OnNoCriteria::Git), ("review", OnNoCriteria::Review)];
 
-pub(super) const EVIDENCE: &[(&str, Evidence)] =
-    &[("verified", Evidence::Verified), ("counted", Evidence::Counted), ("claimed", Evidence::Claimed), ("none", Evidence::None)];
+pub(super) const EVIDENCE: &[(&str, Evidence)] = &[
+    ("verified", Evidence::Verified),
+    ("committed", Evidence::Committed),
+    ("counted", Evidence::Counted),
+    ("claimed", Evidence::Claimed),
+    ("none", Evidence::None),
+];
 
 pub(super) const ORDERS: &[(&str, CheckOrder)] = &[("cheap_first", CheckOrder::CheapFirst), ("given", CheckOrder::Given)];
 
@@ -267,6 +272,7 @@ mod tests {
         assert_eq!((found.mode, found.on_no_criteria), (Mode::First, OnNoCriteria::Review));
         assert_eq!((found.require_evidence, found.order), (Evidence::Verified, CheckOrder::Given));
         fails(r#"{"mode": "al"}"#, "mode: unknown word \"al\", did you mean `all`?; it must be one of `all`, `any`, `first`");
+        assert_eq!(reads(r#"{"require_evidence": "committed"}"#).require_evidence, Evidence::Committed);
         fails(r#"{"require_evidence": "verify"}"#, "did you mean `verified`?");
         fails(r#"{"order": 1}"#, "order: expected one of `cheap_first`, `given`, found the number 1");
         fails(r#"{"guards": ["a["]}"#, "guards[0]: not a valid glob");

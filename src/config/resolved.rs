@@ -192,7 +192,7 @@ mod tests {
         fn settings()(
             mode in mode(),
             on_no_criteria in prop::sample::select(vec![OnNoCriteria::Git, OnNoCriteria::Review]),
-            require_evidence in prop::sample::select(vec![Evidence::None, Evidence::Claimed, Evidence::Counted, Evidence::Verified]),
+            require_evidence in prop::sample::select(vec![Evidence::None, Evidence::Claimed, Evidence::Counted, Evidence::Committed, Evidence::Verified]),
             (max_probes, probe_interval, probe_timeout, final_rescue_attempt) in (0..=10_000_u32, seconds(0), seconds(1), any::<bool>()),
             (preset, model, probe) in (preset(), prop::option::of(said()), prop::option::of(argv())),
             (rescue, limits) in (rescue(), limits()),
