@@ -110,3 +110,17 @@ fn the_end_of_a_session_keeps_what_is_uncommitted() {
         events.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")["kind"].as_str().unwrap_or_default().into()).collect();
     assert_eq!(kinds, ["baseline", "session_started", "session_ended", "snapshot"]);
 }
+
+#[test]
+fn what_is_uncommitted_when_a_hooked_session_begins_is_kept_first() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("mine.txt", "hours of a person's work\n");
+    start(&repo, "a", "startup");
+    assert_eq!(repo.snapshots().len(), 1);
+    repo.git(&["clean", "-qfd"]);
+    repo.watchdog(&["rescue", "restore", "latest"]).expect(0);
+    assert!(repo.has("mine.txt"));
+    start(&repo, "a", "resume");
+    assert_eq!(repo.snapshots().len(), 1, "the same state is kept once");
+}

@@ -5,13 +5,15 @@ use serde_json::json;
 
 use crate::agent::still_runs;
 use crate::checks::describe;
-use crate::config::settings::{ConfigSettings, OnNoCriteria};
+use crate::config::settings::{ConfigSettings, OnNoCriteria, RescueMode, RescueSettings};
 use crate::decision::evidence::UnreadableFact;
 use crate::decision::machine::ConfigTrust;
+use crate::git::SnapshotRequest;
 use crate::hooks::{HookAction, HookInput, HookReply};
+use crate::rescue::private_rule;
 use crate::session::{UncommittedRule, note_conversations, record, recorded};
 use crate::store::hook_session::{self, HookSession};
-use crate::store::journal::{event, kind};
+use crate::store::journal::{event, kind, snapshot_event};
 use crate::store::session::{self, SessionRecord};
 
 use super::super::command_env::{CommandEnv, now};
@@ -67,7 +69,34 @@ pub fn begin(command_env: &CommandEnv, request: &HookRequest, input: &HookInput,
     note(&place, &recorded.spec, kind::SESSION_STARTED, data, at)?;
     let effective = effective(command_env, &place, Some(&recorded.spec), Some(&recorded.point))?;
     let effective = if fresh { settle_anchor::session_begins(&place, &recorded, effective)? } else { effective };
-    Ok(what_done_means(&effective))
+    // One that goes on was kept when it began; a session inside another one is that one's to keep.
+    let unkept = if active.is_none() { keep(command_env, &place, &recorded.spec, &effective.settings.rescue, at).err() } else { None };
+    let reply = what_done_means(&effective);
+    let unkept = unkept.map(|why| format!("watchdog: what is uncommitted could not be kept in a snapshot before the session: {why}"));
+    let message = [reply.message.clone(), unkept].into_iter().flatten().reduce(|told, more| format!("{told}; {more}"));
+    Ok(HookReply { message, ..reply })
+}
+
+/// Keeps what is uncommitted before an agent may disturb it. A hook cannot refuse a session, so the user is told where it fails.
+fn keep(
+    command_env: &CommandEnv,
+    place: &OpenWorktree,
+    spec: &str,
+    settings: &RescueSettings,
+    at: Timestamp,
+) -> Result<(), UnreadableFact> {
+    if settings.mode == RescueMode::Off {
+        return Ok(());
+    }
+    let request = SnapshotRequest { spec, at, why: "before the session" };
+    let taken = place.worktree.take_snapshot_with_private(&request, &private_rule(settings))?;
+    if let Some(taken) = taken.filter(|taken| !taken.reused) {
+        let kept = snapshot_event(at, &place.worktree_id, Some(spec), &taken.name, &taken.commit);
+        // Nothing guards this append, so it cannot be fenced.
+        let _done = place.store.append(&[kept], None)?;
+        command_env.tell(&format!("kept the uncommitted work in {}", taken.name));
+    }
+    Ok(())
 }
 
 /// The session that already runs in this worktree, where it is not this very process's own: that of `watchdog run` or of another agent.
