@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::decision::evidence::{FaultKind, UnreadableFact};
 use crate::decision::verdict::{Reason, Status};
+use crate::supervisor::Refusal;
 
 /// Wrong usage, or a bad configuration file.
 pub const USAGE: u8 = 2;
@@ -64,6 +65,16 @@ impl From<UnreadableFact> for CommandFailure {
         }
         let reason = Reason::from(unreadable.kind);
         CommandFailure { hint: unreadable.hint, ..CommandFailure::new(reason, unreadable.why) }
+    }
+}
+
+impl From<Refusal> for CommandFailure {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Unreadable(unreadable) => unreadable.into(),
+            Refusal::Verdict(verdict) => CommandFailure::new(verdict.reason, verdict.message),
+            Refusal::Judgement(judgement) => CommandFailure::new(judgement.verdict.reason, judgement.verdict.message),
+        }
     }
 }
 

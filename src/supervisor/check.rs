@@ -14,10 +14,11 @@ use super::command_env::{CommandEnv, now};
 use super::configuration::effective;
 use super::journal::CommandJournal;
 use super::judgement_input::{JudgementInput, Overrides};
-use super::judgement_run::{SessionSeen, early, judge, refused};
+use super::judgement_run::{SessionSeen, about, judge};
 use super::live_session::{RunningSession, SessionActivity};
-use super::open_worktree::{LockedWorktree, OpenWorktree};
+use super::open_worktree::OpenWorktree;
 use super::pid_wait;
+use super::refusal::{Refusal, SettledCase};
 use super::settle_anchor;
 use super::signals::SignalState;
 use super::verdict_json::Judgement;
@@ -38,31 +39,35 @@ pub struct CheckRequest {
 /// Judges what happened since the baseline.
 pub async fn check(command_env: &CommandEnv, request: CheckRequest, signals: &mut SignalState) -> Judgement {
     let begun = now();
-    let prepared = match prepare(command_env) {
-        Ok(prepared) => prepared,
-        Err(refused) => {
-            let (verdict, running) = *refused;
-            let session = running.map(|running| running.to_session());
-            return Judgement { session, ..early(command_env, None, verdict, begun) };
-        }
-    };
-    let PreparedCheck { place, mut lock, .. } = prepared;
-    let mut request = request;
+    try_check(command_env, request, signals, begun).await.unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
+}
+
+/// The same; where nothing could be judged, why.
+pub async fn try_check(
+    command_env: &CommandEnv,
+    mut request: CheckRequest,
+    signals: &mut SignalState,
+    begun: Timestamp,
+) -> Result<Judgement, Refusal> {
+    let place = OpenWorktree::open(command_env)?;
+    let mut lock =
+        place.lock(command_env, "watchdog check", false).map_err(|refusal| with_its_session(command_env, &place, refusal, begun))?;
     if let Some(pid) = request.pid {
         let marked = lock.set_session_active(true);
-        if let Err(verdict) = wait_for(command_env, pid, signals).await {
-            return early(command_env, None, verdict, begun);
-        }
+        wait_for(command_env, pid, signals).await?;
         if marked.and_then(|()| lock.set_session_active(false)).is_err() {
             command_env.tell("could not update the lock file");
         }
         request.asked.session_over = true;
     }
     let stalled = stalled_session(command_env, &place);
-    let mut judgement = check_place(command_env, place, &request, signals, begun).await;
+    let mut judgement = try_place(command_env, place, &request, signals, begun).await.or_else(|refusal| match refusal {
+        Refusal::Judgement(judgement) => Ok(*judgement),
+        other => Err(other),
+    })?;
     judgement.verdict.degraded.extend(stalled);
     drop(lock);
-    judgement
+    Ok(judgement)
 }
 
 /// Judges a place whose lock the caller holds.
@@ -73,22 +78,21 @@ pub async fn check_place(
     signals: &mut SignalState,
     begun: Timestamp,
 ) -> Judgement {
-    let store = Arc::clone(&place.store);
-    let case = match settle_case(command_env, place, request) {
-        Ok(case) => case,
-        Err(unreadable) => return early(command_env, None, Verdict::unreadable(unreadable), begun),
-    };
-    let journal = CommandJournal::of(&case, command_env, &store);
-    match case.admit(store.as_ref()) {
-        Err(unreadable) => early(command_env, Some(&case), Verdict::unreadable(unreadable), begun),
-        Ok(Some(verdict)) => refused(command_env, &case, store.as_ref(), &journal, verdict, begun),
-        Ok(None) => judge(case, store, journal, SessionSeen::default(), command_env, signals, begun).await,
-    }
+    try_place(command_env, place, request, signals, begun).await.unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
 }
 
-struct PreparedCheck {
+async fn try_place(
+    command_env: &CommandEnv,
     place: OpenWorktree,
-    lock: crate::store::lock::WorktreeLock,
+    request: &CheckRequest,
+    signals: &mut SignalState,
+    begun: Timestamp,
+) -> Result<Judgement, Refusal> {
+    let store = Arc::clone(&place.store);
+    let case = settle_case(command_env, place, request)?;
+    let journal = CommandJournal::of(&case, command_env, &store);
+    SettledCase { command_env, case: &case, store: store.as_ref(), journal: &journal, begun }.admit()?;
+    Ok(judge(case, store, journal, SessionSeen::default(), command_env, signals, begun).await)
 }
 
 /// A session that nobody holds the worktree for, as hooks tell of one: who judges its work should know that it has stalled.
@@ -97,22 +101,18 @@ fn stalled_session(command_env: &CommandEnv, place: &OpenWorktree) -> Option<Deg
     (running.live.doing == SessionActivity::Stalled).then(|| Degradation { code: "session_stalled", detail: running.in_words() })
 }
 
-/// Takes the worktree, or says who has it: of a session, how it is doing.
-fn prepare(command_env: &CommandEnv) -> Result<PreparedCheck, Box<(Verdict, Option<RunningSession>)>> {
-    let unreadable = |unreadable: UnreadableFact| Box::new((Verdict::unreadable(unreadable), None));
-    let place = OpenWorktree::open(command_env).map_err(unreadable)?;
-    match place.claim(command_env, "watchdog check", false).map_err(unreadable)? {
-        LockedWorktree::Ours(lock) => Ok(PreparedCheck { place, lock }),
-        LockedWorktree::Taken(verdict) if verdict.reason == Reason::SessionActive => {
-            let running = RunningSession::of(command_env, place.store.as_ref(), (&place.worktree_id, place.root()), None);
-            // Where that cannot be read, who holds the worktree is known all the same.
-            let running = running.ok().flatten();
-            let more = running.as_ref().map(|running| running.live.in_words()).unwrap_or_default();
-            let message = format!("{}{more}", verdict.message);
-            Err(Box::new((Verdict { message, ..*verdict }, running)))
-        }
-        LockedWorktree::Taken(verdict) => Err(Box::new((*verdict, None))),
+/// Of a session that keeps us away, the verdict says how it is doing.
+fn with_its_session(command_env: &CommandEnv, place: &OpenWorktree, refusal: Refusal, begun: Timestamp) -> Refusal {
+    let Refusal::Verdict(verdict) = refusal else { return refusal };
+    if verdict.reason != Reason::SessionActive {
+        return Refusal::Verdict(verdict);
     }
+    let running = RunningSession::of(command_env, place.store.as_ref(), (&place.worktree_id, place.root()), None);
+    // Where that cannot be read, who holds the worktree is known all the same.
+    let Some(running) = running.ok().flatten() else { return Refusal::Verdict(verdict) };
+    let message = format!("{}{}", verdict.message, running.live.in_words());
+    let judgement = about(command_env, None, Verdict { message, ..*verdict }, begun);
+    Refusal::Judgement(Box::new(Judgement { session: Some(running.to_session()), ..judgement }))
 }
 
 fn settle_case(command_env: &CommandEnv, place: OpenWorktree, request: &CheckRequest) -> Result<JudgementInput, UnreadableFact> {

@@ -23,18 +23,27 @@ use super::dispatcher::drive;
 use super::executor::ActionExecutor;
 use super::journal::CommandJournal;
 use super::judgement_input::{JudgementInput, Overrides};
-use super::judgement_run::{about, early};
+use super::judgement_run::about;
 use super::open_worktree::OpenWorktree;
+use super::refusal::Refusal;
 use super::signals::SignalState;
 use super::verdict_json::Judgement;
 
 /// Judges the configured checks against what is told.
 pub async fn evaluate(command_env: &CommandEnv, context: SessionContext, asked: Overrides, signals: &mut SignalState) -> Judgement {
     let begun = now();
-    let (case, store, baseline_known) = match open_case(command_env, &context, asked, begun) {
-        Ok(opened) => opened,
-        Err(unreadable) => return early(command_env, None, Verdict::unreadable(unreadable), begun),
-    };
+    try_evaluate(command_env, context, asked, signals, begun).await.unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
+}
+
+/// The same; where nothing could be judged, why.
+pub async fn try_evaluate(
+    command_env: &CommandEnv,
+    context: SessionContext,
+    asked: Overrides,
+    signals: &mut SignalState,
+    begun: Timestamp,
+) -> Result<Judgement, Refusal> {
+    let (case, store, baseline_known) = open_case(command_env, &context, asked, begun)?;
     let journal = Arc::new(CommandJournal::new(Arc::clone(&store), &case.worktree_id, &case.spec));
     let case = Arc::new(case);
     let verdict = match without_checks(&case.settings.limits, &context, begun) {
@@ -61,7 +70,7 @@ pub async fn evaluate(command_env: &CommandEnv, context: SessionContext, asked: 
     if let Some(why) = journal.fault() {
         judgement.verdict.degraded.push(Degradation { code: "journal_unwritable", detail: why });
     }
-    judgement
+    Ok(judgement)
 }
 
 fn open_case(

@@ -12,6 +12,7 @@ use crate::store::{SqliteStore, Store};
 use crate::watch::GitDirs;
 
 use super::command_env::{CommandEnv, now};
+use super::refusal::Refusal;
 
 /// How a watch names itself in a lock.
 pub const WATCH: &str = "watchdog watch";
@@ -32,7 +33,7 @@ pub struct OpenWorktree {
 }
 
 /// Whether a worktree may be acted on.
-pub enum LockedWorktree {
+enum LockedWorktree {
     /// It is ours until the lock is dropped.
     Ours(WorktreeLock),
     /// Somebody else acts on it; holds the verdict to give.
@@ -64,8 +65,16 @@ impl OpenWorktree {
         self.root().join(super::configuration::FILE)
     }
 
+    /// Takes the worktree's lock; refused where somebody else has it.
+    pub fn lock(&self, command_env: &CommandEnv, command: &str, session_active: bool) -> Result<WorktreeLock, Refusal> {
+        match self.claim(command_env, command, session_active)? {
+            LockedWorktree::Ours(lock) => Ok(lock),
+            LockedWorktree::Taken(verdict) => Err(Refusal::Verdict(verdict)),
+        }
+    }
+
     /// Takes the worktree's lock, or says who has it.
-    pub fn claim(&self, command_env: &CommandEnv, command: &str, session_active: bool) -> Result<LockedWorktree, UnreadableFact> {
+    fn claim(&self, command_env: &CommandEnv, command: &str, session_active: bool) -> Result<LockedWorktree, UnreadableFact> {
         let begun = Instant::now();
         loop {
             let holder = LockHolder { pid: std::process::id(), command: command.into(), since: now(), session_active, spec: None };

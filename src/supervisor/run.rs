@@ -23,9 +23,10 @@ use super::configuration::effective;
 use super::first_failure::refuse_what_passes;
 use super::journal::CommandJournal;
 use super::judgement_input::{JudgementInput, Overrides, half_done_before};
-use super::judgement_run::{early, judge, refused};
+use super::judgement_run::judge;
 use super::live_session::RunningSession;
-use super::open_worktree::{LockedWorktree, OpenWorktree};
+use super::open_worktree::OpenWorktree;
+use super::refusal::{Refusal, SettledCase};
 use super::session_run::{SessionOrder, run_session};
 use super::settle_anchor;
 use super::signals::SignalState;
@@ -57,47 +58,31 @@ pub struct RunRequest {
 /// Runs one session and judges it.
 pub async fn run(command_env: &CommandEnv, request: RunRequest, signals: &mut SignalState) -> Judgement {
     let begun = now();
-    let place = match OpenWorktree::open(command_env) {
-        Ok(place) => place,
-        Err(unreadable) => return early(command_env, None, Verdict::unreadable(unreadable), begun),
-    };
-    let mut lock = match place.claim(command_env, "watchdog run", true) {
-        Ok(LockedWorktree::Ours(lock)) => lock,
-        Ok(LockedWorktree::Taken(verdict)) => return early(command_env, None, *verdict, begun),
-        Err(unreadable) => return early(command_env, None, Verdict::unreadable(unreadable), begun),
-    };
+    try_run(command_env, request, signals, begun).await.unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
+}
+
+/// The same; where no session was started, why.
+async fn try_run(command_env: &CommandEnv, request: RunRequest, signals: &mut SignalState, begun: Timestamp) -> Result<Judgement, Refusal> {
+    let place = OpenWorktree::open(command_env)?;
+    let mut lock = place.lock(command_env, "watchdog run", true)?;
     if let Some(verdict) = half_done_before(&place.worktree, &request.asked) {
-        return early(command_env, None, verdict, begun);
+        return Err(verdict.into());
     }
-    match beside_a_live_session(command_env, &place, request.spec.as_deref()) {
-        Ok(None) => {}
-        Ok(Some(verdict)) => return early(command_env, None, verdict, begun),
-        Err(unreadable) => return early(command_env, None, Verdict::unreadable(unreadable), begun),
+    if let Some(verdict) = beside_a_live_session(command_env, &place, request.spec.as_deref())? {
+        return Err(verdict.into());
     }
     let store = Arc::clone(&place.store);
-    let mut case = match open_case(command_env, place, &request, begun) {
-        Ok(case) => case,
-        Err(unreadable) => return early(command_env, None, Verdict::unreadable(unreadable), begun),
-    };
+    let case = open_case(command_env, place, &request, begun)?;
     let journal = CommandJournal::of(&case, command_env, &store);
-    match case.admit(store.as_ref()) {
-        Err(unreadable) => return early(command_env, Some(&case), Verdict::unreadable(unreadable), begun),
-        Ok(Some(verdict)) => return refused(command_env, &case, store.as_ref(), &journal, verdict, begun),
-        Ok(None) => {}
-    }
+    let settled = SettledCase { command_env, case: &case, store: store.as_ref(), journal: &journal, begun };
+    settled.admit()?;
     if let Some(stop) = termination(&case.settings.limits, &SpentUsage::default(), begun) {
-        let verdict = Verdict::new(stop.reason, format!("{}; the session was not started", stop.why));
-        return refused(command_env, &case, store.as_ref(), &journal, verdict, begun);
+        return Err(settled.refuse(Verdict::new(stop.reason, format!("{}; the session was not started", stop.why))));
     }
     let idle_timeout = request.idle_timeout.or(case.settings.limits.idle_timeout).filter(|limit| !limit.is_zero());
     command_env.tell(&first_line(&case, idle_timeout.is_some()));
-    let (checked, found) = refuse_what_passes(case, command_env, &store, signals).await;
-    case = checked;
-    match found {
-        Err(unreadable) => return early(command_env, Some(&case), Verdict::unreadable(unreadable), begun),
-        Ok(Some(verdict)) => return refused(command_env, &case, store.as_ref(), &journal, verdict, begun),
-        Ok(None) => {}
-    }
+    let (mut case, found) = refuse_what_passes(case, command_env, &store, signals).await;
+    SettledCase { command_env, case: &case, store: store.as_ref(), journal: &journal, begun }.unless(found)?;
     journal.note(kind::BASELINE, json!({"baseline": case.baseline.as_str()}));
 
     let order = SessionOrder {
@@ -120,7 +105,7 @@ pub async fn run(command_env: &CommandEnv, request: RunRequest, signals: &mut Si
     note_changed_criteria(&mut case, command_env, &store);
     let judgement = judge(case, store, journal, seen, command_env, signals, begun).await;
     drop(lock);
-    judgement
+    Ok(judgement)
 }
 
 /// What the session did to the file in force is told like what was found before it.

@@ -14,7 +14,7 @@ use crate::git::{FileDiff, RestoreError, RestoreResult, RestoreTarget, RestoredT
 use crate::rescue::{RestoreIntoError, restore_into_worktree};
 use crate::session::recorded;
 use crate::store::journal::{event, kind};
-use crate::supervisor::{CommandEnv, LockedWorktree, OpenWorktree, now};
+use crate::supervisor::{CommandEnv, OpenWorktree, now};
 
 /// What stands for the newest snapshot of this worktree's spec.
 const LATEST: &str = "latest";
@@ -166,10 +166,7 @@ pub fn restore(
     id: &str,
     target: RestorePlace,
 ) -> Result<u8, CommandFailure> {
-    let _lock = match place.claim(command_env, "watchdog rescue restore", false)? {
-        LockedWorktree::Ours(lock) => lock,
-        LockedWorktree::Taken(verdict) => return Err(CommandFailure::new(verdict.reason, verdict.message)),
-    };
+    let _lock = place.lock(command_env, "watchdog rescue restore", false)?;
     let id = place.worktree.snapshot_info(&resolve(place, id)?).map_err(refused)?.id;
     let (restored, linked) = match target {
         RestorePlace::Here(target) => (place.worktree.restore(&id, target).map_err(refused)?, None),

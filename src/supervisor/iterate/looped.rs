@@ -27,9 +27,10 @@ use crate::supervisor::executor::since;
 use crate::supervisor::first_failure::refuse_what_passes;
 use crate::supervisor::journal::CommandJournal;
 use crate::supervisor::judgement_input::JudgementInput;
-use crate::supervisor::judgement_run::{SessionSeen, early, judge, refused};
+use crate::supervisor::judgement_run::{SessionSeen, early, judge};
 use crate::supervisor::live_session::RunningSession;
-use crate::supervisor::open_worktree::{LockedWorktree, OpenWorktree};
+use crate::supervisor::open_worktree::OpenWorktree;
+use crate::supervisor::refusal::{Refusal, SettledCase};
 use crate::supervisor::session_run::run_session;
 use crate::supervisor::settle_anchor;
 use crate::supervisor::signals::{SignalState, SignalUrgency};
@@ -52,7 +53,7 @@ pub async fn run_loop(command_env: &CommandEnv, request: LoopRequest, view: Arc<
             looped.show(LoopPhase::Over);
             judgement
         }
-        Err(verdict) => early(command_env, None, *verdict, begun),
+        Err(refusal) => refusal.into_judgement(command_env, begun),
     }
 }
 
@@ -86,34 +87,29 @@ struct PlayedIteration {
 }
 
 impl LoopRun {
-    async fn open(command_env: &CommandEnv, request: LoopRequest, view: Arc<dyn LoopView>, begun: Timestamp) -> Result<Self, Box<Verdict>> {
-        let unreadable = |unreadable: UnreadableFact| Box::new(Verdict::unreadable(unreadable));
-        let place = OpenWorktree::open(command_env).map_err(unreadable)?;
-        let mut lock = match place.claim(command_env, "watchdog loop", true).map_err(unreadable)? {
-            LockedWorktree::Ours(lock) => lock,
-            LockedWorktree::Taken(verdict) => return Err(verdict),
-        };
-        let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, request.spec.as_deref()).map_err(unreadable)?;
+    async fn open(command_env: &CommandEnv, request: LoopRequest, view: Arc<dyn LoopView>, begun: Timestamp) -> Result<Self, Refusal> {
+        let place = OpenWorktree::open(command_env)?;
+        let mut lock = place.lock(command_env, "watchdog loop", true)?;
+        let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, request.spec.as_deref())?;
         // Saying so is a courtesy to others.
         let _ = lock.set_spec(&spec);
-        let memory = LoopState::open(&place.store, &place.worktree, &spec, request.restart, begun).map_err(unreadable)?;
+        let memory = LoopState::open(&place.store, &place.worktree, &spec, request.restart, begun)?;
         // One that was cut off is this loop's own, and waited for.
         if memory.record().under_way.is_none()
-            && let Some(running) = RunningSession::of(command_env, place.store.as_ref(), (&place.worktree_id, place.root()), Some(&spec))
-                .map_err(|error| unreadable(error.into()))?
+            && let Some(running) = RunningSession::of(command_env, place.store.as_ref(), (&place.worktree_id, place.root()), Some(&spec))?
         {
-            return Err(Box::new(running.not_beside_it()));
+            return Err(running.not_beside_it().into());
         }
         let origin = memory.origin();
-        settle_anchor::between_sessions(&place, Some(&spec), begun).map_err(unreadable)?;
+        settle_anchor::between_sessions(&place, Some(&spec), begun)?;
         let mut effective = match &request.effective {
             Some(effective) => effective.clone(),
-            None => effective(command_env, &place, Some(&spec), Some(&origin)).map_err(unreadable)?,
+            None => effective(command_env, &place, Some(&spec), Some(&origin))?,
         };
         if let ConfigTrust::Untrusted { allow_with } = &effective.trust {
             // No session could come to anything: what it is for would not be read, and nothing could be complete.
             let why = format!("completion.json is not trusted, so nothing was started; read it, then type: {allow_with}");
-            return Err(Box::new(Verdict::new(Reason::Untrusted, why)));
+            return Err(Verdict::new(Reason::Untrusted, why).into());
         }
         effective.settings.limits = request.limits.over(&effective.settings.limits);
         let ground = LoopContext {
@@ -159,7 +155,7 @@ impl LoopRun {
             wall_before,
             last: None,
         };
-        looped.memory.keep(|record| record.standing = standing).map_err(unreadable)?;
+        looped.memory.keep(|record| record.standing = standing)?;
         looped.tell_the_beginning();
         Ok(looped)
     }
@@ -202,8 +198,8 @@ impl LoopRun {
                 LoopAction::Iterate { .. } if signals.urgency() >= SignalUrgency::Interrupted => return self.interrupted(),
                 LoopAction::Iterate { number } => match self.iterate(number, signals).await {
                     Ok(played) => IterationInput::Played(Box::new(played)),
-                    Err(judgement) => {
-                        self.last = Some(*judgement);
+                    Err(refusal) => {
+                        self.last = Some(refusal.into_judgement(&self.ground.command_env, self.begun));
                         return self.finish(&LoopEnd::Verdict);
                     }
                 },
@@ -234,39 +230,28 @@ impl LoopRun {
     }
 
     /// Plays one iteration. `Err` holds the verdict of one that could not begin.
-    async fn iterate(&mut self, number: u32, signals: &mut SignalState) -> Result<PlayedIteration, Box<Judgement>> {
+    async fn iterate(&mut self, number: u32, signals: &mut SignalState) -> Result<PlayedIteration, Refusal> {
         let begun = now();
         let LoopContext { command_env, .. } = &self.ground;
-        let failed = |reason: Verdict, case: Option<&JudgementInput>| Box::new(early(command_env, case, reason, begun));
         // Others see that somebody works here; that this cannot be said is no reason to end.
         let _ = self.lock.set_session_active(true);
         if let Some(verdict) = self.ground.half_done_before().filter(|_| number == 1) {
-            return Err(failed(verdict, None));
+            return Err(verdict.into());
         }
-        let case = self.ground.begin(number).map_err(|unreadable| failed(Verdict::unreadable(unreadable), None))?;
-        match case.admit(self.ground.store.as_ref()) {
-            Err(unreadable) => return Err(failed(Verdict::unreadable(unreadable), Some(&case))),
-            Ok(Some(verdict)) => {
-                return Err(Box::new(refused(command_env, &case, self.ground.store.as_ref(), &self.journal, verdict, begun)));
-            }
-            Ok(None) => {}
-        }
-        let (case, found) = refuse_what_passes(case, command_env, &self.ground.store, signals).await;
-        match found {
-            Err(unreadable) => return Err(failed(Verdict::unreadable(unreadable), Some(&case))),
-            Ok(Some(verdict)) => {
-                return Err(Box::new(refused(command_env, &case, self.ground.store.as_ref(), &self.journal, verdict, begun)));
-            }
-            Ok(None) => {}
-        }
+        let store = Arc::clone(&self.ground.store);
+        let case = self.ground.begin(number)?;
+        SettledCase { command_env, case: &case, store: store.as_ref(), journal: &self.journal, begun }.admit()?;
+        let (case, found) = refuse_what_passes(case, command_env, &store, signals).await;
+        let settled = SettledCase { command_env, case: &case, store: store.as_ref(), journal: &self.journal, begun };
+        settled.unless(found)?;
         self.journal.note(kind::BASELINE, json!({"baseline": case.baseline.as_str()}));
         let prompt = self.prompt(number, &case);
         let spent = self.machine.standing().spent;
         let order = self.ground.order(number, &prompt, spent, self.memory.record().session_id.as_deref());
-        let order = order.map_err(|why| failed(Verdict::new(Reason::AgentUnrunnable, why), Some(&case)))?;
+        let order = order.map_err(|why| settled.instead(Verdict::new(Reason::AgentUnrunnable, why)))?;
         let at_most = self.status.max_iterations;
         let kept = self.memory.keep(|record| (record.under_way, record.at_most) = (Some((number, begun)), Some(at_most)));
-        kept.map_err(|unreadable| failed(Verdict::unreadable(unreadable), Some(&case)))?;
+        kept.map_err(|unreadable| settled.unreadable(unreadable))?;
         self.tell(&format!("iteration {number} of at most {} begins", self.status.max_iterations));
         (self.status.iteration, self.status.breaker) = (number, breaker_of(&case, self.ground.store.as_ref()));
         self.status.tap = Some(order.tap.clone());

@@ -18,10 +18,11 @@ use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::configuration::effective;
 use crate::supervisor::journal::{CommandJournal, observed};
 use crate::supervisor::judgement_input::{JudgementInput, Overrides};
-use crate::supervisor::judgement_run::{JudgementRun, SessionSeen, early, refused};
+use crate::supervisor::judgement_run::{JudgementRun, SessionSeen};
 use crate::supervisor::live_session::RunningSession;
 use crate::supervisor::open_worktree::{OpenWorktree, taken};
 use crate::supervisor::panicked::verdict_of_panic;
+use crate::supervisor::refusal::SettledCase;
 use crate::supervisor::settle_anchor;
 use crate::supervisor::verdict_json::{Judgement, SessionJson};
 
@@ -151,10 +152,9 @@ impl WorkerPool<'_> {
         let case = JudgementInput::new(place, recorded, true, effective, asked);
         let journal = CommandJournal::of(&case, &around, &self.store);
         journal.join(&self.ledger);
-        match case.admit(self.store.as_ref()) {
-            Err(unreadable) => return end(early(&around, Some(&case), Verdict::unreadable(unreadable), begun)),
-            Ok(Some(verdict)) => return end(refused(&around, &case, self.store.as_ref(), &journal, verdict, begun)),
-            Ok(None) => {}
+        let settled = SettledCase { command_env: &around, case: &case, store: self.store.as_ref(), journal: &journal, begun };
+        if let Err(refusal) = settled.admit() {
+            return end(refusal.into_judgement(&around, begun));
         }
         let store = Arc::clone(&self.store);
         let (judgement_run, setup) = match JudgementRun::begin(case, store, journal, SessionSeen::default(), true, &around, begun) {
