@@ -131,6 +131,8 @@ const MEMBERS: &[&str] = &[
     "parent_tool_use_id",
     "is_api_error_message",
     "msg",
+    "data",
+    "exitCode",
 ];
 
 impl<'de> Deserialize<'de> for EnvelopeEvent {
@@ -217,6 +219,21 @@ impl FoldedEnvelope {
         }
         let kind = event.kind().map(str::to_owned);
         let known = match kind.as_deref() {
+            Some("result") if event.0.contains_key("exitCode") => {
+                match event.0.get("exitCode").and_then(Value::as_i64) {
+                    Some(0) => self.no_error(),
+                    _ => self.envelope.is_error = true,
+                }
+                true
+            }
+            Some("session.error") => {
+                self.copilot_error(&event);
+                true
+            }
+            Some("assistant.message") => {
+                self.say(event.0.get("data").and_then(|data| data.get("content")).and_then(Value::as_str));
+                true
+            }
             Some("result") => {
                 self.claude_result(event);
                 true
@@ -264,6 +281,9 @@ impl FoldedEnvelope {
         let said = self.envelope.text.take();
         let session_id = self.envelope.session_id.take();
         let error_subtype = event.text_of("subtype").is_some_and(|s| s.starts_with("error"));
+        // Gemini has a status in the place of a subtype, and with Qwen Code one error in the place of a list.
+        let failed = event.text_of("status") == Some("error");
+        let error = event.0.get("error").and_then(|error| error.get("message").or(Some(error))?.as_str()).map(str::to_owned);
         // Two results with nothing said between them: the first one's answer is not the second's.
         let said = said.filter(|_| !self.result && !error_subtype);
         self.result = true;
@@ -275,7 +295,7 @@ impl FoldedEnvelope {
                 Some(other) => Some(other.to_string()),
             },
             structured_output: event.0.remove("structured_output").filter(|value| !value.is_null()),
-            is_error: error_subtype || event.0.get("is_error").and_then(Value::as_bool).unwrap_or(false),
+            is_error: error_subtype || failed || event.0.get("is_error").and_then(Value::as_bool).unwrap_or(false),
             errors: event
                 .0
                 .get("errors")
@@ -284,6 +304,7 @@ impl FoldedEnvelope {
                 .flatten()
                 .filter_map(Value::as_str)
                 .map(str::to_owned)
+                .chain(error)
                 .collect(),
             api_error_status: event.0.get("api_error_status").and_then(Value::as_u64),
             terminal_reason: event.text_of("terminal_reason").or(event.text_of("subtype").filter(|_| error_subtype)).map(str::to_owned),
@@ -313,9 +334,21 @@ impl FoldedEnvelope {
 
     fn codex_message(&mut self, event: &EnvelopeEvent) {
         let item = event.0.get("item").or_else(|| event.0.get("msg"));
-        if item.and_then(|i| i.get("type")).and_then(Value::as_str) == Some("agent_message") {
-            self.say(item.and_then(|i| i.get("text").or_else(|| i.get("message"))).and_then(Value::as_str));
+        match item.and_then(|i| i.get("type")).and_then(Value::as_str) {
+            Some("agent_message") => self.say(item.and_then(|i| i.get("text").or_else(|| i.get("message"))).and_then(Value::as_str)),
+            // The service answered again: the agent works on.
+            Some("command_execution" | "file_change" | "mcp_tool_call" | "reasoning") => self.no_error(),
+            _ => {}
         }
+    }
+
+    fn copilot_error(&mut self, event: &EnvelopeEvent) {
+        let data = event.0.get("data");
+        // What the agent said before is no part of the error.
+        self.envelope.text = None;
+        self.envelope.is_error = true;
+        self.envelope.errors = data.and_then(|data| data.get("message")).and_then(Value::as_str).map(str::to_owned).into_iter().collect();
+        self.envelope.api_error_status = data.and_then(|data| data.get("statusCode")).and_then(Value::as_u64);
     }
 
     fn say(&mut self, text: Option<&str>) {
@@ -328,6 +361,7 @@ impl FoldedEnvelope {
     /// An error on the way (a lost connection that came back) is none once the turn goes on.
     fn no_error(&mut self) {
         self.envelope.is_error = false;
+        self.envelope.api_error_status = None;
         self.envelope.errors.clear();
     }
 

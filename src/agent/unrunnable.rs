@@ -9,8 +9,8 @@ use super::plain_text::plain_text;
 use crate::decision::display::bounded;
 use crate::decision::evidence::ProcessExit;
 
-/// Bytes of an explanation that are kept.
-const WHY: usize = 500;
+/// Bytes of an explanation that are kept: a message shows 200 characters, and what to type is among them.
+const WHY: usize = 120;
 /// Lines at the end of plain text that may hold the words; a stack trace or a hint may follow them.
 const LAST_LINES: usize = 4;
 /// Bytes of a line that is a program's word about itself, and no prose.
@@ -19,7 +19,7 @@ const LINE: usize = 300;
 /// What programs put before the matter.
 const LEAD_IN: &str = r"^(?:\[[^\]]{1,40}\]\s*|[✖✗❌×⚠\s]+|(?:fatal|error|api[ _]?error|apierror|claude|codex|gemini|opencode|unexpected status|http)\b[\s:·,-]*|\[?api error[:\s]+)*";
 
-const LOGIN: &str = r"(?:not (?:logged|signed) in\b|please run /login|please (?:log|sign) in\b|login required\b|(?:incorrect|invalid) (?:x-)?api[ -]key|api key not valid|failed to authenticate|authentication failed|authentication_error|unauthenticated\b|401\b.{0,40}(?:unauthori[sz]ed|api key|authentication)|401 unauthori[sz]ed|403 forbidden|oauth token (?:has )?(?:expired|been revoked)|your (?:session|login|access token|token|authentication) (?:has )?expired|(?:api key|credentials?) (?:is |are |was |were )?(?:missing|not found|not set|expired|revoked)|set an auth method)";
+const LOGIN: &str = r#"(?:not (?:logged|signed) in\b|please run /login|please (?:log|sign) in\b|login required\b|(?:incorrect|invalid) (?:x-)?api[ -]key|api key not valid|failed to authenticate|authentication failed|authentication_error|unauthenticated\b|401\b.{0,40}(?:unauthori[sz]ed|api key|authentication)|401 unauthori[sz]ed|403 forbidden|api error:? 40[13]\b|\{"error":\s*\{"code":\s*40[13]\b|oauth token (?:has )?(?:expired|been revoked)|your (?:session|login|access token|token|authentication) (?:has )?expired|(?:api key|credentials?) (?:is |are |was |were )?(?:missing|not found|not set|expired|revoked)|set an auth method)"#;
 
 const CREDIT: &str = r"(?:(?:your )?credit balance is too low|insufficient (?:credits?|funds|balance)|(?:you(?:['’]re| are| have)? )?(?:out of|run out of|no more) credits?\b|no credits? (?:left|remaining)|402 payment required|payment required\b|billing_(?:hard_limit_reached|not_active)|to use codex with your chatgpt plan, upgrade)";
 
@@ -74,13 +74,30 @@ mod tests {
             ("[API Error: 401 Incorrect API key provided]", "login"),
             ("[API Error: {\"error\":{\"code\":401,\"message\":\"API key not valid.\",\"status\":\"UNAUTHENTICATED\"}}]", "login"),
             ("OAuth token has expired. Please obtain a new token", "login"),
+            ("[API Error: 403 no]", "login"),
+            ("[API Error: {\"error\":{\"code\":403,\"message\":\"denied\",\"status\":\"PERMISSION_DENIED\"}}]", "login"),
+            ("Authentication failed with provider at http://127.0.0.1/v1 (HTTP 401).\n  Check your key.", "login"),
         ] {
             assert!(in_error(error).is_some_and(|why| why.contains(&format!("its {word} is"))), "{error}: {:?}", in_error(error));
         }
-        for error in ["API Error: 400 bad thing", "Prompt is too long", "Reached maximum number of turns (1)", "error_during_execution", ""]
-        {
+        for error in [
+            "API Error: 400 bad thing",
+            "[API Error: 4030 tokens are too many]",
+            "[API Error: {\"error\":{\"code\":400,\"message\":\"code 403 is unknown\"}}]",
+            "Prompt is too long",
+            "Reached maximum number of turns (1)",
+            "error_during_execution",
+            "",
+        ] {
             assert_eq!(in_error(error), None, "{error}");
         }
+    }
+
+    #[test]
+    fn what_to_type_stands_in_the_first_200_characters() {
+        let long = format!("Failed to authenticate. {}", "The key of this account is not known here. ".repeat(9));
+        let why = in_error(&long).expect("a login");
+        assert!(why.chars().take(200).collect::<String>().contains("log in again, or set its API key"), "{why}");
     }
 
     #[test]

@@ -34,10 +34,10 @@ const LINE: usize = 2000;
 const FOLLOWING: usize = 2;
 
 /// What programs put before the matter. Repeated; `\w+Error:` and `name:` are a program's own labels.
-const LEAD_IN: &str = r"(?:\[[^\]]{1,40}\]\s*|[\w./@-]{1,40}:\s+|(?:fatal|error|warning|api|apierror|anthropic|openai|azure|google|gemini|codex|claude|ai|opencode|provider|server|service|upstream|stream|request|turn|rejected|failed|returned|exceeded retry limit,|last|with|unexpected)\b[\s:·,-]*)*";
+const LEAD_IN: &str = r"(?:\[[^\]]{1,40}\]\s*|\[api error[:\s]+|[\w./@-]{1,40}:\s+|(?:fatal|error|warning|api|apierror|anthropic|openai|azure|google|gemini|codex|claude|ai|opencode|provider|server|service|upstream|stream|request|turn|rejected|failed|returned|exceeded retry limit,|last|with|unexpected)\b[\s:·,-]*)*";
 
 /// What a program says when it means a limit of the user's plan. Strong: hardly ever said otherwise.
-const PLAN_LIMIT: &str = r"(?:you(?:['’]ve| have)(?: just)? (?:hit|reached|exceeded|used up) (?:your|the) (?:[\w$-]+ ){0,4}?(?:limits?|quota|allowance)|you(?:['’]re| are) out of (?:extra )?usage|(?:(?:claude|ai|opus|sonnet|fable|haiku|your|the|\d+[- ]hour|five[- ]hour|weekly|daily|monthly|hourly|session|usage|message|spend(?:ing)?|plan|individual|account)[ -]){1,5}limit (?:has been |was )?(?:reached|exceeded|hit)|limit reached\s*[|∙·]|(?:> )?\d\. stop and wait for (?:the )?limit to reset)";
+const PLAN_LIMIT: &str = r"(?:you(?:['’]ve| have)(?: just)? (?:hit|reached|exceeded|used up) (?:your|the) (?:[\w$-]+ ){0,4}?(?:limits?|quota|allowance)|you(?:['’]ve| have) exhausted your (?:[\w-]+ ){0,3}?(?:quota|capacity)(?: on this model)?|you(?:['’]re| are) out of (?:extra )?usage|(?:(?:claude|ai|opus|sonnet|fable|haiku|your|the|\d+[- ]hour|five[- ]hour|weekly|daily|monthly|hourly|session|usage|message|spend(?:ing)?|plan|individual|account)[ -]){1,5}limit (?:has been |was )?(?:reached|exceeded|hit)|limit reached\s*[|∙·]|(?:> )?\d\. stop and wait for (?:the )?limit to reset)";
 
 /// What a service says when it refuses for the rate or the quota.
 const RATE_LIMIT: &str = r#"(?:(?:(?:api|account|organi[sz]ation|org|model|tokens?|requests?|user|project|input|output|your|the|github|secondary|daily|monthly|free|tier) ){0,3}?rate[- ]limit (?:has been |was )?(?:reached|exceeded|hit|error)|(?:you (?:have been|are|were) )?rate[- ]limited|rate[- ]limit[.:]\s*(?:please )?(?:retry|try again|wait)\b.*|this request would exceed your (?:[\w'’-]+ ){0,3}rate limit|too many requests|(?:(?:api|account|organi[sz]ation|org|model|tokens?|requests?|user|project|input|output|your|the|github|secondary|daily|monthly|free|tier) ){0,3}?quota[- ]exceeded|(?:you )?(?:have )?exceeded (?:your |the )?(?:[\w-]+ ){0,4}?(?:quota|limit)|(?:tokens|requests) per (?:second|minute|hour|day) limit (?:exceeded|reached)|request limit (?:exceeded|reached)|request throttled|throttl(?:ed|ing)(?: request)?|(?:http(?:/[\d.]+)?|status(?: code)?|error(?: code)?|api[- ]error|code|\(|request rejected \()[\s:]*429\)?|resource[ _]exhausted|rate_limit_(?:error|exceeded)|usage_limit_reached|insufficient_quota)"#;
@@ -215,6 +215,8 @@ mod tests {
             ),
             ("Error: Exceeded tokens per minute limit", None),
             ("You exceeded your current quota, please check your plan and billing details.", None),
+            ("[API Error: You have exhausted your daily quota on this model.]\nPlease wait, or use another key.", None),
+            ("You have exhausted your capacity on this model. Your quota will reset after 2h.", Some("2026-08-19T18:28:34Z")),
             ("  ⎿  You've hit your limit · resets 7pm (UTC)\n\n❯ waiting", Some("2026-08-19T19:00:00Z")),
             ("✗ You've hit your limit\n  Try again at 9:39 PM", Some("2026-08-19T21:39:00Z")),
         ] {
@@ -239,6 +241,8 @@ mod tests {
             "TypeError: ratelimit.check is not a function",
             "You've hit your limit on nested callbacks here, so I split the function.",
             "85% of your daily usage consumed",
+            "You have exhausted your daily quota tests, so I wrote more.",
+            "The banner says [API Error: You have exhausted your daily quota on this model.]",
             "You're close to your usage limit.",
             "Approaching usage limit · resets at 7pm",
             "Processing item 429",
@@ -258,6 +262,17 @@ mod tests {
         let ended = |output: &str, exit| ended_in_limit_in(output.as_bytes(), exit, now(), &TimeZone::UTC).is_some();
         let result = |is_error: bool, status: Option<u64>, text: &str| {
             json!({"type": "result", "subtype": "success", "is_error": is_error, "api_error_status": status, "result": text}).to_string()
+        };
+        let gemini = |error: &str| {
+            let begun = json!({"type": "init", "session_id": "97d38b7d-137f-44c8-a906-ac97e99b783f", "model": "pro"});
+            format!("{begun}\n{}", json!({"type": "result", "status": "error", "error": {"type": "unknown", "message": error}}))
+        };
+        let copilot = |status: u64, error: &str, exit: u64| {
+            let failed = json!({"type": "session.error", "data": {"errorType": "query", "message": error, "statusCode": status}});
+            let said = json!({"type": "assistant.message", "data": {"content": "Done after all."}});
+            let result = json!({"type": "result", "sessionId": "97d38b7d-137f-44c8-a906-ac97e99b783f", "exitCode": exit});
+            let said = if exit == 0 { format!("{said}\n") } else { String::new() };
+            format!("{}\n{failed}\n{said}{result}", json!({"type": "session.tools_updated", "data": {}}))
         };
         let words = "You've hit your limit · resets 7pm (UTC)";
         let (good, bad) = (ProcessExit::Code(0), ProcessExit::Code(1));
@@ -280,6 +295,11 @@ mod tests {
             (prose.into(), bad, false),
             (format!("{}\n{}", json!({"type": "thread.started"}), json!({"type": "turn.failed", "error": {"message": words}})), bad, true),
             (String::new(), bad, false),
+            (gemini("[API Error: You have exhausted your daily quota on this model.]\nPlease wait."), bad, true),
+            (gemini("[API Error: the model is unknown]"), bad, false),
+            (copilot(429, "429 Rate limit", 1), bad, true),
+            (copilot(400, "400 the prompt talks about a 429 Rate limit", 1), bad, false),
+            (copilot(429, "429 Rate limit", 0), good, false),
         ] {
             assert_eq!(ended(&output, exit), expected, "{output} {exit}");
         }

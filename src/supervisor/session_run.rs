@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::agent::envelope::session_id_in;
+use crate::agent::envelope::{self, session_id_in};
 use crate::agent::overload::ended_in_overload;
 use crate::agent::own_stdin::stdin_may_bring_more;
 use crate::agent::stream::{SessionSummary, StreamTap};
@@ -285,7 +285,11 @@ fn cannot_work(summary: &SessionSummary, outcome: &SessionOutcome, exit: Process
     match (summary.structured, &summary.error) {
         (true, Some(error)) => unrunnable::in_error(error),
         (true, None) => None,
-        (false, _) => unrunnable::in_last_lines(&outcome.tail_stdout, exit),
+        // A program whose events are not followed may still tell its error in one of them.
+        (false, _) => match envelope::read(&outcome.tail_stdout) {
+            Some(found) => found.is_error.then(|| unrunnable::in_error(&found.errors.join("\n"))).flatten(),
+            None => unrunnable::in_last_lines(&outcome.tail_stdout, exit),
+        },
     }
 }
 

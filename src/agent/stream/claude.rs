@@ -169,7 +169,9 @@ fn result(gathered: &mut SessionFold, event: &Value) -> bool {
     let error_subtype = subtype.filter(|subtype| subtype.starts_with("error"));
     let ended = error_subtype.or(text(event, "terminal_reason")).or(subtype).unwrap_or("result");
     gathered.ended = Some(cut(ended, 100));
-    let said: Vec<&str> = list(event, "errors").filter_map(Value::as_str).collect();
+    // Qwen Code tells one error, in the place of a list.
+    let one = event.get("error").and_then(|error| text(error, "message"));
+    let said: Vec<&str> = list(event, "errors").filter_map(Value::as_str).chain(one).collect();
     gathered.error = (is_true(event, "is_error") || error_subtype.is_some()).then(|| match text(event, "result") {
         _ if !said.is_empty() => cut(&said.join("\n"), 4000),
         Some(answer) if !answer.is_empty() => cut(answer, 4000),

@@ -118,6 +118,9 @@ fn errors_retries_and_limits_are_told() {
         (Some("error_max_turns"), Some("Reached maximum number of turns (1)"))
     );
     assert_eq!(summary.limit_ends.map(|at| at.as_second()), Some(1_787_200_000));
+    let qwen =
+        json!({"type": "result", "subtype": "error_during_execution", "is_error": true, "error": {"message": "[API Error: 403 no]"}});
+    assert_eq!(read(&lines(&[qwen])).error.as_deref(), Some("[API Error: 403 no]"));
     let allowed = json!({"type": "rate_limit_event", "rate_limit_info": {"status": "allowed", "resetsAt": 1_787_200_000}});
     assert_eq!(read(&lines(&[allowed])).limit_ends, None);
 }
