@@ -39,7 +39,7 @@ static NO_CONVERSATION: LazyLock<Regex> = LazyLock::new(|| {
 });
 static OVERLOADED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r#"(?i)\boverloaded|serverOverloaded|\bat capacity\b|api error: (?:5\d\d|repeated 5\d\d|connection|request timed out|fetch|unable to connect|json parse)|(?:http|status|code|status code|error)"?[:= ]+5\d\d\b|\b5\d\d (?:internal server error|bad gateway|service unavailable|gateway time-?out)|internal server error|service unavailable|temporarily unavailable|bad gateway|connection (?:error|dropped|closed|refused|reset|timed out)|\bE(?:CONNRESET|CONNREFUSED|TIMEDOUT|NOTFOUND|AI_AGAIN|PIPE)\b|socket hang up|fetch failed|network error|getaddrinfo|\brequest timed out|please (?:back ?off|retry) (?:and|later)"#,
+        r#"(?i)\boverloaded|serverOverloaded|\bat capacity\b|api error: (?:5\d\d|repeated 5\d\d|terminated|connection|request timed out|fetch|unable to connect|json parse)|(?:http|status|code|status code|error)"?[:= ]+5\d\d\b|\b5\d\d (?:internal server error|bad gateway|service unavailable|gateway time-?out)|last error: 5\d\d\b|internal server error|service unavailable|temporarily unavailable|experiencing high demand|bad gateway|stream disconnected|error sending request|UND_ERR_SOCKET|connection (?:error|dropped|closed|refused|reset|timed out)|\bE(?:CONNRESET|CONNREFUSED|TIMEDOUT|NOTFOUND|AI_AGAIN|PIPE)\b|socket hang up|fetch failed|network error|getaddrinfo|\brequest timed out|please (?:back ?off|retry) (?:and|later)"#,
     )
 });
 static UNKNOWN_OPTION: LazyLock<Regex> =
@@ -130,6 +130,12 @@ mod tests {
             ("claude turn failed: overloaded_error", Some("overloaded")),
             ("Server is overloaded, please try again later", Some("overloaded")),
             ("Please backoff and retry", Some("overloaded")),
+            ("We’re currently experiencing high demand, which may cause temporary errors.", Some("overloaded")),
+            ("stream disconnected before completion: error sending request", Some("overloaded")),
+            ("[API Error: terminated]", Some("overloaded")),
+            ("[API Error: terminated (cause: UND_ERR_SOCKET: other side closed)]", Some("overloaded")),
+            ("retried 5 times (total retry wait time: 13 seconds) Last error: 500 boom", Some("overloaded")),
+            ("The job was terminated on demand", None),
             ("warming up\nYou've hit your limit · resets 7pm (UTC)\n", Some("rate_limited")),
             ("Error: HTTP 429 Too Many Requests", Some("rate_limited")),
             ("model context window is 500 tokens", None),

@@ -44,6 +44,19 @@ mod tests {
             (r#"{"type":"result","subtype":"success","is_error":true,"result":"no key","api_error_status":401}"#, false),
             (r#"{"type":"result","subtype":"error_max_turns","is_error":true,"errors":["Reached maximum number of turns (1)"]}"#, false),
             (r#"{"type":"result","subtype":"success","is_error":false,"result":"the service was overloaded, I retried"}"#, false),
+            (r#"{"type":"result","status":"error","error":{"type":"unknown","message":"[API Error: {\"error\":{\"code\":503}}]"}}"#, true),
+            (r#"{"type":"result","subtype":"error_during_execution","is_error":true,"error":{"message":"[API Error: 500 boom]"}}"#, true),
+            ("{\"type\":\"session.error\",\"data\":{\"message\":\"boom\",\"statusCode\":500}}\n{\"type\":\"result\",\"exitCode\":1}", true),
+            (
+                "{\"type\":\"session.error\",\"data\":{\"message\":\"boom\",\"statusCode\":400}}\n{\"type\":\"result\",\"exitCode\":1}",
+                false,
+            ),
+            // It lost the connection, went on, and was ended in the midst of its work.
+            (
+                "{\"type\":\"turn.started\"}\n{\"type\":\"error\",\"message\":\"Reconnecting... 1/5 (HTTP 503)\"}\n\
+                 {\"type\":\"item.completed\",\"item\":{\"type\":\"command_execution\",\"exit_code\":0}}",
+                false,
+            ),
             ("thread 'main' panicked", false),
             ("", false),
         ] {

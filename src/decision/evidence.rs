@@ -247,6 +247,8 @@ pub enum SessionEnd {
     OverLimit { stop: StopReason },
     /// It ended by itself, and what it named as still running in the background does still run.
     LeftWork { exit: ProcessExit, what: String },
+    /// It ended by itself before its work was done: its service failed, or a budget or turn limit of its own program ended it.
+    CutShort { exit: ProcessExit, why: String },
     /// It ended, and the last it said was that its program cannot work: a login that is not valid, credit that is spent.
     Unrunnable { why: String },
     /// It could not be started; `shortage` = the system had no room for it then, so that trying again may help.

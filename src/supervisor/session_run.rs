@@ -228,9 +228,9 @@ fn see(
     let usage = SessionUsage { wall_seconds: Some(outcome.duration.as_secs_f64()), ..summary.usage };
     let spent = SpentUsage::of(&usage);
     notes.extend(budget.unknown(spent));
-    notes.extend(limit_of_its_own(summary));
     notes.extend(refused_tools(summary));
-    notes.extend(no_room(&outcome, at));
+    let cut_short = no_room(&outcome, at).or_else(|| limit_of_its_own(summary));
+    notes.extend(cut_short.clone());
     if let Some(SilenceEnd::Finished(after)) = cut.silent.filter(|_| outcome.cancelled) {
         let detail = format!("it told its final result, was silent for {} s and did not end; watchdog ended it", after.as_secs());
         notes.push(Degradation { code: "ended_after_result", detail });
@@ -242,9 +242,9 @@ fn see(
         (None, Some(SilenceEnd::Finished(_))) => {
             let exit = ProcessExit::Code(i32::from(summary.error.is_some()));
             let ended = SessionOutcome { exit: Some(exit), ..outcome.clone() };
-            told_end(describe_end(&ended, at), summary, &ended)
+            told_end(describe_end(&ended, at), summary, &ended, cut_short)
         }
-        (None, None) => told_end(describe_end(&outcome, at), summary, &outcome),
+        (None, None) => told_end(describe_end(&outcome, at), summary, &outcome, cut_short),
     };
     SessionSeen {
         end: Some(end),
@@ -257,8 +257,8 @@ fn see(
     }
 }
 
-/// What the events of a session add to what its process told.
-fn told_end(end: SessionEnd, summary: &SessionSummary, outcome: &SessionOutcome) -> SessionEnd {
+/// What the events of a session add to what its process told; `cut_short` is the note on what ended it early.
+fn told_end(end: SessionEnd, summary: &SessionSummary, outcome: &SessionOutcome, cut_short: Option<Degradation>) -> SessionEnd {
     let survivors = !outcome.survivors.is_empty();
     match end {
         SessionEnd::Ended { exit } if let Some(why) = cannot_work(summary, outcome, exit) => SessionEnd::Unrunnable { why },
@@ -270,6 +270,7 @@ fn told_end(end: SessionEnd, summary: &SessionSummary, outcome: &SessionOutcome)
             let count = plural(summary.background_tasks.len() as u64, "background task");
             SessionEnd::LeftWork { exit, what: if what.is_empty() { count } else { format!("{count} ({what})") } }
         }
+        SessionEnd::Ended { exit } if let Some(note) = cut_short => SessionEnd::CutShort { exit, why: note.detail },
         end => end,
     }
 }
@@ -341,7 +342,7 @@ fn named(survivors: &[SurvivingProcess]) -> String {
 
 fn end_word(end: Option<&SessionEnd>) -> String {
     match end {
-        Some(SessionEnd::Ended { exit }) => exit.to_string(),
+        Some(SessionEnd::Ended { exit } | SessionEnd::CutShort { exit, .. }) => exit.to_string(),
         Some(SessionEnd::TimedOut { .. }) => "timed out".into(),
         Some(SessionEnd::Idle { .. }) => "silent".into(),
         Some(SessionEnd::RateLimited { .. }) => "usage limit".into(),

@@ -171,6 +171,64 @@ fn a_session_for_which_the_service_had_no_room_is_no_strike() {
     assert_eq!(out.json()["strike"], true, "a session that came to nothing for no such reason: {out}");
 }
 
+/// Sessions that their service or a limit of their own ended, as their programs tell it.
+fn cut_off() -> [(Step, &'static str, &'static str); 4] {
+    let result = |value: serde_json::Value| Step::print_json(&value);
+    let codex = |error: &str| {
+        let failed = json!({"type": "turn.failed", "error": {"message": error}});
+        Step::print(&format!("{}\n{}\n{failed}\n", json!({"type": "thread.started"}), json!({"type": "turn.started"})))
+    };
+    [
+        (
+            result(
+                json!({"type": "result", "subtype": "success", "is_error": true, "result": "API Error: Repeated 529 Overloaded errors.",
+                "api_error_status": 529, "terminal_reason": "api_error"}),
+            ),
+            "overloaded",
+            "Repeated 529 Overloaded",
+        ),
+        (codex("unexpected status 503 Service Unavailable: busy, url: http://127.0.0.1"), "overloaded", "503 Service Unavailable"),
+        (codex("We’re currently experiencing high demand, which may cause temporary errors."), "overloaded", "high demand"),
+        (
+            result(
+                json!({"type": "result", "subtype": "error_max_budget_usd", "is_error": true, "errors": ["Reached maximum budget ($1)"],
+                "terminal_reason": "budget_exhausted"}),
+            ),
+            "session_cut_short",
+            "Reached maximum budget",
+        ),
+    ]
+}
+
+#[test]
+fn nobody_is_asked_after_a_session_that_its_service_or_its_own_limit_ended() {
+    for (last_words, note, named) in cut_off() {
+        let env = TestEnv::new();
+        let repo = env.repo();
+        let out = run(&env, &repo, &[], &[last_words.clone(), Step::exit(1)], "complete").expect(10);
+        assert_eq!(
+            (out.verdict().as_str(), &out.json()["probes_used"], &out.json()["strike"]),
+            ("incomplete/working", &json!(0), &json!(false)),
+            "{out}"
+        );
+        assert!(out.json()["degraded"].to_string().contains(note), "{out}");
+        assert!(out.json()["message"].as_str().is_some_and(|message| message.contains(named)), "{out}");
+        let half = [Step::write("half.txt", "half"), last_words.clone(), Step::exit(1)];
+        let out = run(&env, &repo, &[], &half, "complete").expect(10);
+        assert_eq!(
+            (out.verdict().as_str(), &out.json()["probes_used"], &out.json()["rescued"]),
+            ("incomplete/working", &json!(0), &json!(true)),
+            "{out}"
+        );
+        let commits = [Step::write("a.txt", "a"), Step::commit("a"), last_words, Step::exit(1)];
+        assert_eq!(run(&env, &repo, &[], &commits, "working").expect(0).verdict(), "complete/new_commits");
+    }
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let out = run(&env, &repo, &[], &[Step::exit(1)], "complete").expect(0);
+    assert_eq!((out.verdict().as_str(), &out.json()["probes_used"]), ("complete/nothing_to_do", &json!(1)), "as ever: {out}");
+}
+
 #[test]
 fn tools_that_the_agent_was_refused_are_told_with_the_option_that_allows_them() {
     let env = TestEnv::new();

@@ -31,6 +31,7 @@ impl CheckMachine {
             Some(SessionEnd::RateLimited { .. }) => message.push_str("; the session then met a usage limit"),
             Some(SessionEnd::LeftWork { what, .. }) => message.push_str(&format!("; the session left work running: {what}")),
             Some(SessionEnd::Unrunnable { why }) => message.push_str(&format!("; the agent cannot go on: {}", first_line(why))),
+            Some(SessionEnd::CutShort { why, .. }) => message.push_str(&format!("; the session was cut short: {}", first_line(why))),
             Some(SessionEnd::Ended { .. } | SessionEnd::OverLimit { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. })
             | None => {}
         }
@@ -187,7 +188,11 @@ impl CheckMachine {
     }
 
     pub(super) fn conclude_no_probe(&mut self) -> MachineAction {
-        let message = format!("no new commit, and the agent was not asked{}", self.kept_in());
+        let cut = match &self.setup.session {
+            Some(SessionEnd::CutShort { why, .. }) => format!("; the session was cut short: {}", first_line(why)),
+            _ => String::new(),
+        };
+        let message = format!("no new commit, and the agent was not asked{cut}{}", self.kept_in());
         let nothing = if self.work_left() { FINISH } else { "No new commit was made. Finish the work and commit it." };
         let feedback = self.unmet().unwrap_or_else(|| self.after_what_git_says(nothing));
         self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
@@ -207,6 +212,7 @@ impl CheckMachine {
     fn how_it_was_cut(&self) -> String {
         match &self.setup.session {
             Some(SessionEnd::Idle { after }) => format!("fell silent and was ended after {} s of silence", after.as_secs()),
+            Some(SessionEnd::CutShort { why, .. }) => format!("was cut short: {}", first_line(why)),
             _ => "was ended by its timeout".to_string(),
         }
     }
@@ -310,11 +316,17 @@ impl CheckMachine {
 
     /// Nothing came of a session that was cut short.
     pub(super) fn conclude_session_cut(&mut self) -> MachineAction {
-        let message = format!("the session {}, with no commit and no change", self.how_it_was_cut());
+        let how = self.how_it_was_cut();
         let reason = match &self.setup.session {
+            Some(SessionEnd::CutShort { .. }) => {
+                let feedback = format!("The session {how}. It left no commit and no change: begin again.");
+                let message = format!("the session {how}; it left no commit and no change");
+                return self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) });
+            }
             Some(SessionEnd::Idle { .. }) => Reason::SessionIdle,
             _ => Reason::SessionTimeout,
         };
+        let message = format!("the session {how}, with no commit and no change");
         self.conclude(Verdict { not_a_strike_because: Some("activity_of_the_session"), ..Verdict::new(reason, message) })
     }
 

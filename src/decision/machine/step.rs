@@ -147,6 +147,7 @@ impl CheckMachine {
             }
             Some(
                 SessionEnd::Ended { .. }
+                | SessionEnd::CutShort { .. }
                 | SessionEnd::TimedOut { .. }
                 | SessionEnd::Idle { .. }
                 | SessionEnd::RateLimited { .. }
@@ -361,24 +362,27 @@ impl CheckMachine {
             Some(SessionEnd::Unrunnable { .. }) => self.secure(AfterSnapshot::Unrunnable),
             Some(SessionEnd::LeftWork { .. }) => self.secure(AfterSnapshot::LeftWork),
             Some(SessionEnd::OverLimit { .. }) => self.secure(AfterSnapshot::Rescue(RescueFor::OverLimit)),
-            Some(SessionEnd::Ended { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. }) | None if self.setup.no_probe => {
-                self.secure(AfterSnapshot::NoProbe)
-            }
-            // Nobody works on what is missing any more, and no answer would change that.
-            Some(SessionEnd::Ended { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. }) | None
-                if self.setup.session_over && self.checks_unmet() =>
-            {
-                self.secure(AfterSnapshot::Rescue(RescueFor::Unmet))
-            }
-            Some(SessionEnd::Ended { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. }) | None
-                if !self.setup.survivors.is_empty() =>
-            {
-                self.secure(AfterSnapshot::Survivors)
-            }
-            Some(SessionEnd::Ended { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. }) | None => {
-                self.secure(AfterSnapshot::Ask)
-            }
+            Some(SessionEnd::Ended { .. } | SessionEnd::CutShort { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. })
+            | None => self.ask_unless_over(),
         }
+    }
+
+    /// The session ended by itself, or nobody knows how.
+    fn ask_unless_over(&mut self) -> MachineAction {
+        // An agent that its service or its own limit ended knows no more than git does.
+        let ended_early = matches!(self.setup.session, Some(SessionEnd::CutShort { .. }));
+        self.secure(if self.setup.no_probe {
+            AfterSnapshot::NoProbe
+        } else if (self.setup.session_over || ended_early && self.setup.survivors.is_empty()) && self.checks_unmet() {
+            // Nobody works on what is missing any more, and no answer would change that.
+            AfterSnapshot::Rescue(RescueFor::Unmet)
+        } else if !self.setup.survivors.is_empty() {
+            AfterSnapshot::Survivors
+        } else if ended_early {
+            AfterSnapshot::Rescue(RescueFor::SessionCut)
+        } else {
+            AfterSnapshot::Ask
+        })
     }
 
     /// Whether watchdog ended the session, by its timeout or for silence.
@@ -390,7 +394,8 @@ impl CheckMachine {
     pub(super) fn last_resort(&mut self) -> MachineAction {
         match self.setup.session {
             Some(
-                SessionEnd::TimedOut { .. }
+                SessionEnd::CutShort { .. }
+                | SessionEnd::TimedOut { .. }
                 | SessionEnd::Idle { .. }
                 | SessionEnd::RateLimited { .. }
                 | SessionEnd::OverLimit { .. }

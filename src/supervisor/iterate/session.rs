@@ -166,10 +166,11 @@ impl LoopContext {
 /// How a session ended badly, in words, and whether the service had no room for it.
 pub fn crash_of(seen: &SessionSeen) -> Option<(String, bool)> {
     match &seen.end {
-        Some(SessionEnd::Ended { exit }) if !exit.success() => match seen.notes.iter().find(|note| note.code == OVERLOADED) {
-            Some(note) => Some((note.detail.clone(), true)),
-            None => Some((exit.to_string(), false)),
-        },
+        // A program may end well although its service failed; one that stopped at a limit of its own did not crash then.
+        Some(SessionEnd::Ended { exit } | SessionEnd::CutShort { exit, .. }) => {
+            let overload = seen.notes.iter().find(|note| note.code == OVERLOADED);
+            overload.map(|note| (note.detail.clone(), true)).or_else(|| (!exit.success()).then(|| (exit.to_string(), false)))
+        }
         // A system without room is waited for like a service without room.
         Some(SessionEnd::NotStarted { why, shortage: true }) => Some((why.clone(), true)),
         _ => None,

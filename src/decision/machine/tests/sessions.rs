@@ -54,6 +54,53 @@ fn a_session_cut_short_is_rescued_and_nobody_is_asked() {
     assert_eq!((nothing.strike, nothing.not_a_strike_because), (true, None), "the session came to nothing");
 }
 
+fn without_room(world: World) -> World {
+    world.session(SessionEnd::CutShort { exit: ProcessExit::Code(1), why: "the service had no room for the session: 529".into() })
+}
+
+#[test]
+fn a_session_that_its_service_or_its_own_limit_ended_is_rescued_and_nobody_is_asked() {
+    let unmet = Criteria::Always(CheckOutcome::Unmet);
+    let over = |world: World| world.set(|setup| setup.session_over = true);
+    let runs = |world: World| without_room(world).set(|setup| setup.survivors = vec!["cargo (process 7)".into()]);
+    check_table([
+        ("nothing", without_room(World::clean()), "incomplete/working"),
+        ("nothing, and it is known to be over", over(without_room(World::clean())), "incomplete/working"),
+        ("only a pull", without_room(World::clean().after(Effect::Pull)), "incomplete/working"),
+        ("commit", without_room(World::committed()), "complete/new_commits committed"),
+        ("commit and leftovers", without_room(World::committed().after(Effect::Edit)), "incomplete/working rescues=1 snapshots=1"),
+        ("dirty", without_room(World::dirty()), "incomplete/working rescues=1 snapshots=1"),
+        ("rescue fails", without_room(World::dirty()).rescue(Salvage::Fails), "review/rescue_incomplete rescues=1 snapshots=1"),
+        ("rescue makes nothing", without_room(World::dirty()).rescue(Salvage::CommitsNothing), "incomplete/working rescues=1 snapshots=1"),
+        ("--no-rescue", without_room(World::dirty()).set(|setup| setup.no_rescue = true), "incomplete/working snapshots=1"),
+        ("no probes", without_room(World::clean()).set(|setup| setup.completion.max_probes = 0), "incomplete/working"),
+        (
+            "no probes, dirty",
+            without_room(World::dirty()).set(|setup| setup.completion.max_probes = 0),
+            "incomplete/working rescues=1 snapshots=1",
+        ),
+        ("--no-probe, as loop has it", without_room(World::dirty()).set(|setup| setup.no_probe = true), "incomplete/working snapshots=1"),
+        (
+            "checks pass",
+            without_room(World::clean().checks(Criteria::Always(CheckOutcome::Pass))),
+            "complete/checks_passed verified checks=1",
+        ),
+        ("checks passed before", without_room(World::clean().checks(Criteria::PassedBefore)), "incomplete/working checks=1"),
+        ("checks unmet, nothing", without_room(World::clean().checks(unmet)), "incomplete/checks_unmet checks=1"),
+        ("checks unmet, dirty", without_room(World::dirty().checks(unmet)), "incomplete/checks_unmet rescues=1 snapshots=1 checks=1"),
+        ("checks unmet, commit", without_room(World::committed().checks(unmet)), "incomplete/checks_unmet checks=1"),
+        ("a process of it runs", runs(World::clean()), "waiting/background_work waits=2"),
+        ("a process of it ends", World { survivors_end: 1, ..runs(World::dirty()) }, "incomplete/working rescues=1 waits=1 snapshots=2"),
+    ]);
+    let verdict = without_room(World::clean()).run().verdict;
+    let what = "the session was cut short: the service had no room for the session: 529";
+    assert_eq!(verdict.message, format!("{what}; it left no commit and no change"));
+    assert!(verdict.feedback.is_some_and(|feedback| feedback.contains("529")));
+    assert_eq!(without_room(World::dirty()).run().verdict.message, format!("{what}; 1 commit made by rescue"));
+    let unasked = without_room(World::clean()).set(|setup| setup.no_probe = true).run().verdict;
+    assert!(unasked.message.contains(what), "{}", unasked.message);
+}
+
 #[test]
 fn a_session_that_met_a_usage_limit_is_not_asked_until_it_is_lifted() {
     let unmet = Criteria::Always(CheckOutcome::Unmet);

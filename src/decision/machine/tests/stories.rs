@@ -21,6 +21,10 @@ fn limited() -> SessionEnd {
     SessionEnd::RateLimited { why: "limit reached".into(), retry_at: Some(reset()) }
 }
 
+fn without_room() -> SessionEnd {
+    SessionEnd::CutShort { exit: ProcessExit::Code(1), why: "the service had no room for the session: 529".into() }
+}
+
 const NOTHING: &[Deed] = &[];
 
 #[test]
@@ -288,6 +292,27 @@ fn sessions_that_die_or_run_on_are_judged_by_what_is_there() {
             vec![
                 (session_that(cut_short(), &[Write("a.rs", "1")]), "incomplete/working rescued=1"),
                 (session_that(cut_short(), NOTHING), "timeout/session_timeout STRIKE"),
+            ],
+        ),
+        (
+            "a night on which the service has no room: nobody is asked, nothing is a strike, and the work goes on",
+            Story::begins(),
+            vec![
+                (session_that(without_room(), NOTHING), "incomplete/working"),
+                (session_that(without_room(), &[Write("a.rs", "1")]), "incomplete/working rescued=1"),
+                (session_that(without_room(), NOTHING), "incomplete/working"),
+                (session_that(without_room(), NOTHING), "incomplete/working"),
+                (session(&[Write("a.rs", "2"), Commit]), "complete/new_commits committed"),
+            ],
+        ),
+        (
+            "three sessions without room under the same unmet check are for no person",
+            Story::wanting("feature.rs"),
+            vec![
+                (session_that(without_room(), NOTHING), "incomplete/checks_unmet"),
+                (session_that(without_room(), NOTHING), "incomplete/checks_unmet"),
+                (session_that(without_room(), NOTHING), "incomplete/checks_unmet"),
+                (session_that(without_room(), &[Write("feature.rs", "1")]), "complete/checks_passed verified rescued=1"),
             ],
         ),
         (
