@@ -365,6 +365,35 @@ fn a_service_without_room_is_waited_for_and_counts_as_no_iteration() {
 }
 
 #[test]
+fn a_service_without_room_is_waited_for_no_longer_than_asked() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let agent = sessions(&env, &[&[Step::print("API Error: Repeated 529 Overloaded errors. The API is at capacity\n"), Step::exit(1)]]);
+    let out = looped(&repo, &config(&env, json!({})), &["--max-wait", "0s"], &agent).expect(11);
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["loop"]["over"], started(&env), asked(&env)),
+        ("waiting/rate_limited", &json!(false), 1, 0),
+        "{out}"
+    );
+    assert!(out.json()["degraded"].to_string().contains("overload_too_long"), "{out}");
+    let out = looped(&repo, &config(&env, json!({})), &["--max-wait", "2s"], &agent).expect(11);
+    assert!((3..9).contains(&started(&env)), "it goes on, tries again after its pause, and ends: {out}");
+}
+
+#[test]
+fn a_pause_is_not_longer_than_the_time_budget() {
+    for words in ["Claude AI usage limit reached\n", "API Error: Repeated 529 Overloaded errors. The API is at capacity\n"] {
+        let env = TestEnv::new();
+        let repo = env.repo();
+        let agent = sessions(&env, &[&[Step::print(words), Step::exit(1)]]);
+        let began = std::time::Instant::now();
+        let out = looped(&repo, &config(&env, json!({})), &["--max-wall", "3s"], &agent).expect(14);
+        assert_eq!(out.verdict(), "stopped/budget_exhausted", "{out}");
+        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    }
+}
+
+#[test]
 fn nothing_is_started_while_the_criteria_are_not_trusted() {
     let env = TestEnv::new();
     let repo = env.repo();

@@ -123,7 +123,7 @@ impl Ours {
             },
             // It says when it can go on, and whoever started it comes again then.
             iteration::LoopAction::End(LoopEnd::LimitTooLong) => Next::Session(world.blocked_until().saturating_sub(world.now)),
-            iteration::LoopAction::End(LoopEnd::WaitedInVain { .. }) => Next::Person,
+            iteration::LoopAction::End(LoopEnd::OverloadTooLong | LoopEnd::WaitedInVain { .. }) => Next::Person,
             iteration::LoopAction::End(_) => Next::Abort,
         };
         self.looped = None;

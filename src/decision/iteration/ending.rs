@@ -23,6 +23,17 @@ pub fn verdict(end: &LoopEnd, last: Option<Verdict>) -> Verdict {
             Reason::MaxIterations,
             format!("no progress: {} in a row left the work as it was{so_far}", plural((*iterations).into(), "iteration")),
         ),
+        LoopEnd::OverloadTooLong => {
+            let detail = "pauses for a service without room are together as long as --max-wait; start the loop again later";
+            let mut last = last.unwrap_or_else(|| Verdict::new(Reason::RateLimited, String::new()));
+            last.degraded.push(Degradation { code: "overload_too_long", detail: detail.into() });
+            // A machine without room stays an error. A service without room cannot be worked with yet, as at a usage limit.
+            if last.status() == Status::Error {
+                return last;
+            }
+            let message = format!("no room for the session after waiting as long as --max-wait{so_far}");
+            return Verdict { reason: Reason::RateLimited, message, evidence: Evidence::None, ..last };
+        }
         LoopEnd::LimitTooLong | LoopEnd::WaitedInVain { .. } => {
             let note = match end {
                 LoopEnd::WaitedInVain { waits } => Degradation {
@@ -50,7 +61,7 @@ pub fn verdict(end: &LoopEnd, last: Option<Verdict>) -> Verdict {
 /// a budget that a new start would forget is none.
 pub fn is_over(end: &LoopEnd, verdict: &Verdict) -> bool {
     match end {
-        LoopEnd::LimitTooLong | LoopEnd::WaitedInVain { .. } => false,
+        LoopEnd::LimitTooLong | LoopEnd::OverloadTooLong | LoopEnd::WaitedInVain { .. } => false,
         LoopEnd::Verdict | LoopEnd::Stop(_) | LoopEnd::BreakerOpen | LoopEnd::NoProgress { .. } => match verdict.status() {
             Status::Complete | Status::Review => true,
             // A program can be installed.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::config::settings::Limits;
-use crate::decision::termination::{SpentUsage, StopReason, may_begin, termination};
+use crate::decision::termination::{SpentUsage, StopReason, may_begin, termination, time_left};
 use crate::decision::verdict::{Reason, Status};
 
 use super::standing::LoopStanding;
@@ -17,7 +17,7 @@ pub struct LoopPolicy {
     pub limits: Limits,
     /// After this many iterations in a row that left the work as it was, a person is asked; 0 = never.
     pub no_progress: u32,
-    /// A usage limit that lasts longer than this is not waited for.
+    /// A usage limit that lasts longer than this is not waited for; neither is an overload whose pauses are together longer.
     pub max_wait: Duration,
 }
 
@@ -145,6 +145,8 @@ pub enum LoopEnd {
     },
     /// The usage limit ends later than anybody wants to wait.
     LimitTooLong,
+    /// The pauses for a service, or a machine, without room are together as long as anybody wants to wait.
+    OverloadTooLong,
     /// So many pauses in a row brought nothing.
     WaitedInVain {
         /// How many.
@@ -158,6 +160,15 @@ pub struct LoopMachine {
     policy: LoopPolicy,
     standing: LoopStanding,
     after_pause: AfterPause,
+    overload: OverloadWait,
+}
+
+/// How long an overload has been waited for, since the last iteration that ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct OverloadWait {
+    waited: Duration,
+    /// Since when, where a pause for it goes on.
+    since: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,7 +180,7 @@ enum AfterPause {
 impl LoopMachine {
     /// A loop that stands as it is told.
     pub fn new(policy: LoopPolicy, standing: LoopStanding) -> Self {
-        LoopMachine { policy, standing, after_pause: AfterPause::Iterate }
+        LoopMachine { policy, standing, after_pause: AfterPause::Iterate, overload: OverloadWait::default() }
     }
 
     /// How it stands.
@@ -180,6 +191,9 @@ impl LoopMachine {
     /// Takes one event and says what comes next. `wall` is the time of the whole loop so far, pauses included.
     pub fn step(&mut self, now: Timestamp, wall: Duration, event: LoopEvent) -> LoopAction {
         self.standing.spent.wall_seconds = wall.as_secs_f64();
+        if let Some(since) = self.overload.since.take() {
+            self.overload.waited += Duration::try_from(now.duration_since(since)).unwrap_or_default();
+        }
         match event {
             LoopEvent::Begin => self.iterate(now),
             LoopEvent::Judged(outcome) => self.judged(*outcome, now),
@@ -220,6 +234,7 @@ impl LoopMachine {
         }
         self.standing.finished = self.standing.finished.saturating_add(1);
         self.standing.waits = 0;
+        self.overload = OverloadWait::default();
         self.standing.left(outcome.work);
         self.standing.crashes = if outcome.crash.is_some() { self.standing.crashes.saturating_add(1) } else { 0 };
         if let Some(stop) = termination(&self.policy.limits, &self.standing.spent, now) {
@@ -259,13 +274,11 @@ impl LoopMachine {
             self.standing.work = outcome.work.clone();
         }
         self.standing.waits = self.standing.waits.saturating_add(1);
-        let most = match outcome.reason {
-            Reason::RateLimited | Reason::BackgroundWork => WAITS,
-            // A service that is away is waited for as long as a usage limit.
-            _ => u32::try_from(self.policy.max_wait.as_secs() / LONGEST_BACKOFF.as_secs()).unwrap_or(u32::MAX).max(WAITS),
-        };
-        if self.standing.waits > most {
-            return LoopAction::End(LoopEnd::WaitedInVain { waits: most });
+        if outcome.overloaded && !matches!(outcome.reason, Reason::RateLimited | Reason::BackgroundWork) {
+            return self.wait_for_room(now);
+        }
+        if self.standing.waits > WAITS {
+            return LoopAction::End(LoopEnd::WaitedInVain { waits: WAITS });
         }
         let doubled = |first: Duration| first.saturating_mul(1 << (self.standing.waits - 1).min(16)).min(self.policy.max_wait);
         match outcome.reason {
@@ -279,32 +292,49 @@ impl LoopMachine {
                 }
                 self.pause(PauseLength::Until(until), PauseFor::UsageLimit, AfterPause::Iterate, now)
             }
-            Reason::BackgroundWork => {
+            _ => {
                 let until = outcome.retry_at.filter(|at| *at > now).unwrap_or_else(|| later(now, doubled(BACKGROUND_LOOK)));
                 self.pause(PauseLength::Until(until), PauseFor::BackgroundWork, AfterPause::JudgeAgain, now)
-            }
-            _ => {
-                let attempt = self.standing.waits.saturating_add(OVERLOAD_HEAD_START);
-                self.pause(PauseLength::Backoff { attempt, at_most: LONGEST_BACKOFF }, PauseFor::Overload, AfterPause::Iterate, now)
             }
         }
     }
 
+    /// A service that is away is waited for as long as a usage limit, all pauses together.
+    fn wait_for_room(&mut self, now: Timestamp) -> LoopAction {
+        let left = self.policy.max_wait.saturating_sub(self.overload.waited);
+        // However short the pauses are, they are not without number.
+        let most = u32::try_from(self.policy.max_wait.as_secs() / LONGEST_BACKOFF.as_secs()).unwrap_or(u32::MAX).max(WAITS);
+        if left.is_zero() || self.standing.waits > most {
+            return LoopAction::End(LoopEnd::OverloadTooLong);
+        }
+        self.overload.since = Some(now);
+        let attempt = self.standing.waits.saturating_add(OVERLOAD_HEAD_START);
+        self.pause(PauseLength::Backoff { attempt, at_most: LONGEST_BACKOFF.min(left) }, PauseFor::Overload, AfterPause::Iterate, now)
+    }
+
+    /// Nothing may begin behind the deadline or the time budget: a pause that surely lasts longer ends the loop at once, and one whose
+    /// length is not known yet ends there.
     fn pause(&mut self, length: PauseLength, why: PauseFor, then: AfterPause, now: Timestamp) -> LoopAction {
         self.after_pause = then;
+        let Some((left, stop)) = time_left(&self.policy.limits, &self.standing.spent, now) else {
+            return LoopAction::Pause { length, why };
+        };
         let until = match length {
             PauseLength::For(length) => later(now, length),
             PauseLength::Until(until) => until,
-            PauseLength::Backoff { .. } => now,
-        };
-        // Nothing may begin after the deadline, so nobody waits for it.
-        match self.policy.limits.deadline.filter(|deadline| until >= *deadline) {
-            Some(deadline) => {
-                let why = format!("the deadline {deadline:.0} would pass during the pause until {until:.0} ({})", why.as_str());
-                LoopAction::End(LoopEnd::Stop(StopReason { reason: Reason::DeadlineExceeded, why }))
+            PauseLength::Backoff { attempt, at_most } => {
+                return LoopAction::Pause { length: PauseLength::Backoff { attempt, at_most: at_most.min(left) }, why };
             }
-            None => LoopAction::Pause { length, why },
+        };
+        if until < later(now, left) {
+            return LoopAction::Pause { length, why };
         }
+        let limit = match (stop.reason, self.policy.limits.deadline) {
+            (Reason::DeadlineExceeded, Some(deadline)) => format!("the deadline {deadline:.0} would pass"),
+            _ => format!("the time budget of {} s would be spent", self.policy.limits.max_wall.unwrap_or_default().as_secs()),
+        };
+        let why = format!("{limit} during the pause until {until:.0} ({})", why.as_str());
+        LoopAction::End(LoopEnd::Stop(StopReason { reason: stop.reason, why }))
     }
 }
 

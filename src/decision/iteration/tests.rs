@@ -223,7 +223,62 @@ fn a_service_without_room_is_waited_for_as_long_as_a_usage_limit() {
     for wait in 1..=72 {
         assert_eq!(pause(step(&mut looped, overload())).1, PauseFor::Overload, "wait {wait} of at most five minutes each");
     }
-    assert_eq!(step(&mut looped, overload()), LoopAction::End(LoopEnd::WaitedInVain { waits: 72 }));
+    assert_eq!(step(&mut looped, overload()), LoopAction::End(LoopEnd::OverloadTooLong));
+}
+
+#[test]
+fn pauses_for_an_overload_are_together_no_longer_than_the_longest_wait() {
+    let overload = || LoopEvent::Judged(Box::new(IterationOutcome { overloaded: true, ..judged(Reason::Working, "at first") }));
+    let policy = |max_wait| LoopPolicy { limits: limits(), no_progress: 3, max_wait: Duration::from_secs(max_wait) };
+    let standing = || LoopStanding { work: Some("at first".into()), ..LoopStanding::default() };
+    let mut never = LoopMachine::new(policy(0), standing());
+    assert_eq!(never.step(now(), Duration::ZERO, overload()), LoopAction::End(LoopEnd::OverloadTooLong));
+    let mut looped = LoopMachine::new(policy(400), standing());
+    let mut waits = Vec::new();
+    let mut at = 0;
+    while let LoopAction::Pause { length: PauseLength::Backoff { at_most, .. }, .. } = looped.step(after(at), Duration::ZERO, overload()) {
+        waits.push(at_most.as_secs());
+        at += i64::try_from(at_most.as_secs()).expect("short");
+        assert_eq!(looped.step(after(at), Duration::ZERO, LoopEvent::PauseOver), LoopAction::Iterate { number: 1 });
+    }
+    assert_eq!(waits, [300, 100]);
+    // An iteration that ended in between begins the count anew.
+    let worked = LoopEvent::Judged(Box::new(judged(Reason::Working, "more")));
+    assert_eq!(looped.step(after(at), Duration::ZERO, worked), LoopAction::Iterate { number: 2 });
+    let again = IterationOutcome { overloaded: true, ..judged(Reason::Working, "more") };
+    assert_eq!(pause(looped.step(after(at), Duration::ZERO, LoopEvent::Judged(Box::new(again)))).1, PauseFor::Overload);
+}
+
+#[test]
+fn a_loop_that_waited_too_long_for_the_service_says_that_it_cannot_run_yet() {
+    let note = || Degradation { code: "overloaded", detail: "529".into() };
+    let working = Verdict { degraded: vec![note()], ..Verdict::new(Reason::Working, "the session was cut short") };
+    let ended = verdict(&LoopEnd::OverloadTooLong, Some(working));
+    assert_eq!((ended.reason, ended.degraded.len()), (Reason::RateLimited, 2));
+    assert!(ended.message.contains("--max-wait") && ended.message.ends_with("the last verdict: the session was cut short"), "{ended:?}");
+    assert!(!is_over(&LoopEnd::OverloadTooLong, &ended));
+    let no_room = verdict(&LoopEnd::OverloadTooLong, Some(Verdict::new(Reason::StoreError, "no further process")));
+    assert_eq!(no_room.reason, Reason::StoreError, "a machine without room is no service");
+}
+
+#[test]
+fn no_pause_goes_on_behind_the_time_budget_or_the_deadline() {
+    let limit = |retry_at| LoopEvent::Judged(Box::new(IterationOutcome { retry_at, ..judged(Reason::RateLimited, "at first") }));
+    let overload = || LoopEvent::Judged(Box::new(IterationOutcome { overloaded: true, ..judged(Reason::Working, "at first") }));
+    let seconds = Duration::from_secs;
+    let wall = || Limits { max_wall: Some(seconds(100)), ..limits() };
+    assert_eq!(stopped(&looping(wall()).step(now(), seconds(10), limit(None))), Some(Reason::BudgetExhausted));
+    assert_eq!(stopped(&looping(wall()).step(now(), seconds(10), limit(Some(after(120))))), Some(Reason::BudgetExhausted));
+    let short = looping(wall()).step(now(), seconds(10), limit(Some(after(60))));
+    assert_eq!(pause(short), (PauseLength::Until(after(65)), PauseFor::UsageLimit), "it ends in time");
+    for (limits, reason) in
+        [(wall(), Reason::BudgetExhausted), (Limits { deadline: Some(after(90)), ..limits() }, Reason::DeadlineExceeded)]
+    {
+        let mut looped = looping(limits);
+        let (length, _) = pause(looped.step(now(), seconds(10), overload()));
+        assert!(matches!(length, PauseLength::Backoff { at_most, .. } if at_most == seconds(90)), "{length:?}");
+        assert_eq!(stopped(&looped.step(after(90), seconds(100), LoopEvent::PauseOver)), Some(reason));
+    }
 }
 
 #[test]
