@@ -14,6 +14,8 @@
 //!
 //! # The rooms, in reading order
 //!
+//! A program that judges by itself begins at [`embed`]; its four calls are here at the top, too.
+//!
 //! [`config`] (what was asked) ← [`decision`] (the core) ← [`checks`] (criteria), [`git`], [`agent`], [`store`], [`watch`], [`webhook`]
 //! (adapters) ← [`rescue`], [`session`], [`tasks`], [`hooks`] ← [`supervisor`] (the shell) ← [`report`] (what the records tell) ←
 //! [`cli`] (words in, words out).
@@ -38,4 +40,11 @@ pub mod supervisor;
 
 pub mod report;
 
+pub mod embed;
+
 pub mod cli;
+
+pub use embed::{
+    CheckBuilder, EvaluateBuilder, Judgement, RecordedBaseline, Refusal, RescueBuilder, RescueReport, SessionContext, SnapshotBuilder,
+    check, evaluate, rescue, snapshot,
+};

@@ -56,10 +56,10 @@ mod verdict_json;
 mod watch;
 mod work;
 
-pub use check::{CheckRequest, check};
+pub use check::{CheckRequest, check, try_check};
 pub use command_env::{CommandEnv, OnProgress, now};
 pub use configuration::{EffectiveConfig, FILE as CONFIGURATION_FILE, bad as bad_configuration, effective, governing_by_files};
-pub use evaluate::evaluate;
+pub use evaluate::{evaluate, try_evaluate};
 pub use event_json::{EVENT_SCHEMA, event_json};
 pub use event_tail::EventTail;
 pub use event_words::{answers_to, event_words, words_of};

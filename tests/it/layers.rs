@@ -23,6 +23,7 @@ const HEIGHTS: &[(&str, u8)] = &[
     ("hooks", 3),
     ("supervisor", 4),
     ("report", 5),
+    ("embed", 5),
     ("cli", 6),
 ];
 
@@ -35,11 +36,13 @@ const CRATES: &[(&str, &[&str])] = &[
     ("notify", &["watch"]),
     ("ureq", &["webhook"]),
     ("rustls", &["webhook"]),
-    ("tokio", &["supervisor", "cli"]),
+    ("tokio", &["supervisor", "embed", "cli"]),
     ("backoff", &["supervisor"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),
+    ("roff", &["cli"]),
+    ("pulldown_cmark", &["cli"]),
     ("tracing_subscriber", &["cli"]),
     ("jsonc_parser", &["config", "hooks"]),
     ("saphyr_parser", &["config"]),
@@ -60,7 +63,7 @@ const IMPURE: &[&str] = &[
 const OWNED: &[(&str, &[&str])] = &[
     (r"\bCommand::new\b", &[]),
     (r"\bstd::fs\b", &["git", "agent", "store", "watch", "rescue", "session", "tasks", "hooks", "supervisor", "cli"]),
-    (r"\benv::vars?(_os)?\b", &["agent", "git", "store", "rescue", "cli"]),
+    (r"\benv::vars?(_os)?\b", &["agent", "git", "store", "rescue", "embed", "cli"]),
     (r"\bSystemTime::now\b", &["git", "agent", "store"]),
     (r"\bTimestamp::now\b", &["store", "rescue", "agent", "supervisor", "session", "cli"]),
     (r"\bInstant::now\b", &["git", "agent", "store", "watch", "rescue", "session", "supervisor", "cli"]),

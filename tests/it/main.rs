@@ -34,6 +34,8 @@ mod decision_tree;
 mod events;
 // False aborts in virtual time: the goals of `examples/false_abort`.
 mod false_aborts;
+// The front door for programs that judge by themselves: the same answers as the commands, and nothing of the host changed.
+mod embedding;
 // The configured checks judged alone, from any language.
 mod evaluate;
 // What a user can do wrong, and what can be wrong around them.

@@ -1,0 +1,34 @@
+//! THE FRONT DOOR for programs that judge without starting `watchdog`: [`check`], [`evaluate`], [`snapshot`] and [`rescue`], with a builder
+//! each. They answer what the commands of the same names answer, from the same records.
+//!
+//! Each call blocks until it is done; from async code it belongs on a thread of its own, such as that of `spawn_blocking`. Nothing of the
+//! host is changed: no signal is handled and no panic caught. Only where a program must be started (the agent, a check, git) this process
+//! becomes a subreaper, so that none of its children can be lost.
+//!
+//! ```
+//! # use std::process::Command;
+//! # let scratch = tempfile::tempdir()?;
+//! # let git = |args: &[&str]| assert!(Command::new("git").arg("-C").arg(scratch.path()).args(args).status().unwrap().success());
+//! # git(&["init", "-q"]);
+//! # git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "first"]);
+//! use completion_watchdog::{CheckBuilder, SnapshotBuilder};
+//!
+//! let state = scratch.path().join(".git/watchdog");
+//! SnapshotBuilder::new(scratch.path()).state_dir(&state).run()?;
+//! // ... the session works and commits ...
+//! # std::fs::write(scratch.path().join("a.txt"), "work")?;
+//! # git(&["add", "-A"]);
+//! # git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "work"]);
+//! let judgement = CheckBuilder::new(scratch.path()).state_dir(&state).run()?;
+//! assert_eq!(judgement.verdict.status().as_str(), "complete");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod builders;
+mod call;
+
+pub use builders::{CheckBuilder, EvaluateBuilder, RescueBuilder, SnapshotBuilder, check, evaluate, rescue, snapshot};
+
+pub use crate::decision::context::SessionContext;
+pub use crate::session::RecordedBaseline;
+pub use crate::supervisor::{Judgement, Refusal, RescueReport};
