@@ -62,7 +62,7 @@ pub fn rescue_now(
     let spec = order.spec.clone().or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| place.worktree.default_spec());
     let found = effective(command_env, place, None, latest.as_ref().map(|latest| &latest.point))?;
     let EffectiveConfig { settings, mut notes, .. } = found;
-    let rescued = salvage(command_env, place, &spec, &settings, order.dry_run, ask);
+    let rescued = rescue_uncommitted(command_env, place, &spec, &settings, order.dry_run, ask);
     if !order.dry_run {
         if let Err(why) = expire(&place.worktree, place.store.as_ref(), settings.rescue.keep_days) {
             notes.push(Degradation { code: "snapshots_not_dropped", detail: format!("old snapshots could not be dropped: {why}") });
@@ -80,7 +80,7 @@ pub fn rescue_now(
     Ok((rescued?, notes))
 }
 
-fn salvage(
+fn rescue_uncommitted(
     command_env: &CommandEnv,
     place: &OpenWorktree,
     spec: &str,

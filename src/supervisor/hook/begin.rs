@@ -73,7 +73,7 @@ pub fn begin(command_env: &CommandEnv, request: &HookRequest, input: &HookInput,
     let unkept = if active.is_none() { keep(command_env, &place, &recorded.spec, &effective.settings.rescue, at).err() } else { None };
     let reply = what_done_means(&effective);
     let unkept = unkept.map(|why| format!("watchdog: what is uncommitted could not be kept in a snapshot before the session: {why}"));
-    let message = [reply.message.clone(), unkept].into_iter().flatten().reduce(|told, more| format!("{told}; {more}"));
+    let message = [reply.message.clone(), unkept].into_iter().flatten().reduce(|first, more| format!("{first}; {more}"));
     Ok(HookReply { message, ..reply })
 }
 
