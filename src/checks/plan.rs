@@ -22,7 +22,7 @@ pub struct PlanCheck {
 }
 
 /// One step of whatever kind of plan.
-struct PlanCheckStep {
+struct AgentPlanStep {
     title: String,
     done: bool,
 }
@@ -33,8 +33,8 @@ impl PlanCheck {
         PlanCheck { criterion }
     }
 
-    fn judge(&self, steps: &[PlanCheckStep], path: Option<&str>) -> CheckJudgement {
-        let open: Vec<&PlanCheckStep> = steps.iter().filter(|step| !step.done).collect();
+    fn judge(&self, steps: &[AgentPlanStep], path: Option<&str>) -> CheckJudgement {
+        let open: Vec<&AgentPlanStep> = steps.iter().filter(|step| !step.done).collect();
         if steps.is_empty() {
             let what = path.map_or_else(|| "the plan".to_owned(), shown);
             return CheckJudgement::Unmet {
@@ -87,18 +87,18 @@ impl PlanCheck {
             Err(error) if named_json => CheckJudgement::Unmet { feedback: format!("{} is invalid JSON: {error}", shown(path)) },
             _ => {
                 let steps = items(text, &self.criterion.optional_sections);
-                let steps: Vec<PlanCheckStep> =
-                    steps.into_iter().map(|item| PlanCheckStep { title: item.title, done: item.done }).collect();
+                let steps: Vec<AgentPlanStep> =
+                    steps.into_iter().map(|item| AgentPlanStep { title: item.title, done: item.done }).collect();
                 self.judge(&steps, Some(path))
             }
         }
     }
 
     /// The steps of a JSON plan: under `steps`, `tasks` or `todos`, or the list itself.
-    fn of_json(&self, value: &Value) -> Result<Vec<PlanCheckStep>, String> {
+    fn of_json(&self, value: &Value) -> Result<Vec<AgentPlanStep>, String> {
         let list = ["steps", "tasks", "todos"].iter().find_map(|key| value.get(key));
         let plan = context_reader::plan("", list.unwrap_or(value)).map_err(|error| error.to_string())?;
-        Ok(plan.steps.into_iter().map(|step| PlanCheckStep { done: self.is_done(&step.status), title: step.title }).collect())
+        Ok(plan.steps.into_iter().map(|step| AgentPlanStep { done: self.is_done(&step.status), title: step.title }).collect())
     }
 
     fn is_done(&self, status: &str) -> bool {
@@ -106,7 +106,7 @@ impl PlanCheck {
     }
 }
 
-fn title(step: &PlanCheckStep) -> String {
+fn title(step: &AgentPlanStep) -> String {
     match bounded(one_line(&step.title), 200) {
         title if title.is_empty() => "<untitled>".into(),
         title => title,
@@ -124,8 +124,8 @@ impl CompletionCheck for PlanCheck {
         }
         match &context.session.plan {
             Some(plan) => {
-                let steps: Vec<PlanCheckStep> =
-                    plan.steps.iter().map(|step| PlanCheckStep { title: step.title.clone(), done: self.is_done(&step.status) }).collect();
+                let steps: Vec<AgentPlanStep> =
+                    plan.steps.iter().map(|step| AgentPlanStep { title: step.title.clone(), done: self.is_done(&step.status) }).collect();
                 self.judge(&steps, None)
             }
             None if self.criterion.required => {

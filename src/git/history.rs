@@ -13,7 +13,7 @@ use super::origin::{self, CommitOrigins};
 use super::origin_evidence::OriginEvidence;
 use super::rescued;
 use super::rewritten;
-use super::walk::{CommitHistory, CommitIndex};
+use super::walk::{CommitHistory, CommitPosition};
 use crate::decision::evidence::{Commit, CommitOrigin, Commits, Degradation};
 
 impl Worktree {
@@ -71,7 +71,7 @@ impl Worktree {
         commits.imported = origins.imported.len() as u64;
         commits.degraded.extend(origins.degraded.iter().cloned());
 
-        let mut made: HashSet<CommitIndex> = new.iter().filter(|node| !origins.imported.contains(node)).copied().collect();
+        let mut made: HashSet<CommitPosition> = new.iter().filter(|node| !origins.imported.contains(node)).copied().collect();
         let rescued = rescued::among(self, &mut history, &made, &origins.amended, evidence)?;
         commits.rescued = rescued.len() as u64;
         made.retain(|node| !rescued.contains(node));
@@ -104,9 +104,9 @@ impl Worktree {
     fn list(
         &self,
         history: &CommitHistory<'_>,
-        new: &[CommitIndex],
+        new: &[CommitPosition],
         origins: &CommitOrigins,
-        rescued: &HashSet<CommitIndex>,
+        rescued: &HashSet<CommitPosition>,
     ) -> Result<Vec<Commit>, Error> {
         let mut listed = Vec::with_capacity(new.len().min(Commits::LISTED));
         for node in new.iter().take(Commits::LISTED) {

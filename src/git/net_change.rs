@@ -13,7 +13,7 @@ use gix::bstr::BString;
 use super::open::{Error, Worktree};
 use super::origin::CommitOrigins;
 use super::tree_change::{self, ChangedFile, FileEntry};
-use super::walk::{CommitHistory, CommitIndex};
+use super::walk::{CommitHistory, CommitPosition};
 
 /// What the commits made here add up to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,11 +29,11 @@ pub(super) enum NetEffect {
 /// The commits of a range by where they come from.
 pub(super) struct RangeParts<'p> {
     /// All of them, newest first.
-    pub new: &'p [CommitIndex],
+    pub new: &'p [CommitPosition],
     /// Those that count.
-    pub made: &'p HashSet<CommitIndex>,
+    pub made: &'p HashSet<CommitPosition>,
     /// Those that a rescue made.
-    pub rescued: &'p HashSet<CommitIndex>,
+    pub rescued: &'p HashSet<CommitPosition>,
     /// What the evidence says of the others.
     pub origins: &'p CommitOrigins,
 }
@@ -74,19 +74,19 @@ pub(super) fn of(
 }
 
 /// Those of the imported commits that no other imported commit has for a parent.
-pub(super) fn newest(history: &CommitHistory<'_>, imported: &HashSet<CommitIndex>) -> Vec<CommitIndex> {
-    let inner: HashSet<CommitIndex> = imported.iter().flat_map(|node| history.parents(*node)).copied().collect();
+pub(super) fn newest(history: &CommitHistory<'_>, imported: &HashSet<CommitPosition>) -> Vec<CommitPosition> {
+    let inner: HashSet<CommitPosition> = imported.iter().flat_map(|node| history.parents(*node)).copied().collect();
     imported.iter().filter(|node| !inner.contains(node)).copied().collect()
 }
 
 fn changes_a_file_of_head(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
-    baseline: Option<CommitIndex>,
+    baseline: Option<CommitPosition>,
     (start_tree, head_tree): (ObjectId, ObjectId),
     parts: &RangeParts<'_>,
 ) -> Result<bool, Error> {
-    let all: HashSet<CommitIndex> = parts.new.iter().copied().collect();
+    let all: HashSet<CommitPosition> = parts.new.iter().copied().collect();
     let (mut without, mut after_baseline) = (Vec::new(), true);
     for node in newest(history, &parts.origins.imported) {
         without.push(history.tree(node)?);
@@ -118,7 +118,7 @@ fn changes_a_file_of_head(
 }
 
 /// The files that a commit itself changed.
-fn changed_by(worktree: &Worktree, history: &mut CommitHistory<'_>, node: CommitIndex) -> Result<Vec<BString>, Error> {
+fn changed_by(worktree: &Worktree, history: &mut CommitHistory<'_>, node: CommitPosition) -> Result<Vec<BString>, Error> {
     let tree = history.tree(node)?;
     let mut parents = Vec::new();
     for parent in history.parents(node).to_vec() {

@@ -20,7 +20,7 @@ use super::open::{Error, Worktree};
 use super::origin_evidence::OriginEvidence;
 use super::ref_owner::{RefOwner, RefOwners};
 use super::reflog::{self, ReflogEntry};
-use super::walk::{CommitHistory, CommitIndex};
+use super::walk::{CommitHistory, CommitPosition};
 use crate::decision::evidence::Degradation;
 
 /// How many commits outside of the range are looked at to find out who else reaches it.
@@ -33,9 +33,9 @@ const STEPS: usize = 20_000_000;
 #[derive(Default)]
 pub(super) struct CommitOrigins {
     /// Proved to come from elsewhere.
-    pub imported: HashSet<CommitIndex>,
+    pub imported: HashSet<CommitPosition>,
     /// Commits that HEAD's reflog shows being made by amending another.
-    pub amended: HashSet<CommitIndex>,
+    pub amended: HashSet<CommitPosition>,
     /// Evidence that could not be read to its end.
     pub degraded: Vec<Degradation>,
 }
@@ -45,7 +45,7 @@ pub(super) fn sort(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
     baseline: Option<ObjectId>,
-    new: &[CommitIndex],
+    new: &[CommitPosition],
     evidence: &OriginEvidence,
 ) -> Result<CommitOrigins, Error> {
     let mut origins = CommitOrigins::default();
@@ -65,7 +65,7 @@ pub(super) fn sort(
     let since = recent.first().filter(|entry| here(entry)).map(|entry| usize::from(Some(entry.new) == baseline));
     let recent = since.map_or(&[][..], |at| &recent[at..]);
     let made_since = made(worktree, history, recent, &mut origins)?;
-    let all: HashSet<CommitIndex> = new.iter().copied().collect();
+    let all: HashSet<CommitPosition> = new.iter().copied().collect();
     let mut open = all.clone();
     let younger =
         evidence.recorded_at().is_some_and(|at| new.iter().all(|node| i64::try_from(history.date(*node)).is_ok_and(|made| made > at)));
@@ -121,7 +121,7 @@ fn made(
     history: &mut CommitHistory<'_>,
     entries: &[ReflogEntry],
     origins: &mut CommitOrigins,
-) -> Result<HashSet<CommitIndex>, Error> {
+) -> Result<HashSet<CommitPosition>, Error> {
     let mut made = HashSet::new();
     for entry in entries.iter().filter(|entry| entry.action.makes()) {
         if let Some(node) = history.find(&entry.new)
@@ -163,8 +163,8 @@ fn fits(worktree: &Worktree, history: &mut CommitHistory<'_>, entry: &ReflogEntr
 
 /// What the logs of other worktrees and of branches show.
 struct OtherLogs {
-    made_by_helpers: HashSet<CommitIndex>,
-    had_by_others: HashSet<CommitIndex>,
+    made_by_helpers: HashSet<CommitPosition>,
+    had_by_others: HashSet<CommitPosition>,
 }
 
 fn seen_elsewhere(
@@ -172,7 +172,7 @@ fn seen_elsewhere(
     history: &mut CommitHistory<'_>,
     owners: &RefOwners,
     own: &[ReflogEntry],
-    all: &HashSet<CommitIndex>,
+    all: &HashSet<CommitPosition>,
 ) -> Result<OtherLogs, Error> {
     let mut logs = Vec::new();
     for (name, path) in worktree.other_logs()? {
@@ -220,9 +220,9 @@ fn arrivals(
     history: &mut CommitHistory<'_>,
     owners: &RefOwners,
     entries: &[ReflogEntry],
-    all: &HashSet<CommitIndex>,
+    all: &HashSet<CommitPosition>,
     origins: &mut CommitOrigins,
-) -> Result<HashMap<CommitIndex, CommitArrival>, Error> {
+) -> Result<HashMap<CommitPosition, CommitArrival>, Error> {
     let mut arrived = HashMap::new();
     let mut steps = 0;
     for entry in entries {

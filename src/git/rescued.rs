@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::open::{Error, Worktree};
 use super::origin_evidence::{OriginEvidence, RescuedCommit};
 use super::patch::PatchIds;
-use super::walk::{CommitHistory, CommitIndex};
+use super::walk::{CommitHistory, CommitPosition};
 
 /// How a rescue's commits name their snapshot, unless the configuration has other trailers.
 const TRAILER: &[u8] = b"Watchdog-Snapshot: refs/watchdog/rescue/";
@@ -42,10 +42,10 @@ impl Worktree {
 pub(super) fn among(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
-    candidates: &HashSet<CommitIndex>,
-    amended: &HashSet<CommitIndex>,
+    candidates: &HashSet<CommitPosition>,
+    amended: &HashSet<CommitPosition>,
     evidence: &OriginEvidence,
-) -> Result<HashSet<CommitIndex>, Error> {
+) -> Result<HashSet<CommitPosition>, Error> {
     if candidates.is_empty() {
         return Ok(HashSet::new());
     }
@@ -73,7 +73,7 @@ pub(super) fn among(
 }
 
 /// The name of what a commit changes; `None` where that is nothing, or too much to read.
-fn patch_of(history: &mut CommitHistory<'_>, patches: &mut PatchIds<'_>, node: CommitIndex) -> Result<Option<String>, Error> {
+fn patch_of(history: &mut CommitHistory<'_>, patches: &mut PatchIds<'_>, node: CommitPosition) -> Result<Option<String>, Error> {
     let after = history.tree(node)?;
     let before = match history.parents(node).first().copied() {
         Some(parent) if !history.load(parent)? => return Ok(None),

@@ -8,7 +8,7 @@ use gix::ObjectId;
 use super::open::{Error, Worktree};
 use super::patch::{PatchId, PatchIds};
 use super::rescued::RescueMessage;
-use super::walk::{CommitHistory, CommitIndex};
+use super::walk::{CommitHistory, CommitPosition};
 use crate::decision::evidence::Degradation;
 
 /// How many commits of each side are compared at most.
@@ -25,12 +25,12 @@ const MAX_BYTES: u64 = 64 << 20;
 pub(super) fn made_anew(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
-    new: &[CommitIndex],
-    made: HashSet<CommitIndex>,
+    new: &[CommitPosition],
+    made: HashSet<CommitPosition>,
     (baseline, head): (ObjectId, ObjectId),
-    (boundary, amended): (&[CommitIndex], &HashSet<CommitIndex>),
+    (boundary, amended): (&[CommitPosition], &HashSet<CommitPosition>),
     degraded: &mut Vec<Degradation>,
-) -> Result<HashSet<CommitIndex>, Error> {
+) -> Result<HashSet<CommitPosition>, Error> {
     let common = match boundary.first() {
         Some(node) => format!("it goes back to their common commit {}", history.id(*node).to_hex_with_len(12)),
         None => "the two have no commit in common".to_string(),
@@ -54,7 +54,7 @@ pub(super) fn made_anew(
     let mut had: HashSet<PatchId> = theirs.into_iter().map(|(_, patch)| patch).collect();
     // No change at all is not work.
     had.extend(PatchIds::new(&worktree.repo, 0).name(empty_tree, empty_tree)?);
-    let candidates: Vec<CommitIndex> = new.iter().filter(|node| made.contains(node)).copied().collect();
+    let candidates: Vec<CommitPosition> = new.iter().filter(|node| made.contains(node)).copied().collect();
     let (ours, all_ours) = patches(worktree, history, &candidates, empty_tree)?;
     if !all_theirs || !all_ours {
         let detail = format!(
@@ -80,9 +80,9 @@ pub(super) fn made_anew(
 fn patches(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
-    commits: &[CommitIndex],
+    commits: &[CommitPosition],
     empty_tree: ObjectId,
-) -> Result<(Vec<(CommitIndex, PatchId)>, bool), Error> {
+) -> Result<(Vec<(CommitPosition, PatchId)>, bool), Error> {
     let mut patches = PatchIds::new(&worktree.repo, MAX_BYTES);
     let mut named = Vec::new();
     for &node in commits.iter().take(MAX_COMMITS) {

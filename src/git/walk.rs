@@ -11,7 +11,7 @@ use super::open::{Error, Worktree};
 use super::verified::VerifiedObjects;
 
 /// A commit's place in [`CommitHistory`].
-pub(super) type CommitIndex = u32;
+pub(super) type CommitPosition = u32;
 
 const UNINTERESTING: u8 = 1;
 const SEEN: u8 = 2;
@@ -37,7 +37,7 @@ struct ParsedCommit {
     /// Committer time in seconds since 1970; 0 where malformed, as in git.
     date: u64,
     tree: ObjectId,
-    parents: Vec<CommitIndex>,
+    parents: Vec<CommitPosition>,
     /// Whether the commit-graph file said so, which anybody can write.
     from_graph: bool,
 }
@@ -46,7 +46,7 @@ struct ParsedCommit {
 pub(super) struct CommitHistory<'w> {
     worktree: &'w Worktree,
     nodes: Vec<CommitFacts>,
-    by_id: HashMap<ObjectId, CommitIndex>,
+    by_id: HashMap<ObjectId, CommitPosition>,
     shallow: Option<gix::shallow::Commits>,
     graph: CommitGraph,
     buf: Vec<u8>,
@@ -62,11 +62,11 @@ enum CommitGraph {
 /// Commits reachable from HEAD and not from the baseline.
 pub(super) struct CommitRange {
     /// Newest first by committer time, as git lists them.
-    pub commits: Vec<CommitIndex>,
+    pub commits: Vec<CommitPosition>,
     /// Whether the baseline is still part of HEAD's history.
     pub contains_baseline: bool,
     /// Where the range touches the baseline's history; empty where the two share nothing.
-    pub boundary: Vec<CommitIndex>,
+    pub boundary: Vec<CommitPosition>,
 }
 
 impl<'w> CommitHistory<'w> {
@@ -78,29 +78,29 @@ impl<'w> CommitHistory<'w> {
         Ok(CommitHistory { worktree, nodes: Vec::new(), by_id: HashMap::new(), shallow, graph, buf: Vec::new() })
     }
 
-    pub(super) fn id(&self, node: CommitIndex) -> ObjectId {
+    pub(super) fn id(&self, node: CommitPosition) -> ObjectId {
         self.nodes[node as usize].id
     }
 
-    pub(super) fn node(&mut self, id: ObjectId) -> CommitIndex {
+    pub(super) fn node(&mut self, id: ObjectId) -> CommitPosition {
         *self.by_id.entry(id).or_insert_with(|| {
             self.nodes.push(CommitFacts { id, flags: 0, parsed: None });
-            CommitIndex::try_from(self.nodes.len() - 1).expect("fewer than 4 billion commits")
+            CommitPosition::try_from(self.nodes.len() - 1).expect("fewer than 4 billion commits")
         })
     }
 
     /// The node of a commit that was met already.
-    pub(super) fn find(&self, id: &ObjectId) -> Option<CommitIndex> {
+    pub(super) fn find(&self, id: &ObjectId) -> Option<CommitPosition> {
         self.by_id.get(id).copied()
     }
 
     /// Parents of a commit that was read.
-    pub(super) fn parents(&self, node: CommitIndex) -> &[CommitIndex] {
+    pub(super) fn parents(&self, node: CommitPosition) -> &[CommitPosition] {
         self.nodes[node as usize].parsed.as_ref().map_or(&[], |p| &p.parents)
     }
 
     /// The tree of a commit, read if need be.
-    pub(super) fn tree(&mut self, node: CommitIndex) -> Result<ObjectId, Error> {
+    pub(super) fn tree(&mut self, node: CommitPosition) -> Result<ObjectId, Error> {
         self.require(node)?;
         if self.nodes[node as usize].parsed.as_ref().is_some_and(|parsed| parsed.from_graph) {
             self.check_against_object(node)?;
@@ -109,16 +109,16 @@ impl<'w> CommitHistory<'w> {
     }
 
     /// Committer time in seconds since 1970 of a commit that was read.
-    pub(super) fn date(&self, node: CommitIndex) -> u64 {
+    pub(super) fn date(&self, node: CommitPosition) -> u64 {
         self.nodes[node as usize].parsed.as_ref().map_or(0, |p| p.date)
     }
 
-    fn has(&self, node: CommitIndex, flag: u8) -> bool {
+    fn has(&self, node: CommitPosition, flag: u8) -> bool {
         self.nodes[node as usize].flags & flag != 0
     }
 
     /// Reads a commit that must be there.
-    pub(super) fn require(&mut self, node: CommitIndex) -> Result<(), Error> {
+    pub(super) fn require(&mut self, node: CommitPosition) -> Result<(), Error> {
         if self.load(node)? {
             return Ok(());
         }
@@ -126,7 +126,7 @@ impl<'w> CommitHistory<'w> {
     }
 
     /// Reads a commit; `false` where its object is missing or is no commit.
-    pub(super) fn load(&mut self, node: CommitIndex) -> Result<bool, Error> {
+    pub(super) fn load(&mut self, node: CommitPosition) -> Result<bool, Error> {
         if self.nodes[node as usize].parsed.is_some() {
             return Ok(true);
         }
@@ -164,19 +164,19 @@ impl<'w> CommitHistory<'w> {
         Ok(Some((date, tree, parents)))
     }
 
-    fn fill(&mut self, node: CommitIndex, date: u64, tree: ObjectId, parents: Vec<ObjectId>, from_graph: bool) {
+    fn fill(&mut self, node: CommitPosition, date: u64, tree: ObjectId, parents: Vec<ObjectId>, from_graph: bool) {
         let parents = parents.into_iter().map(|id| self.node(id)).collect();
         self.nodes[node as usize].parsed = Some(ParsedCommit { date, tree, parents, from_graph });
     }
 
     /// The commit-graph file must say what the commit itself says, where more rests on it than a count.
-    fn check_against_object(&mut self, node: CommitIndex) -> Result<(), Error> {
+    fn check_against_object(&mut self, node: CommitPosition) -> Result<(), Error> {
         let id = self.id(node);
         let doing = || format!("read commit {id}");
         let Some((_, tree, parents)) = self.read(id)? else {
             return Err(Error::Read { doing: doing(), why: "the object is missing".to_string() });
         };
-        let parents: Vec<CommitIndex> = parents.into_iter().map(|id| self.node(id)).collect();
+        let parents: Vec<CommitPosition> = parents.into_iter().map(|id| self.node(id)).collect();
         let parsed = self.nodes[node as usize].parsed.as_mut().expect("it was read");
         if parsed.tree != tree || parsed.parents != parents {
             return Err(Error::Read {
@@ -263,7 +263,7 @@ impl<'w> CommitHistory<'w> {
             found.push(node);
         }
         found.retain(|node| !self.has(*node, UNINTERESTING));
-        let mut boundary: Vec<CommitIndex> = Vec::new();
+        let mut boundary: Vec<CommitPosition> = Vec::new();
         for node in &found {
             boundary.extend(self.parents(*node).iter().filter(|p| self.has(**p, UNINTERESTING)));
         }
@@ -276,7 +276,7 @@ impl<'w> CommitHistory<'w> {
     }
 
     /// All commits reachable from `head`, newest first where clocks were right.
-    pub(super) fn all(&mut self, head: ObjectId) -> Result<Vec<CommitIndex>, Error> {
+    pub(super) fn all(&mut self, head: ObjectId) -> Result<Vec<CommitPosition>, Error> {
         let mut queue = WalkQueue::default();
         let head = self.node(head);
         self.require(head)?;
@@ -296,7 +296,7 @@ impl<'w> CommitHistory<'w> {
     ///
     /// What the baseline reaches need not be looked at then: no commit that has it among its ancestors is one of them. `None`
     /// says that the range must be walked, as from the first merge on, or where the baseline is not to be found this way.
-    fn chain(&mut self, baseline: CommitIndex, head: CommitIndex) -> Option<Vec<CommitIndex>> {
+    fn chain(&mut self, baseline: CommitPosition, head: CommitPosition) -> Option<Vec<CommitPosition>> {
         let oldest = self.date(baseline);
         let (mut node, mut commits) = (head, Vec::new());
         while node != baseline {
@@ -318,15 +318,15 @@ impl<'w> CommitHistory<'w> {
     pub(super) fn reached(
         &mut self,
         tips: &[ObjectId],
-        new: &HashSet<CommitIndex>,
+        new: &HashSet<CommitPosition>,
         limit: usize,
-    ) -> Result<(HashSet<CommitIndex>, bool), Error> {
+    ) -> Result<(HashSet<CommitPosition>, bool), Error> {
         // A day of slack for clocks that were wrong; without proof a commit counts as made here anyway.
         let horizon = new.iter().map(|n| self.date(*n)).min().unwrap_or(0).saturating_sub(86_400);
         let mut starts = Vec::new();
         let mut seen = HashSet::new();
-        let mut around: BinaryHeap<(u64, CommitIndex)> = BinaryHeap::new();
-        let mut queue: Vec<CommitIndex> = Vec::new();
+        let mut around: BinaryHeap<(u64, CommitPosition)> = BinaryHeap::new();
+        let mut queue: Vec<CommitPosition> = Vec::new();
         for tip in tips {
             if let Some(node) = self.commit_of_tip(*tip)? {
                 queue.push(node);
@@ -352,9 +352,9 @@ impl<'w> CommitHistory<'w> {
     }
 
     /// What `starts` reach inside of `new`, themselves included.
-    pub(super) fn descend(&self, starts: &[CommitIndex], new: &HashSet<CommitIndex>) -> HashSet<CommitIndex> {
+    pub(super) fn descend(&self, starts: &[CommitPosition], new: &HashSet<CommitPosition>) -> HashSet<CommitPosition> {
         let mut reached = HashSet::new();
-        let mut stack: Vec<CommitIndex> = starts.to_vec();
+        let mut stack: Vec<CommitPosition> = starts.to_vec();
         while let Some(node) = stack.pop() {
             if new.contains(&node) && reached.insert(node) {
                 stack.extend_from_slice(self.parents(node));
@@ -364,7 +364,7 @@ impl<'w> CommitHistory<'w> {
     }
 
     /// The commit that a ref's object is or, for a tag, leads to.
-    fn commit_of_tip(&mut self, tip: ObjectId) -> Result<Option<CommitIndex>, Error> {
+    fn commit_of_tip(&mut self, tip: ObjectId) -> Result<Option<CommitPosition>, Error> {
         if let Some(node) = self.find(&tip) {
             return Ok(Some(node));
         }
@@ -383,28 +383,28 @@ impl<'w> CommitHistory<'w> {
         Ok(Some(self.node(id)))
     }
 
-    fn meet(&mut self, node: CommitIndex, queue: &mut WalkQueue) {
+    fn meet(&mut self, node: CommitPosition, queue: &mut WalkQueue) {
         if !self.has(node, SEEN) {
             self.nodes[node as usize].flags |= SEEN;
             self.push(node, queue);
         }
     }
 
-    fn push(&mut self, node: CommitIndex, queue: &mut WalkQueue) {
+    fn push(&mut self, node: CommitPosition, queue: &mut WalkQueue) {
         queue.pushed += 1;
         queue.heap.push((self.date(node), Reverse(queue.pushed), node));
         self.nodes[node as usize].flags |= QUEUED;
         queue.interesting += usize::from(!self.has(node, UNINTERESTING));
     }
 
-    fn pop(&mut self, queue: &mut WalkQueue) -> Option<CommitIndex> {
+    fn pop(&mut self, queue: &mut WalkQueue) -> Option<CommitPosition> {
         let (_, _, node) = queue.heap.pop()?;
         self.nodes[node as usize].flags &= !QUEUED;
         queue.interesting -= usize::from(!self.has(node, UNINTERESTING));
         Some(node)
     }
 
-    fn paint(&mut self, node: CommitIndex, queue: &mut WalkQueue) {
+    fn paint(&mut self, node: CommitPosition, queue: &mut WalkQueue) {
         if !self.has(node, UNINTERESTING) {
             queue.interesting -= usize::from(self.has(node, QUEUED));
             self.nodes[node as usize].flags |= UNINTERESTING;
@@ -412,7 +412,7 @@ impl<'w> CommitHistory<'w> {
     }
 
     /// Paints what is known of a commit's ancestors, up to those that were painted before.
-    fn paint_parents(&mut self, node: CommitIndex, queue: &mut WalkQueue) {
+    fn paint_parents(&mut self, node: CommitPosition, queue: &mut WalkQueue) {
         let mut stack = self.parents(node).to_vec();
         while let Some(node) = stack.pop() {
             if !self.has(node, UNINTERESTING) {
@@ -426,7 +426,7 @@ impl<'w> CommitHistory<'w> {
 /// Newest first; of the same second, first come first served.
 #[derive(Default)]
 struct WalkQueue {
-    heap: BinaryHeap<(u64, Reverse<usize>, CommitIndex)>,
+    heap: BinaryHeap<(u64, Reverse<usize>, CommitPosition)>,
     pushed: usize,
     interesting: usize,
 }

@@ -65,7 +65,7 @@ pub(super) fn find(worktree: &Worktree, index: &State, depth: usize, found: &mut
         }
         looker.found.give_to(found);
     } else {
-        let shared = SharedFolders { queue: Mutex::new((vec![top], 0)), more: Condvar::new() };
+        let shared = FolderQueue { queue: Mutex::new((vec![top], 0)), more: Condvar::new() };
         let repo = worktree.repo.clone().into_sync();
         let work = || {
             let repo = repo.to_thread_local();
@@ -94,12 +94,12 @@ pub(super) fn find(worktree: &Worktree, index: &State, depth: usize, found: &mut
 }
 
 /// Folders that any thread may take, and how many threads are at work on one.
-struct SharedFolders {
+struct FolderQueue {
     queue: Mutex<(Vec<PendingFolder>, usize)>,
     more: Condvar,
 }
 
-impl SharedFolders {
+impl FolderQueue {
     /// How many folders a thread keeps to itself.
     const OWN: usize = 16;
 

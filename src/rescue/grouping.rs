@@ -7,7 +7,7 @@ use super::checkboxes::{self, TaskList};
 use super::plan::{self, PlannedCommit};
 use super::single::CommitGroup;
 use super::{message, plan_diff};
-use crate::agent::plan_prompt::{PlanFacts, plan_prompt};
+use crate::agent::plan_prompt::{CommitPlanFacts, plan_prompt};
 use crate::decision::evidence::Degradation;
 use crate::decision::secret_shapes::mask;
 use crate::git::{Error, SnapshotKind, SnapshotPath, Worktree};
@@ -80,13 +80,14 @@ fn plan(
     let files: Vec<(&str, &str)> = chosen.iter().map(|path| (path.text.as_str(), change(path))).collect();
     let masked: Vec<String> = list.iter().flat_map(|list| &list.tasks).map(|task| mask(&task.text).into_owned()).collect();
     let tasks: Vec<&str> = masked.iter().map(String::as_str).collect();
-    let facts = PlanFacts { spec: request.spec, files: &files, diff: &diff, task_file: list.map(|list| list.path.as_str()), tasks: &tasks };
+    let facts =
+        CommitPlanFacts { spec: request.spec, files: &files, diff: &diff, task_file: list.map(|list| list.path.as_str()), tasks: &tasks };
     let open = list.map(|list| list.tasks.as_slice()).unwrap_or_default();
     let mut fault = None;
     for attempt in 1..=ATTEMPTS {
         let mut prompt = plan_prompt(&facts, fault.as_deref());
         if prompt.len() > LONGEST {
-            prompt = plan_prompt(&PlanFacts { diff: "", ..facts }, fault.as_deref());
+            prompt = plan_prompt(&CommitPlanFacts { diff: "", ..facts }, fault.as_deref());
         }
         if prompt.len() > LONGEST {
             return Ok(Err(NoPlan::Unavailable { why: format!("the names of {} files are too long for one question", files.len()) }));

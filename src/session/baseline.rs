@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::decision::evidence::{Degradation, UnreadableFact};
-use crate::decision::session_work::{ContentIds, WorkRecord, inherited};
+use crate::decision::session_work::{ContentIds, UncommittedByMoment, inherited};
 use crate::git::{BaselinePoint, KnownRefs, Worktree};
 use crate::store::baseline::{BaselineRecord, BaselineRefs};
 use crate::store::uncommitted::UncommittedRecord;
@@ -25,7 +25,7 @@ pub struct RecordedBaseline {
     /// When the spec's own baseline was recorded, also where another commit was named in its place.
     pub record_at: Option<Timestamp>,
     /// What was uncommitted then, and at the recorded end of the session.
-    pub work: WorkRecord,
+    pub work: UncommittedByMoment,
     /// What weakens the record.
     pub notes: Vec<Degradation>,
 }
@@ -33,7 +33,15 @@ pub struct RecordedBaseline {
 impl RecordedBaseline {
     /// A baseline that nobody recorded: nothing is known of the moment when the session began.
     pub fn made_up(spec: String, point: BaselinePoint, at: Timestamp) -> Self {
-        RecordedBaseline { spec, point, refs: Vec::new().into(), at, record_at: None, work: WorkRecord::default(), notes: Vec::new() }
+        RecordedBaseline {
+            spec,
+            point,
+            refs: Vec::new().into(),
+            at,
+            record_at: None,
+            work: UncommittedByMoment::default(),
+            notes: Vec::new(),
+        }
     }
 }
 
@@ -99,7 +107,7 @@ fn record_uncommitted(
     spec: &str,
     uncommitted: UncommittedRule,
     now: Timestamp,
-) -> Result<WorkRecord, UnreadableFact> {
+) -> Result<UncommittedByMoment, UnreadableFact> {
     let worktree_id = worktree.worktree_id();
     let (_, ids) = worktree.uncommitted_contents()?;
     let earlier = uncommitted::of(store, &worktree_id, spec)?.filter(|earlier| !earlier.completed);
@@ -118,13 +126,13 @@ fn record_uncommitted(
             inherited(ids, &left)
         }
     };
-    let work = WorkRecord { inherited, end: None };
+    let work = UncommittedByMoment { inherited, end: None };
     uncommitted::record(store, &worktree_id, spec, &UncommittedRecord { baseline_at: now, work: work.clone(), completed: false })?;
     Ok(work)
 }
 
 /// What was recorded of uncommitted work with a baseline, and what watchdog itself wrote into the worktree.
-fn work_recorded(store: &dyn Store, worktree_id: &str, spec: &str, at: Timestamp) -> Result<WorkRecord, UnreadableFact> {
+fn work_recorded(store: &dyn Store, worktree_id: &str, spec: &str, at: Timestamp) -> Result<UncommittedByMoment, UnreadableFact> {
     let found = uncommitted::of(store, worktree_id, spec)?.filter(|found| found.baseline_at == at);
     Ok(found.map(|found| found.work).unwrap_or_default())
 }

@@ -11,7 +11,7 @@ use crate::decision::breaker::{BreakerAdmission, BreakerInput, BreakerView};
 use crate::decision::display::plural;
 use crate::decision::evidence::{Degradation, SessionEnd, UnreadableFact};
 use crate::decision::machine::{ConfigTrust, EarlierRounds, MachineSetup};
-use crate::decision::session_work::WorkRecord;
+use crate::decision::session_work::UncommittedByMoment;
 use crate::decision::verdict::{Reason, Verdict};
 use crate::git::{BaselinePoint, KnownRefs, OriginEvidence, Worktree};
 use crate::session::anchor::point_of;
@@ -86,7 +86,7 @@ pub struct JudgementInput {
     /// The text of the worktree's file in force.
     pub governing_file: Option<String>,
     /// What was uncommitted when the session began, and at its recorded end.
-    pub work: WorkRecord,
+    pub work: UncommittedByMoment,
     /// What is asked, after the command line had its say.
     pub settings: ConfigSettings,
     /// What was asked on the command line.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::decision::evidence::{Changes, Degradation};
-use crate::decision::session_work::{FileOwner, WorkRecord};
+use crate::decision::session_work::{FileOwner, UncommittedByMoment};
 use crate::git::{Error, StatFingerprints, Worktree};
 
 /// What is uncommitted, told apart.
@@ -18,7 +18,7 @@ pub struct SessionWork {
 }
 
 /// Looks at what is uncommitted. Contents are read only where the record names the path, or an end is recorded.
-pub fn look(worktree: &Worktree, record: &WorkRecord) -> Result<SessionWork, Error> {
+pub fn look(worktree: &Worktree, record: &UncommittedByMoment) -> Result<SessionWork, Error> {
     let (mut changes, traces, paths) = worktree.changes_with_paths()?;
     let mut others = BTreeSet::new();
     let mut seen = BTreeMap::new();
@@ -47,7 +47,7 @@ pub fn look(worktree: &Worktree, record: &WorkRecord) -> Result<SessionWork, Err
 }
 
 /// Names inherited files that the session changed or removed. One that is not uncommitted any more and still there was committed.
-fn overwritten(worktree: &Worktree, record: &WorkRecord, seen: &BTreeMap<String, FileOwner>) -> Option<Degradation> {
+fn overwritten(worktree: &Worktree, record: &UncommittedByMoment, seen: &BTreeMap<String, FileOwner>) -> Option<Degradation> {
     let gone: Vec<&str> = record
         .inherited
         .keys()

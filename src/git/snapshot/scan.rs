@@ -63,7 +63,7 @@ impl ScannedChanges {
 }
 
 /// A repository that is scanned: the worktree itself, or one inside it.
-pub(super) struct ScanScope<'a> {
+pub(super) struct ScannedRepository<'a> {
     pub repo: &'a gix::Repository,
     pub index: &'a gix::index::File,
     /// Where it lies, seen from the worktree; empty for the worktree itself.
@@ -89,13 +89,13 @@ pub(super) struct DiskScan<'a, 'repo> {
 
 impl DiskScan<'_, '_> {
     /// Compares one repository with what is on disk.
-    pub fn run(&mut self, scope: &ScanScope<'_>) -> Result<(), Error> {
+    pub fn run(&mut self, scope: &ScannedRepository<'_>) -> Result<(), Error> {
         self.tracked(scope)?;
         let mut rules = FolderRules::global(scope.repo, &self.root.join(as_path(scope.prefix.as_bstr())));
         self.untracked(scope, &mut rules, BStr::new(""))
     }
 
-    fn tracked(&mut self, scope: &ScanScope<'_>) -> Result<(), Error> {
+    fn tracked(&mut self, scope: &ScannedRepository<'_>) -> Result<(), Error> {
         let index = scope.index;
         let file_mode = scope.repo.config_snapshot().boolean("core.fileMode").unwrap_or(true);
         let written = (index.timestamp().unix_seconds(), index.timestamp().nanoseconds());
@@ -151,7 +151,7 @@ impl DiskScan<'_, '_> {
         Ok(())
     }
 
-    fn put(&mut self, scope: &ScanScope<'_>, full: BString, taken: ReadBlob) {
+    fn put(&mut self, scope: &ScannedRepository<'_>, full: BString, taken: ReadBlob) {
         if scope.apart {
             self.found.nested.insert(full, taken);
         } else {
@@ -159,7 +159,7 @@ impl DiskScan<'_, '_> {
         }
     }
 
-    fn submodule(&mut self, scope: &ScanScope<'_>, full: &BStr, recorded: ObjectId) -> Result<(), Error> {
+    fn submodule(&mut self, scope: &ScannedRepository<'_>, full: &BStr, recorded: ObjectId) -> Result<(), Error> {
         match self.below.lstat(full) {
             Err(_) => self.found.leave_out(full, "unreadable"),
             Ok(Some(FileStat { kind: PathKind::Folder, .. })) => {
@@ -185,11 +185,11 @@ impl DiskScan<'_, '_> {
     }
 
     /// Takes what is uncommitted in a repository whose commits are safe elsewhere.
-    fn nested_changes(&mut self, scope: &ScanScope<'_>, full: &BStr, repo: &gix::Repository) -> Result<(), Error> {
+    fn nested_changes(&mut self, scope: &ScannedRepository<'_>, full: &BStr, repo: &gix::Repository) -> Result<(), Error> {
         match (scope.depth < DEEPEST).then(|| nested::index(repo)).flatten() {
             Some(index) => {
                 let forced = nested::staged(repo, &index);
-                let scope = ScanScope {
+                let scope = ScannedRepository {
                     repo,
                     index: &index,
                     prefix: full.to_owned(),
@@ -207,7 +207,7 @@ impl DiskScan<'_, '_> {
         }
     }
 
-    fn untracked(&mut self, scope: &ScanScope<'_>, rules: &mut FolderRules, folder: &BStr) -> Result<(), Error> {
+    fn untracked(&mut self, scope: &ScannedRepository<'_>, rules: &mut FolderRules, folder: &BStr) -> Result<(), Error> {
         // A list of folders instead of recursion: a tree of any depth must not end the stack.
         enum ScanStep {
             Enter(BString),
@@ -246,7 +246,7 @@ impl DiskScan<'_, '_> {
     /// Takes one entry of a folder; returns the folder that is to be walked.
     fn untracked_entry(
         &mut self,
-        scope: &ScanScope<'_>,
+        scope: &ScannedRepository<'_>,
         rules: &FolderRules,
         folder: &BStr,
         entry: &DiskEntry,
@@ -298,7 +298,7 @@ impl DiskScan<'_, '_> {
     }
 
     /// Keeps an ignored file of the worktree itself that the rule asks for. One that cannot be read is left out.
-    fn ignored_file(&mut self, scope: &ScanScope<'_>, full: BString) {
+    fn ignored_file(&mut self, scope: &ScannedRepository<'_>, full: BString) {
         if scope.depth > 0 || scope.apart {
             return;
         }
@@ -318,7 +318,7 @@ impl DiskScan<'_, '_> {
     ///
     /// Its files become ordinary files of the snapshot; its history stays where it is. A linked worktree of the
     /// same repository has its commits in the same object database, so that only its uncommitted files count.
-    fn untracked_repository(&mut self, scope: &ScanScope<'_>, full: &BStr, repo: &gix::Repository) -> Result<(), Error> {
+    fn untracked_repository(&mut self, scope: &ScannedRepository<'_>, full: &BStr, repo: &gix::Repository) -> Result<(), Error> {
         self.found.repositories.insert(full.to_owned());
         if nested::same_repository(scope.repo, repo) {
             return self.nested_changes(scope, full, repo);
@@ -327,7 +327,7 @@ impl DiskScan<'_, '_> {
             self.found.leave_out(full, "nested_repository");
             return Ok(());
         };
-        let scope = ScanScope {
+        let scope = ScannedRepository {
             repo,
             index: &index,
             prefix: full.to_owned(),

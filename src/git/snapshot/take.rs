@@ -14,7 +14,7 @@ use super::blobs::{KeepRule, ObjectSink};
 use super::disk::FolderWalk;
 use super::private::{self, PrivatePaths, SnapshotParts};
 use super::record::{self, SnapshotRecord, StoredSnapshot};
-use super::scan::{DiskScan, ScanScope, ScannedChanges, TreeEdit};
+use super::scan::{DiskScan, ScannedChanges, ScannedRepository, TreeEdit};
 use super::spec_name::{PREFIX, for_ref, path_text};
 use super::{PrivateRule, Snapshot, SnapshotRequest, diff, loose_ref, nested};
 use crate::git::{Error, Worktree, harden};
@@ -214,7 +214,8 @@ pub(super) fn scan(
     let root = worktree.root();
     let below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
     let mut scan = DiskScan { root, below, blobs, found: ScannedChanges::default(), rule };
-    let scope = ScanScope { repo, index, prefix: BString::default(), everything: false, forced: BTreeSet::new(), apart: false, depth: 0 };
+    let scope =
+        ScannedRepository { repo, index, prefix: BString::default(), everything: false, forced: BTreeSet::new(), apart: false, depth: 0 };
     scan.run(&scope)?;
     for _ in 0..ROUNDS {
         let again = stale(&mut scan, repo);

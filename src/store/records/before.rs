@@ -15,7 +15,7 @@ const MOST: usize = 64;
 
 /// What is known of the checks of a spec.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct BeforeRecord {
+pub struct ChecksBeforeRecord {
     /// By check: its outcome when the work began. Found once; forgotten when the work is complete.
     pub begun: Vec<OutcomeRecord>,
     /// Outcomes on trees, oldest first.
@@ -55,7 +55,7 @@ struct MarkV1 {
     at: Timestamp,
 }
 
-impl RecordType for BeforeRecord {
+impl RecordType for ChecksBeforeRecord {
     type Disk = BeforeV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "before";
@@ -85,11 +85,11 @@ impl RecordType for BeforeRecord {
             };
             marks.into_iter().map(mark).collect()
         };
-        Ok(BeforeRecord { begun: marks(disk.begun), seen: marks(disk.seen) })
+        Ok(ChecksBeforeRecord { begun: marks(disk.begun), seen: marks(disk.seen) })
     }
 }
 
-impl BeforeRecord {
+impl ChecksBeforeRecord {
     /// What is known of a check from when the work began.
     pub fn begun(&self, check: &str) -> Option<&OutcomeRecord> {
         self.begun.iter().find(|mark| mark.check == check)
@@ -118,13 +118,13 @@ impl BeforeRecord {
 }
 
 /// What is known of the checks of a spec; nothing is known where no row is.
-pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<BeforeRecord, StoreError> {
-    Ok(row::load(store, &row::key::<BeforeRecord>(worktree_id, spec))?.unwrap_or_default())
+pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<ChecksBeforeRecord, StoreError> {
+    Ok(row::load(store, &row::key::<ChecksBeforeRecord>(worktree_id, spec))?.unwrap_or_default())
 }
 
 /// Changes what is known.
-pub fn update(store: &dyn Store, worktree_id: &str, spec: &str, change: impl Fn(&mut BeforeRecord)) -> Result<(), StoreError> {
-    row::update(store, &row::key::<BeforeRecord>(worktree_id, spec), |found: Option<BeforeRecord>| {
+pub fn update(store: &dyn Store, worktree_id: &str, spec: &str, change: impl Fn(&mut ChecksBeforeRecord)) -> Result<(), StoreError> {
+    row::update(store, &row::key::<ChecksBeforeRecord>(worktree_id, spec), |found: Option<ChecksBeforeRecord>| {
         let mut record = found.unwrap_or_default();
         change(&mut record);
         (record, ())
@@ -154,7 +154,7 @@ mod tests {
     fn what_is_known_of_the_beginning_stands_until_the_work_is_complete() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
-        assert_eq!(of(&store, "w", "s").unwrap(), BeforeRecord::default());
+        assert_eq!(of(&store, "w", "s").unwrap(), ChecksBeforeRecord::default());
         work_is_complete(&store, "w", "s").unwrap();
         update(&store, "w", "s", |record| {
             record.begin(mark("a", "t", OutcomeBefore::Failed));
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn the_last_outcome_on_a_tree_counts_and_the_oldest_go() {
-        let mut record = BeforeRecord::default();
+        let mut record = ChecksBeforeRecord::default();
         record.see(mark("a", "t", OutcomeBefore::Failed));
         record.see(mark("a", "t", OutcomeBefore::Passed));
         assert_eq!((record.seen.len(), record.seen("a", "t").unwrap().before), (1, OutcomeBefore::Passed));

@@ -24,20 +24,20 @@ struct FoldMark {
 }
 
 #[derive(Serialize, Deserialize)]
-struct FoldedV1 {
+struct FoldPositionV1 {
     through: i64,
 }
 
 impl RecordType for FoldMark {
-    type Disk = FoldedV1;
+    type Disk = FoldPositionV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "folded";
 
-    fn to_disk(&self) -> FoldedV1 {
-        FoldedV1 { through: self.through.0 }
+    fn to_disk(&self) -> FoldPositionV1 {
+        FoldPositionV1 { through: self.through.0 }
     }
 
-    fn from_disk(disk: FoldedV1) -> Result<Self, String> {
+    fn from_disk(disk: FoldPositionV1) -> Result<Self, String> {
         Ok(FoldMark { through: EventCursor(disk.through) })
     }
 }

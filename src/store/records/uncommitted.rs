@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, RecordType};
-use crate::decision::session_work::{ContentIds, WorkRecord};
+use crate::decision::session_work::{ContentIds, UncommittedByMoment};
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
 use crate::store::key::RowKey;
@@ -15,7 +15,7 @@ pub struct UncommittedRecord {
     /// When the baseline was recorded that this belongs to.
     pub baseline_at: Timestamp,
     /// What was uncommitted then, and at the end.
-    pub work: WorkRecord,
+    pub work: UncommittedByMoment,
     /// Whether the work of this baseline was judged complete.
     pub completed: bool,
 }
@@ -45,20 +45,20 @@ impl RecordType for UncommittedRecord {
     }
 
     fn from_disk(disk: UncommittedV1) -> Result<Self, String> {
-        let work = WorkRecord { inherited: disk.inherited, end: disk.end };
+        let work = UncommittedByMoment { inherited: disk.inherited, end: disk.end };
         Ok(UncommittedRecord { baseline_at: disk.baseline_at, work, completed: disk.completed })
     }
 }
 
 /// Files that watchdog wrote into a worktree, by content: they are nobody's work.
-struct WrittenFiles(ContentIds);
+struct WatchdogWrittenFiles(ContentIds);
 
 #[derive(Serialize, Deserialize)]
 struct WrittenV1 {
     files: ContentIds,
 }
 
-impl RecordType for WrittenFiles {
+impl RecordType for WatchdogWrittenFiles {
     type Disk = WrittenV1;
     const VERSION: u64 = 1;
     const KIND: &'static str = "written";
@@ -68,7 +68,7 @@ impl RecordType for WrittenFiles {
     }
 
     fn from_disk(disk: WrittenV1) -> Result<Self, String> {
-        Ok(WrittenFiles(disk.files))
+        Ok(WatchdogWrittenFiles(disk.files))
     }
 }
 
@@ -118,7 +118,7 @@ fn change(
         return Ok(());
     }
     row::update(store, &row::key::<UncommittedRecord>(worktree_id, spec), |found: Option<UncommittedRecord>| {
-        let mut record = found.unwrap_or(UncommittedRecord { baseline_at, work: WorkRecord::default(), completed: false });
+        let mut record = found.unwrap_or(UncommittedRecord { baseline_at, work: UncommittedByMoment::default(), completed: false });
         if record.baseline_at == baseline_at {
             change(&mut record);
         }
@@ -128,16 +128,16 @@ fn change(
 
 /// Notes that watchdog itself wrote a file into the worktree.
 pub fn wrote(store: &dyn Store, worktree_id: &str, path: &str, id: &str) -> Result<(), StoreError> {
-    row::update(store, &RowKey::new(WrittenFiles::KIND, &[worktree_id]), |found: Option<WrittenFiles>| {
-        let WrittenFiles(mut files) = found.unwrap_or(WrittenFiles(ContentIds::new()));
+    row::update(store, &RowKey::new(WatchdogWrittenFiles::KIND, &[worktree_id]), |found: Option<WatchdogWrittenFiles>| {
+        let WatchdogWrittenFiles(mut files) = found.unwrap_or(WatchdogWrittenFiles(ContentIds::new()));
         files.insert(path.to_owned(), id.to_owned());
-        (WrittenFiles(files), ())
+        (WatchdogWrittenFiles(files), ())
     })
 }
 
 /// The files that watchdog itself wrote into the worktree, as it wrote them.
 pub fn written(store: &dyn Store, worktree_id: &str) -> Result<ContentIds, StoreError> {
-    Ok(row::load::<WrittenFiles>(store, &RowKey::new(WrittenFiles::KIND, &[worktree_id]))?
-        .map(|WrittenFiles(files)| files)
+    Ok(row::load::<WatchdogWrittenFiles>(store, &RowKey::new(WatchdogWrittenFiles::KIND, &[worktree_id]))?
+        .map(|WatchdogWrittenFiles(files)| files)
         .unwrap_or_default())
 }

@@ -11,7 +11,7 @@ use super::probe_budget::ProbeBudget;
 use super::report::{SweepReport, SweepRow};
 use super::request::SweepRequest;
 use super::scan::{PendingProbe, SweepScanOutcome, isolated};
-use super::sweep_cache::SweepCache;
+use super::sweep_cache::EarlierSweeps;
 use crate::agent::CancelFlag;
 use crate::decision::evidence::UnreadableFact;
 use crate::git::{FoundWorktree, RepoCache, find_worktrees};
@@ -37,7 +37,7 @@ pub struct WorkerPool<'a> {
     pub(super) ledger: Arc<JournalBatcher>,
     pub(super) probe_budget: ProbeBudget,
     pub(super) cancel: CancelFlag,
-    pub(super) memory: SweepCache,
+    pub(super) memory: EarlierSweeps,
     /// The worktrees for which a baseline is recorded.
     pub(super) watched: HashSet<String>,
     /// Those for which a session is.
@@ -97,7 +97,7 @@ fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) ->
         ledger: Arc::new(JournalBatcher::new(Arc::clone(&store))),
         probe_budget: ProbeBudget::new(if request.asked.no_probe { 0 } else { request.max_probes_total }),
         cancel,
-        memory: SweepCache::open(Arc::clone(&store), around, request)?,
+        memory: EarlierSweeps::open(Arc::clone(&store), around, request)?,
         watched: baseline::worktrees(store.as_ref())?,
         with_sessions: session::worktrees(store.as_ref())?,
         store,

@@ -26,7 +26,7 @@ use crate::supervisor::verdict_json::Judgement;
 const TOGETHER: usize = 128;
 
 /// What earlier sweeps left behind.
-pub struct SweepCache {
+pub struct EarlierSweeps {
     store: Arc<dyn Store>,
     /// What is asked of every worktree alike.
     asked: String,
@@ -39,14 +39,14 @@ pub struct SweepCache {
     waiting: Mutex<Vec<(String, SweepCacheEntry)>>,
 }
 
-impl SweepCache {
+impl EarlierSweeps {
     /// Reads what there is, for one sweep.
     pub fn open(store: Arc<dyn Store>, around: &CommandEnv, request: &SweepRequest) -> Result<Self, UnreadableFact> {
         let asks_nobody = request.asked.no_probe || request.max_probes_total == 0;
         let words = (env!("CARGO_PKG_VERSION"), &request.asked, asks_nobody, &around.config, &around.trusted);
         let mut everywhere = vec![around.state.trust()];
         everywhere.extend(around.config.clone());
-        Ok(SweepCache {
+        Ok(EarlierSweeps {
             asked: fingerprint(&format!("{words:?}")),
             asks_nobody,
             everywhere,

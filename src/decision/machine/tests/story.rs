@@ -11,7 +11,7 @@ use crate::decision::breaker::{Breaker, BreakerAdmission, BreakerInput};
 use crate::decision::evidence::{CheckOutcome, Commits, GitOperation, ProbeOutcome, ProcessExit, SessionEnd};
 use crate::decision::machine::EarlierRounds;
 use crate::decision::rounds;
-use crate::decision::session_work::{ContentIds, FileOwner, WorkRecord, inherited};
+use crate::decision::session_work::{ContentIds, FileOwner, UncommittedByMoment, inherited};
 use crate::decision::standing_answer::{JudgedBy, is_last_word, stands_until};
 use crate::decision::verdict::{Evidence, Reason, Status, Verdict};
 
@@ -135,7 +135,7 @@ pub(super) struct Story {
     commits: Commits,
     unmerged: Vec<String>,
     in_submodules: Vec<String>,
-    record: WorkRecord,
+    record: UncommittedByMoment,
     over: bool,
     earlier: EarlierRounds,
     breaker: Breaker,
@@ -155,7 +155,7 @@ impl Story {
             commits: Commits { head: Some("0".into()), ..Commits::default() },
             unmerged: Vec::new(),
             in_submodules: Vec::new(),
-            record: WorkRecord::default(),
+            record: UncommittedByMoment::default(),
             over: false,
             earlier: EarlierRounds::default(),
             breaker: Breaker::default(),
@@ -209,7 +209,7 @@ impl Story {
     fn begin_session(&mut self, adopt: bool) {
         let left = if self.completed { ContentIds::new() } else { self.record.left_by_session() };
         let found = if adopt { ContentIds::new() } else { inherited(self.uncommitted.clone(), &left) };
-        self.record = WorkRecord { inherited: found, end: None };
+        self.record = UncommittedByMoment { inherited: found, end: None };
         self.commits = Commits { head: self.commits.head.take(), operation: self.commits.operation, ..Commits::default() };
         self.earlier = rounds::at_new_baseline(self.earlier);
         self.completed = false;
