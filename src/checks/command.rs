@@ -3,7 +3,7 @@
 use crate::config::output_regex;
 use crate::config::settings::{CommandCriterion, SuccessRule};
 use crate::decision::display::plural;
-use crate::decision::evidence::{Degradation, ProcessExit, TestCounts};
+use crate::decision::evidence::{Degradation, ProcessExit, TestCounts, WarningCode};
 use crate::decision::verdict::Evidence;
 
 use super::answers::{CommandOutput, CommandRequest, CommandRun};
@@ -85,17 +85,17 @@ impl CommandCheck {
         let note = |code, why: &str| Degradation { code, detail: format!("{title}: {why}") };
         let mut word_only = false;
         if let Some(TestCounts { failed: failed @ 1.., .. }) = tests {
-            notes.push(note("tests_failed", &format!("it passed although {} failed", plural(failed, "test"))));
+            notes.push(note(WarningCode::TestsFailed, &format!("it passed although {} failed", plural(failed, "test"))));
             word_only = true;
         }
         match context.capabilities.edited_tests(known) {
             Ok(edits) => {
                 if let Some(why) = edits.lost() {
-                    notes.push(note("tests_deleted", &why));
+                    notes.push(note(WarningCode::TestsDeleted, &why));
                     word_only |= known;
                 }
             }
-            Err(unreadable) => notes.push(note("tests_unknown", &unreadable.why)),
+            Err(unreadable) => notes.push(note(WarningCode::TestsUnknown, &unreadable.why)),
         }
         let judgement = match judgement {
             CheckJudgement::Pass { evidence } if word_only => CheckJudgement::Pass { evidence: evidence.min(Evidence::Claimed) },

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::config::settings::{CheckOrder, ConfigSettings, Mode};
 use crate::decision::display::plural;
-use crate::decision::evidence::{CheckOutcome, CheckResult, Degradation, OutcomeBefore, TestCounts};
+use crate::decision::evidence::{CheckOutcome, CheckResult, Degradation, OutcomeBefore, TestCounts, WarningCode};
 use crate::decision::secret_shapes::mask;
 use crate::decision::verdict::Evidence;
 
@@ -159,7 +159,7 @@ impl CheckTree {
                     && let Some(why) = shrunk(begin.tests, result.tests)
                 {
                     result.evidence = result.evidence.min(Evidence::Claimed);
-                    notes.push(Degradation { code: "tests_shrunk", detail: format!("{}: {why}", one_line(name)) });
+                    notes.push(Degradation { code: WarningCode::TestsShrunk, detail: format!("{}: {why}", one_line(name)) });
                 }
                 GroupPart {
                     outcome: result.outcome,

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use super::display::plural;
 pub use super::reply::{ProbeOutcome, Reply, ReplyStatus};
 use super::termination::StopReason;
+pub use super::warning_code::WarningCode;
 
 /// Why a fact is unknown. Ends a check as `error`, never as "nothing there".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,7 +48,7 @@ pub type ReadFact<T> = Result<T, UnreadableFact>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Degradation {
     /// Stable word, such as `history_rewritten`.
-    pub code: &'static str,
+    pub code: WarningCode,
     /// One sentence for a person.
     pub detail: String,
 }
@@ -197,7 +198,7 @@ impl Changes {
             more => format!("`{first}` and {} are not committed", plural(more, "more path")),
         };
         // Without new commits HEAD is elsewhere only where the history was rewritten.
-        let at_baseline = commits.new_commits == 0 && !commits.degraded.iter().any(|note| note.code == "history_rewritten");
+        let at_baseline = commits.new_commits == 0 && !commits.degraded.iter().any(|note| note.code == WarningCode::HistoryRewritten);
         Some(if at_baseline { format!("HEAD is still the baseline; {what}") } else { what })
     }
 

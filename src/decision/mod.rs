@@ -18,3 +18,4 @@ pub mod survivor_quiet;
 pub mod template;
 pub mod termination;
 pub mod verdict;
+pub mod warning_code;

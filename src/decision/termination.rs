@@ -10,7 +10,7 @@ use crate::config::settings::Limits;
 
 use super::context::SessionUsage;
 use super::display::plural;
-use super::evidence::Degradation;
+use super::evidence::{Degradation, WarningCode};
 use super::verdict::Reason;
 
 /// What was spent, over one session or several: at least so much.
@@ -147,7 +147,7 @@ pub fn unknown(limits: &Limits, spent: &SpentUsage) -> Option<Degradation> {
     ];
     let names: Vec<&str> = held.into_iter().filter(|(set, untold, _)| *set && *untold).map(|(_, _, name)| name).collect();
     (!names.is_empty()).then(|| Degradation {
-        code: "budget_unknown",
+        code: WarningCode::BudgetUnknown,
         detail: format!("the session's output did not tell all that {} limits", names.join(" and ")),
     })
 }
@@ -257,7 +257,10 @@ mod tests {
         let told = SpentUsage::of(&SessionUsage { turns: Some(0), input_tokens: None, cost_usd: None, ..SessionUsage::default() });
         assert_eq!(termination(&limits, &told, now()), None);
         let note = unknown(&limits, &told).expect("the cost is not known");
-        assert_eq!((note.code, note.detail.contains("max_cost_usd"), note.detail.contains("max_turns")), ("budget_unknown", true, false));
+        assert_eq!(
+            (note.code.as_str(), note.detail.contains("max_cost_usd"), note.detail.contains("max_turns")),
+            ("budget_unknown", true, false)
+        );
         assert_eq!(unknown(&limits, &SpentUsage::default()), None);
         // A later session that tells everything does not make an earlier one known.
         let later = told.plus(SpentUsage { turns: 0, ..SpentUsage::default() });

@@ -15,7 +15,7 @@ use super::open::{Error, Worktree};
 use super::path_text::escape_path;
 use super::stat_fingerprint::{self, FileState, StatFingerprints};
 use super::{staged, work_tree};
-use crate::decision::evidence::{Changes, Degradation};
+use crate::decision::evidence::{Changes, Degradation, WarningCode};
 
 /// What the parts of the comparison found.
 #[derive(Default)]
@@ -123,11 +123,11 @@ impl Worktree {
         found.unreadable.sort();
         found.unreadable.dedup();
         for (path, why) in &found.unreadable {
-            degraded.push(Degradation { code: "unreadable_path", detail: format!("'{path}' could not be read: {why}") });
+            degraded.push(Degradation { code: WarningCode::UnreadablePath, detail: format!("'{path}' could not be read: {why}") });
         }
         if self.ignored_filters > 0 && !found.unstaged.is_empty() {
             degraded.push(Degradation {
-                code: "ignored_filters",
+                code: WarningCode::IgnoredFilters,
                 detail: "the repository's own filter programs were not run, so an unstaged file may only seem changed".to_string(),
             });
         }

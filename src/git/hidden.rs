@@ -11,7 +11,7 @@ use gix::index::entry::{Flags, Mode, Stat};
 use super::changes::ComparisonParts;
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
-use crate::decision::evidence::Degradation;
+use crate::decision::evidence::{Degradation, WarningCode};
 
 /// Notes edits behind assume-unchanged and skip-worktree, and returns an index to use instead of the
 /// one on disk where that one would be misread.
@@ -58,7 +58,7 @@ pub(super) fn prepare(worktree: &Worktree, index: &State, found: &mut Comparison
             hidden.len(),
             escape_path(first)
         );
-        found.degraded.push(Degradation { code: "hidden_entries", detail });
+        found.degraded.push(Degradation { code: WarningCode::HiddenEntries, detail });
         found.hidden = hidden;
     }
     if present.is_empty() {

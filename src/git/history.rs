@@ -14,7 +14,7 @@ use super::origin_evidence::OriginEvidence;
 use super::rescued;
 use super::rewritten;
 use super::walk::{CommitHistory, CommitPosition};
-use crate::decision::evidence::{Commit, CommitOrigin, Commits, Degradation};
+use crate::decision::evidence::{Commit, CommitOrigin, Commits, Degradation, WarningCode};
 
 impl Worktree {
     /// The commits that HEAD has and `baseline` has not.
@@ -131,7 +131,7 @@ fn unborn_again(baseline: Option<ObjectId>) -> Commits {
     let mut commits = Commits::default();
     if let Some(baseline) = baseline {
         let detail = format!("HEAD is on a branch without commits, and no longer contains the baseline {}", baseline.to_hex_with_len(12));
-        commits.degraded.push(Degradation { code: "history_rewritten", detail });
+        commits.degraded.push(Degradation { code: WarningCode::HistoryRewritten, detail });
     }
     commits
 }
@@ -146,9 +146,9 @@ fn note_effect(commits: &mut Commits, effect: NetEffect) {
     };
     let (code, detail) = match effect {
         NetEffect::Change => return,
-        NetEffect::Empty if commits.made_here == 1 => ("empty_commits", format!("{what} changes no file")),
-        NetEffect::Empty => ("empty_commits", format!("{what} changes a file")),
-        NetEffect::Nothing => ("no_net_change", "what was made here adds up to no change of its own".to_string()),
+        NetEffect::Empty if commits.made_here == 1 => (WarningCode::EmptyCommits, format!("{what} changes no file")),
+        NetEffect::Empty => (WarningCode::EmptyCommits, format!("{what} changes a file")),
+        NetEffect::Nothing => (WarningCode::NoNetChange, "what was made here adds up to no change of its own".to_string()),
     };
     commits.degraded.push(Degradation { code, detail });
 }

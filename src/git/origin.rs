@@ -21,7 +21,7 @@ use super::origin_evidence::OriginEvidence;
 use super::ref_owner::{RefOwner, RefOwners};
 use super::reflog::{self, ReflogEntry};
 use super::walk::{CommitHistory, CommitPosition};
-use crate::decision::evidence::Degradation;
+use crate::decision::evidence::{Degradation, WarningCode};
 
 /// How many commits outside of the range are looked at to find out who else reaches it.
 const LOOK_AROUND: usize = 50_000;
@@ -108,7 +108,7 @@ pub(super) fn sort(
     let head = worktree.head_id()?;
     if !unexplained.is_empty() && entries.last().map(|entry| entry.new) != head {
         origins.degraded.push(Degradation {
-            code: "no_reflog",
+            code: WarningCode::NoReflog,
             detail: "the reflog of HEAD does not show how commits came here; what no recorded ref has counts as made here".to_string(),
         });
     }
@@ -256,7 +256,7 @@ fn arrivals(
 fn note_incomplete(origins: &mut CommitOrigins, complete: bool) {
     if !complete && origins.degraded.is_empty() {
         origins.degraded.push(Degradation {
-            code: "origin_unproved",
+            code: WarningCode::OriginUnproved,
             detail: "there is too much history around the new commits to prove where all of them come from; the rest counts as made here"
                 .to_string(),
         });

@@ -9,7 +9,7 @@ use super::open::{Error, Worktree};
 use super::patch::{PatchId, PatchIds};
 use super::rescued::RescueMessage;
 use super::walk::{CommitHistory, CommitPosition};
-use crate::decision::evidence::Degradation;
+use crate::decision::evidence::{Degradation, WarningCode};
 
 /// How many commits of each side are compared at most.
 const MAX_COMMITS: usize = 2000;
@@ -36,7 +36,7 @@ pub(super) fn made_anew(
         None => "the two have no commit in common".to_string(),
     };
     degraded.push(Degradation {
-        code: "history_rewritten",
+        code: WarningCode::HistoryRewritten,
         detail: format!("HEAD no longer contains the baseline {}; {common}", baseline.to_hex_with_len(12)),
     });
     if made.is_empty() {
@@ -61,7 +61,7 @@ pub(super) fn made_anew(
             "a side has more than {MAX_COMMITS} commits or {} MiB of changed files; what could not be compared does not count as made here",
             MAX_BYTES >> 20
         );
-        degraded.push(Degradation { code: "rewrite_too_large", detail });
+        degraded.push(Degradation { code: WarningCode::RewriteTooLarge, detail });
     }
     if !all_theirs {
         return Ok(HashSet::new());

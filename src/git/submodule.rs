@@ -13,7 +13,7 @@ use gix::submodule::config::Ignore;
 use super::changes::ComparisonParts;
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
-use crate::decision::evidence::Degradation;
+use crate::decision::evidence::{Degradation, WarningCode};
 
 /// How deep submodules in submodules are looked into.
 const DEPTH: usize = 16;
@@ -55,7 +55,7 @@ impl SubmoduleScan {
         let hidden = self.hidden.lock().expect("no holder panics");
         if let Some(first) = hidden.first() {
             let detail = format!("{} submodules have changes that their 'ignore' setting hides, '{first}' for one", hidden.len());
-            found.degraded.push(Degradation { code: "hidden_entries", detail });
+            found.degraded.push(Degradation { code: WarningCode::HiddenEntries, detail });
         }
     }
 

@@ -29,7 +29,7 @@ pub static NO_OTHERS: BTreeSet<String> = BTreeSet::new();
 ///
 /// What stands against a commit (a conflict, an operation in progress, a detached HEAD) is told in
 /// [`RescueOutcome::failed`], and leaves index and work tree as they were. Where the branch is protected, or a hook or a
-/// signature refuses, the commits go to the branch that [`RescueOutcome::elsewhere`] names. Nobody is asked for a plan.
+/// signature refuses, the commits go to the branch that [`RescueOutcome::fallback_branch`] names. Nobody is asked for a plan.
 ///
 /// # Errors
 /// When git's data cannot be read, so that neither the commits nor the proof can be told.

@@ -10,7 +10,7 @@ use super::carry_out::RescueRequest;
 use super::message::planned;
 use super::single::{CommitAttempt, CommitGroup, commit};
 use super::task_list::{OpenBox, open_tasks};
-use crate::decision::evidence::Degradation;
+use crate::decision::evidence::{Degradation, WarningCode};
 use crate::git::{Error, SnapshotKind, SnapshotPath, Worktree};
 
 /// Longer lists are not read.
@@ -72,7 +72,7 @@ pub(super) fn check_off(
 ) -> Result<TickResult, Error> {
     let not = |why: &str| {
         let detail = format!("the tasks that the plan fulfils are not ticked in {path}: {why}");
-        Ok(TickResult { commit: None, note: Some(Degradation { code: "tasks_not_ticked", detail }) })
+        Ok(TickResult { commit: None, note: Some(Degradation { code: WarningCode::TasksNotTicked, detail }) })
     };
     let root = worktree.root();
     let (Some(before), Some(whole)) = (read(root, path), plain_file(root, path)) else { return not("it is no readable file any more") };

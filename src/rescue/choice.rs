@@ -6,7 +6,7 @@ use super::carry_out::{NO_OTHERS, RescueRequest};
 use super::selection::select;
 use super::single::without_replaced;
 use crate::config::settings::RescueSettings;
-use crate::decision::evidence::{Degradation, LeftOut};
+use crate::decision::evidence::{Degradation, LeftOut, WarningCode};
 use crate::decision::secret_shapes::{self, LIMIT};
 use crate::git::{Error, FileVersions, SnapshotKind, SnapshotPath, Worktree};
 
@@ -59,7 +59,7 @@ fn choose_by<'p>(
             Some(rule) => {
                 choice.left_out.push(LeftOut { path: path.text.clone(), why: "secret" });
                 let detail = format!("{} was not committed: something new in it looks like a secret (rule {rule})", path.text);
-                choice.warnings.push(Degradation { code: "secret_content", detail });
+                choice.warnings.push(Degradation { code: WarningCode::SecretContent, detail });
             }
         }
     }

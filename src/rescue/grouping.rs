@@ -8,7 +8,7 @@ use super::plan::{self, PlannedCommit};
 use super::single::CommitGroup;
 use super::{message, plan_diff};
 use crate::agent::plan_prompt::{CommitPlanFacts, plan_prompt};
-use crate::decision::evidence::Degradation;
+use crate::decision::evidence::{Degradation, WarningCode};
 use crate::decision::secret_shapes::mask;
 use crate::git::{Error, SnapshotKind, SnapshotPath, Worktree};
 
@@ -63,7 +63,7 @@ pub(super) fn planned<'p>(
         Err(NoPlan::Interrupted) => Ok(None),
         Err(NoPlan::Unusable { why } | NoPlan::Unavailable { why }) => {
             let detail = format!("one commit of everything instead of a plan: {why}");
-            Ok(Some(CommitGrouping { note: Some(Degradation { code: "plan_fallback", detail }), ..one(request, chosen) }))
+            Ok(Some(CommitGrouping { note: Some(Degradation { code: WarningCode::PlanFallback, detail }), ..one(request, chosen) }))
         }
     }
 }

@@ -8,7 +8,7 @@ use super::index_lock;
 use super::own_commits::left;
 use crate::agent::git_program::{git, tail};
 use crate::decision::display::plural;
-use crate::decision::evidence::Degradation;
+use crate::decision::evidence::{Degradation, WarningCode};
 use crate::git::{Error, Worktree};
 
 /// Paths that a message names.
@@ -41,7 +41,7 @@ pub(super) fn mend_earlier(worktree: &Worktree, request: &RescueRequest<'_>) -> 
         None => format!("an earlier rescue was cut short: the index is at its commits now ({})", named(&behind)),
         Some(why) => why,
     };
-    Ok(Some(Degradation { code: "index_mended", detail }))
+    Ok(Some(Degradation { code: WarningCode::IndexMended, detail }))
 }
 
 fn replace(

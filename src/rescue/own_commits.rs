@@ -11,7 +11,7 @@ use super::grouping::{self, AskPlanner, CommitGrouping};
 use super::single::{CommitAttempt, CommitGroup, commit, obstacle, protection};
 use super::{checkboxes, fallback_branch, fixed, message, smuggled};
 use crate::config::settings::RescueMode;
-use crate::decision::evidence::{Degradation, RescueOutcome};
+use crate::decision::evidence::{Degradation, RescueOutcome, WarningCode};
 use crate::git::{CommitState, Error, SnapshotPath, Worktree, escape_path};
 
 /// What was committed, for the proof that follows.
@@ -154,7 +154,7 @@ fn one_by_one<'g, 'p>(
                 if !leaked.is_empty() {
                     let named = leaked.into_iter().collect::<Vec<_>>().join(", ");
                     let detail = format!("the repository's own hooks put into a commit what rescue leaves out: {named}");
-                    outcome.warnings.push(Degradation { code: "hooks_added_files", detail });
+                    outcome.warnings.push(Degradation { code: WarningCode::HooksAddedFiles, detail });
                 }
                 committed.paths.extend(group.paths.iter().map(|path| (path.text.clone(), path.path.clone())));
             }
@@ -162,7 +162,9 @@ fn one_by_one<'g, 'p>(
                 committed.made.push(commit);
                 committed.paths.extend(group.paths.iter().map(|path| (path.text.clone(), path.path.clone())));
                 // The commit is there; whether the index followed is looked at in the end.
-                outcome.warnings.push(Degradation { code: "commit_complaint", detail: format!("a commit was made, and then {why}") });
+                outcome
+                    .warnings
+                    .push(Degradation { code: WarningCode::CommitComplaint, detail: format!("a commit was made, and then {why}") });
             }
             CommitAttempt::Nothing => {}
             CommitAttempt::NotTried(why) => {
@@ -198,11 +200,11 @@ pub(super) fn accounted_for(
     };
     let rewritten: BTreeSet<&str> =
         committed.paths.iter().filter(|(_, path)| rewritten.contains(&path.as_slice())).map(|(text, _)| text.as_str()).collect();
-    note(outcome, "changed_by_hooks", &rewritten, "changed by the repository's hooks while committed", request);
+    note(outcome, WarningCode::ChangedByHooks, &rewritten, "changed by the repository's hooks while committed", request);
     let as_they_were: BTreeSet<&str> = lost.iter().filter(|path| committed.as_they_were.contains(*path)).map(String::as_str).collect();
     note(
         outcome,
-        "changed_meanwhile",
+        WarningCode::ChangedMeanwhile,
         &as_they_were,
         "changed in the work tree meanwhile, and committed to the other branch as they were",
         request,
@@ -211,7 +213,7 @@ pub(super) fn accounted_for(
     Ok(lost.cloned().collect())
 }
 
-fn note(outcome: &mut RescueOutcome, code: &'static str, paths: &BTreeSet<&str>, what: &str, request: &RescueRequest<'_>) {
+fn note(outcome: &mut RescueOutcome, code: WarningCode, paths: &BTreeSet<&str>, what: &str, request: &RescueRequest<'_>) {
     if paths.is_empty() {
         return;
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::carry_out::RescueRequest;
 use super::fallback_branch;
-use crate::decision::evidence::{Degradation, LeftOut, RescueOutcome};
+use crate::decision::evidence::{Degradation, LeftOut, RescueOutcome, WarningCode};
 use crate::decision::secret_shapes::{self, LIMIT};
 use crate::git::{CommittedContent, Error, SnapshotPath, Worktree};
 
@@ -33,7 +33,7 @@ pub(super) fn without<'p>(
     for content in worktree.staged_contents(&tree, request.snapshot, LIMIT)? {
         if let Some(rule) = rule(&content, &secrets) {
             let detail = format!("{} was not committed: a filter of the repository puts a secret into it (rule {rule})", content.path);
-            outcome.warnings.push(Degradation { code: "secret_content", detail });
+            outcome.warnings.push(Degradation { code: WarningCode::SecretContent, detail });
             outcome.left_out.push(LeftOut { path: content.path.clone(), why: "secret" });
             bad.push(content.path);
         }

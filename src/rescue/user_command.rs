@@ -8,7 +8,7 @@ use super::carry_out::RescueRequest;
 use crate::agent::git_program::{tail, users};
 use crate::agent::program::StartError;
 use crate::config::settings::RescueSettings;
-use crate::decision::evidence::{Degradation, RescueOutcome};
+use crate::decision::evidence::{Degradation, RescueOutcome, WarningCode};
 use crate::git::Worktree;
 
 /// What is run where nothing is configured, if the worktree has it.
@@ -22,7 +22,7 @@ pub(super) fn run(worktree: &Worktree, request: &RescueRequest<'_>, outcome: &mu
     let root = worktree.root();
     let missing = |what: String, outcome: &mut RescueOutcome| {
         let detail = format!("{what}; the work stays uncommitted, and is kept in {}", request.snapshot.name);
-        outcome.warnings.push(Degradation { code: "rescue_command_missing", detail });
+        outcome.warnings.push(Degradation { code: WarningCode::RescueCommandMissing, detail });
         outcome.failed = Some(what);
     };
     let Some(argv) = argv(root, request) else {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::decision::evidence::{Degradation, UnreadableFact};
+use crate::decision::evidence::{Degradation, UnreadableFact, WarningCode};
 use crate::decision::session_work::{ContentIds, UncommittedByMoment, inherited};
 use crate::git::{BaselinePoint, KnownRefs, Worktree};
 use crate::store::baseline::{BaselineRecord, BaselineRefs};
@@ -88,7 +88,7 @@ pub fn record(
             // The ref keeps the commit from garbage collection. Without it the baseline still holds, so a repository
             // that cannot be written is told about and not refused.
             if let Err(error) = worktree.keep_baseline(&spec, commit) {
-                notes.push(Degradation { code: "baseline_ref_unwritten", detail: error.to_string() });
+                notes.push(Degradation { code: WarningCode::BaselineRefUnwritten, detail: error.to_string() });
             }
             Some(commit.clone())
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::agent::PidEnd;
-use crate::decision::evidence::{Degradation, FaultKind, UnreadableFact};
+use crate::decision::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use crate::decision::verdict::{Reason, Verdict};
 use crate::git::BaselinePoint;
 use crate::session::{RecordedBaseline, recorded};
@@ -98,7 +98,7 @@ async fn try_place(
 /// A session that nobody holds the worktree for, as hooks tell of one: who judges its work should know that it has stalled.
 fn stalled_session(command_env: &CommandEnv, place: &OpenWorktree) -> Option<Degradation> {
     let running = RunningSession::of(command_env, place.store.as_ref(), (&place.worktree_id, place.root()), None).ok()??;
-    (running.live.doing == SessionActivity::Stalled).then(|| Degradation { code: "session_stalled", detail: running.in_words() })
+    (running.live.doing == SessionActivity::Stalled).then(|| Degradation { code: WarningCode::SessionStalled, detail: running.in_words() })
 }
 
 /// Of a session that keeps us away, the verdict says how it is doing.
@@ -137,7 +137,7 @@ fn settle_case(command_env: &CommandEnv, place: OpenWorktree, request: &CheckReq
 fn replaced(found: Option<RecordedBaseline>, point: BaselinePoint, spec: Option<&str>, place: &OpenWorktree) -> RecordedBaseline {
     let no_record = || {
         let detail = "no baseline is recorded here, so everything uncommitted counts as the session's work".to_string();
-        vec![Degradation { code: "no_record", detail }]
+        vec![Degradation { code: WarningCode::NoRecord, detail }]
     };
     match found {
         Some(found) => RecordedBaseline { point, refs: Vec::new().into(), at: now(), ..found },

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::config::settings::ConfigSettings;
 use crate::config::{ConfigError, parse_bytes};
-use crate::decision::evidence::{Degradation, FaultKind, UnreadableFact};
+use crate::decision::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use crate::decision::machine::ConfigTrust;
 use crate::git::{BaselinePoint, Worktree};
 use crate::session::anchor::point_of;
@@ -111,7 +111,7 @@ fn settled(
         });
     };
     let mut notes: Vec<Degradation> =
-        found.note.iter().map(|detail| Degradation { code: "criteria_changed", detail: detail.clone() }).collect();
+        found.note.iter().map(|detail| Degradation { code: WarningCode::CriteriaChanged, detail: detail.clone() }).collect();
     let file = Some(found.text());
     // Also an untrusted file is parsed: a mistake in it is told at once, and parsing runs nothing.
     let effective = trusted(&found.bytes, &path)?;
@@ -127,7 +127,7 @@ fn settled(
         ),
     };
     notes.push(Degradation {
-        code: "untrusted",
+        code: WarningCode::Untrusted,
         detail: format!("{FILE} is not trusted and not used; read it, then allow it with: {allow_with}"),
     });
     Ok(EffectiveConfig {
@@ -194,12 +194,12 @@ fn named_one_changed(worktree: &Worktree, compared: Option<(&BaselinePoint, &str
     // Where that commit has none, or cannot be read, there is nothing that it could differ from.
     let before = worktree.blob_at(commit, &inside).ok().flatten()?;
     let detail = format!("{inside} differs from {whose}, and counts all the same, because --config names it");
-    (before != bytes).then_some(Degradation { code: "criteria_changed", detail })
+    (before != bytes).then_some(Degradation { code: WarningCode::CriteriaChanged, detail })
 }
 
 fn trusted(bytes: &[u8], origin: &Path) -> Result<EffectiveConfig, UnreadableFact> {
     let parsed = parse_bytes(bytes, origin).map_err(|error| bad(&error))?;
-    let notes = parsed.notes.into_iter().map(|detail| Degradation { code: "configuration", detail }).collect();
+    let notes = parsed.notes.into_iter().map(|detail| Degradation { code: WarningCode::Configuration, detail }).collect();
     Ok(EffectiveConfig { settings: parsed.settings, trust: ConfigTrust::Settled, notes, anchor: None, file: None, own: true })
 }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::config::settings::Limits;
 use crate::decision::context::{SessionContext, running_tasks};
 use crate::decision::display::plural;
-use crate::decision::evidence::{Degradation, UnreadableFact};
+use crate::decision::evidence::{Degradation, UnreadableFact, WarningCode};
 use crate::decision::machine::{CheckMachine, EarlierRounds, JudgedScope};
 use crate::decision::termination::{LoopCourse, SpentUsage, course, unknown};
 use crate::decision::verdict::{Reason, Status, Verdict};
@@ -68,7 +68,7 @@ pub async fn try_evaluate(
     judgement.breaker = case.breaker(store.as_ref());
     journal.write(kind::VERDICT, judgement.to_json());
     if let Some(why) = journal.fault() {
-        judgement.verdict.degraded.push(Degradation { code: "journal_unwritable", detail: why });
+        judgement.verdict.degraded.push(Degradation { code: WarningCode::JournalUnwritable, detail: why });
     }
     Ok(judgement)
 }

@@ -20,7 +20,7 @@ use crate::config::settings::{CheckKind, CheckSpec};
 use crate::decision::context::SessionContext;
 use crate::decision::display::plural;
 use crate::decision::evidence::{
-    Changes, CheckOutcome, CheckResult, Commits, Degradation, FaultKind, ReadFact, RescueOutcome, SignsOfLife, UnreadableFact,
+    Changes, CheckOutcome, CheckResult, Commits, Degradation, FaultKind, ReadFact, RescueOutcome, SignsOfLife, UnreadableFact, WarningCode,
 };
 use crate::decision::machine::{ChecksJudged, LeftRunning, MachineAction, MachineEvent};
 use crate::decision::verdict::Evidence;
@@ -293,7 +293,7 @@ impl ActionExecutor {
         let changes = self.worktree(|worktree| session_work::look(worktree, &self.case.work)).ok()?.changes;
         let found = changes.inherited + changes.since_end;
         let detail = format!("the checks passed beside {} that the session did not make and no commit has", plural(found, "file"));
-        (found > 0).then_some(Degradation { code: "judged_with_uncommitted", detail })
+        (found > 0).then_some(Degradation { code: WarningCode::JudgedWithUncommitted, detail })
     }
 
     /// What is told, with where and since when: a program that judges has no other way to know.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::agent::SurvivingProcess;
 use crate::decision::context::SessionContext;
-use crate::decision::evidence::{Degradation, SessionEnd};
+use crate::decision::evidence::{Degradation, SessionEnd, WarningCode};
 use crate::decision::machine::{CheckMachine, EarlierRounds, MachineSetup};
 use crate::decision::rounds;
 use crate::decision::secret_shapes::mask;
@@ -30,12 +30,6 @@ use super::settle_anchor;
 use super::signals::SignalState;
 use super::survivors;
 use super::verdict_json::Judgement;
-
-/// The code of the note about tools that the agent was refused; the verdict's message tells it.
-pub const TOOLS_REFUSED: &str = "tools_refused";
-
-/// The code of the note about a service that had no room for the session.
-pub const OVERLOADED: &str = "overloaded";
 
 /// What `run` knows of the session that it ran.
 #[derive(Debug, Default)]
@@ -135,19 +129,19 @@ impl JudgementRun {
             self.executor.keep_elsewhere("at the end of a judgement");
         }
         let mut verdict = settle_beside(&self.case, verdict);
-        if let Some(refused) = verdict.degraded.iter().find(|note| note.code == TOOLS_REFUSED) {
+        if let Some(refused) = verdict.degraded.iter().find(|note| note.code == WarningCode::ToolsRefused) {
             verdict.message = format!("{}; {}", verdict.message, refused.detail);
         }
         if let Err(unreadable) = settle_anchor::after_verdict(&self.case, self.store.as_ref(), &verdict) {
-            verdict.degraded.push(Degradation { code: "anchor_unmoved", detail: unreadable.why });
+            verdict.degraded.push(Degradation { code: WarningCode::AnchorUnmoved, detail: unreadable.why });
         }
         if verdict.status() == Status::Complete
             && let Err(error) = before::work_is_complete(self.store.as_ref(), &self.case.worktree_id, &self.case.spec)
         {
-            verdict.degraded.push(Degradation { code: "store_unwritable", detail: error.to_string() });
+            verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
         }
         let stands = self.executor.settle_answer(self.store.as_ref(), &mut verdict).unwrap_or_else(|error| {
-            verdict.degraded.push(Degradation { code: "store_unwritable", detail: error.to_string() });
+            verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
             false
         });
         let left = if stands { self.earlier } else { rounds::after(self.earlier, &verdict) };
@@ -157,7 +151,7 @@ impl JudgementRun {
             self.completed();
         }
         let breaker = settled.map_err(|unreadable| {
-            verdict.degraded.push(Degradation { code: "store_unwritable", detail: unreadable.why });
+            verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: unreadable.why });
         });
         let mut judgement = about(command_env, Some(&self.case), verdict, self.begun);
         judgement.breaker = breaker.ok().or_else(|| self.case.breaker(self.store.as_ref()));
@@ -166,7 +160,7 @@ impl JudgementRun {
         judgement.survivors = self.survivors.iter().map(|survivor| format!("{} (process {})", survivor.name, survivor.pid)).collect();
         self.journal.write(kind::VERDICT, judgement.to_json());
         if let Some(why) = self.journal.fault() {
-            judgement.verdict.degraded.push(Degradation { code: "journal_unwritable", detail: why });
+            judgement.verdict.degraded.push(Degradation { code: WarningCode::JournalUnwritable, detail: why });
         }
         judgement
     }

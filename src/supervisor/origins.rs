@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::decision::beside_claim::dispute_beside;
 use crate::decision::display::{escape_to_one_line, plural};
-use crate::decision::evidence::{Changes, Degradation, RescueOutcome};
+use crate::decision::evidence::{Changes, Degradation, RescueOutcome, WarningCode};
 use crate::decision::verdict::{Reason, Status, Verdict};
 use crate::git::{KnownRefs, OriginEvidence, RescuedCommit, UnmergedWork, UnsettledSubmodule, Worktree};
 use crate::store::rescued::RescuedRecord;
@@ -36,7 +36,7 @@ pub fn remember_rescued(store: &dyn Store, worktree: &Worktree, outcome: &mut Re
     if let Err(why) = kept {
         let detail =
             format!("cannot record which commits the rescue made: {why}; without their trailers they will count as the session's own");
-        outcome.warnings.push(Degradation { code: "rescue_unrecorded", detail });
+        outcome.warnings.push(Degradation { code: WarningCode::RescueUnrecorded, detail });
     }
 }
 
@@ -48,7 +48,7 @@ pub fn settle_beside(case: &JudgementInput, mut verdict: Verdict) -> Verdict {
     if verdict.status() == Status::Complete {
         match worktree.unmerged_work(&case.evidence) {
             Ok(found) => helpers = found.iter().map(helper_words).collect(),
-            Err(error) => verdict.degraded.push(Degradation { code: "helpers_unread", detail: error.to_string() }),
+            Err(error) => verdict.degraded.push(Degradation { code: WarningCode::HelpersUnread, detail: error.to_string() }),
         }
     }
     // What a rescue left behind was not looked at after it.
@@ -57,7 +57,7 @@ pub fn settle_beside(case: &JudgementInput, mut verdict: Verdict) -> Verdict {
         let is_change = |path: &String| verdict.changes.as_ref().is_none_or(|changes| changes.paths.contains(path));
         match worktree.unsettled_submodules() {
             Ok(found) => submodules = found.iter().filter(|found| is_change(&found.path)).map(submodule_words).collect(),
-            Err(error) => verdict.degraded.push(Degradation { code: "submodules_unread", detail: error.to_string() }),
+            Err(error) => verdict.degraded.push(Degradation { code: WarningCode::SubmodulesUnread, detail: error.to_string() }),
         }
     }
     dispute_beside(verdict, helpers, &submodules)

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use crate::decision::evidence::{Degradation, FaultKind, UnreadableFact};
+use crate::decision::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use crate::decision::shortage::told_by;
 use crate::decision::verdict::{Reason, Verdict};
 use crate::session::recorded;
@@ -42,7 +42,7 @@ pub fn judged_without_room(around: &CommandEnv, why: UnreadableFact) -> Judgemen
         Ok(journal.fault())
     });
     if let Some(why) = written.unwrap_or_else(|unreadable| Some(unreadable.why)) {
-        judgement.verdict.degraded.push(Degradation { code: "journal_unwritable", detail: why });
+        judgement.verdict.degraded.push(Degradation { code: WarningCode::JournalUnwritable, detail: why });
     }
     judgement
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::agent::transcript;
 use crate::config::settings::{ConfigSettings, RescueMode};
-use crate::decision::evidence::{Degradation, RescueOutcome};
+use crate::decision::evidence::{Degradation, RescueOutcome, WarningCode};
 use crate::git::{Snapshot, SnapshotRequest};
 use crate::rescue::{self, NoPlan, RescuePreview};
 use crate::session::recorded;
@@ -65,7 +65,8 @@ pub fn rescue_now(
     let rescued = rescue_uncommitted(command_env, place, &spec, &settings, order.dry_run, ask);
     if !order.dry_run {
         if let Err(why) = expire(&place.worktree, place.store.as_ref(), settings.rescue.keep_days) {
-            notes.push(Degradation { code: "snapshots_not_dropped", detail: format!("old snapshots could not be dropped: {why}") });
+            notes
+                .push(Degradation { code: WarningCode::SnapshotsNotDropped, detail: format!("old snapshots could not be dropped: {why}") });
         }
         if let Ok(RescueReport::Rescued { snapshot, outcome }) = &rescued {
             let data =
@@ -73,7 +74,7 @@ pub fn rescue_now(
             let noted = event(now(), &place.worktree_id, Some(&spec), kind::RESCUE, data);
             if place.store.append(&[noted], None).is_err() {
                 let detail = "the rescue could not be written into the journal".to_owned();
-                notes.push(Degradation { code: "journal_unwritable", detail });
+                notes.push(Degradation { code: WarningCode::JournalUnwritable, detail });
             }
         }
     }

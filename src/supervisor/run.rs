@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::agent::stream::StreamTap;
 use crate::agent::{OutputMirror, StdinSource};
-use crate::decision::evidence::UnreadableFact;
+use crate::decision::evidence::{UnreadableFact, WarningCode};
 use crate::decision::termination::{SpentUsage, termination};
 use crate::decision::verdict::Verdict;
 use crate::git::Worktree;
@@ -114,7 +114,7 @@ fn note_changed_criteria(case: &mut JudgementInput, command_env: &CommandEnv, st
     let place = OpenWorktree { worktree_id: case.worktree_id.clone(), worktree, store: Arc::clone(store), notes: Vec::new() };
     // One that does not even parse any more does not count.
     let Ok(found) = effective(command_env, &place, Some(&case.spec), Some(&case.baseline)) else { return };
-    let new = found.notes.into_iter().filter(|note| note.code == "criteria_changed" && !case.notes.contains(note));
+    let new = found.notes.into_iter().filter(|note| note.code == WarningCode::CriteriaChanged && !case.notes.contains(note));
     let new: Vec<_> = new.collect();
     case.notes.extend(new);
 }

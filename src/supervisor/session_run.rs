@@ -17,7 +17,7 @@ use crate::agent::unrunnable;
 use crate::agent::{OutputMirror, SessionOutcome, SessionProcess, SessionSpec, StartError, StdinSource, SurvivingProcess};
 use crate::decision::context::{SessionContext, SessionUsage};
 use crate::decision::display::plural;
-use crate::decision::evidence::{Degradation, ProcessExit, SessionEnd};
+use crate::decision::evidence::{Degradation, ProcessExit, SessionEnd, WarningCode};
 use crate::decision::session_work::ContentIds;
 use crate::decision::termination::{SpentUsage, StopReason};
 use crate::session::{describe_end, log_path};
@@ -30,7 +30,7 @@ use super::budget::SessionBudget;
 use super::command_env::{CommandEnv, now};
 use super::journal::CommandJournal;
 use super::judgement_input::JudgementInput;
-use super::judgement_run::{OVERLOADED, SessionSeen, TOOLS_REFUSED};
+use super::judgement_run::SessionSeen;
 use super::periodic::{PeriodicSnapshots, SnapshotSubject};
 use super::person::person_can_answer;
 use super::session_cost::own_cost;
@@ -116,7 +116,7 @@ pub async fn run_session(
     let former = session::of(store.as_ref(), &case.worktree_id, &case.spec);
     let mut notes = Vec::new();
     if let Err(error) = session::record(store.as_ref(), &case.worktree_id, &case.spec, &announced) {
-        notes.push(Degradation { code: "store_unwritable", detail: error.to_string() });
+        notes.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
     }
     // Its threads before it: one that cannot be had must not cost a session that has begun to work.
     let began = SessionWaiter::prepare().map_err(StartError::no_thread).and_then(|waiter| Ok((waiter, SessionProcess::start(&spec)?)));
@@ -134,7 +134,7 @@ pub async fn run_session(
     if let Err(error) = session::update(store.as_ref(), &case.worktree_id, &case.spec, |record| record.pid = started.pid)
         && notes.is_empty()
     {
-        notes.push(Degradation { code: "store_unwritable", detail: error.to_string() });
+        notes.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
     }
     journal.write(kind::SESSION_STARTED, json!({"pid": session.pid(), "argv": shown(&order.command)}));
     let watched = WatchedSession {
@@ -219,11 +219,11 @@ fn see(
     at: Timestamp,
 ) -> SessionSeen {
     if let Some(why) = &outcome.log_note {
-        notes.push(Degradation { code: "log_incomplete", detail: why.clone() });
+        notes.push(Degradation { code: WarningCode::LogIncomplete, detail: why.clone() });
     }
     if !outcome.survivors.is_empty() {
         let detail = format!("{} processes of the session still run", outcome.survivors.len());
-        notes.push(Degradation { code: "processes_left", detail });
+        notes.push(Degradation { code: WarningCode::ProcessesLeft, detail });
     }
     let usage = SessionUsage { wall_seconds: Some(outcome.duration.as_secs_f64()), ..summary.usage };
     let spent = SpentUsage::of(&usage);
@@ -233,7 +233,7 @@ fn see(
     notes.extend(cut_short.clone());
     if let Some(SilenceEnd::Finished(after)) = cut.silent.filter(|_| outcome.cancelled) {
         let detail = format!("it told its final result, was silent for {} s and did not end; watchdog ended it", after.as_secs());
-        notes.push(Degradation { code: "ended_after_result", detail });
+        notes.push(Degradation { code: WarningCode::EndedAfterResult, detail });
     }
     let end = match (cut.stop.or_else(|| budget.stop(spent, at)), cut.silent.filter(|_| outcome.cancelled)) {
         (Some(stop), _) => SessionEnd::OverLimit { stop },
@@ -278,7 +278,7 @@ fn told_end(end: SessionEnd, summary: &SessionSummary, outcome: &SessionOutcome,
 /// That the service had no room for the session: nothing that its agent did or left undone.
 fn no_room(outcome: &SessionOutcome, at: Timestamp) -> Option<Degradation> {
     let why = ended_in_overload(&outcome.tail_stdout, outcome.exit?, at)?;
-    Some(Degradation { code: OVERLOADED, detail: format!("the service had no room for the session: {why}") })
+    Some(Degradation { code: WarningCode::Overloaded, detail: format!("the service had no room for the session: {why}") })
 }
 
 /// Why the agent's program cannot work, where that is how its session ended.
@@ -298,14 +298,17 @@ fn cannot_work(summary: &SessionSummary, outcome: &SessionOutcome, exit: Process
 fn refused_tools(summary: &SessionSummary) -> Option<Degradation> {
     let tools = (!summary.refused_tools.is_empty()).then(|| summary.refused_tools.join(" "))?;
     let detail = format!("the agent was refused tools; allow them with --allowedTools {tools}");
-    Some(Degradation { code: TOOLS_REFUSED, detail })
+    Some(Degradation { code: WarningCode::ToolsRefused, detail })
 }
 
 /// The agent's program has limits of its own; one that ended the session is no end of the work.
 fn limit_of_its_own(summary: &SessionSummary) -> Option<Degradation> {
     let ended = summary.ended.as_deref().filter(|ended| ended.starts_with("error_max"))?;
     let why = summary.error.as_deref().unwrap_or(ended);
-    Some(Degradation { code: "session_cut_short", detail: format!("the agent's program ended the session at a limit of its own: {why}") })
+    Some(Degradation {
+        code: WarningCode::SessionCutShort,
+        detail: format!("the agent's program ended the session at a limit of its own: {why}"),
+    })
 }
 
 /// The limit that ended a session, as an event has it.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::decision::evidence::{Changes, Degradation};
+use crate::decision::evidence::{Changes, Degradation, WarningCode};
 use crate::decision::session_work::{FileOwner, UncommittedByMoment};
 use crate::git::{Error, StatFingerprints, Worktree};
 
@@ -63,5 +63,5 @@ fn overwritten(worktree: &Worktree, record: &UncommittedByMoment, seen: &BTreeMa
         "the session changed or deleted '{first}'{more}, which was uncommitted before it began; bring the older state back with: \
          watchdog rescue list, then watchdog rescue restore ID --to FOLDER"
     );
-    Some(Degradation { code: "inherited_overwritten", detail })
+    Some(Degradation { code: WarningCode::InheritedOverwritten, detail })
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use crate::agent::still_runs;
-use crate::decision::evidence::{Degradation, UnreadableFact};
+use crate::decision::evidence::{Degradation, UnreadableFact, WarningCode};
 use crate::decision::machine::ConfigTrust;
 use crate::decision::verdict::{Status, Verdict};
 use crate::git::{BaselinePoint, Worktree, worktrees_of};
@@ -55,7 +55,7 @@ pub fn session_begins(
 /// A session has ended. Where that cannot be recorded the anchor only stays where it is.
 pub fn session_ended(store: &dyn Store, worktree: &Worktree, spec: &str) -> Option<Degradation> {
     let error = anchor::ended(store, worktree, spec).err()?;
-    Some(Degradation { code: "store_unwritable", detail: format!("the end of the session could not be recorded: {}", error.why) })
+    Some(Degradation { code: WarningCode::StoreUnwritable, detail: format!("the end of the session could not be recorded: {}", error.why) })
 }
 
 /// After a complete by the anchor's own criteria, the next work is compared with where HEAD is now.

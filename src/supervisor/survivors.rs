@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::agent::session_meter::processes_below;
 use crate::agent::still_runs;
-use crate::decision::evidence::Degradation;
+use crate::decision::evidence::{Degradation, WarningCode};
 use crate::decision::machine::LeftRunning;
 use crate::decision::survivor_quiet::{ActivitySample, after_look, holds};
 use crate::store::session::SessionRecord;
@@ -46,7 +46,7 @@ pub fn look(case: &JudgementInput, store: &dyn Store, at: Timestamp) -> LeftRunn
         return LeftRunning { holding: named, session_over: false, released: None };
     }
     let detail = format!("the session left this running, and it no longer holds the verdict: {}", named.join(", "));
-    LeftRunning { released: Some(Degradation { code: "survivors", detail }), ..LeftRunning::default() }
+    LeftRunning { released: Some(Degradation { code: WarningCode::Survivors, detail }), ..LeftRunning::default() }
 }
 
 /// Processor time of all of them; `None` where one cannot be looked at.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::config::task_file::{TaskFile, TaskStatus, parse_task};
 use crate::decision::display::escape_to_one_line;
-use crate::decision::evidence::{Degradation, FaultKind, UnreadableFact};
+use crate::decision::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use crate::git::BaselinePoint;
 use crate::store::Store;
 use crate::store::journal::{event, kind};
@@ -157,7 +157,7 @@ impl TaskQueue {
                  --reason WHY",
                 entry.id()
             );
-            notes.push(Degradation { code: "criteria_changed", detail });
+            notes.push(Degradation { code: WarningCode::CriteriaChanged, detail });
             let task = entry.loaded.task.clone();
             let allow_with = if task.commands().is_empty() { None } else { self.wanted_trust(relative, bytes, None)? };
             return Ok(GovernedTask { task, commit: None, allow_with, notes });
@@ -167,7 +167,7 @@ impl TaskQueue {
                 let short: String = commit.iter().flat_map(|commit| commit.chars().take(12)).collect();
                 let name = escape_to_one_line(&relative.display().to_string());
                 let detail = format!("{name} differs from that of {short}, which governs: commit the change before the task is begun");
-                notes.push(Degradation { code: "criteria_changed", detail });
+                notes.push(Degradation { code: WarningCode::CriteriaChanged, detail });
                 let task = parse_task(&committed, relative).map_err(|error| UnreadableFact {
                     kind: FaultKind::Config,
                     why: format!("{error} (as {short} has it)"),
@@ -186,7 +186,7 @@ impl TaskQueue {
                 "the criteria of {name} differ from those that the task was first seen with, which govern; accept the new ones with: \
                  watchdog trust {name}"
             );
-            notes.push(Degradation { code: "criteria_changed", detail });
+            notes.push(Degradation { code: WarningCode::CriteriaChanged, detail });
             (task.checks, task.mode) = (pinned.checks, pinned.mode);
             bytes = text.clone().into_bytes();
         }

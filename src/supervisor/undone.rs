@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use crate::decision::evidence::{Changes, Degradation};
+use crate::decision::evidence::{Changes, Degradation, WarningCode};
 use crate::git::{BaselinePoint, Worktree, unescape_path};
 
 /// Changed paths that are looked at, at most.
@@ -38,5 +38,5 @@ pub fn note(worktree: &Worktree, baseline: &BaselinePoint, changes: &Changes) ->
     };
     let named = found.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
     let detail = format!("uncommitted changes undo what was committed since the baseline: {named}{more}");
-    (!found.is_empty()).then_some(Degradation { code: "work_undone", detail })
+    (!found.is_empty()).then_some(Degradation { code: WarningCode::WorkUndone, detail })
 }

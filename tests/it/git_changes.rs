@@ -16,7 +16,7 @@ fn changes(repo: &Repo) -> Changes {
 }
 
 fn codes(changes: &Changes) -> Vec<&'static str> {
-    changes.degraded.iter().map(|d| d.code).collect()
+    changes.degraded.iter().map(|d| d.code.as_str()).collect()
 }
 
 /// What git says, in our terms: counts and paths.

@@ -86,7 +86,7 @@ fn counts_are_those_of_git_on_random_histories_also_where_clocks_were_wrong() {
             assert_eq!(commits.new_commits, of_git.lines().count() as u64, "seed {seed}: {baseline}..{head}");
             let listed: Vec<String> = commits.listed.into_iter().map(|c| c.id).collect();
             assert_eq!(listed.join("\n"), of_git, "seed {seed}: {baseline}..{head}");
-            let rewritten = commits.degraded.iter().any(|d| d.code == "history_rewritten");
+            let rewritten = commits.degraded.iter().any(|d| d.code.as_str() == "history_rewritten");
             assert_eq!(rewritten, !ancestry[head].contains(baseline), "seed {seed}: {baseline}..{head}");
             compared += commits.new_commits;
         }

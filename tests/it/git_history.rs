@@ -45,7 +45,7 @@ fn since(repo: &Repo, baseline: &BaselinePoint, known: Option<&[(String, String)
 }
 
 pub fn sum(commits: &Commits) -> (u64, u64, u64, bool, Vec<&'static str>) {
-    let codes = commits.degraded.iter().map(|d| d.code).collect();
+    let codes = commits.degraded.iter().map(|d| d.code.as_str()).collect();
     (commits.new_commits, commits.made_here, commits.imported, commits.net_change, codes)
 }
 

@@ -133,7 +133,8 @@ fn filters_that_did_not_run_are_mentioned_where_they_may_matter() {
     let repo = Repo::init();
     repo.commit("one");
     repo.git(&["config", "filter.upper.clean", "tr a-z A-Z"]);
-    let codes = |repo: &Repo| Worktree::open(repo.root()).unwrap().changes().unwrap().degraded.iter().map(|d| d.code).collect::<Vec<_>>();
+    let codes =
+        |repo: &Repo| Worktree::open(repo.root()).unwrap().changes().unwrap().degraded.iter().map(|d| d.code.as_str()).collect::<Vec<_>>();
     assert_eq!(codes(&repo), [""; 0]);
     repo.write("one.txt", "eno\n");
     assert_eq!(codes(&repo), ["ignored_filters"]);

@@ -249,7 +249,7 @@ fn a_missing_command_is_a_failure() {
         let outcome = rescued(&repo, |s| (s.mode, s.command) = (RescueMode::Command, argv));
         assert_eq!(outcome.commits, 0);
         assert!(outcome.failed.as_ref().is_some_and(|why| why.contains("rescue command") || why.contains("rescue.command")), "{outcome:?}");
-        assert_eq!(outcome.warnings[0].code, "rescue_command_missing");
+        assert_eq!(outcome.warnings[0].code.as_str(), "rescue_command_missing");
     }
 }
 

@@ -233,7 +233,7 @@ fn files_that_a_hook_reformats_are_not_lost_and_leave_a_clean_tree() {
         assert_eq!(repo.git(["show", "HEAD:tracked"]), "a b");
         assert_eq!(repo.git(["status", "--porcelain"]), "", "the index follows the commit");
         let note = &outcome.warnings[0];
-        assert_eq!(note.code, "changed_by_hooks");
+        assert_eq!(note.code.as_str(), "changed_by_hooks");
         assert!(note.detail.contains("new.txt, tracked;") && !note.detail.contains("untouched"), "{}", note.detail);
         assert_eq!(repo.git(["show", &format!("{}:tracked", snapshot.commit)]), "a    b", "the original is in the snapshot");
     }
@@ -279,7 +279,7 @@ fn a_hook_that_changes_files_and_then_refuses_leaves_the_originals_on_the_branch
     assert_eq!(repo.git(["show", &format!("{BRANCH}:tracked")]), "original");
     assert_eq!(repo.git(["show", &format!("{BRANCH}:new")]), "n");
     assert_eq!(repo.read("tracked"), "formatted\n", "the work tree is the hook's doing, and is left alone");
-    assert_eq!(outcome.warnings[0].code, "changed_meanwhile");
+    assert_eq!(outcome.warnings[0].code.as_str(), "changed_meanwhile");
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn a_hook_that_hangs_after_the_commit_does_not_undo_it() {
     assert_eq!((outcome.commits, &outcome.fallback_branch, &outcome.lost), (1, &None, &vec![]), "{outcome:?}");
     // The commit is there and whole: what complained afterwards is a note.
     assert_eq!(outcome.failed, None);
-    assert_eq!(outcome.warnings[0].code, "commit_complaint");
+    assert_eq!(outcome.warnings[0].code.as_str(), "commit_complaint");
     assert!(outcome.warnings[0].detail.contains("did not end within 2 s"), "{outcome:?}");
     assert_eq!(repo.git(["status", "--porcelain"]), "");
 }
@@ -325,7 +325,7 @@ fn hooks_that_fix_files_and_refuse_once_are_asked_again() {
         assert_eq!((outcome.commits, &outcome.failed, &outcome.fallback_branch, &outcome.lost), (1, &None, &None, &vec![]), "{outcome:?}");
         assert_eq!((repo.git(["show", "HEAD:tracked"]), repo.git(["show", "HEAD:new.txt"])), ("two".into(), "new".into()));
         assert_eq!(repo.git(["status", "--porcelain"]), "");
-        assert_eq!(outcome.warnings[0].code, "changed_by_hooks");
+        assert_eq!(outcome.warnings[0].code.as_str(), "changed_by_hooks");
         assert_eq!(repo.git(["cat-file", "-s", &format!("{}:tracked", snapshot.commit)]), "7", "the original is in the snapshot");
     }
 }

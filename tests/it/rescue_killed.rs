@@ -75,7 +75,7 @@ fn an_index_that_cannot_be_mended_is_told() {
     std::fs::remove_file(repo.path(".git/index.lock")).unwrap();
     let outcome = rescued(&repo);
     assert_eq!((outcome.commits, &outcome.failed, &outcome.lost), (0, &None, &vec![]), "{outcome:?}");
-    assert!(outcome.warnings.iter().any(|warning| warning.code == "index_mended"), "{outcome:?}");
+    assert!(outcome.warnings.iter().any(|warning| warning.code.as_str() == "index_mended"), "{outcome:?}");
     assert_a_plain_commit_takes_nothing_back(&repo);
 }
 
@@ -88,7 +88,7 @@ fn what_somebody_staged_is_no_index_to_mend() {
     repo.git(["restore", "--staged", "--worktree", "--source=HEAD~1", "tracked"]);
     repo.write("later", "l\n");
     let outcome = rescued(&repo);
-    assert!(!outcome.warnings.iter().any(|warning| warning.code == "index_mended"), "{outcome:?}");
+    assert!(!outcome.warnings.iter().any(|warning| warning.code.as_str() == "index_mended"), "{outcome:?}");
     assert_eq!(repo.git(["show", "HEAD:tracked"]), "one", "their way back is work like any other");
 }
 

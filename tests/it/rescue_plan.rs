@@ -63,7 +63,7 @@ fn subjects(repo: &ScratchRepo, range: &str) -> String {
 }
 
 fn notes(outcome: &RescueOutcome) -> Vec<&str> {
-    outcome.warnings.iter().map(|note| note.code).collect()
+    outcome.warnings.iter().map(|note| note.code.as_str()).collect()
 }
 
 #[test]
@@ -294,7 +294,8 @@ fn secrets_are_known_by_what_is_in_a_file() {
     assert_eq!((outcome.commits, outcome.failed, outcome.lost), (1, None, vec![]));
     assert_eq!(outcome.left_out, looked.left_out);
     assert_eq!(repo.git(["status", "--porcelain"]), "?? key.txt\n?? new.py");
-    let told: Vec<&str> = outcome.warnings.iter().filter(|n| n.code == "secret_content").map(|note| note.detail.as_str()).collect();
+    let told: Vec<&str> =
+        outcome.warnings.iter().filter(|n| n.code.as_str() == "secret_content").map(|note| note.detail.as_str()).collect();
     assert!(told[0].contains("key.txt") && told[0].contains("private-key") && told[1].contains("aws-access-key-id"), "{told:?}");
     assert!(!told.concat().contains(&secret[4..]));
     assert_eq!(repo.git(["show", &format!("{}:new.py", snapshot.commit)]), format!("key = '{secret}'"), "the snapshot has it");

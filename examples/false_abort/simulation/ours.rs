@@ -78,7 +78,13 @@ impl Ours {
             look_at_leftovers: end.is_some(),
             session: end,
             no_probe: crashed,
-            notes: crashed.then(|| Degradation { code: "overloaded", detail: "the service is away".into() }).into_iter().collect(),
+            notes: crashed
+                .then(|| Degradation {
+                    code: completion_watchdog::decision::evidence::WarningCode::Overloaded,
+                    detail: "the service is away".into(),
+                })
+                .into_iter()
+                .collect(),
             earlier: EarlierRounds { nothing_to_do_streak: self.earlier.nothing_to_do_streak, ..EarlierRounds::default() },
             ..MachineSetup::of(&settings)
         };

@@ -1,7 +1,7 @@
 //! The verdict that a loop ends with: the last iteration's, unless the loop itself had to end it.
 
 use crate::decision::display::plural;
-use crate::decision::evidence::Degradation;
+use crate::decision::evidence::{Degradation, WarningCode};
 use crate::decision::verdict::{Evidence, Reason, Status, Verdict};
 
 use super::next::LoopEnd;
@@ -26,7 +26,7 @@ pub fn verdict(end: &LoopEnd, last: Option<Verdict>) -> Verdict {
         LoopEnd::OverloadTooLong => {
             let detail = "pauses for a service without room are together as long as --max-wait; start the loop again later";
             let mut last = last.unwrap_or_else(|| Verdict::new(Reason::RateLimited, String::new()));
-            last.degraded.push(Degradation { code: "overload_too_long", detail: detail.into() });
+            last.degraded.push(Degradation { code: WarningCode::OverloadTooLong, detail: detail.into() });
             // A machine without room stays an error. A service without room cannot be worked with yet, as at a usage limit.
             if last.status() == Status::Error {
                 return last;
@@ -37,11 +37,11 @@ pub fn verdict(end: &LoopEnd, last: Option<Verdict>) -> Verdict {
         LoopEnd::LimitTooLong | LoopEnd::WaitedInVain { .. } => {
             let note = match end {
                 LoopEnd::WaitedInVain { waits } => Degradation {
-                    code: "waited_in_vain",
+                    code: WarningCode::WaitedInVain,
                     detail: format!("gave up after {} without progress; rerun the loop to continue", plural((*waits).into(), "wait")),
                 },
                 _ => Degradation {
-                    code: "limit_too_long",
+                    code: WarningCode::LimitTooLong,
                     detail: "the usage limit lasts longer than --max-wait; start the loop again after it".into(),
                 },
             };
@@ -52,7 +52,7 @@ pub fn verdict(end: &LoopEnd, last: Option<Verdict>) -> Verdict {
     };
     let mut ended = last.unwrap_or_else(|| Verdict::new(reason, String::new()));
     if let LoopEnd::NoProgress { .. } = end {
-        ended.degraded.push(Degradation { code: "no_progress", detail: message.clone() });
+        ended.degraded.push(Degradation { code: WarningCode::NoProgress, detail: message.clone() });
     }
     Verdict { reason, message, evidence: Evidence::None, retry_at: None, ..ended }
 }

@@ -9,7 +9,7 @@ use super::ending::{is_over, verdict};
 use super::next::{IterationOutcome, LoopAction, LoopEnd, LoopEvent, LoopMachine, LoopPolicy, PauseFor, PauseLength};
 use super::standing::LoopStanding;
 use crate::config::settings::{ConfigSettings, Limits};
-use crate::decision::evidence::Degradation;
+use crate::decision::evidence::{Degradation, WarningCode};
 use crate::decision::termination::SpentUsage;
 use crate::decision::verdict::{Reason, Status, Verdict};
 
@@ -251,7 +251,7 @@ fn pauses_for_an_overload_are_together_no_longer_than_the_longest_wait() {
 
 #[test]
 fn a_loop_that_waited_too_long_for_the_service_says_that_it_cannot_run_yet() {
-    let note = || Degradation { code: "overloaded", detail: "529".into() };
+    let note = || Degradation { code: WarningCode::Overloaded, detail: "529".into() };
     let working = Verdict { degraded: vec![note()], ..Verdict::new(Reason::Working, "the session was cut short") };
     let ended = verdict(&LoopEnd::OverloadTooLong, Some(working));
     assert_eq!((ended.reason, ended.degraded.len()), (Reason::RateLimited, 2));
@@ -308,7 +308,7 @@ fn the_verdict_of_a_loop_keeps_the_facts_and_names_its_own_reason() {
     assert_eq!((found.reason, found.feedback.as_deref()), (Reason::MaxIterations, Some("write it")));
     assert!(found.message.starts_with("no progress: 3 iterations in a row"), "{}", found.message);
     assert!(found.message.ends_with("the last verdict: a check is not met"), "{}", found.message);
-    assert!(matches!(&found.degraded[..], [Degradation { code: "no_progress", .. }]));
+    assert!(matches!(&found.degraded[..], [Degradation { code: WarningCode::NoProgress, .. }]));
     assert!(is_over(&end, &found));
     assert_eq!(verdict(&LoopEnd::Verdict, Some(unmet.clone())), unmet);
     let limit = verdict(&LoopEnd::LimitTooLong, Some(Verdict { retry_at: Some(now()), ..Verdict::new(Reason::RateLimited, "limit") }));

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::decision::display::plural;
-use crate::decision::evidence::{CheckOutcome, CheckResult, ProbeOutcome, Reply, ReplyStatus, SessionEnd, UnreadableFact};
+use crate::decision::evidence::{CheckOutcome, CheckResult, ProbeOutcome, Reply, ReplyStatus, SessionEnd, UnreadableFact, WarningCode};
 use crate::decision::verdict::{Evidence, Reason, Verdict};
 
 use super::closing::{first_line, first_lines, says_something};
@@ -78,7 +78,7 @@ impl CheckMachine {
         }
         if let Some(beside) = self.judged_beside() {
             evidence = evidence.min(Evidence::Committed);
-            self.note("judged_with_uncommitted", format!("the checks passed beside files that are in no commit: {beside}"));
+            self.note(WarningCode::JudgedWithUncommitted, format!("the checks passed beside files that are in no commit: {beside}"));
         }
         if self.rescue_commits > 0 {
             message.push_str(&format!("; {} made by rescue", plural(self.rescue_commits, "commit")));
@@ -147,7 +147,7 @@ impl CheckMachine {
             n => format!("{} made by rescue here; ", plural(n, "commit")),
         };
         let message = format!("{here}the work is on the branch '{branch}' instead: {}{}", first_lines(&why), self.kept_in());
-        self.note("rescue_elsewhere", why);
+        self.note(WarningCode::RescueElsewhere, why);
         self.conclude_with(Reason::RescueIncomplete, message)
     }
 
@@ -283,7 +283,7 @@ impl CheckMachine {
             ),
             n => format!("{} of work that the session left uncommitted, and nobody said that it is done", plural(n, "rescue commit")),
         };
-        self.note("left_uncommitted", what);
+        self.note(WarningCode::LeftUncommitted, what);
     }
 
     /// A budget or the deadline: what came of the session is said, and is no success.

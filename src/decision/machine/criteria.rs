@@ -2,7 +2,7 @@
 //!
 //! They are looked at last: after the rescue, so that no work waits for it, and after the checks, whose programs could change them.
 
-use crate::decision::evidence::{CriteriaChanged, ReadFact, UnreadableFact};
+use crate::decision::evidence::{CriteriaChanged, ReadFact, UnreadableFact, WarningCode};
 use crate::decision::verdict::{Reason, Status, Verdict};
 
 use super::facts::{CriteriaFiles, MachineAction};
@@ -29,13 +29,13 @@ impl CheckMachine {
         };
         if !changed.named.is_empty() {
             let detail = format!("the criteria name files that changed since the anchor: {}", changed.named.join(", "));
-            self.note("criteria_changed", detail);
+            self.note(WarningCode::CriteriaChanged, detail);
         }
         if changed.guarded_total == 0 {
             return self.close(verdict);
         }
         let guarded = changed.guarded_words();
-        self.note("criteria_changed", format!("guarded files changed since the anchor: {guarded}"));
+        self.note(WarningCode::CriteriaChanged, format!("guarded files changed since the anchor: {guarded}"));
         if verdict.status() != Status::Complete {
             return self.close(verdict);
         }
@@ -49,7 +49,7 @@ impl CheckMachine {
         if self.setup.criteria_files == CriteriaFiles::Guarded && verdict.status() == Status::Complete {
             return self.close(Verdict::unreadable(UnreadableFact { why, ..unreadable }));
         }
-        self.note("criteria_unknown", why);
+        self.note(WarningCode::CriteriaUnknown, why);
         self.close(verdict)
     }
 }

@@ -1,6 +1,6 @@
 //! Sessions that came to nothing: each is a strike, and the third in a row under the same unmet checks is for a person.
 
-use crate::decision::evidence::{ProbeOutcome, ReplyStatus, SessionEnd};
+use crate::decision::evidence::{ProbeOutcome, ReplyStatus, SessionEnd, WarningCode};
 use crate::decision::rounds::unmet_checks;
 use crate::decision::verdict::{Reason, Status, Verdict};
 
@@ -18,7 +18,7 @@ impl CheckMachine {
         match self.setup.no_progress_limit {
             Some(limit) if verdict.reason == Reason::ChecksUnmet && in_a_row >= limit => {
                 let detail = format!("{in_a_row} sessions in a row left the work as it was");
-                self.note("no_progress", detail.clone());
+                self.note(WarningCode::NoProgress, detail.clone());
                 Verdict { reason: Reason::MaxIterations, message: format!("{detail}, and {}", verdict.message), ..verdict }
             }
             _ => verdict,
@@ -29,14 +29,12 @@ impl CheckMachine {
     fn came_to_nothing(&self, verdict: &Verdict) -> bool {
         let ended = matches!(self.setup.session, Some(SessionEnd::Ended { .. } | SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }));
         let judged = matches!(verdict.status(), Status::Incomplete | Status::Timeout) && verdict.reason != Reason::OperationInProgress;
-        let as_it_was = self
-            .commits
-            .as_ref()
-            .is_some_and(|commits| commits.new_commits == 0 && !commits.degraded.iter().any(|note| note.code == "history_rewritten"));
-        let untouched = self
-            .changes
-            .as_ref()
-            .is_some_and(|changes| !changes.work_left() && !changes.degraded.iter().any(|note| note.code == "inherited_overwritten"));
+        let as_it_was = self.commits.as_ref().is_some_and(|commits| {
+            commits.new_commits == 0 && !commits.degraded.iter().any(|note| note.code == WarningCode::HistoryRewritten)
+        });
+        let untouched = self.changes.as_ref().is_some_and(|changes| {
+            !changes.work_left() && !changes.degraded.iter().any(|note| note.code == WarningCode::InheritedOverwritten)
+        });
         let claims = |outcome: &ProbeOutcome| matches!(outcome, ProbeOutcome::Reply(reply) if reply.status == ReplyStatus::Complete);
         ended
             && judged
@@ -47,7 +45,10 @@ impl CheckMachine {
             && self.setup.survivors.is_empty()
             && self.no_more_questions.is_none()
             && !self.probes.iter().any(|probe| claims(&probe.outcome))
-            && !self.degraded.iter().any(|note| matches!(note.code, "session_cut_short" | "tools_refused" | "overloaded"))
+            && !self
+                .degraded
+                .iter()
+                .any(|note| matches!(note.code, WarningCode::SessionCutShort | WarningCode::ToolsRefused | WarningCode::Overloaded))
     }
 
     fn unmet_checks(&self) -> u64 {

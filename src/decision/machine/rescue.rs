@@ -1,7 +1,7 @@
 //! Uncommitted work: looked at, secured in a snapshot before anything else runs, and rescued.
 
 use crate::config::settings::RescueMode;
-use crate::decision::evidence::{Changes, Commits, ReadFact, RescueOutcome};
+use crate::decision::evidence::{Changes, Commits, ReadFact, RescueOutcome, WarningCode};
 
 use super::facts::MachineAction;
 use super::stage::{AfterSnapshot, CommitsFor, MachineStage, RescueFor};
@@ -32,14 +32,14 @@ impl CheckMachine {
             Ok(changes) => {
                 (self.inherited, self.since_end) = (changes.inherited, changes.since_end);
                 // A rescue does not make up for it, so it is told whatever comes after.
-                let overwritten = changes.degraded.iter().find(|note| note.code == "inherited_overwritten").cloned();
+                let overwritten = changes.degraded.iter().find(|note| note.code == WarningCode::InheritedOverwritten).cloned();
                 if let Some(note) = overwritten {
                     self.note(note.code, note.detail);
                 }
                 self.changes = Some(changes);
             }
             // A person asked for an end: the fact is missing, not the verdict.
-            Err(unreadable) if then == AfterSnapshot::Interrupted => self.note("changes_unreadable", unreadable.why),
+            Err(unreadable) if then == AfterSnapshot::Interrupted => self.note(WarningCode::ChangesUnreadable, unreadable.why),
             Err(unreadable) => return self.conclude_unreadable(unreadable),
         }
         if self.dirty() && self.setup.rescue_mode != RescueMode::Off {
@@ -64,18 +64,18 @@ impl CheckMachine {
                 | AfterSnapshot::Interrupted => {
                     // An older snapshot does not hold everything that is there now.
                     self.snapshot = None;
-                    self.note("snapshot_failed", unreadable.why);
+                    self.note(WarningCode::SnapshotFailed, unreadable.why);
                 }
                 // Nobody waits beside work that is in no snapshot.
                 AfterSnapshot::Survivors => {
                     self.snapshot = None;
-                    self.note("snapshot_failed", unreadable.why);
+                    self.note(WarningCode::SnapshotFailed, unreadable.why);
                     return self.conclude_survivors();
                 }
                 // Nothing that could disturb the work runs while it is in no snapshot.
                 AfterSnapshot::Commits(_) if !self.work_left() => {
                     self.snapshot = None;
-                    self.note("snapshot_failed", unreadable.why);
+                    self.note(WarningCode::SnapshotFailed, unreadable.why);
                 }
                 AfterSnapshot::JudgeChecks(_)
                 | AfterSnapshot::Ask
@@ -172,7 +172,7 @@ impl CheckMachine {
             return self.conclude_elsewhere();
         }
         if let Some(failed) = self.rescue_failed.clone().filter(|_| outcome.commits > 0) {
-            self.note("rescue_failed", failed);
+            self.note(WarningCode::RescueFailed, failed);
         }
         match (why, outcome.commits > 0) {
             // Some of it is committed, and some of it could not be: that is for a person, where it would complete something.
@@ -199,7 +199,7 @@ impl CheckMachine {
             // The work stays where the next session goes on with it.
             RescueFor::Unmet | RescueFor::NotDone => {
                 if let Some(failed) = failed {
-                    self.note("rescue_failed", failed);
+                    self.note(WarningCode::RescueFailed, failed);
                 }
                 if why == RescueFor::Unmet { self.conclude_checks_unmet() } else { self.conclude_not_done() }
             }

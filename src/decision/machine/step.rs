@@ -2,7 +2,7 @@
 //! how work is secured and rescued in [`super::rescue`], what a verdict says in [`super::conclude`].
 
 use crate::decision::evidence::{
-    Changes, CheckOutcome, Commits, Degradation, FaultKind, LeftOut, ReadFact, SessionEnd, SignsOfLife, UnreadableFact,
+    Changes, CheckOutcome, Commits, Degradation, FaultKind, LeftOut, ReadFact, SessionEnd, SignsOfLife, UnreadableFact, WarningCode,
 };
 use crate::decision::verdict::{ProbeRecord, Reason, Verdict};
 
@@ -184,7 +184,7 @@ impl CheckMachine {
         let before = self.commits.take();
         match fact {
             Ok(commits) => self.commits = Some(commits),
-            Err(unreadable) if look == CommitsFor::Interrupted => self.note("commits_unreadable", unreadable.why),
+            Err(unreadable) if look == CommitsFor::Interrupted => self.note(WarningCode::CommitsUnreadable, unreadable.why),
             Err(unreadable) => return self.conclude_unreadable(unreadable),
         }
         let moved = self.commits != before;
@@ -453,7 +453,7 @@ impl CheckMachine {
         self.conclude_timeout(not_a_strike)
     }
 
-    pub(super) fn note(&mut self, code: &'static str, detail: String) {
+    pub(super) fn note(&mut self, code: WarningCode, detail: String) {
         if !self.degraded.iter().any(|known| known.code == code && known.detail == detail) {
             self.degraded.push(Degradation { code, detail });
         }

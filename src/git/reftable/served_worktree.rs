@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use gix::ObjectId;
 
 use super::mirror::RefMirror;
-use crate::decision::evidence::Degradation;
+use crate::decision::evidence::{Degradation, WarningCode};
 use crate::git::{Error, TABLES, Worktree};
 
 /// The word of `extensions.refStorage` for what is served.
@@ -214,6 +214,6 @@ impl Worktree {
             "the refs of {} are in the {REFTABLE} format, which git itself is asked about: every look is slower",
             served.common_dir.display()
         );
-        Some(Degradation { code: "served_by_git", detail })
+        Some(Degradation { code: WarningCode::ServedByGit, detail })
     }
 }

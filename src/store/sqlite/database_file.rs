@@ -11,7 +11,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::faults::{is_damage, store_error};
-use crate::decision::evidence::Degradation;
+use crate::decision::evidence::{Degradation, WarningCode};
 use crate::store::access_lock::{AccessGuard, AccessLock};
 use crate::store::clock::wall_micros;
 use crate::store::error::StoreError;
@@ -104,7 +104,10 @@ impl DatabaseFile {
         let journal = journal_for(dir.root());
         let mut site = DatabaseFile::at(dir, journal)?;
         if journal == JournalMode::Rollback {
-            site.note("state_on_network_fs", format!("{} is on a network file system: slower, and less safe", dir.root().display()));
+            site.note(
+                WarningCode::StateOnNetworkFs,
+                format!("{} is on a network file system: slower, and less safe", dir.root().display()),
+            );
         }
         site.connect()?;
         Ok(site)
@@ -177,7 +180,7 @@ impl DatabaseFile {
             }
             self.connected = None;
             self.note(
-                "store_replaced",
+                WarningCode::StoreReplaced,
                 format!("{} was moved or deleted while in use; what is there now is used instead", self.database.display()),
             );
         }
@@ -237,7 +240,7 @@ impl DatabaseFile {
             set_up(&mut connection)?;
             if !self.choose_journal(&connection)? {
                 self.note(
-                    "store_journal_mode",
+                    WarningCode::StoreJournalMode,
                     format!("{} stays in its old journal mode while others have it open", self.database.display()),
                 );
             }
@@ -314,7 +317,7 @@ impl DatabaseFile {
         self.forget_old_damaged();
         drop(passage);
         self.note(
-            "store_damaged",
+            WarningCode::StoreDamaged,
             format!("{} was damaged ({why}); it is kept as {}, and a fresh one was begun", self.database.display(), aside.display()),
         );
         Ok(())
@@ -359,7 +362,7 @@ impl DatabaseFile {
         }
     }
 
-    fn note(&mut self, code: &'static str, detail: String) {
+    fn note(&mut self, code: WarningCode, detail: String) {
         self.notes.push(Degradation { code, detail });
     }
 }

@@ -1,5 +1,6 @@
 //! What is SQLite's alone: its file, its modes, other people's files, and damage.
 
+use crate::decision::evidence::WarningCode;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -74,7 +75,7 @@ fn use_all(scratch: &Scratch) -> Result<Vec<&'static str>, StoreError> {
     let new = event(jiff::Timestamp::UNIX_EPOCH, "wt", None, kind::VERDICT, serde_json::Value::Null);
     assert_eq!(store.append(std::slice::from_ref(&new), None)?, AppendOutcome::Done);
     assert_eq!(store.newest(1)?, [new], "what was acknowledged is there");
-    Ok(store.notes().into_iter().map(|note| note.code).collect())
+    Ok(store.notes().into_iter().map(|note| note.code.as_str()).collect())
 }
 
 #[test]
@@ -175,7 +176,7 @@ fn damage_met_in_the_middle_of_work_costs_a_note_and_not_the_work() {
     let new = event(jiff::Timestamp::UNIX_EPOCH, "wt", None, kind::VERDICT, serde_json::Value::Null);
     assert_eq!(store.append(&[new], None).unwrap(), AppendOutcome::Done);
     let notes = store.notes();
-    assert_eq!(notes.iter().map(|n| n.code).collect::<Vec<_>>(), ["store_damaged"], "{notes:?}");
+    assert_eq!(notes.iter().map(|n| n.code.as_str()).collect::<Vec<_>>(), ["store_damaged"], "{notes:?}");
     assert_eq!(store.newest(9).unwrap().len(), 1);
     assert!(store.notes().is_empty(), "told once");
 }
@@ -191,7 +192,7 @@ fn numbers_of_a_lost_database_never_come_back() {
     let cursor = store.read(EventCursor::START, 9).unwrap().1;
     fs::remove_file(scratch.dir.database()).unwrap();
     assert_eq!(store.append(&[event(2)], None).unwrap(), AppendOutcome::Done);
-    assert_eq!(store.notes()[0].code, "store_replaced");
+    assert_eq!(store.notes()[0].code, WarningCode::StoreReplaced);
     assert_eq!(
         store.read(cursor, 9).unwrap().0,
         [event(2)].map(|e| super::StoredEvent { id: store.newest(1).unwrap()[0].id.clone(), ..e })

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::agent::still_runs;
 use crate::checks::describe;
 use crate::config::settings::{ConfigSettings, OnNoCriteria, RescueMode, RescueSettings};
-use crate::decision::evidence::UnreadableFact;
+use crate::decision::evidence::{UnreadableFact, WarningCode};
 use crate::decision::machine::ConfigTrust;
 use crate::git::SnapshotRequest;
 use crate::hooks::{HookAction, HookInput, HookReply};
@@ -143,7 +143,8 @@ fn parent() -> Option<u32> {
 
 /// What the agent is told, and what the user is.
 fn what_done_means(effective: &EffectiveConfig) -> HookReply {
-    let mut notes: Vec<String> = effective.notes.iter().filter(|note| note.code != "untrusted").map(|note| note.detail.clone()).collect();
+    let mut notes: Vec<String> =
+        effective.notes.iter().filter(|note| note.code != WarningCode::Untrusted).map(|note| note.detail.clone()).collect();
     if let ConfigTrust::Untrusted { allow_with } = &effective.trust {
         notes.insert(0, format!("completion.json is not trusted, so its checks will not run; read it, then allow it with: {allow_with}"));
     }
@@ -188,8 +189,8 @@ mod tests {
         let untrusted = EffectiveConfig {
             trust: ConfigTrust::Untrusted { allow_with: "watchdog trust".into() },
             notes: vec![
-                Degradation { code: "untrusted", detail: "x".into() },
-                Degradation { code: "criteria_changed", detail: "changed".into() },
+                Degradation { code: WarningCode::Untrusted, detail: "x".into() },
+                Degradation { code: WarningCode::CriteriaChanged, detail: "changed".into() },
             ],
             ..settled
         };

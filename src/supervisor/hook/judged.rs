@@ -11,7 +11,7 @@ use crate::agent::{CancelFlag, transcript_read};
 use crate::checks::{self, CheckContext};
 use crate::config::settings::{CheckSpec, Limits, OnNoCriteria, RescueMode};
 use crate::decision::context::SessionContext;
-use crate::decision::evidence::{CheckOutcome, CheckResult, UnreadableFact};
+use crate::decision::evidence::{CheckOutcome, CheckResult, UnreadableFact, WarningCode};
 use crate::decision::machine::{ConfigTrust, EarlierRounds};
 use crate::decision::termination::{SpentUsage, termination};
 use crate::git::{BaselinePoint, SnapshotRequest};
@@ -266,7 +266,8 @@ fn write_down(
 
 /// What weakens the criteria is told beside whatever is answered.
 fn with_notes(reply: HookReply, case: &JudgementInput) -> HookReply {
-    let notes: Vec<&str> = case.notes.iter().filter(|note| note.code == "criteria_changed").map(|note| note.detail.as_str()).collect();
+    let notes: Vec<&str> =
+        case.notes.iter().filter(|note| note.code == WarningCode::CriteriaChanged).map(|note| note.detail.as_str()).collect();
     if notes.is_empty() {
         return reply;
     }

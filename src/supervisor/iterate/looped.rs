@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::checks::describe;
 use crate::decision::display::escape_to_one_line;
-use crate::decision::evidence::{Degradation, UnreadableFact};
+use crate::decision::evidence::{Degradation, UnreadableFact, WarningCode};
 use crate::decision::iteration::ending::{is_over, verdict as verdict_of};
 use crate::decision::iteration::next::{IterationOutcome, LoopAction, LoopEnd, LoopEvent, LoopMachine, LoopPolicy, PauseFor, PauseLength};
 use crate::decision::iteration::prompt::PromptFacts;
@@ -418,7 +418,7 @@ impl LoopRun {
             record.over = over.then_some(reason);
         });
         if let Err(unreadable) = kept {
-            verdict.degraded.push(Degradation { code: "store_unwritable", detail: unreadable.why });
+            verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: unreadable.why });
         }
         self.write_the_end(end, &verdict);
         judgement.verdict = verdict;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::agent::stream::StreamTap;
 use crate::agent::{ConversationChoice, StdinSource};
 use crate::config::settings::{ConfigSettings, RescueMode};
-use crate::decision::evidence::{Degradation, SessionEnd, UnreadableFact};
+use crate::decision::evidence::{Degradation, SessionEnd, UnreadableFact, WarningCode};
 use crate::decision::iteration::next::IterationOutcome;
 use crate::decision::termination::SpentUsage;
 use crate::decision::verdict::Verdict;
@@ -20,7 +20,7 @@ use crate::store::Store;
 use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::configuration::{EffectiveConfig, effective};
 use crate::supervisor::judgement_input::{JudgementInput, Overrides, half_done_before};
-use crate::supervisor::judgement_run::{OVERLOADED, SessionSeen};
+use crate::supervisor::judgement_run::SessionSeen;
 use crate::supervisor::open_worktree::OpenWorktree;
 use crate::supervisor::session_run::SessionOrder;
 use crate::supervisor::settle_anchor;
@@ -106,7 +106,7 @@ impl LoopContext {
     fn criteria_changed(&self, place: &OpenWorktree, known: &[Degradation]) -> Option<Degradation> {
         // One that does not even parse any more is no reason to end: it does not count.
         let notes = effective(&self.command_env, place, Some(&self.spec), Some(&self.origin)).map(|found| found.notes).unwrap_or_default();
-        notes.into_iter().find(|note| note.code == "criteria_changed" && !known.contains(note))
+        notes.into_iter().find(|note| note.code == WarningCode::CriteriaChanged && !known.contains(note))
     }
 
     /// What a session is started with. `Err` says why a prompt cannot be given.
@@ -168,7 +168,7 @@ pub fn crash_of(seen: &SessionSeen) -> Option<(String, bool)> {
     match &seen.end {
         // A program may end well although its service failed; one that stopped at a limit of its own did not crash then.
         Some(SessionEnd::Ended { exit } | SessionEnd::CutShort { exit, .. }) => {
-            let overload = seen.notes.iter().find(|note| note.code == OVERLOADED);
+            let overload = seen.notes.iter().find(|note| note.code == WarningCode::Overloaded);
             overload.map(|note| (note.detail.clone(), true)).or_else(|| (!exit.success()).then(|| (exit.to_string(), false)))
         }
         // A system without room is waited for like a service without room.

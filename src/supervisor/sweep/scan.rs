@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::drive::{DriveOutcome, drive, perform};
 use super::pool::WorkerPool;
 use super::report::{SweepOutcome, SweepRow};
-use crate::decision::evidence::{Degradation, FaultKind, UnreadableFact};
+use crate::decision::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use crate::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachineSetup};
 use crate::decision::verdict::{Reason, Status, Verdict};
 use crate::git::{FoundWorktree, RepoCache, WorktreeState};
@@ -170,7 +170,7 @@ impl WorkerPool<'_> {
                 }
                 let mut judgement = self.settle(&judgement_run, &around, *verdict);
                 if let Err(error) = self.memory.keep(found, &judgement_run, &judgement, begun) {
-                    judgement.verdict.degraded.push(Degradation { code: "store_unwritable", detail: error.to_string() });
+                    judgement.verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
                 }
                 if let Some(worktree) = judgement_run.into_worktree() {
                     family.give_back(worktree);
@@ -215,7 +215,7 @@ impl WorkerPool<'_> {
 
     fn rationed(&self) -> Degradation {
         let detail = format!("the agent was not asked, as the {} questions of this sweep are spent", self.request.max_probes_total);
-        Degradation { code: "probes_rationed", detail }
+        Degradation { code: WarningCode::ProbesRationed, detail }
     }
 
     fn settle(&self, judgement_run: &JudgementRun, around: &CommandEnv, verdict: Verdict) -> Judgement {

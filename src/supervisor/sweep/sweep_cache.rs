@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::request::SweepRequest;
-use crate::decision::evidence::UnreadableFact;
+use crate::decision::evidence::{UnreadableFact, WarningCode};
 use crate::decision::verdict::Reason;
 use crate::git::{FoundWorktree, StatFingerprint, StatFingerprints, TABLES};
 use crate::store::engine::RowRevision;
@@ -130,7 +130,8 @@ impl EarlierSweeps {
             _ => false,
         };
         let closed = judgement.breaker.as_ref().is_some_and(|breaker| breaker.state == "closed" && breaker.strikes == 0);
-        let written = !verdict.degraded.iter().any(|note| note.code.ends_with("_unwritable"));
+        let written =
+            !verdict.degraded.iter().any(|note| matches!(note.code, WarningCode::StoreUnwritable | WarningCode::JournalUnwritable));
         let plain = judgement_run.case.settings.checks.is_empty() && verdict.probes.is_empty() && verdict.rescue_commits == 0;
         if !(rests_on_git && closed && written && plain && verdict.changes.is_some()) {
             return None;

@@ -2,7 +2,7 @@
 
 use crate::config::settings::{OnNoCriteria, RescueMode};
 use crate::decision::evidence::CheckOutcome::{self, Failed, Pass, TimedOut, Unmet, Unrunnable};
-use crate::decision::evidence::CriteriaChanged;
+use crate::decision::evidence::{CriteriaChanged, WarningCode};
 use crate::decision::machine::{ConfigTrust, CriteriaFiles, JudgedScope};
 use crate::decision::verdict::{Evidence, Reason};
 
@@ -214,7 +214,7 @@ fn a_signal_is_heeded_even_where_git_cannot_be_read() {
     let verdict = interrupted.clone().unreadable(Kind::Commits, 2).unreadable(Kind::Changes, 2).run().verdict;
     assert_eq!((verdict.reason, &verdict.commits, &verdict.changes), (Reason::Interrupted, &None, &None));
     assert_eq!(verdict.message, "interrupted; the commits could not be read");
-    let codes: Vec<&str> = verdict.degraded.iter().map(|note| note.code).collect();
+    let codes: Vec<&str> = verdict.degraded.iter().map(|note| note.code.as_str()).collect();
     assert_eq!(codes, ["commits_unreadable", "changes_unreadable"]);
     let off = interrupted.set(|setup| setup.rescue_mode = RescueMode::Off).run();
     assert_eq!((off.verdict.reason, off.count("snapshot")), (Reason::Interrupted, 0));
@@ -280,7 +280,7 @@ fn nothing_is_complete_where_what_is_guarded_changed_and_the_work_is_rescued_all
     assert_eq!(run.actions, ["commits", "criteria", "conclude"]);
     let message = "1 commit made since the baseline; no checks are configured, so nothing judged what they do, but guarded files changed since the anchor: tests/login.rs; a person must look at them";
     assert_eq!(run.verdict.message, message);
-    let note = |run: &Run| run.verdict.degraded.iter().map(|note| (note.code, note.detail.clone())).collect::<Vec<_>>();
+    let note = |run: &Run| run.verdict.degraded.iter().map(|note| (note.code.as_str(), note.detail.clone())).collect::<Vec<_>>();
     assert_eq!(note(&run), [("criteria_changed", "guarded files changed since the anchor: tests/login.rs".to_string())]);
     let named = note(&same(World::committed()).run());
     assert_eq!(named, [("criteria_changed", "the criteria name files that changed since the anchor: check.sh".to_string())]);
@@ -303,5 +303,5 @@ fn whether_guarded_files_changed_must_be_known() {
     let verdict = unknown(World::committed(), CriteriaFiles::Guarded).run().verdict;
     assert_eq!(verdict.message, "whether the criteria changed cannot be told: cannot read the Criteria (look)");
     let verdict = unknown(World::committed(), CriteriaFiles::Named).run().verdict;
-    assert_eq!(verdict.degraded[0].code, "criteria_unknown");
+    assert_eq!(verdict.degraded[0].code, WarningCode::CriteriaUnknown);
 }

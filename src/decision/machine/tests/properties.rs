@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use crate::config::settings::RescueMode;
-use crate::decision::evidence::{CheckOutcome, Commits, ProbeOutcome, ReplyStatus, SessionEnd};
+use crate::decision::evidence::{CheckOutcome, Commits, ProbeOutcome, ReplyStatus, SessionEnd, WarningCode};
 use crate::decision::machine::{CheckMachine, ConfigTrust, CriteriaFiles, MachineAction, MachineEvent, MachineSetup};
 use crate::decision::verdict::{Evidence, Reason, Status, Verdict};
 
@@ -208,7 +208,7 @@ fn order_is_sound(setup: &MachineSetup, trace: &Trace) -> Result<(), TestCaseErr
                     let settled = completes_before(trace, at)
                         || matches!(reason, Reason::RateLimited | Reason::AgentUnrunnable | Reason::BackgroundWork);
                     prop_assert!(
-                        settled && !verdict.strike && verdict.degraded.iter().any(|note| note.code == "snapshot_failed"),
+                        settled && !verdict.strike && verdict.degraded.iter().any(|note| note.code == WarningCode::SnapshotFailed),
                         "{:?}",
                         reason
                     );

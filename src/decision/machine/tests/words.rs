@@ -1,6 +1,6 @@
 //! What a verdict says besides its reason: counts, changes, feedback, messages of one line.
 
-use crate::decision::evidence::{Degradation, ProbeOutcome, Reply, ReplyStatus};
+use crate::decision::evidence::{Degradation, ProbeOutcome, Reply, ReplyStatus, WarningCode};
 use crate::decision::machine::{CheckMachine, ChecksJudged, MachineEvent};
 use crate::decision::verdict::Evidence;
 
@@ -121,8 +121,9 @@ fn once_says_what_is_left_to_ask() {
 fn what_weakens_the_facts_is_passed_on_once() {
     let note = |code| Degradation { code, detail: "detail".into() };
     let mut world = World::dirty().replies([complete()]).rescue(Salvage::CommitsThenFails);
-    world.commits.degraded = vec![note("history_rewritten")];
-    let verdict = world.set(|setup| setup.notes = vec![note("criteria_changed"), note("history_rewritten")]).run().verdict;
-    let codes: Vec<&str> = verdict.degraded.iter().map(|note| note.code).collect();
+    world.commits.degraded = vec![note(WarningCode::HistoryRewritten)];
+    let verdict =
+        world.set(|setup| setup.notes = vec![note(WarningCode::CriteriaChanged), note(WarningCode::HistoryRewritten)]).run().verdict;
+    let codes: Vec<&str> = verdict.degraded.iter().map(|note| note.code.as_str()).collect();
     assert_eq!(codes, ["criteria_changed", "history_rewritten", "rescue_failed"]);
 }

@@ -1,0 +1,183 @@
+//! The words in `degraded`: what weakens a verdict, or was worth a note beside it. docs/verdict.md has a row for each, which a test holds.
+
+macro_rules! warning_codes {
+    ($($(#[doc = $meaning:expr])* $name:ident = $word:literal,)*) => {
+        /// What weakens a verdict, as a word that programs may match.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum WarningCode {
+            $($(#[doc = $meaning])* $name,)*
+        }
+
+        impl WarningCode {
+            /// Every code.
+            pub const ALL: &[WarningCode] = &[$(WarningCode::$name,)*];
+
+            /// The word used in JSON.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(WarningCode::$name => $word,)*
+                }
+            }
+        }
+    };
+}
+
+warning_codes! {
+    /// The verdict is complete, and the anchor could not follow it.
+    AnchorUnmoved = "anchor_unmoved",
+    /// The baseline is recorded, and no ref keeps its commit from garbage collection.
+    BaselineRefUnwritten = "baseline_ref_unwritten",
+    /// A limit is set, and the session did not tell what it spent of it.
+    BudgetUnknown = "budget_unknown",
+    /// The repository's hooks changed files while they were committed; the originals are in the snapshot.
+    ChangedByHooks = "changed_by_hooks",
+    /// Files changed in the work tree during the rescue; as they were, they are on the other branch.
+    ChangedMeanwhile = "changed_meanwhile",
+    /// What is uncommitted could not be read when the command was interrupted.
+    ChangesUnreadable = "changes_unreadable",
+    /// Git made a commit and complained all the same, as where it is killed, or a hook after the commit hangs.
+    CommitComplaint = "commit_complaint",
+    /// The commits could not be read when the command was interrupted.
+    CommitsUnreadable = "commits_unreadable",
+    /// What is odd about the configuration, such as an empty list of checks, or a changed file that `--config` names.
+    Configuration = "configuration",
+    /// Files that say what done means changed since the anchor; `notes` names them.
+    CriteriaChanged = "criteria_changed",
+    /// Whether they changed could not be told.
+    CriteriaUnknown = "criteria_unknown",
+    /// It told its final result and did not end; after 60 s of silence watchdog ended it.
+    EndedAfterResult = "ended_after_result",
+    /// Commits were made here that change no file.
+    EmptyCommits = "empty_commits",
+    /// What helpers or submodules hold could not be read.
+    HelpersUnread = "helpers_unread",
+    /// The index hides files or submodules from git (skip-worktree, assume-unchanged, `ignore`).
+    HiddenEntries = "hidden_entries",
+    /// The baseline is no ancestor of HEAD any more; commits are counted by their patches.
+    HistoryRewritten = "history_rewritten",
+    /// A hook put files into a commit that rescue leaves out.
+    HooksAddedFiles = "hooks_added_files",
+    /// The repository's own filter programs were not run, so that an unstaged file may only seem changed.
+    IgnoredFilters = "ignored_filters",
+    /// An earlier rescue was cut short between its commit and the index; the index follows it now.
+    IndexMended = "index_mended",
+    /// The session changed or deleted files that were uncommitted before it; the snapshot from before it has them.
+    InheritedOverwritten = "inherited_overwritten",
+    /// A record could not be written.
+    JournalUnwritable = "journal_unwritable",
+    /// Checks passed beside files that are in no commit: older than the session, changed after its end, or left out.
+    JudgedWithUncommitted = "judged_with_uncommitted",
+    /// Commits decided, and some of the session's work is uncommitted or was committed by a rescue only.
+    LeftUncommitted = "left_uncommitted",
+    /// A loop ended because a usage limit lasts longer than `--max-wait`.
+    LimitTooLong = "limit_too_long",
+    /// The session's log is missing or not whole.
+    LogIncomplete = "log_incomplete",
+    /// What was made here adds up to no change of its own.
+    NoNetChange = "no_net_change",
+    /// Several sessions in a row left the work as it was, under the same unmet checks.
+    NoProgress = "no_progress",
+    /// No baseline is recorded, so everything uncommitted counts as the session's work.
+    NoRecord = "no_record",
+    /// The reflog of HEAD does not show how commits came here; what no recorded ref has counts as made here.
+    NoReflog = "no_reflog",
+    /// Too much history to prove where every new commit comes from; the rest counts as made here.
+    OriginUnproved = "origin_unproved",
+    /// `loop` waited for such a service as long as `--max-wait`.
+    OverloadTooLong = "overload_too_long",
+    /// The service had no room for the session, or could not be reached: no strike, and no probe.
+    Overloaded = "overloaded",
+    /// One commit of everything was made instead of a plan, and why.
+    PlanFallback = "plan_fallback",
+    /// The agent was not asked, because the sweep's probes were spent.
+    ProbesRationed = "probes_rationed",
+    /// Processes of the session still run.
+    ProcessesLeft = "processes_left",
+    /// The rescue command is not there, so that the rescue failed.
+    RescueCommandMissing = "rescue_command_missing",
+    /// Why the current branch did not take the commits, with the hook's output.
+    RescueElsewhere = "rescue_elsewhere",
+    /// Commits were made, and not all of the work is safe in them: the verdict is `review`/`rescue_incomplete`.
+    RescueFailed = "rescue_failed",
+    /// The store could not record which commits a rescue made.
+    RescueUnrecorded = "rescue_unrecorded",
+    /// History was rewritten, and is too large to compare; what could not be compared does not count as made here.
+    RewriteTooLarge = "rewrite_too_large",
+    /// A file was left out because something new in it looks like a secret; names the rule.
+    SecretContent = "secret_content",
+    /// Its refs are in the reftable format, so git itself is asked about them: the facts are the same.
+    ServedByGit = "served_by_git",
+    /// The agent's program ended the session at a limit of its own, such as its number of turns: no strike, and no probe.
+    SessionCutShort = "session_cut_short",
+    /// A session that hooks or a killed watchdog left on record runs, and has been silent for too long.
+    SessionStalled = "session_stalled",
+    /// Uncommitted work could not be kept in a snapshot.
+    SnapshotFailed = "snapshot_failed",
+    /// Old snapshots could not be dropped.
+    SnapshotsNotDropped = "snapshots_not_dropped",
+    /// The state directory is on a network file system: slower, and less safe.
+    StateOnNetworkFs = "state_on_network_fs",
+    /// The database was damaged; a copy is kept beside the new one.
+    StoreDamaged = "store_damaged",
+    /// The file system takes no write-ahead log; records are written another way.
+    StoreJournalMode = "store_journal_mode",
+    /// The database was replaced while it was in use.
+    StoreReplaced = "store_replaced",
+    /// A record could not be written.
+    StoreUnwritable = "store_unwritable",
+    /// What helpers or submodules hold could not be read.
+    SubmodulesUnread = "submodules_unread",
+    /// What the session left running holds the verdict no longer: it did nothing for 5 minutes, or `limits.background_seconds` are over.
+    Survivors = "survivors",
+    /// Boxes of fulfilled tasks stayed open, and why.
+    TasksNotTicked = "tasks_not_ticked",
+    /// The session deleted, skipped or ignored tests.
+    TestsDeleted = "tests_deleted",
+    /// A check passed although its runner says that tests failed.
+    TestsFailed = "tests_failed",
+    /// Fewer tests ran than when the work began.
+    TestsShrunk = "tests_shrunk",
+    /// Whether the session deleted or skipped tests could not be told.
+    TestsUnknown = "tests_unknown",
+    /// The agent was refused tools; the message says which option allows them.
+    ToolsRefused = "tools_refused",
+    /// A file could not be read.
+    UnreadablePath = "unreadable_path",
+    /// The configuration is not trusted, and not used.
+    Untrusted = "untrusted",
+    /// A loop ended because several waits in a row brought nothing.
+    WaitedInVain = "waited_in_vain",
+    /// Uncommitted changes undo what was committed since the baseline.
+    WorkUndone = "work_undone",
+}
+
+impl std::fmt::Display for WarningCode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl serde::Serialize for WarningCode {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_page_about_verdicts_has_a_row_for_each_word_and_no_other() {
+        let page = include_str!("../../docs/verdict.md");
+        let from = page.find("Words in `degraded`").expect("the tables are there");
+        let to = page.find("## The breaker").expect("they end somewhere");
+        let in_rows = page[from..to].lines().filter(|line| line.starts_with("| `"));
+        let told: BTreeSet<&str> =
+            in_rows.flat_map(|row| row.split(" | ").next().unwrap_or_default().split('`').skip(1).step_by(2)).collect();
+        let known: BTreeSet<&str> = WarningCode::ALL.iter().map(|code| code.as_str()).collect();
+        assert_eq!(told, known);
+    }
+}
