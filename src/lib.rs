@@ -17,7 +17,7 @@
 //! A program that judges by itself begins at [`embed`]; its four calls are here at the top, too.
 //!
 //! [`config`] (what was asked) ← [`decision`] (the core) ← [`checks`] (criteria), [`git`], [`agent`], [`store`], [`watch`], [`webhook`]
-//! (adapters) ← [`rescue`], [`session`], [`tasks`], [`hooks`] ← [`supervisor`] (the shell) ← [`report`] (what the records tell) ←
+//! (adapters) ← [`mod@rescue`], [`session`], [`tasks`], [`hooks`] ← [`supervisor`] (the shell) ← [`report`] (what the records tell) ←
 //! [`cli`] (words in, words out).
 
 pub mod config;

@@ -157,12 +157,6 @@ impl std::fmt::Display for WarningCode {
     }
 }
 
-impl serde::Serialize for WarningCode {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;

@@ -149,7 +149,10 @@ fn look_from_a_process_of_its_own() {
         Err(error) => println!("\nsaw {error}"),
         Ok(worktree) => match worktree.changes() {
             Err(error) => println!("\nsaw {error}"),
-            Ok(changes) => println!("\nsaw {} {} {:?} {:?}", worktree.root().display(), changes.total(), changes.paths, changes.degraded),
+            Ok(changes) => {
+                let notes: Vec<String> = changes.degraded.iter().map(|note| format!("{}: {}", note.code, note.detail)).collect();
+                println!("\nsaw {} {} {:?} {notes:?}", worktree.root().display(), changes.total(), changes.paths);
+            }
         },
     }
 }

@@ -95,7 +95,8 @@ fn report(terminal: &CommandTerminal, snapshot: &Snapshot, outcome: &RescueOutco
     let restore = format!("watchdog rescue restore {}", id_of(&snapshot.name));
     let ok = outcome.failed.is_none() && outcome.lost.is_empty();
     if terminal.json {
-        let warnings = outcome.warnings.iter().map(|warning| json!({"code": warning.code, "detail": warning.detail})).collect::<Vec<_>>();
+        let warnings =
+            outcome.warnings.iter().map(|warning| json!({"code": warning.code.as_str(), "detail": warning.detail})).collect::<Vec<_>>();
         terminal.value(&json!({"schema": 1, "snapshot": snapshot.name, "commits": outcome.commits, "branch": outcome.fallback_branch,
                                "failed": outcome.failed,
                                "lost": outcome.lost, "left_out": left_out_json(&outcome.left_out), "left_out_count": outcome.left_out.len(), "warnings": warnings, "restore": restore}));

@@ -236,7 +236,7 @@ fn show(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, id:
         value["schema"] = 1.into();
         value["body"] = governed.task.body.clone().into();
         value["max_iterations"] = json!(governed.task.max_iterations);
-        value["degraded"] = governed.notes.iter().map(|note| json!({"code": note.code, "detail": note.detail})).collect();
+        value["degraded"] = governed.notes.iter().map(|note| json!({"code": note.code.as_str(), "detail": note.detail})).collect();
         terminal.value(&value);
         return Ok(0);
     }
