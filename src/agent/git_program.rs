@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::builder::{foreign_git_variables, is_set};
+use super::call_log::ProgramPurpose;
 use super::program::{BoundedOutput, FinishedProgram, ProgramRun};
 
 /// Between TERM and KILL.
@@ -54,6 +55,7 @@ pub fn git(root: &Path, args: &[&str], paths: &[&[u8]], identity: bool, deadline
         deadline,
         grace: GRACE,
         keep: KEEP,
+        purpose: ProgramPurpose::Git,
     }
 }
 
@@ -63,7 +65,8 @@ pub fn users(root: &Path, argv: Vec<OsString>, extra: &[(&str, &OsStr)], deadlin
     for (name, value) in extra {
         env.insert(name.into(), Some((*value).to_owned()));
     }
-    ProgramRun { argv, cwd: root.to_owned(), env, stdin: Vec::new(), deadline, grace: GRACE, keep: KEEP }
+    let purpose = ProgramPurpose::Rescue;
+    ProgramRun { argv, cwd: root.to_owned(), env, stdin: Vec::new(), deadline, grace: GRACE, keep: KEEP, purpose }
 }
 
 /// The last lines that a program wrote, complaints before the rest, for a person.

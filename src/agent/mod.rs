@@ -11,6 +11,7 @@
 mod alive;
 mod ancestry;
 pub mod builder;
+mod call_log;
 pub mod cancel;
 mod drain;
 pub mod envelope;
@@ -54,6 +55,7 @@ pub mod wait_pid;
 pub use alive::still_runs;
 pub use ancestry::ProcessAncestry;
 pub use builder::StdinSource;
+pub use call_log::ProgramPurpose;
 pub use cancel::CancelFlag;
 pub use line_program::{LineAnswer, LineProgram};
 pub use mirror::OutputMirror;

@@ -17,6 +17,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 
+use super::call_log::ProgramPurpose;
 use super::envelope::{self, ReplyEnvelope};
 use super::failure;
 use super::plain_text::plain_text;
@@ -258,6 +259,7 @@ fn program(request: &ProbeRequest<'_>, asked: &ProbeInvocation, deadline: Durati
         deadline,
         grace: GRACE,
         keep: KEEP,
+        purpose: ProgramPurpose::Agent,
     }
 }
 

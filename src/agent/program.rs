@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use rustix::process::Signal;
 
 use super::builder::{self, LaunchPlan, StartedProcess, StdinSource, scarce};
+use super::call_log::{ProgramCall, ProgramPurpose};
 use super::cancel::CancelFlag;
 use super::drain::{OutputDrain, OutputKeeper, OutputStream};
 use super::output::HeadTail;
@@ -33,6 +34,8 @@ pub struct ProgramRun {
     pub grace: Duration,
     /// Bytes of each stream that are kept: the head and the tail of it.
     pub keep: usize,
+    /// What it is run for, for the log.
+    pub purpose: ProgramPurpose,
 }
 
 /// Output of which at most a bounded part was kept.
@@ -107,6 +110,7 @@ impl ProgramRun {
             deadline: Duration::from_secs(60),
             grace: Duration::from_secs(5),
             keep: 1 << 20,
+            purpose: ProgramPurpose::default(),
         }
     }
 
@@ -136,6 +140,18 @@ impl ProgramRun {
     /// When it cannot be started.
     pub fn run_with(&self, cancel: &CancelFlag, leftovers: LeftoverRule) -> Result<(FinishedProgram, Vec<SurvivingProcess>), StartError> {
         let begin = Instant::now();
+        let ended = self.run_from(begin, cancel, leftovers);
+        let how = ended.as_ref().map(|(finished, _)| (finished.exit, finished.timed_out));
+        ProgramCall { argv: &self.argv, cwd: &self.cwd, duration: begin.elapsed(), ended: how }.log(self.purpose);
+        ended
+    }
+
+    fn run_from(
+        &self,
+        begin: Instant,
+        cancel: &CancelFlag,
+        leftovers: LeftoverRule,
+    ) -> Result<(FinishedProgram, Vec<SurvivingProcess>), StartError> {
         let stdin = if self.stdin.is_empty() { StdinSource::Null } else { StdinSource::Bytes(self.stdin.clone()) };
         let plan = LaunchPlan { argv: &self.argv, cwd: &self.cwd, env: &self.env, stdin };
         let drain = |stdout, stderr| OutputDrain::start(stdout, stderr, BothEnds::new(self.keep), [None, None]);

@@ -18,7 +18,8 @@ pub(super) fn side_by_side<T: Send>(
     enough: impl Fn(&T) -> bool,
 ) -> Vec<Option<T>> {
     let mut results: Vec<Option<T>> = (0..count).map(|_| None).collect();
-    let job = &job;
+    let span = tracing::Span::current();
+    let job = &|n| span.in_scope(|| job(n));
     thread::scope(|scope| {
         let (sender, ended) = mpsc::channel();
         let (mut next, mut running, mut over) = (0, 0, false);

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 /// What happens to line feeds and tabs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +75,11 @@ pub fn bounded(text: &str, bytes: usize) -> String {
     let mut kept = text[..text.floor_char_boundary(bytes.saturating_sub(MARK.len_utf8()))].to_owned();
     kept.push(MARK);
     kept
+}
+
+/// A time in milliseconds as the log has it, to the microsecond.
+pub fn log_millis(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e3
 }
 
 /// A count with its noun, which forms its plural with an s.

@@ -8,11 +8,12 @@ mod faults;
 mod newest;
 
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
+use crate::decision::display::log_millis;
 use crate::decision::evidence::Degradation;
 
 pub use database_file::STORE_FORMAT;
@@ -27,6 +28,9 @@ use super::key::RowKey;
 use super::state_dir::StateDir;
 use database_file::DatabaseFile;
 use faults::is_io_failure;
+
+/// Reads that take this long are logged.
+const SLOW_READ: Duration = Duration::from_millis(10);
 
 /// The database of one state directory.
 pub struct SqliteStore {
@@ -43,6 +47,23 @@ impl SqliteStore {
 
     /// Runs one operation against the database, puts a damaged one aside and tries once more with a fresh one.
     fn with<T>(&self, doing: &'static str, op: impl Fn(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        let begun = Instant::now();
+        let done = self.with_database(doing, op);
+        let duration = begun.elapsed();
+        // Quick reads are many, and nobody waits for them.
+        if duration >= SLOW_READ || !(doing.starts_with("read") || doing.starts_with("list")) {
+            tracing::trace!(
+                target: "watchdog::store",
+                action = doing,
+                failed = done.is_err(),
+                duration_ms = log_millis(duration),
+                "called the store"
+            );
+        }
+        done
+    }
+
+    fn with_database<T>(&self, doing: &'static str, op: impl Fn(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         // A panic elsewhere cannot have left the connection within a transaction: transactions roll back when dropped.
         let mut site = self.site.lock().unwrap_or_else(PoisonError::into_inner);
         match site.attempt(doing, &op)? {

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::agent::ProgramRun;
+use crate::agent::{ProgramPurpose, ProgramRun};
 use crate::config::settings::NotifyTarget;
+use crate::decision::display::log_millis;
 use crate::decision::evidence::ProcessExit;
 use crate::store::engine::Lease;
 use crate::store::journal::{event, kind};
@@ -143,7 +144,17 @@ impl WorkerShared {
             }
             let holder = format!("courier of process {}", std::process::id());
             let Some((lease, notice)) = outbox::take(store, &key, &holder, waiting.timeout + SLACK)? else { continue };
+            let begun = Instant::now();
             let delivered = self.tell(&lease, &notice);
+            tracing::debug!(
+                target: "watchdog::notify",
+                to = recipient(&notice.to),
+                kind = notice.event["kind"].as_str(),
+                delivered = delivered.is_ok(),
+                attempt = notice.attempts + 1,
+                duration_ms = log_millis(begun.elapsed()),
+                "sent a notice"
+            );
             if let Some(then) = settle(store, &lease, notice, delivered, &mut unreachable)? {
                 next = Some(next.map_or(then, |next| next.min(then)));
             }
@@ -198,17 +209,21 @@ fn settle(
 
 /// Notes in the journal that somebody was told, or will not be.
 fn note(store: &dyn Store, notice: &OutboxNotice, why: Option<String>) {
-    let to = match &notice.to {
-        NotifyTarget::Command(argv) => argv.first().cloned().unwrap_or_default(),
-        // What follows the host may be a secret.
-        NotifyTarget::Url(url) => origin(url).to_owned(),
-    };
+    let to = recipient(&notice.to);
     let data = json!({"event": notice.event["id"], "kind": notice.event["kind"], "delivered": why.is_none(),
                       "attempts": notice.attempts, "why": why, "to": to});
     let worktree = notice.event["worktree"].as_str().unwrap_or_default();
     let noted = event(now(), worktree, notice.event["spec"].as_str(), kind::NOTIFY, data);
     // The notice counts, not the note about it.
     let _ = store.append(&[noted], None);
+}
+
+/// Who is told, without what may be a secret: the arguments of a program, what follows the host of an address.
+fn recipient(to: &NotifyTarget) -> &str {
+    match to {
+        NotifyTarget::Command(argv) => argv.first().map_or("", String::as_str),
+        NotifyTarget::Url(url) => origin(url),
+    }
 }
 
 /// Scheme and host of an address, without what stands before an `@`.
@@ -229,6 +244,7 @@ fn run(argv: &[String], notice: &OutboxNotice, body: String) -> Result<(), Strin
         deadline: notice.timeout,
         grace: Duration::from_secs(1),
         keep: 4096,
+        purpose: ProgramPurpose::Notification,
         env: variables(&notice.event),
         ..ProgramRun::new(argv, cwd)
     };

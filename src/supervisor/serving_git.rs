@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
+use crate::agent::ProgramPurpose;
 use crate::agent::builder::foreign_git_variables;
 use crate::agent::program::ProgramRun;
 use crate::decision::evidence::ProcessExit;
@@ -48,6 +49,7 @@ impl GitRunner for ServingGit {
             deadline: DEADLINE,
             grace: GRACE,
             keep: KEEP,
+            purpose: ProgramPurpose::Git,
         };
         let finished = program.run().map_err(|error| error.to_string())?;
         if finished.timed_out {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -17,6 +17,7 @@ use super::record::{self, SnapshotRecord, StoredSnapshot};
 use super::scan::{DiskScan, ScannedChanges, ScannedRepository, TreeEdit};
 use super::spec_name::{PREFIX, for_ref, path_text};
 use super::{PrivateRule, Snapshot, SnapshotRequest, diff, loose_ref, nested};
+use crate::decision::display::log_millis;
 use crate::git::{Error, Worktree, harden};
 
 /// How often a snapshot is tried, and paths are taken again that changed meanwhile.
@@ -49,6 +50,23 @@ impl Worktree {
     /// # Errors
     /// As [`Worktree::take_snapshot`].
     pub fn take_snapshot_with_private(&self, request: &SnapshotRequest<'_>, rule: PrivateRule<'_>) -> Result<Option<Snapshot>, Error> {
+        let begun = Instant::now();
+        let taken = self.take_in_rounds(request, rule);
+        let snapshot = taken.as_ref().ok().and_then(Option::as_ref);
+        tracing::trace!(
+            target: "watchdog::git",
+            snapshot = snapshot.map(|snapshot| snapshot.name.as_str()),
+            files = snapshot.map(|snapshot| snapshot.files),
+            bytes = snapshot.map(|snapshot| snapshot.bytes),
+            reused = snapshot.map(|snapshot| snapshot.reused),
+            failed = taken.is_err(),
+            duration_ms = log_millis(begun.elapsed()),
+            "took a snapshot"
+        );
+        taken
+    }
+
+    fn take_in_rounds(&self, request: &SnapshotRequest<'_>, rule: PrivateRule<'_>) -> Result<Option<Snapshot>, Error> {
         self.refresh()?;
         let repo = nested::quiet(&self.repo)?;
         for _ in 0..ROUNDS {

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::agent::{BoundedOutput, CancelFlag, LeftoverRule, ProgramRun, StartError};
+use crate::agent::{BoundedOutput, CancelFlag, LeftoverRule, ProgramPurpose, ProgramRun, StartError};
 use crate::checks::{
     AtBegin, BoundedText, Capabilities, CapturedStream, CheckDefinition, CheckRun, CommandOutput, CommandRequest, CommandRun, EarlierPass,
     FoundFile, JudgeAnswer, JudgeRequest, LineExchange, PushState, TestEdits, TouchedPaths,
@@ -117,6 +117,7 @@ impl<'a> SystemCapabilities<'a> {
             Err(why) => return CommandRun::Unrunnable { why },
         };
         let mut program = ProgramRun::new(argv(request.line), folder);
+        program.purpose = ProgramPurpose::Check;
         program.deadline = request.timeout;
         program.stdin = request.stdin.to_vec();
         program.env = self.variables();

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use crate::agent::{CancelFlag, LineAnswer, LineProgram, StartError};
 use crate::checks::LineExchange;
-use crate::decision::display::bounded;
+use crate::decision::display::{bounded, log_millis};
 
 /// Programs that stay, by what was started and where. They end with the last owner.
 #[derive(Default)]
@@ -44,7 +45,15 @@ impl LineCheckers {
                 }
             },
         };
-        match program.exchange(line, timeout, cancel) {
+        let begun = Instant::now();
+        let answer = program.exchange(line, timeout, cancel);
+        tracing::trace!(
+            target: "watchdog::checks",
+            program = %argv.first().map(|name| name.to_string_lossy()).unwrap_or_default(),
+            duration_ms = log_millis(begun.elapsed()),
+            "asked a program that stays"
+        );
+        match answer {
             LineAnswer::Line(line) => {
                 *slot = Some(program);
                 LineExchange::Line(line)
