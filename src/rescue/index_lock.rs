@@ -42,7 +42,7 @@ pub(super) fn wait(lock: &Path, root: &Path, deadline: Instant) -> Result<(), St
             return Err(held(lock, since, holder, begun.elapsed()));
         }
         if pause == FIRST {
-            tracing::debug!("waiting for {}", lock.display());
+            tracing::info!(target: "watchdog::rescue", path = %lock.display(), "waiting for a lock of git");
         }
         std::thread::sleep(pause.min(left));
         pause = (pause * 2).min(LONGEST);

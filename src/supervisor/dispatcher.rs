@@ -12,7 +12,7 @@ use crate::decision::verdict::Verdict;
 
 use super::executor::ActionExecutor;
 use super::signals::{SignalState, SignalUrgency};
-use super::{backoff, journal};
+use super::{backoff, journal, machine_log};
 
 /// How long git directories must be quiet after a movement before HEAD is looked at: the index follows the branch.
 const SETTLE: Duration = Duration::from_millis(40);
@@ -26,11 +26,11 @@ pub async fn drive(mut machine: CheckMachine, executor: Arc<ActionExecutor>, sig
             interrupted = true;
             // What was just learned is taken in first: a rescue that ended must not be forgotten.
             if !is_an_attempt_cut_off(&event) {
-                let _ = machine.step(event);
+                let _ = machine_log::step(&mut machine, event);
             }
             event = MachineEvent::Interrupt;
         }
-        let action = machine.step(event);
+        let action = machine_log::step(&mut machine, event);
         event = match action {
             MachineAction::Conclude(verdict) => return *verdict,
             MachineAction::Wait(pause) => {
@@ -78,7 +78,8 @@ async fn perform(
         let executor = Arc::clone(executor);
         let facts = (machine.commits().cloned(), machine.changes().cloned());
         let cancel = cancel.clone();
-        tokio::task::spawn_blocking(move || executor.perform(&action, &facts, &cancel))
+        let span = tracing::Span::current();
+        tokio::task::spawn_blocking(move || span.in_scope(|| executor.perform(&action, &facts, &cancel)))
     };
     tokio::pin!(doing);
     let at_least = if interrupted || !may_cancel { SignalUrgency::Hurry } else { SignalUrgency::Interrupted };

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use tracing::Instrument as _;
 
 use crate::config::settings::Limits;
 use crate::decision::context::{SessionContext, running_tasks};
@@ -24,6 +25,7 @@ use super::executor::ActionExecutor;
 use super::journal::CommandJournal;
 use super::judgement_input::{JudgementInput, Overrides};
 use super::judgement_run::about;
+use super::machine_log;
 use super::open_worktree::OpenWorktree;
 use super::refusal::Refusal;
 use super::signals::SignalState;
@@ -46,6 +48,8 @@ pub async fn try_evaluate(
     let (case, store, baseline_known) = open_case(command_env, &context, asked, begun)?;
     let journal = Arc::new(CommandJournal::new(Arc::clone(&store), &case.worktree_id, &case.spec));
     let case = Arc::new(case);
+    let span = machine_log::judgement_span(&case);
+    span.in_scope(|| machine_log::begun(&case));
     let verdict = match without_checks(&case.settings.limits, &context, begun) {
         Some(verdict) => verdict,
         None => {
@@ -57,11 +61,11 @@ pub async fn try_evaluate(
             let executor = ActionExecutor::new(Arc::clone(&case), command_env.clone(), Arc::clone(&journal), None)
                 .with_context(SessionContext { from_host: true, ..context }, false)
                 .with_store(Arc::clone(&store));
-            let verdict = drive(CheckMachine::new(setup), Arc::new(executor), signals).await;
+            let verdict = drive(CheckMachine::new(setup), Arc::new(executor), signals).instrument(span.clone()).await;
             capped(&limits, iteration, verdict)
         }
     };
-    let mut judgement = about(command_env, Some(&case), verdict, begun);
+    let mut judgement = span.in_scope(|| about(command_env, Some(&case), verdict, begun));
     if !baseline_known {
         judgement.baseline = None;
     }

@@ -7,7 +7,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -36,6 +36,7 @@ use super::criteria_files;
 use super::journal::CommandJournal;
 use super::judgement_input::JudgementInput;
 use super::kept_elsewhere::keep_elsewhere;
+use super::machine_log;
 use super::origins::remember_rescued;
 use super::planner::CommitPlanner;
 use super::session_work::{self, SessionWork};
@@ -184,6 +185,13 @@ impl ActionExecutor {
 
     /// Carries out one action.
     pub fn perform(&self, action: &MachineAction, facts: &(Option<Commits>, Option<Changes>), cancel: &CancelFlag) -> MachineEvent {
+        let begun = Instant::now();
+        let event = self.perform_action(action, facts, cancel);
+        machine_log::performed(action, begun.elapsed());
+        event
+    }
+
+    fn perform_action(&self, action: &MachineAction, facts: &(Option<Commits>, Option<Changes>), cancel: &CancelFlag) -> MachineEvent {
         match action {
             MachineAction::ReadCommits => MachineEvent::Commits(self.commits()),
             MachineAction::ReadChanges => MachineEvent::Changes(self.changes()),

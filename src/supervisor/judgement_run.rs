@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use tracing::{Instrument as _, Span};
 
 use crate::agent::SurvivingProcess;
 use crate::decision::context::SessionContext;
@@ -24,6 +25,7 @@ use super::executor::{ActionExecutor, since};
 use super::expiry::expire;
 use super::journal::CommandJournal;
 use super::judgement_input::JudgementInput;
+use super::machine_log;
 use super::origins::{keep_judged_head, settle_beside};
 use super::session_context::load_session_context;
 use super::settle_anchor;
@@ -62,6 +64,8 @@ pub struct JudgementRun {
     log: Option<PathBuf>,
     survivors: Vec<SurvivingProcess>,
     begun: Timestamp,
+    /// What is logged of it stands in this.
+    pub span: Span,
 }
 
 impl JudgementRun {
@@ -76,6 +80,9 @@ impl JudgementRun {
         command_env: &CommandEnv,
         begun: Timestamp,
     ) -> Result<(Self, MachineSetup), Box<Judgement>> {
+        let span = machine_log::judgement_span(&case);
+        let _within = span.clone().entered();
+        machine_log::begun(&case);
         let ran_a_session = session.end.is_some();
         let (earlier, fingerprint) = match case.earlier(store.as_ref()) {
             Ok(earlier) => earlier,
@@ -111,6 +118,7 @@ impl JudgementRun {
             log: session.log,
             survivors: session.survivors,
             begun,
+            span,
         };
         Ok((judgement_run, setup))
     }
@@ -123,6 +131,7 @@ impl JudgementRun {
 
     /// Tells breaker, progress and journal what it came to.
     pub fn settle(&self, command_env: &CommandEnv, verdict: Verdict) -> Judgement {
+        let _within = self.span.enter();
         keep_judged_head(&self.case, &verdict);
         // A sweep looks at many, and looks for helpers only beside what it keeps.
         if !self.case.asked.once || verdict.status() == Status::Complete {
@@ -193,7 +202,8 @@ pub async fn judge(
         Ok(begun) => begun,
         Err(judgement) => return *judgement,
     };
-    let verdict = drive(CheckMachine::new(setup), Arc::clone(&judgement_run.executor), signals).await;
+    let verdict =
+        drive(CheckMachine::new(setup), Arc::clone(&judgement_run.executor), signals).instrument(judgement_run.span.clone()).await;
     let judgement = judgement_run.settle(command_env, verdict);
     if tidy_is_due(judgement.duration, now()) && tidy(store.as_ref(), now(), 1).is_err() {
         command_env.tell("old events could not be removed from the journal");
@@ -243,6 +253,7 @@ fn masked(mut verdict: Verdict) -> Verdict {
 /// A verdict with what stands around it.
 pub fn about(command_env: &CommandEnv, case: Option<&JudgementInput>, verdict: Verdict, begun: Timestamp) -> Judgement {
     let verdict = masked(verdict);
+    machine_log::concluded(&verdict, since(begun));
     let (worktree, branch) = match case {
         Some(case) => {
             let worktree = case.worktree.lock().expect("mutex poisoned");

@@ -25,6 +25,7 @@ mod judgement_input;
 mod judgement_run;
 mod kept_elsewhere;
 pub mod live_session;
+mod machine_log;
 mod notification_rules;
 mod notification_worker;
 mod open_worktree;

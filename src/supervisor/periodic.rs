@@ -71,7 +71,9 @@ impl PeriodicSnapshots {
         let complained = unkept.is_some();
         let (stop, stopped) = channel();
         let narrate = Arc::clone(&subject.narrate);
-        let thread = std::thread::Builder::new().name("snapshots".into()).spawn(move || subject.watch_over(rhythm, complained, &stopped));
+        let span = tracing::Span::current();
+        let watch_over = move || span.in_scope(|| subject.watch_over(rhythm, complained, &stopped));
+        let thread = std::thread::Builder::new().name("snapshots".into()).spawn(watch_over);
         match thread {
             Ok(thread) => (Some(PeriodicSnapshots { stop, thread }), unkept),
             Err(error) => {
@@ -86,7 +88,7 @@ impl PeriodicSnapshots {
         // It may have ended already.
         let _ = self.stop.send(());
         if self.thread.join().is_err() {
-            tracing::warn!("the thread that takes snapshots panicked");
+            tracing::warn!(target: "watchdog::rescue", "the thread that takes snapshots panicked");
         }
     }
 }
@@ -153,7 +155,7 @@ impl SnapshotSubject {
             self.note(Some(snapshot), request.at);
         }
         for why in kept.failed {
-            tracing::debug!("{why}");
+            tracing::debug!(target: "watchdog::rescue", why = why, "cannot keep the work of a helper");
         }
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use tracing::Instrument as _;
 
 use crate::agent::envelope::{self, session_id_in};
 use crate::agent::overload::ended_in_overload;
@@ -16,7 +17,7 @@ use crate::agent::stream::{SessionSummary, StreamTap};
 use crate::agent::unrunnable;
 use crate::agent::{OutputMirror, SessionOutcome, SessionProcess, SessionSpec, StartError, StdinSource, SurvivingProcess};
 use crate::decision::context::{SessionContext, SessionUsage};
-use crate::decision::display::plural;
+use crate::decision::display::{log_millis, plural};
 use crate::decision::evidence::{Degradation, ProcessExit, SessionEnd, WarningCode};
 use crate::decision::session_work::ContentIds;
 use crate::decision::termination::{SpentUsage, StopReason};
@@ -75,6 +76,30 @@ pub async fn run_session(
     order: SessionOrder,
     signals: &mut SignalState,
 ) -> SessionSeen {
+    let worktree = case.worktree.lock().expect("mutex poisoned").root().display().to_string();
+    let span = tracing::info_span!(target: "watchdog::session", "session", worktree = worktree, spec = case.spec);
+    let seen = run_in_span(command_env, case, store, journal, order, signals).instrument(span.clone()).await;
+    span.in_scope(|| {
+        tracing::debug!(
+            target: "watchdog::session",
+            end = end_word(seen.end.as_ref()),
+            session_id = seen.session_id,
+            survivors = seen.survivors.len(),
+            wall_seconds = seen.context.usage.wall_seconds,
+            "the session ended"
+        );
+    });
+    seen
+}
+
+async fn run_in_span(
+    command_env: &CommandEnv,
+    case: &JudgementInput,
+    store: &Arc<dyn Store>,
+    journal: &CommandJournal,
+    order: SessionOrder,
+    signals: &mut SignalState,
+) -> SessionSeen {
     let begun = now();
     let (root, git_dir) = {
         let worktree = case.worktree.lock().expect("mutex poisoned");
@@ -92,6 +117,13 @@ pub async fn run_session(
         end_survivors: order.end_survivors,
         ..SessionSpec::new(order.command.clone(), root.clone())
     };
+    tracing::info!(
+        target: "watchdog::session",
+        program = %order.command.first().map(|name| name.to_string_lossy()).unwrap_or_default(),
+        timeout_ms = order.timeout.map(log_millis),
+        idle_timeout_ms = order.idle_timeout.map(log_millis),
+        "starts a session"
+    );
     let subject = SnapshotSubject {
         root: root.clone(),
         worktree_id: case.worktree_id.clone(),
@@ -103,7 +135,8 @@ pub async fn run_session(
         helpers: RefCell::default(),
     };
     let without_snapshot = case.asked.without_snapshot;
-    let begun_snapshots = tokio::task::spawn_blocking(move || PeriodicSnapshots::start(subject)).await;
+    let span = tracing::Span::current();
+    let begun_snapshots = tokio::task::spawn_blocking(move || span.in_scope(|| PeriodicSnapshots::start(subject))).await;
     let (snapshots, unkept) = begun_snapshots.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()));
     if let Some(why) = unkept.filter(|_| !without_snapshot) {
         stop(snapshots);
@@ -136,6 +169,7 @@ pub async fn run_session(
     {
         notes.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
     }
+    tracing::debug!(target: "watchdog::session", pid = session.pid(), "the session runs");
     journal.write(kind::SESSION_STARTED, json!({"pid": session.pid(), "argv": shown(&order.command)}));
     let watched = WatchedSession {
         meter: session.meter(),

@@ -14,6 +14,7 @@ use crate::decision::context::SessionContext;
 use crate::decision::evidence::{CheckOutcome, CheckResult, UnreadableFact, WarningCode};
 use crate::decision::machine::{ConfigTrust, EarlierRounds};
 use crate::decision::termination::{SpentUsage, termination};
+use crate::decision::verdict::Reason;
 use crate::git::{BaselinePoint, SnapshotRequest};
 use crate::hooks::{HoldMode, HoldStreak, HookDecision, HookEvent, HookInput, HookReply, StopFacts, context, decide};
 use crate::rescue::private_rule;
@@ -29,6 +30,7 @@ use super::super::criteria_files;
 use super::super::executor::at_once;
 use super::super::journal::CommandJournal;
 use super::super::judgement_input::{JudgementInput, Overrides};
+use super::super::machine_log;
 use super::super::session_work;
 use super::super::system::SystemCapabilities;
 use super::hold_tally::HoldTally;
@@ -82,6 +84,8 @@ pub fn judge(
         return Ok(decide(holding, &StopFacts::Nothing, held).reply);
     }
     let context = session_context(&case, event, input, began, at);
+    let _within = machine_log::judgement_span(&case).entered();
+    machine_log::begun(&case);
     let (ground, results) = ground(command_env, &store, &case, &root, event, input, &context, known, cancel);
     let mut decision = decide(holding, &ground, held);
     if let Err(unreadable) = tally.count(decision.counted, holding, input, at) {
@@ -89,6 +93,14 @@ pub fn judge(
         decision = decide(holding, &ground, HoldStreak { times: None, most: held.most });
         command_env.tell(&unreadable.why);
     }
+    tracing::info!(
+        target: "watchdog::decision",
+        hook = event.command(),
+        status = decision.reason.map(|reason| reason.status().as_str()),
+        reason = decision.reason.map(Reason::as_str),
+        held = held.times,
+        "answers a hook"
+    );
     write_down(&CommandJournal::new(store, &case.worktree_id, &case.spec), event, input, &context, &decision, held, &results);
     if decision.reply.message.is_none() && !decision.message.is_empty() {
         command_env.tell(&decision.message);
@@ -256,7 +268,7 @@ fn write_down(
                 _ => "let_go",
             },
             "status": decision.reason.map(|reason| reason.status().as_str()),
-            "reason": decision.reason.map(crate::decision::verdict::Reason::as_str),
+            "reason": decision.reason.map(Reason::as_str),
             "message": decision.message,
             "held": held.times,
             "most": held.most,

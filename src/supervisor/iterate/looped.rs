@@ -252,6 +252,7 @@ impl LoopRun {
         let at_most = self.status.max_iterations;
         let kept = self.memory.keep(|record| (record.under_way, record.at_most) = (Some((number, begun)), Some(at_most)));
         kept.map_err(|unreadable| settled.unreadable(unreadable))?;
+        tracing::info!(target: "watchdog::session", iteration = number, max_iterations = at_most, "begins an iteration");
         self.tell(&format!("iteration {number} of at most {} begins", self.status.max_iterations));
         (self.status.iteration, self.status.breaker) = (number, breaker_of(&case, self.ground.store.as_ref()));
         self.status.tap = Some(order.tap.clone());

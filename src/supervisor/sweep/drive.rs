@@ -6,6 +6,7 @@ use crate::decision::machine::{CheckMachine, MachineAction, MachineEvent};
 use crate::decision::verdict::Verdict;
 use crate::supervisor::executor::ActionExecutor;
 use crate::supervisor::journal::observed;
+use crate::supervisor::machine_log::step;
 
 /// How far a machine came.
 pub enum DriveOutcome {
@@ -28,10 +29,10 @@ pub fn drive(
         if !interrupted && cancel.is_cancelled() {
             interrupted = true;
             // What was just learned is taken in first: a rescue that ended must not be forgotten.
-            let _ = machine.step(event);
+            let _ = step(machine, event);
             event = MachineEvent::Interrupt;
         }
-        let action = machine.step(event);
+        let action = step(machine, event);
         if asks(&action, executor) && !may_ask(&action) {
             return DriveOutcome::Asks(action);
         }

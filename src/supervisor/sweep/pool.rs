@@ -8,12 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::probe_budget::ProbeBudget;
-use super::report::{SweepReport, SweepRow};
+use super::report::{SweepOutcome, SweepReport, SweepRow};
 use super::request::SweepRequest;
 use super::scan::{PendingProbe, SweepScanOutcome, isolated};
 use super::sweep_cache::EarlierSweeps;
 use crate::agent::CancelFlag;
 use crate::decision::evidence::UnreadableFact;
+use crate::decision::verdict::Status;
 use crate::git::{FoundWorktree, RepoCache, find_worktrees};
 use crate::store::journal::tidy;
 use crate::store::{SqliteStore, Store, baseline, session};
@@ -83,6 +84,7 @@ fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) ->
     around.state.ensure()?;
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&around.state)?);
     let found = find_worktrees(&request.paths, &|| cancel.is_cancelled());
+    tracing::debug!(target: "watchdog::sweep", worktrees = found.worktrees.len(), "found worktrees");
     let mut notes: Vec<String> = store.notes().into_iter().map(|note| note.detail).collect();
     notes.extend(found.notes);
     let mut jobs = VecDeque::from(found.worktrees);
@@ -184,7 +186,17 @@ impl WorkerPool<'_> {
     }
 
     fn tell(&self, row: &SweepRow) {
-        held(&self.report).lines.push(row.line());
+        let line = row.line();
+        tracing::info!(
+            target: "watchdog::sweep",
+            worktree = line.worktree,
+            spec = line.spec,
+            status = line.status.map(Status::as_str),
+            reason = line.reason,
+            again = matches!(row.outcome, SweepOutcome::Again { .. }),
+            "looked at a worktree"
+        );
+        held(&self.report).lines.push(line);
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         (self.request.on_row)(row, done, self.total);
     }

@@ -162,6 +162,7 @@ impl WorkerPool<'_> {
             Err(judgement) => return end(*judgement),
         };
         let mut machine = CheckMachine::new(setup.clone());
+        let _within = judgement_run.span.clone().entered();
         match drive(&mut machine, &judgement_run.executor, MachineEvent::Start, &self.cancel, &mut |_| false) {
             DriveOutcome::Ended(mut verdict) => {
                 // Who would have been asked is told why not, also where the ration was spent before this look began.
@@ -194,6 +195,7 @@ impl WorkerPool<'_> {
         observed(judgement_run.executor.journal(), &event);
         // A plan belongs to the answer that led to it; another question is one more of the ration.
         let mut may_ask = |action: &MachineAction| *action == MachineAction::Rescue || self.probe_budget.take();
+        let _within = judgement_run.span.clone().entered();
         match drive(&mut machine, &judgement_run.executor, event, &self.cancel, &mut may_ask) {
             DriveOutcome::Ended(verdict) => judged_row(found.root, self.settle(&judgement_run, &around, *verdict)),
             DriveOutcome::Asks(_) => self.without_asking(PendingProbe { found, around, judgement_run, setup, machine, action, _lock }),
@@ -207,6 +209,7 @@ impl WorkerPool<'_> {
         setup.notes.push(self.rationed());
         judgement_run.executor.ask_nobody();
         let mut machine = CheckMachine::new(setup);
+        let _within = judgement_run.span.clone().entered();
         match drive(&mut machine, &judgement_run.executor, MachineEvent::Start, &self.cancel, &mut |_| true) {
             DriveOutcome::Ended(verdict) => judged_row(found.root, self.settle(&judgement_run, &around, *verdict)),
             DriveOutcome::Asks(_) => unreachable!("everything may be done"),

@@ -211,7 +211,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
     }
 
     fn all_due(&mut self, why: &str) {
-        tracing::debug!("every worktree is looked at: {why}");
+        tracing::info!(target: "watchdog::watch", why = why, "every worktree is looked at");
         self.discovery.want();
         for id in self.watch_set.names() {
             self.make_due(id, ScanCause::Head, SETTLE);
@@ -285,6 +285,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
     fn begin_look(&mut self, id: String, cause: ScanCause, since: Instant) {
         let Some(member) = self.watch_set.get(&id) else { return };
         let root = member.root.clone();
+        tracing::info!(target: "watchdog::watch", worktree = %root.display(), cause = cause.as_str(), "looks at a worktree");
         let subject = ScanSubject { id: id.clone(), root: root.clone(), cause, seen: member.seen.clone(), fingerprint: member.fingerprint };
         let may_ask = self.request.probe || cause == ScanCause::Ended;
         let asked = Overrides { once: true, no_probe: self.request.asked.no_probe || !may_ask, ..self.request.asked.clone() };

@@ -30,6 +30,17 @@ pub enum ScanCause {
     Ended,
 }
 
+impl ScanCause {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ScanCause::Quiet => "quiet",
+            ScanCause::Head => "head",
+            ScanCause::Ended => "session_ended",
+        }
+    }
+}
+
 /// A worktree to look at, with what was seen of it before.
 pub struct ScanSubject {
     /// Its name in the records.

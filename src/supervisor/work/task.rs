@@ -111,6 +111,14 @@ pub async fn run_task(
         return Ok(TaskReport { end: TaskEnd::CompleteBefore, ..not_begun(complete_before(&entry)) });
     }
     let governed = queue.governed(&entry)?;
+    tracing::debug!(
+        target: "watchdog::task",
+        task = order.id,
+        status = entry.record.status.as_str(),
+        trusted = governed.allow_with.is_none(),
+        attempts = entry.record.attempts,
+        "read a task"
+    );
     if let Some(verdict) = why_not(&entry, &governed, &ledger.blockers(&order.id)) {
         return Ok(not_begun(verdict));
     }
@@ -123,6 +131,7 @@ pub async fn run_task(
         Err(error) => return Ok(not_begun(Verdict::new(Reason::Locked, error.to_string()))),
     };
     queue.note(&changes);
+    tracing::info!(target: "watchdog::task", task = order.id, agent = order.agent, "takes a task");
     let taken = TakenTask { command_env, order, queue: &queue, entry: &entry, governed, held };
     taken.carry_out(view, signals, begun).await
 }
@@ -180,6 +189,14 @@ impl TakenTask<'_> {
             }
             Err(verdict) => (early(self.command_env, None, *verdict, begun), None),
         };
+        tracing::info!(
+            target: "watchdog::task",
+            task = self.order.id,
+            agent = self.order.agent,
+            status = judgement.verdict.status().as_str(),
+            reason = judgement.verdict.reason.as_str(),
+            "ends work on a task"
+        );
         let log = root.as_deref().and_then(|root| log_of(store.as_ref(), root, &self.order.id));
         let end = self.write_down(&store, &judgement.verdict, log, kept.is_lost());
         drop(kept);

@@ -1,0 +1,209 @@
+//! What the log says of a judgement: what it rests on, each action that the decision machine asks for, each fact that it is told, and
+//! the verdict. The machine itself is pure and logs nothing.
+
+use std::time::Duration;
+
+use tracing::Span;
+use tracing::field::Empty;
+
+use crate::decision::display::log_millis;
+use crate::decision::evidence::UnreadableFact;
+use crate::decision::machine::{CheckMachine, ConfigTrust, MachineAction, MachineEvent, MachinePause};
+use crate::decision::verdict::Verdict;
+
+use super::judgement_input::JudgementInput;
+
+/// Has the machine take its next step, and logs what goes in and what comes out.
+pub fn step(machine: &mut CheckMachine, event: MachineEvent) -> MachineAction {
+    fact(&event);
+    let action = machine.step(event);
+    decided(&action);
+    action
+}
+
+/// What everything that is logged of one judgement stands in.
+pub fn judgement_span(case: &JudgementInput) -> Span {
+    let span = tracing::info_span!(target: "watchdog::decision", "judgement", worktree = Empty, spec = Empty);
+    if !span.is_disabled() {
+        span.record("worktree", case.worktree.lock().expect("mutex poisoned").root().display().to_string());
+        span.record("spec", case.spec.as_str());
+    }
+    span
+}
+
+/// What a judgement rests on before the first look.
+pub fn begun(case: &JudgementInput) {
+    tracing::debug!(
+        target: "watchdog::session",
+        baseline = case.baseline.as_str(),
+        recorded = case.recorded_at.is_some(),
+        inherited = case.work.inherited.len(),
+        ended = case.work.end.is_some(),
+        "judges from this baseline"
+    );
+    tracing::debug!(
+        target: "watchdog::checks",
+        trusted = case.trust == ConfigTrust::Settled,
+        anchor = case.anchor.is_some(),
+        checks = case.settings.checks.len(),
+        max_probes = case.settings.completion_check.max_probes,
+        "judges by this configuration"
+    );
+}
+
+/// The word for an action.
+fn word(action: &MachineAction) -> &'static str {
+    match action {
+        MachineAction::ReadCommits => "read_commits",
+        MachineAction::ReadChanges => "read_changes",
+        MachineAction::TakeSnapshot => "take_snapshot",
+        MachineAction::JudgeChecks => "judge_checks",
+        MachineAction::Ask { .. } => "ask",
+        MachineAction::Rescue => "rescue",
+        MachineAction::Wait(_) => "wait",
+        MachineAction::ReadSurvivors => "read_survivors",
+        MachineAction::ReadActivity => "read_activity",
+        MachineAction::ReadCriteria => "read_criteria",
+        MachineAction::Conclude(_) => "conclude",
+    }
+}
+
+fn decided(action: &MachineAction) {
+    let number = match action {
+        MachineAction::Ask { number, .. } => Some(*number),
+        _ => None,
+    };
+    let wait = match action {
+        MachineAction::Wait(MachinePause::Interval(length)) => Some(log_millis(*length)),
+        MachineAction::Wait(MachinePause::Backoff { at_most, .. }) => Some(log_millis(*at_most)),
+        _ => None,
+    };
+    let (status, reason) = match action {
+        MachineAction::Conclude(verdict) => (Some(verdict.status().as_str()), Some(verdict.reason.as_str())),
+        _ => (None, None),
+    };
+    tracing::info!(
+        target: "watchdog::decision",
+        action = word(action),
+        probe = number,
+        wait_ms = wait,
+        status = status,
+        reason = reason,
+        "decided what comes next"
+    );
+}
+
+/// How long an action took.
+pub fn performed(action: &MachineAction, duration: Duration) {
+    tracing::trace!(target: "watchdog::decision", action = word(action), duration_ms = log_millis(duration), "performed an action");
+}
+
+/// A verdict, with all that is settled beside it.
+pub fn concluded(verdict: &Verdict, duration: Duration) {
+    let degraded: Vec<&str> = verdict.degraded.iter().map(|note| note.code.as_str()).collect();
+    tracing::info!(
+        target: "watchdog::decision",
+        status = verdict.status().as_str(),
+        reason = verdict.reason.as_str(),
+        evidence = verdict.evidence.as_str(),
+        probes_used = verdict.probes_used,
+        strike = verdict.strike,
+        not_a_strike_because = verdict.not_a_strike_because,
+        degraded = (!degraded.is_empty()).then(|| degraded.join(",")),
+        duration_ms = log_millis(duration),
+        "gives a verdict"
+    );
+}
+
+fn fact(event: &MachineEvent) {
+    match event {
+        MachineEvent::Start | MachineEvent::WaitOver => {}
+        MachineEvent::Interrupt => tracing::info!(target: "watchdog::decision", "a signal interrupts the judgement"),
+        MachineEvent::Commits(Ok(commits)) => tracing::debug!(
+            target: "watchdog::git",
+            head = commits.head.as_deref().unwrap_or("unborn"),
+            new_commits = commits.new_commits,
+            made_here = commits.made_here,
+            imported = commits.imported,
+            rescued = commits.rescued,
+            net_change = commits.net_change,
+            operation = commits.operation.is_some(),
+            "read the commits"
+        ),
+        MachineEvent::Changes(Ok(changes)) => tracing::debug!(
+            target: "watchdog::git",
+            uncommitted = changes.total(),
+            staged = changes.staged,
+            unstaged = changes.unstaged,
+            untracked = changes.untracked,
+            conflicted = changes.conflicted,
+            work = changes.work,
+            inherited = changes.inherited,
+            since_end = changes.since_end,
+            path = changes.work_paths.first().or(changes.paths.first()),
+            "read what is uncommitted"
+        ),
+        MachineEvent::Snapshot(Ok(name)) => {
+            tracing::debug!(target: "watchdog::rescue", snapshot = name.as_deref(), "kept what is uncommitted")
+        }
+        MachineEvent::Rescue(Ok(outcome)) => tracing::debug!(
+            target: "watchdog::rescue",
+            commits = outcome.commits,
+            failed = outcome.failed.is_some(),
+            lost = outcome.lost.len(),
+            left_out = outcome.left_out.len(),
+            fallback_branch = outcome.fallback_branch.as_deref(),
+            "rescued into commits"
+        ),
+        MachineEvent::Checks(judged) => {
+            for check in &judged.results {
+                tracing::debug!(
+                    target: "watchdog::checks",
+                    check = check.name,
+                    kind = check.kind,
+                    outcome = check.outcome.as_str(),
+                    evidence = check.evidence.as_str(),
+                    before = check.before.as_str(),
+                    cached = check.cached,
+                    duration_ms = log_millis(check.duration),
+                    "judged a check"
+                );
+            }
+        }
+        MachineEvent::Probe(record) => tracing::debug!(
+            target: "watchdog::agent",
+            outcome = record.outcome.as_str(),
+            disputed = record.disputed.is_some(),
+            stands = record.stands(),
+            session_id = record.session_id.as_deref(),
+            duration_ms = log_millis(record.duration),
+            "asked the agent"
+        ),
+        MachineEvent::Survivors(left) => tracing::debug!(
+            target: "watchdog::session",
+            holding = left.holding.len(),
+            session_over = left.session_over,
+            "looked for what still runs"
+        ),
+        MachineEvent::Activity(signs) => tracing::debug!(
+            target: "watchdog::session",
+            worktree_moved = signs.worktree,
+            processes = signs.processes,
+            transcript = signs.transcript,
+            "looked for signs of life"
+        ),
+        MachineEvent::Criteria(Ok(changed)) => tracing::debug!(
+            target: "watchdog::checks",
+            guarded = changed.guarded_total,
+            named = changed.named.len(),
+            "compared the files of the criteria"
+        ),
+        MachineEvent::Commits(Err(fact)) | MachineEvent::Changes(Err(fact)) => unreadable(fact, "git"),
+        MachineEvent::Snapshot(Err(fact)) | MachineEvent::Rescue(Err(fact)) => unreadable(fact, "rescue"),
+        MachineEvent::Criteria(Err(fact)) => unreadable(fact, "criteria"),
+    }
+}
+
+fn unreadable(fact: &UnreadableFact, of: &'static str) {
+    tracing::info!(target: "watchdog::decision", fact = of, why = fact.why, "a fact is unreadable");
+}
