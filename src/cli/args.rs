@@ -49,12 +49,24 @@ pub struct GlobalArgs {
     /// Say less: only the result
     #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub quiet: bool,
-    /// Say more: what is looked at and why (twice for details)
+    /// Log more to stderr: -v decisions, -vv facts, -vvv calls with their times; WATCHDOG_LOG filters by target (docs/logging.md)
     #[arg(short, long, action = clap::ArgAction::Count, global = true, help_heading = GLOBAL)]
     pub verbose: u8,
+    /// How -v and WATCHDOG_LOG write: lines for people, or one JSON object a line
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text, env = "WATCHDOG_LOG_FORMAT", global = true, help_heading = GLOBAL)]
+    pub log_format: LogFormat,
     /// When to use colours; NO_COLOR is honoured
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorWhen::Auto, env = "WATCHDOG_COLOR", global = true, help_heading = GLOBAL)]
     pub color: ColorWhen,
+}
+
+/// How the log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// Lines for people
+    Text,
+    /// One JSON object on each line
+    Json,
 }
 
 /// When to use colours.

@@ -58,7 +58,7 @@ pub fn calls_a_hook(line: &[OsString]) -> bool {
 
 /// The first two words that are neither flags nor values of global ones: the command, and what it is to do.
 fn leading_words(line: &[OsString]) -> Vec<String> {
-    const WITH_VALUE: &[&str] = &["-C", "--worktree", "--config", "--state-dir", "--color"];
+    const WITH_VALUE: &[&str] = &["-C", "--worktree", "--config", "--state-dir", "--color", "--log-format"];
     let mut words = line.iter().skip(1).map(|word| word.to_string_lossy());
     let mut leading = Vec::new();
     while let Some(word) = words.next() {
@@ -117,6 +117,7 @@ mod tests {
             ("watchdog hook", true),
             ("watchdog -C hook check", false),
             ("watchdog --state-dir /s -v hook --x session-end", true),
+            ("watchdog --log-format json hook stop", true),
             ("watchdog hook install --nonsense", false),
             ("watchdog hook uninstall", false),
             ("watchdog run -- hook stop", false),
@@ -161,6 +162,7 @@ mod tests {
         for line in [
             "watchdog check --baseline HEAD~1 --spec s --no-probe --json",
             "watchdog -C check check -vv --color never",
+            "watchdog --log-format json check -v",
             "watchdog --state-dir=/s --json check --once --pid 7",
             "watchdog check snapshot",
             "watchdog check --nonsense",

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use crate::agent::transcript::ClaudeHome;
+use crate::decision::display::{escape_for_display, escape_to_one_line};
 use crate::decision::evidence::{FaultKind, UnreadableFact};
 use crate::decision::shortage::Shortage;
 use crate::decision::verdict::Reason;
@@ -17,6 +18,7 @@ use super::args;
 use super::command_line::{calls_a_hook, read};
 use super::commands;
 use super::failure::{BUG, CommandFailure, USAGE};
+use super::logging::start_logging;
 use super::result_output;
 use super::scarcity;
 use super::terminal::CommandTerminal;
@@ -42,7 +44,14 @@ pub fn main() -> ExitCode {
         }
     };
     let terminal = CommandTerminal::new(&cli.global);
-    start_logging(cli.global.verbose);
+    if let Err(failure) = start_logging(&cli.global) {
+        // A hook is answered all the same, without a log; its stdout is for the answer.
+        if !in_a_hook {
+            complain(&terminal, &failure);
+            return ExitCode::from(failure.code);
+        }
+        terminal.complain(&format!("watchdog: {}", escape_for_display(&failure.message)));
+    }
     scarcity::watch_panics();
     let judged = cli.command.as_ref().is_some_and(commands::judges_one_worktree).then(|| cli.global.clone());
     // A panic is a bug. It must not look like a verdict, nor end with the code that a shell gives to anything that fails.
@@ -103,7 +112,6 @@ fn answer_all_the_same(why: &str) -> ExitCode {
 }
 
 fn complain(terminal: &CommandTerminal, failure: &CommandFailure) {
-    use crate::decision::display::{escape_for_display, escape_to_one_line};
     terminal.complain(&format!("watchdog: {}", escape_for_display(&failure.message)));
     if let Some(hint) = &failure.hint {
         terminal.complain(&format!("  {}", escape_to_one_line(hint)));
@@ -111,17 +119,6 @@ fn complain(terminal: &CommandTerminal, failure: &CommandFailure) {
     if terminal.json {
         terminal.value(&failure.to_json());
     }
-}
-
-fn start_logging(verbose: u8) {
-    let level = match verbose {
-        0 => return,
-        1 => tracing::Level::DEBUG,
-        _ => tracing::Level::TRACE,
-    };
-    let subscriber = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).without_time().with_target(false);
-    // Only an embedder that set its own subscriber makes this fail, and then that one is used.
-    let _ = subscriber.try_init();
 }
 
 /// Reads the environment, once, into what the commands need.

@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
+use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 use serde_json::Value;
 
@@ -57,7 +58,7 @@ impl CommandTerminal {
     /// A line of the story on stderr, unless asked to be quiet.
     pub fn tell(&self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(anstream::stderr(), "{text}");
+            to_stderr(text);
         }
     }
 
@@ -68,7 +69,7 @@ impl CommandTerminal {
 
     /// A line on stderr that is never suppressed.
     pub fn complain(&self, text: &str) {
-        let _ = writeln!(anstream::stderr(), "{text}");
+        to_stderr(text);
     }
 
     /// What the supervisor uses to tell its story.
@@ -105,9 +106,18 @@ impl CommandTerminal {
     }
 }
 
+/// A line in one piece, so that lines of the log do not begin within it.
+fn to_stderr(text: &str) {
+    let line = match AutoStream::choice(&io::stderr()) {
+        ColorChoice::Never => format!("{}\n", anstream::adapter::strip_str(text)),
+        _ => format!("{text}\n"),
+    };
+    let _ = io::stderr().write_all(line.as_bytes());
+}
+
 /// JSON leaves C1 and bidirectional characters as they are, and a person may look at it in a terminal.
 /// Such characters stand only inside strings there, so their escapes mean the same.
-fn harmless(json: String) -> String {
+pub(super) fn harmless(json: String) -> String {
     if json.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return json;
     }

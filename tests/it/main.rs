@@ -83,6 +83,8 @@ mod loop_resumed;
 mod looped;
 // The rules of `ARCHITECTURE.md` that a compiler does not enforce, and that this list is complete.
 mod layers;
+// The log: levels, filters, formats, and what it never holds.
+mod logging;
 // Who is told what, and that no work waits for it.
 mod notify;
 // People who work in the worktree between two sessions.

@@ -1,0 +1,68 @@
+//! Writes the log to stderr without ever being stuck there: a reader that is slow is waited for briefly, one that is gone not at all.
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, write};
+
+/// The most that a pipe which is ready for writing takes at once for sure.
+const PIECE: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
+
+/// How long a full stderr is waited for, once until it takes something again.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Our stderr, for whole lines.
+#[derive(Default)]
+pub(super) struct LogWriter(Mutex<WriterState>);
+
+#[derive(Default)]
+struct WriterState {
+    /// It was full when it was written to last.
+    full: bool,
+    /// A line was cut off.
+    within_a_line: bool,
+}
+
+impl LogWriter {
+    /// Writes lines; `false` where they could not be written, or not all of them.
+    ///
+    /// Not through the lock of [`io::stderr`]: whoever waits there for a slow reader must not make others wait for the log.
+    pub(super) fn write(&self, lines: &[u8]) -> bool {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = if state.within_a_line { [b"\n", lines].concat() } else { lines.to_vec() };
+        let mut left = begun.as_slice();
+        while !left.is_empty() {
+            let patience = if state.full { Duration::ZERO } else { PATIENCE };
+            let written = if is_ready(patience) { write(io::stderr(), &left[..left.len().min(PIECE)]) } else { Err(Errno::AGAIN) };
+            match written {
+                Ok(0) => return false,
+                Ok(count) => {
+                    state.full = false;
+                    state.within_a_line = left[count - 1] != b'\n';
+                    left = &left[count..];
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => {
+                    state.full = error == Errno::AGAIN;
+                    return false;
+                }
+            }
+        }
+        true
+    }
+}
+
+/// Whether stderr takes something within a time. One whose reader is gone takes nothing.
+fn is_ready(within: Duration) -> bool {
+    let Ok(timeout) = Timespec::try_from(within) else { return false };
+    let stderr = io::stderr();
+    let mut ends = [PollFd::new(&stderr, PollFlags::OUT)];
+    loop {
+        match poll(&mut ends, Some(&timeout)) {
+            Err(Errno::INTR) => {}
+            ready => return ready.is_ok_and(|ready| ready > 0) && ends[0].revents().contains(PollFlags::OUT),
+        }
+    }
+}
