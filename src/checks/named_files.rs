@@ -99,12 +99,50 @@ fn bare_words(line: &CommandLine) -> Vec<String> {
     let ends = |c: char| c.is_whitespace() || ";|&()<>{}\"'`=,:".contains(c);
     let split = |text: &str| text.split(ends).map(str::to_owned).collect::<Vec<_>>();
     let all: Vec<String> = match line {
-        CommandLine::Shell(line) => split(line),
+        CommandLine::Shell(line) => [split(line), split(&as_the_shell_reads(line))].concat(),
         // An argument may be a whole path with blanks in it, or a line for a shell.
         CommandLine::Argv(argv) => argv.iter().flat_map(|arg| std::iter::once(arg.clone()).chain(split(arg))).collect(),
     };
-    all.into_iter().filter(|word| !word.is_empty()).take(MOST_WORDS).collect()
+    let mut all: Vec<String> = all.into_iter().filter(|word| !word.is_empty()).take(MOST_WORDS).collect();
+    let modules: Vec<String> =
+        all.windows(2).filter(|pair| NAMES_A_MODULE.contains(&pair[0].as_str())).flat_map(|pair| files_of_module(&pair[1])).collect();
+    all.extend(modules);
+    all
 }
+
+/// What stands before a module of Python.
+const NAMES_A_MODULE: &[&str] = &["-m", "import", "from"];
+
+/// The files that a module of Python may be in.
+fn files_of_module(module: &str) -> [String; 3] {
+    let path = module.replace('.', "/");
+    [format!("{path}.py"), format!("{path}/__init__.py"), format!("{path}/__main__.py")]
+}
+
+/// More variables than this of one command line are not put in.
+const MOST_VARIABLES: usize = 16;
+
+/// A line without its quotes, and with the variables that it sets itself put in: `D=ci; sh "$D"/check.sh` names `ci/check.sh`.
+fn as_the_shell_reads(line: &str) -> String {
+    let mut plain = line.replace(['"', '\''], "");
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let set: Vec<(String, String)> = plain
+        .split(|c: char| c.is_whitespace() || ";|&()".contains(c))
+        .filter_map(|word| word.split_once('='))
+        .filter(|(name, value)| is_name(name) && !value.is_empty() && !value.contains('$'))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .take(MOST_VARIABLES)
+        .collect();
+    for (name, value) in set {
+        plain = plain.replace(&format!("${{{name}}}"), &value).replace(&format!("${name}"), &value);
+        // A value that names itself grows no further than any line that a person writes.
+        plain.truncate(plain.floor_char_boundary(LONGEST_LINE));
+    }
+    plain
+}
+
+/// Bytes of a line that are looked at once its variables are put in.
+const LONGEST_LINE: usize = 64 << 10;
 
 /// A path without its detours; absolute ones stay absolute. `None` where it leads out, or nowhere.
 fn from_root(word: &str, cwd: Option<&str>) -> Option<String> {
@@ -165,6 +203,11 @@ mod tests {
             ("pytest --config=ci/test.ini \"tests/test_a.py::test_x\"", vec!["ci/test.ini", "tests/test_a.py"]),
             ("bash -c '. ./env; run' <input.txt >/dev/null", vec!["env", "input.txt", "/dev/null"]),
             ("/repo/check.sh", vec!["/repo/check.sh"]),
+            ("sh \"ci\"/check.sh", vec!["ci/check.sh"]),
+            ("D=ci; sh $D/check.sh", vec!["ci/check.sh"]),
+            ("export D='ci' && sh \"${D}/check.sh\"", vec!["ci/check.sh"]),
+            ("python3 -m ci.check", vec!["ci/check.py", "ci/check/__main__.py"]),
+            ("python3 -c 'import ci.check; ci.check.run()'", vec!["ci/check.py", "ci/check/__init__.py"]),
         ] {
             names(shell(line), None, &wanted);
         }
