@@ -1,10 +1,11 @@
 //! One actor per worktree at a time: a lock file that the kernel frees when its holder dies, however it dies.
 //!
-//! The files are never deleted: a deleted lock file could be locked a second time under its old name.
+//! A deleted lock file could be locked a second time under its old name. So only its holder deletes one, and whoever locked a file looks
+//! whether it is still the one in place.
 
-use std::fs::{File, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
@@ -72,10 +73,11 @@ impl WorktreeLock {
     /// Takes the lock of a worktree if nobody has it; never waits.
     pub fn try_acquire(dir: &StateDir, worktree_id: &str, holder: LockHolder) -> Result<LockAttempt, StoreError> {
         let path = lock_file(dir, worktree_id);
-        let file = open_private(&path)?;
+        let mut file = open_private(&path)?;
         loop {
             match file.try_lock() {
-                Ok(()) => break,
+                Ok(()) if is_in_place(&file, &path) => break,
+                Ok(()) => file = open_private(&path)?,
                 Err(TryLockError::WouldBlock) => return Ok(LockAttempt::Busy(who(&path))),
                 Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(TryLockError::Error(e)) => return Err(StoreError::io("lock", &path, &e)),
@@ -91,6 +93,14 @@ impl WorktreeLock {
     /// The one who held the lock before and died without freeing it, and so left work half done.
     pub fn left_behind(&self) -> Option<&LockHolder> {
         self.left_behind.as_ref()
+    }
+
+    /// Deletes the lock's file, and frees it.
+    pub fn remove(self) -> Result<(), StoreError> {
+        match fs::remove_file(&self.path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(StoreError::io("delete", &self.path, &e)),
+            _ => Ok(()),
+        }
     }
 
     /// Tells others whether a session runs under this lock.
@@ -131,6 +141,18 @@ pub fn named_holder(dir: &StateDir, worktree_id: &str) -> Option<LockHolder> {
     read_holder(&lock_file(dir, worktree_id))
 }
 
+/// Whether a worktree's lock has a file.
+pub fn has_file(dir: &StateDir, worktree_id: &str) -> bool {
+    lock_file(dir, worktree_id).exists()
+}
+
+/// Whether an open file is the one that is there under its name now: its holder may have deleted it before we locked it.
+fn is_in_place(file: &File, path: &Path) -> bool {
+    let identity = |meta: fs::Metadata| (meta.dev(), meta.ino());
+    let (opened, there) = (file.metadata().map(identity), fs::symlink_metadata(path).map(identity));
+    matches!((opened, there), (Ok(opened), Ok(there)) if opened == there)
+}
+
 fn lock_file(dir: &StateDir, worktree_id: &str) -> PathBuf {
     dir.locks().join(format!("{}.lock", file_name(worktree_id)))
 }
@@ -161,8 +183,6 @@ fn holder_in(file: &File) -> Option<LockHolder> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     fn dir() -> (tempfile::TempDir, StateDir) {
@@ -201,6 +221,35 @@ mod tests {
         assert_eq!(named_holder(&dir, "wt/ü"), None, "what a longer line left behind names nobody");
         assert_eq!(held(WorktreeLock::try_acquire(&dir, "wt/ü", me("x")).unwrap()).left_behind(), None);
         assert_eq!(named_holder(&dir, "wt/ü"), None);
+    }
+
+    #[test]
+    fn a_removed_lock_is_never_held_twice() {
+        let (_tmp, dir) = dir();
+        let lock = held(WorktreeLock::try_acquire(&dir, "wt", me("x")).unwrap());
+        let opened_before = open_private(&lock_file(&dir, "wt")).unwrap();
+        lock.remove().unwrap();
+        assert!(!has_file(&dir, "wt"));
+        assert!(!is_in_place(&opened_before, &lock_file(&dir, "wt")));
+        let _again = held(WorktreeLock::try_acquire(&dir, "wt", me("x")).unwrap());
+        assert!(!is_in_place(&opened_before, &lock_file(&dir, "wt")));
+        assert!(matches!(WorktreeLock::try_acquire(&dir, "wt", me("y")).unwrap(), LockAttempt::Busy(_)));
+    }
+
+    #[test]
+    fn removing_and_taking_a_lock_at_once_leaves_one_holder() {
+        let (_tmp, dir) = dir();
+        let inside = std::sync::atomic::AtomicU32::new(0);
+        let turns = || {
+            for _ in 0..300 {
+                if let LockAttempt::Held(lock) = WorktreeLock::try_acquire(&dir, "wt", me("x")).unwrap() {
+                    assert_eq!(inside.fetch_add(1, std::sync::atomic::Ordering::SeqCst), 0);
+                    inside.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
+                    lock.remove().unwrap();
+                }
+            }
+        };
+        std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(turns))));
     }
 
     #[test]
