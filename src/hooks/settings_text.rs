@@ -80,12 +80,18 @@ pub fn edit(text: &str, wanted: &HookEntries, program: &str) -> Result<SettingsE
 
 /// Whether the text, before the edit, held entries of ours: an empty `hooks` that somebody else wrote stays.
 fn text_had_own(text: &str, program: &str) -> bool {
-    let Ok(root) = CstRootNode::parse(text, &DIALECT) else { return false };
-    let Some(hooks) = root.object_value().and_then(|top| top.object_value("hooks")) else { return false };
-    HookEvent::ALL.into_iter().any(|event| {
+    own_entries(text, program) > 0
+}
+
+/// How many entries of ours a text holds; none where it is no settings file.
+pub fn own_entries(text: &str, program: &str) -> u64 {
+    let Ok(root) = CstRootNode::parse(text.trim_start_matches('\u{feff}'), &DIALECT) else { return 0 };
+    let Some(hooks) = root.object_value().and_then(|top| top.object_value("hooks")) else { return 0 };
+    let own_of = |event: HookEvent| {
         let groups = hooks.array_value(event.as_str());
-        groups.is_some_and(|groups| commands(&groups).iter().any(|found| own(&found.command, program) == Some(event)))
-    })
+        groups.map_or(0, |groups| commands(&groups).iter().filter(|found| own(&found.command, program) == Some(event)).count() as u64)
+    };
+    HookEvent::ALL.into_iter().map(own_of).sum()
 }
 
 /// One command in a list of groups.

@@ -8,13 +8,21 @@ use crate::store::{Store, StoreError, session};
 /// # Errors
 /// Where the records cannot be read.
 pub fn inside(store: &dyn Store) -> Result<Option<String>, StoreError> {
+    Ok(inside_of(store)?.map(|(_, spec)| spec))
+}
+
+/// The same with the session's worktree, as the records name it, before the spec.
+///
+/// # Errors
+/// Where the records cannot be read.
+pub fn inside_of(store: &dyn Store) -> Result<Option<(String, String)>, StoreError> {
     let ancestry = ProcessAncestry::of_this_process();
-    for (_, spec, found) in session::everywhere(store)? {
+    for (worktree_id, spec, found) in session::everywhere(store)? {
         // A session whose record cannot be read is nobody's word that there is none, and no reason to refuse a person either.
         let Ok(found) = found else { continue };
         let runs = found.ended_at.is_none() && found.pid.is_some_and(|pid| ancestry.is_inside(pid) && still_runs(pid, found.started_at));
         if runs {
-            return Ok(Some(spec));
+            return Ok(Some((worktree_id, spec)));
         }
     }
     Ok(None)

@@ -10,4 +10,4 @@ mod inside;
 pub use baseline::{RecordedBaseline, UncommittedRule, record, recorded, spec_of_new_session};
 pub use conversation::{KnownBy, ProbeTarget, note_conversations};
 pub use end::{describe_end, log_path};
-pub use inside::inside;
+pub use inside::{inside, inside_of};

@@ -201,6 +201,12 @@ pub trait Store: Send + Sync {
     /// fewer than that means that none is left to forget.
     fn prune(&self, retention: &EventRetention) -> Result<u64, StoreError>;
 
+    /// How many events there are about a worktree, and the size of what they hold, in bytes.
+    fn events_of(&self, worktree: &str) -> Result<(u64, u64), StoreError>;
+
+    /// Removes the oldest events about a worktree, at most [`PRUNED_AT_ONCE`], and says how many; fewer than that means that none is left.
+    fn remove_events(&self, worktree: &str) -> Result<u64, StoreError>;
+
     /// What weakened this store since the last call, such as a damaged database that was put aside. Each note is told once.
     fn notes(&self) -> Vec<Degradation>;
 }

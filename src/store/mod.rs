@@ -2,7 +2,7 @@
 //!
 //! - [`state_dir`]: where everything lives, and who may touch it.
 //! - [`engine`]: the [`Store`] trait, which knows nothing of SQLite; [`sqlite`] implements it.
-//! - [`journal`], [`anchor`], [`answer`], [`baseline`], [`breaker`], [`conversation`], [`expiry`], [`figures`], [`hook_session`], [`sweep_cache`], [`looped`], [`outbox`], [`check_cache`], [`progress`], [`refs`],
+//! - [`journal`], [`anchor`], [`answer`], [`baseline`], [`breaker`], [`conversation`], [`expiry`], [`figures`], [`hook_session`], [`sweep_cache`], [`left_rows`], [`looped`], [`outbox`], [`check_cache`], [`progress`], [`refs`],
 //!   [`session`], [`task`], [`notice_record`], [`uncommitted`]: what is kept, as typed, versioned rows over any [`Store`].
 //! - [`tally`]: what events add to the figures.
 //! - [`rebuild`]: rows made anew from git's refs, which stay the truth.
@@ -31,7 +31,7 @@ pub use engine::Store;
 pub use error::StoreError;
 pub use key::RowKey;
 pub use records::{
-    OfWorktrees, anchor, answer, baseline, before, breaker, check_cache, conversation, expiry, figures, hook_session, looped,
+    OfWorktrees, anchor, answer, baseline, before, breaker, check_cache, conversation, expiry, figures, hook_session, left_rows, looped,
     notice_record, outbox, progress, refs, rescued, rows_of_worktrees, session, sweep_cache, task, uncommitted,
 };
 pub use sqlite::{STORE_FORMAT, SqliteStore};

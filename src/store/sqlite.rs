@@ -377,6 +377,25 @@ impl Store for SqliteStore {
         })
     }
 
+    fn events_of(&self, worktree: &str) -> Result<(u64, u64), StoreError> {
+        self.with("read the journal", |connection| {
+            connection
+                .prepare_cached("SELECT count(*), coalesce(sum(octet_length(data)), 0) FROM event WHERE worktree = ?1")?
+                .query_row([worktree], |row| Ok((row.get::<_, i64>(0)?.unsigned_abs(), row.get::<_, i64>(1)?.unsigned_abs())))
+        })
+    }
+
+    fn remove_events(&self, worktree: &str) -> Result<u64, StoreError> {
+        const OF_ONE: &str = "DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE worktree = ?1 ORDER BY seq LIMIT ?2)";
+        self.with("remove events", |connection| {
+            let tx = writing(connection)?;
+            let at_once = i64::try_from(PRUNED_AT_ONCE).unwrap_or(i64::MAX);
+            let removed = tx.prepare_cached(OF_ONE)?.execute(params![worktree, at_once])?;
+            tx.commit()?;
+            Ok(removed as u64)
+        })
+    }
+
     fn notes(&self) -> Vec<Degradation> {
         self.site.lock().unwrap_or_else(PoisonError::into_inner).take_notes()
     }

@@ -76,6 +76,16 @@ impl StateDir {
         self.root.join("logs")
     }
 
+    /// The folder of prompts, one for the loop of each worktree.
+    pub fn prompts(&self) -> PathBuf {
+        self.root.join("prompts")
+    }
+
+    /// The folder of worktrees that agents get for tasks.
+    pub fn task_worktrees(&self) -> PathBuf {
+        self.root.join("worktrees")
+    }
+
     /// The folder of copies of refs that git itself serves, each there only while it is looked at.
     pub fn served(&self) -> PathBuf {
         self.root.join("served")

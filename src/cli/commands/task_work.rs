@@ -145,7 +145,7 @@ fn homes(command_env: &CommandEnv, queue: &TaskQueue) -> PathBuf {
     let name = queue.place.root().file_name().map(Path::new).unwrap_or(Path::new("repository")).display().to_string();
     let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
     let id: String = queue.repository_id.chars().take(8).collect();
-    command_env.state.root().join("worktrees").join(format!("{plain}-{id}"))
+    command_env.state.task_worktrees().join(format!("{plain}-{id}"))
 }
 
 fn plan_of_one(terminal: &CommandTerminal, queue: &TaskQueue, order: &TaskOrder) -> Result<u8, CommandFailure> {

@@ -46,7 +46,7 @@ pub(super) struct BeforeV1 {
 }
 
 #[derive(Serialize, Deserialize)]
-struct MarkV1 {
+pub(super) struct MarkV1 {
     check: String,
     tree: String,
     passed: bool,

@@ -21,17 +21,17 @@ const MOST: usize = 64;
 const FRESH: Duration = Duration::from_secs(86_400);
 
 #[derive(Default)]
-struct PassRecord {
+pub(super) struct PassRecord {
     passes: Vec<(String, Timestamp, Option<CountsV1>)>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct PassedV1 {
+pub(super) struct PassedV1 {
     passes: Vec<PassV1>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct PassV1 {
+pub(super) struct PassV1 {
     inputs: String,
     at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -13,12 +13,12 @@ use crate::store::key::RowKey;
 /// The pause between two looks.
 const EVERY: Duration = Duration::from_secs(86_400);
 
-struct LastExpiry {
+pub(super) struct LastExpiry {
     at: Timestamp,
 }
 
 #[derive(Serialize, Deserialize)]
-struct LastExpiryV1 {
+pub(super) struct LastExpiryV1 {
     at: Timestamp,
 }
 

@@ -3,8 +3,8 @@
 //! One row says how far the journal was folded, and one for each day holds its sums. A fold writes them together, all or none, and only
 //! where nobody else folded meanwhile: of two that fold at the same time one is dropped, so that nothing is counted twice.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
@@ -228,6 +228,33 @@ pub fn up_to_now(store: &dyn Store, from: Date, tell: impl FnOnce()) -> Result<P
         period.begins = [period.begins, counted].into_iter().flatten().min();
     }
     Ok(period)
+}
+
+/// On how many days worktrees have figures of their own.
+pub fn days_of(store: &dyn Store, worktrees: &BTreeSet<String>) -> Result<u64, StoreError> {
+    let mut days = 0;
+    row::each::<DayRecord>(store, &[], |_, day| days += u64::from(day.is_ok_and(|day| names_one_of(&day, worktrees))))?;
+    Ok(days)
+}
+
+/// Removes the figures that worktrees have of their own. The sums of all stay: what was spent was spent. What was not folded yet is counted
+/// in them first.
+pub fn remove_worktrees(store: &dyn Store, worktrees: &BTreeSet<String>) -> Result<(), StoreError> {
+    const BATCH: usize = 10_000;
+    while fold(store, BATCH)? == BATCH {}
+    let mut keys = Vec::new();
+    row::each::<DayRecord>(store, &[], |key, day| keys.extend(day.ok().filter(|day| names_one_of(day, worktrees)).map(|_| key.clone())))?;
+    keys.iter().try_for_each(|key| {
+        row::update(store, key, |day: Option<DayRecord>| {
+            let mut day = day.unwrap_or(DayRecord { figures: DayFigures::default(), through: EventCursor::START });
+            day.figures.worktrees.retain(|worktree, _| !worktrees.contains(worktree));
+            (day, ())
+        })
+    })
+}
+
+fn names_one_of(day: &DayRecord, worktrees: &BTreeSet<String>) -> bool {
+    worktrees.iter().any(|worktree| day.figures.worktrees.contains_key(worktree))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ pub mod conversation;
 pub mod expiry;
 pub mod figures;
 pub mod hook_session;
+pub mod left_rows;
 pub mod looped;
 pub mod notice_record;
 pub mod outbox;

@@ -7,12 +7,12 @@ use crate::store::engine::Store;
 use crate::store::error::StoreError;
 
 /// The state in the first line, then what was told of it, the last one last.
-struct NoticeRecord {
+pub(super) struct NoticeRecord {
     last: String,
 }
 
 #[derive(Serialize, Deserialize)]
-struct ToldV1 {
+pub(super) struct ToldV1 {
     last: String,
 }
 

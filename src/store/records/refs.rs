@@ -26,13 +26,13 @@ const RENEWED_AFTER: Duration = Duration::from_secs(86_400);
 /// A full name of a ref with the object that it named.
 type Tip = (String, String);
 
-struct RefsRecord {
+pub(super) struct RefsRecord {
     at: Timestamp,
     text: String,
 }
 
 #[derive(Serialize, Deserialize)]
-struct RefsV1 {
+pub(super) struct RefsV1 {
     at: Timestamp,
     refs: String,
 }

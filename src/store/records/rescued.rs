@@ -23,12 +23,12 @@ pub struct RescuedRecord {
 }
 
 #[derive(Default)]
-struct StoredRescue {
+pub(super) struct StoredRescue {
     commits: Vec<RescuedRecord>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct RescuedV1 {
+pub(super) struct RescuedV1 {
     commits: Vec<RescuedRecord>,
 }
 

@@ -70,6 +70,12 @@ impl Store for Lossy {
     fn append(&self, events: &[NewEvent], guard: Option<&Lease>) -> Result<AppendOutcome> {
         self.inner.append(events, guard)
     }
+    fn events_of(&self, worktree: &str) -> Result<(u64, u64)> {
+        self.inner.events_of(worktree)
+    }
+    fn remove_events(&self, worktree: &str) -> Result<u64> {
+        self.inner.remove_events(worktree)
+    }
     fn newest_of(&self, of: &[(String, String)], kinds: &[&str], within: usize) -> Result<Vec<Option<StoredEvent>>> {
         self.inner.newest_of(of, kinds, within)
     }

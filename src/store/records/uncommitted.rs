@@ -51,10 +51,10 @@ impl RecordType for UncommittedRecord {
 }
 
 /// Files that watchdog wrote into a worktree, by content: they are nobody's work.
-struct WatchdogWrittenFiles(ContentIds);
+pub(super) struct WatchdogWrittenFiles(ContentIds);
 
 #[derive(Serialize, Deserialize)]
-struct WrittenV1 {
+pub(super) struct WrittenV1 {
     files: ContentIds,
 }
 

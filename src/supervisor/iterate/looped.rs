@@ -117,7 +117,7 @@ impl LoopRun {
             store: Arc::clone(&place.store),
             root: place.root().to_owned(),
             worktree_id: place.worktree_id.clone(),
-            prompt_file: command_env.state.root().join("prompts").join(format!("{}.md", place.worktree_id)),
+            prompt_file: command_env.state.prompts().join(format!("{}.md", place.worktree_id)),
             spec: spec.clone(),
             origin,
             refs: memory.record().refs.clone().into(),

@@ -98,7 +98,7 @@ pub fn plan_loop(command_env: &CommandEnv, request: &LoopRequest) -> Result<Loop
         baseline: origin.as_str(),
     });
     let conversation = if resumed { ConversationChoice::Resumed(memory.record().session_id.as_deref()) } else { ConversationChoice::Fresh };
-    let file = command_env.state.root().join("prompts").join(format!("{}.md", place.worktree_id));
+    let file = command_env.state.prompts().join(format!("{}.md", place.worktree_id));
     Ok(LoopPlan {
         command: request.worker.shown(&file, conversation),
         refused: match &effective.trust {

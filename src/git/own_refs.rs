@@ -1,0 +1,223 @@
+//! Every ref that watchdog keeps in a repository: what it is, which commits nothing else keeps, and how all of them are removed.
+//!
+//! Only watchdog writes below `refs/watchdog/`, and whoever removes holds the worktree's lock. A loose ref is therefore unlinked without a
+//! lock of git's, so that a kill leaves none behind that would hold up the next try; only packed ones need a transaction.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+use gix::refs::Target;
+use gix::refs::transaction::{Change, PreviousValue, RefEdit, RefLog};
+
+use super::open::{Error, Worktree};
+
+/// Where all of them are.
+const PREFIX: &str = "refs/watchdog/";
+
+/// How long another git may hold the lock of the packed refs.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What a ref of ours keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OwnRefKind {
+    /// The baseline of a spec.
+    Baseline,
+    /// The commit that guards compare with.
+    Anchor,
+    /// A judged head.
+    JudgedHead,
+    /// A snapshot of uncommitted work.
+    Snapshot,
+    /// Secrets and over-size files of a snapshot.
+    PrivatePart,
+    /// Of a kind that this program does not know.
+    Unknown,
+}
+
+impl OwnRefKind {
+    fn of(folder: &str) -> Self {
+        match folder {
+            "baseline" => OwnRefKind::Baseline,
+            "anchor" => OwnRefKind::Anchor,
+            "judged" => OwnRefKind::JudgedHead,
+            "rescue" => OwnRefKind::Snapshot,
+            "private" => OwnRefKind::PrivatePart,
+            _ => OwnRefKind::Unknown,
+        }
+    }
+}
+
+/// A ref below `refs/watchdog/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnRef {
+    /// Its whole name.
+    pub name: String,
+    /// What it keeps.
+    pub kind: OwnRefKind,
+    /// The worktree that it was written for; `None` where its name does not say so.
+    pub worktree_id: Option<String>,
+    /// The object that it names, hexadecimal.
+    pub object: String,
+}
+
+impl Worktree {
+    /// Every ref that watchdog keeps in this repository, sorted by name.
+    ///
+    /// # Errors
+    /// When the refs cannot be listed.
+    pub fn own_refs(&self) -> Result<Vec<OwnRef>, Error> {
+        self.settled(|| self.own_refs_now())
+    }
+
+    fn own_refs_now(&self) -> Result<Vec<OwnRef>, Error> {
+        let doing = || format!("list the refs below {PREFIX}");
+        self.refresh()?;
+        let platform = self.repo.references().map_err(|e| Error::read(doing(), e))?;
+        let mut found = Vec::new();
+        for reference in platform.prefixed(PREFIX).map_err(|e| Error::read(doing(), e))? {
+            let reference = reference.map_err(|e| Error::read(doing(), e))?;
+            let Some(id) = reference.target().try_id().map(ToOwned::to_owned) else { continue };
+            let name = reference.name().as_bstr().to_str_lossy().into_owned();
+            let mut parts = name[PREFIX.len()..].split('/');
+            let kind = OwnRefKind::of(parts.next().unwrap_or_default());
+            let by_worktree = matches!(kind, OwnRefKind::Baseline | OwnRefKind::Anchor | OwnRefKind::JudgedHead);
+            let worktree_id = parts.next().filter(|_| by_worktree).map(str::to_owned);
+            found.push(OwnRef { name, kind, worktree_id, object: id.to_string() });
+        }
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(found)
+    }
+
+    /// The names of those among `refs` whose commits no other ref and no HEAD of a worktree reaches: without them git may collect these.
+    /// Of several with the same commit one is named, that of a judged head first.
+    ///
+    /// # Errors
+    /// When refs or commits cannot be read. An object that is not there keeps nothing.
+    pub fn sole_keepers(&self, refs: &[&OwnRef]) -> Result<HashSet<String>, Error> {
+        let doing = || "look for commits that only watchdog keeps".to_string();
+        let object = |text: &str| ObjectId::from_hex(text.as_bytes()).ok();
+        let peeled = |id: ObjectId| self.repo.find_object(id).ok()?.peel_to_commit().ok().map(|commit| commit.id);
+        let mut keepers: HashMap<ObjectId, &OwnRef> = HashMap::new();
+        for own in refs {
+            if let Some(id) = object(&own.object).filter(|id| self.repo.has_object(*id)) {
+                let keeper = keepers.entry(id).or_insert(own);
+                *keeper = if own.kind > keeper.kind { own } else { keeper };
+            }
+        }
+        if keepers.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let mut hidden: Vec<ObjectId> = self.ref_tips()?.iter().filter_map(|(_, hex)| peeled(object(hex)?)).collect();
+        hidden.sort();
+        hidden.dedup();
+        let walk = self.repo.rev_walk(keepers.keys().copied()).with_hidden(hidden).all().map_err(|e| Error::read(doing(), e))?;
+        let mut sole = HashSet::new();
+        for commit in walk {
+            let id = commit.map_err(|e| Error::read(doing(), e))?.id;
+            sole.extend(keepers.get(&id).map(|own| own.name.clone()));
+        }
+        Ok(sole)
+    }
+
+    /// Removes refs of ours with their logs and the folders that become empty. One that moved meanwhile, or is gone, is left alone.
+    ///
+    /// # Errors
+    /// When a ref cannot be removed; those before it are gone then, and a second call goes on.
+    pub fn remove_own_refs(&self, refs: &[&OwnRef]) -> Result<(), Error> {
+        self.refresh()?;
+        if let Some(served) = &self.served {
+            return refs.iter().try_for_each(|own| served.delete(&own.name, own.object_id()?));
+        }
+        self.remove_packed(refs)?;
+        for own in refs {
+            self.remove_loose(own)?;
+        }
+        self.refresh()
+    }
+
+    fn remove_packed(&self, refs: &[&OwnRef]) -> Result<(), Error> {
+        let doing = || format!("remove the packed refs below {PREFIX}");
+        let packed = self.repo.refs.cached_packed_buffer().map_err(|e| Error::read(doing(), e))?;
+        let Some(packed) = packed else { return Ok(()) };
+        let mut edits = Vec::new();
+        for own in refs {
+            if packed.try_find(own.name.as_str()).map_err(|e| Error::read(doing(), e))?.is_none() {
+                continue;
+            }
+            // Left by a watchdog that was killed: whoever removes is alone here.
+            let _ = fs::remove_file(self.common_dir().join(format!("{}.lock", own.name)));
+            edits.push(RefEdit {
+                change: Change::Delete {
+                    expected: PreviousValue::ExistingMustMatch(Target::Object(own.object_id()?)),
+                    log: RefLog::AndReference,
+                },
+                name: own.name.as_str().try_into().map_err(|e| Error::read(doing(), e))?,
+                deref: false,
+            });
+        }
+        drop(packed);
+        if edits.is_empty() {
+            return Ok(());
+        }
+        let committer = gix::actor::SignatureRef { name: "watchdog".into(), email: "watchdog@localhost".into(), time: "0 +0000" };
+        let begun = Instant::now();
+        loop {
+            match self.repo.edit_references_as(edits.clone(), Some(committer)) {
+                Ok(_) => return Ok(()),
+                Err(error) => {
+                    let lock = self.common_dir().join("packed-refs.lock");
+                    if !lock.exists() {
+                        return Err(Error::read(doing(), error));
+                    }
+                    if begun.elapsed() >= PATIENCE {
+                        let why = format!("{} is there; if no git process is running, remove it and try again", lock.display());
+                        return Err(Error::Read { doing: doing(), why });
+                    }
+                    sleep(Duration::from_millis(50));
+                }
+            }
+        }
+    }
+
+    fn remove_loose(&self, own: &OwnRef) -> Result<(), Error> {
+        let doing = || format!("remove {}", own.name);
+        let (path, log) = (self.common_dir().join(&own.name), self.common_dir().join("logs").join(&own.name));
+        match fs::read(&path) {
+            Ok(text) if text.trim() != own.object.as_bytes() => return Ok(()),
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(Error::read(doing(), error)),
+            _ => {}
+        }
+        for file in [&path, &log] {
+            match fs::remove_file(file) {
+                Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                    return Err(Error::read(doing(), error));
+                }
+                _ => {}
+            }
+        }
+        prune(&self.common_dir().join("refs"), &path);
+        prune(&self.common_dir().join("logs/refs"), &log);
+        Ok(())
+    }
+}
+
+impl OwnRef {
+    fn object_id(&self) -> Result<ObjectId, Error> {
+        ObjectId::from_hex(self.object.as_bytes()).map_err(|e| Error::read(format!("remove {}", self.name), e))
+    }
+}
+
+/// Removes the folders that are empty now, up to `top`, which stays.
+fn prune(top: &Path, path: &Path) {
+    let mut folder = path.parent();
+    // One that is not empty, or was filled again, ends it.
+    while let Some(empty) = folder.filter(|folder| *folder != top && folder.starts_with(top) && fs::remove_dir(folder).is_ok()) {
+        folder = empty.parent();
+    }
+}
