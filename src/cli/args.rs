@@ -106,6 +106,8 @@ pub enum Command {
     Trust(TrustArgs),
     /// Revoke trust in a configuration file
     Untrust(UntrustArgs),
+    /// Show, then remove what watchdog left of a repository
+    Forget(super::args_forget::ForgetArgs),
     /// Write a first completion.json, and trust it
     Init(InitArgs),
     /// Say what is missing on this machine

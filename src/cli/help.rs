@@ -18,13 +18,12 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Work", &["run", "loop", "task", "hook"]),
     ("Rescue", &["rescue"]),
     ("Look", &["status", "events", "report"]),
-    ("Set up", &["demo", "init", "doctor", "trust", "untrust", "schema", "completions", "man", "help"]),
+    ("Set up", &["demo", "init", "doctor", "trust", "untrust", "forget", "schema", "completions", "man", "help"]),
 ];
 
 /// Options that only `--help` shows: each is right as it is for nearly everybody.
 const RARE: &[&str] = &[
     "agent-program",
-    "all",
     "child-wait",
     "cooldown",
     "end-survivors",

@@ -2,6 +2,7 @@
 
 mod amounts;
 mod args;
+mod args_forget;
 mod args_hook;
 mod args_loop;
 mod args_report;

@@ -32,6 +32,8 @@ mod cron_week;
 mod decision_tree;
 // What was seen and decided, and following it.
 mod events;
+// What watchdog left, shown and removed.
+mod forget;
 // False aborts in virtual time: the goals of `examples/false_abort`.
 mod false_aborts;
 // The front door for programs that judge by themselves: the same answers as the commands, and nothing of the host changed.

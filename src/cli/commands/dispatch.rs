@@ -11,8 +11,8 @@ use crate::decision::display::plural;
 use crate::supervisor::NotificationWorker;
 
 use super::{
-    breaker, completions, demo, doctor, evaluate, events, hook, init, judging, looping, manual, probe, report, rescue, schema, snapshot,
-    status, sweep, task, trust, watch,
+    breaker, completions, demo, doctor, evaluate, events, forget, hook, init, judging, looping, manual, probe, report, rescue, schema,
+    snapshot, status, sweep, task, trust, watch,
 };
 
 /// How long the end of a command waits for notifications to be delivered.
@@ -50,6 +50,7 @@ pub fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailu
         Command::Breaker(args) => breaker::breaker(&around()?, terminal, args),
         Command::Trust(args) => trust::trust(&around()?, terminal, args),
         Command::Untrust(args) => trust::untrust(&around()?, terminal, args),
+        Command::Forget(args) => forget::forget(&around()?, terminal, args),
         Command::Init(args) => init::init(&around()?, terminal, args),
         Command::Doctor(args) => doctor::doctor(&around()?, terminal, args),
         Command::Evaluate(args) => evaluate::evaluate(around, global.worktree.is_some(), terminal, args),

@@ -109,7 +109,7 @@ fn patience(install: &InstallArgs) -> Result<Duration, CommandFailure> {
 
 /// How the hooks call this program. Settings of a project are for other machines too, so there its plain name is used where that leads
 /// here; those of a user name this very file.
-fn program(whole_path: bool) -> Result<String, CommandFailure> {
+pub(super) fn program(whole_path: bool) -> Result<String, CommandFailure> {
     let own = std::env::current_exe().map_err(|error| CommandFailure::usage(format!("failed to find this program's own file: {error}")))?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let named = std::env::split_paths(&path).map(|folder| folder.join("watchdog")).find(|file| file.is_file());

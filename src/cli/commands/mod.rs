@@ -8,6 +8,7 @@ mod dispatch;
 mod doctor;
 pub mod evaluate;
 mod events;
+mod forget;
 mod from_session;
 mod hook;
 mod init;

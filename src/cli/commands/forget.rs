@@ -1,0 +1,172 @@
+//! `watchdog forget`: shows what watchdog left of a worktree or a repository, then removes it.
+
+use std::io::{BufRead as _, Write as _};
+
+use serde_json::{Value, json};
+
+use crate::agent::own_stdin::stdin_is_terminal;
+use crate::cli::amounts::{grouped, size};
+use crate::cli::args_forget::ForgetArgs;
+use crate::cli::failure::CommandFailure;
+use crate::cli::terminal::CommandTerminal;
+use crate::decision::display::{escape_to_one_line, plural};
+use crate::decision::verdict::Reason;
+use crate::session::inside_of;
+use crate::supervisor::{
+    CommandEnv, ForgetOrder, KeptKind, LeftoverCount, LeftoverKind, Leftovers, OpenWorktree, find_leftovers, forget as remove,
+};
+
+use super::from_session::PrivilegedCommand;
+use super::hook::program;
+
+/// Shows what is left; removes it where that was said.
+pub fn forget(command_env: &CommandEnv, terminal: &CommandTerminal, args: ForgetArgs) -> Result<u8, CommandFailure> {
+    let place = OpenWorktree::open(command_env).map_err(|unreadable| {
+        let failure = CommandFailure::from(unreadable);
+        if failure.reason != Reason::NotARepository.as_str() {
+            return failure;
+        }
+        failure.hint("go to a worktree of the repository, or name one with -C; where its folder is gone, use --all in another one")
+    })?;
+    let order = ForgetOrder { all: args.all, snapshots: args.snapshots, program: program(true)? };
+    if args.yes {
+        return remove_all(command_env, terminal, &place, &args, &order);
+    }
+    let found = find_leftovers(command_env, &place, &order)?;
+    if terminal.json {
+        terminal.value(&to_json(&found, &order, false));
+        return Ok(0);
+    }
+    show(terminal, &found, &order, false);
+    if found.is_empty() || args.dry_run {
+        return Ok(0);
+    }
+    if stdin_is_terminal() && says_yes() {
+        return remove_all(command_env, terminal, &place, &args, &order);
+    }
+    terminal.line(&format!("Nothing was removed. To remove these: {}", command(&order)));
+    Ok(0)
+}
+
+fn remove_all(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    place: &OpenWorktree,
+    args: &ForgetArgs,
+    order: &ForgetOrder,
+) -> Result<u8, CommandFailure> {
+    let store = place.store.as_ref();
+    // Written down for the worktree of the session: what is known of that one stays.
+    let worktree_id = inside_of(store)?.map_or_else(|| place.worktree_id.clone(), |(worktree_id, _)| worktree_id);
+    PrivilegedCommand { command: "watchdog forget", store, worktree_id: &worktree_id, from_session: args.from_session }.allow()?;
+    let removed = remove(command_env, place, order)?;
+    if terminal.json {
+        terminal.value(&to_json(&removed, order, true));
+    } else {
+        show(terminal, &removed, order, true);
+    }
+    Ok(0)
+}
+
+/// Only a plain yes is one.
+fn says_yes() -> bool {
+    let mut out = anstream::stderr();
+    let _ = write!(out, "Remove these? [y/N] ");
+    let _ = out.flush();
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+fn command(order: &ForgetOrder) -> String {
+    let flag = |is_set: bool, flag: &'static str| if is_set { flag } else { "" };
+    format!("watchdog forget{}{} --yes", flag(order.all, " --all"), flag(order.snapshots, " --snapshots"))
+}
+
+fn to_json(found: &Leftovers, order: &ForgetOrder, removed: bool) -> Value {
+    let worktrees = found.worktrees.iter().map(|worktree| {
+        let path = worktree.root.as_ref().map(|root| root.display().to_string());
+        json!({"id": worktree.id, "worktree": path, "gone": !worktree.there})
+    });
+    let entries = found.counts.iter().map(|(kind, LeftoverCount { count, bytes })| {
+        let mut entry = json!({"kind": kind.as_str(), "count": count, "bytes": bytes});
+        if *kind == LeftoverKind::Records {
+            entry["by_kind"] = found.records.iter().map(|(kind, count)| ((*kind).to_owned(), json!(count))).collect();
+        }
+        entry
+    });
+    let kept = found.kept.iter().map(|(kind, count)| json!({"kind": kind.as_str(), "count": count}));
+    json!({"schema": 1, "removed": removed, "all": order.all, "worktrees": worktrees.collect::<Vec<_>>(),
+        "entries": entries.collect::<Vec<_>>(), "kept": kept.collect::<Vec<_>>(), "notes": found.notes})
+}
+
+fn show(terminal: &CommandTerminal, found: &Leftovers, order: &ForgetOrder, removed: bool) {
+    for worktree in &found.worktrees {
+        let root =
+            worktree.root.as_ref().map_or_else(|| format!("a worktree that is gone ({})", worktree.id), |root| root.display().to_string());
+        let gone = if worktree.there || worktree.root.is_none() { "" } else { " (gone)" };
+        terminal.line(&format!("{}{gone}", escape_to_one_line(&root)));
+    }
+    if found.is_empty() {
+        terminal.line("  watchdog left nothing here");
+    }
+    for (kind, number) in found.counts.iter().filter(|(_, number)| number.count > 0) {
+        terminal.line(&line(*kind, *number, found));
+    }
+    for (kind, count) in &found.kept {
+        terminal.line(&format!("  kept: {}", in_words(*kind, *count)));
+    }
+    for note in &found.notes {
+        terminal.complain(&format!("watchdog: {}", escape_to_one_line(note)));
+    }
+    let snapshots = found.counts.iter().any(|(kind, number)| *kind == LeftoverKind::Snapshots && number.count > 0);
+    if order.snapshots && snapshots && !removed {
+        terminal.line("Work that is only in a snapshot cannot be brought back; watchdog rescue list shows what is there.");
+    }
+    if removed {
+        terminal.line(if found.is_empty() { "Nothing to remove." } else { "Removed." });
+    }
+}
+
+fn line(kind: LeftoverKind, number: LeftoverCount, found: &Leftovers) -> String {
+    let what = match kind {
+        LeftoverKind::Hooks => "hooks",
+        LeftoverKind::Records => "records",
+        LeftoverKind::Figures => "days with figures",
+        LeftoverKind::Events => "events",
+        LeftoverKind::Trust => "trusted files",
+        LeftoverKind::BaselineRefs => "baseline refs",
+        LeftoverKind::AnchorRefs => "anchor refs",
+        LeftoverKind::JudgedRefs => "judged heads",
+        LeftoverKind::Snapshots => "snapshots",
+        LeftoverKind::PrivateParts => "private parts",
+        LeftoverKind::OtherRefs => "other refs",
+        LeftoverKind::Logs => "logs",
+        LeftoverKind::Prompts => "prompts",
+        LeftoverKind::Locks => "lock files",
+    };
+    let sized = number.bytes.map(|bytes| format!("  {}", size(bytes))).unwrap_or_default();
+    let kinds = found.records.iter().map(|(kind, count)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ");
+    let kinds = if kind == LeftoverKind::Records { format!("  ({kinds})") } else { String::new() };
+    format!("  {what:<17} {:>6}{sized}{kinds}", grouped(number.count))
+}
+
+fn in_words(kind: KeptKind, count: u64) -> String {
+    match kind {
+        KeptKind::Snapshots => {
+            format!("{} of work; look at them with watchdog rescue list, remove them with --snapshots", plural(count, "snapshot"))
+        }
+        KeptKind::SoleRefs => format!(
+            "{} below refs/watchdog/ with commits that no branch, tag or remote has; list them with git for-each-ref refs/watchdog, remove \
+             them with --snapshots",
+            plural(count, "ref")
+        ),
+        KeptKind::SnapshotsElsewhere => format!("{} of other worktrees; --all means these, too", plural(count, "snapshot")),
+        KeptKind::SharedTrust => format!("trust in {}, shared with other worktrees; --all revokes it", plural(count, "file")),
+        KeptKind::SharedTasks => format!("the state of {}, shared with other worktrees; --all removes it", plural(count, "task")),
+        KeptKind::TaskWorktrees => {
+            format!("{} that agents were given for tasks; remove them with git worktree remove", plural(count, "worktree"))
+        }
+        KeptKind::UserHooks => format!("{} in your own settings; remove them with watchdog hook uninstall --user", plural(count, "hook")),
+    }
+}

@@ -1,0 +1,172 @@
+//! What watchdog left of worktrees, by kind: what is removed, and what stays.
+
+use std::path::PathBuf;
+
+use crate::git::OwnRef;
+use crate::hooks::settings_file::SettingsFile;
+use crate::store::left_rows::RowOwners;
+
+/// What is to be forgotten.
+#[derive(Debug, Clone)]
+pub struct ForgetOrder {
+    /// Every worktree of the repository, also those whose folder is gone.
+    pub all: bool,
+    /// Also snapshots of work, and commits that no other ref keeps.
+    pub snapshots: bool,
+    /// How hooks call this program besides `watchdog`, as a shell word.
+    pub program: String,
+}
+
+/// What watchdog left, by kind, in the order in which it is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LeftoverKind {
+    /// Entries in Claude Code's settings of the worktree.
+    Hooks,
+    /// Rows of the database.
+    Records,
+    /// Days of which a worktree has figures of its own.
+    Figures,
+    /// Events of the journal.
+    Events,
+    /// Files that are trusted.
+    Trust,
+    /// Refs of baselines.
+    BaselineRefs,
+    /// Refs of anchors.
+    AnchorRefs,
+    /// Refs of judged heads.
+    JudgedRefs,
+    /// Snapshots.
+    Snapshots,
+    /// Their secrets and over-size files.
+    PrivateParts,
+    /// Refs of a kind that this program does not know.
+    OtherRefs,
+    /// Logs of sessions.
+    Logs,
+    /// Files with the prompt of a loop.
+    Prompts,
+    /// Lock files.
+    Locks,
+}
+
+impl LeftoverKind {
+    /// Every kind, in that order.
+    pub const ALL: [LeftoverKind; 14] = [
+        LeftoverKind::Hooks,
+        LeftoverKind::Records,
+        LeftoverKind::Figures,
+        LeftoverKind::Events,
+        LeftoverKind::Trust,
+        LeftoverKind::BaselineRefs,
+        LeftoverKind::AnchorRefs,
+        LeftoverKind::JudgedRefs,
+        LeftoverKind::Snapshots,
+        LeftoverKind::PrivateParts,
+        LeftoverKind::OtherRefs,
+        LeftoverKind::Logs,
+        LeftoverKind::Prompts,
+        LeftoverKind::Locks,
+    ];
+
+    /// The word for programs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LeftoverKind::Hooks => "hooks",
+            LeftoverKind::Records => "records",
+            LeftoverKind::Figures => "figures",
+            LeftoverKind::Events => "events",
+            LeftoverKind::Trust => "trust",
+            LeftoverKind::BaselineRefs => "baseline_refs",
+            LeftoverKind::AnchorRefs => "anchor_refs",
+            LeftoverKind::JudgedRefs => "judged_refs",
+            LeftoverKind::Snapshots => "snapshots",
+            LeftoverKind::PrivateParts => "private_parts",
+            LeftoverKind::OtherRefs => "other_refs",
+            LeftoverKind::Logs => "logs",
+            LeftoverKind::Prompts => "prompts",
+            LeftoverKind::Locks => "locks",
+        }
+    }
+}
+
+/// How much there is of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LeftoverCount {
+    /// How many.
+    pub count: u64,
+    /// Their size, where it is known.
+    pub bytes: Option<u64>,
+}
+
+/// Why something stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KeptKind {
+    /// Snapshots of the worktrees that are meant.
+    Snapshots,
+    /// Refs that alone keep commits.
+    SoleRefs,
+    /// Snapshots of other worktrees.
+    SnapshotsElsewhere,
+    /// Trusted files that other worktrees share.
+    SharedTrust,
+    /// Tasks that other worktrees share.
+    SharedTasks,
+    /// Worktrees that agents were given for tasks.
+    TaskWorktrees,
+    /// Entries in the user's own settings.
+    UserHooks,
+}
+
+impl KeptKind {
+    /// The word for programs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            KeptKind::Snapshots => "snapshots",
+            KeptKind::SoleRefs => "sole_refs",
+            KeptKind::SnapshotsElsewhere => "snapshots_elsewhere",
+            KeptKind::SharedTrust => "shared_trust",
+            KeptKind::SharedTasks => "shared_tasks",
+            KeptKind::TaskWorktrees => "task_worktrees",
+            KeptKind::UserHooks => "user_hooks",
+        }
+    }
+}
+
+/// A worktree that is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeantWorktree {
+    /// Its name in the records.
+    pub id: String,
+    /// Its top folder, where it is known.
+    pub root: Option<PathBuf>,
+    /// Whether that folder is there.
+    pub there: bool,
+}
+
+/// What watchdog left of worktrees.
+#[derive(Debug)]
+pub struct Leftovers {
+    /// The worktrees that are meant.
+    pub worktrees: Vec<MeantWorktree>,
+    /// What is removed: every kind, in its order.
+    pub counts: Vec<(LeftoverKind, LeftoverCount)>,
+    /// The records by their kind.
+    pub records: Vec<(&'static str, u64)>,
+    /// What stays, where there is any.
+    pub kept: Vec<(KeptKind, u64)>,
+    /// What could not be looked at, for a person.
+    pub notes: Vec<String>,
+    pub(super) owners: RowOwners,
+    pub(super) settings: Vec<SettingsFile>,
+    pub(super) grants: Vec<String>,
+    pub(super) refs: Vec<OwnRef>,
+    pub(super) files: Vec<PathBuf>,
+}
+
+impl Leftovers {
+    /// Whether there is nothing to remove.
+    pub fn is_empty(&self) -> bool {
+        self.counts.iter().all(|(_, found)| found.count == 0)
+    }
+}
