@@ -119,12 +119,15 @@ fn files_of_module(module: &str) -> [String; 3] {
     [format!("{path}.py"), format!("{path}/__init__.py"), format!("{path}/__main__.py")]
 }
 
+/// What the shell takes away from around a word.
+const QUOTES: &str = "\"'";
+
 /// More variables than this of one command line are not put in.
 const MOST_VARIABLES: usize = 16;
 
 /// A line without its quotes, and with the variables that it sets itself put in: `D=ci; sh "$D"/check.sh` names `ci/check.sh`.
 fn as_the_shell_reads(line: &str) -> String {
-    let mut plain = line.replace(['"', '\''], "");
+    let mut plain = line.replace(|c: char| QUOTES.contains(c), "");
     let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let set: Vec<(String, String)> = plain
         .split(|c: char| c.is_whitespace() || ";|&()".contains(c))

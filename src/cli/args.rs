@@ -330,14 +330,14 @@ pub struct InitArgs {
     #[arg(long)]
     pub force: bool,
     /// Write nothing: print a crontab line and a systemd timer that sweep PATH (or this folder) every ten minutes
-    /// Do it although this is called from inside of a watched session
-    #[arg(long)]
-    pub from_session: bool,
     #[arg(long, conflicts_with = "force")]
     pub cron: bool,
     /// What they sweep: repositories, or folders to search for them
     #[arg(value_name = "PATH", requires = "cron")]
     pub paths: Vec<PathBuf>,
+    /// Do it although this is called from inside of a watched session
+    #[arg(long)]
+    pub from_session: bool,
 }
 
 /// Arguments of `watchdog doctor`.
