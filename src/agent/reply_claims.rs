@@ -59,6 +59,8 @@ static COMMIT_ID: LazyLock<Regex> = LazyLock::new(|| {
         r"(?i)(?:\b(?:commits?|sha|hash|revision|head|committed(?: as)?|merged(?: as)?)\b[^.;\n]{0,40}?[\s`(:#@])([0-9a-f]{7,40})(?:$|[^0-9a-z-])",
     )
 });
+/// A number right behind the word is the id of a commit, too: some ids have no letter.
+static COMMIT_NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)\bcommit[\s`(:#]{1,3}([0-9]{7,40})(?:$|[^0-9a-z-])"));
 
 /// What a reply claims.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -106,6 +108,8 @@ impl ReplyClaims {
                 self.ids.push(id);
             }
         }
+        let room = NAMES - self.ids.len();
+        self.ids.extend(COMMIT_NUMBER.captures_iter(text).take(room).map(|found| found[1].to_owned()));
         let committed = COMMITTED.is_match(text);
         self.is_committed |= committed;
         self.commits |= COMMITS_MADE.is_match(text);
@@ -190,6 +194,7 @@ mod tests {
             ("I committed new.rs", "new.rs is committed"),
             ("Everything is in commit deadbe1.", "deadbe1"),
             ("Done (commit 0a1b2c3d).", "0a1b2c3d"),
+            ("Commit 1234567 has it.", "1234567"),
             ("All changes are committed and pushed to origin.", "pushed"),
             ("I pushed the branch", "pushed"),
         ] {
