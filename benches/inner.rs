@@ -18,13 +18,13 @@ use completion_watchdog::checks::{
 };
 
 use completion_watchdog::config::settings::{ConfigSettings, PlanCriterion, RescueMode};
-use completion_watchdog::decision::evidence::{Changes, Commits, ProbeOutcome, ReadFact, Reply, ReplyStatus, SignsOfLife};
 use completion_watchdog::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachineSetup};
-use completion_watchdog::decision::verdict::ProbeRecord;
 use completion_watchdog::git::{BaselinePoint, Worktree};
 use criterion::{Criterion, criterion_group, criterion_main};
 use jiff::Timestamp;
 use repository::{Shape, make};
+use watchdog_facts::evidence::{Changes, Commits, ProbeOutcome, ReadFact, Reply, ReplyStatus, SignsOfLife};
+use watchdog_facts::verdict::ProbeRecord;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 

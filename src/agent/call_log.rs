@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::program::StartError;
-use crate::decision::display::{bounded, log_millis};
-use crate::decision::evidence::ProcessExit;
-use crate::decision::secret_shapes::mask;
+use watchdog_facts::display::{bounded, log_millis};
+use watchdog_facts::evidence::ProcessExit;
+use watchdog_facts::secret_shapes::mask;
 
 /// How much of a command line is shown, in bytes.
 const SHOWN: usize = 300;

@@ -11,8 +11,8 @@ use regex::Regex;
 
 use super::envelope::ReplyEnvelope;
 use super::usage_limit;
-use crate::decision::display::bounded;
-use crate::decision::evidence::ProbeOutcome;
+use watchdog_facts::display::bounded;
+use watchdog_facts::evidence::ProbeOutcome;
 
 /// Bytes of an explanation that are kept.
 const WHY: usize = 4096;

@@ -17,7 +17,7 @@ use super::output::OutputTail;
 use super::plain_text::plain_text;
 use super::process_tree::{ProcessTree, TICK, TreeWake};
 use super::program::StartError;
-use crate::decision::evidence::ProcessExit;
+use watchdog_facts::evidence::ProcessExit;
 
 /// A longer line is no answer, in bytes.
 const LINE: usize = 4 << 20;

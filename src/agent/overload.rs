@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use super::envelope;
 use super::failure;
 use super::plain_text::plain_text;
-use crate::decision::evidence::{ProbeOutcome, ProcessExit};
+use watchdog_facts::evidence::{ProbeOutcome, ProcessExit};
 
 /// Lines at the end of plain output that are looked at.
 const LAST_WORDS: usize = 6;

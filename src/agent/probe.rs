@@ -26,9 +26,9 @@ use super::program::{FinishedProgram, ProgramRun, StartError};
 use super::reply::{self, ReplyReading};
 use super::stream::StreamTap;
 use crate::config::settings::{AgentSettings, Preset};
-use crate::decision::display::bounded;
-use crate::decision::evidence::{ProbeOutcome, ProcessExit, Reply, ReplyStatus};
-use crate::decision::verdict::ProbeUsage;
+use watchdog_facts::display::bounded;
+use watchdog_facts::evidence::{ProbeOutcome, ProcessExit, Reply, ReplyStatus};
+use watchdog_facts::verdict::ProbeUsage;
 
 /// Between TERM and KILL once the deadline passed.
 const GRACE: Duration = Duration::from_secs(3);

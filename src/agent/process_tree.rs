@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, te
 
 use super::cancel::CancelFlag;
 use super::tree_registry;
-use crate::decision::evidence::ProcessExit;
+use watchdog_facts::evidence::ProcessExit;
 
 /// The longest time between two looks at [`CancelFlag`].
 pub(super) const TICK: Duration = Duration::from_millis(100);

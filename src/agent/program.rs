@@ -15,7 +15,7 @@ use super::cancel::CancelFlag;
 use super::drain::{OutputDrain, OutputKeeper, OutputStream};
 use super::output::HeadTail;
 use super::process_tree::{SurvivingProcess, TreeWake};
-use crate::decision::evidence::ProcessExit;
+use watchdog_facts::evidence::ProcessExit;
 
 /// A program to run, with everything that it inherits.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::decision::evidence::{Changes, Commits};
+use watchdog_facts::evidence::{Changes, Commits};
 
 /// Changed paths that are named at most.
 const PATHS: usize = 20;

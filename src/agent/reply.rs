@@ -14,8 +14,8 @@ use super::plain_text::{WINDOW, plain_text};
 use super::reply_doubt::{doubt, doubt_alone, two_words};
 use super::reply_fields as fields;
 use super::reply_scan::{ReplyScan, last_object};
-use crate::decision::display::bounded;
-use crate::decision::evidence::{Reply, ReplyStatus};
+use watchdog_facts::display::bounded;
+use watchdog_facts::evidence::{Reply, ReplyStatus};
 
 /// What an output holds.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::decision::evidence::Reply;
+use watchdog_facts::evidence::Reply;
 
 /// So many names of a kind are looked up at most.
 const NAMES: usize = 20;
@@ -167,7 +167,7 @@ impl ReplyClaims {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::evidence::ReplyStatus;
+    use watchdog_facts::evidence::ReplyStatus;
 
     /// A git that has `a.rs` and `src/b.rs` in HEAD, `new.rs` on disk, the commit `abc1234`, and one commit since the baseline.
     fn missing(message: &str, new_commits: u64, pushed: bool) -> Option<String> {

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::decision::evidence::{Reply, ReplyStatus};
+use watchdog_facts::evidence::{Reply, ReplyStatus};
 
 /// Bytes of prose before and after an answer that are looked at.
 const PROSE: usize = 4000;

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::decision::display::bounded;
+use watchdog_facts::display::bounded;
 
 /// Bytes kept of a free text.
 const TEXT: usize = 4096;

@@ -15,7 +15,7 @@ use super::process_tree::{ProcessTree, SurvivingProcess, TreeWake};
 use super::program::StartError;
 use super::session_meter::SessionMeter;
 use super::stream::StreamTap;
-use crate::decision::evidence::ProcessExit;
+use watchdog_facts::evidence::ProcessExit;
 
 /// How long the last output of an ended session is waited for when time is over. Only a reader that is stuck in our stdout takes so long.
 const HURRY: Duration = Duration::from_millis(800);

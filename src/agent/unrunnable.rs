@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::plain_text::plain_text;
-use crate::decision::display::bounded;
-use crate::decision::evidence::ProcessExit;
+use watchdog_facts::display::bounded;
+use watchdog_facts::evidence::ProcessExit;
 
 /// Bytes of an explanation that are kept: a message shows 200 characters, and what to type is among them.
 const WHY: usize = 120;

@@ -14,8 +14,8 @@ use serde_json::Value;
 use super::envelope::{self, ReplyEnvelope};
 use super::plain_text::plain_text;
 use super::reset_time::reset_at;
-use crate::decision::display::bounded;
-use crate::decision::evidence::ProcessExit;
+use watchdog_facts::display::bounded;
+use watchdog_facts::evidence::ProcessExit;
 
 /// A usage limit that was announced.
 #[derive(Debug, Clone, PartialEq, Eq)]

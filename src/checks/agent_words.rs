@@ -1,7 +1,7 @@
 //! What the agent said, as far as a check looks back: its own words, never the user's or a tool's.
 
 use crate::config::settings::TextScope;
-use crate::decision::context::{ContextMessage, SessionContext};
+use watchdog_facts::context::{ContextMessage, SessionContext};
 
 /// The texts of the agent that count, oldest first.
 pub(super) fn said<'a>(session: &'a SessionContext, scope: TextScope) -> Vec<&'a str> {
@@ -39,7 +39,7 @@ pub(super) fn asked(session: &SessionContext) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::context::IterationSummary;
+    use watchdog_facts::context::IterationSummary;
 
     fn message(role: &str, text: &str) -> ContextMessage {
         ContextMessage { role: role.into(), text: Some(text.into()), tool_result: None }

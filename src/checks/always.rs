@@ -1,6 +1,6 @@
 //! The type `always`: met, whatever happened. It shows nothing, so that its evidence is none.
 
-use crate::decision::verdict::Evidence;
+use watchdog_facts::verdict::Evidence;
 
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::config::settings::{CheckKind, CommandLine};
-use crate::decision::display::plural;
-use crate::decision::evidence::{OutcomeBefore, ProcessExit, TestCounts};
+use watchdog_facts::display::plural;
+use watchdog_facts::evidence::{OutcomeBefore, ProcessExit, TestCounts};
 
 /// All that the configuration says about a check, as a key for what is known of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

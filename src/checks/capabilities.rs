@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::config::settings::{CommandLine, SuccessRule};
-use crate::decision::evidence::{Changes, CheckOutcome, Commits, ReadFact, TestCounts};
+use watchdog_facts::evidence::{Changes, CheckOutcome, Commits, ReadFact, TestCounts};
 
 use super::answers::{
     AtBegin, BoundedText, CheckDefinition, CheckRun, CommandRequest, CommandRun, EarlierPass, FoundFile, JudgeAnswer, JudgeRequest,

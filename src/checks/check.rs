@@ -2,9 +2,9 @@
 
 use std::sync::LazyLock;
 
-use crate::decision::context::SessionContext;
-use crate::decision::evidence::{CheckOutcome, Degradation, TestCounts};
-use crate::decision::verdict::Evidence;
+use watchdog_facts::context::SessionContext;
+use watchdog_facts::evidence::{CheckOutcome, Degradation, TestCounts};
+use watchdog_facts::verdict::Evidence;
 
 use super::capabilities::Capabilities;
 
@@ -17,7 +17,7 @@ use super::capabilities::Capabilities;
 /// A criterion of one's own: the changelog must be there, and the agent must have committed.
 /// ```
 /// use completion_watchdog::checks::{CheckContext, CompletionCheck, CheckJudgement};
-/// use completion_watchdog::decision::verdict::Evidence;
+/// use watchdog_facts::verdict::Evidence;
 ///
 /// struct Changelog;
 ///

@@ -2,9 +2,9 @@
 
 use crate::config::output_regex;
 use crate::config::settings::{CommandCriterion, SuccessRule};
-use crate::decision::display::plural;
-use crate::decision::evidence::{Degradation, ProcessExit, TestCounts, WarningCode};
-use crate::decision::verdict::Evidence;
+use watchdog_facts::display::plural;
+use watchdog_facts::evidence::{Degradation, ProcessExit, TestCounts, WarningCode};
+use watchdog_facts::verdict::Evidence;
 
 use super::answers::{CommandOutput, CommandRequest, CommandRun};
 use super::check::{CheckContext, CheckJudgement, CompletionCheck, JudgedCheck};
@@ -241,7 +241,7 @@ mod tests {
     use super::super::tests::{Fake, broken};
     use super::*;
     use crate::config::settings::{CheckKind, CheckOrder, CheckSpec, CommandLine};
-    use crate::decision::evidence::{CheckOutcome, OutcomeBefore, ReadFact};
+    use watchdog_facts::evidence::{CheckOutcome, OutcomeBefore, ReadFact};
 
     fn criterion(success: SuccessRule) -> CommandCriterion {
         CommandCriterion { success, ..CommandCriterion::new(CommandLine::Shell("npm test".into())) }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use crate::decision::context::{AgentPlan, ContextMessage, IterationSummary, PlanStep, SessionContext, SessionUsage, ToolResult};
+use watchdog_facts::context::{AgentPlan, ContextMessage, IterationSummary, PlanStep, SessionContext, SessionUsage, ToolResult};
 
 /// A context may be so long, in bytes.
 pub const MAX_CONTEXT_BYTES: usize = 64 << 20;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::context_reader::{context_from_json, context_from_value};
 use super::context_writer::context_to_json;
-use crate::decision::context::{AgentPlan, ContextMessage, IterationSummary, PlanStep, SessionContext, SessionUsage, ToolResult};
+use watchdog_facts::context::{AgentPlan, ContextMessage, IterationSummary, PlanStep, SessionContext, SessionUsage, ToolResult};
 
 fn read(value: Value) -> SessionContext {
     context_from_value(&value).unwrap_or_else(|error| panic!("{error}"))

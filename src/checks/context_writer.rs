@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::decision::context::{AgentPlan, ContextMessage, IterationSummary, SessionContext, SessionUsage};
+use watchdog_facts::context::{AgentPlan, ContextMessage, IterationSummary, SessionContext, SessionUsage};
 
 /// One text of the conversation is written up to so many bytes, its end kept.
 const TEXT: usize = 64 << 10;

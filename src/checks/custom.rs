@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::config::settings::{CustomCriterion, CustomMode};
-use crate::decision::evidence::{CheckOutcome, ProcessExit};
-use crate::decision::verdict::Evidence;
+use watchdog_facts::evidence::{CheckOutcome, ProcessExit};
+use watchdog_facts::verdict::Evidence;
 
 use super::answers::{CommandOutput, CommandRequest, CommandRun, LineExchange};
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
@@ -135,8 +135,8 @@ mod tests {
     use super::super::tests::Fake;
     use super::*;
     use crate::config::settings::CommandLine;
-    use crate::decision::context::SessionContext;
-    use crate::decision::evidence::CheckOutcome::{self, Failed, Pass, TimedOut, Unmet, Unrunnable};
+    use watchdog_facts::context::SessionContext;
+    use watchdog_facts::evidence::CheckOutcome::{self, Failed, Pass, TimedOut, Unmet, Unrunnable};
 
     fn criterion(mode: CustomMode) -> CustomCriterion {
         CustomCriterion { mode, ..CustomCriterion::new(CommandLine::Argv(vec!["judge".into()])) }

@@ -7,7 +7,7 @@ use std::io;
 use serde_json::{Map, Value};
 
 use crate::config::settings::FeatureListCriterion;
-use crate::decision::verdict::Evidence;
+use watchdog_facts::verdict::Evidence;
 
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::feedback::{MAX_CHARS, bounded, first_three, one_line};
@@ -168,7 +168,7 @@ impl CompletionCheck for FeatureListCheck {
 mod tests {
     use super::super::tests::Fake;
     use super::*;
-    use crate::decision::evidence::CheckOutcome::{self, Failed, Pass, Unmet};
+    use watchdog_facts::evidence::CheckOutcome::{self, Failed, Pass, Unmet};
 
     #[track_caller]
     fn check(text: &str, outcome: CheckOutcome, words: &[&str]) {

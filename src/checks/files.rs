@@ -6,7 +6,7 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use crate::config::escapes_worktree;
 use crate::config::settings::FilesCriterion;
-use crate::decision::verdict::Evidence;
+use watchdog_facts::verdict::Evidence;
 
 use super::answers::FoundFile;
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
@@ -148,7 +148,7 @@ impl CompletionCheck for FilesCheck {
 mod tests {
     use super::super::tests::Fake;
     use super::*;
-    use crate::decision::evidence::CheckOutcome;
+    use watchdog_facts::evidence::CheckOutcome;
 
     #[track_caller]
     fn check(paths: &[&str], there: &[(&'static str, u64)], outcome: CheckOutcome, words: &[&str]) {

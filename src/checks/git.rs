@@ -6,8 +6,8 @@ use globset::GlobSet;
 
 use crate::config::path_globs;
 use crate::config::settings::GitCriterion;
-use crate::decision::evidence::{Changes, Commits, UnreadableFact};
-use crate::decision::verdict::Evidence;
+use watchdog_facts::evidence::{Changes, Commits, UnreadableFact};
+use watchdog_facts::verdict::Evidence;
 
 use super::answers::{PushState, TouchedPaths};
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
@@ -243,7 +243,7 @@ impl CompletionCheck for GitCheck {
 mod tests {
     use super::super::tests::{Fake, broken};
     use super::*;
-    use crate::decision::evidence::{CheckOutcome, GitOperation, ReadFact};
+    use watchdog_facts::evidence::{CheckOutcome, GitOperation, ReadFact};
 
     #[track_caller]
     fn check(

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::config::settings::CommandLine;
-use crate::decision::evidence::ProcessExit;
+use watchdog_facts::evidence::ProcessExit;
 
 use super::answers::{CommandRequest, CommandRun};
 use super::check::{CheckContext, CheckJudgement};

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::config::settings::{CheckOrder, ConfigSettings, Mode};
-use crate::decision::display::plural;
-use crate::decision::evidence::{CheckOutcome, CheckResult, Degradation, OutcomeBefore, TestCounts, WarningCode};
-use crate::decision::secret_shapes::mask;
-use crate::decision::verdict::Evidence;
+use watchdog_facts::display::plural;
+use watchdog_facts::evidence::{CheckOutcome, CheckResult, Degradation, OutcomeBefore, TestCounts, WarningCode};
+use watchdog_facts::secret_shapes::mask;
+use watchdog_facts::verdict::Evidence;
 
 use super::answers::CheckDefinition;
 use super::check::{CheckContext, CheckJudgement, CompletionCheck, JudgedCheck};

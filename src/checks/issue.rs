@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::config::settings::{GitCriterion, IssueCriterion};
-use crate::decision::verdict::Evidence;
+use watchdog_facts::verdict::Evidence;
 
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::feedback::one_line;
@@ -115,7 +115,7 @@ mod tests {
     use super::super::answers::{CapturedStream, CommandOutput, CommandRun};
     use super::super::tests::{Fake, broken};
     use super::*;
-    use crate::decision::evidence::{Changes, CheckOutcome, ProcessExit};
+    use watchdog_facts::evidence::{Changes, CheckOutcome, ProcessExit};
 
     const ISSUE: &str = "gh issue view 7 --json state,labels";
 

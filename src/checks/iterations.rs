@@ -1,6 +1,6 @@
 //! The type `iterations`: so many rounds of a loop were made. A count, and no proof.
 
-use crate::decision::verdict::Evidence;
+use watchdog_facts::verdict::Evidence;
 
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 
@@ -36,7 +36,7 @@ impl CompletionCheck for IterationsCheck {
 mod tests {
     use super::super::tests::Fake;
     use super::*;
-    use crate::decision::context::{IterationSummary, SessionContext};
+    use watchdog_facts::context::{IterationSummary, SessionContext};
 
     fn judge(count: u64, iteration: Option<u64>, summaries: &[u64]) -> CheckJudgement {
         let summaries = summaries.iter().map(|n| IterationSummary { iteration: Some(*n), ..IterationSummary::default() }).collect();

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::{Regex, RegexBuilder};
 
 use crate::config::settings::{JudgeCriterion, TextScope};
-use crate::decision::verdict::Evidence;
+use watchdog_facts::verdict::Evidence;
 
 use super::agent_words::said;
 use super::answers::{JudgeAnswer, JudgeRequest};
@@ -141,8 +141,8 @@ mod tests {
     use super::super::answers::BoundedText;
     use super::super::tests::{Fake, broken};
     use super::*;
-    use crate::decision::context::{ContextMessage, SessionContext};
-    use crate::decision::evidence::CheckOutcome;
+    use watchdog_facts::context::{ContextMessage, SessionContext};
+    use watchdog_facts::evidence::CheckOutcome;
 
     fn check() -> JudgeCheck {
         let question = "Does the parser read dates?".into();

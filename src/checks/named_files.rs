@@ -1,7 +1,7 @@
 //! Which files of the worktree say what done means: the lists that criteria read, and what their programs are named with.
 
 use crate::config::settings::{CheckKind, CheckSpec, CommandLine, ConfigSettings};
-use crate::decision::verdict::Evidence;
+use watchdog_facts::verdict::Evidence;
 
 use super::check::{CheckContext, CheckJudgement};
 use super::feedback::one_line;

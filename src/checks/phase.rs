@@ -6,9 +6,9 @@ use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
 use crate::config::settings::{PhaseCriterion, SignalCriterion, SignalMatch};
-use crate::decision::context::SessionContext;
-use crate::decision::display::plural;
-use crate::decision::verdict::Evidence;
+use watchdog_facts::context::SessionContext;
+use watchdog_facts::display::plural;
+use watchdog_facts::verdict::Evidence;
 
 use super::agent_words::asked;
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
@@ -168,8 +168,8 @@ mod tests {
     use super::super::answers::{CapturedStream, CommandOutput, CommandRun};
     use super::super::tests::Fake;
     use super::*;
-    use crate::decision::context::IterationSummary;
-    use crate::decision::evidence::{CheckOutcome, ProcessExit};
+    use watchdog_facts::context::IterationSummary;
+    use watchdog_facts::evidence::{CheckOutcome, ProcessExit};
 
     fn session(iterations: &[&[&str]]) -> SessionContext {
         let summary = |texts: &&[&str]| IterationSummary {

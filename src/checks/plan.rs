@@ -5,7 +5,7 @@ use std::io;
 use serde_json::Value;
 
 use crate::config::settings::PlanCriterion;
-use crate::decision::verdict::Evidence;
+use watchdog_facts::verdict::Evidence;
 
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::checklist::items;
@@ -147,8 +147,8 @@ impl CompletionCheck for PlanCheck {
 mod tests {
     use super::super::tests::Fake;
     use super::*;
-    use crate::decision::context::{AgentPlan, PlanStep, SessionContext};
-    use crate::decision::evidence::CheckOutcome::{self, Failed, Pass, Unmet};
+    use watchdog_facts::context::{AgentPlan, PlanStep, SessionContext};
+    use watchdog_facts::evidence::CheckOutcome::{self, Failed, Pass, Unmet};
 
     fn own(steps: &[(&str, &str)]) -> SessionContext {
         let steps = steps.iter().map(|(title, status)| PlanStep { id: None, title: (*title).into(), status: (*status).into() }).collect();

@@ -40,7 +40,7 @@ type MakeCheck = Box<dyn Fn(&Map<String, Value>) -> Result<BuiltCheck, String> +
 ///
 /// use completion_watchdog::checks::{CheckContext, CompletionCheck, CheckCost, CheckJudgement, CheckRegistry};
 /// use completion_watchdog::config::parse_registered;
-/// use completion_watchdog::decision::verdict::Evidence;
+/// use watchdog_facts::verdict::Evidence;
 ///
 /// struct Moved(u64);
 ///

@@ -1,7 +1,7 @@
 //! The type `signal`: the agent says an agreed text. Its word alone, so that the evidence is claimed.
 
 use crate::config::settings::{SignalCriterion, SignalMatch, TextScope};
-use crate::decision::verdict::Evidence;
+use watchdog_facts::verdict::Evidence;
 
 use super::agent_words::{asked, said};
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
@@ -69,7 +69,7 @@ impl CompletionCheck for SignalCheck {
 mod tests {
     use super::super::tests::Fake;
     use super::*;
-    use crate::decision::context::{ContextMessage, SessionContext};
+    use watchdog_facts::context::{ContextMessage, SessionContext};
 
     fn judge(criterion: SignalCriterion, session: &SessionContext) -> CheckJudgement {
         let fake = Fake::default();

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::config::settings::SqlResultCriterion;
-use crate::decision::context::ToolResult;
-use crate::decision::verdict::Evidence;
+use watchdog_facts::context::ToolResult;
+use watchdog_facts::verdict::Evidence;
 
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::feedback::{bounded, one_line};
@@ -76,7 +76,7 @@ impl CompletionCheck for SqlResultCheck {
 mod tests {
     use super::super::tests::Fake;
     use super::*;
-    use crate::decision::context::{ContextMessage, SessionContext};
+    use watchdog_facts::context::{ContextMessage, SessionContext};
 
     fn result(name: Option<&str>, content: &str) -> ContextMessage {
         let tool_result = ToolResult { name: name.map(str::to_owned), content: content.into(), ..ToolResult::default() };
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn the_last_result_of_this_very_tool_counts() {
         let of = |messages| judge(None, 1, messages).outcome();
-        use crate::decision::evidence::CheckOutcome::{Pass, Unmet};
+        use watchdog_facts::evidence::CheckOutcome::{Pass, Unmet};
         let empty = r#"{"columns": [], "rows": []}"#;
         assert_eq!(of(vec![result(Some("execute_sql"), empty), result(Some("mcp__db__execute_sql"), TWO)]), Pass);
         assert_eq!(of(vec![result(Some("execute_sql"), TWO), result(Some("execute_sql"), empty)]), Unmet);

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::config::settings::{StructuredCriterion, TextScope};
-use crate::decision::context::SessionContext;
-use crate::decision::verdict::Evidence;
+use watchdog_facts::context::SessionContext;
+use watchdog_facts::verdict::Evidence;
 
 use super::agent_json::{given, names_itself};
 use super::agent_words::{asked, said};
@@ -120,8 +120,8 @@ mod tests {
 
     use super::super::tests::Fake;
     use super::*;
-    use crate::decision::context::IterationSummary;
-    use crate::decision::evidence::CheckOutcome::{self, Pass, Unmet, Unrunnable};
+    use watchdog_facts::context::IterationSummary;
+    use watchdog_facts::evidence::CheckOutcome::{self, Pass, Unmet, Unrunnable};
 
     fn criterion(tag: Option<&str>, required: &[(&str, Option<Value>)]) -> StructuredCriterion {
         let required = required.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();

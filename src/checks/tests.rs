@@ -10,8 +10,8 @@ use crate::config::path_globs;
 use crate::config::settings::{
     CheckKind, CheckOrder, CheckSpec, CommandCriterion, CommandLine, ConfigSettings, FilesCriterion, GitCriterion, Mode, SuccessRule,
 };
-use crate::decision::evidence::{Changes, CheckOutcome, Commits, FaultKind, ProcessExit, ReadFact, TestCounts, UnreadableFact};
-use crate::decision::verdict::Evidence;
+use watchdog_facts::evidence::{Changes, CheckOutcome, Commits, FaultKind, ProcessExit, ReadFact, TestCounts, UnreadableFact};
+use watchdog_facts::verdict::Evidence;
 
 /// The outside as a test describes it, and what was asked of it.
 #[derive(Default)]

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::tests::{Fake, parse_tree};
 use super::*;
 use crate::config::settings::{CheckOrder, Mode};
-use crate::decision::evidence::{CheckOutcome, OutcomeBefore};
-use crate::decision::verdict::Evidence;
+use watchdog_facts::evidence::{CheckOutcome, OutcomeBefore};
+use watchdog_facts::verdict::Evidence;
 
 /// Random trees in the letters of [`parse_tree`], none of whose groups is empty.
 fn trees() -> impl Strategy<Value = String> {

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::decision::display::plural;
+use watchdog_facts::display::plural;
 
 /// How long ago an instant was: `12 minutes ago`. Never more than one unit, as nobody needs the rest.
 pub fn age(at: Timestamp, now: Timestamp) -> String {

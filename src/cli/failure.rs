@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use crate::decision::evidence::{FaultKind, UnreadableFact};
-use crate::decision::verdict::{Reason, Status};
 use crate::supervisor::Refusal;
+use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_facts::verdict::{Reason, Status};
 
 /// Wrong usage, or a bad configuration file.
 pub const USAGE: u8 = 2;

@@ -10,10 +10,10 @@ use jiff::Timestamp;
 
 use crate::agent::stream::StreamTap;
 use crate::cli::terminal::CommandTerminal;
-use crate::decision::display::escape_to_one_line;
 use crate::decision::iteration::next::PauseFor;
 use crate::decision::termination::SpentUsage;
 use crate::supervisor::{LoopPhase, LoopStatus, LoopView, OnProgress, now};
+use watchdog_facts::display::escape_to_one_line;
 
 /// Between two drawings.
 const TICK: Duration = Duration::from_secs(1);

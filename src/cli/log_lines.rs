@@ -16,8 +16,8 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::decision::display::{bounded, escape_to_one_line};
-use crate::decision::secret_shapes::mask;
+use watchdog_facts::display::{bounded, escape_to_one_line};
+use watchdog_facts::secret_shapes::mask;
 
 use super::args::LogFormat;
 use super::log_writer::LogWriter;

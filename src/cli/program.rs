@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use crate::agent::transcript::ClaudeHome;
-use crate::decision::display::{escape_for_display, escape_to_one_line};
-use crate::decision::evidence::{FaultKind, UnreadableFact};
-use crate::decision::shortage::Shortage;
-use crate::decision::verdict::Reason;
 use crate::store::StateDir;
 use crate::supervisor::{CommandEnv, NotificationWorker, judged_without_room, serve_refs};
+use watchdog_facts::display::{escape_for_display, escape_to_one_line};
+use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_facts::shortage::Shortage;
+use watchdog_facts::verdict::Reason;
 
 use super::args;
 use super::command_line::{calls_a_hook, read};
@@ -137,7 +137,7 @@ pub(super) fn command_env(
     let worktree = match &global.worktree {
         Some(path) => path.clone(),
         None => std::env::current_dir().map_err(|error| {
-            CommandFailure::new(crate::decision::verdict::Reason::NotARepository, format!("the current folder is gone: {error}"))
+            CommandFailure::new(watchdog_facts::verdict::Reason::NotARepository, format!("the current folder is gone: {error}"))
         })?,
     };
     Ok(CommandEnv {

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use std::sync::Mutex;
 
 use crate::cli::failure::CommandFailure;
-use crate::decision::verdict::Status;
+use watchdog_facts::verdict::Status;
 
 /// Why the result could not be written: the first failure in this process.
 static FAILED: Mutex<Option<String>> = Mutex::new(None);

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::decision::shortage::{Shortage, told_by};
+use watchdog_facts::shortage::{Shortage, told_by};
 
 static SEEN: OnceLock<Shortage> = OnceLock::new();
 

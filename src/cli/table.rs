@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-use crate::decision::verdict::Status;
+use watchdog_facts::verdict::Status;
 
 /// Wider columns than this are not aligned to, so that one long name does not push all others away.
 const WIDEST: usize = 40;

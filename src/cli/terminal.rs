@@ -7,9 +7,9 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 use serde_json::Value;
 
-use crate::decision::display::{escape_for_display, escape_to_one_line, is_hostile};
-use crate::decision::verdict::Reason;
 use crate::supervisor::{Judgement, OnProgress};
+use watchdog_facts::display::{escape_for_display, escape_to_one_line, is_hostile};
+use watchdog_facts::verdict::Reason;
 
 use super::args::{ColorWhen, GlobalArgs};
 use super::result_output;
@@ -145,7 +145,7 @@ fn verdict_lines(judgement: &Judgement) -> Vec<String> {
     )];
     if let Some(commits) = &verdict.commits {
         for commit in commits.listed.iter().take(10) {
-            let imported = if commit.origin == crate::decision::evidence::CommitOrigin::Imported { " (imported)" } else { "" };
+            let imported = if commit.origin == watchdog_facts::evidence::CommitOrigin::Imported { " (imported)" } else { "" };
             let id: String = commit.id.chars().take(10).collect();
             lines.push(format!("  {id} {}{imported}", escape_for_display(&commit.subject)));
         }

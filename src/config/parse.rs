@@ -7,8 +7,9 @@ use super::elements::{
 };
 use super::problem::{ConfigError, ProblemReport};
 use super::reader::{ConfigNode, ConfigSection, put};
-use super::settings::{CheckOrder, CheckSpec, ConfigSettings, Evidence, Mode, OnNoCriteria};
+use super::settings::{CheckOrder, CheckSpec, ConfigSettings, Mode, OnNoCriteria};
 use super::syntax;
+use watchdog_facts::verdict::Evidence;
 
 /// The largest file that is read, in bytes.
 pub const MAX_BYTES: usize = 1 << 20;

@@ -111,10 +111,11 @@ mod tests {
     use std::path::Path;
 
     use proptest::prelude::*;
+    use watchdog_facts::verdict::Evidence;
 
     use super::super::parse::testing::reads;
     use super::super::settings::{
-        AgentEntry, AgentSettings, BreakerSettings, CheckOrder, CompletionSettings, Evidence, Limits, OnNoCriteria, Preset, RescueMode,
+        AgentEntry, AgentSettings, BreakerSettings, CheckOrder, CompletionSettings, Limits, OnNoCriteria, Preset, RescueMode,
         RescueSettings, TaskSettings,
     };
     use super::super::{parse, parse_bytes};

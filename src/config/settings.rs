@@ -4,6 +4,8 @@ use std::time::Duration;
 
 pub use super::criteria::*;
 
+use watchdog_facts::verdict::Evidence;
+
 /// Everything that a configuration file can say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfigSettings {
@@ -35,34 +37,6 @@ pub struct ConfigSettings {
     pub notify: Vec<NotifyRule>,
     /// The configured criteria.
     pub checks: Vec<CheckSpec>,
-}
-
-/// How strong a `complete` is. Ordered from weak to strong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Evidence {
-    /// Nothing stands behind it.
-    None,
-    /// The agent's word.
-    Claimed,
-    /// A count of iterations.
-    Counted,
-    /// The session's work is in commits, and no check judged it.
-    Committed,
-    /// A configured check by command, file or git criterion showed it.
-    Verified,
-}
-
-impl Evidence {
-    /// The word used in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Evidence::None => "none",
-            Evidence::Claimed => "claimed",
-            Evidence::Counted => "counted",
-            Evidence::Committed => "committed",
-            Evidence::Verified => "verified",
-        }
-    }
 }
 
 /// How checks of a group combine.

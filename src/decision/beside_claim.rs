@@ -1,6 +1,6 @@
 //! A session's word beside work that HEAD lacks: of its helpers, or inside of submodules.
 
-use super::verdict::{Evidence, Reason, Status, Verdict};
+use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 
 /// How many of them a message names.
 const NAMED: usize = 3;

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use crate::config::settings::BreakerSettings;
 
-use super::verdict::{Status, Verdict};
+use watchdog_facts::verdict::{Status, Verdict};
 
 /// The breaker of one spec in one worktree. Each state carries only what holds in it.
 #[derive(Debug, Clone, PartialEq, Eq)]

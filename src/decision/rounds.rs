@@ -3,9 +3,9 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use super::evidence::{Changes, CheckOutcome, CheckResult, Commits, ProbeOutcome, ReplyStatus};
 use super::machine::EarlierRounds;
-use super::verdict::{ProbeRecord, Reason, Status, Verdict};
+use watchdog_facts::evidence::{Changes, CheckOutcome, CheckResult, Commits, ProbeOutcome, ReplyStatus};
+use watchdog_facts::verdict::{ProbeRecord, Reason, Status, Verdict};
 
 /// What a verdict does to the rounds that count toward `max_probes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

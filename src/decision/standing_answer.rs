@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::evidence::{ProbeOutcome, ReplyStatus};
-use super::verdict::{Reason, Verdict};
+use watchdog_facts::evidence::{ProbeOutcome, ReplyStatus};
+use watchdog_facts::verdict::{Reason, Verdict};
 
 /// How long the first answer stands, and how long any does at most.
 const FIRST: Duration = Duration::from_secs(60 * 60);
@@ -72,7 +72,7 @@ pub fn is_last_word(verdict: &Verdict) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::evidence::Reply;
+    use watchdog_facts::evidence::Reply;
 
     fn at(minutes: i64) -> Timestamp {
         Timestamp::from_second(1_800_000_000 + minutes * 60).expect("an instant")

@@ -3,15 +3,16 @@
 //! A spent limit is never a success, whatever else is true; a figure that nobody told is neither zero nor spent.
 
 use std::time::Duration;
+use watchdog_facts::evidence::StopReason;
 
 use jiff::Timestamp;
 
 use crate::config::settings::Limits;
 
-use super::context::SessionUsage;
-use super::display::plural;
-use super::evidence::{Degradation, WarningCode};
-use super::verdict::Reason;
+use watchdog_facts::context::SessionUsage;
+use watchdog_facts::display::plural;
+use watchdog_facts::evidence::{Degradation, WarningCode};
+use watchdog_facts::verdict::Reason;
 
 /// What was spent, over one session or several: at least so much.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -75,15 +76,6 @@ impl SpentUsage {
             },
         }
     }
-}
-
-/// Why work has to end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StopReason {
-    /// `budget_exhausted`, `deadline_exceeded`, `halted` or `max_iterations`; never one of a complete.
-    pub reason: Reason,
-    /// One line for a person.
-    pub why: String,
 }
 
 /// What comes next.
@@ -179,7 +171,7 @@ mod tests {
 
     use super::*;
     use crate::config::settings::ConfigSettings;
-    use crate::decision::verdict::Status;
+    use watchdog_facts::verdict::Status;
 
     fn limits() -> Limits {
         ConfigSettings::default().limits

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::CancelFlag;
-use crate::decision::context::SessionContext;
 use crate::session::RecordedBaseline;
 use crate::supervisor::{
     BaselineOrder, CheckRequest, CommitPlanner, Judgement, OpenWorktree, Overrides, Refusal, RescueOrder, RescueReport, now,
     record_baseline, rescue_now, try_check, try_evaluate,
 };
+use watchdog_facts::context::SessionContext;
 
 use super::call::EmbeddedCall;
 

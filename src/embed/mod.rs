@@ -29,6 +29,6 @@ mod call;
 
 pub use builders::{CheckBuilder, EvaluateBuilder, RescueBuilder, SnapshotBuilder, check, evaluate, rescue, snapshot};
 
-pub use crate::decision::context::SessionContext;
 pub use crate::session::RecordedBaseline;
 pub use crate::supervisor::{Judgement, Refusal, RescueReport};
+pub use watchdog_facts::context::SessionContext;

@@ -15,7 +15,7 @@ use super::open::{Error, Worktree};
 use super::path_text::escape_path;
 use super::stat_fingerprint::{self, FileState, StatFingerprints};
 use super::{staged, work_tree};
-use crate::decision::evidence::{Changes, Degradation, WarningCode};
+use watchdog_facts::evidence::{Changes, Degradation, WarningCode};
 
 /// What the parts of the comparison found.
 #[derive(Default)]

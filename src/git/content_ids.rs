@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 
 use super::open::{Error, Worktree};
 use super::path_text::unescape_path;
-use crate::decision::evidence::Changes;
-use crate::decision::session_work::ContentIds;
+use watchdog_facts::evidence::Changes;
+use watchdog_facts::session_work::ContentIds;
 
 impl Worktree {
     /// Everything uncommitted, with what it holds. Reads only files that are uncommitted.

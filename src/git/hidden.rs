@@ -11,7 +11,7 @@ use gix::index::entry::{Flags, Mode, Stat};
 use super::changes::ComparisonParts;
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
-use crate::decision::evidence::{Degradation, WarningCode};
+use watchdog_facts::evidence::{Degradation, WarningCode};
 
 /// Notes edits behind assume-unchanged and skip-worktree, and returns an index to use instead of the
 /// one on disk where that one would be misread.

@@ -14,7 +14,7 @@ use super::origin_evidence::OriginEvidence;
 use super::rescued;
 use super::rewritten;
 use super::walk::{CommitHistory, CommitPosition};
-use crate::decision::evidence::{Commit, CommitOrigin, Commits, Degradation, WarningCode};
+use watchdog_facts::evidence::{Commit, CommitOrigin, Commits, Degradation, WarningCode};
 
 impl Worktree {
     /// The commits that HEAD has and `baseline` has not.

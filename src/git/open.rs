@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 
 use super::harden;
 use super::reftable::ServedWorktree;
-use crate::decision::evidence::{FaultKind, UnreadableFact};
-use crate::decision::shortage::told_by;
+use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_facts::shortage::told_by;
 
 /// Why a worktree could not be opened or read.
 #[derive(Debug, thiserror::Error)]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
-use crate::decision::evidence::{Commits, GitOperation};
+use watchdog_facts::evidence::{Commits, GitOperation};
 
 impl Worktree {
     /// What is half done here: an operation, and paths in conflict (percent-escaped where not UTF-8, at most [`Commits::LISTED`]).

@@ -21,7 +21,7 @@ use super::origin_evidence::OriginEvidence;
 use super::ref_owner::{RefOwner, RefOwners};
 use super::reflog::{self, ReflogEntry};
 use super::walk::{CommitHistory, CommitPosition};
-use crate::decision::evidence::{Degradation, WarningCode};
+use watchdog_facts::evidence::{Degradation, WarningCode};
 
 /// How many commits outside of the range are looked at to find out who else reaches it.
 const LOOK_AROUND: usize = 50_000;

@@ -9,7 +9,7 @@ use super::open::{Error, Worktree};
 use super::patch::{PatchId, PatchIds};
 use super::rescued::RescueMessage;
 use super::walk::{CommitHistory, CommitPosition};
-use crate::decision::evidence::{Degradation, WarningCode};
+use watchdog_facts::evidence::{Degradation, WarningCode};
 
 /// How many commits of each side are compared at most.
 const MAX_COMMITS: usize = 2000;

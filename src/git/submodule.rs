@@ -13,7 +13,7 @@ use gix::submodule::config::Ignore;
 use super::changes::ComparisonParts;
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
-use crate::decision::evidence::{Degradation, WarningCode};
+use watchdog_facts::evidence::{Degradation, WarningCode};
 
 /// How deep submodules in submodules are looked into.
 const DEPTH: usize = 16;

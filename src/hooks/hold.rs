@@ -3,10 +3,10 @@
 //! The agent is held in one case alone: the checks were judged, and are not met. Whatever else happened, watchdog's own failures included,
 //! lets it go, and is told to the user.
 
-use crate::decision::display::plural;
-use crate::decision::evidence::CheckOutcome;
-use crate::decision::termination::StopReason;
-use crate::decision::verdict::{Evidence, Reason};
+use watchdog_facts::display::plural;
+use watchdog_facts::evidence::CheckOutcome;
+use watchdog_facts::evidence::StopReason;
+use watchdog_facts::verdict::{Evidence, Reason};
 
 use super::reply::{HookAction, HookReply};
 

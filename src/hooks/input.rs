@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use crate::decision::context::running_tasks;
+use watchdog_facts::context::running_tasks;
 
 /// More than this is not read; a tool's input may hold a whole file.
 const MOST: u64 = 32 * 1024 * 1024;

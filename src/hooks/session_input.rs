@@ -1,6 +1,6 @@
 //! What a hook's input tells of the session, as checks see it. Pure.
 
-use crate::decision::context::SessionContext;
+use watchdog_facts::context::SessionContext;
 
 use super::input::{HookEvent, HookInput};
 

@@ -7,9 +7,9 @@ use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
 use super::PathFilter;
-use crate::decision::verdict::Reason;
 use crate::store::tally::{WORKTREES, WordSums, word};
 use crate::store::{Store, StoreError, baseline, figures};
+use watchdog_facts::verdict::Reason;
 
 /// How many worktrees are told by name: those with the most sessions, then those with the most verdicts.
 const TOLD: usize = 20;

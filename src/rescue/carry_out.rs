@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::config::settings::{RescueMode, RescueSettings};
-use crate::decision::evidence::RescueOutcome;
 use crate::git::{Error, Snapshot, Worktree};
+use watchdog_facts::evidence::RescueOutcome;
 
 use super::grouping::AskPlanner;
 use super::{index_mending, own_commits, retry, user_command};

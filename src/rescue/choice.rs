@@ -6,9 +6,9 @@ use super::carry_out::{NO_OTHERS, RescueRequest};
 use super::selection::select;
 use super::single::without_replaced;
 use crate::config::settings::RescueSettings;
-use crate::decision::evidence::{Degradation, LeftOut, WarningCode};
-use crate::decision::secret_shapes::{self, LIMIT};
 use crate::git::{Error, FileVersions, SnapshotKind, SnapshotPath, Worktree};
+use watchdog_facts::evidence::{Degradation, LeftOut, WarningCode};
+use watchdog_facts::secret_shapes::{self, LIMIT};
 
 /// What may be committed, and what may not.
 #[derive(Debug, Default)]

@@ -7,9 +7,9 @@ use super::carry_out::RescueRequest;
 use super::index_lock;
 use super::own_commits::left;
 use crate::agent::git_program::{git, tail};
-use crate::decision::display::plural;
-use crate::decision::evidence::{Degradation, WarningCode};
 use crate::git::{Error, Worktree};
+use watchdog_facts::display::plural;
+use watchdog_facts::evidence::{Degradation, WarningCode};
 
 /// Paths that a message names.
 const NAMED: usize = 3;

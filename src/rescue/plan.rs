@@ -8,7 +8,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::task_list::{OpenBox, named};
-use crate::decision::secret_shapes;
+use watchdog_facts::secret_shapes;
 
 /// One commit of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! What a rescue would do, without doing it.
 
 use crate::config::settings::{RescueMode, RescueSettings};
-use crate::decision::evidence::LeftOut;
 use crate::git::{Error, Worktree};
+use watchdog_facts::evidence::LeftOut;
 
 use super::choice::choose_on_disk;
 use super::single::{obstacle, protection};

@@ -2,8 +2,8 @@
 
 use super::secrets::{in_generated_folder, looks_secret};
 use crate::config::settings::RescueSettings;
-use crate::decision::secret_shapes::{self, LIMIT};
 use crate::git::SnapshotCandidate;
+use watchdog_facts::secret_shapes::{self, LIMIT};
 
 /// The rule for [`crate::git::Worktree::take_snapshot_with_private`]: what looks like a secret by its name or by
 /// what is new in it, and what is larger than `max_bytes`. Whatever is never committed for one of these reasons belongs here, too.

@@ -6,8 +6,8 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::secrets::{bulk_folder, is_env_file, looks_secret};
 use crate::config::settings::RescueSettings;
-use crate::decision::evidence::LeftOut;
 use crate::git::{SnapshotKind, SnapshotPath};
+use watchdog_facts::evidence::LeftOut;
 
 /// What goes into a commit and what does not.
 #[derive(Debug, PartialEq, Eq)]

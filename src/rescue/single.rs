@@ -14,8 +14,8 @@ use std::time::Duration;
 use super::selection::PathPatterns;
 use crate::agent::git_program::{git, tail};
 use crate::config::settings::RescueSettings;
-use crate::decision::evidence::LeftOut;
 use crate::git::{CommitState, Error, SavedIndex, SnapshotKind, SnapshotPath, Worktree};
+use watchdog_facts::evidence::LeftOut;
 
 /// Files that go into one commit.
 #[derive(Debug, Clone)]
@@ -130,7 +130,7 @@ pub(super) fn commit(worktree: &Worktree, group: &CommitGroup<'_>, deadline: Dur
 /// Whether none of the group's files is uncommitted any more.
 fn is_clean(worktree: &Worktree, group: &CommitGroup<'_>) -> Result<bool, Error> {
     let changes = worktree.changes()?;
-    let whole = changes.paths.len() < crate::decision::evidence::Changes::LISTED;
+    let whole = changes.paths.len() < watchdog_facts::evidence::Changes::LISTED;
     Ok(whole && !group.paths.iter().any(|path| changes.paths.contains(&path.text)))
 }
 
@@ -198,7 +198,7 @@ fn undo(
 mod tests {
     use super::*;
     use crate::config::settings::ConfigSettings;
-    use crate::decision::evidence::GitOperation;
+    use watchdog_facts::evidence::GitOperation;
 
     #[test]
     fn obstacles_are_told_the_strongest_first() {

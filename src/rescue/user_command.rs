@@ -8,8 +8,8 @@ use super::carry_out::RescueRequest;
 use crate::agent::git_program::{tail, users};
 use crate::agent::program::StartError;
 use crate::config::settings::RescueSettings;
-use crate::decision::evidence::{Degradation, RescueOutcome, WarningCode};
 use crate::git::Worktree;
+use watchdog_facts::evidence::{Degradation, RescueOutcome, WarningCode};
 
 /// What is run where nothing is configured, if the worktree has it.
 const DEFAULT: &str = RescueSettings::DEFAULT_SCRIPT;

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::config::parse_bytes;
-use crate::decision::evidence::UnreadableFact;
 use crate::git::{BaselinePoint, Worktree};
 use crate::store::anchor::{self, AnchorRecord, SeenAtEnd};
 use crate::store::{Store, StoreError};
+use watchdog_facts::evidence::UnreadableFact;
 
 /// More refs of remotes than this are not recorded, and then a fetch moves no anchor.
 const MOST_REFS: usize = 2_000;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::agent::SessionOutcome;
 use crate::agent::usage_limit;
-use crate::decision::evidence::{ProcessExit, SessionEnd};
+use watchdog_facts::evidence::{ProcessExit, SessionEnd};
 
 /// What the outcome of a session's process means. A usage limit counts only if it was the last that the session said.
 pub fn describe_end(outcome: &SessionOutcome, now: Timestamp) -> SessionEnd {

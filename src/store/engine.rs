@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::decision::evidence::Degradation;
+use watchdog_facts::evidence::Degradation;
 
 use super::error::StoreError;
 use super::key::RowKey;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::decision::evidence::{FaultKind, UnreadableFact};
+use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 
 /// Why watchdog's own state could not be read or written.
 #[derive(Debug, thiserror::Error)]

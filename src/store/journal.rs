@@ -11,7 +11,7 @@ use super::codec::sha256_hex;
 use super::engine::{EventRetention, NewEvent, PRUNED_AT_ONCE, Store};
 use super::error::StoreError;
 use super::records::figures;
-use crate::decision::secret_shapes::mask_value;
+use watchdog_facts::secret_shapes::mask_value;
 
 /// The kinds of events. Readers must expect kinds that they do not know.
 pub mod kind {

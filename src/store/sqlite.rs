@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
-use crate::decision::display::log_millis;
-use crate::decision::evidence::Degradation;
+use watchdog_facts::display::log_millis;
+use watchdog_facts::evidence::Degradation;
 
 pub use database_file::STORE_FORMAT;
 

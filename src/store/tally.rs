@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::engine::StoredEvent;
 use super::journal::kind;
-use crate::decision::verdict::Reason;
+use watchdog_facts::verdict::Reason;
 
 /// So many worktrees have figures of their own in a day; later ones count in the day's alone.
 pub const WORKTREES: usize = 500;
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn every_outcome_of_a_probe_has_a_figure_of_its_own() {
-        use crate::decision::evidence::ProbeOutcome as P;
+        use watchdog_facts::evidence::ProbeOutcome as P;
         let why = String::new;
         let all = [
             P::Unreadable { why: why() },

@@ -10,15 +10,15 @@ use crate::agent::prompt::{QuestionFacts, probe_prompt};
 use crate::agent::reply_claims::ReplyClaims;
 use crate::agent::transcript;
 use crate::config::settings::Preset;
-use crate::decision::display::plural;
-use crate::decision::evidence::{Changes, Commits, ProbeOutcome, Reply, ReplyStatus};
 use crate::decision::machine::EarlierRounds;
 use crate::decision::standing_answer::{JudgedBy, is_last_word, stands_until};
-use crate::decision::verdict::{ProbeRecord, ProbeUsage, Reason, Verdict};
 use crate::git::{BaselinePoint, RemoteState};
 use crate::session::{KnownBy, ProbeTarget};
 use crate::store::answer::{self, AnswerRecord};
 use crate::store::{Store, StoreError};
+use watchdog_facts::display::plural;
+use watchdog_facts::evidence::{Changes, Commits, ProbeOutcome, Reply, ReplyStatus};
+use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Verdict};
 
 use super::command_env::now;
 use super::executor::{ActionExecutor, since};

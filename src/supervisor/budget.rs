@@ -6,8 +6,9 @@ use jiff::Timestamp;
 
 use crate::agent::stream::StreamTap;
 use crate::config::settings::Limits;
-use crate::decision::evidence::Degradation;
-use crate::decision::termination::{SpentUsage, StopReason, termination, time_left, unknown};
+use crate::decision::termination::{SpentUsage, termination, time_left, unknown};
+use watchdog_facts::evidence::Degradation;
+use watchdog_facts::evidence::StopReason;
 
 use super::command_env::now;
 

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use crate::config::settings::ConfigSettings;
 use crate::config::{ConfigError, parse_bytes};
-use crate::decision::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use crate::decision::machine::ConfigTrust;
 use crate::git::{BaselinePoint, Worktree};
 use crate::session::anchor::point_of;
 use crate::store::anchor::{self, AnchorRecord};
 use crate::store::trust::{TrustStore, fingerprint};
+use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 
 use super::command_env::CommandEnv;
 use super::open_worktree::OpenWorktree;

@@ -6,10 +6,10 @@ use std::path::Path;
 use crate::checks::{GateFile, GatePart, NamedFiles, gate_files, words};
 use crate::config::settings::{CheckKind, CheckSpec, CommandLine, ConfigSettings, RescueMode};
 use crate::config::{path_glob, path_globs};
-use crate::decision::evidence::{CriteriaChanged, FaultKind, ReadFact, UnreadableFact};
 use crate::decision::machine::CriteriaFiles;
 use crate::git::{BaselinePoint, GuardedPaths, Worktree};
 use crate::session::anchor::{DifferingFiles, point_of};
+use watchdog_facts::evidence::{CriteriaChanged, FaultKind, ReadFact, UnreadableFact};
 
 use super::configuration::FILE;
 use super::judgement_input::JudgementInput;

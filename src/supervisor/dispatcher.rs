@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use crate::agent::CancelFlag;
 use crate::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachinePause};
-use crate::decision::verdict::Verdict;
+use watchdog_facts::verdict::Verdict;
 
 use super::executor::ActionExecutor;
 use super::signals::{SignalState, SignalUrgency};

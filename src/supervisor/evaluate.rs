@@ -7,16 +7,16 @@ use jiff::Timestamp;
 use tracing::Instrument as _;
 
 use crate::config::settings::Limits;
-use crate::decision::context::{SessionContext, running_tasks};
-use crate::decision::display::plural;
-use crate::decision::evidence::{Degradation, UnreadableFact, WarningCode};
 use crate::decision::machine::{CheckMachine, EarlierRounds, JudgedScope};
 use crate::decision::termination::{LoopCourse, SpentUsage, course, unknown};
-use crate::decision::verdict::{Reason, Status, Verdict};
 use crate::git::{BaselinePoint, Worktree};
 use crate::session::{RecordedBaseline, recorded};
 use crate::store::Store;
 use crate::store::journal::kind;
+use watchdog_facts::context::{SessionContext, running_tasks};
+use watchdog_facts::display::plural;
+use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
+use watchdog_facts::verdict::{Reason, Status, Verdict};
 
 use super::command_env::{CommandEnv, now};
 use super::configuration::effective;

@@ -17,18 +17,18 @@ use crate::agent::{CancelFlag, SurvivingProcess};
 use crate::checks::{self, CheckContext, GroupOutcome};
 use crate::config::settings::RescueMode;
 use crate::config::settings::{CheckKind, CheckSpec};
-use crate::decision::context::SessionContext;
-use crate::decision::display::plural;
-use crate::decision::evidence::{
-    Changes, CheckOutcome, CheckResult, Commits, Degradation, FaultKind, ReadFact, RescueOutcome, SignsOfLife, UnreadableFact, WarningCode,
-};
 use crate::decision::machine::{ChecksJudged, LeftRunning, MachineAction, MachineEvent};
-use crate::decision::verdict::Evidence;
 use crate::git::{BaselinePoint, Snapshot, SnapshotRequest, StatFingerprints, Worktree};
 use crate::rescue;
 use crate::store::Store;
 use crate::store::journal::kind;
 use crate::watch::{FolderWatch, GitDirs};
+use watchdog_facts::context::SessionContext;
+use watchdog_facts::display::plural;
+use watchdog_facts::evidence::{
+    Changes, CheckOutcome, CheckResult, Commits, Degradation, FaultKind, ReadFact, RescueOutcome, SignsOfLife, UnreadableFact, WarningCode,
+};
+use watchdog_facts::verdict::Evidence;
 
 use super::asking::ProbeHistory;
 use super::command_env::{CommandEnv, now};

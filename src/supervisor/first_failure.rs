@@ -6,12 +6,12 @@ use std::sync::Arc;
 use crate::agent::CancelFlag;
 use crate::checks::{CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _};
 use crate::config::settings::{CheckKind, CheckSpec, CommandCriterion};
-use crate::decision::display::bounded;
-use crate::decision::evidence::{CheckOutcome, OutcomeBefore, UnreadableFact};
 use crate::decision::machine::ConfigTrust;
-use crate::decision::verdict::{Reason, Verdict};
 use crate::store::before::{self, OutcomeRecord};
 use crate::store::{Store, check_cache};
+use watchdog_facts::display::bounded;
+use watchdog_facts::evidence::{CheckOutcome, OutcomeBefore, UnreadableFact};
+use watchdog_facts::verdict::{Reason, Verdict};
 
 use super::command_env::{CommandEnv, now};
 use super::judgement_input::JudgementInput;

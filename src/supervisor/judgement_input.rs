@@ -8,16 +8,16 @@ use serde_json::json;
 
 use crate::config::settings::{CheckSpec, ConfigSettings};
 use crate::decision::breaker::{BreakerAdmission, BreakerInput, BreakerView};
-use crate::decision::display::plural;
-use crate::decision::evidence::{Degradation, SessionEnd, UnreadableFact};
 use crate::decision::machine::{ConfigTrust, EarlierRounds, MachineSetup};
-use crate::decision::session_work::UncommittedByMoment;
-use crate::decision::verdict::{Reason, Verdict};
 use crate::git::{BaselinePoint, KnownRefs, OriginEvidence, Worktree};
 use crate::session::anchor::point_of;
 use crate::session::{RecordedBaseline, UncommittedRule};
 use crate::store::anchor::AnchorRecord;
 use crate::store::{breaker, progress};
+use watchdog_facts::display::plural;
+use watchdog_facts::evidence::{Degradation, SessionEnd, UnreadableFact};
+use watchdog_facts::session_work::UncommittedByMoment;
+use watchdog_facts::verdict::{Reason, Verdict};
 
 use super::command_env::now;
 use super::configuration::EffectiveConfig;

@@ -8,16 +8,16 @@ use jiff::Timestamp;
 use tracing::{Instrument as _, Span};
 
 use crate::agent::SurvivingProcess;
-use crate::decision::context::SessionContext;
-use crate::decision::evidence::{Degradation, SessionEnd, WarningCode};
 use crate::decision::machine::{CheckMachine, EarlierRounds, MachineSetup};
 use crate::decision::rounds;
-use crate::decision::secret_shapes::mask;
-use crate::decision::session_work::ContentIds;
-use crate::decision::verdict::{Status, Verdict};
 use crate::git::Worktree;
 use crate::store::journal::{kind, tidy, tidy_is_due};
 use crate::store::{Store, before, uncommitted};
+use watchdog_facts::context::SessionContext;
+use watchdog_facts::evidence::{Degradation, SessionEnd, WarningCode};
+use watchdog_facts::secret_shapes::mask;
+use watchdog_facts::session_work::ContentIds;
+use watchdog_facts::verdict::{Status, Verdict};
 
 use super::command_env::{CommandEnv, now};
 use super::dispatcher::drive;

@@ -9,10 +9,10 @@ use crate::agent::session_meter::{ProcessLook, processes_below};
 use crate::agent::still_runs;
 use crate::agent::transcript::{self, ClaudeHome};
 use crate::decision::silence::{LifeSignals, PersonWait, SilenceVerdict, USUAL_LIMIT, may_wait_for_person, silence};
-use crate::decision::verdict::{Reason, Verdict};
 use crate::store::session::{self, SessionRecord};
 use crate::store::{StateDir, Store, StoreError};
 use crate::watch::last_change;
+use watchdog_facts::verdict::{Reason, Verdict};
 
 use super::command_env::{CommandEnv, now};
 use super::person::calls_in_transcript;

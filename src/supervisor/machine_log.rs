@@ -6,10 +6,10 @@ use std::time::Duration;
 use tracing::Span;
 use tracing::field::Empty;
 
-use crate::decision::display::log_millis;
-use crate::decision::evidence::UnreadableFact;
 use crate::decision::machine::{CheckMachine, ConfigTrust, MachineAction, MachineEvent, MachinePause};
-use crate::decision::verdict::Verdict;
+use watchdog_facts::display::log_millis;
+use watchdog_facts::evidence::UnreadableFact;
+use watchdog_facts::verdict::Verdict;
 
 use super::judgement_input::JudgementInput;
 

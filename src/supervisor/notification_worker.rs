@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 
 use crate::agent::{ProgramPurpose, ProgramRun};
 use crate::config::settings::NotifyTarget;
-use crate::decision::display::log_millis;
-use crate::decision::evidence::ProcessExit;
 use crate::store::engine::Lease;
 use crate::store::journal::{event, kind};
 use crate::store::outbox::{self, OutboxNotice};
 use crate::store::{RowKey, Store, StoreError};
 use crate::webhook::{WebhookPost, post};
+use watchdog_facts::display::log_millis;
+use watchdog_facts::evidence::ProcessExit;
 
 use super::backoff;
 use super::command_env::now;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use crate::decision::beside_claim::dispute_beside;
-use crate::decision::display::{escape_to_one_line, plural};
-use crate::decision::evidence::{Changes, Degradation, RescueOutcome, WarningCode};
-use crate::decision::verdict::{Reason, Status, Verdict};
 use crate::git::{KnownRefs, OriginEvidence, RescuedCommit, UnmergedWork, UnsettledSubmodule, Worktree};
 use crate::store::rescued::RescuedRecord;
 use crate::store::{Store, baseline, rescued};
+use watchdog_facts::display::{escape_to_one_line, plural};
+use watchdog_facts::evidence::{Changes, Degradation, RescueOutcome, WarningCode};
+use watchdog_facts::verdict::{Reason, Status, Verdict};
 
 use super::command_env::now;
 use super::judgement_input::JudgementInput;

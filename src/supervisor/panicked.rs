@@ -2,11 +2,11 @@
 
 use std::any::Any;
 
-use crate::decision::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
-use crate::decision::shortage::told_by;
-use crate::decision::verdict::{Reason, Verdict};
 use crate::session::recorded;
 use crate::store::journal::kind;
+use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
+use watchdog_facts::shortage::told_by;
+use watchdog_facts::verdict::{Reason, Verdict};
 
 use super::command_env::{CommandEnv, now};
 use super::journal::CommandJournal;

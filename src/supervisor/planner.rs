@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 use crate::agent::CancelFlag;
 use crate::agent::probe::{ProbeRequest, ask_for_plan};
 use crate::config::settings::AgentSettings;
-use crate::decision::evidence::ProbeOutcome;
-use crate::decision::verdict::ProbeUsage;
 use crate::rescue::NoPlan;
+use watchdog_facts::evidence::ProbeOutcome;
+use watchdog_facts::verdict::ProbeUsage;
 
 use super::command_env::{CommandEnv, now};
 use super::executor::since;

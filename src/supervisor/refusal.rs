@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use crate::decision::evidence::UnreadableFact;
-use crate::decision::verdict::Verdict;
 use crate::git;
 use crate::store::{Store, StoreError};
+use watchdog_facts::evidence::UnreadableFact;
+use watchdog_facts::verdict::Verdict;
 
 use super::command_env::CommandEnv;
 use super::journal::CommandJournal;

@@ -8,9 +8,9 @@ use crate::agent::stream::SessionSummary;
 use crate::agent::transcript::{self, ClaudeHome};
 use crate::agent::transcript_read;
 use crate::config::settings::Preset;
-use crate::decision::context::{SessionContext, SessionUsage};
 use crate::session::ProbeTarget;
 use crate::store::{Store, session};
+use watchdog_facts::context::{SessionContext, SessionUsage};
 
 use super::command_env::CommandEnv;
 use super::judgement_input::JudgementInput;

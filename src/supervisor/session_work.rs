@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::decision::evidence::{Changes, Degradation, WarningCode};
-use crate::decision::session_work::{FileOwner, UncommittedByMoment};
 use crate::git::{Error, StatFingerprints, Worktree};
+use watchdog_facts::evidence::{Changes, Degradation, WarningCode};
+use watchdog_facts::session_work::{FileOwner, UncommittedByMoment};
 
 /// What is uncommitted, told apart.
 #[derive(Debug, Default)]

@@ -5,15 +5,15 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use crate::agent::still_runs;
-use crate::decision::evidence::{Degradation, UnreadableFact, WarningCode};
 use crate::decision::machine::ConfigTrust;
-use crate::decision::verdict::{Status, Verdict};
 use crate::git::{BaselinePoint, Worktree, worktrees_of};
 use crate::session::anchor::{self, AnchorParts};
 use crate::session::{RecordedBaseline, inside};
 use crate::store::Store;
 use crate::store::anchor as records;
 use crate::store::session::{self, SessionRecord};
+use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
+use watchdog_facts::verdict::{Status, Verdict};
 
 use super::command_env::{CommandEnv, now};
 use super::configuration::{EffectiveConfig, FILE, governing_by_files};

@@ -6,8 +6,8 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use crate::decision::evidence::{Changes, Degradation, WarningCode};
 use crate::git::{BaselinePoint, Worktree, unescape_path};
+use watchdog_facts::evidence::{Changes, Degradation, WarningCode};
 
 /// Changed paths that are looked at, at most.
 const MOST_PATHS: usize = 200;

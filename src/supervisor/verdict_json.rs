@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::decision::evidence::{Changes, CheckResult, Commits, ProbeOutcome, Reply};
-use crate::decision::secret_shapes::mask_value;
-use crate::decision::verdict::{ProbeRecord, ProbeUsage, Reason, Status, Verdict};
+use watchdog_facts::evidence::{Changes, CheckResult, Commits, ProbeOutcome, Reply};
+use watchdog_facts::secret_shapes::mask_value;
+use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Status, Verdict};
 
 /// What a verdict was about, and what stands around it.
 #[derive(Debug, Clone, PartialEq)]
@@ -144,9 +144,9 @@ impl Judgement {
 
 fn commits_json(commits: &Commits) -> Vec<Value> {
     let origin = |origin| match origin {
-        crate::decision::evidence::CommitOrigin::MadeHere => "made_here",
-        crate::decision::evidence::CommitOrigin::Imported => "imported",
-        crate::decision::evidence::CommitOrigin::Rescued => "rescued",
+        watchdog_facts::evidence::CommitOrigin::MadeHere => "made_here",
+        watchdog_facts::evidence::CommitOrigin::Imported => "imported",
+        watchdog_facts::evidence::CommitOrigin::Rescued => "rescued",
     };
     commits.listed.iter().map(|commit| json!({"id": commit.id, "subject": commit.subject, "origin": origin(commit.origin)})).collect()
 }

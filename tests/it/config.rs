@@ -4,8 +4,8 @@ use std::path::Path;
 
 use completion_watchdog::config::parse;
 use completion_watchdog::config::settings::{CheckKind, CheckSpec, GitCriterion, Mode};
-use completion_watchdog::decision::verdict::{Reason, Status};
 use completion_watchdog::store::journal::kind;
+use watchdog_facts::verdict::{Reason, Status};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

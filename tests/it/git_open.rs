@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use completion_watchdog::decision::evidence::{FaultKind, UnreadableFact};
 use completion_watchdog::git::{BaselinePoint, Error, Worktree};
+use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 
 use crate::support::lone_repo::Repo;
 

@@ -9,22 +9,24 @@ use regex::Regex;
 
 /// The rooms by height. A room may import rooms that lie strictly lower; what lies level does not know each other.
 const HEIGHTS: &[(&str, u8)] = &[
-    ("config", 0),
-    ("decision", 1),
-    ("checks", 2),
-    ("git", 2),
-    ("agent", 2),
-    ("store", 2),
-    ("watch", 2),
-    ("webhook", 2),
-    ("rescue", 3),
-    ("session", 3),
-    ("tasks", 3),
-    ("hooks", 3),
-    ("supervisor", 4),
-    ("report", 5),
-    ("embed", 5),
-    ("cli", 6),
+    ("facts", 0),
+    ("config", 1),
+    ("decision", 2),
+    ("checks", 3),
+    ("git", 3),
+    ("process", 3),
+    ("store", 3),
+    ("watch", 3),
+    ("webhook", 3),
+    ("agent", 4),
+    ("rescue", 5),
+    ("session", 5),
+    ("tasks", 5),
+    ("hooks", 5),
+    ("supervisor", 6),
+    ("report", 7),
+    ("embed", 7),
+    ("cli", 8),
 ];
 
 /// External crates that only these rooms may use.
@@ -49,7 +51,7 @@ const CRATES: &[(&str, &[&str])] = &[
 ];
 
 /// The rooms that compute and never look outside: no files, processes, clock, environment, threads or logging.
-const PURE: &[&str] = &["config", "decision"];
+const PURE: &[&str] = &["facts", "config", "decision"];
 
 /// What is banned in a pure room.
 const IMPURE: &[&str] = &[
@@ -83,8 +85,12 @@ struct Source {
 }
 
 impl Source {
-    /// The first folder below `src`; `None` for the roots (`main.rs`, `lib.rs`) and for tests.
+    /// The first folder below `src`, or the crate where a crate is one room; `None` for the roots (`main.rs`, `lib.rs`) and for tests.
     fn room(&self) -> Option<&str> {
+        if let Some(path) = self.name.strip_prefix("crates/watchdog-") {
+            let (krate, path) = path.split_once("/src/")?;
+            return if krate == "core" { path.split_once('/').map(|(room, _)| room) } else { Some(krate) };
+        }
         self.name.strip_prefix("src/")?.split_once('/').map(|(room, _)| room)
     }
 
@@ -134,12 +140,14 @@ fn assert_none(faults: &[String]) {
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
 
-/// The rooms that a text names, be it in a path or in a group such as `use crate::{git, store}`.
-fn imported(text: &str) -> Vec<String> {
-    let path = Regex::new(r"\bcrate::(\{[^;]*?\}\s*;|[a-z_]+)").expect("a fixed pattern");
+/// The rooms that a text names, be it in a path or in a group such as `use crate::{git, store}`. In a crate that is one room, `crate` is
+/// that room.
+fn imported(text: &str, one_room: bool) -> Vec<String> {
+    let path = Regex::new(r"\b(?:crate|watchdog_core)::(\{[^;]*?\}\s*;|[a-z_]+)").expect("a fixed pattern");
+    let other_crate = Regex::new(r"\bwatchdog_(facts|git|process|store)\b").expect("a fixed pattern");
     let outermost = Regex::new(r"(?:^\{|,)\s*([a-z_]+)").expect("a fixed pattern");
-    let mut rooms = Vec::new();
-    for found in path.captures_iter(text) {
+    let mut rooms: Vec<String> = other_crate.captures_iter(text).map(|found| found[1].to_string()).collect();
+    for found in path.captures_iter(text).filter(|found| !one_room || !found[0].starts_with("crate")) {
         if found[1].starts_with('{') {
             rooms.extend(outermost.captures_iter(&without_inner_groups(&found[1])).map(|one| one[1].to_string()));
         } else {
@@ -165,21 +173,22 @@ fn without_inner_groups(group: &str) -> String {
 
 #[test]
 fn groups_of_imports_are_understood() {
-    let text = "use crate::{git::{history, open}, store, decision::evidence::Fact};\nuse crate::config::settings;\ncrate::agent::x();";
-    assert_eq!(imported(text), ["git", "store", "decision", "config", "agent"]);
+    let text = "use crate::{rescue::{history, open}, tasks, hooks::Fact};\nuse watchdog_core::config::settings;\nwatchdog_git::x();";
+    assert_eq!(imported(text, false), ["git", "rescue", "tasks", "hooks", "config"]);
+    assert_eq!(imported(text, true), ["git", "config"], "the crate itself is one room");
 }
 
 #[test]
 fn rooms_import_only_what_lies_below_them() {
     let height = |room: &str| HEIGHTS.iter().find(|(name, _)| *name == room).map(|(_, height)| *height);
     let mut faults = Vec::new();
-    for source in sources(&["src"]) {
+    for source in sources(&["src", "crates"]) {
         let Some(room) = source.room() else { continue };
         let Some(own) = height(room) else {
             faults.push(format!("{}: the room {room} has no height in tests/it/layers.rs", source.name));
             continue;
         };
-        for other in imported(&source.shipped) {
+        for other in imported(&source.shipped, source.name.starts_with("crates/") && !source.name.starts_with("crates/watchdog-core")) {
             if other != room && height(&other).is_none_or(|height| height >= own) {
                 faults.push(format!("{}: {room} must not know {other}", source.name));
             }
@@ -191,7 +200,7 @@ fn rooms_import_only_what_lies_below_them() {
 #[test]
 fn each_external_crate_is_used_in_its_own_room_only() {
     let mut faults = Vec::new();
-    let files = sources(&["src"]);
+    let files = sources(&["src", "crates"]);
     for (name, rooms) in CRATES {
         let used = Regex::new(&format!(r"(^|[^:\w]){name}::|\buse {name}\b")).expect("a crate's name is no pattern");
         for source in &files {
@@ -206,7 +215,7 @@ fn each_external_crate_is_used_in_its_own_room_only() {
 
 #[test]
 fn backoff_stands_behind_one_module() {
-    let files = sources(&["src"]);
+    let files = sources(&["src", "crates"]);
     // Our own module has the same name; how it is named when used tells them apart.
     let used = Regex::new(r"\buse (::)?backoff::").expect("a fixed pattern");
     let users: Vec<&str> = files.iter().filter(|source| used.is_match(&source.shipped)).map(|source| source.name.as_str()).collect();
@@ -217,7 +226,7 @@ fn backoff_stands_behind_one_module() {
 fn pure_rooms_never_look_outside() {
     let banned: Vec<Regex> = IMPURE.iter().map(|pattern| Regex::new(pattern).expect("a fixed pattern")).collect();
     let mut faults = Vec::new();
-    for source in sources(&["src"]).iter().filter(|source| source.room().is_some_and(|room| PURE.contains(&room))) {
+    for source in sources(&["src", "crates"]).iter().filter(|source| source.room().is_some_and(|room| PURE.contains(&room))) {
         for found in banned.iter().filter_map(|pattern| pattern.find(&source.shipped).map(|found| found.as_str().to_string())) {
             faults.push(format!("{}: {found} in a pure room", source.name));
         }
@@ -227,7 +236,7 @@ fn pure_rooms_never_look_outside() {
 
 #[test]
 fn the_decision_room_has_no_shape_for_disk_or_wire() {
-    let decision = sources(&["src/decision"]);
+    let decision = sources(&["src/decision", "crates/watchdog-facts/src"]);
     // A JSON value that somebody else read is a value like others; a derived shape is not.
     let shaped = |source: &&Source| ["serde::", "Serialize", "Deserialize"].iter().any(|word| source.shipped.contains(word));
     let faults = decision.iter().filter(shaped).map(|source| source.name.clone());
@@ -237,7 +246,7 @@ fn the_decision_room_has_no_shape_for_disk_or_wire() {
 #[test]
 fn what_touches_the_outside_stays_in_the_rooms_that_own_it() {
     let mut faults = Vec::new();
-    let files = sources(&["src"]);
+    let files = sources(&["src", "crates"]);
     for (pattern, owners) in OWNED {
         let pattern = Regex::new(pattern).expect("a fixed pattern");
         for source in &files {
@@ -254,7 +263,7 @@ fn what_touches_the_outside_stays_in_the_rooms_that_own_it() {
 #[test]
 fn every_file_says_what_it_is_for_and_is_short_enough_to_read() {
     let mut faults = Vec::new();
-    for source in sources(&["src", "tests"]) {
+    for source in sources(&["src", "crates", "tests"]) {
         let lines = source.text.lines().count();
         let says = source.text.lines().next().is_some_and(|first| first.starts_with("//! ") && first.len() > 20);
         if !says {
@@ -273,7 +282,7 @@ fn no_name_is_a_catch_all() {
     let words = Regex::new(r"[A-Z]?[a-z0-9]+").expect("a fixed pattern");
     let vague = |name: &str| words.find_iter(name).any(|word| CATCH_ALL.contains(&word.as_str().to_ascii_lowercase().as_str()));
     let mut faults = Vec::new();
-    for source in sources(&["src", "tests"]) {
+    for source in sources(&["src", "crates", "tests"]) {
         if vague(source.name.trim_end_matches(".rs")) {
             faults.push(format!("{}: a name that says nothing", source.name));
         }
@@ -296,7 +305,7 @@ fn nothing_unfinished_or_unexplained_is_shipped() {
         (r"\bthread::spawn\(|\bscope\.spawn\(", "thread::Builder, and fewer do the work or an error says it"),
     ];
     let mut faults = Vec::new();
-    for source in sources(&["src"]) {
+    for source in sources(&["src", "crates"]) {
         let shipped = &source.shipped;
         for (pattern, instead) in banned {
             let pattern = Regex::new(pattern).expect("a fixed pattern");
@@ -310,7 +319,7 @@ fn nothing_unfinished_or_unexplained_is_shipped() {
 #[test]
 fn mod_files_hold_docs_and_re_exports_only() {
     let item = Regex::new(r"(?m)^\s*(pub(\([a-z]+\))? )?(fn|struct|enum|trait|impl|const|static|macro_rules!)\b").expect("a fixed pattern");
-    let files = sources(&["src"]);
+    let files = sources(&["src", "crates"]);
     let faults = files.iter().filter(|source| source.name.ends_with("/mod.rs") && item.is_match(&source.shipped));
     assert_none(&faults.map(|source| format!("{}: logic belongs into a file with a name", source.name)).collect::<Vec<_>>());
 }
@@ -318,32 +327,19 @@ fn mod_files_hold_docs_and_re_exports_only() {
 #[test]
 fn the_page_about_architecture_lists_the_files_that_are_there() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ARCHITECTURE.md")).expect("docs/ARCHITECTURE.md");
-    let list = page.split("## The files of `src`").nth(1).and_then(|rest| rest.split("```").nth(1)).expect("the list of files");
-    let mut folder = String::new();
+    let list = page.split("## The files\n").nth(1).and_then(|rest| rest.split("```").nth(1)).expect("the list of files");
+    let mut folder = "";
     let mut listed = BTreeSet::new();
-    for line in list.lines().skip(1) {
-        for word in line.split_whitespace() {
-            match word.strip_suffix('/') {
-                Some(name) => folder = if name == "." { String::new() } else { format!("{name}/") },
-                None => _ = listed.insert(format!("{folder}{word}.rs")),
-            }
+    for word in list.split_whitespace().skip(1) {
+        if word.ends_with('/') {
+            folder = word;
+        } else {
+            listed.insert(format!("{folder}{word}.rs"));
         }
     }
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut there = BTreeSet::new();
-    let mut folders = vec![src.clone()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).expect("a folder").flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                there.insert(path.strip_prefix(&src).expect("below it").to_string_lossy().into_owned());
-            }
-        }
-    }
-    let faults = there.difference(&listed).map(|path| format!("docs/ARCHITECTURE.md does not list src/{path}"));
-    let gone = listed.difference(&there).map(|path| format!("docs/ARCHITECTURE.md lists src/{path}, which is not there"));
+    let there: BTreeSet<String> = sources(&["src", "crates"]).into_iter().map(|source| source.name).collect();
+    let faults = there.difference(&listed).map(|path| format!("docs/ARCHITECTURE.md does not list {path}"));
+    let gone = listed.difference(&there).map(|path| format!("docs/ARCHITECTURE.md lists {path}, which is not there"));
     assert_none(&faults.chain(gone).collect::<Vec<_>>());
 }
 
@@ -373,7 +369,7 @@ fn every_file_of_end_to_end_tests_is_declared_with_a_comment() {
 fn every_test_that_the_page_about_security_names_is_there() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/security.md")).expect("a page of this repository");
     let name = Regex::new(r"`([a-z0-9]+(?:_[a-z0-9]+){4,})`").expect("a fixed pattern");
-    let files = sources(&["src", "tests"]);
+    let files = sources(&["src", "crates", "tests"]);
     let named: Vec<&str> = name.captures_iter(&page).filter_map(|found| found.get(1)).map(|found| found.as_str()).collect();
     assert!(named.len() > 50, "the names are found: {}", named.len());
     let missing = named.iter().filter(|name| !files.iter().any(|source| source.text.contains(&format!("fn {name}("))));

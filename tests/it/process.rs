@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use completion_watchdog::agent::{
     BoundedOutput, CancelFlag, FinishedProgram, LeftoverRule, PidEnd, ProgramRun, StartError, WaitPidError, reap_orphans, wait_for_pid,
 };
-use completion_watchdog::decision::evidence::ProcessExit;
+use watchdog_facts::evidence::ProcessExit;
 
 use crate::process_scene::{Scene, alive, kill, passes_in_own_process, state, until};
 

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use completion_watchdog::config::settings::{ConfigSettings, RescueMode, RescueSettings};
-use completion_watchdog::decision::evidence::RescueOutcome;
 use completion_watchdog::git::Snapshot;
 use completion_watchdog::rescue::{NO_OTHERS, RescueRequest, private_rule, rescue};
+use watchdog_facts::evidence::RescueOutcome;
 
 use crate::support::scratch_repo::ScratchRepo;
 

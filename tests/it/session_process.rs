@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use completion_watchdog::agent::{CancelFlag, OutputMirror, SessionOutcome, SessionProcess, SessionSpec, StdinSource};
-use completion_watchdog::decision::evidence::ProcessExit;
+use watchdog_facts::evidence::ProcessExit;
 
 use crate::process_scene::{Scene, alive, in_own_process, until};
 

@@ -5,9 +5,6 @@ use std::time::Duration;
 
 use completion_watchdog::config::settings::ConfigSettings;
 use completion_watchdog::decision::breaker::{Breaker, BreakerInput, BreakerState};
-use completion_watchdog::decision::evidence::{
-    Changes, Commits, Degradation, ProbeOutcome, ProcessExit, Reply, ReplyStatus, RescueOutcome, SessionEnd, SignsOfLife,
-};
 use completion_watchdog::decision::iteration::next::{self as iteration, LoopEnd, LoopMachine, LoopPolicy, PauseLength};
 use completion_watchdog::decision::iteration::standing::LoopStanding;
 use completion_watchdog::decision::machine::{
@@ -15,8 +12,11 @@ use completion_watchdog::decision::machine::{
 };
 use completion_watchdog::decision::rounds;
 use completion_watchdog::decision::termination::SpentUsage;
-use completion_watchdog::decision::verdict::{ProbeRecord, ProbeUsage, Status, Verdict};
 use jiff::Timestamp;
+use watchdog_facts::evidence::{
+    Changes, Commits, Degradation, ProbeOutcome, ProcessExit, Reply, ReplyStatus, RescueOutcome, SessionEnd, SignsOfLife,
+};
+use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Status, Verdict};
 
 use super::policy::{Judge, Judged, Next, PAUSE};
 use super::script::{Kind, Session};
@@ -79,10 +79,7 @@ impl Ours {
             session: end,
             no_probe: crashed,
             notes: crashed
-                .then(|| Degradation {
-                    code: completion_watchdog::decision::evidence::WarningCode::Overloaded,
-                    detail: "the service is away".into(),
-                })
+                .then(|| Degradation { code: watchdog_facts::evidence::WarningCode::Overloaded, detail: "the service is away".into() })
                 .into_iter()
                 .collect(),
             earlier: EarlierRounds { nothing_to_do_streak: self.earlier.nothing_to_do_streak, ..EarlierRounds::default() },

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use crate::decision::context::SessionUsage;
+use watchdog_facts::context::SessionUsage;
 
 /// Messages that are remembered by name, to count each once. They repeat at once or soon.
 const MESSAGES: usize = 256;

@@ -9,7 +9,7 @@ use super::session_fold::{SessionFold, SessionSummary};
 use super::{antigravity, claude, codex, fields, gemini, opencode};
 use crate::agent::output::OutputTail;
 use crate::agent::plain_text::plain_text;
-use crate::decision::context::SessionUsage;
+use watchdog_facts::context::SessionUsage;
 
 /// Bytes of plain text that are kept: its end.
 pub(super) const TEXT: usize = 128 << 10;

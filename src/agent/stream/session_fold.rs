@@ -9,7 +9,7 @@ use super::fields::cut;
 use super::figures::UsageSums;
 use super::todo::TodoList;
 use crate::agent::envelope::is_session_id;
-use crate::decision::context::{AgentPlan, ContextMessage, SessionContext, SessionUsage, ToolResult};
+use watchdog_facts::context::{AgentPlan, ContextMessage, SessionContext, SessionUsage, ToolResult};
 
 /// Messages that are kept, the newest.
 const MESSAGES: usize = 200;

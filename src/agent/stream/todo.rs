@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde_json::Value;
 
 use super::fields::{cut, text};
-use crate::decision::context::{AgentPlan, PlanStep};
+use watchdog_facts::context::{AgentPlan, PlanStep};
 
 /// Steps that are kept.
 const STEPS: usize = 500;

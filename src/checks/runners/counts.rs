@@ -3,7 +3,7 @@
 use regex::Captures;
 use serde_json::Value;
 
-use crate::decision::evidence::TestCounts;
+use watchdog_facts::evidence::TestCounts;
 
 use super::output::sum;
 

@@ -3,7 +3,7 @@
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use crate::decision::evidence::TestCounts;
+use watchdog_facts::evidence::TestCounts;
 
 /// A larger file is no report that anybody reads.
 pub const MAX_REPORT_BYTES: u64 = 64 << 20;

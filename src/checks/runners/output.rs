@@ -1,6 +1,6 @@
 //! What is read of the output of one command, whichever runners it ran.
 
-use crate::decision::evidence::TestCounts;
+use watchdog_facts::evidence::TestCounts;
 
 use super::super::answers::{CapturedStream, CommandOutput};
 use super::{counts, failing};

@@ -4,7 +4,7 @@
 
 use super::super::answers::{CapturedStream, CommandOutput};
 use super::read;
-use crate::decision::evidence::TestCounts;
+use watchdog_facts::evidence::TestCounts;
 
 fn output(stdout: &str) -> CommandOutput {
     CommandOutput { stdout: CapturedStream::whole(stdout), stderr: CapturedStream::default() }

@@ -7,11 +7,11 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 
 use super::from_session::PrivilegedCommand;
-use crate::decision::display::escape_to_one_line;
 use crate::session::recorded;
 use crate::store::breaker as records;
 use crate::store::journal::{event, kind};
 use crate::supervisor::{BreakerJson, CommandEnv, OpenWorktree, breaker_json, effective, now};
+use watchdog_facts::display::escape_to_one_line;
 
 /// Shows or resets the breaker.
 pub fn breaker(command_env: &CommandEnv, terminal: &CommandTerminal, args: BreakerArgs) -> Result<u8, CommandFailure> {

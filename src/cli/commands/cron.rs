@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::decision::verdict::Reason;
 use crate::supervisor::CommandEnv;
+use watchdog_facts::verdict::Reason;
 
 /// What a sweep of everything needs, and where.
 struct CronJob {

@@ -11,8 +11,8 @@ use anstyle::{AnsiColor, Style};
 use crate::agent::{CancelFlag, OutputMirror, SessionProcess, SessionSpec};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::decision::evidence::ProcessExit;
-use crate::decision::verdict::Reason;
+use watchdog_facts::evidence::ProcessExit;
+use watchdog_facts::verdict::Reason;
 
 /// One scene: what a session does, and what watchdog must make of it.
 struct DemoScene {

@@ -7,8 +7,8 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::help;
 use crate::cli::program::command_env;
 use crate::cli::terminal::CommandTerminal;
-use crate::decision::display::plural;
 use crate::supervisor::NotificationWorker;
+use watchdog_facts::display::plural;
 
 use super::{
     breaker, completions, demo, doctor, evaluate, events, forget, hook, init, judging, looping, manual, probe, report, rescue, schema,

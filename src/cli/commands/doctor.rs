@@ -10,12 +10,12 @@ use crate::cli::args::DoctorArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::config::settings::{ConfigSettings, Preset};
-use crate::decision::display::escape_to_one_line;
 use crate::git::Worktree;
 use crate::store::baseline::{BaselineRecord, BaselineRefs};
 use crate::store::rebuild::{BaselineFact, RebuildFacts, SnapshotFact, rebuild};
 use crate::store::{SqliteStore, anchor};
 use crate::supervisor::{CommandEnv, OpenWorktree, governing_by_files, now};
+use watchdog_facts::display::escape_to_one_line;
 
 /// One thing that was looked at.
 struct DoctorFinding {
@@ -40,7 +40,7 @@ pub fn doctor(command_env: &CommandEnv, terminal: &CommandTerminal, args: Doctor
             terminal.line(&format!("{mark}  {:<13} {}", finding.what, escape_to_one_line(&finding.detail)));
         }
     }
-    Ok(if healthy { 0 } else { crate::decision::verdict::Reason::StoreError.status().exit_code() })
+    Ok(if healthy { 0 } else { watchdog_facts::verdict::Reason::StoreError.status().exit_code() })
 }
 
 fn look(command_env: &CommandEnv) -> Vec<DoctorFinding> {

@@ -9,8 +9,8 @@ use clap::Args;
 use crate::checks::{MAX_CONTEXT_BYTES, context_from_json};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::decision::context::SessionContext;
 use crate::supervisor::{CommandEnv, Overrides, evaluate as judge};
+use watchdog_facts::context::SessionContext;
 
 use super::runtime::in_runtime;
 

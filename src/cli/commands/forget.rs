@@ -9,12 +9,12 @@ use crate::cli::amounts::{grouped, size};
 use crate::cli::args_forget::ForgetArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::decision::display::{escape_to_one_line, plural};
-use crate::decision::verdict::Reason;
 use crate::session::inside_of;
 use crate::supervisor::{
     CommandEnv, ForgetOrder, KeptKind, LeftoverCount, LeftoverKind, Leftovers, OpenWorktree, find_leftovers, forget as remove,
 };
+use watchdog_facts::display::{escape_to_one_line, plural};
+use watchdog_facts::verdict::Reason;
 
 use super::from_session::PrivilegedCommand;
 use super::hook::program;

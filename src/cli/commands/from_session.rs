@@ -4,11 +4,11 @@
 use serde_json::{Value, json};
 
 use crate::cli::failure::CommandFailure;
-use crate::decision::display::escape_to_one_line;
 use crate::session::inside;
 use crate::store::Store;
 use crate::store::journal::{event, kind};
 use crate::supervisor::now;
+use watchdog_facts::display::escape_to_one_line;
 
 /// A command that moves what work is judged by.
 pub struct PrivilegedCommand<'a> {

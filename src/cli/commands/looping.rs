@@ -9,9 +9,9 @@ use crate::cli::args_loop::LoopArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::live_view::LiveView;
 use crate::cli::terminal::CommandTerminal;
-use crate::decision::display::escape_for_display;
 use crate::decision::iteration::prompt::{PromptSet, PromptTexts};
 use crate::supervisor::{AskedLimits, CommandEnv, LoopPlan, LoopRequest, LoopView, about_silence, plan_loop, run_loop};
+use watchdog_facts::display::escape_for_display;
 
 use super::judging::{adopting, asked};
 use super::runtime::in_runtime;

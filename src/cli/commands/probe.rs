@@ -13,12 +13,12 @@ use crate::cli::args::ProbeArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::config::settings::Preset;
-use crate::decision::display::{escape_for_display, escape_to_one_line};
-use crate::decision::evidence::{ProbeOutcome, Reply, ReplyStatus};
-use crate::decision::shortage::told_by;
-use crate::decision::verdict::{ProbeUsage, Reason};
 use crate::session::{ProbeTarget, recorded};
 use crate::supervisor::{CommandEnv, OpenWorktree, effective, now, reply_json, reply_of, usage_json};
+use watchdog_facts::display::{escape_for_display, escape_to_one_line};
+use watchdog_facts::evidence::{ProbeOutcome, Reply, ReplyStatus};
+use watchdog_facts::shortage::told_by;
+use watchdog_facts::verdict::{ProbeUsage, Reason};
 
 /// More of a file than this is not read: an answer is at its end.
 const LONGEST: u64 = 256 << 20;

@@ -12,12 +12,12 @@ use crate::cli::args_report::ReportArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::table::TableColumns;
 use crate::cli::terminal::CommandTerminal;
-use crate::decision::display::{escape_to_one_line, plural};
 use crate::report::PathFilter;
 use crate::report::figures::{FiguresReport, PROBE, VERDICT, by_status, cost, cost_of_questions, report as figures_of, verdicts};
 use crate::store::tally::{WordSums, word};
 use crate::store::{SqliteStore, Store as _};
 use crate::supervisor::{CommandEnv, now};
+use watchdog_facts::display::{escape_to_one_line, plural};
 
 /// One day.
 const DAY: Duration = Duration::from_secs(86_400);

@@ -7,12 +7,12 @@ use crate::cli::amounts::grouped;
 use crate::cli::args_rescue::{RescueArgs, RescueCommand};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::decision::display::{escape_to_one_line, plural};
-use crate::decision::evidence::RescueOutcome;
-use crate::decision::verdict::Reason;
 use crate::git::{RestoreTarget, Snapshot};
 use crate::rescue::{NoPlan, RescuePreview};
 use crate::supervisor::{CommandEnv, CommitPlanner, OpenWorktree, RescueOrder, RescueReport, rescue_now};
+use watchdog_facts::display::{escape_to_one_line, plural};
+use watchdog_facts::evidence::RescueOutcome;
+use watchdog_facts::verdict::Reason;
 
 use super::probe::with_interrupt;
 use super::snapshots::{LISTED, RestorePlace, SHOWN, drop_one, id_of, left_out_json, list, restore, show, show_left_out, show_more};
@@ -107,7 +107,7 @@ fn report(terminal: &CommandTerminal, snapshot: &Snapshot, outcome: &RescueOutco
             terminal.line(&format!("  note: {}", escape_to_one_line(&warning.detail)));
         }
         if let Some(why) = &outcome.failed {
-            terminal.complain(&format!("watchdog: not committed: {}", crate::decision::display::escape_for_display(why)));
+            terminal.complain(&format!("watchdog: not committed: {}", watchdog_facts::display::escape_for_display(why)));
         }
         if let Some(branch) = &outcome.fallback_branch {
             terminal.complain(&format!("watchdog: the work is on the branch {} instead", escape_to_one_line(branch)));

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::agent::headroom::look_for_room;
 use crate::cli::failure::CommandFailure;
-use crate::decision::verdict::Reason;
 use crate::supervisor::SignalState;
+use watchdog_facts::verdict::Reason;
 
 /// Threads for work that blocks, beside those of a session: a judgement, a look at HEAD, a search, a lease that is renewed.
 const THREADS: usize = 4;

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::config::{SCHEMA as CONFIG, parse_bytes, to_json};
-use crate::decision::verdict::Reason;
 use crate::git::Worktree;
 use crate::supervisor::{CONFIGURATION_FILE, CommandEnv, bad_configuration};
+use watchdog_facts::verdict::Reason;
 
 /// What `check`, `run`, `loop`, `sweep` and `evaluate` print with `--json`.
 const VERDICT: &str = include_str!("../../../docs/schema/verdict.json");
@@ -92,8 +92,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::decision::verdict::{Status, Verdict};
     use crate::supervisor::Judgement;
+    use watchdog_facts::verdict::{Status, Verdict};
 
     fn keys(value: &Value) -> BTreeSet<&str> {
         value.as_object().expect("an object").keys().map(String::as_str).collect()

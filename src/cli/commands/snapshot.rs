@@ -21,10 +21,10 @@ pub fn snapshot(command_env: &CommandEnv, terminal: &CommandTerminal, args: Snap
         privileged.note(json!({"accepted": recorded.point.as_str(), "spec": recorded.spec}))?;
     }
     if let Some(unreadable) = unread {
-        terminal.complain(&format!("watchdog: {}", crate::decision::display::escape_to_one_line(&unreadable.why)));
+        terminal.complain(&format!("watchdog: {}", watchdog_facts::display::escape_to_one_line(&unreadable.why)));
     }
     for note in place.notes.iter().chain(&recorded.notes).chain(&place.worktree.served_note()) {
-        terminal.complain(&format!("watchdog: {} ({})", crate::decision::display::escape_to_one_line(&note.detail), note.code));
+        terminal.complain(&format!("watchdog: {} ({})", watchdog_facts::display::escape_to_one_line(&note.detail), note.code));
     }
     if terminal.json {
         terminal.value(&json!({

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use crate::cli::amounts::{age, grouped, size};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::decision::display::{escape_for_display, escape_to_one_line, plural};
-use crate::decision::evidence::LeftOut;
-use crate::decision::verdict::Reason;
 use crate::git::{FileDiff, RestoreError, RestoreResult, RestoreTarget, RestoredTo, SnapshotDiff, SnapshotKind, SnapshotSummary};
 use crate::rescue::{RestoreIntoError, restore_into_worktree};
 use crate::session::recorded;
 use crate::store::journal::{event, kind};
 use crate::supervisor::{CommandEnv, OpenWorktree, now};
+use watchdog_facts::display::{escape_for_display, escape_to_one_line, plural};
+use watchdog_facts::evidence::LeftOut;
+use watchdog_facts::verdict::Reason;
 
 /// What stands for the newest snapshot of this worktree's spec.
 const LATEST: &str = "latest";

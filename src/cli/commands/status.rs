@@ -11,13 +11,13 @@ use crate::cli::help;
 use crate::cli::table::{TableColumns, style_of};
 use crate::cli::terminal::CommandTerminal;
 use crate::decision::breaker::BreakerState;
-use crate::decision::display::{bounded, escape_to_one_line, plural};
-use crate::decision::verdict::Status;
 use crate::report::PathFilter;
 use crate::report::overview::{BreakerNow, StatusRow, overview};
 use crate::store::{SqliteStore, Store as _};
 use crate::supervisor::live_session::SessionActivity;
 use crate::supervisor::{CommandEnv, now};
+use watchdog_facts::display::{bounded, escape_to_one_line, plural};
+use watchdog_facts::verdict::Status;
 
 /// Bytes of a message that are shown.
 const MESSAGE: usize = 300;

@@ -11,9 +11,9 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::news::ShownNews;
 use crate::cli::table::{TableColumns, style_of};
 use crate::cli::terminal::CommandTerminal;
-use crate::decision::display::{escape_to_one_line, plural};
-use crate::decision::verdict::Status;
 use crate::supervisor::{CommandEnv, Overrides, SweepLine, SweepReport, SweepRequest, sweep as sweep_all};
+use watchdog_facts::display::{escape_to_one_line, plural};
+use watchdog_facts::verdict::Status;
 
 use super::runtime::in_runtime;
 

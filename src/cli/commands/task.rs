@@ -8,12 +8,12 @@ use crate::cli::terminal::CommandTerminal;
 
 use super::from_session::PrivilegedCommand;
 use crate::config::task_file::TaskStatus;
-use crate::decision::display::{escape_for_display, escape_to_one_line};
-use crate::decision::verdict::{Reason, Status};
 use crate::supervisor::{CommandEnv, GovernedTask, TaskQueue, change_json, now};
 use crate::tasks::graph;
 use crate::tasks::queue::{next, takes};
 use crate::tasks::task_board::{BoardTask, LedgerError, TaskBoard, TaskStep};
+use watchdog_facts::display::{escape_for_display, escape_to_one_line};
+use watchdog_facts::verdict::{Reason, Status};
 
 use super::task_work;
 

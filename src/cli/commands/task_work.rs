@@ -11,13 +11,13 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::config::settings::{AgentEntry, ConfigSettings, Preset};
 use crate::config::task_file::why_no_id;
-use crate::decision::display::escape_to_one_line;
-use crate::decision::verdict::Status;
 use crate::supervisor::{
     CommandEnv, CrewOrder, CrewReport, LoopStatus, LoopView, Overrides, PoolAgent, TaskCheckout, TaskOrder, TaskQueue, run_task,
     work as work_as_crew,
 };
 use crate::tasks::queue::{ready, takes};
+use watchdog_facts::display::escape_to_one_line;
+use watchdog_facts::verdict::Status;
 
 use super::runtime::in_runtime;
 use super::task::{TaskOptions, complain, known};

@@ -1,8 +1,8 @@
 //! The verdict that a loop ends with: the last iteration's, unless the loop itself had to end it.
 
-use crate::decision::display::plural;
-use crate::decision::evidence::{Degradation, WarningCode};
-use crate::decision::verdict::{Evidence, Reason, Status, Verdict};
+use watchdog_facts::display::plural;
+use watchdog_facts::evidence::{Degradation, WarningCode};
+use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 
 use super::next::LoopEnd;
 

@@ -5,8 +5,9 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::config::settings::Limits;
-use crate::decision::termination::{SpentUsage, StopReason, may_begin, termination, time_left};
-use crate::decision::verdict::{Reason, Status};
+use crate::decision::termination::{SpentUsage, may_begin, termination, time_left};
+use watchdog_facts::evidence::StopReason;
+use watchdog_facts::verdict::{Reason, Status};
 
 use super::standing::LoopStanding;
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::decision::display::{bounded, plural};
-use crate::decision::evidence::CheckOutcome;
 use crate::decision::template::{PromptTemplate, TemplateError};
-use crate::decision::verdict::Verdict;
+use watchdog_facts::display::{bounded, plural};
+use watchdog_facts::evidence::CheckOutcome;
+use watchdog_facts::verdict::Verdict;
 
 use super::record::IterationRecord;
 
@@ -186,8 +186,8 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::decision::evidence::{CheckResult, OutcomeBefore};
-    use crate::decision::verdict::{Evidence, Reason};
+    use watchdog_facts::evidence::{CheckResult, OutcomeBefore};
+    use watchdog_facts::verdict::{Evidence, Reason};
 
     fn unmet() -> Verdict {
         let check = |name: &str, outcome| CheckResult {

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::decision::context::IterationSummary;
-use crate::decision::display::{bounded, plural};
-use crate::decision::secret_shapes::mask;
-use crate::decision::verdict::{Reason, Verdict};
+use watchdog_facts::context::IterationSummary;
+use watchdog_facts::display::{bounded, plural};
+use watchdog_facts::secret_shapes::mask;
+use watchdog_facts::verdict::{Reason, Verdict};
 
 /// So many of the last iterations are remembered.
 pub const KEPT: usize = 20;
@@ -102,7 +102,7 @@ fn first_line(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::evidence::{Commit, CommitOrigin, Commits};
+    use watchdog_facts::evidence::{Commit, CommitOrigin, Commits};
 
     fn record(words: Option<&str>) -> IterationRecord {
         let commit = |subject: &str| Commit { id: "a".repeat(40), subject: subject.into(), origin: CommitOrigin::MadeHere };

@@ -9,9 +9,9 @@ use super::ending::{is_over, verdict};
 use super::next::{IterationOutcome, LoopAction, LoopEnd, LoopEvent, LoopMachine, LoopPolicy, PauseFor, PauseLength};
 use super::standing::LoopStanding;
 use crate::config::settings::{ConfigSettings, Limits};
-use crate::decision::evidence::{Degradation, WarningCode};
 use crate::decision::termination::SpentUsage;
-use crate::decision::verdict::{Reason, Status, Verdict};
+use watchdog_facts::evidence::{Degradation, WarningCode};
+use watchdog_facts::verdict::{Reason, Status, Verdict};
 
 const HOUR: Duration = Duration::from_secs(3600);
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::decision::evidence::{ProbeOutcome, Reply, ReplyStatus};
-use crate::decision::verdict::ProbeRecord;
+use watchdog_facts::evidence::{ProbeOutcome, Reply, ReplyStatus};
+use watchdog_facts::verdict::ProbeRecord;
 
 use super::facts::{LeftRunning, MachineAction, MachinePause};
 use super::stage::{AfterSnapshot, CommitsFor, MachineStage, NoMoreQuestions, RescueFor};

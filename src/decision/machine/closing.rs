@@ -1,9 +1,9 @@
 //! What every verdict carries, whichever end of the tree it comes from: the facts, what weakens them, and the words that several ends use.
 
 use crate::config::settings::OnNoCriteria;
-use crate::decision::display::plural;
-use crate::decision::evidence::ProbeOutcome;
-use crate::decision::verdict::{Reason, Status, Verdict};
+use watchdog_facts::display::plural;
+use watchdog_facts::evidence::ProbeOutcome;
+use watchdog_facts::verdict::{Reason, Status, Verdict};
 
 use super::facts::{ConfigTrust, MachineAction};
 use super::stage::MachineStage;

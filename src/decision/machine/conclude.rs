@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use crate::decision::display::plural;
-use crate::decision::evidence::{CheckOutcome, CheckResult, ProbeOutcome, Reply, ReplyStatus, SessionEnd, UnreadableFact, WarningCode};
-use crate::decision::verdict::{Evidence, Reason, Verdict};
+use watchdog_facts::display::plural;
+use watchdog_facts::evidence::{CheckOutcome, CheckResult, ProbeOutcome, Reply, ReplyStatus, SessionEnd, UnreadableFact, WarningCode};
+use watchdog_facts::verdict::{Evidence, Reason, Verdict};
 
 use super::closing::{first_line, first_lines, says_something};
 use super::facts::MachineAction;

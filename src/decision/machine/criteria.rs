@@ -2,8 +2,8 @@
 //!
 //! They are looked at last: after the rescue, so that no work waits for it, and after the checks, whose programs could change them.
 
-use crate::decision::evidence::{CriteriaChanged, ReadFact, UnreadableFact, WarningCode};
-use crate::decision::verdict::{Reason, Status, Verdict};
+use watchdog_facts::evidence::{CriteriaChanged, ReadFact, UnreadableFact, WarningCode};
+use watchdog_facts::verdict::{Reason, Status, Verdict};
 
 use super::facts::{CriteriaFiles, MachineAction};
 use super::stage::MachineStage;

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::config::settings::{CompletionSettings, ConfigSettings, OnNoCriteria, RescueMode};
-use crate::decision::evidence::{
+use watchdog_facts::evidence::{
     Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation, ReadFact, RescueOutcome, SessionEnd, SignsOfLife,
 };
-use crate::decision::verdict::{Evidence, ProbeRecord, Verdict};
+use watchdog_facts::verdict::{Evidence, ProbeRecord, Verdict};
 
 /// Everything that is settled before the first fact is read.
 #[derive(Debug, Clone, PartialEq)]

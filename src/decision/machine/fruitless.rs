@@ -1,8 +1,8 @@
 //! Sessions that came to nothing: each is a strike, and the third in a row under the same unmet checks is for a person.
 
-use crate::decision::evidence::{ProbeOutcome, ReplyStatus, SessionEnd, WarningCode};
 use crate::decision::rounds::unmet_checks;
-use crate::decision::verdict::{Reason, Status, Verdict};
+use watchdog_facts::evidence::{ProbeOutcome, ReplyStatus, SessionEnd, WarningCode};
+use watchdog_facts::verdict::{Reason, Status, Verdict};
 
 use super::facts::JudgedScope;
 use super::step::CheckMachine;

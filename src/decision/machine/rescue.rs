@@ -1,7 +1,7 @@
 //! Uncommitted work: looked at, secured in a snapshot before anything else runs, and rescued.
 
 use crate::config::settings::RescueMode;
-use crate::decision::evidence::{Changes, Commits, ReadFact, RescueOutcome, WarningCode};
+use watchdog_facts::evidence::{Changes, Commits, ReadFact, RescueOutcome, WarningCode};
 
 use super::facts::MachineAction;
 use super::stage::{AfterSnapshot, CommitsFor, MachineStage, RescueFor};

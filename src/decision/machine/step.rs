@@ -1,10 +1,10 @@
 //! The machine itself, and what commits and criteria decide. What a reply leads to is in [`super::ask`],
 //! how work is secured and rescued in [`super::rescue`], what a verdict says in [`super::conclude`].
 
-use crate::decision::evidence::{
+use watchdog_facts::evidence::{
     Changes, CheckOutcome, Commits, Degradation, FaultKind, LeftOut, ReadFact, SessionEnd, SignsOfLife, UnreadableFact, WarningCode,
 };
-use crate::decision::verdict::{ProbeRecord, Reason, Verdict};
+use watchdog_facts::verdict::{ProbeRecord, Reason, Verdict};
 
 use super::facts::{ChecksJudged, ConfigTrust, JudgedScope, MachineAction, MachineEvent, MachineSetup};
 use super::stage::{AfterSnapshot, CommitsFor, MachineStage, NoMoreQuestions, RescueFor};

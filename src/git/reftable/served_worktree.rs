@@ -10,8 +10,8 @@ use std::sync::OnceLock;
 use gix::ObjectId;
 
 use super::mirror::RefMirror;
-use crate::decision::evidence::{Degradation, WarningCode};
 use crate::git::{Error, TABLES, Worktree};
+use watchdog_facts::evidence::{Degradation, WarningCode};
 
 /// The word of `extensions.refStorage` for what is served.
 pub(in crate::git) const REFTABLE: &str = "reftable";

@@ -17,9 +17,9 @@ use super::proof::{SiblingWorktrees, nested_files, tree_of};
 use super::record::SnapshotRecord;
 use super::spec_name::path_text;
 use super::{diff, nested};
-use crate::decision::evidence::GitOperation;
 use crate::git::submodule::is_named;
 use crate::git::{Error, Worktree};
+use watchdog_facts::evidence::GitOperation;
 
 /// What a snapshot says about one path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

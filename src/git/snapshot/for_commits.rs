@@ -217,7 +217,7 @@ impl Worktree {
                 // Converted on the way (line endings): git's own comparison tells.
                 if uncommitted.is_none() {
                     let changes = self.changes()?;
-                    let whole = changes.paths.len() < crate::decision::evidence::Changes::LISTED;
+                    let whole = changes.paths.len() < watchdog_facts::evidence::Changes::LISTED;
                     uncommitted = Some(if whole { changes.paths.into_iter().collect() } else { continue });
                 }
                 agrees = uncommitted.as_ref().is_some_and(|paths| !paths.contains(&path_text(name)));

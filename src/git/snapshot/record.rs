@@ -6,8 +6,8 @@ use jiff::Timestamp;
 
 use super::spec_name::{PREFIX, path_text};
 use super::{SnapshotSummary, blobs::ObjectSink};
-use crate::decision::evidence::LeftOut;
 use crate::git::Error;
+use watchdog_facts::evidence::LeftOut;
 
 /// What a snapshot's commit tells about it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,8 +18,8 @@ use super::restore_in_place::in_place;
 use super::restore_index::restore_index;
 use super::spec_name::{PREFIX, path_text};
 use super::{diff, nested};
-use crate::decision::evidence::LeftOut;
 use crate::git::{Error, Worktree};
+use watchdog_facts::evidence::LeftOut;
 
 /// Where a snapshot is to be brought back.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -19,8 +19,8 @@ use super::restore_index::restore_index;
 use super::scan::TreeEdit;
 use super::spec_name::path_text;
 use super::take::{read_index, scan};
-use crate::decision::evidence::LeftOut;
 use crate::git::{Error, Worktree};
+use watchdog_facts::evidence::LeftOut;
 
 /// What the work tree is at, for deciding what may be written.
 struct WorkTreeNow<'a> {

@@ -17,8 +17,8 @@ use super::disk::{DiskEntry, FileStat, FolderWalk, PathKind, as_path, split};
 use super::ignore_rules::{FolderRules, join};
 use super::spec_name::path_text;
 use super::{PrivateRule, SnapshotCandidate, nested};
-use crate::decision::evidence::LeftOut;
 use crate::git::Error;
+use watchdog_facts::evidence::LeftOut;
 
 /// How far an entry's time must lie before the index's for the entry to be believed, in nanoseconds.
 /// Kernels stamp files with a clock that ticks every 1 to 10 ms.

@@ -11,8 +11,8 @@ use super::proof::{nested_files, tree_of};
 use super::restore::RestoreError;
 use super::spec_name::path_text;
 use super::{SnapshotKind, SnapshotSummary, diff};
-use crate::decision::display::escape_to_one_line;
 use crate::git::{Error, Worktree};
+use watchdog_facts::display::escape_to_one_line;
 
 /// Files above this size, in bytes, are not compared line by line.
 const LINES_UP_TO: u64 = 1 << 20;

@@ -17,8 +17,8 @@ use super::record::{self, SnapshotRecord, StoredSnapshot};
 use super::scan::{DiskScan, ScannedChanges, ScannedRepository, TreeEdit};
 use super::spec_name::{PREFIX, for_ref, path_text};
 use super::{PrivateRule, Snapshot, SnapshotRequest, diff, loose_ref, nested};
-use crate::decision::display::log_millis;
 use crate::git::{Error, Worktree, harden};
+use watchdog_facts::display::log_millis;
 
 /// How often a snapshot is tried, and paths are taken again that changed meanwhile.
 const ROUNDS: usize = 3;
@@ -178,7 +178,7 @@ fn snapshot(
     commit: ObjectId,
     tree: ObjectId,
     record: &SnapshotRecord,
-    left_out: Vec<crate::decision::evidence::LeftOut>,
+    left_out: Vec<watchdog_facts::evidence::LeftOut>,
     reused: bool,
 ) -> Snapshot {
     Snapshot {

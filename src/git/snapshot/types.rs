@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::decision::evidence::LeftOut;
+use watchdog_facts::evidence::LeftOut;
 
 /// What to note down with a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,9 +16,9 @@ use super::scan::{TreeEdit, kind_of};
 use super::spec_name::path_text;
 use super::take::{read_index, scan};
 use super::{FileVersions, SnapshotKind, SnapshotPath, nested};
-use crate::decision::evidence::LeftOut;
 use crate::git::submodule::is_named;
 use crate::git::{Error, Worktree};
+use watchdog_facts::evidence::LeftOut;
 
 /// What is uncommitted, as a snapshot of this moment would have it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, RecordType};
-use crate::decision::evidence::{ProbeOutcome, Reply, ReplyStatus};
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
+use watchdog_facts::evidence::{ProbeOutcome, Reply, ReplyStatus};
 
 /// An answer as it is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::check_cache::CountsV1;
 use super::row::{self, RecordType};
-use crate::decision::evidence::{OutcomeBefore, TestCounts};
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
+use watchdog_facts::evidence::{OutcomeBefore, TestCounts};
 
 /// Outcomes on trees that are kept for one spec; the oldest go first.
 const MOST: usize = 64;

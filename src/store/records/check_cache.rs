@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, RecordType};
-use crate::decision::evidence::TestCounts;
 use crate::store::codec::sha256_hex;
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
 use crate::store::key::RowKey;
+use watchdog_facts::evidence::TestCounts;
 
 /// Passes that are kept for one worktree; the oldest go first.
 const MOST: usize = 64;

@@ -10,9 +10,9 @@ use super::row::{self, OfWorktrees, RecordType};
 use crate::decision::iteration::record::IterationRecord;
 use crate::decision::iteration::standing::LoopStanding;
 use crate::decision::termination::{SpentUsage, UnknownUsage};
-use crate::decision::verdict::Reason;
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
+use watchdog_facts::verdict::Reason;
 
 /// A loop as it is recorded.
 #[derive(Debug, Clone, PartialEq)]
@@ -226,7 +226,7 @@ pub fn everywhere(store: &dyn Store) -> Result<OfWorktrees<LoopRecord>, StoreErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::verdict::Verdict;
+    use watchdog_facts::verdict::Verdict;
 
     #[test]
     fn a_loop_survives_being_written_and_read() {

@@ -7,7 +7,6 @@ use jiff::Timestamp;
 
 use crate::config::settings::BreakerSettings;
 use crate::decision::breaker::BreakerInput;
-use crate::decision::evidence::Degradation;
 use crate::store::engine::{
     AppendOutcome, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseHold, NewEvent, RowRevision, Store, StoreTime, StoredEvent,
     StoredRow, SwapOutcome,
@@ -15,6 +14,7 @@ use crate::store::engine::{
 use crate::store::records::breaker;
 use crate::store::sqlite::tests::Scratch;
 use crate::store::{RowKey, SqliteStore, StoreError};
+use watchdog_facts::evidence::Degradation;
 
 type Result<T> = std::result::Result<T, StoreError>;
 

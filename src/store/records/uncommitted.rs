@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, RecordType};
-use crate::decision::session_work::{ContentIds, UncommittedByMoment};
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
 use crate::store::key::RowKey;
+use watchdog_facts::session_work::{ContentIds, UncommittedByMoment};
 
 /// What is recorded of uncommitted work for a baseline.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,12 +11,12 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::faults::{is_damage, store_error};
-use crate::decision::evidence::{Degradation, WarningCode};
 use crate::store::access_lock::{AccessGuard, AccessLock};
 use crate::store::clock::wall_micros;
 use crate::store::error::StoreError;
 use crate::store::file::open_private;
 use crate::store::state_dir::StateDir;
+use watchdog_facts::evidence::{Degradation, WarningCode};
 
 /// "wdog" in the file's header: tells our databases from others.
 const APPLICATION_ID: i32 = 0x7764_6f67;

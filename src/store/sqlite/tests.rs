@@ -1,9 +1,9 @@
 //! What is SQLite's alone: its file, its modes, other people's files, and damage.
 
-use crate::decision::evidence::WarningCode;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use watchdog_facts::evidence::WarningCode;
 
 use rusqlite::Connection;
 

@@ -8,8 +8,6 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::agent::still_runs;
-use crate::decision::evidence::{FaultKind, UnreadableFact};
-use crate::decision::verdict::{Reason, Verdict};
 use crate::git::OwnRef;
 use crate::hooks::HookEntries;
 use crate::hooks::settings_text;
@@ -18,6 +16,8 @@ use crate::store::left_rows;
 use crate::store::lock::{LockAttempt, LockHolder, WorktreeLock};
 use crate::store::trust::TrustStore;
 use crate::store::{StoreError, figures, session};
+use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_facts::verdict::{Reason, Verdict};
 
 use super::super::command_env::{CommandEnv, now};
 use super::super::open_worktree::{OpenWorktree, taken};

@@ -7,8 +7,8 @@ use tokio::task::JoinError;
 use tokio::time::{sleep, timeout};
 
 use crate::agent::CancelFlag;
-use crate::decision::evidence::FaultKind;
 use crate::hooks::{HookEvent, HookInput, HookReply};
+use watchdog_facts::evidence::FaultKind;
 
 use super::super::command_env::CommandEnv;
 use super::super::signals::{SignalState, SignalUrgency};
@@ -89,7 +89,7 @@ fn respond(command_env: &CommandEnv, request: &HookRequest, input: impl Read, ca
     answered.unwrap_or_else(|unreadable| failed(&with_hint(&unreadable)))
 }
 
-fn with_hint(unreadable: &crate::decision::evidence::UnreadableFact) -> String {
+fn with_hint(unreadable: &watchdog_facts::evidence::UnreadableFact) -> String {
     match &unreadable.hint {
         Some(hint) => format!("{}; {hint}", unreadable.why),
         None => unreadable.why.clone(),

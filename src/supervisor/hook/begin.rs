@@ -6,7 +6,6 @@ use serde_json::json;
 use crate::agent::still_runs;
 use crate::checks::describe;
 use crate::config::settings::{ConfigSettings, OnNoCriteria, RescueMode, RescueSettings};
-use crate::decision::evidence::{UnreadableFact, WarningCode};
 use crate::decision::machine::ConfigTrust;
 use crate::git::SnapshotRequest;
 use crate::hooks::{HookAction, HookInput, HookReply};
@@ -15,6 +14,7 @@ use crate::session::{UncommittedRule, note_conversations, record, recorded};
 use crate::store::hook_session::{self, HookSession};
 use crate::store::journal::{event, kind, snapshot_event};
 use crate::store::session::{self, SessionRecord};
+use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 
 use super::super::command_env::{CommandEnv, now};
 use super::super::configuration::{EffectiveConfig, effective};
@@ -171,7 +171,7 @@ fn words(settings: &ConfigSettings) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::evidence::Degradation;
+    use watchdog_facts::evidence::Degradation;
 
     #[test]
     fn the_agent_is_told_what_done_means_and_the_user_what_is_wrong() {

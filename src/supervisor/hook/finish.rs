@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use crate::config::settings::RescueMode;
-use crate::decision::evidence::UnreadableFact;
 use crate::git::SnapshotRequest;
 use crate::hooks::{HookInput, HookReply};
 use crate::rescue::private_rule;
@@ -11,6 +10,7 @@ use crate::store::hook_session;
 use crate::store::journal::{event, kind, snapshot_event};
 use crate::store::session;
 use crate::store::uncommitted;
+use watchdog_facts::evidence::UnreadableFact;
 
 use super::super::command_env::{CommandEnv, now};
 use super::super::configuration::effective;

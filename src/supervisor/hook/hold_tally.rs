@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use crate::decision::evidence::UnreadableFact;
 use crate::hooks::{HoldCount, HoldMode, HoldStreak, HookEvent, HookInput};
 use crate::store::Store;
 use crate::store::hook_session::{self, HookSession};
+use watchdog_facts::evidence::UnreadableFact;
 
 /// The count of one agent of one session.
 pub struct HoldTally<'a> {

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::decision::evidence::UnreadableFact;
 use crate::decision::iteration::record::{IterationRecord, KEPT};
 use crate::decision::iteration::standing::LoopStanding;
-use crate::decision::verdict::{Reason, Verdict};
 use crate::git::{self, BaselinePoint, Worktree};
 use crate::store::Store;
 use crate::store::journal::event_id;
 use crate::store::looped::{self, LoopRecord};
+use watchdog_facts::evidence::UnreadableFact;
+use watchdog_facts::verdict::{Reason, Verdict};
 
 /// Bytes of a feedback that are kept.
 const FEEDBACK: usize = 16 * 1024;
@@ -61,7 +61,7 @@ impl LoopState {
         self.keep(|record| {
             record.standing = standing.clone();
             record.under_way = None;
-            record.feedback = verdict.feedback.as_deref().map(|feedback| crate::decision::display::bounded(feedback, FEEDBACK));
+            record.feedback = verdict.feedback.as_deref().map(|feedback| watchdog_facts::display::bounded(feedback, FEEDBACK));
             record.records.push(iteration);
             let more = record.records.len().saturating_sub(KEPT);
             record.records.drain(..more);

@@ -7,19 +7,19 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::checks::describe;
-use crate::decision::display::escape_to_one_line;
-use crate::decision::evidence::{Degradation, UnreadableFact, WarningCode};
 use crate::decision::iteration::ending::{is_over, verdict as verdict_of};
 use crate::decision::iteration::next::{IterationOutcome, LoopAction, LoopEnd, LoopEvent, LoopMachine, LoopPolicy, PauseFor, PauseLength};
 use crate::decision::iteration::prompt::PromptFacts;
 use crate::decision::iteration::record::IterationRecord;
 use crate::decision::machine::ConfigTrust;
 use crate::decision::termination::{SpentUsage, unknown};
-use crate::decision::verdict::{Reason, Status, Verdict};
 use crate::git::Worktree;
 use crate::session::spec_of_new_session;
 use crate::store::journal::kind;
 use crate::store::lock::WorktreeLock;
+use watchdog_facts::display::escape_to_one_line;
+use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
+use watchdog_facts::verdict::{Reason, Status, Verdict};
 
 use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::configuration::effective;

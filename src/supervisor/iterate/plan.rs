@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use crate::agent::ConversationChoice;
 use crate::checks::describe;
 use crate::config::settings::Limits;
-use crate::decision::evidence::UnreadableFact;
 use crate::decision::iteration::prompt::PromptFacts;
 use crate::decision::iteration::standing::LoopStanding;
 use crate::decision::machine::ConfigTrust;
 use crate::decision::termination::may_begin;
+use watchdog_facts::evidence::UnreadableFact;
 
 use crate::session::spec_of_new_session;
 use crate::supervisor::command_env::{CommandEnv, now};

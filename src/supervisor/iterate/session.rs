@@ -8,14 +8,14 @@ use std::sync::Arc;
 use crate::agent::stream::StreamTap;
 use crate::agent::{ConversationChoice, StdinSource};
 use crate::config::settings::{ConfigSettings, RescueMode};
-use crate::decision::evidence::{Degradation, SessionEnd, UnreadableFact, WarningCode};
 use crate::decision::iteration::next::IterationOutcome;
 use crate::decision::termination::SpentUsage;
-use crate::decision::verdict::Verdict;
 use crate::git::{BaselinePoint, KnownRefs, Worktree};
 use crate::rescue::private_rule;
 use crate::session::{RecordedBaseline, UncommittedRule, note_conversations, record, recorded};
 use crate::store::Store;
+use watchdog_facts::evidence::{Degradation, SessionEnd, UnreadableFact, WarningCode};
+use watchdog_facts::verdict::Verdict;
 
 use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::configuration::{EffectiveConfig, effective};

@@ -3,10 +3,10 @@
 
 use crate::agent::CancelFlag;
 use crate::decision::machine::{CheckMachine, MachineAction, MachineEvent};
-use crate::decision::verdict::Verdict;
 use crate::supervisor::executor::ActionExecutor;
 use crate::supervisor::journal::observed;
 use crate::supervisor::machine_log::step;
+use watchdog_facts::verdict::Verdict;
 
 /// How far a machine came.
 pub enum DriveOutcome {

@@ -13,8 +13,6 @@ use super::request::SweepRequest;
 use super::scan::{PendingProbe, SweepScanOutcome, isolated};
 use super::sweep_cache::EarlierSweeps;
 use crate::agent::CancelFlag;
-use crate::decision::evidence::UnreadableFact;
-use crate::decision::verdict::Status;
 use crate::git::{FoundWorktree, RepoCache, find_worktrees};
 use crate::store::journal::tidy;
 use crate::store::{SqliteStore, Store, baseline, session};
@@ -23,6 +21,8 @@ use crate::supervisor::expiry::expire;
 use crate::supervisor::journal::JournalBatcher;
 use crate::supervisor::judgement_run::JudgementRun;
 use crate::supervisor::signals::{SignalState, SignalUrgency};
+use watchdog_facts::evidence::UnreadableFact;
+use watchdog_facts::verdict::Status;
 
 /// How many judgements wait for their turn to ask at most. Each holds a lock and an open repository.
 const WAITING: usize = 64;

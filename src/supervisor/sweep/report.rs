@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::decision::verdict::{Reason, Status};
 use crate::supervisor::verdict_json::{Judgement, millis};
+use watchdog_facts::verdict::{Reason, Status};
 
 /// How many characters of a message are kept for the table.
 const MESSAGE: usize = 300;

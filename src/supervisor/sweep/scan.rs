@@ -7,9 +7,7 @@ use std::sync::Arc;
 use super::drive::{DriveOutcome, drive, perform};
 use super::pool::WorkerPool;
 use super::report::{SweepOutcome, SweepRow};
-use crate::decision::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use crate::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachineSetup};
-use crate::decision::verdict::{Reason, Status, Verdict};
 use crate::git::{FoundWorktree, RepoCache, WorktreeState};
 use crate::session::recorded;
 use crate::store::baseline;
@@ -25,6 +23,8 @@ use crate::supervisor::panicked::verdict_of_panic;
 use crate::supervisor::refusal::SettledCase;
 use crate::supervisor::settle_anchor;
 use crate::supervisor::verdict_json::{Judgement, SessionJson};
+use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
+use watchdog_facts::verdict::{Reason, Status, Verdict};
 
 /// What is said of a worktree that was removed meanwhile.
 const VANISHED: &str = "its folder vanished while it was looked at";

@@ -11,8 +11,6 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::request::SweepRequest;
-use crate::decision::evidence::{UnreadableFact, WarningCode};
-use crate::decision::verdict::Reason;
 use crate::git::{FoundWorktree, StatFingerprint, StatFingerprints, TABLES};
 use crate::store::engine::RowRevision;
 use crate::store::sweep_cache::{self, SweepCacheEntry};
@@ -21,6 +19,8 @@ use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::configuration::FILE;
 use crate::supervisor::judgement_run::JudgementRun;
 use crate::supervisor::verdict_json::Judgement;
+use watchdog_facts::evidence::{UnreadableFact, WarningCode};
+use watchdog_facts::verdict::Reason;
 
 /// How many looks are written together.
 const TOGETHER: usize = 128;

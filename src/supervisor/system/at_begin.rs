@@ -2,10 +2,10 @@
 //! where nothing was done, from now.
 
 use crate::checks::{AtBegin, CheckDefinition};
-use crate::decision::evidence::{CheckOutcome, OutcomeBefore, TestCounts};
 use crate::git::{BaselinePoint, Worktree};
 use crate::store::before::{self, OutcomeRecord};
 use crate::store::{Store, check_cache};
+use watchdog_facts::evidence::{CheckOutcome, OutcomeBefore, TestCounts};
 
 use super::super::command_env::now;
 use super::super::judgement_input::JudgementInput;

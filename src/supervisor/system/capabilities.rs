@@ -13,12 +13,12 @@ use crate::checks::{
     FoundFile, JudgeAnswer, JudgeRequest, LineExchange, PushState, TestEdits, TouchedPaths,
 };
 use crate::config::settings::{CommandLine, SuccessRule};
-use crate::decision::evidence::{Changes, CheckOutcome, Commits, FaultKind, ReadFact, TestCounts, UnreadableFact};
-use crate::decision::secret_shapes::mask;
-use crate::decision::verdict::ProbeUsage;
 use crate::git::{self, BaselinePoint, Worktree};
 use crate::rescue;
 use crate::store::Store;
+use watchdog_facts::evidence::{Changes, CheckOutcome, Commits, FaultKind, ReadFact, TestCounts, UnreadableFact};
+use watchdog_facts::secret_shapes::mask;
+use watchdog_facts::verdict::ProbeUsage;
 
 use super::super::criteria_files;
 use super::super::judgement_input::JudgementInput;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::checks::{CommandRequest, EarlierPass};
 use crate::config::settings::{CommandLine, SuccessRule};
-use crate::decision::evidence::TestCounts;
 use crate::store::{Store, check_cache};
+use watchdog_facts::evidence::TestCounts;
 
 use super::super::command_env::now;
 use super::super::judgement_input::JudgementInput;

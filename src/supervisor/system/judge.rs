@@ -5,9 +5,9 @@ use std::path::Path;
 use crate::agent::probe::{ProbeRequest, ask_to_judge};
 use crate::checks::{Capabilities as _, CommandRequest, CommandRun, JudgeAnswer, JudgeRequest};
 use crate::config::settings::{AgentSettings, CommandLine};
-use crate::decision::display::bounded;
-use crate::decision::evidence::{ProbeOutcome, ProcessExit};
-use crate::decision::verdict::ProbeUsage;
+use watchdog_facts::display::bounded;
+use watchdog_facts::evidence::{ProbeOutcome, ProcessExit};
+use watchdog_facts::verdict::ProbeUsage;
 
 use super::super::command_env::now;
 use super::SystemCapabilities;

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crate::agent::{CancelFlag, LineAnswer, LineProgram, StartError};
 use crate::checks::LineExchange;
-use crate::decision::display::{bounded, log_millis};
+use watchdog_facts::display::{bounded, log_millis};
 
 /// Programs that stay, by what was started and where. They end with the last owner.
 #[derive(Default)]
@@ -65,7 +65,7 @@ impl LineCheckers {
                 let said = stderr.lines().last().map(|last| format!(": {}", bounded(last, 500))).unwrap_or_default();
                 let why = format!("{how} instead of answering{said}");
                 match exit {
-                    Some(crate::decision::evidence::ProcessExit::Code(126 | 127)) => LineExchange::Unrunnable { why },
+                    Some(watchdog_facts::evidence::ProcessExit::Code(126 | 127)) => LineExchange::Unrunnable { why },
                     _ => LineExchange::Failed { why },
                 }
             }

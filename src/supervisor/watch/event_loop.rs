@@ -16,9 +16,6 @@ use super::scan::{ScanCause, ScanSubject, ScanTask, WatchScanOutcome, look};
 use super::stalled::StalledSessions;
 use super::suspend_detector::SuspendDetector;
 use super::watch_set::{WatchConcern, WatchSet};
-use crate::decision::display::plural;
-use crate::decision::evidence::UnreadableFact;
-use crate::decision::verdict::{Reason, Verdict};
 use crate::git::{BaselinePoint, SearchResult};
 use crate::store::engine::StoredEvent;
 use crate::store::journal::{is_ours, kind};
@@ -30,6 +27,9 @@ use crate::supervisor::judgement_run::early;
 use crate::supervisor::panicked::verdict_of_panic;
 use crate::supervisor::signals::{SignalState, SignalUrgency};
 use crate::watch::{FsMovement, WatchDepth};
+use watchdog_facts::display::plural;
+use watchdog_facts::evidence::UnreadableFact;
+use watchdog_facts::verdict::{Reason, Verdict};
 
 /// Movements of one commit come within milliseconds of each other.
 const SETTLE: Duration = Duration::from_millis(4);

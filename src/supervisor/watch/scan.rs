@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::decision::evidence::{FaultKind, UnreadableFact};
-use crate::decision::verdict::Reason;
 use crate::git::{BaselinePoint, Worktree};
 use crate::session::recorded;
 use crate::store::Store;
@@ -18,6 +16,8 @@ use crate::supervisor::judgement_input::Overrides;
 use crate::supervisor::open_worktree::{OpenWorktree, WATCH};
 use crate::supervisor::signals::SignalState;
 use crate::supervisor::verdict_json::Judgement;
+use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_facts::verdict::Reason;
 
 /// Why a worktree is looked at; a later one is the stronger reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,8 +11,6 @@ use tokio::task::{JoinSet, LocalSet};
 
 use crate::agent::SessionWorker;
 use crate::config::task_file::TaskStatus;
-use crate::decision::evidence::{FaultKind, UnreadableFact};
-use crate::decision::verdict::{Reason, Status, Verdict};
 use crate::git::BaselinePoint;
 use crate::store::task::agent_lease;
 use crate::supervisor::command_env::{CommandEnv, now};
@@ -21,6 +19,8 @@ use crate::supervisor::signals::{SignalState, SignalUrgency};
 use crate::supervisor::task_queue::TaskQueue;
 use crate::tasks::queue::{ready, takes};
 use crate::tasks::task_board::BoardTask;
+use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_facts::verdict::{Reason, Status, Verdict};
 
 use super::lease::RenewedLease;
 use super::order::{TaskCheckout, TaskOrder};

@@ -7,10 +7,8 @@ use serde_json::{Value, json};
 
 use crate::config::settings::ConfigSettings;
 use crate::config::task_file::{TaskFile, TaskStatus};
-use crate::decision::evidence::{FaultKind, UnreadableFact};
 use crate::decision::iteration::prompt::PromptSet;
 use crate::decision::machine::ConfigTrust;
-use crate::decision::verdict::{Reason, Status, Verdict};
 use crate::git::{BaselinePoint, Worktree};
 use crate::store::Store;
 use crate::store::session;
@@ -23,6 +21,8 @@ use crate::supervisor::signals::SignalState;
 use crate::supervisor::task_queue::{GovernedTask, TaskQueue};
 use crate::supervisor::verdict_json::Judgement;
 use crate::tasks::task_board::{BoardTask, LeasedTask, LedgerError, TaskTaker};
+use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_facts::verdict::{Reason, Status, Verdict};
 
 use super::lease::RenewedLease;
 use super::order::{TaskCheckout, TaskOrder};

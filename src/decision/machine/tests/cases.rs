@@ -8,7 +8,7 @@
 //! - a claim that stays uncommitted is a timeout but no strike: nobody said `waiting` or `working`;
 //! - where no probe is wanted, the verdict is `incomplete`, not a timeout.
 
-use crate::decision::evidence::ProbeOutcome;
+use watchdog_facts::evidence::ProbeOutcome;
 
 use super::world::*;
 

@@ -1,10 +1,10 @@
 //! Configured criteria, trust, the strength that is asked for, facts that cannot be read, and signals.
 
 use crate::config::settings::{OnNoCriteria, RescueMode};
-use crate::decision::evidence::CheckOutcome::{self, Failed, Pass, TimedOut, Unmet, Unrunnable};
-use crate::decision::evidence::{CriteriaChanged, WarningCode};
 use crate::decision::machine::{ConfigTrust, CriteriaFiles, JudgedScope};
-use crate::decision::verdict::{Evidence, Reason};
+use watchdog_facts::evidence::CheckOutcome::{self, Failed, Pass, TimedOut, Unmet, Unrunnable};
+use watchdog_facts::evidence::{CriteriaChanged, WarningCode};
+use watchdog_facts::verdict::{Evidence, Reason};
 
 use super::world::*;
 

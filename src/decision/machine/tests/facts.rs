@@ -6,15 +6,15 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::config::settings::{CompletionSettings, OnNoCriteria, RescueMode};
-use crate::decision::evidence::{
-    Changes, CheckOutcome, Commits, CriteriaChanged, FaultKind, ProbeOutcome, ReadFact, Reply, ReplyStatus, RescueOutcome, SessionEnd,
-    SignsOfLife, UnreadableFact,
-};
 use crate::decision::machine::{
     ChecksJudged, ConfigTrust, CriteriaFiles, EarlierRounds, JudgedScope, LeftRunning, MachineAction, MachineEvent, MachineSetup,
 };
-use crate::decision::termination::StopReason;
-use crate::decision::verdict::{Evidence, ProbeRecord, ProbeUsage, Reason};
+use watchdog_facts::evidence::StopReason;
+use watchdog_facts::evidence::{
+    Changes, CheckOutcome, Commits, CriteriaChanged, FaultKind, ProbeOutcome, ReadFact, Reply, ReplyStatus, RescueOutcome, SessionEnd,
+    SignsOfLife, UnreadableFact,
+};
+use watchdog_facts::verdict::{Evidence, ProbeRecord, ProbeUsage, Reason};
 
 /// What is answered, per kind of question; each list is used in order and over again.
 #[derive(Debug, Clone)]
@@ -199,7 +199,7 @@ pub(super) fn facts() -> impl Strategy<Value = Facts> {
 }
 
 fn session() -> impl Strategy<Value = Option<SessionEnd>> {
-    let exit = crate::decision::evidence::ProcessExit::Code(0);
+    let exit = watchdog_facts::evidence::ProcessExit::Code(0);
     prop_oneof![
         6 => Just(None),
         2 => Just(Some(SessionEnd::Ended { exit })),

@@ -1,7 +1,7 @@
 //! Every leaf of the tree where commits and the agent decide.
 
 use crate::config::settings::RescueMode;
-use crate::decision::evidence::{ProbeOutcome, SignsOfLife};
+use watchdog_facts::evidence::{ProbeOutcome, SignsOfLife};
 
 use super::world::*;
 

@@ -2,7 +2,7 @@
 
 use crate::decision::machine::EarlierRounds;
 use crate::decision::rounds;
-use crate::decision::verdict::Verdict;
+use watchdog_facts::verdict::Verdict;
 
 use super::world::*;
 
@@ -23,11 +23,11 @@ fn calls(worlds: impl IntoIterator<Item = World>) -> (Vec<String>, EarlierRounds
     (said, earlier)
 }
 
-fn clean(reply: crate::decision::evidence::ProbeOutcome) -> World {
+fn clean(reply: watchdog_facts::evidence::ProbeOutcome) -> World {
     World::clean().replies([reply])
 }
 
-fn dirty(reply: crate::decision::evidence::ProbeOutcome) -> World {
+fn dirty(reply: watchdog_facts::evidence::ProbeOutcome) -> World {
     World::dirty().replies([reply])
 }
 
@@ -144,14 +144,14 @@ fn a_new_baseline_forgets_rounds_and_keeps_the_row() {
 #[test]
 fn a_session_cut_short_with_commits_of_a_rescue_begins_anew() {
     let earlier = EarlierRounds { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 1, ..EarlierRounds::default() };
-    let cut_short = Verdict::new(crate::decision::verdict::Reason::Working, "cut short");
+    let cut_short = Verdict::new(watchdog_facts::verdict::Reason::Working, "cut short");
     assert_eq!(rounds::after(earlier, &cut_short), earlier);
     assert_eq!(rounds::after(earlier, &Verdict { rescue_commits: 1, ..cut_short }), EarlierRounds::default());
 }
 
 #[test]
 fn each_reason_counts_on_leaves_alone_or_begins_anew() {
-    use crate::decision::verdict::Reason::{self, *};
+    use watchdog_facts::verdict::Reason::{self, *};
     let earlier = EarlierRounds { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 1, ..EarlierRounds::default() };
     let open: &[Reason] = &[
         Working,

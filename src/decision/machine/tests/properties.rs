@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use crate::config::settings::RescueMode;
-use crate::decision::evidence::{CheckOutcome, Commits, ProbeOutcome, ReplyStatus, SessionEnd, WarningCode};
 use crate::decision::machine::{CheckMachine, ConfigTrust, CriteriaFiles, MachineAction, MachineEvent, MachineSetup};
-use crate::decision::verdict::{Evidence, Reason, Status, Verdict};
+use watchdog_facts::evidence::{CheckOutcome, Commits, ProbeOutcome, ReplyStatus, SessionEnd, WarningCode};
+use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 
 use super::facts::{Facts, facts, setup, stray};
 use super::world::word;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::decision::evidence::{CheckOutcome, ProcessExit, SessionEnd};
-use crate::decision::termination::StopReason;
-use crate::decision::verdict::Reason;
+use watchdog_facts::evidence::StopReason;
+use watchdog_facts::evidence::{CheckOutcome, ProcessExit, SessionEnd};
+use watchdog_facts::verdict::Reason;
 
 use super::world::*;
 

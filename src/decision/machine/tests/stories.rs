@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::decision::evidence::{GitOperation, ProcessExit, SessionEnd};
+use watchdog_facts::evidence::{GitOperation, ProcessExit, SessionEnd};
 
 use super::story::Deed::*;
 use super::story::*;

@@ -8,12 +8,12 @@ use jiff::{SignedDuration, Timestamp};
 use crate::config::settings::ConfigSettings;
 use crate::decision::beside_claim::dispute_beside;
 use crate::decision::breaker::{Breaker, BreakerAdmission, BreakerInput};
-use crate::decision::evidence::{CheckOutcome, Commits, GitOperation, ProbeOutcome, ProcessExit, SessionEnd};
 use crate::decision::machine::EarlierRounds;
 use crate::decision::rounds;
-use crate::decision::session_work::{ContentIds, FileOwner, UncommittedByMoment, inherited};
 use crate::decision::standing_answer::{JudgedBy, is_last_word, stands_until};
-use crate::decision::verdict::{Evidence, Reason, Status, Verdict};
+use watchdog_facts::evidence::{CheckOutcome, Commits, GitOperation, ProbeOutcome, ProcessExit, SessionEnd};
+use watchdog_facts::session_work::{ContentIds, FileOwner, UncommittedByMoment, inherited};
+use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 
 use super::world::*;
 

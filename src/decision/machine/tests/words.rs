@@ -1,8 +1,8 @@
 //! What a verdict says besides its reason: counts, changes, feedback, messages of one line.
 
-use crate::decision::evidence::{Degradation, ProbeOutcome, Reply, ReplyStatus, WarningCode};
 use crate::decision::machine::{CheckMachine, ChecksJudged, MachineEvent};
-use crate::decision::verdict::Evidence;
+use watchdog_facts::evidence::{Degradation, ProbeOutcome, Reply, ReplyStatus, WarningCode};
+use watchdog_facts::verdict::Evidence;
 
 use super::world::*;
 
@@ -65,7 +65,7 @@ fn feedback_of_incomplete_is_never_blank() {
     let mut machine = CheckMachine::new(World::committed().checks(Criteria::NeedClean).setup);
     let _ = machine.step(MachineEvent::Start);
     let _ = machine.step(MachineEvent::Commits(Ok(World::committed().commits)));
-    let outcome = crate::decision::evidence::CheckOutcome::Unmet;
+    let outcome = watchdog_facts::evidence::CheckOutcome::Unmet;
     let silent = ChecksJudged {
         outcome,
         evidence: Evidence::None,

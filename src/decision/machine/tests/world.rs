@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use crate::config::settings::{ConfigSettings, RescueMode};
-use crate::decision::evidence::{
+use crate::decision::machine::{CheckMachine, ChecksJudged, LeftRunning, MachineAction, MachineEvent, MachinePause, MachineSetup};
+use watchdog_facts::evidence::{
     Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, FaultKind, OutcomeBefore, ProbeOutcome, ReadFact, Reply, ReplyStatus,
     RescueOutcome, SessionEnd, SignsOfLife, UnreadableFact,
 };
-use crate::decision::machine::{CheckMachine, ChecksJudged, LeftRunning, MachineAction, MachineEvent, MachinePause, MachineSetup};
-use crate::decision::verdict::{Evidence, ProbeRecord, ProbeUsage, Verdict};
+use watchdog_facts::verdict::{Evidence, ProbeRecord, ProbeUsage, Verdict};
 
 /// The state of a worktree, and how everybody around it behaves.
 #[derive(Clone)]
@@ -394,7 +394,7 @@ fn repeating<T: Clone>(script: &[T], nth: usize) -> Option<T> {
 }
 
 fn placeholder() -> Verdict {
-    Verdict::new(crate::decision::verdict::Reason::Halted, "not concluded")
+    Verdict::new(watchdog_facts::verdict::Reason::Halted, "not concluded")
 }
 
 pub(super) fn word(action: &MachineAction) -> &'static str {

@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_page_about_verdicts_has_a_row_for_each_word_and_no_other() {
-        let page = include_str!("../../docs/verdict.md");
+        let page = include_str!("../../../docs/verdict.md");
         let from = page.find("Words in `degraded`").expect("the tables are there");
         let to = page.find("## The breaker").expect("they end somewhere");
         let in_rows = page[from..to].lines().filter(|line| line.starts_with("| `"));

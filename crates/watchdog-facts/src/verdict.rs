@@ -4,9 +4,35 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-pub use crate::config::settings::Evidence;
-
 use super::evidence::{Changes, CheckResult, Commits, Degradation, FaultKind, LeftOut, ProbeOutcome, UnreadableFact};
+
+/// How strong a `complete` is. Ordered from weak to strong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Evidence {
+    /// Nothing stands behind it.
+    None,
+    /// The agent's word.
+    Claimed,
+    /// A count of iterations.
+    Counted,
+    /// The session's work is in commits, and no check judged it.
+    Committed,
+    /// A configured check by command, file or git criterion showed it.
+    Verified,
+}
+
+impl Evidence {
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Evidence::None => "none",
+            Evidence::Claimed => "claimed",
+            Evidence::Counted => "counted",
+            Evidence::Committed => "committed",
+            Evidence::Verified => "verified",
+        }
+    }
+}
 
 /// What a check came to. The order is the contract's, not one of severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

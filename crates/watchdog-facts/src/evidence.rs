@@ -1,7 +1,7 @@
 //! Facts read at one instant, as values. A fact that could not be read is a value too
 //! ([`UnreadableFact`]), so that no code path can mistake it for zero.
 //!
-//! Nothing here judges; [`super::machine`] does.
+//! Nothing here judges; the decision machine does.
 
 use std::time::Duration;
 
@@ -9,7 +9,6 @@ use jiff::Timestamp;
 
 use super::display::plural;
 pub use super::reply::{ProbeOutcome, Reply, ReplyStatus};
-use super::termination::StopReason;
 pub use super::warning_code::WarningCode;
 
 /// Why a fact is unknown. Ends a check as `error`, never as "nothing there".
@@ -231,6 +230,15 @@ impl std::fmt::Display for ProcessExit {
             ProcessExit::Signal(signal) => write!(f, "signal {signal}"),
         }
     }
+}
+
+/// Why work has to end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StopReason {
+    /// `budget_exhausted`, `deadline_exceeded`, `halted` or `max_iterations`; never one of a complete.
+    pub reason: super::verdict::Reason,
+    /// One line for a person.
+    pub why: String,
 }
 
 /// How a session ended, as `run` saw it. `check` knows nothing of it.
