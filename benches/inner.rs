@@ -12,17 +12,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use completion_watchdog::agent::reply;
-use completion_watchdog::checks::{
+use watchdog_core::checks::{
     BoundedText, Capabilities, CheckContext, CommandRequest, CommandRun, CompletionCheck, FoundFile, JudgeAnswer, JudgeRequest,
     LineExchange, PlanCheck, PushState, TouchedPaths,
 };
 
-use completion_watchdog::config::settings::{ConfigSettings, PlanCriterion, RescueMode};
-use completion_watchdog::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachineSetup};
 use completion_watchdog::git::{BaselinePoint, Worktree};
 use criterion::{Criterion, criterion_group, criterion_main};
 use jiff::Timestamp;
 use repository::{Shape, make};
+use watchdog_core::config::settings::{ConfigSettings, PlanCriterion, RescueMode};
+use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachineSetup};
 use watchdog_facts::evidence::{Changes, Commits, ProbeOutcome, ReadFact, Reply, ReplyStatus, SignsOfLife};
 use watchdog_facts::verdict::ProbeRecord;
 

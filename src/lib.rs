@@ -20,11 +20,6 @@
 //! (adapters) ← [`mod@rescue`], [`session`], [`tasks`], [`hooks`] ← [`supervisor`] (the shell) ← [`report`] (what the records tell) ←
 //! [`cli`] (words in, words out).
 
-pub mod config;
-pub mod decision;
-
-pub mod checks;
-
 pub mod agent;
 pub mod git;
 pub mod store;

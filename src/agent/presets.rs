@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::envelope::is_session_id;
 use super::plan_prompt::PLAN_SCHEMA;
 use super::prompt::REPLY_SCHEMA;
-use crate::config::settings::{AgentSettings, Preset};
+use watchdog_core::config::settings::{AgentSettings, Preset};
 
 /// What to run for a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -25,7 +25,7 @@ use super::presets::{InvocationInputs, ProbeInvocation, ProbeKind, invocation};
 use super::program::{FinishedProgram, ProgramRun, StartError};
 use super::reply::{self, ReplyReading};
 use super::stream::StreamTap;
-use crate::config::settings::{AgentSettings, Preset};
+use watchdog_core::config::settings::{AgentSettings, Preset};
 use watchdog_facts::display::bounded;
 use watchdog_facts::evidence::{ProbeOutcome, ProcessExit, Reply, ReplyStatus};
 use watchdog_facts::verdict::ProbeUsage;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::builder::StdinSource;
 use super::envelope::is_session_id;
-use crate::config::settings::Preset;
+use watchdog_core::config::settings::Preset;
 
 /// The longest prompt that an argument takes: the system has 128 KiB for one, its end included.
 const LONGEST_ARGUMENT: usize = 120 * 1024;

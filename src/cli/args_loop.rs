@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::args::{JudgeArgs, duration};
 use super::args_silence::SilenceArgs;
-use crate::config::settings::Preset;
+use watchdog_core::config::settings::Preset;
 
 const AFTER_HELP: &str = "\
 The prompt is on CMD's stdin, unless an argument asks for it as {prompt} or {prompt_file}; WATCHDOG_PROMPT_FILE names it as a file, too. \

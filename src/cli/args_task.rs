@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::args::duration;
 use super::args_loop::AgentName;
 use super::args_silence::SilenceArgs;
-use crate::config::task_file::{TASK_STATUSES, TaskStatus};
+use watchdog_core::config::task_file::{TASK_STATUSES, TaskStatus};
 
 const AFTER_HELP: &str = "\
 A task is a markdown file in .watchdog/tasks/ (or .tanuki/tasks/, or tasks.dir of completion.json):

@@ -14,7 +14,7 @@ use super::args_report::ReportArgs;
 use super::args_status::StatusArgs;
 use super::commands::evaluate::EvaluateArgs;
 use super::help::arranged;
-use crate::config::nearest_word;
+use watchdog_core::config::nearest_word;
 
 /// Reads the words of a command line, the program's name first.
 pub fn read(line: &[OsString]) -> Result<Cli, clap::Error> {

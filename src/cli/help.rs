@@ -10,7 +10,7 @@ use clap::{Arg, Command, CommandFactory as _};
 use super::args::Cli;
 use super::failure::CommandFailure;
 use super::result_output;
-use crate::config::nearest_hint;
+use watchdog_core::config::nearest_hint;
 
 /// The commands in the groups and the order in which somebody who is new here looks for them.
 const GROUPS: [(&str, &[&str]); 5] = [

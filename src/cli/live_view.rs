@@ -10,9 +10,9 @@ use jiff::Timestamp;
 
 use crate::agent::stream::StreamTap;
 use crate::cli::terminal::CommandTerminal;
-use crate::decision::iteration::next::PauseFor;
-use crate::decision::termination::SpentUsage;
 use crate::supervisor::{LoopPhase, LoopStatus, LoopView, OnProgress, now};
+use watchdog_core::decision::iteration::next::PauseFor;
+use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::display::escape_to_one_line;
 
 /// Between two drawings.

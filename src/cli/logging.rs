@@ -9,7 +9,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::config::nearest_hint;
+use watchdog_core::config::nearest_hint;
 
 use super::args::GlobalArgs;
 use super::failure::CommandFailure;

@@ -19,7 +19,7 @@ use super::guarded_disk::{DiskComparer, OnDisk};
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
 use super::{hidden, staged};
-use crate::config::path_globs;
+use watchdog_core::config::path_globs;
 
 /// Which paths are compared, as text that is percent-escaped where it is not UTF-8.
 pub struct GuardedPaths {
@@ -154,7 +154,7 @@ impl Worktree {
             self.follow_links(tree, word, &mut found)?;
         }
         let globs: Vec<String> =
-            words.iter().filter(|word| word.contains(['*', '?', '[']) && crate::config::path_glob(word).is_ok()).cloned().collect();
+            words.iter().filter(|word| word.contains(['*', '?', '[']) && watchdog_core::config::path_glob(word).is_ok()).cloned().collect();
         if !globs.is_empty() {
             let wanted = GuardedPaths::new(&globs, BTreeSet::new()).map_err(|(glob, error)| Error::read(format!("read {glob}"), error))?;
             found.extend(self.files_of_tree(tree, &wanted)?.keys().map(|path| escape_path(path.as_bstr())));

@@ -3,7 +3,7 @@
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 
-use crate::config::STRICT_JSON;
+use watchdog_core::config::STRICT_JSON;
 
 use super::entry::{HookEntries, HookEntry, own};
 use super::input::HookEvent;

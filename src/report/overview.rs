@@ -12,7 +12,6 @@ use serde_json::Value;
 use super::PathFilter;
 use crate::agent::still_runs;
 use crate::agent::transcript::ClaudeHome;
-use crate::decision::breaker::{Breaker, BreakerState};
 use crate::git::why_broken;
 use crate::store::baseline::{self, BaselineRecord};
 use crate::store::engine::StoredEvent;
@@ -22,6 +21,7 @@ use crate::store::looped::{self, LoopRecord};
 use crate::store::session::{self, SessionRecord};
 use crate::store::{OfWorktrees, StateDir, Store, StoreError, breaker};
 use crate::supervisor::live_session::{LiveSession, SessionActivity, look_at_session};
+use watchdog_core::decision::breaker::{Breaker, BreakerState};
 use watchdog_facts::verdict::{Reason, Status};
 
 /// A verdict may lie behind so many newer events of its worktree, such as snapshots of a long session; one further back is not looked for.

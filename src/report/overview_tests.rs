@@ -5,13 +5,13 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
-use crate::config::settings::ConfigSettings;
-use crate::decision::breaker::BreakerInput;
-use crate::decision::iteration::standing::LoopStanding;
 use crate::store::baseline::BaselineRefs;
 use crate::store::journal::event;
 use crate::store::lock::{LockAttempt, WorktreeLock};
 use crate::store::{RowKey, SqliteStore, journal};
+use watchdog_core::config::settings::ConfigSettings;
+use watchdog_core::decision::breaker::BreakerInput;
+use watchdog_core::decision::iteration::standing::LoopStanding;
 
 struct Ground {
     scratch: tempfile::TempDir,

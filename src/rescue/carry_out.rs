@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::config::settings::{RescueMode, RescueSettings};
 use crate::git::{Error, Snapshot, Worktree};
+use watchdog_core::config::settings::{RescueMode, RescueSettings};
 use watchdog_facts::evidence::RescueOutcome;
 
 use super::grouping::AskPlanner;

@@ -82,7 +82,7 @@ fn trailer_of(snapshot: &Snapshot) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::settings::{ConfigSettings, RescueSettings};
+    use watchdog_core::config::settings::{ConfigSettings, RescueSettings};
 
     fn snapshot() -> Snapshot {
         Snapshot {

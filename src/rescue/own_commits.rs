@@ -10,8 +10,8 @@ use super::choice::choose;
 use super::grouping::{self, AskPlanner, CommitGrouping};
 use super::single::{CommitAttempt, CommitGroup, commit, obstacle, protection};
 use super::{checkboxes, fallback_branch, fixed, message, smuggled};
-use crate::config::settings::RescueMode;
 use crate::git::{CommitState, Error, SnapshotPath, Worktree, escape_path};
+use watchdog_core::config::settings::RescueMode;
 use watchdog_facts::evidence::{Degradation, RescueOutcome, WarningCode};
 
 /// What was committed, for the proof that follows.

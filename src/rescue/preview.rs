@@ -1,7 +1,7 @@
 //! What a rescue would do, without doing it.
 
-use crate::config::settings::{RescueMode, RescueSettings};
 use crate::git::{Error, Worktree};
+use watchdog_core::config::settings::{RescueMode, RescueSettings};
 use watchdog_facts::evidence::LeftOut;
 
 use super::choice::choose_on_disk;

@@ -1,8 +1,8 @@
 //! Which files of a snapshot are kept apart, in a ref that is never merged or pushed, and which ignored files are kept there, too. Pure.
 
 use super::secrets::{in_generated_folder, looks_secret};
-use crate::config::settings::RescueSettings;
 use crate::git::SnapshotCandidate;
+use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::secret_shapes::{self, LIMIT};
 
 /// The rule for [`crate::git::Worktree::take_snapshot_with_private`]: what looks like a secret by its name or by

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::secrets::{bulk_folder, is_env_file, looks_secret};
-use crate::config::settings::RescueSettings;
 use crate::git::{SnapshotKind, SnapshotPath};
+use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::evidence::LeftOut;
 
 /// What goes into a commit and what does not.
@@ -119,7 +119,7 @@ impl PathPatterns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::settings::ConfigSettings;
+    use watchdog_core::config::settings::ConfigSettings;
 
     fn path(text: &str) -> SnapshotPath {
         SnapshotPath {

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use super::selection::PathPatterns;
 use crate::agent::git_program::{git, tail};
-use crate::config::settings::RescueSettings;
 use crate::git::{CommitState, Error, SavedIndex, SnapshotKind, SnapshotPath, Worktree};
+use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::evidence::LeftOut;
 
 /// Files that go into one commit.
@@ -197,7 +197,7 @@ fn undo(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::settings::ConfigSettings;
+    use watchdog_core::config::settings::ConfigSettings;
     use watchdog_facts::evidence::GitOperation;
 
     #[test]

@@ -7,8 +7,8 @@ use std::path::Path;
 use super::carry_out::RescueRequest;
 use crate::agent::git_program::{tail, users};
 use crate::agent::program::StartError;
-use crate::config::settings::RescueSettings;
 use crate::git::Worktree;
+use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::evidence::{Degradation, RescueOutcome, WarningCode};
 
 /// What is run where nothing is configured, if the worktree has it.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::config::parse_bytes;
 use crate::git::{BaselinePoint, Worktree};
 use crate::store::anchor::{self, AnchorRecord, SeenAtEnd};
 use crate::store::{Store, StoreError};
+use watchdog_core::config::parse_bytes;
 use watchdog_facts::evidence::UnreadableFact;
 
 /// More refs of remotes than this are not recorded, and then a fetch moves no anchor.

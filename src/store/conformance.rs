@@ -324,11 +324,11 @@ fn the_newest_of_a_kind_is_found_for_many_worktrees_in_a_crowd_and_far_back() {
 
 #[test]
 fn records_updated_by_many_at_once_lose_no_update() {
-    use crate::config::settings::ConfigSettings;
-    use crate::decision::breaker::{Breaker, BreakerInput};
+    use watchdog_core::config::settings::ConfigSettings;
+    use watchdog_core::decision::breaker::{Breaker, BreakerInput};
     on_every_engine(|store| {
         let settings = ConfigSettings {
-            breaker: crate::config::settings::BreakerSettings { limit: 0, ..ConfigSettings::default().breaker },
+            breaker: watchdog_core::config::settings::BreakerSettings { limit: 0, ..ConfigSettings::default().breaker },
             ..ConfigSettings::default()
         };
         let tries = AtomicU64::new(0);

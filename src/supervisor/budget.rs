@@ -5,8 +5,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::agent::stream::StreamTap;
-use crate::config::settings::Limits;
-use crate::decision::termination::{SpentUsage, termination, time_left, unknown};
+use watchdog_core::config::settings::Limits;
+use watchdog_core::decision::termination::{SpentUsage, termination, time_left, unknown};
 use watchdog_facts::evidence::Degradation;
 use watchdog_facts::evidence::StopReason;
 

@@ -4,13 +4,13 @@
 use std::io;
 use std::path::Path;
 
-use crate::config::settings::ConfigSettings;
-use crate::config::{ConfigError, parse_bytes};
-use crate::decision::machine::ConfigTrust;
 use crate::git::{BaselinePoint, Worktree};
 use crate::session::anchor::point_of;
 use crate::store::anchor::{self, AnchorRecord};
 use crate::store::trust::{TrustStore, fingerprint};
+use watchdog_core::config::settings::ConfigSettings;
+use watchdog_core::config::{ConfigError, parse_bytes};
+use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 
 use super::command_env::CommandEnv;

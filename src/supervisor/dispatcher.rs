@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::agent::CancelFlag;
-use crate::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachinePause};
+use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachinePause};
 use watchdog_facts::verdict::Verdict;
 
 use super::executor::ActionExecutor;

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tracing::Instrument as _;
 
-use crate::config::settings::Limits;
-use crate::decision::machine::{CheckMachine, EarlierRounds, JudgedScope};
-use crate::decision::termination::{LoopCourse, SpentUsage, course, unknown};
 use crate::git::{BaselinePoint, Worktree};
 use crate::session::{RecordedBaseline, recorded};
 use crate::store::Store;
 use crate::store::journal::kind;
+use watchdog_core::config::settings::Limits;
+use watchdog_core::decision::machine::{CheckMachine, EarlierRounds, JudgedScope};
+use watchdog_core::decision::termination::{LoopCourse, SpentUsage, course, unknown};
 use watchdog_facts::context::{SessionContext, running_tasks};
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};

@@ -1,9 +1,9 @@
 //! The words that an event answers to: its kind; a verdict's status and reason; `breaker_open` when the breaker opened.
 //! `watchdog events --kind` and `notify[].on` choose by them.
 
-use crate::config::notification_words;
 use crate::store::engine::StoredEvent;
 use crate::store::journal::kind;
+use watchdog_core::config::notification_words;
 
 /// Every word of an event.
 pub fn words_of(event: &StoredEvent) -> Vec<&str> {

@@ -14,15 +14,15 @@ use serde_json::json;
 
 use crate::agent::transcript::{self, TranscriptFile};
 use crate::agent::{CancelFlag, SurvivingProcess};
-use crate::checks::{self, CheckContext, GroupOutcome};
-use crate::config::settings::RescueMode;
-use crate::config::settings::{CheckKind, CheckSpec};
-use crate::decision::machine::{ChecksJudged, LeftRunning, MachineAction, MachineEvent};
 use crate::git::{BaselinePoint, Snapshot, SnapshotRequest, StatFingerprints, Worktree};
 use crate::rescue;
 use crate::store::Store;
 use crate::store::journal::kind;
 use crate::watch::{FolderWatch, GitDirs};
+use watchdog_core::checks::{self, CheckContext, GroupOutcome};
+use watchdog_core::config::settings::RescueMode;
+use watchdog_core::config::settings::{CheckKind, CheckSpec};
+use watchdog_core::decision::machine::{ChecksJudged, LeftRunning, MachineAction, MachineEvent};
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{

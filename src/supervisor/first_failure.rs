@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use crate::agent::CancelFlag;
-use crate::checks::{CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _};
-use crate::config::settings::{CheckKind, CheckSpec, CommandCriterion};
-use crate::decision::machine::ConfigTrust;
 use crate::store::before::{self, OutcomeRecord};
 use crate::store::{Store, check_cache};
+use watchdog_core::checks::{CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _};
+use watchdog_core::config::settings::{CheckKind, CheckSpec, CommandCriterion};
+use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::display::bounded;
 use watchdog_facts::evidence::{CheckOutcome, OutcomeBefore, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Verdict};

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::config::settings::NotifyRule;
-use crate::decision::machine::MachineEvent;
 use crate::store::engine::NewEvent;
 use crate::store::journal::{event, kind};
 use crate::store::{Store, StoreError};
+use watchdog_core::config::settings::NotifyRule;
+use watchdog_core::decision::machine::MachineEvent;
 
 use super::command_env::{CommandEnv, now};
 use super::judgement_input::JudgementInput;

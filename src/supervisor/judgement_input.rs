@@ -6,14 +6,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::config::settings::{CheckSpec, ConfigSettings};
-use crate::decision::breaker::{BreakerAdmission, BreakerInput, BreakerView};
-use crate::decision::machine::{ConfigTrust, EarlierRounds, MachineSetup};
 use crate::git::{BaselinePoint, KnownRefs, OriginEvidence, Worktree};
 use crate::session::anchor::point_of;
 use crate::session::{RecordedBaseline, UncommittedRule};
 use crate::store::anchor::AnchorRecord;
 use crate::store::{breaker, progress};
+use watchdog_core::config::settings::{CheckSpec, ConfigSettings};
+use watchdog_core::decision::breaker::{BreakerAdmission, BreakerInput, BreakerView};
+use watchdog_core::decision::machine::{ConfigTrust, EarlierRounds, MachineSetup};
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Degradation, SessionEnd, UnreadableFact};
 use watchdog_facts::session_work::UncommittedByMoment;

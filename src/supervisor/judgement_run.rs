@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use tracing::{Instrument as _, Span};
 
 use crate::agent::SurvivingProcess;
-use crate::decision::machine::{CheckMachine, EarlierRounds, MachineSetup};
-use crate::decision::rounds;
 use crate::git::Worktree;
 use crate::store::journal::{kind, tidy, tidy_is_due};
 use crate::store::{Store, before, uncommitted};
+use watchdog_core::decision::machine::{CheckMachine, EarlierRounds, MachineSetup};
+use watchdog_core::decision::rounds;
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::evidence::{Degradation, SessionEnd, WarningCode};
 use watchdog_facts::secret_shapes::mask;

@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use crate::agent::session_meter::{ProcessLook, processes_below};
 use crate::agent::still_runs;
 use crate::agent::transcript::{self, ClaudeHome};
-use crate::decision::silence::{LifeSignals, PersonWait, SilenceVerdict, USUAL_LIMIT, may_wait_for_person, silence};
 use crate::store::session::{self, SessionRecord};
 use crate::store::{StateDir, Store, StoreError};
 use crate::watch::last_change;
+use watchdog_core::decision::silence::{LifeSignals, PersonWait, SilenceVerdict, USUAL_LIMIT, may_wait_for_person, silence};
 use watchdog_facts::verdict::{Reason, Verdict};
 
 use super::command_env::{CommandEnv, now};

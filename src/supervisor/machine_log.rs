@@ -6,7 +6,7 @@ use std::time::Duration;
 use tracing::Span;
 use tracing::field::Empty;
 
-use crate::decision::machine::{CheckMachine, ConfigTrust, MachineAction, MachineEvent, MachinePause};
+use watchdog_core::decision::machine::{CheckMachine, ConfigTrust, MachineAction, MachineEvent, MachinePause};
 use watchdog_facts::display::log_millis;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::Verdict;

@@ -11,12 +11,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::agent::{ProgramPurpose, ProgramRun};
-use crate::config::settings::NotifyTarget;
 use crate::store::engine::Lease;
 use crate::store::journal::{event, kind};
 use crate::store::outbox::{self, OutboxNotice};
 use crate::store::{RowKey, Store, StoreError};
 use crate::webhook::{WebhookPost, post};
+use watchdog_core::config::settings::NotifyTarget;
 use watchdog_facts::display::log_millis;
 use watchdog_facts::evidence::ProcessExit;
 

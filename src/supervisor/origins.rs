@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::decision::beside_claim::dispute_beside;
 use crate::git::{KnownRefs, OriginEvidence, RescuedCommit, UnmergedWork, UnsettledSubmodule, Worktree};
 use crate::store::rescued::RescuedRecord;
 use crate::store::{Store, baseline, rescued};
+use watchdog_core::decision::beside_claim::dispute_beside;
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::evidence::{Changes, Degradation, RescueOutcome, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};

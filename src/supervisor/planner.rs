@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::agent::CancelFlag;
 use crate::agent::probe::{ProbeRequest, ask_for_plan};
-use crate::config::settings::AgentSettings;
 use crate::rescue::NoPlan;
+use watchdog_core::config::settings::AgentSettings;
 use watchdog_facts::evidence::ProbeOutcome;
 use watchdog_facts::verdict::ProbeUsage;
 

@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use crate::agent::stream::SessionSummary;
 use crate::agent::transcript::{self, ClaudeHome};
 use crate::agent::transcript_read;
-use crate::config::settings::Preset;
 use crate::session::ProbeTarget;
 use crate::store::{Store, session};
+use watchdog_core::config::settings::Preset;
 use watchdog_facts::context::{SessionContext, SessionUsage};
 
 use super::command_env::CommandEnv;

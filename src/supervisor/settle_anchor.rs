@@ -5,13 +5,13 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use crate::agent::still_runs;
-use crate::decision::machine::ConfigTrust;
 use crate::git::{BaselinePoint, Worktree, worktrees_of};
 use crate::session::anchor::{self, AnchorParts};
 use crate::session::{RecordedBaseline, inside};
 use crate::store::Store;
 use crate::store::anchor as records;
 use crate::store::session::{self, SessionRecord};
+use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Status, Verdict};
 

@@ -14,8 +14,8 @@ use tokio::sync::oneshot;
 use crate::agent::session_meter::{CpuUse, ProcessLook, SessionMeter};
 use crate::agent::stream::StreamTap;
 use crate::agent::transcript::{self, ClaudeHome};
-use crate::decision::silence::{LifeSignals, PersonWait, SilenceVerdict, may_wait_for_person, silence};
 use crate::watch::{LastChange, last_change};
+use watchdog_core::decision::silence::{LifeSignals, PersonWait, SilenceVerdict, may_wait_for_person, silence};
 
 use super::command_env::now;
 use super::person::calls_in_transcript;

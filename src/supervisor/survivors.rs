@@ -7,11 +7,11 @@ use jiff::Timestamp;
 
 use crate::agent::session_meter::processes_below;
 use crate::agent::still_runs;
-use crate::decision::machine::LeftRunning;
-use crate::decision::survivor_quiet::{ActivitySample, after_look, holds};
 use crate::store::session::SessionRecord;
 use crate::store::{Store, session};
 use crate::watch::last_change;
+use watchdog_core::decision::machine::LeftRunning;
+use watchdog_core::decision::survivor_quiet::{ActivitySample, after_look, holds};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 
 use super::judgement_input::JudgementInput;

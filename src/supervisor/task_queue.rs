@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::config::task_file::{TaskFile, TaskStatus, parse_task};
 use crate::git::BaselinePoint;
 use crate::store::Store;
 use crate::store::journal::{event, kind};
 use crate::store::trust::{TrustStore, fingerprint};
 use crate::tasks::folder::{self, LoadedTask, TaskFolder};
 use crate::tasks::task_board::{BoardTask, TaskBoard, TaskStep};
+use watchdog_core::config::task_file::{TaskFile, TaskStatus, parse_task};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 

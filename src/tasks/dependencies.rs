@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::config::task_file::TaskStatus;
+use watchdog_core::config::task_file::TaskStatus;
 
 /// A task as far as dependencies go.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::config::task_file::{TaskFile, has_front_matter, parse_task};
-use crate::config::{ConfigError, ConfigProblem, MAX_BYTES};
+use watchdog_core::config::task_file::{TaskFile, has_front_matter, parse_task};
+use watchdog_core::config::{ConfigError, ConfigProblem, MAX_BYTES};
 
 /// Where task files are where the configuration names no other folder.
 pub const OWN: &str = ".watchdog/tasks";

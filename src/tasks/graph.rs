@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::dependencies::DependencyLink;
-use crate::config::task_file::TaskStatus;
+use watchdog_core::config::task_file::TaskStatus;
 
 /// A task to be drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::dependencies::{DependencyGraph, DependencyLink};
-use crate::config::task_file::{TaskPriority, TaskStatus};
+use watchdog_core::config::task_file::{TaskPriority, TaskStatus};
 
 /// A task as far as the queue goes.
 #[derive(Debug, Clone, PartialEq, Eq)]

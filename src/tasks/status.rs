@@ -1,6 +1,6 @@
 //! Which status may follow which. Whoever changes one goes through here.
 
-use crate::config::task_file::TaskStatus;
+use watchdog_core::config::task_file::TaskStatus;
 
 /// The statuses that may follow one.
 pub fn next_of(from: TaskStatus) -> &'static [TaskStatus] {
@@ -53,7 +53,7 @@ pub fn step_by_person(from: TaskStatus, to: TaskStatus, why: Option<&str>) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::task_file::TASK_STATUSES;
+    use watchdog_core::config::task_file::TASK_STATUSES;
 
     #[test]
     fn the_steps_are_these_and_no_others() {

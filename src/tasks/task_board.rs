@@ -15,10 +15,10 @@ use super::graph;
 use super::queue::{QueuedTask, settled};
 use super::status::{IllegalStep, step, step_by_person};
 use super::write_back::with_status;
-use crate::config::task_file::{TaskStatus, parse_task};
 use crate::store::StoreError;
 use crate::store::engine::{Lease, LeaseHold, Store};
 use crate::store::task::{self, PinnedFile, TaskRecord};
+use watchdog_core::config::task_file::{TaskStatus, parse_task};
 
 /// The word for a status that dependencies set.
 pub const DEPENDENCIES: &str = "dependencies";
@@ -344,7 +344,7 @@ impl<'s> TaskBoard<'s> {
             return Ok(false);
         }
         let bytes = with_status(&loaded.bytes, &loaded.task, status);
-        let as_meant = |task: &crate::config::task_file::TaskFile| task.status == Some(status) && task.id == loaded.task.id;
+        let as_meant = |task: &watchdog_core::config::task_file::TaskFile| task.status == Some(status) && task.id == loaded.task.id;
         if !parse_task(&bytes, &loaded.relative).is_ok_and(|task| as_meant(&task)) {
             return Err(std::io::Error::other("there is no place for a status in front matter of this form; write one line for each key"));
         }

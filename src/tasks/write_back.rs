@@ -1,6 +1,6 @@
 //! Writes a task's status into its file: one word, every other byte as it was.
 
-use crate::config::task_file::{StatusPlace, TaskFile, TaskStatus};
+use watchdog_core::config::task_file::{StatusPlace, TaskFile, TaskStatus};
 
 /// The bytes of a file with another status. `task` is what was read from these very bytes.
 pub fn with_status(bytes: &[u8], task: &TaskFile, status: TaskStatus) -> Vec<u8> {
@@ -40,7 +40,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::config::task_file::{TASK_STATUSES, parse_task};
+    use watchdog_core::config::task_file::{TASK_STATUSES, parse_task};
 
     #[track_caller]
     fn written(text: &str, status: TaskStatus) -> String {

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use completion_watchdog::config::parse;
-use completion_watchdog::config::settings::{CheckKind, CheckSpec, GitCriterion, Mode};
 use completion_watchdog::store::journal::kind;
+use watchdog_core::config::parse;
+use watchdog_core::config::settings::{CheckKind, CheckSpec, GitCriterion, Mode};
 use watchdog_facts::verdict::{Reason, Status};
 
 fn root() -> &'static Path {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use completion_watchdog::agent::probe::{ProbeRequest, ask};
 use completion_watchdog::agent::prompt::{QuestionFacts, probe_prompt};
-use completion_watchdog::config::settings::{AgentSettings, Preset};
 use tempfile::TempDir;
+use watchdog_core::config::settings::{AgentSettings, Preset};
 use watchdog_facts::evidence::{ProbeOutcome, ReplyStatus};
 
 const ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use completion_watchdog::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use completion_watchdog::rescue::{NO_OTHERS, RescueRequest, rescue};
 use serde_json::json;
+use watchdog_core::config::settings::{ConfigSettings, RescueMode, RescueSettings};
 use watchdog_facts::evidence::RescueOutcome;
 
 use crate::support::scratch_repo::ScratchRepo;

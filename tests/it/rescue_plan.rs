@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use completion_watchdog::config::settings::{ConfigSettings, RescueSettings};
 use completion_watchdog::rescue::{NO_OTHERS, NoPlan, RescueRequest, preview, rescue_asking};
 use serde_json::{Map, Value, json};
+use watchdog_core::config::settings::{ConfigSettings, RescueSettings};
 use watchdog_facts::evidence::RescueOutcome;
 
 use crate::support::scratch_repo::ScratchRepo;

@@ -3,16 +3,14 @@
 
 use std::time::Duration;
 
-use completion_watchdog::config::settings::ConfigSettings;
-use completion_watchdog::decision::breaker::{Breaker, BreakerInput, BreakerState};
-use completion_watchdog::decision::iteration::next::{self as iteration, LoopEnd, LoopMachine, LoopPolicy, PauseLength};
-use completion_watchdog::decision::iteration::standing::LoopStanding;
-use completion_watchdog::decision::machine::{
-    CheckMachine, EarlierRounds, LeftRunning, MachineAction, MachineEvent, MachinePause, MachineSetup,
-};
-use completion_watchdog::decision::rounds;
-use completion_watchdog::decision::termination::SpentUsage;
 use jiff::Timestamp;
+use watchdog_core::config::settings::ConfigSettings;
+use watchdog_core::decision::breaker::{Breaker, BreakerInput, BreakerState};
+use watchdog_core::decision::iteration::next::{self as iteration, LoopEnd, LoopMachine, LoopPolicy, PauseLength};
+use watchdog_core::decision::iteration::standing::LoopStanding;
+use watchdog_core::decision::machine::{CheckMachine, EarlierRounds, LeftRunning, MachineAction, MachineEvent, MachinePause, MachineSetup};
+use watchdog_core::decision::rounds;
+use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::evidence::{
     Changes, Commits, Degradation, ProbeOutcome, ProcessExit, Reply, ReplyStatus, RescueOutcome, SessionEnd, SignsOfLife,
 };

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::checks::{MAX_CONTEXT_BYTES, context_from_json};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::supervisor::{CommandEnv, Overrides, evaluate as judge};
+use watchdog_core::checks::{MAX_CONTEXT_BYTES, context_from_json};
 use watchdog_facts::context::SessionContext;
 
 use super::runtime::in_runtime;

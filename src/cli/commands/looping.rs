@@ -9,8 +9,8 @@ use crate::cli::args_loop::LoopArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::live_view::LiveView;
 use crate::cli::terminal::CommandTerminal;
-use crate::decision::iteration::prompt::{PromptSet, PromptTexts};
 use crate::supervisor::{AskedLimits, CommandEnv, LoopPlan, LoopRequest, LoopView, about_silence, plan_loop, run_loop};
+use watchdog_core::decision::iteration::prompt::{PromptSet, PromptTexts};
 use watchdog_facts::display::escape_for_display;
 
 use super::judging::{adopting, asked};

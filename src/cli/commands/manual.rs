@@ -12,7 +12,7 @@ use crate::cli::args::ManArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::cli::{help, result_output, version};
-use crate::config::nearest_hint;
+use watchdog_core::config::nearest_hint;
 use watchdog_facts::display::plural;
 
 const CONFIGURATION: &str = include_str!("../../../docs/configuration.md");

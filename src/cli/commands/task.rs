@@ -7,11 +7,11 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 
 use super::from_session::PrivilegedCommand;
-use crate::config::task_file::TaskStatus;
 use crate::supervisor::{CommandEnv, GovernedTask, TaskQueue, change_json, now};
 use crate::tasks::graph;
 use crate::tasks::queue::{next, takes};
 use crate::tasks::task_board::{BoardTask, LedgerError, TaskBoard, TaskStep};
+use watchdog_core::config::task_file::TaskStatus;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::verdict::{Reason, Status};
 
@@ -172,7 +172,7 @@ fn summary(ledger: &TaskBoard<'_>) -> String {
 fn summary_json(ledger: &TaskBoard<'_>) -> Value {
     let mut counts = serde_json::Map::new();
     counts.insert("total".into(), ledger.entries().count().into());
-    for (word, status) in crate::config::task_file::TASK_STATUSES {
+    for (word, status) in watchdog_core::config::task_file::TASK_STATUSES {
         counts.insert((*word).into(), count(ledger, &[*status]).into());
     }
     counts.into()

@@ -9,13 +9,13 @@ use crate::agent::{OutputMirror, SessionWorker};
 use crate::cli::args_task::{TaskCrewArgs, TaskRunArgs, TaskWorkArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::config::settings::{AgentEntry, ConfigSettings, Preset};
-use crate::config::task_file::why_no_id;
 use crate::supervisor::{
     CommandEnv, CrewOrder, CrewReport, LoopStatus, LoopView, Overrides, PoolAgent, TaskCheckout, TaskOrder, TaskQueue, run_task,
     work as work_as_crew,
 };
 use crate::tasks::queue::{ready, takes};
+use watchdog_core::config::settings::{AgentEntry, ConfigSettings, Preset};
+use watchdog_core::config::task_file::why_no_id;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Status;
 

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, OfWorktrees, RecordType};
-use crate::decision::breaker::Breaker;
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
+use watchdog_core::decision::breaker::Breaker;
 
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]

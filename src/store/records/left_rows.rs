@@ -21,7 +21,7 @@ const OF_WORKTREES: &[&str] = &[
     answer::AnswerRecord::KIND,
     baseline::BaselineRecord::KIND,
     before::ChecksBeforeRecord::KIND,
-    crate::decision::breaker::Breaker::KIND,
+    watchdog_core::decision::breaker::Breaker::KIND,
     check_cache::PassRecord::KIND,
     conversation::ConversationRecord::KIND,
     looped::LoopRecord::KIND,

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::refs;
 use super::row::{self, OfWorktrees, RecordType};
-use crate::decision::iteration::record::IterationRecord;
-use crate::decision::iteration::standing::LoopStanding;
-use crate::decision::termination::{SpentUsage, UnknownUsage};
 use crate::store::engine::Store;
 use crate::store::error::StoreError;
+use watchdog_core::decision::iteration::record::IterationRecord;
+use watchdog_core::decision::iteration::standing::LoopStanding;
+use watchdog_core::decision::termination::{SpentUsage, UnknownUsage};
 use watchdog_facts::verdict::Reason;
 
 /// A loop as it is recorded.

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::row::{self, RecordType};
-use crate::config::settings::NotifyTarget;
 use crate::store::engine::{Lease, Store};
 use crate::store::error::StoreError;
 use crate::store::key::RowKey;
+use watchdog_core::config::settings::NotifyTarget;
 
 /// More notices than this never wait: somebody who cannot be told for days must not fill the disk.
 pub const FULL: usize = 500;

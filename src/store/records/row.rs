@@ -175,7 +175,7 @@ pub(super) fn everywhere<R: RecordType>(store: &dyn Store) -> Result<OfWorktrees
 /// What is recorded for each worktree to judge it by: the names of the rows with their revisions, as one text.
 pub fn rows_of_worktrees(store: &dyn Store) -> Result<HashMap<String, String>, StoreError> {
     use super::{anchor::AnchorRecord, baseline::BaselineRecord, progress::CheckProgress};
-    use crate::decision::breaker::Breaker;
+    use watchdog_core::decision::breaker::Breaker;
     let mut rows: HashMap<String, String> = HashMap::new();
     for kind in [AnchorRecord::KIND, BaselineRecord::KIND, Breaker::KIND, CheckProgress::KIND] {
         for (key, rev) in store.revisions(&RowKey::prefix(kind, &[]))? {

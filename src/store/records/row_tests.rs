@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::config::settings::BreakerSettings;
-use crate::decision::breaker::BreakerInput;
 use crate::store::engine::{
     AppendOutcome, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseHold, NewEvent, RowRevision, Store, StoreTime, StoredEvent,
     StoredRow, SwapOutcome,
@@ -14,6 +12,8 @@ use crate::store::engine::{
 use crate::store::records::breaker;
 use crate::store::sqlite::tests::Scratch;
 use crate::store::{RowKey, SqliteStore, StoreError};
+use watchdog_core::config::settings::BreakerSettings;
+use watchdog_core::decision::breaker::BreakerInput;
 use watchdog_facts::evidence::Degradation;
 
 type Result<T> = std::result::Result<T, StoreError>;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::decision::survivor_quiet::QuietSince;
+use watchdog_core::decision::survivor_quiet::QuietSince;
 
 use super::row::{self, OfWorktrees, RecordType};
 use crate::store::codec::{path_from_text, path_to_text};

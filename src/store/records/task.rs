@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, RecordType};
-use crate::config::task_file::TaskStatus;
 use crate::store::codec::{path_from_text, path_to_text};
 use crate::store::engine::{Lease, Store};
 use crate::store::error::StoreError;
 use crate::store::key::RowKey;
+use watchdog_core::config::task_file::TaskStatus;
 
 /// A task as it is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,9 +4,6 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::agent::still_runs;
-use crate::checks::describe;
-use crate::config::settings::{ConfigSettings, OnNoCriteria, RescueMode, RescueSettings};
-use crate::decision::machine::ConfigTrust;
 use crate::git::SnapshotRequest;
 use crate::hooks::{HookAction, HookInput, HookReply};
 use crate::rescue::private_rule;
@@ -14,6 +11,9 @@ use crate::session::{UncommittedRule, note_conversations, record, recorded};
 use crate::store::hook_session::{self, HookSession};
 use crate::store::journal::{event, kind, snapshot_event};
 use crate::store::session::{self, SessionRecord};
+use watchdog_core::checks::describe;
+use watchdog_core::config::settings::{ConfigSettings, OnNoCriteria, RescueMode, RescueSettings};
+use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 
 use super::super::command_env::{CommandEnv, now};

@@ -2,7 +2,6 @@
 
 use serde_json::json;
 
-use crate::config::settings::RescueMode;
 use crate::git::SnapshotRequest;
 use crate::hooks::{HookInput, HookReply};
 use crate::rescue::private_rule;
@@ -10,6 +9,7 @@ use crate::store::hook_session;
 use crate::store::journal::{event, kind, snapshot_event};
 use crate::store::session;
 use crate::store::uncommitted;
+use watchdog_core::config::settings::RescueMode;
 use watchdog_facts::evidence::UnreadableFact;
 
 use super::super::command_env::{CommandEnv, now};

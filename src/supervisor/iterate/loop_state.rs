@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::decision::iteration::record::{IterationRecord, KEPT};
-use crate::decision::iteration::standing::LoopStanding;
 use crate::git::{self, BaselinePoint, Worktree};
 use crate::store::Store;
 use crate::store::journal::event_id;
 use crate::store::looped::{self, LoopRecord};
+use watchdog_core::decision::iteration::record::{IterationRecord, KEPT};
+use watchdog_core::decision::iteration::standing::LoopStanding;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::{Reason, Verdict};
 

@@ -6,17 +6,19 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::checks::describe;
-use crate::decision::iteration::ending::{is_over, verdict as verdict_of};
-use crate::decision::iteration::next::{IterationOutcome, LoopAction, LoopEnd, LoopEvent, LoopMachine, LoopPolicy, PauseFor, PauseLength};
-use crate::decision::iteration::prompt::PromptFacts;
-use crate::decision::iteration::record::IterationRecord;
-use crate::decision::machine::ConfigTrust;
-use crate::decision::termination::{SpentUsage, unknown};
 use crate::git::Worktree;
 use crate::session::spec_of_new_session;
 use crate::store::journal::kind;
 use crate::store::lock::WorktreeLock;
+use watchdog_core::checks::describe;
+use watchdog_core::decision::iteration::ending::{is_over, verdict as verdict_of};
+use watchdog_core::decision::iteration::next::{
+    IterationOutcome, LoopAction, LoopEnd, LoopEvent, LoopMachine, LoopPolicy, PauseFor, PauseLength,
+};
+use watchdog_core::decision::iteration::prompt::PromptFacts;
+use watchdog_core::decision::iteration::record::IterationRecord;
+use watchdog_core::decision::machine::ConfigTrust;
+use watchdog_core::decision::termination::{SpentUsage, unknown};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};

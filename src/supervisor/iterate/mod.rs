@@ -1,6 +1,6 @@
 //! `watchdog loop`: sessions one after the other, each judged, until the work is complete or something ends it.
 //!
-//! `request` is what is asked, `looped` drives the state machine of [`crate::decision::iteration`], `session` plays one iteration,
+//! `request` is what is asked, `looped` drives the state machine of [`watchdog_core::decision::iteration`], `session` plays one iteration,
 //! `loop_state` keeps how the loop stands, `pause` waits, `left_over` looks after what a killed watchdog left, `view` is what a terminal shows.
 
 mod left_over;

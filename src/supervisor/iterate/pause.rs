@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::decision::iteration::next::PauseLength;
 use crate::supervisor::backoff;
 use crate::supervisor::command_env::now;
 use crate::supervisor::signals::{SignalState, SignalUrgency};
+use watchdog_core::decision::iteration::next::PauseLength;
 
 /// The longest that the wall clock is not looked at: a machine that was suspended wakes up later than its timers think.
 const LOOK: Duration = Duration::from_secs(20);

@@ -5,12 +5,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::agent::ConversationChoice;
-use crate::checks::describe;
-use crate::config::settings::Limits;
-use crate::decision::iteration::prompt::PromptFacts;
-use crate::decision::iteration::standing::LoopStanding;
-use crate::decision::machine::ConfigTrust;
-use crate::decision::termination::may_begin;
+use watchdog_core::checks::describe;
+use watchdog_core::config::settings::Limits;
+use watchdog_core::decision::iteration::prompt::PromptFacts;
+use watchdog_core::decision::iteration::standing::LoopStanding;
+use watchdog_core::decision::machine::ConfigTrust;
+use watchdog_core::decision::termination::may_begin;
 use watchdog_facts::evidence::UnreadableFact;
 
 use crate::session::spec_of_new_session;

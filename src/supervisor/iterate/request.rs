@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::agent::{OutputMirror, SessionWorker};
-use crate::config::settings::Limits;
-use crate::decision::iteration::prompt::PromptSet;
-use crate::decision::silence::USUAL_LIMIT;
+use watchdog_core::config::settings::Limits;
+use watchdog_core::decision::iteration::prompt::PromptSet;
+use watchdog_core::decision::silence::USUAL_LIMIT;
 
 use crate::supervisor::configuration::EffectiveConfig;
 use crate::supervisor::judgement_input::Overrides;

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use crate::agent::stream::StreamTap;
 use crate::agent::{ConversationChoice, StdinSource};
-use crate::config::settings::{ConfigSettings, RescueMode};
-use crate::decision::iteration::next::IterationOutcome;
-use crate::decision::termination::SpentUsage;
 use crate::git::{BaselinePoint, KnownRefs, Worktree};
 use crate::rescue::private_rule;
 use crate::session::{RecordedBaseline, UncommittedRule, note_conversations, record, recorded};
 use crate::store::Store;
+use watchdog_core::config::settings::{ConfigSettings, RescueMode};
+use watchdog_core::decision::iteration::next::IterationOutcome;
+use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::evidence::{Degradation, SessionEnd, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Verdict;
 

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use crate::agent::stream::StreamTap;
-use crate::decision::iteration::next::PauseFor;
-use crate::decision::termination::SpentUsage;
+use watchdog_core::decision::iteration::next::PauseFor;
+use watchdog_core::decision::termination::SpentUsage;
 
 /// How a loop stands right now.
 #[derive(Debug, Clone)]

@@ -2,10 +2,10 @@
 //! signals and pauses; a sweep has thousands of machines, and no pause between any two looks.
 
 use crate::agent::CancelFlag;
-use crate::decision::machine::{CheckMachine, MachineAction, MachineEvent};
 use crate::supervisor::executor::ActionExecutor;
 use crate::supervisor::journal::observed;
 use crate::supervisor::machine_log::step;
+use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineEvent};
 use watchdog_facts::verdict::Verdict;
 
 /// How far a machine came.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::drive::{DriveOutcome, drive, perform};
 use super::pool::WorkerPool;
 use super::report::{SweepOutcome, SweepRow};
-use crate::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachineSetup};
 use crate::git::{FoundWorktree, RepoCache, WorktreeState};
 use crate::session::recorded;
 use crate::store::baseline;
@@ -23,6 +22,7 @@ use crate::supervisor::panicked::verdict_of_panic;
 use crate::supervisor::refusal::SettledCase;
 use crate::supervisor::settle_anchor;
 use crate::supervisor::verdict_json::{Judgement, SessionJson};
+use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachineSetup};
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 

@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::agent::{BoundedOutput, CancelFlag, LeftoverRule, ProgramPurpose, ProgramRun, StartError};
-use crate::checks::{
-    AtBegin, BoundedText, Capabilities, CapturedStream, CheckDefinition, CheckRun, CommandOutput, CommandRequest, CommandRun, EarlierPass,
-    FoundFile, JudgeAnswer, JudgeRequest, LineExchange, PushState, TestEdits, TouchedPaths,
-};
-use crate::config::settings::{CommandLine, SuccessRule};
 use crate::git::{self, BaselinePoint, Worktree};
 use crate::rescue;
 use crate::store::Store;
+use watchdog_core::checks::{
+    AtBegin, BoundedText, Capabilities, CapturedStream, CheckDefinition, CheckRun, CommandOutput, CommandRequest, CommandRun, EarlierPass,
+    FoundFile, JudgeAnswer, JudgeRequest, LineExchange, PushState, TestEdits, TouchedPaths,
+};
+use watchdog_core::config::settings::{CommandLine, SuccessRule};
 use watchdog_facts::evidence::{Changes, CheckOutcome, Commits, FaultKind, ReadFact, TestCounts, UnreadableFact};
 use watchdog_facts::secret_shapes::mask;
 use watchdog_facts::verdict::ProbeUsage;

@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::checks::{CommandRequest, EarlierPass};
-use crate::config::settings::{CommandLine, SuccessRule};
 use crate::store::{Store, check_cache};
+use watchdog_core::checks::{CommandRequest, EarlierPass};
+use watchdog_core::config::settings::{CommandLine, SuccessRule};
 use watchdog_facts::evidence::TestCounts;
 
 use super::super::command_env::now;

@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use crate::checks::{CheckRun, CommandRequest, CommandRun, MAX_REPORT_BYTES};
-use crate::config::settings::RescueMode;
 use crate::git::SnapshotRequest;
 use crate::rescue;
+use watchdog_core::checks::{CheckRun, CommandRequest, CommandRun, MAX_REPORT_BYTES};
+use watchdog_core::config::settings::RescueMode;
 
 use super::super::command_env::now;
 use super::super::session_work;

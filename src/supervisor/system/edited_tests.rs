@@ -3,9 +3,9 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use crate::checks::{TestEdits, is_test_file, test_lines};
 use crate::git::{BaselinePoint, Worktree, unescape_path};
 use crate::rescue;
+use watchdog_core::checks::{TestEdits, is_test_file, test_lines};
 use watchdog_facts::evidence::ReadFact;
 
 use super::super::judgement_input::JudgementInput;

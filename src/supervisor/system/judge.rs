@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::agent::probe::{ProbeRequest, ask_to_judge};
-use crate::checks::{Capabilities as _, CommandRequest, CommandRun, JudgeAnswer, JudgeRequest};
-use crate::config::settings::{AgentSettings, CommandLine};
+use watchdog_core::checks::{Capabilities as _, CommandRequest, CommandRun, JudgeAnswer, JudgeRequest};
+use watchdog_core::config::settings::{AgentSettings, CommandLine};
 use watchdog_facts::display::bounded;
 use watchdog_facts::evidence::{ProbeOutcome, ProcessExit};
 use watchdog_facts::verdict::ProbeUsage;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::agent::{CancelFlag, LineAnswer, LineProgram, StartError};
-use crate::checks::LineExchange;
+use watchdog_core::checks::LineExchange;
 use watchdog_facts::display::{bounded, log_millis};
 
 /// Programs that stay, by what was started and where. They end with the last owner.

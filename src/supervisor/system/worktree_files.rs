@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use crate::checks::FoundFile;
-use crate::config::{escapes_worktree, path_glob};
 use crate::git::{escape_path, unescape_path};
+use watchdog_core::checks::FoundFile;
+use watchdog_core::config::{escapes_worktree, path_glob};
 
 /// The files that match a glob, sorted by path.
 pub(super) fn find(root: &Path, glob: &str) -> io::Result<Vec<FoundFile>> {

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::agent::SessionWorker;
-use crate::config::task_file::TaskStatus;
 use crate::git::BaselinePoint;
 use crate::store::task::agent_lease;
 use crate::supervisor::command_env::{CommandEnv, now};
@@ -19,6 +18,7 @@ use crate::supervisor::signals::{SignalState, SignalUrgency};
 use crate::supervisor::task_queue::TaskQueue;
 use crate::tasks::queue::{ready, takes};
 use crate::tasks::task_board::BoardTask;
+use watchdog_core::config::task_file::TaskStatus;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 

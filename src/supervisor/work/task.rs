@@ -5,10 +5,6 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::config::settings::ConfigSettings;
-use crate::config::task_file::{TaskFile, TaskStatus};
-use crate::decision::iteration::prompt::PromptSet;
-use crate::decision::machine::ConfigTrust;
 use crate::git::{BaselinePoint, Worktree};
 use crate::store::Store;
 use crate::store::session;
@@ -21,6 +17,10 @@ use crate::supervisor::signals::SignalState;
 use crate::supervisor::task_queue::{GovernedTask, TaskQueue};
 use crate::supervisor::verdict_json::Judgement;
 use crate::tasks::task_board::{BoardTask, LeasedTask, LedgerError, TaskTaker};
+use watchdog_core::config::settings::ConfigSettings;
+use watchdog_core::config::task_file::{TaskFile, TaskStatus};
+use watchdog_core::decision::iteration::prompt::PromptSet;
+use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 
@@ -374,7 +374,7 @@ mod tests {
     fn the_title_leads_the_prompt_and_stands_there_once() {
         let prompt = |body: &str| {
             let text = format!("---\nid: T1\ntitle: Log in\n---\n{body}");
-            prompt_of(&crate::config::task_file::parse_task(text.as_bytes(), Path::new("t.md")).expect("a task"))
+            prompt_of(&watchdog_core::config::task_file::parse_task(text.as_bytes(), Path::new("t.md")).expect("a task"))
         };
         assert_eq!(prompt(""), "Log in");
         assert_eq!(prompt("With a password."), "Log in\n\nWith a password.");

@@ -20,10 +20,10 @@ pub mod task_file;
 mod yaml;
 
 pub use elements::notification_words;
-pub(crate) use nearest::{hint as nearest_hint, nearest as nearest_word};
+pub use nearest::{hint as nearest_hint, nearest as nearest_word};
 pub use parse::{MAX_BYTES, ParsedConfig, parse, parse_bytes, parse_registered};
 pub use patterns::{escapes_worktree, output_regex, path_glob, path_globs};
 pub use problem::{ConfigError, ConfigProblem};
 pub use resolved::to_json;
 pub use schema::SCHEMA;
-pub(crate) use syntax::STRICT as STRICT_JSON;
+pub use syntax::STRICT as STRICT_JSON;

@@ -1,7 +1,7 @@
 //! The JSON Schema of `completion.json`, for editors and for other programs. The reader does not use it: its messages are better.
 
 /// JSON Schema (2020-12) of a configuration file.
-pub const SCHEMA: &str = include_str!("../../docs/schema/config.json");
+pub const SCHEMA: &str = include_str!("../../../../docs/schema/config.json");
 
 #[cfg(test)]
 mod tests {

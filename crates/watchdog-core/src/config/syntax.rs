@@ -62,7 +62,7 @@ impl SpannedValue<'_> {
 }
 
 /// JSON and nothing more.
-pub(crate) const STRICT: ParseOptions = ParseOptions {
+pub const STRICT: ParseOptions = ParseOptions {
     allow_comments: false,
     allow_loose_object_property_names: false,
     allow_trailing_commas: false,

@@ -223,11 +223,11 @@ fn the_first_failing_test_is_named_with_what_it_says() {
 /// Whole runs, each with a test that passes, one that fails and one that is skipped or still to be written.
 #[test]
 fn whole_runs_as_they_were_printed_are_read() {
-    let jest = include_str!("../../../tests/it/fixtures/runners/jest.txt");
-    let vitest = include_str!("../../../tests/it/fixtures/runners/vitest.txt");
-    let mocha = include_str!("../../../tests/it/fixtures/runners/mocha.txt");
-    let rspec = include_str!("../../../tests/it/fixtures/runners/rspec.txt");
-    let ctest = include_str!("../../../tests/it/fixtures/runners/ctest.txt");
+    let jest = include_str!("../../../../../tests/it/fixtures/runners/jest.txt");
+    let vitest = include_str!("../../../../../tests/it/fixtures/runners/vitest.txt");
+    let mocha = include_str!("../../../../../tests/it/fixtures/runners/mocha.txt");
+    let rspec = include_str!("../../../../../tests/it/fixtures/runners/rspec.txt");
+    let ctest = include_str!("../../../../../tests/it/fixtures/runners/ctest.txt");
     for (name, text, (ran, failed, skipped), (test, message)) in [
         ("jest 30", jest, (3, 2, 2), ("fails here", "expect(received).toBe(expected) // Object.is equality")),
         ("vitest 3 in colours", vitest, (2, 1, 2), ("a.test.ts > fails here", "AssertionError: expected 2 to be 3 // Object.is equality")),

@@ -3,7 +3,7 @@
 /// The nearest of `known`, and whether it is near enough to be what was meant. `None` where nothing is known.
 ///
 /// Case and the difference between `maxProbes`, `max-probes` and `max_probes` count for nothing.
-pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<(&'k str, bool)> {
+pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<(&'k str, bool)> {
     // Longer words cannot be near, and comparing costs the product of the lengths.
     let word = snake(&word.chars().take(100).collect::<String>());
     let (distance, best) = known.into_iter().map(|known| (distance(&word, &snake(known)), known)).min_by_key(|(distance, _)| *distance)?;
@@ -12,7 +12,7 @@ pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) 
 }
 
 /// A hint that names the nearest word; empty where nothing is known.
-pub(crate) fn hint<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+pub fn hint<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     match nearest(word, known) {
         Some((best, true)) => format!(", did you mean `{best}`?"),
         Some((best, false)) => format!(", the nearest known one is `{best}`"),

@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     /// The file of the contract, section 4, word for word.
-    const CONTRACT: &str = include_str!("../../tests/fixtures/config/contract.json");
+    const CONTRACT: &str = include_str!("../../../../tests/fixtures/config/contract.json");
 
     #[test]
     fn an_empty_object_is_every_default() {

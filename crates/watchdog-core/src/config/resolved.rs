@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_as_resolved_reads_as_the_same_settings() {
-        let contract = reads(include_str!("../../tests/fixtures/config/contract.json"));
+        let contract = reads(include_str!("../../../../tests/fixtures/config/contract.json"));
         for settings in [ConfigSettings::default(), contract, reads(r#"{"completion": {"signal": "D", "verify": ["x", "y"]}}"#)] {
             assert_eq!(reads(&to_json(&settings).to_string()), settings);
         }
@@ -241,7 +241,7 @@ mod tests {
 
         #[test]
         fn no_damage_to_a_real_file_makes_the_reader_panic(at in 0..2000_usize, cut in 0..40_usize, put in "[\\[\\]{}\",:0-9a-z\\\\\u{e9}\u{0}]{0,6}") {
-            let mut text = include_str!("../../tests/fixtures/config/contract.json").to_owned();
+            let mut text = include_str!("../../../../tests/fixtures/config/contract.json").to_owned();
             let start = text.floor_char_boundary(at.min(text.len()));
             let end = text.floor_char_boundary((start + cut).min(text.len()));
             text.replace_range(start..end, &put);
