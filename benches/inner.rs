@@ -17,7 +17,6 @@ use watchdog_core::checks::{
     LineExchange, PlanCheck, PushState, TouchedPaths,
 };
 
-use completion_watchdog::git::{BaselinePoint, Worktree};
 use criterion::{Criterion, criterion_group, criterion_main};
 use jiff::Timestamp;
 use repository::{Shape, make};
@@ -25,6 +24,7 @@ use watchdog_core::config::settings::{ConfigSettings, PlanCriterion, RescueMode}
 use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachineSetup};
 use watchdog_facts::evidence::{Changes, Commits, ProbeOutcome, ReadFact, Reply, ReplyStatus, SignsOfLife};
 use watchdog_facts::verdict::ProbeRecord;
+use watchdog_git::{BaselinePoint, Worktree};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 

@@ -201,7 +201,7 @@ fn journal_rows(bench: &Bench) -> Result<()> {
     let mut state = OsString::from(&repo);
     state.push(".state");
     let state = PathBuf::from(state);
-    let worktree = completion_watchdog::git::Worktree::open(&repo)?.worktree_id();
+    let worktree = watchdog_git::Worktree::open(&repo)?.worktree_id();
     journal::write(&state, &worktree, bench.events)?;
     journal::watch(&state, &repo, 997)?;
     let begun = Instant::now();

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use completion_watchdog::git::Worktree;
 use completion_watchdog::session::{UncommittedRule, record};
 use completion_watchdog::store::{SqliteStore, StateDir};
 use jiff::Timestamp;
+use watchdog_git::Worktree;
 
 use super::Result;
 use super::repository::{Shape, git, make};

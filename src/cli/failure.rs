@@ -78,8 +78,8 @@ impl From<Refusal> for CommandFailure {
     }
 }
 
-impl From<crate::git::Error> for CommandFailure {
-    fn from(error: crate::git::Error) -> Self {
+impl From<watchdog_git::Error> for CommandFailure {
+    fn from(error: watchdog_git::Error) -> Self {
         UnreadableFact::from(error).into()
     }
 }

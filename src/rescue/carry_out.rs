@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::git::{Error, Snapshot, Worktree};
 use watchdog_core::config::settings::{RescueMode, RescueSettings};
 use watchdog_facts::evidence::RescueOutcome;
+use watchdog_git::{Error, Snapshot, Worktree};
 
 use super::grouping::AskPlanner;
 use super::{index_mending, own_commits, retry, user_command};

@@ -10,8 +10,8 @@ use super::carry_out::RescueRequest;
 use super::message::planned;
 use super::single::{CommitAttempt, CommitGroup, commit};
 use super::task_list::{OpenBox, open_tasks};
-use crate::git::{Error, SnapshotKind, SnapshotPath, Worktree};
 use watchdog_facts::evidence::{Degradation, WarningCode};
+use watchdog_git::{Error, SnapshotKind, SnapshotPath, Worktree};
 
 /// Longer lists are not read.
 const LONGEST: u64 = 1 << 20;

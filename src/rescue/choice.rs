@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::carry_out::{NO_OTHERS, RescueRequest};
 use super::selection::select;
 use super::single::without_replaced;
-use crate::git::{Error, FileVersions, SnapshotKind, SnapshotPath, Worktree};
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::evidence::{Degradation, LeftOut, WarningCode};
 use watchdog_facts::secret_shapes::{self, LIMIT};
+use watchdog_git::{Error, FileVersions, SnapshotKind, SnapshotPath, Worktree};
 
 /// What may be committed, and what may not.
 #[derive(Debug, Default)]

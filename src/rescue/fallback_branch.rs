@@ -11,7 +11,7 @@ use super::carry_out::RescueRequest;
 use super::message::with_snapshot;
 use super::single::CommitGroup;
 use crate::agent::git_program::{git, tail};
-use crate::git::{Error, KeptEntry, Worktree};
+use watchdog_git::{Error, KeptEntry, Worktree};
 
 /// Plumbing takes a moment; only a filter of the user can hang.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -123,7 +123,7 @@ impl BranchPlumbing<'_> {
         request: &RescueRequest<'_>,
         groups: &[CommitGroup<'_>],
         kept: &[Vec<KeptEntry>],
-        branch: &crate::git::RescueBranch,
+        branch: &watchdog_git::RescueBranch,
         head: Option<&str>,
     ) -> Result<(), String> {
         self.git(&["read-tree", head.unwrap_or("--empty")], Vec::new())?;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::carry_out::RescueRequest;
 use super::single::CommitGroup;
-use crate::git::{Error, Worktree};
 use watchdog_facts::secret_shapes::{self, LIMIT};
+use watchdog_git::{Error, Worktree};
 
 /// Whether files of the group have other content now than in the snapshot, and had not before the commit was tried: a hook
 /// rewrote them. One that removed a file, or wrote something that looks like a secret, fixed nothing.

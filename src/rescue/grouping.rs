@@ -8,9 +8,9 @@ use super::plan::{self, PlannedCommit};
 use super::single::CommitGroup;
 use super::{message, plan_diff};
 use crate::agent::plan_prompt::{CommitPlanFacts, plan_prompt};
-use crate::git::{Error, SnapshotKind, SnapshotPath, Worktree};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::secret_shapes::mask;
+use watchdog_git::{Error, SnapshotKind, SnapshotPath, Worktree};
 
 /// Puts a question, with the number of the attempt from 1, to whoever can plan. The answer is an object with `commits`.
 pub type AskPlanner<'a> = &'a dyn Fn(&str, u32) -> Result<Map<String, Value>, NoPlan>;

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::git::{FoundWorktree, Worktree, worktrees_of};
+use watchdog_git::{FoundWorktree, Worktree, worktrees_of};
 
 /// Is in the git directory of a worktree while a snapshot is brought back there, and locked by the process that does it.
 const MARK: &str = "watchdog-restore";

@@ -7,9 +7,9 @@ use super::carry_out::RescueRequest;
 use super::index_lock;
 use super::own_commits::left;
 use crate::agent::git_program::{git, tail};
-use crate::git::{Error, Worktree};
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Degradation, WarningCode};
+use watchdog_git::{Error, Worktree};
 
 /// Paths that a message names.
 const NAMED: usize = 3;
@@ -78,7 +78,7 @@ fn replace(
 }
 
 fn named(paths: &[Vec<u8>]) -> String {
-    let first = paths.iter().take(NAMED).map(|path| crate::git::escape_path(path)).collect::<Vec<_>>().join(", ");
+    let first = paths.iter().take(NAMED).map(|path| watchdog_git::escape_path(path)).collect::<Vec<_>>().join(", ");
     match paths.len().saturating_sub(NAMED) {
         0 => first,
         more => format!("{first} and {} more", plural(more as u64, "path")),

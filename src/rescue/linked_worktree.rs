@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::half_made::{self, HalfMadeWorktree, UnderWay};
 use crate::agent::git_program::{git, tail};
-use crate::git::{Error, RestoreError, RestoreResult, RestoreTarget, Worktree};
+use watchdog_git::{Error, RestoreError, RestoreResult, RestoreTarget, Worktree};
 
 /// How long git may take to make a worktree without files.
 const DEADLINE: Duration = Duration::from_secs(120);

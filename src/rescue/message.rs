@@ -1,7 +1,7 @@
 //! The messages of a rescue's commits. Pure.
 
 use super::carry_out::RescueRequest;
-use crate::git::{Snapshot, SnapshotKind, SnapshotPath};
+use watchdog_git::{Snapshot, SnapshotKind, SnapshotPath};
 
 /// How many files are listed.
 const LISTED: usize = 50;

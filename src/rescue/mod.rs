@@ -1,6 +1,6 @@
 //! Uncommitted work into commits: snapshot, commit by mode, proof that nothing was lost.
 //!
-//! The snapshot is taken by [`crate::git::Worktree::take_snapshot`] before a rescue is asked for; a rescue cannot
+//! The snapshot is taken by [`watchdog_git::Worktree::take_snapshot`] before a rescue is asked for; a rescue cannot
 //! be asked for without one. What is left out of a commit stays in the work tree and in the snapshot.
 
 mod carry_out;

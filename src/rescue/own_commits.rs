@@ -10,9 +10,9 @@ use super::choice::choose;
 use super::grouping::{self, AskPlanner, CommitGrouping};
 use super::single::{CommitAttempt, CommitGroup, commit, obstacle, protection};
 use super::{checkboxes, fallback_branch, fixed, message, smuggled};
-use crate::git::{CommitState, Error, SnapshotPath, Worktree, escape_path};
 use watchdog_core::config::settings::RescueMode;
 use watchdog_facts::evidence::{Degradation, RescueOutcome, WarningCode};
+use watchdog_git::{CommitState, Error, SnapshotPath, Worktree, escape_path};
 
 /// What was committed, for the proof that follows.
 #[derive(Debug, Default)]

@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use crate::agent::git_program::git;
-use crate::git::{Error, Snapshot, SnapshotPath, Worktree};
 use watchdog_facts::secret_shapes::mask;
+use watchdog_git::{Error, Snapshot, SnapshotPath, Worktree};
 
 /// Bytes of all diffs together.
 const ALL: usize = 40 << 10;

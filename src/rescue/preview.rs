@@ -1,8 +1,8 @@
 //! What a rescue would do, without doing it.
 
-use crate::git::{Error, Worktree};
 use watchdog_core::config::settings::{RescueMode, RescueSettings};
 use watchdog_facts::evidence::LeftOut;
+use watchdog_git::{Error, Worktree};
 
 use super::choice::choose_on_disk;
 use super::single::{obstacle, protection};

@@ -1,11 +1,11 @@
 //! Which files of a snapshot are kept apart, in a ref that is never merged or pushed, and which ignored files are kept there, too. Pure.
 
 use super::secrets::{in_generated_folder, looks_secret};
-use crate::git::SnapshotCandidate;
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::secret_shapes::{self, LIMIT};
+use watchdog_git::SnapshotCandidate;
 
-/// The rule for [`crate::git::Worktree::take_snapshot_with_private`]: what looks like a secret by its name or by
+/// The rule for [`watchdog_git::Worktree::take_snapshot_with_private`]: what looks like a secret by its name or by
 /// what is new in it, and what is larger than `max_bytes`. Whatever is never committed for one of these reasons belongs here, too.
 pub fn private_rule(settings: &RescueSettings) -> impl Fn(&SnapshotCandidate<'_>) -> Option<&'static str> + use<> {
     let max_bytes = settings.max_bytes;

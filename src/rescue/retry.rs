@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use super::carry_out::RescueRequest;
 use super::index_lock::{named_in, wait};
 use super::private_rule::private_rule;
-use crate::git::{CommitState, Error, Snapshot, SnapshotRequest, Worktree};
 use watchdog_facts::evidence::RescueOutcome;
+use watchdog_git::{CommitState, Error, Snapshot, SnapshotRequest, Worktree};
 
 /// What git says where a commit landed after we looked, and took with it what was to be committed.
 const OVERTAKEN: [&str; 4] = ["cannot lock ref", "nothing to commit", "nothing added to commit", "did not match any file"];

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::secrets::{bulk_folder, is_env_file, looks_secret};
-use crate::git::{SnapshotKind, SnapshotPath};
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::evidence::LeftOut;
+use watchdog_git::{SnapshotKind, SnapshotPath};
 
 /// What goes into a commit and what does not.
 #[derive(Debug, PartialEq, Eq)]

@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use super::selection::PathPatterns;
 use crate::agent::git_program::{git, tail};
-use crate::git::{CommitState, Error, SavedIndex, SnapshotKind, SnapshotPath, Worktree};
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::evidence::LeftOut;
+use watchdog_git::{CommitState, Error, SavedIndex, SnapshotKind, SnapshotPath, Worktree};
 
 /// Files that go into one commit.
 #[derive(Debug, Clone)]

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use super::carry_out::RescueRequest;
 use super::fallback_branch;
-use crate::git::{CommittedContent, Error, SnapshotPath, Worktree};
 use watchdog_facts::evidence::{Degradation, LeftOut, RescueOutcome, WarningCode};
 use watchdog_facts::secret_shapes::{self, LIMIT};
+use watchdog_git::{CommittedContent, Error, SnapshotPath, Worktree};
 
 /// Shorter lines and values are in many files.
 const TELLING: usize = 8;

@@ -7,9 +7,9 @@ use std::path::Path;
 use super::carry_out::RescueRequest;
 use crate::agent::git_program::{tail, users};
 use crate::agent::program::StartError;
-use crate::git::Worktree;
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::evidence::{Degradation, RescueOutcome, WarningCode};
+use watchdog_git::Worktree;
 
 /// What is run where nothing is configured, if the worktree has it.
 const DEFAULT: &str = RescueSettings::DEFAULT_SCRIPT;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::git::{BaselinePoint, Worktree};
 use crate::store::anchor::{self, AnchorRecord, SeenAtEnd};
 use crate::store::{Store, StoreError};
 use watchdog_core::config::parse_bytes;
 use watchdog_facts::evidence::UnreadableFact;
+use watchdog_git::{BaselinePoint, Worktree};
 
 /// More refs of remotes than this are not recorded, and then a fetch moves no anchor.
 const MOST_REFS: usize = 2_000;

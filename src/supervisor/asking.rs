@@ -9,7 +9,6 @@ use crate::agent::probe::{self, ProbeRequest};
 use crate::agent::prompt::{QuestionFacts, probe_prompt};
 use crate::agent::reply_claims::ReplyClaims;
 use crate::agent::transcript;
-use crate::git::{BaselinePoint, RemoteState};
 use crate::session::{KnownBy, ProbeTarget};
 use crate::store::answer::{self, AnswerRecord};
 use crate::store::{Store, StoreError};
@@ -19,6 +18,7 @@ use watchdog_core::decision::standing_answer::{JudgedBy, is_last_word, stands_un
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Changes, Commits, ProbeOutcome, Reply, ReplyStatus};
 use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Verdict};
+use watchdog_git::{BaselinePoint, RemoteState};
 
 use super::command_env::now;
 use super::executor::{ActionExecutor, since};
@@ -260,7 +260,7 @@ impl ActionExecutor {
         };
         let work = match &facts.1 {
             Some(changes) => changes.fingerprint,
-            None => self.worktree(crate::git::Worktree::changes).ok()?.fingerprint,
+            None => self.worktree(watchdog_git::Worktree::changes).ok()?.fingerprint,
         };
         let whom = self.whom();
         let session = whom.resume.or(whom.expected);

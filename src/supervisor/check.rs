@@ -5,10 +5,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::agent::PidEnd;
-use crate::git::BaselinePoint;
 use crate::session::{RecordedBaseline, recorded};
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Verdict};
+use watchdog_git::BaselinePoint;
 
 use super::command_env::{CommandEnv, now};
 use super::configuration::effective;

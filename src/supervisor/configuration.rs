@@ -4,7 +4,6 @@
 use std::io;
 use std::path::Path;
 
-use crate::git::{BaselinePoint, Worktree};
 use crate::session::anchor::point_of;
 use crate::store::anchor::{self, AnchorRecord};
 use crate::store::trust::{TrustStore, fingerprint};
@@ -12,6 +11,7 @@ use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::config::{ConfigError, parse_bytes};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
+use watchdog_git::{BaselinePoint, Worktree};
 
 use super::command_env::CommandEnv;
 use super::open_worktree::OpenWorktree;

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::git::{BaselinePoint, GuardedPaths, Worktree};
 use crate::session::anchor::{DifferingFiles, point_of};
 use watchdog_core::checks::{GateFile, GatePart, NamedFiles, gate_files, words};
 use watchdog_core::config::settings::{CheckKind, CheckSpec, CommandLine, ConfigSettings, RescueMode};
-use watchdog_core::config::{path_glob, path_globs};
 use watchdog_core::decision::machine::CriteriaFiles;
 use watchdog_facts::evidence::{CriteriaChanged, FaultKind, ReadFact, UnreadableFact};
+use watchdog_facts::patterns::{path_glob, path_globs};
+use watchdog_git::{BaselinePoint, GuardedPaths, Worktree};
 
 use super::configuration::FILE;
 use super::judgement_input::JudgementInput;

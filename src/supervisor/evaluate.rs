@@ -6,7 +6,6 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tracing::Instrument as _;
 
-use crate::git::{BaselinePoint, Worktree};
 use crate::session::{RecordedBaseline, recorded};
 use crate::store::Store;
 use crate::store::journal::kind;
@@ -17,6 +16,7 @@ use watchdog_facts::context::{SessionContext, running_tasks};
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
+use watchdog_git::{BaselinePoint, Worktree};
 
 use super::command_env::{CommandEnv, now};
 use super::configuration::effective;

@@ -14,7 +14,6 @@ use serde_json::json;
 
 use crate::agent::transcript::{self, TranscriptFile};
 use crate::agent::{CancelFlag, SurvivingProcess};
-use crate::git::{BaselinePoint, Snapshot, SnapshotRequest, StatFingerprints, Worktree};
 use crate::rescue;
 use crate::store::Store;
 use crate::store::journal::kind;
@@ -29,6 +28,7 @@ use watchdog_facts::evidence::{
     Changes, CheckOutcome, CheckResult, Commits, Degradation, FaultKind, ReadFact, RescueOutcome, SignsOfLife, UnreadableFact, WarningCode,
 };
 use watchdog_facts::verdict::Evidence;
+use watchdog_git::{BaselinePoint, Snapshot, SnapshotRequest, StatFingerprints, Worktree};
 
 use super::asking::ProbeHistory;
 use super::command_env::{CommandEnv, now};
@@ -361,7 +361,7 @@ impl ActionExecutor {
             Ok(outcome)
         });
         self.spend_beside(*planner.spent.lock().expect("mutex poisoned"));
-        rescued.map_err(|error: crate::git::Error| UnreadableFact { kind: FaultKind::Git, why: error.to_string(), hint: None })
+        rescued.map_err(|error: watchdog_git::Error| UnreadableFact { kind: FaultKind::Git, why: error.to_string(), hint: None })
     }
 
     pub(super) fn note_answered(&self, answered: bool) {

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::git::Worktree;
 use crate::store::journal::{event, kind};
 use crate::store::{Store, expiry, refs};
+use watchdog_git::Worktree;
 
 use super::command_env::now;
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::git::{BaselinePoint, KnownRefs, OriginEvidence, Worktree};
 use crate::session::anchor::point_of;
 use crate::session::{RecordedBaseline, UncommittedRule};
 use crate::store::anchor::AnchorRecord;
@@ -18,6 +17,7 @@ use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Degradation, SessionEnd, UnreadableFact};
 use watchdog_facts::session_work::UncommittedByMoment;
 use watchdog_facts::verdict::{Reason, Verdict};
+use watchdog_git::{BaselinePoint, KnownRefs, OriginEvidence, Worktree};
 
 use super::command_env::now;
 use super::configuration::EffectiveConfig;

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use crate::git::{Error, OriginEvidence, Snapshot, SnapshotRequest, Worktree};
 use crate::rescue::private_rule;
 use watchdog_core::config::settings::{RescueMode, RescueSettings};
+use watchdog_git::{Error, OriginEvidence, Snapshot, SnapshotRequest, Worktree};
 
 /// What became of them.
 #[derive(Debug, Default)]

@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use crate::git::{OriginEvidence, Snapshot, SnapshotRequest, Worktree};
 use crate::rescue::private_rule;
 use crate::store::Store;
 use crate::store::journal::snapshot_event;
 use watchdog_core::config::settings::{RescueMode, RescueSettings};
+use watchdog_git::{OriginEvidence, Snapshot, SnapshotRequest, Worktree};
 
 use super::command_env::{OnProgress, now};
 use super::kept_elsewhere::keep_elsewhere;

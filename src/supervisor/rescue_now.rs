@@ -3,13 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use crate::agent::transcript;
-use crate::git::{Snapshot, SnapshotRequest};
 use crate::rescue::{self, NoPlan, RescuePreview};
 use crate::session::recorded;
 use crate::store::journal::{event, kind};
 use crate::store::session as sessions;
 use watchdog_core::config::settings::{ConfigSettings, RescueMode};
 use watchdog_facts::evidence::{Degradation, RescueOutcome, WarningCode};
+use watchdog_git::{Snapshot, SnapshotRequest};
 
 use super::command_env::{CommandEnv, now};
 use super::configuration::{EffectiveConfig, effective};

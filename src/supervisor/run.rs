@@ -10,13 +10,13 @@ use serde_json::json;
 
 use crate::agent::stream::StreamTap;
 use crate::agent::{OutputMirror, StdinSource};
-use crate::git::Worktree;
 use crate::session::{note_conversations, record, spec_of_new_session};
 use crate::store::Store;
 use crate::store::journal::kind;
 use watchdog_core::decision::termination::{SpentUsage, termination};
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Verdict;
+use watchdog_git::Worktree;
 
 use super::command_env::{CommandEnv, now};
 use super::configuration::effective;

@@ -8,9 +8,9 @@ use std::time::Duration;
 use crate::agent::ProgramPurpose;
 use crate::agent::builder::foreign_git_variables;
 use crate::agent::program::ProgramRun;
-use crate::git::{GitAnswer, GitRunner, serve_with};
 use crate::store::StateDir;
 use watchdog_facts::evidence::ProcessExit;
+use watchdog_git::{GitAnswer, GitRunner, serve_with};
 
 /// Reading refs takes a moment; writing waits for a lock.
 const DEADLINE: Duration = Duration::from_secs(60);

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::git::{Error, StatFingerprints, Worktree};
 use watchdog_facts::evidence::{Changes, Degradation, WarningCode};
 use watchdog_facts::session_work::{FileOwner, UncommittedByMoment};
+use watchdog_git::{Error, StatFingerprints, Worktree};
 
 /// What is uncommitted, told apart.
 #[derive(Debug, Default)]

@@ -5,7 +5,6 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use crate::agent::still_runs;
-use crate::git::{BaselinePoint, Worktree, worktrees_of};
 use crate::session::anchor::{self, AnchorParts};
 use crate::session::{RecordedBaseline, inside};
 use crate::store::Store;
@@ -14,6 +13,7 @@ use crate::store::session::{self, SessionRecord};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Status, Verdict};
+use watchdog_git::{BaselinePoint, Worktree, worktrees_of};
 
 use super::command_env::{CommandEnv, now};
 use super::configuration::{EffectiveConfig, FILE, governing_by_files};

@@ -6,8 +6,8 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use crate::git::{BaselinePoint, Worktree, unescape_path};
 use watchdog_facts::evidence::{Changes, Degradation, WarningCode};
+use watchdog_git::{BaselinePoint, Worktree, unescape_path};
 
 /// Changed paths that are looked at, at most.
 const MOST_PATHS: usize = 200;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use completion_watchdog::git::{BaselinePoint, Worktree};
 use jiff::Timestamp;
+use watchdog_git::{BaselinePoint, Worktree};
 
 use crate::support::scratch_repo::{ScratchRepo, instant};
 use crate::support::wait_until;

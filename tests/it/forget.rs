@@ -5,11 +5,11 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use completion_watchdog::git::Worktree;
 use completion_watchdog::store::lock::{LockHolder, WorktreeLock};
 use completion_watchdog::store::{SqliteStore, StateDir, Store};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use watchdog_git::Worktree;
 
 use crate::support::{CommandOutput, Repo, TestEnv, wait_until};
 

@@ -6,8 +6,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use completion_watchdog::git::{Error, Worktree, escape_path, unescape_path};
 use watchdog_facts::evidence::{Changes, GitOperation};
+use watchdog_git::{Error, Worktree, escape_path, unescape_path};
 
 use crate::support::lone_repo::Repo;
 

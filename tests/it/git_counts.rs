@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
-use completion_watchdog::git::{BaselinePoint, Worktree};
+use watchdog_git::{BaselinePoint, Worktree};
 
 use crate::support::lone_repo::Repo;
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use completion_watchdog::git::{BaselinePoint, FoundWorktree, RepoCache, Worktree, WorktreeState, worktrees_of};
+use watchdog_git::{BaselinePoint, FoundWorktree, RepoCache, Worktree, WorktreeState, worktrees_of};
 
 use crate::support::lone_repo::Repo;
 

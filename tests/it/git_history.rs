@@ -1,7 +1,7 @@
 //! The commits since a baseline: how many, made where, and whether they changed anything.
 
-use completion_watchdog::git::{BaselinePoint, Error, KnownRefs, Worktree};
 use watchdog_facts::evidence::{CommitOrigin, Commits};
+use watchdog_git::{BaselinePoint, Error, KnownRefs, Worktree};
 
 use crate::support::lone_repo::Repo;
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use completion_watchdog::git::{BaselinePoint, Worktree};
+use watchdog_git::{BaselinePoint, Worktree};
 
 use crate::support::lone_repo::{Repo, hermetic};
 

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use completion_watchdog::git::{BaselinePoint, Error, Worktree};
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_git::{BaselinePoint, Error, Worktree};
 
 use crate::support::lone_repo::Repo;
 

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::fs;
 
-use completion_watchdog::git::{OriginEvidence, Worktree, worktrees_of};
 use watchdog_facts::evidence::Commits;
+use watchdog_git::{OriginEvidence, Worktree, worktrees_of};
 
 use crate::git_history::{Session, sum};
 use crate::support::lone_repo::Repo;

@@ -1,8 +1,8 @@
 //! Commits that a rescue made are told from the session's own, also after a rewrite.
 
-use completion_watchdog::git::{BaselinePoint, KnownRefs, OriginEvidence, RescuedCommit, Worktree};
 use serde_json::json;
 use watchdog_facts::evidence::{CommitOrigin, Commits};
+use watchdog_git::{BaselinePoint, KnownRefs, OriginEvidence, RescuedCommit, Worktree};
 
 use crate::support::TestEnv;
 use crate::support::lone_repo::Repo;

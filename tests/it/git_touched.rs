@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use completion_watchdog::git::{BaselinePoint, Error, GuardedPaths, HiddenEntries, RemoteState, WorkDiff, Worktree};
+use watchdog_git::{BaselinePoint, Error, GuardedPaths, HiddenEntries, RemoteState, WorkDiff, Worktree};
 
 use crate::support::lone_repo::Repo;
 

@@ -61,7 +61,7 @@ fn judged_heads_go_with_the_old_snapshots() {
     let env = TestEnv::new();
     let repo = env.repo();
     let old = repo.head();
-    let worktree = completion_watchdog::git::Worktree::open(repo.path()).unwrap();
+    let worktree = watchdog_git::Worktree::open(repo.path()).unwrap();
     let days_ago = |days: i64| jiff::Timestamp::now() - jiff::SignedDuration::from_hours(24 * days);
     worktree.keep_judged("main", &old, &[], days_ago(40)).unwrap();
     repo.write("new", "new");

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use completion_watchdog::git::{RestoreError, RestoreTarget, RestoredTo, Snapshot};
+use watchdog_git::{RestoreError, RestoreTarget, RestoredTo, Snapshot};
 
 use crate::support::scratch_repo::{ScratchRepo, files};
 

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use completion_watchdog::git::{RestoreTarget, SnapshotRequest, Worktree};
+use watchdog_git::{RestoreTarget, SnapshotRequest, Worktree};
 
 use crate::support::scratch_repo::{ScratchRepo, files, in_own_process, instant};
 
@@ -141,7 +141,7 @@ fn a_linked_worktree_inside_counts_by_what_is_uncommitted_in_it() {
     assert_eq!(paths(&repo, &format!("{}^3", snapshot.commit)), ["nested/.trees/one/tracked"]);
     // Seen from the linked worktree itself, it is an ordinary change, and the snapshots are shared.
     let linked = Worktree::open(&repo.path(".trees/one")).unwrap();
-    let request = completion_watchdog::git::SnapshotRequest { spec: "one", at: crate::support::scratch_repo::instant(), why: "test" };
+    let request = watchdog_git::SnapshotRequest { spec: "one", at: crate::support::scratch_repo::instant(), why: "test" };
     let own = linked.take_snapshot(&request).unwrap().unwrap();
     assert_eq!(show(&repo, &format!("{}:tracked", own.commit)), "changed there");
     assert_eq!(repo.open().snapshots(None).unwrap().len(), 2);

@@ -6,9 +6,9 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::json;
 
-use completion_watchdog::git::Worktree;
 use completion_watchdog::store::session::{self, SessionRecord};
 use completion_watchdog::store::{SqliteStore, StateDir};
+use watchdog_git::Worktree;
 
 use crate::support::{Step, TestEnv, wait_until};
 use crate::sweep::{rows, word};

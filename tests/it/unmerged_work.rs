@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use completion_watchdog::git::{KnownRefs, OriginEvidence, SnapshotRequest, UnmergedWork, Worktree, worktrees_of};
 use serde_json::json;
+use watchdog_git::{KnownRefs, OriginEvidence, SnapshotRequest, UnmergedWork, Worktree, worktrees_of};
 
 use crate::support::lone_repo::Repo;
 use crate::support::{Step, TestEnv};

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use completion_watchdog::git::{SearchResult, Worktree, WorktreeState, find_worktrees};
+use watchdog_git::{SearchResult, Worktree, WorktreeState, find_worktrees};
 
 use crate::support::TestEnv;
 

@@ -7,6 +7,7 @@
 pub mod context;
 pub mod display;
 pub mod evidence;
+pub mod patterns;
 pub mod reply;
 pub mod secret_shapes;
 pub mod session_work;

@@ -9,13 +9,13 @@ use crate::agent::ProgramRun;
 use crate::cli::args::DoctorArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::git::Worktree;
 use crate::store::baseline::{BaselineRecord, BaselineRefs};
 use crate::store::rebuild::{BaselineFact, RebuildFacts, SnapshotFact, rebuild};
 use crate::store::{SqliteStore, anchor};
 use crate::supervisor::{CommandEnv, OpenWorktree, governing_by_files, now};
 use watchdog_core::config::settings::{ConfigSettings, Preset};
 use watchdog_facts::display::escape_to_one_line;
+use watchdog_git::Worktree;
 
 /// One thing that was looked at.
 struct DoctorFinding {

@@ -9,11 +9,11 @@ use crate::cli::args::GlobalArgs;
 use crate::cli::args_hook::{HookArgs, HookCommand, InstallArgs, SettingsArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::git::Worktree;
 use crate::hooks::settings_file::{SettingsFile, SettingsFileError};
 use crate::hooks::{HoldScope, HookEntries, HookEvent, HookReply, line_diff, settings_text, shell_word};
 use crate::supervisor::{CommandEnv, HookHost, HookRequest, answer_hook};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
+use watchdog_git::Worktree;
 
 use super::runtime::in_runtime;
 

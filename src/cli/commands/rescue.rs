@@ -7,12 +7,12 @@ use crate::cli::amounts::grouped;
 use crate::cli::args_rescue::{RescueArgs, RescueCommand};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::git::{RestoreTarget, Snapshot};
 use crate::rescue::{NoPlan, RescuePreview};
 use crate::supervisor::{CommandEnv, CommitPlanner, OpenWorktree, RescueOrder, RescueReport, rescue_now};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::evidence::RescueOutcome;
 use watchdog_facts::verdict::Reason;
+use watchdog_git::{RestoreTarget, Snapshot};
 
 use super::probe::with_interrupt;
 use super::snapshots::{LISTED, RestorePlace, SHOWN, drop_one, id_of, left_out_json, list, restore, show, show_left_out, show_more};

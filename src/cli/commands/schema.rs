@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::git::Worktree;
 use crate::supervisor::{CONFIGURATION_FILE, CommandEnv, bad_configuration};
 use watchdog_core::config::{SCHEMA as CONFIG, parse_bytes, to_json};
 use watchdog_facts::verdict::Reason;
+use watchdog_git::Worktree;
 
 /// What `check`, `run`, `loop`, `sweep` and `evaluate` print with `--json`.
 const VERDICT: &str = include_str!("../../../docs/schema/verdict.json");

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use crate::cli::amounts::{age, grouped, size};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::git::{FileDiff, RestoreError, RestoreResult, RestoreTarget, RestoredTo, SnapshotDiff, SnapshotKind, SnapshotSummary};
 use crate::rescue::{RestoreIntoError, restore_into_worktree};
 use crate::session::recorded;
 use crate::store::journal::{event, kind};
@@ -15,6 +14,7 @@ use crate::supervisor::{CommandEnv, OpenWorktree, now};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, plural};
 use watchdog_facts::evidence::LeftOut;
 use watchdog_facts::verdict::Reason;
+use watchdog_git::{FileDiff, RestoreError, RestoreResult, RestoreTarget, RestoredTo, SnapshotDiff, SnapshotKind, SnapshotSummary};
 
 /// What stands for the newest snapshot of this worktree's spec.
 const LATEST: &str = "latest";

@@ -9,7 +9,6 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 
 use super::from_session::PrivilegedCommand;
-use crate::git::{BaselinePoint, Worktree};
 use crate::store::SqliteStore;
 use crate::store::task::{self, PinnedFile, TaskRecord};
 use crate::store::trust::{TrustGrant, TrustStore, fingerprint};
@@ -18,6 +17,7 @@ use crate::tasks;
 use watchdog_core::config::task_file::parse_task;
 use watchdog_core::config::{ConfigError, parse_bytes};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
+use watchdog_git::{BaselinePoint, Worktree};
 
 /// So many lines of a script are shown.
 const SHOWN_LINES: usize = 60;

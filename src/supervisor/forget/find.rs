@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::git::{FoundWorktree, OwnRef, OwnRefKind, WorktreeState, worktrees_of};
 use crate::hooks::settings_file::SettingsFile;
 use crate::hooks::settings_text;
 use crate::store::left_rows::{self, RowOwners};
 use crate::store::trust::TrustStore;
 use crate::store::{StoreError, baseline, figures, lock};
+use watchdog_git::{FoundWorktree, OwnRef, OwnRefKind, WorktreeState, worktrees_of};
 
 use super::super::command_env::CommandEnv;
 use super::super::open_worktree::OpenWorktree;

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::git::OwnRef;
 use crate::hooks::settings_file::SettingsFile;
 use crate::store::left_rows::RowOwners;
+use watchdog_git::OwnRef;
 
 /// What is to be forgotten.
 #[derive(Debug, Clone)]

@@ -2,7 +2,6 @@
 
 use serde_json::json;
 
-use crate::git::SnapshotRequest;
 use crate::hooks::{HookInput, HookReply};
 use crate::rescue::private_rule;
 use crate::store::hook_session;
@@ -11,6 +10,7 @@ use crate::store::session;
 use crate::store::uncommitted;
 use watchdog_core::config::settings::RescueMode;
 use watchdog_facts::evidence::UnreadableFact;
+use watchdog_git::SnapshotRequest;
 
 use super::super::command_env::{CommandEnv, now};
 use super::super::configuration::effective;

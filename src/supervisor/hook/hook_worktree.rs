@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::git::Worktree;
 use crate::hooks::{HookEvent, HookInput};
 use crate::store::hook_session::{self, HookSession};
 use crate::store::{SqliteStore, Store};
 use watchdog_facts::evidence::UnreadableFact;
+use watchdog_git::Worktree;
 
 use super::super::command_env::CommandEnv;
 use super::super::open_worktree::OpenWorktree;

@@ -8,7 +8,6 @@ use serde_json::json;
 
 use crate::agent::still_runs;
 use crate::agent::{CancelFlag, transcript_read};
-use crate::git::{BaselinePoint, SnapshotRequest};
 use crate::hooks::{HoldMode, HoldStreak, HookDecision, HookEvent, HookInput, HookReply, StopFacts, context, decide};
 use crate::rescue::private_rule;
 use crate::session::{RecordedBaseline, recorded};
@@ -23,6 +22,7 @@ use watchdog_core::decision::termination::{SpentUsage, termination};
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::evidence::{CheckOutcome, CheckResult, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Reason;
+use watchdog_git::{BaselinePoint, SnapshotRequest};
 
 use super::super::command_env::{CommandEnv, now};
 use super::super::configuration::effective;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::git::{self, BaselinePoint, Worktree};
 use crate::store::Store;
 use crate::store::journal::event_id;
 use crate::store::looped::{self, LoopRecord};
@@ -12,6 +11,8 @@ use watchdog_core::decision::iteration::record::{IterationRecord, KEPT};
 use watchdog_core::decision::iteration::standing::LoopStanding;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::{Reason, Verdict};
+use watchdog_git as git;
+use watchdog_git::{BaselinePoint, Worktree};
 
 /// Bytes of a feedback that are kept.
 const FEEDBACK: usize = 16 * 1024;

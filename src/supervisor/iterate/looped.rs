@@ -6,7 +6,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::git::Worktree;
 use crate::session::spec_of_new_session;
 use crate::store::journal::kind;
 use crate::store::lock::WorktreeLock;
@@ -22,6 +21,7 @@ use watchdog_core::decision::termination::{SpentUsage, unknown};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
+use watchdog_git::Worktree;
 
 use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::configuration::effective;

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use crate::agent::stream::StreamTap;
 use crate::agent::{ConversationChoice, StdinSource};
-use crate::git::{BaselinePoint, KnownRefs, Worktree};
 use crate::rescue::private_rule;
 use crate::session::{RecordedBaseline, UncommittedRule, note_conversations, record, recorded};
 use crate::store::Store;
@@ -16,6 +15,7 @@ use watchdog_core::decision::iteration::next::IterationOutcome;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::evidence::{Degradation, SessionEnd, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Verdict;
+use watchdog_git::{BaselinePoint, KnownRefs, Worktree};
 
 use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::configuration::{EffectiveConfig, effective};

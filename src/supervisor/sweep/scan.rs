@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::drive::{DriveOutcome, drive, perform};
 use super::pool::WorkerPool;
 use super::report::{SweepOutcome, SweepRow};
-use crate::git::{FoundWorktree, RepoCache, WorktreeState};
 use crate::session::recorded;
 use crate::store::baseline;
 use crate::store::lock::{LockAttempt, LockHolder, WorktreeLock};
@@ -25,6 +24,7 @@ use crate::supervisor::verdict_json::{Judgement, SessionJson};
 use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachineSetup};
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
+use watchdog_git::{FoundWorktree, RepoCache, WorktreeState};
 
 /// What is said of a worktree that was removed meanwhile.
 const VANISHED: &str = "its folder vanished while it was looked at";

@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::request::SweepRequest;
-use crate::git::{FoundWorktree, StatFingerprint, StatFingerprints, TABLES};
 use crate::store::engine::RowRevision;
 use crate::store::sweep_cache::{self, SweepCacheEntry};
 use crate::store::{Store, StoreError, rows_of_worktrees};
@@ -21,6 +20,7 @@ use crate::supervisor::judgement_run::JudgementRun;
 use crate::supervisor::verdict_json::Judgement;
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Reason;
+use watchdog_git::{FoundWorktree, StatFingerprint, StatFingerprints, TABLES};
 
 /// How many looks are written together.
 const TOGETHER: usize = 128;

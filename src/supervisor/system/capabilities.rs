@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::agent::{BoundedOutput, CancelFlag, LeftoverRule, ProgramPurpose, ProgramRun, StartError};
-use crate::git::{self, BaselinePoint, Worktree};
 use crate::rescue;
 use crate::store::Store;
 use watchdog_core::checks::{
@@ -19,6 +18,8 @@ use watchdog_core::config::settings::{CommandLine, SuccessRule};
 use watchdog_facts::evidence::{Changes, CheckOutcome, Commits, FaultKind, ReadFact, TestCounts, UnreadableFact};
 use watchdog_facts::secret_shapes::mask;
 use watchdog_facts::verdict::ProbeUsage;
+use watchdog_git as git;
+use watchdog_git::{BaselinePoint, Worktree};
 
 use super::super::criteria_files;
 use super::super::judgement_input::JudgementInput;

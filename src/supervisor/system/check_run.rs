@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use crate::git::SnapshotRequest;
 use crate::rescue;
 use watchdog_core::checks::{CheckRun, CommandRequest, CommandRun, MAX_REPORT_BYTES};
 use watchdog_core::config::settings::RescueMode;
+use watchdog_git::SnapshotRequest;
 
 use super::super::command_env::now;
 use super::super::session_work;
@@ -43,7 +43,7 @@ fn work_tree_id(outside: &SystemCapabilities<'_>) -> Result<String, String> {
     }
     let case = outside.case;
     let mut worktree = case.worktree.lock().expect("mutex poisoned");
-    let refused = |error: crate::git::Error| format!("no scratch checkout can be made: {error}");
+    let refused = |error: watchdog_git::Error| format!("no scratch checkout can be made: {error}");
     if case.settings.rescue.mode == RescueMode::Off {
         let clean = worktree.clean_tree().map_err(refused)?;
         return clean.ok_or_else(|| "a clean check needs a snapshot of what is uncommitted, and rescue.mode is off".into());

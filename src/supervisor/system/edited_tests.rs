@@ -3,10 +3,10 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use crate::git::{BaselinePoint, Worktree, unescape_path};
 use crate::rescue;
 use watchdog_core::checks::{TestEdits, is_test_file, test_lines};
 use watchdog_facts::evidence::ReadFact;
+use watchdog_git::{BaselinePoint, Worktree, unescape_path};
 
 use super::super::judgement_input::JudgementInput;
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::{Pid, test_kill_process};
 
-use crate::git::Worktree;
+use watchdog_git::Worktree;
 
 /// One scratch checkout.
 pub(super) struct ScratchCheckout {

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use crate::git::{escape_path, unescape_path};
 use watchdog_core::checks::FoundFile;
-use watchdog_core::config::{escapes_worktree, path_glob};
+use watchdog_facts::patterns::{escapes_worktree, path_glob};
+use watchdog_git::{escape_path, unescape_path};
 
 /// The files that match a glob, sorted by path.
 pub(super) fn find(root: &Path, glob: &str) -> io::Result<Vec<FoundFile>> {

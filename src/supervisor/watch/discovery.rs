@@ -8,9 +8,9 @@ use std::time::Duration;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
-use crate::git::{SearchResult, WorktreeState, find_worktrees};
 use crate::supervisor::signals::{SignalState, SignalUrgency};
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_git::{SearchResult, WorktreeState, find_worktrees};
 
 /// When to search after something moved: what git is making then is not whole at once.
 const PAUSES: [Duration; 3] = [Duration::from_millis(50), Duration::from_millis(500), Duration::from_secs(5)];

@@ -16,7 +16,6 @@ use super::scan::{ScanCause, ScanSubject, ScanTask, WatchScanOutcome, look};
 use super::stalled::StalledSessions;
 use super::suspend_detector::SuspendDetector;
 use super::watch_set::{WatchConcern, WatchSet};
-use crate::git::{BaselinePoint, SearchResult};
 use crate::store::engine::StoredEvent;
 use crate::store::journal::{is_ours, kind};
 use crate::store::{SqliteStore, Store};
@@ -30,6 +29,7 @@ use crate::watch::{FsMovement, WatchDepth};
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::{Reason, Verdict};
+use watchdog_git::{BaselinePoint, SearchResult};
 
 /// Movements of one commit come within milliseconds of each other.
 const SETTLE: Duration = Duration::from_millis(4);

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::git::{BaselinePoint, Worktree};
 use crate::session::recorded;
 use crate::store::Store;
 use crate::store::journal::kind;
@@ -18,6 +17,7 @@ use crate::supervisor::signals::SignalState;
 use crate::supervisor::verdict_json::Judgement;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::Reason;
+use watchdog_git::{BaselinePoint, Worktree};
 
 /// Why a worktree is looked at; a later one is the stronger reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

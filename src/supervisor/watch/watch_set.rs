@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::git::{BaselinePoint, FoundWorktree, WorktreeState};
 use crate::watch::{GitDirs, HeadTrace};
+use watchdog_git::{BaselinePoint, FoundWorktree, WorktreeState};
 
 /// One worktree that is watched.
 #[derive(Debug, Clone)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::agent::git_program::{git, tail};
-use crate::git::{BaselinePoint, Worktree, WorktreeState, worktrees_of};
+use watchdog_git::{BaselinePoint, Worktree, WorktreeState, worktrees_of};
 
 /// How long git may take for one step; making a worktree writes every file of it.
 const DEADLINE: Duration = Duration::from_secs(900);
@@ -70,7 +70,7 @@ pub struct WorktreePurpose {
 /// # Errors
 /// See [`NotReady`].
 pub fn make_ready(wanted: &WorktreePurpose) -> Result<TaskWorktree, NotReady> {
-    let failed = |error: crate::git::Error| NotReady::Git(error.to_string());
+    let failed = |error: watchdog_git::Error| NotReady::Git(error.to_string());
     let from = Worktree::open(&wanted.from).map_err(failed)?;
     let BaselinePoint::Commit(base) = from.head().map_err(failed)? else { return Err(NotReady::Unborn) };
     let mut notes = Vec::new();
@@ -165,7 +165,7 @@ fn why_not_free(from: &Worktree, folder: &Path, taken: &[String]) -> Option<Stri
 
 /// Merges what dependencies made and the branch does not have yet. A worktree with unsaved work is left to the agent whose it is.
 fn bring_in(root: &Path, wanted: &WorktreePurpose, notes: &mut Vec<String>) -> Result<(), NotReady> {
-    let failed = |error: crate::git::Error| NotReady::Git(error.to_string());
+    let failed = |error: watchdog_git::Error| NotReady::Git(error.to_string());
     let worktree = Worktree::open(root).map_err(failed)?;
     for dependency in &wanted.dependencies {
         if !matches!(worktree.resolve(&format!("refs/heads/{dependency}")), Ok(BaselinePoint::Commit(_))) {

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::agent::SessionWorker;
-use crate::git::BaselinePoint;
 use crate::store::task::agent_lease;
 use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::iterate::{LoopStatus, LoopView};
@@ -21,6 +20,7 @@ use crate::tasks::task_board::BoardTask;
 use watchdog_core::config::task_file::TaskStatus;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
+use watchdog_git::BaselinePoint;
 
 use super::lease::RenewedLease;
 use super::order::{TaskCheckout, TaskOrder};

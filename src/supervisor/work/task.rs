@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::git::{BaselinePoint, Worktree};
 use crate::store::Store;
 use crate::store::session;
 use crate::store::task::TaskRecord;
@@ -23,6 +22,7 @@ use watchdog_core::decision::iteration::prompt::PromptSet;
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
+use watchdog_git::{BaselinePoint, Worktree};
 
 use super::lease::RenewedLease;
 use super::order::{TaskCheckout, TaskOrder};

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use completion_watchdog::git::{PrivateRule, Snapshot, SnapshotRequest, Worktree};
+use watchdog_git::{PrivateRule, Snapshot, SnapshotRequest, Worktree};
 
 /// A repository with a work tree in a temporary folder.
 pub struct ScratchRepo {

@@ -34,7 +34,7 @@ pub trait Capabilities: Sync {
     /// The uncommitted changes.
     fn changes(&self) -> ReadFact<Changes>;
 
-    /// The regular files of the worktree that match a [glob](crate::config::path_glob), ignored ones included, git's own folder not.
+    /// The regular files of the worktree that match a [glob](watchdog_facts::patterns::path_glob), ignored ones included, git's own folder not.
     /// Symbolic links count only where they stay inside the worktree.
     ///
     /// # Errors

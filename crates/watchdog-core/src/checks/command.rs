@@ -1,9 +1,9 @@
 //! The type `command`: a program decides.
 
-use crate::config::output_regex;
 use crate::config::settings::{CommandCriterion, SuccessRule};
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Degradation, ProcessExit, TestCounts, WarningCode};
+use watchdog_facts::patterns::output_regex;
 use watchdog_facts::verdict::Evidence;
 
 use super::answers::{CommandOutput, CommandRequest, CommandRun};

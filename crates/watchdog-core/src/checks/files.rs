@@ -4,8 +4,8 @@ use std::io;
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use crate::config::escapes_worktree;
 use crate::config::settings::FilesCriterion;
+use watchdog_facts::patterns::escapes_worktree;
 use watchdog_facts::verdict::Evidence;
 
 use super::answers::FoundFile;

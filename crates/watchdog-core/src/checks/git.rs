@@ -4,9 +4,9 @@ use std::io;
 
 use globset::GlobSet;
 
-use crate::config::path_globs;
 use crate::config::settings::GitCriterion;
 use watchdog_facts::evidence::{Changes, Commits, UnreadableFact};
+use watchdog_facts::patterns::path_globs;
 use watchdog_facts::verdict::Evidence;
 
 use super::answers::{PushState, TouchedPaths};

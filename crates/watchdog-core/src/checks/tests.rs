@@ -5,12 +5,12 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use super::*;
-use crate::config::path_glob;
-use crate::config::path_globs;
 use crate::config::settings::{
     CheckKind, CheckOrder, CheckSpec, CommandCriterion, CommandLine, ConfigSettings, FilesCriterion, GitCriterion, Mode, SuccessRule,
 };
 use watchdog_facts::evidence::{Changes, CheckOutcome, Commits, FaultKind, ProcessExit, ReadFact, TestCounts, UnreadableFact};
+use watchdog_facts::patterns::path_glob;
+use watchdog_facts::patterns::path_globs;
 use watchdog_facts::verdict::Evidence;
 
 /// The outside as a test describes it, and what was asked of it.

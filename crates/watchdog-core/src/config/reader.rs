@@ -6,10 +6,10 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::nearest::hint;
-use super::patterns::{escapes_worktree, path_glob};
 use super::problem::{ProblemReport, shown, shown_key};
 use super::settings::CommandLine;
 use super::syntax::{KeyValue, SpannedValue, ValueKind};
+use watchdog_facts::patterns::{escapes_worktree, path_glob};
 
 /// Ten years. Longer waits are mistakes, and cannot be added to an instant everywhere.
 const MAX_SECONDS: u64 = 315_360_000;

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::super::nearest::hint;
-use super::super::patterns::output_regex;
 use super::super::problem::shown;
 use super::super::reader::{ConfigNode, put};
 use super::super::settings::{CommandCriterion, CommandLine, SuccessRule};
+use watchdog_facts::patterns::output_regex;
 
 pub(in super::super) const KEYS: &[&str] =
     &["type", "name", "run", "cwd", "timeout_seconds", "success", "tail_lines", "junit", "must_fail_first", "clean"];

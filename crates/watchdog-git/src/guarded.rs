@@ -1,0 +1,336 @@
+//! Which of the files that say what done means differ from a commit: as HEAD has them, as the index has them, and as they lie on disk.
+//!
+//! Nothing that a session could write is believed. Bytes on disk are hashed, whatever the index says of them; line endings are converted
+//! by the attributes of the commit alone, without programs; new files are found without the ignore rules of today. Where two things
+//! cannot be compared, they differ. Nothing excuses a difference but that it was there when the commit became the anchor.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::index::State;
+use gix::index::entry::{Flags, Mode, Stage};
+use globset::GlobSet;
+
+use super::baseline::BaselinePoint;
+use super::guarded_disk::{DiskComparer, OnDisk};
+use super::open::{Error, Worktree};
+use super::path_text::escape_path;
+use super::{hidden, staged};
+use watchdog_facts::patterns::path_globs;
+
+/// Which paths are compared, as text that is percent-escaped where it is not UTF-8.
+pub struct GuardedPaths {
+    globs: GlobSet,
+    exact: BTreeSet<String>,
+    /// Where new files are looked for: below these folders; empty text is the root.
+    folders: Vec<String>,
+    /// How many folders deep a match can lie; `None` = anywhere.
+    depth: Option<usize>,
+}
+
+impl GuardedPaths {
+    /// Everything that one of the globs matches, and these very paths.
+    ///
+    /// # Errors
+    /// Names the glob that is none.
+    pub fn new(globs: &[String], exact: BTreeSet<String>) -> Result<Self, (String, globset::Error)> {
+        let mut folders: Vec<String> = globs.iter().map(|glob| literal_folder(glob)).collect();
+        folders.sort();
+        folders.dedup();
+        let inner: Vec<String> = folders.iter().filter(|one| folders.iter().any(|other| lies_below(one, other))).cloned().collect();
+        folders.retain(|folder| !inner.contains(folder));
+        let depth =
+            if globs.iter().any(|glob| glob.contains("**")) { None } else { globs.iter().map(|glob| glob.matches('/').count()).max() };
+        Ok(GuardedPaths { globs: path_globs(globs)?, exact, folders, depth })
+    }
+
+    /// Whether a path is one of them.
+    pub fn is(&self, path: &str) -> bool {
+        self.exact.contains(path) || self.globs.is_match(path)
+    }
+
+    pub(super) fn has(&self, path: &BStr) -> bool {
+        self.is(&escape_path(path))
+    }
+}
+
+fn lies_below(path: &str, folder: &str) -> bool {
+    path != folder && (folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
+}
+
+/// The folder that everything is in that a glob matches.
+fn literal_folder(glob: &str) -> String {
+    let literal: Vec<&str> = glob.split('/').take_while(|part| !part.contains(['*', '?', '[', '{', '\\'])).collect();
+    let whole = literal.len() == glob.split('/').count();
+    literal[..literal.len() - usize::from(whole)].join("/")
+}
+
+/// The parts of a path without its detours; `None` where it leads out.
+fn joined<'a>(parts: impl Iterator<Item = &'a str>) -> Option<String> {
+    let mut path: Vec<&str> = Vec::new();
+    for part in parts {
+        match part {
+            "" | "." => {}
+            ".." => drop(path.pop()?),
+            part => path.push(part),
+        }
+    }
+    Some(path.join("/")).filter(|path| !path.is_empty())
+}
+
+/// A file as git names it.
+type NamedFile = (Mode, ObjectId);
+
+/// What a path was when the commit became the anchor, where that was not what the commit has: the id of its content, or absent.
+type AnchorContent<'a> = Option<&'a Option<String>>;
+
+impl Worktree {
+    /// The wanted files that differ from `commit` in HEAD, in the index or on disk, sorted. `differing` are those that differed on disk
+    /// when the commit became the anchor: what they were then is no difference.
+    ///
+    /// # Errors
+    /// [`Error::UnknownRevision`] names a commit that is not here; [`Error::Read`] where anything that is needed cannot be read.
+    pub fn changed_files(
+        &self,
+        commit: &BaselinePoint,
+        differing: &BTreeMap<String, Option<String>>,
+        wanted: &GuardedPaths,
+    ) -> Result<Vec<String>, Error> {
+        let doing = || format!("read the index of {}", self.root().display());
+        let before = staged::tree_of(self, self.commit_of(commit)?)?;
+        let expected = self.files_of_tree(before, wanted)?;
+        let mut changed: BTreeSet<BString> = BTreeSet::new();
+        let then = |path: &BStr| differing.get(&escape_path(path));
+        let head = self.head_id()?;
+        let tree = staged::tree_of(self, head)?;
+        if tree != before {
+            compare(&expected, &self.files_of_tree(tree, wanted)?, then, &mut changed);
+        }
+        let index = self.index().map_err(|e| Error::read(doing(), e))?;
+        let unfolded = if index.is_sparse() { Some(hidden::unfold(self, &index)?) } else { None };
+        let (staged, unsettled) = files_of_index(unfolded.as_ref().unwrap_or(&index), wanted);
+        compare(&expected, &staged, then, &mut changed);
+        changed.extend(unsettled);
+        for (path, found) in self.look(before, &expected, &staged, wanted)? {
+            if !is_as_then(&found, expected.contains_key(&path), then(path.as_bstr())) {
+                changed.insert(path);
+            }
+        }
+        Ok(changed.iter().map(|path| escape_path(path.as_bstr())).collect())
+    }
+
+    /// The wanted files that differ from `commit` on disk, each with the id of its content or `None` where it is absent.
+    ///
+    /// # Errors
+    /// As [`Worktree::changed_files`].
+    pub fn differing_files(&self, commit: &BaselinePoint, wanted: &GuardedPaths) -> Result<BTreeMap<String, Option<String>>, Error> {
+        let before = staged::tree_of(self, self.commit_of(commit)?)?;
+        let expected = self.files_of_tree(before, wanted)?;
+        let mut differing = BTreeMap::new();
+        for (path, found) in self.look(before, &expected, &BTreeMap::new(), wanted)? {
+            let was = match found {
+                OnDisk::Same => continue,
+                OnDisk::Absent if expected.contains_key(&path) => None,
+                OnDisk::Absent => continue,
+                OnDisk::Content(id) => Some(id),
+            };
+            differing.insert(escape_path(path.as_bstr()), was);
+        }
+        Ok(differing)
+    }
+
+    /// The files of a commit that are named by these paths or globs, and all links that lead there.
+    ///
+    /// # Errors
+    /// As [`Worktree::changed_files`].
+    pub fn files_named(&self, commit: &BaselinePoint, words: &[String]) -> Result<BTreeSet<String>, Error> {
+        let Some(id) = self.commit_of(commit)? else { return Ok(BTreeSet::new()) };
+        let tree = staged::tree_of(self, Some(id))?;
+        let mut found = BTreeSet::new();
+        for word in words {
+            self.follow_links(tree, word, &mut found)?;
+        }
+        let globs: Vec<String> = words
+            .iter()
+            .filter(|word| word.contains(['*', '?', '[']) && watchdog_facts::patterns::path_glob(word).is_ok())
+            .cloned()
+            .collect();
+        if !globs.is_empty() {
+            let wanted = GuardedPaths::new(&globs, BTreeSet::new()).map_err(|(glob, error)| Error::read(format!("read {glob}"), error))?;
+            found.extend(self.files_of_tree(tree, &wanted)?.keys().map(|path| escape_path(path.as_bstr())));
+        }
+        Ok(found)
+    }
+
+    /// Adds the file at a path of a tree, and every link on the way to it.
+    fn follow_links(&self, tree: ObjectId, path: &str, found: &mut BTreeSet<String>) -> Result<(), Error> {
+        const MOST_LINKS: usize = 16;
+        let doing = || format!("read tree {tree}");
+        let root = self.repo.find_tree(tree).map_err(|e| Error::read(doing(), e))?;
+        let mut path = path.to_owned();
+        'links: for _ in 0..MOST_LINKS {
+            let parts: Vec<&str> = path.split('/').collect();
+            for n in 1..=parts.len() {
+                let here = parts[..n].join("/");
+                let Some(entry) = root.lookup_entry_by_path(&here).map_err(|e| Error::read(doing(), e))? else { return Ok(()) };
+                let mode = entry.mode();
+                if mode.is_link() {
+                    let target = entry.object().map_err(|e| Error::read(doing(), e))?.data.clone();
+                    found.insert(here);
+                    let rest = parts[n..].iter().copied();
+                    let target = String::from_utf8_lossy(&target).into_owned();
+                    let Some(next) = joined(parts[..n - 1].iter().copied().chain(target.split('/')).chain(rest)) else { return Ok(()) };
+                    path = next;
+                    continue 'links;
+                }
+                if n == parts.len() && !mode.is_tree() {
+                    found.insert(here);
+                }
+            }
+            return Ok(());
+        }
+        Ok(())
+    }
+
+    /// What lies at every wanted path that the commit or the index has, and at every other that is there.
+    fn look(
+        &self,
+        before: ObjectId,
+        expected: &BTreeMap<BString, NamedFile>,
+        staged: &BTreeMap<BString, NamedFile>,
+        wanted: &GuardedPaths,
+    ) -> Result<BTreeMap<BString, OnDisk>, Error> {
+        let doing = |path: &BStr| format!("read {}", self.root().join(gix::path::from_bstr(path).unwrap_or_default()).display());
+        let mut disk = DiskComparer::new(self, before);
+        let mut found = BTreeMap::new();
+        let exact = wanted.exact.iter().map(|path| BString::from(super::path_text::unescape_path(path)));
+        let all: BTreeSet<BString> = expected.keys().chain(staged.keys()).cloned().chain(exact).collect();
+        for path in all {
+            let here = disk.at(path.as_bstr(), expected.get(&path).copied()).map_err(|e| Error::read(doing(path.as_bstr()), e))?;
+            if matches!(here, OnDisk::Content(_)) && !expected.contains_key(&path) && !staged.contains_key(&path) {
+                let ignored = disk.ignored(path.as_bstr())?;
+                if ignored {
+                    continue;
+                }
+            }
+            found.insert(path, here);
+        }
+        let known = |path: &BStr| expected.contains_key(path) || staged.contains_key(path);
+        for folder in &wanted.folders {
+            for (path, here) in disk.new_files(folder, wanted.depth, &|path| wanted.has(path) && !known(path))? {
+                found.insert(path, here);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The wanted files of a tree.
+    fn files_of_tree(&self, tree: ObjectId, wanted: &GuardedPaths) -> Result<BTreeMap<BString, NamedFile>, Error> {
+        let doing = || format!("read tree {tree}");
+        if tree == ObjectId::empty_tree(self.repo.object_hash()) {
+            return Ok(BTreeMap::new());
+        }
+        if wanted.globs.is_empty() {
+            let tree = self.repo.find_tree(tree).map_err(|e| Error::read(doing(), e))?;
+            let mut files = BTreeMap::new();
+            for path in &wanted.exact {
+                let bytes = super::path_text::unescape_path(path);
+                let path = gix::path::from_bstr(bytes.as_bstr()).map_err(|e| Error::read(doing(), e))?;
+                let Some(entry) = tree.lookup_entry_by_path(path).map_err(|e| Error::read(doing(), e))? else { continue };
+                if let Some(mode) = mode_of(entry.mode()) {
+                    files.insert(BString::from(bytes), (mode, entry.object_id()));
+                }
+            }
+            return Ok(files);
+        }
+        let state = self.repo.index_from_tree(&tree).map_err(|e| Error::read(doing(), e))?;
+        Ok(files_of_index(&state, wanted).0)
+    }
+}
+
+fn mode_of(mode: gix::objs::tree::EntryMode) -> Option<Mode> {
+    use gix::objs::tree::EntryKind;
+    Some(match mode.kind() {
+        EntryKind::Blob => Mode::FILE,
+        EntryKind::BlobExecutable => Mode::FILE_EXECUTABLE,
+        EntryKind::Link => Mode::SYMLINK,
+        EntryKind::Commit => Mode::COMMIT,
+        EntryKind::Tree => return None,
+    })
+}
+
+/// The wanted files of an index, and those that are in conflict or still to come.
+fn files_of_index(index: &State, wanted: &GuardedPaths) -> (BTreeMap<BString, NamedFile>, Vec<BString>) {
+    let (mut files, mut unsettled) = (BTreeMap::new(), Vec::new());
+    for entry in index.entries() {
+        let path = entry.path(index);
+        if !wanted.has(path) {
+            continue;
+        }
+        if entry.stage() == Stage::Unconflicted && !entry.flags.contains(Flags::INTENT_TO_ADD) {
+            files.insert(path.to_owned(), (entry.mode, entry.id));
+        } else {
+            unsettled.push(path.to_owned());
+        }
+    }
+    (files, unsettled)
+}
+
+/// Adds the paths that two sets of files do not have in common.
+fn compare<'a>(
+    expected: &BTreeMap<BString, NamedFile>,
+    found: &BTreeMap<BString, NamedFile>,
+    then: impl Fn(&BStr) -> AnchorContent<'a>,
+    changed: &mut BTreeSet<BString>,
+) {
+    let was = |path: &BStr, id: &ObjectId| then(path).and_then(Option::as_deref).is_some_and(|content| id.to_hex() == *content);
+    for (path, (mode, id)) in found {
+        if expected.get(path) != Some(&(*mode, *id)) && !was(path.as_bstr(), id) {
+            changed.insert(path.clone());
+        }
+    }
+    changed.extend(expected.keys().filter(|path| !found.contains_key(*path)).cloned());
+}
+
+fn is_as_then(found: &OnDisk, is_expected: bool, then: AnchorContent<'_>) -> bool {
+    match found {
+        OnDisk::Same => true,
+        OnDisk::Absent => !is_expected || then == Some(&None),
+        OnDisk::Content(id) => then.and_then(Option::as_deref) == Some(id),
+    }
+}
+
+/// Whether nothing is at a path, as opposed to something that cannot be looked at.
+pub(super) fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Whether a folder is a worktree of a repository of its own.
+pub(super) fn has_dot_git(folder: &Path) -> bool {
+    folder.join(".git").symlink_metadata().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_files_are_looked_for_only_where_a_glob_can_match() {
+        for (glob, folder) in [
+            ("tests/**", "tests"),
+            ("tests/unit/*.rs", "tests/unit"),
+            ("**/*.test.js", ""),
+            ("Makefile", ""),
+            ("ci/check.sh", "ci"),
+            ("a/{b,c}/d", "a"),
+        ] {
+            assert_eq!(literal_folder(glob), folder, "{glob}");
+        }
+        let wanted = GuardedPaths::new(&["tests/**".into(), "tests/unit/*.rs".into(), "testsuite/*".into()], BTreeSet::new()).unwrap();
+        assert_eq!(wanted.folders, ["tests", "testsuite"]);
+        assert!(wanted.is("tests/a/b") && !wanted.is("src/a"));
+    }
+}

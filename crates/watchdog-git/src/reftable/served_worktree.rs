@@ -1,0 +1,219 @@
+//! One worktree whose refs git serves: asks git, and keeps the mirror as it answers.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use gix::ObjectId;
+
+use super::mirror::RefMirror;
+use crate::{Error, TABLES, Worktree};
+use watchdog_facts::evidence::{Degradation, WarningCode};
+
+/// The word of `extensions.refStorage` for what is served.
+pub(crate) const REFTABLE: &str = "reftable";
+
+/// What a git process said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitAnswer {
+    /// Its exit code; `None` where a signal or the deadline ended it.
+    pub code: Option<i32>,
+    /// All of its output.
+    pub stdout: Vec<u8>,
+    /// What it complained.
+    pub stderr: String,
+}
+
+/// Runs the git program: this room starts no process itself.
+pub trait GitRunner: Send + Sync {
+    /// Runs `git` with these arguments in `folder`.
+    ///
+    /// # Errors
+    /// Why it could not be run, or not heard to its end.
+    fn run(&self, folder: &Path, args: &[&str], stdin: &[u8]) -> Result<GitAnswer, String>;
+}
+
+struct GitServer {
+    git: Box<dyn GitRunner>,
+    scratch: PathBuf,
+}
+
+static SERVER: OnceLock<GitServer> = OnceLock::new();
+
+/// Says once for the process who runs git, and in which folder copies of refs are kept while they are looked at.
+/// Until then such repositories are refused. Only the first word counts.
+pub fn serve_with(git: impl GitRunner + 'static, scratch: PathBuf) {
+    // A second one would serve the same git.
+    let _ = SERVER.set(GitServer { git: Box::new(git), scratch });
+}
+
+/// Whether there is somebody to ask.
+pub(crate) fn is_served() -> bool {
+    SERVER.get().is_some()
+}
+
+/// What a ref holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum RefValue {
+    Object(ObjectId),
+    /// The name of another ref.
+    Ref(String),
+}
+
+/// What was last seen.
+#[derive(Default)]
+pub(super) struct SeenRefs {
+    /// What the mirror shows was read after the tables were named so.
+    tables: Option<Vec<u8>>,
+    pub refs: BTreeMap<String, RefValue>,
+}
+
+/// One worktree whose refs git serves.
+pub(crate) struct ServedWorktree {
+    server: &'static GitServer,
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    pub(super) mirror: RefMirror,
+    pub(super) seen: RefCell<SeenRefs>,
+}
+
+impl ServedWorktree {
+    /// Begins to serve the worktree with these git directories.
+    ///
+    /// # Errors
+    /// When there is nobody to ask, the copy cannot be made, or git does not answer.
+    pub fn begin(git_dir: &Path, common_dir: &Path) -> Result<Self, Error> {
+        let server = SERVER.get().ok_or_else(|| Error::Read {
+            doing: format!("read the refs of {}", common_dir.display()),
+            why: format!("extensions.refStorage is '{REFTABLE}', and there is no git to ask"),
+        })?;
+        let mirror = RefMirror::new(&server.scratch, git_dir)?;
+        let served =
+            ServedWorktree { server, git_dir: git_dir.to_owned(), common_dir: common_dir.to_owned(), mirror, seen: RefCell::default() };
+        served.refresh()?;
+        Ok(served)
+    }
+
+    /// Where gix is to read the refs of this repository.
+    pub fn store(&self, repo: &gix::Repository) -> gix::refs::file::Store {
+        let options = gix::refs::store::init::Options {
+            write_reflog: repo.refs.write_reflog,
+            precompose_unicode: repo.refs.precompose_unicode,
+            prohibit_windows_device_names: repo.refs.prohibit_windows_device_names,
+        };
+        gix::refs::file::Store::at_opts(self.folder().to_owned(), repo.object_hash(), options)
+    }
+
+    /// The folder that stands for the git directory where refs are read.
+    pub fn folder(&self) -> &Path {
+        self.mirror.folder()
+    }
+
+    /// Sees to it that the mirror shows the refs as they are now. Asks git only where a table has changed.
+    ///
+    /// # Errors
+    /// When git does not answer, or the mirror cannot be written.
+    pub fn refresh(&self) -> Result<(), Error> {
+        let tables = self.tables()?;
+        if self.seen.borrow().tables.as_ref() == Some(&tables) {
+            return Ok(());
+        }
+        let mut seen = self.seen.borrow_mut();
+        // Until all of it is written the mirror shows nothing that can be relied on.
+        seen.tables = None;
+        let refs = self.list()?;
+        self.mirror.show(&refs)?;
+        *seen = SeenRefs { tables: Some(tables), refs };
+        Ok(())
+    }
+
+    /// The names of the tables, of which each change makes a new one.
+    fn tables(&self) -> Result<Vec<u8>, Error> {
+        let list = |folder: &Path| folder.join(TABLES);
+        let shared = list(&self.common_dir);
+        let mut tables = fs::read(&shared).map_err(|e| Error::read(format!("read {}", shared.display()), e))?;
+        if self.git_dir != self.common_dir {
+            tables.push(b'|');
+            match fs::read(list(&self.git_dir)) {
+                Ok(own) => tables.extend(own),
+                // A worktree without refs of its own has none.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(Error::read(format!("read {}", list(&self.git_dir).display()), error)),
+            }
+        }
+        Ok(tables)
+    }
+
+    /// Asks git, whatever it answers.
+    pub(super) fn ask(&self, args: &[&str], stdin: &[u8]) -> Result<GitAnswer, Error> {
+        // Nothing that the repository names runs, and nothing is left running.
+        let fixed = [
+            "--git-dir=.",
+            "--no-pager",
+            "--no-optional-locks",
+            "-c",
+            "core.hooksPath=/dev/null",
+            "-c",
+            "core.fsmonitor=false",
+            "-c",
+            "gc.auto=0",
+            "-c",
+            "maintenance.auto=false",
+            "-c",
+            "core.fsync=reference",
+            "-c",
+            "core.fsyncMethod=fsync",
+            "-c",
+            "reftable.lockTimeout=10000",
+        ];
+        let asked = [&fixed[..], args].concat();
+        self.server.git.run(&self.git_dir, &asked, stdin).map_err(|why| self.unanswered(args, &why))
+    }
+
+    /// Asks git, which must answer with success.
+    pub(super) fn git_output(&self, args: &[&str], stdin: &[u8]) -> Result<Vec<u8>, Error> {
+        let answer = self.ask(args, stdin)?;
+        match answer.code {
+            Some(0) => Ok(answer.stdout),
+            _ => Err(self.refused(args, &answer)),
+        }
+    }
+
+    pub(super) fn refused(&self, args: &[&str], answer: &GitAnswer) -> Error {
+        let how = answer.code.map_or_else(|| "was ended".to_owned(), |code| format!("ended with exit code {code}"));
+        let said = answer.stderr.trim();
+        // An older git says just this much.
+        let hint = if said.contains("refstorage") { " (git 2.45 or later reads this format)" } else { "" };
+        self.unanswered(args, &format!("it {how}: {said}{hint}"))
+    }
+
+    pub(super) fn unanswered(&self, args: &[&str], why: &str) -> Error {
+        let what = args.first().copied().unwrap_or_default();
+        Error::Read { doing: format!("ask git about the refs of {} (git {what})", self.common_dir.display()), why: why.to_owned() }
+    }
+}
+
+impl Worktree {
+    /// Sees to it that what is read of refs next is what they are now; free where gix reads them itself.
+    pub(crate) fn refresh(&self) -> Result<(), Error> {
+        self.served.as_ref().map_or(Ok(()), ServedWorktree::refresh)
+    }
+
+    /// Sees to it that a revision may name an entry of a reflog.
+    pub(crate) fn read_logs(&self) -> Result<(), Error> {
+        self.served.as_ref().map_or(Ok(()), |served| served.all_logs().map(drop))
+    }
+
+    /// What to say where git itself must be asked for refs.
+    pub fn served_note(&self) -> Option<Degradation> {
+        let served = self.served.as_ref()?;
+        let detail = format!(
+            "the refs of {} are in the {REFTABLE} format, which git itself is asked about: every look is slower",
+            served.common_dir.display()
+        );
+        Some(Degradation { code: WarningCode::ServedByGit, detail })
+    }
+}

@@ -1,0 +1,117 @@
+//! Files as git would commit them, or did: what a filter or a hook put there in place of what is on disk.
+
+use std::collections::BTreeSet;
+
+use gix::ObjectId;
+use gix::bstr::{BStr, ByteSlice};
+
+use super::private::{IGNORED, WholeSnapshot};
+use super::proof::{entry_at, tree_of};
+use super::spec_name::path_text;
+use super::{Snapshot, contents, diff, private};
+use crate::{Error, Worktree};
+
+/// One path whose committed content is not what the snapshot has in its shared part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommittedContent {
+    /// Percent-escaped where not UTF-8.
+    pub path: String,
+    /// As it was committed before.
+    pub before: Option<Vec<u8>>,
+    /// As the snapshot has it.
+    pub kept: Option<Vec<u8>>,
+    /// As it is, or would be, committed.
+    pub after: Vec<u8>,
+}
+
+impl Worktree {
+    /// Whether the repository's own configuration names filters, which run whenever git adds a file.
+    pub fn has_own_filters(&self) -> bool {
+        self.ignored_filters > 0
+    }
+
+    /// What `tree` (hexadecimal) has otherwise than HEAD and the snapshot, each up to `limit` bytes.
+    ///
+    /// # Errors
+    /// When objects cannot be read.
+    pub fn staged_contents(&self, tree: &str, snapshot: &Snapshot, limit: u64) -> Result<Vec<CommittedContent>, Error> {
+        let tree = ObjectId::from_hex(tree.as_bytes()).map_err(|e| Error::read("read what was staged", e))?;
+        self.contents_between((self.head_tree()?, tree), snapshot, limit, &BTreeSet::new())
+    }
+
+    /// What `commit` (hexadecimal) changed otherwise than the snapshot has it, and all that it has of `left_out`, each up to
+    /// `limit` bytes.
+    ///
+    /// # Errors
+    /// When objects cannot be read.
+    pub fn committed_contents(
+        &self,
+        commit: &str,
+        snapshot: &Snapshot,
+        limit: u64,
+        left_out: &BTreeSet<String>,
+    ) -> Result<Vec<CommittedContent>, Error> {
+        let doing = "look at what was committed";
+        let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
+        let found = self.repo.find_commit(id).map_err(|e| Error::read(doing, e))?;
+        let before = match found.parent_ids().next() {
+            Some(parent) => tree_of(&self.repo, parent.detach())?,
+            None => ObjectId::empty_tree(self.repo.object_hash()),
+        };
+        self.contents_between((before, tree_of(&self.repo, id)?), snapshot, limit, left_out)
+    }
+
+    fn contents_between(
+        &self,
+        (old, new): (ObjectId, ObjectId),
+        snapshot: &Snapshot,
+        limit: u64,
+        left_out: &BTreeSet<String>,
+    ) -> Result<Vec<CommittedContent>, Error> {
+        let doing = "look at what is committed";
+        let repo = &self.repo;
+        let kept_tree = ObjectId::from_hex(snapshot.tree.as_bytes()).map_err(|e| Error::read(doing, e))?;
+        let kept_commit = ObjectId::from_hex(snapshot.commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
+        let read = |id: ObjectId| -> Result<Option<Vec<u8>>, Error> {
+            if repo.find_header(id).map_err(|e| Error::read(doing, e))?.size() > limit {
+                return Ok(None);
+            }
+            repo.find_blob(id).map(|mut blob| Some(blob.take_data())).map_err(|e| Error::read(doing, e))
+        };
+        let mut found = Vec::new();
+        for change in diff::changes(repo, old, new)? {
+            let Some((mode, id)) = change.after.filter(|(mode, _)| !mode.is_commit()) else { continue };
+            let name: &BStr = change.path.as_bstr();
+            let shared = entry_at(repo, kept_tree, name)?;
+            let as_kept = shared.is_some_and(|(kept, kept_id)| kept_id == id && kept.kind() == mode.kind());
+            if as_kept && !left_out.contains(&path_text(name)) {
+                continue;
+            }
+            let Some(after) = read(id)? else { continue };
+            let kept = private::work_entry(repo, kept_commit, name)?.or(shared).filter(|(mode, _)| !mode.is_commit());
+            let content = |entry: Option<(_, ObjectId)>| entry.map_or(Ok(None), |(_, id)| read(id));
+            let before = content(change.before.filter(|(mode, _)| !mode.is_commit()))?;
+            found.push(CommittedContent { path: path_text(name), before, kept: content(kept)?, after });
+        }
+        Ok(found)
+    }
+
+    /// The contents of a snapshot's secrets and ignored settings, each up to `limit` bytes.
+    ///
+    /// # Errors
+    /// When the snapshot cannot be read.
+    pub fn private_contents(&self, snapshot: &Snapshot, limit: u64) -> Result<Vec<Vec<u8>>, Error> {
+        let doing = "read the private part of the snapshot";
+        let record = contents::parsed_record(&self.repo, &snapshot.commit)?;
+        let tree = ObjectId::from_hex(snapshot.tree.as_bytes()).map_err(|e| Error::read(doing, e))?;
+        let whole = WholeSnapshot::of(&self.repo, &record, tree)?;
+        let mut found = Vec::new();
+        for path in whole.private.iter().filter(|(_, why)| matches!(why.as_str(), "secret" | IGNORED)).map(|(path, _)| path) {
+            let Some((_, id)) = entry_at(&whole.repo, whole.tree, path.as_bstr())? else { continue };
+            if whole.repo.find_header(id).map_err(|e| Error::read(doing, e))?.size() <= limit {
+                found.push(whole.repo.find_blob(id).map_err(|e| Error::read(doing, e))?.take_data());
+            }
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,288 @@
+//! Puts files into the object database as they are on disk, byte for byte, and makes them durable.
+//!
+//! No filter ever runs here: a filter is a program that the repository names, and what it makes of a
+//! file is not what the user would get back.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::PathBuf;
+
+use gix::ObjectId;
+use gix::bstr::BStr;
+use gix::objs::tree::EntryKind;
+use gix::objs::{Kind as ObjectKind, Write as _};
+
+use super::disk::{FileStat, FolderWalk, PathKind, stat_of};
+use crate::Error;
+
+/// Files up to this size are read whole; larger ones pass through in pieces.
+const WHOLE: u64 = 8 << 20;
+/// How often a file is read again that changes while it is read.
+const ATTEMPTS: usize = 5;
+/// More new objects than this are flushed with the whole file system at once.
+const FLUSH_ONE_BY_ONE: usize = 64;
+
+/// One file or symlink as it was at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ReadBlob {
+    pub kind: EntryKind,
+    pub id: ObjectId,
+    pub stat: FileStat,
+}
+
+/// The object database that a snapshot goes to.
+pub(super) struct ObjectSink<'repo> {
+    repo: &'repo gix::Repository,
+    written: HashSet<ObjectId>,
+    /// Everything that the snapshot relies on, new or not.
+    kept: HashSet<ObjectId>,
+    /// The last refusal of the database that no later attempt made good.
+    refused: Option<Error>,
+    dry: bool,
+}
+
+/// What is to become of a file that was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum KeepRule {
+    /// Only its name is wanted.
+    Name,
+    /// It is written into the object database.
+    Content,
+    /// It is written unless it is this object.
+    UnlessIs(ObjectId),
+}
+
+impl KeepRule {
+    fn wants(self, id: ObjectId) -> bool {
+        match self {
+            KeepRule::Name => false,
+            KeepRule::Content => true,
+            KeepRule::UnlessIs(known) => known != id,
+        }
+    }
+}
+
+impl<'repo> ObjectSink<'repo> {
+    pub fn new(repo: &'repo gix::Repository) -> Self {
+        ObjectSink { repo, written: HashSet::new(), kept: HashSet::new(), refused: None, dry: false }
+    }
+
+    /// Only names content, writes nothing.
+    pub fn dry(repo: &'repo gix::Repository) -> Self {
+        ObjectSink { dry: true, ..ObjectSink::new(repo) }
+    }
+
+    /// Reads what is at `path` and keeps it. `None` where nothing is that git could hold.
+    ///
+    /// A file that changes meanwhile is read again; one that never rests is taken as it was last read.
+    pub fn take(&mut self, below: &mut FolderWalk, path: &BStr, keep: KeepRule) -> io::Result<Option<ReadBlob>> {
+        // What an earlier attempt at this file ended in counts only while no later one is better.
+        let refused = self.refused.take();
+        let outcome = self.take_at_rest(below, path, keep);
+        if outcome.is_ok() {
+            self.refused = None;
+        }
+        self.refused = refused.or(self.refused.take());
+        outcome
+    }
+
+    fn take_at_rest(&mut self, below: &mut FolderWalk, path: &BStr, keep: KeepRule) -> io::Result<Option<ReadBlob>> {
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            let Some(stat) = below.lstat(path)? else { return Ok(None) };
+            let attempt = match stat.kind {
+                PathKind::Folder | PathKind::Special => return Ok(None),
+                PathKind::Link => below.read_link(path).and_then(|target| {
+                    let id = self.buffer(&target, keep)?;
+                    Ok((ReadBlob { kind: EntryKind::Link, id, stat }, below.lstat(path)? == Some(stat)))
+                }),
+                PathKind::File { .. } => below.open_file(path).and_then(|(file, opened)| self.file(file, opened, keep)),
+            };
+            match attempt {
+                Ok((taken, true)) => return Ok(Some(taken)),
+                Ok((taken, false)) => last = Some(Ok(Some(taken))),
+                Err(error) => last = Some(Err(error)),
+            }
+            below.forget();
+        }
+        last.unwrap_or(Ok(None))
+    }
+
+    /// Reads an opened file. The flag says whether it stayed as it was.
+    fn file(&mut self, mut file: File, stat: FileStat, keep: KeepRule) -> io::Result<(ReadBlob, bool)> {
+        let kind = match stat.kind {
+            PathKind::File { executable: true } => EntryKind::BlobExecutable,
+            _ => EntryKind::Blob,
+        };
+        let (id, read) = if stat.size <= WHOLE {
+            let mut bytes = Vec::with_capacity(stat.size as usize + 1);
+            (&mut file).take(WHOLE + 1).read_to_end(&mut bytes)?;
+            if bytes.len() as u64 > WHOLE { self.stream(&mut file, keep)? } else { (self.buffer(&bytes, keep)?, bytes.len() as u64) }
+        } else {
+            self.stream(&mut file, keep)?
+        };
+        let after = stat_of(&file)?;
+        Ok((ReadBlob { kind, id, stat: FileStat { size: read, ..stat } }, after == stat && read == stat.size))
+    }
+
+    /// Whether content is to be written. What is wanted is remembered for [`ObjectSink::vanished`].
+    fn is_new(&mut self, id: ObjectId, keep: KeepRule) -> bool {
+        let wanted = !self.dry && keep.wants(id);
+        wanted && self.kept.insert(id) && !self.is_there(&id)
+    }
+
+    /// Where we are, for [`ObjectSink::forget_since`].
+    pub fn mark(&self) -> (HashSet<ObjectId>, HashSet<ObjectId>) {
+        (self.written.clone(), self.kept.clone())
+    }
+
+    /// Forgets what was written since: nothing relies on it any more.
+    pub fn forget_since(&mut self, mark: (HashSet<ObjectId>, HashSet<ObjectId>)) {
+        (self.written, self.kept) = mark;
+    }
+
+    /// Whether a garbage collection took away what nothing referred to yet. To be asked once a ref does.
+    pub fn vanished(&self) -> bool {
+        self.vanished_from(self.repo)
+    }
+
+    /// The same, looked for by another way to the same database.
+    pub fn vanished_from(&self, repo: &gix::Repository) -> bool {
+        use gix::objs::Exists;
+        self.kept.iter().any(|id| !repo.objects.exists(id))
+    }
+
+    /// Whether the database itself has the object. `Repository::has_object()` also claims the empty tree, which git
+    /// misses when it checks the repository.
+    fn is_there(&self, id: &gix::oid) -> bool {
+        use gix::objs::Exists;
+        self.repo.objects.exists(id)
+    }
+
+    fn buffer(&mut self, bytes: &[u8], keep: KeepRule) -> io::Result<ObjectId> {
+        let id = gix::objs::compute_hash(self.repo.object_hash(), ObjectKind::Blob, bytes).map_err(io::Error::other)?;
+        if self.is_new(id, keep) {
+            let outcome = self.repo.objects.write_buf_with_known_id(ObjectKind::Blob, bytes, id);
+            self.note_written(id, outcome).map_err(io::Error::other)?;
+        }
+        Ok(id)
+    }
+
+    /// Takes down what came of writing the object that was to be `wanted`. What was never written is not relied on, or
+    /// a full disk would look like a garbage collection.
+    fn note_written<E: std::error::Error>(&mut self, wanted: ObjectId, outcome: Result<ObjectId, E>) -> Result<ObjectId, E> {
+        if !matches!(&outcome, Ok(id) if *id == wanted) {
+            self.kept.remove(&wanted);
+        }
+        match &outcome {
+            Ok(id) => {
+                self.written.insert(*id);
+                self.kept.insert(*id);
+            }
+            Err(error) => self.refused = Some(Error::read("write an object of the snapshot", error)),
+        }
+        outcome
+    }
+
+    /// Fails where the database refused a file's content: one that could be read and not be kept is not left out, as a
+    /// snapshot without it would let a rescue begin.
+    pub fn all_kept(&mut self) -> Result<(), Error> {
+        self.refused.take().map_or(Ok(()), Err)
+    }
+
+    /// Hashes first and writes only what is new, so that a large file that did not change costs no disk.
+    fn stream(&mut self, file: &mut File, keep: KeepRule) -> io::Result<(ObjectId, u64)> {
+        let size = file.seek(io::SeekFrom::End(0))?;
+        file.rewind()?;
+        let mut hasher = gix::hash::hasher(self.repo.object_hash());
+        hasher.update(&gix::objs::encode::loose_header(ObjectKind::Blob, size));
+        let mut exact = ExactReader { from: &mut *file, left: size, failed: false };
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            match exact.read(&mut buffer)? {
+                0 => break,
+                read => hasher.update(&buffer[..read]),
+            }
+        }
+        let id = hasher.try_finalize().map_err(io::Error::other)?;
+        if !self.is_new(id, keep) {
+            return Ok((id, size));
+        }
+        file.rewind()?;
+        let mut exact = ExactReader { from: file, left: size, failed: false };
+        // The name is computed again from what is really written: the file may have changed since.
+        let outcome = self.repo.objects.write_stream(ObjectKind::Blob, size, &mut exact);
+        let unreadable = exact.failed;
+        let outcome = self.note_written(id, outcome);
+        if unreadable {
+            self.refused = None;
+        }
+        Ok((outcome.map_err(io::Error::other)?, size))
+    }
+
+    /// Writes a tree, a commit or bytes of our own, unless it is there.
+    pub fn object(&mut self, object: &dyn gix::objs::WriteTo) -> Result<ObjectId, Error> {
+        let mut bytes = Vec::new();
+        object.write_to(&mut bytes).map_err(|e| Error::read("encode an object", e))?;
+        let kind = object.kind();
+        let id = gix::objs::compute_hash(self.repo.object_hash(), kind, &bytes).map_err(|e| Error::read("name an object", e))?;
+        if self.is_new(id, KeepRule::Content) {
+            let outcome = self.repo.objects.write_buf_with_known_id(kind, &bytes, id);
+            self.note_written(id, outcome).map_err(|e| Error::read("write an object", e))?;
+        }
+        Ok(id)
+    }
+
+    /// Makes sure that what was written survives a power cut. To be called before a ref names it.
+    pub fn make_durable(&mut self) -> io::Result<()> {
+        let objects = self.repo.objects.store_ref().path().to_owned();
+        #[cfg(target_os = "linux")]
+        if self.written.len() > FLUSH_ONE_BY_ONE {
+            rustix::fs::syncfs(File::open(&objects)?)?;
+            self.written.clear();
+            return Ok(());
+        }
+        let mut folders: HashSet<PathBuf> = HashSet::new();
+        for id in self.written.drain() {
+            let hex = id.to_string();
+            let folder = objects.join(&hex[..2]);
+            File::open(folder.join(&hex[2..]))?.sync_all()?;
+            folders.insert(folder);
+        }
+        if !folders.is_empty() {
+            folders.insert(objects);
+        }
+        for folder in folders {
+            File::open(folder)?.sync_all()?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads exactly so many bytes: neither what was appended meanwhile, nor fewer without an error, as an
+/// object that is shorter than its header says would be corrupt.
+struct ExactReader<'f> {
+    from: &'f mut File,
+    left: u64,
+    /// The file could not be read to its end.
+    failed: bool,
+}
+
+impl Read for ExactReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 || buffer.is_empty() {
+            return Ok(0);
+        }
+        let most = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        let outcome = match self.from.read(&mut buffer[..most]) {
+            Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter while it was read")),
+            other => other,
+        };
+        match &outcome {
+            Ok(read) => self.left -= *read as u64,
+            Err(error) => self.failed |= error.kind() != io::ErrorKind::Interrupted,
+        }
+        outcome
+    }
+}

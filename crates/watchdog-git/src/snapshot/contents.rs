@@ -1,0 +1,283 @@
+//! What a rescue needs to know of git before and after it commits.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::index::entry::{Flags, Stage};
+use gix::objs::tree::EntryKind;
+use gix::state::InProgress;
+
+use super::disk::{FolderWalk, as_path, split};
+use super::ignore_rules::join;
+use super::private::{IGNORED, WholeSnapshot};
+use super::proof::{SiblingWorktrees, nested_files, tree_of};
+use super::record::SnapshotRecord;
+use super::spec_name::path_text;
+use super::{diff, nested};
+use crate::submodule::is_named;
+use crate::{Error, Worktree};
+use watchdog_facts::evidence::GitOperation;
+
+/// What a snapshot says about one path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SnapshotKind {
+    /// A file or symlink with this content.
+    File,
+    /// A submodule at another commit.
+    Submodule,
+    /// The path is gone.
+    Deleted,
+}
+
+/// One path of a snapshot that differs from the commit that it started from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotPath {
+    /// As git has it: bytes, separated by slashes.
+    pub path: Vec<u8>,
+    /// Percent-escaped where not UTF-8.
+    pub text: String,
+    /// What it is.
+    pub kind: SnapshotKind,
+    /// Size of the content in bytes.
+    pub bytes: u64,
+    /// The index has no entry for it.
+    pub untracked: bool,
+    /// The user told git to look away from local edits (assume-unchanged, skip-worktree).
+    pub hidden: bool,
+    /// It lies in another repository inside this worktree, or is a submodule at a commit that no ref of its own leads to.
+    pub nested: bool,
+}
+
+/// Where a commit would go, and what stands against one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitState {
+    /// The commit of HEAD, hexadecimal; `None` on an unborn branch.
+    pub head: Option<String>,
+    /// The branch without `refs/heads/`; `None` when detached.
+    pub branch: Option<String>,
+    /// What is half done.
+    pub operation: Option<GitOperation>,
+    /// Paths with unmerged index entries.
+    pub conflicted: u64,
+}
+
+/// The index file at one moment, to be put back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedIndex {
+    path: PathBuf,
+    content: Option<(Vec<u8>, SystemTime)>,
+}
+
+impl Worktree {
+    /// The paths of the snapshot with this commit that differ from the commit that it started from, in git's order.
+    ///
+    /// # Errors
+    /// When the snapshot or the index cannot be read.
+    pub fn snapshot_paths(&self, commit: &str) -> Result<Vec<SnapshotPath>, Error> {
+        let repo = &self.repo;
+        let doing = "read the snapshot";
+        let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
+        let commit = repo.find_commit(id).map_err(|e| Error::read(doing, e))?;
+        let tree = commit.tree_id().map_err(|e| Error::read(doing, e))?.detach();
+        let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy())
+            .ok_or_else(|| Error::Read { doing: doing.into(), why: format!("{id} is not a snapshot of watchdog") })?;
+        let whole = WholeSnapshot::of(repo, &record, tree)?;
+        let repo = &whole.repo;
+        let before = match record.head {
+            Some(head) => tree_of(repo, head)?,
+            None => ObjectId::empty_tree(repo.object_hash()),
+        };
+        let index = nested::index(repo).ok_or_else(|| Error::Read { doing: "read the index".into(), why: "it is corrupt".into() })?;
+        let root = self.root();
+        let below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+        let mut boundary = RepositoryBoundary::new(below);
+        let mut paths: Vec<SnapshotPath> = Vec::new();
+        for change in diff::changes(repo, before, whole.tree)? {
+            let path = change.path.as_bstr();
+            if whole.private.get(&change.path).is_some_and(|why| why == IGNORED) {
+                continue;
+            }
+            let kind = match change.after {
+                None => SnapshotKind::Deleted,
+                Some((mode, _)) if mode.kind() == EntryKind::Commit => SnapshotKind::Submodule,
+                Some(_) => SnapshotKind::File,
+            };
+            // No ref of the submodule keeps such a commit, so that no commit here may name it.
+            let unnamed = |(_, id)| !is_named(&root.join(as_path(path)), id);
+            let unnamed = kind == SnapshotKind::Submodule && change.after.is_some_and(unnamed);
+            let entry = index.entry_by_path(path);
+            let looked_away = Flags::ASSUME_VALID | Flags::SKIP_WORKTREE;
+            paths.push(SnapshotPath {
+                text: path_text(path),
+                kind,
+                bytes: change.bytes,
+                untracked: index.entry_index_by_path(path).is_err(),
+                hidden: entry.is_some_and(|e| e.flags.intersects(looked_away)),
+                nested: unnamed || boundary.crosses(path),
+                path: path.to_vec(),
+            });
+        }
+        let mut registered = SiblingWorktrees::new(self);
+        for (path, (_, id)) in nested_files(repo, whole.extras)? {
+            if registered.holds(path.as_bstr()) {
+                continue;
+            }
+            paths.push(SnapshotPath {
+                text: path_text(path.as_bstr()),
+                kind: SnapshotKind::File,
+                bytes: repo.find_header(id).map(|h| h.size()).map_err(|e| Error::read(doing, e))?,
+                untracked: false,
+                hidden: false,
+                nested: true,
+                path: path.into(),
+            });
+        }
+        Ok(paths)
+    }
+
+    /// Where a commit would go now.
+    ///
+    /// # Errors
+    /// When HEAD or the index cannot be read.
+    pub fn commit_state(&self) -> Result<CommitState, Error> {
+        self.refresh()?;
+        let repo = &self.repo;
+        let head = repo.head().map_err(|e| Error::read("read HEAD", e))?;
+        let index = nested::index(repo).ok_or_else(|| Error::Read { doing: "read the index".into(), why: "it is corrupt".into() })?;
+        let mut conflicted: Vec<&BStr> =
+            index.entries().iter().filter(|e| e.stage() != Stage::Unconflicted).map(|e| e.path(&index)).collect();
+        conflicted.dedup();
+        Ok(CommitState {
+            branch: head.referent_name().and_then(|name| Some(path_text(name.as_bstr().strip_prefix(b"refs/heads/")?.as_bstr()))),
+            head: self.head_commit()?,
+            operation: repo.state().map(|state| match state {
+                InProgress::ApplyMailbox => GitOperation::ApplyMailbox,
+                InProgress::ApplyMailboxRebase | InProgress::Rebase | InProgress::RebaseInteractive => GitOperation::Rebase,
+                InProgress::Bisect => GitOperation::Bisect,
+                InProgress::CherryPick | InProgress::CherryPickSequence => GitOperation::CherryPick,
+                InProgress::Merge => GitOperation::Merge,
+                InProgress::Revert | InProgress::RevertSequence => GitOperation::Revert,
+            }),
+            conflicted: conflicted.len() as u64,
+        })
+    }
+
+    /// The commit of HEAD, hexadecimal; `None` on an unborn branch.
+    ///
+    /// # Errors
+    /// When HEAD cannot be read.
+    pub fn head_commit(&self) -> Result<Option<String>, Error> {
+        Ok(self.head_id()?.map(|id| id.to_string()))
+    }
+
+    /// The commits that HEAD has and `old` has not, newest first; all of them where `old` is `None`.
+    ///
+    /// # Errors
+    /// When `old` or the history cannot be read.
+    pub fn commits_gained(&self, old: Option<&str>) -> Result<Vec<String>, Error> {
+        let Some(head) = self.head_commit()? else { return Ok(Vec::new()) };
+        let doing = "count the commits of the rescue";
+        let id = |hex: &str| ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read(doing, e));
+        let hidden = old.map(id).transpose()?;
+        if let Some(hidden) = hidden {
+            // A hidden commit that is missing would silently hide nothing.
+            self.repo.find_commit(hidden).map_err(|e| Error::read(doing, e))?;
+        }
+        let walk = self.repo.rev_walk([id(&head)?]).with_hidden(hidden).all().map_err(|e| Error::read(doing, e))?;
+        walk.map(|commit| Ok(commit.map_err(|e| Error::read(doing, e))?.id.to_string())).collect()
+    }
+
+    /// Whether the configuration itself names a person for commits.
+    pub fn has_identity(&self) -> bool {
+        let config = self.repo.config_snapshot();
+        let set = |keys: [&str; 3]| keys.iter().any(|key| config.string(*key).is_some_and(|v| !v.trim().is_empty()));
+        set(["user.name", "author.name", "committer.name"]) && set(["user.email", "author.email", "committer.email"])
+    }
+
+    /// Reads the index file as it is.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read.
+    pub fn save_index(&self) -> Result<SavedIndex, Error> {
+        let path = self.repo.index_path();
+        let read = || -> std::io::Result<_> {
+            let written = std::fs::metadata(&path)?.modified()?;
+            Ok((std::fs::read(&path)?, written))
+        };
+        match read() {
+            Ok(content) => Ok(SavedIndex { path, content: Some(content) }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(SavedIndex { path, content: None }),
+            Err(error) => Err(Error::read("read the index", error)),
+        }
+    }
+
+    /// Puts a saved index back under git's own lock, provided that the index is still `expected`.
+    ///
+    /// The time of the file comes back with it, as git judges by it which entries to trust. Returns whether it did:
+    /// not when somebody else wrote the index meanwhile.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn put_index_back(&self, saved: &SavedIndex, expected: &SavedIndex) -> Result<bool, Error> {
+        let doing = "put the index back";
+        let lock = gix::lock::File::acquire_to_update_resource(&saved.path, gix::lock::acquire::Fail::Immediately, None, 0);
+        let Ok(mut lock) = lock else { return Ok(false) };
+        if self.save_index()? != *expected {
+            return Ok(false);
+        }
+        match &saved.content {
+            Some((bytes, written)) => {
+                let write = |file: &mut std::fs::File| {
+                    file.write_all(bytes)?;
+                    file.set_modified(*written)?;
+                    file.sync_all()
+                };
+                lock.with_mut(write).map_err(|e| Error::read(doing, e))?;
+                lock.commit().map_err(|e| Error::read(doing, e))?;
+            }
+            None => std::fs::remove_file(&saved.path).map_err(|e| Error::read(doing, e))?,
+        }
+        Ok(true)
+    }
+}
+
+/// What the commit of a snapshot tells.
+pub(super) fn parsed_record(repo: &gix::Repository, commit: &str) -> Result<SnapshotRecord, Error> {
+    let doing = "read the snapshot";
+    let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
+    let commit = repo.find_commit(id).map_err(|e| Error::read(doing, e))?;
+    SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy())
+        .ok_or_else(|| Error::Read { doing: doing.into(), why: format!("{id} is not a snapshot of watchdog") })
+}
+
+/// Tells which paths lie beyond the edge of another repository.
+pub(super) struct RepositoryBoundary {
+    below: FolderWalk,
+    last: Option<(BString, bool)>,
+}
+
+impl RepositoryBoundary {
+    pub fn new(below: FolderWalk) -> Self {
+        RepositoryBoundary { below, last: None }
+    }
+
+    pub fn crosses(&mut self, path: &BStr) -> bool {
+        let folder = split(path).0;
+        if let Some((last, crosses)) = &self.last
+            && last == folder
+        {
+            return *crosses;
+        }
+        let mut at = folder;
+        let mut crosses = false;
+        while !at.is_empty() && !crosses {
+            crosses = matches!(self.below.lstat(join(at, ".git".into()).as_bstr()), Ok(Some(_)));
+            at = split(at).0;
+        }
+        self.last = Some((folder.to_owned(), crosses));
+        crosses
+    }
+}

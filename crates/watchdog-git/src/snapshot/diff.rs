@@ -1,0 +1,57 @@
+//! What differs between two trees, path by path.
+
+use gix::ObjectId;
+use gix::bstr::BString;
+use gix::objs::tree::EntryMode;
+
+use crate::Error;
+
+/// One path that differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PathDifference {
+    pub path: BString,
+    /// What the first tree has there.
+    pub before: Option<(EntryMode, ObjectId)>,
+    /// What the second tree has there.
+    pub after: Option<(EntryMode, ObjectId)>,
+    /// Size of the second tree's blob; 0 for what is no blob.
+    pub bytes: u64,
+}
+
+/// Every file, link or submodule that differs, in the order of the trees.
+pub(crate) fn changes(repo: &gix::Repository, before: ObjectId, after: ObjectId) -> Result<Vec<PathDifference>, Error> {
+    use gix::diff::tree::recorder::Change;
+    let doing = "compare a snapshot's tree";
+    let tree = |id: ObjectId| match id.is_empty_tree() {
+        true => Ok(repo.empty_tree()),
+        false => repo.find_tree(id).map_err(|e| Error::read(doing, e)),
+    };
+    let (old, new) = (tree(before)?, tree(after)?);
+    let mut recorder = gix::diff::tree::Recorder::default();
+    fn iter<'a>(tree: &'a gix::Tree<'_>) -> gix::objs::TreeRefIter<'a> {
+        gix::objs::TreeRefIter::from_bytes(&tree.data, tree.id.kind())
+    }
+    gix::diff::tree(iter(&old), iter(&new), gix::diff::tree::State::default(), &repo.objects, &mut recorder)
+        .map_err(|e| Error::read(doing, e))?;
+    let mut found = Vec::new();
+    for change in recorder.records {
+        let (path, before, after) = match change {
+            Change::Addition { path, entry_mode, oid, .. } => (path, None, Some((entry_mode, oid))),
+            Change::Deletion { path, entry_mode, oid, .. } => (path, Some((entry_mode, oid)), None),
+            Change::Modification { path, previous_entry_mode, previous_oid, entry_mode, oid } => {
+                (path, Some((previous_entry_mode, previous_oid)), Some((entry_mode, oid)))
+            }
+        };
+        let leaf = |side: Option<(EntryMode, ObjectId)>| side.filter(|(mode, _)| !mode.is_tree());
+        let (before, after) = (leaf(before), leaf(after));
+        if before.is_none() && after.is_none() {
+            continue;
+        }
+        let bytes = match after {
+            Some((mode, id)) if !mode.is_commit() => repo.find_header(id).map(|h| h.size()).map_err(|e| Error::read(doing, e))?,
+            _ => 0,
+        };
+        found.push(PathDifference { path, before, after, bytes });
+    }
+    Ok(found)
+}

@@ -1,0 +1,231 @@
+//! What making commits needs to know of a snapshot: contents to look through, entries to commit as they were, and
+//! what became of both.
+
+use std::collections::BTreeSet;
+
+use gix::ObjectId;
+use gix::bstr::{BStr, ByteSlice};
+use gix::objs::tree::EntryMode;
+
+use super::Snapshot;
+use super::blobs::{KeepRule, ObjectSink, ReadBlob};
+use super::disk::FolderWalk;
+use super::proof::{entry_at, tree_of};
+use super::spec_name::path_text;
+use super::{diff, private};
+use crate::{Error, Worktree};
+
+/// A file before the work and with it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FileVersions {
+    /// As the commit has it that the work began at; `None` where it has no such file, or a larger one than was asked for.
+    pub before: Option<Vec<u8>>,
+    /// As the snapshot has it; `None` where it is gone, no file, or larger than was asked for.
+    pub after: Option<Vec<u8>>,
+}
+
+/// One path of a snapshot, to be committed just so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptEntry {
+    /// git's mode in octal and the object's name; `None` where the path is gone.
+    pub content: Option<(String, String)>,
+    /// Whether the work tree still has it as the snapshot does.
+    pub untouched: bool,
+}
+
+/// What a commit did besides what was asked of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AfterCommit {
+    /// Paths that the index still has as they were before the commit.
+    pub behind: Vec<Vec<u8>>,
+    /// Paths that nobody asked for, and that a hook put into the commit.
+    pub added: Vec<Vec<u8>>,
+}
+
+fn parsed(hex: &str, doing: &str) -> Result<ObjectId, Error> {
+    ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read(doing, e))
+}
+
+fn same(entry: Option<(EntryMode, ObjectId)>, taken: Option<ReadBlob>) -> bool {
+    match (entry, taken) {
+        (None, None) => true,
+        (Some((mode, id)), Some(taken)) => mode.kind() == taken.kind && id == taken.id,
+        (None, Some(_)) | (Some(_), None) => false,
+    }
+}
+
+impl Worktree {
+    /// The tree, hexadecimal, of the commit that a snapshot started from; the empty tree on an unborn branch.
+    ///
+    /// # Errors
+    /// When the commit cannot be read.
+    pub fn tree_before(&self, snapshot: &Snapshot) -> Result<String, Error> {
+        Ok(self.before(snapshot)?.to_string())
+    }
+
+    fn before(&self, snapshot: &Snapshot) -> Result<ObjectId, Error> {
+        match &snapshot.parent {
+            Some(parent) => tree_of(&self.repo, parsed(parent, "read the commit that a snapshot started from")?),
+            None => Ok(ObjectId::empty_tree(self.repo.object_hash())),
+        }
+    }
+
+    /// A path's content before and with the work, each up to `limit` bytes.
+    ///
+    /// # Errors
+    /// When the objects cannot be read.
+    pub fn versions(&self, snapshot: &Snapshot, path: &[u8], limit: u64) -> Result<FileVersions, Error> {
+        let doing = "read a file of a snapshot";
+        let content = |entry: Option<(EntryMode, ObjectId)>| -> Result<Option<Vec<u8>>, Error> {
+            let Some((_, id)) = entry.filter(|(mode, _)| !mode.is_commit()) else {
+                return Ok(None);
+            };
+            if self.repo.find_header(id).map_err(|e| Error::read(doing, e))?.size() > limit {
+                return Ok(None);
+            }
+            Ok(Some(self.repo.find_object(id).map_err(|e| Error::read(doing, e))?.detach().data))
+        };
+        let before = entry_at(&self.repo, self.before(snapshot)?, path.as_bstr())?;
+        // What is kept apart is as HEAD has it in the snapshot itself: its content is elsewhere.
+        let after = match private::work_entry(&self.repo, parsed(&snapshot.commit, doing)?, path.as_bstr())? {
+            Some(apart) => Some(apart),
+            None => entry_at(&self.repo, parsed(&snapshot.tree, doing)?, path.as_bstr())?,
+        };
+        Ok(FileVersions { before: content(before)?, after: content(after)? })
+    }
+
+    /// The entries of a snapshot at these paths, and whether the work tree still agrees.
+    ///
+    /// # Errors
+    /// When the snapshot cannot be read.
+    pub fn kept_entries(&self, snapshot: &Snapshot, paths: &[&[u8]]) -> Result<Vec<KeptEntry>, Error> {
+        let root = self.root();
+        let mut below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+        let mut blobs = ObjectSink::dry(&self.repo);
+        let tree = parsed(&snapshot.tree, "read a snapshot")?;
+        let mut found = Vec::with_capacity(paths.len());
+        for path in paths {
+            let path = path.as_bstr();
+            let entry = entry_at(&self.repo, tree, path)?;
+            let submodule = entry.is_some_and(|(mode, _)| mode.is_commit());
+            // A file that cannot be read now is taken as it was.
+            let untouched = submodule || blobs.take(&mut below, path, KeepRule::Name).is_ok_and(|taken| same(entry, taken));
+            let content = entry.map(|(mode, id)| (format!("{:06o}", mode.value()), id.to_string()));
+            found.push(KeptEntry { content, untouched });
+        }
+        Ok(found)
+    }
+
+    /// Whether the work tree has every one of these paths byte for byte as HEAD has it.
+    ///
+    /// # Errors
+    /// When HEAD cannot be read.
+    pub fn is_on_disk_as_committed(&self, paths: &[Vec<u8>]) -> Result<bool, Error> {
+        let root = self.root();
+        let mut below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+        let mut blobs = ObjectSink::dry(&self.repo);
+        let head = self.head_tree()?;
+        for path in paths {
+            let committed = entry_at(&self.repo, head, path.as_bstr())?;
+            if !blobs.take(&mut below, path.as_bstr(), KeepRule::Name).is_ok_and(|taken| same(committed, taken)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// What the commit of HEAD did besides what was asked of it, given the paths that it was asked for.
+    ///
+    /// # Errors
+    /// When the index or the commit cannot be read.
+    pub fn after_commit(&self, asked: &[&[u8]]) -> Result<AfterCommit, Error> {
+        let doing = "look at the commit that was made";
+        self.refresh()?;
+        let repo = &self.repo;
+        let index =
+            super::nested::index(repo).ok_or_else(|| Error::Read { doing: "read the index".into(), why: "it is corrupt".into() })?;
+        let head = self.head_id()?.ok_or_else(|| Error::Read { doing: doing.into(), why: "HEAD has no commit".into() })?;
+        let commit = repo.find_commit(head).map_err(|e| Error::read(doing, e))?;
+        let tree = commit.tree_id().map_err(|e| Error::read(doing, e))?.detach();
+        let before = match commit.parent_ids().next() {
+            Some(parent) => tree_of(repo, parent.detach())?,
+            None => ObjectId::empty_tree(repo.object_hash()),
+        };
+        let asked: BTreeSet<&[u8]> = asked.iter().copied().collect();
+        let indexed = |path: &BStr| index.entry_by_path(path).map(|e| (e.mode.to_tree_entry_mode().map(|mode| mode.kind()), e.id));
+        let entry = |entry: Option<(EntryMode, ObjectId)>| entry.map(|(mode, id)| (Some(mode.kind()), id));
+        let mut after = AfterCommit::default();
+        for path in &asked {
+            if indexed(path.as_bstr()) != entry(entry_at(repo, tree, path.as_bstr())?) {
+                after.behind.push(path.to_vec());
+            }
+        }
+        for change in diff::changes(repo, before, tree)? {
+            if asked.contains(change.path.as_slice()) {
+                continue;
+            }
+            let now = indexed(change.path.as_bstr());
+            // What the user staged for it is the user's.
+            if now != entry(change.after) && now == entry(change.before) {
+                after.behind.push(change.path.to_vec());
+            }
+            after.added.push(change.path.to_vec());
+        }
+        Ok(after)
+    }
+
+    /// Those of `paths` that HEAD has with other content than the snapshot, put there by one of the commits `made`,
+    /// while the work tree agrees with HEAD: what a hook that reformats files leaves behind.
+    ///
+    /// A path that the commit left as it was, removed, or emptied is not among them.
+    ///
+    /// # Errors
+    /// When commits cannot be read.
+    pub fn rewritten_by<'p>(&self, made: &[String], snapshot: &Snapshot, paths: &[&'p [u8]]) -> Result<Vec<&'p [u8]>, Error> {
+        let doing = "look at what hooks changed";
+        let repo = &self.repo;
+        let root = self.root();
+        let mut below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+        let mut blobs = ObjectSink::dry(repo);
+        let head = self.head_tree()?;
+        let work = parsed(&snapshot.tree, doing)?;
+        let mut steps = Vec::new();
+        for commit in made {
+            let commit = repo.find_commit(parsed(commit, doing)?).map_err(|e| Error::read(doing, e))?;
+            let parent = commit.parent_ids().next().map(gix::Id::detach);
+            let before = parent.map_or_else(|| Ok(ObjectId::empty_tree(repo.object_hash())), |parent| tree_of(repo, parent))?;
+            steps.push((before, commit.tree_id().map_err(|e| Error::read(doing, e))?.detach()));
+        }
+        let size = |id: ObjectId| repo.find_header(id).map(|h| h.size()).map_err(|e| Error::read(doing, e));
+        let mut uncommitted: Option<BTreeSet<String>> = None;
+        let mut found = Vec::new();
+        for path in paths {
+            let name: &BStr = path.as_bstr();
+            let (Some(committed), Some(kept)) = (entry_at(repo, head, name)?, entry_at(repo, work, name)?) else { continue };
+            if committed.0.is_commit() || kept.0.is_commit() || (size(committed.1)? == 0 && size(kept.1)? > 0) {
+                continue;
+            }
+            let mut ours = false;
+            for (before, after) in &steps {
+                ours |= entry_at(repo, *after, name)? == Some(committed) && entry_at(repo, *before, name)? != Some(committed);
+            }
+            if !ours {
+                continue;
+            }
+            let mut agrees = blobs.take(&mut below, name, KeepRule::Name).is_ok_and(|taken| same(Some(committed), taken));
+            if !agrees {
+                // Converted on the way (line endings): git's own comparison tells.
+                if uncommitted.is_none() {
+                    let changes = self.changes()?;
+                    let whole = changes.paths.len() < watchdog_facts::evidence::Changes::LISTED;
+                    uncommitted = Some(if whole { changes.paths.into_iter().collect() } else { continue });
+                }
+                agrees = uncommitted.as_ref().is_some_and(|paths| !paths.contains(&path_text(name)));
+            }
+            if agrees {
+                found.push(*path);
+            }
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,159 @@
+//! The snapshots that are there: listing, finding, dropping, expiring.
+
+use std::collections::BTreeMap;
+
+use gix::ObjectId;
+use gix::refs::Target;
+use gix::refs::transaction::{Change, PreviousValue, RefEdit, RefLog};
+use jiff::Timestamp;
+
+use super::SnapshotSummary;
+use super::private;
+use super::record::{self, StoredSnapshot};
+use super::restore::RestoreError;
+use super::spec_name::{PREFIX, path_text};
+use super::take::sequence;
+use crate::{Error, Worktree};
+
+impl Worktree {
+    /// The snapshots of `spec`, or of every spec, newest first. All worktrees of a repository share them.
+    ///
+    /// # Errors
+    /// When the refs or a commit cannot be read.
+    pub fn snapshots(&self, spec: Option<&str>) -> Result<Vec<SnapshotSummary>, Error> {
+        self.refresh()?;
+        let mut found: Vec<SnapshotSummary> = self.settled(|| record::all(&self.repo))?.into_iter().map(StoredSnapshot::info).collect();
+        found.retain(|info| spec.is_none_or(|spec| info.spec == spec));
+        found.sort_by_cached_key(|info| std::cmp::Reverse((info.at, sequence(&info.name), info.name.clone())));
+        Ok(found)
+    }
+
+    /// What is known of one snapshot, found as [`Worktree::restore`] finds it.
+    ///
+    /// # Errors
+    /// When there is no such snapshot, or several begin so.
+    pub fn snapshot_info(&self, id: &str) -> Result<SnapshotSummary, RestoreError> {
+        Ok(self.find_snapshot(id)?.info())
+    }
+
+    /// Drops a snapshot. Its content is gone as soon as git collects garbage.
+    ///
+    /// # Errors
+    /// When there is no such snapshot, or its ref cannot be deleted.
+    pub fn drop_snapshot(&self, id: &str) -> Result<SnapshotSummary, RestoreError> {
+        let stored = self.find_snapshot(id)?;
+        delete_both(self, &stored.name, &stored.commit.to_string(), stored.record.at)?;
+        Ok(stored.info())
+    }
+
+    /// Drops every snapshot that was taken before `before`, except the newest of each spec and worktree; and what a drop that
+    /// was cut short left of others. Returns those that were dropped.
+    ///
+    /// # Errors
+    /// When the refs cannot be read or deleted.
+    pub fn expire_snapshots(&self, before: Timestamp) -> Result<Vec<SnapshotSummary>, Error> {
+        self.refresh()?;
+        let all = self.settled(|| record::all(&self.repo))?;
+        let rank = |s: &StoredSnapshot| (s.record.at, sequence(&s.name));
+        let mut newest: BTreeMap<(String, String), (Timestamp, u64)> = BTreeMap::new();
+        for stored in &all {
+            let best = newest.entry((stored.record.spec.clone(), stored.record.worktree.clone())).or_insert(rank(stored));
+            *best = rank(stored).max(*best);
+        }
+        let mut dropped = Vec::new();
+        for stored in all {
+            let key = (stored.record.spec.clone(), stored.record.worktree.clone());
+            if stored.record.at < before && newest.get(&key) != Some(&rank(&stored)) {
+                delete_both(self, &stored.name, &stored.commit.to_string(), stored.record.at)?;
+                dropped.push(stored.info());
+            }
+        }
+        self.drop_orphans(before)?;
+        Ok(dropped)
+    }
+
+    /// Deletes private refs from before `before` whose snapshot is gone.
+    fn drop_orphans(&self, before: Timestamp) -> Result<(), Error> {
+        let orphans = self.settled(|| self.orphans(before))?;
+        orphans.into_iter().try_for_each(|(name, id)| delete(self, &name, id, before))
+    }
+
+    fn orphans(&self, before: Timestamp) -> Result<Vec<(String, ObjectId)>, Error> {
+        let doing = "list the private parts of snapshots";
+        let platform = self.repo.references().map_err(|e| Error::read(doing, e))?;
+        let mut orphans = Vec::new();
+        for reference in platform.prefixed(private::PREFIX).map_err(|e| Error::read(doing, e))? {
+            let reference = reference.map_err(|e| Error::read(doing, e))?;
+            let name = path_text(reference.name().as_bstr());
+            let beside = name.replacen(private::PREFIX, PREFIX, 1);
+            let Some(id) = reference.target().try_id().map(ToOwned::to_owned) else { continue };
+            // The time of the commit is that of the snapshot; one that is gone is of no use either.
+            let commit = self.repo.find_commit(id).ok();
+            let old = commit.and_then(|commit| commit.time().ok()).is_none_or(|time| time.seconds < before.as_second());
+            if old && self.repo.try_find_reference(&beside).map_err(|e| Error::read(doing, e))?.is_none() {
+                orphans.push((name, id));
+            }
+        }
+        Ok(orphans)
+    }
+
+    /// Finds a snapshot by its id, by the whole name of its ref, or by the beginning of its id, of its time or of its
+    /// commit, as long as only one begins so.
+    pub(super) fn find_snapshot(&self, text: &str) -> Result<StoredSnapshot, RestoreError> {
+        self.refresh()?;
+        let unknown = || RestoreError::Unknown { id: text.to_owned() };
+        let id = text.strip_prefix(PREFIX).unwrap_or(text);
+        let name: gix::refs::FullName = format!("{PREFIX}{id}").as_str().try_into().map_err(|_| unknown())?;
+        let find = || self.repo.try_find_reference(name.as_ref()).map_err(|e| Error::read(format!("read {name:?}"), e));
+        let reference = self.settled(find)?;
+        if let Some(reference) = reference {
+            return record::read(&self.repo, &reference)?.ok_or_else(unknown);
+        }
+        let begins = |stored: &StoredSnapshot| {
+            let own = stored.name.strip_prefix(PREFIX).unwrap_or(&stored.name);
+            let time = own.rsplit_once('/').map_or(own, |(_, time)| time);
+            own.starts_with(id) || time.starts_with(id) || (id.len() >= SHORTEST_COMMIT && stored.commit.to_string().starts_with(id))
+        };
+        let mut found: Vec<StoredSnapshot> = self.settled(|| record::all(&self.repo))?.into_iter().filter(begins).collect();
+        match found.len() {
+            0 | 1 => found.pop().filter(|_| !id.is_empty()).ok_or_else(unknown),
+            _ => {
+                let candidates = found.into_iter().map(|stored| stored.info().id).collect();
+                Err(RestoreError::Ambiguous { id: text.to_owned(), candidates })
+            }
+        }
+    }
+}
+
+/// Fewer digits of a commit name no snapshot.
+const SHORTEST_COMMIT: usize = 7;
+
+/// Deletes a snapshot's ref, and then that of what it keeps apart: a snapshot without it would be broken.
+pub(super) fn delete_both(worktree: &Worktree, name: &str, commit: &str, at: Timestamp) -> Result<(), Error> {
+    let doing = || format!("delete {name}");
+    let commit = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
+    delete(worktree, name, commit, at)?;
+    let beside = name.replacen(PREFIX, private::PREFIX, 1);
+    let found = worktree.repo.try_find_reference(&beside).map_err(|e| Error::read(doing(), e))?;
+    match found.and_then(|found| found.target().try_id().map(ToOwned::to_owned)) {
+        Some(private) => delete(worktree, &beside, private, at),
+        None => Ok(()),
+    }
+}
+
+/// Deletes the ref `name`, provided that it still names `commit`.
+pub(crate) fn delete(worktree: &Worktree, name: &str, commit: ObjectId, at: Timestamp) -> Result<(), Error> {
+    if let Some(served) = &worktree.served {
+        return served.delete(name, commit);
+    }
+    let doing = || format!("delete {name}");
+    let edit = RefEdit {
+        change: Change::Delete { expected: PreviousValue::MustExistAndMatch(Target::Object(commit)), log: RefLog::AndReference },
+        name: name.try_into().map_err(|e| Error::read(doing(), e))?,
+        deref: false,
+    };
+    let mut time = gix::date::parse::TimeBuf::default();
+    let who = record::identity(at);
+    worktree.repo.edit_references_as([edit], Some(who.to_ref(&mut time))).map_err(|e| Error::read(doing(), e))?;
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! Snapshots: all uncommitted work of a worktree as commits that nothing else refers to, and the way back.
+//!
+//! A snapshot is a commit at `refs/watchdog/rescue/<spec>/<utc>-<n>`. Its tree is the work tree: tracked and
+//! untracked files byte for byte; of ignored files only those that the private rule asks for, kept apart. Its parents are, as its message names them:
+//! - `Watchdog-Head`: the commit that HEAD named, absent on an unborn branch;
+//! - `Watchdog-Index`: a commit of the exact index, absent where the index cannot be read;
+//! - `Watchdog-Extras`, only where needed: `conflicts/<stage>/<path>` holds the stages of a conflict,
+//!   `nested/<path>` the uncommitted files of submodules and of linked worktrees inside this one, and
+//!   `intent-to-add` the paths that were added without content.
+//!
+//! Secrets and over-size files can be kept apart, at `refs/watchdog/private/<spec>/<utc>-<n>`; see `private.rs`. Nothing of the
+//! snapshot's own commit leads there, and whatever reads a snapshot puts both together.
+//!
+//! The files of a repository inside the worktree that is no submodule are ordinary files of the snapshot; its own
+//! `.git` folder is not part of it. Modes are what git knows: executable or not, symlink or not.
+
+mod as_committed;
+mod blobs;
+mod contents;
+mod diff;
+mod disk;
+mod for_commits;
+mod ignore_rules;
+mod index_behind;
+mod list;
+mod loose_ref;
+mod nested;
+mod private;
+mod proof;
+mod record;
+mod restore;
+mod restore_disk;
+mod restore_in_place;
+mod restore_index;
+mod scan;
+mod show;
+mod spec_name;
+mod take;
+mod tree;
+mod types;
+mod uncommitted;
+mod write_tree;
+
+pub use as_committed::CommittedContent;
+pub use contents::{CommitState, SavedIndex, SnapshotKind, SnapshotPath};
+pub(crate) use diff::changes as changes_between;
+pub use for_commits::{AfterCommit, FileVersions, KeptEntry};
+pub(crate) use list::delete as delete_ref;
+pub use restore::{RestoreError, RestoreResult, RestoreTarget, RestoredTo};
+pub(crate) use show::hunks;
+pub use show::{FileDiff, SnapshotDiff};
+pub(crate) use spec_name::for_ref as spec_for_ref;
+pub use types::{PrivateRule, Snapshot, SnapshotCandidate, SnapshotRequest, SnapshotSummary};
+pub use uncommitted::UncommittedFiles;

@@ -1,0 +1,289 @@
+//! Keeps secrets and over-size files apart, so that the rest of a snapshot can be merged or pushed.
+//!
+//! They go into a commit of their own at `refs/watchdog/private/<spec>/<utc>-<n>`, the same id as the snapshot's. It has no
+//! parents, and nothing of the snapshot's commit leads to it but its name in the message (`Watchdog-Private`). Its tree:
+//! - `work/<path>`: the file as it was in the work tree,
+//! - `index/<path>`: as it was staged,
+//! - `conflicts/<stage>/<path>` and `nested/<path>`: what the snapshot's extras would otherwise hold,
+//! - `why`: `<reason> <path>`, each ended by NUL.
+//!
+//! In the snapshot itself such a path is as HEAD has it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::index::entry::{Flags, Stage};
+use gix::objs::tree::{EntryKind, EntryMode};
+
+use super::blobs::{ObjectSink, ReadBlob};
+use super::diff::{self, PathDifference};
+use super::proof::{entry_at, tree_of};
+use super::record::{self, SnapshotRecord};
+use super::scan::{ScannedChanges, TreeEdit, kind_of, mode_of};
+use super::spec_name::path_text;
+use super::tree;
+use super::{PrivateRule, SnapshotCandidate};
+use crate::Error;
+
+/// Where the private parts of snapshots live.
+pub(super) const PREFIX: &str = "refs/watchdog/private/";
+const WORK: &str = "work";
+const INDEX: &str = "index";
+const WHY: &str = "why";
+/// Why a file is kept apart that git ignores: it is no part of the work, and what reads a snapshot as work passes it by.
+pub(super) const IGNORED: &str = "ignored";
+
+/// What a snapshot consists of: what is found, and the trees that it makes.
+pub(super) struct SnapshotParts {
+    pub index: ObjectId,
+    pub extras: Option<ObjectId>,
+    pub tree: ObjectId,
+}
+
+impl SnapshotParts {
+    /// Writes the trees.
+    pub fn build(
+        repo: &gix::Repository,
+        index: &gix::index::File,
+        changes: &BTreeMap<BString, TreeEdit>,
+        nested: &BTreeMap<BString, ReadBlob>,
+        blobs: &mut ObjectSink<'_>,
+    ) -> Result<Self, Error> {
+        let index_tree = tree::of_index(repo, index, blobs)?;
+        let extras = tree::of_extras(repo, index, nested, blobs)?;
+        Ok(SnapshotParts { index: index_tree, extras, tree: tree::edited(repo, index_tree, changes, blobs)? })
+    }
+}
+
+/// What HEAD has at a path.
+type HeadEntry = Option<(EntryMode, ObjectId)>;
+
+/// What is to be kept apart.
+#[derive(Default)]
+pub(super) struct PrivatePaths {
+    /// The private tree's entries, by path in it.
+    files: BTreeMap<BString, (EntryKind, ObjectId)>,
+    why: BTreeMap<BString, &'static str>,
+    work: BTreeMap<BString, HeadEntry>,
+    staged: BTreeMap<BString, HeadEntry>,
+    conflicted: BTreeMap<BString, HeadEntry>,
+    nested: BTreeSet<BString>,
+}
+
+impl PrivatePaths {
+    /// Asks `rule` about everything that differs from HEAD. `None` where nothing is private.
+    pub fn find(
+        repo: &gix::Repository,
+        head_tree: ObjectId,
+        parts: &SnapshotParts,
+        changed: &[PathDifference],
+        index: &gix::index::File,
+        found: &ScannedChanges,
+        rule: PrivateRule<'_>,
+    ) -> Result<Option<Self>, Error> {
+        let mut apart = PrivatePaths::default();
+        for (path, (taken, why)) in &found.ignored {
+            apart.put(WORK, path.as_bstr(), taken.kind, taken.id, why);
+        }
+        let read = |id: ObjectId| repo.find_blob(id).ok().map(|mut blob| blob.take_data());
+        let ask = |path: &BStr, bytes: u64, id: ObjectId| {
+            let committed = || entry_at(repo, head_tree, path).ok().flatten().and_then(|(_, id)| read(id));
+            rule(&SnapshotCandidate { path: &path_text(path), bytes, ignored: false, content: &|| read(id), committed: &committed })
+        };
+        let staged = if parts.index == head_tree { Vec::new() } else { diff::changes(repo, head_tree, parts.index)? };
+        for (changes, folder) in [(changed, WORK), (&staged[..], INDEX)] {
+            for change in changes {
+                let Some((mode, id)) = change.after.filter(|(mode, _)| !mode.is_commit()) else { continue };
+                let Some(why) = ask(change.path.as_bstr(), change.bytes, id) else { continue };
+                apart.put(folder, change.path.as_bstr(), mode.kind(), id, why);
+                let set = if folder == WORK { &mut apart.work } else { &mut apart.staged };
+                set.insert(change.path.clone(), change.before);
+            }
+        }
+        for entry in index.entries().iter().filter(|e| e.stage() != Stage::Unconflicted) {
+            let path = entry.path(index);
+            let Some(kind) = kind_of(entry.mode).filter(|kind| *kind != EntryKind::Commit) else { continue };
+            let bytes = repo.find_header(entry.id).map_or(0, |header| header.size());
+            if let Some(why) = ask(path, bytes, entry.id) {
+                apart.put(&format!("{}/{}", tree::CONFLICTS, entry.stage_raw()), path, kind, entry.id, why);
+                apart.conflicted.insert(path.to_owned(), entry_at(repo, head_tree, path)?);
+            }
+        }
+        for (path, taken) in &found.nested {
+            if let Some(why) = ask(path.as_bstr(), taken.stat.size, taken.id) {
+                apart.put(tree::NESTED, path.as_bstr(), taken.kind, taken.id, why);
+                apart.nested.insert(path.clone());
+            }
+        }
+        Ok((!apart.files.is_empty()).then_some(apart))
+    }
+
+    fn put(&mut self, folder: &str, path: &BStr, kind: EntryKind, id: ObjectId, why: &'static str) {
+        let mut full = BString::from(format!("{folder}/"));
+        full.extend_from_slice(path);
+        self.files.insert(full, (kind, id));
+        self.why.insert(path.to_owned(), why);
+    }
+
+    /// How many paths are kept apart.
+    pub fn len(&self) -> u64 {
+        self.why.len() as u64
+    }
+
+    /// The work tree's changes as the shared snapshot has them: private paths are as in HEAD.
+    pub fn without(&self, changes: &BTreeMap<BString, TreeEdit>) -> BTreeMap<BString, TreeEdit> {
+        let mut left = changes.clone();
+        for (path, committed) in &self.work {
+            let as_committed = match committed {
+                Some((mode, id)) => TreeEdit::Exactly(mode.kind(), *id),
+                None => TreeEdit::Remove,
+            };
+            left.insert(path.clone(), as_committed);
+        }
+        left
+    }
+
+    /// The files of nested repositories that the shared snapshot has.
+    pub fn without_nested(&self, nested: &BTreeMap<BString, ReadBlob>) -> BTreeMap<BString, ReadBlob> {
+        nested.iter().filter(|(path, _)| !self.nested.contains(*path)).map(|(path, taken)| (path.clone(), *taken)).collect()
+    }
+
+    /// The index as the shared snapshot has it.
+    pub fn without_staged(&self, index: &gix::index::File) -> gix::index::File {
+        let mut left = index.clone();
+        let apart: BTreeMap<&BString, &HeadEntry> = self.staged.iter().chain(&self.conflicted).collect();
+        if apart.is_empty() {
+            return left;
+        }
+        left.remove_tree();
+        left.remove_entries(|_, path, entry| !entry.flags.contains(Flags::INTENT_TO_ADD) && apart.contains_key(&path.to_owned()));
+        for (path, committed) in apart {
+            if let Some((mode, id)) = committed
+                && let Some(mode) = mode_of(mode.kind())
+            {
+                left.dangerously_push_entry(gix::index::entry::Stat::default(), *id, Flags::empty(), mode, path.as_bstr());
+            }
+        }
+        left.sort_entries();
+        left
+    }
+
+    /// Writes the tree of what is kept apart.
+    pub fn write(&self, repo: &gix::Repository, blobs: &mut ObjectSink<'_>) -> Result<ObjectId, Error> {
+        let mut why = Vec::new();
+        for (path, reason) in &self.why {
+            why.extend_from_slice(reason.as_bytes());
+            why.push(b' ');
+            why.extend_from_slice(path);
+            why.push(0);
+        }
+        let mut files = self.files.clone();
+        files.insert(WHY.into(), (EntryKind::Blob, blobs.object(&gix::objs::Blob { data: why })?));
+        let files = files.into_iter().map(|(path, (kind, id))| (path, TreeEdit::Exactly(kind, id))).collect();
+        tree::edited(repo, ObjectId::empty_tree(repo.object_hash()), &files, blobs)
+    }
+}
+
+/// Writes the private commit of a snapshot.
+///
+/// Its name stands in the snapshot's message. The salt in it keeps that name from being a fingerprint by which a short
+/// secret could be guessed.
+pub(super) fn commit(blobs: &mut ObjectSink<'_>, tree: ObjectId, of: &SnapshotRecord, line: &str) -> Result<ObjectId, Error> {
+    let mut salt = [0; 16];
+    let read = std::fs::File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut salt));
+    read.map_err(|e| Error::read("read /dev/urandom", e))?;
+    let salt: String = salt.iter().map(|byte| format!("{byte:02x}")).collect();
+    let message = format!(
+        "private files of the watchdog snapshot {line}\n\nSecrets and over-size files. Never push or merge this commit.\n\n\
+         Watchdog-At: {}\nWatchdog-Salt: {salt}\n",
+        of.at
+    );
+    record::commit(blobs, tree, None, of.at, message)
+}
+
+/// What the private part of the snapshot with this commit has for a file of the work tree, where it has anything.
+pub(super) fn work_entry(repo: &gix::Repository, snapshot: ObjectId, path: &BStr) -> Result<HeadEntry, Error> {
+    let commit = repo.find_commit(snapshot).map_err(|e| Error::read("read the snapshot", e))?;
+    let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy());
+    let Some(private) = record.and_then(|record| record.private) else { return Ok(None) };
+    let mut full = BString::from(format!("{WORK}/"));
+    full.extend_from_slice(path);
+    entry_at(repo, tree_of(repo, private)?, full.as_bstr())
+}
+
+/// A snapshot with its private part: trees that may live in memory only.
+pub(super) struct WholeSnapshot {
+    /// Reads the trees below, and everything else.
+    pub repo: gix::Repository,
+    pub tree: ObjectId,
+    /// The tree of the index.
+    pub index: Option<ObjectId>,
+    /// The tree of the extras.
+    pub extras: Option<ObjectId>,
+    /// The private paths with the reason of each.
+    pub private: BTreeMap<BString, String>,
+    /// There was a private part, and it is not in this repository any more.
+    pub incomplete: bool,
+}
+
+impl WholeSnapshot {
+    /// Puts a snapshot and its private part together.
+    pub fn of(repo: &gix::Repository, record: &SnapshotRecord, tree: ObjectId) -> Result<Self, Error> {
+        let repo = repo.clone().with_object_memory();
+        let index = record.index.map(|id| tree_of(&repo, id)).transpose()?;
+        let extras = record.extras.map(|id| tree_of(&repo, id)).transpose()?;
+        let mut whole = WholeSnapshot { tree, index, extras, private: BTreeMap::new(), incomplete: false, repo };
+        let Some(private) = record.private else { return Ok(whole) };
+        let found = whole.repo.try_find_header(private).map_err(|e| Error::read("read the private part of the snapshot", e))?;
+        if found.is_none() {
+            whole.incomplete = true;
+            return Ok(whole);
+        }
+        whole.add(tree_of(&whole.repo, private)?)?;
+        Ok(whole)
+    }
+
+    /// What a person should know about a snapshot that is not whole.
+    pub fn note(&self) -> Option<String> {
+        self.incomplete.then(|| "its private files (secrets, over-size files) are not in this repository any more".to_owned())
+    }
+
+    fn add(&mut self, private: ObjectId) -> Result<(), Error> {
+        let repo = &self.repo;
+        let empty = ObjectId::empty_tree(repo.object_hash());
+        let (mut work, mut index, mut extras) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        for entry in diff::changes(repo, empty, private)? {
+            let Some((mode, id)) = entry.after else { continue };
+            let change = TreeEdit::Exactly(mode.kind(), id);
+            let below = |folder: &str| entry.path.strip_prefix(folder.as_bytes()).and_then(|rest| rest.strip_prefix(b"/"));
+            if let Some(path) = below(WORK) {
+                work.insert(BString::from(path), change);
+            } else if let Some(path) = below(INDEX) {
+                index.insert(BString::from(path), change);
+            } else if entry.path == WHY {
+                let mut lines = repo.find_blob(id).map_err(|e| Error::read("read the private part of the snapshot", e))?;
+                self.private = lines
+                    .take_data()
+                    .split(|byte| *byte == 0)
+                    .filter_map(|line| {
+                        let (why, path) = line.split_once_str(" ")?;
+                        Some((BString::from(path), path_text(why.as_bstr())))
+                    })
+                    .collect();
+            } else {
+                extras.insert(entry.path, change);
+            }
+        }
+        let mut blobs = ObjectSink::new(repo);
+        self.tree = tree::edited(repo, self.tree, &work, &mut blobs)?;
+        if let Some(tree) = self.index {
+            self.index = Some(tree::edited(repo, tree, &index, &mut blobs)?);
+        }
+        if !extras.is_empty() {
+            self.extras = Some(tree::edited(repo, self.extras.unwrap_or(empty), &extras, &mut blobs)?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,265 @@
+//! Brings a snapshot back: into the work tree, as a branch, or into a folder. Never over unsaved work.
+
+use std::path::{Path, PathBuf};
+
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::refs::Target;
+use gix::refs::transaction::{Change as RefChange, LogChange, PreviousValue, RefEdit};
+
+use super::blobs::{KeepRule, ObjectSink};
+use super::disk::{FolderWalk, PathKind};
+use super::ignore_rules::join;
+use super::private::WholeSnapshot;
+use super::proof::{entry_at, nested_files, tree_of};
+use super::record::{self, StoredSnapshot};
+use super::restore_disk::{ASIDE, DiskWriter, is_safe};
+use super::restore_in_place::in_place;
+use super::restore_index::restore_index;
+use super::spec_name::{PREFIX, path_text};
+use super::{diff, nested};
+use crate::{Error, Worktree};
+use watchdog_facts::evidence::LeftOut;
+
+/// Where a snapshot is to be brought back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RestoreTarget {
+    /// Into the work tree where that harms nothing, else as the branch `watchdog/restored/<id>`.
+    Automatic,
+    /// Into the work tree, or not at all.
+    InPlace,
+    /// As a new branch of this name at the snapshot's commit.
+    Branch(String),
+    /// The whole tree into a new or empty folder.
+    Directory(PathBuf),
+    /// The whole tree and the index into this worktree, which git just made without any files.
+    Fresh,
+}
+
+/// Where a snapshot was brought back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RestoredTo {
+    /// Into the work tree. `index` says whether the index is as it was, too.
+    WorkTree { index: bool },
+    /// As this branch.
+    Branch(String),
+    /// Into this folder.
+    Directory(PathBuf),
+}
+
+/// What a restore did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestoreResult {
+    /// Where it went.
+    pub to: RestoredTo,
+    /// Paths that were written or removed.
+    pub files: u64,
+    /// What was not brought back, and why: submodules (`nested_repository`), names that no work tree may hold (`excluded`).
+    pub left_out: Vec<LeftOut>,
+    /// What a person should know, such as why it is a branch.
+    pub note: Option<String>,
+}
+
+/// Why a snapshot could not be brought back. Nothing was changed, except after [`RestoreError::Write`].
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// git's data could not be read or written.
+    #[error(transparent)]
+    Git(#[from] Error),
+    /// There is no such snapshot.
+    #[error("there is no snapshot '{id}': list them with watchdog rescue list")]
+    Unknown { id: String },
+    /// Several snapshots begin so.
+    #[error("several snapshots begin with '{id}' ({}): give more of the id", some(candidates))]
+    Ambiguous { id: String, candidates: Vec<String> },
+    /// The work tree or index has changes that are in no commit.
+    #[error("the work tree has uncommitted changes ({}): commit them first, or restore into a branch or a folder", some(paths))]
+    NotClean { paths: Vec<String> },
+    /// Files that git does not track are in the way.
+    #[error("files that are in no commit are in the way ({}): move them, or restore into a branch or a folder", some(paths))]
+    WouldOverwrite { paths: Vec<String> },
+    /// HEAD has other content there than the snapshot started from.
+    #[error("HEAD changed the same files since the snapshot ({}): restore into a branch and merge it", some(paths))]
+    Moved { paths: Vec<String> },
+    /// The branch is there already, or one that its name needs as a folder.
+    #[error("cannot create the branch '{name}': {why}")]
+    Branch { name: String, why: String },
+    /// The folder has something in it, or is no folder.
+    #[error("{path} is not an empty folder: name a new one")]
+    NotEmpty { path: PathBuf },
+    /// The file system refused. What was restored so far stays; the same restore can be run again.
+    #[error("failed to restore {path}: {source}")]
+    Write { path: String, source: std::io::Error },
+}
+
+/// What a branch does not hold: what is kept apart is never put on one.
+fn apart_from_branch(stored: &StoredSnapshot) -> Option<String> {
+    let (many, id) = (stored.record.private_files, stored.name.strip_prefix(PREFIX)?);
+    let files = if many == 1 { "1 private file (secret or over-size) is" } else { "private files (secrets, over-size) are" };
+    let files = if many == 1 { files.to_owned() } else { format!("{many} {files}") };
+    (many > 0).then(|| format!("{files} not on the branch; get everything with: watchdog rescue restore {id} --to DIR"))
+}
+
+/// The first few paths.
+pub(super) fn some(paths: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let mut text = paths.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if paths.len() > SHOWN {
+        text.push_str(&format!(" and {} more", paths.len() - SHOWN));
+    }
+    text
+}
+
+impl Worktree {
+    /// Brings back the snapshot `id`, byte for byte with modes, links and deletions.
+    ///
+    /// # Errors
+    /// See [`RestoreError`].
+    pub fn restore(&self, id: &str, target: RestoreTarget) -> Result<RestoreResult, RestoreError> {
+        let stored = self.find_snapshot(id)?;
+        let id = stored.name.strip_prefix(PREFIX).unwrap_or(id).to_owned();
+        match target {
+            RestoreTarget::InPlace => in_place(self, &stored),
+            RestoreTarget::Branch(name) => self.restore_branch(&stored, &name),
+            RestoreTarget::Directory(path) => self.restore_directory(&stored, path),
+            RestoreTarget::Fresh => self.restore_fresh(&stored),
+            RestoreTarget::Automatic => match in_place(self, &stored) {
+                Err(why @ (RestoreError::NotClean { .. } | RestoreError::WouldOverwrite { .. } | RestoreError::Moved { .. })) => {
+                    let name = format!("watchdog/restored/{id}");
+                    let mut note = format!("restored as the branch {name}, because {why}");
+                    if let Some(apart) = apart_from_branch(&stored) {
+                        note.push_str(&format!("; {apart}"));
+                    }
+                    let there = self.repo.try_find_reference(&format!("refs/heads/{name}")).ok().flatten();
+                    if there.is_some_and(|r| r.target().try_id() == Some(stored.commit.as_ref())) {
+                        return Ok(RestoreResult { to: RestoredTo::Branch(name), files: 0, left_out: Vec::new(), note: Some(note) });
+                    }
+                    let restored = self.restore_branch(&stored, &name)?;
+                    Ok(RestoreResult { note: Some(note), ..restored })
+                }
+                other => other,
+            },
+        }
+    }
+
+    fn restore_branch(&self, stored: &StoredSnapshot, name: &str) -> Result<RestoreResult, RestoreError> {
+        let fault = |why: String| RestoreError::Branch { name: name.to_owned(), why };
+        let full: gix::refs::FullName =
+            format!("refs/heads/{name}").as_str().try_into().map_err(|_| fault("git allows no such name".into()))?;
+        if self.repo.try_find_reference(full.as_ref()).map_err(|e| Error::read("look for the branch", e))?.is_some() {
+            return Err(fault("it exists".into()));
+        }
+        self.create_branch(stored, full).map_err(|e| fault(e.to_string()))?;
+        let start = stored.record.head.map(|head| tree_of(&self.repo, head)).transpose()?;
+        let start = start.unwrap_or_else(|| ObjectId::empty_tree(self.repo.object_hash()));
+        let files = diff::changes(&self.repo, start, stored.tree)?.len() as u64;
+        Ok(RestoreResult { to: RestoredTo::Branch(name.to_owned()), files, left_out: Vec::new(), note: apart_from_branch(stored) })
+    }
+
+    fn create_branch(&self, stored: &StoredSnapshot, full: gix::refs::FullName) -> Result<(), Error> {
+        let message = format!("watchdog: restored {}", stored.name);
+        if let Some(served) = &self.served {
+            let created = served.create(&path_text(full.as_bstr()), stored.commit, &message)?;
+            return if created { Ok(()) } else { Err(Error::Read { doing: "create it".into(), why: "it exists".into() }) };
+        }
+        let edit = RefEdit {
+            change: RefChange::Update {
+                log: LogChange { message: message.into(), ..LogChange::default() },
+                expected: PreviousValue::MustNotExist,
+                new: Target::Object(stored.commit),
+            },
+            name: full,
+            deref: false,
+        };
+        let mut time = gix::date::parse::TimeBuf::default();
+        let who = record::identity(stored.record.at);
+        self.repo.edit_references_as([edit], Some(who.to_ref(&mut time))).map(drop).map_err(|e| Error::read("create it", e))
+    }
+
+    fn restore_fresh(&self, stored: &StoredSnapshot) -> Result<RestoreResult, RestoreError> {
+        let path = self.root();
+        let write = |source| RestoreError::Write { path: path.display().to_string(), source };
+        let whole = WholeSnapshot::of(&nested::quiet(&self.repo)?, &stored.record, stored.tree)?;
+        if !holds_nothing_else(&whole, path).map_err(write)? {
+            return Err(RestoreError::NotEmpty { path: path.to_owned() });
+        }
+        if self.repo.index_path().exists() {
+            // The index comes last: an earlier restore that was cut short had done everything.
+            let note = Some("an earlier restore of it had brought everything back".into());
+            return Ok(RestoreResult { to: RestoredTo::WorkTree { index: true }, files: 0, left_out: Vec::new(), note });
+        }
+        let (files, left_out) = write_all(&whole, FolderWalk::open(path).map_err(write)?)?;
+        let (index, note) = restore_index(&whole.repo, stored, &whole, ObjectId::empty_tree(self.repo.object_hash()))?;
+        Ok(RestoreResult { to: RestoredTo::WorkTree { index }, files, left_out, note: note.or_else(|| whole.note()) })
+    }
+
+    fn restore_directory(&self, stored: &StoredSnapshot, path: PathBuf) -> Result<RestoreResult, RestoreError> {
+        let write = |source| RestoreError::Write { path: path.display().to_string(), source };
+        match std::fs::read_dir(&path).map(Iterator::count) {
+            Ok(0) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => std::fs::create_dir_all(&path).map_err(write)?,
+            Ok(_) | Err(_) => return Err(RestoreError::NotEmpty { path }),
+        }
+        let below = FolderWalk::open(&path).map_err(write)?;
+        let whole = WholeSnapshot::of(&self.repo, &stored.record, stored.tree)?;
+        let (files, left_out) = write_all(&whole, below)?;
+        Ok(RestoreResult { to: RestoredTo::Directory(path), files, left_out, note: whole.note() })
+    }
+}
+
+/// Whether a folder holds nothing but what an earlier restore of the same snapshot put there before it was killed: whole
+/// files, byte for byte, and one that it had not put in its place yet, which is removed.
+fn holds_nothing_else(whole: &WholeSnapshot, root: &Path) -> std::io::Result<bool> {
+    let mut below = FolderWalk::open(root)?;
+    let mut blobs = ObjectSink::dry(&whole.repo);
+    let nested = nested_files(&whole.repo, whole.extras).unwrap_or_default();
+    let mut folders = vec![BString::default()];
+    while let Some(folder) = folders.pop() {
+        for entry in below.list(folder.as_bstr())? {
+            let path = join(folder.as_bstr(), entry.name.as_bstr());
+            if path == ".git" {
+                continue;
+            }
+            if entry.kind == PathKind::Folder {
+                folders.push(path);
+                continue;
+            }
+            if entry.name.starts_with(ASIDE.as_bytes()) {
+                DiskWriter::new(&whole.repo, FolderWalk::open(root)?).remove(path.as_bstr())?;
+                continue;
+            }
+            let wanted = entry_at(&whole.repo, whole.tree, path.as_bstr()).ok().flatten().map(|(mode, id)| (mode.kind(), id));
+            let wanted = wanted.or_else(|| nested.get(&path).copied());
+            let there = blobs.take(&mut below, path.as_bstr(), KeepRule::Name)?.map(|taken| (taken.kind, taken.id));
+            if wanted.is_none() || wanted != there {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Writes everything that a snapshot holds below an empty folder. Returns how many files, and what was left out.
+fn write_all(whole: &WholeSnapshot, below: FolderWalk) -> Result<(u64, Vec<LeftOut>), RestoreError> {
+    let mut writer = DiskWriter::new(&whole.repo, below);
+    let mut files = 0;
+    let mut left_out = Vec::new();
+    let empty = ObjectId::empty_tree(whole.repo.object_hash());
+    let mut put = |path: &BStr, mode: gix::objs::tree::EntryMode, id: ObjectId| {
+        if !is_safe(path) {
+            left_out.push(LeftOut { path: path_text(path), why: "excluded" });
+            return Ok(());
+        }
+        files += 1;
+        writer.put(path, mode.kind(), id).map_err(|source| RestoreError::Write { path: path_text(path), source })
+    };
+    for entry in diff::changes(&whole.repo, empty, whole.tree)? {
+        if let Some((mode, id)) = entry.after {
+            put(entry.path.as_bstr(), mode, id)?;
+        }
+    }
+    for (path, (kind, id)) in nested_files(&whole.repo, whole.extras)? {
+        put(path.as_bstr(), kind.into(), id)?;
+    }
+    Ok((files, left_out))
+}

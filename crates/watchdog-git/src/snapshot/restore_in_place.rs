@@ -1,0 +1,276 @@
+//! Restores into the work tree: looks at everything first, then writes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+
+use super::blobs::{KeepRule, ObjectSink};
+use super::diff::{self, PathDifference};
+use super::disk::{FolderWalk, PathKind, as_path, split};
+use super::ignore_rules::join;
+use super::nested;
+use super::private::{IGNORED, WholeSnapshot};
+use super::proof::{entry_at, nested_files, tree_of};
+use super::record::StoredSnapshot;
+use super::restore::{RestoreError, RestoreResult, RestoredTo, some};
+use super::restore_disk::{DiskWriter, is_safe};
+use super::restore_index::restore_index;
+use super::scan::TreeEdit;
+use super::spec_name::path_text;
+use super::take::{read_index, scan};
+use crate::{Error, Worktree};
+use watchdog_facts::evidence::LeftOut;
+
+/// What the work tree is at, for deciding what may be written.
+struct WorkTreeNow<'a> {
+    index: gix::index::File,
+    /// What the snapshot wants, by path.
+    wanted: BTreeMap<BString, &'a PathDifference>,
+    below: FolderWalk,
+    blobs: ObjectSink<'a>,
+}
+
+/// Restores `stored` into the work tree, or changes nothing and says why.
+pub(super) fn in_place(worktree: &Worktree, stored: &StoredSnapshot) -> Result<RestoreResult, RestoreError> {
+    let whole = WholeSnapshot::of(&nested::quiet(&worktree.repo)?, &stored.record, stored.tree)?;
+    let repo = &whole.repo;
+    let head_tree = worktree.head_tree()?;
+    let start = match stored.record.head {
+        Some(head) => tree_of(repo, head)?,
+        None => ObjectId::empty_tree(repo.object_hash()),
+    };
+    let (plan, mut left_out) = plan(repo, start, whole.tree)?;
+    let (index, _) = read_index(repo, head_tree)?;
+    refuse_unclean(worktree, repo, &index, head_tree, &plan)?;
+    refuse_moved(repo, head_tree, &plan)?;
+
+    let root = worktree.root();
+    let open = || FolderWalk::open(root).map_err(|source| RestoreError::Write { path: root.display().to_string(), source });
+    let wanted = plan.iter().map(|c| (c.path.clone(), c)).collect();
+    let mut present = WorkTreeNow { index, wanted, below: open()?, blobs: ObjectSink::dry(repo) };
+    let mut in_the_way = BTreeSet::new();
+    let mut work = Vec::new();
+    let mut newer = Vec::new();
+    for change in &plan {
+        let mut here = BTreeSet::new();
+        let needs = present.needs(change, &mut here);
+        // An ignored file that is there now is the user's: it neither goes nor keeps the work from coming back.
+        if !here.is_empty() && whole.private.get(&change.path).is_some_and(|why| why == IGNORED) {
+            newer.push(path_text(change.path.as_bstr()));
+            continue;
+        }
+        in_the_way.extend(here);
+        if needs {
+            work.push(change);
+        }
+    }
+    if !in_the_way.is_empty() {
+        return Err(RestoreError::WouldOverwrite { paths: in_the_way.iter().map(|p| path_text(p.as_bstr())).collect() });
+    }
+
+    let mut writer = DiskWriter::new(repo, open()?);
+    let fault = |path: &BStr| {
+        let path = path_text(path);
+        move |source| RestoreError::Write { path, source }
+    };
+    for change in work.iter().filter(|c| c.after.is_none()) {
+        writer.remove(change.path.as_bstr()).map_err(fault(change.path.as_bstr()))?;
+    }
+    for change in &work {
+        if let Some((mode, id)) = change.after {
+            writer.put(change.path.as_bstr(), mode.kind(), id).map_err(fault(change.path.as_bstr()))?;
+        }
+    }
+    let mut files = work.len() as u64;
+    for (path, (kind, id)) in nested_files(repo, whole.extras)? {
+        match present.nested(worktree, path.as_bstr(), id) {
+            NestedFile::There => {}
+            NestedFile::Write => {
+                writer.put(path.as_bstr(), kind, id).map_err(fault(path.as_bstr()))?;
+                files += 1;
+            }
+            NestedFile::Leave => left_out.push(LeftOut { path: path_text(path.as_bstr()), why: "nested_repository" }),
+        }
+    }
+    let (index, mut note) = restore_index(repo, stored, &whole, head_tree)?;
+    if !newer.is_empty() {
+        let left = format!("ignored files that are different now were left as they are ({})", some(&newer));
+        note = Some(note.map_or_else(|| left.clone(), |note| format!("{note}; {left}")));
+    }
+    let head = repo.head_id().ok().map(gix::Id::detach);
+    if note.is_none() && head != stored.record.head {
+        let was = stored.record.head.map_or("an unborn branch".into(), |id| id.to_string());
+        note = Some(format!("the snapshot was taken at {was}, HEAD is elsewhere now: the index is left as it is"));
+    }
+    let note = note.or_else(|| whole.note());
+    Ok(RestoreResult { to: RestoredTo::WorkTree { index }, files, left_out, note })
+}
+
+/// What is to be written and removed, and what cannot be.
+fn plan(repo: &gix::Repository, start: ObjectId, tree: ObjectId) -> Result<(Vec<PathDifference>, Vec<LeftOut>), Error> {
+    let mut left_out = Vec::new();
+    let mut plan = diff::changes(repo, start, tree)?;
+    plan.retain(|change| {
+        let submodule = |side: Option<(gix::objs::tree::EntryMode, ObjectId)>| side.is_some_and(|(mode, _)| mode.is_commit());
+        let why = if !is_safe(change.path.as_bstr()) {
+            "excluded"
+        } else if submodule(change.after) || (change.after.is_none() && submodule(change.before)) {
+            "nested_repository"
+        } else {
+            return true;
+        };
+        left_out.push(LeftOut { path: path_text(change.path.as_bstr()), why });
+        false
+    });
+    Ok((plan, left_out))
+}
+
+/// Refuses where the index or a tracked file holds what no commit and not the snapshot either has.
+fn refuse_unclean(
+    worktree: &Worktree,
+    repo: &gix::Repository,
+    index: &gix::index::File,
+    head_tree: ObjectId,
+    plan: &[PathDifference],
+) -> Result<(), RestoreError> {
+    let mut blobs = ObjectSink::dry(repo);
+    let mut unsaved: BTreeSet<BString> = BTreeSet::new();
+    for entry in index.entries().iter().filter(|e| e.stage() != gix::index::entry::Stage::Unconflicted) {
+        unsaved.insert(entry.path(index).to_owned());
+    }
+    let committed = repo.index_from_tree(&head_tree).map_err(|e| Error::read("read the tree of HEAD", e))?;
+    let staged = nested::staged(repo, index);
+    unsaved.extend(staged);
+    let gone = committed
+        .entries()
+        .iter()
+        .map(|e| e.path(&committed))
+        .filter(|path| !index.is_sparse() && index.entry_index_by_path(path).is_err());
+    unsaved.extend(gone.map(ToOwned::to_owned));
+    for (path, change) in scan(worktree, repo, index, &mut blobs, &|_| None)?.changes {
+        let as_wanted = plan.iter().find(|c| c.path == path).is_some_and(|c| match (change, c.after) {
+            (TreeEdit::Remove, None) => true,
+            (TreeEdit::Put(taken), Some((mode, id))) => taken.id == id && mode.kind() == taken.kind,
+            _ => false,
+        });
+        // Untracked files are judged one by one, where they are in the way.
+        if index.entry_index_by_path(path.as_bstr()).is_ok() && !as_wanted && !matches!(change, TreeEdit::Submodule(_)) {
+            unsaved.insert(path);
+        }
+    }
+    match unsaved.is_empty() {
+        true => Ok(()),
+        false => Err(RestoreError::NotClean { paths: unsaved.iter().map(|p| path_text(p.as_bstr())).collect() }),
+    }
+}
+
+/// Refuses where HEAD has moved and changed what the snapshot changed.
+fn refuse_moved(repo: &gix::Repository, head_tree: ObjectId, plan: &[PathDifference]) -> Result<(), RestoreError> {
+    let mut moved = Vec::new();
+    for change in plan {
+        let now = entry_at(repo, head_tree, change.path.as_bstr())?;
+        if now != change.before && now != change.after {
+            moved.push(path_text(change.path.as_bstr()));
+        }
+    }
+    if moved.is_empty() { Ok(()) } else { Err(RestoreError::Moved { paths: moved }) }
+}
+
+enum NestedFile {
+    There,
+    Write,
+    Leave,
+}
+
+impl WorkTreeNow<'_> {
+    fn tracked(&self, path: &BStr) -> bool {
+        self.index.entry_index_by_path(path).is_ok()
+    }
+
+    /// Whether the plan takes this path away, which it may: the path is tracked, and the work tree is clean.
+    fn goes(&self, path: &BStr) -> bool {
+        self.tracked(path) && self.wanted.get(path).is_some_and(|c| c.after.is_none())
+    }
+
+    /// Whether there is something to do for a path. What must not be overwritten is added to `in_the_way`.
+    fn needs(&mut self, change: &PathDifference, in_the_way: &mut BTreeSet<BString>) -> bool {
+        let path = change.path.as_bstr();
+        let Some((mode, id)) = change.after else {
+            let there = matches!(self.below.lstat(path), Ok(Some(stat)) if stat.kind != PathKind::Folder);
+            return there && self.tracked(path);
+        };
+        let mut parent = split(path).0;
+        while !parent.is_empty() {
+            match self.below.lstat(parent) {
+                Ok(Some(stat)) if stat.kind != PathKind::Folder && !self.goes(parent) => drop(in_the_way.insert(parent.to_owned())),
+                _ => {}
+            }
+            parent = split(parent).0;
+        }
+        match self.below.lstat(path) {
+            Ok(None) => true,
+            Ok(Some(stat)) if stat.kind == PathKind::Folder => {
+                self.folder_in_the_way(path.to_owned(), in_the_way);
+                true
+            }
+            Ok(Some(stat)) if stat.kind != PathKind::Special => match self.blobs.take(&mut self.below, path, KeepRule::Name) {
+                Ok(Some(taken)) if taken.id == id && taken.kind == mode.kind() => false,
+                Ok(_) if self.tracked(path) => true,
+                Ok(Some(taken)) if taken.id == id => true,
+                _ => {
+                    in_the_way.insert(path.to_owned());
+                    false
+                }
+            },
+            _ => {
+                in_the_way.insert(path.to_owned());
+                false
+            }
+        }
+    }
+
+    /// A folder where a file is wanted: everything in it must be known to go. Empty folders are no work.
+    fn folder_in_the_way(&mut self, folder: BString, in_the_way: &mut BTreeSet<BString>) {
+        let mut folders = vec![folder];
+        while let Some(folder) = folders.pop() {
+            let Ok(entries) = self.below.list(folder.as_bstr()) else {
+                in_the_way.insert(folder);
+                continue;
+            };
+            for entry in entries {
+                let path = join(folder.as_bstr(), entry.name.as_bstr());
+                match entry.kind {
+                    PathKind::Folder => folders.push(path),
+                    _ if self.goes(path.as_bstr()) => {}
+                    _ => drop(in_the_way.insert(path)),
+                }
+            }
+        }
+    }
+
+    /// What to do about an uncommitted file of a nested repository: written where nothing else would be lost.
+    fn nested(&mut self, worktree: &Worktree, path: &BStr, id: ObjectId) -> NestedFile {
+        let mut folder = split(path).0;
+        let repo = loop {
+            if folder.is_empty() {
+                return NestedFile::Leave;
+            }
+            if let Some(repo) = nested::open(&worktree.root().join(as_path(folder))) {
+                break repo;
+            }
+            folder = split(folder).0;
+        };
+        let inner = path[folder.len() + 1..].as_bstr();
+        let committed = repo.head_tree_id_or_empty().ok().and_then(|tree| entry_at(&repo, tree.detach(), inner).ok().flatten());
+        if !is_safe(path) {
+            return NestedFile::Leave;
+        }
+        match self.blobs.take(&mut self.below, path, KeepRule::Name) {
+            Ok(Some(taken)) if taken.id == id => NestedFile::There,
+            Ok(Some(taken)) if committed.is_some_and(|(_, known)| known == taken.id) => NestedFile::Write,
+            Ok(None) if matches!(self.below.lstat(path), Ok(None)) => NestedFile::Write,
+            _ => NestedFile::Leave,
+        }
+    }
+}

@@ -1,0 +1,446 @@
+//! Finds what differs between an index and the disk, and puts the content into the object database.
+//!
+//! Neither flags of the index (assume-unchanged, skip-worktree) nor a stale time hide a change here, and
+//! what cannot be read is named instead of being dropped or of failing the rest.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::index::entry::{Flags, Mode, Stage};
+use gix::objs::tree::EntryKind;
+
+use super::blobs::{KeepRule, ObjectSink, ReadBlob};
+use super::disk::{DiskEntry, FileStat, FolderWalk, PathKind, as_path, split};
+use super::ignore_rules::{FolderRules, join};
+use super::spec_name::path_text;
+use super::{PrivateRule, SnapshotCandidate, nested};
+use crate::Error;
+use watchdog_facts::evidence::LeftOut;
+
+/// How far an entry's time must lie before the index's for the entry to be believed, in nanoseconds.
+/// Kernels stamp files with a clock that ticks every 1 to 10 ms.
+const TICK: i128 = 20_000_000;
+/// Repositories nested deeper than this in one another are left out, and named.
+const DEEPEST: usize = 6;
+
+/// What becomes of one path in the snapshot's tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TreeEdit {
+    /// This content is there.
+    Put(ReadBlob),
+    /// This commit of a submodule is there.
+    Submodule(ObjectId),
+    /// This entry is there, whatever is on disk.
+    Exactly(EntryKind, ObjectId),
+    /// Nothing is there.
+    Remove,
+}
+
+/// Everything that a scan found.
+#[derive(Debug, Default)]
+pub(super) struct ScannedChanges {
+    /// Against the index, by path.
+    pub changes: BTreeMap<BString, TreeEdit>,
+    /// Uncommitted files of submodules and of linked worktrees that lie inside this one.
+    pub nested: BTreeMap<BString, ReadBlob>,
+    /// Folders of other repositories inside this one.
+    pub repositories: BTreeSet<BString>,
+    /// What could not be read.
+    pub left_out: Vec<LeftOut>,
+    /// Ignored files that are kept all the same, each with the reason.
+    pub ignored: BTreeMap<BString, (ReadBlob, &'static str)>,
+    /// A pipe or device bears the name of a file that gix would open and wait for.
+    pub odd_rules: bool,
+}
+
+impl ScannedChanges {
+    pub fn leave_out(&mut self, path: &BStr, why: &'static str) {
+        self.left_out.push(LeftOut { path: path_text(path), why });
+    }
+}
+
+/// A repository that is scanned: the worktree itself, or one inside it.
+pub(super) struct ScannedRepository<'a> {
+    pub repo: &'a gix::Repository,
+    pub index: &'a gix::index::File,
+    /// Where it lies, seen from the worktree; empty for the worktree itself.
+    pub prefix: BString,
+    /// Take every file, not only those that changed.
+    pub everything: bool,
+    /// Paths whose index entry differs from HEAD although the file may not differ from the index.
+    pub forced: BTreeSet<BString>,
+    /// The result goes to [`ScannedChanges::nested`] instead of [`ScannedChanges::changes`].
+    pub apart: bool,
+    pub depth: usize,
+}
+
+/// One pass over the disk.
+pub(super) struct DiskScan<'a, 'repo> {
+    pub root: &'a Path,
+    pub below: FolderWalk,
+    pub blobs: &'a mut ObjectSink<'repo>,
+    pub found: ScannedChanges,
+    /// Says which ignored files are kept.
+    pub rule: PrivateRule<'a>,
+}
+
+impl DiskScan<'_, '_> {
+    /// Compares one repository with what is on disk.
+    pub fn run(&mut self, scope: &ScannedRepository<'_>) -> Result<(), Error> {
+        self.tracked(scope)?;
+        let mut rules = FolderRules::global(scope.repo, &self.root.join(as_path(scope.prefix.as_bstr())));
+        self.untracked(scope, &mut rules, BStr::new(""))
+    }
+
+    fn tracked(&mut self, scope: &ScannedRepository<'_>) -> Result<(), Error> {
+        let index = scope.index;
+        let file_mode = scope.repo.config_snapshot().boolean("core.fileMode").unwrap_or(true);
+        let written = (index.timestamp().unix_seconds(), index.timestamp().nanoseconds());
+        let mut equal = TextEquality::new(scope.repo);
+        for entry in index.entries() {
+            let path = entry.path(index);
+            if entry.mode == Mode::DIR {
+                // The folder of a sparse index: what is on disk below it is found with the untracked files.
+                continue;
+            }
+            let full = join(scope.prefix.as_bstr(), path);
+            if entry.mode == Mode::COMMIT && entry.stage() == Stage::Unconflicted {
+                self.submodule(scope, full.as_bstr(), entry.id)?;
+                continue;
+            }
+            let stat = match self.below.lstat(full.as_bstr()) {
+                Ok(stat) => stat,
+                Err(_) => {
+                    self.found.leave_out(full.as_bstr(), "unreadable");
+                    continue;
+                }
+            };
+            let Some(stat) = stat.filter(|s| matches!(s.kind, PathKind::File { .. } | PathKind::Link)) else {
+                let meant_to_be_absent = stat.is_none() && entry.flags.contains(Flags::SKIP_WORKTREE);
+                if !meant_to_be_absent && !scope.apart {
+                    self.found.changes.insert(full, TreeEdit::Remove);
+                }
+                continue;
+            };
+            let settled = entry.stage() == Stage::Unconflicted && !entry.flags.contains(Flags::INTENT_TO_ADD);
+            let forced = scope.everything || scope.forced.contains(path);
+            if settled && !forced && believable(entry, &stat, written, file_mode) {
+                continue;
+            }
+            let keep = if settled && !forced { KeepRule::UnlessIs(entry.id) } else { KeepRule::Content };
+            match self.blobs.take(&mut self.below, full.as_bstr(), keep) {
+                Ok(Some(mut taken)) => {
+                    if !file_mode && taken.kind != EntryKind::Link {
+                        taken.kind = if entry.mode == Mode::FILE_EXECUTABLE { EntryKind::BlobExecutable } else { EntryKind::Blob };
+                    }
+                    let same = settled && !forced && Some(taken.kind) == kind_of(entry.mode);
+                    if same && (taken.id == entry.id || equal.check(&mut self.below, path, full.as_bstr(), entry.id)) {
+                        continue;
+                    }
+                    self.put(scope, full, taken);
+                }
+                // It went away after it was looked at.
+                Ok(None) if scope.apart => {}
+                Ok(None) => drop(self.found.changes.insert(full, TreeEdit::Remove)),
+                Err(_) => self.found.leave_out(full.as_bstr(), "unreadable"),
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, scope: &ScannedRepository<'_>, full: BString, taken: ReadBlob) {
+        if scope.apart {
+            self.found.nested.insert(full, taken);
+        } else {
+            self.found.changes.insert(full, TreeEdit::Put(taken));
+        }
+    }
+
+    fn submodule(&mut self, scope: &ScannedRepository<'_>, full: &BStr, recorded: ObjectId) -> Result<(), Error> {
+        match self.below.lstat(full) {
+            Err(_) => self.found.leave_out(full, "unreadable"),
+            Ok(Some(FileStat { kind: PathKind::Folder, .. })) => {
+                self.found.repositories.insert(full.to_owned());
+                let Some(repo) = nested::open(&self.root.join(as_path(full))) else { return Ok(()) };
+                if let Some(head) = nested::head(&repo)
+                    && (head != recorded || scope.everything)
+                    && !scope.apart
+                {
+                    self.found.changes.insert(full.to_owned(), TreeEdit::Submodule(head));
+                }
+                self.nested_changes(scope, full, &repo)?;
+            }
+            Ok(_) if scope.apart => {}
+            Ok(Some(_)) => match self.blobs.take(&mut self.below, full, KeepRule::Content) {
+                Ok(Some(taken)) => self.put(scope, full.to_owned(), taken),
+                Ok(None) => drop(self.found.changes.insert(full.to_owned(), TreeEdit::Remove)),
+                Err(_) => self.found.leave_out(full, "unreadable"),
+            },
+            Ok(None) => drop(self.found.changes.insert(full.to_owned(), TreeEdit::Remove)),
+        }
+        Ok(())
+    }
+
+    /// Takes what is uncommitted in a repository whose commits are safe elsewhere.
+    fn nested_changes(&mut self, scope: &ScannedRepository<'_>, full: &BStr, repo: &gix::Repository) -> Result<(), Error> {
+        match (scope.depth < DEEPEST).then(|| nested::index(repo)).flatten() {
+            Some(index) => {
+                let forced = nested::staged(repo, &index);
+                let scope = ScannedRepository {
+                    repo,
+                    index: &index,
+                    prefix: full.to_owned(),
+                    everything: false,
+                    forced,
+                    apart: true,
+                    depth: scope.depth + 1,
+                };
+                self.run(&scope)
+            }
+            None => {
+                self.found.leave_out(full, "nested_repository");
+                Ok(())
+            }
+        }
+    }
+
+    fn untracked(&mut self, scope: &ScannedRepository<'_>, rules: &mut FolderRules, folder: &BStr) -> Result<(), Error> {
+        // A list of folders instead of recursion: a tree of any depth must not end the stack.
+        enum ScanStep {
+            Enter(BString),
+            Leave(usize),
+        }
+        let mut steps = vec![ScanStep::Enter(folder.to_owned())];
+        while let Some(step) = steps.pop() {
+            let folder = match step {
+                ScanStep::Leave(before) => {
+                    rules.leave(before);
+                    continue;
+                }
+                ScanStep::Enter(folder) => folder,
+            };
+            let full = if folder.is_empty() { scope.prefix.clone() } else { join(scope.prefix.as_bstr(), folder.as_bstr()) };
+            let entries = match self.below.list(full.as_bstr()) {
+                Ok(entries) => entries,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(_) => {
+                    self.found.leave_out(full.as_bstr(), "unreadable");
+                    continue;
+                }
+            };
+            let skipped = |path: &BStr| nested::skipped_blob(scope.repo, scope.index, path);
+            let before = rules.enter(&mut self.below, scope.prefix.as_bstr(), folder.as_bstr(), skipped);
+            steps.push(ScanStep::Leave(before));
+            for entry in entries.into_iter().rev() {
+                if let Some(folder) = self.untracked_entry(scope, rules, folder.as_bstr(), &entry)? {
+                    steps.push(ScanStep::Enter(folder));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes one entry of a folder; returns the folder that is to be walked.
+    fn untracked_entry(
+        &mut self,
+        scope: &ScannedRepository<'_>,
+        rules: &FolderRules,
+        folder: &BStr,
+        entry: &DiskEntry,
+    ) -> Result<Option<BString>, Error> {
+        let path = join(folder, entry.name.as_bstr());
+        let full = join(scope.prefix.as_bstr(), path.as_bstr());
+        if entry.name == ".git" {
+            return Ok(None);
+        }
+        if entry.name.eq_ignore_ascii_case(b".git") {
+            // git itself refuses such a name in a tree, and so does every restore.
+            self.found.leave_out(full.as_bstr(), "excluded");
+            return Ok(None);
+        }
+        let tracked = scope.index.entry_index_by_path(path.as_bstr()).is_ok();
+        match entry.kind {
+            PathKind::Special => {
+                self.found.odd_rules |= entry.name == ".gitignore" || entry.name == ".gitattributes";
+                Ok(None)
+            }
+            PathKind::File { .. } | PathKind::Link => {
+                if tracked {
+                    return Ok(None);
+                }
+                if rules.ignores(path.as_bstr(), false) {
+                    self.ignored_file(scope, full);
+                } else {
+                    match self.blobs.take(&mut self.below, full.as_bstr(), KeepRule::Content) {
+                        Ok(Some(taken)) => self.put(scope, full, taken),
+                        Ok(None) => {}
+                        Err(_) => self.found.leave_out(full.as_bstr(), "unreadable"),
+                    }
+                }
+                Ok(None)
+            }
+            PathKind::Folder => {
+                let holds_tracked = scope.index.path_is_directory(path.as_bstr());
+                let submodule = tracked && self.found.repositories.contains(full.as_bstr());
+                if submodule || rules.ignores(path.as_bstr(), true) {
+                    return Ok(None);
+                }
+                if !holds_tracked && let Some(repo) = nested::open(&self.root.join(as_path(full.as_bstr()))) {
+                    self.untracked_repository(scope, full.as_bstr(), &repo)?;
+                    return Ok(None);
+                }
+                Ok(Some(path))
+            }
+        }
+    }
+
+    /// Keeps an ignored file of the worktree itself that the rule asks for. One that cannot be read is left out.
+    fn ignored_file(&mut self, scope: &ScannedRepository<'_>, full: BString) {
+        if scope.depth > 0 || scope.apart {
+            return;
+        }
+        let Ok(Some(stat)) = self.below.lstat(full.as_bstr()) else { return };
+        let nothing = || None;
+        let candidate =
+            SnapshotCandidate { path: &path_text(full.as_bstr()), bytes: stat.size, ignored: true, content: &nothing, committed: &nothing };
+        let Some(why) = (self.rule)(&candidate) else { return };
+        match self.blobs.take(&mut self.below, full.as_bstr(), KeepRule::Content) {
+            Ok(Some(taken)) => drop(self.found.ignored.insert(full, (taken, why))),
+            Ok(None) => {}
+            Err(_) => self.found.leave_out(full.as_bstr(), "unreadable"),
+        }
+    }
+
+    /// A repository that the outer one knows nothing of.
+    ///
+    /// Its files become ordinary files of the snapshot; its history stays where it is. A linked worktree of the
+    /// same repository has its commits in the same object database, so that only its uncommitted files count.
+    fn untracked_repository(&mut self, scope: &ScannedRepository<'_>, full: &BStr, repo: &gix::Repository) -> Result<(), Error> {
+        self.found.repositories.insert(full.to_owned());
+        if nested::same_repository(scope.repo, repo) {
+            return self.nested_changes(scope, full, repo);
+        }
+        let Some(index) = (scope.depth < DEEPEST).then(|| nested::index(repo)).flatten() else {
+            self.found.leave_out(full, "nested_repository");
+            return Ok(());
+        };
+        let scope = ScannedRepository {
+            repo,
+            index: &index,
+            prefix: full.to_owned(),
+            everything: true,
+            forced: BTreeSet::new(),
+            apart: scope.apart,
+            depth: scope.depth + 1,
+        };
+        self.run(&scope)?;
+        if !scope.apart {
+            // Nothing was tracked here, so that nothing can be removed.
+            let prefix = join(full, BStr::new(""));
+            self.found.changes.retain(|path, change| *change != TreeEdit::Remove || !path.starts_with(&prefix));
+        }
+        Ok(())
+    }
+}
+
+/// How a mode of the index is written in a tree.
+pub(super) fn kind_of(mode: Mode) -> Option<EntryKind> {
+    match mode {
+        Mode::FILE => Some(EntryKind::Blob),
+        Mode::FILE_EXECUTABLE => Some(EntryKind::BlobExecutable),
+        Mode::SYMLINK => Some(EntryKind::Link),
+        Mode::COMMIT => Some(EntryKind::Commit),
+        _ => None,
+    }
+}
+
+/// How an entry of a tree is written in an index.
+pub(super) fn mode_of(kind: EntryKind) -> Option<Mode> {
+    match kind {
+        EntryKind::Blob => Some(Mode::FILE),
+        EntryKind::BlobExecutable => Some(Mode::FILE_EXECUTABLE),
+        EntryKind::Link => Some(Mode::SYMLINK),
+        EntryKind::Commit => Some(Mode::COMMIT),
+        EntryKind::Tree => None,
+    }
+}
+
+/// Whether the index alone shows that the file is as it was added.
+fn believable(entry: &gix::index::Entry, disk: &FileStat, written: (i64, u32), file_mode: bool) -> bool {
+    let kind = match disk.kind {
+        PathKind::File { executable } => {
+            let marked = if file_mode { executable } else { entry.mode == Mode::FILE_EXECUTABLE };
+            if marked { Mode::FILE_EXECUTABLE } else { Mode::FILE }
+        }
+        PathKind::Link => Mode::SYMLINK,
+        PathKind::Folder | PathKind::Special => return false,
+    };
+    let stat = &entry.stat;
+    #[expect(clippy::cast_possible_truncation, reason = "the index holds the lower 32 bits of each")]
+    let same = entry.mode == kind
+        && stat.size == disk.size as u32
+        && stat.ino == disk.inode as u32
+        && stat.mtime.secs == disk.mtime.0 as u32
+        && stat.ctime.secs == disk.ctime.0 as u32
+        && (stat.mtime.nsecs == 0 || stat.mtime.nsecs == disk.mtime.1 as u32)
+        && (stat.ctime.nsecs == 0 || stat.ctime.nsecs == disk.ctime.1 as u32);
+    let (index_seconds, index_nanos) = (written.0, i128::from(written.1));
+    let racy = if stat.mtime.nsecs == 0 || index_nanos == 0 {
+        disk.mtime.0 >= index_seconds
+    } else {
+        let nanos = |seconds: i64, rest: i128| i128::from(seconds) * 1_000_000_000 + rest;
+        nanos(disk.mtime.0, i128::from(disk.mtime.1)) + TICK >= nanos(index_seconds, index_nanos)
+    };
+    same && !racy
+}
+
+/// Tells whether git would store a file as it is stored already, although the bytes on disk differ:
+/// line endings and encodings that the repository's attributes ask for. Programs play no part.
+struct TextEquality<'repo> {
+    repo: &'repo gix::Repository,
+    pipeline: Option<Option<(gix::filter::Pipeline<'repo>, gix::worktree::IndexPersistedOrInMemory)>>,
+}
+
+impl<'repo> TextEquality<'repo> {
+    fn new(repo: &'repo gix::Repository) -> Self {
+        TextEquality { repo, pipeline: None }
+    }
+
+    fn check(&mut self, below: &mut FolderWalk, path: &BStr, full: &BStr, known: ObjectId) -> bool {
+        use gix::filter::plumbing::pipeline::convert::ToGitOutcome;
+        let repo = self.repo;
+        if !attributes_can_be_read(below, full) {
+            return false;
+        }
+        let Some((pipeline, index)) = self.pipeline.get_or_insert_with(|| repo.filter_pipeline(None).ok()) else { return false };
+        let Ok((file, stat)) = below.open_file(full) else { return false };
+        // Conversions work on the whole file in memory, and nobody keeps text of that size.
+        if stat.size > 32 << 20 {
+            return false;
+        }
+        match pipeline.convert_to_git(file, as_path(path), index) {
+            Ok(ToGitOutcome::Buffer(bytes)) => {
+                gix::objs::compute_hash(repo.object_hash(), gix::objs::Kind::Blob, bytes).is_ok_and(|id| id == known)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Whether no pipe or device waits under the name of an attributes file that applies to `path`.
+fn attributes_can_be_read(below: &mut FolderWalk, path: &BStr) -> bool {
+    let mut folder = path;
+    loop {
+        folder = split(folder).0;
+        let odd = below.lstat(join(folder, ".gitattributes".into()).as_bstr()).ok().flatten().is_some_and(|s| s.kind == PathKind::Special);
+        if odd {
+            return false;
+        }
+        if folder.is_empty() {
+            return true;
+        }
+    }
+}

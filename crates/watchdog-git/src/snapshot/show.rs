@@ -1,0 +1,239 @@
+//! What a snapshot changes, file by file and line by line, for a person to look at. Bounded, and nothing is run.
+
+use gix::ObjectId;
+use gix::bstr::{ByteSlice, ByteVec};
+use gix::diff::blob::unified_diff::{ConsumeHunk, ContextSize, DiffLineKind, HunkHeader};
+use gix::diff::blob::{Algorithm, Diff, InternedInput, UnifiedDiff};
+use gix::objs::tree::EntryMode;
+
+use super::private::WholeSnapshot;
+use super::proof::{nested_files, tree_of};
+use super::restore::RestoreError;
+use super::spec_name::path_text;
+use super::{SnapshotKind, SnapshotSummary, diff};
+use crate::{Error, Worktree};
+use watchdog_facts::display::escape_to_one_line;
+
+/// Files above this size, in bytes, are not compared line by line.
+const LINES_UP_TO: u64 = 1 << 20;
+/// So much is read in all; files beyond are not compared line by line.
+const READ_AT_MOST: u64 = 128 << 20;
+
+/// A snapshot compared with the commit that HEAD named when it was taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotDiff {
+    /// What is known of it.
+    pub info: SnapshotSummary,
+    /// In git's order; files of repositories inside the worktree last.
+    pub files: Vec<FileDiff>,
+    /// Its private files are not in this repository any more.
+    pub incomplete: bool,
+    /// Some patches are left out, as the bound was reached.
+    pub cut: bool,
+}
+
+/// One path that differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileDiff {
+    /// Percent-escaped where not UTF-8.
+    pub path: String,
+    /// What it is in the snapshot.
+    pub kind: SnapshotKind,
+    /// There was nothing at this path before.
+    pub is_new: bool,
+    /// Size in the snapshot.
+    pub bytes: u64,
+    /// Lines added and removed; `None` where it is not text, too large, or private.
+    pub lines: Option<(u64, u64)>,
+    /// Why it is kept apart, if it is.
+    pub private: Option<String>,
+    /// The difference as git writes it, where it is text and not private. Whatever is not UTF-8 is replaced.
+    pub patch: Option<String>,
+}
+
+type ShownSide = Option<(EntryMode, ObjectId)>;
+
+impl Worktree {
+    /// Compares the snapshot `id` with the commit that it started from, with at most `patch_bytes` bytes of patches.
+    ///
+    /// # Errors
+    /// When there is no such snapshot, or it cannot be read.
+    pub fn snapshot_diff(&self, id: &str, patch_bytes: usize) -> Result<SnapshotDiff, RestoreError> {
+        let stored = self.find_snapshot(id)?;
+        let whole = WholeSnapshot::of(&self.repo, &stored.record, stored.tree)?;
+        let repo = &whole.repo;
+        let before = match stored.record.head {
+            Some(head) => tree_of(repo, head)?,
+            None => ObjectId::empty_tree(repo.object_hash()),
+        };
+        let mut budget = LineBudget { patches: patch_bytes, read: READ_AT_MOST, cut: false };
+        let mut files = Vec::new();
+        for change in diff::changes(repo, before, whole.tree)? {
+            let private = whole.private.get(&change.path).cloned();
+            files.push(budget.file(repo, &path_text(change.path.as_bstr()), change.before, change.after, change.bytes, private)?);
+        }
+        for (path, (kind, id)) in nested_files(repo, whole.extras)? {
+            let bytes = repo.find_header(id).map_err(|e| Error::read("read the snapshot", e))?.size();
+            let private = whole.private.get(&path).cloned();
+            files.push(budget.file(repo, &path_text(path.as_bstr()), None, Some((kind.into(), id)), bytes, private)?);
+        }
+        Ok(SnapshotDiff { info: stored.info(), files, incomplete: whole.incomplete, cut: budget.cut })
+    }
+}
+
+struct LineBudget {
+    patches: usize,
+    read: u64,
+    cut: bool,
+}
+
+impl LineBudget {
+    fn file(
+        &mut self,
+        repo: &gix::Repository,
+        path: &str,
+        before: ShownSide,
+        after: ShownSide,
+        bytes: u64,
+        private: Option<String>,
+    ) -> Result<FileDiff, Error> {
+        let kind = match after {
+            None => SnapshotKind::Deleted,
+            Some((mode, _)) if mode.is_commit() => SnapshotKind::Submodule,
+            Some(_) => SnapshotKind::File,
+        };
+        let mut file = FileDiff { path: path.to_owned(), kind, is_new: before.is_none(), bytes, lines: None, private, patch: None };
+        if file.private.is_some() {
+            return Ok(file);
+        }
+        let sides = (self.content(repo, before)?, self.content(repo, after)?);
+        // A name with a line break must not look like lines of the patch.
+        let path = &escape_to_one_line(path);
+        let mut patch = header(path, before, after);
+        match sides {
+            (Some(old), Some(new)) => {
+                let (hunks, lines) = hunks(&old, &new);
+                if !hunks.is_empty() {
+                    let name = |side: ShownSide, prefix: &str| side.map_or_else(|| "/dev/null".to_owned(), |_| format!("{prefix}/{path}"));
+                    patch.push_str(&format!("--- {}\n+++ {}\n{hunks}", name(before, "a"), name(after, "b")));
+                }
+                file.lines = Some(lines);
+            }
+            _ => patch.push_str("Binary or large files differ\n"),
+        }
+        if patch.len() > self.patches {
+            self.cut = true;
+        } else {
+            self.patches -= patch.len();
+            file.patch = Some(patch);
+        }
+        Ok(file)
+    }
+
+    /// The text of one side; empty where it has nothing, `None` where it is no text or too large.
+    fn content(&mut self, repo: &gix::Repository, side: ShownSide) -> Result<Option<Vec<u8>>, Error> {
+        let Some((mode, id)) = side else { return Ok(Some(Vec::new())) };
+        if mode.is_commit() {
+            return Ok(Some(format!("Subproject commit {id}\n").into_bytes()));
+        }
+        let doing = "read a file of the snapshot";
+        let size = repo.find_header(id).map_err(|e| Error::read(doing, e))?.size();
+        if size > LINES_UP_TO || size > self.read {
+            return Ok(None);
+        }
+        self.read -= size;
+        let data = repo.find_blob(id).map_err(|e| Error::read(doing, e))?.take_data();
+        // git's own test for what is no text.
+        Ok((!data[..data.len().min(8000)].contains(&0)).then_some(data))
+    }
+}
+
+fn header(path: &str, before: ShownSide, after: ShownSide) -> String {
+    let mode = |side: ShownSide| side.map(|(mode, _)| format!("{:06o}", mode.value()));
+    let mut text = format!("diff --git a/{path} b/{path}\n");
+    match (mode(before), mode(after)) {
+        (None, Some(new)) => text.push_str(&format!("new file mode {new}\n")),
+        (Some(old), None) => text.push_str(&format!("deleted file mode {old}\n")),
+        (Some(old), Some(new)) if old != new => text.push_str(&format!("old mode {old}\nnew mode {new}\n")),
+        _ => {}
+    }
+    text
+}
+
+/// The hunks with three lines of context, and how many lines were added and removed.
+pub(crate) fn hunks(old: &[u8], new: &[u8]) -> (String, (u64, u64)) {
+    let input = InternedInput::new(old, new);
+    let mut diff = Diff::compute(Algorithm::Histogram, &input);
+    diff.postprocess_lines(&input);
+    let hunks = DiffHunks { text: Vec::new(), added: 0, removed: 0 };
+    let done = UnifiedDiff::new(&diff, &input, hunks, ContextSize::symmetrical(3)).consume();
+    let done = done.expect("a hunk goes into memory, which does not fail");
+    (done.text.into_string_lossy(), (done.added, done.removed))
+}
+
+struct DiffHunks {
+    text: Vec<u8>,
+    added: u64,
+    removed: u64,
+}
+
+impl ConsumeHunk for DiffHunks {
+    type Out = Self;
+
+    fn consume_hunk(&mut self, header: HunkHeader, lines: &[(DiffLineKind, &[u8])]) -> std::io::Result<()> {
+        // As git has it: a side without lines begins before its first.
+        let range = |start: u32, length: u32| format!("{},{length}", if length == 0 { start.saturating_sub(1) } else { start });
+        let (before, after) =
+            (range(header.before_hunk_start, header.before_hunk_len), range(header.after_hunk_start, header.after_hunk_len));
+        self.text.push_str(format!("@@ -{before} +{after} @@\n"));
+        for (kind, line) in lines {
+            match kind {
+                DiffLineKind::Add => self.added += 1,
+                DiffLineKind::Remove => self.removed += 1,
+                DiffLineKind::Context => {}
+            }
+            self.text.push_byte(match kind {
+                DiffLineKind::Add => b'+',
+                DiffLineKind::Remove => b'-',
+                DiffLineKind::Context => b' ',
+            });
+            self.text.push_str(line);
+            if !line.ends_with(b"\n") {
+                self.text.push_str("\n\\ No newline at end of file\n");
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Self {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gix::objs::tree::EntryKind;
+
+    #[test]
+    fn hunks_are_written_as_git_writes_them() {
+        assert_eq!(hunks(b"", b"a\nb\n"), ("@@ -0,0 +1,2 @@\n+a\n+b\n".into(), (2, 0)));
+        assert_eq!(hunks(b"a\n", b""), ("@@ -1,1 +0,0 @@\n-a\n".into(), (0, 1)));
+        let (text, lines) = hunks(b"1\n2\n3\n4\n5\n6\n7\n8\n9\n", b"1\n2\n3\n4\nfive\n6\n7\n8\n9");
+        assert_eq!(text, "@@ -2,8 +2,8 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n-9\n+9\n\\ No newline at end of file\n");
+        assert_eq!(lines, (2, 2));
+        assert_eq!(hunks(b"same\n", b"same\n"), (String::new(), (0, 0)));
+        assert!(hunks(b"", b"\xff\n").0.contains('\u{fffd}'));
+    }
+
+    #[test]
+    fn modes_are_told() {
+        let id = ObjectId::null(gix::hash::Kind::Sha1);
+        let side = |kind: EntryKind| Some((EntryMode::from(kind), id));
+        assert_eq!(header("a", None, side(EntryKind::Blob)), "diff --git a/a b/a\nnew file mode 100644\n");
+        assert_eq!(
+            header("a", side(EntryKind::Blob), side(EntryKind::BlobExecutable)),
+            "diff --git a/a b/a\nold mode 100644\nnew mode 100755\n"
+        );
+    }
+}

@@ -1,0 +1,421 @@
+//! Takes a snapshot: scan, trees, commits, and last the ref that makes it count.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::refs::Target;
+use gix::refs::transaction::{Change as RefChange, LogChange, PreviousValue, RefEdit};
+
+use super::blobs::{KeepRule, ObjectSink};
+use super::disk::FolderWalk;
+use super::private::{self, PrivatePaths, SnapshotParts};
+use super::record::{self, SnapshotRecord, StoredSnapshot};
+use super::scan::{DiskScan, ScannedChanges, ScannedRepository, TreeEdit};
+use super::spec_name::{PREFIX, for_ref, path_text};
+use super::{PrivateRule, Snapshot, SnapshotRequest, diff, loose_ref, nested};
+use crate::{Error, Worktree, harden};
+use watchdog_facts::display::log_millis;
+
+/// How often a snapshot is tried, and paths are taken again that changed meanwhile.
+const ROUNDS: usize = 3;
+/// How often and how long it is looked whether a garbage collection has ended: 5 s in all.
+const GC_POLLS: usize = 250;
+const GC_POLL: Duration = Duration::from_millis(20);
+/// When the mark of a garbage collection is no longer believed.
+const GC_STALE: Duration = Duration::from_secs(12 * 3600);
+/// How many snapshots of one spec fit into one second.
+const PER_SECOND: usize = 1000;
+
+impl Worktree {
+    /// Keeps all uncommitted work of this worktree as a commit under `refs/watchdog/rescue/`.
+    ///
+    /// `None` where there is nothing uncommitted. Where the newest snapshot of the spec holds the very same
+    /// state, that one is returned. Neither the index nor HEAD, work tree, stash, hooks or branches are touched,
+    /// and nothing that the repository names is run.
+    ///
+    /// # Errors
+    /// When HEAD, its tree or the object database cannot be read or written. A file that cannot be read is no
+    /// error: it is named in [`Snapshot::left_out`].
+    pub fn take_snapshot(&self, request: &SnapshotRequest<'_>) -> Result<Option<Snapshot>, Error> {
+        self.take_snapshot_with_private(request, &|_| None)
+    }
+
+    /// The same; what `rule` names goes to `refs/watchdog/private/` under the same id instead, so that the snapshot's
+    /// own commit can be merged or pushed. Everything that reads a snapshot (restore, proof, paths) sees both as one.
+    ///
+    /// # Errors
+    /// As [`Worktree::take_snapshot`].
+    pub fn take_snapshot_with_private(&self, request: &SnapshotRequest<'_>, rule: PrivateRule<'_>) -> Result<Option<Snapshot>, Error> {
+        let begun = Instant::now();
+        let taken = self.take_in_rounds(request, rule);
+        let snapshot = taken.as_ref().ok().and_then(Option::as_ref);
+        tracing::trace!(
+            target: "watchdog::git",
+            snapshot = snapshot.map(|snapshot| snapshot.name.as_str()),
+            files = snapshot.map(|snapshot| snapshot.files),
+            bytes = snapshot.map(|snapshot| snapshot.bytes),
+            reused = snapshot.map(|snapshot| snapshot.reused),
+            failed = taken.is_err(),
+            duration_ms = log_millis(begun.elapsed()),
+            "took a snapshot"
+        );
+        taken
+    }
+
+    fn take_in_rounds(&self, request: &SnapshotRequest<'_>, rule: PrivateRule<'_>) -> Result<Option<Snapshot>, Error> {
+        self.refresh()?;
+        let repo = nested::quiet(&self.repo)?;
+        for _ in 0..ROUNDS {
+            let mut blobs = ObjectSink::new(&repo);
+            let result = self.attempt(request, rule, &repo, &mut blobs);
+            if matches!(result, Ok(None)) {
+                return result;
+            }
+            // A garbage collection that began before the ref was there is free to take everything away until it ends.
+            wait_for_garbage_collection(self.common_dir());
+            // The way to the objects of a linked worktree leads through its git directory: where that was removed meanwhile, they are there.
+            let gone = match self.git_dir().exists() {
+                true => blobs.vanished(),
+                false => gix::open_opts(self.common_dir(), harden::options()).map_or(true, |shared| blobs.vanished_from(&shared)),
+            };
+            if !gone {
+                return result;
+            }
+            // A ref to what is gone would break the repository for git.
+            if let Ok(Some(broken)) = &result
+                && !broken.reused
+            {
+                super::list::delete_both(self, &broken.name, &broken.commit, request.at)?;
+            }
+        }
+        let why = "its objects vanish while it is taken; is a garbage collection with --prune=now running?";
+        Err(Error::Read { doing: "keep a snapshot".into(), why: why.into() })
+    }
+
+    fn attempt(
+        &self,
+        request: &SnapshotRequest<'_>,
+        rule: PrivateRule<'_>,
+        repo: &gix::Repository,
+        blobs: &mut ObjectSink<'_>,
+    ) -> Result<Option<Snapshot>, Error> {
+        let head = repo.head().map_err(|e| Error::read("read HEAD", e))?;
+        let branch = head.referent_name().map(|name| path_text(name.shorten()));
+        let head = self.head_id()?;
+        let head_tree = self.head_tree()?;
+        let (index, readable) = read_index(repo, head_tree)?;
+
+        let found = scan(self, repo, &index, blobs, rule)?;
+        blobs.all_kept()?;
+        let mark = blobs.mark();
+        let mut parts = SnapshotParts::build(repo, &index, &found.changes, &found.nested, blobs)?;
+        let unchanged = parts.tree == head_tree && parts.index == head_tree && parts.extras.is_none();
+        if unchanged && found.left_out.is_empty() && found.ignored.is_empty() {
+            return Ok(None);
+        }
+
+        let spec = for_ref(request.spec);
+        let changed = diff::changes(repo, head_tree, parts.tree)?;
+        let apart = PrivatePaths::find(repo, head_tree, &parts, &changed, &index, &found, rule)?;
+        let mut private_tree = None;
+        if let Some(apart) = &apart {
+            // Built anew: the trees that hold everything are not relied on.
+            blobs.forget_since(mark);
+            let nested = apart.without_nested(&found.nested);
+            parts = SnapshotParts::build(repo, &apart.without_staged(&index), &apart.without(&found.changes), &nested, blobs)?;
+            private_tree = Some(apart.write(repo, blobs)?);
+        }
+        let SnapshotParts { tree, index: index_tree, extras: extras_tree } = parts;
+        let nested_bytes: u64 = found.nested.values().chain(found.ignored.values().map(|(t, _)| t)).map(|t| t.stat.size).sum();
+        let mut record = SnapshotRecord {
+            spec: request.spec.to_owned(),
+            at: request.at,
+            why: request.why.to_owned(),
+            branch,
+            worktree: self.root().to_string_lossy().into_owned(),
+            head,
+            index: None,
+            extras: None,
+            private: None,
+            private_files: apart.as_ref().map_or(0, PrivatePaths::len),
+            files: (changed.len() + found.nested.len() + found.ignored.len()) as u64,
+            bytes: changed.iter().map(|c| c.bytes).sum::<u64>() + nested_bytes,
+            left_out: found.left_out,
+        };
+        if let Some(same) = self.settled(|| newest_of(repo, &spec))?
+            && is_same(repo, &same, &record, tree, [readable.then_some(index_tree), extras_tree, private_tree])
+        {
+            blobs.make_durable().map_err(|e| Error::read("make the snapshot durable", e))?;
+            return Ok(Some(snapshot(same.name, same.commit, tree, &same.record, record.left_out, true)));
+        }
+        let name = line_of(&spec, request.at);
+        if readable {
+            let message = format!("index of the watchdog snapshot {name}\n");
+            record.index = Some(record::commit(blobs, index_tree, head, request.at, message)?);
+        }
+        if let Some(extras) = extras_tree {
+            let message = format!("conflicts and nested files of the watchdog snapshot {name}\n");
+            record.extras = Some(record::commit(blobs, extras, None, request.at, message)?);
+        }
+        if let Some(tree) = private_tree {
+            record.private = Some(private::commit(blobs, tree, &record, &name)?);
+        }
+        let parents: Vec<ObjectId> = record.parents().collect();
+        let commit = record::commit(blobs, tree, parents, request.at, record.message())?;
+        blobs.make_durable().map_err(|e| Error::read("make the snapshot durable", e))?;
+        let name = publish(self, &name, commit, record.private, request.at)?;
+        let left_out = std::mem::take(&mut record.left_out);
+        Ok(Some(snapshot(name, commit, tree, &record, left_out, false)))
+    }
+}
+
+fn snapshot(
+    name: String,
+    commit: ObjectId,
+    tree: ObjectId,
+    record: &SnapshotRecord,
+    left_out: Vec<watchdog_facts::evidence::LeftOut>,
+    reused: bool,
+) -> Snapshot {
+    Snapshot {
+        name,
+        commit: commit.to_string(),
+        tree: tree.to_string(),
+        parent: record.head.map(|id| id.to_string()),
+        files: record.files,
+        bytes: record.bytes,
+        left_out,
+        at: record.at,
+        reused,
+    }
+}
+
+/// Waits, for a bounded time, until no `git gc` runs that may have looked at the refs before ours was there.
+///
+/// Only one with `--prune=now` could do harm, and which one it is cannot be told. A bare `git prune --expire=now`
+/// cannot be seen at all, as git itself warns about it.
+fn wait_for_garbage_collection(common_dir: &Path) {
+    let mark = common_dir.join("gc.pid");
+    for _ in 0..GC_POLLS {
+        // A mark that a killed gc left behind is hours old: git itself gives up on it, too.
+        let fresh = mark.symlink_metadata().and_then(|m| m.modified()).is_ok_and(|at| at.elapsed().is_ok_and(|age| age < GC_STALE));
+        if !fresh {
+            return;
+        }
+        std::thread::sleep(GC_POLL);
+    }
+}
+
+/// The index, or HEAD's tree in its place where the index is corrupt. The flag says which.
+pub(super) fn read_index(repo: &gix::Repository, head_tree: ObjectId) -> Result<(gix::index::File, bool), Error> {
+    match repo.open_index() {
+        Ok(index) => Ok((index, true)),
+        Err(_) if !repo.index_path().exists() => Ok((nested::empty_index(repo), true)),
+        Err(_) => {
+            let index = repo.index_from_tree(&head_tree).map_err(|e| Error::read("read HEAD in place of the unreadable index", e))?;
+            Ok((index, false))
+        }
+    }
+}
+
+pub(super) fn scan(
+    worktree: &Worktree,
+    repo: &gix::Repository,
+    index: &gix::index::File,
+    blobs: &mut ObjectSink<'_>,
+    rule: PrivateRule<'_>,
+) -> Result<ScannedChanges, Error> {
+    let root = worktree.root();
+    let below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+    let mut scan = DiskScan { root, below, blobs, found: ScannedChanges::default(), rule };
+    let scope =
+        ScannedRepository { repo, index, prefix: BString::default(), everything: false, forced: BTreeSet::new(), apart: false, depth: 0 };
+    scan.run(&scope)?;
+    for _ in 0..ROUNDS {
+        let again = stale(&mut scan, repo);
+        if again.is_empty() {
+            break;
+        }
+        for path in again {
+            scan.take_again(path.as_bstr(), index);
+        }
+    }
+    Ok(scan.found)
+}
+
+/// Paths to take again: those whose file was written since, and those that another listing knows and we do not.
+fn stale(scan: &mut DiskScan<'_, '_>, repo: &gix::Repository) -> BTreeSet<BString> {
+    let mut again = BTreeSet::new();
+    let taken: Vec<(BString, TreeEdit)> = scan.found.changes.iter().map(|(p, c)| (p.clone(), *c)).collect();
+    for (path, change) in taken {
+        let now = scan.below.lstat(path.as_bstr()).ok().flatten();
+        let rests = match change {
+            TreeEdit::Put(taken) => now == Some(taken.stat),
+            TreeEdit::Submodule(_) | TreeEdit::Exactly(..) | TreeEdit::Remove => true,
+        };
+        if !rests {
+            again.insert(path);
+        }
+    }
+    if !scan.found.odd_rules {
+        again.extend(listed_by_status(repo).into_iter().filter(|path| !scan.knows(path.as_bstr())));
+    }
+    again
+}
+
+/// Changed paths as gix's own status lists them: the witness that the scan forgot nothing.
+///
+/// What it cannot list it leaves out; the scan has named what is unreadable.
+fn listed_by_status(repo: &gix::Repository) -> Vec<BString> {
+    // It panics where the system has no further thread for it, and a snapshot without its witness is better than none.
+    catch_unwind(AssertUnwindSafe(|| list_by_status(repo))).unwrap_or_default()
+}
+
+fn list_by_status(repo: &gix::Repository) -> Vec<BString> {
+    use gix::dir::walk::EmissionMode;
+    use gix::status::index_worktree::Item;
+    let Ok(platform) = repo.status(gix::progress::Discard) else { return Vec::new() };
+    let Ok(walk) = repo.dirwalk_options() else { return Vec::new() };
+    let walk = walk.emit_untracked(EmissionMode::Matching);
+    let ignore = gix::status::Submodule::Given { ignore: gix::submodule::config::Ignore::All, check_dirty: true };
+    let items = platform
+        .index_worktree_submodules(ignore)
+        .index_worktree_options_mut(|o| o.dirwalk_options = Some(walk))
+        .into_index_worktree_iter(Vec::new());
+    let Ok(items) = items else { return Vec::new() };
+    items
+        .flatten()
+        .filter_map(|item| match item {
+            Item::Modification { rela_path, .. } => Some(rela_path),
+            Item::DirectoryContents { entry, .. } => {
+                use gix::dir::entry::{Kind, Status};
+                let file = matches!(entry.disk_kind, Some(Kind::File | Kind::Symlink));
+                (file && entry.status == Status::Untracked).then_some(entry.rela_path)
+            }
+            Item::Rewrite { .. } => None,
+        })
+        .collect()
+}
+
+impl DiskScan<'_, '_> {
+    /// Whether the scan has judged this path, or the repository that it lies in.
+    fn knows(&self, path: &BStr) -> bool {
+        let inside = |folder: &BString| path == folder.as_bstr() || (path.starts_with(folder) && path.get(folder.len()) == Some(&b'/'));
+        let text = path_text(path);
+        self.found.changes.contains_key(path)
+            || self.found.repositories.iter().any(inside)
+            || self.found.left_out.iter().any(|l| l.path == text)
+    }
+
+    fn take_again(&mut self, path: &BStr, index: &gix::index::File) {
+        self.below.forget();
+        let tracked = index.entry_index_by_path(path).is_ok();
+        match self.blobs.take(&mut self.below, path, KeepRule::Content) {
+            Ok(Some(taken)) => drop(self.found.changes.insert(path.to_owned(), TreeEdit::Put(taken))),
+            Ok(None) if tracked => drop(self.found.changes.insert(path.to_owned(), TreeEdit::Remove)),
+            Ok(None) => drop(self.found.changes.remove(path)),
+            Err(_) => self.found.leave_out(path, "unreadable"),
+        }
+    }
+}
+
+fn newest_of(repo: &gix::Repository, spec: &str) -> Result<Option<StoredSnapshot>, Error> {
+    let all = record::all(repo)?;
+    let of_spec = |s: &StoredSnapshot| s.name.strip_prefix(PREFIX).and_then(|id| id.rsplit_once('/')).is_some_and(|(name, _)| name == spec);
+    Ok(all.into_iter().filter(of_spec).max_by_key(|s| (s.record.at, sequence(&s.name))))
+}
+
+/// The number that ends a snapshot's name.
+pub(super) fn sequence(name: &str) -> u64 {
+    name.rsplit_once('-').and_then(|(_, n)| n.parse().ok()).unwrap_or(0)
+}
+
+/// Whether a snapshot holds this very state. `trees` are those of the index, the extras and the private part.
+fn is_same(repo: &gix::Repository, old: &StoredSnapshot, new: &SnapshotRecord, tree: ObjectId, trees: [Option<ObjectId>; 3]) -> bool {
+    let tree_of = |id: Option<ObjectId>| id.and_then(|id| repo.find_commit(id).ok()?.tree_id().ok().map(gix::Id::detach));
+    let kept = || {
+        let there = old.private_name().and_then(|name| repo.try_find_reference(&name).ok()?);
+        there.and_then(|found| found.target().try_id().map(ToOwned::to_owned))
+    };
+    old.tree == tree
+        && old.record.head == new.head
+        && old.record.worktree == new.worktree
+        && [old.record.index, old.record.extras, old.record.private].map(tree_of) == trees
+        && (old.record.private.is_none() || kept() == old.record.private)
+}
+
+/// The name of a snapshot's ref up to its number.
+fn line_of(spec: &str, at: jiff::Timestamp) -> String {
+    let utc = at.to_zoned(jiff::tz::TimeZone::UTC);
+    format!("{PREFIX}{spec}/{}", utc.strftime("%Y%m%dT%H%M%SZ"))
+}
+
+/// Creates the refs under the first number that is free. The snapshot's own comes last: it makes both count.
+fn publish(worktree: &Worktree, line: &str, commit: ObjectId, private: Option<ObjectId>, at: jiff::Timestamp) -> Result<String, Error> {
+    let repo = &worktree.repo;
+    for n in 0..PER_SECOND {
+        let name = format!("{line}-{n}");
+        let beside = name.replacen(PREFIX, private::PREFIX, 1);
+        let Some(private) = private else {
+            let look = || repo.try_find_reference(&beside).map_err(|e| Error::read(format!("look for {beside}"), e));
+            let taken = worktree.settled(look)?.is_some();
+            if !taken && create(worktree, &name, commit, at)? {
+                return Ok(name);
+            }
+            continue;
+        };
+        if !create(worktree, &beside, private, at)? {
+            continue;
+        }
+        match create(worktree, &name, commit, at) {
+            Ok(true) => return Ok(name),
+            other => {
+                super::list::delete(worktree, &beside, private, at)?;
+                other?;
+            }
+        }
+    }
+    Err(Error::Read { doing: format!("create {line}-N"), why: "every number of this second is taken".into() })
+}
+
+/// Creates a ref durably; `false` where the name is taken.
+fn create(worktree: &Worktree, name: &str, commit: ObjectId, at: jiff::Timestamp) -> Result<bool, Error> {
+    if let Some(served) = &worktree.served {
+        return served.create(name, commit, "watchdog: snapshot");
+    }
+    let repo = &worktree.repo;
+    let doing = || format!("create {name}");
+    // Under a lock: another watchdog is about to take it, or was killed while it did.
+    let locked = repo.common_dir().join(format!("{name}.lock")).exists();
+    if locked || worktree.settled(|| repo.try_find_reference(name).map_err(|e| Error::read(doing(), e)))?.is_some() {
+        return Ok(false);
+    }
+    match loose_ref::create(repo, name, commit) {
+        Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {}
+        other => return other.map_err(|e| Error::read(doing(), e)),
+    }
+    let edit = RefEdit {
+        change: RefChange::Update {
+            log: LogChange { message: "snapshot".into(), ..LogChange::default() },
+            expected: PreviousValue::MustNotExist,
+            new: Target::Object(commit),
+        },
+        name: name.try_into().map_err(|e| Error::read(doing(), e))?,
+        deref: false,
+    };
+    let who = record::identity(at);
+    let mut time = gix::date::parse::TimeBuf::default();
+    match repo.edit_references_as([edit], Some(who.to_ref(&mut time))) {
+        Ok(_) => {
+            loose_ref::sync(repo, repo.common_dir().join(name)).map_err(|e| Error::read(format!("make {name} durable"), e))?;
+            Ok(true)
+        }
+        // Another watchdog took the number in between.
+        Err(_) if repo.try_find_reference(name).is_ok_and(|found| found.is_some()) => Ok(false),
+        Err(error) => Err(Error::read(doing(), error)),
+    }
+}

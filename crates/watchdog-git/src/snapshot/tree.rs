@@ -1,0 +1,169 @@
+//! Builds the trees of a snapshot: the exact index, and the index edited by what is on disk.
+
+use std::collections::BTreeMap;
+
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::index::entry::{Flags, Mode, Stage};
+use gix::objs::tree::{Editor, Entry, EntryKind};
+use gix::objs::{Blob, Tree};
+
+use super::blobs::{ObjectSink, ReadBlob};
+use super::scan::{TreeEdit, kind_of};
+use crate::Error;
+
+/// Where the third parent keeps the stages of a conflict: `conflicts/<stage>/<path>`.
+pub(super) const CONFLICTS: &str = "conflicts";
+/// Where the third parent keeps uncommitted files of repositories inside the worktree: `nested/<path>`.
+pub(super) const NESTED: &str = "nested";
+/// Where the third parent names the paths that were added without content: `<octal mode> <path>`, each ended by NUL.
+pub(super) const INTENT_TO_ADD: &str = "intent-to-add";
+
+/// One entry of an index that can be part of a tree.
+struct TreeLeaf<'a> {
+    path: &'a BStr,
+    kind: EntryKind,
+    id: ObjectId,
+}
+
+/// The tree that the index would be committed as.
+///
+/// A path in conflict is there as our side has it, or as theirs where we have none.
+pub(super) fn of_index(repo: &gix::Repository, index: &gix::index::File, blobs: &mut ObjectSink<'_>) -> Result<ObjectId, Error> {
+    let settled = |e: &gix::index::Entry| e.stage() == Stage::Unconflicted && !e.flags.contains(Flags::INTENT_TO_ADD);
+    if index.entries().iter().all(settled)
+        && let Some(cached) = index.tree().filter(|t| t.num_entries.is_some())
+        && repo.has_object(cached.id)
+    {
+        return Ok(cached.id);
+    }
+    let mut leaves: Vec<TreeLeaf<'_>> = Vec::with_capacity(index.entries().len());
+    for entry in index.entries() {
+        let path = entry.path(index);
+        if entry.flags.contains(Flags::INTENT_TO_ADD) || entry.stage() == Stage::Base {
+            continue;
+        }
+        if entry.stage() == Stage::Theirs && leaves.last().is_some_and(|l| l.path == path) {
+            continue;
+        }
+        let (path, kind) = match kind_of(entry.mode) {
+            Some(kind) => (path, kind),
+            None if entry.mode == Mode::DIR => (path.trim_end_with(|c| c == '/').as_bstr(), EntryKind::Tree),
+            None => continue,
+        };
+        leaves.push(TreeLeaf { path, kind, id: entry.id });
+    }
+    build(&leaves, 0, blobs)
+}
+
+/// Writes the tree of `leaves`, which all share their first `skip` bytes.
+fn build(leaves: &[TreeLeaf<'_>], skip: usize, blobs: &mut ObjectSink<'_>) -> Result<ObjectId, Error> {
+    let mut entries = Vec::new();
+    let mut at = 0;
+    while let Some(leaf) = leaves.get(at) {
+        let rest = &leaf.path[skip..];
+        match rest.find_byte(b'/') {
+            None => {
+                entries.push(Entry { mode: leaf.kind.into(), filename: rest.into(), oid: leaf.id });
+                at += 1;
+            }
+            Some(end) => {
+                let folder = &leaf.path[..=skip + end];
+                let below = leaves[at..].iter().take_while(|l| l.path.starts_with(folder)).count();
+                let oid = build(&leaves[at..at + below], folder.len(), blobs)?;
+                entries.push(Entry { mode: EntryKind::Tree.into(), filename: rest[..end].into(), oid });
+                at += below;
+            }
+        }
+    }
+    entries.sort();
+    blobs.object(&Tree { entries })
+}
+
+/// The tree `base`, changed by what is on disk.
+pub(super) fn edited(
+    repo: &gix::Repository,
+    base: ObjectId,
+    changes: &BTreeMap<BString, TreeEdit>,
+    blobs: &mut ObjectSink<'_>,
+) -> Result<ObjectId, Error> {
+    if changes.is_empty() {
+        return Ok(base);
+    }
+    let doing = "edit the snapshot's tree";
+    let mut editor = editor(repo, base)?;
+    // Removals first: a file that became a folder must not take the folder's files with it.
+    for (path, change) in changes {
+        if *change == TreeEdit::Remove {
+            editor.remove_if_leaf(path.split_str("/").map(ByteSlice::as_bstr)).map_err(|e| Error::read(doing, e))?;
+        }
+    }
+    for (path, change) in changes {
+        let (kind, id) = match change {
+            TreeEdit::Put(taken) => (taken.kind, taken.id),
+            TreeEdit::Submodule(head) => (EntryKind::Commit, *head),
+            TreeEdit::Exactly(kind, id) => (*kind, *id),
+            TreeEdit::Remove => continue,
+        };
+        editor.upsert(path.split_str("/").map(ByteSlice::as_bstr), kind, id).map_err(|e| Error::read(doing, e))?;
+    }
+    editor.write(|tree| blobs.object(tree))
+}
+
+fn editor(repo: &gix::Repository, base: ObjectId) -> Result<Editor<'_>, Error> {
+    let root = match base.is_empty_tree() {
+        true => Tree::default(),
+        false => repo
+            .find_tree(base)
+            .and_then(|tree| Ok(tree.decode()?.into()))
+            .map_err(|e: gix::Error| Error::read("read the tree that a snapshot starts from", e))?,
+    };
+    Ok(Editor::new(root, &repo.objects, repo.object_hash()))
+}
+
+/// What neither the index's tree nor the work tree's can hold; `None` where there is no such thing.
+pub(super) fn of_extras(
+    repo: &gix::Repository,
+    index: &gix::index::File,
+    nested: &BTreeMap<BString, ReadBlob>,
+    blobs: &mut ObjectSink<'_>,
+) -> Result<Option<ObjectId>, Error> {
+    let mut leaves: BTreeMap<BString, (EntryKind, ObjectId)> = BTreeMap::new();
+    let mut intent = Vec::new();
+    for entry in index.entries() {
+        let path = entry.path(index);
+        if entry.flags.contains(Flags::INTENT_TO_ADD) {
+            intent.extend_from_slice(format!("{:o} ", entry.mode.bits()).as_bytes());
+            intent.extend_from_slice(path);
+            intent.push(0);
+        }
+        if let Some(kind) = kind_of(entry.mode).filter(|_| entry.stage() != Stage::Unconflicted) {
+            leaves.insert(
+                format!("{CONFLICTS}/{}/", entry.stage_raw())
+                    .into_bytes()
+                    .into_iter()
+                    .chain(path.iter().copied())
+                    .collect::<Vec<_>>()
+                    .into(),
+                (kind, entry.id),
+            );
+        }
+    }
+    for (path, taken) in nested {
+        let mut full = BString::from(format!("{NESTED}/"));
+        full.extend_from_slice(path);
+        leaves.insert(full, (taken.kind, taken.id));
+    }
+    if !intent.is_empty() {
+        let id = blobs.object(&Blob { data: intent })?;
+        leaves.insert(INTENT_TO_ADD.into(), (EntryKind::Blob, id));
+    }
+    if leaves.is_empty() {
+        return Ok(None);
+    }
+    let mut editor = editor(repo, ObjectId::empty_tree(repo.object_hash()))?;
+    for (path, (kind, id)) in leaves {
+        editor.upsert(path.split_str("/").map(ByteSlice::as_bstr), kind, id).map_err(|e| Error::read("build the tree of conflicts", e))?;
+    }
+    editor.write(|tree| blobs.object(tree)).map(Some)
+}

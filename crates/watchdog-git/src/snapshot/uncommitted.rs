@@ -1,0 +1,139 @@
+//! What a snapshot would hold if it were taken now, without writing an object: for looking at what a rescue would do.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::index::entry::{Flags, Stage};
+use gix::objs::tree::EntryKind;
+
+use super::blobs::ObjectSink;
+use super::contents::RepositoryBoundary;
+use super::disk::{FolderWalk, PathKind, as_path};
+use super::proof::entry_at;
+use super::scan::{TreeEdit, kind_of};
+use super::spec_name::path_text;
+use super::take::{read_index, scan};
+use super::{FileVersions, SnapshotKind, SnapshotPath, nested};
+use crate::submodule::is_named;
+use crate::{Error, Worktree};
+use watchdog_facts::evidence::LeftOut;
+
+/// What is uncommitted, as a snapshot of this moment would have it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UncommittedFiles {
+    /// In git's order; files of repositories inside the worktree last.
+    pub paths: Vec<SnapshotPath>,
+    /// What could not be read.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// What stands at a path: its kind, its object and its size where that is known.
+type PathState = (EntryKind, ObjectId, Option<u64>);
+
+impl Worktree {
+    /// Lists what a snapshot would hold, as [`Worktree::snapshot_paths`] would list it. Nothing is written.
+    ///
+    /// # Errors
+    /// When HEAD, the index or the work tree cannot be read.
+    pub fn uncommitted(&self) -> Result<UncommittedFiles, Error> {
+        self.refresh()?;
+        let repo = nested::quiet(&self.repo)?;
+        let head_tree = self.head_tree()?;
+        let (index, _) = read_index(&repo, head_tree)?;
+        let mut blobs = ObjectSink::dry(&repo);
+        let found = scan(self, &repo, &index, &mut blobs, &|_| None)?;
+        let committed = repo.index_from_tree(&head_tree).map_err(|e| Error::read("read the tree of HEAD", e))?;
+        let before = |path: &BStr| committed.entry_by_path(path).and_then(|entry| Some((kind_of(entry.mode)?, entry.id)));
+        // What the index has, changed by what is on disk.
+        let mut now: BTreeMap<BString, Option<PathState>> = BTreeMap::new();
+        let settled = |e: &&gix::index::Entry| e.stage() != Stage::Base && !e.flags.contains(Flags::INTENT_TO_ADD);
+        for entry in index.entries().iter().filter(settled) {
+            let path = entry.path(&index);
+            let Some(kind) = kind_of(entry.mode) else { continue };
+            if before(path) != Some((kind, entry.id)) {
+                now.entry(path.to_owned()).or_insert(Some((kind, entry.id, None)));
+            }
+        }
+        if !index.is_sparse() {
+            let gone = committed.entries().iter().map(|e| e.path(&committed)).filter(|path| index.entry_index_by_path(path).is_err());
+            now.extend(gone.map(|path| (path.to_owned(), None)));
+        }
+        for (path, change) in &found.changes {
+            let standing = match change {
+                TreeEdit::Put(taken) => Some((taken.kind, taken.id, Some(taken.stat.size))),
+                TreeEdit::Submodule(id) => Some((EntryKind::Commit, *id, Some(0))),
+                TreeEdit::Exactly(kind, id) => Some((*kind, *id, None)),
+                TreeEdit::Remove => None,
+            };
+            now.insert(path.clone(), standing);
+        }
+        let root = self.root();
+        let below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+        let mut boundary = RepositoryBoundary::new(below);
+        let mut paths = Vec::with_capacity(now.len());
+        for (path, standing) in now {
+            let name = path.as_bstr();
+            if before(name) == standing.map(|(kind, id, _)| (kind, id)) {
+                continue;
+            }
+            let bytes = match standing {
+                Some((EntryKind::Commit, ..)) | None => 0,
+                Some((_, _, Some(bytes))) => bytes,
+                Some((_, id, None)) => repo.find_header(id).map_or(0, |header| header.size()),
+            };
+            let unnamed = matches!(standing, Some((EntryKind::Commit, id, _)) if !is_named(&root.join(as_path(name)), id));
+            let entry = index.entry_by_path(name);
+            paths.push(SnapshotPath {
+                text: path_text(name),
+                kind: match standing {
+                    None => SnapshotKind::Deleted,
+                    Some((EntryKind::Commit, ..)) => SnapshotKind::Submodule,
+                    Some(_) => SnapshotKind::File,
+                },
+                bytes,
+                untracked: index.entry_index_by_path(name).is_err(),
+                hidden: entry.is_some_and(|e| e.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)),
+                nested: unnamed || boundary.crosses(name),
+                path: path.into(),
+            });
+        }
+        paths.extend(found.nested.iter().map(|(path, taken)| SnapshotPath {
+            text: path_text(path.as_bstr()),
+            kind: SnapshotKind::File,
+            bytes: taken.stat.size,
+            untracked: false,
+            hidden: false,
+            nested: true,
+            path: path.to_vec(),
+        }));
+        Ok(UncommittedFiles { paths, left_out: found.left_out })
+    }
+
+    /// A path's content as HEAD has it and as it is on disk, each up to `limit` bytes.
+    ///
+    /// # Errors
+    /// When HEAD cannot be read. What cannot be read on disk is `None`.
+    pub fn versions_on_disk(&self, path: &[u8], limit: u64) -> Result<FileVersions, Error> {
+        let doing = "read a file of HEAD";
+        let name: &BStr = path.as_bstr();
+        let before = match entry_at(&self.repo, self.head_tree()?, name)?.filter(|(mode, _)| !mode.is_commit()) {
+            Some((_, id)) if self.repo.find_header(id).map_err(|e| Error::read(doing, e))?.size() <= limit => {
+                Some(self.repo.find_blob(id).map_err(|e| Error::read(doing, e))?.take_data())
+            }
+            _ => None,
+        };
+        let root = self.root();
+        let mut below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+        let after = match below.lstat(name).ok().flatten().filter(|stat| stat.size <= limit).map(|stat| stat.kind) {
+            Some(PathKind::Link) => below.read_link(name).ok(),
+            Some(PathKind::File { .. }) => below.open_file(name).ok().and_then(|(file, _)| {
+                let mut bytes = Vec::new();
+                file.take(limit).read_to_end(&mut bytes).ok().map(|_| bytes)
+            }),
+            _ => None,
+        };
+        Ok(FileVersions { before, after })
+    }
+}

@@ -1,0 +1,333 @@
+//! What would have to move if anything changed: the files and folders that a look at a worktree rested on. As long as
+//! their sizes, times and numbers are the same, another look would see the same; git trusts its index by the same rule.
+//!
+//! It holds only for what is older than the look: what is written during it, or in the same tick of the clock, could
+//! change again without a trace. And only where the file system tells the time finely.
+
+use std::fs::{self, Metadata};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::index::State;
+use gix::index::entry::{Flags, Mode};
+use sha2::{Digest, Sha256};
+
+use super::changes::ComparisonParts;
+use super::path_text::{escape_path, unescape_path};
+use super::worktrees::FoundWorktree;
+
+/// From how many paths on they are not worth keeping: to look at them is most of a look.
+pub(super) const MOST: usize = 4000;
+
+/// What changes with every ref of a repository that keeps them in tables (reftable), below each of its git directories.
+pub const TABLES: &str = "reftable/tables.list";
+
+/// Older than the look by this much, for clocks that tick every few milliseconds.
+const TICK: Duration = Duration::from_millis(50);
+
+/// The same for a file system that keeps whole seconds, or two.
+const COARSE: Duration = Duration::from_secs(4);
+
+/// The paths that a look rested on, from the top of the work tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatFingerprints(Vec<PathTrace>);
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct PathTrace {
+    path: BString,
+    /// As the look itself found it: whoever changes it afterwards is noticed by the next one.
+    state: Option<FileState>,
+}
+
+/// What changes with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct FileState {
+    seconds: [i64; 2],
+    nanos: [i64; 2],
+    rest: [u64; 4],
+}
+
+/// Files and folders beside the work tree that a judgement rested on.
+#[derive(Debug, Clone, Copy)]
+pub struct StatFingerprint<'a> {
+    /// The worktree.
+    pub worktree: &'a FoundWorktree,
+    /// Files of whoever asks, anywhere.
+    pub more: &'a [PathBuf],
+}
+
+/// The traces of a look; `None` where a part of it leaves none that could be relied on.
+pub(super) fn of(repo: &gix::Repository, index: &State, found: &ComparisonParts) -> Option<StatFingerprints> {
+    if !(found.unreadable.is_empty() && found.degraded.is_empty() && found.submodules.is_empty()) || index.is_sparse() {
+        return None;
+    }
+    let hidden = Flags::ASSUME_VALID | Flags::SKIP_WORKTREE;
+    if index.entries().len() + found.folders.len() + found.untracked.len() > MOST
+        || index.entries().iter().any(|entry| entry.mode == Mode::COMMIT || entry.flags.intersects(hidden))
+    {
+        return None;
+    }
+    let mut states = vec![None; index.entries().len()];
+    for (at, state) in &found.states {
+        states[*at] = Some(*state);
+    }
+    let tracked = index.entries().iter().zip(states).map(|(entry, state)| PathTrace { path: entry.path(index).to_owned(), state });
+    let beside = found.folders.iter().chain(&found.untracked).cloned();
+    let settings = settings(repo).into_iter().map(|path| BString::from(path.into_os_string().into_vec()));
+    let mut traces: Vec<PathTrace> = tracked.chain(beside.chain(settings).map(|path| PathTrace { path, state: None })).collect();
+    traces.sort_by(|a, b| a.path.cmp(&b.path));
+    traces.dedup_by(|a, b| a.path == b.path);
+    Some(StatFingerprints(traces))
+}
+
+/// Every file that the repository's configuration came from or could come from, and the ignore and attribute files that it
+/// names. Absolute.
+fn settings(repo: &gix::Repository) -> Vec<PathBuf> {
+    use gix::config::Source;
+    let config = repo.config_snapshot();
+    let mut files: Vec<PathBuf> = config.plumbing().sections().filter_map(|section| section.meta().path.clone()).collect();
+    for source in [Source::System, Source::Git, Source::User] {
+        files.extend(source.storage_location(&mut |name| std::env::var_os(name)));
+    }
+    for key in ["core.excludesFile", "core.attributesFile"] {
+        files.extend(config.trusted_path(key).ok().flatten());
+    }
+    // Where git looks without being told.
+    for name in ["ignore", "attributes"] {
+        let users = Source::Git.storage_location(&mut |name| std::env::var_os(name));
+        files.extend(users.and_then(|config| Some(config.parent()?.join(name))));
+    }
+    files.retain(|path| path.is_absolute());
+    files
+}
+
+impl StatFingerprints {
+    /// One text, to be kept and read again with [`StatFingerprints::read`].
+    pub fn to_text(&self) -> String {
+        self.0.iter().map(|trace| escape_path(&trace.path)).collect::<Vec<_>>().join("\n")
+    }
+
+    /// What [`StatFingerprints::to_text`] wrote.
+    pub fn read(text: &str) -> Self {
+        StatFingerprints(text.split('\n').map(|path| PathTrace { path: BString::from(unescape_path(path)), state: None }).collect())
+    }
+
+    /// The state of everything that left traces, as a fingerprint. `None` where something is not older than `look`, where
+    /// the file system cannot be relied on, or where something could not be looked at.
+    pub fn stamp(&self, scene: StatFingerprint<'_>, look: SystemTime) -> Option<String> {
+        let worktree = scene.worktree;
+        let mut hash = Sha256::new();
+        if is_remote(&worktree.root) {
+            return None;
+        }
+        let (git_dir, common) = (&worktree.git_dir, &worktree.common_dir);
+        add_all(&mut hash, git_dir, ["", "HEAD", "index", "logs/HEAD", "FETCH_HEAD", "config.worktree", TABLES].map(Path::new), look)?;
+        let branch = branch(git_dir)?;
+        let files = ["config", "packed-refs", TABLES, "shallow", "info/exclude", "info/attributes", "info/grafts"].map(Path::new);
+        add_all(&mut hash, common, files.into_iter().chain(branch.as_deref()), look)?;
+        for path in scene.more {
+            add(&mut hash, path, look)?;
+        }
+        add(&mut hash, &worktree.root.join(".git"), look)?;
+        let root = at(&worktree.root)?;
+        for PathTrace { path, state } in &self.0 {
+            if let Some(state) = state {
+                hash.update(path.as_bytes());
+                hash.update([0]);
+                take(&mut hash, *state, look)?;
+                continue;
+            }
+            let name: &BStr = if path.is_empty() { b".".as_bstr() } else { path.trim_end_with(|c| c == '/').as_bstr() };
+            hash.update(path.as_bytes());
+            hash.update([0]);
+            // Of a user's own file what counts is its content, also behind a link.
+            let follow = if path.starts_with(b"/") { rustix::fs::AtFlags::empty() } else { rustix::fs::AtFlags::SYMLINK_NOFOLLOW };
+            add_found(&mut hash, rustix::fs::statat(&root, &**name, follow), look)?;
+        }
+        Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+/// The branch that HEAD is on; the outer `None` where HEAD cannot be read.
+fn branch(git_dir: &Path) -> Option<Option<PathBuf>> {
+    let text = fs::read(git_dir.join("HEAD")).ok()?;
+    let Some(name) = text.strip_prefix(b"ref:") else { return Some(None) };
+    let name = gix::path::from_bstr(name.trim_ascii().as_bstr()).ok()?.into_owned();
+    // Any other place has rules of its own.
+    name.starts_with("refs/heads").then_some(Some(name))
+}
+
+/// A folder to look at files from: a long way to each of them would be most of the look.
+fn at(folder: &Path) -> Option<std::os::fd::OwnedFd> {
+    let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
+    rustix::fs::open(folder, flags, rustix::fs::Mode::empty()).ok()
+}
+
+/// Takes in files below a folder, and with an empty name the folder itself.
+fn add_all<'p>(hash: &mut Sha256, folder: &Path, names: impl IntoIterator<Item = &'p Path>, look: SystemTime) -> Option<()> {
+    use std::os::unix::ffi::OsStrExt;
+    let open = at(folder)?;
+    hash.update(folder.as_os_str().as_bytes());
+    for name in names {
+        hash.update(name.as_os_str().as_bytes());
+        hash.update([0]);
+        let name = if name.as_os_str().is_empty() { Path::new(".") } else { name };
+        let found = rustix::fs::statat(&open, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
+        // What a link leads to may change beside it.
+        if found.is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Symlink) {
+            return None;
+        }
+        add_found(hash, found, look)?;
+    }
+    Some(())
+}
+
+fn add_found(hash: &mut Sha256, found: rustix::io::Result<rustix::fs::Stat>, look: SystemTime) -> Option<()> {
+    match found {
+        Ok(stat) => take(hash, FileState::of(&stat), look),
+        Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => {
+            hash.update([1]);
+            Some(())
+        }
+        Err(_) => None,
+    }
+}
+
+fn add(hash: &mut Sha256, path: &Path, look: SystemTime) -> Option<()> {
+    use std::os::unix::ffi::OsStrExt;
+    hash.update(path.as_os_str().as_bytes());
+    hash.update([0]);
+    match fs::symlink_metadata(path) {
+        Ok(found) => add_metadata(hash, &found, look),
+        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+            hash.update([1]);
+            Some(())
+        }
+        Err(_) => None,
+    }
+}
+
+fn add_metadata(hash: &mut Sha256, found: &Metadata, look: SystemTime) -> Option<()> {
+    // What a link leads to may change beside it.
+    if found.is_symlink() {
+        return None;
+    }
+    let state = FileState {
+        seconds: [found.mtime(), found.ctime()],
+        nanos: [found.mtime_nsec(), found.ctime_nsec()],
+        rest: [found.mode().into(), found.ino(), found.size(), found.uid().into()],
+    };
+    take(hash, state, look)
+}
+
+impl FileState {
+    pub fn of(stat: &rustix::fs::Stat) -> Self {
+        FileState {
+            seconds: [stat.st_mtime, stat.st_ctime],
+            nanos: [stat.st_mtime_nsec as i64, stat.st_ctime_nsec as i64],
+            rest: [stat.st_mode as u64, stat.st_ino, stat.st_size as u64, u64::from(stat.st_uid)],
+        }
+    }
+}
+
+/// Takes one file's state in, unless it may have changed since the look began.
+fn take(hash: &mut Sha256, FileState { seconds, nanos, rest }: FileState, look: SystemTime) -> Option<()> {
+    let margin = if nanos == [0, 0] { COARSE } else { TICK };
+    let latest = look.checked_sub(margin)?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    let latest = (i64::try_from(latest.as_secs()).ok()?, i64::from(latest.subsec_nanos()));
+    if (0..2).any(|at| (seconds[at], nanos[at]) >= latest) {
+        return None;
+    }
+    hash.update([0]);
+    for number in seconds.iter().chain(&nanos) {
+        hash.update(number.to_le_bytes());
+    }
+    for number in rest {
+        hash.update(number.to_le_bytes());
+    }
+    Some(())
+}
+
+/// Whether a folder lies on another machine, whose clock and caches are its own.
+#[cfg(target_os = "linux")]
+fn is_remote(folder: &Path) -> bool {
+    // NFS, SMB, SMB2, CIFS, 9P, FUSE, AFS, Ceph.
+    const REMOTE: [u64; 8] = [0x6969, 0x517b, 0xfe53_4d42, 0xff53_4d42, 0x0102_1997, 0x6573_5546, 0x5346_414f, 0x00c3_6400];
+    rustix::fs::statfs(folder).map_or(true, |found| REMOTE.contains(&(found.f_type as u64 & 0xffff_ffff)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_remote(_folder: &Path) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+    use crate::WorktreeState;
+
+    #[test]
+    fn a_stamp_changes_with_everything_that_could_change_a_look() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        let git_dir = root.join(".git");
+        fs::create_dir_all(git_dir.join("refs/heads")).unwrap();
+        fs::create_dir_all(root.join("empty")).unwrap();
+        for (name, text) in [(".git/HEAD", "ref: refs/heads/main\n"), (".git/index", "i"), (".git/refs/heads/main", "1"), ("a", "1")] {
+            fs::write(root.join(name), text).unwrap();
+        }
+        let worktree = FoundWorktree { root: root.clone(), git_dir: git_dir.clone(), common_dir: git_dir, standing: WorktreeState::There };
+        let traces = StatFingerprints(["", "a", "empty/", "gone"].map(|path| PathTrace { path: path.into(), state: None }).to_vec());
+        let more = [root.join("settings")];
+        let scene = StatFingerprint { worktree: &worktree, more: &more };
+        let later = || SystemTime::now() + Duration::from_secs(60);
+        let stamp = || traces.stamp(scene, later()).unwrap();
+        assert_eq!(StatFingerprints::read(&traces.to_text()), traces);
+        assert_eq!(traces.stamp(scene, SystemTime::now()), None, "what was written just now may be written again in this tick");
+
+        let mut last = stamp();
+        assert_eq!(stamp(), last);
+        let same_size = |name: &str, text: &str| {
+            let before = fs::metadata(root.join(name)).unwrap().modified().unwrap();
+            fs::write(root.join(name), text).unwrap();
+            // A program that turns the time back cannot turn back when the file's record changed.
+            File::options().write(true).open(root.join(name)).unwrap().set_modified(before).unwrap();
+        };
+        let steps: [(&str, &dyn Fn()); 7] = [
+            ("a tracked file of the same size and time", &|| same_size("a", "2")),
+            ("a file that was missing", &|| fs::write(root.join("gone"), "").unwrap()),
+            ("a new file in a folder that holds nothing", &|| fs::write(root.join("empty/new"), "").unwrap()),
+            ("the branch", &|| same_size(".git/refs/heads/main", "2")),
+            ("packed refs", &|| fs::write(root.join(".git/packed-refs"), "").unwrap()),
+            ("an operation under way", &|| fs::write(root.join(".git/MERGE_HEAD"), "").unwrap()),
+            ("a file of whoever asks", &|| fs::write(root.join("settings"), "").unwrap()),
+        ];
+        for (what, step) in steps {
+            next_tick(&root);
+            step();
+            let now = stamp();
+            assert_ne!(now, last, "{what}");
+            last = now;
+        }
+        fs::remove_file(root.join(".git/HEAD")).unwrap();
+        assert_eq!(traces.stamp(scene, later()), None, "without HEAD nothing is known");
+    }
+
+    /// Two changes within one tick of the clock look like one; the margin of a real look keeps them apart.
+    fn next_tick(root: &Path) {
+        let beside = root.join(".git/beside");
+        let time = || {
+            fs::write(&beside, "").unwrap();
+            fs::metadata(&beside).unwrap().modified().unwrap()
+        };
+        let first = time();
+        while time() == first {
+            std::thread::yield_now();
+        }
+    }
+}
