@@ -5,8 +5,8 @@ use jiff::tz::TimeZone;
 
 use super::envelope;
 use super::failure;
-use super::plain_text::plain_text;
 use watchdog_facts::evidence::{ProbeOutcome, ProcessExit};
+use watchdog_process::plain_text::plain_text;
 
 /// Lines at the end of plain output that are looked at.
 const LAST_WORDS: usize = 6;

@@ -17,18 +17,19 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 
-use super::call_log::ProgramPurpose;
 use super::envelope::{self, ReplyEnvelope};
 use super::failure;
-use super::plain_text::plain_text;
 use super::presets::{InvocationInputs, ProbeInvocation, ProbeKind, invocation};
-use super::program::{FinishedProgram, ProgramRun, StartError};
 use super::reply::{self, ReplyReading};
 use super::stream::StreamTap;
 use watchdog_core::config::settings::{AgentSettings, Preset};
 use watchdog_facts::display::bounded;
 use watchdog_facts::evidence::{ProbeOutcome, ProcessExit, Reply, ReplyStatus};
 use watchdog_facts::verdict::ProbeUsage;
+use watchdog_process::OutputReader as _;
+use watchdog_process::ProgramPurpose;
+use watchdog_process::plain_text::plain_text;
+use watchdog_process::program::{FinishedProgram, ProgramRun, StartError};
 
 /// Between TERM and KILL once the deadline passed.
 const GRACE: Duration = Duration::from_secs(3);

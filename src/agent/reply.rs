@@ -10,12 +10,12 @@
 use serde_json::{Map, Value};
 
 use super::envelope;
-use super::plain_text::{WINDOW, plain_text};
 use super::reply_doubt::{doubt, doubt_alone, two_words};
 use super::reply_fields as fields;
 use super::reply_scan::{ReplyScan, last_object};
 use watchdog_facts::display::bounded;
 use watchdog_facts::evidence::{Reply, ReplyStatus};
+use watchdog_process::plain_text::{WINDOW, plain_text};
 
 /// What an output holds.
 #[derive(Debug, Clone, PartialEq, Eq)]

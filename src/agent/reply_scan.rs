@@ -20,8 +20,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::plain_text::PlainText;
 use super::reply_json::{ParseStop, ReadBudget, closing_brace, value_at};
+use watchdog_process::plain_text::PlainText;
 
 /// What a scan came to.
 pub(super) enum ReplyScan<T> {

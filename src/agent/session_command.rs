@@ -6,9 +6,9 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use super::builder::StdinSource;
 use super::envelope::is_session_id;
 use watchdog_core::config::settings::Preset;
+use watchdog_process::builder::StdinSource;
 
 /// The longest prompt that an argument takes: the system has 128 KiB for one, its end included.
 const LONGEST_ARGUMENT: usize = 120 * 1024;

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::plain_text::plain_text;
 use watchdog_facts::display::bounded;
 use watchdog_facts::evidence::ProcessExit;
+use watchdog_process::plain_text::plain_text;
 
 /// Bytes of an explanation that are kept: a message shows 200 characters, and what to type is among them.
 const WHY: usize = 120;

@@ -12,10 +12,10 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::envelope::{self, ReplyEnvelope};
-use super::plain_text::plain_text;
 use super::reset_time::reset_at;
 use watchdog_facts::display::bounded;
 use watchdog_facts::evidence::ProcessExit;
+use watchdog_process::plain_text::plain_text;
 
 /// A usage limit that was announced.
 #[derive(Debug, Clone, PartialEq, Eq)]

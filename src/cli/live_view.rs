@@ -197,6 +197,7 @@ fn cut(line: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use watchdog_process::OutputReader as _;
 
     fn status(phase: LoopPhase) -> LoopStatus {
         LoopStatus {

@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::agent::CancelFlag;
 use crate::session::RecordedBaseline;
 use crate::supervisor::{
     BaselineOrder, CheckRequest, CommitPlanner, Judgement, OpenWorktree, Overrides, Refusal, RescueOrder, RescueReport, now,
     record_baseline, rescue_now, try_check, try_evaluate,
 };
 use watchdog_facts::context::SessionContext;
+use watchdog_process::CancelFlag;
 
 use super::call::EmbeddedCall;
 

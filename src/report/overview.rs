@@ -10,7 +10,6 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::PathFilter;
-use crate::agent::still_runs;
 use crate::agent::transcript::ClaudeHome;
 use crate::store::baseline::{self, BaselineRecord};
 use crate::store::engine::StoredEvent;
@@ -23,6 +22,7 @@ use crate::supervisor::live_session::{LiveSession, SessionActivity, look_at_sess
 use watchdog_core::decision::breaker::{Breaker, BreakerState};
 use watchdog_facts::verdict::{Reason, Status};
 use watchdog_git::why_broken;
+use watchdog_process::still_runs;
 
 /// A verdict may lie behind so many newer events of its worktree, such as snapshots of a long session; one further back is not looked for.
 const LOOK_BACK: usize = 1_000;

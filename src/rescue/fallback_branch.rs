@@ -10,8 +10,8 @@ use std::time::Duration;
 use super::carry_out::RescueRequest;
 use super::message::with_snapshot;
 use super::single::CommitGroup;
-use crate::agent::git_program::{git, tail};
 use watchdog_git::{Error, KeptEntry, Worktree};
+use watchdog_process::git_program::{git, tail};
 
 /// Plumbing takes a moment; only a filter of the user can hang.
 const DEADLINE: Duration = Duration::from_secs(60);

@@ -6,10 +6,10 @@ use std::time::Instant;
 use super::carry_out::RescueRequest;
 use super::index_lock;
 use super::own_commits::left;
-use crate::agent::git_program::{git, tail};
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_git::{Error, Worktree};
+use watchdog_process::git_program::{git, tail};
 
 /// Paths that a message names.
 const NAMED: usize = 3;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::half_made::{self, HalfMadeWorktree, UnderWay};
-use crate::agent::git_program::{git, tail};
 use watchdog_git::{Error, RestoreError, RestoreResult, RestoreTarget, Worktree};
+use watchdog_process::git_program::{git, tail};
 
 /// How long git may take to make a worktree without files.
 const DEADLINE: Duration = Duration::from_secs(120);

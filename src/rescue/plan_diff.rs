@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-use crate::agent::git_program::git;
 use watchdog_facts::secret_shapes::mask;
 use watchdog_git::{Error, Snapshot, SnapshotPath, Worktree};
+use watchdog_process::git_program::git;
 
 /// Bytes of all diffs together.
 const ALL: usize = 40 << 10;

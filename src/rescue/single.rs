@@ -12,10 +12,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::selection::PathPatterns;
-use crate::agent::git_program::{git, tail};
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::evidence::LeftOut;
 use watchdog_git::{CommitState, Error, SavedIndex, SnapshotKind, SnapshotPath, Worktree};
+use watchdog_process::git_program::{git, tail};
 
 /// Files that go into one commit.
 #[derive(Debug, Clone)]

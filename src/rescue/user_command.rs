@@ -5,11 +5,11 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use super::carry_out::RescueRequest;
-use crate::agent::git_program::{tail, users};
-use crate::agent::program::StartError;
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::evidence::{Degradation, RescueOutcome, WarningCode};
 use watchdog_git::Worktree;
+use watchdog_process::git_program::{tail, users};
+use watchdog_process::program::StartError;
 
 /// What is run where nothing is configured, if the worktree has it.
 const DEFAULT: &str = RescueSettings::DEFAULT_SCRIPT;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use crate::agent::SessionOutcome;
 use crate::agent::usage_limit;
 use watchdog_facts::evidence::{ProcessExit, SessionEnd};
+use watchdog_process::SessionOutcome;
 
 /// What the outcome of a session's process means. A usage limit counts only if it was the last that the session said.
 pub fn describe_end(outcome: &SessionOutcome, now: Timestamp) -> SessionEnd {

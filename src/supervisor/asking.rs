@@ -4,7 +4,6 @@ use std::sync::Mutex;
 
 use sha2::{Digest, Sha256};
 
-use crate::agent::CancelFlag;
 use crate::agent::probe::{self, ProbeRequest};
 use crate::agent::prompt::{QuestionFacts, probe_prompt};
 use crate::agent::reply_claims::ReplyClaims;
@@ -19,6 +18,7 @@ use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Changes, Commits, ProbeOutcome, Reply, ReplyStatus};
 use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Verdict};
 use watchdog_git::{BaselinePoint, RemoteState};
+use watchdog_process::CancelFlag;
 
 use super::command_env::now;
 use super::executor::{ActionExecutor, since};

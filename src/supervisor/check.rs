@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::agent::PidEnd;
 use crate::session::{RecordedBaseline, recorded};
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::BaselinePoint;
+use watchdog_process::PidEnd;
 
 use super::command_env::{CommandEnv, now};
 use super::configuration::effective;

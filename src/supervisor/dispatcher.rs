@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::agent::CancelFlag;
 use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachinePause};
 use watchdog_facts::verdict::Verdict;
+use watchdog_process::CancelFlag;
 
 use super::executor::ActionExecutor;
 use super::signals::{SignalState, SignalUrgency};

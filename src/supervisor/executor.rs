@@ -13,7 +13,6 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::agent::transcript::{self, TranscriptFile};
-use crate::agent::{CancelFlag, SurvivingProcess};
 use crate::rescue;
 use crate::store::Store;
 use crate::store::journal::kind;
@@ -29,6 +28,7 @@ use watchdog_facts::evidence::{
 };
 use watchdog_facts::verdict::Evidence;
 use watchdog_git::{BaselinePoint, Snapshot, SnapshotRequest, StatFingerprints, Worktree};
+use watchdog_process::{CancelFlag, SurvivingProcess};
 
 use super::asking::ProbeHistory;
 use super::command_env::{CommandEnv, now};

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use crate::agent::CancelFlag;
 use crate::store::before::{self, OutcomeRecord};
 use crate::store::{Store, check_cache};
 use watchdog_core::checks::{CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _};
@@ -12,6 +11,7 @@ use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::display::bounded;
 use watchdog_facts::evidence::{CheckOutcome, OutcomeBefore, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Verdict};
+use watchdog_process::CancelFlag;
 
 use super::command_env::{CommandEnv, now};
 use super::judgement_input::JudgementInput;

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tracing::{Instrument as _, Span};
 
-use crate::agent::SurvivingProcess;
 use crate::store::journal::{kind, tidy, tidy_is_due};
 use crate::store::{Store, before, uncommitted};
 use watchdog_core::decision::machine::{CheckMachine, EarlierRounds, MachineSetup};
@@ -18,6 +17,7 @@ use watchdog_facts::secret_shapes::mask;
 use watchdog_facts::session_work::ContentIds;
 use watchdog_facts::verdict::{Status, Verdict};
 use watchdog_git::Worktree;
+use watchdog_process::SurvivingProcess;
 
 use super::command_env::{CommandEnv, now};
 use super::dispatcher::drive;

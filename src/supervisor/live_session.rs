@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::agent::session_meter::{ProcessLook, processes_below};
-use crate::agent::still_runs;
 use crate::agent::transcript::{self, ClaudeHome};
 use crate::store::session::{self, SessionRecord};
 use crate::store::{StateDir, Store, StoreError};
 use crate::watch::last_change;
 use watchdog_core::decision::silence::{LifeSignals, PersonWait, SilenceVerdict, USUAL_LIMIT, may_wait_for_person, silence};
 use watchdog_facts::verdict::{Reason, Verdict};
+use watchdog_process::session_meter::{ProcessLook, processes_below};
+use watchdog_process::still_runs;
 
 use super::command_env::{CommandEnv, now};
 use super::person::calls_in_transcript;
@@ -201,7 +201,7 @@ mod tests {
 
     struct Scene {
         scratch: tempfile::TempDir,
-        child: crate::agent::SessionProcess,
+        child: watchdog_process::SessionProcess,
     }
 
     impl Scene {
@@ -209,9 +209,9 @@ mod tests {
         fn new() -> (Self, SessionRecord) {
             let scratch = tempfile::tempdir().expect("a scratch folder");
             std::fs::create_dir_all(scratch.path().join("tree/.git")).expect("a folder can be made");
-            let mut spec = crate::agent::SessionSpec::new(["sleep", "1000"], scratch.path());
-            spec.stdin = crate::agent::StdinSource::Null;
-            let child = crate::agent::SessionProcess::start(&spec).expect("it starts");
+            let mut spec = watchdog_process::SessionSpec::new(["sleep", "1000"], scratch.path());
+            spec.stdin = watchdog_process::StdinSource::Null;
+            let child = watchdog_process::SessionProcess::start(&spec).expect("it starts");
             let log = scratch.path().join("log");
             std::fs::write(&log, "x").expect("a file can be written");
             age(&log, 7200);

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::agent::{ProgramPurpose, ProgramRun};
 use crate::store::engine::Lease;
 use crate::store::journal::{event, kind};
 use crate::store::outbox::{self, OutboxNotice};
@@ -19,6 +18,7 @@ use crate::webhook::{WebhookPost, post};
 use watchdog_core::config::settings::NotifyTarget;
 use watchdog_facts::display::log_millis;
 use watchdog_facts::evidence::ProcessExit;
+use watchdog_process::{ProgramPurpose, ProgramRun};
 
 use super::backoff;
 use super::command_env::now;

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::agent::own_stdin::stdin_is_terminal;
 use crate::agent::transcript::ClaudeHome;
 use crate::agent::transcript_read;
+use watchdog_process::own_stdin::stdin_is_terminal;
 
 /// Of a transcript so much is read, from its end, for the calls that nobody answered.
 const WINDOW: u64 = 1 << 20;

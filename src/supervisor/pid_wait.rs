@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::agent::{CancelFlag, PidEnd, WaitPidError, wait_for_pid};
+use watchdog_process::{CancelFlag, PidEnd, WaitPidError, wait_for_pid};
 
 use super::signals::{SignalState, SignalUrgency};
 

@@ -7,12 +7,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::agent::CancelFlag;
 use crate::agent::probe::{ProbeRequest, ask_for_plan};
 use crate::rescue::NoPlan;
 use watchdog_core::config::settings::AgentSettings;
 use watchdog_facts::evidence::ProbeOutcome;
 use watchdog_facts::verdict::ProbeUsage;
+use watchdog_process::CancelFlag;
 
 use super::command_env::{CommandEnv, now};
 use super::executor::since;

@@ -9,7 +9,6 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::agent::stream::StreamTap;
-use crate::agent::{OutputMirror, StdinSource};
 use crate::session::{note_conversations, record, spec_of_new_session};
 use crate::store::Store;
 use crate::store::journal::kind;
@@ -17,6 +16,7 @@ use watchdog_core::decision::termination::{SpentUsage, termination};
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::Worktree;
+use watchdog_process::{OutputMirror, StdinSource};
 
 use super::command_env::{CommandEnv, now};
 use super::configuration::effective;

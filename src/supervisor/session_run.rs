@@ -12,10 +12,8 @@ use tracing::Instrument as _;
 
 use crate::agent::envelope::{self, session_id_in};
 use crate::agent::overload::ended_in_overload;
-use crate::agent::own_stdin::stdin_may_bring_more;
 use crate::agent::stream::{SessionSummary, StreamTap};
 use crate::agent::unrunnable;
-use crate::agent::{OutputMirror, SessionOutcome, SessionProcess, SessionSpec, StartError, StdinSource, SurvivingProcess};
 use crate::session::{describe_end, log_path};
 use crate::store::Store;
 use crate::store::journal::kind;
@@ -27,6 +25,8 @@ use watchdog_facts::display::{log_millis, plural};
 use watchdog_facts::evidence::StopReason;
 use watchdog_facts::evidence::{Degradation, ProcessExit, SessionEnd, WarningCode};
 use watchdog_facts::session_work::ContentIds;
+use watchdog_process::own_stdin::stdin_may_bring_more;
+use watchdog_process::{OutputMirror, SessionOutcome, SessionProcess, SessionSpec, StartError, StdinSource, SurvivingProcess};
 
 use super::budget::SessionBudget;
 use super::command_env::{CommandEnv, now};
@@ -113,7 +113,7 @@ async fn run_in_span(
         stdin: order.stdin,
         log: Some(log.clone()),
         mirror: order.mirror,
-        tap: Some(order.tap.clone()),
+        tap: Some(Arc::new(order.tap.clone())),
         child_wait: order.child_wait,
         end_survivors: order.end_survivors,
         ..SessionSpec::new(order.command.clone(), root.clone())

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::agent::{CancelFlag, SessionOutcome, SessionProcess};
+use watchdog_process::{CancelFlag, SessionOutcome, SessionProcess};
 
 use super::budget::SessionBudget;
 use super::signals::{SignalState, SignalUrgency};

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use crate::agent::still_runs;
 use crate::session::anchor::{self, AnchorParts};
 use crate::session::{RecordedBaseline, inside};
 use crate::store::Store;
@@ -14,6 +13,7 @@ use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Status, Verdict};
 use watchdog_git::{BaselinePoint, Worktree, worktrees_of};
+use watchdog_process::still_runs;
 
 use super::command_env::{CommandEnv, now};
 use super::configuration::{EffectiveConfig, FILE, governing_by_files};

@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 
-use crate::agent::session_meter::{CpuUse, ProcessLook, SessionMeter};
 use crate::agent::stream::StreamTap;
 use crate::agent::transcript::{self, ClaudeHome};
 use crate::watch::{LastChange, last_change};
 use watchdog_core::decision::silence::{LifeSignals, PersonWait, SilenceVerdict, may_wait_for_person, silence};
+use watchdog_process::session_meter::{CpuUse, ProcessLook, SessionMeter};
 
 use super::command_env::now;
 use super::person::calls_in_transcript;

@@ -32,8 +32,8 @@ const HEIGHTS: &[(&str, u8)] = &[
 /// External crates that only these rooms may use.
 const CRATES: &[(&str, &[&str])] = &[
     ("gix", &["git"]),
-    ("duct", &["agent"]),
-    ("os_pipe", &["agent"]),
+    ("duct", &["process"]),
+    ("os_pipe", &["process"]),
     ("rusqlite", &["store"]),
     ("notify", &["watch"]),
     ("ureq", &["webhook"]),
@@ -64,11 +64,11 @@ const IMPURE: &[&str] = &[
 /// What is banned outside the rooms that own it.
 const OWNED: &[(&str, &[&str])] = &[
     (r"\bCommand::new\b", &[]),
-    (r"\bstd::fs\b", &["git", "agent", "store", "watch", "rescue", "session", "tasks", "hooks", "supervisor", "cli"]),
-    (r"\benv::vars?(_os)?\b", &["agent", "git", "store", "rescue", "embed", "cli"]),
-    (r"\bSystemTime::now\b", &["git", "agent", "store"]),
-    (r"\bTimestamp::now\b", &["store", "rescue", "agent", "supervisor", "session", "cli"]),
-    (r"\bInstant::now\b", &["git", "agent", "store", "watch", "rescue", "session", "supervisor", "cli"]),
+    (r"\bstd::fs\b", &["git", "agent", "process", "store", "watch", "rescue", "session", "tasks", "hooks", "supervisor", "cli"]),
+    (r"\benv::vars?(_os)?\b", &["agent", "process", "git", "store", "rescue", "embed", "cli"]),
+    (r"\bSystemTime::now\b", &["git", "agent", "process", "store"]),
+    (r"\bTimestamp::now\b", &["store", "rescue", "agent", "process", "supervisor", "session", "cli"]),
+    (r"\bInstant::now\b", &["git", "agent", "process", "store", "watch", "rescue", "session", "supervisor", "cli"]),
 ];
 
 /// Words that say nothing about what is in a file.

@@ -3,10 +3,10 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use completion_watchdog::agent::{
+use watchdog_facts::evidence::ProcessExit;
+use watchdog_process::{
     BoundedOutput, CancelFlag, FinishedProgram, LeftoverRule, PidEnd, ProgramRun, StartError, WaitPidError, reap_orphans, wait_for_pid,
 };
-use watchdog_facts::evidence::ProcessExit;
 
 use crate::process_scene::{Scene, alive, kill, passes_in_own_process, state, until};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use completion_watchdog::agent::{CancelFlag, OutputMirror, SessionOutcome, SessionProcess, SessionSpec, StdinSource};
+use watchdog_process::{CancelFlag, OutputMirror, SessionOutcome, SessionProcess, SessionSpec, StdinSource};
 
 use crate::process_scene::Scene;
 
@@ -37,7 +37,7 @@ fn a_daemon_that_is_started_last_is_named_each_time() {
             scene.clear();
             crate::process_scene::until("the ones without a mark are gone", || {
                 outcome.survivors.iter().for_each(|survivor| crate::process_scene::kill(survivor.pid));
-                completion_watchdog::agent::reap_orphans();
+                watchdog_process::reap_orphans();
                 outcome.survivors.iter().all(|survivor| !crate::process_scene::alive(survivor.pid))
             });
         }

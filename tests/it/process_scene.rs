@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use completion_watchdog::agent::{FinishedProgram, ProgramRun};
+use watchdog_process::{FinishedProgram, ProgramRun};
 
 /// A folder in which scripts leave words for the test.
 pub struct Scene {

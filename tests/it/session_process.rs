@@ -3,8 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use completion_watchdog::agent::{CancelFlag, OutputMirror, SessionOutcome, SessionProcess, SessionSpec, StdinSource};
 use watchdog_facts::evidence::ProcessExit;
+use watchdog_process::{CancelFlag, OutputMirror, SessionOutcome, SessionProcess, SessionSpec, StdinSource};
 
 use crate::process_scene::{Scene, alive, in_own_process, until};
 

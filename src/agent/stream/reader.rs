@@ -3,13 +3,14 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
+use watchdog_process::OutputReader;
 
 use super::documents::{DocumentScanner, OutputPiece};
 use super::session_fold::{SessionFold, SessionSummary};
 use super::{antigravity, claude, codex, fields, gemini, opencode};
-use crate::agent::output::OutputTail;
-use crate::agent::plain_text::plain_text;
 use watchdog_facts::context::SessionUsage;
+use watchdog_process::output::OutputTail;
+use watchdog_process::plain_text::plain_text;
 
 /// Bytes of plain text that are kept: its end.
 pub(super) const TEXT: usize = 128 << 10;
@@ -173,12 +174,13 @@ fn last_line(text: &str) -> String {
 #[derive(Debug, Clone, Default)]
 pub struct StreamTap(Arc<Mutex<StreamReader>>);
 
-impl StreamTap {
-    /// Takes the next bytes.
-    pub fn push(&self, bytes: &[u8]) {
+impl OutputReader for StreamTap {
+    fn push(&self, bytes: &[u8]) {
         self.reader().push(bytes);
     }
+}
 
+impl StreamTap {
     /// What the session shows now.
     pub fn view(&self) -> SessionView {
         self.reader().view()

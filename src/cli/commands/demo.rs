@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::agent::{CancelFlag, OutputMirror, SessionProcess, SessionSpec};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::evidence::ProcessExit;
 use watchdog_facts::verdict::Reason;
+use watchdog_process::{CancelFlag, OutputMirror, SessionProcess, SessionSpec};
 
 /// One scene: what a session does, and what watchdog must make of it.
 struct DemoScene {

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::agent::ProgramRun;
 use crate::cli::args::DoctorArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -16,6 +15,7 @@ use crate::supervisor::{CommandEnv, OpenWorktree, governing_by_files, now};
 use watchdog_core::config::settings::{ConfigSettings, Preset};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_git::Worktree;
+use watchdog_process::ProgramRun;
 
 /// One thing that was looked at.
 struct DoctorFinding {

@@ -4,7 +4,6 @@ use std::io::{BufRead as _, Write as _};
 
 use serde_json::{Value, json};
 
-use crate::agent::own_stdin::stdin_is_terminal;
 use crate::cli::amounts::{grouped, size};
 use crate::cli::args_forget::ForgetArgs;
 use crate::cli::failure::CommandFailure;
@@ -15,6 +14,7 @@ use crate::supervisor::{
 };
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::verdict::Reason;
+use watchdog_process::own_stdin::stdin_is_terminal;
 
 use super::from_session::PrivilegedCommand;
 use super::hook::program;

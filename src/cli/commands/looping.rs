@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::agent::{OutputMirror, SessionWorker};
+use crate::agent::SessionWorker;
 use crate::cli::args_loop::LoopArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::live_view::LiveView;
@@ -12,6 +12,7 @@ use crate::cli::terminal::CommandTerminal;
 use crate::supervisor::{AskedLimits, CommandEnv, LoopPlan, LoopRequest, LoopView, about_silence, plan_loop, run_loop};
 use watchdog_core::decision::iteration::prompt::{PromptSet, PromptTexts};
 use watchdog_facts::display::escape_for_display;
+use watchdog_process::OutputMirror;
 
 use super::judging::{adopting, asked};
 use super::runtime::in_runtime;

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::agent::CancelFlag;
 use crate::agent::probe::{ProbeAnswer, ProbeRequest, ask_with, read_output};
 use crate::agent::prompt::{QuestionFacts, probe_prompt};
 use crate::cli::args::ProbeArgs;
@@ -19,6 +18,7 @@ use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::evidence::{ProbeOutcome, Reply, ReplyStatus};
 use watchdog_facts::shortage::told_by;
 use watchdog_facts::verdict::{ProbeUsage, Reason};
+use watchdog_process::CancelFlag;
 
 /// More of a file than this is not read: an answer is at its end.
 const LONGEST: u64 = 256 << 20;

@@ -2,7 +2,6 @@
 
 use serde_json::json;
 
-use crate::agent::CancelFlag;
 use crate::cli::amounts::grouped;
 use crate::cli::args_rescue::{RescueArgs, RescueCommand};
 use crate::cli::failure::CommandFailure;
@@ -13,6 +12,7 @@ use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::evidence::RescueOutcome;
 use watchdog_facts::verdict::Reason;
 use watchdog_git::{RestoreTarget, Snapshot};
+use watchdog_process::CancelFlag;
 
 use super::probe::with_interrupt;
 use super::snapshots::{LISTED, RestorePlace, SHOWN, drop_one, id_of, left_out_json, list, restore, show, show_left_out, show_more};

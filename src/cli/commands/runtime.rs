@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::agent::headroom::look_for_room;
 use crate::cli::failure::CommandFailure;
 use crate::supervisor::SignalState;
 use watchdog_facts::verdict::Reason;
+use watchdog_process::headroom::look_for_room;
 
 /// Threads for work that blocks, beside those of a session: a judgement, a look at HEAD, a search, a lease that is renewed.
 const THREADS: usize = 4;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::agent::{OutputMirror, SessionWorker};
+use crate::agent::SessionWorker;
 use crate::cli::args_task::{TaskCrewArgs, TaskRunArgs, TaskWorkArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -18,6 +18,7 @@ use watchdog_core::config::settings::{AgentEntry, ConfigSettings, Preset};
 use watchdog_core::config::task_file::why_no_id;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Status;
+use watchdog_process::OutputMirror;
 
 use super::runtime::in_runtime;
 use super::task::{TaskOptions, complain, known};

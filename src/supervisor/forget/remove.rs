@@ -7,7 +7,6 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use crate::agent::still_runs;
 use crate::hooks::HookEntries;
 use crate::hooks::settings_text;
 use crate::store::engine::PRUNED_AT_ONCE;
@@ -18,6 +17,7 @@ use crate::store::{StoreError, figures, session};
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::OwnRef;
+use watchdog_process::still_runs;
 
 use super::super::command_env::{CommandEnv, now};
 use super::super::open_worktree::{OpenWorktree, taken};

@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::task::JoinError;
 use tokio::time::{sleep, timeout};
 
-use crate::agent::CancelFlag;
 use crate::hooks::{HookEvent, HookInput, HookReply};
 use watchdog_facts::evidence::FaultKind;
+use watchdog_process::CancelFlag;
 
 use super::super::command_env::CommandEnv;
 use super::super::signals::{SignalState, SignalUrgency};

@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::agent::still_runs;
 use crate::hooks::{HookAction, HookInput, HookReply};
 use crate::rescue::private_rule;
 use crate::session::{UncommittedRule, note_conversations, record, recorded};
@@ -15,6 +14,7 @@ use watchdog_core::config::settings::{ConfigSettings, OnNoCriteria, RescueMode, 
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_git::SnapshotRequest;
+use watchdog_process::still_runs;
 
 use super::super::command_env::{CommandEnv, now};
 use super::super::configuration::{EffectiveConfig, effective};

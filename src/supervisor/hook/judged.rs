@@ -6,8 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::agent::still_runs;
-use crate::agent::{CancelFlag, transcript_read};
+use crate::agent::transcript_read;
 use crate::hooks::{HoldMode, HoldStreak, HookDecision, HookEvent, HookInput, HookReply, StopFacts, context, decide};
 use crate::rescue::private_rule;
 use crate::session::{RecordedBaseline, recorded};
@@ -23,6 +22,8 @@ use watchdog_facts::context::SessionContext;
 use watchdog_facts::evidence::{CheckOutcome, CheckResult, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Reason;
 use watchdog_git::{BaselinePoint, SnapshotRequest};
+use watchdog_process::CancelFlag;
+use watchdog_process::still_runs;
 
 use super::super::command_env::{CommandEnv, now};
 use super::super::configuration::effective;

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use crate::agent::{OutputMirror, SessionWorker};
+use crate::agent::SessionWorker;
 use watchdog_core::config::settings::Limits;
 use watchdog_core::decision::iteration::prompt::PromptSet;
 use watchdog_core::decision::silence::USUAL_LIMIT;
+use watchdog_process::OutputMirror;
 
 use crate::supervisor::configuration::EffectiveConfig;
 use crate::supervisor::judgement_input::Overrides;

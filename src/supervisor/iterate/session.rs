@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::agent::ConversationChoice;
 use crate::agent::stream::StreamTap;
-use crate::agent::{ConversationChoice, StdinSource};
 use crate::rescue::private_rule;
 use crate::session::{RecordedBaseline, UncommittedRule, note_conversations, record, recorded};
 use crate::store::Store;
@@ -16,6 +16,7 @@ use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::evidence::{Degradation, SessionEnd, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::{BaselinePoint, KnownRefs, Worktree};
+use watchdog_process::StdinSource;
 
 use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::configuration::{EffectiveConfig, effective};

@@ -1,12 +1,12 @@
 //! Moves a machine that never waits, in the thread that calls. The dispatcher of a single check does the same beside
 //! signals and pauses; a sweep has thousands of machines, and no pause between any two looks.
 
-use crate::agent::CancelFlag;
 use crate::supervisor::executor::ActionExecutor;
 use crate::supervisor::journal::observed;
 use crate::supervisor::machine_log::step;
 use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineEvent};
 use watchdog_facts::verdict::Verdict;
+use watchdog_process::CancelFlag;
 
 /// How far a machine came.
 pub enum DriveOutcome {

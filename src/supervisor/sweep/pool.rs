@@ -12,7 +12,6 @@ use super::report::{SweepOutcome, SweepReport, SweepRow};
 use super::request::SweepRequest;
 use super::scan::{PendingProbe, SweepScanOutcome, isolated};
 use super::sweep_cache::EarlierSweeps;
-use crate::agent::CancelFlag;
 use crate::store::journal::tidy;
 use crate::store::{SqliteStore, Store, baseline, session};
 use crate::supervisor::command_env::{CommandEnv, now};
@@ -23,6 +22,7 @@ use crate::supervisor::signals::{SignalState, SignalUrgency};
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::Status;
 use watchdog_git::{FoundWorktree, RepoCache, find_worktrees};
+use watchdog_process::CancelFlag;
 
 /// How many judgements wait for their turn to ask at most. Each holds a lock and an open repository.
 const WAITING: usize = 64;

@@ -7,7 +7,6 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::agent::{BoundedOutput, CancelFlag, LeftoverRule, ProgramPurpose, ProgramRun, StartError};
 use crate::rescue;
 use crate::store::Store;
 use watchdog_core::checks::{
@@ -20,6 +19,7 @@ use watchdog_facts::secret_shapes::mask;
 use watchdog_facts::verdict::ProbeUsage;
 use watchdog_git as git;
 use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_process::{BoundedOutput, CancelFlag, LeftoverRule, ProgramPurpose, ProgramRun, StartError};
 
 use super::super::criteria_files;
 use super::super::judgement_input::JudgementInput;

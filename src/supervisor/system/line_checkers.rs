@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::agent::{CancelFlag, LineAnswer, LineProgram, StartError};
 use watchdog_core::checks::LineExchange;
 use watchdog_facts::display::{bounded, log_millis};
+use watchdog_process::{CancelFlag, LineAnswer, LineProgram, StartError};
 
 /// Programs that stay, by what was started and where. They end with the last owner.
 #[derive(Default)]

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::agent::{OutputMirror, SessionWorker};
+use crate::agent::SessionWorker;
 use crate::supervisor::judgement_input::Overrides;
+use watchdog_process::OutputMirror;
 
 /// One task for one agent.
 #[derive(Debug, Clone)]

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::agent::git_program::{git, tail};
 use watchdog_git::{BaselinePoint, Worktree, WorktreeState, worktrees_of};
+use watchdog_process::git_program::{git, tail};
 
 /// How long git may take for one step; making a worktree writes every file of it.
 const DEADLINE: Duration = Duration::from_secs(900);

@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 /// Bytes of an output that are looked at: its end, because the answer comes last.
-pub(super) const WINDOW: usize = 256 * 1024;
+pub const WINDOW: usize = 256 * 1024;
 
 /// Text ready to be read.
-pub(super) struct PlainText {
+pub struct PlainText {
     /// What is left of the output.
     pub text: String,
     /// Whether the output began before [`PlainText::text`] does.
@@ -29,7 +29,7 @@ static TERMINAL_SEQUENCE: LazyLock<Regex> = LazyLock::new(|| {
 ///
 /// Invalid UTF-8 becomes U+FFFD. A byte order mark, NUL and other controls are dropped.
 /// CR LF and a lone CR become LF: a line that overwrites itself shows all its states, the last one last.
-pub(super) fn plain_text(bytes: &[u8]) -> PlainText {
+pub fn plain_text(bytes: &[u8]) -> PlainText {
     let cut = bytes.len() > WINDOW;
     let bytes = if cut { &bytes[bytes.len() - WINDOW..] } else { bytes };
     let decoded = String::from_utf8_lossy(bytes);

@@ -4,7 +4,7 @@ use super::program::BoundedOutput;
 
 /// The last bytes of a stream.
 #[derive(Debug, Clone, Default)]
-pub(super) struct OutputTail {
+pub struct OutputTail {
     limit: usize,
     ring: Vec<u8>,
     /// Where the oldest byte is, once the ring is full.
@@ -45,7 +45,7 @@ impl OutputTail {
 
 /// The first and the last bytes of a stream; all of it while it is short.
 #[derive(Debug, Clone, Default)]
-pub(super) struct HeadTail {
+pub struct HeadTail {
     head_limit: usize,
     head: Vec<u8>,
     tail: OutputTail,

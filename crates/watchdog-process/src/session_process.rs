@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::builder::{self, LaunchPlan, StartedProcess, StdinSource};
@@ -14,11 +15,16 @@ use super::output::OutputTail;
 use super::process_tree::{ProcessTree, SurvivingProcess, TreeWake};
 use super::program::StartError;
 use super::session_meter::SessionMeter;
-use super::stream::StreamTap;
 use watchdog_facts::evidence::ProcessExit;
 
 /// How long the last output of an ended session is waited for when time is over. Only a reader that is stuck in our stdout takes so long.
 const HURRY: Duration = Duration::from_millis(800);
+
+/// Reads what a session prints to its stdout, while it runs.
+pub trait OutputReader: std::fmt::Debug + Send + Sync {
+    /// Takes the next bytes. Called in the thread that empties the pipe: what is slow here makes the session wait.
+    fn push(&self, bytes: &[u8]);
+}
 
 /// A session to start.
 #[derive(Debug, Clone)]
@@ -38,7 +44,7 @@ pub struct SessionSpec {
     /// Where its output is shown.
     pub mirror: OutputMirror,
     /// What reads its stdout while it runs.
-    pub tap: Option<StreamTap>,
+    pub tap: Option<Arc<dyn OutputReader>>,
     /// How long processes that outlive its normal end are waited for.
     pub child_wait: Duration,
     /// Whether those that outlive even that are ended. Otherwise they are reported only.
@@ -207,7 +213,7 @@ impl std::fmt::Debug for SessionProcess {
 struct OutputRecord {
     stdout: OutputTail,
     both: OutputTail,
-    tap: Option<StreamTap>,
+    tap: Option<Arc<dyn OutputReader>>,
     log: Option<LogFile>,
     path: Option<PathBuf>,
     log_note: Option<String>,

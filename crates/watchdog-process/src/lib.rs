@@ -1,0 +1,46 @@
+//! Starts every process, ends process trees, and keeps bounded output.
+//!
+//! Every process goes through [`builder`]: it leads its own process group, carries the mark of its tree, and its output is read by `drain`.
+//! [`program`] runs one to its end, [`session_process`] shows and logs one that may last for hours, [`wait_pid`] waits for one that somebody else
+//! started. [`process_tree`] ends all that descends from one; who that is is judged in `process_lineage`, from the table that `process_table` reads, under the
+//! lock of [`tree_registry`].
+//!
+//! The first start makes this process a subreaper. It must then start everything through here, but for children that stay in its own
+//! process group: an orphan in another group is taken for a part of a tree.
+
+mod alive;
+mod ancestry;
+pub mod builder;
+mod call_log;
+pub mod cancel;
+mod drain;
+pub mod git_program;
+pub mod headroom;
+mod line_program;
+mod log_file;
+mod mirror;
+pub mod output;
+pub mod own_stdin;
+pub mod plain_text;
+mod process_lineage;
+mod process_table;
+pub mod process_tree;
+pub mod program;
+pub mod session_meter;
+pub mod session_process;
+mod tree_mark;
+pub mod tree_registry;
+pub mod wait_pid;
+
+pub use alive::still_runs;
+pub use ancestry::ProcessAncestry;
+pub use builder::StdinSource;
+pub use call_log::ProgramPurpose;
+pub use cancel::CancelFlag;
+pub use line_program::{LineAnswer, LineProgram};
+pub use mirror::OutputMirror;
+pub use process_tree::SurvivingProcess;
+pub use program::{BoundedOutput, FinishedProgram, LeftoverRule, ProgramRun, StartError};
+pub use session_process::{OutputReader, SessionOutcome, SessionProcess, SessionSpec};
+pub use tree_registry::{become_subreaper, reap_orphans, started_by_a_watchdog};
+pub use wait_pid::{PidEnd, WaitPidError, wait_for_pid};
