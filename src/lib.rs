@@ -21,7 +21,6 @@
 //! [`cli`] (words in, words out).
 
 pub mod agent;
-pub mod store;
 pub mod watch;
 pub mod webhook;
 

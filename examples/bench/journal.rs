@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use completion_watchdog::store::baseline::{self, BaselineRecord, BaselineRefs};
-use completion_watchdog::store::engine::NewEvent;
-use completion_watchdog::store::journal::{kind, tidy};
-use completion_watchdog::store::{SqliteStore, StateDir, Store};
 use jiff::Timestamp;
 use serde_json::json;
+use watchdog_store::baseline::{self, BaselineRecord, BaselineRefs};
+use watchdog_store::engine::NewEvent;
+use watchdog_store::journal::{kind, tidy};
+use watchdog_store::{SqliteStore, StateDir, Store};
 
 use super::Result;
 

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use completion_watchdog::session::{UncommittedRule, record};
-use completion_watchdog::store::{SqliteStore, StateDir};
 use jiff::Timestamp;
 use watchdog_git::Worktree;
+use watchdog_store::{SqliteStore, StateDir};
 
 use super::Result;
 use super::repository::{Shape, git, make};

@@ -84,8 +84,8 @@ impl From<watchdog_git::Error> for CommandFailure {
     }
 }
 
-impl From<crate::store::StoreError> for CommandFailure {
-    fn from(error: crate::store::StoreError) -> Self {
+impl From<watchdog_store::StoreError> for CommandFailure {
+    fn from(error: watchdog_store::StoreError) -> Self {
         UnreadableFact::from(error).into()
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Mutex;
 
-use crate::store::notice_record::RepeatedNotice;
-use crate::store::{SqliteStore, StateDir, StoreError, notice_record};
 use crate::supervisor::{SweepLine, SweepRow};
 use watchdog_facts::verdict::Status;
+use watchdog_store::notice_record::RepeatedNotice;
+use watchdog_store::{SqliteStore, StateDir, StoreError, notice_record};
 
 /// The name that rows of sweeps have among what was told; no branch can be called that.
 const NAME: &str = "sweep --news";

@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use crate::agent::transcript::ClaudeHome;
-use crate::store::StateDir;
 use crate::supervisor::{CommandEnv, NotificationWorker, judged_without_room, serve_refs};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::shortage::Shortage;
 use watchdog_facts::verdict::Reason;
+use watchdog_store::StateDir;
 
 use super::args;
 use super::command_line::{calls_a_hook, read};

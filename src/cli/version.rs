@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::store::STORE_FORMAT;
+use watchdog_store::STORE_FORMAT;
 
 /// For example `0.1.0 (82da737, store format 2)`. A build that is not a release one names no commit: it would have to be built again
 /// after each.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::transcript::ClaudeHome;
-use crate::store::StateDir;
 use crate::supervisor::{CommandEnv, NotificationWorker, OnProgress, Refusal, SignalState, serve_refs};
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_store::StateDir;
 
 /// How long the end of a call waits for notifications to be delivered; the next one tries again.
 const DELIVERY: Duration = Duration::from_secs(3);

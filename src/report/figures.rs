@@ -7,9 +7,9 @@ use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
 use super::PathFilter;
-use crate::store::tally::{WORKTREES, WordSums, word};
-use crate::store::{Store, StoreError, baseline, figures};
 use watchdog_facts::verdict::Reason;
+use watchdog_store::tally::{WORKTREES, WordSums, word};
+use watchdog_store::{Store, StoreError, baseline, figures};
 
 /// How many worktrees are told by name: those with the most sessions, then those with the most verdicts.
 const TOLD: usize = 20;

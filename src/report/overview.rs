@@ -11,18 +11,18 @@ use serde_json::Value;
 
 use super::PathFilter;
 use crate::agent::transcript::ClaudeHome;
-use crate::store::baseline::{self, BaselineRecord};
-use crate::store::engine::StoredEvent;
-use crate::store::journal::kind;
-use crate::store::lock::{LockHolder, named_holder};
-use crate::store::looped::{self, LoopRecord};
-use crate::store::session::{self, SessionRecord};
-use crate::store::{OfWorktrees, StateDir, Store, StoreError, breaker};
 use crate::supervisor::live_session::{LiveSession, SessionActivity, look_at_session};
 use watchdog_core::decision::breaker::{Breaker, BreakerState};
 use watchdog_facts::verdict::{Reason, Status};
 use watchdog_git::why_broken;
 use watchdog_process::still_runs;
+use watchdog_store::baseline::{self, BaselineRecord};
+use watchdog_store::engine::StoredEvent;
+use watchdog_store::journal::kind;
+use watchdog_store::lock::{LockHolder, named_holder};
+use watchdog_store::looped::{self, LoopRecord};
+use watchdog_store::session::{self, SessionRecord};
+use watchdog_store::{OfWorktrees, StateDir, Store, StoreError, breaker};
 
 /// A verdict may lie behind so many newer events of its worktree, such as snapshots of a long session; one further back is not looked for.
 const LOOK_BACK: usize = 1_000;

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::overview::{BreakerNow, StatusOverview, StatusRow};
-use crate::store::lock::LockHolder;
-use crate::store::looped::LoopRecord;
-use crate::store::session::SessionRecord;
 use crate::supervisor::live_session::LiveSession;
 use watchdog_facts::verdict::Status;
+use watchdog_store::lock::LockHolder;
+use watchdog_store::looped::LoopRecord;
+use watchdog_store::session::SessionRecord;
 
 /// What is taken from the last verdict as it is.
 const OF_THE_VERDICT: [&str; 7] = ["reason", "complete", "evidence", "message", "retry_at", "head", "new_commits"];

@@ -5,13 +5,13 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
-use crate::store::baseline::BaselineRefs;
-use crate::store::journal::event;
-use crate::store::lock::{LockAttempt, WorktreeLock};
-use crate::store::{RowKey, SqliteStore, journal};
 use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::decision::breaker::BreakerInput;
 use watchdog_core::decision::iteration::standing::LoopStanding;
+use watchdog_store::baseline::BaselineRefs;
+use watchdog_store::journal::event;
+use watchdog_store::lock::{LockAttempt, WorktreeLock};
+use watchdog_store::{RowKey, SqliteStore, journal};
 
 struct Ground {
     scratch: tempfile::TempDir,

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::store::anchor::{self, AnchorRecord, SeenAtEnd};
-use crate::store::{Store, StoreError};
 use watchdog_core::config::parse_bytes;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_store::anchor::{self, AnchorRecord, SeenAtEnd};
+use watchdog_store::{Store, StoreError};
 
 /// More refs of remotes than this are not recorded, and then a fetch moves no anchor.
 const MOST_REFS: usize = 2_000;

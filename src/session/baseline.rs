@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::store::baseline::{BaselineRecord, BaselineRefs};
-use crate::store::uncommitted::UncommittedRecord;
-use crate::store::{Store, baseline, refs, session, uncommitted};
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::session_work::{ContentIds, UncommittedByMoment, inherited};
 use watchdog_git::{BaselinePoint, KnownRefs, Worktree};
+use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
+use watchdog_store::uncommitted::UncommittedRecord;
+use watchdog_store::{Store, baseline, refs, session, uncommitted};
 
 /// A recorded baseline with the name of the work.
 #[derive(Debug, Clone)]

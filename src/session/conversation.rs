@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 
 use crate::agent::transcript::{self, ClaudeHome, TranscriptFile};
-use crate::store::conversation::{self, ConversationRecord};
-use crate::store::session::SessionRecord;
-use crate::store::{Store, StoreError, hook_session, session};
+use watchdog_store::conversation::{self, ConversationRecord};
+use watchdog_store::session::SessionRecord;
+use watchdog_store::{Store, StoreError, hook_session, session};
 
 /// A transcript that is begun so long after the end of a session may still be its own: its last words were being written.
 const LATE: Duration = Duration::from_secs(5);
@@ -152,7 +152,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::store::{SqliteStore, StateDir};
+    use watchdog_store::{SqliteStore, StateDir};
 
     const A: &str = "0a0a0a0a-0000-4000-8000-000000000001";
     const B: &str = "0a0a0a0a-0000-4000-8000-000000000002";

@@ -1,7 +1,7 @@
 //! Whether this very call comes from inside of a session that is watched.
 
-use crate::store::{Store, StoreError, session};
 use watchdog_process::{ProcessAncestry, still_runs};
+use watchdog_store::{Store, StoreError, session};
 
 /// The spec of a recorded session that still runs and that this process is a part of; `None` where it is a part of none.
 ///

@@ -9,8 +9,6 @@ use crate::agent::prompt::{QuestionFacts, probe_prompt};
 use crate::agent::reply_claims::ReplyClaims;
 use crate::agent::transcript;
 use crate::session::{KnownBy, ProbeTarget};
-use crate::store::answer::{self, AnswerRecord};
-use crate::store::{Store, StoreError};
 use watchdog_core::config::settings::Preset;
 use watchdog_core::decision::machine::EarlierRounds;
 use watchdog_core::decision::standing_answer::{JudgedBy, is_last_word, stands_until};
@@ -19,6 +17,8 @@ use watchdog_facts::evidence::{Changes, Commits, ProbeOutcome, Reply, ReplyStatu
 use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Verdict};
 use watchdog_git::{BaselinePoint, RemoteState};
 use watchdog_process::CancelFlag;
+use watchdog_store::answer::{self, AnswerRecord};
+use watchdog_store::{Store, StoreError};
 
 use super::command_env::now;
 use super::executor::{ActionExecutor, since};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::agent::transcript::ClaudeHome;
-use crate::store::StateDir;
+use watchdog_store::StateDir;
 
 use super::notification_worker::NotificationWorker;
 

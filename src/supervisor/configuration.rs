@@ -5,13 +5,13 @@ use std::io;
 use std::path::Path;
 
 use crate::session::anchor::point_of;
-use crate::store::anchor::{self, AnchorRecord};
-use crate::store::trust::{TrustStore, fingerprint};
 use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::config::{ConfigError, parse_bytes};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_store::anchor::{self, AnchorRecord};
+use watchdog_store::trust::{TrustStore, fingerprint};
 
 use super::command_env::CommandEnv;
 use super::open_worktree::OpenWorktree;

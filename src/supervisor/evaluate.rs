@@ -7,8 +7,6 @@ use jiff::Timestamp;
 use tracing::Instrument as _;
 
 use crate::session::{RecordedBaseline, recorded};
-use crate::store::Store;
-use crate::store::journal::kind;
 use watchdog_core::config::settings::Limits;
 use watchdog_core::decision::machine::{CheckMachine, EarlierRounds, JudgedScope};
 use watchdog_core::decision::termination::{LoopCourse, SpentUsage, course, unknown};
@@ -17,6 +15,8 @@ use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_store::Store;
+use watchdog_store::journal::kind;
 
 use super::command_env::{CommandEnv, now};
 use super::configuration::effective;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::store::engine::StoredEvent;
+use watchdog_store::engine::StoredEvent;
 
 /// The object of `docs/schema/event.json`.
 pub fn event_json(event: &StoredEvent) -> Value {

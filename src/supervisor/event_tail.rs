@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::store::engine::{EventCursor, StoredEvent};
-use crate::store::{Store, StoreError};
 use crate::watch::{FolderWatch, watch_folder};
+use watchdog_store::engine::{EventCursor, StoredEvent};
+use watchdog_store::{Store, StoreError};
 
 /// How many events are read at a time.
 const BATCH: usize = 500;

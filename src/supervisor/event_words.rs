@@ -1,9 +1,9 @@
 //! The words that an event answers to: its kind; a verdict's status and reason; `breaker_open` when the breaker opened.
 //! `watchdog events --kind` and `notify[].on` choose by them.
 
-use crate::store::engine::StoredEvent;
-use crate::store::journal::kind;
 use watchdog_core::config::notification_words;
+use watchdog_store::engine::StoredEvent;
+use watchdog_store::journal::kind;
 
 /// Every word of an event.
 pub fn words_of(event: &StoredEvent) -> Vec<&str> {
@@ -34,7 +34,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::store::journal::event;
+    use watchdog_store::journal::event;
 
     #[test]
     fn a_verdict_answers_to_its_status_and_reason_and_a_breaker_to_its_opening() {

@@ -14,8 +14,6 @@ use serde_json::json;
 
 use crate::agent::transcript::{self, TranscriptFile};
 use crate::rescue;
-use crate::store::Store;
-use crate::store::journal::kind;
 use crate::watch::{FolderWatch, GitDirs};
 use watchdog_core::checks::{self, CheckContext, GroupOutcome};
 use watchdog_core::config::settings::RescueMode;
@@ -29,6 +27,8 @@ use watchdog_facts::evidence::{
 use watchdog_facts::verdict::Evidence;
 use watchdog_git::{BaselinePoint, Snapshot, SnapshotRequest, StatFingerprints, Worktree};
 use watchdog_process::{CancelFlag, SurvivingProcess};
+use watchdog_store::Store;
+use watchdog_store::journal::kind;
 
 use super::asking::ProbeHistory;
 use super::command_env::{CommandEnv, now};

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::store::journal::{event, kind};
-use crate::store::{Store, expiry, refs};
 use watchdog_git::Worktree;
+use watchdog_store::journal::{event, kind};
+use watchdog_store::{Store, expiry, refs};
 
 use super::command_env::now;
 

@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use crate::store::before::{self, OutcomeRecord};
-use crate::store::{Store, check_cache};
 use watchdog_core::checks::{CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _};
 use watchdog_core::config::settings::{CheckKind, CheckSpec, CommandCriterion};
 use watchdog_core::decision::machine::ConfigTrust;
@@ -12,6 +10,8 @@ use watchdog_facts::display::bounded;
 use watchdog_facts::evidence::{CheckOutcome, OutcomeBefore, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_process::CancelFlag;
+use watchdog_store::before::{self, OutcomeRecord};
+use watchdog_store::{Store, check_cache};
 
 use super::command_env::{CommandEnv, now};
 use super::judgement_input::JudgementInput;

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::store::engine::NewEvent;
-use crate::store::journal::{event, kind};
-use crate::store::{Store, StoreError};
 use watchdog_core::config::settings::NotifyRule;
 use watchdog_core::decision::machine::MachineEvent;
+use watchdog_store::engine::NewEvent;
+use watchdog_store::journal::{event, kind};
+use watchdog_store::{Store, StoreError};
 
 use super::command_env::{CommandEnv, now};
 use super::judgement_input::JudgementInput;

@@ -8,8 +8,6 @@ use serde_json::json;
 
 use crate::session::anchor::point_of;
 use crate::session::{RecordedBaseline, UncommittedRule};
-use crate::store::anchor::AnchorRecord;
-use crate::store::{breaker, progress};
 use watchdog_core::config::settings::{CheckSpec, ConfigSettings};
 use watchdog_core::decision::breaker::{BreakerAdmission, BreakerInput, BreakerView};
 use watchdog_core::decision::machine::{ConfigTrust, EarlierRounds, MachineSetup};
@@ -18,6 +16,8 @@ use watchdog_facts::evidence::{Degradation, SessionEnd, UnreadableFact};
 use watchdog_facts::session_work::UncommittedByMoment;
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::{BaselinePoint, KnownRefs, OriginEvidence, Worktree};
+use watchdog_store::anchor::AnchorRecord;
+use watchdog_store::{breaker, progress};
 
 use super::command_env::now;
 use super::configuration::EffectiveConfig;
@@ -181,7 +181,7 @@ impl JudgementInput {
     }
 
     /// Asks the breaker whether work may begin; the verdict to give where it may not.
-    pub fn admit(&self, store: &dyn crate::store::Store) -> Result<Option<Verdict>, UnreadableFact> {
+    pub fn admit(&self, store: &dyn watchdog_store::Store) -> Result<Option<Verdict>, UnreadableFact> {
         let settings = &self.settings.breaker;
         let at = now();
         let recorded = breaker::of(store, &self.worktree_id, &self.spec)?;
@@ -207,13 +207,13 @@ impl JudgementInput {
     }
 
     /// The breaker as it is now, for the verdict.
-    pub fn breaker(&self, store: &dyn crate::store::Store) -> Option<BreakerJson> {
+    pub fn breaker(&self, store: &dyn watchdog_store::Store) -> Option<BreakerJson> {
         let breaker = breaker::of(store, &self.worktree_id, &self.spec).ok()?;
         Some(breaker_json(&breaker.state(now(), &self.settings.breaker)))
     }
 
     /// What earlier calls with the same baseline left behind, and the fingerprint of the work at the first of them.
-    pub fn earlier(&self, store: &dyn crate::store::Store) -> Result<(EarlierRounds, Option<u64>), UnreadableFact> {
+    pub fn earlier(&self, store: &dyn watchdog_store::Store) -> Result<(EarlierRounds, Option<u64>), UnreadableFact> {
         let Some(progress) = progress::of(store, &self.worktree_id, &self.spec)? else {
             return Ok((EarlierRounds::default(), None));
         };
@@ -233,7 +233,7 @@ impl JudgementInput {
     }
 
     /// Writes down what the next call must know. Quiet where nothing changes.
-    pub fn leave(&self, store: &dyn crate::store::Store, left: EarlierRounds, fingerprint: Option<u64>) -> Result<(), UnreadableFact> {
+    pub fn leave(&self, store: &dyn watchdog_store::Store, left: EarlierRounds, fingerprint: Option<u64>) -> Result<(), UnreadableFact> {
         let baseline = self.baseline_commit();
         let fingerprint = if left.rounds_used > 0 { fingerprint } else { None };
         let found = progress::of(store, &self.worktree_id, &self.spec)?;
@@ -264,7 +264,7 @@ impl JudgementInput {
     /// Tells the breaker what came of it, quietly where nothing changes, and returns how it stands.
     pub fn feed_breaker(
         &self,
-        store: &dyn crate::store::Store,
+        store: &dyn watchdog_store::Store,
         verdict: &Verdict,
         journal: &CommandJournal,
     ) -> Result<BreakerJson, UnreadableFact> {
@@ -277,7 +277,7 @@ impl JudgementInput {
         let view = breaker_json(&after.state(at, settings));
         if after != before {
             breaker::update(store, &self.worktree_id, &self.spec, |breaker| breaker.record(at, settings, outcome.clone()))?;
-            journal.note(crate::store::journal::kind::BREAKER, json!(view));
+            journal.note(watchdog_store::journal::kind::BREAKER, json!(view));
         }
         Ok(view)
     }

@@ -7,8 +7,6 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tracing::{Instrument as _, Span};
 
-use crate::store::journal::{kind, tidy, tidy_is_due};
-use crate::store::{Store, before, uncommitted};
 use watchdog_core::decision::machine::{CheckMachine, EarlierRounds, MachineSetup};
 use watchdog_core::decision::rounds;
 use watchdog_facts::context::SessionContext;
@@ -18,6 +16,8 @@ use watchdog_facts::session_work::ContentIds;
 use watchdog_facts::verdict::{Status, Verdict};
 use watchdog_git::Worktree;
 use watchdog_process::SurvivingProcess;
+use watchdog_store::journal::{kind, tidy, tidy_is_due};
+use watchdog_store::{Store, before, uncommitted};
 
 use super::command_env::{CommandEnv, now};
 use super::dispatcher::drive;

@@ -6,13 +6,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::agent::transcript::{self, ClaudeHome};
-use crate::store::session::{self, SessionRecord};
-use crate::store::{StateDir, Store, StoreError};
 use crate::watch::last_change;
 use watchdog_core::decision::silence::{LifeSignals, PersonWait, SilenceVerdict, USUAL_LIMIT, may_wait_for_person, silence};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_process::session_meter::{ProcessLook, processes_below};
 use watchdog_process::still_runs;
+use watchdog_store::session::{self, SessionRecord};
+use watchdog_store::{StateDir, Store, StoreError};
 
 use super::command_env::{CommandEnv, now};
 use super::person::calls_in_transcript;

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::store::engine::NewEvent;
-use crate::store::journal::kind;
-use crate::store::notice_record::RepeatedNotice;
-use crate::store::outbox::{self, OutboxNotice};
-use crate::store::{Store, StoreError, answer, notice_record};
 use watchdog_core::config::settings::NotifyRule;
+use watchdog_store::engine::NewEvent;
+use watchdog_store::journal::kind;
+use watchdog_store::notice_record::RepeatedNotice;
+use watchdog_store::outbox::{self, OutboxNotice};
+use watchdog_store::{Store, StoreError, answer, notice_record};
 
 use super::event_json::event_json;
 use super::event_words::answers_to;
@@ -97,9 +97,9 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::store::journal::event;
-    use crate::store::{SqliteStore, StateDir};
     use watchdog_core::config::settings::NotifyTarget;
+    use watchdog_store::journal::event;
+    use watchdog_store::{SqliteStore, StateDir};
 
     fn offered(script: &[(&str, Value)], on: &[&str]) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();

@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::store::engine::Lease;
-use crate::store::journal::{event, kind};
-use crate::store::outbox::{self, OutboxNotice};
-use crate::store::{RowKey, Store, StoreError};
 use crate::webhook::{WebhookPost, post};
 use watchdog_core::config::settings::NotifyTarget;
 use watchdog_facts::display::log_millis;
 use watchdog_facts::evidence::ProcessExit;
 use watchdog_process::{ProgramPurpose, ProgramRun};
+use watchdog_store::engine::Lease;
+use watchdog_store::journal::{event, kind};
+use watchdog_store::outbox::{self, OutboxNotice};
+use watchdog_store::{RowKey, Store, StoreError};
 
 use super::backoff;
 use super::command_env::now;

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::store::lock::{LockAttempt, LockHolder, WorktreeLock};
-use crate::store::{SqliteStore, Store};
 use crate::watch::GitDirs;
 use watchdog_facts::evidence::{Degradation, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::Worktree;
+use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
+use watchdog_store::{SqliteStore, Store};
 
 use super::command_env::{CommandEnv, now};
 use super::refusal::Refusal;

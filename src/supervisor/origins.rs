@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::store::rescued::RescuedRecord;
-use crate::store::{Store, baseline, rescued};
 use watchdog_core::decision::beside_claim::dispute_beside;
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::evidence::{Changes, Degradation, RescueOutcome, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{KnownRefs, OriginEvidence, RescuedCommit, UnmergedWork, UnsettledSubmodule, Worktree};
+use watchdog_store::rescued::RescuedRecord;
+use watchdog_store::{Store, baseline, rescued};
 
 use super::command_env::now;
 use super::judgement_input::JudgementInput;

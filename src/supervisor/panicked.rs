@@ -3,10 +3,10 @@
 use std::any::Any;
 
 use crate::session::recorded;
-use crate::store::journal::kind;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::shortage::told_by;
 use watchdog_facts::verdict::{Reason, Verdict};
+use watchdog_store::journal::kind;
 
 use super::command_env::{CommandEnv, now};
 use super::journal::CommandJournal;

@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use crate::rescue::private_rule;
-use crate::store::Store;
-use crate::store::journal::snapshot_event;
 use watchdog_core::config::settings::{RescueMode, RescueSettings};
 use watchdog_git::{OriginEvidence, Snapshot, SnapshotRequest, Worktree};
+use watchdog_store::Store;
+use watchdog_store::journal::snapshot_event;
 
 use super::command_env::{OnProgress, now};
 use super::kept_elsewhere::keep_elsewhere;

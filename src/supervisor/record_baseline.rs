@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::session::{RecordedBaseline, UncommittedRule, note_conversations, record, spec_of_new_session};
-use crate::store::journal::{event, kind};
 use watchdog_facts::evidence::UnreadableFact;
+use watchdog_store::journal::{event, kind};
 
 use super::command_env::{CommandEnv, now};
 use super::configuration::effective;

@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use crate::store::{Store, StoreError};
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::Verdict;
 use watchdog_git as git;
+use watchdog_store::{Store, StoreError};
 
 use super::command_env::CommandEnv;
 use super::journal::CommandJournal;

@@ -5,11 +5,11 @@ use serde_json::{Map, Value, json};
 use crate::agent::transcript;
 use crate::rescue::{self, NoPlan, RescuePreview};
 use crate::session::recorded;
-use crate::store::journal::{event, kind};
-use crate::store::session as sessions;
 use watchdog_core::config::settings::{ConfigSettings, RescueMode};
 use watchdog_facts::evidence::{Degradation, RescueOutcome, WarningCode};
 use watchdog_git::{Snapshot, SnapshotRequest};
+use watchdog_store::journal::{event, kind};
+use watchdog_store::session as sessions;
 
 use super::command_env::{CommandEnv, now};
 use super::configuration::{EffectiveConfig, effective};

@@ -10,13 +10,13 @@ use serde_json::json;
 
 use crate::agent::stream::StreamTap;
 use crate::session::{note_conversations, record, spec_of_new_session};
-use crate::store::Store;
-use crate::store::journal::kind;
 use watchdog_core::decision::termination::{SpentUsage, termination};
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::Worktree;
 use watchdog_process::{OutputMirror, StdinSource};
+use watchdog_store::Store;
+use watchdog_store::journal::kind;
 
 use super::command_env::{CommandEnv, now};
 use super::configuration::effective;

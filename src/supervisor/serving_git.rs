@@ -5,12 +5,12 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::store::StateDir;
 use watchdog_facts::evidence::ProcessExit;
 use watchdog_git::{GitAnswer, GitRunner, serve_with};
 use watchdog_process::ProgramPurpose;
 use watchdog_process::builder::foreign_git_variables;
 use watchdog_process::program::ProgramRun;
+use watchdog_store::StateDir;
 
 /// Reading refs takes a moment; writing waits for a lock.
 const DEADLINE: Duration = Duration::from_secs(60);

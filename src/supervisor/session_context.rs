@@ -8,9 +8,9 @@ use crate::agent::stream::SessionSummary;
 use crate::agent::transcript::{self, ClaudeHome};
 use crate::agent::transcript_read;
 use crate::session::ProbeTarget;
-use crate::store::{Store, session};
 use watchdog_core::config::settings::Preset;
 use watchdog_facts::context::{SessionContext, SessionUsage};
+use watchdog_store::{Store, session};
 
 use super::command_env::CommandEnv;
 use super::judgement_input::JudgementInput;

@@ -1,8 +1,8 @@
 //! What one run of a resumed session cost, where its program tells the cost of the whole session only.
 
 use crate::agent::stream::SessionSummary;
-use crate::store::Store;
-use crate::store::journal::kind;
+use watchdog_store::Store;
+use watchdog_store::journal::kind;
 
 /// Events that are looked through for the run before.
 const LOOK_BACK: usize = 500;

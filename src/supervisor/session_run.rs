@@ -15,10 +15,6 @@ use crate::agent::overload::ended_in_overload;
 use crate::agent::stream::{SessionSummary, StreamTap};
 use crate::agent::unrunnable;
 use crate::session::{describe_end, log_path};
-use crate::store::Store;
-use crate::store::journal::kind;
-use crate::store::session::{self, SessionRecord};
-use crate::store::uncommitted;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::context::{SessionContext, SessionUsage};
 use watchdog_facts::display::{log_millis, plural};
@@ -27,6 +23,10 @@ use watchdog_facts::evidence::{Degradation, ProcessExit, SessionEnd, WarningCode
 use watchdog_facts::session_work::ContentIds;
 use watchdog_process::own_stdin::stdin_may_bring_more;
 use watchdog_process::{OutputMirror, SessionOutcome, SessionProcess, SessionSpec, StartError, StdinSource, SurvivingProcess};
+use watchdog_store::Store;
+use watchdog_store::journal::kind;
+use watchdog_store::session::{self, SessionRecord};
+use watchdog_store::uncommitted;
 
 use super::budget::SessionBudget;
 use super::command_env::{CommandEnv, now};

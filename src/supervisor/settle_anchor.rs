@@ -6,14 +6,14 @@ use jiff::Timestamp;
 
 use crate::session::anchor::{self, AnchorParts};
 use crate::session::{RecordedBaseline, inside};
-use crate::store::Store;
-use crate::store::anchor as records;
-use crate::store::session::{self, SessionRecord};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Status, Verdict};
 use watchdog_git::{BaselinePoint, Worktree, worktrees_of};
 use watchdog_process::still_runs;
+use watchdog_store::Store;
+use watchdog_store::anchor as records;
+use watchdog_store::session::{self, SessionRecord};
 
 use super::command_env::{CommandEnv, now};
 use super::configuration::{EffectiveConfig, FILE, governing_by_files};

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::store::session::SessionRecord;
-use crate::store::{Store, session};
 use crate::watch::last_change;
 use watchdog_core::decision::machine::LeftRunning;
 use watchdog_core::decision::survivor_quiet::{ActivitySample, after_look, holds};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_process::session_meter::processes_below;
 use watchdog_process::still_runs;
+use watchdog_store::session::SessionRecord;
+use watchdog_store::{Store, session};
 
 use super::judgement_input::JudgementInput;
 

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::store::Store;
-use crate::store::journal::{event, kind};
-use crate::store::trust::{TrustStore, fingerprint};
 use crate::tasks::folder::{self, LoadedTask, TaskFolder};
 use crate::tasks::task_board::{BoardTask, TaskBoard, TaskStep};
 use watchdog_core::config::task_file::{TaskFile, TaskStatus, parse_task};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_git::BaselinePoint;
+use watchdog_store::Store;
+use watchdog_store::journal::{event, kind};
+use watchdog_store::trust::{TrustStore, fingerprint};
 
 use super::command_env::{CommandEnv, now};
 use super::configuration::{EffectiveConfig, effective};

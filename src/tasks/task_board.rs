@@ -15,10 +15,10 @@ use super::graph;
 use super::queue::{QueuedTask, settled};
 use super::status::{IllegalStep, step, step_by_person};
 use super::write_back::with_status;
-use crate::store::StoreError;
-use crate::store::engine::{Lease, LeaseHold, Store};
-use crate::store::task::{self, PinnedFile, TaskRecord};
 use watchdog_core::config::task_file::{TaskStatus, parse_task};
+use watchdog_store::StoreError;
+use watchdog_store::engine::{Lease, LeaseHold, Store};
+use watchdog_store::task::{self, PinnedFile, TaskRecord};
 
 /// The word for a status that dependencies set.
 pub const DEPENDENCIES: &str = "dependencies";

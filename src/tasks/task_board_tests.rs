@@ -3,8 +3,8 @@
 use std::fs;
 
 use super::*;
-use crate::store::{SqliteStore, StateDir};
 use crate::tasks::{folder, queue};
+use watchdog_store::{SqliteStore, StateDir};
 
 struct Scene {
     scratch: tempfile::TempDir,

@@ -1,10 +1,10 @@
 //! Where the anchor goes by a person's word in one worktree, and where it stays in spite of a session's.
 
-use completion_watchdog::store::anchor::{self, AnchorRecord};
-use completion_watchdog::store::session::{self, SessionRecord};
-use completion_watchdog::store::{SqliteStore, StateDir};
 use serde_json::json;
 use watchdog_git::Worktree;
+use watchdog_store::anchor::{self, AnchorRecord};
+use watchdog_store::session::{self, SessionRecord};
+use watchdog_store::{SqliteStore, StateDir};
 
 use crate::support::watch::SOON;
 use crate::support::{CommandOutput, Repo, TestEnv, wait_until};

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use completion_watchdog::store::journal::kind;
 use watchdog_core::config::parse;
 use watchdog_core::config::settings::{CheckKind, CheckSpec, GitCriterion, Mode};
 use watchdog_facts::verdict::{Reason, Status};
+use watchdog_store::journal::kind;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
-use completion_watchdog::store::journal::kind;
 use completion_watchdog::supervisor::EVENT_SCHEMA;
 use rustix::process::Signal;
 use serde_json::Value;
+use watchdog_store::journal::kind;
 
 use crate::support::{Repo, Running, TestEnv, wait_until};
 

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use completion_watchdog::store::lock::{LockHolder, WorktreeLock};
-use completion_watchdog::store::{SqliteStore, StateDir, Store};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use watchdog_git::Worktree;
+use watchdog_store::lock::{LockHolder, WorktreeLock};
+use watchdog_store::{SqliteStore, StateDir, Store};
 
 use crate::support::{CommandOutput, Repo, TestEnv, wait_until};
 
@@ -276,13 +276,13 @@ fn a_session_that_a_hook_told_of_is_not_disturbed_either() {
     let store = store(&env);
     let id = Worktree::open(repo.path()).unwrap().worktree_id();
     let session = repo.env_command("sleep", &["1000"]).spawn();
-    let mut record = completion_watchdog::store::session::SessionRecord::began(jiff::Timestamp::now());
+    let mut record = watchdog_store::session::SessionRecord::began(jiff::Timestamp::now());
     record.pid = Some(session.pid());
-    completion_watchdog::store::session::record(&store, &id, "by hand", &record).unwrap();
+    watchdog_store::session::record(&store, &id, "by hand", &record).unwrap();
     let refused = repo.watchdog(&["forget", "--yes"]).expect(11);
     assert!(refused.stderr.contains("'by hand'") && refused.stderr.contains("nothing was removed"), "{refused}");
     record.ended_at = Some(jiff::Timestamp::now());
-    completion_watchdog::store::session::record(&store, &id, "by hand", &record).unwrap();
+    watchdog_store::session::record(&store, &id, "by hand", &record).unwrap();
     repo.watchdog(&["forget", "--yes"]).expect(0);
 }
 

@@ -1,7 +1,7 @@
 //! What only a person may say, and what comes of it from inside of a watched session.
 
-use completion_watchdog::store::{SqliteStore, StateDir, session};
 use serde_json::{Value, json};
+use watchdog_store::{SqliteStore, StateDir, session};
 
 use crate::support::TestEnv;
 

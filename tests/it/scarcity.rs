@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::json;
 
 use completion_watchdog::agent::transcript::ClaudeHome;
-use completion_watchdog::store::StateDir;
 use completion_watchdog::supervisor::{CommandEnv, NotificationWorker, judged_without_room};
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_store::StateDir;
 
 use crate::support::{CommandOutput, Repo, Run, Step, TestEnv, wait_until};
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use completion_watchdog::store::{SqliteStore, StateDir, session};
 use serde_json::json;
+use watchdog_store::{SqliteStore, StateDir, session};
 
 use crate::support::{CommandOutput, Repo, Step, TestEnv};
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use completion_watchdog::store::session::{self, SessionRecord};
-use completion_watchdog::store::{SqliteStore, StateDir};
 use watchdog_git::Worktree;
+use watchdog_store::session::{self, SessionRecord};
+use watchdog_store::{SqliteStore, StateDir};
 
 use crate::support::watch::{SOON, Watch};
 use crate::support::{Repo, Running, Step, TestEnv, WallClock, wait_until};

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use completion_watchdog::store::engine::{AppendOutcome, EventCursor};
-use completion_watchdog::store::journal::{event, kind};
-use completion_watchdog::store::lock::{LockAttempt, LockHolder, WorktreeLock};
-use completion_watchdog::store::trust::{TrustGrant, TrustStore};
-use completion_watchdog::store::{SqliteStore, StateDir, Store, StoreError, breaker};
 use jiff::Timestamp;
 use watchdog_core::config::settings::BreakerSettings;
 use watchdog_core::decision::breaker::{BreakerAdmission, BreakerInput, BreakerState};
+use watchdog_store::engine::{AppendOutcome, EventCursor};
+use watchdog_store::journal::{event, kind};
+use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
+use watchdog_store::trust::{TrustGrant, TrustStore};
+use watchdog_store::{SqliteStore, StateDir, Store, StoreError, breaker};
 
 const ROLE: &str = "STORE_WORKER_ROLE";
 const STATE: &str = "STORE_WORKER_STATE";

@@ -6,9 +6,9 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::json;
 
-use completion_watchdog::store::session::{self, SessionRecord};
-use completion_watchdog::store::{SqliteStore, StateDir};
 use watchdog_git::Worktree;
+use watchdog_store::session::{self, SessionRecord};
+use watchdog_store::{SqliteStore, StateDir};
 
 use crate::support::{Step, TestEnv, wait_until};
 use crate::sweep::{rows, word};

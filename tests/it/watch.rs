@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use completion_watchdog::store::journal::{event, kind};
-use completion_watchdog::store::{SqliteStore, StateDir, Store};
 use completion_watchdog::supervisor::now;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::Signal;
 use serde_json::json;
+use watchdog_store::journal::{event, kind};
+use watchdog_store::{SqliteStore, StateDir, Store};
 
 use crate::support::watch::{SOON, Watch, commit, gist, linked};
 use crate::support::{Repo, Step, TestEnv, wait_for, wait_until};

@@ -5,9 +5,9 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use completion_watchdog::store::lock::named_holder;
-use completion_watchdog::store::{SqliteStore, StateDir, Store};
 use rustix::process::Signal;
+use watchdog_store::lock::named_holder;
+use watchdog_store::{SqliteStore, StateDir, Store};
 
 use crate::support::watch::{SOON, Watch, commit};
 use crate::support::{Repo, TestEnv, WallClock, is_stopped, wait_until};

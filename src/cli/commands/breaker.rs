@@ -8,10 +8,10 @@ use crate::cli::terminal::CommandTerminal;
 
 use super::from_session::PrivilegedCommand;
 use crate::session::recorded;
-use crate::store::breaker as records;
-use crate::store::journal::{event, kind};
 use crate::supervisor::{BreakerJson, CommandEnv, OpenWorktree, breaker_json, effective, now};
 use watchdog_facts::display::escape_to_one_line;
+use watchdog_store::breaker as records;
+use watchdog_store::journal::{event, kind};
 
 /// Shows or resets the breaker.
 pub fn breaker(command_env: &CommandEnv, terminal: &CommandTerminal, args: BreakerArgs) -> Result<u8, CommandFailure> {

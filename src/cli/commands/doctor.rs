@@ -8,14 +8,14 @@ use serde_json::json;
 use crate::cli::args::DoctorArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::store::baseline::{BaselineRecord, BaselineRefs};
-use crate::store::rebuild::{BaselineFact, RebuildFacts, SnapshotFact, rebuild};
-use crate::store::{SqliteStore, anchor};
 use crate::supervisor::{CommandEnv, OpenWorktree, governing_by_files, now};
 use watchdog_core::config::settings::{ConfigSettings, Preset};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_git::Worktree;
 use watchdog_process::ProgramRun;
+use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
+use watchdog_store::rebuild::{BaselineFact, RebuildFacts, SnapshotFact, rebuild};
+use watchdog_store::{SqliteStore, anchor};
 
 /// One thing that was looked at.
 struct DoctorFinding {

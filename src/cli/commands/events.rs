@@ -10,10 +10,10 @@ use crate::cli::args::{EventsArgs, SinceTime};
 use crate::cli::failure::CommandFailure;
 use crate::cli::reader;
 use crate::cli::terminal::CommandTerminal;
-use crate::store::engine::{EventCursor, StoredEvent};
-use crate::store::{SqliteStore, Store};
 use crate::supervisor::{CommandEnv, EventTail, OpenWorktree, SignalUrgency, answers_to, event_json, now};
 use watchdog_facts::display::escape_to_one_line;
+use watchdog_store::engine::{EventCursor, StoredEvent};
+use watchdog_store::{SqliteStore, Store};
 
 use super::runtime::in_runtime;
 

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use crate::cli::failure::CommandFailure;
 use crate::session::inside;
-use crate::store::Store;
-use crate::store::journal::{event, kind};
 use crate::supervisor::now;
 use watchdog_facts::display::escape_to_one_line;
+use watchdog_store::Store;
+use watchdog_store::journal::{event, kind};
 
 /// A command that moves what work is judged by.
 pub struct PrivilegedCommand<'a> {

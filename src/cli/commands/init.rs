@@ -8,11 +8,11 @@ use super::from_session::PrivilegedCommand;
 use crate::cli::args::InitArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::store::trust::TrustStore;
-use crate::store::{SqliteStore, uncommitted};
 use crate::supervisor::{CONFIGURATION_FILE, CommandEnv};
 use watchdog_facts::verdict::Reason;
 use watchdog_git::Worktree;
+use watchdog_store::trust::TrustStore;
+use watchdog_store::{SqliteStore, uncommitted};
 
 /// Everything in it is the default, so that it changes nothing until it is edited.
 const FIRST: &str = r#"{

@@ -14,10 +14,10 @@ use crate::cli::table::TableColumns;
 use crate::cli::terminal::CommandTerminal;
 use crate::report::PathFilter;
 use crate::report::figures::{FiguresReport, PROBE, VERDICT, by_status, cost, cost_of_questions, report as figures_of, verdicts};
-use crate::store::tally::{WordSums, word};
-use crate::store::{SqliteStore, Store as _};
 use crate::supervisor::{CommandEnv, now};
 use watchdog_facts::display::{escape_to_one_line, plural};
+use watchdog_store::tally::{WordSums, word};
+use watchdog_store::{SqliteStore, Store as _};
 
 /// One day.
 const DAY: Duration = Duration::from_secs(86_400);

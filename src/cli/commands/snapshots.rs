@@ -9,12 +9,12 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::rescue::{RestoreIntoError, restore_into_worktree};
 use crate::session::recorded;
-use crate::store::journal::{event, kind};
 use crate::supervisor::{CommandEnv, OpenWorktree, now};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, plural};
 use watchdog_facts::evidence::LeftOut;
 use watchdog_facts::verdict::Reason;
 use watchdog_git::{FileDiff, RestoreError, RestoreResult, RestoreTarget, RestoredTo, SnapshotDiff, SnapshotKind, SnapshotSummary};
+use watchdog_store::journal::{event, kind};
 
 /// What stands for the newest snapshot of this worktree's spec.
 const LATEST: &str = "latest";

@@ -12,12 +12,12 @@ use crate::cli::table::{TableColumns, style_of};
 use crate::cli::terminal::CommandTerminal;
 use crate::report::PathFilter;
 use crate::report::overview::{BreakerNow, StatusRow, overview};
-use crate::store::{SqliteStore, Store as _};
 use crate::supervisor::live_session::SessionActivity;
 use crate::supervisor::{CommandEnv, now};
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::display::{bounded, escape_to_one_line, plural};
 use watchdog_facts::verdict::Status;
+use watchdog_store::{SqliteStore, Store as _};
 
 /// Bytes of a message that are shown.
 const MESSAGE: usize = 300;

@@ -9,15 +9,15 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 
 use super::from_session::PrivilegedCommand;
-use crate::store::SqliteStore;
-use crate::store::task::{self, PinnedFile, TaskRecord};
-use crate::store::trust::{TrustGrant, TrustStore, fingerprint};
 use crate::supervisor::{CONFIGURATION_FILE, CommandEnv, bad_configuration, criteria_trusted, now};
 use crate::tasks;
 use watchdog_core::config::task_file::parse_task;
 use watchdog_core::config::{ConfigError, parse_bytes};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_store::SqliteStore;
+use watchdog_store::task::{self, PinnedFile, TaskRecord};
+use watchdog_store::trust::{TrustGrant, TrustStore, fingerprint};
 
 /// So many lines of a script are shown.
 const SHOWN_LINES: usize = 60;

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::hooks::settings_file::SettingsFile;
 use crate::hooks::settings_text;
-use crate::store::left_rows::{self, RowOwners};
-use crate::store::trust::TrustStore;
-use crate::store::{StoreError, baseline, figures, lock};
 use watchdog_git::{FoundWorktree, OwnRef, OwnRefKind, WorktreeState, worktrees_of};
+use watchdog_store::left_rows::{self, RowOwners};
+use watchdog_store::trust::TrustStore;
+use watchdog_store::{StoreError, baseline, figures, lock};
 
 use super::super::command_env::CommandEnv;
 use super::super::open_worktree::OpenWorktree;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use crate::hooks::settings_file::SettingsFile;
-use crate::store::left_rows::RowOwners;
 use watchdog_git::OwnRef;
+use watchdog_store::left_rows::RowOwners;
 
 /// What is to be forgotten.
 #[derive(Debug, Clone)]

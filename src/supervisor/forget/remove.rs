@@ -9,15 +9,15 @@ use std::path::Path;
 
 use crate::hooks::HookEntries;
 use crate::hooks::settings_text;
-use crate::store::engine::PRUNED_AT_ONCE;
-use crate::store::left_rows;
-use crate::store::lock::{LockAttempt, LockHolder, WorktreeLock};
-use crate::store::trust::TrustStore;
-use crate::store::{StoreError, figures, session};
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::OwnRef;
 use watchdog_process::still_runs;
+use watchdog_store::engine::PRUNED_AT_ONCE;
+use watchdog_store::left_rows;
+use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
+use watchdog_store::trust::TrustStore;
+use watchdog_store::{StoreError, figures, session};
 
 use super::super::command_env::{CommandEnv, now};
 use super::super::open_worktree::{OpenWorktree, taken};

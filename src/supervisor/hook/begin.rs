@@ -6,15 +6,15 @@ use serde_json::json;
 use crate::hooks::{HookAction, HookInput, HookReply};
 use crate::rescue::private_rule;
 use crate::session::{UncommittedRule, note_conversations, record, recorded};
-use crate::store::hook_session::{self, HookSession};
-use crate::store::journal::{event, kind, snapshot_event};
-use crate::store::session::{self, SessionRecord};
 use watchdog_core::checks::describe;
 use watchdog_core::config::settings::{ConfigSettings, OnNoCriteria, RescueMode, RescueSettings};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_git::SnapshotRequest;
 use watchdog_process::still_runs;
+use watchdog_store::hook_session::{self, HookSession};
+use watchdog_store::journal::{event, kind, snapshot_event};
+use watchdog_store::session::{self, SessionRecord};
 
 use super::super::command_env::{CommandEnv, now};
 use super::super::configuration::{EffectiveConfig, effective};
@@ -100,7 +100,11 @@ fn keep(
 }
 
 /// The session that already runs in this worktree, where it is not this very process's own: that of `watchdog run` or of another agent.
-fn active(store: &dyn crate::store::Store, worktree_id: &str, pid: Option<u32>) -> Result<Option<(String, SessionRecord)>, UnreadableFact> {
+fn active(
+    store: &dyn watchdog_store::Store,
+    worktree_id: &str,
+    pid: Option<u32>,
+) -> Result<Option<(String, SessionRecord)>, UnreadableFact> {
     let latest = session::latest(store, worktree_id)?;
     Ok(latest.filter(|(_, session)| {
         let runs = session.ended_at.is_none() && session.pid.is_some_and(|pid| still_runs(pid, session.started_at));
@@ -111,7 +115,7 @@ fn active(store: &dyn crate::store::Store, worktree_id: &str, pid: Option<u32>) 
 
 /// Tells the running session its agent's id, unless it knows one that still runs: that one is asked, and not an agent inside it.
 fn adopt(
-    store: &dyn crate::store::Store,
+    store: &dyn watchdog_store::Store,
     worktree_id: &str,
     spec: &str,
     session: &SessionRecord,

@@ -4,13 +4,13 @@ use serde_json::json;
 
 use crate::hooks::{HookInput, HookReply};
 use crate::rescue::private_rule;
-use crate::store::hook_session;
-use crate::store::journal::{event, kind, snapshot_event};
-use crate::store::session;
-use crate::store::uncommitted;
 use watchdog_core::config::settings::RescueMode;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_git::SnapshotRequest;
+use watchdog_store::hook_session;
+use watchdog_store::journal::{event, kind, snapshot_event};
+use watchdog_store::session;
+use watchdog_store::uncommitted;
 
 use super::super::command_env::{CommandEnv, now};
 use super::super::configuration::effective;

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 
 use crate::hooks::{HoldCount, HoldMode, HoldStreak, HookEvent, HookInput};
-use crate::store::Store;
-use crate::store::hook_session::{self, HookSession};
 use watchdog_facts::evidence::UnreadableFact;
+use watchdog_store::Store;
+use watchdog_store::hook_session::{self, HookSession};
 
 /// The count of one agent of one session.
 pub struct HoldTally<'a> {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::hooks::{HookEvent, HookInput};
-use crate::store::hook_session::{self, HookSession};
-use crate::store::{SqliteStore, Store};
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_git::Worktree;
+use watchdog_store::hook_session::{self, HookSession};
+use watchdog_store::{SqliteStore, Store};
 
 use super::super::command_env::CommandEnv;
 use super::super::open_worktree::OpenWorktree;

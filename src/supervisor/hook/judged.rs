@@ -10,10 +10,6 @@ use crate::agent::transcript_read;
 use crate::hooks::{HoldMode, HoldStreak, HookDecision, HookEvent, HookInput, HookReply, StopFacts, context, decide};
 use crate::rescue::private_rule;
 use crate::session::{RecordedBaseline, recorded};
-use crate::store::Store;
-use crate::store::hook_session::HookSession;
-use crate::store::journal::kind;
-use crate::store::session;
 use watchdog_core::checks::{self, CheckContext};
 use watchdog_core::config::settings::{CheckSpec, Limits, OnNoCriteria, RescueMode};
 use watchdog_core::decision::machine::{ConfigTrust, EarlierRounds};
@@ -24,6 +20,10 @@ use watchdog_facts::verdict::Reason;
 use watchdog_git::{BaselinePoint, SnapshotRequest};
 use watchdog_process::CancelFlag;
 use watchdog_process::still_runs;
+use watchdog_store::Store;
+use watchdog_store::hook_session::HookSession;
+use watchdog_store::journal::kind;
+use watchdog_store::session;
 
 use super::super::command_env::{CommandEnv, now};
 use super::super::configuration::effective;
@@ -110,7 +110,7 @@ pub fn judge(
 }
 
 /// Whether watchdog runs the session of this worktree.
-fn is_watched(store: &dyn crate::store::Store, case: &JudgementInput) -> bool {
+fn is_watched(store: &dyn watchdog_store::Store, case: &JudgementInput) -> bool {
     let latest = session::latest(store, &case.worktree_id).ok().flatten();
     latest.is_some_and(|(_, session)| {
         let runs = session.ended_at.is_none() && session.pid.is_some_and(|pid| still_runs(pid, session.started_at));
@@ -133,7 +133,7 @@ fn most(limits: &Limits, request: &HookRequest, holding: HoldMode) -> u32 {
 }
 
 /// When the session began, as its own start hook recorded it.
-fn session_began(store: &dyn crate::store::Store, worktree_id: &str, spec: &str, input: &HookInput) -> Option<Timestamp> {
+fn session_began(store: &dyn watchdog_store::Store, worktree_id: &str, spec: &str, input: &HookInput) -> Option<Timestamp> {
     // It only serves the time budget: what cannot be read is unknown, and counts neither as spent nor as zero.
     let found = session::of(store, worktree_id, spec).ok().flatten()?;
     (found.session_id.is_some() && found.session_id == input.session_id).then_some(found.started_at)

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::store::looped::LoopRecord;
 use crate::supervisor::verdict_json::millis;
 use watchdog_core::decision::iteration::next::PauseFor;
 use watchdog_core::decision::iteration::record::IterationRecord;
 use watchdog_core::decision::termination::SpentUsage;
+use watchdog_store::looped::LoopRecord;
 
 /// What an iteration came to, in one line.
 pub fn in_words(record: &IterationRecord, message: &str) -> String {

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::store::Store;
-use crate::store::journal::event_id;
-use crate::store::looped::{self, LoopRecord};
 use watchdog_core::decision::iteration::record::{IterationRecord, KEPT};
 use watchdog_core::decision::iteration::standing::LoopStanding;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git as git;
 use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_store::Store;
+use watchdog_store::journal::event_id;
+use watchdog_store::looped::{self, LoopRecord};
 
 /// Bytes of a feedback that are kept.
 const FEEDBACK: usize = 16 * 1024;

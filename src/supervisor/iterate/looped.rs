@@ -7,8 +7,6 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::session::spec_of_new_session;
-use crate::store::journal::kind;
-use crate::store::lock::WorktreeLock;
 use watchdog_core::checks::describe;
 use watchdog_core::decision::iteration::ending::{is_over, verdict as verdict_of};
 use watchdog_core::decision::iteration::next::{
@@ -22,6 +20,8 @@ use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::Worktree;
+use watchdog_store::journal::kind;
+use watchdog_store::lock::WorktreeLock;
 
 use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::configuration::effective;
@@ -436,6 +436,6 @@ impl LoopRun {
     }
 }
 
-fn breaker_of(case: &JudgementInput, store: &dyn crate::store::Store) -> Option<(&'static str, u32, u32)> {
+fn breaker_of(case: &JudgementInput, store: &dyn watchdog_store::Store) -> Option<(&'static str, u32, u32)> {
     case.breaker(store).map(|breaker| (breaker.state, breaker.strikes, breaker.limit))
 }

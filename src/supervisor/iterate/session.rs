@@ -9,7 +9,6 @@ use crate::agent::ConversationChoice;
 use crate::agent::stream::StreamTap;
 use crate::rescue::private_rule;
 use crate::session::{RecordedBaseline, UncommittedRule, note_conversations, record, recorded};
-use crate::store::Store;
 use watchdog_core::config::settings::{ConfigSettings, RescueMode};
 use watchdog_core::decision::iteration::next::IterationOutcome;
 use watchdog_core::decision::termination::SpentUsage;
@@ -17,6 +16,7 @@ use watchdog_facts::evidence::{Degradation, SessionEnd, UnreadableFact, WarningC
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::{BaselinePoint, KnownRefs, Worktree};
 use watchdog_process::StdinSource;
+use watchdog_store::Store;
 
 use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::configuration::{EffectiveConfig, effective};

@@ -12,8 +12,6 @@ use super::report::{SweepOutcome, SweepReport, SweepRow};
 use super::request::SweepRequest;
 use super::scan::{PendingProbe, SweepScanOutcome, isolated};
 use super::sweep_cache::EarlierSweeps;
-use crate::store::journal::tidy;
-use crate::store::{SqliteStore, Store, baseline, session};
 use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::expiry::expire;
 use crate::supervisor::journal::JournalBatcher;
@@ -23,6 +21,8 @@ use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::Status;
 use watchdog_git::{FoundWorktree, RepoCache, find_worktrees};
 use watchdog_process::CancelFlag;
+use watchdog_store::journal::tidy;
+use watchdog_store::{SqliteStore, Store, baseline, session};
 
 /// How many judgements wait for their turn to ask at most. Each holds a lock and an open repository.
 const WAITING: usize = 64;

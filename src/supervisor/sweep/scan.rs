@@ -8,8 +8,6 @@ use super::drive::{DriveOutcome, drive, perform};
 use super::pool::WorkerPool;
 use super::report::{SweepOutcome, SweepRow};
 use crate::session::recorded;
-use crate::store::baseline;
-use crate::store::lock::{LockAttempt, LockHolder, WorktreeLock};
 use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::configuration::effective;
 use crate::supervisor::journal::{CommandJournal, observed};
@@ -25,6 +23,8 @@ use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineEvent
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{FoundWorktree, RepoCache, WorktreeState};
+use watchdog_store::baseline;
+use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
 
 /// What is said of a worktree that was removed meanwhile.
 const VANISHED: &str = "its folder vanished while it was looked at";

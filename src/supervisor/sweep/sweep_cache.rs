@@ -11,9 +11,6 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::request::SweepRequest;
-use crate::store::engine::RowRevision;
-use crate::store::sweep_cache::{self, SweepCacheEntry};
-use crate::store::{Store, StoreError, rows_of_worktrees};
 use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::configuration::FILE;
 use crate::supervisor::judgement_run::JudgementRun;
@@ -21,6 +18,9 @@ use crate::supervisor::verdict_json::Judgement;
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Reason;
 use watchdog_git::{FoundWorktree, StatFingerprint, StatFingerprints, TABLES};
+use watchdog_store::engine::RowRevision;
+use watchdog_store::sweep_cache::{self, SweepCacheEntry};
+use watchdog_store::{Store, StoreError, rows_of_worktrees};
 
 /// How many looks are written together.
 const TOGETHER: usize = 128;

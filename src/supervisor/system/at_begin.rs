@@ -1,11 +1,11 @@
 //! What is known of checks from when the work began, without running anything twice for it: from an earlier look at the same tree, and
 //! where nothing was done, from now.
 
-use crate::store::before::{self, OutcomeRecord};
-use crate::store::{Store, check_cache};
 use watchdog_core::checks::{AtBegin, CheckDefinition};
 use watchdog_facts::evidence::{CheckOutcome, OutcomeBefore, TestCounts};
 use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_store::before::{self, OutcomeRecord};
+use watchdog_store::{Store, check_cache};
 
 use super::super::command_env::now;
 use super::super::judgement_input::JudgementInput;

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::rescue;
-use crate::store::Store;
 use watchdog_core::checks::{
     AtBegin, BoundedText, Capabilities, CapturedStream, CheckDefinition, CheckRun, CommandOutput, CommandRequest, CommandRun, EarlierPass,
     FoundFile, JudgeAnswer, JudgeRequest, LineExchange, PushState, TestEdits, TouchedPaths,
@@ -20,6 +19,7 @@ use watchdog_facts::verdict::ProbeUsage;
 use watchdog_git as git;
 use watchdog_git::{BaselinePoint, Worktree};
 use watchdog_process::{BoundedOutput, CancelFlag, LeftoverRule, ProgramPurpose, ProgramRun, StartError};
+use watchdog_store::Store;
 
 use super::super::criteria_files;
 use super::super::judgement_input::JudgementInput;

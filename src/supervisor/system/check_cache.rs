@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::store::{Store, check_cache};
 use watchdog_core::checks::{CommandRequest, EarlierPass};
 use watchdog_core::config::settings::{CommandLine, SuccessRule};
 use watchdog_facts::evidence::TestCounts;
+use watchdog_store::{Store, check_cache};
 
 use super::super::command_env::now;
 use super::super::judgement_input::JudgementInput;

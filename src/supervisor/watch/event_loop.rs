@@ -16,9 +16,6 @@ use super::scan::{ScanCause, ScanSubject, ScanTask, WatchScanOutcome, look};
 use super::stalled::StalledSessions;
 use super::suspend_detector::SuspendDetector;
 use super::watch_set::{WatchConcern, WatchSet};
-use crate::store::engine::StoredEvent;
-use crate::store::journal::{is_ours, kind};
-use crate::store::{SqliteStore, Store};
 use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::event_tail::EventTail;
 use crate::supervisor::judgement_input::Overrides;
@@ -30,6 +27,9 @@ use watchdog_facts::display::plural;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::{BaselinePoint, SearchResult};
+use watchdog_store::engine::StoredEvent;
+use watchdog_store::journal::{is_ours, kind};
+use watchdog_store::{SqliteStore, Store};
 
 /// Movements of one commit come within milliseconds of each other.
 const SETTLE: Duration = Duration::from_millis(4);

@@ -6,9 +6,6 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::session::recorded;
-use crate::store::Store;
-use crate::store::journal::kind;
-use crate::store::lock::{LockAttempt, LockHolder, WorktreeLock};
 use crate::supervisor::check::{CheckRequest, check_place};
 use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::judgement_input::Overrides;
@@ -18,6 +15,9 @@ use crate::supervisor::verdict_json::Judgement;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::Reason;
 use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_store::Store;
+use watchdog_store::journal::kind;
+use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
 
 /// Why a worktree is looked at; a later one is the stronger reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

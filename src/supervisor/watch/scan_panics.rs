@@ -9,8 +9,8 @@ use super::event_loop::watch_by;
 use super::request::WatchRequest;
 use super::scan::{ScanTask, WatchScanOutcome};
 use crate::agent::transcript::ClaudeHome;
-use crate::store::StateDir;
 use crate::supervisor::{CommandEnv, Judgement, NotificationWorker, Overrides, SignalState};
+use watchdog_store::StateDir;
 
 type SharedLog = Arc<Mutex<Vec<String>>>;
 

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 use tokio::task::JoinHandle;
 
-use crate::store::{Store, session};
 use crate::supervisor::command_env::CommandEnv;
 use crate::supervisor::live_session::{SessionActivity, look_at_session};
 use watchdog_process::still_runs;
+use watchdog_store::{Store, session};
 
 /// A session, by its worktree and its beginning.
 type SessionKey = (String, Timestamp);

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::store::{Store, StoreError};
+use watchdog_store::{Store, StoreError};
 
 /// A lease that is renewed in the background until this is dropped.
 pub struct RenewedLease {
@@ -72,7 +72,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
-    use crate::store::{SqliteStore, StateDir};
+    use watchdog_store::{SqliteStore, StateDir};
 
     fn store() -> (tempfile::TempDir, Arc<dyn Store>) {
         let scratch = tempfile::tempdir().expect("a scratch folder");

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::agent::SessionWorker;
-use crate::store::task::agent_lease;
 use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::iterate::{LoopStatus, LoopView};
 use crate::supervisor::signals::{SignalState, SignalUrgency};
@@ -21,6 +20,7 @@ use watchdog_core::config::task_file::TaskStatus;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::BaselinePoint;
+use watchdog_store::task::agent_lease;
 
 use super::lease::RenewedLease;
 use super::order::{TaskCheckout, TaskOrder};
@@ -146,7 +146,7 @@ pub async fn work(command_env: &CommandEnv, order: &CrewOrder, signals: &mut Sig
 
 fn take_seats(queue: &TaskQueue, order: &CrewOrder) -> Result<Vec<AgentSeat>, UnreadableFact> {
     let ttl = order.each.lease;
-    let holder = format!("{} {}", std::process::id(), crate::store::journal::event_id(now()));
+    let holder = format!("{} {}", std::process::id(), watchdog_store::journal::event_id(now()));
     let mut seats = Vec::new();
     for member in &order.members {
         if seats.len() == order.at_most {
@@ -155,7 +155,7 @@ fn take_seats(queue: &TaskQueue, order: &CrewOrder) -> Result<Vec<AgentSeat>, Un
         let store = queue.store();
         let Some(lease) = agent_lease(store.as_ref(), &queue.repository_id, &member.name, &holder, ttl)? else { continue };
         let name = RenewedLease::start(store, ttl, move |store, ttl| {
-            Ok(matches!(store.renew(&lease, ttl)?, crate::store::engine::LeaseHold::Held(_)))
+            Ok(matches!(store.renew(&lease, ttl)?, watchdog_store::engine::LeaseHold::Held(_)))
         });
         seats.push(AgentSeat { member: member.clone(), busy: None, errors: 0, out: None, name });
     }

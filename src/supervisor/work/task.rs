@@ -5,9 +5,6 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::store::Store;
-use crate::store::session;
-use crate::store::task::TaskRecord;
 use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::configuration::{EffectiveConfig, effective};
 use crate::supervisor::iterate::{AskedLimits, LoopRequest, LoopView, run_loop};
@@ -23,6 +20,9 @@ use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_store::Store;
+use watchdog_store::session;
+use watchdog_store::task::TaskRecord;
 
 use super::lease::RenewedLease;
 use super::order::{TaskCheckout, TaskOrder};
@@ -122,7 +122,7 @@ pub async fn run_task(
     if let Some(verdict) = why_not(&entry, &governed, &ledger.blockers(&order.id)) {
         return Ok(not_begun(verdict));
     }
-    let holder = format!("{} {}", std::process::id(), crate::store::journal::event_id(begun));
+    let holder = format!("{} {}", std::process::id(), watchdog_store::journal::event_id(begun));
     let taker = TaskTaker { agent: &order.agent, holder: &holder, ttl: order.lease };
     let (held, changes) = match ledger.claim(&order.id, &taker, begun) {
         Ok(Some(taken)) => taken,

@@ -1,0 +1,132 @@
+//! The anchor of a spec: the criteria that govern it from session to session. Whatever a session does to files and commits leaves this as
+//! it is; only what `session::anchor` names moves it.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::row::{self, RecordType};
+use crate::engine::Store;
+use crate::error::StoreError;
+
+/// A full name of a ref with the object that it named.
+type Tip = (String, String);
+
+/// A recorded anchor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnchorRecord {
+    /// The text of the governing file; `None` where there was none.
+    pub file: Option<String>,
+    /// The commit that guards compare with; `None` = unborn.
+    pub commit: Option<String>,
+    /// Guarded files that differed from that commit already: their paths, each with the id of its content or `None` where it was absent.
+    pub differing: BTreeMap<String, Option<String>>,
+    /// When it was recorded or moved last.
+    pub at: Timestamp,
+    /// What was seen when the last session ended; `None` while one runs, or where nobody saw it end.
+    pub end: Option<SeenAtEnd>,
+}
+
+/// What was seen when a session ended: whatever is different later, nobody of that session made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenAtEnd {
+    /// The commit that HEAD named; `None` = unborn.
+    pub head: Option<String>,
+    /// The refs of remotes, each with the object that it named.
+    pub remotes: Vec<Tip>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct AnchorV1 {
+    file: Option<String>,
+    commit: Option<String>,
+    #[serde(default)]
+    differing: BTreeMap<String, Option<String>>,
+    at: Timestamp,
+    #[serde(default)]
+    end: Option<SeenAtEnd>,
+}
+
+impl RecordType for AnchorRecord {
+    type Disk = AnchorV1;
+    const VERSION: u64 = 1;
+    const KIND: &'static str = "anchor";
+
+    fn to_disk(&self) -> AnchorV1 {
+        let AnchorRecord { file, commit, differing, at, end } = self.clone();
+        AnchorV1 { file, commit, differing, at, end }
+    }
+
+    fn from_disk(disk: AnchorV1) -> Result<Self, String> {
+        let AnchorV1 { file, commit, differing, at, end } = disk;
+        Ok(AnchorRecord { file, commit, differing, at, end })
+    }
+}
+
+/// The anchor of a spec, if it has one of its own.
+pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<Option<AnchorRecord>, StoreError> {
+    row::load(store, &row::key::<AnchorRecord>(worktree_id, spec))
+}
+
+/// The anchor that governs a spec: its own, else the newest of the worktree.
+pub fn effective(store: &dyn Store, worktree_id: &str, spec: Option<&str>) -> Result<Option<AnchorRecord>, StoreError> {
+    let own = spec.map_or(Ok(None), |spec| of(store, worktree_id, spec))?;
+    if own.is_some() {
+        return Ok(own);
+    }
+    Ok(of_worktree(store, worktree_id)?.into_iter().map(|(_, anchor)| anchor).max_by_key(|anchor| anchor.at))
+}
+
+/// Every anchor of a worktree, each with its spec. One that cannot be read is an error: to go on without it would let criteria go.
+pub fn of_worktree(store: &dyn Store, worktree_id: &str) -> Result<Vec<(String, AnchorRecord)>, StoreError> {
+    let mut anchors = Vec::new();
+    let mut failed = None;
+    row::each::<AnchorRecord>(store, &[worktree_id], |key, found| match found {
+        Ok(anchor) => anchors.push((key.last_part(), anchor)),
+        Err(error) => failed = Some(error),
+    })?;
+    failed.map_or(Ok(anchors), Err)
+}
+
+/// Records an anchor in place of the former one.
+pub fn record(store: &dyn Store, worktree_id: &str, spec: &str, anchor: &AnchorRecord) -> Result<(), StoreError> {
+    row::overwrite(store, &row::key::<AnchorRecord>(worktree_id, spec), anchor)
+}
+
+/// Records an anchor where there is none, and says whether it did.
+pub fn record_if_absent(store: &dyn Store, worktree_id: &str, spec: &str, anchor: &AnchorRecord) -> Result<bool, StoreError> {
+    row::create(store, &row::key::<AnchorRecord>(worktree_id, spec), anchor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SqliteStore;
+    use crate::sqlite::tests::Scratch;
+
+    fn anchor(file: &str, at: i64) -> AnchorRecord {
+        AnchorRecord {
+            file: Some(file.into()),
+            commit: Some("a".repeat(40)),
+            differing: BTreeMap::from([("tests/a".into(), None), ("tests/ü".into(), Some("b".repeat(40)))]),
+            at: Timestamp::from_second(at).unwrap(),
+            end: Some(SeenAtEnd { head: None, remotes: vec![("refs/remotes/origin/main".into(), "c".repeat(40))] }),
+        }
+    }
+
+    #[test]
+    fn a_spec_has_its_own_anchor_and_a_new_one_takes_the_newest_of_its_worktree() {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        assert_eq!(effective(&store, "w", Some("a")).unwrap(), None);
+        assert!(record_if_absent(&store, "w", "a", &anchor("old", 1)).unwrap());
+        assert!(!record_if_absent(&store, "w", "a", &anchor("other", 9)).unwrap());
+        record(&store, "w", "b", &anchor("new", 2)).unwrap();
+        record(&store, "elsewhere", "c", &anchor("newest", 3)).unwrap();
+        let file = |spec: Option<&str>| effective(&store, "w", spec).unwrap().and_then(|found| found.file);
+        assert_eq!((file(Some("a")).as_deref(), file(Some("b")).as_deref()), (Some("old"), Some("new")));
+        assert_eq!((file(Some("c")).as_deref(), file(None).as_deref()), (Some("new"), Some("new")));
+        assert_eq!(of(&store, "w", "a").unwrap(), Some(anchor("old", 1)));
+    }
+}

@@ -1,0 +1,181 @@
+//! The outcome of checks when the work of a spec began, and the outcomes on trees that were judged with nothing uncommitted, from which
+//! it is known without running anything twice.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::check_cache::CountsV1;
+use super::row::{self, RecordType};
+use crate::engine::Store;
+use crate::error::StoreError;
+use watchdog_facts::evidence::{OutcomeBefore, TestCounts};
+
+/// Outcomes on trees that are kept for one spec; the oldest go first.
+const MOST: usize = 64;
+
+/// What is known of the checks of a spec.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ChecksBeforeRecord {
+    /// By check: its outcome when the work began. Found once; forgotten when the work is complete.
+    pub begun: Vec<OutcomeRecord>,
+    /// Outcomes on trees, oldest first.
+    pub seen: Vec<OutcomeRecord>,
+}
+
+/// How a check ended on a tree with nothing uncommitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutcomeRecord {
+    /// Hash of the check's definition.
+    pub check: String,
+    /// The tree.
+    pub tree: String,
+    /// Whether it passed; never unknown.
+    pub before: OutcomeBefore,
+    /// What its test runner ran.
+    pub tests: Option<TestCounts>,
+    /// When it was found.
+    pub at: Timestamp,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct BeforeV1 {
+    #[serde(default)]
+    begun: Vec<MarkV1>,
+    #[serde(default)]
+    seen: Vec<MarkV1>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct MarkV1 {
+    check: String,
+    tree: String,
+    passed: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tests: Option<CountsV1>,
+    at: Timestamp,
+}
+
+impl RecordType for ChecksBeforeRecord {
+    type Disk = BeforeV1;
+    const VERSION: u64 = 1;
+    const KIND: &'static str = "before";
+
+    fn to_disk(&self) -> BeforeV1 {
+        let marks = |marks: &[OutcomeRecord]| {
+            let mark = |mark: &OutcomeRecord| MarkV1 {
+                check: mark.check.clone(),
+                tree: mark.tree.clone(),
+                passed: mark.before == OutcomeBefore::Passed,
+                tests: mark.tests.map(CountsV1::from),
+                at: mark.at,
+            };
+            marks.iter().map(mark).collect()
+        };
+        BeforeV1 { begun: marks(&self.begun), seen: marks(&self.seen) }
+    }
+
+    fn from_disk(disk: BeforeV1) -> Result<Self, String> {
+        let marks = |marks: Vec<MarkV1>| {
+            let mark = |mark: MarkV1| OutcomeRecord {
+                check: mark.check,
+                tree: mark.tree,
+                before: if mark.passed { OutcomeBefore::Passed } else { OutcomeBefore::Failed },
+                tests: mark.tests.map(TestCounts::from),
+                at: mark.at,
+            };
+            marks.into_iter().map(mark).collect()
+        };
+        Ok(ChecksBeforeRecord { begun: marks(disk.begun), seen: marks(disk.seen) })
+    }
+}
+
+impl ChecksBeforeRecord {
+    /// What is known of a check from when the work began.
+    pub fn begun(&self, check: &str) -> Option<&OutcomeRecord> {
+        self.begun.iter().find(|mark| mark.check == check)
+    }
+
+    /// How a check last ended on a tree.
+    pub fn seen(&self, check: &str, tree: &str) -> Option<&OutcomeRecord> {
+        self.seen.iter().rev().find(|mark| mark.check == check && mark.tree == tree)
+    }
+
+    /// Keeps what was found about the beginning of the work.
+    pub fn begin(&mut self, mark: OutcomeRecord) {
+        self.begun.retain(|known| known.check != mark.check);
+        self.begun.push(mark);
+        let surplus = self.begun.len().saturating_sub(MOST);
+        self.begun.drain(..surplus);
+    }
+
+    /// Keeps how a check ended on a tree.
+    pub fn see(&mut self, mark: OutcomeRecord) {
+        self.seen.retain(|known| known.check != mark.check || known.tree != mark.tree);
+        self.seen.push(mark);
+        let surplus = self.seen.len().saturating_sub(MOST);
+        self.seen.drain(..surplus);
+    }
+}
+
+/// What is known of the checks of a spec; nothing is known where no row is.
+pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<ChecksBeforeRecord, StoreError> {
+    Ok(row::load(store, &row::key::<ChecksBeforeRecord>(worktree_id, spec))?.unwrap_or_default())
+}
+
+/// Changes what is known.
+pub fn update(store: &dyn Store, worktree_id: &str, spec: &str, change: impl Fn(&mut ChecksBeforeRecord)) -> Result<(), StoreError> {
+    row::update(store, &row::key::<ChecksBeforeRecord>(worktree_id, spec), |found: Option<ChecksBeforeRecord>| {
+        let mut record = found.unwrap_or_default();
+        change(&mut record);
+        (record, ())
+    })
+}
+
+/// The work is complete: the next work of the spec begins anew. Quiet where nothing was known of its beginning.
+pub fn work_is_complete(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
+    if of(store, worktree_id, spec)?.begun.is_empty() {
+        return Ok(());
+    }
+    update(store, worktree_id, spec, |record| record.begun.clear())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SqliteStore;
+    use crate::sqlite::tests::Scratch;
+
+    fn mark(check: &str, tree: &str, before: OutcomeBefore) -> OutcomeRecord {
+        let tests = Some(TestCounts { ran: 4, failed: 1, skipped: 2 });
+        OutcomeRecord { check: check.into(), tree: tree.into(), before, tests, at: "2026-03-04T05:06:07Z".parse().unwrap() }
+    }
+
+    #[test]
+    fn what_is_known_of_the_beginning_stands_until_the_work_is_complete() {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        assert_eq!(of(&store, "w", "s").unwrap(), ChecksBeforeRecord::default());
+        work_is_complete(&store, "w", "s").unwrap();
+        update(&store, "w", "s", |record| {
+            record.begin(mark("a", "t", OutcomeBefore::Failed));
+            record.see(mark("a", "t", OutcomeBefore::Failed));
+        })
+        .unwrap();
+        let found = of(&store, "w", "s").unwrap();
+        assert_eq!(found.begun("a"), Some(&mark("a", "t", OutcomeBefore::Failed)));
+        assert_eq!((found.begun("b"), found.seen("a", "other")), (None, None));
+        work_is_complete(&store, "w", "s").unwrap();
+        let found = of(&store, "w", "s").unwrap();
+        assert_eq!((found.begun("a"), found.seen("a", "t")), (None, Some(&mark("a", "t", OutcomeBefore::Failed))));
+    }
+
+    #[test]
+    fn the_last_outcome_on_a_tree_counts_and_the_oldest_go() {
+        let mut record = ChecksBeforeRecord::default();
+        record.see(mark("a", "t", OutcomeBefore::Failed));
+        record.see(mark("a", "t", OutcomeBefore::Passed));
+        assert_eq!((record.seen.len(), record.seen("a", "t").unwrap().before), (1, OutcomeBefore::Passed));
+        (0..MOST).for_each(|n| record.see(mark("a", &n.to_string(), OutcomeBefore::Passed)));
+        assert_eq!((record.seen.len(), record.seen("a", "t")), (MOST, None));
+    }
+}

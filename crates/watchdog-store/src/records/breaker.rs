@@ -1,0 +1,75 @@
+//! The circuit breaker of a spec in a worktree, as it survives crashes and reboots.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::row::{self, OfWorktrees, RecordType};
+use crate::engine::Store;
+use crate::error::StoreError;
+use watchdog_core::decision::breaker::Breaker;
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub(super) enum BreakerV1 {
+    Closed { strikes: u32, why: Option<String> },
+    Open { strikes: u32, since: Timestamp, why: String },
+    HalfOpen { strikes: u32, since: Timestamp, why: String, trial_since: Option<Timestamp> },
+}
+
+impl RecordType for Breaker {
+    type Disk = BreakerV1;
+    const VERSION: u64 = 1;
+    const KIND: &'static str = "breaker";
+
+    fn to_disk(&self) -> BreakerV1 {
+        match self.clone() {
+            Breaker::Closed { strikes, why } => BreakerV1::Closed { strikes, why },
+            Breaker::Open { strikes, since, why } => BreakerV1::Open { strikes, since, why },
+            Breaker::HalfOpen { strikes, since, why, trial_since } => BreakerV1::HalfOpen { strikes, since, why, trial_since },
+        }
+    }
+
+    fn from_disk(disk: BreakerV1) -> Result<Self, String> {
+        Ok(match disk {
+            BreakerV1::Closed { strikes, why } => Breaker::Closed { strikes, why },
+            BreakerV1::Open { strikes, since, why } => Breaker::Open { strikes, since, why },
+            BreakerV1::HalfOpen { strikes, since, why, trial_since } => Breaker::HalfOpen { strikes, since, why, trial_since },
+        })
+    }
+}
+
+/// The breaker of a spec; a closed one where nothing is recorded.
+pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<Breaker, StoreError> {
+    Ok(row::load(store, &row::key::<Breaker>(worktree_id, spec))?.unwrap_or_default())
+}
+
+/// Changes the breaker of a spec, atomically with regard to every other process, and returns what `change` returned.
+/// `change` may run several times, each time on what is recorded then.
+pub fn update<T>(store: &dyn Store, worktree_id: &str, spec: &str, change: impl Fn(&mut Breaker) -> T) -> Result<T, StoreError> {
+    row::update(store, &row::key::<Breaker>(worktree_id, spec), |found: Option<Breaker>| {
+        let mut breaker = found.unwrap_or_default();
+        let outcome = change(&mut breaker);
+        (breaker, outcome)
+    })
+}
+
+/// Closes the breaker of a spec and clears its count, also where the recorded one cannot be read.
+pub fn reset(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
+    row::overwrite(store, &row::key::<Breaker>(worktree_id, spec), &Breaker::default())
+}
+
+/// Every recorded breaker of a worktree with its spec.
+pub fn all(store: &dyn Store, worktree_id: &str) -> Result<Vec<(String, Breaker)>, StoreError> {
+    let mut found = Vec::new();
+    let mut failed = None;
+    row::each::<Breaker>(store, &[worktree_id], |key, row| match row {
+        Ok(breaker) => found.push((key.last_part(), breaker)),
+        Err(error) => failed = Some(error),
+    })?;
+    failed.map_or(Ok(found), Err)
+}
+
+/// Every recorded breaker, of all worktrees and specs.
+pub fn everywhere(store: &dyn Store) -> Result<OfWorktrees<Breaker>, StoreError> {
+    row::everywhere(store)
+}

@@ -1,0 +1,147 @@
+//! Commands of checks that passed, by a fingerprint of all that they are known to depend on, so that they need not run again.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::row::{self, RecordType};
+use crate::codec::sha256_hex;
+use crate::engine::Store;
+use crate::error::StoreError;
+use crate::key::RowKey;
+use watchdog_facts::evidence::TestCounts;
+
+/// Passes that are kept for one worktree; the oldest go first.
+const MOST: usize = 64;
+
+/// A pass is this old at most: what is outside of the repository changes, too.
+const FRESH: Duration = Duration::from_secs(86_400);
+
+#[derive(Default)]
+pub(super) struct PassRecord {
+    passes: Vec<(String, Timestamp, Option<CountsV1>)>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct PassedV1 {
+    passes: Vec<PassV1>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct PassV1 {
+    inputs: String,
+    at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tests: Option<CountsV1>,
+}
+
+/// What a test runner ran, on disk.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct CountsV1 {
+    ran: u64,
+    failed: u64,
+    skipped: u64,
+}
+
+impl From<TestCounts> for CountsV1 {
+    fn from(TestCounts { ran, failed, skipped }: TestCounts) -> Self {
+        CountsV1 { ran, failed, skipped }
+    }
+}
+
+impl From<CountsV1> for TestCounts {
+    fn from(CountsV1 { ran, failed, skipped }: CountsV1) -> Self {
+        TestCounts { ran, failed, skipped }
+    }
+}
+
+impl RecordType for PassRecord {
+    type Disk = PassedV1;
+    const VERSION: u64 = 1;
+    const KIND: &'static str = "passed";
+
+    fn to_disk(&self) -> PassedV1 {
+        PassedV1 {
+            passes: self.passes.iter().map(|(inputs, at, tests)| PassV1 { inputs: inputs.clone(), at: *at, tests: *tests }).collect(),
+        }
+    }
+
+    fn from_disk(disk: PassedV1) -> Result<Self, String> {
+        Ok(PassRecord { passes: disk.passes.into_iter().map(|pass| (pass.inputs, pass.at, pass.tests)).collect() })
+    }
+}
+
+/// A fingerprint of what a command depends on.
+pub fn inputs(parts: &[&[u8]]) -> String {
+    sha256_hex(parts)
+}
+
+/// All variables that a command inherits, as one text. Left out is what differs from call to call and from shell to shell without meaning.
+pub fn environment() -> Vec<u8> {
+    let without_meaning = |name: &OsStr| ["_", "SHLVL", "PWD", "OLDPWD", "WATCHDOG_TREE"].iter().any(|known| name == *known);
+    let mut variables: Vec<_> = std::env::vars_os().filter(|(name, _)| !without_meaning(name.as_os_str())).collect();
+    variables.sort();
+    variables.iter().flat_map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes(), b"\0"].concat()).collect()
+}
+
+/// The tests that a command with these inputs ran when it passed within the last day; `None` where it did not. One that passed in the
+/// future did so by a clock that was wrong.
+pub fn of(store: &dyn Store, worktree_id: &str, inputs: &str, now: Timestamp) -> Result<Option<Option<TestCounts>>, StoreError> {
+    let found = row::load::<PassRecord>(store, &key(worktree_id))?.unwrap_or_default();
+    let fresh = |at: Timestamp| at <= now && now.duration_since(at).unsigned_abs() < FRESH;
+    let pass = found.passes.into_iter().find(|(known, at, _)| known == inputs && fresh(*at));
+    Ok(pass.map(|(_, _, tests)| tests.map(TestCounts::from)))
+}
+
+/// Remembers that a command with these inputs passed, and what it ran.
+pub fn remember(store: &dyn Store, worktree_id: &str, inputs: &str, tests: Option<TestCounts>, now: Timestamp) -> Result<(), StoreError> {
+    row::update(store, &key(worktree_id), |found: Option<PassRecord>| {
+        let mut passed = found.unwrap_or_default();
+        passed.passes.retain(|(known, _, _)| known != inputs);
+        passed.passes.push((inputs.to_owned(), now, tests.map(CountsV1::from)));
+        let surplus = passed.passes.len().saturating_sub(MOST);
+        passed.passes.drain(..surplus);
+        (passed, ())
+    })
+}
+
+fn key(worktree_id: &str) -> RowKey {
+    RowKey::new(PassRecord::KIND, &[worktree_id])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SqliteStore;
+    use crate::sqlite::tests::Scratch;
+
+    #[test]
+    fn passes_are_kept_for_a_day_and_no_more_of_them_than_there_is_room_for() {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        let start: Timestamp = "2026-03-04T05:06:07Z".parse().unwrap();
+        let tests = TestCounts { ran: 3, failed: 0, skipped: 1 };
+        let hours = |n: i64| start + jiff::SignedDuration::from_hours(n);
+        let has = |worktree: &str, inputs: &str, at| of(&store, worktree, inputs, at).unwrap().is_some();
+        assert!(!has("w", "a", start));
+        remember(&store, "w", "a", None, start).unwrap();
+        assert!(has("w", "a", hours(23)));
+        assert!(!has("w", "a", hours(24)));
+        assert!(!has("w", "a", hours(-1)));
+        assert!(!has("other", "a", start));
+        (0..MOST).for_each(|n| remember(&store, "w", &format!("b{n}"), None, hours(1)).unwrap());
+        assert!(!has("w", "a", hours(1)), "the oldest went");
+        assert!(has("w", "b0", hours(1)));
+        remember(&store, "w", "b0", Some(tests), hours(2)).unwrap();
+        assert!(has("w", "b1", hours(2)), "one that passes again takes no second place");
+        assert_eq!(of(&store, "w", "b0", hours(2)).unwrap(), Some(Some(tests)));
+    }
+
+    #[test]
+    fn what_differs_in_one_input_has_another_fingerprint() {
+        assert_ne!(inputs(&[b"ab", b"c"]), inputs(&[b"a", b"bc"]));
+    }
+}

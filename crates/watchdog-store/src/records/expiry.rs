@@ -1,0 +1,74 @@
+//! When the old snapshots of a repository were last looked for, so that it is done once a day and not with every command.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::row::{self, RecordType};
+use crate::engine::Store;
+use crate::error::StoreError;
+use crate::key::RowKey;
+
+/// The pause between two looks.
+const EVERY: Duration = Duration::from_secs(86_400);
+
+pub(super) struct LastExpiry {
+    at: Timestamp,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct LastExpiryV1 {
+    at: Timestamp,
+}
+
+impl RecordType for LastExpiry {
+    type Disk = LastExpiryV1;
+    const VERSION: u64 = 1;
+    const KIND: &'static str = "expiry";
+
+    fn to_disk(&self) -> LastExpiryV1 {
+        LastExpiryV1 { at: self.at }
+    }
+
+    fn from_disk(disk: LastExpiryV1) -> Result<Self, String> {
+        Ok(LastExpiry { at: disk.at })
+    }
+}
+
+/// Whether it is time to look again. Of several that ask at the same moment more than one may be told so, and to look twice does no harm:
+/// a sweep of a thousand repositories must not wait a thousand times for the disk to note that it looked.
+///
+/// A last look that lies in the future was noted by a clock that was wrong, and does not count.
+pub fn due(store: &dyn Store, repository_id: &str, now: Timestamp) -> Result<bool, StoreError> {
+    let key = RowKey::new(LastExpiry::KIND, &[repository_id]);
+    let fresh = |at: Timestamp| now.duration_since(at).unsigned_abs() < EVERY;
+    // Most calls end here, without a write.
+    if row::load::<LastExpiry>(store, &key)?.is_some_and(|last| fresh(last.at)) {
+        return Ok(false);
+    }
+    store.keep_hints(&[(key, row::encode(&LastExpiry { at: now }))])?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{SqliteStore, StateDir};
+
+    #[test]
+    fn it_is_due_once_a_day_and_per_repository() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::resolve(Some(folder.path().join("state")), None, None).unwrap();
+        state.ensure().unwrap();
+        let store = SqliteStore::open(&state).unwrap();
+        let start: Timestamp = "2026-03-04T05:06:07Z".parse().unwrap();
+        let hours = |n: i64| start + jiff::SignedDuration::from_hours(n);
+        assert!(due(&store, "a", start).unwrap());
+        assert!(!due(&store, "a", hours(23)).unwrap());
+        assert!(due(&store, "b", start).unwrap());
+        assert!(due(&store, "a", hours(24)).unwrap());
+        assert!(!due(&store, "a", hours(25)).unwrap());
+        assert!(due(&store, "a", hours(-100)).unwrap(), "a clock that was set back must not end expiry for ever");
+    }
+}

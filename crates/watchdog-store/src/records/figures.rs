@@ -1,0 +1,262 @@
+//! The figures of days, folded from the journal as it grows, so that they outlive pruned events and are had at once.
+//!
+//! One row says how far the journal was folded, and one for each day holds its sums. A fold writes them together, all or none, and only
+//! where nobody else folded meanwhile: of two that fold at the same time one is dropped, so that nothing is counted twice.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+
+use super::row::{self, RecordType};
+use crate::engine::{EventCursor, ExpectedRevision, RowRevision, Store, SwapOutcome};
+use crate::error::StoreError;
+use crate::key::RowKey;
+use crate::tally::{self, DayFigures, FiguresByDay, WordSums};
+
+/// Days that are kept: the last of them, a year and some more. A clock that jumps forward cannot make them all old.
+const DAYS: usize = 400;
+
+/// How far the journal was folded.
+struct FoldMark {
+    through: EventCursor,
+}
+
+#[derive(Serialize, Deserialize)]
+struct FoldPositionV1 {
+    through: i64,
+}
+
+impl RecordType for FoldMark {
+    type Disk = FoldPositionV1;
+    const VERSION: u64 = 1;
+    const KIND: &'static str = "folded";
+
+    fn to_disk(&self) -> FoldPositionV1 {
+        FoldPositionV1 { through: self.through.0 }
+    }
+
+    fn from_disk(disk: FoldPositionV1) -> Result<Self, String> {
+        Ok(FoldMark { through: EventCursor(disk.through) })
+    }
+}
+
+/// The figures of one day, and how far the journal was folded when they were written.
+struct DayRecord {
+    figures: DayFigures,
+    through: EventCursor,
+}
+
+#[derive(Serialize, Deserialize)]
+struct DayV1 {
+    through: i64,
+    all: WordSums,
+    worktrees: BTreeMap<String, WordSums>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    incomplete: bool,
+}
+
+impl RecordType for DayRecord {
+    type Disk = DayV1;
+    const VERSION: u64 = 1;
+    const KIND: &'static str = "figures";
+
+    fn to_disk(&self) -> DayV1 {
+        let DayFigures { all, worktrees, incomplete } = self.figures.clone();
+        DayV1 { through: self.through.0, all, worktrees, incomplete }
+    }
+
+    fn from_disk(disk: DayV1) -> Result<Self, String> {
+        let DayV1 { through, all, worktrees, incomplete } = disk;
+        Ok(DayRecord { figures: DayFigures { all, worktrees, incomplete }, through: EventCursor(through) })
+    }
+}
+
+/// What is known of a period.
+#[derive(Debug, Default)]
+pub struct PeriodFigures {
+    /// The first day of all for which there are figures: of earlier ones nothing is known.
+    pub begins: Option<Date>,
+    /// The days for which there are figures.
+    pub days: FiguresByDay,
+    /// What could not be read or written, in words.
+    pub notes: Vec<String>,
+}
+
+fn head() -> RowKey {
+    RowKey::new(FoldMark::KIND, &["journal"])
+}
+
+fn key(day: Date) -> RowKey {
+    RowKey::new(DayRecord::KIND, &[&day.to_string()])
+}
+
+/// Folds the next `at_most` events into the figures, and says how many there were; 0 also where somebody else was quicker.
+pub fn fold(store: &dyn Store, at_most: usize) -> Result<usize, StoreError> {
+    let (found, through) = folded(store)?;
+    let (events, end) = store.read(through, at_most)?;
+    if events.is_empty() {
+        return Ok(0);
+    }
+    let mut days = FiguresByDay::new();
+    let mut revs: BTreeMap<Date, Option<RowRevision>> = BTreeMap::new();
+    for event in events.iter().filter(|event| tally::counts(event)) {
+        let date = tally::day_of(event);
+        if let Entry::Vacant(unread) = revs.entry(date) {
+            let (rev, figures) = day(store, date)?;
+            unread.insert(rev);
+            days.insert(date, figures);
+        }
+        tally::add(&mut days, event);
+    }
+    let expect = |rev: Option<RowRevision>| rev.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev);
+    let mut writes = vec![(head(), expect(found), row::encode(&FoldMark { through: end }))];
+    let mut new = false;
+    for (date, figures) in days {
+        let rev = revs[&date];
+        new |= rev.is_none();
+        writes.push((key(date), expect(rev), row::encode(&DayRecord { figures, through: end })));
+    }
+    match store.cas_all(&writes)? {
+        SwapOutcome::Ok(_) => {
+            if new {
+                forget_old(store)?;
+            }
+            Ok(events.len())
+        }
+        // Dropped, or perhaps not: the next fold looks where the journal was folded to.
+        SwapOutcome::Conflict | SwapOutcome::Unknown => Ok(0),
+    }
+}
+
+/// How far the journal was folded, with the revision of the row that says so.
+fn folded(store: &dyn Store) -> Result<(Option<RowRevision>, EventCursor), StoreError> {
+    let Some((rev, bytes)) = store.get(&head())? else { return Ok((None, EventCursor::START)) };
+    match row::decode::<FoldMark>(&head(), &bytes) {
+        Ok(folded) => Ok((Some(rev), folded.through)),
+        Err(newer @ StoreError::NewerRecord { .. }) => Err(newer),
+        Err(_) => {
+            // The days know it as well: whichever was written last.
+            let mut last = EventCursor::START;
+            row::each::<DayRecord>(store, &[], |_, day| last = day.map_or(last, |day| last.max(day.through)))?;
+            Ok((Some(rev), last))
+        }
+    }
+}
+
+/// The figures of a day as they are. A damaged row begins anew, and says that it did.
+fn day(store: &dyn Store, date: Date) -> Result<(Option<RowRevision>, DayFigures), StoreError> {
+    let key = key(date);
+    let Some((rev, bytes)) = store.get(&key)? else { return Ok((None, DayFigures::default())) };
+    match row::decode::<DayRecord>(&key, &bytes) {
+        Ok(day) => Ok((Some(rev), day.figures)),
+        Err(newer @ StoreError::NewerRecord { .. }) => Err(newer),
+        Err(_) => Ok((Some(rev), DayFigures { incomplete: true, ..DayFigures::default() })),
+    }
+}
+
+fn forget_old(store: &dyn Store) -> Result<(), StoreError> {
+    let rows = store.revisions(&RowKey::prefix(DayRecord::KIND, &[]))?;
+    for (key, rev) in &rows[..rows.len().saturating_sub(DAYS)] {
+        // Whoever wrote to it meanwhile keeps it until the next time.
+        let _kept = store.delete(key, *rev)?;
+    }
+    Ok(())
+}
+
+/// The figures from a day on, as the rows have them.
+pub fn since(store: &dyn Store, from: Date) -> Result<PeriodFigures, StoreError> {
+    const PAGE: usize = 16;
+    let mut period = PeriodFigures::default();
+    // Keys are in the order of their days.
+    let mut after = from.yesterday().ok().map(key);
+    loop {
+        let page = store.list(&RowKey::prefix(DayRecord::KIND, &[]), after.as_ref(), PAGE)?;
+        for entry in &page {
+            let Ok(date) = entry.key.last_part().parse::<Date>() else { continue };
+            match row::decode::<DayRecord>(&entry.key, &entry.value) {
+                Ok(day) => drop(period.days.insert(date, day.figures)),
+                Err(error) => {
+                    period.notes.push(error.to_string());
+                    period.days.insert(date, DayFigures { incomplete: true, ..DayFigures::default() });
+                }
+            }
+        }
+        if page.len() < PAGE {
+            let first = store.list(&RowKey::prefix(DayRecord::KIND, &[]), None, 1)?;
+            period.begins = first.first().and_then(|entry| entry.key.last_part().parse().ok());
+            return Ok(period);
+        }
+        after = page.into_iter().next_back().map(|entry| entry.key);
+    }
+}
+
+/// The same with what was not folded yet, which is folded first; where it cannot be written down, it is counted all the same. `tell` is
+/// called once where there is much to fold, as on the first day.
+pub fn up_to_now(store: &dyn Store, from: Date, tell: impl FnOnce()) -> Result<PeriodFigures, StoreError> {
+    const BATCH: usize = 10_000;
+    const LOST: u32 = 20;
+    let (mut batches, mut lost, mut tell) = (0, 0, Some(tell));
+    let unwritten = loop {
+        match fold(store, BATCH) {
+            Ok(BATCH) => batches += 1,
+            Ok(0) if lost < LOST && !store.read(folded(store)?.1, 1)?.0.is_empty() => lost += 1,
+            Ok(_) => break None,
+            Err(error) => break Some(error),
+        }
+        if batches == 1
+            && let Some(tell) = tell.take()
+        {
+            tell();
+        }
+    };
+    let mut period = since(store, from)?;
+    if let Some(error) = unwritten {
+        period.notes.push(format!("what happened lately is counted, but not kept: {error}"));
+        // Where nobody knows how far it was folded, nothing is counted twice for it.
+        let Ok((_, mut through)) = folded(store) else { return Ok(period) };
+        loop {
+            let (events, end) = store.read(through, BATCH)?;
+            if events.is_empty() {
+                break;
+            }
+            events.iter().filter(|event| tally::day_of(event) >= from).for_each(|event| tally::add(&mut period.days, event));
+            through = end;
+        }
+        let counted = period.days.first_key_value().map(|(day, _)| *day);
+        period.begins = [period.begins, counted].into_iter().flatten().min();
+    }
+    Ok(period)
+}
+
+/// On how many days worktrees have figures of their own.
+pub fn days_of(store: &dyn Store, worktrees: &BTreeSet<String>) -> Result<u64, StoreError> {
+    let mut days = 0;
+    row::each::<DayRecord>(store, &[], |_, day| days += u64::from(day.is_ok_and(|day| names_one_of(&day, worktrees))))?;
+    Ok(days)
+}
+
+/// Removes the figures that worktrees have of their own. The sums of all stay: what was spent was spent. What was not folded yet is counted
+/// in them first.
+pub fn remove_worktrees(store: &dyn Store, worktrees: &BTreeSet<String>) -> Result<(), StoreError> {
+    const BATCH: usize = 10_000;
+    while fold(store, BATCH)? == BATCH {}
+    let mut keys = Vec::new();
+    row::each::<DayRecord>(store, &[], |key, day| keys.extend(day.ok().filter(|day| names_one_of(day, worktrees)).map(|_| key.clone())))?;
+    keys.iter().try_for_each(|key| {
+        row::update(store, key, |day: Option<DayRecord>| {
+            let mut day = day.unwrap_or(DayRecord { figures: DayFigures::default(), through: EventCursor::START });
+            day.figures.worktrees.retain(|worktree, _| !worktrees.contains(worktree));
+            (day, ())
+        })
+    })
+}
+
+fn names_one_of(day: &DayRecord, worktrees: &BTreeSet<String>) -> bool {
+    worktrees.iter().any(|worktree| day.figures.worktrees.contains_key(worktree))
+}
+
+#[cfg(test)]
+#[path = "figures_tests.rs"]
+mod tests;

@@ -1,0 +1,168 @@
+//! Folding: whoever does it, however often, in whatever pieces, nothing is counted twice and nothing is left out.
+
+use std::thread;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::civil::date;
+use serde_json::json;
+
+use super::*;
+use crate::SqliteStore;
+use crate::engine::{NewEvent, StoredEvent};
+use crate::journal::{event, tidy};
+use crate::sqlite::tests::Scratch;
+use crate::tally::word;
+
+fn begun() -> Timestamp {
+    "2026-03-01T00:00:00Z".parse().unwrap()
+}
+
+/// One event of every counted kind and one that is not, in turn, one each hour.
+fn events(count: i64) -> Vec<NewEvent> {
+    let of = |n: i64| {
+        let (kind, data) = [
+            ("verdict", json!({"reason": "new_commits"})),
+            ("probe", json!({"outcome": "reply"})),
+            ("commits", json!({})),
+            ("session_ended", json!({"usage": {"input_tokens": n, "output_tokens": 1, "cost_usd": 0.5}})),
+            ("rescue", json!({"commits": 2})),
+        ][usize::try_from(n % 5).unwrap()]
+        .clone();
+        event(begun() + Duration::from_secs(n.unsigned_abs() * 3600), &format!("w{}", n % 7), Some("s"), kind, data)
+    };
+    (0..count).map(of).collect()
+}
+
+fn counted(events: &[StoredEvent]) -> FiguresByDay {
+    let mut days = FiguresByDay::new();
+    events.iter().for_each(|event| tally::add(&mut days, event));
+    days
+}
+
+fn append(store: &dyn Store, events: &[NewEvent]) {
+    let _done = store.append(events, None).unwrap();
+}
+
+fn all(store: &dyn Store) -> PeriodFigures {
+    up_to_now(store, date(2026, 1, 1), || {}).unwrap()
+}
+
+#[test]
+fn folds_in_whatever_pieces_come_to_the_same() {
+    let events = events(200);
+    let expected = counted(&events);
+    for pieces in [1, 3, 7, 1000] {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        for part in events.chunks(37) {
+            append(&store, part);
+            while fold(&store, pieces).unwrap() > 0 {}
+        }
+        let period = since(&store, date(2026, 1, 1)).unwrap();
+        assert_eq!((period.days, period.notes), (expected.clone(), Vec::<String>::new()), "{pieces}");
+        assert_eq!(fold(&store, 10).unwrap(), 0, "nothing is left");
+        let later = since(&store, date(2026, 3, 4)).unwrap().days;
+        assert_eq!(later.first_key_value().map(|(day, _)| *day), Some(date(2026, 3, 4)));
+    }
+}
+
+#[test]
+fn those_who_fold_at_the_same_time_count_nothing_twice() {
+    let scratch = Scratch::new();
+    let events = events(600);
+    thread::scope(|scope| {
+        let folding = || {
+            scope.spawn(|| {
+                let store = SqliteStore::open(&scratch.dir).unwrap();
+                for _ in 0..80 {
+                    fold(&store, 11).unwrap();
+                }
+            })
+        };
+        let folders = [folding(), folding(), folding()];
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        events.chunks(20).for_each(|part| append(&store, part));
+        folders.into_iter().for_each(|folder| folder.join().unwrap());
+    });
+    let store = SqliteStore::open(&scratch.dir).unwrap();
+    assert_eq!(all(&store).days, counted(&events));
+}
+
+#[test]
+fn figures_outlive_the_events_that_they_came_from() {
+    let scratch = Scratch::new();
+    let store = SqliteStore::open(&scratch.dir).unwrap();
+    let events = events(3_000);
+    append(&store, &events);
+    let long_after = begun() + Duration::from_secs(86_400 * 400);
+    let mut gone = 0;
+    for _ in 0..9 {
+        gone += tidy(&store, long_after, 1).unwrap();
+    }
+    assert_eq!(gone, 2_000, "the newest thousand stay");
+    assert_eq!(all(&store).days, counted(&events));
+}
+
+#[test]
+fn a_damaged_row_is_told_of_and_what_comes_next_is_counted() {
+    let scratch = Scratch::new();
+    let store = SqliteStore::open(&scratch.dir).unwrap();
+    let events = events(60);
+    append(&store, &events[..48]);
+    while fold(&store, 100).unwrap() > 0 {}
+    let damage = |key: RowKey, bytes: &[u8]| store.keep_hints(&[(key, bytes.to_vec())]).unwrap();
+    damage(head(), b"{\"v\":1,\"through\":\"x\"}");
+    append(&store, &events[48..50]);
+    assert_eq!(all(&store).days, counted(&events[..50]), "the days know how far the journal was folded");
+
+    damage(key(date(2026, 3, 3)), b"not json");
+    let period = all(&store);
+    assert!(period.days[&date(2026, 3, 3)].incomplete && period.notes.len() == 1, "{:?}", period.notes);
+    append(&store, &events[50..]);
+    let period = all(&store);
+    let day = &period.days[&date(2026, 3, 3)];
+    assert!(day.incomplete && period.notes.is_empty(), "{:?}", period.notes);
+    assert_eq!(day.all, counted(&events[50..])[&date(2026, 3, 3)].all, "what is left of it");
+    assert_eq!(period.days[&date(2026, 3, 2)], counted(&events)[&date(2026, 3, 2)]);
+}
+
+#[test]
+fn rows_of_a_later_version_are_left_alone_and_what_is_known_is_told() {
+    let scratch = Scratch::new();
+    let store = SqliteStore::open(&scratch.dir).unwrap();
+    let events = events(30);
+    append(&store, &events[..24]);
+    while fold(&store, 100).unwrap() > 0 {}
+    append(&store, &events[24..]);
+    let newer = b"{\"v\":99}".to_vec();
+    store.keep_hints(&[(head(), newer.clone())]).unwrap();
+    let period = all(&store);
+    assert_eq!((period.days, period.notes.len()), (counted(&events[..24]), 1), "nothing twice");
+    assert_eq!(store.get(&head()).unwrap().map(|(_, value)| value), Some(newer));
+    tidy(&store, begun(), 1).expect("the journal is kept short all the same");
+
+    // Of the day alone: nothing can be kept, and all that is known is told.
+    let scratch = Scratch::new();
+    let store = SqliteStore::open(&scratch.dir).unwrap();
+    append(&store, &events);
+    store.keep_hints(&[(key(date(2026, 3, 2)), b"{\"v\":99}".to_vec())]).unwrap();
+    let period = all(&store);
+    assert_eq!(period.notes.len(), 2, "{:?}", period.notes);
+    assert_eq!(period.days[&date(2026, 3, 1)], counted(&events)[&date(2026, 3, 1)]);
+    assert_eq!(period.begins, Some(date(2026, 3, 1)));
+    assert!(period.days[&date(2026, 3, 2)].incomplete);
+}
+
+#[test]
+fn the_days_of_a_year_and_some_more_are_kept() {
+    let scratch = Scratch::new();
+    let store = SqliteStore::open(&scratch.dir).unwrap();
+    let daily: Vec<NewEvent> =
+        (0..430).map(|day: u64| event(begun() + Duration::from_secs(day * 86_400), "w", None, "iteration", json!({}))).collect();
+    append(&store, &daily);
+    while fold(&store, 100).unwrap() > 0 {}
+    let days = since(&store, date(2020, 1, 1)).unwrap().days;
+    assert_eq!((days.len(), days.values().map(|day| day.all.of(word::ITERATIONS)).sum::<u64>()), (DAYS, DAYS as u64));
+    assert_eq!(days.first_key_value().map(|(day, _)| *day), Some(date(2026, 3, 31)));
+}

@@ -1,0 +1,152 @@
+//! What the hooks of an agent's session must know from call to call: where it works, and how often it was held in a row.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::row::{self, RecordType};
+use crate::codec::{path_from_text, path_to_text};
+use crate::engine::Store;
+use crate::error::StoreError;
+use crate::key::RowKey;
+
+/// A session that was not heard of for so long is forgotten; it may have been killed before it could say that it ends.
+const KEPT: Duration = Duration::from_secs(30 * 86_400);
+
+/// What is kept about one agent of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookSession {
+    /// The top folder of the worktree that it works in.
+    pub worktree: PathBuf,
+    /// The name of the work; `None` where nobody named one.
+    pub spec: Option<String>,
+    /// The agent's process. Alone no proof that it still runs: numbers are used again.
+    pub pid: Option<u32>,
+    /// The prompt that the counts belong to.
+    pub prompt_id: Option<String>,
+    /// How often in a row it was kept from stopping.
+    pub held: u32,
+    /// How often in a row its structured output was refused.
+    pub denied: u32,
+    /// The prompt and the call whose structured output was let pass.
+    pub accepted: Option<(String, String)>,
+    /// When it was last heard of.
+    pub heard_at: Timestamp,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct HookSessionV1 {
+    worktree: String,
+    spec: Option<String>,
+    pid: Option<u32>,
+    prompt_id: Option<String>,
+    held: u32,
+    denied: u32,
+    accepted: Option<(String, String)>,
+    heard_at: Timestamp,
+}
+
+impl RecordType for HookSession {
+    type Disk = HookSessionV1;
+    const VERSION: u64 = 1;
+    const KIND: &'static str = "hook_session";
+
+    fn to_disk(&self) -> HookSessionV1 {
+        HookSessionV1 {
+            worktree: path_to_text(&self.worktree),
+            spec: self.spec.clone(),
+            pid: self.pid,
+            prompt_id: self.prompt_id.clone(),
+            held: self.held,
+            denied: self.denied,
+            accepted: self.accepted.clone(),
+            heard_at: self.heard_at,
+        }
+    }
+
+    fn from_disk(disk: HookSessionV1) -> Result<Self, String> {
+        Ok(HookSession {
+            worktree: path_from_text(&disk.worktree),
+            spec: disk.spec,
+            pid: disk.pid,
+            prompt_id: disk.prompt_id,
+            held: disk.held,
+            denied: disk.denied,
+            accepted: disk.accepted,
+            heard_at: disk.heard_at,
+        })
+    }
+}
+
+/// The agent that a person talks to; sub-agents have ids.
+const MAIN: &str = "-";
+
+fn key(session_id: &str, agent_id: Option<&str>) -> RowKey {
+    row::key::<HookSession>(session_id, agent_id.unwrap_or(MAIN))
+}
+
+/// What is kept about a session's agent; `agent_id` names a sub-agent.
+pub fn of(store: &dyn Store, session_id: &str, agent_id: Option<&str>) -> Result<Option<HookSession>, StoreError> {
+    row::load(store, &key(session_id, agent_id))
+}
+
+/// Writes over what is kept.
+pub fn record(store: &dyn Store, session_id: &str, agent_id: Option<&str>, session: &HookSession) -> Result<(), StoreError> {
+    row::overwrite(store, &key(session_id, agent_id), session)
+}
+
+/// Forgets a session with its sub-agents.
+pub fn forget(store: &dyn Store, session_id: &str) -> Result<(), StoreError> {
+    let mut keys = Vec::new();
+    row::each::<HookSession>(store, &[session_id], |key, _| keys.push(key.clone()))?;
+    keys.iter().try_for_each(|key| row::remove::<HookSession>(store, key))
+}
+
+/// Forgets the sessions that were not heard of for a month. For the beginning of another.
+pub fn expire(store: &dyn Store, now: Timestamp) -> Result<(), StoreError> {
+    let mut old = Vec::new();
+    row::each::<HookSession>(store, &[], |key, found| {
+        if found.is_ok_and(|found| now.duration_since(found.heard_at).unsigned_abs() > KEPT) {
+            old.push(key.clone());
+        }
+    })?;
+    old.iter().try_for_each(|key| row::remove::<HookSession>(store, key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{SqliteStore, StateDir};
+
+    #[test]
+    fn sessions_are_kept_apart_by_agent_and_forgotten_together_or_after_a_month() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::resolve(Some(folder.path().join("state")), None, None).unwrap();
+        state.ensure().unwrap();
+        let store = SqliteStore::open(&state).unwrap();
+        let now: Timestamp = "2026-03-04T05:06:07Z".parse().unwrap();
+        let session = |held, heard_at| HookSession {
+            worktree: "/w".into(),
+            spec: None,
+            pid: Some(7),
+            prompt_id: Some("p".into()),
+            held,
+            denied: 1,
+            accepted: Some(("p".into(), "t".into())),
+            heard_at,
+        };
+        record(&store, "a", None, &session(1, now)).unwrap();
+        record(&store, "a", Some("sub"), &session(2, now)).unwrap();
+        record(&store, "a/b", None, &session(3, now)).unwrap();
+        assert_eq!(of(&store, "a", None).unwrap(), Some(session(1, now)));
+        assert_eq!(of(&store, "a", Some("sub")).unwrap().map(|found| found.held), Some(2));
+        forget(&store, "a").unwrap();
+        assert_eq!((of(&store, "a", None).unwrap(), of(&store, "a", Some("sub")).unwrap()), (None, None));
+        record(&store, "old", None, &session(4, now - jiff::SignedDuration::from_hours(31 * 24))).unwrap();
+        expire(&store, now).unwrap();
+        assert_eq!(of(&store, "old", None).unwrap(), None);
+        assert_eq!(of(&store, "a/b", None).unwrap().map(|found| found.held), Some(3));
+    }
+}

@@ -1,0 +1,267 @@
+//! The rows that are kept about worktrees and their repository, of whatever kind: found together, counted and removed.
+//!
+//! A row of its own notes which worktrees are being forgotten, so that a call that was killed is finished by the next one, also where
+//! nothing else names them any more.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::row::{self, RecordType};
+use super::{anchor, answer, baseline, before, check_cache, conversation, expiry, hook_session, looped, notice_record, outbox, progress};
+use super::{refs, rescued, session, sweep_cache, task, uncommitted};
+use crate::engine::{Store, SwapOutcome};
+use crate::error::StoreError;
+use crate::key::RowKey;
+
+/// The kinds of rows whose first part is a worktree.
+const OF_WORKTREES: &[&str] = &[
+    anchor::AnchorRecord::KIND,
+    answer::AnswerRecord::KIND,
+    baseline::BaselineRecord::KIND,
+    before::ChecksBeforeRecord::KIND,
+    watchdog_core::decision::breaker::Breaker::KIND,
+    check_cache::PassRecord::KIND,
+    conversation::ConversationRecord::KIND,
+    looped::LoopRecord::KIND,
+    notice_record::NoticeRecord::KIND,
+    progress::CheckProgress::KIND,
+    session::SessionRecord::KIND,
+    sweep_cache::SweepCacheEntry::KIND,
+    uncommitted::UncommittedRecord::KIND,
+    uncommitted::WatchdogWrittenFiles::KIND,
+];
+
+/// How often a row is deleted that others write to meanwhile.
+const ATTEMPTS: u32 = 20;
+
+/// Whose rows are meant.
+#[derive(Debug, Clone, Default)]
+pub struct RowOwners {
+    /// The worktrees, as the records name them.
+    pub worktrees: BTreeSet<String>,
+    /// Their top folders.
+    pub roots: HashSet<PathBuf>,
+    /// Their repository.
+    pub repository: String,
+    /// Whether they are all that the repository has: then what belongs to the repository is meant, too.
+    pub whole: bool,
+}
+
+/// A row about one of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftRow {
+    /// What is kept in it.
+    pub kind: &'static str,
+    /// The size of its value.
+    pub bytes: u64,
+    key: RowKey,
+}
+
+/// Every row about these worktrees; with `whole`, about their repository as well.
+pub fn rows_of(store: &dyn Store, owners: &RowOwners) -> Result<Vec<LeftRow>, StoreError> {
+    let mut found = Vec::new();
+    for worktree in &owners.worktrees {
+        for kind in OF_WORKTREES {
+            one(store, kind, RowKey::new(kind, &[worktree]), &mut found)?;
+            below(store, kind, &[worktree], &mut found)?;
+        }
+        let kind = rescued::StoredRescue::KIND;
+        one(store, kind, RowKey::new(kind, &[&owners.repository, worktree]), &mut found)?;
+    }
+    let mut keys = Vec::new();
+    row::each::<hook_session::HookSession>(store, &[], |key, session| {
+        if session.is_ok_and(|session| owners.roots.contains(&session.worktree)) {
+            keys.push((hook_session::HookSession::KIND, key.clone()));
+        }
+    })?;
+    row::each::<outbox::OutboxNotice>(store, &[], |key, notice| {
+        let about = notice.ok().and_then(|notice| notice.event["worktree"].as_str().map(str::to_owned));
+        if about.is_some_and(|worktree| owners.worktrees.contains(&worktree)) {
+            keys.push((outbox::OutboxNotice::KIND, key.clone()));
+        }
+    })?;
+    if owners.whole {
+        keys.extend(own_refs(store, &owners.worktrees)?.iter().map(|name| refs_key(name)));
+        keys.push((expiry::LastExpiry::KIND, RowKey::new(expiry::LastExpiry::KIND, &[&owners.repository])));
+    }
+    for (kind, key) in keys {
+        one(store, kind, key, &mut found)?;
+    }
+    if owners.whole {
+        below(store, task::TaskRecord::KIND, &[&owners.repository], &mut found)?;
+        below(store, rescued::StoredRescue::KIND, &[&owners.repository], &mut found)?;
+        let mut known = HashSet::new();
+        found.retain(|row| known.insert(row.key.clone()));
+    }
+    Ok(found)
+}
+
+/// Removes rows; those that are gone already are no fault.
+pub fn remove(store: &dyn Store, rows: &[LeftRow]) -> Result<(), StoreError> {
+    rows.iter().try_for_each(|row| {
+        for _ in 0..ATTEMPTS {
+            let Some((rev, _)) = store.get(&row.key)? else { return Ok(()) };
+            if let SwapOutcome::Ok(_) = store.delete(&row.key, rev)? {
+                return Ok(());
+            }
+        }
+        Err(StoreError::Contended { what: format!("{} of '{}'", row.kind, row.key.last_part()), attempts: ATTEMPTS })
+    })
+}
+
+/// The worktrees of a repository that commits of rescues are kept for.
+pub fn rescued_worktrees(store: &dyn Store, repository: &str) -> Result<Vec<String>, StoreError> {
+    let rows = store.revisions(&RowKey::prefix(rescued::StoredRescue::KIND, &[repository]))?;
+    Ok(rows.iter().map(|(key, _)| key.last_part()).collect())
+}
+
+/// Whether anything is kept about the tasks of a repository, and how many tasks that are.
+pub fn tasks_of(store: &dyn Store, repository: &str) -> Result<u64, StoreError> {
+    Ok(store.revisions(&RowKey::prefix(task::TaskRecord::KIND, &[repository]))?.len() as u64)
+}
+
+/// The recorded refs that baselines of these worktrees name and no other does; none where one cannot be read.
+fn own_refs(store: &dyn Store, worktrees: &BTreeSet<String>) -> Result<HashSet<String>, StoreError> {
+    let (mut ours, mut others, mut unread) = (HashSet::new(), HashSet::new(), false);
+    row::each::<baseline::BaselineRecord>(store, &[], |key, found| {
+        let into = if worktrees.contains(&key.first_part()) { &mut ours } else { &mut others };
+        match found.map(|found| found.refs) {
+            Ok(baseline::BaselineRefs::Kept(name)) => drop(into.insert(name)),
+            Ok(baseline::BaselineRefs::Here(_)) => {}
+            Err(_) => unread = true,
+        }
+    })?;
+    ours.retain(|name| !unread && !others.contains(name));
+    Ok(ours)
+}
+
+fn refs_key(name: &str) -> (&'static str, RowKey) {
+    (refs::RefsRecord::KIND, RowKey::new(refs::RefsRecord::KIND, &[name]))
+}
+
+fn one(store: &dyn Store, kind: &'static str, key: RowKey, found: &mut Vec<LeftRow>) -> Result<(), StoreError> {
+    if let Some((_, value)) = store.get(&key)? {
+        found.push(LeftRow { kind, bytes: value.len() as u64, key });
+    }
+    Ok(())
+}
+
+fn below(store: &dyn Store, kind: &'static str, parts: &[&str], found: &mut Vec<LeftRow>) -> Result<(), StoreError> {
+    const PAGE: usize = 64;
+    let prefix = RowKey::prefix(kind, parts);
+    let mut after: Option<RowKey> = None;
+    loop {
+        let page = store.list(&prefix, after.as_ref(), PAGE)?;
+        let last = page.last().filter(|_| page.len() == PAGE).map(|entry| entry.key.clone());
+        found.extend(page.into_iter().map(|entry| LeftRow { kind, bytes: entry.value.len() as u64, key: entry.key }));
+        match last {
+            Some(key) => after = Some(key),
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Which worktrees of a repository are being forgotten.
+#[derive(Default)]
+struct ForgetMark {
+    worktrees: BTreeSet<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ForgetMarkV1 {
+    worktrees: BTreeSet<String>,
+}
+
+impl RecordType for ForgetMark {
+    type Disk = ForgetMarkV1;
+    const VERSION: u64 = 1;
+    const KIND: &'static str = "forget";
+
+    fn to_disk(&self) -> ForgetMarkV1 {
+        ForgetMarkV1 { worktrees: self.worktrees.clone() }
+    }
+
+    fn from_disk(disk: ForgetMarkV1) -> Result<Self, String> {
+        Ok(ForgetMark { worktrees: disk.worktrees })
+    }
+}
+
+fn mark_key(repository: &str) -> RowKey {
+    RowKey::new(ForgetMark::KIND, &[repository])
+}
+
+/// The worktrees of a repository that a call that did not end began to forget.
+pub fn half_forgotten(store: &dyn Store, repository: &str) -> Result<BTreeSet<String>, StoreError> {
+    Ok(row::load::<ForgetMark>(store, &mark_key(repository))?.unwrap_or_default().worktrees)
+}
+
+/// Notes that these worktrees are about to be forgotten.
+pub fn begin(store: &dyn Store, owners: &RowOwners) -> Result<(), StoreError> {
+    row::update(store, &mark_key(&owners.repository), |mark: Option<ForgetMark>| {
+        let mut mark = mark.unwrap_or_default();
+        mark.worktrees.extend(owners.worktrees.iter().cloned());
+        (mark, ())
+    })
+}
+
+/// Notes that nothing of them is left.
+pub fn finish(store: &dyn Store, owners: &RowOwners) -> Result<(), StoreError> {
+    let key = mark_key(&owners.repository);
+    row::update(store, &key, |mark: Option<ForgetMark>| {
+        let mut mark = mark.unwrap_or_default();
+        mark.worktrees.retain(|worktree| !owners.worktrees.contains(worktree));
+        (mark, ())
+    })?;
+    if half_forgotten(store, &owners.repository)?.is_empty() { row::remove::<ForgetMark>(store, &key) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SqliteStore;
+    use crate::engine::ExpectedRevision;
+    use crate::sqlite::tests::Scratch;
+
+    fn put(store: &dyn Store, kind: &str, parts: &[&str]) {
+        let written = store.cas(&RowKey::new(kind, parts), ExpectedRevision::Absent, b"12345").unwrap();
+        assert!(matches!(written, SwapOutcome::Ok(_)));
+    }
+
+    #[test]
+    fn rows_of_one_worktree_are_found_and_removed_and_no_others() {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        for worktree in ["wt", "wt2"] {
+            for n in 0..100 {
+                put(&store, "session", &[worktree, &format!("spec/{n}")]);
+            }
+            put(&store, "written", &[worktree]);
+            put(&store, "rescued", &["repo", worktree]);
+        }
+        put(&store, "task", &["repo", "T1"]);
+        let mut owners = RowOwners { worktrees: ["wt".to_owned()].into(), repository: "repo".into(), ..RowOwners::default() };
+        let rows = rows_of(&store, &owners).unwrap();
+        assert_eq!((rows.len(), rows.iter().map(|row| row.bytes).sum::<u64>()), (102, 510));
+        remove(&store, &rows).unwrap();
+        remove(&store, &rows).unwrap();
+        assert_eq!(rows_of(&store, &owners).unwrap(), []);
+        assert_eq!(store.revisions("").unwrap().len(), 103);
+        owners.whole = true;
+        assert_eq!(rows_of(&store, &owners).unwrap().iter().map(|row| row.kind).collect::<Vec<_>>(), ["task", "rescued"]);
+    }
+
+    #[test]
+    fn what_was_begun_is_known_until_it_is_finished() {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        let owners = |worktree: &str| RowOwners { worktrees: [worktree.to_owned()].into(), repository: "r".into(), ..RowOwners::default() };
+        begin(&store, &owners("a")).unwrap();
+        begin(&store, &owners("b")).unwrap();
+        finish(&store, &owners("a")).unwrap();
+        assert_eq!(half_forgotten(&store, "r").unwrap(), ["b".to_owned()].into());
+        finish(&store, &owners("b")).unwrap();
+        assert!(store.revisions("").unwrap().is_empty());
+    }
+}

@@ -1,0 +1,126 @@
+//! What was told of a spec's present state, so that a cron job that finds the same again each minute tells it once.
+
+use serde::{Deserialize, Serialize};
+
+use super::row::{self, RecordType};
+use crate::engine::Store;
+use crate::error::StoreError;
+
+/// The state in the first line, then what was told of it, the last one last.
+pub(super) struct NoticeRecord {
+    last: String,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct ToldV1 {
+    last: String,
+}
+
+impl RecordType for NoticeRecord {
+    type Disk = ToldV1;
+    const VERSION: u64 = 1;
+    const KIND: &'static str = "told";
+
+    fn to_disk(&self) -> ToldV1 {
+        ToldV1 { last: self.last.clone() }
+    }
+
+    fn from_disk(disk: ToldV1) -> Result<Self, String> {
+        Ok(NoticeRecord { last: disk.last })
+    }
+}
+
+/// Of one state so many different things are remembered.
+const MOST: usize = 32;
+
+/// Whether something is told again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RepeatedNotice {
+    /// Not of the same state, whatever was told in between.
+    NewStateOnly,
+    /// Also of the same state, once something else was told in between: a fault that comes back is another one.
+    AfterOthers,
+}
+
+/// Notes that there is `what` to tell of a state (one line each), and returns whether that was told of it before. Without a state, it is
+/// the one of before. Quiet where nothing changes.
+pub fn is_repeated(
+    store: &dyn Store,
+    worktree_id: &str,
+    spec: &str,
+    state: Option<&str>,
+    (what, again): (&str, RepeatedNotice),
+) -> Result<bool, StoreError> {
+    row::update(store, &row::key::<NoticeRecord>(worktree_id, spec), |before: Option<NoticeRecord>| {
+        let before = before.map(|notices| notices.last).unwrap_or_default();
+        let mut lines = before.lines();
+        let known = lines.next().unwrap_or_default();
+        let state = state.unwrap_or(known);
+        let mut notices: Vec<&str> = if state == known { lines.collect() } else { Vec::new() };
+        let found = notices.iter().position(|one| *one == what);
+        let is_last = found.is_some_and(|at| at + 1 == notices.len());
+        if let Some(at) = found {
+            notices.remove(at);
+        }
+        notices.push(what);
+        let kept = &notices[notices.len().saturating_sub(MOST)..];
+        let last = [&[state], kept].concat().join("\n");
+        (NoticeRecord { last }, is_last || (found.is_some() && again == RepeatedNotice::NewStateOnly))
+    })
+}
+
+/// Something begins anew: whatever there is to tell from now on was not told before.
+pub fn forget(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
+    row::update(store, &row::key::<NoticeRecord>(worktree_id, spec), |_: Option<NoticeRecord>| (NoticeRecord { last: String::new() }, ()))
+}
+
+/// What there was to tell last; empty where nothing was.
+pub fn last(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<String, StoreError> {
+    let found = row::load::<NoticeRecord>(store, &row::key::<NoticeRecord>(worktree_id, spec))?;
+    Ok(found.and_then(|notices| notices.last.lines().skip(1).last().map(str::to_owned)).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SqliteStore;
+    use crate::sqlite::tests::Scratch;
+
+    #[test]
+    fn the_same_is_told_once_of_each_state_and_spec() {
+        use RepeatedNotice::{AfterOthers, NewStateOnly};
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        for (spec, state, what, again, repeated) in [
+            ("a", Some("1"), "timeout", NewStateOnly, false),
+            ("a", Some("1"), "timeout", NewStateOnly, true),
+            ("b", Some("1"), "timeout", NewStateOnly, false),
+            ("a", Some("1"), "working", NewStateOnly, false),
+            ("a", None, "stopped", NewStateOnly, false),
+            ("a", Some("1"), "timeout", NewStateOnly, true),
+            ("a", Some("1"), "error", AfterOthers, false),
+            ("a", None, "error", AfterOthers, true),
+            ("a", None, "stopped", NewStateOnly, true),
+            ("a", Some("1"), "error", AfterOthers, false),
+            ("a", Some("2"), "timeout", NewStateOnly, false),
+            ("a", Some("1"), "timeout", NewStateOnly, false),
+        ] {
+            assert_eq!(is_repeated(&store, "w", spec, state, (what, again)).unwrap(), repeated, "{spec} {state:?} {what}");
+            assert_eq!(last(&store, "w", spec).unwrap(), what);
+        }
+        forget(&store, "w", "a").unwrap();
+        assert_eq!(last(&store, "w", "a").unwrap(), "");
+        assert!(!is_repeated(&store, "w", "a", Some("1"), ("timeout", NewStateOnly)).unwrap());
+    }
+
+    #[test]
+    fn what_is_remembered_of_one_state_is_bounded() {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        for n in 0..100 {
+            assert!(!is_repeated(&store, "w", "s", Some("1"), (&n.to_string(), RepeatedNotice::NewStateOnly)).unwrap());
+        }
+        let found = row::load::<NoticeRecord>(&store, &row::key::<NoticeRecord>("w", "s")).unwrap().unwrap();
+        assert_eq!(found.last.lines().count(), 1 + MOST);
+    }
+}

@@ -1,0 +1,185 @@
+//! What somebody is still to be told. A notice stays until it was delivered or given up, whichever process does that and when.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::row::{self, RecordType};
+use crate::engine::{Lease, Store};
+use crate::error::StoreError;
+use crate::key::RowKey;
+use watchdog_core::config::settings::NotifyTarget;
+
+/// More notices than this never wait: somebody who cannot be told for days must not fill the disk.
+pub const FULL: usize = 500;
+
+/// One event for one addressee.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutboxNotice {
+    /// The event, as it is told.
+    pub event: Value,
+    /// Whom to tell.
+    pub to: NotifyTarget,
+    /// The deadline of one attempt.
+    pub timeout: Duration,
+    /// How many further attempts follow one that failed.
+    pub retries: u32,
+    /// How many attempts there were.
+    pub attempts: u32,
+    /// When the next attempt may be made.
+    pub not_before: Timestamp,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct NoticeV1 {
+    event: Value,
+    command: Option<Vec<String>>,
+    url: Option<String>,
+    timeout_seconds: u64,
+    retries: u32,
+    attempts: u32,
+    not_before: Timestamp,
+}
+
+impl RecordType for OutboxNotice {
+    type Disk = NoticeV1;
+    const VERSION: u64 = 1;
+    const KIND: &'static str = "outbox";
+
+    fn to_disk(&self) -> NoticeV1 {
+        let (command, url) = match self.to.clone() {
+            NotifyTarget::Command(argv) => (Some(argv), None),
+            NotifyTarget::Url(url) => (None, Some(url)),
+        };
+        NoticeV1 {
+            event: self.event.clone(),
+            command,
+            url,
+            timeout_seconds: self.timeout.as_secs(),
+            retries: self.retries,
+            attempts: self.attempts,
+            not_before: self.not_before,
+        }
+    }
+
+    fn from_disk(disk: NoticeV1) -> Result<Self, String> {
+        let to = match (disk.command, disk.url) {
+            (Some(argv), None) => NotifyTarget::Command(argv),
+            (None, Some(url)) => NotifyTarget::Url(url),
+            (Some(_), Some(_)) | (None, None) => return Err("it must name a command or an address".into()),
+        };
+        Ok(OutboxNotice {
+            event: disk.event,
+            to,
+            timeout: Duration::from_secs(disk.timeout_seconds),
+            retries: disk.retries,
+            attempts: disk.attempts,
+            not_before: disk.not_before,
+        })
+    }
+}
+
+/// Puts a notice in, once for each event and rule. `false` where the outbox is full.
+pub fn put(store: &dyn Store, event_id: &str, rule: usize, notice: &OutboxNotice) -> Result<bool, StoreError> {
+    if store.list(&RowKey::prefix(OutboxNotice::KIND, &[]), None, FULL)?.len() >= FULL {
+        return Ok(false);
+    }
+    // Event ids sort by time, and so do the notices.
+    row::create(store, &RowKey::new(OutboxNotice::KIND, &[event_id, &format!("{rule:04}")]), notice)?;
+    Ok(true)
+}
+
+/// What waits, oldest first. One that cannot be read is left out; a later version may know it.
+pub fn waiting(store: &dyn Store) -> Result<Vec<(RowKey, OutboxNotice)>, StoreError> {
+    let mut found = Vec::new();
+    row::each::<OutboxNotice>(store, &[], |key, notice| found.extend(notice.ok().map(|notice| (key.clone(), notice))))?;
+    Ok(found)
+}
+
+/// Takes the right to deliver one; `None` where somebody else does, or did already. The right ends by itself after `ttl`.
+pub fn take(store: &dyn Store, key: &RowKey, holder: &str, ttl: Duration) -> Result<Option<(Lease, OutboxNotice)>, StoreError> {
+    let Some(lease) = store.acquire(key, holder, ttl)? else { return Ok(None) };
+    match row::load::<OutboxNotice>(store, key) {
+        Ok(Some(notice)) => Ok(Some((lease, notice))),
+        other => {
+            store.release(&lease)?;
+            other.map(|_| None)
+        }
+    }
+}
+
+/// Gives it back after an attempt that failed.
+pub fn put_back(store: &dyn Store, lease: &Lease, notice: &OutboxNotice) -> Result<(), StoreError> {
+    row::overwrite(store, &lease.key, notice)?;
+    store.release(lease).map(drop)
+}
+
+/// Removes one that was delivered or given up.
+pub fn remove(store: &dyn Store, key: &RowKey) -> Result<(), StoreError> {
+    row::remove::<OutboxNotice>(store, key)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::sqlite::tests::Scratch;
+    use crate::{SqliteStore, StoreError};
+
+    fn notice(to: NotifyTarget) -> OutboxNotice {
+        let timeout = Duration::from_secs(3);
+        OutboxNotice { event: json!({"id": "a"}), to, timeout, retries: 2, attempts: 1, not_before: Timestamp::UNIX_EPOCH }
+    }
+
+    fn command() -> NotifyTarget {
+        NotifyTarget::Command(vec!["x".into(), String::new()])
+    }
+
+    #[test]
+    fn notices_wait_in_order_until_they_are_removed_and_none_is_there_twice() {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        let url = NotifyTarget::Url("http://h".into());
+        for (event, rule, to) in [("b", 0, command()), ("a", 10, url.clone()), ("a", 2, command()), ("a", 2, url.clone())] {
+            assert!(put(&store, event, rule, &notice(to)).unwrap());
+        }
+        let found: Vec<_> = waiting(&store).unwrap();
+        assert_eq!(found.iter().map(|(_, notice)| notice.to.clone()).collect::<Vec<_>>(), [command(), url, command()]);
+        for (key, _) in found {
+            remove(&store, &key).unwrap();
+        }
+        assert_eq!(waiting(&store).unwrap(), []);
+    }
+
+    #[test]
+    fn one_delivers_at_a_time_and_nobody_what_was_delivered() {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        let long = Duration::from_secs(100);
+        put(&store, "a", 0, &notice(command())).unwrap();
+        let (key, _) = waiting(&store).unwrap().remove(0);
+        let (lease, mut taken) = take(&store, &key, "one", long).unwrap().expect("nobody has it");
+        assert!(take(&store, &key, "two", long).unwrap().is_none());
+        taken.attempts += 1;
+        put_back(&store, &lease, &taken).unwrap();
+        let (lease, again) = take(&store, &key, "two", long).unwrap().expect("it was put back");
+        assert_eq!(again.attempts, 2);
+        remove(&store, &key).unwrap();
+        assert!(store.release(&lease).unwrap());
+        assert!(take(&store, &key, "three", long).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_full_outbox_takes_no_more() -> Result<(), StoreError> {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir)?;
+        for n in 0..FULL {
+            assert!(put(&store, &format!("{n:05}"), 0, &notice(command()))?);
+        }
+        assert!(!put(&store, "one more", 0, &notice(command()))?);
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! Where all refs of a repository pointed when a baseline was recorded: kept once for all baselines that saw the same, as a thousand
+//! worktrees of one repository do, and apart from them, as few judgements need it.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::baseline::{BaselineRecord, BaselineRefs};
+use super::row::{self, RecordType};
+use crate::codec::sha256_hex;
+use crate::engine::{Store, SwapOutcome};
+use crate::error::StoreError;
+use crate::key::RowKey;
+
+/// So many bytes of text stay with the baseline.
+const SHORT: usize = 4096;
+
+/// Refs that no baseline names are kept for so long: whoever writes a baseline wrote its refs first.
+const UNUSED_KEPT: Duration = Duration::from_secs(2 * 86_400);
+
+/// From this age on, refs that are there already are written again before a new baseline relies on them.
+const RENEWED_AFTER: Duration = Duration::from_secs(86_400);
+
+/// A full name of a ref with the object that it named.
+type Tip = (String, String);
+
+pub(super) struct RefsRecord {
+    at: Timestamp,
+    text: String,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct RefsV1 {
+    at: Timestamp,
+    refs: String,
+}
+
+impl RecordType for RefsRecord {
+    type Disk = RefsV1;
+    const VERSION: u64 = 1;
+    const KIND: &'static str = "refs";
+
+    fn to_disk(&self) -> RefsV1 {
+        RefsV1 { at: self.at, refs: self.text.clone() }
+    }
+
+    fn from_disk(disk: RefsV1) -> Result<Self, String> {
+        Ok(RefsRecord { at: disk.at, text: disk.refs })
+    }
+}
+
+/// Keeps refs for a baseline that is about to be recorded, and returns what the baseline is to hold of them.
+pub fn keep(store: &dyn Store, tips: Vec<Tip>, now: Timestamp) -> Result<BaselineRefs, StoreError> {
+    let text = to_text(&tips);
+    if text.len() <= SHORT {
+        return Ok(BaselineRefs::Here(tips));
+    }
+    let name = sha256_hex(&[text.as_bytes()])[..32].to_owned();
+    let key = RowKey::new(RefsRecord::KIND, &[&name]);
+    // One that cannot be read is written anew.
+    let fresh = row::load::<RefsRecord>(store, &key).is_ok_and(|found| found.is_some_and(|found| !is_older(&found, RENEWED_AFTER, now)));
+    if !fresh {
+        row::overwrite(store, &key, &RefsRecord { at: now, text })?;
+    }
+    Ok(BaselineRefs::Kept(name))
+}
+
+/// The refs of a baseline.
+///
+/// # Errors
+/// Also where they are gone: that is not a repository without refs.
+pub fn of(store: &dyn Store, baseline: &BaselineRefs) -> Result<Vec<Tip>, StoreError> {
+    let name = match baseline {
+        BaselineRefs::Here(tips) => return Ok(tips.clone()),
+        BaselineRefs::Kept(name) => name,
+    };
+    let bad = |why: &str| StoreError::BadRecord { what: format!("refs '{name}'"), why: why.into() };
+    let found = row::load::<RefsRecord>(store, &RowKey::new(RefsRecord::KIND, &[name]))?.ok_or_else(|| bad("they are gone"))?;
+    from_text(&found.text).map_err(|why| bad(&why))
+}
+
+/// Forgets the refs that no baseline names any more, and says how many.
+pub fn forget_unused(store: &dyn Store, now: Timestamp) -> Result<u64, StoreError> {
+    let kept = store.revisions(&RowKey::prefix(RefsRecord::KIND, &[]))?;
+    if kept.is_empty() {
+        return Ok(0);
+    }
+    let mut named = HashSet::new();
+    let mut failed = None;
+    row::each::<BaselineRecord>(store, &[], |_, found| match found.map(|found| found.refs) {
+        Ok(BaselineRefs::Kept(name)) => drop(named.insert(name)),
+        Ok(BaselineRefs::Here(_)) => {}
+        Err(error) => failed = Some(error),
+    })?;
+    // Nobody knows what a baseline names that cannot be read.
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    let mut forgotten = 0;
+    for (key, rev) in kept {
+        if named.contains(&key.last_part()) {
+            continue;
+        }
+        let young = row::load::<RefsRecord>(store, &key).is_ok_and(|found| found.is_some_and(|found| !is_older(&found, UNUSED_KEPT, now)));
+        if !young && matches!(store.delete(&key, rev)?, SwapOutcome::Ok(_)) {
+            forgotten += 1;
+        }
+    }
+    Ok(forgotten)
+}
+
+/// A clock that was turned back makes nothing older.
+fn is_older(refs: &RefsRecord, age: Duration, now: Timestamp) -> bool {
+    Duration::try_from(now.duration_since(refs.at)).is_ok_and(|since| since > age)
+}
+
+/// A repository may have tens of thousands of refs, so they are one text of `<object> <name>` lines: neither can hold blanks.
+pub(super) fn to_text(tips: &[Tip]) -> String {
+    let mut text = String::with_capacity(tips.iter().map(|(name, object)| name.len() + object.len() + 2).sum());
+    for (name, object) in tips {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(object);
+        text.push(' ');
+        text.push_str(name);
+    }
+    text
+}
+
+/// What [`to_text`] wrote.
+pub(super) fn from_text(text: &str) -> Result<Vec<Tip>, String> {
+    let pair = |line: &str| line.split_once(' ').map(|(object, name)| (name.to_string(), object.to_string()));
+    let tips: Option<Vec<_>> = text.lines().map(pair).collect();
+    tips.ok_or_else(|| "a line of its refs has no name".to_string())
+}
+
+#[cfg(test)]
+#[path = "refs_tests.rs"]
+mod tests;

@@ -1,0 +1,96 @@
+//! The commits that rescues made, per repository and worktree: they count as the uncommitted work that they were, at every later look.
+
+use serde::{Deserialize, Serialize};
+
+use super::row::{self, RecordType};
+use crate::engine::Store;
+use crate::error::StoreError;
+use crate::key::RowKey;
+
+/// Commits that are kept for one worktree; the oldest go first.
+const MOST: usize = 2_000;
+
+/// One commit that a rescue made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RescuedRecord {
+    /// Full hexadecimal object name.
+    pub id: String,
+    /// The name of what it changed, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch: Option<String>,
+    /// The name of its author, author date and subject.
+    pub authored: String,
+}
+
+#[derive(Default)]
+pub(super) struct StoredRescue {
+    commits: Vec<RescuedRecord>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct RescuedV1 {
+    commits: Vec<RescuedRecord>,
+}
+
+impl RecordType for StoredRescue {
+    type Disk = RescuedV1;
+    const VERSION: u64 = 1;
+    const KIND: &'static str = "rescued";
+
+    fn to_disk(&self) -> RescuedV1 {
+        RescuedV1 { commits: self.commits.clone() }
+    }
+
+    fn from_disk(disk: RescuedV1) -> Result<Self, String> {
+        Ok(StoredRescue { commits: disk.commits })
+    }
+}
+
+/// Remembers commits that a rescue made in a worktree of a repository.
+pub fn remember(store: &dyn Store, repository_id: &str, worktree_id: &str, commits: &[RescuedRecord]) -> Result<(), StoreError> {
+    if commits.is_empty() {
+        return Ok(());
+    }
+    row::update(store, &RowKey::new(StoredRescue::KIND, &[repository_id, worktree_id]), |found: Option<StoredRescue>| {
+        let mut rescued = found.unwrap_or_default();
+        rescued.commits.retain(|known| !commits.iter().any(|commit| commit.id == known.id));
+        rescued.commits.extend_from_slice(commits);
+        let surplus = rescued.commits.len().saturating_sub(MOST);
+        rescued.commits.drain(..surplus);
+        (rescued, ())
+    })
+}
+
+/// The commits that rescues made in any worktree of a repository.
+pub fn of_repository(store: &dyn Store, repository_id: &str) -> Result<Vec<RescuedRecord>, StoreError> {
+    let (mut commits, mut failed) = (Vec::new(), None);
+    row::each::<StoredRescue>(store, &[repository_id], |_, found| match found {
+        Ok(found) => commits.extend(found.commits),
+        Err(error) => failed = Some(error),
+    })?;
+    // One that cannot be read may name the very commit that is asked about.
+    failed.map_or(Ok(commits), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SqliteStore;
+    use crate::sqlite::tests::Scratch;
+
+    #[test]
+    fn the_commits_of_all_worktrees_of_a_repository_are_read_together_and_the_oldest_of_each_go_first() {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        let commit = |id: &str| RescuedRecord { id: id.into(), patch: None, authored: "a".into() };
+        remember(&store, "r", "one", &[commit("1")]).unwrap();
+        remember(&store, "r", "two", &[commit("2")]).unwrap();
+        remember(&store, "other", "one", &[commit("3")]).unwrap();
+        let ids = |repository| of_repository(&store, repository).unwrap().into_iter().map(|commit| commit.id).collect::<Vec<_>>();
+        assert_eq!(ids("r"), ["1", "2"]);
+        let many: Vec<_> = (0..MOST).map(|n| commit(&format!("n{n}"))).collect();
+        remember(&store, "r", "one", &many).unwrap();
+        assert!(!ids("r").contains(&"1".to_owned()));
+        assert_eq!(ids("r").len(), MOST + 1);
+    }
+}

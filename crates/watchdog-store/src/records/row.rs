@@ -1,0 +1,196 @@
+//! Reading, writing and updating one versioned JSON row, by compare-and-swap alone.
+
+use std::collections::{HashMap, HashSet};
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::engine::{ExpectedRevision, RowRevision, Store, SwapOutcome};
+use crate::error::StoreError;
+use crate::key::RowKey;
+
+/// How often an update is tried before we call it contended. Each lost round is a won one for somebody else.
+const ATTEMPTS: u32 = 300;
+
+/// A run-time type with a form on disk.
+pub(super) trait RecordType: Sized {
+    /// The form on disk, in the newest version that we know.
+    type Disk: Serialize + DeserializeOwned;
+    /// The newest version that we know. Raise it only together with a reader of the older ones.
+    const VERSION: u64;
+    /// What it is called in keys and messages.
+    const KIND: &'static str;
+
+    /// To disk.
+    fn to_disk(&self) -> Self::Disk;
+    /// From disk; `Err` says what is wrong with it.
+    fn from_disk(disk: Self::Disk) -> Result<Self, String>;
+}
+
+#[derive(Serialize)]
+struct VersionedRow<D> {
+    v: u64,
+    #[serde(flatten)]
+    disk: D,
+}
+
+#[derive(serde::Deserialize)]
+struct VersionOnly {
+    v: u64,
+}
+
+/// The key of the row of one spec in one worktree.
+pub(super) fn key<R: RecordType>(worktree_id: &str, spec: &str) -> RowKey {
+    RowKey::new(R::KIND, &[worktree_id, spec])
+}
+
+fn what<R: RecordType>(key: &RowKey) -> String {
+    format!("{} of '{}'", R::KIND, key.last_part())
+}
+
+pub(super) fn encode<R: RecordType>(row: &R) -> Vec<u8> {
+    serde_json::to_vec(&VersionedRow { v: R::VERSION, disk: row.to_disk() }).expect("disk forms hold nothing that JSON cannot")
+}
+
+/// Turns stored bytes into a row, and refuses what a later version wrote.
+pub(super) fn decode<R: RecordType>(key: &RowKey, bytes: &[u8]) -> Result<R, StoreError> {
+    let bad = |why: String| StoreError::BadRecord { what: what::<R>(key), why };
+    let VersionOnly { v } = serde_json::from_slice(bytes).map_err(|e| bad(e.to_string()))?;
+    if v > R::VERSION {
+        return Err(StoreError::NewerRecord { what: what::<R>(key), found: v, known: R::VERSION });
+    }
+    // Not as `VersionedRow`: serde gathers what it flattens in memory first, and a row may be large. The version is an unknown field here.
+    let disk: R::Disk = serde_json::from_slice(bytes).map_err(|e| bad(e.to_string()))?;
+    R::from_disk(disk).map_err(bad)
+}
+
+/// The row, or `None` where there is none.
+pub(super) fn load<R: RecordType>(store: &dyn Store, key: &RowKey) -> Result<Option<R>, StoreError> {
+    store.get(key)?.map(|(_, bytes)| decode(key, &bytes)).transpose()
+}
+
+/// One try to put `bytes` where `found` was. `None` = somebody was faster.
+fn swap(store: &dyn Store, key: &RowKey, found: Option<RowRevision>, bytes: &[u8]) -> Result<Option<()>, StoreError> {
+    match store.cas(key, found.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev), bytes)? {
+        SwapOutcome::Ok(_) => Ok(Some(())),
+        SwapOutcome::Conflict => Ok(None),
+        // It is written if what is there now is what we wrote; otherwise the next round decides.
+        SwapOutcome::Unknown => Ok(store.get(key)?.is_some_and(|(rev, there)| Some(rev) != found && there == bytes).then_some(())),
+    }
+}
+
+/// Repeats `round` until it is `Some`, with growing pauses.
+fn rounds<R: RecordType, T>(key: &RowKey, mut round: impl FnMut() -> Result<Option<T>, StoreError>) -> Result<T, StoreError> {
+    for attempt in 0..ATTEMPTS {
+        if let Some(done) = round()? {
+            return Ok(done);
+        }
+        if attempt > 3 {
+            // Processes that collided once differ in their ids, and so do their pauses.
+            sleep(Duration::from_micros(u64::from(attempt.min(40)) * (100 + u64::from(std::process::id() % 97))));
+        }
+    }
+    Err(StoreError::Contended { what: what::<R>(key), attempts: ATTEMPTS })
+}
+
+/// Changes a row by `change`, which may run several times; a missing row is given as `None`.
+/// Nothing is written where `change` leaves the row as it was.
+pub(super) fn update<R: RecordType, T>(store: &dyn Store, key: &RowKey, change: impl Fn(Option<R>) -> (R, T)) -> Result<T, StoreError> {
+    rounds::<R, T>(key, || {
+        let found = store.get(key)?;
+        let before = found.as_ref().map(|(_, bytes)| decode(key, bytes)).transpose()?;
+        let (after, outcome) = change(before);
+        let bytes = encode(&after);
+        if found.as_ref().is_some_and(|(_, before)| *before == bytes) {
+            return Ok(Some(outcome));
+        }
+        Ok(swap(store, key, found.map(|(rev, _)| rev), &bytes)?.map(|()| outcome))
+    })
+}
+
+/// Writes a row over whatever is there, unreadable rows included; only one of a later version is refused.
+pub(super) fn overwrite<R: RecordType>(store: &dyn Store, key: &RowKey, row: &R) -> Result<(), StoreError> {
+    let bytes = encode(row);
+    rounds::<R, ()>(key, || {
+        let found = store.get(key)?;
+        if let Some((_, before)) = &found
+            && let Err(newer @ StoreError::NewerRecord { .. }) = decode::<R>(key, before)
+        {
+            return Err(newer);
+        }
+        swap(store, key, found.map(|(rev, _)| rev), &bytes)
+    })
+}
+
+/// Writes a row where there is none, and says whether it did.
+pub(super) fn create<R: RecordType>(store: &dyn Store, key: &RowKey, row: &R) -> Result<bool, StoreError> {
+    let bytes = encode(row);
+    rounds::<R, bool>(key, || match store.get(key)? {
+        Some(_) => Ok(Some(false)),
+        None => Ok(swap(store, key, None, &bytes)?.map(|()| true)),
+    })
+}
+
+/// Removes a row, if it is there.
+pub(super) fn remove<R: RecordType>(store: &dyn Store, key: &RowKey) -> Result<(), StoreError> {
+    rounds::<R, ()>(key, || {
+        let Some((rev, _)) = store.get(key)? else { return Ok(Some(())) };
+        Ok(matches!(store.delete(key, rev)?, SwapOutcome::Ok(_)).then_some(()))
+    })
+}
+
+/// Every row of a kind below the given first parts, with its key, page by page.
+pub(super) fn each<R: RecordType>(
+    store: &dyn Store,
+    parts: &[&str],
+    mut visit: impl FnMut(&RowKey, Result<R, StoreError>),
+) -> Result<(), StoreError> {
+    const PAGE: usize = 32;
+    let prefix = RowKey::prefix(R::KIND, parts);
+    let mut after: Option<RowKey> = None;
+    loop {
+        let page = store.list(&prefix, after.as_ref(), PAGE)?;
+        for entry in &page {
+            visit(&entry.key, decode(&entry.key, &entry.value));
+        }
+        if page.len() < PAGE {
+            return Ok(());
+        }
+        after = page.into_iter().next_back().map(|entry| entry.key);
+    }
+}
+
+/// The rows of a kind that belong to a worktree and a spec, each with both.
+pub type OfWorktrees<R> = Vec<(String, String, Result<R, StoreError>)>;
+
+/// Every row of a kind, of all worktrees and specs.
+pub(super) fn everywhere<R: RecordType>(store: &dyn Store) -> Result<OfWorktrees<R>, StoreError> {
+    let mut found = Vec::new();
+    each::<R>(store, &[], |key, row| found.push((key.first_part(), key.last_part(), row)))?;
+    Ok(found)
+}
+
+/// What is recorded for each worktree to judge it by: the names of the rows with their revisions, as one text.
+pub fn rows_of_worktrees(store: &dyn Store) -> Result<HashMap<String, String>, StoreError> {
+    use super::{anchor::AnchorRecord, baseline::BaselineRecord, progress::CheckProgress};
+    use watchdog_core::decision::breaker::Breaker;
+    let mut rows: HashMap<String, String> = HashMap::new();
+    for kind in [AnchorRecord::KIND, BaselineRecord::KIND, Breaker::KIND, CheckProgress::KIND] {
+        for (key, rev) in store.revisions(&RowKey::prefix(kind, &[]))? {
+            let text = rows.entry(key.first_part()).or_default();
+            text.push_str(&format!("{key}={} ", rev.0));
+        }
+    }
+    Ok(rows)
+}
+
+/// The worktrees that have a row of a kind; no row is read for it.
+pub(super) fn worktrees<R: RecordType>(store: &dyn Store) -> Result<HashSet<String>, StoreError> {
+    Ok(store.revisions(&RowKey::prefix(R::KIND, &[]))?.iter().map(|(key, _)| key.first_part()).collect())
+}
+
+#[cfg(test)]
+#[path = "row_tests.rs"]
+mod tests;

@@ -1,0 +1,132 @@
+//! An engine whose answers get lost: nothing may be done twice, and nothing left undone.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::engine::{
+    AppendOutcome, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseHold, NewEvent, RowRevision, Store, StoreTime, StoredEvent,
+    StoredRow, SwapOutcome,
+};
+use crate::records::breaker;
+use crate::sqlite::tests::Scratch;
+use crate::{RowKey, SqliteStore, StoreError};
+use watchdog_core::config::settings::BreakerSettings;
+use watchdog_core::decision::breaker::BreakerInput;
+use watchdog_facts::evidence::Degradation;
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// Passes everything on, but answers so many writes with [`SwapOutcome::Unknown`], every other one of them after it was done.
+struct Lossy {
+    inner: SqliteStore,
+    lost: AtomicU32,
+}
+
+impl Store for Lossy {
+    fn cas_all(&self, writes: &[(RowKey, ExpectedRevision, Vec<u8>)]) -> Result<SwapOutcome> {
+        match self.lost.load(Ordering::Relaxed) {
+            0 => self.inner.cas_all(writes),
+            n => {
+                self.lost.store(n - 1, Ordering::Relaxed);
+                if n % 2 == 0 {
+                    assert!(matches!(self.inner.cas_all(writes)?, SwapOutcome::Ok(_)));
+                }
+                Ok(SwapOutcome::Unknown)
+            }
+        }
+    }
+
+    fn now(&self) -> Result<StoreTime> {
+        self.inner.now()
+    }
+    fn get(&self, key: &RowKey) -> Result<Option<(RowRevision, Vec<u8>)>> {
+        self.inner.get(key)
+    }
+    fn delete(&self, key: &RowKey, expect: RowRevision) -> Result<SwapOutcome> {
+        self.inner.delete(key, expect)
+    }
+    fn list(&self, prefix: &str, after: Option<&RowKey>, limit: usize) -> Result<Vec<StoredRow>> {
+        self.inner.list(prefix, after, limit)
+    }
+    fn revisions(&self, prefix: &str) -> Result<Vec<(RowKey, RowRevision)>> {
+        self.inner.revisions(prefix)
+    }
+
+    fn keep_hints(&self, hints: &[(RowKey, Vec<u8>)]) -> Result<()> {
+        self.inner.keep_hints(hints)
+    }
+
+    fn acquire(&self, key: &RowKey, holder: &str, ttl: Duration) -> Result<Option<Lease>> {
+        self.inner.acquire(key, holder, ttl)
+    }
+    fn renew(&self, lease: &Lease, ttl: Duration) -> Result<LeaseHold> {
+        self.inner.renew(lease, ttl)
+    }
+    fn release(&self, lease: &Lease) -> Result<bool> {
+        self.inner.release(lease)
+    }
+    fn append(&self, events: &[NewEvent], guard: Option<&Lease>) -> Result<AppendOutcome> {
+        self.inner.append(events, guard)
+    }
+    fn events_of(&self, worktree: &str) -> Result<(u64, u64)> {
+        self.inner.events_of(worktree)
+    }
+    fn remove_events(&self, worktree: &str) -> Result<u64> {
+        self.inner.remove_events(worktree)
+    }
+    fn newest_of(&self, of: &[(String, String)], kinds: &[&str], within: usize) -> Result<Vec<Option<StoredEvent>>> {
+        self.inner.newest_of(of, kinds, within)
+    }
+    fn read(&self, after: EventCursor, limit: usize) -> Result<(Vec<StoredEvent>, EventCursor)> {
+        self.inner.read(after, limit)
+    }
+    fn cursor_at(&self, at: Timestamp) -> Result<EventCursor> {
+        self.inner.cursor_at(at)
+    }
+    fn read_back(&self, end: EventCursor, worktree: Option<&str>, limit: usize) -> Result<(Vec<StoredEvent>, EventCursor)> {
+        self.inner.read_back(end, worktree, limit)
+    }
+    fn newest(&self, limit: usize) -> Result<Vec<StoredEvent>> {
+        self.inner.newest(limit)
+    }
+    fn prune(&self, retention: &EventRetention) -> Result<u64> {
+        self.inner.prune(retention)
+    }
+    fn notes(&self) -> Vec<Degradation> {
+        self.inner.notes()
+    }
+}
+
+#[test]
+fn a_strike_whose_answer_was_lost_counts_once() {
+    let settings = BreakerSettings { limit: 0, cooldown: Duration::from_secs(1) };
+    for lost in 0..6 {
+        let scratch = Scratch::new();
+        let store = Lossy { inner: SqliteStore::open(&scratch.dir).unwrap(), lost: AtomicU32::new(lost) };
+        for strikes in 1..=9 {
+            let now = Timestamp::from_second(i64::from(strikes)).unwrap();
+            let strike = || BreakerInput::Strike { why: format!("strike {strikes}") };
+            breaker::update(&store, "wt", "auth", |b| b.record(now, &settings, strike())).unwrap();
+            assert_eq!(breaker::of(&store, "wt", "auth").unwrap().strikes(), strikes, "{lost} answers lost");
+        }
+    }
+}
+
+#[test]
+fn a_row_that_others_change_for_ever_is_an_error_and_not_an_endless_loop() {
+    let scratch = Scratch::new();
+    let store = Lossy { inner: SqliteStore::open(&scratch.dir).unwrap(), lost: AtomicU32::new(0) };
+    let (calls, interfering) = (AtomicU32::new(0), BreakerSettings { limit: 0, cooldown: Duration::from_secs(1) });
+    let meddle = |n| breaker::update(&store.inner, "wt", "auth", |b| b.record(Timestamp::UNIX_EPOCH, &interfering, strike(n))).unwrap();
+    fn strike(n: u32) -> BreakerInput {
+        BreakerInput::Strike { why: n.to_string() }
+    }
+    let result = breaker::update(&store, "wt", "auth", |b| {
+        let n = calls.fetch_add(1, Ordering::Relaxed);
+        meddle(n);
+        b.record(Timestamp::UNIX_EPOCH, &interfering, strike(n));
+    });
+    assert!(matches!(result, Err(StoreError::Contended { .. })), "{result:?}");
+}

@@ -1,0 +1,146 @@
+//! The last session of a spec in a worktree: whom a probe resumes, and what is still running. Earlier ones are in the journal.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use watchdog_core::decision::survivor_quiet::QuietSince;
+
+use super::row::{self, OfWorktrees, RecordType};
+use crate::codec::{path_from_text, path_to_text};
+use crate::engine::Store;
+use crate::error::StoreError;
+
+/// A session as it is recorded.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionRecord {
+    /// The agent's own name for it, once known.
+    pub session_id: Option<String>,
+    /// Its first process. Alone no proof that it still runs: numbers are used again.
+    pub pid: Option<u32>,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ended; `None` while it runs, or when watchdog was killed before it could know.
+    pub ended_at: Option<Timestamp>,
+    /// Where its output is kept.
+    pub log: Option<PathBuf>,
+    /// How long it may be silent before it counts as stalled, where watchdog ran it with such a limit.
+    pub idle_limit: Option<Duration>,
+    /// What outlived it, by pid and name.
+    pub survivors: Vec<(u32, String)>,
+    /// Since when nothing was seen of that.
+    pub quiet: Option<QuietSince>,
+}
+
+impl SessionRecord {
+    /// A session that runs since `started_at`, and of which nothing else is known.
+    pub fn began(started_at: Timestamp) -> Self {
+        SessionRecord { started_at, ..SessionRecord::default() }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct SessionV1 {
+    session_id: Option<String>,
+    pid: Option<u32>,
+    started_at: Timestamp,
+    ended_at: Option<Timestamp>,
+    log: Option<String>,
+    #[serde(default)]
+    idle_limit_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    survivors: Vec<(u32, String)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    quiet: Option<(Timestamp, u64)>,
+}
+
+impl RecordType for SessionRecord {
+    type Disk = SessionV1;
+    const VERSION: u64 = 1;
+    const KIND: &'static str = "session";
+
+    fn to_disk(&self) -> SessionV1 {
+        SessionV1 {
+            session_id: self.session_id.clone(),
+            pid: self.pid,
+            started_at: self.started_at,
+            ended_at: self.ended_at,
+            log: self.log.as_deref().map(path_to_text),
+            idle_limit_ms: self.idle_limit.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+            survivors: self.survivors.clone(),
+            quiet: self.quiet.map(|quiet| (quiet.since, u64::try_from(quiet.used.as_millis()).unwrap_or(u64::MAX))),
+        }
+    }
+
+    fn from_disk(disk: SessionV1) -> Result<Self, String> {
+        Ok(SessionRecord {
+            session_id: disk.session_id,
+            pid: disk.pid,
+            started_at: disk.started_at,
+            ended_at: disk.ended_at,
+            log: disk.log.as_deref().map(path_from_text),
+            idle_limit: disk.idle_limit_ms.map(Duration::from_millis),
+            survivors: disk.survivors,
+            quiet: disk.quiet.map(|(since, used)| QuietSince { since, used: Duration::from_millis(used) }),
+        })
+    }
+}
+
+/// The worktrees for which a session is recorded.
+pub fn worktrees(store: &dyn Store) -> Result<HashSet<String>, StoreError> {
+    row::worktrees::<SessionRecord>(store)
+}
+
+/// Records a session in place of the former one.
+pub fn record(store: &dyn Store, worktree_id: &str, spec: &str, session: &SessionRecord) -> Result<(), StoreError> {
+    row::overwrite(store, &row::key::<SessionRecord>(worktree_id, spec), session)
+}
+
+/// Takes the record of a session back that never began: the former one, if there was any, stands again.
+pub fn put_back(store: &dyn Store, (worktree_id, spec): (&str, &str), former: Option<&SessionRecord>) -> Result<(), StoreError> {
+    match former {
+        Some(former) => record(store, worktree_id, spec, former),
+        None => row::remove::<SessionRecord>(store, &row::key::<SessionRecord>(worktree_id, spec)),
+    }
+}
+
+/// The last session of a spec, if any is recorded.
+pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<Option<SessionRecord>, StoreError> {
+    row::load(store, &row::key::<SessionRecord>(worktree_id, spec))
+}
+
+/// The session of a worktree that began last, with its spec.
+pub fn latest(store: &dyn Store, worktree_id: &str) -> Result<Option<(String, SessionRecord)>, StoreError> {
+    let mut latest: Option<(String, SessionRecord)> = None;
+    // One that cannot be read only costs a probe its session id, so it does not hide the others.
+    row::each::<SessionRecord>(store, &[worktree_id], |key, found| {
+        if let Ok(found) = found
+            && latest.as_ref().is_none_or(|(_, best)| best.started_at <= found.started_at)
+        {
+            latest = Some((key.last_part(), found));
+        }
+    })?;
+    Ok(latest)
+}
+
+/// Changes the recorded session of a spec atomically, and says whether there was one; `change` may run several times.
+pub fn update(store: &dyn Store, worktree_id: &str, spec: &str, change: impl Fn(&mut SessionRecord)) -> Result<bool, StoreError> {
+    if of(store, worktree_id, spec)?.is_none() {
+        return Ok(false);
+    }
+    row::update(store, &row::key::<SessionRecord>(worktree_id, spec), |found: Option<SessionRecord>| {
+        let existed = found.is_some();
+        // Deleted in between: an end without a beginning would be noise, but losing it would be worse.
+        let mut session = found.unwrap_or_default();
+        change(&mut session);
+        (session, existed)
+    })
+}
+
+/// Every recorded session, of all worktrees and specs.
+pub fn everywhere(store: &dyn Store) -> Result<OfWorktrees<SessionRecord>, StoreError> {
+    row::everywhere(store)
+}

@@ -1,0 +1,81 @@
+//! What a sweep last saw of a worktree and came to, so that the next one need not look again where nothing moved.
+//! A hint: it may be lost or dropped at any time, and costs one look.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::row::{self, RecordType};
+use crate::engine::{RowRevision, Store, SwapOutcome};
+use crate::error::StoreError;
+use crate::key::RowKey;
+
+/// A look and its verdict.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SweepCacheEntry {
+    /// Fingerprint of everything that was asked and recorded: flags, configuration, the rows of the worktree.
+    pub asked: String,
+    /// The paths that it rested on.
+    pub traces: String,
+    /// Fingerprint of their state.
+    pub stamp: String,
+    /// The snapshot that holds what was uncommitted.
+    pub snapshot: Option<String>,
+    /// When it was.
+    pub at: Timestamp,
+    /// The verdict's object.
+    pub verdict: Value,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct LookV1 {
+    asked: String,
+    traces: String,
+    stamp: String,
+    snapshot: Option<String>,
+    at: Timestamp,
+    verdict: Value,
+}
+
+impl RecordType for SweepCacheEntry {
+    type Disk = LookV1;
+    const VERSION: u64 = 1;
+    const KIND: &'static str = "look";
+
+    fn to_disk(&self) -> LookV1 {
+        let SweepCacheEntry { asked, traces, stamp, snapshot, at, verdict } = self.clone();
+        LookV1 { asked, traces, stamp, snapshot, at, verdict }
+    }
+
+    fn from_disk(disk: LookV1) -> Result<Self, String> {
+        let LookV1 { asked, traces, stamp, snapshot, at, verdict } = disk;
+        Ok(SweepCacheEntry { asked, traces, stamp, snapshot, at, verdict })
+    }
+}
+
+fn key(worktree_id: &str) -> RowKey {
+    RowKey::new(SweepCacheEntry::KIND, &[worktree_id])
+}
+
+/// The worktrees with a look, and its revision.
+pub fn all(store: &dyn Store) -> Result<HashMap<String, RowRevision>, StoreError> {
+    Ok(store.revisions(&RowKey::prefix(SweepCacheEntry::KIND, &[]))?.into_iter().map(|(key, rev)| (key.first_part(), rev)).collect())
+}
+
+/// The last look at a worktree. One that cannot be read is none.
+pub fn of(store: &dyn Store, worktree_id: &str) -> Result<Option<SweepCacheEntry>, StoreError> {
+    Ok(row::load(store, &key(worktree_id)).unwrap_or_default())
+}
+
+/// Keeps looks in place of the former ones.
+pub fn keep(store: &dyn Store, looks: &[(String, SweepCacheEntry)]) -> Result<(), StoreError> {
+    let hints: Vec<_> = looks.iter().map(|(id, look)| (key(id), row::encode(look))).collect();
+    store.keep_hints(&hints)
+}
+
+/// Forgets the look at a worktree that is gone, unless there is a newer one.
+pub fn forget(store: &dyn Store, worktree_id: &str, rev: RowRevision) -> Result<bool, StoreError> {
+    Ok(matches!(store.delete(&key(worktree_id), rev)?, SwapOutcome::Ok(_)))
+}

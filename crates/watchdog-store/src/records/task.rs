@@ -1,0 +1,220 @@
+//! Where a task stands: its status, who has it, and what came of it. Belongs to the repository, so that all worktrees see the same.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::row::{self, RecordType};
+use crate::codec::{path_from_text, path_to_text};
+use crate::engine::{Lease, Store};
+use crate::error::StoreError;
+use crate::key::RowKey;
+use watchdog_core::config::task_file::TaskStatus;
+
+/// A task as it is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskRecord {
+    /// Where it stands.
+    pub status: TaskStatus,
+    /// The agent that has it, or had it last where it is in review or failed.
+    pub agent: Option<String>,
+    /// The fence of the lease under which the status was set; `None` where a person or the queue set it.
+    pub fence: Option<i64>,
+    /// Why it stands there: a verdict's reason, `dependencies`, `by_hand`, `lease_ended`.
+    pub reason: Option<String>,
+    /// The same for people.
+    pub message: Option<String>,
+    /// The log of its last session.
+    pub log: Option<PathBuf>,
+    /// The branch that its work is on.
+    pub branch: Option<String>,
+    /// The work tree that it was last worked on in.
+    pub worktree: Option<PathBuf>,
+    /// The commit whose copy of the task's file governs: HEAD when it was first begun. Empty text = unborn.
+    pub baseline: Option<String>,
+    /// Its file as it was when the task was first seen, or when a person allowed it: its criteria hold whatever becomes of the file.
+    pub pinned: Option<PinnedFile>,
+    /// How often it was begun.
+    pub attempts: u32,
+    /// When it was first seen.
+    pub since: Timestamp,
+    /// When this was last changed.
+    pub changed_at: Timestamp,
+}
+
+/// A task's file as a record keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PinnedFile {
+    /// Its path from the root of the work tree.
+    pub path: String,
+    /// What it said.
+    pub text: String,
+}
+
+impl TaskRecord {
+    /// A task that was just seen.
+    pub fn begin(status: TaskStatus, now: Timestamp) -> Self {
+        TaskRecord {
+            status,
+            agent: None,
+            fence: None,
+            reason: None,
+            message: None,
+            log: None,
+            branch: None,
+            worktree: None,
+            baseline: None,
+            pinned: None,
+            attempts: 0,
+            since: now,
+            changed_at: now,
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct TaskV1 {
+    status: String,
+    agent: Option<String>,
+    fence: Option<i64>,
+    reason: Option<String>,
+    message: Option<String>,
+    log: Option<String>,
+    branch: Option<String>,
+    worktree: Option<String>,
+    baseline: Option<String>,
+    #[serde(default)]
+    pinned: Option<PinnedFile>,
+    attempts: u32,
+    since: Timestamp,
+    changed_at: Timestamp,
+}
+
+impl RecordType for TaskRecord {
+    type Disk = TaskV1;
+    const VERSION: u64 = 1;
+    const KIND: &'static str = "task";
+
+    fn to_disk(&self) -> TaskV1 {
+        let task = self.clone();
+        TaskV1 {
+            status: task.status.as_str().to_owned(),
+            agent: task.agent,
+            fence: task.fence,
+            reason: task.reason,
+            message: task.message,
+            log: task.log.as_deref().map(path_to_text),
+            branch: task.branch,
+            worktree: task.worktree.as_deref().map(path_to_text),
+            baseline: task.baseline,
+            pinned: task.pinned,
+            attempts: task.attempts,
+            since: task.since,
+            changed_at: task.changed_at,
+        }
+    }
+
+    fn from_disk(disk: TaskV1) -> Result<Self, String> {
+        let status = TaskStatus::from_word(&disk.status).ok_or_else(|| format!("its status '{}' is none", disk.status))?;
+        Ok(TaskRecord {
+            status,
+            agent: disk.agent,
+            fence: disk.fence,
+            reason: disk.reason,
+            message: disk.message,
+            log: disk.log.as_deref().map(path_from_text),
+            branch: disk.branch,
+            worktree: disk.worktree.as_deref().map(path_from_text),
+            baseline: disk.baseline,
+            pinned: disk.pinned,
+            attempts: disk.attempts,
+            since: disk.since,
+            changed_at: disk.changed_at,
+        })
+    }
+}
+
+/// The record of a task, if there is one.
+pub fn of(store: &dyn Store, repository_id: &str, id: &str) -> Result<Option<TaskRecord>, StoreError> {
+    row::load(store, &row::key::<TaskRecord>(repository_id, id))
+}
+
+/// The records of all tasks of a repository, by id.
+pub fn all(store: &dyn Store, repository_id: &str) -> Result<Vec<(String, TaskRecord)>, StoreError> {
+    let mut tasks = Vec::new();
+    let mut failed = None;
+    row::each::<TaskRecord>(store, &[repository_id], |key, found| match found {
+        Ok(record) => tasks.push((key.last_part(), record)),
+        Err(error) => failed = Some(error),
+    })?;
+    failed.map_or(Ok(tasks), Err)
+}
+
+/// Changes the record of a task atomically with regard to every other process; `change` may run several times, each time on what is
+/// recorded then. Nothing is written where it leaves the record as it was.
+pub fn update<T>(
+    store: &dyn Store,
+    repository_id: &str,
+    id: &str,
+    change: impl Fn(Option<TaskRecord>) -> (TaskRecord, T),
+) -> Result<T, StoreError> {
+    row::update(store, &row::key::<TaskRecord>(repository_id, id), change)
+}
+
+/// Takes the lease of a task; `None` while somebody has it.
+pub fn lease(store: &dyn Store, repository_id: &str, id: &str, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError> {
+    store.acquire(&RowKey::new("task-lease", &[repository_id, id]), holder, ttl)
+}
+
+/// Takes the lease of an agent's name; `None` while somebody works under it.
+pub fn agent_lease(store: &dyn Store, repository_id: &str, agent: &str, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError> {
+    store.acquire(&RowKey::new("agent-lease", &[repository_id, agent]), holder, ttl)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SqliteStore;
+    use crate::sqlite::tests::Scratch;
+
+    #[test]
+    fn what_is_recorded_of_a_task_comes_back() {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        let whole = TaskRecord {
+            agent: Some("be-1".into()),
+            fence: Some(7),
+            reason: Some("max_iterations".into()),
+            message: Some("the cap was reached".into()),
+            log: Some("/state/logs/a b".into()),
+            branch: Some("watchdog/T1".into()),
+            worktree: Some("/w/ü".into()),
+            baseline: Some(String::new()),
+            pinned: Some(PinnedFile { path: ".watchdog/tasks/T1.md".into(), text: "---\nid: T1\n---\n".into() }),
+            attempts: 3,
+            ..TaskRecord::begin(TaskStatus::Review, Timestamp::UNIX_EPOCH)
+        };
+        assert_eq!(of(&store, "repo", "T1").unwrap(), None);
+        update(&store, "repo", "T1", |found| (found.map_or(whole.clone(), |_| panic!("there is none")), ())).unwrap();
+        assert_eq!(of(&store, "repo", "T1").unwrap(), Some(whole));
+        assert_eq!(of(&store, "repo", "T2").unwrap(), None);
+        assert_eq!(of(&store, "other", "T1").unwrap(), None);
+        assert_eq!(all(&store, "repo").unwrap().len(), 1);
+    }
+
+    #[test]
+    fn one_task_has_one_lease_and_each_new_one_a_larger_fence() {
+        let scratch = Scratch::new();
+        let store = SqliteStore::open(&scratch.dir).unwrap();
+        let minute = Duration::from_secs(60);
+        let first = lease(&store, "repo", "T1", "a", minute).unwrap().expect("nobody has it");
+        assert_eq!(lease(&store, "repo", "T1", "b", minute).unwrap(), None);
+        assert!(lease(&store, "repo", "T2", "b", minute).unwrap().is_some());
+        assert!(agent_lease(&store, "repo", "T1", "b", minute).unwrap().is_some(), "agents and tasks share no names");
+        assert!(store.release(&first).unwrap());
+        let second = lease(&store, "repo", "T1", "b", minute).unwrap().expect("it was given back");
+        assert!(second.fence > first.fence);
+    }
+}

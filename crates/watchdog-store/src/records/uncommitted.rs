@@ -1,0 +1,143 @@
+//! What was uncommitted in a worktree when a session of a spec began and when it ended, and which files watchdog itself wrote there.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::row::{self, RecordType};
+use crate::engine::Store;
+use crate::error::StoreError;
+use crate::key::RowKey;
+use watchdog_facts::session_work::{ContentIds, UncommittedByMoment};
+
+/// What is recorded of uncommitted work for a baseline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UncommittedRecord {
+    /// When the baseline was recorded that this belongs to.
+    pub baseline_at: Timestamp,
+    /// What was uncommitted then, and at the end.
+    pub work: UncommittedByMoment,
+    /// Whether the work of this baseline was judged complete.
+    pub completed: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct UncommittedV1 {
+    baseline_at: Timestamp,
+    inherited: ContentIds,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    end: Option<ContentIds>,
+    #[serde(default)]
+    completed: bool,
+}
+
+impl RecordType for UncommittedRecord {
+    type Disk = UncommittedV1;
+    const VERSION: u64 = 1;
+    const KIND: &'static str = "uncommitted";
+
+    fn to_disk(&self) -> UncommittedV1 {
+        UncommittedV1 {
+            baseline_at: self.baseline_at,
+            inherited: self.work.inherited.clone(),
+            end: self.work.end.clone(),
+            completed: self.completed,
+        }
+    }
+
+    fn from_disk(disk: UncommittedV1) -> Result<Self, String> {
+        let work = UncommittedByMoment { inherited: disk.inherited, end: disk.end };
+        Ok(UncommittedRecord { baseline_at: disk.baseline_at, work, completed: disk.completed })
+    }
+}
+
+/// Files that watchdog wrote into a worktree, by content: they are nobody's work.
+pub(super) struct WatchdogWrittenFiles(ContentIds);
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct WrittenV1 {
+    files: ContentIds,
+}
+
+impl RecordType for WatchdogWrittenFiles {
+    type Disk = WrittenV1;
+    const VERSION: u64 = 1;
+    const KIND: &'static str = "written";
+
+    fn to_disk(&self) -> WrittenV1 {
+        WrittenV1 { files: self.0.clone() }
+    }
+
+    fn from_disk(disk: WrittenV1) -> Result<Self, String> {
+        Ok(WatchdogWrittenFiles(disk.files))
+    }
+}
+
+/// Records what was uncommitted when a session of the spec began, in place of the former record.
+pub fn record(store: &dyn Store, worktree_id: &str, spec: &str, record: &UncommittedRecord) -> Result<(), StoreError> {
+    row::overwrite(store, &row::key::<UncommittedRecord>(worktree_id, spec), record)
+}
+
+/// What is recorded for a spec, if anything is.
+pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<Option<UncommittedRecord>, StoreError> {
+    row::load(store, &row::key::<UncommittedRecord>(worktree_id, spec))
+}
+
+/// Records what is uncommitted at the end of a session that began at this baseline. Nothing happens where another one is recorded by now.
+pub fn ended(store: &dyn Store, worktree_id: &str, spec: &str, baseline_at: Timestamp, end: &ContentIds) -> Result<(), StoreError> {
+    change(store, worktree_id, spec, baseline_at, |record| record.work.end = Some(end.clone()))
+}
+
+/// Records that the work of a baseline is complete: what changes from now on belongs to nobody, until a new baseline.
+pub fn completed(
+    store: &dyn Store,
+    worktree_id: &str,
+    spec: &str,
+    baseline_at: Timestamp,
+    left: Option<&ContentIds>,
+) -> Result<(), StoreError> {
+    change(store, worktree_id, spec, baseline_at, |record| {
+        record.completed = true;
+        if let Some(left) = left {
+            record.work.end = Some(left.clone());
+        }
+    })
+}
+
+fn change(
+    store: &dyn Store,
+    worktree_id: &str,
+    spec: &str,
+    baseline_at: Timestamp,
+    change: impl Fn(&mut UncommittedRecord),
+) -> Result<(), StoreError> {
+    // Most calls end here, without a write.
+    let Some(mut found) = of(store, worktree_id, spec)?.filter(|record| record.baseline_at == baseline_at) else { return Ok(()) };
+    let before = found.clone();
+    change(&mut found);
+    if found == before {
+        return Ok(());
+    }
+    row::update(store, &row::key::<UncommittedRecord>(worktree_id, spec), |found: Option<UncommittedRecord>| {
+        let mut record = found.unwrap_or(UncommittedRecord { baseline_at, work: UncommittedByMoment::default(), completed: false });
+        if record.baseline_at == baseline_at {
+            change(&mut record);
+        }
+        (record, ())
+    })
+}
+
+/// Notes that watchdog itself wrote a file into the worktree.
+pub fn wrote(store: &dyn Store, worktree_id: &str, path: &str, id: &str) -> Result<(), StoreError> {
+    row::update(store, &RowKey::new(WatchdogWrittenFiles::KIND, &[worktree_id]), |found: Option<WatchdogWrittenFiles>| {
+        let WatchdogWrittenFiles(mut files) = found.unwrap_or(WatchdogWrittenFiles(ContentIds::new()));
+        files.insert(path.to_owned(), id.to_owned());
+        (WatchdogWrittenFiles(files), ())
+    })
+}
+
+/// The files that watchdog itself wrote into the worktree, as it wrote them.
+pub fn written(store: &dyn Store, worktree_id: &str) -> Result<ContentIds, StoreError> {
+    Ok(row::load::<WatchdogWrittenFiles>(store, &RowKey::new(WatchdogWrittenFiles::KIND, &[worktree_id]))?
+        .map(|WatchdogWrittenFiles(files)| files)
+        .unwrap_or_default())
+}

@@ -1,0 +1,447 @@
+//! One database file in its place: opened, created, migrated, checked after a crash, put aside when damaged.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::faults::{is_damage, store_error};
+use crate::access_lock::{AccessGuard, AccessLock};
+use crate::clock::wall_micros;
+use crate::error::StoreError;
+use crate::file::open_private;
+use crate::state_dir::StateDir;
+use watchdog_facts::evidence::{Degradation, WarningCode};
+
+/// "wdog" in the file's header: tells our databases from others.
+const APPLICATION_ID: i32 = 0x7764_6f67;
+
+/// The migrations, in order; the number of those applied is the file's `user_version`. Only ever appended to.
+const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql"), include_str!("schema_2.sql")];
+
+/// The format of the records that this program writes. A newer one is refused.
+pub const STORE_FORMAT: usize = MIGRATIONS.len();
+
+/// Longest wait for other processes. Busy disks were seen to need almost four seconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Damaged databases that are kept beside the living one.
+const KEPT_DAMAGED: usize = 3;
+
+/// A log of fewer bytes than this may stay behind.
+const SHORT_LOG: u64 = 256 << 10;
+
+/// What SQLite keeps beside a database.
+const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// How changes are made safe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum JournalMode {
+    /// Write-ahead log: readers and a writer side by side.
+    Ahead,
+    /// Rollback journal, for file systems on which processes cannot share memory.
+    Rollback,
+}
+
+/// The database file, the connection to it, and who else is there.
+pub(super) struct DatabaseFile {
+    /// First, so that it is closed before `presence` says that we are gone.
+    connected: Option<OpenConnection>,
+    database: PathBuf,
+    gate: AccessLock,
+    /// Held shared for as long as we may be connected: whoever gets it alone knows that nobody is.
+    presence: AccessLock,
+    journal: JournalMode,
+    notes: Vec<Degradation>,
+}
+
+struct OpenConnection {
+    connection: Connection,
+    identity: (u64, u64),
+}
+
+/// What a look at the file says.
+enum DatabaseState {
+    Ready,
+    /// Missing, empty, of an older format, or in the other journal mode.
+    NeedsSetup,
+}
+
+/// Why a connection could not be made usable.
+enum ConnectionFault {
+    Sqlite(rusqlite::Error),
+    Refused(StoreError),
+}
+
+impl From<rusqlite::Error> for ConnectionFault {
+    fn from(error: rusqlite::Error) -> Self {
+        ConnectionFault::Sqlite(error)
+    }
+}
+
+impl Drop for DatabaseFile {
+    /// A process that writes one verdict and ends must not pay for moving the log into the database each time. A short log
+    /// stays where it is, and the next process reads it once; a longer one is moved, as SQLite does by itself.
+    fn drop(&mut self) {
+        if let Some(connected) = self.connected.take() {
+            let short = fs::metadata(self.companion("-wal")).is_ok_and(|meta| meta.len() < SHORT_LOG);
+            // A refusal changes nothing for us: then the log is moved now.
+            let _ = connected.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, short);
+        }
+        if let Some(_passage) = self.presence.try_alone() {
+            self.presence.say_left_in_order(true);
+        }
+    }
+}
+
+impl DatabaseFile {
+    pub fn open(dir: &StateDir) -> Result<Self, StoreError> {
+        let journal = journal_for(dir.root());
+        let mut site = DatabaseFile::at(dir, journal)?;
+        if journal == JournalMode::Rollback {
+            site.note(
+                WarningCode::StateOnNetworkFs,
+                format!("{} is on a network file system: slower, and less safe", dir.root().display()),
+            );
+        }
+        site.connect()?;
+        Ok(site)
+    }
+
+    /// A site that is not connected yet.
+    pub fn at(dir: &StateDir, journal: JournalMode) -> Result<Self, StoreError> {
+        Ok(DatabaseFile {
+            database: dir.database(),
+            gate: AccessLock::open(&dir.locks().join("store.gate"), PATIENCE)?,
+            presence: AccessLock::open(&dir.locks().join("store.presence"), PATIENCE)?,
+            journal,
+            connected: None,
+            notes: Vec::new(),
+        })
+    }
+
+    pub fn database(&self) -> &Path {
+        &self.database
+    }
+
+    pub fn take_notes(&mut self) -> Vec<Degradation> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Runs one operation. `None` means that the database was damaged and has been put aside.
+    pub fn attempt<T>(
+        &mut self,
+        doing: &'static str,
+        op: &impl Fn(&mut Connection) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, StoreError> {
+        let Some((passage, mut connected)) = self.enter()? else { return Ok(None) };
+        let result = op(&mut connected.connection);
+        drop(passage);
+        match result {
+            Ok(done) => {
+                self.connected = Some(connected);
+                Ok(Some(done))
+            }
+            Err(error) if is_damage(&error) => {
+                self.put_aside(Some(connected), &error.to_string())?;
+                Ok(None)
+            }
+            Err(error) => {
+                self.connected = Some(connected);
+                Err(store_error(doing, &self.database, PATIENCE.as_secs(), &error))
+            }
+        }
+    }
+
+    /// Takes the connection through the gate, behind which the file stays in place. `None` where it was put aside on the way there.
+    fn enter(&mut self) -> Result<Option<(AccessGuard, OpenConnection)>, StoreError> {
+        for _ in 0..2 {
+            if let Some(connected) = &self.connected {
+                let (passage, expected) = (self.gate.shared(&self.database)?, connected.identity);
+                if identity(&self.database) == Some(expected) {
+                    return Ok(self.connected.take().map(|connected| (passage, connected)));
+                }
+            }
+            self.connect()?;
+        }
+        Ok(None)
+    }
+
+    /// Sees to it that we are connected to the file that is in place now.
+    fn connect(&mut self) -> Result<(), StoreError> {
+        if let Some(connected) = &self.connected {
+            if identity(&self.database) == Some(connected.identity) {
+                return Ok(());
+            }
+            self.connected = None;
+            self.note(
+                WarningCode::StoreReplaced,
+                format!("{} was moved or deleted while in use; what is there now is used instead", self.database.display()),
+            );
+        }
+        // The last one may have been killed: then nobody is present, and something is left in the log.
+        let unclean = match self.presence.try_alone() {
+            Some(_passage) => {
+                let left = ["-wal", "-journal"].iter().any(|c| fs::metadata(self.companion(c)).is_ok_and(|meta| meta.len() > 0));
+                let unclean = left && !self.presence.was_left_in_order();
+                self.presence.say_left_in_order(false);
+                unclean
+            }
+            None => false,
+        };
+        self.presence.stay(&self.database)?;
+        // Each turn either succeeds, fails, or puts one damaged file aside.
+        for _ in 0..3 {
+            match self.try_connect(unclean) {
+                Ok(connected) => {
+                    self.connected = Some(connected);
+                    return Ok(());
+                }
+                Err(ConnectionFault::Refused(error)) => return Err(error),
+                Err(ConnectionFault::Sqlite(error)) if is_damage(&error) => self.put_aside(None, &error.to_string())?,
+                Err(ConnectionFault::Sqlite(error)) => {
+                    return Err(store_error("open the database", &self.database, PATIENCE.as_secs(), &error));
+                }
+            }
+        }
+        Err(StoreError::Damaged {
+            path: self.database.clone(),
+            why: "every fresh database was damaged at once, as by a failing disk".into(),
+        })
+    }
+
+    fn try_connect(&mut self, unclean: bool) -> Result<OpenConnection, ConnectionFault> {
+        {
+            let _passage = self.gate.shared(&self.database).map_err(ConnectionFault::Refused)?;
+            if let Some(identity) = identity(&self.database) {
+                let connection = self.connection()?;
+                if let DatabaseState::Ready = self.look(&connection)? {
+                    if unclean {
+                        check(&connection)?;
+                    }
+                    return Ok(OpenConnection { connection, identity });
+                }
+            }
+        }
+        let _passage = self.gate.alone(&self.database).map_err(ConnectionFault::Refused)?;
+        let fresh = identity(&self.database).is_none();
+        if fresh {
+            // A log without its database would be taken for that of the new one.
+            self.move_companions(&self.name_for_damaged()).map_err(ConnectionFault::Refused)?;
+            drop(open_private(&self.database).map_err(ConnectionFault::Refused)?);
+        }
+        let mut connection = self.connection()?;
+        if let DatabaseState::NeedsSetup = self.look(&connection)? {
+            set_up(&mut connection)?;
+            if !self.choose_journal(&connection)? {
+                self.note(
+                    WarningCode::StoreJournalMode,
+                    format!("{} stays in its old journal mode while others have it open", self.database.display()),
+                );
+            }
+        }
+        let identity = identity(&self.database).ok_or_else(|| {
+            ConnectionFault::Refused(StoreError::Io { doing: "open", path: self.database.clone(), why: "it vanished".into() })
+        })?;
+        Ok(OpenConnection { connection, identity })
+    }
+
+    fn connection(&self) -> rusqlite::Result<Connection> {
+        let mut connection =
+            Connection::open_with_flags(&self.database, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        connection.busy_handler(Some(wait_for_others))?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "mmap_size", 0)?;
+        connection.pragma_update(None, "cell_size_check", true)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+        // No statement is planned anew for the values that it is given: ours are written for one plan.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+        connection.pragma_update(None, "journal_size_limit", 4 << 20)?;
+        connection.set_prepared_statement_cache_capacity(32);
+        Ok(connection)
+    }
+
+    /// Reads only: whatever is refused here has not been touched.
+    fn look(&self, connection: &Connection) -> Result<DatabaseState, ConnectionFault> {
+        // Whoever changes these has the gate alone, so that they are of one moment.
+        let application: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+        let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        let known = MIGRATIONS.len() as i64;
+        let path = || self.database.clone();
+        if application != APPLICATION_ID {
+            let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+            let empty = application == 0 && version == 0 && tables == 0;
+            return if empty { Ok(DatabaseState::NeedsSetup) } else { Err(ConnectionFault::Refused(StoreError::Foreign { path: path() })) };
+        }
+        if version > known {
+            return Err(ConnectionFault::Refused(StoreError::Newer { path: path(), found: version, known }));
+        }
+        let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+        Ok(if version == known && mode == self.journal.word() { DatabaseState::Ready } else { DatabaseState::NeedsSetup })
+    }
+
+    /// Returns whether the mode is the wanted one now.
+    fn choose_journal(&self, connection: &Connection) -> rusqlite::Result<bool> {
+        let mode: String = connection.pragma_update_and_check(None, "journal_mode", self.journal.word(), |row| row.get(0))?;
+        Ok(mode == self.journal.word())
+    }
+
+    /// Renames a damaged database, so that a fresh one can be begun and the damaged one can still be studied.
+    fn put_aside(&mut self, connected: Option<OpenConnection>, why: &str) -> Result<(), StoreError> {
+        let seen = connected.as_ref().map(|c| c.identity);
+        if let Some(connected) = connected {
+            // Closing must not write the log into the damaged file: what is there is evidence. A refusal changes nothing for us.
+            let _ = connected.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        }
+        let passage = self.gate.alone(&self.database)?;
+        let now = identity(&self.database);
+        if now.is_none() || seen.is_some_and(|seen| now != Some(seen)) {
+            return Ok(());
+        }
+        if seen.is_none() {
+            // Somebody else may have repaired it while we waited for the gate.
+            match self.connection().and_then(|connection| check(&connection)) {
+                Ok(()) => return Ok(()),
+                Err(error) if is_damage(&error) => {}
+                Err(error) => return Err(store_error("check the database", &self.database, PATIENCE.as_secs(), &error)),
+            }
+        }
+        let aside = self.name_for_damaged();
+        fs::rename(&self.database, &aside).map_err(|e| StoreError::io("put aside", &self.database, &e))?;
+        self.move_companions(&aside)?;
+        self.forget_old_damaged();
+        drop(passage);
+        self.note(
+            WarningCode::StoreDamaged,
+            format!("{} was damaged ({why}); it is kept as {}, and a fresh one was begun", self.database.display(), aside.display()),
+        );
+        Ok(())
+    }
+
+    fn companion(&self, suffix: &str) -> PathBuf {
+        with_suffix(&self.database, suffix)
+    }
+
+    fn move_companions(&self, aside: &Path) -> Result<(), StoreError> {
+        for suffix in COMPANIONS {
+            let from = self.companion(suffix);
+            match fs::rename(&from, with_suffix(aside, suffix)) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(StoreError::io("put aside", &from, &e)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn name_for_damaged(&self) -> PathBuf {
+        let now = Timestamp::from_microsecond(wall_micros()).unwrap_or(Timestamp::UNIX_EPOCH);
+        let stem = format!(".corrupt-{}", now.strftime("%Y%m%dT%H%M%S%.6fZ"));
+        with_suffix(&self.database, &stem)
+    }
+
+    /// Keeps the newest few damaged databases, so that a failing disk is not filled up as well.
+    fn forget_old_damaged(&self) {
+        let (Some(dir), Some(name)) = (self.database.parent(), self.database.file_name()) else { return };
+        let prefix = format!("{}.corrupt-", name.to_string_lossy());
+        let Ok(entries) = fs::read_dir(dir) else { return };
+        let mut damaged: Vec<String> = entries
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter(|name| name.starts_with(&prefix) && !COMPANIONS.iter().any(|c| name.ends_with(c)))
+            .collect();
+        damaged.sort();
+        for name in damaged.iter().rev().skip(KEPT_DAMAGED) {
+            for suffix in ["", "-wal", "-shm", "-journal"] {
+                // Whatever cannot be removed now is tried again the next time.
+                let _ = fs::remove_file(dir.join(format!("{name}{suffix}")));
+            }
+        }
+    }
+
+    fn note(&mut self, code: WarningCode, detail: String) {
+        self.notes.push(Degradation { code, detail });
+    }
+}
+
+impl JournalMode {
+    fn word(self) -> &'static str {
+        match self {
+            JournalMode::Ahead => "wal",
+            JournalMode::Rollback => "delete",
+        }
+    }
+}
+
+/// Waits a moment for whoever has the database, or gives up after about [`PATIENCE`]. SQLite's own handler sleeps up to 100 ms
+/// at a time, and a process that is unlucky with that starves behind those that are awake more often.
+fn wait_for_others(tries: i32) -> bool {
+    const QUICK: i32 = 100;
+    let pause = if tries < QUICK { Duration::from_millis(1) } else { Duration::from_millis(5) };
+    std::thread::sleep(pause);
+    u128::from(tries.unsigned_abs()) * 5 < PATIENCE.as_millis()
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Tells one file from its successor of the same name. Never opens it: closing it would drop SQLite's locks.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
+}
+
+/// Creates what is missing up to the newest format, all or nothing.
+fn set_up(connection: &mut Connection) -> rusqlite::Result<()> {
+    let tx = connection.transaction_with_behavior(TransactionBehavior::Exclusive)?;
+    let version: i64 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let applied = usize::try_from(version).unwrap_or(0);
+    for migration in &MIGRATIONS[applied.min(MIGRATIONS.len())..] {
+        tx.execute_batch(migration)?;
+    }
+    if applied == 0 {
+        // Revisions, fences and cursors count on from the clock, so that those of a database that was lost never come back.
+        let origin = wall_micros();
+        tx.execute("INSERT INTO counter (value) VALUES (?1)", [origin])?;
+        tx.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('event', ?1)", [origin])?;
+        tx.pragma_update(None, "application_id", APPLICATION_ID)?;
+    }
+    tx.pragma_update(None, "user_version", MIGRATIONS.len() as i64)?;
+    tx.commit()
+}
+
+/// SQLite's own check of the whole file; an error that counts as damage where it finds fault.
+fn check(connection: &Connection) -> rusqlite::Result<()> {
+    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if verdict == "ok" {
+        return Ok(());
+    }
+    Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT), Some(verdict)))
+}
+
+#[cfg(target_os = "linux")]
+fn journal_for(dir: &Path) -> JournalMode {
+    // What cannot be asked is taken for local: SQLite itself refuses a log that it cannot share.
+    rustix::fs::statfs(dir).map_or(JournalMode::Ahead, |fs| journal_on(fs.f_type as u32))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn journal_for(_dir: &Path) -> JournalMode {
+    JournalMode::Ahead
+}
+
+/// The journal for a file system, by the magic number that `statfs(2)` tells.
+#[cfg(target_os = "linux")]
+pub(super) fn journal_on(magic: u32) -> JournalMode {
+    match magic {
+        // nfs, smb, smb2, cifs, fuse (sshfs and the like), 9p, afs (two of them), ceph, coda, ncp, lustre, gfs2, ocfs2, vboxsf
+        0x6969 | 0x517b | 0xfe53_4d42 | 0xff53_4d42 | 0x6573_5546 | 0x0102_1997 | 0x5346_414f | 0x6b41_4653 | 0x00c3_6400 | 0x7375_7245
+        | 0x564c | 0x0bd0_0bd0 | 0x0116_1970 | 0x7461_636f | 0x786f_4256 => JournalMode::Rollback,
+        _ => JournalMode::Ahead,
+    }
+}
