@@ -1,5 +1,5 @@
-//! The structure that known agents print around an answer: Claude Code's result (one object, an array of events, or
-//! stream-json lines), Codex's and opencode's event lines, Gemini's object.
+//! The structure that known agents print around an answer, in one object, in an array of events or in lines: what their
+//! events, as `stream` reads them, come to.
 //!
 //! Unknown keys and events are passed over without being kept, so that a hostile output costs little memory.
 
@@ -10,8 +10,12 @@ use regex::bytes::Regex;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+use super::stream::{FinalResult, REPLY_MEMBERS, ReplyEvent, event_kind, reply_event};
+
 /// Bytes of an output that are searched for an envelope: its end.
 const CAP: usize = 2 * 1024 * 1024;
+/// Errors on the way that are kept.
+const ERRORS: usize = 8;
 
 /// What an agent's program said in its own structure.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -67,7 +71,8 @@ fn from_lines(bytes: &[u8]) -> Option<ReplyEnvelope> {
     // Without a line end in sight nothing in there can be a whole event.
     let tail = if tail.len() < bytes.len() { &tail[tail.iter().position(|b| *b == b'\n')?..] } else { tail };
     let lines = || tail.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
-    let is_event = |line: &[u8]| serde_json::from_slice::<EnvelopeEvent>(line).is_ok_and(|event| event.kind().is_some());
+    let is_event =
+        |line: &[u8]| serde_json::from_slice::<EnvelopeEvent>(line).is_ok_and(|EnvelopeEvent(event)| event_kind(&event).is_some());
     if !is_event(lines().next()?) && !is_event(lines().next_back()?) {
         return None;
     }
@@ -107,33 +112,8 @@ pub(super) fn is_session_id(word: &str) -> bool {
         && groups.iter().zip([8, 4, 4, 4, 12]).all(|(group, length)| group.len() == length && group.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-/// The members of one event that matter; the others are read past.
-#[derive(Default)]
-struct EnvelopeEvent(serde_json::Map<String, Value>);
-
-const MEMBERS: &[&str] = &[
-    "type",
-    "subtype",
-    "is_error",
-    "result",
-    "structured_output",
-    "session_id",
-    "thread_id",
-    "api_error_status",
-    "terminal_reason",
-    "errors",
-    "error",
-    "message",
-    "item",
-    "part",
-    "response",
-    "status",
-    "parent_tool_use_id",
-    "is_api_error_message",
-    "msg",
-    "data",
-    "exitCode",
-];
+/// The members of one event that matter, as an object; the others are read past.
+struct EnvelopeEvent(Value);
 
 impl<'de> Deserialize<'de> for EnvelopeEvent {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -146,13 +126,13 @@ impl<'de> Deserialize<'de> for EnvelopeEvent {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<EnvelopeEvent, A::Error> {
                 let mut kept = serde_json::Map::new();
                 while let Some(key) = map.next_key::<String>()? {
-                    if MEMBERS.contains(&key.as_str()) {
+                    if REPLY_MEMBERS.contains(&key.as_str()) {
                         kept.insert(key, map.next_value()?);
                     } else {
                         map.next_value::<IgnoredAny>()?;
                     }
                 }
-                Ok(EnvelopeEvent(kept))
+                Ok(EnvelopeEvent(Value::Object(kept)))
             }
         }
         from.deserialize_map(EventMembers)
@@ -182,16 +162,6 @@ impl<'de> Deserialize<'de> for EnvelopeEvents {
     }
 }
 
-impl EnvelopeEvent {
-    fn text_of(&self, key: &str) -> Option<&str> {
-        self.0.get(key)?.as_str()
-    }
-
-    fn kind(&self) -> Option<&str> {
-        self.text_of("type").or_else(|| self.0.get("msg")?.get("type")?.as_str())
-    }
-}
-
 fn fold(events: impl IntoIterator<Item = EnvelopeEvent>) -> Option<ReplyEnvelope> {
     let mut folded = FoldedEnvelope::default();
     for event in events {
@@ -213,176 +183,56 @@ impl FoldedEnvelope {
         self.known.then_some(self.envelope)
     }
 
-    fn take(&mut self, mut event: EnvelopeEvent) {
-        if let Some(id) = event.text_of("session_id").or_else(|| event.text_of("thread_id")).filter(|id| is_session_id(id)) {
+    fn take(&mut self, EnvelopeEvent(event): EnvelopeEvent) {
+        let named = ["session_id", "thread_id"].into_iter().find_map(|key| event.get(key)?.as_str());
+        if let Some(id) = named.filter(|id| is_session_id(id)) {
             self.envelope.session_id = Some(id.to_owned());
         }
-        let kind = event.kind().map(str::to_owned);
-        let known = match kind.as_deref() {
-            Some("result") if event.0.contains_key("exitCode") => {
-                match event.0.get("exitCode").and_then(Value::as_i64) {
-                    Some(0) => self.no_error(),
-                    _ => self.envelope.is_error = true,
+        let Some(event) = reply_event(&event) else { return };
+        self.known = true;
+        match event {
+            ReplyEvent::Other => {}
+            ReplyEvent::Recovered => self.recovered(),
+            ReplyEvent::Said { text, is_error, api_error_status } => {
+                if !is_error {
+                    self.recovered();
                 }
-                true
+                self.result = false;
+                let before = std::mem::take(&mut self.envelope);
+                self.envelope = ReplyEnvelope { text: Some(text), structured_output: None, is_error, api_error_status, ..before };
             }
-            Some("session.error") => {
-                self.copilot_error(&event);
-                true
+            ReplyEvent::Failed { message, api_error_status } => self.failed(message, api_error_status),
+            ReplyEvent::Aborted { message, api_error_status } => {
+                self.recovered();
+                self.envelope.text = None;
+                self.failed(message, api_error_status);
             }
-            Some("assistant.message") => {
-                self.say(event.0.get("data").and_then(|data| data.get("content")).and_then(Value::as_str));
-                true
-            }
-            Some("result") => {
-                self.claude_result(event);
-                true
-            }
-            Some("assistant") => {
-                self.claude_message(&event);
-                true
-            }
-            Some("item.completed" | "agent_message") => {
-                self.codex_message(&event);
-                true
-            }
-            Some("turn.completed") => {
-                self.no_error();
-                true
-            }
-            Some("turn.failed" | "error") => {
-                self.failed(&event);
-                true
-            }
-            Some("text") => {
-                self.say(event.0.get("part").and_then(|part| part.get("text")).and_then(Value::as_str));
-                event.0.contains_key("part")
-            }
-            Some(kind) => ["system", "thread.started", "turn.started", "step_start"].contains(&kind),
-            // A `status` of its own makes it an answer, whatever else is in it.
-            None if event.0.contains_key("status") => false,
-            None => match event.0.remove("response") {
-                Some(Value::String(text)) => {
-                    self.envelope.text = Some(text);
-                    true
-                }
-                _ if event.0.contains_key("error") => {
-                    self.failed(&event);
-                    true
-                }
-                _ => false,
-            },
-        };
-        self.known |= known;
-    }
-
-    /// Of several results (background work makes more turns) the last one counts.
-    fn claude_result(&mut self, mut event: EnvelopeEvent) {
-        let said = self.envelope.text.take();
-        let session_id = self.envelope.session_id.take();
-        let error_subtype = event.text_of("subtype").is_some_and(|s| s.starts_with("error"));
-        // Gemini has a status in the place of a subtype, and with Qwen Code one error in the place of a list.
-        let failed = event.text_of("status") == Some("error");
-        let error = event.0.get("error").and_then(|error| error.get("message").or(Some(error))?.as_str()).map(str::to_owned);
-        // Two results with nothing said between them: the first one's answer is not the second's.
-        let said = said.filter(|_| !self.result && !error_subtype);
-        self.result = true;
-        self.envelope = ReplyEnvelope {
-            // Without a result of its own, what the assistant said last is the answer.
-            text: match event.0.remove("result") {
-                Some(Value::String(text)) => Some(text),
-                Some(Value::Null) | None => said,
-                Some(other) => Some(other.to_string()),
-            },
-            structured_output: event.0.remove("structured_output").filter(|value| !value.is_null()),
-            is_error: error_subtype || failed || event.0.get("is_error").and_then(Value::as_bool).unwrap_or(false),
-            errors: event
-                .0
-                .get("errors")
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .chain(error)
-                .collect(),
-            api_error_status: event.0.get("api_error_status").and_then(Value::as_u64),
-            terminal_reason: event.text_of("terminal_reason").or(event.text_of("subtype").filter(|_| error_subtype)).map(str::to_owned),
-            session_id,
-        };
-    }
-
-    fn claude_message(&mut self, event: &EnvelopeEvent) {
-        // Subagents speak in the same stream.
-        if event.text_of("parent_tool_use_id").is_some() {
-            return;
-        }
-        let blocks = event.0.get("message").and_then(|m| m.get("content")).and_then(Value::as_array);
-        let texts = blocks.into_iter().flatten().filter(|block| block.get("type").and_then(Value::as_str) == Some("text"));
-        let said: String = texts.filter_map(|block| block.get("text")?.as_str()).collect();
-        if said.is_empty() {
-            return;
-        }
-        // Cut off before its result: a synthetic message carries the error.
-        let is_error = event.0.get("is_api_error_message").and_then(Value::as_bool).unwrap_or(false);
-        self.result = false;
-        self.envelope.is_error = is_error;
-        self.envelope.structured_output = None;
-        self.envelope.api_error_status = event.0.get("api_error_status").and_then(Value::as_u64);
-        self.envelope.text = Some(said);
-    }
-
-    fn codex_message(&mut self, event: &EnvelopeEvent) {
-        let item = event.0.get("item").or_else(|| event.0.get("msg"));
-        match item.and_then(|i| i.get("type")).and_then(Value::as_str) {
-            Some("agent_message") => self.say(item.and_then(|i| i.get("text").or_else(|| i.get("message"))).and_then(Value::as_str)),
-            // The service answered again: the agent works on.
-            Some("command_execution" | "file_change" | "mcp_tool_call" | "reasoning") => self.no_error(),
-            _ => {}
+            ReplyEvent::Finished(result) => self.finished(result),
         }
     }
 
-    fn copilot_error(&mut self, event: &EnvelopeEvent) {
-        let data = event.0.get("data");
-        // What the agent said before is no part of the error.
-        self.envelope.text = None;
-        self.envelope.is_error = true;
-        self.envelope.errors = data.and_then(|data| data.get("message")).and_then(Value::as_str).map(str::to_owned).into_iter().collect();
-        self.envelope.api_error_status = data.and_then(|data| data.get("statusCode")).and_then(Value::as_u64);
-    }
-
-    fn say(&mut self, text: Option<&str>) {
-        if let Some(text) = text {
-            self.envelope.text = Some(text.to_owned());
-            self.no_error();
-        }
-    }
-
-    /// An error on the way (a lost connection that came back) is none once the turn goes on.
-    fn no_error(&mut self) {
+    fn recovered(&mut self) {
         self.envelope.is_error = false;
         self.envelope.api_error_status = None;
         self.envelope.errors.clear();
     }
 
-    fn failed(&mut self, event: &EnvelopeEvent) {
-        let error = event.0.get("error").or_else(|| event.0.get("msg")).or_else(|| event.0.get("message"));
-        let message = error.and_then(|e| {
-            e.as_str()
-                .or_else(|| e.get("message")?.as_str())
-                .or_else(|| e.get("data")?.get("message")?.as_str())
-                .or_else(|| e.get("name")?.as_str())
-        });
+    fn failed(&mut self, message: Option<String>, api_error_status: Option<u64>) {
+        let errors = &mut self.envelope.errors;
+        errors.extend(message.filter(|message| errors.len() < ERRORS && !errors.contains(message)));
         self.envelope.is_error = true;
-        if let Some(message) = message.or_else(|| event.text_of("message"))
-            && self.envelope.errors.len() < 8
-            && !self.envelope.errors.iter().any(|known| known == message)
-        {
-            self.envelope.errors.push(message.to_owned());
-        }
-        if let Some(status) = error.and_then(|e| e.get("code").or_else(|| e.get("status"))).and_then(Value::as_u64) {
-            self.envelope.api_error_status = Some(status);
-        }
+        self.envelope.api_error_status = api_error_status.or(self.envelope.api_error_status);
+    }
+
+    /// Of several results (background work makes more turns) the last one counts.
+    fn finished(&mut self, result: FinalResult) {
+        let FinalResult { text, structured_output, is_error, cut_short, errors, api_error_status, terminal_reason } = result;
+        // Two results with nothing said between them: the first one's answer is not the second's.
+        let said = self.envelope.text.take().filter(|_| !self.result && !cut_short);
+        self.result = true;
+        // Without a result of its own, what the assistant said last is the answer.
+        let (text, session_id) = (text.or(said), self.envelope.session_id.take());
+        self.envelope = ReplyEnvelope { text, structured_output, is_error, errors, api_error_status, terminal_reason, session_id };
     }
 }
 

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::fields::{amount, content_text, cut, is_true, list, number, text};
 use super::figures::{ResultUsage, TokenCounts};
+use super::reply_event::{FinalResult, ReplyEvent};
 use super::session_fold::SessionFold;
 
 /// Takes one event; says whether it is one of Claude Code's.
@@ -28,6 +29,22 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
         gathered.session(text(event, "session_id").or_else(|| text(event, "sessionId")));
     }
     known
+}
+
+/// What one of Claude Code's events says about the answer.
+pub(super) fn reply(kind: Option<&str>, event: &Value) -> Option<ReplyEvent> {
+    match kind? {
+        "system" => Some(ReplyEvent::Other),
+        "assistant" => {
+            let text = event.get("message").filter(|_| is_main(event)).map(texts).unwrap_or_default();
+            // Cut off before its result: a synthetic message carries the error.
+            let is_error = is_true(event, "is_api_error_message");
+            let api_error_status = number(event, "api_error_status");
+            Some(if text.is_empty() { ReplyEvent::Other } else { ReplyEvent::Said { text, is_error, api_error_status } })
+        }
+        "result" => Some(ReplyEvent::Finished(final_result(event))),
+        _ => None,
+    }
 }
 
 fn system(gathered: &mut SessionFold, event: &Value) -> bool {
@@ -86,10 +103,8 @@ fn assistant(gathered: &mut SessionFold, event: &Value) -> bool {
     if !main {
         return true;
     }
-    let blocks = || list(message, "content");
-    let texts: Vec<&str> = blocks().filter(|block| text(block, "type") == Some("text")).filter_map(|block| text(block, "text")).collect();
-    gathered.says(&texts.concat(), id);
-    for block in blocks().filter(|block| text(block, "type") == Some("tool_use")) {
+    gathered.says(&texts(message), id);
+    for block in list(message, "content").filter(|block| text(block, "type") == Some("tool_use")) {
         if let (Some(id), Some(name)) = (text(block, "id"), text(block, "name")) {
             gathered.calls(id, name, block.get("input").unwrap_or(&Value::Null));
         }
@@ -98,6 +113,11 @@ fn assistant(gathered: &mut SessionFold, event: &Value) -> bool {
         gathered.stop_reason = Some(cut(reason, 100));
     }
     true
+}
+
+/// What a message says, apart from its calls of tools.
+fn texts(message: &Value) -> String {
+    list(message, "content").filter(|block| text(block, "type") == Some("text")).filter_map(|block| text(block, "text")).collect()
 }
 
 fn user(gathered: &mut SessionFold, event: &Value) -> bool {
@@ -157,27 +177,44 @@ fn result(gathered: &mut SessionFold, event: &Value) -> bool {
     for denial in list(event, "permission_denials") {
         gathered.refuses(text(denial, "tool_name").unwrap_or_default());
     }
-    match event.get("result") {
-        Some(Value::String(answer)) => gathered.answers(answer),
-        Some(Value::Null) | None => gathered.said_it(),
-        Some(other) => gathered.answers(&other.to_string()),
+    let FinalResult { text: answer, structured_output, is_error, errors, .. } = final_result(event);
+    match &answer {
+        Some(answer) => gathered.answers(answer),
+        None => gathered.said_it(),
     }
-    gathered.structured_output = event.get("structured_output").filter(|value| !value.is_null()).cloned();
+    gathered.structured_output = structured_output;
     if let Some(reason) = text(event, "stop_reason") {
         gathered.stop_reason = Some(cut(reason, 100));
     }
     let error_subtype = subtype.filter(|subtype| subtype.starts_with("error"));
     let ended = error_subtype.or(text(event, "terminal_reason")).or(subtype).unwrap_or("result");
     gathered.ended = Some(cut(ended, 100));
-    // Qwen Code tells one error, in the place of a list.
-    let one = event.get("error").and_then(|error| text(error, "message"));
-    let said: Vec<&str> = list(event, "errors").filter_map(Value::as_str).chain(one).collect();
-    gathered.error = (is_true(event, "is_error") || error_subtype.is_some()).then(|| match text(event, "result") {
-        _ if !said.is_empty() => cut(&said.join("\n"), 4000),
+    gathered.error = is_error.then(|| match text(event, "result") {
+        _ if !errors.is_empty() => cut(&errors.join("\n"), 4000),
         Some(answer) if !answer.is_empty() => cut(answer, 4000),
         _ => cut(ended, 100),
     });
     true
+}
+
+/// What the result of a turn says, for the session and for an answer alike.
+fn final_result(event: &Value) -> FinalResult {
+    let error_subtype = text(event, "subtype").filter(|subtype| subtype.starts_with("error"));
+    // Qwen Code has one error in the place of a list, and Gemini a status in the place of a subtype.
+    let one = event.get("error").and_then(|error| error.get("message").unwrap_or(error).as_str());
+    FinalResult {
+        text: match event.get("result") {
+            Some(Value::String(answer)) => Some(answer.clone()),
+            Some(Value::Null) | None => None,
+            Some(other) => Some(other.to_string()),
+        },
+        structured_output: event.get("structured_output").filter(|value| !value.is_null()).cloned(),
+        is_error: error_subtype.is_some() || is_true(event, "is_error") || text(event, "status") == Some("error"),
+        cut_short: error_subtype.is_some(),
+        errors: list(event, "errors").filter_map(Value::as_str).chain(one).map(str::to_owned).collect(),
+        api_error_status: number(event, "api_error_status"),
+        terminal_reason: text(event, "terminal_reason").or(error_subtype).map(str::to_owned),
+    }
 }
 
 /// `--include-partial-messages`: what a message has cost is known sooner and better.

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::fields::{content_text, cut, number, text};
+use super::fields::{content_text, error_text, number, text};
 use super::figures::TokenCounts;
+use super::reply_event::{ReplyEvent, said};
 use super::session_fold::SessionFold;
 
 /// Takes one event; says whether it is one of Codex's.
@@ -24,7 +25,7 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
         }
         Some("turn.failed") => {
             gathered.ended = Some("turn.failed".into());
-            gathered.error = Some(error_text(event.get("error").unwrap_or(event)));
+            gathered.error = Some(error_text(event));
         }
         // Also told when it connects again; a turn that is completed after all takes it back.
         Some("error") if event.get("message").is_some() => gathered.error = Some(error_text(event)),
@@ -35,6 +36,28 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
         _ => return false,
     }
     true
+}
+
+/// What one of Codex's events says about the answer, in the form of older versions as well.
+pub(super) fn reply(kind: Option<&str>, event: &Value) -> Option<ReplyEvent> {
+    match kind? {
+        "thread.started" | "turn.started" => Some(ReplyEvent::Other),
+        "turn.completed" => Some(ReplyEvent::Recovered),
+        "item.completed" | "agent_message" => Some(match event.get("item").or_else(|| event.get("msg")) {
+            Some(item) => reply_of_item(item),
+            None => ReplyEvent::Other,
+        }),
+        _ => None,
+    }
+}
+
+fn reply_of_item(item: &Value) -> ReplyEvent {
+    match text(item, "type") {
+        Some("agent_message") => said(item.get("text").or_else(|| item.get("message")).and_then(Value::as_str)),
+        // The service answered again: the agent works on.
+        Some("command_execution" | "file_change" | "mcp_tool_call" | "reasoning") => ReplyEvent::Recovered,
+        _ => ReplyEvent::Other,
+    }
 }
 
 fn take_item(gathered: &mut SessionFold, item: &Value, completed: bool) {
@@ -62,10 +85,6 @@ fn returned(gathered: &mut SessionFold, item: &Value, tool: &str, content: &str,
     let id = text(item, "id").unwrap_or_default();
     gathered.calls(id, tool, &Value::Null);
     gathered.returns(id, content, failed, None);
-}
-
-fn error_text(error: &Value) -> String {
-    cut(text(error, "message").unwrap_or("it does not say which"), 4000)
 }
 
 /// Cached tokens are among those read.

@@ -40,6 +40,21 @@ pub(super) fn content_text(content: &Value) -> String {
     }
 }
 
+/// What an event says about an error, in whichever place its program puts it.
+pub(super) fn error_message(event: &Value) -> Option<&str> {
+    let error = event.get("error").or_else(|| event.get("msg")).or_else(|| event.get("message"));
+    let inside = error.and_then(|error| {
+        let inner = || error.get("data").and_then(|data| text(data, "message"));
+        error.as_str().or_else(|| text(error, "message")).or_else(inner).or_else(|| text(error, "name"))
+    });
+    inside.or_else(|| text(event, "message"))
+}
+
+/// The same for a person, cut.
+pub(super) fn error_text(event: &Value) -> String {
+    cut(error_message(event).unwrap_or("it does not say which"), 4000)
+}
+
 /// At most so many bytes of a text: all of it, or its beginning and its end.
 pub(super) fn cut(text: &str, most: usize) -> String {
     if text.len() <= most {

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::fields::{content_text, cut, is_true, number, text};
+use super::fields::{content_text, cut, error_text, is_true, number, text};
 use super::figures::{ResultUsage, TokenCounts};
+use super::reply_event::{ReplyEvent, said};
 use super::session_fold::SessionFold;
 
 /// Takes one event; says whether it is one of Gemini's.
@@ -34,6 +35,12 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
         _ => return false,
     }
     true
+}
+
+/// What Gemini's one object says about the answer. A `status` of its own makes it an answer itself, whatever else is in it.
+pub(super) fn reply(kind: Option<&str>, event: &Value) -> Option<ReplyEvent> {
+    let is_whole = kind.is_none() && event.get("status").is_none();
+    text(event, "response").filter(|_| is_whole).map(|answer| said(Some(answer)))
 }
 
 fn message(gathered: &mut SessionFold, event: &Value) {
@@ -70,11 +77,6 @@ fn whole(gathered: &mut SessionFold, event: &Value) {
     if settled.turns.is_some() || settled.tokens.is_some() {
         gathered.figures.settle(&settled);
     }
-}
-
-fn error_text(event: &Value) -> String {
-    let said = event.get("error").and_then(|error| text(error, "message").or_else(|| error.as_str()));
-    cut(said.unwrap_or("it does not say which"), 4000)
 }
 
 fn streamed(stats: &Value) -> Option<TokenCounts> {

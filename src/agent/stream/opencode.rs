@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::fields::{amount, content_text, cut, number, text};
+use super::fields::{amount, content_text, cut, error_text, number, text};
 use super::figures::TokenCounts;
+use super::reply_event::{ReplyEvent, said};
 use super::session_fold::SessionFold;
 
 /// Takes one event; says whether it is one of opencode's.
@@ -24,15 +25,21 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
         }
         (Some("reasoning"), Some(_)) => {}
         (Some("error"), _) if event.get("sessionID").is_some() => {
-            let error = event.get("error");
-            let said = error.and_then(|error| error.get("data")).and_then(|data| text(data, "message"));
-            let said = said.or_else(|| error.and_then(|error| text(error, "name"))).unwrap_or("it does not say which");
-            gathered.error = Some(cut(said, 4000));
+            gathered.error = Some(error_text(event));
             gathered.ended = Some("error".into());
         }
         _ => return false,
     }
     true
+}
+
+/// What one of opencode's events says about the answer.
+pub(super) fn reply(kind: Option<&str>, event: &Value) -> Option<ReplyEvent> {
+    match kind? {
+        "step_start" => Some(ReplyEvent::Other),
+        "text" => Some(said(text(event.get("part")?, "text"))),
+        _ => None,
+    }
 }
 
 fn tool(gathered: &mut SessionFold, part: &Value) {

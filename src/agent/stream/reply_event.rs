@@ -1,0 +1,104 @@
+//! What one event says about the answer to a question: the events of all known programs in the same few forms, which
+//! [`crate::agent::envelope`] folds.
+//!
+//! Each program's file reads its own events, for sessions and for answers. Copilot is read for answers only, Antigravity for sessions only.
+
+use serde_json::Value;
+
+use super::fields::{error_message, text};
+use super::{claude, codex, copilot, gemini, opencode};
+
+/// The members of an event that are read here; the others need not be kept.
+pub(in crate::agent) const REPLY_MEMBERS: &[&str] = &[
+    "type",
+    "subtype",
+    "is_error",
+    "result",
+    "structured_output",
+    "session_id",
+    "thread_id",
+    "api_error_status",
+    "terminal_reason",
+    "errors",
+    "error",
+    "message",
+    "item",
+    "part",
+    "response",
+    "status",
+    "parent_tool_use_id",
+    "is_api_error_message",
+    "msg",
+    "data",
+    "exitCode",
+];
+
+/// What one event says about the answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::agent) enum ReplyEvent {
+    /// Nothing, but it is a known program's.
+    Other,
+    /// The service answered: an error on the way is none once the turn goes on.
+    Recovered,
+    /// The agent said this, or its program said in its place what went wrong.
+    Said {
+        text: String,
+        /// Whether it is a synthetic message that carries an error.
+        is_error: bool,
+        api_error_status: Option<u64>,
+    },
+    /// Something failed, which the turn may survive.
+    Failed { message: Option<String>, api_error_status: Option<u64> },
+    /// The session failed: what the agent said before is no part of it.
+    Aborted { message: Option<String>, api_error_status: Option<u64> },
+    /// A turn is over.
+    Finished(FinalResult),
+}
+
+/// The result of a turn.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::agent) struct FinalResult {
+    /// The answer; `None` where what the agent said last is the answer.
+    pub text: Option<String>,
+    /// The answer that followed a requested schema.
+    pub structured_output: Option<Value>,
+    /// Whether the program calls it an error.
+    pub is_error: bool,
+    /// Whether its subtype is an error, so that what the agent said last is no answer.
+    pub cut_short: bool,
+    /// What it says about the error.
+    pub errors: Vec<String>,
+    /// The HTTP status of the service, where that was the error.
+    pub api_error_status: Option<u64>,
+    /// Why the run ended, in the program's own word.
+    pub terminal_reason: Option<String>,
+}
+
+/// The kind of an event; older versions of Codex wrap what has it.
+pub(in crate::agent) fn event_kind(event: &Value) -> Option<&str> {
+    text(event, "type").or_else(|| text(event.get("msg")?, "type"))
+}
+
+/// What an event of any known program says about the answer; `None` if it is nobody's.
+pub(in crate::agent) fn reply_event(event: &Value) -> Option<ReplyEvent> {
+    let programs = [copilot::reply, claude::reply, codex::reply, opencode::reply, gemini::reply];
+    programs.into_iter().find_map(|program| program(event_kind(event), event)).or_else(|| failure(event))
+}
+
+/// An error, which the programs tell in much the same way.
+fn failure(event: &Value) -> Option<ReplyEvent> {
+    match event_kind(event) {
+        Some("turn.failed" | "error") => {}
+        // A `status` of its own makes it an answer, whatever else is in it.
+        None if event.get("error").is_some() && event.get("status").is_none() => {}
+        _ => return None,
+    }
+    let error = event.get("error").or_else(|| event.get("msg")).or_else(|| event.get("message"));
+    let api_error_status = error.and_then(|error| error.get("code").or_else(|| error.get("status"))?.as_u64());
+    Some(ReplyEvent::Failed { message: error_message(event).map(str::to_owned), api_error_status })
+}
+
+/// A text of the agent; nothing where there is none.
+pub(super) fn said(text: Option<&str>) -> ReplyEvent {
+    text.map_or(ReplyEvent::Other, |text| ReplyEvent::Said { text: text.to_owned(), is_error: false, api_error_status: None })
+}
