@@ -6,7 +6,7 @@ use super::carry_out::{NO_OTHERS, RescueRequest};
 use super::selection::select;
 use super::single::without_replaced;
 use watchdog_core::config::settings::RescueSettings;
-use watchdog_facts::evidence::{Degradation, LeftOut, WarningCode};
+use watchdog_facts::evidence::{Degradation, LeftOut, LeftOutReason, WarningCode};
 use watchdog_facts::secret_shapes::{self, LIMIT};
 use watchdog_git::{Error, FileVersions, SnapshotKind, SnapshotPath, Worktree};
 
@@ -57,7 +57,7 @@ fn choose_by<'p>(
         match secret_in(path, versions)? {
             None => choice.commit.push(path),
             Some(rule) => {
-                choice.left_out.push(LeftOut { path: path.text.clone(), why: "secret" });
+                choice.left_out.push(LeftOut { path: path.text.clone(), why: LeftOutReason::Secret });
                 let detail = format!("{} was not committed: something new in it looks like a secret (rule {rule})", path.text);
                 choice.warnings.push(Degradation { code: WarningCode::SecretContent, detail });
             }

@@ -6,7 +6,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::secrets::{bulk_folder, is_env_file, looks_secret};
 use watchdog_core::config::settings::RescueSettings;
-use watchdog_facts::evidence::LeftOut;
+use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 use watchdog_git::{SnapshotKind, SnapshotPath};
 
 /// What goes into a commit and what does not.
@@ -31,14 +31,14 @@ pub(super) fn select<'p>(paths: &'p [SnapshotPath], others: &BTreeSet<String>, s
     let judged = paths.iter().filter(|path| !others.contains(&path.text)).map(|path| {
         let deleted = path.kind == SnapshotKind::Deleted;
         let why = if path.nested {
-            Some("nested_repository")
+            Some(LeftOutReason::NestedRepository)
         } else if !deleted && looks_secret(&path.text) {
             // Said before the user's own patterns: why a file is dangerous tells more than that it was named.
-            Some("secret")
+            Some(LeftOutReason::Secret)
         } else if path.hidden || exclude.matches(&path.text) || (path.untracked && !deleted && bulk_folder(&path.text, exists).is_some()) {
-            Some("excluded")
+            Some(LeftOutReason::Excluded)
         } else if path.bytes > settings.max_bytes {
-            Some("too_large")
+            Some(LeftOutReason::TooLarge)
         } else {
             None
         };
@@ -58,14 +58,14 @@ pub(super) fn select<'p>(paths: &'p [SnapshotPath], others: &BTreeSet<String>, s
         let below = [path.path.as_slice(), b"/"].concat();
         let clash = stays.range(below.as_slice()..).next().is_some_and(|p| p.starts_with(&below));
         if clash {
-            left.push((path, "excluded"));
+            left.push((path, LeftOutReason::Excluded));
         }
         !clash
     });
     let many = commit.len() as u64;
     let too_many = (many > settings.max_files).then_some(many);
     if too_many.is_some() {
-        left.extend(commit.drain(..).map(|path| (path, "too_many")));
+        left.extend(commit.drain(..).map(|path| (path, LeftOutReason::TooMany)));
     }
     left.sort_by(|(a, _), (b, _)| a.path.cmp(&b.path));
     CommitSelection { commit, left_out: left.into_iter().map(|(path, why)| LeftOut { path: path.text.clone(), why }).collect(), too_many }
@@ -136,7 +136,7 @@ mod tests {
     fn left(paths: &[SnapshotPath], change: impl FnOnce(&mut RescueSettings)) -> Vec<(String, &'static str)> {
         let mut settings = ConfigSettings::default().rescue;
         change(&mut settings);
-        select(paths, &BTreeSet::new(), &settings).left_out.into_iter().map(|l| (l.path, l.why)).collect()
+        select(paths, &BTreeSet::new(), &settings).left_out.into_iter().map(|l| (l.path, l.why.as_str())).collect()
     }
 
     #[test]

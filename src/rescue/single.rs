@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use super::selection::PathPatterns;
 use watchdog_core::config::settings::RescueSettings;
-use watchdog_facts::evidence::LeftOut;
+use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 use watchdog_git::{CommitState, Error, SavedIndex, SnapshotKind, SnapshotPath, Worktree};
 use watchdog_process::git_program::{git, tail};
 
@@ -169,7 +169,7 @@ pub(super) fn without_replaced<'p>(paths: Vec<&'p SnapshotPath>, root: &Path, le
         }
         let below = [path.path.as_slice(), b"/"].concat();
         if !all.range(below.as_slice()..).next().is_some_and(|p| p.starts_with(&below)) {
-            left_out.push(LeftOut { path: path.text.clone(), why: "excluded" });
+            left_out.push(LeftOut { path: path.text.clone(), why: LeftOutReason::Excluded });
         }
         false
     };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::carry_out::RescueRequest;
 use super::fallback_branch;
-use watchdog_facts::evidence::{Degradation, LeftOut, RescueOutcome, WarningCode};
+use watchdog_facts::evidence::{Degradation, LeftOut, LeftOutReason, RescueOutcome, WarningCode};
 use watchdog_facts::secret_shapes::{self, LIMIT};
 use watchdog_git::{CommittedContent, Error, SnapshotPath, Worktree};
 
@@ -34,7 +34,7 @@ pub(super) fn without<'p>(
         if let Some(rule) = rule(&content, &secrets) {
             let detail = format!("{} was not committed: a filter of the repository puts a secret into it (rule {rule})", content.path);
             outcome.warnings.push(Degradation { code: WarningCode::SecretContent, detail });
-            outcome.left_out.push(LeftOut { path: content.path.clone(), why: "secret" });
+            outcome.left_out.push(LeftOut { path: content.path.clone(), why: LeftOutReason::Secret });
             bad.push(content.path);
         }
     }
@@ -53,7 +53,8 @@ pub(super) fn found_in(
     outcome: &mut RescueOutcome,
 ) -> Result<(), Error> {
     let mut secrets = None;
-    let left_out: BTreeSet<String> = outcome.left_out.iter().filter(|left| left.why == "secret").map(|left| left.path.clone()).collect();
+    let left_out: BTreeSet<String> =
+        outcome.left_out.iter().filter(|left| left.why == LeftOutReason::Secret).map(|left| left.path.clone()).collect();
     for commit in made {
         for content in worktree.committed_contents(commit, request.snapshot, LIMIT, &left_out)? {
             if secrets.is_none() {

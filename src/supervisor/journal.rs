@@ -191,7 +191,7 @@ pub fn observed(journal: &CommandJournal, event: &MachineEvent) {
         MachineEvent::Probe(record) if record.stands() => {}
         MachineEvent::Probe(record) => journal.write(kind::PROBE, probe_json(record)),
         MachineEvent::Rescue(Ok(outcome)) => {
-            let left_out = outcome.left_out.iter().map(|left| json!({"path": left.path, "why": left.why})).collect::<Vec<_>>();
+            let left_out = outcome.left_out.iter().map(|left| json!({"path": left.path, "why": left.why.as_str()})).collect::<Vec<_>>();
             journal.write(
                 kind::RESCUE,
                 json!({"commits": outcome.commits, "branch": outcome.fallback_branch, "failed": outcome.failed, "lost": outcome.lost, "left_out": left_out}),

@@ -170,7 +170,7 @@ fn rescue_json(verdict: &Verdict) -> Value {
         "snapshot": verdict.snapshot,
         "commits": verdict.rescue_commits,
         "branch": verdict.rescue_branch,
-        "left_out": verdict.left_out.iter().map(|left| json!({"path": left.path, "why": left.why})).collect::<Vec<_>>(),
+        "left_out": verdict.left_out.iter().map(|left| json!({"path": left.path, "why": left.why.as_str()})).collect::<Vec<_>>(),
     })
 }
 

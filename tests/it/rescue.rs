@@ -32,7 +32,7 @@ fn command(line: &str) -> impl FnOnce(&mut RescueSettings) {
 
 /// The paths and reasons of what was left out.
 fn left_out(outcome: &RescueOutcome) -> Vec<(&str, &str)> {
-    outcome.left_out.iter().map(|l| (l.path.as_str(), l.why)).collect()
+    outcome.left_out.iter().map(|l| (l.path.as_str(), l.why.as_str())).collect()
 }
 
 /// Asserts that a refusal changed nothing: HEAD, index (byte for byte) and files.

@@ -358,7 +358,7 @@ fn a_filter_of_the_repository_brings_no_left_out_secret_into_a_commit() {
         let outcome = rescued_with(&repo, &snapshot, &settings(|_| {}));
         assert_eq!((outcome.commits, &outcome.failed, &outcome.lost), (1, &None, &vec![]), "{outcome:?}");
         assert_eq!(repo.git(["show", "--format=", "--name-only", "HEAD"]), "code.rs");
-        assert!(outcome.left_out.iter().any(|left| left.path == "notes.txt" && left.why == "secret"), "{outcome:?}");
+        assert!(outcome.left_out.iter().any(|left| left.path == "notes.txt" && left.why.as_str() == "secret"), "{outcome:?}");
         assert!(!repo.git(["log", "-p", "--all", "--not", "--glob=refs/watchdog/*"]).contains("correct-horse"));
     }
 }

@@ -188,7 +188,7 @@ fn what_cannot_be_read_is_named_and_the_rest_is_kept() {
     repo.chmod("folder", 0);
     repo.chmod("dir", 0);
     let snapshot = repo.snapshot();
-    let mut left: Vec<(&str, &str)> = snapshot.left_out.iter().map(|l| (l.path.as_str(), l.why)).collect();
+    let mut left: Vec<(&str, &str)> = snapshot.left_out.iter().map(|l| (l.path.as_str(), l.why.as_str())).collect();
     left.sort();
     left.dedup();
     for folder in ["folder", "dir"] {

@@ -122,7 +122,7 @@ fn the_proof_covers_what_is_private() {
     let outcome =
         rescue(&repo.open(), &RescueRequest { settings: &settings(), spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }).unwrap();
     assert_eq!((outcome.commits, &outcome.failed, &outcome.lost), (1, &None, &vec![]));
-    let left: Vec<(&str, &str)> = outcome.left_out.iter().map(|l| (l.path.as_str(), l.why)).collect();
+    let left: Vec<(&str, &str)> = outcome.left_out.iter().map(|l| (l.path.as_str(), l.why.as_str())).collect();
     assert_eq!(left, [(".env", "secret"), ("grows", "too_large"), ("id_rsa", "secret"), ("known.pem", "secret")]);
     repo.remove(".env");
     repo.write("grows", "small\n");
@@ -241,7 +241,7 @@ fn a_secret_in_an_ordinary_file_is_kept_apart_and_never_committed() {
     assert_eq!(paths(&repo, &private(&snapshot)), ["index/staged.py", "why", "work/deploy.sh"], "what HEAD has already is no news");
     let outcome =
         rescue(&repo.open(), &RescueRequest { settings: &settings(), spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }).unwrap();
-    let left: Vec<(&str, &str)> = outcome.left_out.iter().map(|l| (l.path.as_str(), l.why)).collect();
+    let left: Vec<(&str, &str)> = outcome.left_out.iter().map(|l| (l.path.as_str(), l.why.as_str())).collect();
     assert_eq!((outcome.commits, left, &outcome.lost), (1, vec![("deploy.sh", "secret")], &vec![]));
     assert!(!repo.git(["log", "-p", "--all", "--not", "--glob=refs/watchdog/private/*"]).contains(&token));
     repo.git(["reset", "-q", "--hard", "HEAD~1"]);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::display::plural;
+pub use super::left_out_reason::LeftOutReason;
 pub use super::reply::{ProbeOutcome, Reply, ReplyStatus};
 pub use super::warning_code::WarningCode;
 
@@ -388,8 +389,8 @@ impl CheckOutcome {
 pub struct LeftOut {
     /// Percent-escaped where not UTF-8.
     pub path: String,
-    /// Stable word: `secret`, `excluded`, `too_large`, `too_many`, `unreadable`, `nested_repository`.
-    pub why: &'static str,
+    /// Why.
+    pub why: LeftOutReason,
 }
 
 /// What a rescue did.

@@ -2,11 +2,12 @@
 //!
 //! Reading order: [`evidence`] (what was read, and what could not be read), [`verdict`] (what is concluded), [`session_work`] (whose work
 //! a change is), [`reply`] and [`context`] (what an agent says of itself), [`warning_code`] and [`shortage`] (what weakens a verdict),
-//! [`display`] and [`secret_shapes`] (how all of it is shown, without secrets).
+//! [`left_out_reason`] (why a path was left alone), [`display`] and [`secret_shapes`] (how all of it is shown, without secrets).
 
 pub mod context;
 pub mod display;
 pub mod evidence;
+pub mod left_out_reason;
 pub mod patterns;
 pub mod reply;
 pub mod secret_shapes;
@@ -14,3 +15,4 @@ pub mod session_work;
 pub mod shortage;
 pub mod verdict;
 pub mod warning_code;
+mod word_table;

@@ -290,7 +290,7 @@ fn file_json(file: &FileDiff) -> Value {
 
 /// What was left out, for programs.
 pub(super) fn left_out_json(left_out: &[LeftOut]) -> Vec<Value> {
-    left_out.iter().take(LISTED).map(|left| json!({"path": left.path, "why": left.why})).collect()
+    left_out.iter().take(LISTED).map(|left| json!({"path": left.path, "why": left.why.as_str()})).collect()
 }
 
 /// What was left out, for people.

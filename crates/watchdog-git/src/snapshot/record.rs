@@ -194,6 +194,7 @@ pub(super) fn read(repo: &gix::Repository, reference: &gix::Reference<'_>) -> Re
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use watchdog_facts::evidence::LeftOutReason;
 
     proptest! {
         #[test]
@@ -203,7 +204,7 @@ mod tests {
                 worktree: "/w".into(), head: None, index: Some(ObjectId::null(gix::hash::Kind::Sha1)), extras: None,
                 private: None, private_files: 3, files, bytes: 7, left_out: vec![],
             };
-            let with_left = SnapshotRecord { left_out: vec![LeftOut { path, why: "unreadable" }], ..record.clone() };
+            let with_left = SnapshotRecord { left_out: vec![LeftOut { path, why: LeftOutReason::Unreadable }], ..record.clone() };
             prop_assert_eq!(SnapshotRecord::parse(&with_left.message()), Some(record));
         }
     }

@@ -19,7 +19,7 @@ use super::restore_index::restore_index;
 use super::spec_name::{PREFIX, path_text};
 use super::{diff, nested};
 use crate::{Error, Worktree};
-use watchdog_facts::evidence::LeftOut;
+use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 
 /// Where a snapshot is to be brought back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -247,7 +247,7 @@ fn write_all(whole: &WholeSnapshot, below: FolderWalk) -> Result<(u64, Vec<LeftO
     let empty = ObjectId::empty_tree(whole.repo.object_hash());
     let mut put = |path: &BStr, mode: gix::objs::tree::EntryMode, id: ObjectId| {
         if !is_safe(path) {
-            left_out.push(LeftOut { path: path_text(path), why: "excluded" });
+            left_out.push(LeftOut { path: path_text(path), why: LeftOutReason::Excluded });
             return Ok(());
         }
         files += 1;

@@ -20,7 +20,7 @@ use super::scan::TreeEdit;
 use super::spec_name::path_text;
 use super::take::{read_index, scan};
 use crate::{Error, Worktree};
-use watchdog_facts::evidence::LeftOut;
+use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 
 /// What the work tree is at, for deciding what may be written.
 struct WorkTreeNow<'a> {
@@ -90,7 +90,7 @@ pub(super) fn in_place(worktree: &Worktree, stored: &StoredSnapshot) -> Result<R
                 writer.put(path.as_bstr(), kind, id).map_err(fault(path.as_bstr()))?;
                 files += 1;
             }
-            NestedFile::Leave => left_out.push(LeftOut { path: path_text(path.as_bstr()), why: "nested_repository" }),
+            NestedFile::Leave => left_out.push(LeftOut { path: path_text(path.as_bstr()), why: LeftOutReason::NestedRepository }),
         }
     }
     let (index, mut note) = restore_index(repo, stored, &whole, head_tree)?;
@@ -114,9 +114,9 @@ fn plan(repo: &gix::Repository, start: ObjectId, tree: ObjectId) -> Result<(Vec<
     plan.retain(|change| {
         let submodule = |side: Option<(gix::objs::tree::EntryMode, ObjectId)>| side.is_some_and(|(mode, _)| mode.is_commit());
         let why = if !is_safe(change.path.as_bstr()) {
-            "excluded"
+            LeftOutReason::Excluded
         } else if submodule(change.after) || (change.after.is_none() && submodule(change.before)) {
-            "nested_repository"
+            LeftOutReason::NestedRepository
         } else {
             return true;
         };

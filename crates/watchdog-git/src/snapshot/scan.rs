@@ -18,7 +18,7 @@ use super::ignore_rules::{FolderRules, join};
 use super::spec_name::path_text;
 use super::{PrivateRule, SnapshotCandidate, nested};
 use crate::Error;
-use watchdog_facts::evidence::LeftOut;
+use watchdog_facts::evidence::{LeftOut, LeftOutReason};
 
 /// How far an entry's time must lie before the index's for the entry to be believed, in nanoseconds.
 /// Kernels stamp files with a clock that ticks every 1 to 10 ms.
@@ -57,7 +57,7 @@ pub(super) struct ScannedChanges {
 }
 
 impl ScannedChanges {
-    pub fn leave_out(&mut self, path: &BStr, why: &'static str) {
+    pub fn leave_out(&mut self, path: &BStr, why: LeftOutReason) {
         self.left_out.push(LeftOut { path: path_text(path), why });
     }
 }
@@ -114,7 +114,7 @@ impl DiskScan<'_, '_> {
             let stat = match self.below.lstat(full.as_bstr()) {
                 Ok(stat) => stat,
                 Err(_) => {
-                    self.found.leave_out(full.as_bstr(), "unreadable");
+                    self.found.leave_out(full.as_bstr(), LeftOutReason::Unreadable);
                     continue;
                 }
             };
@@ -145,7 +145,7 @@ impl DiskScan<'_, '_> {
                 // It went away after it was looked at.
                 Ok(None) if scope.apart => {}
                 Ok(None) => drop(self.found.changes.insert(full, TreeEdit::Remove)),
-                Err(_) => self.found.leave_out(full.as_bstr(), "unreadable"),
+                Err(_) => self.found.leave_out(full.as_bstr(), LeftOutReason::Unreadable),
             }
         }
         Ok(())
@@ -161,7 +161,7 @@ impl DiskScan<'_, '_> {
 
     fn submodule(&mut self, scope: &ScannedRepository<'_>, full: &BStr, recorded: ObjectId) -> Result<(), Error> {
         match self.below.lstat(full) {
-            Err(_) => self.found.leave_out(full, "unreadable"),
+            Err(_) => self.found.leave_out(full, LeftOutReason::Unreadable),
             Ok(Some(FileStat { kind: PathKind::Folder, .. })) => {
                 self.found.repositories.insert(full.to_owned());
                 let Some(repo) = nested::open(&self.root.join(as_path(full))) else { return Ok(()) };
@@ -177,7 +177,7 @@ impl DiskScan<'_, '_> {
             Ok(Some(_)) => match self.blobs.take(&mut self.below, full, KeepRule::Content) {
                 Ok(Some(taken)) => self.put(scope, full.to_owned(), taken),
                 Ok(None) => drop(self.found.changes.insert(full.to_owned(), TreeEdit::Remove)),
-                Err(_) => self.found.leave_out(full, "unreadable"),
+                Err(_) => self.found.leave_out(full, LeftOutReason::Unreadable),
             },
             Ok(None) => drop(self.found.changes.insert(full.to_owned(), TreeEdit::Remove)),
         }
@@ -201,7 +201,7 @@ impl DiskScan<'_, '_> {
                 self.run(&scope)
             }
             None => {
-                self.found.leave_out(full, "nested_repository");
+                self.found.leave_out(full, LeftOutReason::NestedRepository);
                 Ok(())
             }
         }
@@ -227,7 +227,7 @@ impl DiskScan<'_, '_> {
                 Ok(entries) => entries,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(_) => {
-                    self.found.leave_out(full.as_bstr(), "unreadable");
+                    self.found.leave_out(full.as_bstr(), LeftOutReason::Unreadable);
                     continue;
                 }
             };
@@ -258,7 +258,7 @@ impl DiskScan<'_, '_> {
         }
         if entry.name.eq_ignore_ascii_case(b".git") {
             // git itself refuses such a name in a tree, and so does every restore.
-            self.found.leave_out(full.as_bstr(), "excluded");
+            self.found.leave_out(full.as_bstr(), LeftOutReason::Excluded);
             return Ok(None);
         }
         let tracked = scope.index.entry_index_by_path(path.as_bstr()).is_ok();
@@ -277,7 +277,7 @@ impl DiskScan<'_, '_> {
                     match self.blobs.take(&mut self.below, full.as_bstr(), KeepRule::Content) {
                         Ok(Some(taken)) => self.put(scope, full, taken),
                         Ok(None) => {}
-                        Err(_) => self.found.leave_out(full.as_bstr(), "unreadable"),
+                        Err(_) => self.found.leave_out(full.as_bstr(), LeftOutReason::Unreadable),
                     }
                 }
                 Ok(None)
@@ -310,7 +310,7 @@ impl DiskScan<'_, '_> {
         match self.blobs.take(&mut self.below, full.as_bstr(), KeepRule::Content) {
             Ok(Some(taken)) => drop(self.found.ignored.insert(full, (taken, why))),
             Ok(None) => {}
-            Err(_) => self.found.leave_out(full.as_bstr(), "unreadable"),
+            Err(_) => self.found.leave_out(full.as_bstr(), LeftOutReason::Unreadable),
         }
     }
 
@@ -324,7 +324,7 @@ impl DiskScan<'_, '_> {
             return self.nested_changes(scope, full, repo);
         }
         let Some(index) = (scope.depth < DEEPEST).then(|| nested::index(repo)).flatten() else {
-            self.found.leave_out(full, "nested_repository");
+            self.found.leave_out(full, LeftOutReason::NestedRepository);
             return Ok(());
         };
         let scope = ScannedRepository {

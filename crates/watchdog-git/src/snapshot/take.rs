@@ -19,6 +19,7 @@ use super::spec_name::{PREFIX, for_ref, path_text};
 use super::{PrivateRule, Snapshot, SnapshotRequest, diff, loose_ref, nested};
 use crate::{Error, Worktree, harden};
 use watchdog_facts::display::log_millis;
+use watchdog_facts::evidence::LeftOutReason;
 
 /// How often a snapshot is tried, and paths are taken again that changed meanwhile.
 const ROUNDS: usize = 3;
@@ -318,7 +319,7 @@ impl DiskScan<'_, '_> {
             Ok(Some(taken)) => drop(self.found.changes.insert(path.to_owned(), TreeEdit::Put(taken))),
             Ok(None) if tracked => drop(self.found.changes.insert(path.to_owned(), TreeEdit::Remove)),
             Ok(None) => drop(self.found.changes.remove(path)),
-            Err(_) => self.found.leave_out(path, "unreadable"),
+            Err(_) => self.found.leave_out(path, LeftOutReason::Unreadable),
         }
     }
 }

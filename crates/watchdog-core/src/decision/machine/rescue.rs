@@ -209,11 +209,10 @@ impl CheckMachine {
     }
 
     /// Whether all that is uncommitted was left out for good: asking again would not change what must not be committed.
-    /// A file that is too large or unreadable may be the very work, so that is for a person.
     fn left_out_on_purpose(&self) -> bool {
         self.rescue_failed.is_none()
             && self.rescue_commits == 0
             && !self.left_out.is_empty()
-            && self.left_out.iter().all(|left| matches!(left.why, "secret" | "excluded"))
+            && self.left_out.iter().all(|left| left.why.is_on_purpose())
     }
 }

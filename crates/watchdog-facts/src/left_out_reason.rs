@@ -1,0 +1,42 @@
+//! Why a path was left out of a rescue, a snapshot or a restore. docs/verdict.md has a row for each word, which a test holds.
+
+use super::word_table::word_table;
+
+word_table! {
+    /// Why a path was left out, as a word that programs may match.
+    enum LeftOutReason;
+
+    /// `rescue.exclude` names it, git does not show it, it is of a folder that tools fill, or it cannot be there beside what stays out.
+    Excluded = "excluded",
+    /// It is, or is in, a repository of its own, such as a submodule.
+    NestedRepository = "nested_repository",
+    /// Its name, or something new in it, looks like a secret.
+    Secret = "secret",
+    /// It has more than `rescue.max_bytes`.
+    TooLarge = "too_large",
+    /// There are more files than `rescue.max_files`, so that none was committed.
+    TooMany = "too_many",
+    /// It could not be read.
+    Unreadable = "unreadable",
+}
+
+impl LeftOutReason {
+    /// Whether it stays out for good, so that asking again would change nothing. A file that is too large or unreadable may be the very
+    /// work, so that is for a person.
+    pub const fn is_on_purpose(self) -> bool {
+        matches!(self, LeftOutReason::Secret | LeftOutReason::Excluded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::word_table::documented_words;
+
+    #[test]
+    fn the_page_about_verdicts_has_a_row_for_each_reason_and_no_other() {
+        let mut known: Vec<&str> = LeftOutReason::ALL.iter().map(|reason| reason.as_str()).collect();
+        known.sort_unstable();
+        assert_eq!(documented_words("Words in `left_out`", "Words in `degraded`"), known);
+    }
+}

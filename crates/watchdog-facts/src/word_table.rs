@@ -1,0 +1,44 @@
+//! Enums whose members are stable words for programs: one table gives each its word and its meaning.
+
+/// Defines such an enum, with `ALL`, `as_str` and `Display`.
+macro_rules! word_table {
+    ($(#[doc = $what:expr])* enum $table:ident; $($(#[doc = $meaning:expr])* $name:ident = $word:literal,)*) => {
+        $(#[doc = $what])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $table {
+            $($(#[doc = $meaning])* $name,)*
+        }
+
+        impl $table {
+            /// Every word.
+            pub const ALL: &[$table] = &[$($table::$name,)*];
+
+            /// The word used in JSON.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $($table::$name => $word,)*
+                }
+            }
+        }
+
+        impl std::fmt::Display for $table {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+pub(super) use word_table;
+
+/// The words in the first column of the tables of docs/verdict.md that stand between two of its lines, sorted.
+#[cfg(test)]
+pub(super) fn documented_words(from: &str, to: &str) -> Vec<&'static str> {
+    let page = include_str!("../../../docs/verdict.md");
+    let start = page.find(from).expect("the tables are there");
+    let end = start + page[start..].find(to).expect("they end somewhere");
+    let rows = page[start..end].lines().filter(|line| line.starts_with("| `"));
+    let mut words: Vec<&str> = rows.flat_map(|row| row.split(" | ").next().unwrap_or_default().split('`').skip(1).step_by(2)).collect();
+    words.sort_unstable();
+    words
+}
