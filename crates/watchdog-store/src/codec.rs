@@ -64,6 +64,21 @@ pub(super) fn path_from_text(text: &str) -> PathBuf {
     PathBuf::from(OsString::from_vec(out))
 }
 
+/// A path as [`path_to_text`] writes it, for `#[serde(with)]`.
+pub(super) mod path_form {
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&super::path_to_text(path))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+        String::deserialize(from).map(|text| super::path_from_text(&text))
+    }
+}
+
 /// SHA-256 over the parts, each led by its length so that no two lists of parts share a hash, in lower-case hexadecimal digits.
 pub(super) fn sha256_hex(parts: &[&[u8]]) -> String {
     let mut hasher = Sha256::new();

@@ -15,6 +15,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use watchdog_facts::evidence::Degradation;
 
@@ -106,7 +107,8 @@ pub struct NewEvent {
 pub type StoredEvent = NewEvent;
 
 /// A place in the stream of events: everything up to it was read. Opaque, and valid for ever.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct EventCursor(pub i64);
 
 impl EventCursor {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType};
+use super::row::{self, SelfStored};
 use crate::engine::Store;
 use crate::error::StoreError;
 
@@ -14,17 +14,19 @@ use crate::error::StoreError;
 type Tip = (String, String);
 
 /// A recorded anchor.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnchorRecord {
     /// The text of the governing file; `None` where there was none.
     pub file: Option<String>,
     /// The commit that guards compare with; `None` = unborn.
     pub commit: Option<String>,
     /// Guarded files that differed from that commit already: their paths, each with the id of its content or `None` where it was absent.
+    #[serde(default)]
     pub differing: BTreeMap<String, Option<String>>,
     /// When it was recorded or moved last.
     pub at: Timestamp,
     /// What was seen when the last session ended; `None` while one runs, or where nobody saw it end.
+    #[serde(default)]
     pub end: Option<SeenAtEnd>,
 }
 
@@ -37,31 +39,8 @@ pub struct SeenAtEnd {
     pub remotes: Vec<Tip>,
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct AnchorV1 {
-    file: Option<String>,
-    commit: Option<String>,
-    #[serde(default)]
-    differing: BTreeMap<String, Option<String>>,
-    at: Timestamp,
-    #[serde(default)]
-    end: Option<SeenAtEnd>,
-}
-
-impl RecordType for AnchorRecord {
-    type Disk = AnchorV1;
-    const VERSION: u64 = 1;
-    const KIND: &'static str = "anchor";
-
-    fn to_disk(&self) -> AnchorV1 {
-        let AnchorRecord { file, commit, differing, at, end } = self.clone();
-        AnchorV1 { file, commit, differing, at, end }
-    }
-
-    fn from_disk(disk: AnchorV1) -> Result<Self, String> {
-        let AnchorV1 { file, commit, differing, at, end } = disk;
-        Ok(AnchorRecord { file, commit, differing, at, end })
-    }
+impl SelfStored for AnchorRecord {
+    const NAME: &'static str = "anchor";
 }
 
 /// The anchor of a spec, if it has one of its own.

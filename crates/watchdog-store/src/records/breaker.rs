@@ -8,13 +8,18 @@ use crate::engine::Store;
 use crate::error::StoreError;
 use watchdog_core::decision::breaker::Breaker;
 
+/// A breaker on disk: the type that decides has no form there.
 #[derive(Serialize, Deserialize)]
-#[serde(tag = "state", rename_all = "snake_case")]
-pub(super) enum BreakerV1 {
+#[serde(remote = "Breaker", tag = "state", rename_all = "snake_case")]
+enum BreakerForm {
     Closed { strikes: u32, why: Option<String> },
     Open { strikes: u32, since: Timestamp, why: String },
     HalfOpen { strikes: u32, since: Timestamp, why: String, trial_since: Option<Timestamp> },
 }
+
+#[derive(Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct BreakerV1(#[serde(with = "BreakerForm")] Breaker);
 
 impl RecordType for Breaker {
     type Disk = BreakerV1;
@@ -22,19 +27,11 @@ impl RecordType for Breaker {
     const KIND: &'static str = "breaker";
 
     fn to_disk(&self) -> BreakerV1 {
-        match self.clone() {
-            Breaker::Closed { strikes, why } => BreakerV1::Closed { strikes, why },
-            Breaker::Open { strikes, since, why } => BreakerV1::Open { strikes, since, why },
-            Breaker::HalfOpen { strikes, since, why, trial_since } => BreakerV1::HalfOpen { strikes, since, why, trial_since },
-        }
+        BreakerV1(self.clone())
     }
 
-    fn from_disk(disk: BreakerV1) -> Result<Self, String> {
-        Ok(match disk {
-            BreakerV1::Closed { strikes, why } => Breaker::Closed { strikes, why },
-            BreakerV1::Open { strikes, since, why } => Breaker::Open { strikes, since, why },
-            BreakerV1::HalfOpen { strikes, since, why, trial_since } => Breaker::HalfOpen { strikes, since, why, trial_since },
-        })
+    fn from_disk(BreakerV1(breaker): BreakerV1) -> Result<Self, String> {
+        Ok(breaker)
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType};
+use super::row::{self, RecordType, SelfStored};
 use crate::codec::sha256_hex;
 use crate::engine::Store;
 use crate::error::StoreError;
@@ -20,25 +20,25 @@ const MOST: usize = 64;
 /// A pass is this old at most: what is outside of the repository changes, too.
 const FRESH: Duration = Duration::from_secs(86_400);
 
-#[derive(Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct PassRecord {
-    passes: Vec<(String, Timestamp, Option<CountsV1>)>,
+    passes: Vec<CommandPass>,
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct PassedV1 {
-    passes: Vec<PassV1>,
-}
-
-#[derive(Serialize, Deserialize)]
-pub(super) struct PassV1 {
+/// A command that passed.
+#[derive(Clone, Serialize, Deserialize)]
+struct CommandPass {
     inputs: String,
     at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tests: Option<CountsV1>,
 }
 
-/// What a test runner ran, on disk.
+impl SelfStored for PassRecord {
+    const NAME: &'static str = "passed";
+}
+
+/// What a test runner ran, on disk: the type that all see has no form there.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CountsV1 {
     ran: u64,
@@ -55,22 +55,6 @@ impl From<TestCounts> for CountsV1 {
 impl From<CountsV1> for TestCounts {
     fn from(CountsV1 { ran, failed, skipped }: CountsV1) -> Self {
         TestCounts { ran, failed, skipped }
-    }
-}
-
-impl RecordType for PassRecord {
-    type Disk = PassedV1;
-    const VERSION: u64 = 1;
-    const KIND: &'static str = "passed";
-
-    fn to_disk(&self) -> PassedV1 {
-        PassedV1 {
-            passes: self.passes.iter().map(|(inputs, at, tests)| PassV1 { inputs: inputs.clone(), at: *at, tests: *tests }).collect(),
-        }
-    }
-
-    fn from_disk(disk: PassedV1) -> Result<Self, String> {
-        Ok(PassRecord { passes: disk.passes.into_iter().map(|pass| (pass.inputs, pass.at, pass.tests)).collect() })
     }
 }
 
@@ -92,16 +76,16 @@ pub fn environment() -> Vec<u8> {
 pub fn of(store: &dyn Store, worktree_id: &str, inputs: &str, now: Timestamp) -> Result<Option<Option<TestCounts>>, StoreError> {
     let found = row::load::<PassRecord>(store, &key(worktree_id))?.unwrap_or_default();
     let fresh = |at: Timestamp| at <= now && now.duration_since(at).unsigned_abs() < FRESH;
-    let pass = found.passes.into_iter().find(|(known, at, _)| known == inputs && fresh(*at));
-    Ok(pass.map(|(_, _, tests)| tests.map(TestCounts::from)))
+    let pass = found.passes.into_iter().find(|pass| pass.inputs == inputs && fresh(pass.at));
+    Ok(pass.map(|pass| pass.tests.map(TestCounts::from)))
 }
 
 /// Remembers that a command with these inputs passed, and what it ran.
 pub fn remember(store: &dyn Store, worktree_id: &str, inputs: &str, tests: Option<TestCounts>, now: Timestamp) -> Result<(), StoreError> {
     row::update(store, &key(worktree_id), |found: Option<PassRecord>| {
         let mut passed = found.unwrap_or_default();
-        passed.passes.retain(|(known, _, _)| known != inputs);
-        passed.passes.push((inputs.to_owned(), now, tests.map(CountsV1::from)));
+        passed.passes.retain(|pass| pass.inputs != inputs);
+        passed.passes.push(CommandPass { inputs: inputs.to_owned(), at: now, tests: tests.map(CountsV1::from) });
         let surplus = passed.passes.len().saturating_sub(MOST);
         passed.passes.drain(..surplus);
         (passed, ())

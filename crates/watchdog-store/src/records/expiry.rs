@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType};
+use super::row::{self, RecordType, SelfStored};
 use crate::engine::Store;
 use crate::error::StoreError;
 use crate::key::RowKey;
@@ -13,27 +13,13 @@ use crate::key::RowKey;
 /// The pause between two looks.
 const EVERY: Duration = Duration::from_secs(86_400);
 
+#[derive(Clone, Serialize, Deserialize)]
 pub(super) struct LastExpiry {
     at: Timestamp,
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct LastExpiryV1 {
-    at: Timestamp,
-}
-
-impl RecordType for LastExpiry {
-    type Disk = LastExpiryV1;
-    const VERSION: u64 = 1;
-    const KIND: &'static str = "expiry";
-
-    fn to_disk(&self) -> LastExpiryV1 {
-        LastExpiryV1 { at: self.at }
-    }
-
-    fn from_disk(disk: LastExpiryV1) -> Result<Self, String> {
-        Ok(LastExpiry { at: disk.at })
-    }
+impl SelfStored for LastExpiry {
+    const NAME: &'static str = "expiry";
 }
 
 /// Whether it is time to look again. Of several that ask at the same moment more than one may be told so, and to look twice does no harm:

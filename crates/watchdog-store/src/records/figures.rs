@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType};
+use super::row::{self, RecordType, SelfStored};
 use crate::engine::{EventCursor, ExpectedRevision, RowRevision, Store, SwapOutcome};
 use crate::error::StoreError;
 use crate::key::RowKey;
@@ -19,37 +19,23 @@ use crate::tally::{self, DayFigures, FiguresByDay, WordSums};
 const DAYS: usize = 400;
 
 /// How far the journal was folded.
-struct FoldMark {
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct FoldMark {
     through: EventCursor,
 }
 
-#[derive(Serialize, Deserialize)]
-struct FoldPositionV1 {
-    through: i64,
-}
-
-impl RecordType for FoldMark {
-    type Disk = FoldPositionV1;
-    const VERSION: u64 = 1;
-    const KIND: &'static str = "folded";
-
-    fn to_disk(&self) -> FoldPositionV1 {
-        FoldPositionV1 { through: self.through.0 }
-    }
-
-    fn from_disk(disk: FoldPositionV1) -> Result<Self, String> {
-        Ok(FoldMark { through: EventCursor(disk.through) })
-    }
+impl SelfStored for FoldMark {
+    const NAME: &'static str = "folded";
 }
 
 /// The figures of one day, and how far the journal was folded when they were written.
-struct DayRecord {
+pub(super) struct DayRecord {
     figures: DayFigures,
     through: EventCursor,
 }
 
 #[derive(Serialize, Deserialize)]
-struct DayV1 {
+pub(super) struct DayV1 {
     through: i64,
     all: WordSums,
     worktrees: BTreeMap<String, WordSums>,

@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType};
-use crate::codec::{path_from_text, path_to_text};
+use super::row::{self, SelfStored};
+use crate::codec::path_form;
 use crate::engine::Store;
 use crate::error::StoreError;
 use crate::key::RowKey;
@@ -16,9 +16,10 @@ use crate::key::RowKey;
 const KEPT: Duration = Duration::from_secs(30 * 86_400);
 
 /// What is kept about one agent of a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookSession {
     /// The top folder of the worktree that it works in.
+    #[serde(with = "path_form")]
     pub worktree: PathBuf,
     /// The name of the work; `None` where nobody named one.
     pub spec: Option<String>,
@@ -36,48 +37,8 @@ pub struct HookSession {
     pub heard_at: Timestamp,
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct HookSessionV1 {
-    worktree: String,
-    spec: Option<String>,
-    pid: Option<u32>,
-    prompt_id: Option<String>,
-    held: u32,
-    denied: u32,
-    accepted: Option<(String, String)>,
-    heard_at: Timestamp,
-}
-
-impl RecordType for HookSession {
-    type Disk = HookSessionV1;
-    const VERSION: u64 = 1;
-    const KIND: &'static str = "hook_session";
-
-    fn to_disk(&self) -> HookSessionV1 {
-        HookSessionV1 {
-            worktree: path_to_text(&self.worktree),
-            spec: self.spec.clone(),
-            pid: self.pid,
-            prompt_id: self.prompt_id.clone(),
-            held: self.held,
-            denied: self.denied,
-            accepted: self.accepted.clone(),
-            heard_at: self.heard_at,
-        }
-    }
-
-    fn from_disk(disk: HookSessionV1) -> Result<Self, String> {
-        Ok(HookSession {
-            worktree: path_from_text(&disk.worktree),
-            spec: disk.spec,
-            pid: disk.pid,
-            prompt_id: disk.prompt_id,
-            held: disk.held,
-            denied: disk.denied,
-            accepted: disk.accepted,
-            heard_at: disk.heard_at,
-        })
-    }
+impl SelfStored for HookSession {
+    const NAME: &'static str = "hook_session";
 }
 
 /// The agent that a person talks to; sub-agents have ids.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType};
+use super::row::{self, RecordType, SelfStored};
 use super::{anchor, answer, baseline, before, check_cache, conversation, expiry, hook_session, looped, notice_record, outbox, progress};
 use super::{refs, rescued, session, sweep_cache, task, uncommitted};
 use crate::engine::{Store, SwapOutcome};
@@ -164,28 +164,13 @@ fn below(store: &dyn Store, kind: &'static str, parts: &[&str], found: &mut Vec<
 }
 
 /// Which worktrees of a repository are being forgotten.
-#[derive(Default)]
-struct ForgetMark {
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(super) struct ForgetMark {
     worktrees: BTreeSet<String>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct ForgetMarkV1 {
-    worktrees: BTreeSet<String>,
-}
-
-impl RecordType for ForgetMark {
-    type Disk = ForgetMarkV1;
-    const VERSION: u64 = 1;
-    const KIND: &'static str = "forget";
-
-    fn to_disk(&self) -> ForgetMarkV1 {
-        ForgetMarkV1 { worktrees: self.worktrees.clone() }
-    }
-
-    fn from_disk(disk: ForgetMarkV1) -> Result<Self, String> {
-        Ok(ForgetMark { worktrees: disk.worktrees })
-    }
+impl SelfStored for ForgetMark {
+    const NAME: &'static str = "forget";
 }
 
 fn mark_key(repository: &str) -> RowKey {

@@ -1,6 +1,7 @@
 //! What is kept about worktrees, as typed, versioned rows over any [`Store`](super::Store).
 //!
-//! The types that callers see are not those on disk: each file has its own disk form with a version, and turns one into the other.
+//! A type of this room whose members are stored as they are is its own form on disk, until there is a second version. What differs from
+//! its form, and what the room of decisions owns, has a form beside it, and each file turns one into the other.
 
 pub mod anchor;
 pub mod answer;
@@ -25,5 +26,7 @@ pub mod task;
 pub mod uncommitted;
 
 mod row;
+#[cfg(test)]
+mod row_bytes_tests;
 
 pub use row::{OfWorktrees, rows_of_worktrees};

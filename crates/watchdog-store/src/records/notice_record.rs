@@ -2,32 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType};
+use super::row::{self, SelfStored};
 use crate::engine::Store;
 use crate::error::StoreError;
 
 /// The state in the first line, then what was told of it, the last one last.
+#[derive(Clone, Serialize, Deserialize)]
 pub(super) struct NoticeRecord {
     last: String,
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct ToldV1 {
-    last: String,
-}
-
-impl RecordType for NoticeRecord {
-    type Disk = ToldV1;
-    const VERSION: u64 = 1;
-    const KIND: &'static str = "told";
-
-    fn to_disk(&self) -> ToldV1 {
-        ToldV1 { last: self.last.clone() }
-    }
-
-    fn from_disk(disk: ToldV1) -> Result<Self, String> {
-        Ok(NoticeRecord { last: disk.last })
-    }
+impl SelfStored for NoticeRecord {
+    const NAME: &'static str = "told";
 }
 
 /// Of one state so many different things are remembered.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::baseline::{BaselineRecord, BaselineRefs};
-use super::row::{self, RecordType};
+use super::row::{self, RecordType, SelfStored};
 use crate::codec::sha256_hex;
 use crate::engine::{Store, SwapOutcome};
 use crate::error::StoreError;
@@ -26,29 +26,15 @@ const RENEWED_AFTER: Duration = Duration::from_secs(86_400);
 /// A full name of a ref with the object that it named.
 type Tip = (String, String);
 
+#[derive(Clone, Serialize, Deserialize)]
 pub(super) struct RefsRecord {
     at: Timestamp,
+    #[serde(rename = "refs")]
     text: String,
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct RefsV1 {
-    at: Timestamp,
-    refs: String,
-}
-
-impl RecordType for RefsRecord {
-    type Disk = RefsV1;
-    const VERSION: u64 = 1;
-    const KIND: &'static str = "refs";
-
-    fn to_disk(&self) -> RefsV1 {
-        RefsV1 { at: self.at, refs: self.text.clone() }
-    }
-
-    fn from_disk(disk: RefsV1) -> Result<Self, String> {
-        Ok(RefsRecord { at: disk.at, text: disk.refs })
-    }
+impl SelfStored for RefsRecord {
+    const NAME: &'static str = "refs";
 }
 
 /// Keeps refs for a baseline that is about to be recorded, and returns what the baseline is to hold of them.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType};
+use super::row::{self, RecordType, SelfStored};
 use crate::engine::Store;
 use crate::error::StoreError;
 use crate::key::RowKey;
@@ -22,28 +22,13 @@ pub struct RescuedRecord {
     pub authored: String,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct StoredRescue {
     commits: Vec<RescuedRecord>,
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct RescuedV1 {
-    commits: Vec<RescuedRecord>,
-}
-
-impl RecordType for StoredRescue {
-    type Disk = RescuedV1;
-    const VERSION: u64 = 1;
-    const KIND: &'static str = "rescued";
-
-    fn to_disk(&self) -> RescuedV1 {
-        RescuedV1 { commits: self.commits.clone() }
-    }
-
-    fn from_disk(disk: RescuedV1) -> Result<Self, String> {
-        Ok(StoredRescue { commits: disk.commits })
-    }
+impl SelfStored for StoredRescue {
+    const NAME: &'static str = "rescued";
 }
 
 /// Remembers commits that a rescue made in a worktree of a repository.

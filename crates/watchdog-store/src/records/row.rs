@@ -29,6 +29,26 @@ pub(super) trait RecordType: Sized {
     fn from_disk(disk: Self::Disk) -> Result<Self, String>;
 }
 
+/// A record whose form on disk is its own, in the only version that there was. A second version needs a [`RecordType`] instead.
+pub(super) trait SelfStored: Clone + Serialize + DeserializeOwned {
+    /// What it is called in keys and messages.
+    const NAME: &'static str;
+}
+
+impl<R: SelfStored> RecordType for R {
+    type Disk = R;
+    const VERSION: u64 = 1;
+    const KIND: &'static str = R::NAME;
+
+    fn to_disk(&self) -> R {
+        self.clone()
+    }
+
+    fn from_disk(disk: R) -> Result<R, String> {
+        Ok(disk)
+    }
+}
+
 #[derive(Serialize)]
 struct VersionedRow<D> {
     v: u64,

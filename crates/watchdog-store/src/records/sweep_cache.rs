@@ -7,13 +7,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::row::{self, RecordType};
+use super::row::{self, RecordType, SelfStored};
 use crate::engine::{RowRevision, Store, SwapOutcome};
 use crate::error::StoreError;
 use crate::key::RowKey;
 
 /// A look and its verdict.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SweepCacheEntry {
     /// Fingerprint of everything that was asked and recorded: flags, configuration, the rows of the worktree.
     pub asked: String,
@@ -29,30 +29,8 @@ pub struct SweepCacheEntry {
     pub verdict: Value,
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct LookV1 {
-    asked: String,
-    traces: String,
-    stamp: String,
-    snapshot: Option<String>,
-    at: Timestamp,
-    verdict: Value,
-}
-
-impl RecordType for SweepCacheEntry {
-    type Disk = LookV1;
-    const VERSION: u64 = 1;
-    const KIND: &'static str = "look";
-
-    fn to_disk(&self) -> LookV1 {
-        let SweepCacheEntry { asked, traces, stamp, snapshot, at, verdict } = self.clone();
-        LookV1 { asked, traces, stamp, snapshot, at, verdict }
-    }
-
-    fn from_disk(disk: LookV1) -> Result<Self, String> {
-        let LookV1 { asked, traces, stamp, snapshot, at, verdict } = disk;
-        Ok(SweepCacheEntry { asked, traces, stamp, snapshot, at, verdict })
-    }
+impl SelfStored for SweepCacheEntry {
+    const NAME: &'static str = "look";
 }
 
 fn key(worktree_id: &str) -> RowKey {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::row::{self, RecordType};
+use super::row::{self, RecordType, SelfStored};
 use crate::engine::Store;
 use crate::error::StoreError;
 use crate::key::RowKey;
@@ -51,25 +51,13 @@ impl RecordType for UncommittedRecord {
 }
 
 /// Files that watchdog wrote into a worktree, by content: they are nobody's work.
-pub(super) struct WatchdogWrittenFiles(ContentIds);
-
-#[derive(Serialize, Deserialize)]
-pub(super) struct WrittenV1 {
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(super) struct WatchdogWrittenFiles {
     files: ContentIds,
 }
 
-impl RecordType for WatchdogWrittenFiles {
-    type Disk = WrittenV1;
-    const VERSION: u64 = 1;
-    const KIND: &'static str = "written";
-
-    fn to_disk(&self) -> WrittenV1 {
-        WrittenV1 { files: self.0.clone() }
-    }
-
-    fn from_disk(disk: WrittenV1) -> Result<Self, String> {
-        Ok(WatchdogWrittenFiles(disk.files))
-    }
+impl SelfStored for WatchdogWrittenFiles {
+    const NAME: &'static str = "written";
 }
 
 /// Records what was uncommitted when a session of the spec began, in place of the former record.
@@ -129,15 +117,15 @@ fn change(
 /// Notes that watchdog itself wrote a file into the worktree.
 pub fn wrote(store: &dyn Store, worktree_id: &str, path: &str, id: &str) -> Result<(), StoreError> {
     row::update(store, &RowKey::new(WatchdogWrittenFiles::KIND, &[worktree_id]), |found: Option<WatchdogWrittenFiles>| {
-        let WatchdogWrittenFiles(mut files) = found.unwrap_or(WatchdogWrittenFiles(ContentIds::new()));
-        files.insert(path.to_owned(), id.to_owned());
-        (WatchdogWrittenFiles(files), ())
+        let mut written = found.unwrap_or_default();
+        written.files.insert(path.to_owned(), id.to_owned());
+        (written, ())
     })
 }
 
 /// The files that watchdog itself wrote into the worktree, as it wrote them.
 pub fn written(store: &dyn Store, worktree_id: &str) -> Result<ContentIds, StoreError> {
     Ok(row::load::<WatchdogWrittenFiles>(store, &RowKey::new(WatchdogWrittenFiles::KIND, &[worktree_id]))?
-        .map(|WatchdogWrittenFiles(files)| files)
+        .map(|written| written.files)
         .unwrap_or_default())
 }
