@@ -8,9 +8,9 @@ use gix::bstr::{BStr, ByteSlice};
 
 use super::baseline::BaselinePoint;
 use super::known_refs::KnownRefs;
+use super::line_hunks::line_hunks;
 use super::open::{Error, Worktree};
 use super::path_text::escape_path;
-use super::snapshot::hunks;
 use super::staged;
 
 /// Files above this size, in bytes, are not compared line by line.
@@ -136,7 +136,7 @@ fn part(name: &str, before: FileSide, after: FileSide) -> Option<String> {
     };
     match (bytes(before), bytes(after)) {
         (Some(before), Some(after)) => {
-            let (hunks, _) = hunks(&before, &after);
+            let (hunks, _) = line_hunks(&before, &after);
             part.push_str(&format!("--- {old}\n+++ {new}\n{hunks}"));
         }
         _ => part.push_str("Binary or large files differ\n"),

@@ -47,7 +47,6 @@ pub(crate) use diff::changes as changes_between;
 pub use for_commits::{AfterCommit, FileVersions, KeptEntry};
 pub(crate) use list::delete as delete_ref;
 pub use restore::{RestoreError, RestoreResult, RestoreTarget, RestoredTo};
-pub(crate) use show::hunks;
 pub use show::{FileDiff, SnapshotDiff};
 pub(crate) use spec_name::for_ref as spec_for_ref;
 pub use types::{PrivateRule, Snapshot, SnapshotCandidate, SnapshotRequest, SnapshotSummary};
