@@ -1,10 +1,10 @@
 //! May the agent stop? Facts in, answer out; nothing here looks outside.
 //!
-//! The agent is held in one case alone: the checks were judged, and are not met. Whatever else happened, watchdog's own failures included,
-//! lets it go, and is told to the user.
+//! What the criteria come to, the machine says ([`super::stop_criteria`]). Here its verdict becomes an answer, by the rules that only hooks
+//! have: the agent is held in one case alone, where the criteria are not met, and so often in a row at most. Whatever else happened,
+//! watchdog's own failures included, lets it go, and is told to the user.
 
 use watchdog_facts::display::plural;
-use watchdog_facts::evidence::CheckOutcome;
 use watchdog_facts::evidence::StopReason;
 use watchdog_facts::verdict::{Evidence, Reason};
 
@@ -41,17 +41,14 @@ pub enum StopFacts {
     Background { tasks: Vec<String> },
     /// Every check passed, and what is guarded changed; names what did.
     CriteriaChanged { guarded: String },
-    /// The checks were judged.
-    Judged {
-        /// What they came to.
-        outcome: CheckOutcome,
-        /// How strong a pass is.
-        evidence: Evidence,
-        /// How strong it has to be.
-        required: Evidence,
-        /// What is missing, for the agent.
-        feedback: String,
-    },
+    /// Every check passed, and that shows less than the configuration requires.
+    TooWeak { evidence: Evidence, required: Evidence },
+    /// Every check passed.
+    Passed,
+    /// The checks are not met; holds what is missing, for the agent.
+    Unmet { feedback: String },
+    /// The checks could not be judged; holds the machine's reason, and more for a person.
+    Undecided { reason: Reason, feedback: String },
 }
 
 /// How often this session was held in a row already.
@@ -111,7 +108,7 @@ pub fn decide(holding: HoldMode, ground: &StopFacts, held: HoldStreak) -> HookDe
                 format!("guarded files changed since the anchor: {guarded}; a person must look at them"),
             )
         },
-        StopFacts::Judged { outcome: CheckOutcome::Pass, evidence, required, .. } if evidence < required => HookDecision {
+        StopFacts::TooWeak { evidence, required } => HookDecision {
             counted: HoldCount::Over,
             ..decision(
                 Some(Reason::Disputed),
@@ -122,21 +119,21 @@ pub fn decide(holding: HoldMode, ground: &StopFacts, held: HoldStreak) -> HookDe
                 ),
             )
         },
-        StopFacts::Judged { outcome: CheckOutcome::Pass, .. } => HookDecision {
+        StopFacts::Passed => HookDecision {
             reply: free(holding, None),
             reason: Some(Reason::ChecksPassed),
             message: "every check passed".into(),
             counted: HoldCount::Over,
         },
-        StopFacts::Judged { outcome: CheckOutcome::Unmet, feedback, .. } => unmet(holding, feedback, held),
-        StopFacts::Judged { outcome, feedback, .. } => {
-            let (reason, what) = match outcome {
-                CheckOutcome::Waiting => (Reason::BackgroundWork, "a check waits"),
-                CheckOutcome::Unrunnable => (Reason::VerifyUnrunnable, "a check cannot be run"),
-                CheckOutcome::TimedOut => (Reason::VerifyTimeout, "a check did not end in time"),
-                _ => (Reason::VerifyFailed, "a check could not tell"),
+        StopFacts::Unmet { feedback } => unmet(holding, feedback, held),
+        StopFacts::Undecided { reason, feedback } => {
+            let what = match reason {
+                Reason::BackgroundWork => "a check waits",
+                Reason::VerifyUnrunnable => "a check cannot be run",
+                Reason::VerifyTimeout => "a check did not end in time",
+                _ => "a check could not tell",
             };
-            decision(Some(reason), format!("{what}, so the agent was not held: {}", words(feedback)))
+            decision(Some(*reason), format!("{what}, so the agent was not held: {}", words(feedback)))
         }
     }
 }

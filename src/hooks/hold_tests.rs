@@ -4,6 +4,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::hooks::judge_criteria;
+use watchdog_core::config::settings::ConfigSettings;
+use watchdog_core::decision::machine::{ChecksJudged, MachineSetup};
+use watchdog_facts::evidence::{CheckOutcome, CriteriaChanged};
 
 const OUTCOMES: [CheckOutcome; 6] = [
     CheckOutcome::Pass,
@@ -15,7 +19,15 @@ const OUTCOMES: [CheckOutcome; 6] = [
 ];
 
 fn judged(outcome: CheckOutcome, feedback: &str) -> StopFacts {
-    StopFacts::Judged { outcome, evidence: Evidence::Verified, required: Evidence::Claimed, feedback: feedback.into() }
+    judged_with(outcome, feedback, Evidence::Verified, Evidence::Claimed)
+}
+
+/// What the machine says of checks that came to this.
+fn judged_with(outcome: CheckOutcome, feedback: &str, evidence: Evidence, require_evidence: Evidence) -> StopFacts {
+    let setup = MachineSetup { has_checks: true, require_evidence, ..MachineSetup::of(&ConfigSettings::default()) };
+    let judge =
+        || ChecksJudged { outcome, evidence, feedback: feedback.into(), results: Vec::new(), all_passed_before: false, notes: Vec::new() };
+    judge_criteria(setup, judge, || Ok(CriteriaChanged::default())).0
 }
 
 fn held(times: u32) -> HoldStreak {
@@ -117,12 +129,7 @@ fn whoever_is_let_go_with_the_work_not_shown_is_told_so() {
 
 #[test]
 fn evidence_that_is_too_weak_is_for_a_person() {
-    let ground = StopFacts::Judged {
-        outcome: CheckOutcome::Pass,
-        evidence: Evidence::Claimed,
-        required: Evidence::Verified,
-        feedback: String::new(),
-    };
+    let ground = judged_with(CheckOutcome::Pass, "", Evidence::Claimed, Evidence::Verified);
     let decision = decide(HoldMode::Stop, &ground, held(2));
     assert_eq!((decision.reason, decision.counted), (Some(Reason::Disputed), HoldCount::Over));
     assert!(decision.message.contains("'claimed'") && decision.message.contains("'verified'"), "{}", decision.message);
@@ -148,11 +155,11 @@ proptest! {
     ) {
         let holding = if kind == 0 { HoldMode::Stop } else { HoldMode::Output };
         let decision = decide(holding, &ground, HoldStreak { times, most });
-        let unmet = matches!(ground, StopFacts::Judged { outcome: CheckOutcome::Unmet, .. });
+        let unmet = matches!(ground, StopFacts::Unmet { .. });
         let may = unmet && times.is_some_and(|times| times < most);
         prop_assert_eq!(decision.reply.act != HookAction::Nothing, may);
         prop_assert_eq!(decision.counted == HoldCount::OneMore, may);
-        let passes = matches!(ground, StopFacts::Nothing | StopFacts::Judged { outcome: CheckOutcome::Pass, .. });
+        let passes = matches!(ground, StopFacts::Nothing | StopFacts::Passed);
         prop_assert_eq!(decision.reply.message.is_some(), !may && !passes);
         let complete = decision.reason.is_some_and(|reason| reason.status().as_str() == "complete");
         prop_assert!(!complete || passes, "{:?} is no success", ground);

@@ -1,7 +1,7 @@
 //! THE AGENT'S OWN HOOKS: what Claude Code tells its command hooks, what they may answer, and the settings that name them.
 //!
-//! Reading order: [`input`] (words in), [`hold`] (may the agent stop? pure), [`reply`] (words out), then `entry`, [`settings_text`] and
-//! [`settings_file`] for `watchdog hook install`. The facts that `hold` decides on are gathered by the supervisor.
+//! Reading order: [`input`] (words in), [`stop_criteria`] (the machine's verdict) and [`hold`] (may the agent stop?), both pure, [`reply`]
+//! (words out), then `entry`, [`settings_text`] and [`settings_file`] for `watchdog hook install`. The facts are gathered by the supervisor.
 
 pub mod hold;
 pub mod input;
@@ -9,6 +9,7 @@ pub mod line_diff;
 pub mod reply;
 pub mod settings_file;
 pub mod settings_text;
+pub mod stop_criteria;
 
 mod entry;
 mod session_input;
@@ -18,3 +19,4 @@ pub use hold::{HoldCount, HoldMode, HoldStreak, HookDecision, StopFacts, decide}
 pub use input::{HookEvent, HookInput, InputError};
 pub use reply::{HookAction, HookReply};
 pub use session_input::context;
+pub use stop_criteria::judge_criteria;

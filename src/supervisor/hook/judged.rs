@@ -1,4 +1,4 @@
-//! Stops and structured outputs: gathers what the answer stands on, has `hooks` decide, and writes it down.
+//! Stops and structured outputs: gathers what the answer stands on, has the machine judge and `hooks` answer, and writes it down.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::agent::transcript_read;
-use crate::hooks::{HoldMode, HoldStreak, HookDecision, HookEvent, HookInput, HookReply, StopFacts, context, decide};
+use crate::hooks::{HoldMode, HoldStreak, HookDecision, HookEvent, HookInput, HookReply, StopFacts, context, decide, judge_criteria};
 use crate::rescue::private_rule;
 use crate::session::{RecordedBaseline, recorded};
-use watchdog_core::checks::{self, CheckContext};
-use watchdog_core::config::settings::{CheckSpec, Limits, OnNoCriteria, RescueMode};
-use watchdog_core::decision::machine::{ConfigTrust, EarlierRounds};
+use watchdog_core::checks::{self, CheckContext, GroupOutcome};
+use watchdog_core::config::settings::{CheckSpec, Limits, RescueMode};
+use watchdog_core::decision::machine::{ChecksJudged, ConfigTrust, CriteriaFiles, EarlierRounds, MachineSetup};
 use watchdog_core::decision::termination::{SpentUsage, termination};
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::evidence::{CheckOutcome, CheckResult, UnreadableFact, WarningCode};
@@ -180,47 +180,47 @@ fn ground(
     cancel: &CancelFlag,
 ) -> (StopFacts, Vec<CheckResult>) {
     let none = Vec::new();
-    if let ConfigTrust::Untrusted { allow_with } = &case.trust {
-        return (StopFacts::Untrusted { allow_with: allow_with.clone() }, none);
-    }
     let settings = &case.settings;
-    if let Some(stop) = termination(&settings.limits, &SpentUsage::of(&context.usage), now()) {
+    let counts = case.trust == ConfigTrust::Settled;
+    if let Some(stop) = termination(&settings.limits, &SpentUsage::of(&context.usage), now()).filter(|_| counts) {
         return (StopFacts::Limit(stop), none);
     }
-    if settings.checks.is_empty() {
-        let ground = if settings.on_no_criteria == OnNoCriteria::Review { StopFacts::NoCriteria } else { StopFacts::Nothing };
-        return (unless_guarded_changed(case, ground), none);
+    if counts && !settings.checks.is_empty() {
+        let tasks = input.running_tasks();
+        if matches!(event, HookEvent::Stop | HookEvent::SubagentStop) && !tasks.is_empty() {
+            return (StopFacts::Background { tasks }, none);
+        }
+        if let Err(why) = keep_work(command_env, case) {
+            return (StopFacts::Failed { why }, none);
+        }
     }
-    let tasks = input.running_tasks();
-    if matches!(event, HookEvent::Stop | HookEvent::SubagentStop) && !tasks.is_empty() {
-        return (StopFacts::Background { tasks }, none);
-    }
-    if let Err(why) = keep_work(command_env, case) {
-        return (StopFacts::Failed { why }, none);
-    }
-    let outside =
-        SystemCapabilities::new(case, root, cancel).with_earlier_passes(Arc::clone(store)).with_scratch(command_env.state.scratch());
-    let judged = checks::evaluate(settings, &CheckContext::new(&outside).with_session(context).side_by_side(at_once()));
-    let mut feedback = judged.feedback;
-    if !known && judged.outcome == CheckOutcome::Failed {
+    // What criteria merely name is told where the session is judged.
+    let criteria_files = if settings.guards.is_empty() { CriteriaFiles::None } else { CriteriaFiles::Guarded };
+    let setup = MachineSetup { criteria_files, ..case.setup(EarlierRounds::default(), None, false) };
+    let judge = || {
+        let outside =
+            SystemCapabilities::new(case, root, cancel).with_earlier_passes(Arc::clone(store)).with_scratch(command_env.state.scratch());
+        judged(checks::evaluate(settings, &CheckContext::new(&outside).with_session(context).side_by_side(at_once())), known)
+    };
+    judge_criteria(setup, judge, || criteria_files::changed(case))
+}
+
+/// What the checks come to, for a stop.
+fn judged(outcome: GroupOutcome, known: bool) -> ChecksJudged {
+    let mut feedback = outcome.feedback;
+    if !known && outcome.outcome == CheckOutcome::Failed {
         feedback = format!(
             "no baseline is recorded in this worktree: record one with 'watchdog snapshot', or by the hook 'session-start'; {feedback}"
         );
     }
-    let ground = StopFacts::Judged { outcome: judged.outcome, evidence: judged.evidence, required: settings.require_evidence, feedback };
-    let ground = if judged.outcome == CheckOutcome::Pass { unless_guarded_changed(case, ground) } else { ground };
-    (ground, judged.results)
-}
-
-/// The agent is not held for what it cannot make undone by going on; a person is told.
-fn unless_guarded_changed(case: &JudgementInput, ground: StopFacts) -> StopFacts {
-    if case.settings.guards.is_empty() {
-        return ground;
-    }
-    match criteria_files::changed(case) {
-        Ok(changed) if changed.guarded_total == 0 => ground,
-        Ok(changed) => StopFacts::CriteriaChanged { guarded: changed.guarded_words() },
-        Err(unreadable) => StopFacts::Failed { why: format!("whether guarded files changed cannot be told: {}", unreadable.why) },
+    ChecksJudged {
+        outcome: outcome.outcome,
+        evidence: outcome.evidence,
+        feedback,
+        results: outcome.results,
+        // Whether anything was done is judged at the end of the session. A stop is held for what is missing.
+        all_passed_before: false,
+        notes: outcome.notes,
     }
 }
 

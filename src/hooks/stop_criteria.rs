@@ -1,0 +1,162 @@
+//! Has the decision machine judge the criteria of a stop, by the rules of `check`: what HEAD says decides about no stop. Pure; whoever
+//! calls looks outside where the machine asks.
+
+use watchdog_core::config::settings::OnNoCriteria;
+use watchdog_core::decision::machine::{CheckMachine, ChecksJudged, ConfigTrust, JudgedScope, MachineAction, MachineEvent, MachineSetup};
+use watchdog_facts::evidence::{CheckResult, CriteriaChanged, ReadFact};
+use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
+
+use super::hold::StopFacts;
+
+/// What the verdict rests on, for the words of an answer.
+struct VerdictGrounds {
+    trust: ConfigTrust,
+    on_no_criteria: OnNoCriteria,
+    required: Evidence,
+    evidence: Evidence,
+    feedback: String,
+    changed: ReadFact<CriteriaChanged>,
+}
+
+/// Judges the criteria, and says how each ended. The caller keeps what is uncommitted before programs of checks run.
+pub fn judge_criteria(
+    setup: MachineSetup,
+    mut judge: impl FnMut() -> ChecksJudged,
+    mut changed: impl FnMut() -> ReadFact<CriteriaChanged>,
+) -> (StopFacts, Vec<CheckResult>) {
+    let mut grounds = VerdictGrounds {
+        trust: setup.trust.clone(),
+        on_no_criteria: setup.on_no_criteria,
+        required: setup.require_evidence,
+        evidence: Evidence::None,
+        feedback: String::new(),
+        changed: Ok(CriteriaChanged::default()),
+    };
+    let mut machine =
+        CheckMachine::new(MachineSetup { scope: JudgedScope::Criteria { baseline_known: false }, checks_run_programs: false, ..setup });
+    let mut event = MachineEvent::Start;
+    loop {
+        event = match machine.step(event) {
+            MachineAction::JudgeChecks => {
+                let judged = judge();
+                (grounds.evidence, grounds.feedback) = (judged.evidence, judged.feedback.clone());
+                MachineEvent::Checks(judged)
+            }
+            MachineAction::ReadCriteria => {
+                grounds.changed = changed();
+                MachineEvent::Criteria(grounds.changed.clone())
+            }
+            MachineAction::Conclude(verdict) => return (stop_facts(&verdict, grounds), verdict.checks),
+            // Of criteria alone the machine asks nothing else. Whatever it is, nobody is held for it.
+            other => return (StopFacts::Failed { why: format!("nobody can answer {other:?} in a hook") }, Vec::new()),
+        };
+    }
+}
+
+/// What the machine's verdict means for a stop.
+fn stop_facts(verdict: &Verdict, grounds: VerdictGrounds) -> StopFacts {
+    let VerdictGrounds { trust, on_no_criteria, required, evidence, feedback, changed } = grounds;
+    match (verdict.reason, trust, changed) {
+        (Reason::Untrusted, ConfigTrust::Untrusted { allow_with }, _) => StopFacts::Untrusted { allow_with },
+        (Reason::ChecksPassed, _, _) => StopFacts::Passed,
+        (Reason::ChecksUnmet, _, _) => StopFacts::Unmet { feedback },
+        (Reason::Disputed, _, _) => StopFacts::TooWeak { evidence, required },
+        (Reason::CriteriaChanged, _, Ok(changed)) => StopFacts::CriteriaChanged { guarded: changed.guarded_words() },
+        // The machine leaves the word to a person there, and only notes what is guarded. A stop that nobody judges is told of it.
+        (Reason::NoCriteria, _, Ok(changed)) if changed.guarded_total > 0 => {
+            StopFacts::CriteriaChanged { guarded: changed.guarded_words() }
+        }
+        (Reason::NoCriteria, _, Ok(_)) if on_no_criteria == OnNoCriteria::Review => StopFacts::NoCriteria,
+        (Reason::NoCriteria, _, Ok(_)) => StopFacts::Nothing,
+        (reason, _, Err(unreadable)) if reason == Reason::NoCriteria || verdict.status() == Status::Error => {
+            StopFacts::Failed { why: format!("whether guarded files changed cannot be told: {}", unreadable.why) }
+        }
+        (reason, _, _) => StopFacts::Undecided { reason, feedback },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use watchdog_core::config::settings::ConfigSettings;
+    use watchdog_core::decision::machine::CriteriaFiles;
+    use watchdog_facts::evidence::{CheckOutcome, FaultKind, UnreadableFact};
+
+    fn unreadable() -> ReadFact<CriteriaChanged> {
+        Err(UnreadableFact { kind: FaultKind::Git, why: "no baseline".into(), hint: None })
+    }
+
+    fn guarded() -> ReadFact<CriteriaChanged> {
+        Ok(CriteriaChanged { guarded: vec!["tests/a.rs".into()], guarded_total: 1, named: Vec::new() })
+    }
+
+    /// What a stop comes to where the guarded files are such; without an outcome, no criteria are configured.
+    fn facts(outcome: Option<CheckOutcome>, on_no_criteria: OnNoCriteria, changed: ReadFact<CriteriaChanged>) -> StopFacts {
+        let setup = MachineSetup {
+            has_checks: outcome.is_some(),
+            criteria_files: CriteriaFiles::Guarded,
+            on_no_criteria,
+            ..MachineSetup::of(&ConfigSettings::default())
+        };
+        let judge = || ChecksJudged {
+            outcome: outcome.expect("only what is configured is judged"),
+            evidence: Evidence::Verified,
+            feedback: "f".into(),
+            results: Vec::new(),
+            all_passed_before: false,
+            notes: Vec::new(),
+        };
+        judge_criteria(setup, judge, || changed.clone()).0
+    }
+
+    #[test]
+    fn the_machines_verdict_on_the_criteria_says_what_a_stop_stands_on() {
+        let as_they_were = || Ok(CriteriaChanged::default());
+        let undecided = |reason| StopFacts::Undecided { reason, feedback: "f".into() };
+        let unmet = || StopFacts::Unmet { feedback: "f".into() };
+        let changed = || StopFacts::CriteriaChanged { guarded: "tests/a.rs".into() };
+        let unknown = || StopFacts::Failed { why: "whether guarded files changed cannot be told: no baseline".into() };
+        for (outcome, when_same, when_changed, when_unknown) in [
+            (CheckOutcome::Pass, StopFacts::Passed, changed(), unknown()),
+            (CheckOutcome::Unmet, unmet(), unmet(), unmet()),
+            (
+                CheckOutcome::Waiting,
+                undecided(Reason::BackgroundWork),
+                undecided(Reason::BackgroundWork),
+                undecided(Reason::BackgroundWork),
+            ),
+            (
+                CheckOutcome::Unrunnable,
+                undecided(Reason::VerifyUnrunnable),
+                undecided(Reason::VerifyUnrunnable),
+                undecided(Reason::VerifyUnrunnable),
+            ),
+            (CheckOutcome::Failed, undecided(Reason::VerifyFailed), undecided(Reason::VerifyFailed), undecided(Reason::VerifyFailed)),
+            (CheckOutcome::TimedOut, undecided(Reason::VerifyTimeout), undecided(Reason::VerifyTimeout), undecided(Reason::VerifyTimeout)),
+        ] {
+            for on_no_criteria in [OnNoCriteria::Git, OnNoCriteria::Review] {
+                assert_eq!(facts(Some(outcome), on_no_criteria, as_they_were()), when_same);
+                assert_eq!(facts(Some(outcome), on_no_criteria, guarded()), when_changed);
+                assert_eq!(facts(Some(outcome), on_no_criteria, unreadable()), when_unknown);
+            }
+        }
+    }
+
+    #[test]
+    fn without_criteria_nobody_is_held_and_changed_guards_are_told() {
+        let changed = StopFacts::CriteriaChanged { guarded: "tests/a.rs".into() };
+        for (on_no_criteria, otherwise) in [(OnNoCriteria::Git, StopFacts::Nothing), (OnNoCriteria::Review, StopFacts::NoCriteria)] {
+            assert_eq!(facts(None, on_no_criteria, Ok(CriteriaChanged::default())), otherwise);
+            assert_eq!(facts(None, on_no_criteria, guarded()), changed);
+            assert!(matches!(facts(None, on_no_criteria, unreadable()), StopFacts::Failed { .. }));
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_trusted_is_not_judged() {
+        let trust = ConfigTrust::Untrusted { allow_with: "watchdog trust".into() };
+        let setup = MachineSetup { has_checks: true, trust, ..MachineSetup::of(&ConfigSettings::default()) };
+        let (found, _) = judge_criteria(setup, || unreachable!("its checks do not run"), || unreachable!("nothing is guarded"));
+        assert_eq!(found, StopFacts::Untrusted { allow_with: "watchdog trust".into() });
+    }
+}
