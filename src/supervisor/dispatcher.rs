@@ -12,6 +12,7 @@ use watchdog_process::CancelFlag;
 
 use super::executor::ActionExecutor;
 use super::signals::{SignalState, SignalUrgency};
+use super::spawn_io::spawn_io;
 use super::{backoff, journal, machine_log};
 
 /// How long git directories must be quiet after a movement before HEAD is looked at: the index follows the branch.
@@ -79,21 +80,10 @@ async fn perform(
         let facts = (machine.commits().cloned(), machine.changes().cloned());
         let cancel = cancel.clone();
         let span = tracing::Span::current();
-        tokio::task::spawn_blocking(move || span.in_scope(|| executor.perform(&action, &facts, &cancel)))
+        spawn_io(move || span.in_scope(|| executor.perform(&action, &facts, &cancel)))
     };
-    tokio::pin!(doing);
     let at_least = if interrupted || !may_cancel { SignalUrgency::Hurry } else { SignalUrgency::Interrupted };
-    let outcome = tokio::select! {
-        outcome = &mut doing => outcome,
-        () = signals.reached(at_least) => {
-            cancel.cancel();
-            doing.await
-        }
-    };
-    match outcome {
-        Ok(event) => event,
-        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
-    }
+    signals.cancelling(at_least, &cancel, doing).await
 }
 
 /// Whether HEAD moved, looked at in a thread of its own.

@@ -16,6 +16,7 @@ use watchdog_store::{Store, check_cache};
 use super::command_env::{CommandEnv, now};
 use super::judgement_input::JudgementInput;
 use super::signals::{SignalState, SignalUrgency};
+use super::spawn_io::spawn_io;
 use super::system::SystemCapabilities;
 
 /// The verdict to give instead of a session, where a check passes that must fail first. The case comes back as it was.
@@ -32,20 +33,12 @@ pub async fn refuse_what_passes(
     let cancel = CancelFlag::new();
     let running = {
         let (command_env, store, cancel) = (command_env.clone(), Arc::clone(store), cancel.clone());
-        tokio::task::spawn_blocking(move || {
+        spawn_io(move || {
             let found = first_pass(&case, &wanted, &command_env, store.as_ref(), &cancel);
             (case, found)
         })
     };
-    tokio::pin!(running);
-    let ended = tokio::select! {
-        ended = &mut running => ended,
-        () = signals.reached(SignalUrgency::Interrupted) => {
-            cancel.cancel();
-            running.await
-        }
-    };
-    let (case, found) = ended.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()));
+    let (case, found) = signals.cancelling(SignalUrgency::Interrupted, &cancel, running).await;
     if signals.urgency() >= SignalUrgency::Interrupted {
         let message = "interrupted before the session was started";
         return (case, Ok(Some(Verdict::new(Reason::Interrupted, message))));

@@ -49,6 +49,7 @@ mod session_work;
 mod settle_anchor;
 mod signals;
 mod silence_watch;
+mod spawn_io;
 mod survivors;
 mod sweep;
 mod system;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use watchdog_process::{CancelFlag, PidEnd, WaitPidError, wait_for_pid};
 
 use super::signals::{SignalState, SignalUrgency};
+use super::spawn_io::spawn_io;
 
 /// Waits in a thread of its own. A first signal ends the waiting, not the process.
 ///
@@ -14,15 +15,7 @@ pub async fn end_of(pid: u32, timeout: Option<Duration>, signals: &mut SignalSta
     let cancel = CancelFlag::new();
     let waiting = {
         let cancel = cancel.clone();
-        tokio::task::spawn_blocking(move || wait_for_pid(pid, &cancel, timeout))
+        spawn_io(move || wait_for_pid(pid, &cancel, timeout))
     };
-    tokio::pin!(waiting);
-    let ended = tokio::select! {
-        ended = &mut waiting => ended,
-        () = signals.reached(SignalUrgency::Interrupted) => {
-            cancel.cancel();
-            waiting.await
-        }
-    };
-    ended.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
+    signals.cancelling(SignalUrgency::Interrupted, &cancel, waiting).await
 }

@@ -40,6 +40,7 @@ use super::session_wait::{EndTerms, SessionWaiter};
 use super::settle_anchor;
 use super::signals::SignalState;
 use super::silence_watch::{SilenceEnd, WatchedSession};
+use super::spawn_io::spawn_io;
 
 /// A session to run.
 #[derive(Debug, Clone)]
@@ -137,8 +138,7 @@ async fn run_in_span(
     };
     let without_snapshot = case.asked.without_snapshot;
     let span = tracing::Span::current();
-    let begun_snapshots = tokio::task::spawn_blocking(move || span.in_scope(|| PeriodicSnapshots::start(subject))).await;
-    let (snapshots, unkept) = begun_snapshots.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()));
+    let (snapshots, unkept) = spawn_io(move || span.in_scope(|| PeriodicSnapshots::start(subject))).await;
     if let Some(why) = unkept.filter(|_| !without_snapshot) {
         stop(snapshots);
         return SessionSeen { end: Some(SessionEnd::NotKept { why }), ..SessionSeen::default() };

@@ -62,10 +62,10 @@ impl SessionWaiter {
         silence.begin(watched);
         // Where its thread were gone, the session would be dropped here, which ends it, and the outcome never come.
         let _ = give.send((session, terms));
-        let mut next = SignalUrgency::Interrupted;
         let spent = budget.spent_while_it_runs();
         tokio::pin!(spent);
         let (mut over, mut silent) = (false, None);
+        let mut escalation = Box::pin(signals.escalate(&cancel));
         let came = loop {
             tokio::select! {
                 came = &mut outcome => break came,
@@ -77,18 +77,12 @@ impl SessionWaiter {
                     silent = Some(end);
                     cancel.cancel();
                 }
-                () = signals.reached(next), if next <= SignalUrgency::Hurry => {
-                    if next == SignalUrgency::Hurry {
-                        cancel.cancel_now();
-                        break outcome.await;
-                    }
-                    cancel.cancel();
-                    next = SignalUrgency::Hurry;
-                }
+                never = &mut escalation => match never {},
             }
         };
+        drop(escalation);
         // A person's word comes before silence.
-        let silent = silent.filter(|_| next == SignalUrgency::Interrupted);
+        let silent = silent.filter(|_| signals.urgency() == SignalUrgency::None);
         match came.expect("the thread that waits tells how that ended") {
             Ok(outcome) => (outcome, silent),
             Err(panic) => std::panic::resume_unwind(panic),

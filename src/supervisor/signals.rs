@@ -1,11 +1,15 @@
 //! Signals to watchdog itself: the first asks for an end, the second ends the session at once, the third ends watchdog.
 
+use std::convert::Infallible;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+
+use watchdog_process::CancelFlag;
 
 /// How urgently an end was asked for. Ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,5 +106,68 @@ impl SignalState {
         if self.urgency.wait_for(|urgency| *urgency >= at_least).await.is_err() {
             std::future::pending::<()>().await;
         }
+    }
+
+    /// Hands on what is asked for: a first signal cancels, a second one takes the grace period away. Never ends.
+    pub async fn escalate(&mut self, cancel: &CancelFlag) -> Infallible {
+        self.reached(SignalUrgency::Interrupted).await;
+        cancel.cancel();
+        self.reached(SignalUrgency::Hurry).await;
+        cancel.cancel_now();
+        std::future::pending().await
+    }
+
+    /// Waits for `work`, which is cancelled once an end was asked for at least this urgently.
+    pub async fn cancelling<T>(&mut self, at_least: SignalUrgency, cancel: &CancelFlag, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        tokio::select! {
+            done = &mut work => done,
+            () = self.reached(at_least) => {
+                cancel.cancel();
+                work.await
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_first_signal_cancels_and_a_second_one_takes_the_grace_period_away() {
+        let (sender, urgency) = watch::channel(SignalUrgency::None);
+        let mut signals = SignalState { urgency, last: Arc::default() };
+        let cancel = CancelFlag::new();
+        let mut escalation = Box::pin(signals.escalate(&cancel));
+        for (urgency, cancelled, urgent) in
+            [(SignalUrgency::None, false, false), (SignalUrgency::Interrupted, true, false), (SignalUrgency::Hurry, true, true)]
+        {
+            sender.send_replace(urgency);
+            tokio::select! {
+                biased;
+                never = &mut escalation => match never {},
+                () = tokio::task::yield_now() => {}
+            }
+            assert_eq!((cancel.is_cancelled(), cancel.is_urgent()), (cancelled, urgent), "{urgency:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn work_that_is_cancelled_is_waited_for() {
+        let (sender, urgency) = watch::channel(SignalUrgency::None);
+        let mut signals = SignalState { urgency, last: Arc::default() };
+        let cancel = CancelFlag::new();
+        assert_eq!(signals.cancelling(SignalUrgency::Interrupted, &cancel, async { 1 }).await, 1);
+        assert!(!cancel.is_cancelled());
+        sender.send_replace(SignalUrgency::Interrupted);
+        let raised = cancel.clone();
+        let work = async move {
+            while !raised.is_cancelled() {
+                tokio::task::yield_now().await;
+            }
+            2
+        };
+        assert_eq!(signals.cancelling(SignalUrgency::Interrupted, &cancel, work).await, 2);
     }
 }

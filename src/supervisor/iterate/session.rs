@@ -25,6 +25,7 @@ use crate::supervisor::judgement_run::SessionSeen;
 use crate::supervisor::open_worktree::OpenWorktree;
 use crate::supervisor::session_run::SessionOrder;
 use crate::supervisor::settle_anchor;
+use crate::supervisor::spawn_io::spawn_io;
 use crate::supervisor::verdict_json::Judgement;
 
 use super::request::LoopRequest;
@@ -142,7 +143,7 @@ impl LoopContext {
     /// The state of the work now. `None` where it could not be read, which is told.
     pub async fn work(&self) -> Option<String> {
         let (root, spec, rescue) = (self.root.clone(), self.spec.clone(), self.settings().rescue.clone());
-        let looked = tokio::task::spawn_blocking(move || {
+        let looked = spawn_io(move || {
             let worktree = Worktree::open(&root)?;
             match rescue.mode {
                 // Not even a snapshot is wanted: sizes and times must do.
@@ -154,12 +155,11 @@ impl LoopContext {
             }
         });
         match looked.await {
-            Ok(Ok(state)) => Some(state),
-            Ok(Err(error)) => {
+            Ok(state) => Some(state),
+            Err(error) => {
                 self.command_env.tell(&format!("cannot determine progress: {error}"));
                 None
             }
-            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         }
     }
 }

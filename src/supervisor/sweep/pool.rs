@@ -16,7 +16,8 @@ use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::expiry::expire;
 use crate::supervisor::journal::JournalBatcher;
 use crate::supervisor::judgement_run::JudgementRun;
-use crate::supervisor::signals::{SignalState, SignalUrgency};
+use crate::supervisor::signals::SignalState;
+use crate::supervisor::spawn_io::spawn_io;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::Status;
 use watchdog_git::{FoundWorktree, RepoCache, find_worktrees};
@@ -59,24 +60,12 @@ pub async fn sweep(command_env: &CommandEnv, request: SweepRequest, signals: &mu
     let cancel = CancelFlag::new();
     let sweeping = {
         let (command_env, cancel) = (command_env.clone(), cancel.clone());
-        tokio::task::spawn_blocking(move || sweep_now(&command_env, &request, cancel))
+        spawn_io(move || sweep_now(&command_env, &request, cancel))
     };
-    tokio::pin!(sweeping);
-    let mut next = SignalUrgency::Interrupted;
-    let swept = loop {
-        tokio::select! {
-            swept = &mut sweeping => break swept,
-            () = signals.reached(next), if next <= SignalUrgency::Hurry => {
-                if next == SignalUrgency::Hurry {
-                    cancel.cancel_now();
-                    break sweeping.await;
-                }
-                cancel.cancel();
-                next = SignalUrgency::Hurry;
-            }
-        }
-    };
-    swept.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
+    tokio::select! {
+        swept = sweeping => swept,
+        never = signals.escalate(&cancel) => match never {},
+    }
 }
 
 fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) -> Result<SweepReport, UnreadableFact> {

@@ -9,6 +9,7 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
 use crate::supervisor::signals::{SignalState, SignalUrgency};
+use crate::supervisor::spawn_io::or_panic;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_git::{SearchResult, WorktreeState, find_worktrees};
 
@@ -86,7 +87,7 @@ impl Discovery {
         self.begin();
         let search = tokio::select! {
             // Nothing is watched yet that this could spoil.
-            search = self.found() => search.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic())),
+            search = self.found() => or_panic(search),
             () = signals.reached(SignalUrgency::Interrupted) => return Ok(SearchResult::default()),
         };
         if search.worktrees.iter().any(|worktree| worktree.standing == WorktreeState::There) {

@@ -10,6 +10,7 @@ use crate::supervisor::configuration::{EffectiveConfig, effective};
 use crate::supervisor::iterate::{AskedLimits, LoopRequest, LoopView, run_loop};
 use crate::supervisor::judgement_run::early;
 use crate::supervisor::signals::SignalState;
+use crate::supervisor::spawn_io::spawn_io;
 use crate::supervisor::task_queue::{GovernedTask, TaskQueue};
 use crate::supervisor::verdict_json::Judgement;
 use crate::tasks::task_board::{BoardTask, LeasedTask, LedgerError, TaskTaker};
@@ -236,11 +237,7 @@ impl TakenTask<'_> {
         self.queue.note(&[change]);
         let ready = match wanted {
             None => TaskWorktree { root: self.queue.place.root().to_owned(), notes: Vec::new() },
-            Some(wanted) => {
-                let made = tokio::task::spawn_blocking(move || make_ready(&wanted)).await;
-                made.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
-                    .map_err(|error| Box::new(not_ready(&error)))?
-            }
+            Some(wanted) => spawn_io(move || make_ready(&wanted)).await.map_err(|error| Box::new(not_ready(&error)))?,
         };
         let root = ready.root.clone();
         // For people; the branch is what counts.
