@@ -6,6 +6,7 @@
 
 mod criteria;
 mod elements;
+mod key_kinds;
 mod nearest;
 mod parse;
 mod problem;

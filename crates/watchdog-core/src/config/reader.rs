@@ -12,10 +12,10 @@ use super::syntax::{KeyValue, SpannedValue, ValueKind};
 use watchdog_facts::patterns::{escapes_worktree, path_glob};
 
 /// Ten years. Longer waits are mistakes, and cannot be added to an instant everywhere.
-const MAX_SECONDS: u64 = 315_360_000;
+pub(super) const MAX_SECONDS: u64 = 315_360_000;
 
 /// The longest list that is read.
-const MAX_ENTRIES: usize = 1000;
+pub(super) const MAX_ENTRIES: usize = 1000;
 
 /// A value, where it is, and where problems go.
 pub(super) struct ConfigNode<'a> {
@@ -46,6 +46,10 @@ impl<'a> ConfigNode<'a> {
 
     pub(super) fn is_null(&self) -> bool {
         matches!(self.json.kind, ValueKind::Null)
+    }
+
+    pub(super) fn is_empty_list(&self) -> bool {
+        matches!(&self.json.kind, ValueKind::List(items) if items.is_empty())
     }
 
     /// The members, unchecked, where it is an object.
@@ -166,13 +170,19 @@ impl<'a> ConfigNode<'a> {
         }
     }
 
+    /// What one of some words means; `None` where it is none of them, which is not reported.
+    pub(super) fn known_word<T: Copy>(&self, words: &[(&str, T)]) -> Option<T> {
+        let ValueKind::Text(text) = &self.json.kind else { return None };
+        words.iter().find(|(word, _)| word == text).map(|(_, meaning)| *meaning)
+    }
+
     /// One of some words.
     pub(super) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Option<T> {
         let ValueKind::Text(text) = &self.json.kind else {
             self.expected(&format!("one of {}", listed(words.iter().map(|(word, _)| *word))));
             return None;
         };
-        let found = words.iter().find(|(word, _)| word == text).map(|(_, meaning)| *meaning);
+        let found = self.known_word(words);
         if found.is_none() {
             self.report.problem(self.json.at, &self.path, || {
                 let words = || words.iter().map(|(word, _)| *word);
@@ -298,6 +308,10 @@ impl<'a> ConfigNode<'a> {
 }
 
 impl<'a> ConfigSection<'a> {
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.members.iter().any(|m| m.name == key)
+    }
+
     pub(super) fn get(&self, key: &str) -> Option<ConfigNode<'a>> {
         let member = self.members.iter().find(|m| m.name == key)?;
         Some(ConfigNode { report: self.report, json: &member.value, path: joined(&self.path, key) })

@@ -1,0 +1,339 @@
+//! The kinds of values that a key can have. Each kind says once how a value is read and written, what a JSON Schema says of it, and how
+//! the documentation names it.
+
+use std::marker::PhantomData;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::reader::{ConfigNode, MAX_ENTRIES, MAX_SECONDS, listed};
+use super::settings::CommandLine;
+
+/// How values of one kind are read, written and described.
+pub(super) trait KeyKind: Sync {
+    /// What it reads as.
+    type Value: 'static;
+
+    /// The value, or `None` where it is wrong, which is reported.
+    fn read(&self, node: &ConfigNode<'_>) -> Option<Self::Value>;
+
+    /// The value as JSON; `None` where the key is left out.
+    fn write(&self, value: &Self::Value) -> Option<Value>;
+
+    /// What a JSON Schema says of it.
+    fn schema(&self) -> Value;
+
+    /// What the documentation says in the column of values.
+    fn words(&self) -> String;
+}
+
+/// A kind of its own: how it is read, how it is written, its schema and its name.
+pub(super) struct ValueForm<T: 'static> {
+    pub(super) read: fn(&ConfigNode<'_>) -> Option<T>,
+    pub(super) write: fn(&T) -> Value,
+    pub(super) schema: fn() -> Value,
+    pub(super) words: &'static str,
+}
+
+impl<T> KeyKind for ValueForm<T> {
+    type Value = T;
+
+    fn read(&self, node: &ConfigNode<'_>) -> Option<T> {
+        (self.read)(node)
+    }
+
+    fn write(&self, value: &T) -> Option<Value> {
+        Some((self.write)(value))
+    }
+
+    fn schema(&self) -> Value {
+        (self.schema)()
+    }
+
+    fn words(&self) -> String {
+        self.words.to_owned()
+    }
+}
+
+pub(super) const FLAG: ValueForm<bool> =
+    ValueForm { read: |node| node.flag(), write: |flag| json!(flag), schema: || json!({"type": "boolean"}), words: "true or false" };
+
+pub(super) const TEXT: ValueForm<String> = ValueForm {
+    read: |node| node.text(),
+    write: |text| json!(text),
+    schema: || json!({"type": "string", "pattern": "\\S"}),
+    words: "text",
+};
+
+/// A pattern of names or paths.
+pub(super) const GLOB: ValueForm<String> = ValueForm { read: |node| node.glob(), words: "glob", ..TEXT };
+
+/// A pattern of paths inside the worktree.
+pub(super) const INSIDE_GLOB: ValueForm<String> = ValueForm { read: |node| node.inside_glob(), words: "glob", ..INSIDE_PATH };
+
+/// A path inside the worktree.
+pub(super) const INSIDE_PATH: ValueForm<String> =
+    ValueForm { read: |node| node.inside_path(), schema: || json!({"$ref": "#/$defs/inside_path"}), words: "path", ..TEXT };
+
+/// A path inside the worktree, or an absolute one.
+pub(super) const FILE_PATH: ValueForm<String> =
+    ValueForm { read: |node| node.file_path(), schema: || json!({"$ref": "#/$defs/file_path"}), words: "path", ..TEXT };
+
+/// A program and its arguments.
+pub(super) const ARGV: ValueForm<Vec<String>> = ValueForm {
+    read: |node| node.argv(),
+    write: |argv| json!(argv),
+    schema: || json!({"$ref": "#/$defs/argv"}),
+    words: "command as a list",
+};
+
+/// A line for the shell, or a program and its arguments.
+pub(super) const COMMAND_LINE: ValueForm<CommandLine> = ValueForm {
+    read: |node| node.command_line(),
+    write: |run| match run {
+        CommandLine::Shell(line) => json!(line),
+        CommandLine::Argv(argv) => json!(argv),
+    },
+    schema: || json!({"$ref": "#/$defs/command_line"}),
+    words: "command as a text or a list",
+};
+
+/// A number above zero, fractions allowed.
+pub(super) const POSITIVE: ValueForm<f64> = ValueForm {
+    read: |node| node.positive(),
+    write: |number| json!(number),
+    schema: || json!({"type": "number", "exclusiveMinimum": 0}),
+    words: "number above 0",
+};
+
+/// What a whole number becomes.
+pub(super) trait FromWhole {
+    fn from_whole(number: u64) -> Self;
+    fn to_whole(&self) -> u64;
+}
+
+macro_rules! whole_numbers {
+    ($($type:ty),*) => {$(
+        impl FromWhole for $type {
+            /// The range of each key keeps its number within the type.
+            fn from_whole(number: u64) -> Self {
+                Self::try_from(number).unwrap_or(Self::MAX)
+            }
+
+            fn to_whole(&self) -> u64 {
+                *self as u64
+            }
+        }
+    )*};
+}
+
+whole_numbers!(u32, u64, usize);
+
+impl FromWhole for Duration {
+    fn from_whole(number: u64) -> Self {
+        Duration::from_secs(number)
+    }
+
+    fn to_whole(&self) -> u64 {
+        self.as_secs()
+    }
+}
+
+/// A whole number within a range.
+pub(super) struct WholeNumber<N> {
+    range: RangeInclusive<u64>,
+    becomes: PhantomData<fn() -> N>,
+}
+
+pub(super) const fn whole<N>(range: RangeInclusive<u64>) -> WholeNumber<N> {
+    WholeNumber { range, becomes: PhantomData }
+}
+
+impl<N: FromWhole + 'static> KeyKind for WholeNumber<N> {
+    type Value = N;
+
+    fn read(&self, node: &ConfigNode<'_>) -> Option<N> {
+        node.whole(self.range.clone()).map(N::from_whole)
+    }
+
+    fn write(&self, value: &N) -> Option<Value> {
+        Some(json!(value.to_whole()))
+    }
+
+    fn schema(&self) -> Value {
+        let mut schema = json!({"type": "integer", "minimum": self.range.start()});
+        if *self.range.end() != u64::MAX {
+            schema["maximum"] = json!(self.range.end());
+        }
+        schema
+    }
+
+    fn words(&self) -> String {
+        let (least, most) = (self.range.start(), *self.range.end());
+        // A bound of the type is none that anybody meets.
+        if most < u32::MAX.into() { format!("number, {least} to {most}") } else { format!("number, at least {least}") }
+    }
+}
+
+/// Whole seconds, at least so many and at most ten years.
+pub(super) struct WholeSeconds {
+    least: u64,
+}
+
+pub(super) const fn seconds(least: u64) -> WholeSeconds {
+    WholeSeconds { least }
+}
+
+impl KeyKind for WholeSeconds {
+    type Value = Duration;
+
+    fn read(&self, node: &ConfigNode<'_>) -> Option<Duration> {
+        node.seconds(self.least)
+    }
+
+    fn write(&self, value: &Duration) -> Option<Value> {
+        Some(json!(value.as_secs()))
+    }
+
+    fn schema(&self) -> Value {
+        json!({"type": "integer", "minimum": self.least, "maximum": MAX_SECONDS})
+    }
+
+    fn words(&self) -> String {
+        match self.least {
+            0 => "seconds".to_owned(),
+            least => format!("seconds, at least {least}"),
+        }
+    }
+}
+
+/// One of some words.
+pub(super) struct WordOf<T: 'static> {
+    words: &'static [(&'static str, T)],
+}
+
+pub(super) const fn word<T>(words: &'static [(&'static str, T)]) -> WordOf<T> {
+    WordOf { words }
+}
+
+impl<T: Copy + PartialEq + Sync> KeyKind for WordOf<T> {
+    type Value = T;
+
+    fn read(&self, node: &ConfigNode<'_>) -> Option<T> {
+        node.word(self.words)
+    }
+
+    fn write(&self, value: &T) -> Option<Value> {
+        let named = self.words.iter().find(|(_, meaning)| meaning == value);
+        Some(json!(named.map(|(word, _)| *word).expect("the tables of words name every variant")))
+    }
+
+    fn schema(&self) -> Value {
+        json!({"enum": self.words.iter().map(|(word, _)| *word).collect::<Vec<_>>()})
+    }
+
+    fn words(&self) -> String {
+        listed(self.words.iter().map(|(word, _)| *word))
+    }
+}
+
+/// A value or an explicit null.
+pub(super) struct NullOr<K>(K);
+
+pub(super) const fn nullable<K>(kind: K) -> NullOr<K> {
+    NullOr(kind)
+}
+
+impl<K: KeyKind> KeyKind for NullOr<K> {
+    type Value = Option<K::Value>;
+
+    fn read(&self, node: &ConfigNode<'_>) -> Option<Self::Value> {
+        if node.is_null() { Some(None) } else { self.0.read(node).map(Some) }
+    }
+
+    fn write(&self, value: &Self::Value) -> Option<Value> {
+        value.as_ref().map_or(Some(Value::Null), |value| self.0.write(value))
+    }
+
+    fn schema(&self) -> Value {
+        json!({"oneOf": [self.0.schema(), {"type": "null"}]})
+    }
+
+    fn words(&self) -> String {
+        format!("{}, or null", self.0.words())
+    }
+}
+
+/// A value, or no such key. Null is neither.
+pub(super) struct LeftOutOr<K>(K);
+
+pub(super) const fn optional<K>(kind: K) -> LeftOutOr<K> {
+    LeftOutOr(kind)
+}
+
+impl<K: KeyKind> KeyKind for LeftOutOr<K> {
+    type Value = Option<K::Value>;
+
+    fn read(&self, node: &ConfigNode<'_>) -> Option<Self::Value> {
+        self.0.read(node).map(Some)
+    }
+
+    fn write(&self, value: &Self::Value) -> Option<Value> {
+        value.as_ref().and_then(|value| self.0.write(value))
+    }
+
+    fn schema(&self) -> Value {
+        self.0.schema()
+    }
+
+    fn words(&self) -> String {
+        self.0.words()
+    }
+}
+
+/// A list of values of one kind.
+pub(super) struct ListOf<K> {
+    item: K,
+    /// What is wrong with an empty one, where it is wrong.
+    empty: Option<&'static str>,
+}
+
+pub(super) const fn list_of<K>(item: K) -> ListOf<K> {
+    ListOf { item, empty: None }
+}
+
+/// A list that must not be empty; `why` says so.
+pub(super) const fn filled_list_of<K>(item: K, why: &'static str) -> ListOf<K> {
+    ListOf { item, empty: Some(why) }
+}
+
+impl<K: KeyKind> KeyKind for ListOf<K> {
+    type Value = Vec<K::Value>;
+
+    fn read(&self, node: &ConfigNode<'_>) -> Option<Self::Value> {
+        let list = node.list(|item| self.item.read(item))?;
+        if let Some(why) = self.empty.filter(|_| node.is_empty_list()) {
+            node.wrong(why);
+            return None;
+        }
+        Some(list)
+    }
+
+    fn write(&self, value: &Self::Value) -> Option<Value> {
+        Some(value.iter().filter_map(|item| self.item.write(item)).collect())
+    }
+
+    fn schema(&self) -> Value {
+        let mut schema = json!({"type": "array", "items": self.item.schema(), "maxItems": MAX_ENTRIES});
+        if self.empty.is_some() {
+            schema["minItems"] = json!(1);
+        }
+        schema
+    }
+
+    fn words(&self) -> String {
+        let least = if self.empty.is_some() { ", not empty" } else { "" };
+        format!("list of {}s{least}", self.item.words())
+    }
+}
