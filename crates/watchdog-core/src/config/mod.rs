@@ -7,6 +7,8 @@
 mod criteria;
 mod elements;
 mod key_kinds;
+mod key_row;
+mod key_table;
 mod nearest;
 mod parse;
 mod problem;
