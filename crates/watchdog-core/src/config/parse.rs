@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::elements::{
-    agent, behavior, breaker, check_list, completion_block, completion_check, flat_keys, limits, notification, rescue, tasks,
-};
+use super::elements::flat_keys::{self, FlatKeys};
+use super::elements::{agent, behavior, breaker, check_list, completion_block, completion_check, limits, notification, rescue, tasks};
+use super::key_kinds::{KeyKind, list_of};
 use super::problem::{ConfigError, ProblemReport};
 use super::reader::{ConfigNode, ConfigSection, put};
 use super::settings::{CheckOrder, CheckSpec, ConfigSettings, Mode, OnNoCriteria};
@@ -124,10 +124,12 @@ fn top(node: &ConfigNode<'_>, settings: &mut ConfigSettings) {
         version.wrong("this program reads version 1 of the configuration; update watchdog or write \"version\": 1");
         return;
     }
-    let known: Vec<&str> = KEYS.iter().chain(flat_keys::KEYS).chain(DIALECTS).copied().collect();
+    let known = [KEYS, flat_keys::BLOCK.names().as_slice(), DIALECTS].concat();
     let Some(section) = node.section(&known) else { return };
     words(&section, settings);
+    let flat = FlatKeys::read(&section);
     blocks(&section, settings);
+    flat.lower(&section, &mut settings.completion_check);
     checks(&section, settings);
 }
 
@@ -140,28 +142,26 @@ fn words(section: &ConfigSection<'_>, settings: &mut ConfigSettings) {
 }
 
 fn blocks(section: &ConfigSection<'_>, settings: &mut ConfigSettings) {
-    let block = section.get("completion_check");
-    if let Some(node) = &block {
-        completion_check::read(node, &mut settings.completion_check);
+    if let Some(node) = section.get("completion_check") {
+        completion_check::BLOCK.read(&node, &mut settings.completion_check);
     }
-    flat_keys::read(section, block.as_ref(), &mut settings.completion_check);
     if let Some(node) = section.get("agent") {
-        agent::read(&node, &mut settings.agent);
+        agent::BLOCK.read(&node, &mut settings.agent);
     }
     if let Some(node) = section.get("rescue") {
-        rescue::read(&node, &mut settings.rescue);
+        rescue::BLOCK.read(&node, &mut settings.rescue);
     }
     if let Some(node) = section.get("breaker") {
-        breaker::read(&node, &mut settings.breaker);
+        breaker::BLOCK.read(&node, &mut settings.breaker);
     }
     if let Some(node) = section.get("limits") {
-        limits::read(&node, &mut settings.limits);
+        limits::BLOCK.read(&node, &mut settings.limits);
     }
     if let Some(node) = section.get("tasks") {
-        tasks::read(&node, &mut settings.tasks);
+        tasks::BLOCK.read(&node, &mut settings.tasks);
     }
     put(&mut settings.agents, section.get("agents").and_then(|n| agent::read_list(&n, settings.agent.preset)));
-    put(&mut settings.notify, section.get("notify").and_then(|n| notification::read_list(&n)));
+    put(&mut settings.notify, section.get("notify").and_then(|n| list_of(notification::ENTRY).read(&n)));
 }
 
 /// The checks of every block that names some. Several blocks join with mode all.

@@ -359,11 +359,6 @@ pub(super) fn put<T>(slot: &mut T, read: Option<T>) {
     }
 }
 
-/// A number of at most `u32::MAX`, which every caller's range ensures.
-pub(super) fn small(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
-}
-
 /// Words as a list in a sentence.
 pub(super) fn listed<'w>(words: impl Iterator<Item = &'w str>) -> String {
     words.map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")

@@ -1,15 +1,13 @@
 //! Settings back to JSON: what a configuration was lowered to, with every default written out. Reading it again gives the same settings.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
-use super::elements::agent::preset_word;
 use super::elements::check_list::MODES;
-use super::elements::rescue::mode_word;
+use super::elements::{agent, breaker, completion_check, limits, notification, rescue, tasks};
+use super::key_kinds::{KeyKind, list_of};
 use super::parse::{EVIDENCE, ON_NO_CRITERIA, ORDERS};
 use super::resolved_check;
-use super::settings::{CheckSpec, ConfigSettings, Mode, NotifyRule, NotifyTarget};
+use super::settings::{CheckSpec, ConfigSettings, Mode};
 
 /// The settings as a version 1 configuration.
 pub fn to_json(settings: &ConfigSettings) -> Value {
@@ -34,58 +32,18 @@ pub fn to_json(settings: &ConfigSettings) -> Value {
         "mode": word(MODES, mode),
         "on_no_criteria": word(ON_NO_CRITERIA, on_no_criteria),
         "require_evidence": word(EVIDENCE, require_evidence),
-        "completion_check": {
-            "max_probes": completion_check.max_probes,
-            "probe_interval_seconds": completion_check.probe_interval.as_secs(),
-            "probe_timeout_seconds": completion_check.probe_timeout.as_secs(),
-            "final_rescue_attempt": completion_check.final_rescue_attempt,
-        },
-        "agent": {"preset": preset_word(agent.preset), "model": agent.model, "probe": agent.probe},
-        "rescue": {
-            "mode": mode_word(rescue.mode),
-            "command": rescue.command,
-            "timeout_seconds": rescue.timeout.as_secs(),
-            "exclude": rescue.exclude,
-            "max_files": rescue.max_files,
-            "max_bytes": rescue.max_bytes,
-            "protect": rescue.protect,
-            "trailers": rescue.trailers,
-            "keep_days": rescue.keep_days,
-            "snapshot_seconds": rescue.snapshot_every.as_secs(),
-        },
-        "breaker": {"limit": breaker.limit, "cooldown_seconds": breaker.cooldown.as_secs()},
+        "completion_check": completion_check::BLOCK.write(completion_check.clone()),
+        "agent": agent::BLOCK.write(agent.clone()),
+        "rescue": rescue::BLOCK.write(rescue.clone()),
+        "breaker": breaker::BLOCK.write(breaker.clone()),
         "guards": guards,
         "order": word(ORDERS, order),
-        "limits": {
-            "max_iterations": limits.max_iterations,
-            "cooldown_seconds": limits.cooldown.as_secs(),
-            "max_stop_blocks": limits.max_stop_blocks,
-            "deadline": limits.deadline.map(|instant| instant.to_string()),
-            "max_turns": limits.max_turns,
-            "max_total_tokens": limits.max_total_tokens,
-            "max_cost_usd": limits.max_cost_usd,
-            "max_wall_seconds": limits.max_wall.as_ref().map(Duration::as_secs),
-            "session_timeout_seconds": limits.session_timeout.as_ref().map(Duration::as_secs),
-            "idle_timeout_seconds": limits.idle_timeout.as_ref().map(Duration::as_secs),
-            "background_seconds": limits.background.as_secs(),
-        },
-        "tasks": {"dir": tasks.dir},
-        "agents": agents.iter().map(|entry| json!({
-            "name": entry.name, "role": entry.role, "preset": preset_word(entry.preset), "model": entry.model,
-            "command": entry.command, "worktree": entry.worktree,
-        })).collect::<Value>(),
-        "notify": notify.iter().map(notification).collect::<Value>(),
+        "limits": limits::BLOCK.write(limits.clone()),
+        "tasks": tasks::BLOCK.write(tasks.clone()),
+        "agents": agents.iter().map(|entry| agent::ENTRY.write(entry.clone())).collect::<Value>(),
+        "notify": list_of(notification::ENTRY).write(notify),
         "checks": checks.iter().map(check).collect::<Value>(),
     })
-}
-
-fn notification(rule: &NotifyRule) -> Value {
-    let mut entry = json!({"on": rule.on, "timeout_seconds": rule.timeout.as_secs(), "retries": rule.retries});
-    match &rule.to {
-        NotifyTarget::Command(argv) => entry["command"] = json!(argv),
-        NotifyTarget::Url(url) => entry["url"] = json!(url),
-    }
-    entry
 }
 
 pub(super) fn word<T: PartialEq>(words: &[(&'static str, T)], meaning: &T) -> &'static str {
@@ -109,17 +67,18 @@ fn check(spec: &CheckSpec) -> Value {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+    use std::time::Duration;
 
     use proptest::prelude::*;
-    use watchdog_facts::verdict::Evidence;
 
     use super::super::parse::testing::reads;
     use super::super::settings::{
-        AgentEntry, AgentSettings, BreakerSettings, CheckOrder, CompletionSettings, Limits, OnNoCriteria, Preset, RescueMode,
-        RescueSettings, TaskSettings,
+        AgentEntry, AgentSettings, BreakerSettings, CheckOrder, CompletionSettings, Limits, NotifyRule, NotifyTarget, OnNoCriteria, Preset,
+        RescueMode, RescueSettings, TaskSettings,
     };
     use super::super::{parse, parse_bytes};
     use super::*;
+    use watchdog_facts::verdict::Evidence;
 
     #[test]
     fn what_is_printed_as_resolved_reads_as_the_same_settings() {

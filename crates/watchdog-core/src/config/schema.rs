@@ -30,16 +30,16 @@ mod tests {
     fn the_schema_knows_the_keys_that_the_reader_knows() {
         let schema = schema();
         let blocks = &schema["properties"];
-        same_keys(&schema, parse::KEYS.iter().chain(flat_keys::KEYS).chain(DIALECTS).copied());
-        same_keys(&blocks["completion_check"], completion_check::KEYS.iter().copied());
-        same_keys(&blocks["agent"], agent::KEYS.iter().copied());
-        same_keys(&blocks["agents"]["items"], agent::ENTRY_KEYS.iter().copied());
-        same_keys(&blocks["rescue"], rescue::KEYS.iter().copied());
-        same_keys(&blocks["breaker"], breaker::KEYS.iter().copied());
-        same_keys(&blocks["limits"], limits::KEYS.iter().copied());
-        same_keys(&blocks["tasks"], tasks::KEYS.iter().copied());
-        same_keys(&blocks["notify"]["items"], notification::KEYS.iter().copied());
-        assert_eq!(blocks["notify"]["items"]["properties"]["on"]["items"]["enum"], serde_json::json!(notification::WORDS));
+        same_keys(&schema, [parse::KEYS, &flat_keys::BLOCK.names(), DIALECTS].concat());
+        same_keys(&blocks["completion_check"], completion_check::BLOCK.names());
+        same_keys(&blocks["agent"], agent::BLOCK.names());
+        same_keys(&blocks["agents"]["items"], agent::ENTRY.names());
+        same_keys(&blocks["rescue"], rescue::BLOCK.names());
+        same_keys(&blocks["breaker"], breaker::BLOCK.names());
+        same_keys(&blocks["limits"], limits::BLOCK.names());
+        same_keys(&blocks["tasks"], tasks::BLOCK.names());
+        same_keys(&blocks["notify"]["items"], notification::BLOCK.names());
+        assert_eq!(blocks["notify"]["items"]["properties"]["on"]["items"]["enum"], serde_json::json!(notification::notification_words()));
         for kind in check_list::KINDS {
             same_keys(&schema["$defs"][kind], check_list::keys(kind).iter().copied());
             assert_eq!(schema["$defs"][kind]["properties"]["type"]["const"], *kind);

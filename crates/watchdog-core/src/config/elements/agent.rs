@@ -2,40 +2,70 @@
 
 use std::collections::HashSet;
 
+use super::super::key_kinds::{ARGV, TEXT, nullable, word};
+use super::super::key_table::{Block, keys, no_rules};
 use super::super::problem::shown;
-use super::super::reader::{ConfigNode, put};
-use super::super::settings::{AgentEntry, AgentSettings, Preset};
-
-pub(in super::super) const KEYS: &[&str] = &["preset", "model", "probe"];
-
-pub(in super::super) const ENTRY_KEYS: &[&str] = &["name", "role", "preset", "model", "command", "worktree"];
+use super::super::reader::{ConfigNode, ConfigSection};
+use super::super::settings::{AgentEntry, AgentSettings, ConfigSettings, Preset};
 
 const PRESETS: &[(&str, Preset)] =
     &[("claude", Preset::Claude), ("codex", Preset::Codex), ("gemini", Preset::Gemini), ("opencode", Preset::Opencode)];
 
-pub(in super::super) fn read(node: &ConfigNode<'_>, into: &mut AgentSettings) {
-    let Some(section) = node.section(KEYS) else { return };
-    let preset = section.get("preset").and_then(|n| n.word(PRESETS));
-    if preset.is_some_and(|preset| preset != Preset::Claude) {
-        // The default model is one of the default preset's; another agent does not know it.
-        into.model = None;
+pub(in super::super) static BLOCK: Block<AgentSettings> = Block {
+    name: "agent",
+    defaults: || ConfigSettings::default().agent,
+    keys: keys! { AgentSettings;
+        "preset" => preset: word(PRESETS), "the agent that is asked";
+        "model" => model: nullable(TEXT),
+            "the model that answers probes; null is the agent's own choice",
+            default_in_words("`sonnet` for `claude`, null for the others");
+        "probe" => probe: nullable(ARGV),
+            "another program instead of the preset. The question is on its stdin, its answer on stdout, and `WATCHDOG_PROBE=<n>` counts \
+             from 1. `WATCHDOG_QUESTION` tells the two questions apart: `probe` asks for its state, `plan` for commits (see \
+             [`rescue`](#rescue-uncommitted-work))";
+    },
+    rules: default_model_is_the_presets,
+};
+
+/// The default model is one of the default preset's; another agent does not know it.
+fn default_model_is_the_presets(section: &ConfigSection<'_>, found: &mut AgentSettings, _: bool) {
+    if found.preset != Preset::Claude && !section.has("model") {
+        found.model = None;
     }
-    put(&mut into.preset, preset);
-    put(&mut into.model, section.nullable("model", |n| n.text()));
-    put(&mut into.probe, section.nullable("probe", |n| n.argv()));
 }
 
-/// Reads `agents`.
-pub(in super::super) fn read_list(node: &ConfigNode<'_>, default: Preset) -> Option<Vec<AgentEntry>> {
+/// An entry of `agents`.
+pub(in super::super) static ENTRY: Block<AgentEntry> = Block {
+    name: "agents[]",
+    defaults: || AgentEntry {
+        name: String::new(),
+        role: None,
+        preset: ConfigSettings::default().agent.preset,
+        model: None,
+        command: None,
+        worktree: None,
+    },
+    keys: keys! { AgentEntry;
+        "name" => name: TEXT, "the agent's own name, no two alike", required("every agent has a name of its own");
+        "role" => role: nullable(TEXT), "which tasks it takes; null takes those of any role";
+        "preset" => preset: word(PRESETS), "as in `agent`", default_depends("`agent.preset`");
+        "model" => model: nullable(TEXT), "the model that it works with; null is the agent's own choice";
+        "command" => command: nullable(ARGV),
+            "instead of a preset. The prompt is on its stdin, unless an argument asks for it as `{prompt}` or `{prompt_file}`";
+        "worktree" => worktree: nullable(TEXT),
+            "the folder of its linked worktree, from the root of the worktree that holds the tasks; no two alike",
+            default_in_words("one in the state directory");
+    },
+    rules: no_rules,
+};
+
+/// Reads `agents`. An entry that names no preset has this one.
+pub(in super::super) fn read_list(node: &ConfigNode<'_>, preset: Preset) -> Option<Vec<AgentEntry>> {
     let entries = node.list(|entry| {
-        let section = entry.section(ENTRY_KEYS)?;
-        let name = section.required("name", "every agent has a name of its own").and_then(|n| n.text());
-        let role = section.nullable("role", |n| n.text()).flatten();
-        let preset = section.get("preset").and_then(|n| n.word(PRESETS)).unwrap_or(default);
-        let model = section.nullable("model", |n| n.text()).flatten();
-        let command = section.nullable("command", |n| n.argv()).flatten();
-        let worktree = section.nullable("worktree", |n| n.text()).flatten();
-        Some(AgentEntry { name: name?, role, preset, model, command, worktree })
+        let mut found = AgentEntry { preset, ..(ENTRY.defaults)() };
+        ENTRY.read(entry, &mut found);
+        // Names and folders are compared even where something else of the entry is wrong.
+        (!found.name.is_empty()).then_some(found)
     })?;
     let mut folders = HashSet::new();
     if let Some(twice) = entries.iter().filter_map(|entry| entry.worktree.as_ref()).find(|folder| !folders.insert(*folder)) {
@@ -46,11 +76,6 @@ pub(in super::super) fn read_list(node: &ConfigNode<'_>, default: Preset) -> Opt
         node.wrong(format!("two agents are named {}; every agent has a name of its own", shown(&twice.name)));
     }
     Some(entries)
-}
-
-/// The word of a preset.
-pub(in super::super) fn preset_word(preset: Preset) -> &'static str {
-    PRESETS.iter().find(|(_, p)| *p == preset).map_or("claude", |(word, _)| word)
 }
 
 #[cfg(test)]

@@ -1,15 +1,19 @@
 //! `breaker`: when repeated timeouts stop the asking.
 
-use super::super::reader::{ConfigNode, put, small};
-use super::super::settings::BreakerSettings;
+use super::super::key_kinds::{seconds, whole};
+use super::super::key_table::{Block, keys, no_rules};
+use super::super::settings::{BreakerSettings, ConfigSettings};
 
-pub(in super::super) const KEYS: &[&str] = &["limit", "cooldown_seconds"];
-
-pub(in super::super) fn read(node: &ConfigNode<'_>, into: &mut BreakerSettings) {
-    let Some(section) = node.section(KEYS) else { return };
-    put(&mut into.limit, section.get("limit").and_then(|n| n.whole(1..=1000)).map(small));
-    put(&mut into.cooldown, section.get("cooldown_seconds").and_then(|n| n.seconds(0)));
-}
+pub(in super::super) static BLOCK: Block<BreakerSettings> = Block {
+    name: "breaker",
+    defaults: || ConfigSettings::default().breaker,
+    keys: keys! { BreakerSettings;
+        "limit" => limit: whole(1..=1000), "[strikes](verdict.md#the-breaker) that open the breaker";
+        "cooldown_seconds" => cooldown: seconds(0),
+            "how long it stays open before one trial; doubled after each trial that is a timeout again, up to a day";
+    },
+    rules: no_rules,
+};
 
 #[cfg(test)]
 mod tests {

@@ -1,25 +1,52 @@
 //! The dialect `completion {verify, signal, max_iterations}`: signal first, then verify.
 
-use super::super::reader::{ConfigNode, put, small};
-use super::super::settings::{CheckKind, CheckSpec, CommandCriterion, Limits, SignalCriterion, SignalMatch};
+use serde_json::{Value, json};
+
+use super::super::key_kinds::{COMMAND_LINE, TEXT, optional, whole};
+use super::super::key_table::{Block, keys};
+use super::super::reader::{ConfigNode, put};
+use super::super::settings::{CheckKind, CheckSpec, CommandCriterion, CommandLine, Limits, SignalCriterion, SignalMatch};
 use super::limits::MAX_ITERATIONS;
+
+/// The block as it is written.
+#[derive(Default)]
+struct CompletionBlock {
+    verify: Option<CommandLine>,
+    signal: Option<String>,
+    max_iterations: Option<u32>,
+}
+
+static BLOCK: Block<CompletionBlock> = Block {
+    name: "completion",
+    defaults: CompletionBlock::default,
+    keys: keys! { CompletionBlock;
+        "verify" => verify: optional(COMMAND_LINE), "a `command` check";
+        "signal" => signal: optional(TEXT), "a `signal` check, which comes first";
+        "max_iterations" => max_iterations: optional(whole(1..=MAX_ITERATIONS)), "`limits.max_iterations`";
+    },
+    rules: |section, _, _| {
+        if section.is_empty() {
+            section.wrong("must not be empty; give `verify`, `signal`, or both");
+        }
+    },
+};
+
+/// The block in a JSON Schema.
+pub(in super::super) fn schema() -> Value {
+    let mut schema = BLOCK.schema();
+    schema["minProperties"] = json!(1);
+    schema
+}
 
 /// Reads the block into checks and limits.
 pub(in super::super) fn read(node: &ConfigNode<'_>, limits: &mut Limits) -> Vec<CheckSpec> {
-    let Some(section) = node.section(&["verify", "signal", "max_iterations"]) else { return Vec::new() };
-    if section.is_empty() {
-        section.wrong("must not be empty; give `verify`, `signal`, or both");
-    }
-    let mut checks = Vec::new();
-    if let Some(text) = section.get("signal").and_then(|n| n.text()) {
-        checks
-            .push(CheckSpec::Single { name: "signal".into(), criterion: CheckKind::Signal(SignalCriterion::new(text, SignalMatch::Line)) });
-    }
-    if let Some(run) = section.get("verify").and_then(|n| n.command_line()) {
-        checks.push(CheckSpec::Single { name: "verify".into(), criterion: CheckKind::Command(CommandCriterion::new(run)) });
-    }
-    put(&mut limits.max_iterations, section.get("max_iterations").and_then(|n| n.whole(1..=MAX_ITERATIONS)).map(small));
-    checks
+    let mut found = CompletionBlock::default();
+    BLOCK.read(node, &mut found);
+    put(&mut limits.max_iterations, found.max_iterations);
+    let signal = found.signal.map(|text| CheckKind::Signal(SignalCriterion::new(text, SignalMatch::Line)));
+    let verify = found.verify.map(|run| CheckKind::Command(CommandCriterion::new(run)));
+    let named = [("signal", signal), ("verify", verify)].into_iter();
+    named.filter_map(|(name, criterion)| Some(CheckSpec::Single { name: name.into(), criterion: criterion? })).collect()
 }
 
 #[cfg(test)]

@@ -1,20 +1,23 @@
 //! `completion_check`: how often and how long the agent is asked.
 
-use super::super::reader::{ConfigNode, put, small};
-use super::super::settings::CompletionSettings;
-
-pub(in super::super) const KEYS: &[&str] = &["max_probes", "probe_interval_seconds", "probe_timeout_seconds", "final_rescue_attempt"];
+use super::super::key_kinds::{FLAG, seconds, whole};
+use super::super::key_table::{Block, keys, no_rules};
+use super::super::settings::{CompletionSettings, ConfigSettings};
 
 /// More rounds than this are a mistake.
 pub(in super::super) const MAX_PROBES: u64 = 10_000;
 
-pub(in super::super) fn read(node: &ConfigNode<'_>, into: &mut CompletionSettings) {
-    let Some(section) = node.section(KEYS) else { return };
-    put(&mut into.max_probes, section.get("max_probes").and_then(|n| n.whole(0..=MAX_PROBES)).map(small));
-    put(&mut into.probe_interval, section.get("probe_interval_seconds").and_then(|n| n.seconds(0)));
-    put(&mut into.probe_timeout, section.get("probe_timeout_seconds").and_then(|n| n.seconds(1)));
-    put(&mut into.final_rescue_attempt, section.get("final_rescue_attempt").and_then(|n| n.flag()));
-}
+pub(in super::super) static BLOCK: Block<CompletionSettings> = Block {
+    name: "completion_check",
+    defaults: || ConfigSettings::default().completion_check,
+    keys: keys! { CompletionSettings;
+        "max_probes" => max_probes: whole(0..=MAX_PROBES), "rounds at most; 0 asks nobody";
+        "probe_interval_seconds" => probe_interval: seconds(0), "pause between rounds; a commit cuts it short";
+        "probe_timeout_seconds" => probe_timeout: seconds(1), "deadline of one probe";
+        "final_rescue_attempt" => final_rescue_attempt: FLAG, "whether uncommitted work is rescued after the last round";
+    },
+    rules: no_rules,
+};
 
 #[cfg(test)]
 mod tests {

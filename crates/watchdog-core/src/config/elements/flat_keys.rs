@@ -2,29 +2,62 @@
 
 use std::time::Duration;
 
-use super::super::reader::{ConfigSection, put, small};
+use super::super::key_kinds::{FLAG, optional, seconds, whole};
+use super::super::key_table::{Block, keys, no_rules};
+use super::super::reader::{ConfigSection, put};
 use super::super::settings::CompletionSettings;
 use super::completion_check::MAX_PROBES;
 
-/// The keys of this dialect; they stand at the top of the file.
-pub(in super::super) const KEYS: &[&str] =
-    &["completion_check_max_probes", "completion_check_probe_interval", "enable_smart_completion_check"];
+const PROBES: &str = "completion_check_max_probes";
+const INTERVAL: &str = "completion_check_probe_interval";
+const ENABLED: &str = "enable_smart_completion_check";
 
-/// Reads the flat keys of the top of the file. `block` is the `completion_check` block, which must not contradict them.
-pub(in super::super) fn read(top: &ConfigSection<'_>, block: Option<&super::super::reader::ConfigNode<'_>>, into: &mut CompletionSettings) {
-    let probes = top.get(KEYS[0]).and_then(|n| n.whole(0..=MAX_PROBES)).map(small);
-    let interval = top.get(KEYS[1]).and_then(|n| n.seconds(0));
-    if block.is_some_and(|b| b.has("max_probes")) && probes.is_some_and(|n| n != into.max_probes) {
-        contradicts(top, KEYS[0], "completion_check.max_probes");
+/// The keys of this dialect as they are written.
+#[derive(Default)]
+pub(in super::super) struct FlatKeys {
+    probes: Option<u32>,
+    interval: Option<Duration>,
+    enabled: Option<bool>,
+}
+
+/// They stand at the top of the file.
+pub(in super::super) static BLOCK: Block<FlatKeys> = Block {
+    name: "",
+    defaults: FlatKeys::default,
+    keys: keys! { FlatKeys;
+        PROBES => probes: optional(whole(0..=MAX_PROBES)), "an older name of `completion_check.max_probes`";
+        INTERVAL => interval: optional(seconds(0)), "an older name of `completion_check.probe_interval_seconds`";
+        ENABLED => enabled: optional(FLAG), "false is `completion_check.max_probes`: 0";
+    },
+    rules: no_rules,
+};
+
+impl FlatKeys {
+    /// Reads the flat keys of the top of the file.
+    pub(in super::super) fn read(top: &ConfigSection<'_>) -> Self {
+        let mut found = FlatKeys::default();
+        BLOCK.read_keys(top, &mut found);
+        if found.enabled == Some(false) {
+            top.note(ENABLED, "false asks no agent: read as `completion_check.max_probes`: 0");
+        }
+        found
     }
-    if block.is_some_and(|b| b.has("probe_interval_seconds")) && interval.is_some_and(|d: Duration| d != into.probe_interval) {
-        contradicts(top, KEYS[1], "completion_check.probe_interval_seconds");
-    }
-    put(&mut into.max_probes, probes);
-    put(&mut into.probe_interval, interval);
-    if top.get(KEYS[2]).and_then(|n| n.flag()) == Some(false) {
-        into.max_probes = 0;
-        top.note(KEYS[2], "false asks no agent: read as `completion_check.max_probes`: 0");
+
+    /// Lowers them into what the block `completion_check` says, which they must not contradict.
+    pub(in super::super) fn lower(self, top: &ConfigSection<'_>, into: &mut CompletionSettings) {
+        let block = top.get("completion_check");
+        let given = |key: &str| block.as_ref().is_some_and(|block| block.has(key));
+        if given("max_probes") && self.probes.is_some_and(|n| n != into.max_probes) {
+            contradicts(top, PROBES, "completion_check.max_probes");
+        }
+        if given("probe_interval_seconds") && self.interval.is_some_and(|d| d != into.probe_interval) {
+            contradicts(top, INTERVAL, "completion_check.probe_interval_seconds");
+        }
+        put(&mut into.max_probes, self.probes);
+        put(&mut into.probe_interval, self.interval);
+        if self.enabled == Some(false) {
+            into.max_probes = 0;
+        }
     }
 }
 

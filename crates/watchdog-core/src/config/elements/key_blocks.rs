@@ -5,14 +5,14 @@ use super::{agent, breaker, completion_check, limits, rescue, tasks};
 
 /// The block that a key belongs in, where exactly one has it; the empty text is the top of the file.
 pub(in super::super) fn home_of(key: &str) -> Option<&'static str> {
-    let homes: [(&str, &[&str]); 7] = [
-        ("", parse::KEYS),
-        ("completion_check", completion_check::KEYS),
-        ("agent", agent::KEYS),
-        ("rescue", rescue::KEYS),
-        ("breaker", breaker::KEYS),
-        ("limits", limits::KEYS),
-        ("tasks", tasks::KEYS),
+    let homes = [
+        ("", parse::KEYS.to_vec()),
+        (completion_check::BLOCK.name, completion_check::BLOCK.names()),
+        (agent::BLOCK.name, agent::BLOCK.names()),
+        (rescue::BLOCK.name, rescue::BLOCK.names()),
+        (breaker::BLOCK.name, breaker::BLOCK.names()),
+        (limits::BLOCK.name, limits::BLOCK.names()),
+        (tasks::BLOCK.name, tasks::BLOCK.names()),
     ];
     let mut having = homes.iter().filter(|(_, keys)| keys.contains(&key)).map(|(home, _)| *home);
     let only = having.next()?;

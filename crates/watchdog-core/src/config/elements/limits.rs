@@ -1,38 +1,45 @@
 //! `limits`: what ends a loop, a session, or the holding of an agent.
 
-use super::super::reader::{ConfigNode, put, small};
-use super::super::settings::Limits;
-
-pub(in super::super) const KEYS: &[&str] = &[
-    "max_iterations",
-    "cooldown_seconds",
-    "max_stop_blocks",
-    "deadline",
-    "max_turns",
-    "max_total_tokens",
-    "max_cost_usd",
-    "max_wall_seconds",
-    "session_timeout_seconds",
-    "idle_timeout_seconds",
-    "background_seconds",
-];
+use super::super::key_kinds::{POSITIVE, ValueForm, nullable, seconds, whole};
+use super::super::key_table::{Block, keys};
+use super::super::reader::{ConfigNode, ConfigSection};
+use super::super::settings::{ConfigSettings, Limits};
 
 pub(in super::super) const MAX_ITERATIONS: u64 = 1_000_000;
 
-pub(in super::super) fn read(node: &ConfigNode<'_>, into: &mut Limits) {
-    let Some(section) = node.section(KEYS) else { return };
-    put(&mut into.max_iterations, section.get("max_iterations").and_then(|n| n.whole(1..=MAX_ITERATIONS)).map(small));
-    put(&mut into.cooldown, section.get("cooldown_seconds").and_then(|n| n.seconds(0)));
-    put(&mut into.max_stop_blocks, section.get("max_stop_blocks").and_then(|n| n.whole(0..=1000)).map(small));
-    put(&mut into.deadline, section.nullable("deadline", instant));
-    put(&mut into.max_turns, section.nullable("max_turns", |n| n.whole(1..=u64::MAX)));
-    put(&mut into.max_total_tokens, section.nullable("max_total_tokens", |n| n.whole(1..=u64::MAX)));
-    put(&mut into.max_cost_usd, section.nullable("max_cost_usd", |n| n.positive()));
-    put(&mut into.max_wall, section.nullable("max_wall_seconds", |n| n.seconds(1)));
-    put(&mut into.session_timeout, section.nullable("session_timeout_seconds", |n| n.seconds(1)));
-    put(&mut into.idle_timeout, section.nullable("idle_timeout_seconds", |n| n.seconds(0)));
-    put(&mut into.background, section.get("background_seconds").and_then(|n| n.seconds(0)));
-    if into.max_stop_blocks > 7 {
+const INSTANT: ValueForm<jiff::Timestamp> = ValueForm {
+    read: instant,
+    write: |instant| instant.to_string().into(),
+    schema: || serde_json::json!({"type": "string", "format": "date-time"}),
+    words: "instant as in RFC 3339",
+};
+
+pub(in super::super) static BLOCK: Block<Limits> = Block {
+    name: "limits",
+    defaults: || ConfigSettings::default().limits,
+    keys: keys! { Limits;
+        "max_iterations" => max_iterations: whole(1..=MAX_ITERATIONS), "iterations of `watchdog loop`";
+        "cooldown_seconds" => cooldown: seconds(0), "pause between iterations";
+        "max_stop_blocks" => max_stop_blocks: whole(0..=1000),
+            "how often in a row a [stop hook](hooks.md) may hold the agent; Claude Code itself gives up after eight";
+        "deadline" => deadline: nullable(INSTANT), "after this instant nothing is started, such as `\"2030-01-31T18:00:00Z\"`";
+        "max_turns" => max_turns: nullable(whole(1..=u64::MAX)), "turns of the agent";
+        "max_total_tokens" => max_total_tokens: nullable(whole(1..=u64::MAX)), "input and output tokens together";
+        "max_cost_usd" => max_cost_usd: nullable(POSITIVE), "US dollars";
+        "max_wall_seconds" => max_wall: nullable(seconds(1)), "wall time of a loop, or of the one session of `run`";
+        "session_timeout_seconds" => session_timeout: nullable(seconds(1)), "wall time of one session";
+        "idle_timeout_seconds" => idle_timeout: nullable(seconds(0)),
+            "how long a session may be [silent](loop.md#silence) before it is ended; 0 never ends one; null is 1,800 for `loop` and \
+             `task`, none for `run`";
+        "background_seconds" => background: seconds(0),
+            "for how long after its end what a session left running holds its verdict: nobody is asked and the verdict is `waiting`. It \
+             holds it no longer once it used no processor time and wrote nothing here for 5 minutes";
+    },
+    rules: blocks_take_effect,
+};
+
+fn blocks_take_effect(section: &ConfigSection<'_>, found: &mut Limits, _: bool) {
+    if found.max_stop_blocks > 7 {
         section
             .note("max_stop_blocks", "Claude Code itself lets the agent stop after eight blocks in a row; more than 7 never take effect");
     }

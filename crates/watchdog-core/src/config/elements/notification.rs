@@ -1,13 +1,17 @@
 //! `notify`: programs and addresses that are told about events.
 
-use super::super::reader::{ConfigNode, ConfigSection, put, small};
-use super::super::settings::{NotifyRule, NotifyTarget};
+use std::time::Duration;
 
-pub(in super::super) const KEYS: &[&str] = &["on", "command", "url", "timeout_seconds", "retries"];
+use super::super::key_kinds::{ARGV, TEXT, ValueForm, filled_list_of, optional, whole};
+use super::super::key_table::{Block, keys};
+use super::super::nearest::hint;
+use super::super::problem::shown;
+use super::super::reader::{ConfigNode, ConfigSection};
+use super::super::settings::{NotifyRule, NotifyTarget};
 
 /// The contract's statuses and reasons, then the kinds of events. Others own these words, and tests hold the lists together;
 /// `config` may not import them.
-pub(in super::super) const WORDS: &[&str] = &[
+const WORDS: &[&str] = &[
     "complete",
     "incomplete",
     "waiting",
@@ -86,39 +90,75 @@ pub fn notification_words() -> &'static [&'static str] {
     WORDS
 }
 
-pub(in super::super) fn read_list(node: &ConfigNode<'_>) -> Option<Vec<NotifyRule>> {
-    let words: Vec<(&str, &str)> = WORDS.iter().map(|word| (*word, *word)).collect();
-    node.list(|entry| {
-        let section = entry.section(KEYS)?;
-        let on = section.required("on", "it lists the statuses, reasons or kinds of events to tell about");
-        let on = on.and_then(|n| {
-            let list = n.list(|word| event_word(word, &words).map(str::to_owned))?;
-            if matches!(&n.json.kind, super::super::syntax::ValueKind::List(items) if items.is_empty()) {
-                n.wrong("must name at least one status, reason or kind of event");
-            }
-            Some(list)
-        });
-        let to = target(&section);
-        let mut rule = NotifyRule { on: on?, ..NotifyRule::new(to?) };
-        put(&mut rule.timeout, section.get("timeout_seconds").and_then(|n| n.whole(1..=600)).map(std::time::Duration::from_secs));
-        put(&mut rule.retries, section.get("retries").and_then(|n| n.whole(0..=20)).map(small));
-        Some(rule)
-    })
+/// An entry as it is written.
+#[derive(Clone)]
+pub(in super::super) struct NotifyEntry {
+    on: Vec<String>,
+    command: Option<Vec<String>>,
+    url: Option<String>,
+    timeout: Duration,
+    retries: u32,
 }
 
+const EVENT_WORD: ValueForm<String> = ValueForm { read: event_word, schema: || serde_json::json!({"enum": WORDS}), words: "word", ..TEXT };
+
+const ADDRESS: ValueForm<String> = ValueForm {
+    read: address,
+    schema: || serde_json::json!({"type": "string", "pattern": "^https?://[^/?#\\s]+", "maxLength": LONGEST_URL}),
+    words: "address",
+    ..TEXT
+};
+
+pub(in super::super) static BLOCK: Block<NotifyEntry> = Block {
+    name: "notify[]",
+    defaults: || NotifyEntry { command: None, ..NotifyRule::new(NotifyTarget::Command(Vec::new())).into() },
+    keys: keys! { NotifyEntry;
+        "on" => on: filled_list_of(EVENT_WORD, "must name at least one status, reason or kind of event"),
+            "statuses or reasons of a verdict, such as `review` or `breaker_open`, or [kinds of events](events.md#kinds)",
+            required("it lists the statuses, reasons or kinds of events to tell about");
+        "command" => command: optional(ARGV), "the program to run then";
+        "url" => url: optional(ADDRESS), "instead of a program: the address to post to, http or https";
+        "timeout_seconds" => timeout: whole(1..=600), "deadline of one attempt";
+        "retries" => retries: whole(0..=20), "further attempts after one that failed";
+    },
+    rules: one_target,
+};
+
+/// An entry of `notify`.
+pub(in super::super) const ENTRY: ValueForm<NotifyRule> = ValueForm {
+    read: |node| BLOCK.read_whole(node)?.rule(),
+    write: |rule| BLOCK.write(rule.clone().into()).into(),
+    schema: || {
+        let mut schema = BLOCK.schema();
+        schema["oneOf"] = serde_json::json!([{"required": ["command"]}, {"required": ["url"]}]);
+        schema
+    },
+    words: "rule",
+};
+
 /// Exactly one of `command` and `url`.
-fn target(section: &ConfigSection<'_>) -> Option<NotifyTarget> {
+fn one_target(section: &ConfigSection<'_>, _: &mut NotifyEntry, _: bool) {
     match (section.get("command"), section.get("url")) {
-        (Some(command), None) => command.argv().map(NotifyTarget::Command),
-        (None, Some(url)) => address(&url).map(NotifyTarget::Url),
-        (Some(_), Some(url)) => {
-            url.wrong("stands beside `command`; give two entries to tell both");
-            None
-        }
-        (None, None) => {
-            section.missing("command", "it is the program to run, with its arguments; or give `url`, the address to post to");
-            None
-        }
+        (Some(_), Some(url)) => url.wrong("stands beside `command`; give two entries to tell both"),
+        (None, None) => section.missing("command", "it is the program to run, with its arguments; or give `url`, the address to post to"),
+        _ => {}
+    }
+}
+
+impl NotifyEntry {
+    fn rule(self) -> Option<NotifyRule> {
+        let to = self.command.map(NotifyTarget::Command).or(self.url.map(NotifyTarget::Url))?;
+        Some(NotifyRule { on: self.on, to, timeout: self.timeout, retries: self.retries })
+    }
+}
+
+impl From<NotifyRule> for NotifyEntry {
+    fn from(rule: NotifyRule) -> Self {
+        let (command, url) = match rule.to {
+            NotifyTarget::Command(argv) => (Some(argv), None),
+            NotifyTarget::Url(url) => (None, Some(url)),
+        };
+        NotifyEntry { on: rule.on, command, url, timeout: rule.timeout, retries: rule.retries }
     }
 }
 
@@ -135,15 +175,14 @@ fn address(node: &ConfigNode<'_>) -> Option<String> {
 }
 
 /// One word; the message for another names the nearest, and not all sixty.
-fn event_word<'w>(node: &ConfigNode<'_>, words: &[(&'w str, &'w str)]) -> Option<&'w str> {
+fn event_word(node: &ConfigNode<'_>) -> Option<String> {
     let text = node.text()?;
-    let found = words.iter().find(|(word, _)| *word == text).map(|(word, _)| *word);
-    if found.is_none() {
-        let hint = super::super::nearest::hint(&text, WORDS.iter().copied());
-        let named = super::super::problem::shown(&text);
-        node.wrong(format!("no status, no reason of a verdict and no kind of event is named {named}{hint}"));
+    if WORDS.contains(&text.as_str()) {
+        return Some(text);
     }
-    found
+    let near = hint(&text, WORDS.iter().copied());
+    node.wrong(format!("no status, no reason of a verdict and no kind of event is named {}{near}", shown(&text)));
+    None
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! `rescue`: how uncommitted work is salvaged.
 
-use super::super::reader::{ConfigNode, put, small};
-use super::super::settings::{RescueMode, RescueSettings};
-
-pub(in super::super) const KEYS: &[&str] =
-    &["mode", "command", "timeout_seconds", "exclude", "max_files", "max_bytes", "protect", "trailers", "keep_days", "snapshot_seconds"];
+use super::super::key_kinds::{ARGV, GLOB, TEXT, ValueForm, list_of, nullable, seconds, whole, word};
+use super::super::key_table::{Block, keys};
+use super::super::reader::{ConfigNode, ConfigSection};
+use super::super::settings::{ConfigSettings, RescueMode, RescueSettings};
 
 const MODES: &[(&str, RescueMode)] = &[
     ("plan", RescueMode::Plan),
@@ -14,22 +13,49 @@ const MODES: &[(&str, RescueMode)] = &[
     ("off", RescueMode::Off),
 ];
 
-pub(in super::super) fn read(node: &ConfigNode<'_>, into: &mut RescueSettings) {
-    let Some(section) = node.section(KEYS) else { return };
-    put(&mut into.mode, section.get("mode").and_then(|n| n.word(MODES)));
-    let command = section.nullable("command", |n| n.argv());
-    let command_given = section.get("command").is_some_and(|n| !n.is_null());
-    put(&mut into.command, command);
-    put(&mut into.timeout, section.get("timeout_seconds").and_then(|n| n.seconds(1)));
-    put(&mut into.exclude, section.get("exclude").and_then(|n| n.list(ConfigNode::glob)));
-    put(&mut into.max_files, section.get("max_files").and_then(|n| n.whole(1..=u64::MAX)));
-    put(&mut into.max_bytes, section.get("max_bytes").and_then(|n| n.whole(1..=u64::MAX)));
-    put(&mut into.protect, section.get("protect").and_then(|n| n.list(ConfigNode::glob)));
-    put(&mut into.trailers, section.get("trailers").and_then(|n| n.list(trailer)));
-    put(&mut into.keep_days, section.get("keep_days").and_then(|n| n.whole(1..=36_500)).map(small));
-    put(&mut into.snapshot_every, section.get("snapshot_seconds").and_then(|n| n.seconds(0)));
-    // Without one the mode `command` runs the worktree's own script; whether there is one is known when a rescue runs, which says so.
-    if command_given && into.mode != RescueMode::Command {
+const TRAILER: ValueForm<String> = ValueForm {
+    read: trailer,
+    schema: || serde_json::json!({"type": "string", "pattern": "^[A-Za-z0-9-]+: .*\\S"}),
+    words: "trailer",
+    ..TEXT
+};
+
+pub(in super::super) static BLOCK: Block<RescueSettings> = Block {
+    name: "rescue",
+    defaults: || ConfigSettings::default().rescue,
+    keys: keys! { RescueSettings;
+        "mode" => mode: word(MODES),
+            "`plan`: the agent plans the commits, watchdog makes them; `single`: one commit of everything; `command`: yours; \
+             `snapshot`: commit nothing; `off`: not even a snapshot. All but `off` begin with a snapshot";
+        "command" => command: nullable(ARGV),
+            "for the mode `command`, run in the worktree with `WATCHDOG_SPEC` and `WATCHDOG_SNAPSHOT` set. Null runs \
+             `scripts/commit-rescue` of the worktree with the spec's name, if it is there";
+        "timeout_seconds" => timeout: seconds(1),
+            "deadline of the command, of the question for a plan, and of making the commits, each; also the timeout for locks held by \
+             other git processes";
+        "exclude" => exclude: list_of(GLOB), "names or globs that are never committed. A list given here replaces the default";
+        "max_files" => max_files: whole(1..=u64::MAX), "with more changed files than this, nothing is committed";
+        "max_bytes" => max_bytes: whole(1..=u64::MAX), "larger files, in bytes, are not committed, and are kept apart in snapshots";
+        "protect" => protect: list_of(GLOB),
+            "branches, by name or glob, that rescue never commits to; the work goes to `watchdog/rescue/<spec>`";
+        "trailers" => trailers: list_of(TRAILER),
+            "the last lines of each message, as `Key: value`; `{spec}` and `{snapshot}` are filled in. A list given here replaces the \
+             default";
+        "keep_days" => keep_days: whole(1..=36_500),
+            "how long snapshots are kept, in days. The newest of a spec is kept for ever. Older ones go at the end of `check`, `run` \
+             and `rescue`, at most once a day for each repository";
+        "snapshot_seconds" => snapshot_every: seconds(0),
+            "shortest time between snapshots during a session; 0 takes none. One is taken at the beginning where something is \
+             uncommitted already, or an ignored file of settings is there that snapshots keep, then whenever the work tree has changed \
+             and rested for a third of this time, at most 10 s; a work tree that never rests is kept after one more interval all the \
+             same";
+    },
+    rules: command_fits_mode,
+};
+
+/// Without a command the mode `command` runs the worktree's own script; whether there is one is known when a rescue runs, which says so.
+fn command_fits_mode(section: &ConfigSection<'_>, found: &mut RescueSettings, _: bool) {
+    if section.get("command").is_some_and(|n| !n.is_null()) && found.mode != RescueMode::Command {
         section.note("command", "is not used, because the mode is not `command`");
     }
 }
@@ -45,11 +71,6 @@ fn trailer(node: &ConfigNode<'_>) -> Option<String> {
             None
         }
     }
-}
-
-/// The word of a mode.
-pub(in super::super) fn mode_word(mode: RescueMode) -> &'static str {
-    MODES.iter().find(|(_, m)| *m == mode).map_or("plan", |(word, _)| word)
 }
 
 #[cfg(test)]

@@ -1,14 +1,17 @@
 //! `tasks`: where task files are.
 
-use super::super::reader::{ConfigNode, put};
-use super::super::settings::TaskSettings;
+use super::super::key_kinds::INSIDE_PATH;
+use super::super::key_table::{Block, keys, no_rules};
+use super::super::settings::{ConfigSettings, TaskSettings};
 
-pub(in super::super) const KEYS: &[&str] = &["dir"];
-
-pub(in super::super) fn read(node: &ConfigNode<'_>, into: &mut TaskSettings) {
-    let Some(section) = node.section(KEYS) else { return };
-    put(&mut into.dir, section.get("dir").and_then(|n| n.inside_path()));
-}
+pub(in super::super) static BLOCK: Block<TaskSettings> = Block {
+    name: "tasks",
+    defaults: || ConfigSettings::default().tasks,
+    keys: keys! { TaskSettings;
+        "dir" => dir: INSIDE_PATH, "the folder of task files, inside the worktree";
+    },
+    rules: no_rules,
+};
 
 #[cfg(test)]
 mod tests {
