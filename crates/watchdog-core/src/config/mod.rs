@@ -14,7 +14,6 @@ mod parse;
 mod problem;
 mod reader;
 mod resolved;
-mod resolved_check;
 mod schema;
 pub mod settings;
 mod syntax;

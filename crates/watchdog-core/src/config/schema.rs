@@ -40,9 +40,10 @@ mod tests {
         same_keys(&blocks["tasks"], tasks::BLOCK.names());
         same_keys(&blocks["notify"]["items"], notification::BLOCK.names());
         assert_eq!(blocks["notify"]["items"]["properties"]["on"]["items"]["enum"], serde_json::json!(notification::notification_words()));
-        for kind in check_list::KINDS {
-            same_keys(&schema["$defs"][kind], check_list::keys(kind).iter().copied());
-            assert_eq!(schema["$defs"][kind]["properties"]["type"]["const"], *kind);
+        for kind in check_list::TYPES {
+            let described = &schema["$defs"][kind.word()];
+            same_keys(described, kind.rows().iter().map(|row| row.key).chain(["type", "name"]));
+            assert_eq!(described["properties"]["type"]["const"], kind.word());
         }
     }
 

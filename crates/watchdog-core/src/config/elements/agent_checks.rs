@@ -1,24 +1,20 @@
 //! The check types that look at what the agent said and did: `signal`, `structured`, `sql_result` and `iterations`.
 
-use super::super::reader::{ConfigNode, ConfigSection, put};
+use serde_json::{Value, json};
+
+use super::super::key_kinds::{FLAG, KeyKind, TEXT, ValueForm, list_of, nullable, optional, whole, word};
+use super::super::key_table::{Block, key, keys, no_rules};
+use super::super::reader::{ConfigNode, ConfigSection};
 use super::super::settings::{CheckKind, SignalCriterion, SignalMatch, SqlResultCriterion, StructuredCriterion, TextScope};
 use super::super::syntax::ValueKind;
-
-pub(in super::super) const SIGNAL_KEYS: &[&str] = &["type", "name", "text", "match", "tag", "ignore_case", "last_line", "in"];
-
-pub(in super::super) const STRUCTURED_KEYS: &[&str] = &["type", "name", "tag", "required", "schema", "in"];
-
-pub(in super::super) const SQL_RESULT_KEYS: &[&str] = &["type", "name", "tool", "expected_columns", "min_rows"];
-
-pub(in super::super) const ITERATIONS_KEYS: &[&str] = &["type", "name", "count"];
+use super::check_type::CheckType;
 
 /// The words for [`SignalMatch`].
-pub(in super::super) const MATCHES: &[(&str, SignalMatch)] =
+const MATCHES: &[(&str, SignalMatch)] =
     &[("line", SignalMatch::Line), ("word", SignalMatch::Word), ("contains", SignalMatch::Contains), ("tag", SignalMatch::Tag)];
 
 /// The words for [`TextScope`].
-pub(in super::super) const SCOPES: &[(&str, TextScope)] =
-    &[("last", TextScope::Last), ("iteration", TextScope::Iteration), ("session", TextScope::Session)];
+const SCOPES: &[(&str, TextScope)] = &[("last", TextScope::Last), ("iteration", TextScope::Iteration), ("session", TextScope::Session)];
 
 /// The element that loops of all kinds have agents write.
 const TAG: &str = "promise";
@@ -31,36 +27,54 @@ impl SignalCriterion {
     }
 }
 
-/// Reads a `signal` check.
-pub(in super::super) fn signal(node: &ConfigNode<'_>) -> Option<CheckKind> {
-    let section = node.section(SIGNAL_KEYS)?;
-    let text = section.required("text", "it is the text to look for").and_then(|n| n.text());
-    let tag = section.get("tag").map(|n| (tag_name(&n), n));
-    let given = section.get("match").map(|n| n.word(MATCHES));
-    let matching = match (&given, &tag) {
-        (Some(given), _) => (*given)?,
-        (None, Some(_)) => SignalMatch::Tag,
-        (None, None) => SignalMatch::Line,
-    };
-    let mut found = SignalCriterion::new(text?, matching);
-    if let Some((name, n)) = tag {
-        if matching != SignalMatch::Tag {
-            n.wrong("is for `match`: \"tag\" alone");
+const TAG_NAME: ValueForm<String> = ValueForm { read: tag_name, ..TEXT };
+
+pub(super) static SIGNAL: CheckType<SignalCriterion> = CheckType {
+    doc: "The agent says an agreed text.",
+    block: Block {
+        name: "signal",
+        defaults: || SignalCriterion::new("", SignalMatch::Line),
+        keys: keys! { SignalCriterion;
+            "text" => text: TEXT, "what to look for", required("it is the text to look for");
+            "match" => matching: word(MATCHES),
+                "`line`: alone on a line; `tag`: the whole content of an element such as `<promise>DONE</promise>`",
+                default_in_words("`line`, or `tag` where `tag` is given");
+            "tag" => tag: TAG_NAME, "the element's name, for the match `tag`", written_where(|s| s.matching == SignalMatch::Tag);
+            "ignore_case" => ignore_case: FLAG,
+                "whether upper and lower case are the same", default_depends("`true` for the match `tag`, else `false`");
+            "last_line" => last_line: FLAG, "whether only the last line that is not blank counts";
+            "in" => scope: word(SCOPES), SCOPE_DOC;
+        },
+        rules: signal_keys_fit,
+    },
+    any_of: &[],
+    wrap: CheckKind::Signal,
+    unwrap: |criterion| if let CheckKind::Signal(found) = criterion { Some(found) } else { None },
+};
+
+const SCOPE_DOC: &str =
+    "which of the agent's texts count: its `last` message, those of the `iteration` (since it was last asked), or all of the `session`";
+
+/// `tag` is for one match and asks for it, a text may be an element as a whole, and an element is found in any case.
+fn signal_keys_fit(section: &ConfigSection<'_>, found: &mut SignalCriterion, _: bool) {
+    match (section.get("match"), section.get("tag")) {
+        (None, Some(_)) => found.matching = SignalMatch::Tag,
+        (Some(given), Some(tag)) if given.known_word(MATCHES).is_some_and(|matching| matching != SignalMatch::Tag) => {
+            tag.wrong("is for `match`: \"tag\" alone");
         }
-        put(&mut found.tag, name);
-    } else if matching == SignalMatch::Tag
+        _ => {}
+    }
+    if found.matching != SignalMatch::Tag {
+        return;
+    }
+    if !section.has("tag")
         && let Some((name, content)) = element(&found.text)
     {
         (found.tag, found.text) = (name, content);
     }
-    put(&mut found.ignore_case, section.get("ignore_case").and_then(|n| n.flag()));
-    put(&mut found.last_line, section.get("last_line").and_then(|n| n.flag()));
-    put(&mut found.scope, scope(&section));
-    Some(CheckKind::Signal(found))
-}
-
-fn scope(section: &ConfigSection<'_>) -> Option<TextScope> {
-    section.get("in").and_then(|n| n.word(SCOPES))
+    if !section.has("ignore_case") {
+        found.ignore_case = true;
+    }
 }
 
 /// The name of an element: what may stand between `<` and `>`.
@@ -84,29 +98,49 @@ fn element(text: &str) -> Option<(String, String)> {
     (is_tag_name(name) && !content.is_empty()).then(|| (name.to_owned(), content.to_owned()))
 }
 
-/// Reads a `structured` check.
-pub(in super::super) fn structured(node: &ConfigNode<'_>) -> Option<CheckKind> {
-    let section = node.section(STRUCTURED_KEYS)?;
-    let tag = section.get("tag");
-    let (required, schema) = (section.get("required"), section.get("schema"));
-    if tag.is_none() && required.is_none() && schema.is_none() {
+/// Fields with their values, or their names alone.
+const REQUIRED_FIELDS: ValueForm<Vec<(String, Option<Value>)>> = ValueForm {
+    read: required_fields,
+    write: |fields| match fields.iter().map(|(name, value)| Some((name.clone(), value.clone()?))).collect() {
+        Some(by_value) => Value::Object(by_value),
+        None => fields.iter().map(|(name, _)| name.as_str()).collect(),
+    },
+    schema: || json!({"oneOf": [{"type": "object"}, list_of(TEXT).schema()]}),
+    words: "object, or list of texts",
+};
+
+const SCHEMA: ValueForm<Value> = ValueForm {
+    read: |node| node.open_section().map(|_| node.json.to_value()),
+    write: Value::clone,
+    schema: || json!({"type": "object"}),
+    words: "JSON Schema",
+};
+
+pub(super) static STRUCTURED: CheckType<StructuredCriterion> = CheckType {
+    doc: "The agent gave JSON of an agreed form.",
+    block: Block {
+        name: "structured",
+        defaults: || StructuredCriterion { tag: None, required: Vec::new(), schema: None, scope: TextScope::Last },
+        keys: keys! { StructuredCriterion;
+            "tag" => tag: optional(TEXT), "the word that marks the JSON";
+            "required" => required: REQUIRED_FIELDS,
+                "fields with their values, or a list of names", written_where(|s| !s.required.is_empty()), without_default();
+            "schema" => schema: optional(SCHEMA), "what the JSON must meet; at least one of the three is required";
+            "in" => scope: word(SCOPES), SCOPE_DOC;
+        },
+        rules: structured_asks_for_something,
+    },
+    any_of: STRUCTURED_ASKS,
+    wrap: CheckKind::Structured,
+    unwrap: |criterion| if let CheckKind::Structured(found) = criterion { Some(found) } else { None },
+};
+
+const STRUCTURED_ASKS: &[&str] = &["tag", "required", "schema"];
+
+fn structured_asks_for_something(section: &ConfigSection<'_>, _: &mut StructuredCriterion, _: bool) {
+    if !STRUCTURED_ASKS.iter().any(|key| section.has(key)) {
         section.wrong("asks for nothing; give `tag`, `required`, `schema`, or several of them");
-        return None;
     }
-    let tag = match tag {
-        Some(n) => Some(n.text()?),
-        None => None,
-    };
-    let mut found = StructuredCriterion { tag, required: Vec::new(), schema: None, scope: TextScope::Last };
-    if let Some(n) = required {
-        found.required = required_fields(&n)?;
-    }
-    if let Some(n) = schema {
-        n.open_section()?;
-        found.schema = Some(n.json.to_value());
-    }
-    put(&mut found.scope, scope(&section));
-    Some(CheckKind::Structured(found))
 }
 
 fn required_fields(node: &ConfigNode<'_>) -> Option<Vec<(String, Option<serde_json::Value>)>> {
@@ -126,22 +160,36 @@ fn required_fields(node: &ConfigNode<'_>) -> Option<Vec<(String, Option<serde_js
     Some(fields)
 }
 
-/// Reads a `sql_result` check.
-pub(in super::super) fn sql_result(node: &ConfigNode<'_>) -> Option<CheckKind> {
-    let section = node.section(SQL_RESULT_KEYS)?;
-    let mut found = SqlResultCriterion { tool: "execute_sql".into(), expected_columns: None, min_rows: 1 };
-    put(&mut found.tool, section.get("tool").and_then(|n| n.text()));
-    found.expected_columns = section.nullable("expected_columns", |n| n.list(ConfigNode::text)).flatten();
-    put(&mut found.min_rows, section.get("min_rows").and_then(|n| n.whole(0..=u64::MAX)));
-    Some(CheckKind::SqlResult(found))
-}
+pub(super) static SQL_RESULT: CheckType<SqlResultCriterion> = CheckType {
+    doc: "A tool of the agent returned rows.",
+    block: Block {
+        name: "sql_result",
+        defaults: || SqlResultCriterion { tool: "execute_sql".into(), expected_columns: None, min_rows: 1 },
+        keys: keys! { SqlResultCriterion;
+            "tool" => tool: TEXT, "the tool that returned the rows";
+            "expected_columns" => expected_columns: nullable(list_of(TEXT)), "the columns, in order; null is any";
+            "min_rows" => min_rows: whole(0..=u64::MAX), "rows at least";
+        },
+        rules: no_rules,
+    },
+    any_of: &[],
+    wrap: CheckKind::SqlResult,
+    unwrap: |criterion| if let CheckKind::SqlResult(found) = criterion { Some(found) } else { None },
+};
 
-/// Reads an `iterations` check.
-pub(in super::super) fn iterations(node: &ConfigNode<'_>) -> Option<CheckKind> {
-    let section = node.section(ITERATIONS_KEYS)?;
-    let count = section.required("count", "it is how many iterations complete the work")?.whole(1..=1_000_000)?;
-    Some(CheckKind::Iterations { count })
-}
+pub(super) static ITERATIONS: CheckType<u64> = CheckType {
+    doc: "So many iterations were made.",
+    block: Block {
+        name: "iterations",
+        defaults: || 1,
+        keys: &[&key("count", whole(1..=1_000_000), |count: &mut u64| count, "iterations of a loop, which is a count and no proof")
+            .required("it is how many iterations complete the work")],
+        rules: no_rules,
+    },
+    any_of: &[],
+    wrap: |count| CheckKind::Iterations { count },
+    unwrap: |criterion| if let CheckKind::Iterations { count } = criterion { Some(count) } else { None },
+};
 
 #[cfg(test)]
 mod tests {

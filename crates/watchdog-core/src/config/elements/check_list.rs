@@ -1,49 +1,73 @@
 //! `checks`: criteria and groups of them, at any depth.
 
+use serde_json::{Map, Value, json};
+
+use super::super::key_kinds::{ValueForm, filled_list_of, word};
+use super::super::key_table::{Block, keys, no_rules};
+use super::super::nearest::hint;
 use super::super::problem::shown;
 use super::super::reader::ConfigNode;
 use super::super::settings::{CheckKind, CheckSpec, Mode};
+use super::check_type::{CheckTable, CheckType};
 use super::{agent_checks, command, fact_checks, lists, outside_checks};
 
 /// The words for [`Mode`].
 pub(in super::super) const MODES: &[(&str, Mode)] = &[("all", Mode::All), ("any", Mode::Any), ("first", Mode::First)];
 
 /// Every type of check, in the contract's order.
-pub(in super::super) const KINDS: &[&str] = &[
-    "signal",
-    "command",
-    "plan",
-    "feature_list",
-    "git",
-    "files",
-    "issue",
-    "structured",
-    "sql_result",
-    "judge",
-    "phase",
-    "iterations",
-    "custom",
-    "always",
+pub(in super::super) static TYPES: &[&dyn CheckTable] = &[
+    &agent_checks::SIGNAL,
+    &command::COMMAND,
+    &lists::PLAN,
+    &lists::FEATURE_LIST,
+    &fact_checks::GIT,
+    &fact_checks::FILES,
+    &outside_checks::ISSUE,
+    &agent_checks::STRUCTURED,
+    &agent_checks::SQL_RESULT,
+    &outside_checks::JUDGE,
+    &outside_checks::PHASE,
+    &agent_checks::ITERATIONS,
+    &outside_checks::CUSTOM,
+    &ALWAYS,
 ];
 
-/// The keys of a type of check.
-pub(in super::super) fn keys(kind: &str) -> &'static [&'static str] {
-    match kind {
-        "command" => command::KEYS,
-        "git" => fact_checks::GIT_KEYS,
-        "files" => fact_checks::FILES_KEYS,
-        "signal" => agent_checks::SIGNAL_KEYS,
-        "structured" => agent_checks::STRUCTURED_KEYS,
-        "sql_result" => agent_checks::SQL_RESULT_KEYS,
-        "iterations" => agent_checks::ITERATIONS_KEYS,
-        "plan" => lists::PLAN_KEYS,
-        "feature_list" => lists::FEATURE_LIST_KEYS,
-        "issue" => outside_checks::ISSUE_KEYS,
-        "phase" => outside_checks::PHASE_KEYS,
-        "judge" => outside_checks::JUDGE_KEYS,
-        "custom" => outside_checks::CUSTOM_KEYS,
-        _ => &["type", "name"],
-    }
+static ALWAYS: CheckType<()> = CheckType {
+    doc: "Met, whatever happened; its evidence is none.",
+    block: Block { name: "always", defaults: || (), keys: &[], rules: no_rules },
+    any_of: &[],
+    wrap: |()| CheckKind::Always,
+    unwrap: |criterion| matches!(criterion, CheckKind::Always).then_some(&()),
+};
+
+/// A group as it is written.
+#[derive(Clone)]
+struct CheckGroup {
+    mode: Mode,
+    checks: Vec<CheckSpec>,
+}
+
+static GROUP: Block<CheckGroup> = Block {
+    name: "group",
+    defaults: || CheckGroup { mode: Mode::All, checks: Vec::new() },
+    keys: keys! { CheckGroup;
+        "mode" => mode: word(MODES), "how its checks combine", required("a group says how its checks combine: `all`, `any` or `first`");
+        "checks" => checks: filled_list_of(ENTRY, "a group without checks can never be complete; add one or remove the group"),
+            "checks and groups of them", required("a group lists its checks");
+    },
+    rules: no_rules,
+};
+
+/// An entry of `checks`.
+pub(in super::super) const ENTRY: ValueForm<CheckSpec> =
+    ValueForm { read: entry, write: written, schema: || json!({"$ref": "#/$defs/entry"}), words: "check" };
+
+/// What the schema says of entries, groups and each type of check, by name.
+pub(in super::super) fn definitions() -> Map<String, Value> {
+    let names = [GROUP.name].into_iter().chain(TYPES.iter().map(|kind| kind.word()));
+    let entry: Vec<Value> = names.map(|name| json!({"$ref": format!("#/$defs/{name}")})).collect();
+    let types = TYPES.iter().map(|kind| (kind.word().to_owned(), kind.schema()));
+    types.chain([("entry".to_owned(), json!({"oneOf": entry})), (GROUP.name.to_owned(), GROUP.schema())]).collect()
 }
 
 pub(in super::super) fn read(node: &ConfigNode<'_>) -> Option<Vec<CheckSpec>> {
@@ -58,54 +82,46 @@ fn entry(node: &ConfigNode<'_>) -> Option<CheckSpec> {
     if node.has("type") {
         single(node)
     } else if node.has("mode") || node.has("checks") {
-        group(node)
+        GROUP.read_whole(node).map(|CheckGroup { mode, checks }| CheckSpec::Group { mode, checks })
     } else {
         node.wrong("neither a check nor a group; a check has `type`, a group has `mode` and `checks`");
         None
     }
 }
 
-fn group(node: &ConfigNode<'_>) -> Option<CheckSpec> {
-    let section = node.section(&["mode", "checks"])?;
-    let mode = section.required("mode", "a group says how its checks combine: `all`, `any` or `first`").and_then(|n| n.word(MODES));
-    let list = section.required("checks", "a group lists its checks")?;
-    let checks = read(&list)?;
-    if matches!(&list.json.kind, super::super::syntax::ValueKind::List(items) if items.is_empty()) {
-        list.wrong("a group without checks can never be complete; add one or remove the group");
-    }
-    Some(CheckSpec::Group { mode: mode?, checks })
-}
-
 fn single(node: &ConfigNode<'_>) -> Option<CheckSpec> {
     let kind = node.peek("type")?;
     let word = kind.text()?;
-    let criterion = match word.as_str() {
-        "signal" => agent_checks::signal(node),
-        "command" => command::read(node).map(CheckKind::Command),
-        "plan" => lists::plan(node),
-        "feature_list" => lists::feature_list(node),
-        "git" => fact_checks::git(node),
-        "files" => fact_checks::files(node),
-        "issue" => outside_checks::issue(node),
-        "structured" => agent_checks::structured(node),
-        "sql_result" => agent_checks::sql_result(node),
-        "judge" => outside_checks::judge(node),
-        "phase" => outside_checks::phase(node),
-        "iterations" => agent_checks::iterations(node),
-        "custom" => outside_checks::custom(node),
-        "always" => node.section(keys("always")).map(|_| CheckKind::Always),
-        other if node.report.registered().contains(&other) => registered(other, node),
-        other => {
-            let known = || KINDS.iter().copied().chain(node.report.registered().iter().copied());
-            kind.wrong(format!("no type of check is named {}{}", shown(other), super::super::nearest::hint(other, known())));
-            None
-        }
+    let registered_types = node.report.registered();
+    let criterion = if let Some(known) = TYPES.iter().find(|known| known.word() == word) {
+        known.read(node)
+    } else if registered_types.contains(&word.as_str()) {
+        registered(&word, node)
+    } else {
+        let known = TYPES.iter().map(|known| known.word()).chain(registered_types.iter().copied());
+        kind.wrong(format!("no type of check is named {}{}", shown(&word), hint(&word, known)));
+        None
     };
     let name = match node.peek("name") {
         Some(name) => name.text(),
         None => Some(word),
     };
     Some(CheckSpec::Single { name: name?, criterion: criterion? })
+}
+
+fn written(spec: &CheckSpec) -> Value {
+    match spec {
+        CheckSpec::Group { mode, checks } => GROUP.write(CheckGroup { mode: *mode, checks: checks.clone() }).into(),
+        CheckSpec::Single { name, criterion } => {
+            let mut entry = match criterion {
+                CheckKind::Registered { keys, .. } => keys.clone(),
+                known => TYPES.iter().find_map(|kind| kind.write(known)).unwrap_or_default(),
+            };
+            entry.insert("type".into(), criterion.kind().into());
+            entry.insert("name".into(), name.as_str().into());
+            entry.into()
+        }
+    }
 }
 
 /// An entry of a type that this program does not know itself: its keys are for whoever registered it.

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+
+use super::super::key_kinds::{COMMAND_LINE, FLAG, INSIDE_PATH, TEXT, ValueForm, nullable, seconds, whole};
+use super::super::key_table::{Block, keys, no_rules};
 use super::super::nearest::hint;
 use super::super::problem::shown;
-use super::super::reader::{ConfigNode, put};
-use super::super::settings::{CommandCriterion, CommandLine, SuccessRule};
+use super::super::reader::ConfigNode;
+use super::super::settings::{CheckKind, CommandCriterion, CommandLine, SuccessRule};
+use super::check_type::CheckType;
 use watchdog_facts::patterns::output_regex;
-
-pub(in super::super) const KEYS: &[&str] =
-    &["type", "name", "run", "cwd", "timeout_seconds", "success", "tail_lines", "junit", "must_fail_first", "clean"];
 
 /// The rules that take something after a colon, and those that do not.
 const RULES: &[&str] = &["exit:0", "empty", "contains:", "regex:"];
@@ -30,19 +32,46 @@ impl CommandCriterion {
     }
 }
 
-pub(in super::super) fn read(node: &ConfigNode<'_>) -> Option<CommandCriterion> {
-    let section = node.section(KEYS)?;
-    let run = section.required("run", "it is the command that decides").and_then(|n| n.command_line());
-    let mut found = CommandCriterion::new(run.unwrap_or(CommandLine::Argv(Vec::new())));
-    found.cwd = section.nullable("cwd", |n| n.inside_path()).flatten();
-    put(&mut found.timeout, section.get("timeout_seconds").and_then(|n| n.seconds(1)));
-    put(&mut found.success, section.get("success").and_then(|n| success(&n)));
-    put(&mut found.tail_lines, section.get("tail_lines").and_then(|n| n.whole(0..=1000)).map(|n| n as usize));
-    found.junit = section.nullable("junit", |n| n.inside_path()).flatten();
-    put(&mut found.must_fail_first, section.get("must_fail_first").and_then(|n| n.flag()));
-    put(&mut found.clean, section.get("clean").and_then(|n| n.flag()));
-    (found.run != CommandLine::Argv(Vec::new())).then_some(found)
-}
+const SUCCESS: ValueForm<SuccessRule> = ValueForm {
+    read: success,
+    write: |rule| match rule {
+        SuccessRule::Exit(code) => json!(format!("exit:{code}")),
+        SuccessRule::Empty => json!("empty"),
+        SuccessRule::Contains(text) => json!(format!("contains:{text}")),
+        SuccessRule::Regex(pattern) => json!(format!("regex:{pattern}")),
+    },
+    schema: || json!({"type": "string", "pattern": "^(exit:[0-9]{1,3}|empty|contains:.+|regex:.+)$"}),
+    words: "rule",
+};
+
+/// The schema of this path has always been wider than its reader: it leaves to the program whether the path stays inside the worktree.
+const REPORT_PATH: ValueForm<String> = ValueForm { schema: || json!({"type": "string"}), words: "path", read: INSIDE_PATH.read, ..TEXT };
+
+pub(super) static COMMAND: CheckType<CommandCriterion> = CheckType {
+    doc: "A program decides.",
+    block: Block {
+        name: "command",
+        defaults: || CommandCriterion::new(CommandLine::Argv(Vec::new())),
+        keys: keys! { CommandCriterion;
+            "run" => run: COMMAND_LINE, "a text is run by `sh -c`", required("it is the command that decides");
+            "cwd" => cwd: nullable(INSIDE_PATH), "the folder it runs in, inside the worktree; null is the root";
+            "timeout_seconds" => timeout: seconds(1),
+                "its deadline; then its whole process tree is ended, and the verdict is `review`/`verify_timeout`";
+            "success" => success: SUCCESS, "what counts as met, see below";
+            "tail_lines" => tail_lines: whole(0..=1000),
+                "lines at the end of each stream that go into the feedback where no failing test is known";
+            "junit" => junit: nullable(REPORT_PATH),
+                "the JUnit XML file that it writes, inside the worktree; it must be written during the run";
+            "must_fail_first" => must_fail_first: FLAG,
+                "it runs when the work begins, in a scratch checkout of the baseline; where it passes there, no session is started";
+            "clean" => clean: FLAG, "it runs in a scratch checkout of HEAD with the session's work, where nothing is that git ignores";
+        },
+        rules: no_rules,
+    },
+    any_of: &[],
+    wrap: CheckKind::Command,
+    unwrap: |criterion| if let CheckKind::Command(found) = criterion { Some(found) } else { None },
+};
 
 fn success(node: &ConfigNode<'_>) -> Option<SuccessRule> {
     let text = node.text()?;

@@ -1,53 +1,59 @@
 //! The check types that look at facts: `git` and `files`.
 
-use super::super::reader::{ConfigNode, put};
+use super::super::key_kinds::{FLAG, INSIDE_GLOB, TEXT, filled_list_of, list_of, nullable, whole};
+use super::super::key_table::{Block, keys, no_rules};
+use super::super::reader::ConfigSection;
 use super::super::settings::{CheckKind, FilesCriterion, GitCriterion};
-use super::super::syntax::ValueKind;
+use super::check_type::CheckType;
 
-pub(in super::super) const GIT_KEYS: &[&str] =
-    &["type", "name", "min_commits", "require_clean", "require_pushed", "no_conflict_markers", "protected"];
+pub(super) static GIT: CheckType<GitCriterion> = CheckType {
+    doc: "Commits made here with a net change, and the state of the worktree, decide.",
+    block: Block {
+        name: "git",
+        defaults: GitCriterion::default,
+        keys: keys! { GitCriterion;
+            "min_commits" => min_commits: whole(0..=u32::MAX as u64),
+                "commits made here since the session began. Pulled ones do not count, and together they must change the tree. 0 asks \
+                 for none";
+            "require_clean" => require_clean: FLAG, "whether nothing may be left uncommitted, and no merge or rebase half done";
+            "require_pushed" => require_pushed: FLAG,
+                "whether a remote-tracking branch must reach HEAD. Nobody is asked over the network";
+            "no_conflict_markers" => no_conflict_markers: FLAG,
+                "whether files that changed since the baseline may hold no `<<<<<<<`, `=======`, `>>>>>>>` lines of a conflict";
+            "protected" => protected: list_of(INSIDE_GLOB),
+                "globs of paths that must be as they were when the work began, in HEAD, in the index and on disk. A pull is no excuse";
+        },
+        rules: git_asks_for_something,
+    },
+    any_of: &[],
+    wrap: CheckKind::Git,
+    unwrap: |criterion| if let CheckKind::Git(found) = criterion { Some(found) } else { None },
+};
 
-pub(in super::super) const FILES_KEYS: &[&str] = &["type", "name", "paths", "non_empty", "contains"];
-
-/// Reads a `git` check.
-pub(in super::super) fn git(node: &ConfigNode<'_>) -> Option<CheckKind> {
-    let section = node.section(GIT_KEYS)?;
-    let mut found = GitCriterion::default();
-    if let Some(n) = section.get("min_commits") {
-        found.min_commits = n.whole(0..=u64::from(u32::MAX))?;
-    }
-    for (key, flag) in [
-        ("require_clean", &mut found.require_clean),
-        ("require_pushed", &mut found.require_pushed),
-        ("no_conflict_markers", &mut found.no_conflict_markers),
-    ] {
-        if let Some(n) = section.get(key) {
-            *flag = n.flag()?;
-        }
-    }
-    if let Some(n) = section.get("protected") {
-        found.protected = n.list(ConfigNode::inside_glob)?;
-    }
-    if found.is_empty() {
+/// What a key that is wrong was to ask for cannot be known.
+fn git_asks_for_something(section: &ConfigSection<'_>, found: &mut GitCriterion, all_right: bool) {
+    if all_right && found.is_empty() {
         section.wrong("asks for nothing; give `min_commits` of at least 1, `require_clean`: true, or another of its keys");
-        return None;
     }
-    Some(CheckKind::Git(found))
 }
 
-/// Reads a `files` check.
-pub(in super::super) fn files(node: &ConfigNode<'_>) -> Option<CheckKind> {
-    let section = node.section(FILES_KEYS)?;
-    let list = section.required("paths", "it lists the files that must be there")?;
-    let mut found = FilesCriterion::new(list.list(|n| n.inside_glob())?);
-    if matches!(&list.json.kind, ValueKind::List(items) if items.is_empty()) {
-        list.wrong("must name at least one file; an empty list can never be complete");
-        return None;
-    }
-    put(&mut found.non_empty, section.get("non_empty").and_then(|n| n.flag()));
-    found.contains = section.nullable("contains", ConfigNode::text).flatten();
-    Some(CheckKind::Files(found))
-}
+pub(super) static FILES: CheckType<FilesCriterion> = CheckType {
+    doc: "Each glob needs a file, by default one that is not empty.",
+    block: Block {
+        name: "files",
+        defaults: || FilesCriterion::new(Vec::new()),
+        keys: keys! { FilesCriterion;
+            "paths" => paths: filled_list_of(INSIDE_GLOB, "must name at least one file; an empty list can never be complete"),
+                "each needs at least one file", required("it lists the files that must be there");
+            "non_empty" => non_empty: FLAG, "whether an empty file is none";
+            "contains" => contains: nullable(TEXT), "what the file must hold as well";
+        },
+        rules: no_rules,
+    },
+    any_of: &[],
+    wrap: CheckKind::Files,
+    unwrap: |criterion| if let CheckKind::Files(found) = criterion { Some(found) } else { None },
+};
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,9 @@
 //! The check types that count what is done in a list: `plan` and `feature_list`.
 
-use super::super::reader::{ConfigNode, put};
+use super::super::key_kinds::{FILE_PATH, FLAG, TEXT, filled_list_of, list_of, nullable, whole};
+use super::super::key_table::{Block, keys, no_rules};
 use super::super::settings::{CheckKind, FeatureListCriterion, PlanCriterion};
-use super::super::syntax::ValueKind;
-
-pub(in super::super) const PLAN_KEYS: &[&str] = &["type", "name", "path", "done", "max_titles", "optional_sections", "required"];
-
-pub(in super::super) const FEATURE_LIST_KEYS: &[&str] = &["type", "name", "path", "freeze"];
+use super::check_type::CheckType;
 
 impl Default for PlanCriterion {
     fn default() -> Self {
@@ -20,31 +17,42 @@ impl Default for FeatureListCriterion {
     }
 }
 
-/// Reads a `plan` check.
-pub(in super::super) fn plan(node: &ConfigNode<'_>) -> Option<CheckKind> {
-    let section = node.section(PLAN_KEYS)?;
-    let path = section.nullable("path", |n| n.file_path()).flatten();
-    let mut found = PlanCriterion { path, ..PlanCriterion::default() };
-    if let Some(n) = section.get("done") {
-        if matches!(&n.json.kind, ValueKind::List(items) if items.is_empty()) {
-            n.wrong("must not be an empty list");
-        }
-        put(&mut found.done, n.list(ConfigNode::text));
-    }
-    put(&mut found.max_titles, section.get("max_titles").and_then(|n| n.whole(0..=1000)).map(|n| n as usize));
-    put(&mut found.optional_sections, section.get("optional_sections").and_then(|n| n.list(ConfigNode::text)));
-    put(&mut found.required, section.get("required").and_then(|n| n.flag()));
-    Some(CheckKind::Plan(found))
-}
+pub(super) static PLAN: CheckType<PlanCriterion> = CheckType {
+    doc: "Every step of a plan is done: a JSON file, a markdown checklist, or the agent's own list.",
+    block: Block {
+        name: "plan",
+        defaults: PlanCriterion::default,
+        keys: keys! { PlanCriterion;
+            "path" => path: nullable(FILE_PATH), "a JSON plan with `steps`, or a markdown checklist; null is the agent's own list";
+            "done" => done: filled_list_of(TEXT, "must not be an empty list"), "the states that mean done, exactly so";
+            "max_titles" => max_titles: whole(0..=1000), "how many open titles go into the feedback";
+            "optional_sections" => optional_sections: list_of(TEXT),
+                "headings of a checklist, in any case, below which open boxes do not count";
+            "required" => required: FLAG, "whether there must be a plan at all";
+        },
+        rules: no_rules,
+    },
+    any_of: &[],
+    wrap: CheckKind::Plan,
+    unwrap: |criterion| if let CheckKind::Plan(found) = criterion { Some(found) } else { None },
+};
 
-/// Reads a `feature_list` check.
-pub(in super::super) fn feature_list(node: &ConfigNode<'_>) -> Option<CheckKind> {
-    let section = node.section(FEATURE_LIST_KEYS)?;
-    let mut found = FeatureListCriterion::default();
-    put(&mut found.path, section.get("path").and_then(|n| n.file_path()));
-    put(&mut found.freeze, section.get("freeze").and_then(|n| n.flag()));
-    Some(CheckKind::FeatureList(found))
-}
+pub(super) static FEATURE_LIST: CheckType<FeatureListCriterion> = CheckType {
+    doc: "Every feature of a list passes.",
+    block: Block {
+        name: "feature_list",
+        defaults: FeatureListCriterion::default,
+        keys: keys! { FeatureListCriterion;
+            "path" => path: FILE_PATH, "the JSON file";
+            "freeze" => freeze: FLAG,
+                "whether nothing but `passes` may differ from the baseline commit's file; more features may be added";
+        },
+        rules: no_rules,
+    },
+    any_of: &[],
+    wrap: CheckKind::FeatureList,
+    unwrap: |criterion| if let CheckKind::FeatureList(found) = criterion { Some(found) } else { None },
+};
 
 #[cfg(test)]
 mod tests {

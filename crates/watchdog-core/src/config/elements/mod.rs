@@ -1,20 +1,21 @@
 //! One block of `completion.json` or one group of check types per file, each with its keys, its bounds and its tests.
 
 pub(super) mod agent;
-pub(super) mod agent_checks;
+mod agent_checks;
 pub(super) mod behavior;
 pub(super) mod breaker;
 pub(super) mod check_list;
-pub(super) mod command;
+mod check_type;
+mod command;
 pub(super) mod completion_block;
 pub(super) mod completion_check;
-pub(super) mod fact_checks;
+mod fact_checks;
 pub(super) mod flat_keys;
 mod key_blocks;
 pub(super) mod limits;
-pub(super) mod lists;
+mod lists;
 pub(super) mod notification;
-pub(super) mod outside_checks;
+mod outside_checks;
 pub(super) mod rescue;
 pub(super) mod tasks;
 

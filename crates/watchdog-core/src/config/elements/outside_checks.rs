@@ -2,42 +2,52 @@
 
 use std::time::Duration;
 
-use super::super::reader::{ConfigNode, ConfigSection, put};
+use super::super::key_kinds::{COMMAND_LINE, FLAG, TEXT, ValueForm, nullable, seconds, whole, word};
+use super::super::key_table::{Block, keys, no_rules};
+use super::super::reader::{ConfigNode, ConfigSection};
 use super::super::settings::{CheckKind, CommandLine, CustomCriterion, CustomMode, IssueCriterion, JudgeCriterion, PhaseCriterion};
+use super::check_type::CheckType;
 
-pub(in super::super) const ISSUE_KEYS: &[&str] =
-    &["type", "name", "number", "closed", "label", "pull_request", "repo", "require_clean", "timeout_seconds"];
+const CUSTOM_MODES: &[(&str, CustomMode)] = &[("call", CustomMode::Call), ("stream", CustomMode::Stream)];
 
-pub(in super::super) const PHASE_KEYS: &[&str] = &["type", "name", "project", "final", "field", "owner", "timeout_seconds"];
+/// The largest number of an issue, a pull request or a project.
+const MAX_NUMBER: u64 = u32::MAX as u64;
 
-pub(in super::super) const JUDGE_KEYS: &[&str] = &["type", "name", "question", "rubric", "run", "model", "timeout_seconds"];
+const REPOSITORY: ValueForm<String> = ValueForm {
+    read: repository,
+    schema: || serde_json::json!({"type": "string", "pattern": "^[^/]+(/[^/]+){1,2}$"}),
+    words: "`owner/name`",
+    ..TEXT
+};
 
-pub(in super::super) const CUSTOM_KEYS: &[&str] = &["type", "name", "run", "timeout_seconds", "mode"];
+pub(super) static ISSUE: CheckType<IssueCriterion> = CheckType {
+    doc: "An issue of GitHub is closed or labelled, a pull request is merged.",
+    block: Block {
+        name: "issue",
+        defaults: || IssueCriterion::new(None),
+        keys: keys! { IssueCriterion;
+            // Null is for a dialect that leaves the number to be told.
+            "number" => number: nullable(whole(1..=MAX_NUMBER)), "the issue; required without `pull_request`";
+            "closed" => closed: FLAG, "whether it must be closed";
+            "label" => label: nullable(TEXT), "a label that it must have";
+            "pull_request" => pull_request: nullable(whole(1..=MAX_NUMBER)), "a pull request that must be merged";
+            "repo" => repo: nullable(REPOSITORY), "the repository; null is that of the worktree";
+            "require_clean" => require_clean: FLAG, "whether nothing may be left uncommitted";
+            "timeout_seconds" => timeout: seconds(1), "how long GitHub may take";
+        },
+        rules: issue_asks_for_something,
+    },
+    any_of: &["number", "pull_request"],
+    wrap: CheckKind::Issue,
+    unwrap: |criterion| if let CheckKind::Issue(found) = criterion { Some(found) } else { None },
+};
 
-/// The words for [`CustomMode`].
-pub(in super::super) const CUSTOM_MODES: &[(&str, CustomMode)] = &[("call", CustomMode::Call), ("stream", CustomMode::Stream)];
-
-/// Numbers of issues, pull requests and projects.
-const NUMBERS: std::ops::RangeInclusive<u64> = 1..=u32::MAX as u64;
-
-/// Reads an `issue` check.
-pub(in super::super) fn issue(node: &ConfigNode<'_>) -> Option<CheckKind> {
-    let section = node.section(ISSUE_KEYS)?;
-    let mut found = IssueCriterion::new(None);
-    // Null is for a dialect that leaves the number to be told.
-    found.number = section.nullable("number", |n| n.whole(NUMBERS)).flatten();
-    found.pull_request = section.nullable("pull_request", |n| n.whole(NUMBERS)).flatten();
-    found.label = section.nullable("label", ConfigNode::text).flatten();
-    found.repo = section.nullable("repo", repository).flatten();
-    put(&mut found.closed, section.get("closed").and_then(|n| n.flag()));
-    put(&mut found.require_clean, section.get("require_clean").and_then(|n| n.flag()));
-    put(&mut found.timeout, timeout(&section));
-    if section.get("number").is_none() && section.get("pull_request").is_none() {
+fn issue_asks_for_something(section: &ConfigSection<'_>, found: &mut IssueCriterion, _: bool) {
+    if !section.has("number") && !section.has("pull_request") {
         section.missing("number", "it is the issue that must be closed");
-    } else if section.get("number").is_some() && !found.closed && found.label.is_none() && found.pull_request.is_none() {
+    } else if section.has("number") && !found.closed && found.label.is_none() && found.pull_request.is_none() {
         section.wrong("asks for nothing; give `label` or `pull_request`, or leave `closed` true");
     }
-    Some(CheckKind::Issue(found))
 }
 
 /// `owner/name`, with a host before it where it is not github.com. It becomes an argument of a program.
@@ -54,50 +64,69 @@ fn repository(node: &ConfigNode<'_>) -> Option<String> {
     None
 }
 
-/// Reads a `phase` check.
-pub(in super::super) fn phase(node: &ConfigNode<'_>) -> Option<CheckKind> {
-    let section = node.section(PHASE_KEYS)?;
-    let mut found = PhaseCriterion::new(section.nullable("project", |n| n.whole(NUMBERS)).flatten());
-    put(&mut found.last, section.get("final").and_then(|n| n.text()));
-    found.field = section.nullable("field", ConfigNode::text).flatten();
-    found.owner = section.nullable("owner", ConfigNode::text).flatten();
-    put(&mut found.timeout, timeout(&section));
+pub(super) static PHASE: CheckType<PhaseCriterion> = CheckType {
+    doc: "A project is in its last phase.",
+    block: Block {
+        name: "phase",
+        defaults: || PhaseCriterion::new(None),
+        keys: keys! { PhaseCriterion;
+            "project" => project: nullable(whole(1..=MAX_NUMBER)), "the project's number";
+            "final" => last: TEXT, "the phase that completes it";
+            "field" => field: nullable(TEXT), "the project's field that holds the phase; without it the agent's words tell";
+            "owner" => owner: nullable(TEXT), "who owns the project; null is the user of `gh`";
+            "timeout_seconds" => timeout: seconds(1), "how long GitHub may take";
+        },
+        rules: field_has_project,
+    },
+    any_of: &[],
+    wrap: CheckKind::Phase,
+    unwrap: |criterion| if let CheckKind::Phase(found) = criterion { Some(found) } else { None },
+};
+
+fn field_has_project(section: &ConfigSection<'_>, found: &mut PhaseCriterion, _: bool) {
     if found.field.is_some() && section.get("project").is_none_or(|n| n.is_null()) {
         section.missing("project", "`field` is a field of it");
     }
-    Some(CheckKind::Phase(found))
 }
 
-/// Reads a `judge` check.
-pub(in super::super) fn judge(node: &ConfigNode<'_>) -> Option<CheckKind> {
-    let section = node.section(JUDGE_KEYS)?;
-    let question = section.required("question", "it is what the judge answers").and_then(|n| n.text());
-    // A null run asks the agent's preset.
-    let run = section.nullable("run", |n| n.command_line()).flatten();
-    let mut found = JudgeCriterion {
-        question: question?,
-        rubric: section.nullable("rubric", ConfigNode::text).flatten(),
-        run,
-        model: section.nullable("model", ConfigNode::text).flatten(),
-        timeout: Duration::from_secs(120),
-    };
-    put(&mut found.timeout, timeout(&section));
-    Some(CheckKind::Judge(found))
-}
+pub(super) static JUDGE: CheckType<JudgeCriterion> = CheckType {
+    doc: "A model answers a question about the work.",
+    block: Block {
+        name: "judge",
+        defaults: || JudgeCriterion { question: String::new(), rubric: None, run: None, model: None, timeout: Duration::from_secs(120) },
+        keys: keys! { JudgeCriterion;
+            "question" => question: TEXT, "what a model answers with yes or no", required("it is what the judge answers");
+            "rubric" => rubric: nullable(TEXT), "how it is to decide";
+            "run" => run: nullable(COMMAND_LINE),
+                "the program to ask, prompt on stdin and answer on stdout; null asks the agent's preset";
+            "model" => model: nullable(TEXT), "the model of the preset; null is that of `agent`";
+            "timeout_seconds" => timeout: seconds(1), "how long the answer may take";
+        },
+        rules: no_rules,
+    },
+    any_of: &[],
+    wrap: CheckKind::Judge,
+    unwrap: |criterion| if let CheckKind::Judge(found) = criterion { Some(found) } else { None },
+};
 
-/// Reads a `custom` check.
-pub(in super::super) fn custom(node: &ConfigNode<'_>) -> Option<CheckKind> {
-    let section = node.section(CUSTOM_KEYS)?;
-    let run = section.required("run", "it is the program that decides").and_then(|n| n.command_line());
-    let mut found = CustomCriterion::new(run.unwrap_or(CommandLine::Argv(Vec::new())));
-    put(&mut found.timeout, timeout(&section));
-    put(&mut found.mode, section.get("mode").and_then(|n| n.word(CUSTOM_MODES)));
-    (found.run != CommandLine::Argv(Vec::new())).then_some(CheckKind::Custom(found))
-}
-
-fn timeout(section: &ConfigSection<'_>) -> Option<Duration> {
-    section.get("timeout_seconds").and_then(|n| n.seconds(1))
-}
+pub(super) static CUSTOM: CheckType<CustomCriterion> = CheckType {
+    doc: "A program of yours judges the context.",
+    block: Block {
+        name: "custom",
+        defaults: || CustomCriterion::new(CommandLine::Argv(Vec::new())),
+        keys: keys! { CustomCriterion;
+            "run" => run: COMMAND_LINE, "the program", required("it is the program that decides");
+            "timeout_seconds" => timeout: seconds(1), "how long one judgement may take";
+            "mode" => mode: word(CUSTOM_MODES),
+                "`call`: started for each judgement, the context on stdin, the answer on stdout. `stream`: started once, a line of JSON \
+                 in and one out for each";
+        },
+        rules: no_rules,
+    },
+    any_of: &[],
+    wrap: CheckKind::Custom,
+    unwrap: |criterion| if let CheckKind::Custom(found) = criterion { Some(found) } else { None },
+};
 
 #[cfg(test)]
 mod tests {

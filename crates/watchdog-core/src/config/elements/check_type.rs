@@ -1,0 +1,74 @@
+//! A type of check: its keys, and the criterion that they make.
+
+use serde_json::{Map, Value, json};
+
+use super::super::key_kinds::{KeyKind, TEXT};
+use super::super::key_row::KeyRow;
+use super::super::key_table::Block;
+use super::super::reader::ConfigNode;
+use super::super::settings::CheckKind;
+
+/// A type of check whose criterion is an `S`.
+pub(in super::super) struct CheckType<S: 'static> {
+    /// What it looks at.
+    pub(super) doc: &'static str,
+    /// Its keys; the block's name is the type's word.
+    pub(super) block: Block<S>,
+    /// Of these keys one must be given; none where that is no rule.
+    pub(super) any_of: &'static [&'static str],
+    pub(super) wrap: fn(S) -> CheckKind,
+    pub(super) unwrap: fn(&CheckKind) -> Option<&S>,
+}
+
+/// A type of check, whatever its criterion is.
+pub(in super::super) trait CheckTable: Sync {
+    /// The word that names it.
+    fn word(&self) -> &'static str;
+
+    /// Reads an entry of this type.
+    fn read(&self, node: &ConfigNode<'_>) -> Option<CheckKind>;
+
+    /// The keys of a criterion of this type, without `type` and `name`.
+    fn write(&self, criterion: &CheckKind) -> Option<Map<String, Value>>;
+
+    /// An entry of this type in a JSON Schema.
+    fn schema(&self) -> Value;
+
+    /// Its rows in the documentation.
+    fn rows(&self) -> Vec<KeyRow>;
+}
+
+impl<S: Clone> CheckTable for CheckType<S> {
+    fn word(&self) -> &'static str {
+        self.block.name
+    }
+
+    fn read(&self, node: &ConfigNode<'_>) -> Option<CheckKind> {
+        let section = node.section(&[&["type", "name"], self.block.names().as_slice()].concat())?;
+        let mut found = (self.block.defaults)();
+        self.block.read_keys(&section, &mut found).then(|| (self.wrap)(found))
+    }
+
+    fn write(&self, criterion: &CheckKind) -> Option<Map<String, Value>> {
+        Some(self.block.write((self.unwrap)(criterion)?.clone()))
+    }
+
+    fn schema(&self) -> Value {
+        let mut schema = self.block.schema();
+        schema["title"] = json!(self.word());
+        schema["description"] = json!(self.doc);
+        schema["properties"]["type"] = json!({"const": self.word()});
+        schema["properties"]["name"] = TEXT.schema();
+        schema["properties"]["name"]["description"] = json!("stands in verdicts; the type where it is not given");
+        let needed = [json!("type")].into_iter().chain(schema["required"].as_array().into_iter().flatten().cloned());
+        schema["required"] = needed.collect();
+        if !self.any_of.is_empty() {
+            schema["anyOf"] = self.any_of.iter().map(|key| json!({"required": [key]})).collect();
+        }
+        schema
+    }
+
+    fn rows(&self) -> Vec<KeyRow> {
+        self.block.rows()
+    }
+}
