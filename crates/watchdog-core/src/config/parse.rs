@@ -3,50 +3,17 @@
 use std::path::Path;
 
 use super::elements::flat_keys::{self, FlatKeys};
-use super::elements::{agent, behavior, breaker, check_list, completion_block, completion_check, limits, notification, rescue, tasks};
-use super::key_kinds::{KeyKind, list_of};
+use super::elements::{TOP, behavior, completion_block};
 use super::problem::{ConfigError, ProblemReport};
-use super::reader::{ConfigNode, ConfigSection, put};
-use super::settings::{CheckOrder, CheckSpec, ConfigSettings, Mode, OnNoCriteria};
+use super::reader::{ConfigNode, ConfigSection};
+use super::settings::{CheckSpec, ConfigSettings, Mode};
 use super::syntax;
-use watchdog_facts::verdict::Evidence;
 
 /// The largest file that is read, in bytes.
 pub const MAX_BYTES: usize = 1 << 20;
 
-/// The keys at the top of the file, those of the other dialects aside.
-pub(super) const KEYS: &[&str] = &[
-    "version",
-    "mode",
-    "on_no_criteria",
-    "require_evidence",
-    "completion_check",
-    "agent",
-    "rescue",
-    "breaker",
-    "guards",
-    "order",
-    "tasks",
-    "agents",
-    "notify",
-    "limits",
-    "checks",
-];
-
 /// Blocks of other dialects.
 pub(super) const DIALECTS: &[&str] = &["completion", "behavior"];
-
-pub(super) const ON_NO_CRITERIA: &[(&str, OnNoCriteria)] = &[("git", OnNoCriteria::Git), ("review", OnNoCriteria::Review)];
-
-pub(super) const EVIDENCE: &[(&str, Evidence)] = &[
-    ("verified", Evidence::Verified),
-    ("committed", Evidence::Committed),
-    ("counted", Evidence::Counted),
-    ("claimed", Evidence::Claimed),
-    ("none", Evidence::None),
-];
-
-pub(super) const ORDERS: &[(&str, CheckOrder)] = &[("cheap_first", CheckOrder::CheapFirst), ("given", CheckOrder::Given)];
 
 /// What a file says.
 #[derive(Debug, Clone, PartialEq)]
@@ -124,53 +91,18 @@ fn top(node: &ConfigNode<'_>, settings: &mut ConfigSettings) {
         version.wrong("this program reads version 1 of the configuration; update watchdog or write \"version\": 1");
         return;
     }
-    let known = [KEYS, flat_keys::BLOCK.names().as_slice(), DIALECTS].concat();
+    let known = [TOP.names(), flat_keys::BLOCK.names(), DIALECTS.to_vec()].concat();
     let Some(section) = node.section(&known) else { return };
-    words(&section, settings);
     let flat = FlatKeys::read(&section);
-    blocks(&section, settings);
+    TOP.read_keys(&section, settings);
     flat.lower(&section, &mut settings.completion_check);
     checks(&section, settings);
 }
 
-fn words(section: &ConfigSection<'_>, settings: &mut ConfigSettings) {
-    put(&mut settings.mode, section.get("mode").and_then(|n| n.word(check_list::MODES)));
-    put(&mut settings.on_no_criteria, section.get("on_no_criteria").and_then(|n| n.word(ON_NO_CRITERIA)));
-    put(&mut settings.require_evidence, section.get("require_evidence").and_then(|n| n.word(EVIDENCE)));
-    put(&mut settings.order, section.get("order").and_then(|n| n.word(ORDERS)));
-    put(&mut settings.guards, section.get("guards").and_then(|n| n.list(ConfigNode::inside_glob)));
-}
-
-fn blocks(section: &ConfigSection<'_>, settings: &mut ConfigSettings) {
-    if let Some(node) = section.get("completion_check") {
-        completion_check::BLOCK.read(&node, &mut settings.completion_check);
-    }
-    if let Some(node) = section.get("agent") {
-        agent::BLOCK.read(&node, &mut settings.agent);
-    }
-    if let Some(node) = section.get("rescue") {
-        rescue::BLOCK.read(&node, &mut settings.rescue);
-    }
-    if let Some(node) = section.get("breaker") {
-        breaker::BLOCK.read(&node, &mut settings.breaker);
-    }
-    if let Some(node) = section.get("limits") {
-        limits::BLOCK.read(&node, &mut settings.limits);
-    }
-    if let Some(node) = section.get("tasks") {
-        tasks::BLOCK.read(&node, &mut settings.tasks);
-    }
-    put(&mut settings.agents, section.get("agents").and_then(|n| agent::read_list(&n, settings.agent.preset)));
-    put(&mut settings.notify, section.get("notify").and_then(|n| list_of(notification::ENTRY).read(&n)));
-}
-
 /// The checks of every block that names some. Several blocks join with mode all.
 fn checks(section: &ConfigSection<'_>, settings: &mut ConfigSettings) {
-    if let Some(node) = section.get("checks") {
-        put(&mut settings.checks, check_list::read(&node));
-        if settings.checks.is_empty() {
-            section.note("checks", "the list is empty, which is the same as none: `on_no_criteria` decides");
-        }
+    if section.has("checks") && settings.checks.is_empty() {
+        section.note("checks", "the list is empty, which is the same as none: `on_no_criteria` decides");
     }
     let mut more: Vec<CheckSpec> = section.get("completion").map(|n| completion_block::read(&n, &mut settings.limits)).unwrap_or_default();
     more.extend(section.get("behavior").map(|n| behavior::read(&n)).unwrap_or_default());
@@ -230,9 +162,10 @@ pub(super) mod testing {
 
 #[cfg(test)]
 mod tests {
-    use super::super::settings::CheckKind;
+    use super::super::settings::{CheckKind, CheckOrder, OnNoCriteria};
     use super::testing::{fails, notes, reads};
     use super::*;
+    use watchdog_facts::verdict::Evidence;
 
     /// The file of the contract, section 4, word for word.
     const CONTRACT: &str = include_str!("../../../../tests/fixtures/config/contract.json");

@@ -246,7 +246,7 @@ proptest! {
 
     #[test]
     fn no_value_at_any_known_key_makes_the_reader_panic(
-        key in prop::sample::select(crate::config::parse::KEYS.to_vec()),
+        key in prop::sample::select(TOP.names()),
         value in "(null|true|-?[0-9]{1,25}|1e5|\"[a-z]{0,4}\"|\\[\\]|\\[null\\]|\\[\\{\\}\\]|\\{\\}|\\{\"type\":\"git\"\\}|\\[\\{\"type\":\\[\\]\\}\\])",
     ) {
         let _ = parse(&format!("{{\"{key}\": {value}}}"), Path::new("c"));

@@ -9,8 +9,8 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::super::elements::{agent, breaker, check_list, completion_check, flat_keys, limits, notification, rescue, tasks};
-    use super::super::parse::{self, DIALECTS};
+    use super::super::elements::{TOP, agent, breaker, check_list, completion_check, flat_keys, limits, notification, rescue, tasks};
+    use super::super::parse::DIALECTS;
     use super::super::to_json;
     use super::*;
     use crate::config::settings::ConfigSettings;
@@ -30,7 +30,7 @@ mod tests {
     fn the_schema_knows_the_keys_that_the_reader_knows() {
         let schema = schema();
         let blocks = &schema["properties"];
-        same_keys(&schema, [parse::KEYS, &flat_keys::BLOCK.names(), DIALECTS].concat());
+        same_keys(&schema, [&TOP.names(), &flat_keys::BLOCK.names(), DIALECTS].concat());
         same_keys(&blocks["completion_check"], completion_check::BLOCK.names());
         same_keys(&blocks["agent"], agent::BLOCK.names());
         same_keys(&blocks["agents"]["items"], agent::ENTRY.names());

@@ -1,12 +1,11 @@
 //! Where a key belongs, for the message about one that stands in the wrong block.
 
-use super::super::parse;
-use super::{agent, breaker, completion_check, limits, rescue, tasks};
+use super::{TOP, agent, breaker, completion_check, limits, rescue, tasks};
 
 /// The block that a key belongs in, where exactly one has it; the empty text is the top of the file.
 pub(in super::super) fn home_of(key: &str) -> Option<&'static str> {
     let homes = [
-        ("", parse::KEYS.to_vec()),
+        (TOP.name, TOP.names()),
         (completion_check::BLOCK.name, completion_check::BLOCK.names()),
         (agent::BLOCK.name, agent::BLOCK.names()),
         (rescue::BLOCK.name, rescue::BLOCK.names()),

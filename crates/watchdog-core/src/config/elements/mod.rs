@@ -18,6 +18,8 @@ pub(super) mod notification;
 mod outside_checks;
 pub(super) mod rescue;
 pub(super) mod tasks;
+mod top;
 
 pub(super) use key_blocks::home_of;
 pub use notification::notification_words;
+pub(super) use top::TOP;

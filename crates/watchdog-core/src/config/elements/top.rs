@@ -1,0 +1,96 @@
+//! The top of the file: the words that hold for all of it, and its blocks.
+
+use serde_json::json;
+
+use super::super::key_kinds::{INSIDE_GLOB, list_of, word};
+use super::super::key_table::{Block, IrregularKey, inner, key, no_rules};
+use super::super::reader::MAX_ENTRIES;
+use super::super::settings::{CheckOrder, ConfigSettings, OnNoCriteria};
+use super::{agent, breaker, check_list, completion_check, limits, notification, rescue, tasks};
+use watchdog_facts::verdict::Evidence;
+
+const ON_NO_CRITERIA: &[(&str, OnNoCriteria)] = &[("git", OnNoCriteria::Git), ("review", OnNoCriteria::Review)];
+
+const EVIDENCE: &[(&str, Evidence)] = &[
+    ("verified", Evidence::Verified),
+    ("committed", Evidence::Committed),
+    ("counted", Evidence::Counted),
+    ("claimed", Evidence::Claimed),
+    ("none", Evidence::None),
+];
+
+const ORDERS: &[(&str, CheckOrder)] = &[("cheap_first", CheckOrder::CheapFirst), ("given", CheckOrder::Given)];
+
+/// The keys at the top of the file, those of the other dialects aside.
+pub(in super::super) static TOP: Block<ConfigSettings> = Block {
+    name: "",
+    defaults: ConfigSettings::default,
+    keys: &[
+        &VERSION,
+        &key("mode", word(check_list::MODES), |s: &mut ConfigSettings| &mut s.mode, "how the checks combine (see [Groups](#groups))"),
+        &key(
+            "on_no_criteria",
+            word(ON_NO_CRITERIA),
+            |s: &mut ConfigSettings| &mut s.on_no_criteria,
+            "what decides without checks: `git` (commits) or `review` (a person)",
+        ),
+        &key(
+            "require_evidence",
+            word(EVIDENCE),
+            |s: &mut ConfigSettings| &mut s.require_evidence,
+            "the weakest evidence that is accepted for `complete`, from strong to weak. Anything weaker becomes `review`",
+        ),
+        &inner(&completion_check::BLOCK, |s: &mut ConfigSettings| &mut s.completion_check),
+        &inner(&agent::BLOCK, |s: &mut ConfigSettings| &mut s.agent),
+        &inner(&rescue::BLOCK, |s: &mut ConfigSettings| &mut s.rescue),
+        &inner(&breaker::BLOCK, |s: &mut ConfigSettings| &mut s.breaker),
+        &key(
+            "guards",
+            list_of(INSIDE_GLOB),
+            |s: &mut ConfigSettings| &mut s.guards,
+            "files that the session must not change, such as its own tests; see [Who may change the \
+             criteria](#who-may-change-the-criteria)",
+        ),
+        &key(
+            "order",
+            word(ORDERS),
+            |s: &mut ConfigSettings| &mut s.order,
+            "in which order checks run: `cheap_first` (files and git before commands, and those side by side) or `given` (one after the \
+             other, as written); see [Order and cost](#order-and-cost)",
+        ),
+        &inner(&tasks::BLOCK, |s: &mut ConfigSettings| &mut s.tasks),
+        &AGENTS,
+        &key("notify", list_of(notification::ENTRY), |s: &mut ConfigSettings| &mut s.notify, "whom to tell about verdicts and events"),
+        &inner(&limits::BLOCK, |s: &mut ConfigSettings| &mut s.limits),
+        &key(
+            "checks",
+            list_of(check_list::ENTRY),
+            |s: &mut ConfigSettings| &mut s.checks,
+            "the criteria, see [Checks](#checks). An empty list is the same as none: `on_no_criteria` decides",
+        ),
+    ],
+    rules: no_rules,
+};
+
+/// Looked at before everything else, because another version may have other keys.
+static VERSION: IrregularKey<ConfigSettings> = IrregularKey {
+    name: "version",
+    read: |_, _| true,
+    write: |_| json!(1),
+    schema: || json!({"const": 1}),
+    words: "1",
+    doc: "the version of this format; 1 is the only one",
+};
+
+/// An entry that names no preset has that of `agent`, which was read before.
+static AGENTS: IrregularKey<ConfigSettings> = IrregularKey {
+    name: "agents",
+    read: |section, settings| {
+        let preset = settings.agent.preset;
+        section.get("agents").is_none_or(|n| agent::read_list(&n, preset).map(|entries| settings.agents = entries).is_some())
+    },
+    write: |settings| settings.agents.iter().map(|entry| agent::ENTRY.write(entry.clone())).collect(),
+    schema: || json!({"type": "array", "items": agent::ENTRY.schema(), "maxItems": MAX_ENTRIES}),
+    words: "list of agents",
+    doc: "the agents that work on tasks",
+};
