@@ -1,8 +1,17 @@
 //! `watchdog schema`: what programs in other languages check against.
 
+use expect_test::expect_file;
 use serde_json::Value;
+use watchdog_core::config::schema;
 
 use crate::support::TestEnv;
+
+/// Where they differ, `UPDATE_EXPECT=1 cargo test` writes the file.
+#[test]
+fn the_schema_in_the_documentation_is_made_of_the_keys_that_the_program_reads() {
+    let text = serde_json::to_string_pretty(&schema()).expect("JSON");
+    expect_file!["../../docs/schema/config.json"].assert_eq(&format!("{text}\n"));
+}
 
 #[test]
 fn every_schema_is_printed_as_json() {

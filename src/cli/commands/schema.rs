@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::supervisor::{CONFIGURATION_FILE, CommandEnv, bad_configuration};
-use watchdog_core::config::{SCHEMA as CONFIG, parse_bytes, to_json};
+use watchdog_core::config::{parse_bytes, schema as config_schema, to_json};
 use watchdog_facts::verdict::Reason;
 use watchdog_git::Worktree;
 
@@ -54,7 +54,7 @@ pub fn schema(
             return Err(CommandFailure::usage("only a configuration can be resolved").hint("watchdog schema config --resolved"));
         }
         (SchemaSubject::Verdict, false) => VERDICT.to_owned(),
-        (SchemaSubject::Config, false) => CONFIG.to_owned(),
+        (SchemaSubject::Config, false) => pretty(&config_schema()),
         (SchemaSubject::Event, false) => EVENT.to_owned(),
         (SchemaSubject::Context, false) => CONTEXT.to_owned(),
     };
@@ -101,8 +101,8 @@ mod tests {
 
     #[test]
     fn every_schema_is_a_schema() {
-        for text in [VERDICT, CONTEXT, CONFIG, EVENT] {
-            let schema: Value = serde_json::from_str(text).expect("JSON");
+        let written = [VERDICT, CONTEXT, EVENT].map(|text| serde_json::from_str(text).expect("JSON"));
+        for schema in written.into_iter().chain([config_schema()]) {
             assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
         }
     }

@@ -1,7 +1,9 @@
 //! WHAT WAS ASKED. `completion.json` as types: parsed, validated, lowered, with defaults. Pure: text in, settings or errors out.
 //!
 //! Reading order: [`settings`] (what there is to ask), `criteria` (the types of check), `parse` (the whole file), `elements` (one
-//! block or check type per file), `reader` (typed access that collects every problem), `syntax` (JSON with positions), `resolved` (settings back to JSON).
+//! block or check type per file, as a table of its keys), `key_table` and `key_kinds` (what a table is made of), `reader` (typed access that
+//! collects every problem), `syntax` (JSON with positions). The same tables make `resolved` (settings back to JSON) and `schema` (the JSON
+//! Schema).
 //! Task files are read by the same readers: [`task_file`], over `yaml`.
 
 mod criteria;
@@ -25,5 +27,5 @@ pub use nearest::{hint as nearest_hint, nearest as nearest_word};
 pub use parse::{MAX_BYTES, ParsedConfig, parse, parse_bytes, parse_registered};
 pub use problem::{ConfigError, ConfigProblem};
 pub use resolved::to_json;
-pub use schema::SCHEMA;
+pub use schema::schema;
 pub use syntax::STRICT as STRICT_JSON;

@@ -13,7 +13,7 @@ use super::syntax;
 pub const MAX_BYTES: usize = 1 << 20;
 
 /// Blocks of other dialects.
-pub(super) const DIALECTS: &[&str] = &["completion", "behavior"];
+const DIALECTS: &[&str] = &["completion", "behavior"];
 
 /// What a file says.
 #[derive(Debug, Clone, PartialEq)]

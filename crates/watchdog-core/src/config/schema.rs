@@ -1,71 +1,99 @@
-//! The JSON Schema of `completion.json`, for editors and for other programs. The reader does not use it: its messages are better.
+//! The JSON Schema of `completion.json`, made from the tables of keys, for editors and for other programs. The reader does not use it:
+//! its messages are better.
+
+use serde_json::{Map, Value, json};
+
+use super::elements::{TOP, behavior, check_list, completion_block, flat_keys};
 
 /// JSON Schema (2020-12) of a configuration file.
-pub const SCHEMA: &str = include_str!("../../../../docs/schema/config.json");
+pub fn schema() -> Value {
+    let mut schema = TOP.schema();
+    let dialects = [("completion", completion_block::schema()), ("behavior", behavior::schema())];
+    if let (Some(keys), Value::Object(mut flat)) = (schema["properties"].as_object_mut(), flat_keys::BLOCK.schema()["properties"].take()) {
+        keys.append(&mut flat);
+        keys.extend(dialects.map(|(key, schema)| (key.to_owned(), schema)));
+    }
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["title"] = json!("completion.json");
+    schema["description"] = json!(
+        "The configuration of watchdog, version 1. What this schema cannot say, such as contradictions between dialects, the program says."
+    );
+    schema["$defs"] = definitions().into();
+    schema
+}
+
+/// What kinds of values and the types of checks refer to.
+fn definitions() -> Map<String, Value> {
+    let mut definitions = check_list::definitions();
+    let inside = "^[/\\\\]|(^|[/\\\\])\\.\\.([/\\\\]|$)";
+    let upwards = "(^|[/\\\\])\\.\\.([/\\\\]|$)";
+    let values = json!({
+        "argv": {
+            "type": "array", "minItems": 1, "prefixItems": [{"type": "string", "pattern": "\\S"}], "items": {"type": "string"},
+            "description": "the program and its arguments",
+        },
+        "command_line": {
+            "oneOf": [{"type": "string", "pattern": "\\S", "description": "run by sh -c"}, {"$ref": "#/$defs/argv"}],
+        },
+        "inside_path": {
+            "type": "string", "pattern": "\\S", "not": {"pattern": inside},
+            "description": "inside the worktree, relative to its root",
+        },
+        "file_path": {
+            "type": "string", "pattern": "\\S", "not": {"pattern": upwards},
+            "description": "inside the worktree, relative to its root, or absolute",
+        },
+    });
+    if let Value::Object(mut values) = values {
+        definitions.append(&mut values);
+    }
+    definitions
+}
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::path::Path;
 
-    use serde_json::Value;
-
-    use super::super::elements::{TOP, agent, breaker, check_list, completion_check, flat_keys, limits, notification, rescue, tasks};
-    use super::super::parse::DIALECTS;
-    use super::super::to_json;
+    use super::super::{parse, to_json};
     use super::*;
-    use crate::config::settings::ConfigSettings;
 
-    fn schema() -> Value {
-        serde_json::from_str(SCHEMA).unwrap()
+    /// Files that are right: the examples of the page for users, the contract's file, and this repository's own.
+    fn right() -> Vec<&'static str> {
+        let page = include_str!("../../../../docs/configuration.md").split("```json\n").skip(1);
+        let contract = include_str!("../../../../tests/fixtures/config/contract.json");
+        let own = include_str!("../../../../completion.json");
+        page.filter_map(|rest| rest.split("```").next()).chain([contract, own]).collect()
     }
 
-    #[track_caller]
-    fn same_keys(place: &Value, keys: impl IntoIterator<Item = &'static str>) {
-        let described: BTreeSet<&str> = place["properties"].as_object().unwrap().keys().map(String::as_str).collect();
-        assert_eq!(described, keys.into_iter().collect::<BTreeSet<_>>());
-        assert_eq!(place["additionalProperties"], false);
-    }
+    const WRONG: &[&str] = &[
+        r#"{"max_probes": 1}"#,
+        r#"{"breaker": {"limit": 0}}"#,
+        r#"{"rescue": {"mode": "none"}}"#,
+        r#"{"limits": {"max_iterations": null}}"#,
+        r#"{"guards": ["../a"]}"#,
+        r#"{"agents": [{"role": "a"}]}"#,
+        r#"{"notify": [{"on": ["failed"]}]}"#,
+        r#"{"completion": {}}"#,
+        r#"{"checks": [{"type": "command"}]}"#,
+        r#"{"checks": [{"type": "git", "path": "a"}]}"#,
+        r#"{"checks": [{"type": "issue"}]}"#,
+        r#"{"checks": [{"type": "structured"}]}"#,
+        r#"{"checks": [{"type": "plan", "done": []}]}"#,
+        r#"{"checks": [{"mode": "any", "checks": []}]}"#,
+    ];
 
     #[test]
-    fn the_schema_knows_the_keys_that_the_reader_knows() {
-        let schema = schema();
-        let blocks = &schema["properties"];
-        same_keys(&schema, [&TOP.names(), &flat_keys::BLOCK.names(), DIALECTS].concat());
-        same_keys(&blocks["completion_check"], completion_check::BLOCK.names());
-        same_keys(&blocks["agent"], agent::BLOCK.names());
-        same_keys(&blocks["agents"]["items"], agent::ENTRY.names());
-        same_keys(&blocks["rescue"], rescue::BLOCK.names());
-        same_keys(&blocks["breaker"], breaker::BLOCK.names());
-        same_keys(&blocks["limits"], limits::BLOCK.names());
-        same_keys(&blocks["tasks"], tasks::BLOCK.names());
-        same_keys(&blocks["notify"]["items"], notification::BLOCK.names());
-        assert_eq!(blocks["notify"]["items"]["properties"]["on"]["items"]["enum"], serde_json::json!(notification::notification_words()));
-        for kind in check_list::TYPES {
-            let described = &schema["$defs"][kind.word()];
-            same_keys(described, kind.rows().iter().map(|row| row.key).chain(["type", "name"]));
-            assert_eq!(described["properties"]["type"]["const"], kind.word());
+    fn the_schema_and_the_reader_agree_on_whole_files() {
+        let validator = jsonschema::draft202012::new(&schema()).unwrap();
+        let allows = |text: &str| validator.is_valid(&serde_json::from_str(text).unwrap());
+        assert!(right().len() > 8, "{}", right().len());
+        for text in right() {
+            let read = parse(text, Path::new("c")).unwrap().settings;
+            assert!(allows(text), "{text}");
+            assert!(validator.is_valid(&to_json(&read)), "as it is resolved: {text}");
         }
-    }
-
-    /// Each `default` that the schema states, by the path of its key.
-    fn defaults(place: &Value, path: &str, found: &mut Vec<(String, Value)>) {
-        for (key, value) in place["properties"].as_object().into_iter().flatten() {
-            let path = format!("{path}/{key}");
-            if let Some(default) = value.get("default") {
-                found.push((path.clone(), default.clone()));
-            }
-            defaults(value, &path, found);
-        }
-    }
-
-    #[test]
-    fn the_schema_states_the_defaults_that_the_reader_fills_in() {
-        let mut stated = Vec::new();
-        defaults(&schema(), "", &mut stated);
-        assert!(stated.len() > 25, "{}", stated.len());
-        let filled_in = to_json(&ConfigSettings::default());
-        for (path, default) in stated {
-            assert_eq!(filled_in.pointer(&path), Some(&default), "{path}");
+        for text in WRONG {
+            assert!(parse(text, Path::new("c")).is_err() && !allows(text), "{text}");
         }
     }
 }

@@ -19,6 +19,11 @@ const TYPES: &[(&str, &[&str])] = &[
     ("custom", &["meta:custom"]),
 ];
 
+/// The block in a JSON Schema: agents of others have further keys there, which the program knows.
+pub(in super::super) fn schema() -> serde_json::Value {
+    serde_json::json!({"type": "object", "required": ["completionType"]})
+}
+
 /// Whether the file describes a whole agent, in which watchdog reads `behavior` alone.
 pub(in super::super) fn is_agent_file(top: &ConfigNode<'_>) -> bool {
     top.has("behavior") && ["displayName", "prompts", "logging"].iter().any(|key| top.has(key))
