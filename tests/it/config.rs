@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use watchdog_core::config::parse;
+use expect_test::expect_file;
 use watchdog_core::config::settings::{CheckKind, CheckSpec, GitCriterion, Mode};
+use watchdog_core::config::{key_tables, parse};
 use watchdog_facts::verdict::{Reason, Status};
 use watchdog_store::journal::kind;
 
@@ -53,6 +54,23 @@ fn every_example_of_the_page_on_configuration_is_read() {
             panic!("{example}\n{error}");
         }
     }
+}
+
+/// Where they differ, `UPDATE_EXPECT=1 cargo test` writes the tables into the page.
+#[test]
+fn the_tables_of_the_page_on_configuration_are_made_of_the_keys_that_the_program_reads() {
+    let page = std::fs::read_to_string(root().join("docs/configuration.md")).unwrap();
+    let tables = key_tables();
+    let heads = page.lines().filter(|line| line.starts_with("| key ")).count();
+    assert_eq!(heads, tables.len(), "the page has each table once and no table of keys by hand");
+    let wanted = tables.iter().fold(page, |page, table| {
+        let head = table.lines().next().unwrap();
+        let at = page.find(head).unwrap_or_else(|| panic!("the page has no line {head}"));
+        let (before, rest) = page.split_at(at);
+        let after = rest.find("\n\n").map_or("", |end| &rest[end + 1..]);
+        format!("{before}{table}{after}")
+    });
+    expect_file!["../../docs/configuration.md"].assert_eq(&wanted);
 }
 
 #[test]

@@ -1,14 +1,15 @@
 //! WHAT WAS ASKED. `completion.json` as types: parsed, validated, lowered, with defaults. Pure: text in, settings or errors out.
 //!
 //! Reading order: [`settings`] (what there is to ask), `criteria` (the types of check), `parse` (the whole file), `elements` (one
-//! block or check type per file, as a table of its keys), `key_table` and `key_kinds` (what a table is made of), `reader` (typed access that
-//! collects every problem), `syntax` (JSON with positions). The same tables make `resolved` (settings back to JSON) and `schema` (the JSON
-//! Schema).
+//! block or check type per file, as a table of its keys), `key_table` and `key_kinds` (what a table is made of), `reader` (typed access
+//! that collects every problem), `syntax` (JSON with positions). The same tables make `resolved` (settings back to JSON), `schema` (the
+//! JSON Schema) and `key_reference` (the tables of docs/configuration.md).
 //! Task files are read by the same readers: [`task_file`], over `yaml`.
 
 mod criteria;
 mod elements;
 mod key_kinds;
+mod key_reference;
 mod key_row;
 mod key_table;
 mod nearest;
@@ -23,6 +24,7 @@ pub mod task_file;
 mod yaml;
 
 pub use elements::notification_words;
+pub use key_reference::key_tables;
 pub use nearest::{hint as nearest_hint, nearest as nearest_word};
 pub use parse::{MAX_BYTES, ParsedConfig, parse, parse_bytes, parse_registered};
 pub use problem::{ConfigError, ConfigProblem};
