@@ -7,7 +7,7 @@ use serde_json::json;
 use watchdog_store::baseline::{self, BaselineRecord, BaselineRefs};
 use watchdog_store::engine::NewEvent;
 use watchdog_store::journal::{kind, tidy};
-use watchdog_store::{SqliteStore, StateDir, Store};
+use watchdog_store::{StateDir, open_store};
 
 use super::Result;
 
@@ -44,7 +44,7 @@ pub fn watch(state: &Path, at: &Path, worktrees: u64) -> Result<()> {
             at: Timestamp::now(),
             worktree: at.to_owned(),
         };
-        baseline::record(&store, &id, "main", &record)?;
+        baseline::record(store.as_ref(), &id, "main", &record)?;
     }
     Ok(())
 }
@@ -61,11 +61,11 @@ fn ids(worktrees: u64) -> impl Iterator<Item = String> {
 
 /// Prunes as the end of a check does, and returns how many events went: one batch.
 pub fn prune(state: &Path) -> Result<u64> {
-    Ok(tidy(&open(state)?, Timestamp::now(), 1)?)
+    Ok(tidy(open(state)?.as_ref(), Timestamp::now(), 1)?)
 }
 
-fn open(state: &Path) -> Result<SqliteStore> {
+fn open(state: &Path) -> Result<std::sync::Arc<dyn watchdog_store::LocalStore>> {
     let dir = StateDir::resolve(Some(state.to_owned()), None, None)?;
     dir.ensure()?;
-    Ok(SqliteStore::open(&dir)?)
+    Ok(open_store(&dir)?)
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 use completion_watchdog::session::{UncommittedRule, record};
 use jiff::Timestamp;
 use watchdog_git::Worktree;
-use watchdog_store::{SqliteStore, StateDir};
+use watchdog_store::{StateDir, open_store};
 
 use super::Result;
 use super::repository::{Shape, git, make};
@@ -50,11 +50,11 @@ impl Worktrees {
         }
         let state = StateDir::resolve(Some(worktrees.state()), None, None)?;
         state.ensure()?;
-        let store = SqliteStore::open(&state)?;
+        let store = open_store(&state)?;
         for n in 0..count {
             let worktree = Worktree::open(&worktrees.folder(n)).map_err(|error| error.to_string())?;
             let recorded =
-                record(&store, &worktree, None, UncommittedRule::Inherit, Timestamp::now()).map_err(|unreadable| unreadable.why)?;
+                record(store.as_ref(), &worktree, None, UncommittedRule::Inherit, Timestamp::now()).map_err(|unreadable| unreadable.why)?;
             recorded.point.as_str().clone_into(&mut worktrees.baseline);
         }
         Ok(worktrees)

@@ -1,26 +1,26 @@
 //! What calls for somebody and was not shown before: cron mails what is printed, and nothing is mailed twice for the same state.
 
 use std::collections::HashSet;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use crate::supervisor::{SweepLine, SweepRow};
 use watchdog_facts::verdict::Status;
 use watchdog_store::notice_record::RepeatedNotice;
-use watchdog_store::{SqliteStore, StateDir, StoreError, notice_record};
+use watchdog_store::{LocalStore, StateDir, StoreError, notice_record, open_store};
 
 /// The name that rows of sweeps have among what was told; no branch can be called that.
 const NAME: &str = "sweep --news";
 
 /// Remembers what was shown.
 pub struct ShownNews {
-    store: SqliteStore,
+    store: Arc<dyn LocalStore>,
     known: Mutex<HashSet<String>>,
 }
 
 impl ShownNews {
     /// Opens the memory of earlier sweeps.
     pub fn open(state: &StateDir) -> Result<Self, StoreError> {
-        Ok(ShownNews { store: SqliteStore::open(state)?, known: Mutex::default() })
+        Ok(ShownNews { store: open_store(state)?, known: Mutex::default() })
     }
 
     /// Takes a row, and says whether it is news. A memory that fails tells twice rather than never.
@@ -42,7 +42,7 @@ impl ShownNews {
             if matches!(status, Status::Error | Status::Failed) { RepeatedNotice::AfterOthers } else { RepeatedNotice::NewStateOnly };
         if !calls {
             let what = [status.as_str(), line.reason].join(" ");
-            return notice_record::is_repeated(&self.store, &line.worktree, NAME, None, (&what, again)).unwrap_or(true);
+            return notice_record::is_repeated(self.store.as_ref(), &line.worktree, NAME, None, (&what, again)).unwrap_or(true);
         }
         let verdict = row.to_json();
         let text = |key: &str| verdict[key].as_str().unwrap_or_default();
@@ -51,7 +51,7 @@ impl ShownNews {
         let state = (!text("head").is_empty()).then_some(state.as_str());
         let left = line.left.map_or_else(String::new, |left| left.to_string());
         let what = [status.as_str(), line.reason, &left].join(" ");
-        notice_record::is_repeated(&self.store, &line.worktree, NAME, state, (&what, again)).unwrap_or(false)
+        notice_record::is_repeated(self.store.as_ref(), &line.worktree, NAME, state, (&what, again)).unwrap_or(false)
     }
 
     /// Whether a worktree's row was no news.

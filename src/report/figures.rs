@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::PathFilter;
 use watchdog_facts::verdict::Reason;
 use watchdog_store::tally::{WORKTREES, WordSums, word};
-use watchdog_store::{Store, StoreError, baseline, figures};
+use watchdog_store::{LocalStore, StoreError, baseline, figures};
 
 /// How many worktrees are told by name: those with the most sessions, then those with the most verdicts.
 const TOLD: usize = 20;
@@ -61,7 +61,13 @@ pub struct OfWorktree {
 ///
 /// # Errors
 /// When the store cannot be read. One that cannot be written, or a row that cannot be read, is a note.
-pub fn report(store: &dyn Store, below: &PathFilter, from: Date, today: Date, tell: impl FnOnce()) -> Result<FiguresReport, StoreError> {
+pub fn report(
+    store: &dyn LocalStore,
+    below: &PathFilter,
+    from: Date,
+    today: Date,
+    tell: impl FnOnce(),
+) -> Result<FiguresReport, StoreError> {
     let period = figures::up_to_now(store, from, tell)?;
     let mut notes = period.notes;
     let meant = if below.is_all() { None } else { Some(meant(store, below)?) };
@@ -106,7 +112,7 @@ pub fn report(store: &dyn Store, below: &PathFilter, from: Date, today: Date, te
 }
 
 /// The worktrees that are meant, with their folders.
-fn meant(store: &dyn Store, below: &PathFilter) -> Result<HashMap<String, PathBuf>, StoreError> {
+fn meant(store: &dyn LocalStore, below: &PathFilter) -> Result<HashMap<String, PathBuf>, StoreError> {
     let mut latest: HashMap<String, baseline::BaselineRecord> = HashMap::new();
     for (id, _, row) in baseline::everywhere(store)? {
         if let Ok(row) = row

@@ -22,7 +22,7 @@ use watchdog_store::journal::kind;
 use watchdog_store::lock::{LockHolder, named_holder};
 use watchdog_store::looped::{self, LoopRecord};
 use watchdog_store::session::{self, SessionRecord};
-use watchdog_store::{OfWorktrees, StateDir, Store, StoreError, breaker};
+use watchdog_store::{LocalStore, OfWorktrees, StateDir, StoreError, breaker};
 
 /// A verdict may lie behind so many newer events of its worktree, such as snapshots of a long session; one further back is not looked for.
 const LOOK_BACK: usize = 1_000;
@@ -216,7 +216,7 @@ impl StatusOverview {
 ///
 /// # Errors
 /// When the store cannot be read. One row that cannot be read is a note.
-pub fn overview(store: &dyn Store, state: &StateDir, below: &PathFilter, now: Timestamp) -> Result<StatusOverview, StoreError> {
+pub fn overview(store: &dyn LocalStore, state: &StateDir, below: &PathFilter, now: Timestamp) -> Result<StatusOverview, StoreError> {
     let mut notes = Vec::new();
     let mut latest = latest_baselines(baseline::everywhere(store)?, &mut notes);
     below.choose(&mut latest, |(.., found)| &found.worktree);
@@ -270,7 +270,7 @@ fn latest_baselines(rows: OfWorktrees<BaselineRecord>, notes: &mut Vec<String>) 
 }
 
 /// The last verdicts by worktree and spec.
-fn verdicts(store: &dyn Store, of: &[(String, String)]) -> Result<HashMap<(String, String), LastVerdict>, StoreError> {
+fn verdicts(store: &dyn LocalStore, of: &[(String, String)]) -> Result<HashMap<(String, String), LastVerdict>, StoreError> {
     let mut found = HashMap::new();
     let mut begun_anew = Vec::new();
     // The order of events tells what came first, also where the clock was set back in between.

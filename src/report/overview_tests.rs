@@ -11,12 +11,12 @@ use watchdog_core::decision::iteration::standing::LoopStanding;
 use watchdog_store::baseline::BaselineRefs;
 use watchdog_store::journal::event;
 use watchdog_store::lock::{LockAttempt, WorktreeLock};
-use watchdog_store::{RowKey, SqliteStore, journal};
+use watchdog_store::{LocalStore, RowKey, journal, open_store};
 
 struct Ground {
     scratch: tempfile::TempDir,
     state: StateDir,
-    store: SqliteStore,
+    store: std::sync::Arc<dyn LocalStore>,
 }
 
 impl Ground {
@@ -24,7 +24,7 @@ impl Ground {
         let scratch = tempfile::tempdir().unwrap();
         let state = StateDir::resolve(Some(scratch.path().join("state")), None, None).unwrap();
         state.ensure().unwrap();
-        let store = SqliteStore::open(&state).unwrap();
+        let store = open_store(&state).unwrap();
         Ground { scratch, state, store }
     }
 
@@ -41,7 +41,7 @@ impl Ground {
             at: at(second),
             worktree,
         };
-        baseline::record(&self.store, id, spec, &record).unwrap();
+        baseline::record(self.store.as_ref(), id, spec, &record).unwrap();
         self.happens(id, spec, kind::BASELINE, second, json!({}));
     }
 
@@ -55,7 +55,7 @@ impl Ground {
     }
 
     fn look(&self) -> StatusOverview {
-        overview(&self.store, &self.state, &PathFilter::default(), at(10_000)).unwrap()
+        overview(self.store.as_ref(), &self.state, &PathFilter::default(), at(10_000)).unwrap()
     }
 
     fn only(&self) -> StatusRow {
@@ -102,7 +102,7 @@ fn what_needs_a_person_comes_first_and_what_is_gone_comes_last() {
         survivors: Vec::new(),
         quiet: None,
     };
-    session::record(&ground.store, "running", "s", &own).unwrap();
+    session::record(ground.store.as_ref(), "running", "s", &own).unwrap();
     let found = ground.look();
     let names: Vec<String> = found.rows.iter().map(name).collect();
     assert_eq!(names, ["error", "review", "running", "incomplete", "waiting", "unjudged", "complete", "gone"]);
@@ -159,7 +159,7 @@ fn only_what_lives_is_told_as_running_and_a_killed_loop_as_cut_short() {
     let ground = Ground::new();
     ground.watch("w", "s", 10);
     let ended = SessionRecord { pid: Some(u32::MAX), ..SessionRecord::began(at(10)) };
-    session::record(&ground.store, "w", "s", &ended).unwrap();
+    session::record(ground.store.as_ref(), "w", "s", &ended).unwrap();
     let looped = LoopRecord {
         id: journal::event_id(at(10)),
         begun_at: at(10),
@@ -174,7 +174,7 @@ fn only_what_lives_is_told_as_running_and_a_killed_loop_as_cut_short() {
         over: None,
         birth: None,
     };
-    looped::record(&ground.store, "w", "s", &looped).unwrap();
+    looped::record(ground.store.as_ref(), "w", "s", &looped).unwrap();
     let row = ground.only();
     assert_eq!((row.runs(), row.loops(), row.looped.is_some()), (false, false, true));
 
@@ -186,7 +186,7 @@ fn only_what_lives_is_told_as_running_and_a_killed_loop_as_cut_short() {
     drop(lock);
     assert!(!ground.only().runs());
 
-    looped::record(&ground.store, "w", "s", &LoopRecord { over: Some(Reason::ChecksPassed), ..looped }).unwrap();
+    looped::record(ground.store.as_ref(), "w", "s", &LoopRecord { over: Some(Reason::ChecksPassed), ..looped }).unwrap();
     assert!(ground.only().looped.is_none());
 }
 
@@ -196,8 +196,10 @@ fn an_open_breaker_needs_a_person_until_its_cooldown_is_over() {
     ground.watch("w", "s", 10);
     let settings = ConfigSettings::default().breaker;
     for second in [100, 200, 300] {
-        breaker::update(&ground.store, "w", "s", |b| b.record(at(second), &settings, BreakerInput::Strike { why: "stalled".into() }))
-            .unwrap();
+        breaker::update(ground.store.as_ref(), "w", "s", |b| {
+            b.record(at(second), &settings, BreakerInput::Strike { why: "stalled".into() })
+        })
+        .unwrap();
     }
     let until = |seconds: u64| at(300).checked_add(Duration::from_secs(seconds)).unwrap().to_string();
     for (told, state, person) in [(until(1800), "half_open", false), (until(99_999), "open", true), ("nonsense".into(), "open", true)] {

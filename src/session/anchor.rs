@@ -8,7 +8,7 @@ use watchdog_core::config::parse_bytes;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_git::{BaselinePoint, Worktree};
 use watchdog_store::anchor::{self, AnchorRecord, SeenAtEnd};
-use watchdog_store::{Store, StoreError};
+use watchdog_store::{LocalStore, StoreError};
 
 /// More refs of remotes than this are not recorded, and then a fetch moves no anchor.
 const MOST_REFS: usize = 2_000;
@@ -41,7 +41,13 @@ fn commit_of(point: &BaselinePoint) -> Option<String> {
 
 /// A session begins: the spec has an anchor from now on. It is its own, else the newest of the worktree, else what is there now.
 /// An anchor without a file takes the one that is given.
-pub fn begin(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timestamp, criteria: &AnchorParts) -> Result<(), UnreadableFact> {
+pub fn begin(
+    store: &dyn LocalStore,
+    worktree: &Worktree,
+    spec: &str,
+    now: Timestamp,
+    criteria: &AnchorParts,
+) -> Result<(), UnreadableFact> {
     let id = worktree.worktree_id();
     match anchor::effective(store, &id, Some(spec))? {
         Some(found) => {
@@ -57,7 +63,13 @@ pub fn begin(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timestamp,
 }
 
 /// A person accepts the criteria as they are now.
-pub fn replace(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timestamp, criteria: &AnchorParts) -> Result<(), UnreadableFact> {
+pub fn replace(
+    store: &dyn LocalStore,
+    worktree: &Worktree,
+    spec: &str,
+    now: Timestamp,
+    criteria: &AnchorParts,
+) -> Result<(), UnreadableFact> {
     let commit = commit_of(&criteria.commit);
     if let Some(commit) = &commit {
         // The ref only keeps the commit from garbage collection: without it the anchor still holds as long as the commit is there.
@@ -70,7 +82,13 @@ pub fn replace(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timestam
 
 /// The work was judged complete by the anchor's own criteria: the next work is compared with where it is now. The file stays what it was;
 /// where there was none, the one that governed is kept.
-pub fn completed(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timestamp, criteria: AnchorParts) -> Result<(), UnreadableFact> {
+pub fn completed(
+    store: &dyn LocalStore,
+    worktree: &Worktree,
+    spec: &str,
+    now: Timestamp,
+    criteria: AnchorParts,
+) -> Result<(), UnreadableFact> {
     let found = anchor::effective(store, &worktree.worktree_id(), Some(spec))?;
     let Some(found) = found else { return Ok(()) };
     let file = found.file.clone().or(criteria.file);
@@ -86,7 +104,7 @@ pub fn completed(store: &dyn Store, worktree: &Worktree, spec: &str, now: Timest
 }
 
 /// A session has ended: what moves from now on was not moved by it.
-pub fn ended(store: &dyn Store, worktree: &Worktree, spec: &str) -> Result<(), UnreadableFact> {
+pub fn ended(store: &dyn LocalStore, worktree: &Worktree, spec: &str) -> Result<(), UnreadableFact> {
     let remotes = worktree.remote_tips(MOST_REFS)?;
     let head = commit_of(&worktree.head()?);
     let end = remotes.map(|remotes| SeenAtEnd { head, remotes });
@@ -95,7 +113,7 @@ pub fn ended(store: &dyn Store, worktree: &Worktree, spec: &str) -> Result<(), U
 
 /// Between two sessions, the anchor goes with HEAD to what a fast-forward or a rebase brought from a remote.
 /// `file` is the name of the governing file: where the anchor's commit had it, it goes along.
-pub fn follow(store: &dyn Store, worktree: &Worktree, spec: Option<&str>, file: &str, now: Timestamp) -> Result<(), UnreadableFact> {
+pub fn follow(store: &dyn LocalStore, worktree: &Worktree, spec: Option<&str>, file: &str, now: Timestamp) -> Result<(), UnreadableFact> {
     let id = worktree.worktree_id();
     let Some((own, found)) = with_spec(store, &id, spec)? else { return Ok(()) };
     let Some(end) = &found.end else { return Ok(()) };
@@ -119,7 +137,7 @@ pub fn follow(store: &dyn Store, worktree: &Worktree, spec: Option<&str>, file: 
 }
 
 /// A person trusted or revoked a governing file: every anchor of a worktree has `file` from now on.
-pub fn move_file(store: &dyn Store, worktree_id: &str, file: Option<&str>, now: Timestamp) -> Result<(), StoreError> {
+pub fn move_file(store: &dyn LocalStore, worktree_id: &str, file: Option<&str>, now: Timestamp) -> Result<(), StoreError> {
     for (spec, found) in anchor::of_worktree(store, worktree_id)? {
         if found.file.as_deref() != file {
             anchor::record(store, worktree_id, &spec, &AnchorRecord { file: file.map(str::to_owned), at: now, ..found })?;
@@ -128,7 +146,7 @@ pub fn move_file(store: &dyn Store, worktree_id: &str, file: Option<&str>, now: 
     Ok(())
 }
 
-fn with_spec(store: &dyn Store, id: &str, spec: Option<&str>) -> Result<Option<(String, AnchorRecord)>, StoreError> {
+fn with_spec(store: &dyn LocalStore, id: &str, spec: Option<&str>) -> Result<Option<(String, AnchorRecord)>, StoreError> {
     if let Some(spec) = spec
         && let Some(found) = anchor::of(store, id, spec)?
     {
@@ -137,7 +155,7 @@ fn with_spec(store: &dyn Store, id: &str, spec: Option<&str>) -> Result<Option<(
     Ok(anchor::of_worktree(store, id)?.into_iter().max_by_key(|(_, anchor)| anchor.at))
 }
 
-fn update(store: &dyn Store, id: &str, spec: &str, change: impl Fn(&mut AnchorRecord)) -> Result<(), StoreError> {
+fn update(store: &dyn LocalStore, id: &str, spec: &str, change: impl Fn(&mut AnchorRecord)) -> Result<(), StoreError> {
     let Some(mut found) = anchor::of(store, id, spec)? else { return Ok(()) };
     change(&mut found);
     anchor::record(store, id, spec, &found)

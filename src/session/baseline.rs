@@ -9,7 +9,7 @@ use watchdog_facts::session_work::{ContentIds, UncommittedByMoment, inherited};
 use watchdog_git::{BaselinePoint, KnownRefs, Worktree};
 use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
 use watchdog_store::uncommitted::UncommittedRecord;
-use watchdog_store::{Store, baseline, refs, session, uncommitted};
+use watchdog_store::{LocalStore, baseline, refs, session, uncommitted};
 
 /// A recorded baseline with the name of the work.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ pub enum UncommittedRule {
 
 /// The spec of a session that begins now: the one that is named; else that of the worktree's recorded baseline until its work is
 /// complete, whatever branch is checked out by now; else the branch's name.
-pub fn spec_of_new_session(store: &dyn Store, worktree: &Worktree, named: Option<&str>) -> Result<String, UnreadableFact> {
+pub fn spec_of_new_session(store: &dyn LocalStore, worktree: &Worktree, named: Option<&str>) -> Result<String, UnreadableFact> {
     if let Some(named) = named {
         return Ok(named.to_owned());
     }
@@ -72,7 +72,7 @@ pub fn spec_of_new_session(store: &dyn Store, worktree: &Worktree, named: Option
 
 /// Records HEAD as the baseline of a spec (by default [`spec_of_new_session`]), and what is uncommitted at this moment.
 pub fn record(
-    store: &dyn Store,
+    store: &dyn LocalStore,
     worktree: &Worktree,
     spec: Option<&str>,
     uncommitted: UncommittedRule,
@@ -102,7 +102,7 @@ pub fn record(
 
 /// Records what is uncommitted as inherited, but for what an earlier session of the spec left since its last complete.
 fn record_uncommitted(
-    store: &dyn Store,
+    store: &dyn LocalStore,
     worktree: &Worktree,
     spec: &str,
     uncommitted: UncommittedRule,
@@ -132,13 +132,13 @@ fn record_uncommitted(
 }
 
 /// What was recorded of uncommitted work with a baseline, and what watchdog itself wrote into the worktree.
-fn work_recorded(store: &dyn Store, worktree_id: &str, spec: &str, at: Timestamp) -> Result<UncommittedByMoment, UnreadableFact> {
+fn work_recorded(store: &dyn LocalStore, worktree_id: &str, spec: &str, at: Timestamp) -> Result<UncommittedByMoment, UnreadableFact> {
     let found = uncommitted::of(store, worktree_id, spec)?.filter(|found| found.baseline_at == at);
     Ok(found.map(|found| found.work).unwrap_or_default())
 }
 
 /// The recorded baseline of a spec; without one named, the latest of the worktree.
-pub fn recorded(store: &Arc<dyn Store>, worktree_id: &str, spec: Option<&str>) -> Result<Option<RecordedBaseline>, UnreadableFact> {
+pub fn recorded(store: &Arc<dyn LocalStore>, worktree_id: &str, spec: Option<&str>) -> Result<Option<RecordedBaseline>, UnreadableFact> {
     let found = match spec {
         Some(spec) => baseline::of(store.as_ref(), worktree_id, spec)?.map(|record| (spec.to_owned(), record)),
         None => baseline::latest(store.as_ref(), worktree_id)?,
@@ -159,7 +159,7 @@ pub fn recorded(store: &Arc<dyn Store>, worktree_id: &str, spec: Option<&str>) -
     }))
 }
 
-fn known(store: &Arc<dyn Store>, recorded: BaselineRefs) -> KnownRefs {
+fn known(store: &Arc<dyn LocalStore>, recorded: BaselineRefs) -> KnownRefs {
     match recorded {
         BaselineRefs::Here(tips) => tips.into(),
         kept @ BaselineRefs::Kept(_) => {

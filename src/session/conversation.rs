@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use crate::agent::transcript::{self, ClaudeHome, TranscriptFile};
 use watchdog_store::conversation::{self, ConversationRecord};
 use watchdog_store::session::SessionRecord;
-use watchdog_store::{Store, StoreError, hook_session, session};
+use watchdog_store::{LocalStore, StoreError, hook_session, session};
 
 /// A transcript that is begun so long after the end of a session may still be its own: its last words were being written.
 const LATE: Duration = Duration::from_secs(5);
@@ -56,7 +56,7 @@ impl ProbeTarget {
     /// What is known of the session of a spec. `told` is the id that the session itself told to whoever ran it; `baseline_at` is `None`
     /// where no baseline is recorded, and then the latest conversation is meant. `by_transcript` = the agent keeps transcripts here.
     pub fn of(
-        store: &dyn Store,
+        store: &dyn LocalStore,
         (worktree_id, spec): (&str, &str),
         (root, home): (&Path, &ClaudeHome),
         reported_id: Option<&str>,
@@ -99,7 +99,7 @@ impl ProbeTarget {
     }
 
     /// Records who answers questions about this spec from now on, where nobody told it. `answered` is who did, where its output tells.
-    pub fn pin(&self, store: &dyn Store, worktree_id: &str, spec: &str, answered: Option<&str>) -> Result<(), StoreError> {
+    pub fn pin(&self, store: &dyn LocalStore, worktree_id: &str, spec: &str, answered: Option<&str>) -> Result<(), StoreError> {
         if matches!(self.known_by, KnownBy::Output | KnownBy::Hook) {
             return Ok(());
         }
@@ -122,7 +122,7 @@ impl ProbeTarget {
 
 /// Records which conversations there are at a baseline, so that it is known later which one was begun, or went on.
 pub fn note_conversations(
-    store: &dyn Store,
+    store: &dyn LocalStore,
     (worktree_id, spec): (&str, &str),
     (root, home): (&Path, &ClaudeHome),
     baseline_at: Timestamp,
@@ -152,7 +152,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use watchdog_store::{SqliteStore, StateDir};
+    use watchdog_store::{LocalStore, StateDir, open_store};
 
     const A: &str = "0a0a0a0a-0000-4000-8000-000000000001";
     const B: &str = "0a0a0a0a-0000-4000-8000-000000000002";
@@ -160,7 +160,7 @@ mod tests {
 
     struct Ground {
         scratch: tempfile::TempDir,
-        store: SqliteStore,
+        store: std::sync::Arc<dyn LocalStore>,
         home: ClaudeHome,
     }
 
@@ -170,7 +170,7 @@ mod tests {
             fs::create_dir(scratch.path().join("work")).expect("a folder");
             let state = StateDir::resolve(Some(scratch.path().join("state")), None, None).expect("a state folder");
             state.ensure().expect("it can be made");
-            let store = SqliteStore::open(&state).expect("a store");
+            let store = open_store(&state).expect("a store");
             let home = ClaudeHome { config_dir: Some(scratch.path().join("claude").into()), home: None };
             Ground { scratch, store, home }
         }
@@ -188,11 +188,11 @@ mod tests {
         }
 
         fn note(&self, at: Timestamp) {
-            note_conversations(&self.store, ("w", "s"), (&self.root(), &self.home), at).expect("a row");
+            note_conversations(self.store.as_ref(), ("w", "s"), (&self.root(), &self.home), at).expect("a row");
         }
 
         fn whom(&self, at: Option<Timestamp>) -> ProbeTarget {
-            ProbeTarget::of(&self.store, ("w", "s"), (&self.root(), &self.home), None, at, true).expect("rows")
+            ProbeTarget::of(self.store.as_ref(), ("w", "s"), (&self.root(), &self.home), None, at, true).expect("rows")
         }
     }
 
@@ -205,7 +205,7 @@ mod tests {
         let ground = Ground::new();
         ground.note(at(100));
         let record = SessionRecord { session_id: Some(A.into()), started_at: at(100), ended_at: Some(at(200)), ..SessionRecord::default() };
-        session::record(&ground.store, "w", "s", &record).expect("a row");
+        session::record(ground.store.as_ref(), "w", "s", &record).expect("a row");
         ground.write(A, "{}\n");
         ground.write(B, "{}\n{}\n");
         let whom = ground.whom(Some(at(100)));
@@ -236,7 +236,7 @@ mod tests {
         let whom = ground.whom(Some(at(100)));
         assert_eq!((whom.resume.as_deref(), whom.expected.as_deref(), whom.known_by), (None, Some(A), KnownBy::Latest));
         assert!(whom.proves_nothing().expect("a reason").contains("has not grown"));
-        whom.pin(&ground.store, "w", "s", Some(A)).expect("a row");
+        whom.pin(ground.store.as_ref(), "w", "s", Some(A)).expect("a row");
         ground.write(B, "{}\n");
         let again = ground.whom(Some(at(100)));
         assert_eq!((again.resume.as_deref(), again.known_by, again.has_grown), (Some(A), KnownBy::Latest, Some(false)));

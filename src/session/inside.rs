@@ -1,13 +1,13 @@
 //! Whether this very call comes from inside of a session that is watched.
 
 use watchdog_process::{ProcessAncestry, still_runs};
-use watchdog_store::{Store, StoreError, session};
+use watchdog_store::{LocalStore, StoreError, session};
 
 /// The spec of a recorded session that still runs and that this process is a part of; `None` where it is a part of none.
 ///
 /// # Errors
 /// Where the records cannot be read.
-pub fn inside(store: &dyn Store) -> Result<Option<String>, StoreError> {
+pub fn inside(store: &dyn LocalStore) -> Result<Option<String>, StoreError> {
     Ok(inside_of(store)?.map(|(_, spec)| spec))
 }
 
@@ -15,7 +15,7 @@ pub fn inside(store: &dyn Store) -> Result<Option<String>, StoreError> {
 ///
 /// # Errors
 /// Where the records cannot be read.
-pub fn inside_of(store: &dyn Store) -> Result<Option<(String, String)>, StoreError> {
+pub fn inside_of(store: &dyn LocalStore) -> Result<Option<(String, String)>, StoreError> {
     let ancestry = ProcessAncestry::of_this_process();
     for (worktree_id, spec, found) in session::everywhere(store)? {
         // A session whose record cannot be read is nobody's word that there is none, and no reason to refuse a person either.

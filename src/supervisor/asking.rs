@@ -18,7 +18,7 @@ use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Verdict};
 use watchdog_git::{BaselinePoint, RemoteState};
 use watchdog_process::CancelFlag;
 use watchdog_store::answer::{self, AnswerRecord};
-use watchdog_store::{Store, StoreError};
+use watchdog_store::{LocalStore, StoreError};
 
 use super::command_env::now;
 use super::executor::{ActionExecutor, since};
@@ -55,7 +55,7 @@ impl ActionExecutor {
     /// were when it led to its verdict. `ran_a_session` = a session was just run, which is a state of its own.
     pub fn stand_by_the_last_answer(
         mut self,
-        store: &dyn Store,
+        store: &dyn LocalStore,
         ran_a_session: bool,
         earlier: &mut EarlierRounds,
     ) -> Result<Self, StoreError> {
@@ -278,7 +278,7 @@ impl ActionExecutor {
 
     /// Takes an answer that stood, or a new one, into the verdict and the records. Returns whether the verdict is what it was before, so
     /// that nothing of it counts again.
-    pub fn settle_answer(&self, store: &dyn Store, verdict: &mut Verdict) -> Result<bool, StoreError> {
+    pub fn settle_answer(&self, store: &dyn LocalStore, verdict: &mut Verdict) -> Result<bool, StoreError> {
         verdict.probe_usage = verdict.probes.iter().fold(self.spent_beside(), |sum, record| sum.plus(record.usage));
         let (worktree, spec) = (&self.case.worktree_id, &self.case.spec);
         let (last, stood) = {

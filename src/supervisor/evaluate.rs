@@ -15,7 +15,7 @@ use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{BaselinePoint, Worktree};
-use watchdog_store::Store;
+use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 
 use super::command_env::{CommandEnv, now};
@@ -82,7 +82,7 @@ fn open_case(
     context: &SessionContext,
     asked: Overrides,
     begun: Timestamp,
-) -> Result<(JudgementInput, Arc<dyn Store>, bool), UnreadableFact> {
+) -> Result<(JudgementInput, Arc<dyn LocalStore>, bool), UnreadableFact> {
     let place = OpenWorktree::open(command_env)?;
     let store = Arc::clone(&place.store);
     let found = recorded(&store, &place.worktree_id, context.spec.as_deref())?;

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::watch::{FolderWatch, watch_folder};
 use watchdog_store::engine::{EventCursor, StoredEvent};
-use watchdog_store::{Store, StoreError};
+use watchdog_store::{LocalStore, StoreError};
 
 /// How many events are read at a time.
 const BATCH: usize = 500;
@@ -22,7 +22,7 @@ const SETTLE: Duration = Duration::from_millis(15);
 
 /// Events after a place in the journal, in the order of the store.
 pub struct EventTail {
-    store: Arc<dyn Store>,
+    store: Arc<dyn LocalStore>,
     cursor: EventCursor,
     moved: Arc<Notify>,
     watching: Option<FolderWatch>,
@@ -32,7 +32,7 @@ pub struct EventTail {
 
 impl EventTail {
     /// The events after `cursor`. `folder` is the one that the store writes to.
-    pub fn new(store: Arc<dyn Store>, folder: &Path, cursor: EventCursor) -> Self {
+    pub fn new(store: Arc<dyn LocalStore>, folder: &Path, cursor: EventCursor) -> Self {
         let moved = Arc::new(Notify::new());
         let watching = watch_folder(folder, {
             let moved = Arc::clone(&moved);

@@ -27,7 +27,7 @@ use watchdog_facts::evidence::{
 use watchdog_facts::verdict::Evidence;
 use watchdog_git::{BaselinePoint, Snapshot, SnapshotRequest, StatFingerprints, Worktree};
 use watchdog_process::{CancelFlag, SurvivingProcess};
-use watchdog_store::Store;
+use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 
 use super::asking::ProbeHistory;
@@ -60,7 +60,7 @@ pub struct ActionExecutor {
     /// A spent budget is not spent further by questions.
     over_limit: bool,
     /// Where it is remembered which commands passed.
-    pub(super) store: Option<Arc<dyn Store>>,
+    pub(super) store: Option<Arc<dyn LocalStore>>,
     /// Its questions to the agent.
     pub(super) asking: ProbeHistory,
     /// Programs that judge line by line, from round to round.
@@ -123,7 +123,7 @@ impl ActionExecutor {
     }
 
     /// Adds where it is remembered which commands passed.
-    pub fn with_store(self, store: Arc<dyn Store>) -> Self {
+    pub fn with_store(self, store: Arc<dyn LocalStore>) -> Self {
         ActionExecutor { store: Some(store), ..self }
     }
 

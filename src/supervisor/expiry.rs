@@ -5,7 +5,7 @@ use serde_json::json;
 
 use watchdog_git::Worktree;
 use watchdog_store::journal::{event, kind};
-use watchdog_store::{Store, expiry, refs};
+use watchdog_store::{LocalStore, expiry, refs};
 
 use super::command_env::now;
 
@@ -19,7 +19,7 @@ const NAMED: usize = 50;
 /// baselines that are gone.
 ///
 /// Returns what went wrong, for a person: nothing depends on it, and the next day tries again.
-pub fn expire(worktree: &Worktree, store: &dyn Store, keep_days: u32) -> Result<(), String> {
+pub fn expire(worktree: &Worktree, store: &dyn LocalStore, keep_days: u32) -> Result<(), String> {
     let at = now();
     if !expiry::due(store, &worktree.repository_id(), at).map_err(|error| error.to_string())? {
         return Ok(());
@@ -30,14 +30,14 @@ pub fn expire(worktree: &Worktree, store: &dyn Store, keep_days: u32) -> Result<
 }
 
 /// Refs are of all repositories together: a sweep of a thousand looks through them once, and not a thousand times.
-fn forget_refs(store: &dyn Store, at: Timestamp) -> Result<(), String> {
+fn forget_refs(store: &dyn LocalStore, at: Timestamp) -> Result<(), String> {
     if expiry::due(store, RECORDED_REFS, at).map_err(|error| error.to_string())? {
         refs::forget_unused(store, at).map_err(|error| error.to_string())?;
     }
     Ok(())
 }
 
-fn drop_snapshots(worktree: &Worktree, store: &dyn Store, keep_days: u32, at: Timestamp) -> Result<(), String> {
+fn drop_snapshots(worktree: &Worktree, store: &dyn LocalStore, keep_days: u32, at: Timestamp) -> Result<(), String> {
     let before = at.checked_sub(jiff::SignedDuration::from_hours(24 * i64::from(keep_days))).map_err(|error| error.to_string())?;
     worktree.expire_judged(before).map_err(|error| error.to_string())?;
     let dropped = worktree.expire_snapshots(before).map_err(|error| error.to_string())?;

@@ -11,7 +11,7 @@ use watchdog_facts::evidence::{CheckOutcome, OutcomeBefore, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_process::CancelFlag;
 use watchdog_store::before::{self, OutcomeRecord};
-use watchdog_store::{Store, check_cache};
+use watchdog_store::{LocalStore, check_cache};
 
 use super::command_env::{CommandEnv, now};
 use super::judgement_input::JudgementInput;
@@ -23,7 +23,7 @@ use super::system::SystemCapabilities;
 pub async fn refuse_what_passes(
     case: JudgementInput,
     command_env: &CommandEnv,
-    store: &Arc<dyn Store>,
+    store: &Arc<dyn LocalStore>,
     signals: &mut SignalState,
 ) -> (JudgementInput, Result<Option<Verdict>, UnreadableFact>) {
     let wanted = wanted(&case);
@@ -68,7 +68,7 @@ fn first_pass(
     case: &JudgementInput,
     wanted: &[(String, CommandCriterion)],
     command_env: &CommandEnv,
-    store: &dyn Store,
+    store: &dyn LocalStore,
     cancel: &CancelFlag,
 ) -> Result<Option<Verdict>, UnreadableFact> {
     let (tree, root) = {

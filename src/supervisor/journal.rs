@@ -10,7 +10,7 @@ use watchdog_core::config::settings::NotifyRule;
 use watchdog_core::decision::machine::MachineEvent;
 use watchdog_store::engine::NewEvent;
 use watchdog_store::journal::{event, kind};
-use watchdog_store::{Store, StoreError};
+use watchdog_store::{LocalStore, StoreError};
 
 use super::command_env::{CommandEnv, now};
 use super::judgement_input::JudgementInput;
@@ -24,13 +24,13 @@ const AT_LATEST: Duration = Duration::from_secs(1);
 
 /// Where the journals of many judgements meet, so that they are written together.
 pub struct JournalBatcher {
-    store: Arc<dyn Store>,
+    store: Arc<dyn LocalStore>,
     waiting: Mutex<(Vec<NewEvent>, Instant)>,
 }
 
 impl JournalBatcher {
     /// An empty one.
-    pub fn new(store: Arc<dyn Store>) -> Self {
+    pub fn new(store: Arc<dyn LocalStore>) -> Self {
         JournalBatcher { store, waiting: Mutex::new((Vec::new(), Instant::now())) }
     }
 
@@ -55,7 +55,7 @@ impl JournalBatcher {
 
 /// The journal of one command. Looks are kept back and written with the next deed, so that a quick check costs one write.
 pub struct CommandJournal {
-    store: Arc<dyn Store>,
+    store: Arc<dyn LocalStore>,
     worktree_id: String,
     spec: String,
     notifier: Option<(NotificationRules, NotificationWorker)>,
@@ -66,7 +66,7 @@ pub struct CommandJournal {
 
 impl CommandJournal {
     /// A journal for a worktree and spec.
-    pub fn new(store: Arc<dyn Store>, worktree_id: &str, spec: &str) -> Self {
+    pub fn new(store: Arc<dyn LocalStore>, worktree_id: &str, spec: &str) -> Self {
         CommandJournal {
             store,
             worktree_id: worktree_id.into(),
@@ -79,7 +79,7 @@ impl CommandJournal {
     }
 
     /// The journal of a case, which also tells those who want to be told; what earlier commands could not deliver is tried again.
-    pub fn of(case: &JudgementInput, command_env: &CommandEnv, store: &Arc<dyn Store>) -> Arc<Self> {
+    pub fn of(case: &JudgementInput, command_env: &CommandEnv, store: &Arc<dyn LocalStore>) -> Arc<Self> {
         let root = case.worktree.lock().expect("mutex poisoned").root().to_owned();
         CommandJournal::telling((&case.worktree_id, &case.spec), &root, &case.settings.notify, command_env, store)
     }
@@ -90,7 +90,7 @@ impl CommandJournal {
         root: &Path,
         notify: &[NotifyRule],
         command_env: &CommandEnv,
-        store: &Arc<dyn Store>,
+        store: &Arc<dyn LocalStore>,
     ) -> Arc<Self> {
         let mut journal = CommandJournal::new(Arc::clone(store), worktree_id, spec);
         let notices = NotificationRules::new(notify.to_vec(), root);

@@ -181,7 +181,7 @@ impl JudgementInput {
     }
 
     /// Asks the breaker whether work may begin; the verdict to give where it may not.
-    pub fn admit(&self, store: &dyn watchdog_store::Store) -> Result<Option<Verdict>, UnreadableFact> {
+    pub fn admit(&self, store: &dyn watchdog_store::LocalStore) -> Result<Option<Verdict>, UnreadableFact> {
         let settings = &self.settings.breaker;
         let at = now();
         let recorded = breaker::of(store, &self.worktree_id, &self.spec)?;
@@ -207,13 +207,13 @@ impl JudgementInput {
     }
 
     /// The breaker as it is now, for the verdict.
-    pub fn breaker(&self, store: &dyn watchdog_store::Store) -> Option<BreakerJson> {
+    pub fn breaker(&self, store: &dyn watchdog_store::LocalStore) -> Option<BreakerJson> {
         let breaker = breaker::of(store, &self.worktree_id, &self.spec).ok()?;
         Some(breaker_json(&breaker.state(now(), &self.settings.breaker)))
     }
 
     /// What earlier calls with the same baseline left behind, and the fingerprint of the work at the first of them.
-    pub fn earlier(&self, store: &dyn watchdog_store::Store) -> Result<(EarlierRounds, Option<u64>), UnreadableFact> {
+    pub fn earlier(&self, store: &dyn watchdog_store::LocalStore) -> Result<(EarlierRounds, Option<u64>), UnreadableFact> {
         let Some(progress) = progress::of(store, &self.worktree_id, &self.spec)? else {
             return Ok((EarlierRounds::default(), None));
         };
@@ -233,7 +233,12 @@ impl JudgementInput {
     }
 
     /// Writes down what the next call must know. Quiet where nothing changes.
-    pub fn leave(&self, store: &dyn watchdog_store::Store, left: EarlierRounds, fingerprint: Option<u64>) -> Result<(), UnreadableFact> {
+    pub fn leave(
+        &self,
+        store: &dyn watchdog_store::LocalStore,
+        left: EarlierRounds,
+        fingerprint: Option<u64>,
+    ) -> Result<(), UnreadableFact> {
         let baseline = self.baseline_commit();
         let fingerprint = if left.rounds_used > 0 { fingerprint } else { None };
         let found = progress::of(store, &self.worktree_id, &self.spec)?;
@@ -264,7 +269,7 @@ impl JudgementInput {
     /// Tells the breaker what came of it, quietly where nothing changes, and returns how it stands.
     pub fn feed_breaker(
         &self,
-        store: &dyn watchdog_store::Store,
+        store: &dyn watchdog_store::LocalStore,
         verdict: &Verdict,
         journal: &CommandJournal,
     ) -> Result<BreakerJson, UnreadableFact> {

@@ -17,7 +17,7 @@ use watchdog_facts::verdict::{Status, Verdict};
 use watchdog_git::Worktree;
 use watchdog_process::SurvivingProcess;
 use watchdog_store::journal::{kind, tidy, tidy_is_due};
-use watchdog_store::{Store, before, uncommitted};
+use watchdog_store::{LocalStore, before, uncommitted};
 
 use super::command_env::{CommandEnv, now};
 use super::dispatcher::drive;
@@ -58,7 +58,7 @@ pub struct JudgementRun {
     pub case: Arc<JudgementInput>,
     /// The hands of the machine.
     pub executor: Arc<ActionExecutor>,
-    store: Arc<dyn Store>,
+    store: Arc<dyn LocalStore>,
     journal: Arc<CommandJournal>,
     earlier: EarlierRounds,
     log: Option<PathBuf>,
@@ -73,7 +73,7 @@ impl JudgementRun {
     /// watchdog ran the session itself.
     pub fn begin(
         case: JudgementInput,
-        store: Arc<dyn Store>,
+        store: Arc<dyn LocalStore>,
         journal: Arc<CommandJournal>,
         session: SessionSeen,
         look_at_leftovers: bool,
@@ -191,7 +191,7 @@ impl JudgementRun {
 /// Judges a case: drives the machine, then tells breaker, progress and journal.
 pub async fn judge(
     case: JudgementInput,
-    store: Arc<dyn Store>,
+    store: Arc<dyn LocalStore>,
     journal: Arc<CommandJournal>,
     session: SessionSeen,
     command_env: &CommandEnv,
@@ -225,7 +225,7 @@ pub fn early(command_env: &CommandEnv, case: Option<&JudgementInput>, verdict: V
 pub fn refused(
     command_env: &CommandEnv,
     case: &JudgementInput,
-    store: &dyn Store,
+    store: &dyn LocalStore,
     journal: &CommandJournal,
     verdict: Verdict,
     begun: Timestamp,

@@ -12,7 +12,7 @@ use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_process::session_meter::{ProcessLook, processes_below};
 use watchdog_process::still_runs;
 use watchdog_store::session::{self, SessionRecord};
-use watchdog_store::{StateDir, Store, StoreError};
+use watchdog_store::{LocalStore, StateDir, StoreError};
 
 use super::command_env::{CommandEnv, now};
 use super::person::calls_in_transcript;
@@ -87,7 +87,7 @@ impl RunningSession {
     /// Where the records cannot be read.
     pub fn of(
         around: &CommandEnv,
-        store: &dyn Store,
+        store: &dyn LocalStore,
         (worktree_id, root): (&str, &Path),
         spec: Option<&str>,
     ) -> Result<Option<Self>, StoreError> {

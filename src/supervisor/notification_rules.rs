@@ -10,7 +10,7 @@ use watchdog_store::engine::NewEvent;
 use watchdog_store::journal::kind;
 use watchdog_store::notice_record::RepeatedNotice;
 use watchdog_store::outbox::{self, OutboxNotice};
-use watchdog_store::{Store, StoreError, answer, notice_record};
+use watchdog_store::{LocalStore, StoreError, answer, notice_record};
 
 use super::event_json::event_json;
 use super::event_words::answers_to;
@@ -37,7 +37,7 @@ impl NotificationRules {
     ///
     /// # Errors
     /// Where the store refuses, or the outbox is full.
-    pub fn offer(&self, store: &dyn Store, events: &[NewEvent]) -> Result<bool, StoreError> {
+    pub fn offer(&self, store: &dyn LocalStore, events: &[NewEvent]) -> Result<bool, StoreError> {
         let mut any = false;
         for event in events {
             // What is told again is decided for every event, as the next one is compared with it.
@@ -61,7 +61,7 @@ impl NotificationRules {
 
 /// Whether an event says of its spec what was said of the same state: the same verdict on the same commits and changes, or the end of a
 /// task whose verdict was told already. A new session, or a new task, begins anew.
-fn is_repeated(store: &dyn Store, event: &NewEvent) -> Result<bool, StoreError> {
+fn is_repeated(store: &dyn LocalStore, event: &NewEvent) -> Result<bool, StoreError> {
     let spec = event.spec.as_deref().unwrap_or_default();
     let text = |key: &str| event.data.get(key).and_then(Value::as_str).unwrap_or_default();
     match event.kind.as_str() {
@@ -99,21 +99,21 @@ mod tests {
     use super::*;
     use watchdog_core::config::settings::NotifyTarget;
     use watchdog_store::journal::event;
-    use watchdog_store::{SqliteStore, StateDir};
+    use watchdog_store::{StateDir, open_store};
 
     fn offered(script: &[(&str, Value)], on: &[&str]) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         let state = StateDir::resolve(Some(folder.path().join("state")), None, None).unwrap();
         state.ensure().unwrap();
-        let store = SqliteStore::open(&state).unwrap();
+        let store = open_store(&state).unwrap();
         let on = on.iter().map(|word| (*word).to_owned()).collect();
         let rule = NotifyRule { on, ..NotifyRule::new(NotifyTarget::Command(vec!["x".into()])) };
         let notices = NotificationRules::new(vec![rule], Path::new("/w"));
         for (kind, data) in script {
             let event = event(Timestamp::UNIX_EPOCH, "w", Some("s"), kind, data.clone());
-            notices.offer(&store, &[event]).unwrap();
+            notices.offer(store.as_ref(), &[event]).unwrap();
         }
-        let waiting = outbox::waiting(&store).unwrap();
+        let waiting = outbox::waiting(store.as_ref()).unwrap();
         assert!(waiting.iter().all(|(_, notice)| notice.event["path"] == "/w"));
         waiting.iter().map(|(_, notice)| notice.event["data"]["reason"].as_str().unwrap_or("-").to_owned()).collect()
     }

@@ -18,7 +18,7 @@ use watchdog_process::{ProgramPurpose, ProgramRun};
 use watchdog_store::engine::Lease;
 use watchdog_store::journal::{event, kind};
 use watchdog_store::outbox::{self, OutboxNotice};
-use watchdog_store::{RowKey, Store, StoreError};
+use watchdog_store::{LocalStore, RowKey, StoreError};
 
 use super::backoff;
 use super::command_env::now;
@@ -45,7 +45,7 @@ struct WorkerShared {
 #[derive(Default)]
 struct WorkerState {
     /// Where the outbox is; `None` before there was anything to do.
-    store: Option<Arc<dyn Store>>,
+    store: Option<Arc<dyn LocalStore>>,
     /// Something was put in.
     woken: bool,
     /// The command ends: one last round, and no more waiting.
@@ -58,7 +58,7 @@ struct WorkerState {
 
 impl NotificationWorker {
     /// Says that something may wait in the outbox.
-    pub fn wake(&self, store: &Arc<dyn Store>) {
+    pub fn wake(&self, store: &Arc<dyn LocalStore>) {
         let mut state = self.state();
         state.woken = true;
         if state.store.is_none() {
@@ -104,7 +104,7 @@ impl NotificationWorker {
 }
 
 impl WorkerShared {
-    fn work(&self, store: &dyn Store) {
+    fn work(&self, store: &dyn LocalStore) {
         loop {
             let closing = {
                 let mut state = self.state.lock().expect("mutex poisoned");
@@ -130,7 +130,7 @@ impl WorkerShared {
     }
 
     /// Delivers each notice that is due, once; returns when the next one is.
-    fn round(&self, store: &dyn Store) -> Result<Option<Timestamp>, StoreError> {
+    fn round(&self, store: &dyn LocalStore) -> Result<Option<Timestamp>, StoreError> {
         let mut next: Option<Timestamp> = None;
         // Whoever could not be reached is not asked again in the same round: the others shall not wait for it, and its own order stays.
         let mut unreachable: Vec<NotifyTarget> = Vec::new();
@@ -184,7 +184,7 @@ impl WorkerShared {
 
 /// Writes down what came of an attempt; returns when the next one is due.
 fn settle(
-    store: &dyn Store,
+    store: &dyn LocalStore,
     lease: &Lease,
     mut notice: OutboxNotice,
     delivered: Result<(), String>,
@@ -208,7 +208,7 @@ fn settle(
 }
 
 /// Notes in the journal that somebody was told, or will not be.
-fn note(store: &dyn Store, notice: &OutboxNotice, why: Option<String>) {
+fn note(store: &dyn LocalStore, notice: &OutboxNotice, why: Option<String>) {
     let to = recipient(&notice.to);
     let data = json!({"event": notice.event["id"], "kind": notice.event["kind"], "delivered": why.is_none(),
                       "attempts": notice.attempts, "why": why, "to": to});

@@ -9,7 +9,7 @@ use watchdog_facts::evidence::{Degradation, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::Worktree;
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
-use watchdog_store::{SqliteStore, Store};
+use watchdog_store::{LocalStore, open_store};
 
 use super::command_env::{CommandEnv, now};
 use super::refusal::Refusal;
@@ -27,7 +27,7 @@ pub struct OpenWorktree {
     /// Its stable name in the store.
     pub worktree_id: String,
     /// watchdog's records.
-    pub store: Arc<dyn Store>,
+    pub store: Arc<dyn LocalStore>,
     /// What weakened the store.
     pub notes: Vec<Degradation>,
 }
@@ -45,9 +45,9 @@ impl OpenWorktree {
     pub fn open(command_env: &CommandEnv) -> Result<Self, UnreadableFact> {
         let worktree = Worktree::open(&command_env.worktree)?;
         command_env.state.ensure()?;
-        let store = SqliteStore::open(&command_env.state)?;
+        let store = open_store(&command_env.state)?;
         let notes = store.notes();
-        Ok(OpenWorktree { worktree_id: worktree.worktree_id(), worktree, store: Arc::new(store), notes })
+        Ok(OpenWorktree { worktree_id: worktree.worktree_id(), worktree, store: store, notes })
     }
 
     /// The top folder.

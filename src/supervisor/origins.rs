@@ -8,13 +8,13 @@ use watchdog_facts::evidence::{Changes, Degradation, RescueOutcome, WarningCode}
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{KnownRefs, OriginEvidence, RescuedCommit, UnmergedWork, UnsettledSubmodule, Worktree};
 use watchdog_store::rescued::RescuedRecord;
-use watchdog_store::{Store, baseline, rescued};
+use watchdog_store::{LocalStore, baseline, rescued};
 
 use super::command_env::now;
 use super::judgement_input::JudgementInput;
 
 /// All that watchdog recorded about where the commits of a worktree come from.
-pub fn origin_evidence(store: &Arc<dyn Store>, worktree: &Worktree, refs: Option<&KnownRefs>) -> OriginEvidence {
+pub fn origin_evidence(store: &Arc<dyn LocalStore>, worktree: &Worktree, refs: Option<&KnownRefs>) -> OriginEvidence {
     let (repository, of_rescues) = (worktree.repository_id(), Arc::clone(store));
     let of_baselines = Arc::clone(store);
     let evidence = OriginEvidence::from(refs)
@@ -26,7 +26,7 @@ pub fn origin_evidence(store: &Arc<dyn Store>, worktree: &Worktree, refs: Option
 }
 
 /// Records which commits a rescue made, so that they never count as the session's own. Where that fails, the outcome warns of it.
-pub fn remember_rescued(store: &dyn Store, worktree: &Worktree, outcome: &mut RescueOutcome) {
+pub fn remember_rescued(store: &dyn LocalStore, worktree: &Worktree, outcome: &mut RescueOutcome) {
     let described = worktree.describe_rescued(&outcome.made).map_err(|error| error.to_string());
     let kept = described.and_then(|commits| {
         let records: Vec<_> =

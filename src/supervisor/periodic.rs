@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use crate::rescue::private_rule;
 use watchdog_core::config::settings::{RescueMode, RescueSettings};
 use watchdog_git::{OriginEvidence, Snapshot, SnapshotRequest, Worktree};
-use watchdog_store::Store;
+use watchdog_store::LocalStore;
 use watchdog_store::journal::snapshot_event;
 
 use super::command_env::{OnProgress, now};
@@ -40,7 +40,7 @@ pub struct SnapshotSubject {
     /// What tells the session's helpers, whose worktrees are kept like its own.
     pub evidence: OriginEvidence,
     /// For the journal.
-    pub store: Arc<dyn Store>,
+    pub store: Arc<dyn LocalStore>,
     /// Whom to tell.
     pub narrate: OnProgress,
     /// The state in which each helper was kept, and when.

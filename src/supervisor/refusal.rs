@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::Verdict;
 use watchdog_git as git;
-use watchdog_store::{Store, StoreError};
+use watchdog_store::{LocalStore, StoreError};
 
 use super::command_env::CommandEnv;
 use super::journal::CommandJournal;
@@ -86,7 +86,7 @@ pub struct SettledCase<'a> {
     /// The case.
     pub case: &'a JudgementInput,
     /// watchdog's records.
-    pub store: &'a dyn Store,
+    pub store: &'a dyn LocalStore,
     /// Where a refusal is written down.
     pub journal: &'a CommandJournal,
     /// When the command began.

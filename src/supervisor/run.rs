@@ -15,7 +15,7 @@ use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::Worktree;
 use watchdog_process::{OutputMirror, StdinSource};
-use watchdog_store::Store;
+use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 
 use super::command_env::{CommandEnv, now};
@@ -109,7 +109,7 @@ async fn try_run(command_env: &CommandEnv, request: RunRequest, signals: &mut Si
 }
 
 /// What the session did to the file in force is told like what was found before it.
-fn note_changed_criteria(case: &mut JudgementInput, command_env: &CommandEnv, store: &Arc<dyn Store>) {
+fn note_changed_criteria(case: &mut JudgementInput, command_env: &CommandEnv, store: &Arc<dyn LocalStore>) {
     let Ok(worktree) = Worktree::open(case.worktree.get_mut().expect("mutex poisoned").root()) else { return };
     let place = OpenWorktree { worktree_id: case.worktree_id.clone(), worktree, store: Arc::clone(store), notes: Vec::new() };
     // One that does not even parse any more does not count.

@@ -10,7 +10,7 @@ use crate::agent::transcript_read;
 use crate::session::ProbeTarget;
 use watchdog_core::config::settings::Preset;
 use watchdog_facts::context::{SessionContext, SessionUsage};
-use watchdog_store::{Store, session};
+use watchdog_store::{LocalStore, session};
 
 use super::command_env::CommandEnv;
 use super::judgement_input::JudgementInput;
@@ -33,7 +33,7 @@ pub fn session_summary(root: &Path, home: &ClaudeHome, session_id: Option<&str>,
 /// would ask.
 pub(super) fn load_session_context(
     case: &JudgementInput,
-    store: &dyn Store,
+    store: &dyn LocalStore,
     command_env: &CommandEnv,
     seen: SessionContext,
 ) -> SessionContext {
@@ -53,7 +53,7 @@ pub(super) fn load_session_context(
     context
 }
 
-fn by_transcript(case: &JudgementInput, store: &dyn Store, home: &ClaudeHome) -> Option<SessionSummary> {
+fn by_transcript(case: &JudgementInput, store: &dyn LocalStore, home: &ClaudeHome) -> Option<SessionSummary> {
     let root = case.worktree.lock().expect("mutex poisoned").root().to_owned();
     let recorded = session::of(store, &case.worktree_id, &case.spec).ok().flatten();
     // One that began before the baseline is about other work.

@@ -23,7 +23,7 @@ use watchdog_facts::evidence::{Degradation, ProcessExit, SessionEnd, WarningCode
 use watchdog_facts::session_work::ContentIds;
 use watchdog_process::own_stdin::stdin_may_bring_more;
 use watchdog_process::{OutputMirror, SessionOutcome, SessionProcess, SessionSpec, StartError, StdinSource, SurvivingProcess};
-use watchdog_store::Store;
+use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 use watchdog_store::session::{self, SessionRecord};
 use watchdog_store::uncommitted;
@@ -73,7 +73,7 @@ pub struct SessionOrder {
 pub async fn run_session(
     command_env: &CommandEnv,
     case: &JudgementInput,
-    store: &Arc<dyn Store>,
+    store: &Arc<dyn LocalStore>,
     journal: &CommandJournal,
     order: SessionOrder,
     signals: &mut SignalState,
@@ -97,7 +97,7 @@ pub async fn run_session(
 async fn run_in_span(
     command_env: &CommandEnv,
     case: &JudgementInput,
-    store: &Arc<dyn Store>,
+    store: &Arc<dyn LocalStore>,
     journal: &CommandJournal,
     order: SessionOrder,
     signals: &mut SignalState,
@@ -224,7 +224,7 @@ async fn run_in_span(
 
 /// Records what the session left uncommitted: what changes later is not its work. `None` where that could not be read or recorded; then
 /// whatever is found counts as its work.
-fn uncommitted_at_end(case: &JudgementInput, store: &Arc<dyn Store>) -> Option<ContentIds> {
+fn uncommitted_at_end(case: &JudgementInput, store: &Arc<dyn LocalStore>) -> Option<ContentIds> {
     let end = case.worktree.lock().expect("mutex poisoned").uncommitted_contents().ok()?.1;
     let recorded = uncommitted::ended(store.as_ref(), &case.worktree_id, &case.spec, case.recorded_at?, &end);
     recorded.ok().map(|()| end)

@@ -11,7 +11,7 @@ use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Status, Verdict};
 use watchdog_git::{BaselinePoint, Worktree, worktrees_of};
 use watchdog_process::still_runs;
-use watchdog_store::Store;
+use watchdog_store::LocalStore;
 use watchdog_store::anchor as records;
 use watchdog_store::session::{self, SessionRecord};
 
@@ -53,13 +53,13 @@ pub fn session_begins(
 }
 
 /// A session has ended. Where that cannot be recorded the anchor only stays where it is.
-pub fn session_ended(store: &dyn Store, worktree: &Worktree, spec: &str) -> Option<Degradation> {
+pub fn session_ended(store: &dyn LocalStore, worktree: &Worktree, spec: &str) -> Option<Degradation> {
     let error = anchor::ended(store, worktree, spec).err()?;
     Some(Degradation { code: WarningCode::StoreUnwritable, detail: format!("the end of the session could not be recorded: {}", error.why) })
 }
 
 /// After a complete by the anchor's own criteria, the next work is compared with where HEAD is now.
-pub fn after_verdict(case: &JudgementInput, store: &dyn Store, verdict: &Verdict) -> Result<(), UnreadableFact> {
+pub fn after_verdict(case: &JudgementInput, store: &dyn LocalStore, verdict: &Verdict) -> Result<(), UnreadableFact> {
     if verdict.status() != Status::Complete || !case.by_own_criteria || case.trust != ConfigTrust::Settled {
         return Ok(());
     }
@@ -95,7 +95,7 @@ pub fn accept_criteria(command_env: &CommandEnv, place: &OpenWorktree, recorded:
 ///
 /// # Errors
 /// Where an anchor cannot be read or written.
-pub fn criteria_trusted(store: &dyn Store, worktree: &Worktree, trusted: Option<&[u8]>) -> Result<(), UnreadableFact> {
+pub fn criteria_trusted(store: &dyn LocalStore, worktree: &Worktree, trusted: Option<&[u8]>) -> Result<(), UnreadableFact> {
     let at = now();
     let own = worktree.worktree_id();
     let there = |root: &Path| std::fs::read(root.join(FILE)).ok();

@@ -12,12 +12,12 @@ use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_process::session_meter::processes_below;
 use watchdog_process::still_runs;
 use watchdog_store::session::SessionRecord;
-use watchdog_store::{Store, session};
+use watchdog_store::{LocalStore, session};
 
 use super::judgement_input::JudgementInput;
 
 /// Looks at the session whose work a case is. Writes down since when nothing was seen of what it left running, for the next look.
-pub fn look(case: &JudgementInput, store: &dyn Store, at: Timestamp) -> LeftRunning {
+pub fn look(case: &JudgementInput, store: &dyn LocalStore, at: Timestamp) -> LeftRunning {
     let unknown = LeftRunning { session_over: case.asked.session_over, ..LeftRunning::default() };
     let Some(recorded_at) = case.record_at else { return unknown };
     // One that cannot be read proves nothing.

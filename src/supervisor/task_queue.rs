@@ -10,7 +10,7 @@ use watchdog_core::config::task_file::{TaskFile, TaskStatus, parse_task};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_git::BaselinePoint;
-use watchdog_store::Store;
+use watchdog_store::LocalStore;
 use watchdog_store::journal::{event, kind};
 use watchdog_store::trust::{TrustStore, fingerprint};
 
@@ -82,7 +82,7 @@ impl TaskQueue {
     }
 
     /// The store.
-    pub fn store(&self) -> Arc<dyn Store> {
+    pub fn store(&self) -> Arc<dyn LocalStore> {
         Arc::clone(&self.place.store)
     }
 

@@ -17,7 +17,7 @@ use super::status::{IllegalStep, step, step_by_person};
 use super::write_back::with_status;
 use watchdog_core::config::task_file::{TaskStatus, parse_task};
 use watchdog_store::StoreError;
-use watchdog_store::engine::{Lease, LeaseHold, Store};
+use watchdog_store::engine::{Lease, LeaseHold, SharedStore};
 use watchdog_store::task::{self, PinnedFile, TaskRecord};
 
 /// The word for a status that dependencies set.
@@ -107,7 +107,7 @@ pub enum LedgerError {
 
 /// The tasks of a repository.
 pub struct TaskBoard<'s> {
-    store: &'s dyn Store,
+    store: &'s dyn SharedStore,
     repository_id: String,
     entries: BTreeMap<String, BoardTask>,
 }
@@ -118,7 +118,7 @@ impl<'s> TaskBoard<'s> {
     ///
     /// # Errors
     /// Where a record cannot be read.
-    pub fn read(store: &'s dyn Store, repository_id: &str, folder: &TaskFolder, now: Timestamp) -> Result<Self, StoreError> {
+    pub fn read(store: &'s dyn SharedStore, repository_id: &str, folder: &TaskFolder, now: Timestamp) -> Result<Self, StoreError> {
         let mut entries = BTreeMap::new();
         for loaded in &folder.tasks {
             let record = match task::of(store, repository_id, &loaded.task.id)? {
@@ -382,7 +382,7 @@ impl LeasedTask {
     ///
     /// # Errors
     /// Where the store cannot say.
-    pub fn renew(&self, store: &dyn Store, ttl: Duration) -> Result<bool, StoreError> {
+    pub fn renew(&self, store: &dyn SharedStore, ttl: Duration) -> Result<bool, StoreError> {
         Ok(matches!(store.renew(&self.lease, ttl)?, LeaseHold::Held(_)))
     }
 
@@ -392,7 +392,7 @@ impl LeasedTask {
     /// [`LedgerError::Lost`] where somebody else has taken the task since; nothing is written then.
     pub fn step(
         &self,
-        store: &dyn Store,
+        store: &dyn SharedStore,
         to: TaskStatus,
         now: Timestamp,
         change: impl Fn(&mut TaskRecord),
@@ -423,7 +423,7 @@ impl LeasedTask {
     ///
     /// # Errors
     /// [`LedgerError::Lost`] as there.
-    pub fn amend(&self, store: &dyn Store, now: Timestamp, change: impl Fn(&mut TaskRecord)) -> Result<TaskStep, LedgerError> {
+    pub fn amend(&self, store: &dyn SharedStore, now: Timestamp, change: impl Fn(&mut TaskRecord)) -> Result<TaskStep, LedgerError> {
         let amended = task::update(store, &self.repository_id, &self.id, |found| {
             let Some(before) = found else { return (TaskRecord::begin(TaskStatus::Pending, now), None) };
             if before.fence != Some(self.lease.fence) {
@@ -439,7 +439,7 @@ impl LeasedTask {
     }
 
     /// Gives the lease back. What the record says stays.
-    pub fn release(self, store: &dyn Store) {
+    pub fn release(self, store: &dyn SharedStore) {
         // Where this fails, it ends by itself.
         let _ = store.release(&self.lease);
     }

@@ -4,11 +4,11 @@ use std::fs;
 
 use super::*;
 use crate::tasks::{folder, queue};
-use watchdog_store::{SqliteStore, StateDir};
+use watchdog_store::{LocalStore, StateDir, open_store};
 
 struct Scene {
     scratch: tempfile::TempDir,
-    store: SqliteStore,
+    store: std::sync::Arc<dyn LocalStore>,
 }
 
 const TTL: Duration = Duration::from_secs(60);
@@ -22,7 +22,7 @@ impl Scene {
         let scratch = tempfile::tempdir().expect("a scratch folder");
         let state = StateDir::resolve(Some(scratch.path().join("state")), None, None).expect("a folder");
         state.ensure().expect("it can be made");
-        let store = SqliteStore::open(&state).expect("a store");
+        let store = open_store(&state).expect("a store");
         let scene = Scene { scratch, store };
         fs::create_dir_all(scene.root().join(folder::OWN)).expect("a folder");
         for (id, more) in tasks {
@@ -45,7 +45,7 @@ impl Scene {
 
     fn ledger(&self) -> TaskBoard<'_> {
         let folder = folder::read(&self.root(), folder::OWN).expect("a folder");
-        TaskBoard::read(&self.store, "repo", &folder, later(0)).expect("records")
+        TaskBoard::read(self.store.as_ref(), "repo", &folder, later(0)).expect("records")
     }
 
     fn settled(&self) -> TaskBoard<'_> {
@@ -98,11 +98,11 @@ fn a_task_is_taken_by_one_worker_and_its_end_unblocks_what_waits() {
     let (held, changes) = ledger.claim("a", &taker("be-1"), later(2)).expect("a store").expect("nobody has it");
     assert_eq!((changes.len(), changes[0].to, changes[0].agent.as_deref()), (1, TaskStatus::Assigned, Some("be-1")));
     assert!(scene.settled().claim("a", &taker("be-2"), later(2)).expect("a store").is_none(), "two workers never hold one task");
-    let change = held.step(&scene.store, TaskStatus::InProgress, later(3), |record| record.attempts += 1).expect("ours");
+    let change = held.step(scene.store.as_ref(), TaskStatus::InProgress, later(3), |record| record.attempts += 1).expect("ours");
     assert_eq!(change.from, Some(TaskStatus::Assigned));
-    assert!(matches!(held.step(&scene.store, TaskStatus::Assigned, later(3), |_| ()), Err(LedgerError::Illegal { .. })));
-    held.step(&scene.store, TaskStatus::Complete, later(4), |_| ()).expect("ours");
-    held.release(&scene.store);
+    assert!(matches!(held.step(scene.store.as_ref(), TaskStatus::Assigned, later(3), |_| ()), Err(LedgerError::Illegal { .. })));
+    held.step(scene.store.as_ref(), TaskStatus::Complete, later(4), |_| ()).expect("ours");
+    held.release(scene.store.as_ref());
     let ledger = scene.settled();
     assert_eq!((status(&ledger, "a"), status(&ledger, "b")), (TaskStatus::Complete, TaskStatus::Pending));
     assert_eq!(ledger.get("a").expect("there").record.attempts, 1);
@@ -115,16 +115,16 @@ fn a_task_whose_worker_died_goes_back_and_the_dead_one_writes_nothing_any_more()
     let mut ledger = scene.settled();
     let short = TaskTaker { ttl: Duration::from_millis(50), ..taker("be-1") };
     let (slow, _) = ledger.claim("a", &short, later(2)).expect("a store").expect("nobody has it");
-    slow.step(&scene.store, TaskStatus::InProgress, later(2), |_| ()).expect("ours");
+    slow.step(scene.store.as_ref(), TaskStatus::InProgress, later(2), |_| ()).expect("ours");
     assert_eq!(status(&scene.settled(), "a"), TaskStatus::InProgress, "while the lease stands it is not given back");
     let given_back =
         std::iter::repeat_with(|| scene.settled()).find(|ledger| status(ledger, "a") != TaskStatus::InProgress).expect("endless");
     let record = &given_back.get("a").expect("there").record;
     assert_eq!((record.status, record.reason.as_deref(), record.fence), (TaskStatus::Pending, Some(LEASE_ENDED), None));
-    assert!(!slow.renew(&scene.store, TTL).expect("a store"));
-    assert!(matches!(slow.step(&scene.store, TaskStatus::Complete, later(3), |_| ()), Err(LedgerError::Lost { .. })));
+    assert!(!slow.renew(scene.store.as_ref(), TTL).expect("a store"));
+    assert!(matches!(slow.step(scene.store.as_ref(), TaskStatus::Complete, later(3), |_| ()), Err(LedgerError::Lost { .. })));
     let (_next, _) = scene.settled().claim("a", &taker("be-2"), later(3)).expect("a store").expect("it was given back");
-    assert!(matches!(slow.step(&scene.store, TaskStatus::Complete, later(4), |_| ()), Err(LedgerError::Lost { .. })));
+    assert!(matches!(slow.step(scene.store.as_ref(), TaskStatus::Complete, later(4), |_| ()), Err(LedgerError::Lost { .. })));
     assert_eq!(scene.ledger().get("a").expect("there").record.agent.as_deref(), Some("be-2"));
 }
 
@@ -141,7 +141,7 @@ fn a_person_takes_legal_steps_only_and_none_under_a_workers_hands() {
     let (held, _) = ledger.claim("a", &taker("be-1"), later(4)).expect("a store").expect("nobody has it");
     let refused = scene.settled().set("a", TaskStatus::Pending, None, later(5)).expect_err("somebody works on it");
     assert_eq!(refused.to_string(), "an agent works on a: be-1");
-    held.release(&scene.store);
+    held.release(scene.store.as_ref());
     // Set by hand, it needs no lease, and is not given back.
     let mut ledger = scene.settled();
     assert_eq!(status(&ledger, "a"), TaskStatus::Pending, "a lease that was given back early ends as well");
@@ -159,7 +159,7 @@ fn a_task_in_review_is_taken_again_at_once_and_a_complete_or_blocked_one_never()
     for id in ["b", "c"] {
         assert!(matches!(ledger.claim(id, &taker("me"), later(2)), Err(LedgerError::Illegal { .. })), "{id}");
         // The refusal left no lease behind.
-        assert!(task::lease(&scene.store, "repo", id, "x", TTL).expect("a store").is_some(), "{id}");
+        assert!(task::lease(scene.store.as_ref(), "repo", id, "x", TTL).expect("a store").is_some(), "{id}");
     }
 }
 

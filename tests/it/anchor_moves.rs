@@ -4,18 +4,18 @@ use serde_json::json;
 use watchdog_git::Worktree;
 use watchdog_store::anchor::{self, AnchorRecord};
 use watchdog_store::session::{self, SessionRecord};
-use watchdog_store::{SqliteStore, StateDir};
+use watchdog_store::{LocalStore, StateDir, open_store};
 
 use crate::support::watch::SOON;
 use crate::support::{CommandOutput, Repo, TestEnv, wait_until};
 
-fn store(env: &TestEnv) -> SqliteStore {
-    SqliteStore::open(&StateDir::resolve(Some(env.state()), None, None).unwrap()).unwrap()
+fn store(env: &TestEnv) -> std::sync::Arc<dyn LocalStore> {
+    open_store(&StateDir::resolve(Some(env.state()), None, None).unwrap()).unwrap()
 }
 
 fn anchor_of(env: &TestEnv, repo: &Repo<'_>, spec: &str) -> AnchorRecord {
     let id = Worktree::open(repo.path()).unwrap().worktree_id();
-    anchor::of(&store(env), &id, spec).unwrap().expect("it has an anchor")
+    anchor::of(store(env).as_ref(), &id, spec).unwrap().expect("it has an anchor")
 }
 
 fn criteria(wanted: &str) -> String {
@@ -86,7 +86,7 @@ fn a_complete_that_the_session_itself_reached_moves_no_anchor() {
     let agent = agent.spawn();
     let id = Worktree::open(repo.path()).unwrap().worktree_id();
     let record = SessionRecord { pid: Some(agent.pid()), ..SessionRecord::began(jiff::Timestamp::now()) };
-    session::record(&store(&env), &id, "main", &record).unwrap();
+    session::record(store(&env).as_ref(), &id, "main", &record).unwrap();
     std::fs::write(go, "").unwrap();
     wait_until("the session judged itself", SOON, || out.with_extension("code").exists());
     let _ended = agent.wait().expect(0);

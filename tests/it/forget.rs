@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use watchdog_git::Worktree;
 use watchdog_store::lock::{LockHolder, WorktreeLock};
-use watchdog_store::{SqliteStore, StateDir, Store};
+use watchdog_store::{LocalStore, StateDir, open_store};
 
 use crate::support::{CommandOutput, Repo, TestEnv, wait_until};
 
@@ -18,8 +18,8 @@ fn own_refs(repo: &Repo<'_>) -> Vec<String> {
     repo.git(&["for-each-ref", "--format=%(refname)", "refs/watchdog"]).lines().map(str::to_owned).collect()
 }
 
-fn store(env: &TestEnv) -> SqliteStore {
-    SqliteStore::open(&StateDir::resolve(Some(env.state()), None, None).unwrap()).unwrap()
+fn store(env: &TestEnv) -> std::sync::Arc<dyn LocalStore> {
+    open_store(&StateDir::resolve(Some(env.state()), None, None).unwrap()).unwrap()
 }
 
 /// What of the state directory names a worktree or a repository: rows, events and files.
@@ -278,11 +278,11 @@ fn a_session_that_a_hook_told_of_is_not_disturbed_either() {
     let session = repo.env_command("sleep", &["1000"]).spawn();
     let mut record = watchdog_store::session::SessionRecord::began(jiff::Timestamp::now());
     record.pid = Some(session.pid());
-    watchdog_store::session::record(&store, &id, "by hand", &record).unwrap();
+    watchdog_store::session::record(store.as_ref(), &id, "by hand", &record).unwrap();
     let refused = repo.watchdog(&["forget", "--yes"]).expect(11);
     assert!(refused.stderr.contains("'by hand'") && refused.stderr.contains("nothing was removed"), "{refused}");
     record.ended_at = Some(jiff::Timestamp::now());
-    watchdog_store::session::record(&store, &id, "by hand", &record).unwrap();
+    watchdog_store::session::record(store.as_ref(), &id, "by hand", &record).unwrap();
     repo.watchdog(&["forget", "--yes"]).expect(0);
 }
 

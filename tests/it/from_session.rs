@@ -1,7 +1,7 @@
 //! What only a person may say, and what comes of it from inside of a watched session.
 
 use serde_json::{Value, json};
-use watchdog_store::{SqliteStore, StateDir, session};
+use watchdog_store::{StateDir, open_store, session};
 
 use crate::support::TestEnv;
 
@@ -75,8 +75,8 @@ fn a_session_that_never_began_leaves_the_record_of_the_one_before() {
     let env = TestEnv::new();
     let repo = env.repo();
     let recorded = || {
-        let store = SqliteStore::open(&StateDir::resolve(Some(env.state()), None, None).unwrap()).unwrap();
-        session::everywhere(&store).unwrap().into_iter().map(|(_, spec, found)| (spec, found.unwrap())).collect::<Vec<_>>()
+        let store = open_store(&StateDir::resolve(Some(env.state()), None, None).unwrap()).unwrap();
+        session::everywhere(store.as_ref()).unwrap().into_iter().map(|(_, spec, found)| (spec, found.unwrap())).collect::<Vec<_>>()
     };
     let run = |command: &str| repo.watchdog(&["run", "--json", "--no-probe", "--", command]);
     run("/no/such/program").expect(15);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
-use watchdog_store::{SqliteStore, StateDir, session};
+use watchdog_store::{StateDir, open_store, session};
 
 use crate::support::{CommandOutput, Repo, Step, TestEnv};
 
@@ -126,8 +126,8 @@ fn loop_and_task_end_silence_after_thirty_minutes_and_run_never_unless_they_are_
     }
     // What the sessions were given, as it is on record.
     let limit_of = |spec: &str| {
-        let store = SqliteStore::open(&StateDir::resolve(Some(env.state()), None, None).unwrap()).unwrap();
-        let found = session::everywhere(&store).unwrap().into_iter().find(|(_, name, _)| name == spec);
+        let store = open_store(&StateDir::resolve(Some(env.state()), None, None).unwrap()).unwrap();
+        let found = session::everywhere(store.as_ref()).unwrap().into_iter().find(|(_, name, _)| name == spec);
         found.expect("a session").2.unwrap().idle_limit
     };
     let half_an_hour = Some(Duration::from_secs(1800));

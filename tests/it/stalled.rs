@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use watchdog_git::Worktree;
 use watchdog_store::session::{self, SessionRecord};
-use watchdog_store::{SqliteStore, StateDir};
+use watchdog_store::{StateDir, open_store};
 
 use crate::support::watch::{SOON, Watch};
 use crate::support::{Repo, Running, Step, TestEnv, WallClock, wait_until};
@@ -15,14 +15,14 @@ const HOUR: Duration = Duration::from_secs(3600);
 fn on_record<'env>(env: &'env TestEnv, repo: &Repo<'env>) -> (Running, impl Fn(bool)) {
     let agent = env.fake_agent("elsewhere", &[Step::hang()]);
     let alive = env.command(&agent[0], repo.path()).args([&agent[1]]).spawn();
-    let store = SqliteStore::open(&StateDir::resolve(Some(env.state()), None, None).unwrap()).unwrap();
+    let store = open_store(&StateDir::resolve(Some(env.state()), None, None).unwrap()).unwrap();
     let id = Worktree::open(repo.path()).unwrap().worktree_id();
     let log = env.write("session.log", "the last words");
     let (pid, started_at) = (alive.pid(), jiff::Timestamp::now());
     let write = move |silent_at_once: bool| {
         let idle_limit = Some(if silent_at_once { Duration::ZERO } else { HOUR });
         let record = SessionRecord { pid: Some(pid), started_at, log: Some(log.clone()), idle_limit, ..SessionRecord::default() };
-        session::record(&store, &id, "main", &record).unwrap();
+        session::record(store.as_ref(), &id, "main", &record).unwrap();
     };
     (alive, write)
 }

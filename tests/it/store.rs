@@ -17,7 +17,7 @@ use watchdog_store::engine::{AppendOutcome, EventCursor};
 use watchdog_store::journal::{event, kind};
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
 use watchdog_store::trust::{TrustGrant, TrustStore};
-use watchdog_store::{SqliteStore, StateDir, Store, StoreError, breaker};
+use watchdog_store::{StateDir, StoreError, breaker, open_store};
 
 const ROLE: &str = "STORE_WORKER_ROLE";
 const STATE: &str = "STORE_WORKER_STATE";
@@ -92,18 +92,19 @@ fn worker() {
 }
 
 fn write_until_killed(dir: &StateDir) {
-    let store = SqliteStore::open(dir).unwrap();
+    let store = open_store(dir).unwrap();
     loop {
         let new = event(now(), "wt", None, kind::PROBE, serde_json::json!({ "pad": "x".repeat(300) }));
         assert_eq!(store.append(std::slice::from_ref(&new), None).unwrap(), AppendOutcome::Done);
         println!("\nacked {}", new.id);
-        breaker::update(&store, "wt", "auth", |b| b.record(now(), &SETTINGS, BreakerInput::Strike { why: "stalled".into() })).unwrap();
+        breaker::update(store.as_ref(), "wt", "auth", |b| b.record(now(), &SETTINGS, BreakerInput::Strike { why: "stalled".into() }))
+            .unwrap();
         println!("\nstruck once");
     }
 }
 
 fn write_some(dir: &StateDir) {
-    let store = SqliteStore::open(dir).unwrap();
+    let store = open_store(dir).unwrap();
     for _ in 0..40 {
         let new = event(now(), "wt", None, kind::PROBE, serde_json::json!({ "pad": "x".repeat(300) }));
         assert_eq!(store.append(std::slice::from_ref(&new), None).unwrap(), AppendOutcome::Done);
@@ -115,11 +116,12 @@ fn write_some(dir: &StateDir) {
 }
 
 fn strike(dir: &StateDir) {
-    let store = SqliteStore::open(dir).unwrap();
+    let store = open_store(dir).unwrap();
     for _ in 0..20 {
-        breaker::update(&store, "wt", "auth", |b| b.record(now(), &SETTINGS, BreakerInput::Strike { why: "stalled".into() })).unwrap();
+        breaker::update(store.as_ref(), "wt", "auth", |b| b.record(now(), &SETTINGS, BreakerInput::Strike { why: "stalled".into() }))
+            .unwrap();
     }
-    let admission = breaker::update(&store, "wt", "trial", |b| b.admit(now(), &SETTINGS)).unwrap();
+    let admission = breaker::update(store.as_ref(), "wt", "trial", |b| b.admit(now(), &SETTINGS)).unwrap();
     println!("\nadmission {}", if admission == BreakerAdmission::Trial { "trial" } else { "refused" });
 }
 
@@ -176,15 +178,15 @@ fn nothing_acknowledged_is_lost_when_writers_are_killed_120_times() {
         struck += said(&text, "struck").len();
         drop(writers);
 
-        let store = SqliteStore::open(&dir).unwrap();
+        let store = open_store(&dir).unwrap();
         assert!(store.notes().is_empty(), "round {round}: {:?}", store.notes());
     }
-    let store = SqliteStore::open(&dir).unwrap();
+    let store = open_store(&dir).unwrap();
     let there: HashSet<_> = store.read(EventCursor::START, usize::MAX).unwrap().0.into_iter().map(|e| e.id).collect();
     let lost: Vec<_> = acked.iter().filter(|id| !there.contains(*id)).collect();
     assert!(lost.is_empty(), "{} of {} lost", lost.len(), acked.len());
     assert!(acked.len() >= 200, "too few to mean anything: {}", acked.len());
-    let strikes = breaker::of(&store, "wt", "auth").unwrap().strikes() as usize;
+    let strikes = breaker::of(store.as_ref(), "wt", "auth").unwrap().strikes() as usize;
     // Each kill may have fallen between a write and the line that tells of it.
     assert!((struck..=struck + 120).contains(&strikes), "{strikes} strikes, {struck} told");
 }
@@ -195,7 +197,7 @@ fn twelve_processes_that_come_first_at_the_same_time_all_find_one_sound_store() 
     let dir = state(tmp.path());
     let output = finished((0..12).map(|_| spawn("some-events", &dir)).collect());
     assert_eq!(said(&output, "note"), [""; 0]);
-    let store = SqliteStore::open(&dir).unwrap();
+    let store = open_store(&dir).unwrap();
     let there: Vec<_> = store.read(EventCursor::START, usize::MAX).unwrap().0.into_iter().map(|e| e.id).collect();
     let (told, there) = (said(&output, "acked").into_iter().collect::<HashSet<_>>(), there.into_iter().collect::<HashSet<_>>());
     assert_eq!(told.len(), 12 * 40);
@@ -220,7 +222,7 @@ fn damage_under_many_processes_is_put_aside_once_and_stops_nobody() {
         name.contains(".corrupt-") && !name.ends_with("-wal") && !name.ends_with("-shm")
     });
     assert_eq!(aside.count(), 1);
-    let store = SqliteStore::open(&dir).unwrap();
+    let store = open_store(&dir).unwrap();
     let there: HashSet<_> = store.read(EventCursor::START, usize::MAX).unwrap().0.into_iter().map(|e| e.id).collect();
     let lost = said(&output, "acked").into_iter().filter(|id| !there.contains(id)).count();
     assert_eq!(lost, 0, "what was acknowledged after the damage was found is in the fresh store");
@@ -230,13 +232,14 @@ fn damage_under_many_processes_is_put_aside_once_and_stops_nobody() {
 fn the_breaker_counts_every_strike_of_every_process_and_admits_one_trial() {
     let tmp = tempfile::tempdir().unwrap();
     let dir = state(tmp.path());
-    let store = SqliteStore::open(&dir).unwrap();
+    let store = open_store(&dir).unwrap();
     let long_ago = now() - Duration::from_secs(7200);
     for _ in 0..3 {
-        breaker::update(&store, "wt", "trial", |b| b.record(long_ago, &SETTINGS, BreakerInput::Strike { why: "stalled".into() })).unwrap();
+        breaker::update(store.as_ref(), "wt", "trial", |b| b.record(long_ago, &SETTINGS, BreakerInput::Strike { why: "stalled".into() }))
+            .unwrap();
     }
     let output = finished((0..8).map(|_| spawn("striker", &dir)).collect());
-    let breaker = breaker::of(&store, "wt", "auth").unwrap();
+    let breaker = breaker::of(store.as_ref(), "wt", "auth").unwrap();
     assert_eq!((breaker.strikes(), breaker.state(now(), &SETTINGS).state), (160, BreakerState::Open));
     let admissions = said(&output, "admission");
     assert_eq!(admissions.len(), 8);
@@ -322,10 +325,10 @@ fn a_full_disk_is_named_with_a_way_out_and_does_no_harm() {
         assert!(error.hint().contains("free some space"), "{}", error.hint());
     };
     fill();
-    full(SqliteStore::open(&dir).err().expect("there is no room for a database"));
+    full(open_store(&dir).err().expect("there is no room for a database"));
     fs::remove_file(&filler).unwrap();
 
-    let store = SqliteStore::open(&dir).unwrap();
+    let store = open_store(&dir).unwrap();
     let new = |n: usize| event(now(), "wt", None, kind::PROBE, serde_json::json!({ "pad": "x".repeat(n) }));
     let first = new(10);
     assert_eq!(store.append(std::slice::from_ref(&first), None).unwrap(), AppendOutcome::Done);
@@ -346,14 +349,14 @@ fn a_read_only_disk_is_named_with_a_way_out() {
     let tmp = tempfile::tempdir().unwrap();
     let disk = Disk::mount(&tmp.path().join("disk"), "1m");
     let dir = state(&disk.0);
-    drop(SqliteStore::open(&dir).unwrap());
+    drop(open_store(&dir).unwrap());
     disk.make_read_only();
     dir.ensure().expect("what is there need not be created");
     let elsewhere = StateDir::resolve(Some(disk.0.join("other")), None, None).unwrap();
     let grant = TrustGrant { hash: "a".repeat(64), repository: "/r".into(), path: "c".into(), at: now(), commands: Vec::new() };
     for error in [
         elsewhere.ensure().unwrap_err(),
-        SqliteStore::open(&dir).err().expect("nothing can be recorded"),
+        open_store(&dir).err().expect("nothing can be recorded"),
         WorktreeLock::try_acquire(&dir, "wt", me()).unwrap_err(),
         TrustStore::new(&dir).allow(&grant).unwrap_err(),
     ] {

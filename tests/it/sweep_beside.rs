@@ -8,7 +8,7 @@ use serde_json::json;
 
 use watchdog_git::Worktree;
 use watchdog_store::session::{self, SessionRecord};
-use watchdog_store::{SqliteStore, StateDir};
+use watchdog_store::{StateDir, open_store};
 
 use crate::support::{Step, TestEnv, wait_until};
 use crate::sweep::{rows, word};
@@ -47,10 +47,10 @@ fn a_session_that_was_written_down_counts_as_long_as_its_process_lives() {
     let alive = env.command(&agent[0], repo.path()).args([&agent[1]]).spawn();
     let record = |pid, started_at: jiff::Timestamp| {
         let state = StateDir::resolve(Some(env.state()), None, None).unwrap();
-        let store = SqliteStore::open(&state).unwrap();
+        let store = open_store(&state).unwrap();
         let id = Worktree::open(repo.path()).unwrap().worktree_id();
         let record = SessionRecord { pid: Some(pid), started_at, ..SessionRecord::default() };
-        session::record(&store, &id, "main", &record).unwrap();
+        session::record(store.as_ref(), &id, "main", &record).unwrap();
     };
     let sweep = || word(&rows(&repo.watchdog(&["sweep", "--no-probe", "--json", "-q"]).expect(0))["repo"]);
     record(alive.pid(), jiff::Timestamp::now());
@@ -72,7 +72,7 @@ fn a_session_that_has_been_silent_for_too_long_is_called_stalled() {
     let alive = env.command(&agent[0], repo.path()).args([&agent[1]]).spawn();
     let log = env.write("session.log", "the last words");
     let state = StateDir::resolve(Some(env.state()), None, None).unwrap();
-    let store = SqliteStore::open(&state).unwrap();
+    let store = open_store(&state).unwrap();
     let id = Worktree::open(repo.path()).unwrap().worktree_id();
     let record = SessionRecord {
         pid: Some(alive.pid()),
@@ -81,7 +81,7 @@ fn a_session_that_has_been_silent_for_too_long_is_called_stalled() {
         idle_limit: Some(Duration::from_secs(1)),
         ..SessionRecord::default()
     };
-    session::record(&store, &id, "main", &record).unwrap();
+    session::record(store.as_ref(), &id, "main", &record).unwrap();
     let mut swept = None;
     wait_until("the sweep tells that it stalled", SOON, || {
         let out = repo.watchdog(&["sweep", "--no-probe", "--json", "-q"]).expect(0);
@@ -98,7 +98,7 @@ fn a_session_that_has_been_silent_for_too_long_is_called_stalled() {
     assert!(shown.stdout.contains("stalled"), "{shown}");
 
     // Without a log or a transcript nobody can tell, and nothing is made of that.
-    session::record(&store, &id, "main", &SessionRecord { log: None, ..record }).unwrap();
+    session::record(store.as_ref(), &id, "main", &SessionRecord { log: None, ..record }).unwrap();
     let status = repo.watchdog(&["status", "--json"]).expect(0);
     assert_eq!(status.json()["worktrees"][0]["session"]["state"], "running", "{status}");
     drop(alive);

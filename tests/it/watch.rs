@@ -8,7 +8,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::Signal;
 use serde_json::json;
 use watchdog_store::journal::{event, kind};
-use watchdog_store::{SqliteStore, StateDir, Store};
+use watchdog_store::{StateDir, open_store};
 
 use crate::support::watch::{SOON, Watch, commit, gist, linked};
 use crate::support::{Repo, Step, TestEnv, wait_for, wait_until};
@@ -107,7 +107,7 @@ fn the_agent_is_asked_when_a_session_ends_and_not_by_a_commit() {
     assert_eq!(watch.verdicts()[0]["probes_used"], 0);
     // As a hook writes it down.
     let state = StateDir::resolve(Some(env.state()), None, None).expect("it is there");
-    let store = SqliteStore::open(&state).expect("it opens");
+    let store = open_store(&state).expect("it opens");
     let newest = store.newest(1).expect("it can be read").remove(0);
     let ended = event(now(), &newest.worktree, Some("auth"), kind::SESSION_ENDED, json!({"end": "exit code 0"}));
     let _done = store.append(&[ended], None).expect("it can be written");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use watchdog_store::lock::named_holder;
-use watchdog_store::{SqliteStore, StateDir, Store};
+use watchdog_store::{StateDir, open_store};
 
 use crate::support::watch::{SOON, Watch, commit};
 use crate::support::{Repo, TestEnv, WallClock, is_stopped, wait_until};
@@ -151,7 +151,7 @@ fn a_repository_that_is_removed_in_the_midst_of_its_judgement_is_no_error() {
     let (repo, other) = (env.repo(), env.repo_named("other"));
     repo.watchdog(&["snapshot"]).expect(0);
     let state = StateDir::resolve(Some(env.state()), None, None).expect("it is there");
-    let id = SqliteStore::open(&state).expect("it opens").newest(1).expect("it can be read").remove(0).worktree;
+    let id = open_store(&state).expect("it opens").newest(1).expect("it can be read").remove(0).worktree;
     other.watchdog(&["snapshot"]).expect(0);
     let watch = Watch::start(&env, &env.root(), &["."]);
     // A branch that cannot be read is looked at again for a while, in which the judgement holds the lock.

@@ -1,16 +1,13 @@
-//! The one trait that an engine implements. It knows nothing of SQLite, so that a networked engine can take its place.
+//! The two traits that an engine implements. They know nothing of SQLite: a networked engine can take the place of the shared one.
 //!
 //! Everything blocks; callers who must not block call from a thread of their own. What every engine promises:
 //!
 //! - A value that was acknowledged survives the death of any process at any moment, and a power cut.
 //! - [`RowRevision`] changes with every write of a key and never comes back, not even after a delete. It is opaque.
-//! - A fence grows strictly with every [`Store::acquire`] of its key. What is guarded by a lease that expired, was released or was
-//!   taken over has no effect. Expiry is judged by the engine's own clock alone ([`Store::now`]), never by the caller's.
-//! - Appending an event whose id is there already is a no-op. [`Store::read`] never skips an event that was acknowledged.
+//! - A fence grows strictly with every [`SharedStore::acquire`] of its key. What is guarded by a lease that expired, was released or was
+//!   taken over has no effect. Expiry is judged by the engine's own clock alone ([`SharedStore::now`]), never by the caller's.
+//! - Appending an event whose id is there already is a no-op. [`SharedStore::read`] never skips an event that was acknowledged.
 //! - [`SwapOutcome::Unknown`] is an answer: the write may or may not have happened, and the caller must look again.
-//!
-//! The queue of tasks will come as three further functions of the same shape: `enqueue` (the id makes a repetition a no-op),
-//! `claim` (yields a task with a fence, as `acquire` does) and `finish` (refused for a stale fence, atomic with events, as `append` is).
 
 use std::time::Duration;
 
@@ -126,7 +123,7 @@ pub enum AppendOutcome {
     Fenced,
 }
 
-/// How many events one call of [`Store::prune`] forgets at most.
+/// How many events one call of [`LocalStore::prune`] forgets at most.
 pub const PRUNED_AT_ONCE: u64 = 1_000;
 
 /// Which events are kept.
@@ -140,8 +137,9 @@ pub struct EventRetention {
     pub at_most: u64,
 }
 
-/// An engine that keeps watchdog's state. The module's head says what every implementation promises.
-pub trait Store: Send + Sync {
+/// What several machines can share: rows with compare-and-swap, leases with growing fences, and a stream of events that a follower reads
+/// without a gap. The module's head says what every engine promises.
+pub trait SharedStore: Send + Sync {
     /// The engine's clock.
     fn now(&self) -> Result<StoreTime, StoreError>;
 
@@ -162,13 +160,6 @@ pub trait Store: Send + Sync {
     /// At most `limit` values whose keys begin with `prefix`, in the order of their keys, after the key `after`.
     fn list(&self, prefix: &str, after: Option<&RowKey>, limit: usize) -> Result<Vec<StoredRow>, StoreError>;
 
-    /// The keys that begin with `prefix` with their revisions, in the order of the keys and without the values: a cheap way
-    /// to see what there is and what changed.
-    fn revisions(&self, prefix: &str) -> Result<Vec<(RowKey, RowRevision)>, StoreError>;
-
-    /// Writes values over whatever is there, all or none. For what can be made anew: it may be lost in a power cut.
-    fn keep_hints(&self, hints: &[(RowKey, Vec<u8>)]) -> Result<(), StoreError>;
-
     /// Takes a lease that nobody holds; `None` while somebody does (the same holder included).
     fn acquire(&self, key: &RowKey, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError>;
 
@@ -184,6 +175,17 @@ pub trait Store: Send + Sync {
 
     /// At most `limit` events after `after`, and where to go on from.
     fn read(&self, after: EventCursor, limit: usize) -> Result<(Vec<StoredEvent>, EventCursor), StoreError>;
+}
+
+/// What only the engine of this machine does: hints that may be lost, and the journal read backwards, by worktree, and shortened. Judging,
+/// rescuing and every lock rest on this one, so none of them ever waits for a network.
+pub trait LocalStore: SharedStore {
+    /// The keys that begin with `prefix` with their revisions, in the order of the keys and without the values: a cheap way
+    /// to see what there is and what changed.
+    fn revisions(&self, prefix: &str) -> Result<Vec<(RowKey, RowRevision)>, StoreError>;
+
+    /// Writes values over whatever is there, all or none. For what can be made anew: it may be lost in a power cut.
+    fn keep_hints(&self, hints: &[(RowKey, Vec<u8>)]) -> Result<(), StoreError>;
 
     /// The place before the first event that happened at `at` or later; the end of the stream where there is none.
     fn cursor_at(&self, at: Timestamp) -> Result<EventCursor, StoreError>;

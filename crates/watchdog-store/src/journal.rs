@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::codec::sha256_hex;
-use super::engine::{EventRetention, NewEvent, PRUNED_AT_ONCE, Store};
+use super::engine::{EventRetention, LocalStore, NewEvent, PRUNED_AT_ONCE};
 use super::error::StoreError;
 use super::records::figures;
 use watchdog_facts::secret_shapes::mask_value;
@@ -163,7 +163,7 @@ pub fn is_ours(id: &str) -> bool {
 /// Folds what is new into the figures, then forgets old events, so that the journal does not grow for ever and the figures outlive it.
 /// Cheap where there is nothing to do; for the end of a command, which says how many judgements it made: as many events as those can have
 /// left go, and some more, and a long journal in several calls.
-pub fn tidy(store: &dyn Store, now: Timestamp, judgements: usize) -> Result<u64, StoreError> {
+pub fn tidy(store: &dyn LocalStore, now: Timestamp, judgements: usize) -> Result<u64, StoreError> {
     let older_than = now.checked_sub(KEPT).unwrap_or(Timestamp::MIN);
     let retention = EventRetention { older_than, at_least: KEPT_AT_LEAST, at_most: KEPT_AT_MOST };
     let batches = 0..=judgements / JUDGEMENTS_A_BATCH;

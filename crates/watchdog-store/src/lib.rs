@@ -1,9 +1,10 @@
 //! Only the database and the files beside it: journal, baselines, breakers, leases, locks, trust.
 //!
 //! - [`state_dir`]: where everything lives, and who may touch it.
-//! - [`engine`]: the [`Store`] trait, which knows nothing of SQLite; [`sqlite`] implements it.
+//! - [`engine`]: the traits [`SharedStore`] and [`LocalStore`], which know nothing of SQLite; [`sqlite`] implements both, [`open_store`] opens
+//!   the records of this machine.
 //! - [`journal`], [`anchor`], [`answer`], [`baseline`], [`breaker`], [`conversation`], [`expiry`], [`figures`], [`hook_session`], [`sweep_cache`], [`left_rows`], [`looped`], [`outbox`], [`check_cache`], [`progress`], [`refs`],
-//!   [`session`], [`task`], [`notice_record`], [`uncommitted`]: what is kept, as typed, versioned rows over any [`Store`].
+//!   [`session`], [`task`], [`notice_record`], [`uncommitted`]: what is kept, as typed, versioned rows over any [`LocalStore`].
 //! - [`tally`]: what events add to the figures.
 //! - [`rebuild`]: rows made anew from git's refs, which stay the truth.
 //! - [`lock`], [`trust`]: plain files, so that they work where the database does not.
@@ -13,9 +14,12 @@
 mod access_lock;
 mod clock;
 mod codec;
+#[cfg(test)]
+mod conformance;
 mod error;
 mod file;
 mod key;
+mod open;
 mod records;
 
 pub mod engine;
@@ -27,9 +31,10 @@ pub mod state_dir;
 pub mod tally;
 pub mod trust;
 
-pub use engine::Store;
+pub use engine::{LocalStore, SharedStore};
 pub use error::StoreError;
 pub use key::RowKey;
+pub use open::open_store;
 pub use records::{
     OfWorktrees, anchor, answer, baseline, before, breaker, check_cache, conversation, expiry, figures, hook_session, left_rows, looped,
     notice_record, outbox, progress, refs, rescued, rows_of_worktrees, session, sweep_cache, task, uncommitted,

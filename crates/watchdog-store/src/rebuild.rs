@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::baseline::{self, BaselineRecord};
-use super::engine::Store;
+use super::engine::LocalStore;
 use super::error::StoreError;
 use super::journal;
 
@@ -53,7 +53,7 @@ pub struct RebuildResult {
 
 /// Creates the rows that are missing. What is recorded already is left alone, so that running it twice, or beside a
 /// working watchdog, does no harm.
-pub fn rebuild(store: &dyn Store, facts: &RebuildFacts) -> Result<RebuildResult, StoreError> {
+pub fn rebuild(store: &dyn LocalStore, facts: &RebuildFacts) -> Result<RebuildResult, StoreError> {
     let mut rebuilt = RebuildResult::default();
     for fact in &facts.baselines {
         if baseline::record_if_absent(store, &fact.worktree_id, &fact.spec, &fact.baseline)? {

@@ -15,7 +15,7 @@ use watchdog_git::Worktree;
 use watchdog_process::ProgramRun;
 use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
 use watchdog_store::rebuild::{BaselineFact, RebuildFacts, SnapshotFact, rebuild};
-use watchdog_store::{SqliteStore, anchor};
+use watchdog_store::{anchor, open_store};
 
 /// One thing that was looked at.
 struct DoctorFinding {
@@ -51,7 +51,7 @@ fn look(command_env: &CommandEnv) -> Vec<DoctorFinding> {
         Ok(worktree) => DoctorFinding { what: "worktree", ok: true, detail: worktree.root().display().to_string() },
         Err(error) => DoctorFinding { what: "worktree", ok: false, detail: error.to_string() },
     });
-    let store = command_env.state.ensure().and_then(|()| SqliteStore::open(&command_env.state));
+    let store = command_env.state.ensure().and_then(|()| open_store(&command_env.state));
     findings.push(match store {
         Ok(_) => DoctorFinding { what: "state", ok: true, detail: command_env.state.root().display().to_string() },
         Err(error) => DoctorFinding { what: "state", ok: false, detail: format!("{error} ({})", error.hint()) },

@@ -13,7 +13,7 @@ use crate::cli::terminal::CommandTerminal;
 use crate::supervisor::{CommandEnv, EventTail, OpenWorktree, SignalUrgency, answers_to, event_json, now};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_store::engine::{EventCursor, StoredEvent};
-use watchdog_store::{SqliteStore, Store};
+use watchdog_store::{LocalStore, open_store};
 
 use super::runtime::in_runtime;
 
@@ -87,17 +87,17 @@ pub fn events(command_env: &CommandEnv, terminal: &CommandTerminal, args: Events
 }
 
 /// The store, and the worktree to show the events of; no worktree is needed to show those of all.
-fn open(command_env: &CommandEnv, all: bool) -> Result<(Arc<dyn Store>, Option<String>), CommandFailure> {
+fn open(command_env: &CommandEnv, all: bool) -> Result<(Arc<dyn LocalStore>, Option<String>), CommandFailure> {
     if all {
         command_env.state.ensure()?;
-        return Ok((Arc::new(SqliteStore::open(&command_env.state)?), None));
+        return Ok((open_store(&command_env.state)?, None));
     }
     let place = OpenWorktree::open(command_env)?;
     Ok((place.store, Some(place.worktree_id)))
 }
 
 /// The last `n` of the chosen events, and the place after the newest event of all.
-fn last_of(store: &dyn Store, chosen: &EventFilter, n: usize) -> Result<(VecDeque<StoredEvent>, EventCursor), CommandFailure> {
+fn last_of(store: &dyn LocalStore, chosen: &EventFilter, n: usize) -> Result<(VecDeque<StoredEvent>, EventCursor), CommandFailure> {
     let end = store.cursor_at(Timestamp::MAX)?;
     let begin = match chosen.since {
         Some(since) => store.cursor_at(since)?,

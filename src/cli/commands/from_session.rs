@@ -7,7 +7,7 @@ use crate::cli::failure::CommandFailure;
 use crate::session::inside;
 use crate::supervisor::now;
 use watchdog_facts::display::escape_to_one_line;
-use watchdog_store::Store;
+use watchdog_store::LocalStore;
 use watchdog_store::journal::{event, kind};
 
 /// A command that moves what work is judged by.
@@ -15,7 +15,7 @@ pub struct PrivilegedCommand<'a> {
     /// As it is typed.
     pub command: &'static str,
     /// watchdog's records.
-    pub store: &'a dyn Store,
+    pub store: &'a dyn LocalStore,
     /// The worktree's name in them.
     pub worktree_id: &'a str,
     /// Whether `--from-session` was given.

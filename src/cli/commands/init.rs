@@ -12,7 +12,7 @@ use crate::supervisor::{CONFIGURATION_FILE, CommandEnv};
 use watchdog_facts::verdict::Reason;
 use watchdog_git::Worktree;
 use watchdog_store::trust::TrustStore;
-use watchdog_store::{SqliteStore, uncommitted};
+use watchdog_store::{open_store, uncommitted};
 
 /// Everything in it is the default, so that it changes nothing until it is edited.
 const FIRST: &str = r#"{
@@ -32,10 +32,10 @@ pub fn init(command_env: &CommandEnv, terminal: &CommandTerminal, args: InitArgs
     }
     let worktree = Worktree::open(&command_env.worktree)?;
     command_env.state.ensure()?;
-    let records = SqliteStore::open(&command_env.state)?;
+    let records = open_store(&command_env.state)?;
     let worktree_id = worktree.worktree_id();
     let privileged =
-        PrivilegedCommand { command: "watchdog init", store: &records, worktree_id: &worktree_id, from_session: args.from_session };
+        PrivilegedCommand { command: "watchdog init", store: records.as_ref(), worktree_id: &worktree_id, from_session: args.from_session };
     privileged.allow()?;
     let path = worktree.root().join(CONFIGURATION_FILE);
     let mut options = std::fs::OpenOptions::new();
@@ -62,6 +62,6 @@ pub fn init(command_env: &CommandEnv, terminal: &CommandTerminal, args: InitArgs
 
 /// Notes that watchdog wrote this file itself, so that it is nobody's work. Where that cannot be noted, it counts like any other file.
 pub(super) fn note_own_file(command_env: &CommandEnv, worktree: &Worktree, path: &str) {
-    let Ok(store) = SqliteStore::open(&command_env.state) else { return };
-    let _ = uncommitted::wrote(&store, &worktree.worktree_id(), path, &worktree.content_id(path));
+    let Ok(store) = open_store(&command_env.state) else { return };
+    let _ = uncommitted::wrote(store.as_ref(), &worktree.worktree_id(), path, &worktree.content_id(path));
 }

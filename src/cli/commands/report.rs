@@ -16,8 +16,8 @@ use crate::report::PathFilter;
 use crate::report::figures::{FiguresReport, PROBE, VERDICT, by_status, cost, cost_of_questions, report as figures_of, verdicts};
 use crate::supervisor::{CommandEnv, now};
 use watchdog_facts::display::{escape_to_one_line, plural};
+use watchdog_store::open_store;
 use watchdog_store::tally::{WordSums, word};
-use watchdog_store::{SqliteStore, Store as _};
 
 /// One day.
 const DAY: Duration = Duration::from_secs(86_400);
@@ -32,7 +32,7 @@ const DAYS: usize = 62;
 /// Shows what a period came to.
 pub fn report(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, args: ReportArgs) -> Result<u8, CommandFailure> {
     command_env.state.ensure()?;
-    let store = SqliteStore::open(&command_env.state)?;
+    let store = open_store(&command_env.state)?;
     let paths = if args.paths.is_empty() && here { vec![".".into()] } else { args.paths };
     let below = PathFilter::new(&command_env.worktree, &paths);
     let today = date(now());
@@ -45,7 +45,7 @@ pub fn report(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, 
         SinceTime::At(at) => date(at),
     };
     let tell = || terminal.tell("watchdog: counting what happened so far; the next report has it at once");
-    let mut found = figures_of(&store, &below, from, today, tell)?;
+    let mut found = figures_of(store.as_ref(), &below, from, today, tell)?;
     found.notes.extend(store.notes().into_iter().map(|note| note.detail));
     if terminal.json {
         terminal.value(&found.to_json());

@@ -17,7 +17,7 @@ use crate::supervisor::{CommandEnv, now};
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::display::{bounded, escape_to_one_line, plural};
 use watchdog_facts::verdict::Status;
-use watchdog_store::{SqliteStore, Store as _};
+use watchdog_store::open_store;
 
 /// Bytes of a message that are shown.
 const MESSAGE: usize = 300;
@@ -25,11 +25,11 @@ const MESSAGE: usize = 300;
 /// Shows what is going on.
 pub fn status(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, args: StatusArgs) -> Result<u8, CommandFailure> {
     command_env.state.ensure()?;
-    let store = SqliteStore::open(&command_env.state)?;
+    let store = open_store(&command_env.state)?;
     let paths = if args.paths.is_empty() && here { vec![".".into()] } else { args.paths };
     let below = PathFilter::new(&command_env.worktree, &paths);
     let now = now();
-    let mut found = overview(&store, &command_env.state, &below, now)?;
+    let mut found = overview(store.as_ref(), &command_env.state, &below, now)?;
     found.look_at_sessions(&command_env.state, &command_env.claude_home);
     found.notes.extend(store.notes().into_iter().map(|note| note.detail));
     let shown = |row: &StatusRow| args.only.is_empty() || row.words().iter().any(|word| args.only.iter().any(|only| only == word));
@@ -53,8 +53,8 @@ pub fn status(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, 
 /// `watchdog` alone: what is going on in this worktree where it is watched, else the short help, as for any line without a command.
 pub fn bare(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
     if command_env.state.database().exists() {
-        let store = SqliteStore::open(&command_env.state)?;
-        let here = overview(&store, &command_env.state, &PathFilter::new(&command_env.worktree, &[".".into()]), now())?;
+        let store = open_store(&command_env.state)?;
+        let here = overview(store.as_ref(), &command_env.state, &PathFilter::new(&command_env.worktree, &[".".into()]), now())?;
         if !here.rows.is_empty() {
             drop(store);
             return status(command_env, true, terminal, StatusArgs { paths: Vec::new(), only: Vec::new() });

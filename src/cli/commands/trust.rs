@@ -15,7 +15,7 @@ use watchdog_core::config::task_file::parse_task;
 use watchdog_core::config::{ConfigError, parse_bytes};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_git::{BaselinePoint, Worktree};
-use watchdog_store::SqliteStore;
+use watchdog_store::open_store;
 use watchdog_store::task::{self, PinnedFile, TaskRecord};
 use watchdog_store::trust::{TrustGrant, TrustStore, fingerprint};
 
@@ -30,10 +30,14 @@ pub fn trust(command_env: &CommandEnv, terminal: &CommandTerminal, args: TrustAr
         return list(terminal, &store);
     }
     let worktree = Worktree::open(&command_env.worktree)?;
-    let records = SqliteStore::open(&command_env.state)?;
+    let records = open_store(&command_env.state)?;
     let worktree_id = worktree.worktree_id();
-    let privileged =
-        PrivilegedCommand { command: "watchdog trust", store: &records, worktree_id: &worktree_id, from_session: args.from_session };
+    let privileged = PrivilegedCommand {
+        command: "watchdog trust",
+        store: records.as_ref(),
+        worktree_id: &worktree_id,
+        from_session: args.from_session,
+    };
     privileged.allow()?;
     let (path, relative) = named(&worktree, command_env, args.file)?;
     if path.is_dir() {
@@ -70,11 +74,11 @@ fn bytes_of(worktree: &Worktree, path: &Path, relative: &Path, rev: Option<&str>
 fn move_pin(command_env: &CommandEnv, worktree: &Worktree, relative: &Path, bytes: &[u8]) -> Result<(), CommandFailure> {
     let Some(parsed) = is_task(relative).then(|| parse_task(bytes, relative).ok()).flatten() else { return Ok(()) };
     let Ok(text) = String::from_utf8(bytes.to_vec()) else { return Ok(()) };
-    let store = SqliteStore::open(&command_env.state)?;
+    let store = open_store(&command_env.state)?;
     let repository = worktree.repository_id();
-    let Some(known) = task::of(&store, &repository, &parsed.id)? else { return Ok(()) };
+    let Some(known) = task::of(store.as_ref(), &repository, &parsed.id)? else { return Ok(()) };
     let pinned = Some(PinnedFile { path: relative.to_string_lossy().into_owned(), text });
-    task::update(&store, &repository, &parsed.id, |found| {
+    task::update(store.as_ref(), &repository, &parsed.id, |found| {
         (TaskRecord { pinned: pinned.clone(), ..found.unwrap_or_else(|| known.clone()) }, ())
     })?;
     Ok(())
@@ -112,8 +116,8 @@ pub(super) fn move_anchors(
     if relative != Path::new(CONFIGURATION_FILE) {
         return Ok(());
     }
-    let store = SqliteStore::open(&command_env.state)?;
-    Ok(criteria_trusted(&store, worktree, trusted)?)
+    let store = open_store(&command_env.state)?;
+    Ok(criteria_trusted(store.as_ref(), worktree, trusted)?)
 }
 
 /// Allows every task of a folder that names commands, as their bytes are now. Those that name none need no word.
@@ -179,10 +183,14 @@ pub fn allow(worktree: &Worktree, store: &TrustStore, path: &Path, relative: &Pa
 pub fn untrust(command_env: &CommandEnv, terminal: &CommandTerminal, args: UntrustArgs) -> Result<u8, CommandFailure> {
     let worktree = Worktree::open(&command_env.worktree)?;
     command_env.state.ensure()?;
-    let records = SqliteStore::open(&command_env.state)?;
+    let records = open_store(&command_env.state)?;
     let worktree_id = worktree.worktree_id();
-    let privileged =
-        PrivilegedCommand { command: "watchdog untrust", store: &records, worktree_id: &worktree_id, from_session: args.from_session };
+    let privileged = PrivilegedCommand {
+        command: "watchdog untrust",
+        store: records.as_ref(),
+        worktree_id: &worktree_id,
+        from_session: args.from_session,
+    };
     privileged.allow()?;
     let store = TrustStore::new(&command_env.state);
     let (path, relative) = named(&worktree, command_env, args.file)?;

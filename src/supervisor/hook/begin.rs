@@ -101,7 +101,7 @@ fn keep(
 
 /// The session that already runs in this worktree, where it is not this very process's own: that of `watchdog run` or of another agent.
 fn active(
-    store: &dyn watchdog_store::Store,
+    store: &dyn watchdog_store::LocalStore,
     worktree_id: &str,
     pid: Option<u32>,
 ) -> Result<Option<(String, SessionRecord)>, UnreadableFact> {
@@ -115,7 +115,7 @@ fn active(
 
 /// Tells the running session its agent's id, unless it knows one that still runs: that one is asked, and not an agent inside it.
 fn adopt(
-    store: &dyn watchdog_store::Store,
+    store: &dyn watchdog_store::LocalStore,
     worktree_id: &str,
     spec: &str,
     session: &SessionRecord,

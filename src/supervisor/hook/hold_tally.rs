@@ -4,12 +4,12 @@ use jiff::Timestamp;
 
 use crate::hooks::{HoldCount, HoldMode, HoldStreak, HookEvent, HookInput};
 use watchdog_facts::evidence::UnreadableFact;
-use watchdog_store::Store;
+use watchdog_store::LocalStore;
 use watchdog_store::hook_session::{self, HookSession};
 
 /// The count of one agent of one session.
 pub struct HoldTally<'a> {
-    store: &'a dyn Store,
+    store: &'a dyn LocalStore,
     session_id: String,
     agent_id: Option<String>,
     /// What is kept, or what would be kept if there were anything.
@@ -22,7 +22,7 @@ pub struct HoldTally<'a> {
 impl<'a> HoldTally<'a> {
     /// Reads the count. `fallback` names the worktree where the host does not name a session.
     pub fn read(
-        store: &'a dyn Store,
+        store: &'a dyn LocalStore,
         event: HookEvent,
         input: &HookInput,
         fallback: &str,

@@ -8,7 +8,7 @@ use crate::hooks::{HookEvent, HookInput};
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_git::Worktree;
 use watchdog_store::hook_session::{self, HookSession};
-use watchdog_store::{SqliteStore, Store};
+use watchdog_store::{LocalStore, open_store};
 
 use super::super::command_env::CommandEnv;
 use super::super::open_worktree::OpenWorktree;
@@ -77,15 +77,15 @@ impl HookWorktree {
     /// Opens the records, then the worktree of the session.
     pub fn open(command_env: &CommandEnv, request: &HookRequest, input: &HookInput) -> Result<Self, UnreadableFact> {
         command_env.state.ensure()?;
-        let store = SqliteStore::open(&command_env.state)?;
+        let store = open_store(&command_env.state)?;
         let notes = store.notes();
         let session = match &input.session_id {
-            Some(id) => hook_session::of(&store, id, None)?,
+            Some(id) => hook_session::of(store.as_ref(), id, None)?,
             None => None,
         };
         let folder = folder(command_env, request, input, session.as_ref());
         let worktree = Worktree::open(&folder)?;
-        let store: Arc<dyn Store> = Arc::new(store);
+        let store: Arc<dyn LocalStore> = store;
         Ok(HookWorktree { place: OpenWorktree { worktree_id: worktree.worktree_id(), worktree, store, notes }, session })
     }
 }

@@ -20,7 +20,7 @@ use watchdog_facts::verdict::Reason;
 use watchdog_git::{BaselinePoint, SnapshotRequest};
 use watchdog_process::CancelFlag;
 use watchdog_process::still_runs;
-use watchdog_store::Store;
+use watchdog_store::LocalStore;
 use watchdog_store::hook_session::HookSession;
 use watchdog_store::journal::kind;
 use watchdog_store::session;
@@ -110,7 +110,7 @@ pub fn judge(
 }
 
 /// Whether watchdog runs the session of this worktree.
-fn is_watched(store: &dyn watchdog_store::Store, case: &JudgementInput) -> bool {
+fn is_watched(store: &dyn watchdog_store::LocalStore, case: &JudgementInput) -> bool {
     let latest = session::latest(store, &case.worktree_id).ok().flatten();
     latest.is_some_and(|(_, session)| {
         let runs = session.ended_at.is_none() && session.pid.is_some_and(|pid| still_runs(pid, session.started_at));
@@ -133,7 +133,7 @@ fn most(limits: &Limits, request: &HookRequest, holding: HoldMode) -> u32 {
 }
 
 /// When the session began, as its own start hook recorded it.
-fn session_began(store: &dyn watchdog_store::Store, worktree_id: &str, spec: &str, input: &HookInput) -> Option<Timestamp> {
+fn session_began(store: &dyn watchdog_store::LocalStore, worktree_id: &str, spec: &str, input: &HookInput) -> Option<Timestamp> {
     // It only serves the time budget: what cannot be read is unknown, and counts neither as spent nor as zero.
     let found = session::of(store, worktree_id, spec).ok().flatten()?;
     (found.session_id.is_some() && found.session_id == input.session_id).then_some(found.started_at)
@@ -170,7 +170,7 @@ fn asks_what_was_said(check: &CheckSpec) -> bool {
 #[expect(clippy::too_many_arguments, reason = "each is a fact of its own, and none goes with another")]
 fn ground(
     command_env: &CommandEnv,
-    store: &Arc<dyn Store>,
+    store: &Arc<dyn LocalStore>,
     case: &JudgementInput,
     root: &Path,
     event: HookEvent,

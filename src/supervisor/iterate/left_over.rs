@@ -8,13 +8,13 @@ use crate::supervisor::pid_wait;
 use crate::supervisor::signals::SignalState;
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_process::{PidEnd, started_by_a_watchdog};
-use watchdog_store::Store;
+use watchdog_store::LocalStore;
 use watchdog_store::session;
 
 /// Waits until the recorded session of a spec has ended, if it still runs. The verdict to end with where it does not end in time.
 pub async fn wait_for_its_end(
     command_env: &CommandEnv,
-    store: &Arc<dyn Store>,
+    store: &Arc<dyn LocalStore>,
     worktree_id: &str,
     spec: &str,
     timeout: Option<Duration>,

@@ -10,7 +10,7 @@ use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git as git;
 use watchdog_git::{BaselinePoint, Worktree};
-use watchdog_store::Store;
+use watchdog_store::LocalStore;
 use watchdog_store::journal::event_id;
 use watchdog_store::looped::{self, LoopRecord};
 
@@ -19,7 +19,7 @@ const FEEDBACK: usize = 16 * 1024;
 
 /// How a loop stands, and where that is kept.
 pub struct LoopState {
-    store: Arc<dyn Store>,
+    store: Arc<dyn LocalStore>,
     worktree_id: String,
     spec: String,
     record: LoopRecord,
@@ -29,7 +29,13 @@ pub struct LoopState {
 
 impl LoopState {
     /// The loop of a spec that is not over, or a new one from here.
-    pub fn open(store: &Arc<dyn Store>, worktree: &Worktree, spec: &str, restart: bool, at: Timestamp) -> Result<Self, UnreadableFact> {
+    pub fn open(
+        store: &Arc<dyn LocalStore>,
+        worktree: &Worktree,
+        spec: &str,
+        restart: bool,
+        at: Timestamp,
+    ) -> Result<Self, UnreadableFact> {
         let worktree_id = worktree.worktree_id();
         let found = if restart { None } else { looped::of(store.as_ref(), &worktree_id, spec)?.filter(|found| found.over.is_none()) };
         let found = found.filter(|found| is_of(worktree, found));

@@ -436,6 +436,6 @@ impl LoopRun {
     }
 }
 
-fn breaker_of(case: &JudgementInput, store: &dyn watchdog_store::Store) -> Option<(&'static str, u32, u32)> {
+fn breaker_of(case: &JudgementInput, store: &dyn watchdog_store::LocalStore) -> Option<(&'static str, u32, u32)> {
     case.breaker(store).map(|breaker| (breaker.state, breaker.strikes, breaker.limit))
 }

@@ -16,7 +16,7 @@ use watchdog_facts::evidence::{Degradation, SessionEnd, UnreadableFact, WarningC
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::{BaselinePoint, KnownRefs, Worktree};
 use watchdog_process::StdinSource;
-use watchdog_store::Store;
+use watchdog_store::LocalStore;
 
 use crate::supervisor::command_env::{CommandEnv, now};
 use crate::supervisor::configuration::{EffectiveConfig, effective};
@@ -37,7 +37,7 @@ pub struct LoopContext {
     /// What is asked.
     pub request: LoopRequest,
     /// watchdog's records.
-    pub store: Arc<dyn Store>,
+    pub store: Arc<dyn LocalStore>,
     /// The top folder.
     pub root: PathBuf,
     /// The worktree's name in the store.

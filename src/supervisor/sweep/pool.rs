@@ -23,7 +23,7 @@ use watchdog_facts::verdict::Status;
 use watchdog_git::{FoundWorktree, RepoCache, find_worktrees};
 use watchdog_process::CancelFlag;
 use watchdog_store::journal::tidy;
-use watchdog_store::{SqliteStore, Store, baseline, session};
+use watchdog_store::{LocalStore, baseline, open_store, session};
 
 /// How many judgements wait for their turn to ask at most. Each holds a lock and an open repository.
 const WAITING: usize = 64;
@@ -35,7 +35,7 @@ const FAMILIES: usize = 8;
 pub struct WorkerPool<'a> {
     pub(super) around: &'a CommandEnv,
     pub(super) request: &'a SweepRequest,
-    pub(super) store: Arc<dyn Store>,
+    pub(super) store: Arc<dyn LocalStore>,
     pub(super) ledger: Arc<JournalBatcher>,
     pub(super) probe_budget: ProbeBudget,
     pub(super) cancel: CancelFlag,
@@ -71,7 +71,7 @@ pub async fn sweep(command_env: &CommandEnv, request: SweepRequest, signals: &mu
 fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) -> Result<SweepReport, UnreadableFact> {
     let begun = Instant::now();
     around.state.ensure()?;
-    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&around.state)?);
+    let store: Arc<dyn LocalStore> = open_store(&around.state)?;
     let found = find_worktrees(&request.paths, &|| cancel.is_cancelled());
     tracing::debug!(target: "watchdog::sweep", worktrees = found.worktrees.len(), "found worktrees");
     let mut notes: Vec<String> = store.notes().into_iter().map(|note| note.detail).collect();

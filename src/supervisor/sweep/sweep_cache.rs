@@ -20,14 +20,14 @@ use watchdog_facts::verdict::Reason;
 use watchdog_git::{FoundWorktree, StatFingerprint, StatFingerprints, TABLES};
 use watchdog_store::engine::RowRevision;
 use watchdog_store::sweep_cache::{self, SweepCacheEntry};
-use watchdog_store::{Store, StoreError, rows_of_worktrees};
+use watchdog_store::{LocalStore, StoreError, rows_of_worktrees};
 
 /// How many looks are written together.
 const TOGETHER: usize = 128;
 
 /// What earlier sweeps left behind.
 pub struct EarlierSweeps {
-    store: Arc<dyn Store>,
+    store: Arc<dyn LocalStore>,
     /// What is asked of every worktree alike.
     asked: String,
     asks_nobody: bool,
@@ -41,7 +41,7 @@ pub struct EarlierSweeps {
 
 impl EarlierSweeps {
     /// Reads what there is, for one sweep.
-    pub fn open(store: Arc<dyn Store>, around: &CommandEnv, request: &SweepRequest) -> Result<Self, UnreadableFact> {
+    pub fn open(store: Arc<dyn LocalStore>, around: &CommandEnv, request: &SweepRequest) -> Result<Self, UnreadableFact> {
         let asks_nobody = request.asked.no_probe || request.max_probes_total == 0;
         let words = (env!("CARGO_PKG_VERSION"), &request.asked, asks_nobody, &around.config, &around.trusted);
         let mut everywhere = vec![around.state.trust()];

@@ -5,7 +5,7 @@ use watchdog_core::checks::{AtBegin, CheckDefinition};
 use watchdog_facts::evidence::{CheckOutcome, OutcomeBefore, TestCounts};
 use watchdog_git::{BaselinePoint, Worktree};
 use watchdog_store::before::{self, OutcomeRecord};
-use watchdog_store::{Store, check_cache};
+use watchdog_store::{LocalStore, check_cache};
 
 use super::super::command_env::now;
 use super::super::judgement_input::JudgementInput;
@@ -19,7 +19,7 @@ pub(super) struct BaselineOutcome<'a> {
 }
 
 /// What is known. Whatever cannot be read or written here is unknown, and nothing else.
-pub(super) fn find(case: &JudgementInput, store: &dyn Store, ended: &BaselineOutcome<'_>) -> AtBegin {
+pub(super) fn find(case: &JudgementInput, store: &dyn LocalStore, ended: &BaselineOutcome<'_>) -> AtBegin {
     if !ended.definition.of_worktree || case.origin.0 == BaselinePoint::unknown() {
         return AtBegin::default();
     }

@@ -19,7 +19,7 @@ use watchdog_facts::verdict::ProbeUsage;
 use watchdog_git as git;
 use watchdog_git::{BaselinePoint, Worktree};
 use watchdog_process::{BoundedOutput, CancelFlag, LeftoverRule, ProgramPurpose, ProgramRun, StartError};
-use watchdog_store::Store;
+use watchdog_store::LocalStore;
 
 use super::super::criteria_files;
 use super::super::judgement_input::JudgementInput;
@@ -40,7 +40,7 @@ pub struct SystemCapabilities<'a> {
     earlier_passes: Option<CheckCache>,
     spent: Mutex<ProbeUsage>,
     /// Where it is known how checks ended when the work began.
-    store: Option<Arc<dyn Store>>,
+    store: Option<Arc<dyn LocalStore>>,
     /// Where scratch checkouts are made.
     pub(super) scratch: Option<PathBuf>,
     /// The tree that clean checks run on in place of the work: then nothing else of the worktree counts.
@@ -77,7 +77,7 @@ impl<'a> SystemCapabilities<'a> {
     }
 
     /// The same where commands need not run again that passed before, unless the command line wants them to.
-    pub fn with_earlier_passes(self, store: Arc<dyn Store>) -> Self {
+    pub fn with_earlier_passes(self, store: Arc<dyn LocalStore>) -> Self {
         let earlier_passes = (!self.case.asked.no_cache).then(|| CheckCache::new(Arc::clone(&store)));
         SystemCapabilities { earlier_passes, store: Some(store), ..self }
     }
@@ -250,7 +250,7 @@ impl Capabilities for SystemCapabilities<'_> {
     }
 
     fn at_begin(&self, definition: &CheckDefinition, outcome: CheckOutcome, tests: Option<TestCounts>) -> AtBegin {
-        let find = |store: &Arc<dyn Store>| at_begin::find(self.case, store.as_ref(), &BaselineOutcome { definition, outcome, tests });
+        let find = |store: &Arc<dyn LocalStore>| at_begin::find(self.case, store.as_ref(), &BaselineOutcome { definition, outcome, tests });
         self.store.as_ref().map_or_else(AtBegin::default, find)
     }
 

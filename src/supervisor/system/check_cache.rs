@@ -7,21 +7,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use watchdog_core::checks::{CommandRequest, EarlierPass};
 use watchdog_core::config::settings::{CommandLine, SuccessRule};
 use watchdog_facts::evidence::TestCounts;
-use watchdog_store::{Store, check_cache};
+use watchdog_store::{LocalStore, check_cache};
 
 use super::super::command_env::now;
 use super::super::judgement_input::JudgementInput;
 
 /// What passed before. Whatever cannot be read or written here makes a command run, and nothing else.
 pub struct CheckCache {
-    store: Arc<dyn Store>,
+    store: Arc<dyn LocalStore>,
     /// The inputs of commands as they were right before they ran.
     asked: Mutex<HashMap<String, String>>,
 }
 
 impl CheckCache {
     /// Those that a store remembers.
-    pub fn new(store: Arc<dyn Store>) -> Self {
+    pub fn new(store: Arc<dyn LocalStore>) -> Self {
         CheckCache { store, asked: Mutex::default() }
     }
 

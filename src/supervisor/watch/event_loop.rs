@@ -29,7 +29,7 @@ use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::{BaselinePoint, SearchResult};
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::journal::{is_ours, kind};
-use watchdog_store::{SqliteStore, Store};
+use watchdog_store::{LocalStore, open_store};
 
 /// Movements of one commit come within milliseconds of each other.
 const SETTLE: Duration = Duration::from_millis(4);
@@ -61,7 +61,7 @@ struct RunningScan {
 struct WatchLoop<'a, L> {
     around: &'a CommandEnv,
     request: &'a WatchRequest,
-    store: Arc<dyn Store>,
+    store: Arc<dyn LocalStore>,
     signals: SignalState,
     watch_set: WatchSet,
     fs_events: FsEvents,
@@ -101,7 +101,7 @@ pub(super) async fn watch_by(
     look: impl AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static,
 ) -> Result<i32, UnreadableFact> {
     around.state.ensure()?;
-    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&around.state)?);
+    let store: Arc<dyn LocalStore> = open_store(&around.state)?;
     // Before anything is looked at, so that nothing happens in between.
     let mut tail = EventTail::new(Arc::clone(&store), around.state.root(), store.cursor_at(Timestamp::MAX)?);
     let mut discovery = Discovery::new(request.paths.clone());

@@ -15,7 +15,7 @@ use crate::supervisor::verdict_json::Judgement;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::Reason;
 use watchdog_git::{BaselinePoint, Worktree};
-use watchdog_store::Store;
+use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
 
@@ -60,7 +60,7 @@ pub struct ScanTask {
     /// What was told from outside, with the worktree's own folder.
     pub around: CommandEnv,
     /// The records.
-    pub store: Arc<dyn Store>,
+    pub store: Arc<dyn LocalStore>,
     /// The worktree.
     pub subject: ScanSubject,
     /// What is asked of the judgement.
@@ -126,7 +126,7 @@ enum PreparedScan {
     Nothing(WatchScanOutcome),
 }
 
-fn prepare(around: &CommandEnv, store: &Arc<dyn Store>, subject: &ScanSubject) -> Result<PreparedScan, UnreadableFact> {
+fn prepare(around: &CommandEnv, store: &Arc<dyn LocalStore>, subject: &ScanSubject) -> Result<PreparedScan, UnreadableFact> {
     let Some(recorded) = recorded(store, &subject.id, None)? else { return Ok(PreparedScan::Nothing(WatchScanOutcome::Unwatched)) };
     let worktree = Worktree::open(&subject.root)?;
     if worktree.worktree_id() != subject.id {
@@ -164,7 +164,7 @@ fn prepare(around: &CommandEnv, store: &Arc<dyn Store>, subject: &ScanSubject) -
 
 /// Whether the last that was written down about a worktree is a verdict on this very head. Whoever held the lock until now may have written
 /// it, and nobody have read it yet.
-fn was_judged(store: &dyn Store, id: &str, head: Option<&BaselinePoint>) -> Result<bool, UnreadableFact> {
+fn was_judged(store: &dyn LocalStore, id: &str, head: Option<&BaselinePoint>) -> Result<bool, UnreadableFact> {
     let (events, _) = store.read_back(store.cursor_at(Timestamp::MAX)?, Some(id), 1)?;
     let busy = |reason: &str| [Reason::Locked, Reason::SessionActive].iter().any(|busy| reason == busy.as_str());
     Ok(events.last().is_some_and(|event| {

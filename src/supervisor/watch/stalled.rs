@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use crate::supervisor::command_env::CommandEnv;
 use crate::supervisor::live_session::{SessionActivity, look_at_session};
 use watchdog_process::still_runs;
-use watchdog_store::{Store, session};
+use watchdog_store::{LocalStore, session};
 
 /// A session, by its worktree and its beginning.
 type SessionKey = (String, Timestamp);
@@ -24,7 +24,7 @@ pub struct StalledSessions {
 
 impl StalledSessions {
     /// Looks at the sessions that run in these worktrees, in a thread of its own, unless the last look is still under way.
-    pub fn look(&mut self, around: &CommandEnv, store: &Arc<dyn Store>, worktrees: Vec<(String, PathBuf)>) {
+    pub fn look(&mut self, around: &CommandEnv, store: &Arc<dyn LocalStore>, worktrees: Vec<(String, PathBuf)>) {
         if worktrees.is_empty() || self.under_way.as_ref().is_some_and(|look| !look.is_finished()) {
             return;
         }

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use watchdog_store::{Store, StoreError};
+use watchdog_store::{SharedStore, StoreError};
 
 /// A lease that is renewed in the background until this is dropped.
 pub struct RenewedLease {
@@ -19,9 +19,9 @@ pub struct RenewedLease {
 impl RenewedLease {
     /// Calls `renew` three times in each `ttl`; one that answers `false`, or cannot answer for a whole `ttl`, means that the lease is lost.
     pub fn start(
-        store: Arc<dyn Store>,
+        store: Arc<dyn SharedStore>,
         ttl: Duration,
-        renew: impl Fn(&dyn Store, Duration) -> Result<bool, StoreError> + Send + Sync + 'static,
+        renew: impl Fn(&dyn SharedStore, Duration) -> Result<bool, StoreError> + Send + Sync + 'static,
     ) -> Self {
         let (sender, lost) = watch::channel(false);
         let renew = Arc::new(renew);
@@ -72,14 +72,14 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
-    use watchdog_store::{SqliteStore, StateDir};
+    use watchdog_store::{StateDir, open_store};
 
-    fn store() -> (tempfile::TempDir, Arc<dyn Store>) {
+    fn store() -> (tempfile::TempDir, Arc<dyn SharedStore>) {
         let scratch = tempfile::tempdir().expect("a scratch folder");
         let state = StateDir::resolve(Some(scratch.path().join("state")), None, None).expect("a folder");
         state.ensure().expect("it can be made");
-        let store = SqliteStore::open(&state).expect("a store");
-        (scratch, Arc::new(store))
+        let store = open_store(&state).expect("a store");
+        (scratch, store)
     }
 
     #[tokio::test]

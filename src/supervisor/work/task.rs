@@ -21,7 +21,7 @@ use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{BaselinePoint, Worktree};
-use watchdog_store::Store;
+use watchdog_store::LocalStore;
 use watchdog_store::session;
 use watchdog_store::task::TaskRecord;
 
@@ -175,7 +175,7 @@ impl TakenTask<'_> {
         let store = self.queue.store();
         let kept = {
             let held = self.held.clone();
-            RenewedLease::start(Arc::clone(&store), self.order.lease, move |store, ttl| held.renew(store, ttl))
+            RenewedLease::start(store.clone(), self.order.lease, move |store, ttl| held.renew(store, ttl))
         };
         let prepared = self.prepare(&store).await;
         let (judgement, root) = match prepared {
@@ -217,7 +217,7 @@ impl TakenTask<'_> {
     }
 
     /// Writes down that the task is begun, and makes its worktree.
-    async fn prepare(&self, store: &Arc<dyn Store>) -> Result<TaskWorktree, Box<Verdict>> {
+    async fn prepare(&self, store: &Arc<dyn LocalStore>) -> Result<TaskWorktree, Box<Verdict>> {
         let wanted = self.wanted().map_err(|unreadable| Box::new(Verdict::unreadable(unreadable)))?;
         let baseline = self.baseline().as_str().to_owned();
         let begin = |record: &mut TaskRecord| {
@@ -301,7 +301,13 @@ impl TakenTask<'_> {
         })
     }
 
-    fn write_down(&self, store: &Arc<dyn Store>, verdict: &Verdict, log: Option<PathBuf>, lost: bool) -> Result<TaskEnd, UnreadableFact> {
+    fn write_down(
+        &self,
+        store: &Arc<dyn LocalStore>,
+        verdict: &Verdict,
+        log: Option<PathBuf>,
+        lost: bool,
+    ) -> Result<TaskEnd, UnreadableFact> {
         if lost {
             self.command_env.tell(&format!("the lease of {} has ended; somebody else may work on it", self.order.id));
             return Ok(TaskEnd::Lost);
@@ -358,7 +364,7 @@ fn not_ready(error: &NotReady) -> Verdict {
     Verdict::new(reason, error.to_string())
 }
 
-fn log_of(store: &dyn Store, root: &Path, id: &str) -> Option<PathBuf> {
+fn log_of(store: &dyn LocalStore, root: &Path, id: &str) -> Option<PathBuf> {
     let worktree = Worktree::open(root).ok()?;
     session::of(store, &worktree.worktree_id(), id).ok().flatten()?.log
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, SelfStored};
-use crate::engine::Store;
+use crate::engine::LocalStore;
 use crate::error::StoreError;
 
 /// A full name of a ref with the object that it named.
@@ -44,12 +44,12 @@ impl SelfStored for AnchorRecord {
 }
 
 /// The anchor of a spec, if it has one of its own.
-pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<Option<AnchorRecord>, StoreError> {
+pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<AnchorRecord>, StoreError> {
     row::load(store, &row::key::<AnchorRecord>(worktree_id, spec))
 }
 
 /// The anchor that governs a spec: its own, else the newest of the worktree.
-pub fn effective(store: &dyn Store, worktree_id: &str, spec: Option<&str>) -> Result<Option<AnchorRecord>, StoreError> {
+pub fn effective(store: &dyn LocalStore, worktree_id: &str, spec: Option<&str>) -> Result<Option<AnchorRecord>, StoreError> {
     let own = spec.map_or(Ok(None), |spec| of(store, worktree_id, spec))?;
     if own.is_some() {
         return Ok(own);
@@ -58,7 +58,7 @@ pub fn effective(store: &dyn Store, worktree_id: &str, spec: Option<&str>) -> Re
 }
 
 /// Every anchor of a worktree, each with its spec. One that cannot be read is an error: to go on without it would let criteria go.
-pub fn of_worktree(store: &dyn Store, worktree_id: &str) -> Result<Vec<(String, AnchorRecord)>, StoreError> {
+pub fn of_worktree(store: &dyn LocalStore, worktree_id: &str) -> Result<Vec<(String, AnchorRecord)>, StoreError> {
     let mut anchors = Vec::new();
     let mut failed = None;
     row::each::<AnchorRecord>(store, &[worktree_id], |key, found| match found {
@@ -69,12 +69,12 @@ pub fn of_worktree(store: &dyn Store, worktree_id: &str) -> Result<Vec<(String, 
 }
 
 /// Records an anchor in place of the former one.
-pub fn record(store: &dyn Store, worktree_id: &str, spec: &str, anchor: &AnchorRecord) -> Result<(), StoreError> {
+pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, anchor: &AnchorRecord) -> Result<(), StoreError> {
     row::overwrite(store, &row::key::<AnchorRecord>(worktree_id, spec), anchor)
 }
 
 /// Records an anchor where there is none, and says whether it did.
-pub fn record_if_absent(store: &dyn Store, worktree_id: &str, spec: &str, anchor: &AnchorRecord) -> Result<bool, StoreError> {
+pub fn record_if_absent(store: &dyn LocalStore, worktree_id: &str, spec: &str, anchor: &AnchorRecord) -> Result<bool, StoreError> {
     row::create(store, &row::key::<AnchorRecord>(worktree_id, spec), anchor)
 }
 

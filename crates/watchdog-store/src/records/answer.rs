@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, RecordType};
-use crate::engine::Store;
+use crate::engine::LocalStore;
 use crate::error::StoreError;
 use watchdog_facts::evidence::{ProbeOutcome, Reply, ReplyStatus};
 
@@ -147,17 +147,17 @@ impl RecordType for AnswerRecord {
 }
 
 /// Records an answer in place of the former one.
-pub fn record(store: &dyn Store, worktree_id: &str, spec: &str, answer: &AnswerRecord) -> Result<(), StoreError> {
+pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, answer: &AnswerRecord) -> Result<(), StoreError> {
     row::overwrite(store, &row::key::<AnswerRecord>(worktree_id, spec), answer)
 }
 
 /// The last answer about a spec, if any is recorded.
-pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<Option<AnswerRecord>, StoreError> {
+pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<AnswerRecord>, StoreError> {
     row::load(store, &row::key::<AnswerRecord>(worktree_id, spec))
 }
 
 /// Forgets it.
-pub fn forget(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
+pub fn forget(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
     row::remove::<AnswerRecord>(store, &row::key::<AnswerRecord>(worktree_id, spec))
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::refs;
 use super::row::{self, OfWorktrees, RecordType};
 use crate::codec::{path_from_text, path_to_text};
-use crate::engine::Store;
+use crate::engine::LocalStore;
 use crate::error::StoreError;
 
 /// A recorded baseline.
@@ -80,27 +80,27 @@ impl RecordType for BaselineRecord {
 }
 
 /// The worktrees for which a baseline is recorded.
-pub fn worktrees(store: &dyn Store) -> Result<HashSet<String>, StoreError> {
+pub fn worktrees(store: &dyn LocalStore) -> Result<HashSet<String>, StoreError> {
     row::worktrees::<BaselineRecord>(store)
 }
 
 /// Records a baseline in place of the former one.
-pub fn record(store: &dyn Store, worktree_id: &str, spec: &str, baseline: &BaselineRecord) -> Result<(), StoreError> {
+pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, baseline: &BaselineRecord) -> Result<(), StoreError> {
     row::overwrite(store, &row::key::<BaselineRecord>(worktree_id, spec), baseline)
 }
 
 /// Records a baseline where there is none, and says whether it did. For rebuilding.
-pub fn record_if_absent(store: &dyn Store, worktree_id: &str, spec: &str, baseline: &BaselineRecord) -> Result<bool, StoreError> {
+pub fn record_if_absent(store: &dyn LocalStore, worktree_id: &str, spec: &str, baseline: &BaselineRecord) -> Result<bool, StoreError> {
     row::create(store, &row::key::<BaselineRecord>(worktree_id, spec), baseline)
 }
 
 /// The baseline of a spec, if one is recorded.
-pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<Option<BaselineRecord>, StoreError> {
+pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<BaselineRecord>, StoreError> {
     row::load(store, &row::key::<BaselineRecord>(worktree_id, spec))
 }
 
 /// The baseline of a worktree that was recorded last, with its spec. For commands that name no spec.
-pub fn latest(store: &dyn Store, worktree_id: &str) -> Result<Option<(String, BaselineRecord)>, StoreError> {
+pub fn latest(store: &dyn LocalStore, worktree_id: &str) -> Result<Option<(String, BaselineRecord)>, StoreError> {
     let mut latest: Option<(String, BaselineRecord)> = None;
     let mut failed = None;
     row::each::<BaselineRecord>(store, &[worktree_id], |key, found| match found {
@@ -113,11 +113,11 @@ pub fn latest(store: &dyn Store, worktree_id: &str) -> Result<Option<(String, Ba
 }
 
 /// Forgets the baseline of a spec.
-pub fn forget(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
+pub fn forget(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
     row::remove::<BaselineRecord>(store, &row::key::<BaselineRecord>(worktree_id, spec))
 }
 
 /// Every recorded baseline, of all worktrees and specs.
-pub fn everywhere(store: &dyn Store) -> Result<OfWorktrees<BaselineRecord>, StoreError> {
+pub fn everywhere(store: &dyn LocalStore) -> Result<OfWorktrees<BaselineRecord>, StoreError> {
     row::everywhere(store)
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::check_cache::CountsV1;
 use super::row::{self, RecordType};
-use crate::engine::Store;
+use crate::engine::LocalStore;
 use crate::error::StoreError;
 use watchdog_facts::evidence::{OutcomeBefore, TestCounts};
 
@@ -118,12 +118,12 @@ impl ChecksBeforeRecord {
 }
 
 /// What is known of the checks of a spec; nothing is known where no row is.
-pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<ChecksBeforeRecord, StoreError> {
+pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<ChecksBeforeRecord, StoreError> {
     Ok(row::load(store, &row::key::<ChecksBeforeRecord>(worktree_id, spec))?.unwrap_or_default())
 }
 
 /// Changes what is known.
-pub fn update(store: &dyn Store, worktree_id: &str, spec: &str, change: impl Fn(&mut ChecksBeforeRecord)) -> Result<(), StoreError> {
+pub fn update(store: &dyn LocalStore, worktree_id: &str, spec: &str, change: impl Fn(&mut ChecksBeforeRecord)) -> Result<(), StoreError> {
     row::update(store, &row::key::<ChecksBeforeRecord>(worktree_id, spec), |found: Option<ChecksBeforeRecord>| {
         let mut record = found.unwrap_or_default();
         change(&mut record);
@@ -132,7 +132,7 @@ pub fn update(store: &dyn Store, worktree_id: &str, spec: &str, change: impl Fn(
 }
 
 /// The work is complete: the next work of the spec begins anew. Quiet where nothing was known of its beginning.
-pub fn work_is_complete(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
+pub fn work_is_complete(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
     if of(store, worktree_id, spec)?.begun.is_empty() {
         return Ok(());
     }

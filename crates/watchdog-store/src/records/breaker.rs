@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, OfWorktrees, RecordType};
-use crate::engine::Store;
+use crate::engine::LocalStore;
 use crate::error::StoreError;
 use watchdog_core::decision::breaker::Breaker;
 
@@ -36,13 +36,13 @@ impl RecordType for Breaker {
 }
 
 /// The breaker of a spec; a closed one where nothing is recorded.
-pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<Breaker, StoreError> {
+pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Breaker, StoreError> {
     Ok(row::load(store, &row::key::<Breaker>(worktree_id, spec))?.unwrap_or_default())
 }
 
 /// Changes the breaker of a spec, atomically with regard to every other process, and returns what `change` returned.
 /// `change` may run several times, each time on what is recorded then.
-pub fn update<T>(store: &dyn Store, worktree_id: &str, spec: &str, change: impl Fn(&mut Breaker) -> T) -> Result<T, StoreError> {
+pub fn update<T>(store: &dyn LocalStore, worktree_id: &str, spec: &str, change: impl Fn(&mut Breaker) -> T) -> Result<T, StoreError> {
     row::update(store, &row::key::<Breaker>(worktree_id, spec), |found: Option<Breaker>| {
         let mut breaker = found.unwrap_or_default();
         let outcome = change(&mut breaker);
@@ -51,12 +51,12 @@ pub fn update<T>(store: &dyn Store, worktree_id: &str, spec: &str, change: impl 
 }
 
 /// Closes the breaker of a spec and clears its count, also where the recorded one cannot be read.
-pub fn reset(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
+pub fn reset(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
     row::overwrite(store, &row::key::<Breaker>(worktree_id, spec), &Breaker::default())
 }
 
 /// Every recorded breaker of a worktree with its spec.
-pub fn all(store: &dyn Store, worktree_id: &str) -> Result<Vec<(String, Breaker)>, StoreError> {
+pub fn all(store: &dyn LocalStore, worktree_id: &str) -> Result<Vec<(String, Breaker)>, StoreError> {
     let mut found = Vec::new();
     let mut failed = None;
     row::each::<Breaker>(store, &[worktree_id], |key, row| match row {
@@ -67,6 +67,6 @@ pub fn all(store: &dyn Store, worktree_id: &str) -> Result<Vec<(String, Breaker)
 }
 
 /// Every recorded breaker, of all worktrees and specs.
-pub fn everywhere(store: &dyn Store) -> Result<OfWorktrees<Breaker>, StoreError> {
+pub fn everywhere(store: &dyn LocalStore) -> Result<OfWorktrees<Breaker>, StoreError> {
     row::everywhere(store)
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::row::{self, RecordType, SelfStored};
 use crate::codec::sha256_hex;
-use crate::engine::Store;
+use crate::engine::LocalStore;
 use crate::error::StoreError;
 use crate::key::RowKey;
 use watchdog_facts::evidence::TestCounts;
@@ -73,7 +73,7 @@ pub fn environment() -> Vec<u8> {
 
 /// The tests that a command with these inputs ran when it passed within the last day; `None` where it did not. One that passed in the
 /// future did so by a clock that was wrong.
-pub fn of(store: &dyn Store, worktree_id: &str, inputs: &str, now: Timestamp) -> Result<Option<Option<TestCounts>>, StoreError> {
+pub fn of(store: &dyn LocalStore, worktree_id: &str, inputs: &str, now: Timestamp) -> Result<Option<Option<TestCounts>>, StoreError> {
     let found = row::load::<PassRecord>(store, &key(worktree_id))?.unwrap_or_default();
     let fresh = |at: Timestamp| at <= now && now.duration_since(at).unsigned_abs() < FRESH;
     let pass = found.passes.into_iter().find(|pass| pass.inputs == inputs && fresh(pass.at));
@@ -81,7 +81,13 @@ pub fn of(store: &dyn Store, worktree_id: &str, inputs: &str, now: Timestamp) ->
 }
 
 /// Remembers that a command with these inputs passed, and what it ran.
-pub fn remember(store: &dyn Store, worktree_id: &str, inputs: &str, tests: Option<TestCounts>, now: Timestamp) -> Result<(), StoreError> {
+pub fn remember(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    inputs: &str,
+    tests: Option<TestCounts>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     row::update(store, &key(worktree_id), |found: Option<PassRecord>| {
         let mut passed = found.unwrap_or_default();
         passed.passes.retain(|pass| pass.inputs != inputs);

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, SelfStored};
-use crate::engine::Store;
+use crate::engine::LocalStore;
 use crate::error::StoreError;
 
 /// The conversations of a spec since a baseline.
@@ -24,11 +24,11 @@ impl SelfStored for ConversationRecord {
 }
 
 /// Records the conversations in place of the former ones.
-pub fn record(store: &dyn Store, worktree_id: &str, spec: &str, conversation: &ConversationRecord) -> Result<(), StoreError> {
+pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, conversation: &ConversationRecord) -> Result<(), StoreError> {
     row::overwrite(store, &row::key::<ConversationRecord>(worktree_id, spec), conversation)
 }
 
 /// The conversations of a spec, if any are recorded.
-pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<Option<ConversationRecord>, StoreError> {
+pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<ConversationRecord>, StoreError> {
     row::load(store, &row::key::<ConversationRecord>(worktree_id, spec))
 }

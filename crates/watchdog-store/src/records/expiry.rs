@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, RecordType, SelfStored};
-use crate::engine::Store;
+use crate::engine::LocalStore;
 use crate::error::StoreError;
 use crate::key::RowKey;
 
@@ -26,7 +26,7 @@ impl SelfStored for LastExpiry {
 /// a sweep of a thousand repositories must not wait a thousand times for the disk to note that it looked.
 ///
 /// A last look that lies in the future was noted by a clock that was wrong, and does not count.
-pub fn due(store: &dyn Store, repository_id: &str, now: Timestamp) -> Result<bool, StoreError> {
+pub fn due(store: &dyn LocalStore, repository_id: &str, now: Timestamp) -> Result<bool, StoreError> {
     let key = RowKey::new(LastExpiry::KIND, &[repository_id]);
     let fresh = |at: Timestamp| now.duration_since(at).unsigned_abs() < EVERY;
     // Most calls end here, without a write.

@@ -10,7 +10,7 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, RecordType, SelfStored};
-use crate::engine::{EventCursor, ExpectedRevision, RowRevision, Store, SwapOutcome};
+use crate::engine::{EventCursor, ExpectedRevision, LocalStore, RowRevision, SwapOutcome};
 use crate::error::StoreError;
 use crate::key::RowKey;
 use crate::tally::{self, DayFigures, FiguresByDay, WordSums};
@@ -79,7 +79,7 @@ fn key(day: Date) -> RowKey {
 }
 
 /// Folds the next `at_most` events into the figures, and says how many there were; 0 also where somebody else was quicker.
-pub fn fold(store: &dyn Store, at_most: usize) -> Result<usize, StoreError> {
+pub fn fold(store: &dyn LocalStore, at_most: usize) -> Result<usize, StoreError> {
     let (found, through) = folded(store)?;
     let (events, end) = store.read(through, at_most)?;
     if events.is_empty() {
@@ -117,7 +117,7 @@ pub fn fold(store: &dyn Store, at_most: usize) -> Result<usize, StoreError> {
 }
 
 /// How far the journal was folded, with the revision of the row that says so.
-fn folded(store: &dyn Store) -> Result<(Option<RowRevision>, EventCursor), StoreError> {
+fn folded(store: &dyn LocalStore) -> Result<(Option<RowRevision>, EventCursor), StoreError> {
     let Some((rev, bytes)) = store.get(&head())? else { return Ok((None, EventCursor::START)) };
     match row::decode::<FoldMark>(&head(), &bytes) {
         Ok(folded) => Ok((Some(rev), folded.through)),
@@ -132,7 +132,7 @@ fn folded(store: &dyn Store) -> Result<(Option<RowRevision>, EventCursor), Store
 }
 
 /// The figures of a day as they are. A damaged row begins anew, and says that it did.
-fn day(store: &dyn Store, date: Date) -> Result<(Option<RowRevision>, DayFigures), StoreError> {
+fn day(store: &dyn LocalStore, date: Date) -> Result<(Option<RowRevision>, DayFigures), StoreError> {
     let key = key(date);
     let Some((rev, bytes)) = store.get(&key)? else { return Ok((None, DayFigures::default())) };
     match row::decode::<DayRecord>(&key, &bytes) {
@@ -142,7 +142,7 @@ fn day(store: &dyn Store, date: Date) -> Result<(Option<RowRevision>, DayFigures
     }
 }
 
-fn forget_old(store: &dyn Store) -> Result<(), StoreError> {
+fn forget_old(store: &dyn LocalStore) -> Result<(), StoreError> {
     let rows = store.revisions(&RowKey::prefix(DayRecord::KIND, &[]))?;
     for (key, rev) in &rows[..rows.len().saturating_sub(DAYS)] {
         // Whoever wrote to it meanwhile keeps it until the next time.
@@ -152,7 +152,7 @@ fn forget_old(store: &dyn Store) -> Result<(), StoreError> {
 }
 
 /// The figures from a day on, as the rows have them.
-pub fn since(store: &dyn Store, from: Date) -> Result<PeriodFigures, StoreError> {
+pub fn since(store: &dyn LocalStore, from: Date) -> Result<PeriodFigures, StoreError> {
     const PAGE: usize = 16;
     let mut period = PeriodFigures::default();
     // Keys are in the order of their days.
@@ -180,7 +180,7 @@ pub fn since(store: &dyn Store, from: Date) -> Result<PeriodFigures, StoreError>
 
 /// The same with what was not folded yet, which is folded first; where it cannot be written down, it is counted all the same. `tell` is
 /// called once where there is much to fold, as on the first day.
-pub fn up_to_now(store: &dyn Store, from: Date, tell: impl FnOnce()) -> Result<PeriodFigures, StoreError> {
+pub fn up_to_now(store: &dyn LocalStore, from: Date, tell: impl FnOnce()) -> Result<PeriodFigures, StoreError> {
     const BATCH: usize = 10_000;
     const LOST: u32 = 20;
     let (mut batches, mut lost, mut tell) = (0, 0, Some(tell));
@@ -217,7 +217,7 @@ pub fn up_to_now(store: &dyn Store, from: Date, tell: impl FnOnce()) -> Result<P
 }
 
 /// On how many days worktrees have figures of their own.
-pub fn days_of(store: &dyn Store, worktrees: &BTreeSet<String>) -> Result<u64, StoreError> {
+pub fn days_of(store: &dyn LocalStore, worktrees: &BTreeSet<String>) -> Result<u64, StoreError> {
     let mut days = 0;
     row::each::<DayRecord>(store, &[], |_, day| days += u64::from(day.is_ok_and(|day| names_one_of(&day, worktrees))))?;
     Ok(days)
@@ -225,7 +225,7 @@ pub fn days_of(store: &dyn Store, worktrees: &BTreeSet<String>) -> Result<u64, S
 
 /// Removes the figures that worktrees have of their own. The sums of all stay: what was spent was spent. What was not folded yet is counted
 /// in them first.
-pub fn remove_worktrees(store: &dyn Store, worktrees: &BTreeSet<String>) -> Result<(), StoreError> {
+pub fn remove_worktrees(store: &dyn LocalStore, worktrees: &BTreeSet<String>) -> Result<(), StoreError> {
     const BATCH: usize = 10_000;
     while fold(store, BATCH)? == BATCH {}
     let mut keys = Vec::new();

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::*;
 use crate::SqliteStore;
-use crate::engine::{NewEvent, StoredEvent};
+use crate::engine::{NewEvent, SharedStore as _, StoredEvent};
 use crate::journal::{event, tidy};
 use crate::sqlite::tests::Scratch;
 use crate::tally::word;
@@ -40,11 +40,11 @@ fn counted(events: &[StoredEvent]) -> FiguresByDay {
     days
 }
 
-fn append(store: &dyn Store, events: &[NewEvent]) {
+fn append(store: &dyn LocalStore, events: &[NewEvent]) {
     let _done = store.append(events, None).unwrap();
 }
 
-fn all(store: &dyn Store) -> PeriodFigures {
+fn all(store: &dyn LocalStore) -> PeriodFigures {
     up_to_now(store, date(2026, 1, 1), || {}).unwrap()
 }
 

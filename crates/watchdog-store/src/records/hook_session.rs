@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::row::{self, SelfStored};
 use crate::codec::path_form;
-use crate::engine::Store;
+use crate::engine::LocalStore;
 use crate::error::StoreError;
 use crate::key::RowKey;
 
@@ -49,24 +49,24 @@ fn key(session_id: &str, agent_id: Option<&str>) -> RowKey {
 }
 
 /// What is kept about a session's agent; `agent_id` names a sub-agent.
-pub fn of(store: &dyn Store, session_id: &str, agent_id: Option<&str>) -> Result<Option<HookSession>, StoreError> {
+pub fn of(store: &dyn LocalStore, session_id: &str, agent_id: Option<&str>) -> Result<Option<HookSession>, StoreError> {
     row::load(store, &key(session_id, agent_id))
 }
 
 /// Writes over what is kept.
-pub fn record(store: &dyn Store, session_id: &str, agent_id: Option<&str>, session: &HookSession) -> Result<(), StoreError> {
+pub fn record(store: &dyn LocalStore, session_id: &str, agent_id: Option<&str>, session: &HookSession) -> Result<(), StoreError> {
     row::overwrite(store, &key(session_id, agent_id), session)
 }
 
 /// Forgets a session with its sub-agents.
-pub fn forget(store: &dyn Store, session_id: &str) -> Result<(), StoreError> {
+pub fn forget(store: &dyn LocalStore, session_id: &str) -> Result<(), StoreError> {
     let mut keys = Vec::new();
     row::each::<HookSession>(store, &[session_id], |key, _| keys.push(key.clone()))?;
     keys.iter().try_for_each(|key| row::remove::<HookSession>(store, key))
 }
 
 /// Forgets the sessions that were not heard of for a month. For the beginning of another.
-pub fn expire(store: &dyn Store, now: Timestamp) -> Result<(), StoreError> {
+pub fn expire(store: &dyn LocalStore, now: Timestamp) -> Result<(), StoreError> {
     let mut old = Vec::new();
     row::each::<HookSession>(store, &[], |key, found| {
         if found.is_ok_and(|found| now.duration_since(found.heard_at).unsigned_abs() > KEPT) {

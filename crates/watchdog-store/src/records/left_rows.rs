@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::row::{self, RecordType, SelfStored};
 use super::{anchor, answer, baseline, before, check_cache, conversation, expiry, hook_session, looped, notice_record, outbox, progress};
 use super::{refs, rescued, session, sweep_cache, task, uncommitted};
-use crate::engine::{Store, SwapOutcome};
+use crate::engine::{LocalStore, SwapOutcome};
 use crate::error::StoreError;
 use crate::key::RowKey;
 
@@ -60,7 +60,7 @@ pub struct LeftRow {
 }
 
 /// Every row about these worktrees; with `whole`, about their repository as well.
-pub fn rows_of(store: &dyn Store, owners: &RowOwners) -> Result<Vec<LeftRow>, StoreError> {
+pub fn rows_of(store: &dyn LocalStore, owners: &RowOwners) -> Result<Vec<LeftRow>, StoreError> {
     let mut found = Vec::new();
     for worktree in &owners.worktrees {
         for kind in OF_WORKTREES {
@@ -99,7 +99,7 @@ pub fn rows_of(store: &dyn Store, owners: &RowOwners) -> Result<Vec<LeftRow>, St
 }
 
 /// Removes rows; those that are gone already are no fault.
-pub fn remove(store: &dyn Store, rows: &[LeftRow]) -> Result<(), StoreError> {
+pub fn remove(store: &dyn LocalStore, rows: &[LeftRow]) -> Result<(), StoreError> {
     rows.iter().try_for_each(|row| {
         for _ in 0..ATTEMPTS {
             let Some((rev, _)) = store.get(&row.key)? else { return Ok(()) };
@@ -112,18 +112,18 @@ pub fn remove(store: &dyn Store, rows: &[LeftRow]) -> Result<(), StoreError> {
 }
 
 /// The worktrees of a repository that commits of rescues are kept for.
-pub fn rescued_worktrees(store: &dyn Store, repository: &str) -> Result<Vec<String>, StoreError> {
+pub fn rescued_worktrees(store: &dyn LocalStore, repository: &str) -> Result<Vec<String>, StoreError> {
     let rows = store.revisions(&RowKey::prefix(rescued::StoredRescue::KIND, &[repository]))?;
     Ok(rows.iter().map(|(key, _)| key.last_part()).collect())
 }
 
 /// Whether anything is kept about the tasks of a repository, and how many tasks that are.
-pub fn tasks_of(store: &dyn Store, repository: &str) -> Result<u64, StoreError> {
+pub fn tasks_of(store: &dyn LocalStore, repository: &str) -> Result<u64, StoreError> {
     Ok(store.revisions(&RowKey::prefix(task::TaskRecord::KIND, &[repository]))?.len() as u64)
 }
 
 /// The recorded refs that baselines of these worktrees name and no other does; none where one cannot be read.
-fn own_refs(store: &dyn Store, worktrees: &BTreeSet<String>) -> Result<HashSet<String>, StoreError> {
+fn own_refs(store: &dyn LocalStore, worktrees: &BTreeSet<String>) -> Result<HashSet<String>, StoreError> {
     let (mut ours, mut others, mut unread) = (HashSet::new(), HashSet::new(), false);
     row::each::<baseline::BaselineRecord>(store, &[], |key, found| {
         let into = if worktrees.contains(&key.first_part()) { &mut ours } else { &mut others };
@@ -141,14 +141,14 @@ fn refs_key(name: &str) -> (&'static str, RowKey) {
     (refs::RefsRecord::KIND, RowKey::new(refs::RefsRecord::KIND, &[name]))
 }
 
-fn one(store: &dyn Store, kind: &'static str, key: RowKey, found: &mut Vec<LeftRow>) -> Result<(), StoreError> {
+fn one(store: &dyn LocalStore, kind: &'static str, key: RowKey, found: &mut Vec<LeftRow>) -> Result<(), StoreError> {
     if let Some((_, value)) = store.get(&key)? {
         found.push(LeftRow { kind, bytes: value.len() as u64, key });
     }
     Ok(())
 }
 
-fn below(store: &dyn Store, kind: &'static str, parts: &[&str], found: &mut Vec<LeftRow>) -> Result<(), StoreError> {
+fn below(store: &dyn LocalStore, kind: &'static str, parts: &[&str], found: &mut Vec<LeftRow>) -> Result<(), StoreError> {
     const PAGE: usize = 64;
     let prefix = RowKey::prefix(kind, parts);
     let mut after: Option<RowKey> = None;
@@ -178,12 +178,12 @@ fn mark_key(repository: &str) -> RowKey {
 }
 
 /// The worktrees of a repository that a call that did not end began to forget.
-pub fn half_forgotten(store: &dyn Store, repository: &str) -> Result<BTreeSet<String>, StoreError> {
+pub fn half_forgotten(store: &dyn LocalStore, repository: &str) -> Result<BTreeSet<String>, StoreError> {
     Ok(row::load::<ForgetMark>(store, &mark_key(repository))?.unwrap_or_default().worktrees)
 }
 
 /// Notes that these worktrees are about to be forgotten.
-pub fn begin(store: &dyn Store, owners: &RowOwners) -> Result<(), StoreError> {
+pub fn begin(store: &dyn LocalStore, owners: &RowOwners) -> Result<(), StoreError> {
     row::update(store, &mark_key(&owners.repository), |mark: Option<ForgetMark>| {
         let mut mark = mark.unwrap_or_default();
         mark.worktrees.extend(owners.worktrees.iter().cloned());
@@ -192,7 +192,7 @@ pub fn begin(store: &dyn Store, owners: &RowOwners) -> Result<(), StoreError> {
 }
 
 /// Notes that nothing of them is left.
-pub fn finish(store: &dyn Store, owners: &RowOwners) -> Result<(), StoreError> {
+pub fn finish(store: &dyn LocalStore, owners: &RowOwners) -> Result<(), StoreError> {
     let key = mark_key(&owners.repository);
     row::update(store, &key, |mark: Option<ForgetMark>| {
         let mut mark = mark.unwrap_or_default();
@@ -209,7 +209,7 @@ mod tests {
     use crate::engine::ExpectedRevision;
     use crate::sqlite::tests::Scratch;
 
-    fn put(store: &dyn Store, kind: &str, parts: &[&str]) {
+    fn put(store: &dyn LocalStore, kind: &str, parts: &[&str]) {
         let written = store.cas(&RowKey::new(kind, parts), ExpectedRevision::Absent, b"12345").unwrap();
         assert!(matches!(written, SwapOutcome::Ok(_)));
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::refs;
 use super::row::{self, OfWorktrees, RecordType};
-use crate::engine::Store;
+use crate::engine::LocalStore;
 use crate::error::StoreError;
 use watchdog_core::decision::iteration::record::IterationRecord;
 use watchdog_core::decision::iteration::standing::LoopStanding;
@@ -209,17 +209,17 @@ fn reason(word: &str) -> Result<Reason, String> {
 }
 
 /// Records how a loop stands.
-pub fn record(store: &dyn Store, worktree_id: &str, spec: &str, looped: &LoopRecord) -> Result<(), StoreError> {
+pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, looped: &LoopRecord) -> Result<(), StoreError> {
     row::overwrite(store, &row::key::<LoopRecord>(worktree_id, spec), looped)
 }
 
 /// The last loop of a spec, if there was any.
-pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<Option<LoopRecord>, StoreError> {
+pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<LoopRecord>, StoreError> {
     row::load(store, &row::key::<LoopRecord>(worktree_id, spec))
 }
 
 /// Every recorded loop, of all worktrees and specs.
-pub fn everywhere(store: &dyn Store) -> Result<OfWorktrees<LoopRecord>, StoreError> {
+pub fn everywhere(store: &dyn LocalStore) -> Result<OfWorktrees<LoopRecord>, StoreError> {
     row::everywhere(store)
 }
 

@@ -1,4 +1,4 @@
-//! What is kept about worktrees, as typed, versioned rows over any [`Store`](super::Store).
+//! What is kept about worktrees, as typed, versioned rows over any [`LocalStore`](super::Store).
 //!
 //! A type of this room whose members are stored as they are is its own form on disk, until there is a second version. What differs from
 //! its form, and what the room of decisions owns, has a form beside it, and each file turns one into the other.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, SelfStored};
-use crate::engine::Store;
+use crate::engine::LocalStore;
 use crate::error::StoreError;
 
 /// The state in the first line, then what was told of it, the last one last.
@@ -31,7 +31,7 @@ pub enum RepeatedNotice {
 /// Notes that there is `what` to tell of a state (one line each), and returns whether that was told of it before. Without a state, it is
 /// the one of before. Quiet where nothing changes.
 pub fn is_repeated(
-    store: &dyn Store,
+    store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
     state: Option<&str>,
@@ -56,12 +56,12 @@ pub fn is_repeated(
 }
 
 /// Something begins anew: whatever there is to tell from now on was not told before.
-pub fn forget(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
+pub fn forget(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
     row::update(store, &row::key::<NoticeRecord>(worktree_id, spec), |_: Option<NoticeRecord>| (NoticeRecord { last: String::new() }, ()))
 }
 
 /// What there was to tell last; empty where nothing was.
-pub fn last(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<String, StoreError> {
+pub fn last(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<String, StoreError> {
     let found = row::load::<NoticeRecord>(store, &row::key::<NoticeRecord>(worktree_id, spec))?;
     Ok(found.and_then(|notices| notices.last.lines().skip(1).last().map(str::to_owned)).unwrap_or_default())
 }

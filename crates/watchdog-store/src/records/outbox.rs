@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::row::{self, RecordType};
-use crate::engine::{Lease, Store};
+use crate::engine::{Lease, LocalStore};
 use crate::error::StoreError;
 use crate::key::RowKey;
 use watchdog_core::config::settings::NotifyTarget;
@@ -82,7 +82,7 @@ impl RecordType for OutboxNotice {
 }
 
 /// Puts a notice in, once for each event and rule. `false` where the outbox is full.
-pub fn put(store: &dyn Store, event_id: &str, rule: usize, notice: &OutboxNotice) -> Result<bool, StoreError> {
+pub fn put(store: &dyn LocalStore, event_id: &str, rule: usize, notice: &OutboxNotice) -> Result<bool, StoreError> {
     if store.list(&RowKey::prefix(OutboxNotice::KIND, &[]), None, FULL)?.len() >= FULL {
         return Ok(false);
     }
@@ -92,14 +92,14 @@ pub fn put(store: &dyn Store, event_id: &str, rule: usize, notice: &OutboxNotice
 }
 
 /// What waits, oldest first. One that cannot be read is left out; a later version may know it.
-pub fn waiting(store: &dyn Store) -> Result<Vec<(RowKey, OutboxNotice)>, StoreError> {
+pub fn waiting(store: &dyn LocalStore) -> Result<Vec<(RowKey, OutboxNotice)>, StoreError> {
     let mut found = Vec::new();
     row::each::<OutboxNotice>(store, &[], |key, notice| found.extend(notice.ok().map(|notice| (key.clone(), notice))))?;
     Ok(found)
 }
 
 /// Takes the right to deliver one; `None` where somebody else does, or did already. The right ends by itself after `ttl`.
-pub fn take(store: &dyn Store, key: &RowKey, holder: &str, ttl: Duration) -> Result<Option<(Lease, OutboxNotice)>, StoreError> {
+pub fn take(store: &dyn LocalStore, key: &RowKey, holder: &str, ttl: Duration) -> Result<Option<(Lease, OutboxNotice)>, StoreError> {
     let Some(lease) = store.acquire(key, holder, ttl)? else { return Ok(None) };
     match row::load::<OutboxNotice>(store, key) {
         Ok(Some(notice)) => Ok(Some((lease, notice))),
@@ -111,13 +111,13 @@ pub fn take(store: &dyn Store, key: &RowKey, holder: &str, ttl: Duration) -> Res
 }
 
 /// Gives it back after an attempt that failed.
-pub fn put_back(store: &dyn Store, lease: &Lease, notice: &OutboxNotice) -> Result<(), StoreError> {
+pub fn put_back(store: &dyn LocalStore, lease: &Lease, notice: &OutboxNotice) -> Result<(), StoreError> {
     row::overwrite(store, &lease.key, notice)?;
     store.release(lease).map(drop)
 }
 
 /// Removes one that was delivered or given up.
-pub fn remove(store: &dyn Store, key: &RowKey) -> Result<(), StoreError> {
+pub fn remove(store: &dyn LocalStore, key: &RowKey) -> Result<(), StoreError> {
     row::remove::<OutboxNotice>(store, key)
 }
 
@@ -126,6 +126,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::engine::SharedStore as _;
     use crate::sqlite::tests::Scratch;
     use crate::{SqliteStore, StoreError};
 

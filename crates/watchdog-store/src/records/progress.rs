@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, RecordType};
-use crate::engine::Store;
+use crate::engine::LocalStore;
 use crate::error::StoreError;
 
 /// What earlier calls left behind.
@@ -111,14 +111,14 @@ impl RecordType for CheckProgress {
 }
 
 /// The progress of a spec, if there is any.
-pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<Option<CheckProgress>, StoreError> {
+pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<CheckProgress>, StoreError> {
     row::load(store, &row::key::<CheckProgress>(worktree_id, spec))
 }
 
 /// Changes the progress of a spec atomically; `change` may run several times. Begins one at `baseline` where there is none,
 /// and restarts one that belongs to another baseline before `change` sees it.
 pub fn update<T>(
-    store: &dyn Store,
+    store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
     baseline: Option<&str>,
@@ -137,6 +137,6 @@ pub fn update<T>(
 }
 
 /// Forgets the progress of a spec, its streak included.
-pub fn forget(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
+pub fn forget(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
     row::remove::<CheckProgress>(store, &row::key::<CheckProgress>(worktree_id, spec))
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::baseline::{BaselineRecord, BaselineRefs};
 use super::row::{self, RecordType, SelfStored};
 use crate::codec::sha256_hex;
-use crate::engine::{Store, SwapOutcome};
+use crate::engine::{LocalStore, SwapOutcome};
 use crate::error::StoreError;
 use crate::key::RowKey;
 
@@ -38,7 +38,7 @@ impl SelfStored for RefsRecord {
 }
 
 /// Keeps refs for a baseline that is about to be recorded, and returns what the baseline is to hold of them.
-pub fn keep(store: &dyn Store, tips: Vec<Tip>, now: Timestamp) -> Result<BaselineRefs, StoreError> {
+pub fn keep(store: &dyn LocalStore, tips: Vec<Tip>, now: Timestamp) -> Result<BaselineRefs, StoreError> {
     let text = to_text(&tips);
     if text.len() <= SHORT {
         return Ok(BaselineRefs::Here(tips));
@@ -57,7 +57,7 @@ pub fn keep(store: &dyn Store, tips: Vec<Tip>, now: Timestamp) -> Result<Baselin
 ///
 /// # Errors
 /// Also where they are gone: that is not a repository without refs.
-pub fn of(store: &dyn Store, baseline: &BaselineRefs) -> Result<Vec<Tip>, StoreError> {
+pub fn of(store: &dyn LocalStore, baseline: &BaselineRefs) -> Result<Vec<Tip>, StoreError> {
     let name = match baseline {
         BaselineRefs::Here(tips) => return Ok(tips.clone()),
         BaselineRefs::Kept(name) => name,
@@ -68,7 +68,7 @@ pub fn of(store: &dyn Store, baseline: &BaselineRefs) -> Result<Vec<Tip>, StoreE
 }
 
 /// Forgets the refs that no baseline names any more, and says how many.
-pub fn forget_unused(store: &dyn Store, now: Timestamp) -> Result<u64, StoreError> {
+pub fn forget_unused(store: &dyn LocalStore, now: Timestamp) -> Result<u64, StoreError> {
     let kept = store.revisions(&RowKey::prefix(RefsRecord::KIND, &[]))?;
     if kept.is_empty() {
         return Ok(0);

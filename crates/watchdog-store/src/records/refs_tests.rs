@@ -5,6 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::*;
 use crate::SqliteStore;
 use crate::engine::ExpectedRevision;
+use crate::engine::SharedStore as _;
 use crate::records::baseline;
 use crate::sqlite::tests::Scratch;
 
@@ -16,14 +17,14 @@ fn day(day: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * day)
 }
 
-fn recorded(store: &dyn Store, worktree: &str, tips: Vec<Tip>, at: Timestamp) -> BaselineRecord {
+fn recorded(store: &dyn LocalStore, worktree: &str, tips: Vec<Tip>, at: Timestamp) -> BaselineRecord {
     let refs = keep(store, tips, at).unwrap();
     let record = BaselineRecord { commit: None, branch: None, refs, at, worktree: "/repo".into() };
     baseline::record(store, worktree, "auth", &record).unwrap();
     record
 }
 
-fn rows(store: &dyn Store) -> usize {
+fn rows(store: &dyn LocalStore) -> usize {
     store.revisions(&RowKey::prefix(RefsRecord::KIND, &[])).unwrap().len()
 }
 

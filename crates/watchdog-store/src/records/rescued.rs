@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, RecordType, SelfStored};
-use crate::engine::Store;
+use crate::engine::LocalStore;
 use crate::error::StoreError;
 use crate::key::RowKey;
 
@@ -32,7 +32,7 @@ impl SelfStored for StoredRescue {
 }
 
 /// Remembers commits that a rescue made in a worktree of a repository.
-pub fn remember(store: &dyn Store, repository_id: &str, worktree_id: &str, commits: &[RescuedRecord]) -> Result<(), StoreError> {
+pub fn remember(store: &dyn LocalStore, repository_id: &str, worktree_id: &str, commits: &[RescuedRecord]) -> Result<(), StoreError> {
     if commits.is_empty() {
         return Ok(());
     }
@@ -47,7 +47,7 @@ pub fn remember(store: &dyn Store, repository_id: &str, worktree_id: &str, commi
 }
 
 /// The commits that rescues made in any worktree of a repository.
-pub fn of_repository(store: &dyn Store, repository_id: &str) -> Result<Vec<RescuedRecord>, StoreError> {
+pub fn of_repository(store: &dyn LocalStore, repository_id: &str) -> Result<Vec<RescuedRecord>, StoreError> {
     let (mut commits, mut failed) = (Vec::new(), None);
     row::each::<StoredRescue>(store, &[repository_id], |_, found| match found {
         Ok(found) => commits.extend(found.commits),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::engine::{ExpectedRevision, RowRevision, Store, SwapOutcome};
+use crate::engine::{ExpectedRevision, LocalStore, RowRevision, SharedStore, SwapOutcome};
 use crate::error::StoreError;
 use crate::key::RowKey;
 
@@ -87,12 +87,12 @@ pub(super) fn decode<R: RecordType>(key: &RowKey, bytes: &[u8]) -> Result<R, Sto
 }
 
 /// The row, or `None` where there is none.
-pub(super) fn load<R: RecordType>(store: &dyn Store, key: &RowKey) -> Result<Option<R>, StoreError> {
+pub(super) fn load<R: RecordType>(store: &dyn SharedStore, key: &RowKey) -> Result<Option<R>, StoreError> {
     store.get(key)?.map(|(_, bytes)| decode(key, &bytes)).transpose()
 }
 
 /// One try to put `bytes` where `found` was. `None` = somebody was faster.
-fn swap(store: &dyn Store, key: &RowKey, found: Option<RowRevision>, bytes: &[u8]) -> Result<Option<()>, StoreError> {
+fn swap(store: &dyn SharedStore, key: &RowKey, found: Option<RowRevision>, bytes: &[u8]) -> Result<Option<()>, StoreError> {
     match store.cas(key, found.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev), bytes)? {
         SwapOutcome::Ok(_) => Ok(Some(())),
         SwapOutcome::Conflict => Ok(None),
@@ -117,7 +117,11 @@ fn rounds<R: RecordType, T>(key: &RowKey, mut round: impl FnMut() -> Result<Opti
 
 /// Changes a row by `change`, which may run several times; a missing row is given as `None`.
 /// Nothing is written where `change` leaves the row as it was.
-pub(super) fn update<R: RecordType, T>(store: &dyn Store, key: &RowKey, change: impl Fn(Option<R>) -> (R, T)) -> Result<T, StoreError> {
+pub(super) fn update<R: RecordType, T>(
+    store: &dyn SharedStore,
+    key: &RowKey,
+    change: impl Fn(Option<R>) -> (R, T),
+) -> Result<T, StoreError> {
     rounds::<R, T>(key, || {
         let found = store.get(key)?;
         let before = found.as_ref().map(|(_, bytes)| decode(key, bytes)).transpose()?;
@@ -131,7 +135,7 @@ pub(super) fn update<R: RecordType, T>(store: &dyn Store, key: &RowKey, change: 
 }
 
 /// Writes a row over whatever is there, unreadable rows included; only one of a later version is refused.
-pub(super) fn overwrite<R: RecordType>(store: &dyn Store, key: &RowKey, row: &R) -> Result<(), StoreError> {
+pub(super) fn overwrite<R: RecordType>(store: &dyn SharedStore, key: &RowKey, row: &R) -> Result<(), StoreError> {
     let bytes = encode(row);
     rounds::<R, ()>(key, || {
         let found = store.get(key)?;
@@ -145,7 +149,7 @@ pub(super) fn overwrite<R: RecordType>(store: &dyn Store, key: &RowKey, row: &R)
 }
 
 /// Writes a row where there is none, and says whether it did.
-pub(super) fn create<R: RecordType>(store: &dyn Store, key: &RowKey, row: &R) -> Result<bool, StoreError> {
+pub(super) fn create<R: RecordType>(store: &dyn SharedStore, key: &RowKey, row: &R) -> Result<bool, StoreError> {
     let bytes = encode(row);
     rounds::<R, bool>(key, || match store.get(key)? {
         Some(_) => Ok(Some(false)),
@@ -154,7 +158,7 @@ pub(super) fn create<R: RecordType>(store: &dyn Store, key: &RowKey, row: &R) ->
 }
 
 /// Removes a row, if it is there.
-pub(super) fn remove<R: RecordType>(store: &dyn Store, key: &RowKey) -> Result<(), StoreError> {
+pub(super) fn remove<R: RecordType>(store: &dyn SharedStore, key: &RowKey) -> Result<(), StoreError> {
     rounds::<R, ()>(key, || {
         let Some((rev, _)) = store.get(key)? else { return Ok(Some(())) };
         Ok(matches!(store.delete(key, rev)?, SwapOutcome::Ok(_)).then_some(()))
@@ -163,7 +167,7 @@ pub(super) fn remove<R: RecordType>(store: &dyn Store, key: &RowKey) -> Result<(
 
 /// Every row of a kind below the given first parts, with its key, page by page.
 pub(super) fn each<R: RecordType>(
-    store: &dyn Store,
+    store: &dyn SharedStore,
     parts: &[&str],
     mut visit: impl FnMut(&RowKey, Result<R, StoreError>),
 ) -> Result<(), StoreError> {
@@ -186,14 +190,14 @@ pub(super) fn each<R: RecordType>(
 pub type OfWorktrees<R> = Vec<(String, String, Result<R, StoreError>)>;
 
 /// Every row of a kind, of all worktrees and specs.
-pub(super) fn everywhere<R: RecordType>(store: &dyn Store) -> Result<OfWorktrees<R>, StoreError> {
+pub(super) fn everywhere<R: RecordType>(store: &dyn SharedStore) -> Result<OfWorktrees<R>, StoreError> {
     let mut found = Vec::new();
     each::<R>(store, &[], |key, row| found.push((key.first_part(), key.last_part(), row)))?;
     Ok(found)
 }
 
 /// What is recorded for each worktree to judge it by: the names of the rows with their revisions, as one text.
-pub fn rows_of_worktrees(store: &dyn Store) -> Result<HashMap<String, String>, StoreError> {
+pub fn rows_of_worktrees(store: &dyn LocalStore) -> Result<HashMap<String, String>, StoreError> {
     use super::{anchor::AnchorRecord, baseline::BaselineRecord, progress::CheckProgress};
     use watchdog_core::decision::breaker::Breaker;
     let mut rows: HashMap<String, String> = HashMap::new();
@@ -207,7 +211,7 @@ pub fn rows_of_worktrees(store: &dyn Store) -> Result<HashMap<String, String>, S
 }
 
 /// The worktrees that have a row of a kind; no row is read for it.
-pub(super) fn worktrees<R: RecordType>(store: &dyn Store) -> Result<HashSet<String>, StoreError> {
+pub(super) fn worktrees<R: RecordType>(store: &dyn LocalStore) -> Result<HashSet<String>, StoreError> {
     Ok(store.revisions(&RowKey::prefix(R::KIND, &[]))?.iter().map(|(key, _)| key.first_part()).collect())
 }
 

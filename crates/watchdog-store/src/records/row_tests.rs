@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::engine::{
-    AppendOutcome, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseHold, NewEvent, RowRevision, Store, StoreTime, StoredEvent,
-    StoredRow, SwapOutcome,
+    AppendOutcome, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseHold, LocalStore, NewEvent, RowRevision, SharedStore,
+    StoreTime, StoredEvent, StoredRow, SwapOutcome,
 };
 use crate::records::breaker;
 use crate::sqlite::tests::Scratch;
@@ -24,7 +24,7 @@ struct Lossy {
     lost: AtomicU32,
 }
 
-impl Store for Lossy {
+impl SharedStore for Lossy {
     fn cas_all(&self, writes: &[(RowKey, ExpectedRevision, Vec<u8>)]) -> Result<SwapOutcome> {
         match self.lost.load(Ordering::Relaxed) {
             0 => self.inner.cas_all(writes),
@@ -41,15 +41,41 @@ impl Store for Lossy {
     fn now(&self) -> Result<StoreTime> {
         self.inner.now()
     }
+
     fn get(&self, key: &RowKey) -> Result<Option<(RowRevision, Vec<u8>)>> {
         self.inner.get(key)
     }
+
     fn delete(&self, key: &RowKey, expect: RowRevision) -> Result<SwapOutcome> {
         self.inner.delete(key, expect)
     }
+
     fn list(&self, prefix: &str, after: Option<&RowKey>, limit: usize) -> Result<Vec<StoredRow>> {
         self.inner.list(prefix, after, limit)
     }
+
+    fn acquire(&self, key: &RowKey, holder: &str, ttl: Duration) -> Result<Option<Lease>> {
+        self.inner.acquire(key, holder, ttl)
+    }
+
+    fn renew(&self, lease: &Lease, ttl: Duration) -> Result<LeaseHold> {
+        self.inner.renew(lease, ttl)
+    }
+
+    fn release(&self, lease: &Lease) -> Result<bool> {
+        self.inner.release(lease)
+    }
+
+    fn append(&self, events: &[NewEvent], guard: Option<&Lease>) -> Result<AppendOutcome> {
+        self.inner.append(events, guard)
+    }
+
+    fn read(&self, after: EventCursor, limit: usize) -> Result<(Vec<StoredEvent>, EventCursor)> {
+        self.inner.read(after, limit)
+    }
+}
+
+impl LocalStore for Lossy {
     fn revisions(&self, prefix: &str) -> Result<Vec<(RowKey, RowRevision)>> {
         self.inner.revisions(prefix)
     }
@@ -58,42 +84,34 @@ impl Store for Lossy {
         self.inner.keep_hints(hints)
     }
 
-    fn acquire(&self, key: &RowKey, holder: &str, ttl: Duration) -> Result<Option<Lease>> {
-        self.inner.acquire(key, holder, ttl)
-    }
-    fn renew(&self, lease: &Lease, ttl: Duration) -> Result<LeaseHold> {
-        self.inner.renew(lease, ttl)
-    }
-    fn release(&self, lease: &Lease) -> Result<bool> {
-        self.inner.release(lease)
-    }
-    fn append(&self, events: &[NewEvent], guard: Option<&Lease>) -> Result<AppendOutcome> {
-        self.inner.append(events, guard)
-    }
     fn events_of(&self, worktree: &str) -> Result<(u64, u64)> {
         self.inner.events_of(worktree)
     }
+
     fn remove_events(&self, worktree: &str) -> Result<u64> {
         self.inner.remove_events(worktree)
     }
+
     fn newest_of(&self, of: &[(String, String)], kinds: &[&str], within: usize) -> Result<Vec<Option<StoredEvent>>> {
         self.inner.newest_of(of, kinds, within)
     }
-    fn read(&self, after: EventCursor, limit: usize) -> Result<(Vec<StoredEvent>, EventCursor)> {
-        self.inner.read(after, limit)
-    }
+
     fn cursor_at(&self, at: Timestamp) -> Result<EventCursor> {
         self.inner.cursor_at(at)
     }
+
     fn read_back(&self, end: EventCursor, worktree: Option<&str>, limit: usize) -> Result<(Vec<StoredEvent>, EventCursor)> {
         self.inner.read_back(end, worktree, limit)
     }
+
     fn newest(&self, limit: usize) -> Result<Vec<StoredEvent>> {
         self.inner.newest(limit)
     }
+
     fn prune(&self, retention: &EventRetention) -> Result<u64> {
         self.inner.prune(retention)
     }
+
     fn notes(&self) -> Vec<Degradation> {
         self.inner.notes()
     }

@@ -11,7 +11,7 @@ use watchdog_core::decision::survivor_quiet::QuietSince;
 
 use super::row::{self, OfWorktrees, RecordType};
 use crate::codec::{path_from_text, path_to_text};
-use crate::engine::Store;
+use crate::engine::LocalStore;
 use crate::error::StoreError;
 
 /// A session as it is recorded.
@@ -90,17 +90,17 @@ impl RecordType for SessionRecord {
 }
 
 /// The worktrees for which a session is recorded.
-pub fn worktrees(store: &dyn Store) -> Result<HashSet<String>, StoreError> {
+pub fn worktrees(store: &dyn LocalStore) -> Result<HashSet<String>, StoreError> {
     row::worktrees::<SessionRecord>(store)
 }
 
 /// Records a session in place of the former one.
-pub fn record(store: &dyn Store, worktree_id: &str, spec: &str, session: &SessionRecord) -> Result<(), StoreError> {
+pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, session: &SessionRecord) -> Result<(), StoreError> {
     row::overwrite(store, &row::key::<SessionRecord>(worktree_id, spec), session)
 }
 
 /// Takes the record of a session back that never began: the former one, if there was any, stands again.
-pub fn put_back(store: &dyn Store, (worktree_id, spec): (&str, &str), former: Option<&SessionRecord>) -> Result<(), StoreError> {
+pub fn put_back(store: &dyn LocalStore, (worktree_id, spec): (&str, &str), former: Option<&SessionRecord>) -> Result<(), StoreError> {
     match former {
         Some(former) => record(store, worktree_id, spec, former),
         None => row::remove::<SessionRecord>(store, &row::key::<SessionRecord>(worktree_id, spec)),
@@ -108,12 +108,12 @@ pub fn put_back(store: &dyn Store, (worktree_id, spec): (&str, &str), former: Op
 }
 
 /// The last session of a spec, if any is recorded.
-pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<Option<SessionRecord>, StoreError> {
+pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<SessionRecord>, StoreError> {
     row::load(store, &row::key::<SessionRecord>(worktree_id, spec))
 }
 
 /// The session of a worktree that began last, with its spec.
-pub fn latest(store: &dyn Store, worktree_id: &str) -> Result<Option<(String, SessionRecord)>, StoreError> {
+pub fn latest(store: &dyn LocalStore, worktree_id: &str) -> Result<Option<(String, SessionRecord)>, StoreError> {
     let mut latest: Option<(String, SessionRecord)> = None;
     // One that cannot be read only costs a probe its session id, so it does not hide the others.
     row::each::<SessionRecord>(store, &[worktree_id], |key, found| {
@@ -127,7 +127,7 @@ pub fn latest(store: &dyn Store, worktree_id: &str) -> Result<Option<(String, Se
 }
 
 /// Changes the recorded session of a spec atomically, and says whether there was one; `change` may run several times.
-pub fn update(store: &dyn Store, worktree_id: &str, spec: &str, change: impl Fn(&mut SessionRecord)) -> Result<bool, StoreError> {
+pub fn update(store: &dyn LocalStore, worktree_id: &str, spec: &str, change: impl Fn(&mut SessionRecord)) -> Result<bool, StoreError> {
     if of(store, worktree_id, spec)?.is_none() {
         return Ok(false);
     }
@@ -141,6 +141,6 @@ pub fn update(store: &dyn Store, worktree_id: &str, spec: &str, change: impl Fn(
 }
 
 /// Every recorded session, of all worktrees and specs.
-pub fn everywhere(store: &dyn Store) -> Result<OfWorktrees<SessionRecord>, StoreError> {
+pub fn everywhere(store: &dyn LocalStore) -> Result<OfWorktrees<SessionRecord>, StoreError> {
     row::everywhere(store)
 }

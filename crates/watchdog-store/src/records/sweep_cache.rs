@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::row::{self, RecordType, SelfStored};
-use crate::engine::{RowRevision, Store, SwapOutcome};
+use crate::engine::{LocalStore, RowRevision, SwapOutcome};
 use crate::error::StoreError;
 use crate::key::RowKey;
 
@@ -38,22 +38,22 @@ fn key(worktree_id: &str) -> RowKey {
 }
 
 /// The worktrees with a look, and its revision.
-pub fn all(store: &dyn Store) -> Result<HashMap<String, RowRevision>, StoreError> {
+pub fn all(store: &dyn LocalStore) -> Result<HashMap<String, RowRevision>, StoreError> {
     Ok(store.revisions(&RowKey::prefix(SweepCacheEntry::KIND, &[]))?.into_iter().map(|(key, rev)| (key.first_part(), rev)).collect())
 }
 
 /// The last look at a worktree. One that cannot be read is none.
-pub fn of(store: &dyn Store, worktree_id: &str) -> Result<Option<SweepCacheEntry>, StoreError> {
+pub fn of(store: &dyn LocalStore, worktree_id: &str) -> Result<Option<SweepCacheEntry>, StoreError> {
     Ok(row::load(store, &key(worktree_id)).unwrap_or_default())
 }
 
 /// Keeps looks in place of the former ones.
-pub fn keep(store: &dyn Store, looks: &[(String, SweepCacheEntry)]) -> Result<(), StoreError> {
+pub fn keep(store: &dyn LocalStore, looks: &[(String, SweepCacheEntry)]) -> Result<(), StoreError> {
     let hints: Vec<_> = looks.iter().map(|(id, look)| (key(id), row::encode(look))).collect();
     store.keep_hints(&hints)
 }
 
 /// Forgets the look at a worktree that is gone, unless there is a newer one.
-pub fn forget(store: &dyn Store, worktree_id: &str, rev: RowRevision) -> Result<bool, StoreError> {
+pub fn forget(store: &dyn LocalStore, worktree_id: &str, rev: RowRevision) -> Result<bool, StoreError> {
     Ok(matches!(store.delete(&key(worktree_id), rev)?, SwapOutcome::Ok(_)))
 }

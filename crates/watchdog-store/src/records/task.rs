@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::row::{self, RecordType};
 use crate::codec::{path_from_text, path_to_text};
-use crate::engine::{Lease, Store};
+use crate::engine::{Lease, SharedStore};
 use crate::error::StoreError;
 use crate::key::RowKey;
 use watchdog_core::config::task_file::TaskStatus;
@@ -137,12 +137,12 @@ impl RecordType for TaskRecord {
 }
 
 /// The record of a task, if there is one.
-pub fn of(store: &dyn Store, repository_id: &str, id: &str) -> Result<Option<TaskRecord>, StoreError> {
+pub fn of(store: &dyn SharedStore, repository_id: &str, id: &str) -> Result<Option<TaskRecord>, StoreError> {
     row::load(store, &row::key::<TaskRecord>(repository_id, id))
 }
 
 /// The records of all tasks of a repository, by id.
-pub fn all(store: &dyn Store, repository_id: &str) -> Result<Vec<(String, TaskRecord)>, StoreError> {
+pub fn all(store: &dyn SharedStore, repository_id: &str) -> Result<Vec<(String, TaskRecord)>, StoreError> {
     let mut tasks = Vec::new();
     let mut failed = None;
     row::each::<TaskRecord>(store, &[repository_id], |key, found| match found {
@@ -155,7 +155,7 @@ pub fn all(store: &dyn Store, repository_id: &str) -> Result<Vec<(String, TaskRe
 /// Changes the record of a task atomically with regard to every other process; `change` may run several times, each time on what is
 /// recorded then. Nothing is written where it leaves the record as it was.
 pub fn update<T>(
-    store: &dyn Store,
+    store: &dyn SharedStore,
     repository_id: &str,
     id: &str,
     change: impl Fn(Option<TaskRecord>) -> (TaskRecord, T),
@@ -164,12 +164,18 @@ pub fn update<T>(
 }
 
 /// Takes the lease of a task; `None` while somebody has it.
-pub fn lease(store: &dyn Store, repository_id: &str, id: &str, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError> {
+pub fn lease(store: &dyn SharedStore, repository_id: &str, id: &str, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError> {
     store.acquire(&RowKey::new("task-lease", &[repository_id, id]), holder, ttl)
 }
 
 /// Takes the lease of an agent's name; `None` while somebody works under it.
-pub fn agent_lease(store: &dyn Store, repository_id: &str, agent: &str, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError> {
+pub fn agent_lease(
+    store: &dyn SharedStore,
+    repository_id: &str,
+    agent: &str,
+    holder: &str,
+    ttl: Duration,
+) -> Result<Option<Lease>, StoreError> {
     store.acquire(&RowKey::new("agent-lease", &[repository_id, agent]), holder, ttl)
 }
 

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, RecordType, SelfStored};
-use crate::engine::Store;
+use crate::engine::LocalStore;
 use crate::error::StoreError;
 use crate::key::RowKey;
 use watchdog_facts::session_work::{ContentIds, UncommittedByMoment};
@@ -61,23 +61,23 @@ impl SelfStored for WatchdogWrittenFiles {
 }
 
 /// Records what was uncommitted when a session of the spec began, in place of the former record.
-pub fn record(store: &dyn Store, worktree_id: &str, spec: &str, record: &UncommittedRecord) -> Result<(), StoreError> {
+pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, record: &UncommittedRecord) -> Result<(), StoreError> {
     row::overwrite(store, &row::key::<UncommittedRecord>(worktree_id, spec), record)
 }
 
 /// What is recorded for a spec, if anything is.
-pub fn of(store: &dyn Store, worktree_id: &str, spec: &str) -> Result<Option<UncommittedRecord>, StoreError> {
+pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<UncommittedRecord>, StoreError> {
     row::load(store, &row::key::<UncommittedRecord>(worktree_id, spec))
 }
 
 /// Records what is uncommitted at the end of a session that began at this baseline. Nothing happens where another one is recorded by now.
-pub fn ended(store: &dyn Store, worktree_id: &str, spec: &str, baseline_at: Timestamp, end: &ContentIds) -> Result<(), StoreError> {
+pub fn ended(store: &dyn LocalStore, worktree_id: &str, spec: &str, baseline_at: Timestamp, end: &ContentIds) -> Result<(), StoreError> {
     change(store, worktree_id, spec, baseline_at, |record| record.work.end = Some(end.clone()))
 }
 
 /// Records that the work of a baseline is complete: what changes from now on belongs to nobody, until a new baseline.
 pub fn completed(
-    store: &dyn Store,
+    store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
     baseline_at: Timestamp,
@@ -92,7 +92,7 @@ pub fn completed(
 }
 
 fn change(
-    store: &dyn Store,
+    store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
     baseline_at: Timestamp,
@@ -115,7 +115,7 @@ fn change(
 }
 
 /// Notes that watchdog itself wrote a file into the worktree.
-pub fn wrote(store: &dyn Store, worktree_id: &str, path: &str, id: &str) -> Result<(), StoreError> {
+pub fn wrote(store: &dyn LocalStore, worktree_id: &str, path: &str, id: &str) -> Result<(), StoreError> {
     row::update(store, &RowKey::new(WatchdogWrittenFiles::KIND, &[worktree_id]), |found: Option<WatchdogWrittenFiles>| {
         let mut written = found.unwrap_or_default();
         written.files.insert(path.to_owned(), id.to_owned());
@@ -124,7 +124,7 @@ pub fn wrote(store: &dyn Store, worktree_id: &str, path: &str, id: &str) -> Resu
 }
 
 /// The files that watchdog itself wrote into the worktree, as it wrote them.
-pub fn written(store: &dyn Store, worktree_id: &str) -> Result<ContentIds, StoreError> {
+pub fn written(store: &dyn LocalStore, worktree_id: &str) -> Result<ContentIds, StoreError> {
     Ok(row::load::<WatchdogWrittenFiles>(store, &RowKey::new(WatchdogWrittenFiles::KIND, &[worktree_id]))?
         .map(|written| written.files)
         .unwrap_or_default())

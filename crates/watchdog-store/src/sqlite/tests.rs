@@ -9,7 +9,7 @@ use rusqlite::Connection;
 
 use super::SqliteStore;
 use super::database_file::{DatabaseFile, JournalMode, journal_on};
-use crate::engine::{AppendOutcome, EventCursor, ExpectedRevision, Store, SwapOutcome};
+use crate::engine::{AppendOutcome, EventCursor, ExpectedRevision, LocalStore, SharedStore, SwapOutcome};
 use crate::error::StoreError;
 use crate::journal::{event, kind};
 use crate::key::RowKey;
@@ -38,7 +38,7 @@ impl Scratch {
 }
 
 /// A store in the mode for network file systems.
-pub(super) fn rollback_store(dir: &StateDir) -> SqliteStore {
+pub(crate) fn rollback_store(dir: &StateDir) -> SqliteStore {
     SqliteStore { site: std::sync::Mutex::new(DatabaseFile::at(dir, JournalMode::Rollback).unwrap()) }
 }
 

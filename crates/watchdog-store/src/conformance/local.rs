@@ -1,0 +1,132 @@
+//! What the engine of a machine must do besides, written against `&dyn LocalStore` alone.
+
+use super::*;
+
+#[test]
+fn hints_are_kept_over_whatever_is_there_and_revisions_tell_what_changed() {
+    on_every_engine(|store| {
+        let (a, b, other) = (key("a"), key("b"), RowKey::new("testing", &["a"]));
+        let first = written(store.cas(&a, ExpectedRevision::Absent, b"1").unwrap());
+        store.keep_hints(&[(a.clone(), b"2".to_vec()), (b.clone(), b"3".to_vec()), (other, b"4".to_vec())]).unwrap();
+        let there = store.revisions(&RowKey::prefix("test", &[])).unwrap();
+        assert_eq!(there.iter().map(|(key, _)| key).collect::<Vec<_>>(), [&a, &b]);
+        assert_eq!(store.get(&a).unwrap(), Some((there[0].1, b"2".to_vec())));
+        assert_ne!(there[0].1, first);
+        assert_eq!(store.cas(&a, ExpectedRevision::Rev(first), b"5").unwrap(), SwapOutcome::Conflict, "a hint is a write like any other");
+        store.keep_hints(&[]).unwrap();
+        assert_eq!(store.revisions("none/").unwrap(), []);
+    });
+}
+
+#[test]
+fn a_place_in_the_stream_is_found_by_time() {
+    on_every_engine(|store| {
+        assert_eq!(store.cursor_at(at(5)).unwrap(), EventCursor::START, "nothing is there yet");
+        let events: Vec<NewEvent> = [10, 20, 20, 30].map(happened).into();
+        let _done = store.append(&events, None).unwrap();
+        for (second, left) in [(0, 4), (10, 4), (11, 3), (20, 3), (21, 1), (30, 1), (31, 0)] {
+            let (found, end) = store.read(store.cursor_at(at(second)).unwrap(), 100).unwrap();
+            assert_eq!(found.len(), left, "from second {second}");
+            assert_eq!(end, store.cursor_at(Timestamp::MAX).unwrap(), "nothing follows");
+        }
+    });
+}
+
+#[test]
+fn the_way_back_through_the_stream_meets_every_event_once() {
+    on_every_engine(|store| {
+        let events: Vec<NewEvent> = (0..7).map(happened).collect();
+        let _done = store.append(&events, None).unwrap();
+        let mut end = store.cursor_at(Timestamp::MAX).unwrap();
+        let _later = store.append(&[happened(9)], None).unwrap();
+        let mut found = Vec::new();
+        loop {
+            let (page, before) = store.read_back(end, None, 3).unwrap();
+            if page.is_empty() {
+                break;
+            }
+            assert!(before < end);
+            end = before;
+            found.splice(0..0, page);
+        }
+        assert_eq!(found, events, "what came after the end is not met");
+    });
+}
+
+#[test]
+fn the_way_back_may_lead_through_one_worktree_only() {
+    on_every_engine(|store| {
+        let of = |n: i64| NewEvent { worktree: if n % 3 == 0 { "mine" } else { "theirs" }.into(), ..happened(n) };
+        let events: Vec<NewEvent> = (0..10).map(of).collect();
+        let _done = store.append(&events, None).unwrap();
+        let picked = |ns: &[usize]| ns.iter().map(|n| events[*n].clone()).collect::<Vec<_>>();
+        let end = store.cursor_at(Timestamp::MAX).unwrap();
+        let (newer, before) = store.read_back(end, Some("mine"), 3).unwrap();
+        let (older, first) = store.read_back(before, Some("mine"), 3).unwrap();
+        assert_eq!(newer, picked(&[3, 6, 9]));
+        assert_eq!(older, picked(&[0]));
+        assert_eq!(store.read_back(first, Some("mine"), 3).unwrap(), (Vec::new(), first));
+        assert_eq!(store.read_back(end, Some("nobody"), 3).unwrap(), (Vec::new(), end));
+    });
+}
+
+#[test]
+fn pruning_goes_by_age_and_count_and_spares_the_newest() {
+    on_every_engine(|store| {
+        let events: Vec<_> = (0..5000).map(happened).collect();
+        assert_eq!(store.append(&events, None).unwrap(), AppendOutcome::Done);
+        let keep = |older_than, at_least, at_most| EventRetention { older_than, at_least, at_most };
+        assert_eq!(store.prune(&keep(at(0), 0, 100_000)).unwrap(), 0);
+        assert_eq!(store.prune(&keep(at(100), 10, 100_000)).unwrap(), 100);
+        let too_many = keep(at(0), 10, 1000);
+        let batches = [0; 5].map(|_| store.prune(&too_many).unwrap());
+        assert_eq!(
+            batches,
+            [PRUNED_AT_ONCE, PRUNED_AT_ONCE, PRUNED_AT_ONCE, 3900 - 3 * PRUNED_AT_ONCE, 0],
+            "never more than a batch, so that nobody waits long"
+        );
+        assert_eq!(store.prune(&keep(Timestamp::MAX, 10, 1000)).unwrap(), 990, "a clock in the far future");
+        let (left, cursor) = store.read(EventCursor::START, 100).unwrap();
+        assert_eq!(left.iter().map(|e| e.at.as_second()).collect::<Vec<_>>(), (4990..5000).collect::<Vec<_>>());
+        assert_eq!(store.append(&[happened(9)], None).unwrap(), AppendOutcome::Done);
+        assert_eq!(store.read(cursor, 100).unwrap().0.len(), 1, "a cursor stays good across pruning");
+    });
+}
+
+#[test]
+fn the_newest_of_a_kind_is_found_for_many_worktrees_in_a_crowd_and_far_back() {
+    on_every_engine(|store| {
+        let of = |worktree: &str, spec: Option<&str>, kind: &str, second: i64| {
+            journal::event(at(second), worktree, spec, kind, serde_json::json!({ "n": second }))
+        };
+        let mut events = vec![of("quiet", Some("s"), kind::VERDICT, 1), of("older", Some("s"), kind::VERDICT, 2)];
+        events.extend((0..300).map(|n| of("older", Some("s"), kind::SNAPSHOT, 10 + n)));
+        events.extend([of("both", Some("s"), kind::VERDICT, 400), of("both", Some("s"), kind::BASELINE, 401)]);
+        events.extend([
+            of("busy", Some("s"), kind::VERDICT, 500),
+            of("busy", Some("t"), kind::VERDICT, 501),
+            of("busy", None, kind::VERDICT, 502),
+        ]);
+        let _done = store.append(&events, None).unwrap();
+        let asked = ["quiet", "older", "both", "busy", "nobody"].map(|worktree| (worktree.to_owned(), "s".to_owned()));
+        let seconds = |kinds: &[&str], within| {
+            let found = store.newest_of(&asked, kinds, within).unwrap();
+            found.into_iter().map(|event| event.map(|event| event.at.as_second())).collect::<Vec<_>>()
+        };
+        assert_eq!(seconds(&[kind::VERDICT], 301), [Some(1), Some(2), Some(400), Some(500), None]);
+        assert_eq!(seconds(&[kind::VERDICT, kind::BASELINE], 301), [Some(1), Some(2), Some(401), Some(500), None]);
+        assert_eq!(seconds(&[kind::VERDICT], 300), [Some(1), None, Some(400), Some(500), None], "not looked for further back");
+        assert_eq!(seconds(&[kind::PROBE], 301), [None; 5]);
+        assert_eq!(store.newest_of(&[], &[kind::VERDICT], 10).unwrap(), []);
+    });
+}
+
+#[test]
+fn the_newest_events_are_told_newest_last() {
+    on_every_engine(|store| {
+        let events = [happened(1), happened(2), happened(3)];
+        assert_eq!(store.append(&events, None).unwrap(), AppendOutcome::Done);
+        assert_eq!(store.newest(2).unwrap(), events[1..]);
+        assert_eq!(store.newest(10).unwrap(), events);
+    });
+}

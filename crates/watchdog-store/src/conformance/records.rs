@@ -1,0 +1,146 @@
+//! What the typed rows promise on every engine of a machine.
+
+use super::*;
+
+#[test]
+fn records_updated_by_many_at_once_lose_no_update() {
+    use watchdog_core::config::settings::ConfigSettings;
+    use watchdog_core::decision::breaker::{Breaker, BreakerInput};
+    on_every_engine(|store| {
+        let settings = ConfigSettings {
+            breaker: watchdog_core::config::settings::BreakerSettings { limit: 0, ..ConfigSettings::default().breaker },
+            ..ConfigSettings::default()
+        };
+        let tries = AtomicU64::new(0);
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..25 {
+                        breaker::update(store, "wt", "auth", |breaker: &mut Breaker| {
+                            tries.fetch_add(1, Ordering::Relaxed);
+                            breaker.record(at(1), &settings.breaker, BreakerInput::Strike { why: "stalled".into() });
+                        })
+                        .unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(breaker::of(store, "wt", "auth").unwrap().strikes(), 200);
+        assert!(tries.into_inner() >= 200);
+        assert_eq!(breaker::of(store, "wt", "other").unwrap(), Breaker::default());
+        breaker::reset(store, "wt", "auth").unwrap();
+        assert_eq!(breaker::all(store, "wt").unwrap(), [("auth".to_string(), Breaker::default())]);
+    });
+}
+
+fn some_refs(count: usize) -> Vec<(String, String)> {
+    (0..count).map(|n| (format!("refs/heads/b{n}"), format!("{n:040x}"))).collect()
+}
+
+fn a_baseline(second: i64, refs: usize) -> baseline::BaselineRecord {
+    baseline::BaselineRecord {
+        commit: (second > 0).then(|| format!("{second:040x}")),
+        branch: None,
+        refs: baseline::BaselineRefs::Here(some_refs(refs)),
+        at: at(second),
+        worktree: std::ffi::OsStr::new("/src/10% ü").into(),
+    }
+}
+
+#[test]
+fn the_latest_baseline_is_found_without_a_spec() {
+    on_every_engine(|store| {
+        assert_eq!(baseline::latest(store, "wt").unwrap(), None);
+        baseline::record(store, "wt", "z", &a_baseline(5, 0)).unwrap();
+        baseline::record(store, "wt", "spec/auth", &a_baseline(9, 3000)).unwrap();
+        baseline::record(store, "wt2", "late", &a_baseline(99, 0)).unwrap();
+        assert_eq!(baseline::latest(store, "wt").unwrap(), Some(("spec/auth".into(), a_baseline(9, 3000))));
+        baseline::record(store, "wt", "z", &a_baseline(0, 1)).unwrap();
+        assert_eq!(baseline::of(store, "wt", "z").unwrap(), Some(a_baseline(0, 1)));
+        baseline::forget(store, "wt", "z").unwrap();
+        assert_eq!(baseline::of(store, "wt", "z").unwrap(), None);
+    });
+}
+
+#[test]
+fn rounds_of_once_add_up_until_a_new_baseline_and_the_streak_outlives_it() {
+    on_every_engine(|store| {
+        let round = |baseline: &str, now| {
+            progress::update(store, "wt", "auth", Some(baseline), at(now), |p| {
+                p.rounds_used += 1;
+                p.nothing_to_do_streak += 1;
+                p.fingerprint = Some(u64::MAX - 1);
+                (p.rounds_used, p.nothing_to_do_streak)
+            })
+            .unwrap()
+        };
+        assert_eq!((round("aa", 1), round("aa", 2), round("bb", 3)), ((1, 1), (2, 2), (1, 3)));
+        let kept = progress::of(store, "wt", "auth").unwrap().unwrap();
+        assert_eq!((kept.fingerprint, kept.updated_at), (Some(u64::MAX - 1), at(3)));
+    });
+}
+
+#[test]
+fn a_session_is_found_again_and_its_end_is_written_beside_its_beginning() {
+    on_every_engine(|store| {
+        let began = session::SessionRecord { pid: Some(7), started_at: at(1), log: Some("/logs/a".into()), ..Default::default() };
+        assert!(!session::update(store, "wt", "auth", |_| ()).unwrap());
+        session::record(store, "wt", "auth", &began).unwrap();
+        assert!(
+            session::update(store, "wt", "auth", |s| {
+                s.session_id = Some("4f1c".into());
+                s.ended_at = Some(at(2));
+            })
+            .unwrap()
+        );
+        let (spec, found) = session::latest(store, "wt").unwrap().unwrap();
+        assert_eq!(
+            (spec.as_str(), found),
+            ("auth", session::SessionRecord { session_id: Some("4f1c".into()), ended_at: Some(at(2)), ..began })
+        );
+    });
+}
+
+#[test]
+fn rows_of_a_later_version_are_refused_and_garbage_only_until_it_is_recorded_anew() {
+    on_every_engine(|store| {
+        let k = RowKey::new("breaker", &["wt", "auth"]);
+        let rev = written(store.cas(&k, ExpectedRevision::Absent, br#"{"v":2,"state":"ajar"}"#).unwrap());
+        let newer =
+            [breaker::of(store, "wt", "auth").map(drop), breaker::reset(store, "wt", "auth"), breaker::update(store, "wt", "auth", |_| ())];
+        for error in newer.map(Result::unwrap_err) {
+            assert!(error.to_string().contains("format 2"), "{error}");
+        }
+        assert_eq!(store.get(&k).unwrap().unwrap().0, rev, "nothing was written over it");
+        written(store.cas(&k, ExpectedRevision::Rev(rev), b"\x00{").unwrap());
+        let error = breaker::of(store, "wt", "auth").unwrap_err();
+        assert!(error.to_string().contains("breaker of 'auth'") && error.hint().contains("breaker reset"), "{error}");
+        breaker::reset(store, "wt", "auth").unwrap();
+        assert_eq!(breaker::of(store, "wt", "auth").unwrap().strikes(), 0);
+    });
+}
+
+#[test]
+fn rebuilding_from_git_fills_gaps_and_touches_nothing_else() {
+    on_every_engine(|store| {
+        baseline::record(store, "wt", "auth", &a_baseline(9, 2)).unwrap();
+        let known = rebuild::SnapshotFact {
+            worktree_id: "wt".into(),
+            spec: None,
+            reference: "refs/watchdog/rescue/1".into(),
+            commit: "aa".into(),
+            at: at(4),
+        };
+        let event = journal::snapshot_event(known.at, "wt", Some("auth"), &known.reference, &known.commit);
+        assert_eq!(store.append(&[event], None).unwrap(), AppendOutcome::Done);
+        let fact = |spec: &str| rebuild::BaselineFact { worktree_id: "wt".into(), spec: spec.into(), baseline: a_baseline(1, 0) };
+        let new = rebuild::SnapshotFact { reference: "refs/watchdog/rescue/2".into(), ..known.clone() };
+        let facts = rebuild::RebuildFacts { baselines: vec![fact("auth"), fact("lost")], snapshots: vec![known, new] };
+        for baselines in [1, 0] {
+            assert_eq!(rebuild::rebuild(store, &facts).unwrap(), rebuild::RebuildResult { baselines, snapshots: 2 });
+        }
+        assert_eq!(baseline::of(store, "wt", "auth").unwrap(), Some(a_baseline(9, 2)));
+        assert_eq!(baseline::of(store, "wt", "lost").unwrap(), Some(a_baseline(1, 0)));
+        assert_eq!(store.read(EventCursor::START, 10).unwrap().0.len(), 2);
+    });
+}

@@ -1,0 +1,154 @@
+//! SQLite as the store that machines could share: rows, leases, and the stream of events.
+
+use super::*;
+
+impl SharedStore for SqliteStore {
+    fn now(&self) -> Result<StoreTime, StoreError> {
+        Ok(boot_time().at)
+    }
+
+    fn get(&self, key: &RowKey) -> Result<Option<(RowRevision, Vec<u8>)>, StoreError> {
+        self.with("read a row", |connection| {
+            connection
+                .prepare_cached("SELECT rev, value FROM record WHERE key = ?1")?
+                .query_row([key.as_str()], |row| Ok((RowRevision(row.get(0)?), row.get(1)?)))
+                .optional()
+        })
+    }
+
+    fn cas_all(&self, writes: &[(RowKey, ExpectedRevision, Vec<u8>)]) -> Result<SwapOutcome, StoreError> {
+        self.with("write a row", |connection| {
+            let tx = writing(connection)?;
+            let mut last = RowRevision(0);
+            for (key, expect, value) in writes {
+                let expected = match expect {
+                    ExpectedRevision::Absent => None,
+                    ExpectedRevision::Rev(rev) => Some(*rev),
+                };
+                if current_rev(&tx, key)? != expected {
+                    return Ok(SwapOutcome::Conflict);
+                }
+                last = RowRevision(next_number(&tx)?);
+                tx.prepare_cached("INSERT OR REPLACE INTO record (key, rev, value) VALUES (?1, ?2, ?3)")?.execute(params![
+                    key.as_str(),
+                    last.0,
+                    value
+                ])?;
+            }
+            match tx.commit() {
+                Ok(()) => Ok(SwapOutcome::Ok(last)),
+                Err(error) if is_io_failure(&error) => Ok(SwapOutcome::Unknown),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    fn delete(&self, key: &RowKey, expect: RowRevision) -> Result<SwapOutcome, StoreError> {
+        self.with("delete a row", |connection| {
+            let tx = writing(connection)?;
+            let deleted = tx.prepare_cached("DELETE FROM record WHERE key = ?1 AND rev = ?2")?.execute(params![key.as_str(), expect.0])?;
+            match tx.commit() {
+                Ok(()) if deleted == 0 => Ok(SwapOutcome::Conflict),
+                Ok(()) => Ok(SwapOutcome::Ok(expect)),
+                Err(error) if is_io_failure(&error) => Ok(SwapOutcome::Unknown),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    fn list(&self, prefix: &str, after: Option<&RowKey>, n: usize) -> Result<Vec<StoredRow>, StoreError> {
+        // Keys are printable ASCII, so DEL sorts behind all that begin with the prefix.
+        let end = format!("{prefix}\u{7f}");
+        let after = after.map_or("", RowKey::as_str);
+        self.with("list rows", |connection| {
+            connection
+                .prepare_cached("SELECT key, rev, value FROM record WHERE key >= ?1 AND key < ?2 AND key > ?3 ORDER BY key LIMIT ?4")?
+                .query_map(params![prefix, end, after, limit(n)], |row| {
+                    Ok(StoredRow { key: RowKey::from_stored(text(row, 0)?), rev: RowRevision(row.get(1)?), value: row.get(2)? })
+                })?
+                .collect()
+        })
+    }
+
+    fn acquire(&self, key: &RowKey, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError> {
+        self.with("take a lease", |connection| {
+            let tx = writing(connection)?;
+            let now = boot_time();
+            let taken = tx.prepare_cached("SELECT 1 FROM lease WHERE key = ?1 AND boot = ?2 AND until > ?3")?.exists(params![
+                key.as_str(),
+                now.boot,
+                now.at.0
+            ])?;
+            if taken {
+                return Ok(None);
+            }
+            let lease = Lease { key: key.clone(), holder: holder.to_string(), fence: next_number(&tx)?, until: after(now.at, ttl) };
+            tx.prepare_cached("INSERT OR REPLACE INTO lease (key, holder, fence, boot, until) VALUES (?1, ?2, ?3, ?4, ?5)")?
+                .execute(params![key.as_str(), holder, lease.fence, now.boot, lease.until.0])?;
+            tx.commit()?;
+            Ok(Some(lease))
+        })
+    }
+
+    fn renew(&self, lease: &Lease, ttl: Duration) -> Result<LeaseHold, StoreError> {
+        self.with("renew a lease", |connection| {
+            let tx = writing(connection)?;
+            if !stands(&tx, lease)? {
+                return Ok(LeaseHold::Lost);
+            }
+            let until = after(boot_time().at, ttl);
+            tx.prepare_cached("UPDATE lease SET until = ?2 WHERE key = ?1")?.execute(params![lease.key.as_str(), until.0])?;
+            tx.commit()?;
+            Ok(LeaseHold::Held(Lease { until, ..lease.clone() }))
+        })
+    }
+
+    fn release(&self, lease: &Lease) -> Result<bool, StoreError> {
+        self.with("release a lease", |connection| {
+            let tx = writing(connection)?;
+            if !stands(&tx, lease)? {
+                return Ok(false);
+            }
+            tx.prepare_cached("DELETE FROM lease WHERE key = ?1")?.execute([lease.key.as_str()])?;
+            tx.commit()?;
+            Ok(true)
+        })
+    }
+
+    fn append(&self, events: &[NewEvent], guard: Option<&Lease>) -> Result<AppendOutcome, StoreError> {
+        self.with("write the journal", |connection| {
+            let tx = noting(connection)?;
+            if let Some(lease) = guard
+                && !stands(&tx, lease)?
+            {
+                return Ok(AppendOutcome::Fenced);
+            }
+            for event in events {
+                tx.prepare_cached(
+                    "INSERT INTO event (id, at, worktree, spec, kind, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING",
+                )?
+                .execute(params![
+                    event.id,
+                    event.at.as_microsecond(),
+                    event.worktree,
+                    event.spec,
+                    event.kind,
+                    event.data.to_string()
+                ])?;
+            }
+            tx.commit()?;
+            Ok(AppendOutcome::Done)
+        })
+    }
+
+    fn read(&self, after: EventCursor, n: usize) -> Result<(Vec<StoredEvent>, EventCursor), StoreError> {
+        let rows: Vec<(i64, StoredEvent)> = self.with("read the journal", |connection| {
+            connection
+                .prepare_cached("SELECT seq, id, at, worktree, spec, kind, data FROM event WHERE seq > ?1 ORDER BY seq LIMIT ?2")?
+                .query_map(params![after.0, limit(n)], event)?
+                .collect()
+        })?;
+        let cursor = rows.last().map_or(after, |(seq, _)| EventCursor(*seq));
+        Ok((rows.into_iter().map(|(_, event)| event).collect(), cursor))
+    }
+}
