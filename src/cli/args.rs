@@ -389,7 +389,7 @@ pub(super) fn since(text: &str) -> Result<SinceTime, String> {
 }
 
 fn event_word() -> clap::builder::PossibleValuesParser {
-    clap::builder::PossibleValuesParser::new(crate::supervisor::event_words())
+    clap::builder::PossibleValuesParser::new(crate::wire::event_words::event_words())
 }
 
 /// Reads `90`, `90s`, `1.5m`, `1h30m` or `2 days` as a time span; a bare number is seconds.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::supervisor::Refusal;
+use crate::judge::refusal::Refusal;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Status};
 

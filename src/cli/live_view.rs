@@ -10,7 +10,9 @@ use jiff::Timestamp;
 
 use crate::agent::stream::StreamTap;
 use crate::cli::terminal::CommandTerminal;
-use crate::supervisor::{LoopPhase, LoopStatus, LoopView, OnProgress, now};
+use crate::clock::now;
+use crate::judge::command_env::OnProgress;
+use crate::modes::iterate::{LoopPhase, LoopStatus, LoopView};
 use watchdog_core::decision::iteration::next::PauseFor;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::display::escape_to_one_line;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
-use crate::supervisor::{SweepLine, SweepRow};
+use crate::modes::sweep::{SweepLine, SweepRow};
 use watchdog_facts::verdict::Status;
 use watchdog_store::notice_record::RepeatedNotice;
 use watchdog_store::{LocalStore, StateDir, StoreError, notice_record, open_store};

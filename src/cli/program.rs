@@ -7,7 +7,10 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use crate::agent::transcript::ClaudeHome;
-use crate::supervisor::{CommandEnv, NotificationWorker, judged_without_room, serve_refs};
+use crate::judge::command_env::CommandEnv;
+use crate::judge::panicked::judged_without_room;
+use crate::judge::serving_git::serve_refs;
+use crate::notify::delivery::NotificationWorker;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::shortage::Shortage;

@@ -7,7 +7,8 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 use serde_json::Value;
 
-use crate::supervisor::{Judgement, OnProgress};
+use crate::judge::command_env::OnProgress;
+use crate::wire::verdict_json::Judgement;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, is_hostile};
 use watchdog_facts::verdict::Reason;
 
@@ -72,7 +73,7 @@ impl CommandTerminal {
         to_stderr(text);
     }
 
-    /// What the supervisor uses to tell its story.
+    /// What a mode uses to tell its story.
     pub fn narrator(&self) -> OnProgress {
         let terminal = *self;
         Arc::new(move |text: &str| {

@@ -4,11 +4,19 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::clock::now;
+use crate::judge::judgement_input::Overrides;
+use crate::judge::open_worktree::OpenWorktree;
+use crate::judge::planner::CommitPlanner;
+use crate::judge::refusal::Refusal;
+use crate::modes::check::{CheckRequest, try_check};
+use crate::modes::evaluate::try_evaluate;
+use crate::modes::record_baseline::BaselineOrder;
+use crate::modes::record_baseline::record_baseline;
+use crate::modes::rescue_now::rescue_now;
+use crate::modes::rescue_now::{RescueOrder, RescueReport};
 use crate::session::RecordedBaseline;
-use crate::supervisor::{
-    BaselineOrder, CheckRequest, CommitPlanner, Judgement, OpenWorktree, Overrides, Refusal, RescueOrder, RescueReport, now,
-    record_baseline, rescue_now, try_check, try_evaluate,
-};
+use crate::wire::verdict_json::Judgement;
 use watchdog_facts::context::SessionContext;
 use watchdog_process::CancelFlag;
 

@@ -6,7 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::transcript::ClaudeHome;
-use crate::supervisor::{CommandEnv, NotificationWorker, OnProgress, Refusal, SignalState, serve_refs};
+use crate::judge::command_env::{CommandEnv, OnProgress};
+use crate::judge::refusal::Refusal;
+use crate::judge::serving_git::serve_refs;
+use crate::judge::signals::SignalState;
+use crate::notify::delivery::NotificationWorker;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_store::StateDir;
 

@@ -29,6 +29,8 @@ mod call;
 
 pub use builders::{CheckBuilder, EvaluateBuilder, RescueBuilder, SnapshotBuilder, check, evaluate, rescue, snapshot};
 
+pub use crate::judge::refusal::Refusal;
+pub use crate::modes::rescue_now::RescueReport;
 pub use crate::session::RecordedBaseline;
-pub use crate::supervisor::{Judgement, Refusal, RescueReport};
+pub use crate::wire::verdict_json::Judgement;
 pub use watchdog_facts::context::SessionContext;

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::PathFilter;
 use crate::agent::transcript::ClaudeHome;
-use crate::supervisor::live_session::{LiveSession, SessionActivity, look_at_session};
+use crate::modes::live_session::{LiveSession, SessionActivity, look_at_session};
 use watchdog_core::decision::breaker::{Breaker, BreakerState};
 use watchdog_facts::verdict::{Reason, Status};
 use watchdog_git::why_broken;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::overview::{BreakerNow, StatusOverview, StatusRow};
-use crate::supervisor::live_session::LiveSession;
+use crate::modes::live_session::LiveSession;
 use watchdog_facts::verdict::Status;
 use watchdog_store::lock::LockHolder;
 use watchdog_store::looped::LoopRecord;

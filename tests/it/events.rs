@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
-use completion_watchdog::supervisor::EVENT_SCHEMA;
+use completion_watchdog::wire::event_json::EVENT_SCHEMA;
 use rustix::process::Signal;
 use serde_json::Value;
 use watchdog_store::journal::kind;

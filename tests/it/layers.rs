@@ -17,16 +17,19 @@ const HEIGHTS: &[(&str, u8)] = &[
     ("process", 3),
     ("store", 3),
     ("watch", 3),
-    ("webhook", 3),
+    ("clock", 3),
     ("agent", 4),
+    ("wire", 4),
     ("rescue", 5),
     ("session", 5),
     ("tasks", 5),
     ("hooks", 5),
-    ("supervisor", 6),
-    ("report", 7),
-    ("embed", 7),
-    ("cli", 8),
+    ("notify", 5),
+    ("judge", 6),
+    ("modes", 7),
+    ("report", 8),
+    ("embed", 8),
+    ("cli", 9),
 ];
 
 /// External crates that only these rooms may use.
@@ -36,10 +39,10 @@ const CRATES: &[(&str, &[&str])] = &[
     ("os_pipe", &["process"]),
     ("rusqlite", &["store"]),
     ("notify", &["watch"]),
-    ("ureq", &["webhook"]),
-    ("rustls", &["webhook"]),
-    ("tokio", &["supervisor", "embed", "cli"]),
-    ("backoff", &["supervisor"]),
+    ("ureq", &["notify"]),
+    ("rustls", &["notify"]),
+    ("tokio", &["judge", "modes", "notify", "embed", "cli"]),
+    ("backoff", &["clock"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),
@@ -64,11 +67,14 @@ const IMPURE: &[&str] = &[
 /// What is banned outside the rooms that own it.
 const OWNED: &[(&str, &[&str])] = &[
     (r"\bCommand::new\b", &[]),
-    (r"\bstd::fs\b", &["git", "agent", "process", "store", "watch", "rescue", "session", "tasks", "hooks", "supervisor", "cli"]),
+    (
+        r"\bstd::fs\b",
+        &["git", "agent", "process", "store", "watch", "rescue", "session", "tasks", "hooks", "judge", "modes", "notify", "cli"],
+    ),
     (r"\benv::vars?(_os)?\b", &["agent", "process", "git", "store", "rescue", "embed", "cli"]),
     (r"\bSystemTime::now\b", &["git", "agent", "process", "store"]),
-    (r"\bTimestamp::now\b", &["store", "rescue", "agent", "process", "supervisor", "session", "cli"]),
-    (r"\bInstant::now\b", &["git", "agent", "process", "store", "watch", "rescue", "session", "supervisor", "cli"]),
+    (r"\bTimestamp::now\b", &["clock", "store", "rescue", "agent", "process", "judge", "modes", "notify", "session", "cli"]),
+    (r"\bInstant::now\b", &["git", "agent", "process", "store", "watch", "rescue", "session", "judge", "modes", "notify", "cli"]),
 ];
 
 /// Words that say nothing about what is in a file.
@@ -125,7 +131,13 @@ fn sources(folders: &[&str]) -> Vec<Source> {
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
     assert!(!found.is_empty(), "no sources in {folders:?}");
-    let tests: Vec<String> = found.iter().flat_map(Source::test_files).collect();
+    let mut tests: Vec<String> = found.iter().flat_map(Source::test_files).collect();
+    // What a file of tests declares is for tests only, too.
+    let declared = Regex::new(r"(?m)^mod (\w+);").expect("a fixed pattern");
+    for source in found.iter().filter(|source| tests.contains(&source.name)).collect::<Vec<_>>() {
+        let folder = source.name.trim_end_matches(".rs");
+        tests.extend(declared.captures_iter(&source.text).map(|file| format!("{folder}/{}.rs", &file[1])));
+    }
     let inline = Regex::new(r"(?m)^\s*#\[cfg\(test\)\]\s*(pub(\([a-z]+\))? )?mod \w+ \{").expect("a fixed pattern");
     for source in found.iter_mut().filter(|source| !tests.contains(&source.name)) {
         let end = inline.find(&source.text).map_or(source.text.len(), |tests| tests.start());
@@ -216,10 +228,8 @@ fn each_external_crate_is_used_in_its_own_room_only() {
 #[test]
 fn backoff_stands_behind_one_module() {
     let files = sources(&["src", "crates"]);
-    // Our own module has the same name; how it is named when used tells them apart.
-    let used = Regex::new(r"\buse (::)?backoff::").expect("a fixed pattern");
-    let users: Vec<&str> = files.iter().filter(|source| used.is_match(&source.shipped)).map(|source| source.name.as_str()).collect();
-    assert_eq!(users.len(), 1, "backoff is unmaintained and must be replaceable in one place: {users:?}");
+    let users: Vec<&str> = files.iter().filter(|source| source.shipped.contains("backoff::")).map(|source| source.name.as_str()).collect();
+    assert_eq!(users, ["src/clock/pauses.rs"], "backoff is unmaintained and must be replaceable in one place");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use completion_watchdog::supervisor::now;
+use completion_watchdog::clock::now;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::Signal;
 use serde_json::json;

@@ -1,5 +1,5 @@
 //! The product itself: its decision machine, the state machine of its loop, its count of rounds, its breaker and its defaults, fed from
-//! a scripted world as the supervisor feeds them from a real one.
+//! a scripted world as the judge feeds them from a real one.
 
 use std::time::Duration;
 

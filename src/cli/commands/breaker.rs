@@ -7,8 +7,13 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 
 use super::from_session::PrivilegedCommand;
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::configuration::effective;
+use crate::judge::judgement_input::breaker_json;
+use crate::judge::open_worktree::OpenWorktree;
 use crate::session::recorded;
-use crate::supervisor::{BreakerJson, CommandEnv, OpenWorktree, breaker_json, effective, now};
+use crate::wire::verdict_json::BreakerJson;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_store::breaker as records;
 use watchdog_store::journal::{event, kind};

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::supervisor::CommandEnv;
+use crate::judge::command_env::CommandEnv;
 use watchdog_facts::verdict::Reason;
 
 /// What a sweep of everything needs, and where.

@@ -7,7 +7,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::help;
 use crate::cli::program::command_env;
 use crate::cli::terminal::CommandTerminal;
-use crate::supervisor::NotificationWorker;
+use crate::notify::delivery::NotificationWorker;
 use watchdog_facts::display::plural;
 
 use super::{

@@ -8,7 +8,9 @@ use clap::Args;
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::supervisor::{CommandEnv, Overrides, evaluate as judge};
+use crate::judge::command_env::CommandEnv;
+use crate::judge::judgement_input::Overrides;
+use crate::modes::evaluate::evaluate as judge;
 use watchdog_core::checks::{MAX_CONTEXT_BYTES, context_from_json};
 use watchdog_facts::context::SessionContext;
 

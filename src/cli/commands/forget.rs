@@ -8,10 +8,11 @@ use crate::cli::amounts::{grouped, size};
 use crate::cli::args_forget::ForgetArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::open_worktree::OpenWorktree;
+use crate::modes::forget::forget as remove;
+use crate::modes::forget::{ForgetOrder, KeptKind, LeftoverCount, LeftoverKind, Leftovers, find_leftovers};
 use crate::session::inside_of;
-use crate::supervisor::{
-    CommandEnv, ForgetOrder, KeptKind, LeftoverCount, LeftoverKind, Leftovers, OpenWorktree, find_leftovers, forget as remove,
-};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::verdict::Reason;
 use watchdog_process::own_stdin::stdin_is_terminal;

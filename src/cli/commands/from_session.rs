@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use crate::cli::failure::CommandFailure;
+use crate::clock::now;
 use crate::session::inside;
-use crate::supervisor::now;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_store::LocalStore;
 use watchdog_store::journal::{event, kind};

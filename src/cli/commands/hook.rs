@@ -11,7 +11,8 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::hooks::settings_file::{SettingsFile, SettingsFileError};
 use crate::hooks::{HoldScope, HookEntries, HookEvent, HookReply, line_diff, settings_text, shell_word};
-use crate::supervisor::{CommandEnv, HookHost, HookRequest, answer_hook};
+use crate::judge::command_env::CommandEnv;
+use crate::modes::hook::{HookHost, HookRequest, answer_hook};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_git::Worktree;
 

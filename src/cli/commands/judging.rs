@@ -4,8 +4,13 @@ use crate::cli::args::{CheckArgs, JudgeArgs, RunArgs};
 use crate::cli::args_session::UncommittedArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::judgement_input::Overrides;
+use crate::modes::check::CheckRequest;
+use crate::modes::check::check as judge_check;
+use crate::modes::run::wrapped::RunRequest;
+use crate::modes::run::wrapped::run as judge_run;
 use crate::session::UncommittedRule;
-use crate::supervisor::{CheckRequest, CommandEnv, Overrides, RunRequest, check as judge_check, run as judge_run};
 
 use super::runtime::in_runtime;
 

@@ -1,4 +1,4 @@
-//! `watchdog loop`: what is asked, as the supervisor wants it; the live view; the verdict at the end.
+//! `watchdog loop`: what is asked, as the loop wants it; the live view; the verdict at the end.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -9,7 +9,8 @@ use crate::cli::args_loop::LoopArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::live_view::LiveView;
 use crate::cli::terminal::CommandTerminal;
-use crate::supervisor::{AskedLimits, CommandEnv, LoopPlan, LoopRequest, LoopView, about_silence, plan_loop, run_loop};
+use crate::judge::command_env::CommandEnv;
+use crate::modes::iterate::{AskedLimits, LoopPlan, LoopRequest, LoopView, about_silence, plan_loop, run_loop};
 use watchdog_core::decision::iteration::prompt::{PromptSet, PromptTexts};
 use watchdog_facts::display::escape_for_display;
 use watchdog_process::OutputMirror;

@@ -11,8 +11,12 @@ use crate::agent::prompt::{QuestionFacts, probe_prompt};
 use crate::cli::args::ProbeArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::configuration::effective;
+use crate::judge::open_worktree::OpenWorktree;
 use crate::session::{ProbeTarget, recorded};
-use crate::supervisor::{CommandEnv, OpenWorktree, effective, now, reply_json, reply_of, usage_json};
+use crate::wire::verdict_json::{reply_json, reply_of, usage_json};
 use watchdog_core::config::settings::Preset;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::evidence::{ProbeOutcome, Reply, ReplyStatus};
@@ -146,10 +150,10 @@ pub(super) fn with_interrupt<T: Send>(cancel: &CancelFlag, work: impl FnOnce() -
     std::thread::scope(|scope| {
         let working = std::thread::Builder::new().spawn_scoped(scope, work).map_err(no_thread)?;
         runtime.block_on(async {
-            let mut signals = crate::supervisor::SignalState::listen().map_err(failed)?;
+            let mut signals = crate::judge::signals::SignalState::listen().map_err(failed)?;
             while !working.is_finished() {
                 tokio::select! {
-                    () = signals.reached(crate::supervisor::SignalUrgency::Interrupted) => {
+                    () = signals.reached(crate::judge::signals::SignalUrgency::Interrupted) => {
                         cancel.cancel();
                         break;
                     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::cli::failure::CommandFailure;
-use crate::supervisor::SignalState;
+use crate::judge::signals::SignalState;
 use watchdog_facts::verdict::Reason;
 use watchdog_process::headroom::look_for_room;
 

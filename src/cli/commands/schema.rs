@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::supervisor::{CONFIGURATION_FILE, CommandEnv, bad_configuration};
+use crate::judge::command_env::CommandEnv;
+use crate::judge::configuration::{FILE as CONFIGURATION_FILE, bad as bad_configuration};
 use watchdog_core::config::{parse_bytes, schema as config_schema, to_json};
 use watchdog_facts::verdict::Reason;
 use watchdog_git::Worktree;
@@ -92,7 +93,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::supervisor::Judgement;
+    use crate::wire::verdict_json::Judgement;
     use watchdog_facts::verdict::{Status, Verdict};
 
     fn keys(value: &Value) -> BTreeSet<&str> {
@@ -120,7 +121,7 @@ mod tests {
             log: None,
             session: None,
             survivors: Vec::new(),
-            looped: Some(crate::supervisor::LoopJson { iterations: 1, object: json!({}) }),
+            looped: Some(crate::wire::verdict_json::LoopJson { iterations: 1, object: json!({}) }),
             duration: Duration::ZERO,
         };
         assert_eq!(keys(&judgement.to_json()), keys(&schema["properties"]));

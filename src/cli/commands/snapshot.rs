@@ -5,7 +5,10 @@ use serde_json::json;
 use crate::cli::args::SnapshotArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::supervisor::{BaselineOrder, CommandEnv, OpenWorktree, record_baseline};
+use crate::judge::command_env::CommandEnv;
+use crate::judge::open_worktree::OpenWorktree;
+use crate::modes::record_baseline::BaselineOrder;
+use crate::modes::record_baseline::record_baseline;
 
 use super::from_session::PrivilegedCommand;
 

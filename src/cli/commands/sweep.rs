@@ -11,7 +11,10 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::news::ShownNews;
 use crate::cli::table::{TableColumns, style_of};
 use crate::cli::terminal::CommandTerminal;
-use crate::supervisor::{CommandEnv, Overrides, SweepLine, SweepReport, SweepRequest, sweep as sweep_all};
+use crate::judge::command_env::CommandEnv;
+use crate::judge::judgement_input::Overrides;
+use crate::modes::sweep::sweep as sweep_all;
+use crate::modes::sweep::{SweepLine, SweepReport, SweepRequest};
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::verdict::Status;
 

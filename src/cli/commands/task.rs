@@ -7,7 +7,9 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 
 use super::from_session::PrivilegedCommand;
-use crate::supervisor::{CommandEnv, GovernedTask, TaskQueue, change_json, now};
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::modes::work::task_queue::{GovernedTask, TaskQueue, change_json};
 use crate::tasks::graph;
 use crate::tasks::queue::{next, takes};
 use crate::tasks::task_board::{BoardTask, LedgerError, TaskBoard, TaskStep};

@@ -9,10 +9,12 @@ use crate::agent::SessionWorker;
 use crate::cli::args_task::{TaskCrewArgs, TaskRunArgs, TaskWorkArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
-use crate::supervisor::{
-    CommandEnv, CrewOrder, CrewReport, LoopStatus, LoopView, Overrides, PoolAgent, TaskCheckout, TaskOrder, TaskQueue, run_task,
-    work as work_as_crew,
-};
+use crate::judge::command_env::CommandEnv;
+use crate::judge::judgement_input::Overrides;
+use crate::modes::iterate::{LoopStatus, LoopView};
+use crate::modes::work::task_queue::TaskQueue;
+use crate::modes::work::work as work_as_crew;
+use crate::modes::work::{CrewOrder, CrewReport, PoolAgent, TaskCheckout, TaskOrder, run_task};
 use crate::tasks::queue::{ready, takes};
 use watchdog_core::config::settings::{AgentEntry, ConfigSettings, Preset};
 use watchdog_core::config::task_file::why_no_id;

@@ -9,7 +9,10 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 
 use super::from_session::PrivilegedCommand;
-use crate::supervisor::{CONFIGURATION_FILE, CommandEnv, bad_configuration, criteria_trusted, now};
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::configuration::{FILE as CONFIGURATION_FILE, bad as bad_configuration};
+use crate::judge::settle_anchor::criteria_trusted;
 use crate::tasks;
 use watchdog_core::config::task_file::parse_task;
 use watchdog_core::config::{ConfigError, parse_bytes};

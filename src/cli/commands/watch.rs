@@ -7,7 +7,11 @@ use crate::cli::args_watch::WatchArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::reader;
 use crate::cli::terminal::CommandTerminal;
-use crate::supervisor::{CommandEnv, Judgement, Overrides, WatchRequest, watch as stay};
+use crate::judge::command_env::CommandEnv;
+use crate::judge::judgement_input::Overrides;
+use crate::modes::watching::WatchRequest;
+use crate::modes::watching::watch as stay;
+use crate::wire::verdict_json::Judgement;
 
 use super::runtime::in_runtime;
 

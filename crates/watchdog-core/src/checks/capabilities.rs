@@ -1,4 +1,4 @@
-//! All that a check may do to the outside. The supervisor implements it for real; tests hand in facts.
+//! All that a check may do to the outside. The judge implements it for real; tests hand in facts.
 
 use std::io;
 use std::time::Duration;

@@ -1,0 +1,348 @@
+//! Asks the agent for a judgement: whom, whether its last answer stands, and what its words are worth beside git.
+
+use std::sync::Mutex;
+
+use sha2::{Digest, Sha256};
+
+use crate::agent::probe::{self, ProbeRequest};
+use crate::agent::prompt::{QuestionFacts, probe_prompt};
+use crate::agent::reply_claims::ReplyClaims;
+use crate::agent::transcript;
+use crate::session::{KnownBy, ProbeTarget};
+use watchdog_core::config::settings::Preset;
+use watchdog_core::decision::machine::EarlierRounds;
+use watchdog_core::decision::standing_answer::{JudgedBy, is_last_word, stands_until};
+use watchdog_facts::display::plural;
+use watchdog_facts::evidence::{Changes, Commits, ProbeOutcome, Reply, ReplyStatus};
+use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Verdict};
+use watchdog_git::{BaselinePoint, RemoteState};
+use watchdog_process::CancelFlag;
+use watchdog_store::answer::{self, AnswerRecord};
+use watchdog_store::{LocalStore, StoreError};
+
+use super::executor::{ActionExecutor, since};
+use super::session_cost::cost_beyond_the_last_end;
+use crate::clock::now;
+use crate::wire::verdict_json::SessionJson;
+
+/// What a judgement knows of its questions.
+#[derive(Default)]
+pub struct ProbeHistory {
+    /// The last answer, where it stands for this judgement.
+    standing: Option<AnswerRecord>,
+    seen: Mutex<SentProbe>,
+}
+
+#[derive(Default)]
+struct SentProbe {
+    whom: Option<ProbeTarget>,
+    /// The last answer that was asked for, with the state that it is about.
+    last: Option<(String, ProbeRecord)>,
+    /// An answer that asking again in this judgement cannot change.
+    settled: Option<ProbeRecord>,
+    /// Whether the standing answer was given instead of a question.
+    stood: bool,
+    /// What plans and judges cost.
+    beside: ProbeUsage,
+}
+
+impl ActionExecutor {
+    fn asked(&self) -> std::sync::MutexGuard<'_, SentProbe> {
+        self.asking.seen.lock().expect("mutex poisoned")
+    }
+
+    /// Finds out whether the last answer about this spec stands: then the agent is not asked, and the rounds that are left are what they
+    /// were when it led to its verdict. `ran_a_session` = a session was just run, which is a state of its own.
+    pub fn stand_by_the_last_answer(
+        mut self,
+        store: &dyn LocalStore,
+        ran_a_session: bool,
+        earlier: &mut EarlierRounds,
+    ) -> Result<Self, StoreError> {
+        let asked = &self.case.asked;
+        if ran_a_session || asked.no_probe || self.case.recorded_at.is_none() {
+            return Ok(self);
+        }
+        let Some(mut last) = answer::of(store, &self.case.worktree_id, &self.case.spec)? else { return Ok(self) };
+        let now = now();
+        if last.at > now {
+            // The clock was set back: the answer counts as given now, and its pause ends.
+            (last.at, last.since) = (now, last.since.min(now));
+            answer::record(store, &self.case.worktree_id, &self.case.spec, &last)?;
+        }
+        let judged = if asked.once { JudgedBy::Again } else { JudgedBy::Typed };
+        if stands_until(&last.outcome, last.at, last.pauses, judged, now).is_none() {
+            return Ok(self);
+        }
+        if self.state(&(None, None)).is_none_or(|state| state != last.state) {
+            return Ok(self);
+        }
+        if last.last_word || !asked.once {
+            // The question was put, and this is what it came to.
+            let most = self.case.settings.completion_check.max_probes;
+            earlier.rounds_used = most.saturating_sub(1);
+            let replied = matches!(last.outcome, ProbeOutcome::Reply(_));
+            (earlier.answered, earlier.alive) = (u32::from(replied), u32::from(replied));
+        }
+        if [Reason::NothingToDo, Reason::RepeatedNothingToDo].iter().any(|reason| reason.as_str() == last.reason) {
+            earlier.nothing_to_do_streak = earlier.nothing_to_do_streak.saturating_sub(1);
+        }
+        self.asking.standing = Some(last);
+        Ok(self)
+    }
+
+    /// Whether the agent would not be asked, because its last answer stands.
+    pub fn answer_stands(&self) -> bool {
+        self.asking.standing.is_some()
+    }
+
+    /// What the questions beside the probes cost: plans, judges.
+    pub fn spent_beside(&self) -> ProbeUsage {
+        self.asked().beside
+    }
+
+    /// Adds what a plan or a judge cost.
+    pub(super) fn spend_beside(&self, usage: ProbeUsage) {
+        let mut asked = self.asked();
+        asked.beside = asked.beside.plus(usage);
+    }
+
+    /// The session that the judgement is about, where it had to be known.
+    pub fn session(&self) -> Option<SessionJson> {
+        let asked = self.asked();
+        let whom = asked.whom.as_ref()?;
+        let answered = asked.last.as_ref().and_then(|(_, record)| record.session_id.clone());
+        let id = whom.resume.clone().or(answered).or_else(|| whom.expected.clone());
+        Some(SessionJson { id, known_by: whom.known_by.as_str(), idle_seconds: None })
+    }
+
+    /// Whom questions go to, found out once and kept; looked at again where it is the latest conversation, which may grow.
+    pub(super) fn whom(&self) -> ProbeTarget {
+        if let Some(whom) = self.asked().whom.clone().filter(|whom| whom.known_by != KnownBy::Latest) {
+            return whom;
+        }
+        let settings = &self.case.settings.agent;
+        let by_transcript = settings.probe.is_none() && settings.preset == Preset::Claude;
+        let found = match &self.store {
+            Some(store) => ProbeTarget::of(
+                store.as_ref(),
+                (&self.case.worktree_id, &self.case.spec),
+                (&self.root, &self.command_env.claude_home),
+                self.session_id.as_deref(),
+                self.case.record_at,
+                by_transcript,
+            ),
+            None => Ok(ProbeTarget { resume: self.session_id.clone(), expected: None, known_by: KnownBy::Latest, has_grown: None }),
+        };
+        // Records that cannot be read leave only the latest conversation; they are told of where they are written.
+        let whom = found.unwrap_or_else(|_| ProbeTarget {
+            resume: self.session_id.clone(),
+            expected: self.latest_transcript().map(|transcript| transcript.session_id),
+            known_by: KnownBy::Latest,
+            has_grown: None,
+        });
+        self.asked().whom = Some(whom.clone());
+        whom
+    }
+
+    pub(super) fn ask(
+        &self,
+        number: u32,
+        contradiction: Option<&str>,
+        facts: &(Option<Commits>, Option<Changes>),
+        cancel: &CancelFlag,
+    ) -> ProbeRecord {
+        if let Some(settled) = self.asked().settled.clone() {
+            return ProbeRecord { usage: ProbeUsage::default(), ..settled };
+        }
+        let state = self.state(facts);
+        if let Some(standing) = self.asking.standing.as_ref().filter(|standing| state.as_ref() == Some(&standing.state)) {
+            return self.stand_by(standing);
+        }
+        let (at, whom) = (now(), self.whom());
+        let settings = &self.case.settings;
+        let to = whom.resume.as_deref().map(|id| format!(", session {id}")).unwrap_or_default();
+        self.command_env.tell(&format!("no new commit; asking the agent ({number} of {}{to})", settings.completion_check.max_probes));
+        // What git says goes into the question, so that the agent answers about the same state.
+        self.journal().flush();
+        self.remember_transcript();
+        let git_facts = QuestionFacts { commits: facts.0.as_ref(), changes: facts.1.as_ref() };
+        let request = ProbeRequest {
+            settings: &settings.agent,
+            program: self.command_env.agent_program.clone(),
+            worktree: &self.root,
+            session_id: whom.resume.as_deref(),
+            expected_session: whom.expected.clone(),
+            number,
+            prompt: probe_prompt(&git_facts, contradiction),
+            timeout: settings.completion_check.probe_timeout,
+            now: at,
+        };
+        let answer = probe::ask_with(&request, &|program| program.run_cancellable(cancel));
+        let outcome = self.weighed(answer.outcome, facts);
+        self.note_answered(matches!(outcome, ProbeOutcome::Reply(_)));
+        let beyond =
+            |(whole, id): (f64, &String)| cost_beyond_the_last_end(self.store.as_ref()?.as_ref(), &self.case.worktree_id, id, whole);
+        let cost_usd = answer.usage.cost_usd.or_else(|| answer.session_cost_usd.zip(answer.session_id.as_ref()).and_then(beyond));
+        let usage = ProbeUsage { cost_usd, ..answer.usage };
+        let record = ProbeRecord { at, duration: since(at), outcome, disputed: None, session_id: answer.session_id, usage };
+        if let (ProbeOutcome::Reply(reply), Some(store)) = (&record.outcome, &self.store) {
+            // One that cannot be recorded is found out again.
+            let _ = whom.pin(store.as_ref(), &self.case.worktree_id, &self.case.spec, record.session_id.as_deref());
+            if reply.status == ReplyStatus::Complete && whom.proves_nothing().is_some() && reply.doubt == whom.proves_nothing() {
+                self.asked().settled = Some(record.clone());
+            }
+        }
+        self.command_env.tell(&probe_line(&record));
+        // Who answers from now on may be known only since this answer.
+        let state = state.and_then(|_| self.state(facts));
+        self.asked().last = state.map(|state| (state, record.clone()));
+        record
+    }
+
+    fn stand_by(&self, standing: &AnswerRecord) -> ProbeRecord {
+        let record = ProbeRecord {
+            at: standing.at,
+            duration: std::time::Duration::ZERO,
+            outcome: standing.outcome.clone(),
+            disputed: None,
+            session_id: standing.session_id.clone(),
+            usage: ProbeUsage::default(),
+        };
+        self.command_env.tell(&format!(
+            "nothing changed since {:.0}, so the agent's answer stands: {}",
+            standing.since,
+            answer_words(&record)
+        ));
+        self.note_answered(matches!(record.outcome, ProbeOutcome::Reply(_)));
+        self.asked().stood = true;
+        // A plan would be a question about the same state, too.
+        self.ask_nobody();
+        record
+    }
+
+    /// An answer with the doubt that git or the transcript casts on it.
+    fn weighed(&self, outcome: ProbeOutcome, facts: &(Option<Commits>, Option<Changes>)) -> ProbeOutcome {
+        match outcome {
+            ProbeOutcome::Reply(reply) if reply.status == ReplyStatus::Complete && reply.doubt.is_none() => {
+                let doubt = self.whom().proves_nothing().or_else(|| self.missing_in_git(&reply, facts));
+                ProbeOutcome::Reply(Reply { doubt, ..reply })
+            }
+            other => other,
+        }
+    }
+
+    /// What a reply names that git does not have. What cannot be read casts no doubt.
+    fn missing_in_git(&self, reply: &Reply, (commits, changes): &(Option<Commits>, Option<Changes>)) -> Option<String> {
+        let claims = ReplyClaims::of(reply);
+        if claims.is_empty() {
+            return None;
+        }
+        self.worktree(|worktree| {
+            claims.missing(
+                (commits.as_ref().map(|commits| commits.new_commits), changes.as_ref().map(Changes::any)),
+                &|id| worktree.resolve(id).is_ok(),
+                &|path| worktree.head_has(path).unwrap_or(true),
+                &|path| std::fs::symlink_metadata(self.root.join(path)).is_ok(),
+                &|| !matches!(worktree.pushed(), Ok(RemoteState::NoRemote | RemoteState::No { .. })),
+            )
+        })
+    }
+
+    /// A fingerprint of everything that an answer is about; `None` where something of it cannot be read.
+    fn state(&self, facts: &(Option<Commits>, Option<Changes>)) -> Option<String> {
+        let head = match &facts.0 {
+            Some(commits) => commits.head.clone(),
+            None => match self.worktree(|worktree| worktree.head()).ok()? {
+                BaselinePoint::Commit(commit) => Some(commit),
+                BaselinePoint::Unborn => None,
+            },
+        };
+        let work = match &facts.1 {
+            Some(changes) => changes.fingerprint,
+            None => self.worktree(watchdog_git::Worktree::changes).ok()?.fingerprint,
+        };
+        let whom = self.whom();
+        let session = whom.resume.or(whom.expected);
+        let (root, home) = (&self.root, &self.command_env.claude_home);
+        let transcript = session.as_deref().and_then(|id| transcript::session(root, home, id));
+        let transcript = transcript.map(|transcript| (transcript.size, transcript.modified));
+        let settings = &self.case.settings;
+        let criteria =
+            (&settings.mode, &settings.checks, &settings.guards, &settings.agent, &settings.rescue.mode, &settings.require_evidence);
+        let more =
+            (&settings.on_no_criteria, &self.case.trust, &self.case.baseline, self.case.recorded_at, &self.command_env.agent_program);
+        let text = format!("{head:?} {work} {transcript:?} {session:?} {criteria:?} {more:?}");
+        Some(Sha256::digest(text.as_bytes())[..16].iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// Takes an answer that stood, or a new one, into the verdict and the records. Returns whether the verdict is what it was before, so
+    /// that nothing of it counts again.
+    pub fn settle_answer(&self, store: &dyn LocalStore, verdict: &mut Verdict) -> Result<bool, StoreError> {
+        verdict.probe_usage = verdict.probes.iter().fold(self.spent_beside(), |sum, record| sum.plus(record.usage));
+        let (worktree, spec) = (&self.case.worktree_id, &self.case.spec);
+        let (last, stood) = {
+            let asked = self.asked();
+            (asked.last.clone(), asked.stood)
+        };
+        if verdict.reason == Reason::Interrupted {
+            return Ok(false);
+        }
+        if let Some((state, record)) = last {
+            // A rescue of this judgement is no change that the agent has to be asked about again.
+            let state = if verdict.rescue_commits > 0 { self.state(&(None, None)).unwrap_or(state) } else { state };
+            let before = answer::of(store, worktree, spec).ok().flatten().filter(|before| before.state == state);
+            let answer = AnswerRecord {
+                since: before.as_ref().map_or(record.at, |before| before.since.min(record.at)),
+                pauses: before.map_or(0, |before| before.pauses.saturating_add(1)),
+                state,
+                at: record.at,
+                outcome: record.outcome,
+                session_id: record.session_id,
+                reason: verdict.reason.as_str().to_owned(),
+                last_word: is_last_word(verdict),
+            };
+            answer::record(store, worktree, spec, &answer)?;
+            return Ok(false);
+        }
+        let Some(standing) = self.asking.standing.as_ref().filter(|_| stood) else { return Ok(false) };
+        if standing.reason != verdict.reason.as_str() {
+            // The rounds of `--once` came to their end: that is news, once.
+            let ended = AnswerRecord { reason: verdict.reason.as_str().to_owned(), last_word: is_last_word(verdict), ..standing.clone() };
+            answer::record(store, worktree, spec, &ended)?;
+            return Ok(false);
+        }
+        verdict.unchanged_since = Some(standing.since);
+        if standing.last_word && verdict.reason != Reason::MaxProbes {
+            // The rounds before it are over; this one is all there is.
+            verdict.probes_used = u32::try_from(verdict.probes.len()).unwrap_or(u32::MAX);
+        }
+        (verdict.strike, verdict.not_a_strike_because) = (false, Some("unchanged"));
+        let next = stands_until(&standing.outcome, standing.at, standing.pauses, JudgedBy::Again, now());
+        let next = next.map(|at| format!(", and the agent is asked again at {at:.0}")).unwrap_or_default();
+        verdict.message.push_str(&format!("; nothing changed since {:.0}{next}", standing.since));
+        Ok(standing.last_word)
+    }
+}
+
+fn answer_words(record: &ProbeRecord) -> String {
+    match &record.outcome {
+        ProbeOutcome::Reply(reply) if reply.message.is_empty() => reply.status.as_str().to_owned(),
+        ProbeOutcome::Reply(reply) => format!("{} ({})", reply.status.as_str(), reply.message),
+        other => match other.why() {
+            Some(why) => format!("{}: {why}", other.as_str()),
+            None => other.as_str().to_owned(),
+        },
+    }
+}
+
+fn probe_line(record: &ProbeRecord) -> String {
+    let cost = match (record.usage.input_tokens, record.usage.output_tokens) {
+        (Some(read), Some(written)) => format!(" [{} in, {written} out]", plural(read, "token")),
+        _ => String::new(),
+    };
+    match &record.outcome {
+        ProbeOutcome::Reply(_) => format!("the agent says: {}{cost}", answer_words(record)),
+        outcome => format!("{}{cost}", outcome.failure()),
+    }
+}

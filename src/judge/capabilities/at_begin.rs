@@ -1,0 +1,77 @@
+//! What is known of checks from when the work began, without running anything twice for it: from an earlier look at the same tree, and
+//! where nothing was done, from now.
+
+use watchdog_core::checks::{AtBegin, CheckDefinition};
+use watchdog_facts::evidence::{CheckOutcome, OutcomeBefore, TestCounts};
+use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_store::before::{self, OutcomeRecord};
+use watchdog_store::{LocalStore, check_cache};
+
+use crate::clock::now;
+use crate::judge::judgement_input::JudgementInput;
+use crate::judge::session_work;
+
+/// How a check ended that is judged now.
+pub(super) struct BaselineOutcome<'a> {
+    pub(super) definition: &'a CheckDefinition,
+    pub(super) outcome: CheckOutcome,
+    pub(super) tests: Option<TestCounts>,
+}
+
+/// What is known. Whatever cannot be read or written here is unknown, and nothing else.
+pub(super) fn find(case: &JudgementInput, store: &dyn LocalStore, ended: &BaselineOutcome<'_>) -> AtBegin {
+    if !ended.definition.of_worktree || case.origin.0 == BaselinePoint::unknown() {
+        return AtBegin::default();
+    }
+    let (origin_tree, clean_tree, nothing_done) = {
+        let worktree = case.worktree.lock().expect("mutex poisoned");
+        let Ok(origin_tree) = worktree.tree_at(&case.origin.0) else { return AtBegin::default() };
+        let clean_tree = clean_tree(&worktree);
+        let nothing_done = clean_tree.as_ref() == Some(&origin_tree) || has_no_work(case, &worktree, &origin_tree);
+        (origin_tree, clean_tree, nothing_done)
+    };
+    let Ok(record) = before::of(store, &case.worktree_id, &case.spec) else { return AtBegin::default() };
+    let check = check_cache::inputs(&[ended.definition.text.as_bytes()]);
+    let now_on = |tree: &str| {
+        let before = match ended.outcome {
+            CheckOutcome::Pass => OutcomeBefore::Passed,
+            CheckOutcome::Unmet => OutcomeBefore::Failed,
+            _ => return None,
+        };
+        Some(OutcomeRecord { check: check.clone(), tree: tree.to_owned(), before, tests: ended.tests, at: now() })
+    };
+    let begun = record.begun(&check).cloned();
+    // What was found on this very tree since the session began was found for this work: a pass that came since is new.
+    let found_here = begun.as_ref().is_some_and(|mark| mark.tree == origin_tree && case.recorded_at.is_some_and(|at| mark.at >= at));
+    let identical = now_on(&origin_tree).filter(|_| nothing_done && !found_here);
+    let known = match (identical, begun.clone()) {
+        (Some(mark), None) => Some(mark),
+        (Some(mark), Some(_)) if mark.before == OutcomeBefore::Passed => Some(mark),
+        (_, Some(mark)) => Some(mark),
+        (None, None) => record.seen(&check, &origin_tree).cloned(),
+    };
+    let seen = clean_tree.as_deref().and_then(now_on).filter(|mark| {
+        let before = record.seen(&check, &mark.tree);
+        before.is_none_or(|known| (known.before, known.tests) != (mark.before, mark.tests))
+    });
+    let begins = known.clone().filter(|mark| begun.as_ref() != Some(mark));
+    if seen.is_some() || begins.is_some() {
+        // What is not remembered is unknown to the next look.
+        let _ = before::update(store, &case.worktree_id, &case.spec, |record| {
+            begins.iter().for_each(|mark| record.begin(mark.clone()));
+            seen.iter().for_each(|mark| record.see(mark.clone()));
+        });
+    }
+    known.map_or_else(AtBegin::default, |mark| AtBegin { before: mark.before, tests: mark.tests })
+}
+
+/// Whether HEAD's tree is as it was, and all that is uncommitted was there before or is nobody's.
+fn has_no_work(case: &JudgementInput, worktree: &Worktree, origin_tree: &str) -> bool {
+    let same = worktree.head().and_then(|head| worktree.tree_at(&head)).is_ok_and(|tree| tree == origin_tree);
+    same && session_work::look(worktree, &case.work).is_ok_and(|found| !found.changes.work_left() && found.changes.operation.is_none())
+}
+
+/// HEAD's tree, where nothing of the session is uncommitted.
+fn clean_tree(worktree: &Worktree) -> Option<String> {
+    worktree.clean_tree().ok().flatten()
+}

@@ -1,0 +1,71 @@
+//! Whether a command passed before on the same inputs: HEAD's tree with nothing uncommitted, the command line, its folder, its rule of
+//! success, the environment. What is ignored is not looked at.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use watchdog_core::checks::{CommandRequest, EarlierPass};
+use watchdog_core::config::settings::{CommandLine, SuccessRule};
+use watchdog_facts::evidence::TestCounts;
+use watchdog_store::{LocalStore, check_cache};
+
+use crate::clock::now;
+use crate::judge::judgement_input::JudgementInput;
+
+/// What passed before. Whatever cannot be read or written here makes a command run, and nothing else.
+pub struct CheckCache {
+    store: Arc<dyn LocalStore>,
+    /// The inputs of commands as they were right before they ran.
+    asked: Mutex<HashMap<String, String>>,
+}
+
+impl CheckCache {
+    /// Those that a store remembers.
+    pub fn new(store: Arc<dyn LocalStore>) -> Self {
+        CheckCache { store, asked: Mutex::default() }
+    }
+
+    pub(super) fn of(&self, case: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRule) -> Option<EarlierPass> {
+        let command = command(case, request, rule);
+        let inputs = inputs(case, &command);
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        match inputs {
+            Some((inputs, tree)) => {
+                let found = check_cache::of(self.store.as_ref(), &case.worktree_id, &inputs, now()).unwrap_or(None);
+                asked.insert(command, inputs);
+                found.map(|tests| EarlierPass { tests, tree })
+            }
+            None => {
+                asked.remove(&command);
+                None
+            }
+        }
+    }
+
+    /// A pass counts for what was there before the command ran and is there still.
+    pub(super) fn remember(&self, case: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRule, tests: Option<TestCounts>) {
+        let command = command(case, request, rule);
+        let before = self.asked.lock().unwrap_or_else(PoisonError::into_inner).remove(&command);
+        if let Some((inputs, _)) = inputs(case, &command).filter(|(now, _)| before.as_ref() == Some(now)) {
+            // What is not remembered runs again.
+            let _ = check_cache::remember(self.store.as_ref(), &case.worktree_id, &inputs, tests, now());
+        }
+    }
+}
+
+/// All that the configuration and the case say about a command, as one text without two meanings.
+fn command(case: &JudgementInput, request: &CommandRequest<'_>, rule: &SuccessRule) -> String {
+    let line = match request.line {
+        CommandLine::Shell(line) => format!("{line:?}"),
+        CommandLine::Argv(argv) => format!("{argv:?}"),
+    };
+    let stdin = check_cache::inputs(&[request.stdin]);
+    format!("{line} {:?} {rule:?} {stdin} {:?} {}", request.cwd, case.spec, request.clean)
+}
+
+/// A fingerprint of all inputs, and HEAD's tree.
+fn inputs(case: &JudgementInput, command: &str) -> Option<(String, String)> {
+    let tree = case.worktree.lock().expect("mutex poisoned").clean_tree();
+    let tree = tree.ok().flatten()?;
+    Some((check_cache::inputs(&[tree.as_bytes(), command.as_bytes(), &check_cache::environment()]), tree))
+}

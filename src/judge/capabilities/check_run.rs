@@ -1,0 +1,85 @@
+//! Runs the command of a check: in the worktree, or in a scratch checkout; and reads the report that it writes.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use crate::rescue;
+use watchdog_core::checks::{CheckRun, CommandRequest, CommandRun, MAX_REPORT_BYTES};
+use watchdog_core::config::settings::RescueMode;
+use watchdog_git::SnapshotRequest;
+
+use super::SystemCapabilities;
+use super::scratch::ScratchCheckout;
+use super::worktree_files;
+use crate::clock::now;
+use crate::judge::session_work;
+
+/// Runs the command, in a scratch checkout where it is to be clean.
+pub(super) fn run(outside: &SystemCapabilities<'_>, request: &CommandRequest<'_>, report: Option<&str>) -> CheckRun {
+    if !request.clean {
+        return run_in(outside, outside.root, request, report);
+    }
+    let unrunnable = |why| CheckRun { run: CommandRun::Unrunnable { why }, report: None, tree: None };
+    let tree = match work_tree_id(outside) {
+        Ok(tree) => tree,
+        Err(why) => return unrunnable(why),
+    };
+    let Some(parent) = &outside.scratch else { return unrunnable("there is no place for a scratch checkout".into()) };
+    let scratch = {
+        let worktree = outside.case.worktree.lock().expect("mutex poisoned");
+        ScratchCheckout::of(&worktree, &tree, parent)
+    };
+    match scratch {
+        Ok(scratch) => CheckRun { tree: Some(tree), ..run_in(outside, scratch.folder(), request, report) },
+        Err(why) => unrunnable(why),
+    }
+}
+
+/// The tree of HEAD with the session's work, or the one that was asked for.
+fn work_tree_id(outside: &SystemCapabilities<'_>) -> Result<String, String> {
+    if let Some(tree) = &outside.at_tree {
+        return Ok(tree.clone());
+    }
+    let case = outside.case;
+    let mut worktree = case.worktree.lock().expect("mutex poisoned");
+    let refused = |error: watchdog_git::Error| format!("no scratch checkout can be made: {error}");
+    if case.settings.rescue.mode == RescueMode::Off {
+        let clean = worktree.clean_tree().map_err(refused)?;
+        return clean.ok_or_else(|| "a clean check needs a snapshot of what is uncommitted, and rescue.mode is off".into());
+    }
+    worktree.to_owned_repo().map_err(refused)?;
+    let request = SnapshotRequest { spec: &case.spec, at: now(), why: "for a check in a scratch checkout" };
+    let taken = worktree.take_snapshot_with_private(&request, &rescue::private_rule(&case.settings.rescue)).map_err(refused)?;
+    match taken {
+        // What is not the session's work was there before it, or is nobody's.
+        Some(taken) => {
+            let others = session_work::look(&worktree, &case.work).map_err(refused)?.others;
+            if others.is_empty() { Ok(taken.tree) } else { worktree.tree_without(&taken.tree, &others).map_err(refused) }
+        }
+        None => worktree.head().and_then(|head| worktree.tree_at(&head)).map_err(refused),
+    }
+}
+
+fn run_in(outside: &SystemCapabilities<'_>, root: &Path, request: &CommandRequest<'_>, report: Option<&str>) -> CheckRun {
+    let before = report.map(|path| stamp(root, path));
+    let run = outside.run_at(root, request);
+    let report = report.map(|path| {
+        let after = stamp(root, path);
+        if after.is_none() {
+            return Err(format!("{path} is not there; name the JUnit file that the command writes"));
+        }
+        if before.as_ref() == Some(&after) {
+            return Err(format!("{path} was not written by this run; name the JUnit file that the command writes"));
+        }
+        let bytes = worktree_files::read(root, path, MAX_REPORT_BYTES).map_err(|error| format!("cannot read {path}: {error}"))?;
+        bytes.ok_or_else(|| format!("{path} went away"))
+    });
+    CheckRun { run, report, tree: None }
+}
+
+/// What changes when a file is written, however its times are set: the time of its last change is the kernel's own.
+fn stamp(root: &Path, path: &str) -> Option<[i64; 5]> {
+    let found = fs::metadata(root.join(path)).ok()?;
+    Some([found.ino() as i64, found.size() as i64, found.mtime_nsec(), found.ctime(), found.ctime_nsec()])
+}

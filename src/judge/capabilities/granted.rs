@@ -1,0 +1,282 @@
+//! The outside as checks see it, for real.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::rescue;
+use watchdog_core::checks::{
+    AtBegin, BoundedText, Capabilities, CapturedStream, CheckDefinition, CheckRun, CommandOutput, CommandRequest, CommandRun, EarlierPass,
+    FoundFile, JudgeAnswer, JudgeRequest, LineExchange, PushState, TestEdits, TouchedPaths,
+};
+use watchdog_core::config::settings::{CommandLine, SuccessRule};
+use watchdog_facts::evidence::{Changes, CheckOutcome, Commits, FaultKind, ReadFact, TestCounts, UnreadableFact};
+use watchdog_facts::secret_shapes::mask;
+use watchdog_facts::verdict::ProbeUsage;
+use watchdog_git as git;
+use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_process::{BoundedOutput, CancelFlag, LeftoverRule, ProgramPurpose, ProgramRun, StartError};
+use watchdog_store::LocalStore;
+
+use super::at_begin::{self, BaselineOutcome};
+use super::check_cache::CheckCache;
+use super::line_checkers::LineCheckers;
+use super::{check_run, edited_tests, judge, worktree_files};
+use crate::judge::criteria_files;
+use crate::judge::judgement_input::JudgementInput;
+use crate::judge::session_work;
+
+/// The outside of one judgement.
+pub struct SystemCapabilities<'a> {
+    pub(super) case: &'a JudgementInput,
+    pub(super) root: &'a Path,
+    pub(super) cancel: &'a CancelFlag,
+    /// Another program than the preset's own name in `PATH`.
+    pub(super) agent_program: Option<OsString>,
+    line_checkers: Arc<LineCheckers>,
+    earlier_passes: Option<CheckCache>,
+    spent: Mutex<ProbeUsage>,
+    /// Where it is known how checks ended when the work began.
+    store: Option<Arc<dyn LocalStore>>,
+    /// Where scratch checkouts are made.
+    pub(super) scratch: Option<PathBuf>,
+    /// The tree that clean checks run on in place of the work: then nothing else of the worktree counts.
+    pub(super) at_tree: Option<String>,
+    begun: Instant,
+}
+
+impl<'a> SystemCapabilities<'a> {
+    /// The outside of a case. Commands end when `cancel` is raised.
+    pub fn new(case: &'a JudgementInput, root: &'a Path, cancel: &'a CancelFlag) -> Self {
+        SystemCapabilities {
+            case,
+            root,
+            cancel,
+            agent_program: None,
+            line_checkers: Arc::default(),
+            earlier_passes: None,
+            spent: Mutex::default(),
+            store: None,
+            scratch: None,
+            at_tree: None,
+            begun: Instant::now(),
+        }
+    }
+
+    /// The same with another program as the agent.
+    pub fn with_agent_program(self, agent_program: Option<OsString>) -> Self {
+        SystemCapabilities { agent_program, ..self }
+    }
+
+    /// The same with checkers that outlast this judgement.
+    pub fn with_line_checkers(self, line_checkers: Arc<LineCheckers>) -> Self {
+        SystemCapabilities { line_checkers, ..self }
+    }
+
+    /// The same where commands need not run again that passed before, unless the command line wants them to.
+    pub fn with_earlier_passes(self, store: Arc<dyn LocalStore>) -> Self {
+        let earlier_passes = (!self.case.asked.no_cache).then(|| CheckCache::new(Arc::clone(&store)));
+        SystemCapabilities { earlier_passes, store: Some(store), ..self }
+    }
+
+    /// The same with a folder for scratch checkouts.
+    pub fn with_scratch(self, folder: PathBuf) -> Self {
+        SystemCapabilities { scratch: Some(folder), ..self }
+    }
+
+    /// The same where clean checks run on a tree that is not that of the work.
+    pub fn at_tree(self, tree: String) -> Self {
+        SystemCapabilities { at_tree: Some(tree), ..self }
+    }
+
+    /// What the questions to models cost so far.
+    pub fn spent(&self) -> ProbeUsage {
+        *self.spent.lock().expect("mutex poisoned")
+    }
+
+    pub(super) fn spend(&self, usage: ProbeUsage) {
+        let mut spent = self.spent.lock().expect("mutex poisoned");
+        *spent = spent.plus(usage);
+    }
+
+    /// What every program of a check finds in its environment.
+    fn variables(&self) -> BTreeMap<OsString, Option<OsString>> {
+        BTreeMap::from([("WATCHDOG_SPEC".into(), Some(OsString::from(&self.case.spec)))])
+    }
+
+    fn worktree<T>(&self, look: impl FnOnce(&Worktree) -> T) -> T {
+        look(&self.case.worktree.lock().expect("mutex poisoned"))
+    }
+
+    /// Runs a command below a folder. A folder of its own that a symbolic link leads out of there is refused.
+    pub(super) fn run_at(&self, root: &Path, request: &CommandRequest<'_>) -> CommandRun {
+        let folder = match folder(root, request.cwd) {
+            Ok(folder) => folder,
+            Err(why) => return CommandRun::Unrunnable { why },
+        };
+        let mut program = ProgramRun::new(argv(request.line), folder);
+        program.purpose = ProgramPurpose::Check;
+        program.deadline = request.timeout;
+        program.stdin = request.stdin.to_vec();
+        program.env = self.variables();
+        match program.run_with(self.cancel, LeftoverRule::End) {
+            Ok((finished, _)) => {
+                let output = CommandOutput { stdout: captured(finished.stdout), stderr: captured(finished.stderr) };
+                match finished.timed_out || self.cancel.is_cancelled() {
+                    true => CommandRun::TimedOut { output },
+                    false => CommandRun::Finished { exit: finished.exit, output },
+                }
+            }
+            Err(StartError::NotRunnable { program, why }) => CommandRun::Unrunnable { why: format!("{program}: {why}") },
+            Err(error @ StartError::Shortage { .. }) => CommandRun::NoRoom { why: error.to_string() },
+            Err(error @ StartError::System { .. }) => CommandRun::Unrunnable { why: error.to_string() },
+        }
+    }
+}
+
+fn folder(root: &Path, cwd: Option<&str>) -> Result<PathBuf, String> {
+    let Some(cwd) = cwd else { return Ok(root.to_owned()) };
+    let leads_out = || format!("{cwd} leads out of the worktree");
+    let folder = root.join(cwd).canonicalize().map_err(|error| format!("{cwd}: {error}"))?;
+    let root = root.canonicalize().map_err(|error| error.to_string())?;
+    if folder.starts_with(root) { Ok(folder) } else { Err(leads_out()) }
+}
+
+impl Capabilities for SystemCapabilities<'_> {
+    fn clock(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn run_command(&self, request: &CommandRequest<'_>) -> CommandRun {
+        self.run_at(self.root, request)
+    }
+
+    fn run_check(&self, request: &CommandRequest<'_>, report: Option<&str>) -> CheckRun {
+        check_run::run(self, request, report)
+    }
+
+    fn commits(&self) -> ReadFact<Commits> {
+        let evidence = self.case.evidence.clone().with_refs(self.case.origin.1.clone());
+        Ok(self.worktree(|worktree| worktree.session_commits(&self.case.origin.0, &evidence))?)
+    }
+
+    fn changes(&self) -> ReadFact<Changes> {
+        Ok(self.worktree(|worktree| session_work::look(worktree, &self.case.work))?.changes)
+    }
+
+    fn files(&self, glob: &str) -> io::Result<Vec<FoundFile>> {
+        worktree_files::find(self.root, glob)
+    }
+
+    fn read_file(&self, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
+        worktree_files::read(self.root, path, limit)
+    }
+
+    fn baseline_file(&self, path: &str, limit: u64) -> ReadFact<Option<Vec<u8>>> {
+        let unreadable = |why: String| UnreadableFact { kind: FaultKind::Git, why, hint: None };
+        let inside = Path::new(path);
+        let inside = if inside.is_absolute() { inside.strip_prefix(self.root).ok() } else { Some(inside) };
+        let inside = inside.ok_or_else(|| unreadable(format!("{path} is outside of the worktree, so that no commit has it")))?;
+        let inside: PathBuf = inside.components().filter(|part| *part != Component::CurDir).collect();
+        let BaselinePoint::Commit(commit) = self.case.criteria_point() else { return Ok(None) };
+        let found = self.worktree(|worktree| worktree.blob_at(&commit, &inside.to_string_lossy()))?;
+        match found {
+            Some(bytes) if bytes.len() as u64 > limit => Err(unreadable(format!("{path} of the baseline is larger than {limit} bytes"))),
+            found => Ok(found),
+        }
+    }
+
+    fn touched(&self, wanted: &dyn Fn(&str) -> bool) -> ReadFact<TouchedPaths> {
+        let mut paths = self.worktree(|worktree| worktree.touched_since(&self.case.origin.0, self.case.origin.1.as_ref(), wanted))?;
+        let total = paths.len() as u64;
+        paths.truncate(TouchedPaths::LISTED);
+        Ok(TouchedPaths { paths, total })
+    }
+
+    fn protected(&self, globs: &[String]) -> ReadFact<TouchedPaths> {
+        let mut paths = criteria_files::changed_globs(self.case, globs)?;
+        let total = paths.len() as u64;
+        paths.truncate(TouchedPaths::LISTED);
+        Ok(TouchedPaths { paths, total })
+    }
+
+    fn hidden_entries(&self) -> ReadFact<Option<(u64, String)>> {
+        Ok(self.worktree(Worktree::hidden_entries)?.map(|hidden| (hidden.total, hidden.first)))
+    }
+
+    fn pushed(&self) -> ReadFact<PushState> {
+        Ok(match self.worktree(Worktree::pushed)? {
+            git::RemoteState::Unborn => PushState::Unborn,
+            git::RemoteState::NoRemote => PushState::NoRemote,
+            git::RemoteState::Yes => PushState::Yes,
+            git::RemoteState::No { ahead } => PushState::No { ahead },
+        })
+    }
+
+    fn diff(&self, limit: usize) -> ReadFact<BoundedText> {
+        let found = self.worktree(|worktree| {
+            let from = if self.baseline_known() { self.case.origin.0.clone() } else { worktree.head()? };
+            worktree.diff_since(&from, self.case.origin.1.as_ref(), limit, &rescue::looks_secret)
+        })?;
+        Ok(BoundedText { text: mask(&found.text).into_owned(), cut: found.cut })
+    }
+
+    fn baseline_known(&self) -> bool {
+        self.case.origin.0 != BaselinePoint::unknown()
+    }
+
+    fn ask_judge(&self, request: &JudgeRequest<'_>) -> JudgeAnswer {
+        match request.run {
+            Some(line) => judge::program(self, line, request),
+            None => judge::preset(self, request),
+        }
+    }
+
+    fn changed_scripts(&self, line: &CommandLine, cwd: Option<&str>) -> ReadFact<Vec<String>> {
+        criteria_files::changed_scripts(self.case, line, cwd)
+    }
+
+    fn passed_before(&self, request: &CommandRequest<'_>, rule: &SuccessRule) -> Option<EarlierPass> {
+        self.earlier_passes.as_ref()?.of(self.case, request, rule)
+    }
+
+    fn remember_pass(&self, request: &CommandRequest<'_>, rule: &SuccessRule, tests: Option<TestCounts>) {
+        if let Some(passes) = &self.earlier_passes {
+            passes.remember(self.case, request, rule, tests);
+        }
+    }
+
+    fn at_begin(&self, definition: &CheckDefinition, outcome: CheckOutcome, tests: Option<TestCounts>) -> AtBegin {
+        let find = |store: &Arc<dyn LocalStore>| at_begin::find(self.case, store.as_ref(), &BaselineOutcome { definition, outcome, tests });
+        self.store.as_ref().map_or_else(AtBegin::default, find)
+    }
+
+    fn edited_tests(&self, lines: bool) -> ReadFact<TestEdits> {
+        if self.at_tree.is_some() { Ok(TestEdits::default()) } else { edited_tests::find(self.case, self.root, lines) }
+    }
+
+    fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> LineExchange {
+        let folder = match folder(self.root, request.cwd) {
+            Ok(folder) => folder,
+            Err(why) => return LineExchange::Unrunnable { why },
+        };
+        self.line_checkers.exchange(argv(request.line), folder, &self.variables(), (line, request.timeout, self.cancel))
+    }
+}
+
+/// What is run for a command line.
+fn argv(line: &CommandLine) -> Vec<OsString> {
+    match line {
+        CommandLine::Shell(line) => vec!["sh".into(), "-c".into(), line.into()],
+        CommandLine::Argv(argv) => argv.iter().map(OsString::from).collect(),
+    }
+}
+
+fn captured(kept: BoundedOutput) -> CapturedStream {
+    let middle = if kept.dropped == 0 { 0 } else { kept.bytes.len() / 2 };
+    let (head, tail) = kept.bytes.split_at(middle);
+    CapturedStream { head: head.to_vec(), dropped: kept.dropped, tail: tail.to_vec() }
+}

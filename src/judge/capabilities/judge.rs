@@ -1,0 +1,81 @@
+//! Who judges a question about the work: the agent's preset, or a program of the user's with the prompt on its stdin.
+
+use std::path::Path;
+
+use crate::agent::probe::{ProbeRequest, ask_to_judge};
+use watchdog_core::checks::{Capabilities as _, CommandRequest, CommandRun, JudgeAnswer, JudgeRequest};
+use watchdog_core::config::settings::{AgentSettings, CommandLine};
+use watchdog_facts::display::bounded;
+use watchdog_facts::evidence::{ProbeOutcome, ProcessExit};
+use watchdog_facts::verdict::ProbeUsage;
+
+use super::SystemCapabilities;
+use crate::clock::now;
+
+/// Bytes of an answer that are looked at: its first line decides.
+const ANSWER: usize = 64 << 10;
+
+/// Asks the agent's preset, without tools and without a session, where no file of the worktree can speak to it.
+pub(super) fn preset(outside: &SystemCapabilities<'_>, request: &JudgeRequest<'_>) -> JudgeAnswer {
+    let settings = &outside.case.settings.agent;
+    let settings = AgentSettings { model: request.model.map(str::to_owned).or_else(|| settings.model.clone()), ..settings.clone() };
+    let question = ProbeRequest {
+        settings: &settings,
+        program: outside.agent_program.clone(),
+        // Agents read instructions from the folder that they run in, which the one that is judged may have written. A program of the
+        // user's own is found from the worktree.
+        worktree: if settings.probe.is_some() { outside.root } else { Path::new("/") },
+        session_id: None,
+        expected_session: None,
+        number: 1,
+        prompt: request.prompt.to_owned(),
+        timeout: request.timeout,
+        now: now(),
+    };
+    let mut spent = ProbeUsage::default();
+    let answer = ask_to_judge(&question, &|program| program.run_cancellable(outside.cancel), &mut spent);
+    outside.spend(spent);
+    match answer {
+        Ok(text) => JudgeAnswer::Text(bounded(&text, ANSWER)),
+        Err(outcome) => match (*outcome, outside.cancel.is_cancelled()) {
+            (ProbeOutcome::TimedOut, _) | (_, true) => JudgeAnswer::TimedOut,
+            (outcome @ (ProbeOutcome::NotInstalled { .. } | ProbeOutcome::NotLoggedIn { .. }), _) => {
+                JudgeAnswer::Unrunnable { why: outcome.failure() }
+            }
+            (outcome, _) => JudgeAnswer::Failed { why: outcome.failure() },
+        },
+    }
+}
+
+/// Asks a program once.
+pub(super) fn program(outside: &SystemCapabilities<'_>, line: &CommandLine, request: &JudgeRequest<'_>) -> JudgeAnswer {
+    let mut command = CommandRequest::new(line, request.timeout);
+    command.stdin = request.prompt.as_bytes();
+    match outside.run_command(&command) {
+        CommandRun::Unrunnable { why } => JudgeAnswer::Unrunnable { why },
+        CommandRun::NoRoom { why } => JudgeAnswer::Failed { why },
+        CommandRun::TimedOut { .. } => JudgeAnswer::TimedOut,
+        CommandRun::Finished { exit: exit @ ProcessExit::Code(126 | 127), output } => {
+            JudgeAnswer::Unrunnable { why: said(&format!("it ended with {exit}"), &output.stderr.tail) }
+        }
+        CommandRun::Finished { exit, output } if !exit.success() => {
+            JudgeAnswer::Failed { why: said(&format!("it ended with {exit}"), &output.stderr.tail) }
+        }
+        CommandRun::Finished { output, .. } => {
+            let mut bytes = output.stdout.head;
+            if output.stdout.dropped == 0 {
+                bytes.extend(output.stdout.tail);
+            }
+            bytes.truncate(ANSWER);
+            JudgeAnswer::Text(String::from_utf8_lossy(&bytes).into_owned())
+        }
+    }
+}
+
+fn said(how: &str, stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    match text.trim().lines().last() {
+        Some(last) => format!("{how}: {}", bounded(last, 500)),
+        None => how.to_owned(),
+    }
+}

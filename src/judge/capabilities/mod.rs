@@ -1,0 +1,14 @@
+//! The outside of checks for real: processes, git, files of the worktree, models.
+
+mod at_begin;
+mod check_cache;
+mod check_run;
+mod edited_tests;
+mod granted;
+mod judge;
+mod line_checkers;
+mod scratch;
+mod worktree_files;
+
+pub use granted::SystemCapabilities;
+pub use line_checkers::LineCheckers;

@@ -1,0 +1,421 @@
+//! The hands of the decision machine: carries out one action through the adapters, and says what came of it.
+//! Everything here blocks; the dispatcher calls it from threads.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::agent::transcript::{self, TranscriptFile};
+use crate::rescue;
+use crate::watch::{FolderWatch, GitDirs};
+use watchdog_core::checks::{self, CheckContext, GroupOutcome};
+use watchdog_core::config::settings::RescueMode;
+use watchdog_core::config::settings::{CheckKind, CheckSpec};
+use watchdog_core::decision::machine::{ChecksJudged, LeftRunning, MachineAction, MachineEvent};
+use watchdog_facts::context::SessionContext;
+use watchdog_facts::display::plural;
+use watchdog_facts::evidence::{
+    Changes, CheckOutcome, CheckResult, Commits, Degradation, FaultKind, ReadFact, RescueOutcome, SignsOfLife, UnreadableFact, WarningCode,
+};
+use watchdog_facts::verdict::Evidence;
+use watchdog_git::{BaselinePoint, Snapshot, SnapshotRequest, StatFingerprints, Worktree};
+use watchdog_process::{CancelFlag, SurvivingProcess};
+use watchdog_store::LocalStore;
+use watchdog_store::journal::kind;
+
+use super::asking::ProbeHistory;
+use super::capabilities::{LineCheckers, SystemCapabilities};
+use super::command_env::CommandEnv;
+use super::criteria_files;
+use super::journal::CommandJournal;
+use super::judgement_input::JudgementInput;
+use super::kept_elsewhere::keep_elsewhere;
+use super::machine_log;
+use super::origins::remember_rescued;
+use super::planner::CommitPlanner;
+use super::session_work::{self, SessionWork};
+use super::survivors;
+use super::undone;
+use crate::clock::now;
+
+/// Performs the machine's actions.
+pub struct ActionExecutor {
+    pub(super) case: Arc<JudgementInput>,
+    pub(super) command_env: CommandEnv,
+    journal: Arc<CommandJournal>,
+    git_dirs: GitDirs,
+    pub(super) root: PathBuf,
+    /// The session to ask, where its id is known.
+    pub(super) session_id: Option<String>,
+    /// What the session left running.
+    survivors: Vec<SurvivingProcess>,
+    /// What is known of the session, for checks.
+    context: SessionContext,
+    /// A spent budget is not spent further by questions.
+    over_limit: bool,
+    /// Where it is remembered which commands passed.
+    pub(super) store: Option<Arc<dyn LocalStore>>,
+    /// Its questions to the agent.
+    pub(super) asking: ProbeHistory,
+    /// Programs that judge line by line, from round to round.
+    line_checkers: Arc<LineCheckers>,
+    /// Whether the agent is left alone from now on.
+    silent: AtomicBool,
+    seen: Mutex<FirstFacts>,
+}
+
+/// What was seen first, to compare with later.
+#[derive(Default)]
+struct FirstFacts {
+    head: Option<BaselinePoint>,
+    fingerprint: Option<u64>,
+    transcript: Option<TranscriptFile>,
+    snapshot: Option<Snapshot>,
+    /// Of the last look at what is uncommitted.
+    traces: Option<StatFingerprints>,
+    /// The uncommitted paths that were not the session's at that look.
+    others: BTreeSet<String>,
+    /// Whether the last probe was answered; `None` before the first.
+    answered: Option<bool>,
+}
+
+impl ActionExecutor {
+    /// Hands for a case. `fingerprint` is that of the work when earlier calls first looked at it.
+    pub fn new(case: Arc<JudgementInput>, command_env: CommandEnv, journal: Arc<CommandJournal>, fingerprint: Option<u64>) -> Self {
+        let (git_dirs, root) = {
+            let worktree = case.worktree.lock().expect("mutex poisoned");
+            let dirs = GitDirs { git_dir: worktree.git_dir().to_owned(), common_dir: worktree.common_dir().to_owned() };
+            (dirs, worktree.root().to_owned())
+        };
+        let seen = FirstFacts { fingerprint, ..FirstFacts::default() };
+        ActionExecutor {
+            case,
+            command_env,
+            journal,
+            git_dirs,
+            root,
+            session_id: None,
+            survivors: Vec::new(),
+            context: SessionContext::default(),
+            over_limit: false,
+            store: None,
+            asking: ProbeHistory::default(),
+            line_checkers: Arc::default(),
+            silent: AtomicBool::new(false),
+            seen: Mutex::new(seen),
+        }
+    }
+
+    /// Adds what a session that watchdog ran told about itself.
+    pub fn with_session(self, session_id: Option<String>, survivors: Vec<SurvivingProcess>) -> Self {
+        ActionExecutor { session_id, survivors, ..self }
+    }
+
+    /// Adds what is known of the session, and whether a limit ended it, so that nobody is asked any more.
+    pub fn with_context(self, context: SessionContext, over_limit: bool) -> Self {
+        ActionExecutor { context, over_limit, ..self }
+    }
+
+    /// Adds where it is remembered which commands passed.
+    pub fn with_store(self, store: Arc<dyn LocalStore>) -> Self {
+        ActionExecutor { store: Some(store), ..self }
+    }
+
+    /// Where to write down what is seen.
+    pub fn journal(&self) -> &CommandJournal {
+        &self.journal
+    }
+
+    /// From now on the agent is not asked for a plan of a rescue.
+    pub fn ask_nobody(&self) {
+        self.silent.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a rescue would ask the agent for a plan.
+    pub fn would_ask_for_a_plan(&self) -> bool {
+        self.case.settings.rescue.mode == RescueMode::Plan && !self.case.asked.no_rescue && self.may_ask_for_a_plan()
+    }
+
+    /// The fingerprint of the work when it was first looked at.
+    pub fn fingerprint(&self) -> Option<u64> {
+        self.seen().fingerprint
+    }
+
+    /// Whether what is uncommitted was looked at at all.
+    pub fn looked_at_changes(&self) -> bool {
+        self.seen().fingerprint.is_some()
+    }
+
+    /// What the last look at uncommitted work rested on, where that can be relied on.
+    pub fn traces(&self) -> Option<StatFingerprints> {
+        self.seen().traces.clone()
+    }
+
+    /// Tells how long the pause is, and what of the session still runs.
+    pub fn tell_pause(&self, length: Duration, survivors: &[String]) {
+        if !length.is_zero() {
+            let runs = match survivors {
+                [] => String::new(),
+                [one] => format!("{one} still runs: "),
+                [one, rest @ ..] => format!("{one} and {} more still run: ", rest.len()),
+            };
+            self.command_env.tell(&format!("{runs}looking again in {} s, or as soon as a commit lands", length.as_secs_f64().ceil()));
+        }
+    }
+
+    /// Watches for commits; `None`, and a word about it, where that is impossible.
+    pub fn watch(&self, moved: impl Fn() + Send + 'static) -> Option<FolderWatch> {
+        self.git_dirs
+            .watch(moved)
+            .map_err(|error| self.command_env.tell(&format!("cannot watch for commits, will wait the full interval: {error}")))
+            .ok()
+    }
+
+    /// Whether HEAD names another commit than when commits were last read.
+    pub fn head_moved(&self) -> bool {
+        let Ok(head) = self.worktree(|worktree| worktree.head()) else { return false };
+        self.seen().head.as_ref().is_some_and(|seen| *seen != head)
+    }
+
+    /// Carries out one action.
+    pub fn perform(&self, action: &MachineAction, facts: &(Option<Commits>, Option<Changes>), cancel: &CancelFlag) -> MachineEvent {
+        let begun = Instant::now();
+        let event = self.perform_action(action, facts, cancel);
+        machine_log::performed(action, begun.elapsed());
+        event
+    }
+
+    fn perform_action(&self, action: &MachineAction, facts: &(Option<Commits>, Option<Changes>), cancel: &CancelFlag) -> MachineEvent {
+        match action {
+            MachineAction::ReadCommits => MachineEvent::Commits(self.commits()),
+            MachineAction::ReadChanges => MachineEvent::Changes(self.changes()),
+            MachineAction::TakeSnapshot => MachineEvent::Snapshot(self.snapshot("before anything that could disturb it")),
+            MachineAction::JudgeChecks => MachineEvent::Checks(self.judge_checks(cancel)),
+            MachineAction::Ask { number, contradiction } => MachineEvent::Probe(self.ask(*number, contradiction.as_deref(), facts, cancel)),
+            MachineAction::Rescue => MachineEvent::Rescue(self.rescue(cancel)),
+            MachineAction::ReadSurvivors => MachineEvent::Survivors(self.left_running()),
+            MachineAction::ReadActivity => MachineEvent::Activity(self.activity()),
+            MachineAction::ReadCriteria => MachineEvent::Criteria(criteria_files::changed(&self.case)),
+            MachineAction::Wait(_) => MachineEvent::WaitOver,
+            MachineAction::Conclude(_) => MachineEvent::Start,
+        }
+    }
+
+    fn seen(&self) -> std::sync::MutexGuard<'_, FirstFacts> {
+        self.seen.lock().expect("mutex poisoned")
+    }
+
+    pub(super) fn worktree<T>(&self, look: impl FnOnce(&Worktree) -> T) -> T {
+        look(&self.case.worktree.lock().expect("mutex poisoned"))
+    }
+
+    /// What a sweep lent to many worktrees is for looking only.
+    fn own_worktree(&self) -> ReadFact<()> {
+        Ok(self.case.worktree.lock().expect("mutex poisoned").to_owned_repo()?)
+    }
+
+    fn commits(&self) -> ReadFact<Commits> {
+        let mut commits = self.worktree(|worktree| worktree.session_commits(&self.case.baseline, &self.case.evidence))?;
+        (commits.operation, commits.conflicts) = self.worktree(|worktree| worktree.half_done())?;
+        self.seen().head = Some(commits.head.clone().map_or(BaselinePoint::Unborn, BaselinePoint::Commit));
+        Ok(commits)
+    }
+
+    fn changes(&self) -> ReadFact<Changes> {
+        let SessionWork { mut changes, traces, others } = self.worktree(|worktree| session_work::look(worktree, &self.case.work))?;
+        changes.degraded.extend(self.worktree(|worktree| undone::note(worktree, &self.case.baseline, &changes)));
+        let mut seen = self.seen();
+        seen.fingerprint.get_or_insert(changes.fingerprint);
+        seen.traces = traces;
+        seen.others = others;
+        Ok(changes)
+    }
+
+    fn snapshot(&self, why: &str) -> ReadFact<Option<String>> {
+        self.own_worktree()?;
+        let request = SnapshotRequest { spec: &self.case.spec, at: now(), why };
+        let taken =
+            self.worktree(|worktree| worktree.take_snapshot_with_private(&request, &rescue::private_rule(&self.case.settings.rescue)))?;
+        let name = taken.as_ref().map(|snapshot| snapshot.name.clone());
+        if let Some(snapshot) = taken.as_ref().filter(|snapshot| !snapshot.reused) {
+            self.command_env.tell(&format!("kept {} in {}", plural(snapshot.files, "changed file"), snapshot.name));
+        }
+        self.seen().snapshot = taken;
+        self.keep_elsewhere(why);
+        Ok(name)
+    }
+
+    /// Keeps what helpers of the session have uncommitted elsewhere. That it could not be kept is told, and no reason to judge nothing.
+    pub(super) fn keep_elsewhere(&self, why: &str) {
+        let request = SnapshotRequest { spec: &self.case.spec, at: now(), why };
+        let settings = &self.case.settings.rescue;
+        let kept = self.worktree(|worktree| keep_elsewhere(worktree, &self.case.evidence, &request, settings, |_, _| true));
+        for snapshot in &kept.taken {
+            self.journal.note(kind::SNAPSHOT, json!({"ref": snapshot.name, "commit": snapshot.commit}));
+            self.command_env.tell(&format!("kept {} of a helper in {}", plural(snapshot.files, "changed file"), snapshot.name));
+        }
+        kept.failed.iter().for_each(|why| self.command_env.tell(why));
+    }
+
+    fn judge_checks(&self, cancel: &CancelFlag) -> ChecksJudged {
+        let mut outside = SystemCapabilities::new(&self.case, &self.root, cancel)
+            .with_agent_program(self.command_env.agent_program.clone())
+            .with_line_checkers(self.line_checkers.clone())
+            .with_scratch(self.command_env.state.scratch());
+        if let Some(store) = &self.store {
+            outside = outside.with_earlier_passes(Arc::clone(store));
+        }
+        let session = self.context_here();
+        let context = CheckContext::new(&outside).with_session(&session).asking_every(self.case.asked.every).side_by_side(at_once());
+        let outcome = checks::evaluate(&self.case.settings, &context);
+        self.spend_beside(outside.spent());
+        let beside = self.inherited_beside(&outcome);
+        let mut notes = outcome.notes;
+        let evidence = if beside.is_some() { outcome.evidence.min(Evidence::Committed) } else { outcome.evidence };
+        notes.extend(beside);
+        ChecksJudged {
+            outcome: outcome.outcome,
+            evidence,
+            feedback: outcome.feedback,
+            results: outcome.results,
+            all_passed_before: outcome.all_passed_before,
+            notes,
+        }
+    }
+
+    /// What to say of a pass in the worktree beside uncommitted files that are not the session's, older than it or changed after its end: it
+    /// may rest on them.
+    fn inherited_beside(&self, outcome: &GroupOutcome) -> Option<Degradation> {
+        let of_files = |kind: &str| ["command", "files", "custom", "feature_list", "plan"].contains(&kind);
+        let passed = |result: &CheckResult| result.outcome == CheckOutcome::Pass && result.tree.is_none() && of_files(&result.kind);
+        let none = self.case.work.inherited.is_empty() && self.case.work.end.is_none();
+        if outcome.outcome != CheckOutcome::Pass || none || !outcome.results.iter().any(passed) {
+            return None;
+        }
+        let changes = self.worktree(|worktree| session_work::look(worktree, &self.case.work)).ok()?.changes;
+        let found = changes.inherited + changes.since_end;
+        let detail = format!("the checks passed beside {} that the session did not make and no commit has", plural(found, "file"));
+        (found > 0).then_some(Degradation { code: WarningCode::JudgedWithUncommitted, detail })
+    }
+
+    /// What is told, with where and since when: a program that judges has no other way to know.
+    fn context_here(&self) -> Cow<'_, SessionContext> {
+        fn judges(check: &CheckSpec) -> bool {
+            match check {
+                CheckSpec::Group { checks, .. } => checks.iter().any(judges),
+                CheckSpec::Single { criterion, .. } => matches!(criterion, CheckKind::Custom(_)),
+            }
+        }
+        if !self.case.settings.checks.iter().any(judges) {
+            return Cow::Borrowed(&self.context);
+        }
+        let mut context = self.context.clone();
+        context.worktree = Some(self.root.display().to_string());
+        context.spec = Some(self.case.spec.clone());
+        context.baseline = Some(self.case.baseline.as_str().to_owned()).filter(|_| self.case.baseline != BaselinePoint::unknown());
+        context.head = self.worktree(|worktree| worktree.head()).ok().map(|head| head.as_str().to_owned());
+        Cow::Owned(context)
+    }
+
+    fn rescue(&self, cancel: &CancelFlag) -> ReadFact<RescueOutcome> {
+        let Some(snapshot) = self.seen().snapshot.clone() else {
+            // The machine asks for a rescue only after a snapshot; with nothing in it there is nothing to rescue.
+            return Ok(RescueOutcome::default());
+        };
+        self.own_worktree()?;
+        let others = self.seen().others.clone();
+        if let Some(script) = criteria_files::changed_rescue_script(&self.case)? {
+            let failed = format!(
+                "the rescue command runs {script}, which changed since the anchor, and was not run; read it, then accept it with: \
+                 watchdog snapshot --accept-criteria"
+            );
+            return Ok(RescueOutcome { failed: Some(failed), ..RescueOutcome::default() });
+        }
+        self.command_env.tell("rescuing uncommitted work");
+        let request =
+            rescue::RescueRequest { settings: &self.case.settings.rescue, spec: &self.case.spec, snapshot: &snapshot, others: &others };
+        let whom = self.whom();
+        let planner = CommitPlanner {
+            command_env: &self.command_env,
+            agent: &self.case.settings.agent,
+            root: &self.root,
+            session_id: whom.resume.as_deref(),
+            expected_session: whom.expected.clone(),
+            timeout: request.settings.timeout,
+            begun: now(),
+            spent: Mutex::default(),
+        };
+        let ask = |prompt: &str, attempt: u32| planner.ask(prompt, attempt, cancel);
+        let ask: Option<rescue::AskPlanner<'_>> = if self.may_ask_for_a_plan() { Some(&ask) } else { None };
+        let rescued = self.worktree(|worktree| {
+            let mut outcome = rescue::rescue_asking(worktree, &request, ask)?;
+            if let Some(store) = &self.store {
+                remember_rescued(store.as_ref(), worktree, &mut outcome);
+            }
+            Ok(outcome)
+        });
+        self.spend_beside(*planner.spent.lock().expect("mutex poisoned"));
+        rescued.map_err(|error: watchdog_git::Error| UnreadableFact { kind: FaultKind::Git, why: error.to_string(), hint: None })
+    }
+
+    pub(super) fn note_answered(&self, answered: bool) {
+        self.seen().answered = Some(answered);
+    }
+
+    /// Not where the user wants nobody to be asked, and not an agent that has just failed to answer.
+    fn may_ask_for_a_plan(&self) -> bool {
+        let nobody = self.silent.load(Ordering::Relaxed) || self.case.asked.no_probe || self.case.settings.completion_check.max_probes == 0;
+        !nobody && !self.over_limit && self.seen().answered != Some(false)
+    }
+
+    fn left_running(&self) -> LeftRunning {
+        match &self.store {
+            Some(store) => survivors::look(&self.case, store.as_ref(), now()),
+            None => LeftRunning { session_over: self.case.asked.session_over, ..LeftRunning::default() },
+        }
+    }
+
+    fn activity(&self) -> SignsOfLife {
+        let now_changed = self.worktree(Worktree::changes).ok().map(|changes| changes.fingerprint);
+        let first = self.seen().fingerprint;
+        let worktree = match (first, now_changed) {
+            (Some(first), Some(now)) => Some(first != now),
+            (_, _) => None,
+        };
+        let processes = (!self.survivors.is_empty()).then(|| self.survivors.iter().any(SurvivingProcess::still_runs));
+        let transcript = self.seen().transcript.clone().map(|before| self.latest_transcript() != Some(before));
+        SignsOfLife { worktree, processes, transcript }
+    }
+
+    pub(super) fn remember_transcript(&self) {
+        if self.seen().transcript.is_none() {
+            self.seen().transcript = self.latest_transcript();
+        }
+    }
+
+    pub(super) fn latest_transcript(&self) -> Option<TranscriptFile> {
+        let home = &self.command_env.claude_home;
+        match &self.session_id {
+            Some(id) => transcript::session(&self.root, home, id),
+            None => transcript::latest_session(&self.root, home),
+        }
+    }
+}
+
+/// How many dear checks are asked at a time: as many as there are processors, but at least two, for many of them only wait, and not more
+/// than work can be told apart.
+pub fn at_once() -> usize {
+    std::thread::available_parallelism().map_or(2, NonZero::get).clamp(2, 8)
+}
+
+/// Wall time since an instant; zero where the clock was set back.
+pub fn since(at: Timestamp) -> Duration {
+    Duration::try_from(now().duration_since(at)).unwrap_or_default()
+}

@@ -1,0 +1,52 @@
+//! Forgets old snapshots, and refs that no baseline needs any more, at most once a day for each repository, at the end of a command.
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use watchdog_git::Worktree;
+use watchdog_store::journal::{event, kind};
+use watchdog_store::{LocalStore, expiry, refs};
+
+use crate::clock::now;
+
+/// What stands for the refs of baselines where a repository is named; no repository's name looks like it.
+const RECORDED_REFS: &str = "recorded refs";
+
+/// How many snapshots one event names.
+const NAMED: usize = 50;
+
+/// Drops the snapshots that are older than `keep_days`, never the newest of a spec, and writes that into the journal; forgets the refs of
+/// baselines that are gone.
+///
+/// Returns what went wrong, for a person: nothing depends on it, and the next day tries again.
+pub fn expire(worktree: &Worktree, store: &dyn LocalStore, keep_days: u32) -> Result<(), String> {
+    let at = now();
+    if !expiry::due(store, &worktree.repository_id(), at).map_err(|error| error.to_string())? {
+        return Ok(());
+    }
+    // Either is done whatever becomes of the other.
+    let forgotten = forget_refs(store, at);
+    drop_snapshots(worktree, store, keep_days, at).and(forgotten)
+}
+
+/// Refs are of all repositories together: a sweep of a thousand looks through them once, and not a thousand times.
+fn forget_refs(store: &dyn LocalStore, at: Timestamp) -> Result<(), String> {
+    if expiry::due(store, RECORDED_REFS, at).map_err(|error| error.to_string())? {
+        refs::forget_unused(store, at).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+fn drop_snapshots(worktree: &Worktree, store: &dyn LocalStore, keep_days: u32, at: Timestamp) -> Result<(), String> {
+    let before = at.checked_sub(jiff::SignedDuration::from_hours(24 * i64::from(keep_days))).map_err(|error| error.to_string())?;
+    worktree.expire_judged(before).map_err(|error| error.to_string())?;
+    let dropped = worktree.expire_snapshots(before).map_err(|error| error.to_string())?;
+    if dropped.is_empty() {
+        return Ok(());
+    }
+    let refs: Vec<_> = dropped.iter().take(NAMED).map(|info| json!({"ref": info.name, "commit": info.commit})).collect();
+    let data = json!({"count": dropped.len(), "older_than_days": keep_days, "snapshots": refs});
+    let noted = event(at, &worktree.worktree_id(), None, kind::EXPIRED, data);
+    // Nothing guards this append, so it cannot be fenced.
+    store.append(&[noted], None).map(drop).map_err(|error| error.to_string())
+}

@@ -1,0 +1,203 @@
+//! Writes down what was seen and decided. A journal that cannot be written never changes a verdict; it is noted beside it.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use watchdog_core::config::settings::NotifyRule;
+use watchdog_core::decision::machine::MachineEvent;
+use watchdog_store::engine::NewEvent;
+use watchdog_store::journal::{event, kind};
+use watchdog_store::{LocalStore, StoreError};
+
+use super::command_env::CommandEnv;
+use super::judgement_input::JudgementInput;
+use crate::clock::now;
+use crate::notify::delivery::NotificationWorker;
+use crate::notify::rules::NotificationRules;
+use crate::wire::verdict_json::probe_json;
+
+/// How many events of many judgements are written together, and after what time at the latest.
+const TOGETHER: usize = 256;
+const AT_LATEST: Duration = Duration::from_secs(1);
+
+/// Where the journals of many judgements meet, so that they are written together.
+pub struct JournalBatcher {
+    store: Arc<dyn LocalStore>,
+    waiting: Mutex<(Vec<NewEvent>, Instant)>,
+}
+
+impl JournalBatcher {
+    /// An empty one.
+    pub fn new(store: Arc<dyn LocalStore>) -> Self {
+        JournalBatcher { store, waiting: Mutex::new((Vec::new(), Instant::now())) }
+    }
+
+    fn add(&self, events: Vec<NewEvent>) -> Result<(), StoreError> {
+        let mut waiting = self.waiting.lock().expect("mutex poisoned");
+        waiting.0.extend(events);
+        if waiting.0.len() < TOGETHER && waiting.1.elapsed() < AT_LATEST {
+            return Ok(());
+        }
+        let due = std::mem::take(&mut waiting.0);
+        waiting.1 = Instant::now();
+        drop(waiting);
+        self.store.append(&due, None).map(drop)
+    }
+
+    /// Writes what still waits.
+    pub fn finish(&self) -> Result<(), StoreError> {
+        let due = std::mem::take(&mut self.waiting.lock().expect("mutex poisoned").0);
+        if due.is_empty() { Ok(()) } else { self.store.append(&due, None).map(drop) }
+    }
+}
+
+/// The journal of one command. Looks are kept back and written with the next deed, so that a quick check costs one write.
+pub struct CommandJournal {
+    store: Arc<dyn LocalStore>,
+    worktree_id: String,
+    spec: String,
+    notifier: Option<(NotificationRules, NotificationWorker)>,
+    ledger: OnceLock<Arc<JournalBatcher>>,
+    waiting: Mutex<Vec<NewEvent>>,
+    fault: Mutex<Option<String>>,
+}
+
+impl CommandJournal {
+    /// A journal for a worktree and spec.
+    pub fn new(store: Arc<dyn LocalStore>, worktree_id: &str, spec: &str) -> Self {
+        CommandJournal {
+            store,
+            worktree_id: worktree_id.into(),
+            spec: spec.into(),
+            notifier: None,
+            ledger: OnceLock::new(),
+            waiting: Mutex::default(),
+            fault: Mutex::default(),
+        }
+    }
+
+    /// The journal of a case, which also tells those who want to be told; what earlier commands could not deliver is tried again.
+    pub fn of(case: &JudgementInput, command_env: &CommandEnv, store: &Arc<dyn LocalStore>) -> Arc<Self> {
+        let root = case.worktree.lock().expect("mutex poisoned").root().to_owned();
+        CommandJournal::telling((&case.worktree_id, &case.spec), &root, &case.settings.notify, command_env, store)
+    }
+
+    /// The same for a worktree and spec that there is no case of yet.
+    pub fn telling(
+        (worktree_id, spec): (&str, &str),
+        root: &Path,
+        notify: &[NotifyRule],
+        command_env: &CommandEnv,
+        store: &Arc<dyn LocalStore>,
+    ) -> Arc<Self> {
+        let mut journal = CommandJournal::new(Arc::clone(store), worktree_id, spec);
+        let notices = NotificationRules::new(notify.to_vec(), root);
+        if !notices.is_empty() {
+            command_env.notifications.wake(store);
+            journal.notifier = Some((notices, command_env.notifications.clone()));
+        }
+        Arc::new(journal)
+    }
+
+    /// Has its events written together with those of other judgements.
+    pub fn join(&self, ledger: &Arc<JournalBatcher>) {
+        // The first one counts.
+        let _ = self.ledger.set(Arc::clone(ledger));
+    }
+
+    /// Notes something, to be written with the next [`CommandJournal::write`].
+    pub fn note(&self, kind: &str, data: Value) {
+        let event = event(now(), &self.worktree_id, Some(&self.spec), kind, data);
+        self.waiting.lock().expect("mutex poisoned").push(event);
+    }
+
+    /// Writes what was noted, and this.
+    pub fn write(&self, kind: &str, data: Value) {
+        self.note(kind, data);
+        self.flush();
+    }
+
+    /// Writes what was noted.
+    pub fn flush(&self) {
+        let events = std::mem::take(&mut *self.waiting.lock().expect("mutex poisoned"));
+        if events.is_empty() {
+            return;
+        }
+        // First, so that nobody misses what the death of this process keeps out of the journal.
+        if let Some((notices, notifications)) = &self.notifier {
+            match notices.offer(self.store.as_ref(), &events) {
+                Ok(true) => notifications.wake(&self.store),
+                Ok(false) => {}
+                Err(error) => self.faulty(&error),
+            }
+        }
+        // Nothing guards this append, so it cannot be fenced.
+        let written = match self.ledger.get() {
+            Some(ledger) => ledger.add(events),
+            None => self.store.append(&events, None).map(drop),
+        };
+        if let Err(error) = written {
+            self.faulty(&error);
+        }
+    }
+
+    fn faulty(&self, error: &StoreError) {
+        self.fault.lock().expect("mutex poisoned").get_or_insert(error.to_string());
+    }
+
+    /// Why something could not be written, if anything could not.
+    pub fn fault(&self) -> Option<String> {
+        self.fault.lock().expect("mutex poisoned").clone()
+    }
+}
+
+/// Notes what an event of the decision machine told.
+pub fn observed(journal: &CommandJournal, event: &MachineEvent) {
+    match event {
+        MachineEvent::Start | MachineEvent::WaitOver | MachineEvent::Survivors(_) | MachineEvent::Activity(_) => {}
+        MachineEvent::Commits(Ok(commits)) => journal.note(
+            kind::COMMITS,
+            json!({"head": commits.head, "new_commits": commits.new_commits, "made_here": commits.made_here,
+                   "imported": commits.imported, "net_change": commits.net_change}),
+        ),
+        MachineEvent::Changes(Ok(changes)) => journal.note(
+            kind::CHANGES,
+            json!({"staged": changes.staged, "unstaged": changes.unstaged, "untracked": changes.untracked,
+                   "conflicted": changes.conflicted}),
+        ),
+        MachineEvent::Snapshot(Ok(Some(name))) => journal.write(kind::SNAPSHOT, json!({"ref": name})),
+        MachineEvent::Snapshot(Ok(None)) => {}
+        MachineEvent::Commits(Err(unreadable))
+        | MachineEvent::Changes(Err(unreadable))
+        | MachineEvent::Snapshot(Err(unreadable))
+        | MachineEvent::Criteria(Err(unreadable))
+        | MachineEvent::Rescue(Err(unreadable)) => {
+            journal.note(kind::DEGRADED, json!({"why": unreadable.why}));
+        }
+        MachineEvent::Criteria(Ok(changed)) => {
+            if changed.guarded_total + changed.named.len() > 0 {
+                let count = changed.guarded_total;
+                journal.note(kind::CRITERIA_CHANGED, json!({"guarded": changed.guarded, "guarded_total": count, "named": changed.named}));
+            }
+        }
+        MachineEvent::Checks(judged) => {
+            for check in &judged.results {
+                journal.note(kind::CHECK, json!({"name": check.name, "type": check.kind, "outcome": check.outcome.as_str()}));
+            }
+        }
+        // An answer that stands is no question; it was written down when it was given.
+        MachineEvent::Probe(record) if record.stands() => {}
+        MachineEvent::Probe(record) => journal.write(kind::PROBE, probe_json(record)),
+        MachineEvent::Rescue(Ok(outcome)) => {
+            let left_out = outcome.left_out.iter().map(|left| json!({"path": left.path, "why": left.why.as_str()})).collect::<Vec<_>>();
+            journal.write(
+                kind::RESCUE,
+                json!({"commits": outcome.commits, "branch": outcome.fallback_branch, "failed": outcome.failed, "lost": outcome.lost, "left_out": left_out}),
+            );
+        }
+        MachineEvent::Interrupt => journal.write(kind::INTERRUPTED, json!({})),
+    }
+}

@@ -1,0 +1,278 @@
+//! Drives a case to its verdict, and settles what follows from it.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tracing::{Instrument as _, Span};
+
+use watchdog_core::decision::machine::{CheckMachine, EarlierRounds, MachineSetup};
+use watchdog_core::decision::rounds;
+use watchdog_facts::context::SessionContext;
+use watchdog_facts::evidence::{Degradation, SessionEnd, WarningCode};
+use watchdog_facts::secret_shapes::mask;
+use watchdog_facts::session_work::ContentIds;
+use watchdog_facts::verdict::{Status, Verdict};
+use watchdog_git::Worktree;
+use watchdog_process::SurvivingProcess;
+use watchdog_store::journal::{kind, tidy, tidy_is_due};
+use watchdog_store::{LocalStore, before, uncommitted};
+
+use super::command_env::CommandEnv;
+use super::dispatcher::drive;
+use super::executor::{ActionExecutor, since};
+use super::expiry::expire;
+use super::journal::CommandJournal;
+use super::judgement_input::JudgementInput;
+use super::machine_log;
+use super::origins::{keep_judged_head, settle_beside};
+use super::session_context::load_session_context;
+use super::settle_anchor;
+use super::signals::SignalState;
+use super::survivors;
+use crate::clock::now;
+use crate::wire::verdict_json::Judgement;
+
+/// What `run` knows of the session that it ran.
+#[derive(Debug, Default)]
+pub struct SessionSeen {
+    /// How it ended.
+    pub end: Option<SessionEnd>,
+    /// The agent's own name for it.
+    pub session_id: Option<String>,
+    /// What it left running.
+    pub survivors: Vec<SurvivingProcess>,
+    /// Its output.
+    pub log: Option<PathBuf>,
+    /// What a person should know about it.
+    pub notes: Vec<Degradation>,
+    /// What was uncommitted when it had ended, where that is recorded.
+    pub uncommitted_at_end: Option<ContentIds>,
+    /// What it told about itself, for checks; its usage is that of this session alone.
+    pub context: SessionContext,
+}
+
+/// A case in front of the machine: what is needed to drive it, and to settle what follows from its verdict.
+pub struct JudgementRun {
+    /// What is judged.
+    pub case: Arc<JudgementInput>,
+    /// The hands of the machine.
+    pub executor: Arc<ActionExecutor>,
+    store: Arc<dyn LocalStore>,
+    journal: Arc<CommandJournal>,
+    earlier: EarlierRounds,
+    log: Option<PathBuf>,
+    survivors: Vec<SurvivingProcess>,
+    begun: Timestamp,
+    /// What is logged of it stands in this.
+    pub span: Span,
+}
+
+impl JudgementRun {
+    /// Settles what the machine is told before the first fact. Leftovers beside commits are looked at where asked, or where
+    /// watchdog ran the session itself.
+    pub fn begin(
+        case: JudgementInput,
+        store: Arc<dyn LocalStore>,
+        journal: Arc<CommandJournal>,
+        session: SessionSeen,
+        look_at_leftovers: bool,
+        command_env: &CommandEnv,
+        begun: Timestamp,
+    ) -> Result<(Self, MachineSetup), Box<Judgement>> {
+        let span = machine_log::judgement_span(&case);
+        let _within = span.clone().entered();
+        machine_log::begun(&case);
+        let ran_a_session = session.end.is_some();
+        let (earlier, fingerprint) = match case.earlier(store.as_ref()) {
+            Ok(earlier) => earlier,
+            Err(unreadable) => return Err(Box::new(early(command_env, Some(&case), Verdict::unreadable(unreadable), begun))),
+        };
+        let over_limit = matches!(session.end, Some(SessionEnd::OverLimit { .. }));
+        let context = load_session_context(&case, store.as_ref(), command_env, session.context);
+        let mut case = case;
+        if session.uncommitted_at_end.is_some() {
+            case.work.end = session.uncommitted_at_end;
+        }
+        let case = Arc::new(case);
+        let executor = ActionExecutor::new(Arc::clone(&case), command_env.clone(), Arc::clone(&journal), fingerprint)
+            .with_session(session.session_id, session.survivors.clone())
+            .with_context(context, over_limit)
+            .with_store(Arc::clone(&store));
+        let mut told_earlier = earlier;
+        let executor = match executor.stand_by_the_last_answer(store.as_ref(), ran_a_session, &mut told_earlier) {
+            Ok(executor) => executor,
+            Err(error) => return Err(Box::new(early(command_env, Some(&case), Verdict::unreadable(error.into()), begun))),
+        };
+        let mut setup = case.setup(told_earlier, session.end.clone(), ran_a_session || look_at_leftovers);
+        setup.notes.extend(session.notes);
+        let left = survivors::look(&case, store.as_ref(), now());
+        (setup.survivors, setup.session_over) = (left.holding, left.session_over);
+        setup.notes.extend(left.released);
+        let judgement_run = JudgementRun {
+            case,
+            executor: Arc::new(executor),
+            store,
+            journal,
+            earlier,
+            log: session.log,
+            survivors: session.survivors,
+            begun,
+            span,
+        };
+        Ok((judgement_run, setup))
+    }
+
+    /// The worktree, for whoever looks at the next one of its repository; `None` while somebody still looks at this one.
+    pub fn into_worktree(self) -> Option<Worktree> {
+        drop(self.executor);
+        Arc::into_inner(self.case)?.worktree.into_inner().ok()
+    }
+
+    /// Tells breaker, progress and journal what it came to.
+    pub fn settle(&self, command_env: &CommandEnv, verdict: Verdict) -> Judgement {
+        let _within = self.span.enter();
+        keep_judged_head(&self.case, &verdict);
+        // A sweep looks at many, and looks for helpers only beside what it keeps.
+        if !self.case.asked.once || verdict.status() == Status::Complete {
+            self.executor.keep_elsewhere("at the end of a judgement");
+        }
+        let mut verdict = settle_beside(&self.case, verdict);
+        if let Some(refused) = verdict.degraded.iter().find(|note| note.code == WarningCode::ToolsRefused) {
+            verdict.message = format!("{}; {}", verdict.message, refused.detail);
+        }
+        if let Err(unreadable) = settle_anchor::after_verdict(&self.case, self.store.as_ref(), &verdict) {
+            verdict.degraded.push(Degradation { code: WarningCode::AnchorUnmoved, detail: unreadable.why });
+        }
+        if verdict.status() == Status::Complete
+            && let Err(error) = before::work_is_complete(self.store.as_ref(), &self.case.worktree_id, &self.case.spec)
+        {
+            verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
+        }
+        let stands = self.executor.settle_answer(self.store.as_ref(), &mut verdict).unwrap_or_else(|error| {
+            verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
+            false
+        });
+        let left = if stands { self.earlier } else { rounds::after(self.earlier, &verdict) };
+        let settled = (self.case.leave(self.store.as_ref(), left, self.executor.fingerprint()))
+            .and_then(|()| self.case.feed_breaker(self.store.as_ref(), &verdict, &self.journal));
+        if verdict.status() == Status::Complete {
+            self.completed();
+        }
+        let breaker = settled.map_err(|unreadable| {
+            verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: unreadable.why });
+        });
+        let mut judgement = about(command_env, Some(&self.case), verdict, self.begun);
+        judgement.breaker = breaker.ok().or_else(|| self.case.breaker(self.store.as_ref()));
+        judgement.log = self.log.as_ref().map(|path| path.display().to_string());
+        judgement.session = judgement.session.or_else(|| self.executor.session());
+        judgement.survivors = self.survivors.iter().map(|survivor| format!("{} (process {})", survivor.name, survivor.pid)).collect();
+        self.journal.write(kind::VERDICT, judgement.to_json());
+        if let Some(why) = self.journal.fault() {
+            judgement.verdict.degraded.push(Degradation { code: WarningCode::JournalUnwritable, detail: why });
+        }
+        judgement
+    }
+}
+
+impl JudgementRun {
+    /// What changes from now on belongs to nobody, until a new baseline. Where that cannot be recorded, the next look only counts more.
+    fn completed(&self) {
+        let Some(recorded_at) = self.case.recorded_at else { return };
+        let left = self.executor.looked_at_changes().then(|| self.worktree_uncommitted()).flatten();
+        let _ = uncommitted::completed(self.store.as_ref(), &self.case.worktree_id, &self.case.spec, recorded_at, left.as_ref());
+    }
+
+    fn worktree_uncommitted(&self) -> Option<ContentIds> {
+        Some(self.case.worktree.lock().expect("mutex poisoned").uncommitted_contents().ok()?.1)
+    }
+}
+
+/// Judges a case: drives the machine, then tells breaker, progress and journal.
+pub async fn judge(
+    case: JudgementInput,
+    store: Arc<dyn LocalStore>,
+    journal: Arc<CommandJournal>,
+    session: SessionSeen,
+    command_env: &CommandEnv,
+    signals: &mut SignalState,
+    begun: Timestamp,
+) -> Judgement {
+    let (judgement_run, setup) = match JudgementRun::begin(case, Arc::clone(&store), journal, session, false, command_env, begun) {
+        Ok(begun) => begun,
+        Err(judgement) => return *judgement,
+    };
+    let verdict =
+        drive(CheckMachine::new(setup), Arc::clone(&judgement_run.executor), signals).instrument(judgement_run.span.clone()).await;
+    let judgement = judgement_run.settle(command_env, verdict);
+    if tidy_is_due(judgement.duration, now()) && tidy(store.as_ref(), now(), 1).is_err() {
+        command_env.tell("old events could not be removed from the journal");
+    }
+    let worktree = judgement_run.case.worktree.lock().expect("mutex poisoned");
+    if let Err(why) = expire(&worktree, store.as_ref(), judgement_run.case.settings.rescue.keep_days) {
+        command_env.tell(&format!("old snapshots could not be dropped: {why}"));
+    }
+    drop(worktree);
+    judgement
+}
+
+/// A verdict without a check: something kept it from beginning.
+pub fn early(command_env: &CommandEnv, case: Option<&JudgementInput>, verdict: Verdict, begun: Timestamp) -> Judgement {
+    about(command_env, case, verdict, begun)
+}
+
+/// A verdict that the breaker, a lock or a fault gave before anything was judged, written down where there is a journal.
+pub fn refused(
+    command_env: &CommandEnv,
+    case: &JudgementInput,
+    store: &dyn LocalStore,
+    journal: &CommandJournal,
+    verdict: Verdict,
+    begun: Timestamp,
+) -> Judgement {
+    let mut judgement = about(command_env, Some(case), verdict, begun);
+    judgement.breaker = case.breaker(store);
+    journal.write(kind::VERDICT, judgement.to_json());
+    judgement
+}
+
+/// A verdict without the secrets that programs and agents printed: it is shown, written down, told to others, and part of the next prompt.
+fn masked(mut verdict: Verdict) -> Verdict {
+    let in_place = |text: &mut String| {
+        if let Cow::Owned(masked) = mask(text) {
+            *text = masked;
+        }
+    };
+    in_place(&mut verdict.message);
+    verdict.feedback.iter_mut().for_each(in_place);
+    verdict.degraded.iter_mut().for_each(|note| in_place(&mut note.detail));
+    verdict.helpers.iter_mut().for_each(in_place);
+    verdict
+}
+
+/// A verdict with what stands around it.
+pub fn about(command_env: &CommandEnv, case: Option<&JudgementInput>, verdict: Verdict, begun: Timestamp) -> Judgement {
+    let verdict = masked(verdict);
+    machine_log::concluded(&verdict, since(begun));
+    let (worktree, branch) = match case {
+        Some(case) => {
+            let worktree = case.worktree.lock().expect("mutex poisoned");
+            (worktree.root().to_owned(), worktree.branch())
+        }
+        None => (command_env.worktree.clone(), None),
+    };
+    Judgement {
+        verdict,
+        worktree: worktree.display().to_string(),
+        spec: case.map(|case| case.spec.clone()),
+        branch,
+        baseline: case.map(|case| case.baseline.as_str().to_owned()),
+        breaker: None,
+        log: None,
+        session: None,
+        survivors: Vec::new(),
+        looped: None,
+        duration: since(begun),
+    }
+}

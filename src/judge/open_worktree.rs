@@ -1,0 +1,106 @@
+//! The worktree that a command is about, with its store and its lock.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::watch::GitDirs;
+use watchdog_facts::evidence::{Degradation, UnreadableFact};
+use watchdog_facts::verdict::{Reason, Verdict};
+use watchdog_git::Worktree;
+use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
+use watchdog_store::{LocalStore, open_store};
+
+use super::command_env::CommandEnv;
+use super::refusal::Refusal;
+use crate::clock::now;
+
+/// How a watch names itself in a lock.
+pub const WATCH: &str = "watchdog watch";
+
+/// How long a command waits for a watch to let go of a worktree.
+const PATIENCE_WITH_WATCH: Duration = Duration::from_millis(500);
+
+/// An opened worktree with its store.
+pub struct OpenWorktree {
+    /// The worktree.
+    pub worktree: Worktree,
+    /// Its stable name in the store.
+    pub worktree_id: String,
+    /// watchdog's records.
+    pub store: Arc<dyn LocalStore>,
+    /// What weakened the store.
+    pub notes: Vec<Degradation>,
+}
+
+/// Whether a worktree may be acted on.
+enum LockedWorktree {
+    /// It is ours until the lock is dropped.
+    Ours(WorktreeLock),
+    /// Somebody else acts on it; holds the verdict to give.
+    Taken(Box<Verdict>),
+}
+
+impl OpenWorktree {
+    /// Opens the worktree, then the store.
+    pub fn open(command_env: &CommandEnv) -> Result<Self, UnreadableFact> {
+        let worktree = Worktree::open(&command_env.worktree)?;
+        command_env.state.ensure()?;
+        let store = open_store(&command_env.state)?;
+        let notes = store.notes();
+        Ok(OpenWorktree { worktree_id: worktree.worktree_id(), worktree, store: store, notes })
+    }
+
+    /// The top folder.
+    pub fn root(&self) -> &Path {
+        self.worktree.root()
+    }
+
+    /// Where to watch for commits.
+    pub fn git_dirs(&self) -> GitDirs {
+        GitDirs { git_dir: self.worktree.git_dir().to_owned(), common_dir: self.worktree.common_dir().to_owned() }
+    }
+
+    /// The completion.json of the work tree.
+    pub fn configuration_path(&self) -> PathBuf {
+        self.root().join(super::configuration::FILE)
+    }
+
+    /// Takes the worktree's lock; refused where somebody else has it.
+    pub fn lock(&self, command_env: &CommandEnv, command: &str, session_active: bool) -> Result<WorktreeLock, Refusal> {
+        match self.claim(command_env, command, session_active)? {
+            LockedWorktree::Ours(lock) => Ok(lock),
+            LockedWorktree::Taken(verdict) => Err(Refusal::Verdict(verdict)),
+        }
+    }
+
+    /// Takes the worktree's lock, or says who has it.
+    fn claim(&self, command_env: &CommandEnv, command: &str, session_active: bool) -> Result<LockedWorktree, UnreadableFact> {
+        let begun = Instant::now();
+        loop {
+            let holder = LockHolder { pid: std::process::id(), command: command.into(), since: now(), session_active, spec: None };
+            match WorktreeLock::try_acquire(&command_env.state, &self.worktree_id, holder)? {
+                LockAttempt::Held(lock) => return Ok(LockedWorktree::Ours(lock)),
+                // A watch that judges a commit is done in some milliseconds, and must not keep away who comes right after it.
+                LockAttempt::Busy(Some(holder)) if holder.command == WATCH && begun.elapsed() < PATIENCE_WITH_WATCH => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                LockAttempt::Busy(holder) => return Ok(LockedWorktree::Taken(Box::new(taken(holder)))),
+            }
+        }
+    }
+}
+
+pub fn taken(holder: Option<LockHolder>) -> Verdict {
+    match holder {
+        Some(holder) if holder.session_active => Verdict::new(
+            Reason::SessionActive,
+            format!("a session runs in this worktree since {:.0}, under '{}' (process {})", holder.since, holder.command, holder.pid),
+        ),
+        Some(holder) => Verdict::new(
+            Reason::Locked,
+            format!("'{}' (process {}) works on this worktree since {:.0}", holder.command, holder.pid, holder.since),
+        ),
+        None => Verdict::new(Reason::Locked, "another watchdog works on this worktree"),
+    }
+}

@@ -1,0 +1,104 @@
+//! Joins what the store and git know of where commits come from, records what a rescue made, and keeps judged heads.
+
+use std::sync::Arc;
+
+use watchdog_core::decision::beside_claim::dispute_beside;
+use watchdog_facts::display::{escape_to_one_line, plural};
+use watchdog_facts::evidence::{Changes, Degradation, RescueOutcome, WarningCode};
+use watchdog_facts::verdict::{Reason, Status, Verdict};
+use watchdog_git::{KnownRefs, OriginEvidence, RescuedCommit, UnmergedWork, UnsettledSubmodule, Worktree};
+use watchdog_store::rescued::RescuedRecord;
+use watchdog_store::{LocalStore, baseline, rescued};
+
+use super::judgement_input::JudgementInput;
+use crate::clock::now;
+
+/// All that watchdog recorded about where the commits of a worktree come from.
+pub fn origin_evidence(store: &Arc<dyn LocalStore>, worktree: &Worktree, refs: Option<&KnownRefs>) -> OriginEvidence {
+    let (repository, of_rescues) = (worktree.repository_id(), Arc::clone(store));
+    let of_baselines = Arc::clone(store);
+    let evidence = OriginEvidence::from(refs)
+        .with_recorded_worktrees(move || baseline::worktrees(of_baselines.as_ref()).map_err(|error| error.to_string()));
+    evidence.with_rescued(move || {
+        let commits = rescued::of_repository(of_rescues.as_ref(), &repository).map_err(|error| error.to_string())?;
+        Ok(commits.into_iter().map(|RescuedRecord { id, patch, authored }| RescuedCommit { id, patch, authored }).collect())
+    })
+}
+
+/// Records which commits a rescue made, so that they never count as the session's own. Where that fails, the outcome warns of it.
+pub fn remember_rescued(store: &dyn LocalStore, worktree: &Worktree, outcome: &mut RescueOutcome) {
+    let described = worktree.describe_rescued(&outcome.made).map_err(|error| error.to_string());
+    let kept = described.and_then(|commits| {
+        let records: Vec<_> =
+            commits.into_iter().map(|RescuedCommit { id, patch, authored }| RescuedRecord { id, patch, authored }).collect();
+        rescued::remember(store, &worktree.repository_id(), &worktree.worktree_id(), &records).map_err(|error| error.to_string())
+    });
+    if let Err(why) = kept {
+        let detail =
+            format!("cannot record which commits the rescue made: {why}; without their trailers they will count as the session's own");
+        outcome.warnings.push(Degradation { code: WarningCode::RescueUnrecorded, detail });
+    }
+}
+
+/// Looks at what HEAD lacks: of helpers of the session where a verdict is complete, and inside of submodules that are among the changes. A
+/// bare word of the agent does not stand beside it.
+pub fn settle_beside(case: &JudgementInput, mut verdict: Verdict) -> Verdict {
+    let worktree = case.worktree.lock().expect("mutex poisoned");
+    let (mut helpers, mut submodules) = (Vec::new(), Vec::new());
+    if verdict.status() == Status::Complete {
+        match worktree.unmerged_work(&case.evidence) {
+            Ok(found) => helpers = found.iter().map(helper_words).collect(),
+            Err(error) => verdict.degraded.push(Degradation { code: WarningCode::HelpersUnread, detail: error.to_string() }),
+        }
+    }
+    // What a rescue left behind was not looked at after it.
+    let after_rescue = verdict.changes.is_none() && verdict.reason == Reason::Rescued;
+    if after_rescue || verdict.changes.as_ref().is_some_and(Changes::any) {
+        let is_change = |path: &String| verdict.changes.as_ref().is_none_or(|changes| changes.paths.contains(path));
+        match worktree.unsettled_submodules() {
+            Ok(found) => submodules = found.iter().filter(|found| is_change(&found.path)).map(submodule_words).collect(),
+            Err(error) => verdict.degraded.push(Degradation { code: WarningCode::SubmodulesUnread, detail: error.to_string() }),
+        }
+    }
+    dispute_beside(verdict, helpers, &submodules)
+}
+
+fn submodule_words(found: &UnsettledSubmodule) -> String {
+    let path = escape_to_one_line(&found.path);
+    let held = match (found.other_commit, found.uncommitted) {
+        (true, true) => "uncommitted changes, and a commit that nothing here names",
+        (true, false) => "a commit that nothing here names",
+        (false, _) => "uncommitted changes",
+    };
+    let keep = match found.other_commit && !found.named {
+        true => format!(", nor any branch of its own (keep it with: git -C {path} switch -c NAME)"),
+        false => String::new(),
+    };
+    format!("submodule {path} has {held}{keep}")
+}
+
+fn helper_words(helper: &UnmergedWork) -> String {
+    let what = if helper.has_worktree { "worktree" } else { "branch" };
+    let name = escape_to_one_line(&helper.name);
+    if let Some(why) = &helper.unreadable {
+        return format!("{what} {name}: cannot look at it: {why}");
+    }
+    let held = [
+        (helper.commits, plural(helper.commits, "unmerged commit")),
+        (helper.uncommitted, plural(helper.uncommitted, "uncommitted change")),
+    ];
+    let held: Vec<String> = held.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect();
+    format!("{what} {name}: {}", held.join(", "))
+}
+
+/// Keeps the head that was judged in a ref, where the session made anything and the repository can be written. Nothing depends on it.
+pub fn keep_judged_head(case: &JudgementInput, verdict: &Verdict) {
+    let Some(commits) = verdict.commits.as_ref().filter(|commits| commits.new_commits > 0) else { return };
+    let Some(head) = &commits.head else { return };
+    let behind: Vec<&str> = commits.listed.iter().map(|commit| commit.id.as_str()).filter(|id| id != head).collect();
+    let mut worktree = case.worktree.lock().expect("mutex poisoned");
+    if worktree.to_owned_repo().is_ok() {
+        // A repository that only others may write is judged all the same.
+        worktree.keep_judged(&case.spec, head, &behind, now()).ok();
+    }
+}

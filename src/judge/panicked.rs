@@ -1,0 +1,63 @@
+//! A judgement that panicked, as a verdict: a bug that the work on one worktree met, or a system without room.
+
+use std::any::Any;
+
+use crate::session::recorded;
+use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
+use watchdog_facts::shortage::told_by;
+use watchdog_facts::verdict::{Reason, Verdict};
+use watchdog_store::journal::kind;
+
+use super::command_env::CommandEnv;
+use super::journal::CommandJournal;
+use super::judgement_run::early;
+use super::open_worktree::OpenWorktree;
+use crate::clock::now;
+use crate::wire::verdict_json::Judgement;
+
+/// The verdict on a worktree whose look panicked with this.
+pub fn verdict_of_panic(panic: &(dyn Any + Send)) -> Verdict {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    if let Some(shortage) = text.and_then(told_by) {
+        let why = format!("the system has no further {}", shortage.of);
+        return Verdict::unreadable(UnreadableFact { kind: FaultKind::Store, why, hint: Some(shortage.helps.into()) });
+    }
+    let why = format!("watchdog itself failed here, which is a bug: {}", text.unwrap_or("it left no message"));
+    Verdict::new(Reason::GitError, why)
+}
+
+/// The verdict on a worktree whose judgement the system had no room to finish, in the journal where that can be written. Everything is opened
+/// anew: what the judgement held is gone with it.
+pub fn judged_without_room(around: &CommandEnv, why: UnreadableFact) -> Judgement {
+    let begun = now();
+    let mut judgement = early(around, None, Verdict::unreadable(why), begun);
+    let written = OpenWorktree::open(around).and_then(|place| {
+        judgement.worktree = place.root().display().to_string();
+        judgement.branch = place.worktree.branch();
+        let found = recorded(&place.store, &place.worktree_id, None)?;
+        let spec = found.as_ref().map_or_else(|| place.worktree.default_spec(), |found| found.spec.clone());
+        judgement.baseline = found.map(|found| found.point.as_str().to_owned());
+        judgement.spec = Some(spec.clone());
+        let journal = CommandJournal::new(place.store, &place.worktree_id, &spec);
+        journal.write(kind::VERDICT, judgement.to_json());
+        Ok(journal.fault())
+    });
+    if let Some(why) = written.unwrap_or_else(|unreadable| Some(unreadable.why)) {
+        judgement.verdict.degraded.push(Degradation { code: WarningCode::JournalUnwritable, detail: why });
+    }
+    judgement
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::panicked::*;
+
+    #[test]
+    fn a_panic_for_want_of_room_is_no_bug() {
+        let of = |text: &str| verdict_of_panic(&text.to_owned());
+        let short = of("failed to spawn thread: Os { code: 11, kind: WouldBlock, message: \"Resource temporarily unavailable\" }");
+        assert_eq!(short.reason, Reason::StoreError);
+        assert!(short.message.contains("thread or process") && short.message.contains("ulimit -u"), "{}", short.message);
+        assert_eq!(of("index out of bounds").reason, Reason::GitError);
+    }
+}

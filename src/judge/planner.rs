@@ -1,0 +1,95 @@
+//! Asks the agent to plan the commits of a rescue, and says what a failed question means for asking again.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::agent::probe::{ProbeRequest, ask_for_plan};
+use crate::rescue::NoPlan;
+use watchdog_core::config::settings::AgentSettings;
+use watchdog_facts::evidence::ProbeOutcome;
+use watchdog_facts::verdict::ProbeUsage;
+use watchdog_process::CancelFlag;
+
+use super::command_env::CommandEnv;
+use super::executor::since;
+use crate::clock::now;
+
+/// Whom to ask for a plan, and for how long.
+pub struct CommitPlanner<'a> {
+    /// Where watchdog works.
+    pub command_env: &'a CommandEnv,
+    /// Whom to ask.
+    pub agent: &'a AgentSettings,
+    /// The top of the worktree.
+    pub root: &'a Path,
+    /// The session that worked here, where it is known.
+    pub session_id: Option<&'a str>,
+    /// The latest session recorded for the worktree.
+    pub expected_session: Option<String>,
+    /// How long all questions together may take.
+    pub timeout: Duration,
+    /// Since when.
+    pub begun: Timestamp,
+    /// What its questions cost so far.
+    pub spent: Mutex<ProbeUsage>,
+}
+
+impl CommitPlanner<'_> {
+    /// Puts one question; blocks until it is answered, failed, out of time or cancelled.
+    ///
+    /// # Errors
+    /// Why there is no plan in the answer, and whether asking again may help.
+    pub fn ask(&self, prompt: &str, attempt: u32, cancel: &CancelFlag) -> Result<Map<String, Value>, NoPlan> {
+        if cancel.is_cancelled() {
+            return Err(NoPlan::Interrupted);
+        }
+        let timeout = self.timeout.saturating_sub(since(self.begun));
+        if timeout.is_zero() {
+            return Err(NoPlan::Unavailable { why: "no time was left to ask again".into() });
+        }
+        self.command_env.tell(match attempt {
+            1 => "asking the agent how to divide the work into commits",
+            _ => "the plan cannot be used; asking once more",
+        });
+        let request = ProbeRequest {
+            settings: self.agent,
+            program: self.command_env.agent_program.clone(),
+            worktree: self.root,
+            session_id: self.session_id,
+            expected_session: self.expected_session.clone(),
+            number: attempt,
+            prompt: prompt.to_owned(),
+            timeout,
+            now: now(),
+        };
+        let mut spent = self.spent.lock().expect("mutex poisoned");
+        let outcome = ask_for_plan(&request, &|program| program.run_cancellable(cancel), &mut spent);
+        drop(spent);
+        if cancel.is_cancelled() {
+            return Err(NoPlan::Interrupted);
+        }
+        outcome.map_err(|outcome| refused(&outcome, self.agent.probe.is_some()))
+    }
+}
+
+/// A configured program that answers something else knows only the other question; the known agents may do better.
+fn refused(outcome: &ProbeOutcome, own_program: bool) -> NoPlan {
+    let why = outcome.failure();
+    match outcome {
+        ProbeOutcome::Unreadable { .. } | ProbeOutcome::Empty if !own_program => NoPlan::Unusable { why },
+        ProbeOutcome::Unreadable { .. }
+        | ProbeOutcome::Empty
+        | ProbeOutcome::Reply(_)
+        | ProbeOutcome::TimedOut
+        | ProbeOutcome::NoConversation { .. }
+        | ProbeOutcome::NotInstalled { .. }
+        | ProbeOutcome::NotLoggedIn { .. }
+        | ProbeOutcome::Overloaded { .. }
+        | ProbeOutcome::RateLimited { .. }
+        | ProbeOutcome::Failed { .. } => NoPlan::Unavailable { why },
+    }
+}

@@ -1,0 +1,115 @@
+//! When the anchor of a worktree and spec is made and moved: at the beginning and the end of sessions, between them, and on a complete.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use crate::session::anchor::{self, AnchorParts};
+use crate::session::{RecordedBaseline, inside};
+use watchdog_core::decision::machine::ConfigTrust;
+use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
+use watchdog_facts::verdict::{Status, Verdict};
+use watchdog_git::{BaselinePoint, Worktree, worktrees_of};
+use watchdog_process::still_runs;
+use watchdog_store::LocalStore;
+use watchdog_store::anchor as records;
+use watchdog_store::session::{self, SessionRecord};
+
+use super::command_env::CommandEnv;
+use super::configuration::{EffectiveConfig, FILE, governing_by_files};
+use super::criteria_files;
+use super::judgement_input::JudgementInput;
+use super::open_worktree::OpenWorktree;
+use crate::clock::now;
+
+/// Before criteria are read: what was fetched since the last session ended may have moved them. While something of it runs, nothing did.
+pub fn between_sessions(place: &OpenWorktree, spec: Option<&str>, at: Timestamp) -> Result<(), UnreadableFact> {
+    let store = place.store.as_ref();
+    let left = |session: SessionRecord| {
+        let seen = session.ended_at.unwrap_or(session.started_at);
+        session.survivors.iter().any(|(pid, _)| still_runs(*pid, seen))
+    };
+    if session::latest(store, &place.worktree_id)?.is_some_and(|(_, session)| left(session)) {
+        return Ok(());
+    }
+    anchor::follow(store, &place.worktree, spec, FILE, at)
+}
+
+/// A session begins: from now on its spec has an anchor, which is returned with the configuration.
+pub fn session_begins(
+    place: &OpenWorktree,
+    recorded: &RecordedBaseline,
+    effective: EffectiveConfig,
+) -> Result<EffectiveConfig, UnreadableFact> {
+    let mut criteria = AnchorParts { file: effective.file.clone(), commit: recorded.point.clone(), differing: Default::default() };
+    match effective.anchor {
+        // Only a person's word adds a file to an anchor that has none.
+        Some(_) if effective.trust != ConfigTrust::Settled => criteria.file = None,
+        Some(_) => {}
+        None => criteria.differing = criteria_files::differing(&place.worktree, &effective.settings, &recorded.point)?,
+    }
+    anchor::begin(place.store.as_ref(), &place.worktree, &recorded.spec, recorded.at, &criteria)?;
+    let anchor = records::of(place.store.as_ref(), &place.worktree_id, &recorded.spec)?;
+    Ok(EffectiveConfig { anchor, ..effective })
+}
+
+/// A session has ended. Where that cannot be recorded the anchor only stays where it is.
+pub fn session_ended(store: &dyn LocalStore, worktree: &Worktree, spec: &str) -> Option<Degradation> {
+    let error = anchor::ended(store, worktree, spec).err()?;
+    Some(Degradation { code: WarningCode::StoreUnwritable, detail: format!("the end of the session could not be recorded: {}", error.why) })
+}
+
+/// After a complete by the anchor's own criteria, the next work is compared with where HEAD is now.
+pub fn after_verdict(case: &JudgementInput, store: &dyn LocalStore, verdict: &Verdict) -> Result<(), UnreadableFact> {
+    if verdict.status() != Status::Complete || !case.by_own_criteria || case.trust != ConfigTrust::Settled {
+        return Ok(());
+    }
+    // Whoever is judged does not say when that is over.
+    if inside(store)?.is_some() {
+        return Ok(());
+    }
+    let Some(commits) = &verdict.commits else { return Ok(()) };
+    let commit = commits.head.clone().map_or(BaselinePoint::Unborn, BaselinePoint::Commit);
+    let worktree = case.worktree.lock().expect("mutex poisoned");
+    // What came after the judgement was not judged.
+    if worktree.head()? != commit {
+        return Ok(());
+    }
+    let differing = criteria_files::differing(&worktree, &case.settings, &commit)?;
+    let criteria = AnchorParts { file: case.governing_file.clone(), commit, differing };
+    anchor::completed(store, &worktree, &case.spec, now(), criteria)
+}
+
+/// A person accepts the criteria as they are in the worktree now, its commits and its uncommitted files included.
+///
+/// # Errors
+/// Where the worktree's file cannot be read, does not parse, or cannot be recorded.
+pub fn accept_criteria(command_env: &CommandEnv, place: &OpenWorktree, recorded: &RecordedBaseline) -> Result<(), UnreadableFact> {
+    let found = governing_by_files(command_env, &place.worktree)?;
+    let differing = criteria_files::differing(&place.worktree, &found.settings, &recorded.point)?;
+    let criteria = AnchorParts { file: found.file, commit: recorded.point.clone(), differing };
+    anchor::replace(place.store.as_ref(), &place.worktree, &recorded.spec, recorded.at, &criteria)
+}
+
+/// A person trusted a governing file with these bytes: anchors follow in every worktree of the repository that holds them, and in this
+/// one. `None` revokes trust, and then the anchors of this worktree take its file as it is, gone included.
+///
+/// # Errors
+/// Where an anchor cannot be read or written.
+pub fn criteria_trusted(store: &dyn LocalStore, worktree: &Worktree, trusted: Option<&[u8]>) -> Result<(), UnreadableFact> {
+    let at = now();
+    let own = worktree.worktree_id();
+    let there = |root: &Path| std::fs::read(root.join(FILE)).ok();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let Some(trusted) = trusted else {
+        let file = there(worktree.root()).map(|bytes| text(&bytes));
+        return Ok(anchor::move_file(store, &own, file.as_deref(), at)?);
+    };
+    anchor::move_file(store, &own, Some(&text(trusted)), at)?;
+    for found in worktrees_of(worktree.common_dir()) {
+        if found.worktree_id() != own && there(&found.root).as_deref() == Some(trusted) {
+            anchor::move_file(store, &found.worktree_id(), Some(&text(trusted)), at)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! Signals to watchdog itself: the first asks for an end, the second ends the session at once, the third ends watchdog.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use watchdog_process::CancelFlag;
+
+/// How urgently an end was asked for. Ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SignalUrgency {
+    /// Nobody asked.
+    None,
+    /// End the session, judge and record what is there.
+    Interrupted,
+    /// The same, without a grace period.
+    Hurry,
+}
+
+/// The signals that were received so far.
+#[derive(Debug, Clone)]
+pub struct SignalState {
+    urgency: watch::Receiver<SignalUrgency>,
+    last: Arc<AtomicI32>,
+}
+
+impl SignalState {
+    /// Listens from now on to INT, TERM, HUP and QUIT. Must be called inside the runtime.
+    pub fn listen() -> std::io::Result<Self> {
+        let (sender, urgency) = watch::channel(SignalUrgency::None);
+        let last = Arc::new(AtomicI32::new(0));
+        for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()] {
+            let mut stream = signal(kind)?;
+            let sender = sender.clone();
+            let last = Arc::clone(&last);
+            tokio::spawn(async move {
+                while stream.recv().await.is_some() {
+                    last.store(kind.as_raw_value(), Ordering::Relaxed);
+                    let mut enough = false;
+                    sender.send_modify(|urgency| match *urgency {
+                        SignalUrgency::None => *urgency = SignalUrgency::Interrupted,
+                        SignalUrgency::Interrupted => *urgency = SignalUrgency::Hurry,
+                        SignalUrgency::Hurry => enough = true,
+                    });
+                    if enough {
+                        // Whoever sends a third signal wants the prompt back more than a verdict.
+                        #[expect(clippy::disallowed_methods, reason = "the sessions are killed already; nothing is left to drop")]
+                        std::process::exit(128 + kind.as_raw_value());
+                    }
+                }
+            });
+        }
+        Ok(SignalState { urgency, last })
+    }
+
+    /// A source that never fires, for embedders that handle signals themselves.
+    pub fn none() -> Self {
+        let (sender, urgency) = watch::channel(SignalUrgency::None);
+        // The sender must outlive the receivers, or waiting for a change would end at once.
+        std::mem::forget(sender);
+        SignalState { urgency, last: Arc::new(AtomicI32::new(0)) }
+    }
+
+    /// The same signals, and one more reason to end: `other`, once it comes. Must be called inside the runtime.
+    pub fn also(&self, other: impl Future<Output = ()> + Send + 'static) -> SignalState {
+        let (sender, urgency) = watch::channel(self.urgency());
+        let mut own = self.urgency.clone();
+        tokio::spawn(async move {
+            tokio::pin!(other);
+            let (mut own_may_change, mut other_may_come) = (true, true);
+            loop {
+                let least = tokio::select! {
+                    changed = own.changed(), if own_may_change => {
+                        own_may_change = changed.is_ok();
+                        *own.borrow()
+                    }
+                    () = &mut other, if other_may_come => {
+                        other_may_come = false;
+                        SignalUrgency::Interrupted
+                    }
+                    () = sender.closed() => return,
+                };
+                sender.send_modify(|urgency| *urgency = least.max(*urgency));
+            }
+        });
+        SignalState { urgency, last: Arc::clone(&self.last) }
+    }
+
+    /// What was asked for so far.
+    pub fn urgency(&self) -> SignalUrgency {
+        *self.urgency.borrow()
+    }
+
+    /// The last signal's number; 0 if there was none.
+    pub fn last(&self) -> i32 {
+        self.last.load(Ordering::Relaxed)
+    }
+
+    /// Waits until an end was asked for at least this urgently.
+    pub async fn reached(&mut self, at_least: SignalUrgency) {
+        if self.urgency.wait_for(|urgency| *urgency >= at_least).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Hands on what is asked for: a first signal cancels, a second one takes the grace period away. Never ends.
+    pub async fn escalate(&mut self, cancel: &CancelFlag) -> Infallible {
+        self.reached(SignalUrgency::Interrupted).await;
+        cancel.cancel();
+        self.reached(SignalUrgency::Hurry).await;
+        cancel.cancel_now();
+        std::future::pending().await
+    }
+
+    /// Waits for `work`, which is cancelled once an end was asked for at least this urgently.
+    pub async fn cancelling<T>(&mut self, at_least: SignalUrgency, cancel: &CancelFlag, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        tokio::select! {
+            done = &mut work => done,
+            () = self.reached(at_least) => {
+                cancel.cancel();
+                work.await
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::signals::*;
+
+    #[tokio::test]
+    async fn a_first_signal_cancels_and_a_second_one_takes_the_grace_period_away() {
+        let (sender, urgency) = watch::channel(SignalUrgency::None);
+        let mut signals = SignalState { urgency, last: Arc::default() };
+        let cancel = CancelFlag::new();
+        let mut escalation = Box::pin(signals.escalate(&cancel));
+        for (urgency, cancelled, urgent) in
+            [(SignalUrgency::None, false, false), (SignalUrgency::Interrupted, true, false), (SignalUrgency::Hurry, true, true)]
+        {
+            sender.send_replace(urgency);
+            tokio::select! {
+                biased;
+                never = &mut escalation => match never {},
+                () = tokio::task::yield_now() => {}
+            }
+            assert_eq!((cancel.is_cancelled(), cancel.is_urgent()), (cancelled, urgent), "{urgency:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn work_that_is_cancelled_is_waited_for() {
+        let (sender, urgency) = watch::channel(SignalUrgency::None);
+        let mut signals = SignalState { urgency, last: Arc::default() };
+        let cancel = CancelFlag::new();
+        assert_eq!(signals.cancelling(SignalUrgency::Interrupted, &cancel, async { 1 }).await, 1);
+        assert!(!cancel.is_cancelled());
+        sender.send_replace(SignalUrgency::Interrupted);
+        let raised = cancel.clone();
+        let work = async move {
+            while !raised.is_cancelled() {
+                tokio::task::yield_now().await;
+            }
+            2
+        };
+        assert_eq!(signals.cancelling(SignalUrgency::Interrupted, &cancel, work).await, 2);
+    }
+}

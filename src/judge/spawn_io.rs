@@ -1,0 +1,30 @@
+//! Work that blocks, in a thread of its own, for the event loop to wait for. What panics there panics here.
+
+use std::future::Future;
+
+use tokio::task::{JoinError, spawn_blocking};
+
+/// Begins `work` at once; the future waits for its end.
+pub fn spawn_io<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> impl Future<Output = T> {
+    let running = spawn_blocking(work);
+    async { or_panic(running.await) }
+}
+
+/// What a thread came to, or its panic.
+pub fn or_panic<T>(ended: Result<T, JoinError>) -> T {
+    // Nothing of ours is aborted before it ends, so that an error is a panic.
+    ended.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::spawn_io::*;
+
+    #[tokio::test]
+    async fn a_panic_in_the_thread_is_a_panic_of_whoever_waits() {
+        assert_eq!(spawn_io(|| 7).await, 7);
+        let waiting = tokio::spawn(spawn_io(|| panic!("a bug")));
+        let panic = waiting.await.expect_err("it panicked").into_panic();
+        assert_eq!(panic.downcast_ref::<&str>(), Some(&"a bug"));
+    }
+}

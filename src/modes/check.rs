@@ -1,0 +1,174 @@
+//! `watchdog check`: judges what happened since a baseline.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::session::{RecordedBaseline, recorded};
+use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
+use watchdog_facts::verdict::{Reason, Verdict};
+use watchdog_git::BaselinePoint;
+use watchdog_process::PidEnd;
+
+use super::live_session::{RunningSession, SessionActivity};
+use super::pid_wait;
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::configuration::effective;
+use crate::judge::journal::CommandJournal;
+use crate::judge::judgement_input::{JudgementInput, Overrides};
+use crate::judge::judgement_run::{SessionSeen, about, judge};
+use crate::judge::open_worktree::OpenWorktree;
+use crate::judge::refusal::{Refusal, SettledCase};
+use crate::judge::settle_anchor;
+use crate::judge::signals::SignalState;
+use crate::wire::verdict_json::Judgement;
+
+/// What to judge.
+#[derive(Debug, Clone, Default)]
+pub struct CheckRequest {
+    /// Any git revision; by default the recorded baseline.
+    pub baseline: Option<String>,
+    /// The name of the work; by default that of the recorded baseline, or the branch.
+    pub spec: Option<String>,
+    /// A process to wait for first.
+    pub pid: Option<u32>,
+    /// What the command line asks for.
+    pub asked: Overrides,
+}
+
+/// Judges what happened since the baseline.
+pub async fn check(command_env: &CommandEnv, request: CheckRequest, signals: &mut SignalState) -> Judgement {
+    let begun = now();
+    try_check(command_env, request, signals, begun).await.unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
+}
+
+/// The same; where nothing could be judged, why.
+pub async fn try_check(
+    command_env: &CommandEnv,
+    mut request: CheckRequest,
+    signals: &mut SignalState,
+    begun: Timestamp,
+) -> Result<Judgement, Refusal> {
+    let place = OpenWorktree::open(command_env)?;
+    let mut lock =
+        place.lock(command_env, "watchdog check", false).map_err(|refusal| with_its_session(command_env, &place, refusal, begun))?;
+    if let Some(pid) = request.pid {
+        let marked = lock.set_session_active(true);
+        wait_for(command_env, pid, signals).await?;
+        if marked.and_then(|()| lock.set_session_active(false)).is_err() {
+            command_env.tell("could not update the lock file");
+        }
+        request.asked.session_over = true;
+    }
+    let stalled = stalled_session(command_env, &place);
+    let mut judgement = try_place(command_env, place, &request, signals, begun).await.or_else(|refusal| match refusal {
+        Refusal::Judgement(judgement) => Ok(*judgement),
+        other => Err(other),
+    })?;
+    judgement.verdict.degraded.extend(stalled);
+    drop(lock);
+    Ok(judgement)
+}
+
+/// Judges a place whose lock the caller holds.
+pub async fn check_place(
+    command_env: &CommandEnv,
+    place: OpenWorktree,
+    request: &CheckRequest,
+    signals: &mut SignalState,
+    begun: Timestamp,
+) -> Judgement {
+    try_place(command_env, place, request, signals, begun).await.unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
+}
+
+async fn try_place(
+    command_env: &CommandEnv,
+    place: OpenWorktree,
+    request: &CheckRequest,
+    signals: &mut SignalState,
+    begun: Timestamp,
+) -> Result<Judgement, Refusal> {
+    let store = Arc::clone(&place.store);
+    let case = settle_case(command_env, place, request)?;
+    let journal = CommandJournal::of(&case, command_env, &store);
+    SettledCase { command_env, case: &case, store: store.as_ref(), journal: &journal, begun }.admit()?;
+    Ok(judge(case, store, journal, SessionSeen::default(), command_env, signals, begun).await)
+}
+
+/// A session that nobody holds the worktree for, as hooks tell of one: who judges its work should know that it has stalled.
+fn stalled_session(command_env: &CommandEnv, place: &OpenWorktree) -> Option<Degradation> {
+    let running = RunningSession::of(command_env, place.store.as_ref(), (&place.worktree_id, place.root()), None).ok()??;
+    (running.live.doing == SessionActivity::Stalled).then(|| Degradation { code: WarningCode::SessionStalled, detail: running.in_words() })
+}
+
+/// Of a session that keeps us away, the verdict says how it is doing.
+fn with_its_session(command_env: &CommandEnv, place: &OpenWorktree, refusal: Refusal, begun: Timestamp) -> Refusal {
+    let Refusal::Verdict(verdict) = refusal else { return refusal };
+    if verdict.reason != Reason::SessionActive {
+        return Refusal::Verdict(verdict);
+    }
+    let running = RunningSession::of(command_env, place.store.as_ref(), (&place.worktree_id, place.root()), None);
+    // Where that cannot be read, who holds the worktree is known all the same.
+    let Some(running) = running.ok().flatten() else { return Refusal::Verdict(verdict) };
+    let message = format!("{}{}", verdict.message, running.live.in_words());
+    let judgement = about(command_env, None, Verdict { message, ..*verdict }, begun);
+    Refusal::Judgement(Box::new(Judgement { session: Some(running.to_session()), ..judgement }))
+}
+
+fn settle_case(command_env: &CommandEnv, place: OpenWorktree, request: &CheckRequest) -> Result<JudgementInput, UnreadableFact> {
+    let found = recorded(&place.store, &place.worktree_id, request.spec.as_deref())?;
+    let (recorded, known) = match &request.baseline {
+        Some(rev) => {
+            let point = place.worktree.resolve(rev)?;
+            // The recorded refs belong to this judgement only where they were recorded with this very commit.
+            match found {
+                Some(found) if found.point == point => (found, true),
+                found => (replaced(found, point, request.spec.as_deref(), &place), false),
+            }
+        }
+        None => (found.ok_or_else(|| nothing_recorded(request.spec.as_deref()))?, true),
+    };
+    settle_anchor::between_sessions(&place, Some(&recorded.spec), now())?;
+    let effective = effective(command_env, &place, Some(&recorded.spec), Some(&recorded.point))?;
+    Ok(JudgementInput::new(place, recorded, known, effective, request.asked.clone()))
+}
+
+/// A commit that was named in place of the recorded one; what was uncommitted when the session began is what was recorded all the same.
+fn replaced(found: Option<RecordedBaseline>, point: BaselinePoint, spec: Option<&str>, place: &OpenWorktree) -> RecordedBaseline {
+    let no_record = || {
+        let detail = "no baseline is recorded here, so everything uncommitted counts as the session's work".to_string();
+        vec![Degradation { code: WarningCode::NoRecord, detail }]
+    };
+    match found {
+        Some(found) => RecordedBaseline { point, refs: Vec::new().into(), at: now(), ..found },
+        None => {
+            let spec = spec.map_or_else(|| place.worktree.default_spec(), str::to_owned);
+            RecordedBaseline { notes: no_record(), ..RecordedBaseline::made_up(spec, point, now()) }
+        }
+    }
+}
+
+fn nothing_recorded(spec: Option<&str>) -> UnreadableFact {
+    let of = spec.map(|spec| format!(" for the spec '{spec}'")).unwrap_or_default();
+    UnreadableFact {
+        kind: FaultKind::Store,
+        why: format!("no baseline is recorded{of} in this worktree"),
+        hint: Some("record one with 'watchdog snapshot' before the session, or name a revision with --baseline REV".into()),
+    }
+}
+
+async fn wait_for(command_env: &CommandEnv, pid: u32, signals: &mut SignalState) -> Result<(), Verdict> {
+    command_env.tell(&format!("waiting for process {pid} to end"));
+    match pid_wait::end_of(pid, None, signals).await {
+        Ok(PidEnd::Ended) => Ok(()),
+        Ok(PidEnd::NotRunning) => {
+            command_env.tell(&format!("process {pid} is not running (any more)"));
+            Ok(())
+        }
+        Ok(PidEnd::Cancelled | PidEnd::TimedOut) => {
+            Err(Verdict::new(Reason::Interrupted, format!("interrupted while waiting for process {pid}; nothing was judged")))
+        }
+        Err(error) => Err(Verdict::new(Reason::ProbeError, error.to_string())),
+    }
+}

@@ -1,0 +1,136 @@
+//! `watchdog evaluate`: judges the configured checks against what somebody tells about a session. Takes no lock, asks nobody, commits
+//! nothing: it may be called from inside of a session, as often as one likes.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tracing::Instrument as _;
+
+use crate::session::{RecordedBaseline, recorded};
+use watchdog_core::config::settings::Limits;
+use watchdog_core::decision::machine::{CheckMachine, EarlierRounds, JudgedScope};
+use watchdog_core::decision::termination::{LoopCourse, SpentUsage, course, unknown};
+use watchdog_facts::context::{SessionContext, running_tasks};
+use watchdog_facts::display::plural;
+use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
+use watchdog_facts::verdict::{Reason, Status, Verdict};
+use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_store::LocalStore;
+use watchdog_store::journal::kind;
+
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::configuration::effective;
+use crate::judge::dispatcher::drive;
+use crate::judge::executor::ActionExecutor;
+use crate::judge::journal::CommandJournal;
+use crate::judge::judgement_input::{JudgementInput, Overrides};
+use crate::judge::judgement_run::about;
+use crate::judge::machine_log;
+use crate::judge::open_worktree::OpenWorktree;
+use crate::judge::refusal::Refusal;
+use crate::judge::signals::SignalState;
+use crate::wire::verdict_json::Judgement;
+
+/// Judges the configured checks against what is told.
+pub async fn evaluate(command_env: &CommandEnv, context: SessionContext, asked: Overrides, signals: &mut SignalState) -> Judgement {
+    let begun = now();
+    try_evaluate(command_env, context, asked, signals, begun).await.unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
+}
+
+/// The same; where nothing could be judged, why.
+pub async fn try_evaluate(
+    command_env: &CommandEnv,
+    context: SessionContext,
+    asked: Overrides,
+    signals: &mut SignalState,
+    begun: Timestamp,
+) -> Result<Judgement, Refusal> {
+    let (case, store, baseline_known) = open_case(command_env, &context, asked, begun)?;
+    let journal = Arc::new(CommandJournal::new(Arc::clone(&store), &case.worktree_id, &case.spec));
+    let case = Arc::new(case);
+    let span = machine_log::judgement_span(&case);
+    span.in_scope(|| machine_log::begun(&case));
+    let verdict = match without_checks(&case.settings.limits, &context, begun) {
+        Some(verdict) => verdict,
+        None => {
+            let limits = case.settings.limits.clone();
+            let mut setup = case.setup(EarlierRounds::default(), None, false);
+            setup.scope = JudgedScope::Criteria { baseline_known };
+            setup.notes.extend(unknown(&limits, &SpentUsage::of(&context.usage)));
+            let iteration = context.iteration;
+            let executor = ActionExecutor::new(Arc::clone(&case), command_env.clone(), Arc::clone(&journal), None)
+                .with_context(SessionContext { from_host: true, ..context }, false)
+                .with_store(Arc::clone(&store));
+            let verdict = drive(CheckMachine::new(setup), Arc::new(executor), signals).instrument(span.clone()).await;
+            capped(&limits, iteration, verdict)
+        }
+    };
+    let mut judgement = span.in_scope(|| about(command_env, Some(&case), verdict, begun));
+    if !baseline_known {
+        judgement.baseline = None;
+    }
+    judgement.breaker = case.breaker(store.as_ref());
+    journal.write(kind::VERDICT, judgement.to_json());
+    if let Some(why) = journal.fault() {
+        judgement.verdict.degraded.push(Degradation { code: WarningCode::JournalUnwritable, detail: why });
+    }
+    Ok(judgement)
+}
+
+fn open_case(
+    command_env: &CommandEnv,
+    context: &SessionContext,
+    asked: Overrides,
+    begun: Timestamp,
+) -> Result<(JudgementInput, Arc<dyn LocalStore>, bool), UnreadableFact> {
+    let place = OpenWorktree::open(command_env)?;
+    let store = Arc::clone(&place.store);
+    let found = recorded(&store, &place.worktree_id, context.spec.as_deref())?;
+    let named = context.baseline.as_deref().map(|rev| resolve(&place.worktree, rev)).transpose()?;
+    let spec = context.spec.clone().or_else(|| found.as_ref().map(|found| found.spec.clone()));
+    let spec = spec.unwrap_or_else(|| place.worktree.default_spec());
+    let made_up = |point| RecordedBaseline::made_up(spec.clone(), point, begun);
+    // The recorded refs belong to this judgement only where they were recorded with this very commit.
+    let (recorded, refs_known, baseline_known) = match (named, found) {
+        (Some(point), Some(found)) if found.point == point => (found, true, true),
+        (Some(point), _) => (made_up(point), false, true),
+        (None, Some(found)) => (found, true, true),
+        (None, None) => (made_up(BaselinePoint::unknown()), false, false),
+    };
+    let effective = effective(command_env, &place, Some(&recorded.spec), baseline_known.then_some(&recorded.point))?;
+    Ok((JudgementInput::new(place, recorded, refs_known, effective, asked), store, baseline_known))
+}
+
+fn resolve(worktree: &Worktree, rev: &str) -> Result<BaselinePoint, UnreadableFact> {
+    if rev == "unborn" { Ok(BaselinePoint::Unborn) } else { Ok(worktree.resolve(rev)?) }
+}
+
+/// What is settled before any check: limits first, then what still runs, then the agent's own word.
+fn without_checks(limits: &Limits, context: &SessionContext, at: Timestamp) -> Option<Verdict> {
+    let next = course(limits, &SpentUsage::of(&context.usage), at, None, context.claims_done);
+    if let LoopCourse::Stop(stop) = next {
+        return Some(Verdict::new(stop.reason, stop.why));
+    }
+    let running = running_tasks(&context.background_tasks, None);
+    if !running.is_empty() {
+        let count = plural(running.len() as u64, "background task");
+        let verb = if running.len() == 1 { "runs" } else { "run" };
+        return Some(Verdict::new(Reason::BackgroundWork, format!("{count} still {verb}: {}", running.join(", "))));
+    }
+    if next == LoopCourse::GoOn {
+        let feedback = "You said that the work is not done. Go on, and say so when it is.".to_string();
+        return Some(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, "the agent says that it is not done") });
+    }
+    None
+}
+
+/// The last iteration that is allowed was not enough.
+fn capped(limits: &Limits, iteration: Option<u64>, verdict: Verdict) -> Verdict {
+    let cap = u64::from(limits.max_iterations);
+    if verdict.status() != Status::Incomplete || iteration.is_none_or(|iteration| iteration < cap) {
+        return verdict;
+    }
+    let message = format!("the cap of {} is reached without completion; {}", plural(cap, "iteration"), verdict.message);
+    Verdict { reason: Reason::MaxIterations, message, not_a_strike_because: Some(Reason::MaxIterations.status().as_str()), ..verdict }
+}

@@ -1,0 +1,273 @@
+//! What watchdog left of worktrees. Only looks.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::hooks::settings_file::SettingsFile;
+use crate::hooks::settings_text;
+use watchdog_git::{FoundWorktree, OwnRef, OwnRefKind, WorktreeState, worktrees_of};
+use watchdog_store::left_rows::{self, RowOwners};
+use watchdog_store::trust::TrustStore;
+use watchdog_store::{StoreError, baseline, figures, lock};
+
+use super::leftovers::{ForgetOrder, KeptKind, LeftoverCount, LeftoverKind, Leftovers, MeantWorktree};
+use crate::judge::command_env::CommandEnv;
+use crate::judge::open_worktree::OpenWorktree;
+use crate::judge::refusal::Refusal;
+
+/// Claude Code's settings of a project, from its root.
+const SETTINGS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
+
+/// git gives a second worktree of the same name a number behind it; so many are looked for.
+const NUMBERED: u32 = 20;
+
+/// Finds what is left of the worktrees that an order means.
+///
+/// # Errors
+/// Where the repository or the records cannot be read.
+pub fn find_leftovers(command_env: &CommandEnv, place: &OpenWorktree, order: &ForgetOrder) -> Result<Leftovers, Refusal> {
+    let store = place.store.as_ref();
+    let refs = place.worktree.own_refs()?;
+    let known = KnownWorktrees::of(place, &refs)?;
+    let owners = known.owners(place, order, &refs)?;
+    let mut found = Leftovers {
+        worktrees: owners.worktrees.iter().map(|id| known.meant(id)).collect(),
+        counts: Vec::new(),
+        records: Vec::new(),
+        kept: Vec::new(),
+        notes: Vec::new(),
+        owners,
+        settings: Vec::new(),
+        grants: Vec::new(),
+        refs: Vec::new(),
+        files: Vec::new(),
+    };
+    let mut counts: BTreeMap<LeftoverKind, LeftoverCount> = BTreeMap::new();
+    let mut kept: BTreeMap<KeptKind, u64> = BTreeMap::new();
+    counts.insert(LeftoverKind::Hooks, hooks(command_env, order, &mut found, &mut kept));
+    let rows = left_rows::rows_of(store, &found.owners)?;
+    counts.insert(LeftoverKind::Records, sized(rows.len(), rows.iter().map(|row| row.bytes).sum()));
+    let mut by_kind: BTreeMap<&'static str, u64> = BTreeMap::new();
+    rows.iter().for_each(|row| *by_kind.entry(row.kind).or_default() += 1);
+    found.records = by_kind.into_iter().collect();
+    counts.insert(LeftoverKind::Figures, counted(figures::days_of(store, &found.owners.worktrees)?));
+    let mut events = LeftoverCount { count: 0, bytes: Some(0) };
+    for id in &found.owners.worktrees {
+        let (count, bytes) = store.events_of(id)?;
+        events = LeftoverCount { count: events.count + count, bytes: events.bytes.map(|sum| sum + bytes) };
+    }
+    counts.insert(LeftoverKind::Events, events);
+    trust(command_env, place, &mut found, &mut kept)?;
+    counts.insert(LeftoverKind::Trust, counted(found.grants.len() as u64));
+    choose_refs(place, order, refs, &mut found, &mut counts, &mut kept)?;
+    files(command_env, &mut found, &mut counts);
+    let locks = found.owners.worktrees.iter().filter(|id| lock::has_file(&command_env.state, id)).count();
+    counts.insert(LeftoverKind::Locks, counted(locks as u64));
+    let of_tasks = command_env.state.task_worktrees();
+    let for_tasks = found.worktrees.iter().filter(|one| one.there && one.root.as_ref().is_some_and(|root| root.starts_with(&of_tasks)));
+    kept.insert(KeptKind::TaskWorktrees, for_tasks.count() as u64);
+    found.counts = LeftoverKind::ALL.into_iter().map(|kind| (kind, counts.remove(&kind).unwrap_or_default())).collect();
+    found.kept = kept.into_iter().filter(|(_, count)| *count > 0).collect();
+    Ok(found)
+}
+
+fn counted(count: u64) -> LeftoverCount {
+    LeftoverCount { count, bytes: None }
+}
+
+fn sized(count: usize, bytes: u64) -> LeftoverCount {
+    LeftoverCount { count: count as u64, bytes: Some(bytes) }
+}
+
+/// The worktrees of a repository, as git, refs and records know of them.
+struct KnownWorktrees {
+    own: String,
+    there: BTreeMap<String, FoundWorktree>,
+    ids: BTreeSet<String>,
+    /// Their folders, as the baselines tell them.
+    recorded: HashMap<String, PathBuf>,
+    half_forgotten: BTreeSet<String>,
+}
+
+impl KnownWorktrees {
+    fn of(place: &OpenWorktree, refs: &[OwnRef]) -> Result<Self, StoreError> {
+        let (store, common_dir) = (place.store.as_ref(), place.worktree.common_dir());
+        let there: BTreeMap<String, FoundWorktree> =
+            worktrees_of(common_dir).into_iter().map(|found| (found.worktree_id(), found)).collect();
+        let repository = place.worktree.repository_id();
+        let half_forgotten = left_rows::half_forgotten(store, &repository)?;
+        let mut ids: BTreeSet<String> = there.keys().cloned().collect();
+        ids.extend(refs.iter().filter_map(|own| own.worktree_id.clone()));
+        ids.extend(left_rows::rescued_worktrees(store, &repository)?);
+        ids.extend(half_forgotten.iter().cloned());
+        ids.insert(place.worktree_id.clone());
+        let mut recorded = HashMap::new();
+        for (id, _, record) in baseline::everywhere(store)? {
+            let Ok(record) = record else { continue };
+            if ids.contains(&id) || was_of(common_dir, &id, &record.worktree) {
+                ids.insert(id.clone());
+                recorded.insert(id, record.worktree);
+            }
+        }
+        Ok(KnownWorktrees { own: place.worktree_id.clone(), there, ids, recorded, half_forgotten })
+    }
+
+    fn owners(&self, place: &OpenWorktree, order: &ForgetOrder, refs: &[OwnRef]) -> Result<RowOwners, StoreError> {
+        let repository = place.worktree.repository_id();
+        let owners = |worktrees: BTreeSet<String>, whole| RowOwners {
+            roots: worktrees.iter().filter_map(|id| self.meant(id).root).collect(),
+            worktrees,
+            repository: repository.clone(),
+            whole,
+        };
+        if order.all {
+            return Ok(owners(self.ids.clone(), true));
+        }
+        let others: BTreeSet<String> = self.ids.iter().filter(|id| **id != self.own).cloned().collect();
+        let have_refs = refs.iter().any(|own| own.worktree_id.as_ref().is_some_and(|id| others.contains(id)));
+        let half = self.half_forgotten.iter().any(|id| others.contains(id));
+        let alone = !have_refs && !half && left_rows::rows_of(place.store.as_ref(), &owners(others, false))?.is_empty();
+        Ok(owners([self.own.clone()].into(), alone))
+    }
+
+    fn meant(&self, id: &str) -> MeantWorktree {
+        let listed = self.there.get(id);
+        let there = listed.is_some_and(|found| found.standing == WorktreeState::There);
+        let root = listed.map(|found| found.root.clone()).or_else(|| self.recorded.get(id).cloned());
+        MeantWorktree { id: id.to_owned(), root, there }
+    }
+}
+
+/// Whether a recorded worktree that git knows nothing of was one of this repository: its name in the records comes from the shared git
+/// directory and from the name that git gave it, which is that of its folder.
+fn was_of(common_dir: &Path, id: &str, root: &Path) -> bool {
+    let Some(name) = root.file_name() else { return false };
+    let admin = common_dir.join("worktrees");
+    let is_id = |name: &std::ffi::OsStr| {
+        let named = FoundWorktree {
+            root: root.to_owned(),
+            git_dir: admin.join(name),
+            common_dir: common_dir.to_owned(),
+            standing: WorktreeState::There,
+        };
+        named.worktree_id() == id
+    };
+    let numbered = |n: u32| {
+        let mut name = name.to_owned();
+        name.push(n.to_string());
+        name
+    };
+    is_id(name) || (1..=NUMBERED).any(|n| is_id(&numbered(n)))
+}
+
+fn hooks(command_env: &CommandEnv, order: &ForgetOrder, found: &mut Leftovers, kept: &mut BTreeMap<KeptKind, u64>) -> LeftoverCount {
+    let users = command_env.claude_home.folder().map(|folder| folder.join("settings.json"));
+    let users_file = users.as_ref().and_then(|path| path.canonicalize().ok());
+    if let Some(text) = users.and_then(|path| SettingsFile::read(&path).ok()).and_then(|file| file.text) {
+        kept.insert(KeptKind::UserHooks, settings_text::own_entries(&text, &order.program));
+    }
+    let mut count = 0;
+    let roots: Vec<&PathBuf> = found.worktrees.iter().filter(|worktree| worktree.there).filter_map(|one| one.root.as_ref()).collect();
+    for path in roots.iter().flat_map(|root| SETTINGS.map(|name| root.join(name))) {
+        match SettingsFile::read(&path) {
+            // Of a home folder that is a worktree.
+            Ok(file) if Some(&file.path) == users_file.as_ref() => {}
+            Ok(file) => {
+                let own = file.text.as_deref().map_or(0, |text| settings_text::own_entries(text, &order.program));
+                if own > 0 {
+                    count += own;
+                    found.settings.push(file);
+                }
+            }
+            Err(error) => found.notes.push(format!("the hooks in it are unknown: {error}")),
+        }
+    }
+    counted(count)
+}
+
+fn trust(
+    command_env: &CommandEnv,
+    place: &OpenWorktree,
+    found: &mut Leftovers,
+    kept: &mut BTreeMap<KeptKind, u64>,
+) -> Result<(), StoreError> {
+    let grants = TrustStore::new(&command_env.state).list()?;
+    let ours = grants.into_iter().filter(|grant| grant.repository == place.worktree.common_dir());
+    if found.owners.whole {
+        found.grants = ours.map(|grant| grant.hash).collect();
+    } else {
+        kept.insert(KeptKind::SharedTrust, ours.count() as u64);
+        kept.insert(KeptKind::SharedTasks, left_rows::tasks_of(place.store.as_ref(), &found.owners.repository)?);
+    }
+    Ok(())
+}
+
+fn choose_refs(
+    place: &OpenWorktree,
+    order: &ForgetOrder,
+    refs: Vec<OwnRef>,
+    found: &mut Leftovers,
+    counts: &mut BTreeMap<LeftoverKind, LeftoverCount>,
+    kept: &mut BTreeMap<KeptKind, u64>,
+) -> Result<(), Refusal> {
+    let of_meant = |own: &OwnRef| own.worktree_id.as_ref().is_some_and(|id| found.owners.worktrees.contains(id));
+    let root = place.root().to_string_lossy().into_owned();
+    let summaries = place.worktree.snapshots(None)?;
+    let sizes: HashMap<&str, u64> = summaries.iter().map(|info| (info.name.as_str(), info.bytes)).collect();
+    let of_this: HashSet<&str> =
+        summaries.iter().filter(|info| order.all || info.worktree == root).map(|info| info.name.as_str()).collect();
+    let is_meant = |name: &str| order.all || of_this.contains(name);
+    let sole = if order.snapshots {
+        HashSet::new()
+    } else {
+        place.worktree.sole_keepers(&refs.iter().filter(|own| of_meant(own)).collect::<Vec<_>>())?
+    };
+    let mut chosen = Vec::new();
+    for own in refs {
+        let (kind, remove) = match own.kind {
+            OwnRefKind::Baseline => (LeftoverKind::BaselineRefs, of_meant(&own)),
+            OwnRefKind::Anchor => (LeftoverKind::AnchorRefs, of_meant(&own)),
+            OwnRefKind::JudgedHead => (LeftoverKind::JudgedRefs, of_meant(&own)),
+            OwnRefKind::Snapshot => {
+                if !is_meant(&own.name) {
+                    *kept.entry(KeptKind::SnapshotsElsewhere).or_default() += 1;
+                } else if !order.snapshots {
+                    *kept.entry(KeptKind::Snapshots).or_default() += 1;
+                }
+                (LeftoverKind::Snapshots, order.snapshots && is_meant(&own.name))
+            }
+            OwnRefKind::PrivatePart => {
+                let of = own.name.replacen("/private/", "/rescue/", 1);
+                (LeftoverKind::PrivateParts, order.snapshots && is_meant(&of))
+            }
+            OwnRefKind::Unknown => (LeftoverKind::OtherRefs, order.all && order.snapshots),
+        };
+        if remove && sole.contains(&own.name) {
+            *kept.entry(KeptKind::SoleRefs).or_default() += 1;
+        } else if remove {
+            let number = counts.entry(kind).or_default();
+            number.count += 1;
+            if let Some(bytes) = sizes.get(own.name.as_str()) {
+                number.bytes = Some(number.bytes.unwrap_or(0) + bytes);
+            }
+            chosen.push(own);
+        }
+    }
+    // Snapshots first, then what they keep apart: one without it would be broken, and is not brought back by halves.
+    chosen.sort_by_key(|own| own.kind);
+    found.refs = chosen;
+    Ok(())
+}
+
+fn files(command_env: &CommandEnv, found: &mut Leftovers, counts: &mut BTreeMap<LeftoverKind, LeftoverCount>) {
+    let size = |path: &Path| fs::metadata(path).map_or(0, |meta| meta.len());
+    let (mut logs, mut prompts) = (Vec::new(), Vec::new());
+    for id in &found.owners.worktrees {
+        logs.extend(fs::read_dir(command_env.state.logs().join(id)).into_iter().flatten().flatten().map(|entry| entry.path()));
+        prompts.extend([command_env.state.prompts().join(format!("{id}.md"))].into_iter().filter(|path| path.exists()));
+    }
+    counts.insert(LeftoverKind::Logs, sized(logs.len(), logs.iter().map(|path| size(path)).sum()));
+    counts.insert(LeftoverKind::Prompts, sized(prompts.len(), prompts.iter().map(|path| size(path)).sum()));
+    found.files = logs.into_iter().chain(prompts).collect();
+}

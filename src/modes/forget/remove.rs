@@ -1,0 +1,149 @@
+//! Removes what watchdog left of a worktree, or of all worktrees of a repository: hooks, records, refs, logs, locks.
+//!
+//! Every step can be done twice, and a mark in the records names the worktrees until all of them are done: a call that was killed is simply
+//! made again. Snapshots, and commits that no other ref keeps, stay unless they are asked for by name.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use crate::hooks::HookEntries;
+use crate::hooks::settings_text;
+use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_facts::verdict::{Reason, Verdict};
+use watchdog_git::OwnRef;
+use watchdog_process::still_runs;
+use watchdog_store::engine::PRUNED_AT_ONCE;
+use watchdog_store::left_rows;
+use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
+use watchdog_store::trust::TrustStore;
+use watchdog_store::{StoreError, figures, session};
+
+use super::find::find_leftovers;
+use super::leftovers::{ForgetOrder, LeftoverKind, Leftovers, MeantWorktree};
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::open_worktree::{OpenWorktree, taken};
+use crate::judge::refusal::Refusal;
+
+/// How the lock names this command.
+const COMMAND: &str = "watchdog forget";
+
+/// Removes what was left, and returns what that was.
+///
+/// # Errors
+/// Where a session runs in one of the worktrees, another watchdog holds one, or something could not be read or removed. What was removed
+/// until then is gone; a second call goes on.
+pub fn forget(command_env: &CommandEnv, place: &OpenWorktree, order: &ForgetOrder) -> Result<Leftovers, Refusal> {
+    let meant = find_leftovers(command_env, place, order)?;
+    let locks = lock_all(command_env, &meant)?;
+    refuse_live_sessions(place, &meant)?;
+    // What others did until we had the locks is forgotten as well.
+    let mut found = find_leftovers(command_env, place, order)?;
+    if found.owners.worktrees != meant.owners.worktrees {
+        return Err(Verdict::new(Reason::Locked, "worktrees of this repository came or went meanwhile; try again").into());
+    }
+    // The files of the locks that were just taken are no leftovers.
+    let (locked, there) = (LeftoverKind::Locks, meant.counts.iter().find(|(kind, _)| *kind == LeftoverKind::Locks));
+    found
+        .counts
+        .iter_mut()
+        .filter(|(kind, _)| *kind == locked)
+        .for_each(|(_, number)| *number = there.map_or(*number, |(_, there)| *there));
+    left_rows::begin(place.store.as_ref(), &found.owners)?;
+    remove_hooks(&mut found, &order.program);
+    remove_records(command_env, place, &found)?;
+    let refs: Vec<&OwnRef> = found.refs.iter().collect();
+    place.worktree.remove_own_refs(&refs)?;
+    found.files.iter().try_for_each(|file| remove_file(file))?;
+    for id in &found.owners.worktrees {
+        remove_folder(&command_env.state.logs().join(id))?;
+    }
+    locks.into_iter().try_for_each(WorktreeLock::remove)?;
+    left_rows::finish(place.store.as_ref(), &found.owners)?;
+    Ok(found)
+}
+
+/// Takes the lock of each worktree, in one order, so that two of us never wait for one another.
+fn lock_all(command_env: &CommandEnv, meant: &Leftovers) -> Result<Vec<WorktreeLock>, Refusal> {
+    let mut locks = Vec::new();
+    for worktree in &meant.worktrees {
+        let holder = LockHolder { pid: std::process::id(), command: COMMAND.into(), since: now(), session_active: false, spec: None };
+        match WorktreeLock::try_acquire(&command_env.state, &worktree.id, holder)? {
+            LockAttempt::Held(lock) => locks.push(lock),
+            LockAttempt::Busy(holder) => {
+                let verdict = taken(holder);
+                let message = format!("{}{}; nothing was removed", verdict.message, at(worktree));
+                return Err(Verdict::new(verdict.reason, message).into());
+            }
+        }
+    }
+    Ok(locks)
+}
+
+/// A session that a hook told of holds no lock.
+fn refuse_live_sessions(place: &OpenWorktree, meant: &Leftovers) -> Result<(), Refusal> {
+    for (id, spec, record) in session::everywhere(place.store.as_ref())? {
+        let Some(worktree) = meant.worktrees.iter().find(|worktree| worktree.id == id) else { continue };
+        // One that cannot be read is no reason to keep what was left for ever.
+        let Ok(record) = record else { continue };
+        let running = record.pid.filter(|pid| record.ended_at.is_none() && still_runs(*pid, record.started_at));
+        if let Some(pid) = running {
+            let since = record.started_at;
+            let message = format!("a session of '{spec}' runs since {since:.0} (process {pid}){}; nothing was removed", at(worktree));
+            return Err(Verdict::new(Reason::SessionActive, message).into());
+        }
+    }
+    Ok(())
+}
+
+fn at(worktree: &MeantWorktree) -> String {
+    worktree.root.as_ref().map(|root| format!(", in {}", root.display())).unwrap_or_default()
+}
+
+/// Takes our entries out of the settings. A file that cannot be edited stays as it is, and that is told.
+fn remove_hooks(found: &mut Leftovers, program: &str) {
+    let mut left = 0;
+    for file in &found.settings {
+        let text = file.text.as_deref().unwrap_or_default();
+        let edited = settings_text::edit(text, &HookEntries::none(), program).map_err(|error| error.to_string());
+        if let Err(why) = edited.and_then(|edited| file.replace(&edited.text).map_err(|error| error.to_string())) {
+            left += settings_text::own_entries(text, program);
+            found.notes.push(format!("the hooks in {} were left: {why}", file.path.display()));
+        }
+    }
+    for (kind, number) in &mut found.counts {
+        if *kind == LeftoverKind::Hooks {
+            number.count = number.count.saturating_sub(left);
+        }
+    }
+}
+
+fn remove_records(command_env: &CommandEnv, place: &OpenWorktree, found: &Leftovers) -> Result<(), StoreError> {
+    let store = place.store.as_ref();
+    left_rows::remove(store, &left_rows::rows_of(store, &found.owners)?)?;
+    figures::remove_worktrees(store, &found.owners.worktrees)?;
+    for id in &found.owners.worktrees {
+        while store.remove_events(id)? == PRUNED_AT_ONCE {}
+    }
+    let trust = TrustStore::new(&command_env.state);
+    found.grants.iter().try_for_each(|hash| trust.revoke(hash).map(drop))
+}
+
+fn remove_file(file: &Path) -> Result<(), Refusal> {
+    unless_gone(file, fs::remove_file(file))
+}
+
+fn remove_folder(folder: &Path) -> Result<(), Refusal> {
+    unless_gone(folder, fs::remove_dir_all(folder))
+}
+
+fn unless_gone(path: &Path, removed: std::io::Result<()>) -> Result<(), Refusal> {
+    match removed {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            let why = format!("failed to remove {}: {error}", path.display());
+            Err(UnreadableFact { kind: FaultKind::Store, why, hint: Some("run watchdog forget again".into()) }.into())
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,97 @@
+//! One hook, one answer: in time, whatever happens. A deadline, a signal, a failure or a panic lets the agent go, loudly.
+
+use std::io::Read;
+use std::time::Duration;
+
+use tokio::task::JoinError;
+use tokio::time::{sleep, timeout};
+
+use crate::hooks::{HookEvent, HookInput, HookReply};
+use watchdog_facts::evidence::FaultKind;
+use watchdog_process::CancelFlag;
+
+use super::hook_worktree::{HookRequest, HookWorktree};
+use super::{begin, finish, judged};
+use crate::judge::command_env::CommandEnv;
+use crate::judge::signals::{SignalState, SignalUrgency};
+
+/// How long programs of checks get to end when the time is over.
+const WIND_UP: Duration = Duration::from_secs(2);
+
+/// The tool through which an agent gives structured output.
+const OUTPUT_TOOL: &str = "StructuredOutput";
+
+/// Answers a hook. `input` is what the host writes to its stdin.
+pub async fn answer_hook(
+    command_env: &CommandEnv,
+    request: HookRequest,
+    input: impl Read + Send + 'static,
+    signals: &mut SignalState,
+) -> HookReply {
+    let cancel = CancelFlag::new();
+    let deadline = request.deadline;
+    let mut work = {
+        let (command_env, cancel) = (command_env.clone(), cancel.clone());
+        tokio::task::spawn_blocking(move || respond(&command_env, &request, input, &cancel))
+    };
+    let why = tokio::select! {
+        done = &mut work => return settled(done),
+        () = sleep(deadline) => format!("it took longer than {} s", deadline.as_secs_f64()),
+        () = signals.reached(SignalUrgency::Interrupted) => "a signal ended it".to_owned(),
+    };
+    // Whatever a check runs must not outlive the answer. Its result comes too late to count.
+    cancel.cancel_now();
+    let _ = timeout(WIND_UP, work).await;
+    failed(&why)
+}
+
+fn settled(done: Result<HookReply, JoinError>) -> HookReply {
+    done.unwrap_or_else(|_| failed("this is a bug in watchdog; please report it"))
+}
+
+/// The agent goes on as if watchdog were not there, and the user is told why.
+fn failed(why: &str) -> HookReply {
+    HookReply::tell(format!("watchdog: could not judge, so the agent was not held: {why}"))
+}
+
+/// What is to be said about an event.
+fn respond(command_env: &CommandEnv, request: &HookRequest, input: impl Read, cancel: &CancelFlag) -> HookReply {
+    let input = match HookInput::read(input) {
+        Ok(input) => input,
+        Err(error) => return failed(&error.to_string()),
+    };
+    let event = match (request.event, input.event) {
+        // Settings may send the ends of sub-agents to the same command.
+        (HookEvent::Stop, Some(HookEvent::SubagentStop)) => HookEvent::SubagentStop,
+        (event, _) => event,
+    };
+    match event {
+        HookEvent::SubagentStop if !request.hold_subagents => return HookReply::quiet(),
+        HookEvent::PreToolUse | HookEvent::PostToolUse if input.tool_name.as_deref() != Some(OUTPUT_TOOL) => return HookReply::quiet(),
+        _ => {}
+    }
+    let scene = match HookWorktree::open(command_env, request, &input) {
+        Ok(scene) => scene,
+        // Settings of a user speak for every folder, also for those that no git looks after.
+        Err(unreadable) if unreadable.kind == FaultKind::NotARepository && command_env.config.is_none() => {
+            command_env.tell(&format!("{}; there is nothing to judge", unreadable.why));
+            return HookReply::quiet();
+        }
+        Err(unreadable) => return failed(&with_hint(&unreadable)),
+    };
+    let answered = match event {
+        HookEvent::SessionStart => begin::begin(command_env, request, &input, scene),
+        HookEvent::SessionEnd => finish::finish(command_env, &input, scene),
+        HookEvent::Stop | HookEvent::SubagentStop | HookEvent::PreToolUse | HookEvent::PostToolUse => {
+            judged::judge(command_env, request, event, &input, scene, cancel)
+        }
+    };
+    answered.unwrap_or_else(|unreadable| failed(&with_hint(&unreadable)))
+}
+
+fn with_hint(unreadable: &watchdog_facts::evidence::UnreadableFact) -> String {
+    match &unreadable.hint {
+        Some(hint) => format!("{}; {hint}", unreadable.why),
+        None => unreadable.why.clone(),
+    }
+}

@@ -1,0 +1,208 @@
+//! A session begins, or goes on: where it began is recorded once, and the agent is told what done means.
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::hooks::{HookAction, HookInput, HookReply};
+use crate::rescue::private_rule;
+use crate::session::{UncommittedRule, note_conversations, record, recorded};
+use watchdog_core::checks::describe;
+use watchdog_core::config::settings::{ConfigSettings, OnNoCriteria, RescueMode, RescueSettings};
+use watchdog_core::decision::machine::ConfigTrust;
+use watchdog_facts::evidence::{UnreadableFact, WarningCode};
+use watchdog_git::SnapshotRequest;
+use watchdog_process::still_runs;
+use watchdog_store::hook_session::{self, HookSession};
+use watchdog_store::journal::{event, kind, snapshot_event};
+use watchdog_store::session::{self, SessionRecord};
+
+use super::hook_worktree::{HookRequest, HookWorktree};
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::configuration::{EffectiveConfig, effective};
+use crate::judge::open_worktree::OpenWorktree;
+use crate::judge::settle_anchor;
+
+/// Records the beginning, and says what done means.
+pub fn begin(command_env: &CommandEnv, request: &HookRequest, input: &HookInput, scene: HookWorktree) -> Result<HookReply, UnreadableFact> {
+    let HookWorktree { place, session: earlier } = scene;
+    let store = place.store.as_ref();
+    let at = now();
+    let pid = request.host.pid.filter(|_| request.host.session_id == input.session_id).or_else(parent);
+    let active = active(store, &place.worktree_id, pid)?;
+    let named = request.spec.clone().or_else(|| earlier.and_then(|earlier| earlier.spec));
+    let spec = active.as_ref().map(|(spec, _)| spec.clone()).or(named);
+    let before = recorded(&place.store, &place.worktree_id, spec.as_deref())?;
+    // Only a session that is new begins anew. One that is resumed, cleared or compacted goes on, and so does one inside another.
+    let fresh = active.is_none() && input.source.as_deref().unwrap_or("startup") == "startup";
+    let recorded = match before {
+        Some(before) if !fresh => before,
+        _ => {
+            settle_anchor::between_sessions(&place, spec.as_deref(), at)?;
+            let recorded = record(store, &place.worktree, spec.as_deref(), UncommittedRule::Inherit, at)?;
+            note_conversations(store, (&place.worktree_id, &recorded.spec), (place.root(), &command_env.claude_home), at)?;
+            note(&place, &recorded.spec, kind::BASELINE, json!({"baseline": recorded.point.as_str()}), at)?;
+            recorded
+        }
+    };
+    match &active {
+        Some((spec, session)) => adopt(store, &place.worktree_id, spec, session, input, pid)?,
+        None => {
+            let session = SessionRecord { session_id: input.session_id.clone(), pid, ..SessionRecord::began(at) };
+            session::record(store, &place.worktree_id, &recorded.spec, &session)?;
+        }
+    }
+    if let Some(id) = &input.session_id {
+        hook_session::expire(store, at)?;
+        let kept = HookSession {
+            worktree: place.root().to_owned(),
+            spec: Some(recorded.spec.clone()),
+            pid,
+            prompt_id: None,
+            held: 0,
+            denied: 0,
+            accepted: None,
+            heard_at: at,
+        };
+        hook_session::record(store, id, None, &kept)?;
+    }
+    let data = json!({"pid": pid, "session_id": input.session_id, "source": input.source, "by": "hook", "inner": active.is_some()});
+    note(&place, &recorded.spec, kind::SESSION_STARTED, data, at)?;
+    let effective = effective(command_env, &place, Some(&recorded.spec), Some(&recorded.point))?;
+    let effective = if fresh { settle_anchor::session_begins(&place, &recorded, effective)? } else { effective };
+    // One that goes on was kept when it began; a session inside another one is that one's to keep.
+    let unkept = if active.is_none() { keep(command_env, &place, &recorded.spec, &effective.settings.rescue, at).err() } else { None };
+    let reply = what_done_means(&effective);
+    let unkept = unkept.map(|why| format!("watchdog: what is uncommitted could not be kept in a snapshot before the session: {why}"));
+    let message = [reply.message.clone(), unkept].into_iter().flatten().reduce(|first, more| format!("{first}; {more}"));
+    Ok(HookReply { message, ..reply })
+}
+
+/// Keeps what is uncommitted before an agent may disturb it. A hook cannot refuse a session, so the user is told where it fails.
+fn keep(
+    command_env: &CommandEnv,
+    place: &OpenWorktree,
+    spec: &str,
+    settings: &RescueSettings,
+    at: Timestamp,
+) -> Result<(), UnreadableFact> {
+    if settings.mode == RescueMode::Off {
+        return Ok(());
+    }
+    let request = SnapshotRequest { spec, at, why: "before the session" };
+    let taken = place.worktree.take_snapshot_with_private(&request, &private_rule(settings))?;
+    if let Some(taken) = taken.filter(|taken| !taken.reused) {
+        let kept = snapshot_event(at, &place.worktree_id, Some(spec), &taken.name, &taken.commit);
+        // Nothing guards this append, so it cannot be fenced.
+        let _done = place.store.append(&[kept], None)?;
+        command_env.tell(&format!("kept the uncommitted work in {}", taken.name));
+    }
+    Ok(())
+}
+
+/// The session that already runs in this worktree, where it is not this very process's own: that of `watchdog run` or of another agent.
+fn active(
+    store: &dyn watchdog_store::LocalStore,
+    worktree_id: &str,
+    pid: Option<u32>,
+) -> Result<Option<(String, SessionRecord)>, UnreadableFact> {
+    let latest = session::latest(store, worktree_id)?;
+    Ok(latest.filter(|(_, session)| {
+        let runs = session.ended_at.is_none() && session.pid.is_some_and(|pid| still_runs(pid, session.started_at));
+        // Only watchdog itself keeps a log: then the process is the session that it runs, be it this one.
+        runs && (session.log.is_some() || session.pid != pid)
+    }))
+}
+
+/// Tells the running session its agent's id, unless it knows one that still runs: that one is asked, and not an agent inside it.
+fn adopt(
+    store: &dyn watchdog_store::LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    session: &SessionRecord,
+    input: &HookInput,
+    pid: Option<u32>,
+) -> Result<(), UnreadableFact> {
+    let other = session.session_id.as_deref().filter(|id| Some(*id) != input.session_id.as_deref());
+    let other_runs = match other {
+        Some(id) => hook_session::of(store, id, None)?
+            .is_some_and(|other| other.pid != pid && other.pid.is_some_and(|pid| still_runs(pid, other.heard_at))),
+        None => false,
+    };
+    // A session that only hooks know belongs to its own agent alone.
+    if !other_runs && session.log.is_some() {
+        session::update(store, worktree_id, spec, |session| session.session_id.clone_from(&input.session_id))?;
+    }
+    Ok(())
+}
+
+fn note(place: &OpenWorktree, spec: &str, kind: &str, data: serde_json::Value, at: Timestamp) -> Result<(), UnreadableFact> {
+    // Nothing guards this append, so it cannot be fenced.
+    let _done = place.store.append(&[event(at, &place.worktree_id, Some(spec), kind, data)], None)?;
+    Ok(())
+}
+
+fn parent() -> Option<u32> {
+    rustix::process::getppid().and_then(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok())
+}
+
+/// What the agent is told, and what the user is.
+fn what_done_means(effective: &EffectiveConfig) -> HookReply {
+    let mut notes: Vec<String> =
+        effective.notes.iter().filter(|note| note.code != WarningCode::Untrusted).map(|note| note.detail.clone()).collect();
+    if let ConfigTrust::Untrusted { allow_with } = &effective.trust {
+        notes.insert(0, format!("completion.json is not trusted, so its checks will not run; read it, then allow it with: {allow_with}"));
+    }
+    let message = (!notes.is_empty()).then(|| format!("watchdog: {}", notes.join("; ")));
+    HookReply { act: HookAction::Begin { context: words(&effective.settings) }, message }
+}
+
+fn words(settings: &ConfigSettings) -> String {
+    let done = describe(settings);
+    if !done.is_empty() {
+        return format!(
+            "watchdog judges the work in this worktree when you stop. Done means {done}\n\
+             Do not stop, and do not say that the work is done, before this holds. What is missing will be told to you."
+        );
+    }
+    match settings.on_no_criteria {
+        OnNoCriteria::Git => {
+            "watchdog judges the work in this worktree by its commits: what you changed is done once it is committed.".into()
+        }
+        OnNoCriteria::Review => "A person will judge the work in this worktree. Commit what you changed.".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::begin::*;
+    use watchdog_facts::evidence::Degradation;
+
+    #[test]
+    fn the_agent_is_told_what_done_means_and_the_user_what_is_wrong() {
+        let settled = EffectiveConfig {
+            settings: ConfigSettings::default(),
+            trust: ConfigTrust::Settled,
+            notes: Vec::new(),
+            anchor: None,
+            file: None,
+            own: true,
+        };
+        let reply = what_done_means(&settled);
+        assert!(matches!(&reply.act, HookAction::Begin { context } if context.contains("committed")), "{reply:?}");
+        assert_eq!(reply.message, None);
+        let untrusted = EffectiveConfig {
+            trust: ConfigTrust::Untrusted { allow_with: "watchdog trust".into() },
+            notes: vec![
+                Degradation { code: WarningCode::Untrusted, detail: "x".into() },
+                Degradation { code: WarningCode::CriteriaChanged, detail: "changed".into() },
+            ],
+            ..settled
+        };
+        let message = what_done_means(&untrusted).message.expect("the user is told");
+        assert!(
+            message.starts_with("watchdog: completion.json is not trusted") && message.ends_with("watchdog trust; changed"),
+            "{message}"
+        );
+    }
+}

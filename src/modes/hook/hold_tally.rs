@@ -1,0 +1,111 @@
+//! How often an agent was held in a row, from call to call.
+
+use jiff::Timestamp;
+
+use crate::hooks::{HoldCount, HoldMode, HoldStreak, HookEvent, HookInput};
+use watchdog_facts::evidence::UnreadableFact;
+use watchdog_store::LocalStore;
+use watchdog_store::hook_session::{self, HookSession};
+
+/// The count of one agent of one session.
+pub struct HoldTally<'a> {
+    store: &'a dyn LocalStore,
+    session_id: String,
+    agent_id: Option<String>,
+    /// What is kept, or what would be kept if there were anything.
+    kept: HookSession,
+    /// Whether it was there already.
+    known: bool,
+    output: bool,
+}
+
+impl<'a> HoldTally<'a> {
+    /// Reads the count. `fallback` names the worktree where the host does not name a session.
+    pub fn read(
+        store: &'a dyn LocalStore,
+        event: HookEvent,
+        input: &HookInput,
+        fallback: &str,
+        fresh: HookSession,
+    ) -> Result<Self, UnreadableFact> {
+        let session_id = input.session_id.clone().unwrap_or_else(|| format!("none in {fallback}"));
+        let agent_id = if event == HookEvent::SubagentStop { input.agent_id.clone() } else { None };
+        let found = hook_session::of(store, &session_id, agent_id.as_deref())?;
+        let known = found.is_some();
+        let output = matches!(event, HookEvent::PreToolUse | HookEvent::PostToolUse);
+        let mut kept = found.unwrap_or(fresh);
+        if row_ended(kept.prompt_id.as_deref(), input, output) {
+            kept = HookSession { held: 0, denied: 0, accepted: None, ..kept };
+        }
+        kept.prompt_id = input.prompt_id.clone().or(kept.prompt_id);
+        Ok(HoldTally { store, session_id, agent_id, kept, known, output })
+    }
+
+    /// So often, out of at most `most`.
+    pub fn held(&self, most: u32) -> HoldStreak {
+        HoldStreak { times: Some(if self.output { self.kept.denied } else { self.kept.held }), most }
+    }
+
+    /// Whether this very structured output, or the one that ended this turn, was let pass already.
+    pub fn accepted(&self, event: HookEvent, input: &HookInput) -> bool {
+        let Some((prompt, call)) = &self.kept.accepted else { return false };
+        match event {
+            HookEvent::PostToolUse => input.tool_use_id.as_ref() == Some(call),
+            // A turn that ends with structured output has no last words.
+            HookEvent::Stop => input.prompt_id.as_ref() == Some(prompt) && input.last_message.is_none(),
+            _ => false,
+        }
+    }
+
+    /// Writes down what became of the count.
+    pub fn count(mut self, counted: HoldCount, holding: HoldMode, input: &HookInput, now: Timestamp) -> Result<(), UnreadableFact> {
+        let before = self.kept.clone();
+        match counted {
+            HoldCount::Same => return Ok(()),
+            HoldCount::OneMore if self.output => self.kept.denied = self.kept.denied.saturating_add(1),
+            HoldCount::OneMore => self.kept.held = self.kept.held.saturating_add(1),
+            HoldCount::Over => (self.kept.held, self.kept.denied) = (0, 0),
+        }
+        if let (HoldCount::Over, HoldMode::Output, Some(prompt), Some(call)) = (counted, holding, &input.prompt_id, &input.tool_use_id) {
+            self.kept.accepted = Some((prompt.clone(), call.clone()));
+        }
+        // An agent that was never held leaves nothing behind when it passes: most calls end without a write.
+        if self.kept == before || (!self.known && counted == HoldCount::Over && self.kept.accepted.is_none()) {
+            return Ok(());
+        }
+        self.kept.heard_at = now;
+        hook_session::record(self.store, &self.session_id, self.agent_id.as_deref(), &self.kept).map_err(UnreadableFact::from)
+    }
+}
+
+/// Whether what was counted belongs to an earlier turn.
+fn row_ended(counted_for: Option<&str>, input: &HookInput, output: bool) -> bool {
+    match (counted_for, input.prompt_id.as_deref()) {
+        (Some(counted), Some(now)) => counted != now,
+        // Without names of turns, the host says whether this is a turn that a stop hook made longer.
+        _ => !output && !input.stop_hook_active,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hold_tally::*;
+
+    #[test]
+    fn a_row_ends_with_the_prompt_or_where_the_host_says_that_nobody_held_it() {
+        for (counted, prompt, active, output, ended) in [
+            (Some("p"), Some("p"), false, false, false),
+            (Some("p"), Some("p"), true, false, false),
+            (Some("p"), Some("q"), true, false, true),
+            (Some("p"), Some("q"), false, true, true),
+            (Some("p"), None, true, false, false),
+            (Some("p"), None, false, false, true),
+            (None, None, false, false, true),
+            (None, None, false, true, false),
+            (None, Some("q"), true, false, false),
+        ] {
+            let input = HookInput { prompt_id: prompt.map(str::to_owned), stop_hook_active: active, ..HookInput::default() };
+            assert_eq!(row_ended(counted, &input, output), ended, "{counted:?} {prompt:?} {active} {output}");
+        }
+    }
+}

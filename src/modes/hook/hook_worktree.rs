@@ -1,0 +1,106 @@
+//! Where a hook was called from: the request, the host's environment, the worktree of its session.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::hooks::{HookEvent, HookInput};
+use watchdog_facts::evidence::UnreadableFact;
+use watchdog_git::Worktree;
+use watchdog_store::hook_session::{self, HookSession};
+use watchdog_store::{LocalStore, open_store};
+
+use crate::judge::command_env::CommandEnv;
+use crate::judge::open_worktree::OpenWorktree;
+
+/// A hook to be answered.
+#[derive(Debug, Clone)]
+pub struct HookRequest {
+    /// The event, as the command line names it.
+    pub event: HookEvent,
+    /// When the answer is due.
+    pub deadline: Duration,
+    /// Whether sub-agents are held too.
+    pub hold_subagents: bool,
+    /// Whether every session is held, also one in which a person talks to the agent and that changed nothing.
+    pub all_sessions: bool,
+    /// Whether the session ends where its structured output was taken and nothing is missing.
+    pub finish: bool,
+    /// The name of the work; by default what the session began with.
+    pub spec: Option<String>,
+    /// Whether the user named the worktree; otherwise it is the session's.
+    pub worktree_named: bool,
+    /// What the host's environment tells.
+    pub host: HookHost,
+}
+
+/// What the environment of a hook tells about the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookHost {
+    /// The folder that the session was started in (`CLAUDE_PROJECT_DIR`).
+    pub project: Option<PathBuf>,
+    /// The session that the other variables are about (`CLAUDE_CODE_SESSION_ID`).
+    pub session_id: Option<String>,
+    /// The host's process (`CLAUDE_PID`).
+    pub pid: Option<u32>,
+    /// How the host was started (`CLAUDE_CODE_ENTRYPOINT`).
+    pub entrypoint: Option<String>,
+    /// How often the host lets a stop hook hold the agent in a row (`CLAUDE_CODE_STOP_HOOK_BLOCK_CAP`).
+    pub stop_blocks: u32,
+    /// How many structured outputs the host lets fail (`MAX_STRUCTURED_OUTPUT_RETRIES`).
+    pub output_retries: u32,
+}
+
+impl Default for HookHost {
+    /// What Claude Code does by itself.
+    fn default() -> Self {
+        HookHost { project: None, session_id: None, pid: None, entrypoint: None, stop_blocks: 8, output_retries: 5 }
+    }
+}
+
+impl HookHost {
+    /// Whether a person talks to the agent. A host that does not say how it was started is taken for one without.
+    pub fn is_interactive(&self) -> bool {
+        self.entrypoint.as_deref().is_some_and(|entrypoint| matches!(entrypoint, "cli" | "claude-vscode" | "claude-desktop"))
+    }
+}
+
+/// The place that a hook is about.
+pub struct HookWorktree {
+    /// The worktree with watchdog's records.
+    pub place: OpenWorktree,
+    /// What is kept about the session; `None` where nothing is.
+    pub session: Option<HookSession>,
+}
+
+impl HookWorktree {
+    /// Opens the records, then the worktree of the session.
+    pub fn open(command_env: &CommandEnv, request: &HookRequest, input: &HookInput) -> Result<Self, UnreadableFact> {
+        command_env.state.ensure()?;
+        let store = open_store(&command_env.state)?;
+        let notes = store.notes();
+        let session = match &input.session_id {
+            Some(id) => hook_session::of(store.as_ref(), id, None)?,
+            None => None,
+        };
+        let folder = folder(command_env, request, input, session.as_ref());
+        let worktree = Worktree::open(&folder)?;
+        let store: Arc<dyn LocalStore> = store;
+        Ok(HookWorktree { place: OpenWorktree { worktree_id: worktree.worktree_id(), worktree, store, notes }, session })
+    }
+}
+
+/// The folder whose worktree is judged. An agent that changes its folder does not change who judges it: where a session began counts
+/// more than where it is, and where the user points counts most.
+fn folder(command_env: &CommandEnv, request: &HookRequest, input: &HookInput, session: Option<&HookSession>) -> PathBuf {
+    let there = |path: Option<&Path>| path.filter(|path| path.is_dir()).map(Path::to_owned);
+    let (reported, began) = (there(input.cwd.as_deref()), session.map(|session| session.worktree.as_path()));
+    let project = there(request.host.project.as_deref());
+    let found = match request.event {
+        _ if request.worktree_named => None,
+        // A session that is resumed elsewhere works there from now on.
+        HookEvent::SessionStart => reported.or(project),
+        _ => there(began).or(project).or(reported),
+    };
+    found.unwrap_or_else(|| command_env.worktree.clone())
+}

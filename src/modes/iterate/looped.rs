@@ -1,0 +1,442 @@
+//! Drives the state machine of a loop: plays iterations, waits, keeps how it stands, and ends with one verdict.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::session::spec_of_new_session;
+use watchdog_core::checks::describe;
+use watchdog_core::decision::iteration::ending::{is_over, verdict as verdict_of};
+use watchdog_core::decision::iteration::next::{
+    IterationOutcome, LoopAction, LoopEnd, LoopEvent, LoopMachine, LoopPolicy, PauseFor, PauseLength,
+};
+use watchdog_core::decision::iteration::prompt::PromptFacts;
+use watchdog_core::decision::iteration::record::IterationRecord;
+use watchdog_core::decision::machine::ConfigTrust;
+use watchdog_core::decision::termination::{SpentUsage, unknown};
+use watchdog_facts::display::escape_to_one_line;
+use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
+use watchdog_facts::verdict::{Reason, Status, Verdict};
+use watchdog_git::Worktree;
+use watchdog_store::journal::kind;
+use watchdog_store::lock::WorktreeLock;
+
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::configuration::effective;
+use crate::judge::executor::since;
+use crate::judge::journal::CommandJournal;
+use crate::judge::judgement_input::JudgementInput;
+use crate::judge::judgement_run::{SessionSeen, early, judge};
+use crate::judge::open_worktree::OpenWorktree;
+use crate::judge::refusal::{Refusal, SettledCase};
+use crate::judge::settle_anchor;
+use crate::judge::signals::{SignalState, SignalUrgency};
+use crate::modes::live_session::RunningSession;
+use crate::modes::run::first_failure::refuse_what_passes;
+use crate::modes::run::session_run::run_session;
+use crate::wire::verdict_json::{Judgement, LoopJson};
+
+use super::left_over;
+use super::loop_messages::{about_silence, in_words, loop_json, record_json, why_in_words};
+use super::loop_state::LoopState;
+use super::pause;
+use super::request::LoopRequest;
+use super::session::{LoopContext, crash_of, outcome};
+use super::view::{LoopPhase, LoopStatus, LoopView};
+
+/// Repeats sessions until one is judged complete, or something ends the loop.
+pub async fn run_loop(command_env: &CommandEnv, request: LoopRequest, view: Arc<dyn LoopView>, signals: &mut SignalState) -> Judgement {
+    let begun = now();
+    match LoopRun::open(command_env, request, view, begun).await {
+        Ok(mut looped) => {
+            let judgement = looped.drive(signals).await;
+            looped.show(LoopPhase::Over);
+            judgement
+        }
+        Err(refusal) => refusal.into_judgement(command_env, begun),
+    }
+}
+
+struct LoopRun {
+    ground: LoopContext,
+    memory: LoopState,
+    machine: LoopMachine,
+    journal: Arc<CommandJournal>,
+    lock: WorktreeLock,
+    view: Arc<dyn LoopView>,
+    status: LoopStatus,
+    begun: Timestamp,
+    /// What earlier processes of the same loop took.
+    wall_before: Duration,
+    /// What the last iteration came to.
+    last: Option<Judgement>,
+}
+
+/// What came since the last step.
+enum IterationInput {
+    Begin,
+    Played(Box<PlayedIteration>),
+    PauseOver,
+}
+
+/// An iteration that was played.
+struct PlayedIteration {
+    judgement: Judgement,
+    outcome: IterationOutcome,
+    record: IterationRecord,
+}
+
+impl LoopRun {
+    async fn open(command_env: &CommandEnv, request: LoopRequest, view: Arc<dyn LoopView>, begun: Timestamp) -> Result<Self, Refusal> {
+        let place = OpenWorktree::open(command_env)?;
+        let mut lock = place.lock(command_env, "watchdog loop", true)?;
+        let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, request.spec.as_deref())?;
+        // Saying so is a courtesy to others.
+        let _ = lock.set_spec(&spec);
+        let memory = LoopState::open(&place.store, &place.worktree, &spec, request.restart, begun)?;
+        // One that was cut off is this loop's own, and waited for.
+        if memory.record().under_way.is_none()
+            && let Some(running) = RunningSession::of(command_env, place.store.as_ref(), (&place.worktree_id, place.root()), Some(&spec))?
+        {
+            return Err(running.not_beside_it().into());
+        }
+        let origin = memory.origin();
+        settle_anchor::between_sessions(&place, Some(&spec), begun)?;
+        let mut effective = match &request.effective {
+            Some(effective) => effective.clone(),
+            None => effective(command_env, &place, Some(&spec), Some(&origin))?,
+        };
+        if let ConfigTrust::Untrusted { allow_with } = &effective.trust {
+            // No session could come to anything: what it is for would not be read, and nothing could be complete.
+            let why = format!("completion.json is not trusted, so nothing was started; read it, then type: {allow_with}");
+            return Err(Verdict::new(Reason::Untrusted, why).into());
+        }
+        effective.settings.limits = request.limits.over(&effective.settings.limits);
+        let ground = LoopContext {
+            command_env: command_env.clone(),
+            store: Arc::clone(&place.store),
+            root: place.root().to_owned(),
+            worktree_id: place.worktree_id.clone(),
+            prompt_file: command_env.state.prompts().join(format!("{}.md", place.worktree_id)),
+            spec: spec.clone(),
+            origin,
+            refs: memory.record().refs.clone().into(),
+            effective,
+            request,
+        };
+        let limits = ground.settings().limits.clone();
+        let mut standing = memory.record().standing.clone();
+        if !memory.resumed {
+            standing.work = ground.work().await;
+        }
+        let wall_before = Duration::try_from_secs_f64(standing.spent.wall_seconds.max(0.0)).unwrap_or_default();
+        let status = LoopStatus {
+            spec: spec.clone(),
+            iteration: standing.finished,
+            max_iterations: limits.max_iterations,
+            since: begun,
+            phase: LoopPhase::Judging,
+            spent: standing.spent,
+            breaker: None,
+            tap: None,
+        };
+        let policy = LoopPolicy { limits, no_progress: ground.request.no_progress, max_wait: ground.request.max_wait };
+        let notify = &ground.settings().notify;
+        let journal = CommandJournal::telling((&place.worktree_id, &spec), &ground.root, notify, command_env, &place.store);
+        let mut looped = LoopRun {
+            machine: LoopMachine::new(policy, standing.clone()),
+            ground,
+            memory,
+            journal,
+            lock,
+            view,
+            status,
+            begun,
+            wall_before,
+            last: None,
+        };
+        looped.memory.keep(|record| record.standing = standing)?;
+        looped.tell_the_beginning();
+        Ok(looped)
+    }
+
+    fn tell(&self, text: &str) {
+        self.ground.command_env.tell(text);
+    }
+
+    fn tell_the_beginning(&self) {
+        let record = self.memory.record();
+        let at_most = self.ground.settings().limits.max_iterations;
+        if self.memory.resumed {
+            let next = record.under_way.map_or(record.standing.finished.saturating_add(1), |(number, _)| number);
+            self.tell(&format!("resuming the loop of {:.0} at iteration {next}/{at_most} (--restart to start over)", record.begun_at));
+        }
+        self.tell(&about_silence(self.ground.request.idle_timeout(self.ground.settings().limits.idle_timeout)));
+        self.journal.write(
+            kind::STARTED,
+            json!({"loop": record.id, "resumed": self.memory.resumed, "max_iterations": at_most, "first_baseline": self.ground.origin.as_str()}),
+        );
+    }
+
+    fn wall(&self) -> Duration {
+        self.wall_before + since(self.begun)
+    }
+
+    fn show(&mut self, phase: LoopPhase) {
+        self.status.phase = phase;
+        self.status.spent = self.machine.standing().spent;
+        self.view.show(&self.status);
+    }
+
+    async fn drive(&mut self, signals: &mut SignalState) -> Judgement {
+        let mut came = match self.take_up_what_was_cut_off(signals).await {
+            Ok(came) => came,
+            Err(verdict) => return self.finish_with(*verdict),
+        };
+        loop {
+            came = match self.next(came) {
+                LoopAction::Iterate { .. } if signals.urgency() >= SignalUrgency::Interrupted => return self.interrupted(),
+                LoopAction::Iterate { number } => match self.iterate(number, signals).await {
+                    Ok(played) => IterationInput::Played(Box::new(played)),
+                    Err(refusal) => {
+                        self.last = Some(refusal.into_judgement(&self.ground.command_env, self.begun));
+                        return self.finish(&LoopEnd::Verdict);
+                    }
+                },
+                LoopAction::JudgeAgain => match self.judge_again(signals).await {
+                    Ok(played) => IterationInput::Played(Box::new(played)),
+                    Err(unreadable) => return self.finish_with(Verdict::unreadable(unreadable)),
+                },
+                LoopAction::Pause { length, why } => match self.pause(length, why, signals).await {
+                    true => IterationInput::PauseOver,
+                    false => return self.interrupted(),
+                },
+                LoopAction::End(end) => return self.finish(&end),
+            };
+        }
+    }
+
+    /// The session that was under way when an earlier process of this loop died is judged first: its commits count.
+    async fn take_up_what_was_cut_off(&mut self, signals: &mut SignalState) -> Result<IterationInput, Box<Verdict>> {
+        let Some((number, at)) = self.memory.record().under_way else { return Ok(IterationInput::Begin) };
+        let timeout = self.ground.request.timeout.or(self.ground.settings().limits.session_timeout);
+        let LoopContext { command_env, store, worktree_id, spec, .. } = &self.ground;
+        left_over::wait_for_its_end(command_env, store, worktree_id, spec, timeout, signals).await?;
+        self.status.iteration = number;
+        self.show(LoopPhase::Judging);
+        let case = self.ground.last_case(true).map_err(|unreadable| Box::new(Verdict::unreadable(unreadable)))?;
+        let crash = Some(("it was cut off, and so was watchdog".to_string(), false));
+        Ok(IterationInput::Played(Box::new(self.judged(case, number, at, SessionSeen::default(), crash, signals).await)))
+    }
+
+    /// Plays one iteration. `Err` holds the verdict of one that could not begin.
+    async fn iterate(&mut self, number: u32, signals: &mut SignalState) -> Result<PlayedIteration, Refusal> {
+        let begun = now();
+        let LoopContext { command_env, .. } = &self.ground;
+        // Others see that somebody works here; that this cannot be said is no reason to end.
+        let _ = self.lock.set_session_active(true);
+        if let Some(verdict) = self.ground.half_done_before().filter(|_| number == 1) {
+            return Err(verdict.into());
+        }
+        let store = Arc::clone(&self.ground.store);
+        let case = self.ground.begin(number)?;
+        SettledCase { command_env, case: &case, store: store.as_ref(), journal: &self.journal, begun }.admit()?;
+        let (case, found) = refuse_what_passes(case, command_env, &store, signals).await;
+        let settled = SettledCase { command_env, case: &case, store: store.as_ref(), journal: &self.journal, begun };
+        settled.unless(found)?;
+        self.journal.note(kind::BASELINE, json!({"baseline": case.baseline.as_str()}));
+        let prompt = self.prompt(number, &case);
+        let spent = self.machine.standing().spent;
+        let order = self.ground.order(number, &prompt, spent, self.memory.record().session_id.as_deref());
+        let order = order.map_err(|why| settled.instead(Verdict::new(Reason::AgentUnrunnable, why)))?;
+        let at_most = self.status.max_iterations;
+        let kept = self.memory.keep(|record| (record.under_way, record.at_most) = (Some((number, begun)), Some(at_most)));
+        kept.map_err(|unreadable| settled.unreadable(unreadable))?;
+        tracing::info!(target: "watchdog::session", iteration = number, max_iterations = at_most, "begins an iteration");
+        self.tell(&format!("iteration {number} of at most {} begins", self.status.max_iterations));
+        (self.status.iteration, self.status.breaker) = (number, breaker_of(&case, self.ground.store.as_ref()));
+        self.status.tap = Some(order.tap.clone());
+        self.show(LoopPhase::Session { since: begun });
+        let mut seen = run_session(&self.ground.command_env, &case, &self.ground.store, &self.journal, order, signals).await;
+        let _ = self.lock.set_session_active(false);
+        self.status.tap = None;
+        seen.context.prompt.get_or_insert(prompt);
+        let crash = crash_of(&seen);
+        // Nobody asks an agent that has just crashed: the next session goes on in any case.
+        let case = if crash.is_some() { case.without_probe() } else { case };
+        if let Some(id) = &seen.session_id {
+            let id = id.clone();
+            // Without it the next session goes on with the agent's last conversation.
+            let _ = self.memory.keep(|record| record.session_id = Some(id));
+        }
+        self.show(LoopPhase::Judging);
+        Ok(self.judged(case, number, begun, seen, crash, signals).await)
+    }
+
+    async fn judge_again(&mut self, signals: &mut SignalState) -> Result<PlayedIteration, UnreadableFact> {
+        let number = self.machine.standing().finished.saturating_add(1);
+        self.show(LoopPhase::Judging);
+        let case = self.ground.last_case(false)?;
+        Ok(self.judged(case, number, now(), SessionSeen::default(), None, signals).await)
+    }
+
+    async fn judged(
+        &mut self,
+        case: JudgementInput,
+        number: u32,
+        begun: Timestamp,
+        mut seen: SessionSeen,
+        crash: Option<(String, bool)>,
+        signals: &mut SignalState,
+    ) -> PlayedIteration {
+        let (words, spent) = (seen.context.output.clone(), SpentUsage::of(&seen.context.usage));
+        seen.context.iteration = Some(number.into());
+        seen.context.summaries = self.memory.record().records.iter().map(IterationRecord::summary).collect();
+        let store = Arc::clone(&self.ground.store);
+        let judgement = judge(case, store, Arc::clone(&self.journal), seen, &self.ground.command_env, signals, begun).await;
+        let record = IterationRecord::new(number, begun, judgement.duration, &judgement.verdict)
+            .with_words(words.as_deref())
+            .with_crash(crash.as_ref().map(|(why, _)| why.as_str()));
+        let record = IterationRecord { log: judgement.log.clone(), ..record };
+        let work = self.ground.work().await;
+        let outcome = outcome(&judgement, crash, work, spent);
+        PlayedIteration { judgement, outcome, record }
+    }
+
+    /// Takes in what came, and says what comes next.
+    fn next(&mut self, came: IterationInput) -> LoopAction {
+        let played = match came {
+            IterationInput::Begin => return self.machine.step(now(), self.wall(), LoopEvent::Begin),
+            IterationInput::PauseOver => return self.machine.step(now(), self.wall(), LoopEvent::PauseOver),
+            IterationInput::Played(played) => *played,
+        };
+        let PlayedIteration { judgement, outcome, record } = played;
+        self.tell(&in_words(&record, &judgement.verdict.message));
+        self.journal.write(kind::ITERATION, record_json(&record));
+        self.status.breaker = judgement.breaker.as_ref().map(|breaker| (breaker.state, breaker.strikes, breaker.limit));
+        let (before, interrupted) = (self.machine.standing().finished, outcome.reason == Reason::Interrupted);
+        let action = self.machine.step(now(), self.wall(), LoopEvent::Judged(Box::new(outcome)));
+        let standing = self.machine.standing().clone();
+        let kept = match (interrupted, standing.finished == before) {
+            // Judged again by whoever goes on with this loop: its commits count then.
+            (true, _) => self.memory.keep(|kept| kept.standing = standing),
+            (false, true) => self.memory.keep(|kept| (kept.standing, kept.under_way) = (standing, None)),
+            (false, false) => self.memory.judged(&standing, record, &judgement.verdict),
+        };
+        if let Err(unreadable) = kept {
+            self.tell(&format!("how the loop stands could not be written down, so it cannot be gone on with: {}", unreadable.why));
+        }
+        self.last = Some(judgement);
+        action
+    }
+
+    /// Waits; false if a signal came.
+    async fn pause(&mut self, length: PauseLength, why: PauseFor, signals: &mut SignalState) -> bool {
+        let from = now();
+        let until = pause::end_of(length, from);
+        let seconds = Duration::try_from(until.duration_since(from)).unwrap_or_default().as_secs_f64().ceil();
+        if why == PauseFor::Overload {
+            self.journal.write(kind::LIMIT, json!({"pause": why.as_str(), "until": until.to_string()}));
+        }
+        if why != PauseFor::Cooldown {
+            self.tell(&format!("{}: going on at {until:.0}, in {seconds} s", why_in_words(why)));
+        }
+        self.show(LoopPhase::Pause { until, why });
+        let command_env = &self.ground.command_env;
+        pause::wait_until(until, signals, |left| {
+            command_env.tell(&format!("{}: going on in {} min", why_in_words(why), left.as_secs().div_ceil(60)));
+        })
+        .await
+    }
+
+    fn prompt(&self, number: u32, case: &JudgementInput) -> String {
+        let settings = self.ground.settings();
+        let branch = case.worktree.lock().expect("mutex poisoned").branch();
+        let last = self.last.as_ref().map(|last| last.verdict.clone()).or_else(|| self.memory.last_verdict());
+        self.ground.request.prompts.compose(&PromptFacts {
+            iteration: number,
+            max_iterations: settings.limits.max_iterations,
+            resumed: self.ground.request.same_conversation && number > 1,
+            criteria: &match self.ground.effective.trust {
+                ConfigTrust::Settled => describe(settings),
+                ConfigTrust::Untrusted { .. } => String::new(),
+            },
+            last: last.as_ref(),
+            records: &self.memory.record().records,
+            budget: super::plan::budget(&settings.limits, self.machine.standing()),
+            spec: &self.ground.spec,
+            branch: branch.as_deref(),
+            worktree: &self.ground.root.display().to_string(),
+            baseline: self.ground.origin.as_str(),
+        })
+    }
+
+    /// Ends that a session met are in the journal already.
+    fn write_the_end(&self, end: &LoopEnd, verdict: &Verdict) {
+        let kind = match verdict.status() {
+            Status::Complete => kind::COMPLETE,
+            Status::Failed => kind::FAILED,
+            Status::Review => kind::REVIEW,
+            Status::Stopped if matches!(end, LoopEnd::Stop(_)) => kind::LIMIT,
+            Status::Stopped | Status::Waiting | Status::Incomplete | Status::Timeout | Status::Error => return self.journal.flush(),
+        };
+        let (id, iterations) = (&self.memory.record().id, self.machine.standing().finished);
+        let message = escape_to_one_line(&verdict.message);
+        self.journal.write(kind, json!({"loop": id, "reason": verdict.reason.as_str(), "message": message, "iterations": iterations}));
+    }
+
+    fn interrupted(&mut self) -> Judgement {
+        let so_far = self.last.as_ref().map(|last| format!("; the last verdict: {}", last.verdict.message)).unwrap_or_default();
+        let verdict = Verdict::new(Reason::Interrupted, format!("interrupted between two iterations{so_far}"));
+        self.finish_with(verdict)
+    }
+
+    fn finish_with(&mut self, verdict: Verdict) -> Judgement {
+        match &mut self.last {
+            Some(last) => {
+                let facts = std::mem::replace(&mut last.verdict, verdict);
+                let verdict = &mut last.verdict;
+                (verdict.commits, verdict.changes, verdict.feedback) = (facts.commits, facts.changes, facts.feedback);
+            }
+            None => self.last = Some(early(&self.ground.command_env, None, verdict, self.begun)),
+        }
+        self.finish(&LoopEnd::Verdict)
+    }
+
+    fn finish(&mut self, end: &LoopEnd) -> Judgement {
+        let last = self.last.take();
+        let mut verdict = verdict_of(end, last.as_ref().map(|last| last.verdict.clone()));
+        let mut judgement = last.unwrap_or_else(|| early(&self.ground.command_env, None, verdict.clone(), self.begun));
+        if *end == LoopEnd::BreakerOpen {
+            verdict.retry_at = judgement.breaker.as_ref().and_then(|breaker| breaker.open_until.as_ref()?.parse().ok());
+        }
+        let context = unknown(&self.ground.settings().limits, &self.machine.standing().spent);
+        verdict.degraded.extend(context.filter(|note| verdict.degraded.iter().all(|known| known.code != note.code)));
+        let over = is_over(end, &verdict);
+        let (reason, standing) = (verdict.reason, self.machine.standing().clone());
+        let kept = self.memory.keep(|record| {
+            record.standing = standing;
+            record.over = over.then_some(reason);
+        });
+        if let Err(unreadable) = kept {
+            verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: unreadable.why });
+        }
+        self.write_the_end(end, &verdict);
+        judgement.verdict = verdict;
+        judgement.spec = Some(self.ground.spec.clone());
+        judgement.worktree = self.ground.root.display().to_string();
+        judgement.branch = judgement.branch.or_else(|| Worktree::open(&self.ground.root).ok()?.branch());
+        judgement.duration = since(self.begun);
+        let (standing, origin) = (self.machine.standing(), self.ground.origin.as_str());
+        let object = loop_json(self.memory.record(), &standing.spent, origin, self.memory.resumed, over);
+        judgement.looped = Some(LoopJson { iterations: self.machine.standing().finished, object });
+        judgement
+    }
+}
+
+fn breaker_of(case: &JudgementInput, store: &dyn watchdog_store::LocalStore) -> Option<(&'static str, u32, u32)> {
+    case.breaker(store).map(|breaker| (breaker.state, breaker.strikes, breaker.limit))
+}

@@ -1,0 +1,46 @@
+//! The pauses of a loop: how long they are, and waiting for their end, or for a signal.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::clock::now;
+use crate::clock::pauses;
+use crate::judge::signals::{SignalState, SignalUrgency};
+use watchdog_core::decision::iteration::next::PauseLength;
+
+/// The longest that the wall clock is not looked at: a machine that was suspended wakes up later than its timers think.
+const LOOK: Duration = Duration::from_secs(20);
+
+/// Between two words about how long it still is.
+const TELL: Duration = Duration::from_secs(600);
+
+/// When a pause that begins now is over.
+pub fn end_of(length: PauseLength, from: Timestamp) -> Timestamp {
+    let length = match length {
+        PauseLength::Until(until) => return until,
+        PauseLength::For(length) => length,
+        PauseLength::Backoff { attempt, at_most } => pauses::pause(attempt, at_most),
+    };
+    let length = jiff::SignedDuration::try_from(length).unwrap_or(jiff::SignedDuration::MAX);
+    from.checked_add(length).unwrap_or(Timestamp::MAX)
+}
+
+/// Waits until then, and tells now and then how long that still is; false if a signal came first.
+pub async fn wait_until(until: Timestamp, signals: &mut SignalState, tell: impl Fn(Duration)) -> bool {
+    let mut reported_at = now();
+    loop {
+        let left = Duration::try_from(until.duration_since(now())).unwrap_or_default();
+        if left.is_zero() {
+            return true;
+        }
+        if Duration::try_from(now().duration_since(reported_at)).unwrap_or_default() >= TELL {
+            reported_at = now();
+            tell(left);
+        }
+        tokio::select! {
+            () = tokio::time::sleep(left.min(LOOK)) => {}
+            () = signals.reached(SignalUrgency::Interrupted) => return false,
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What a loop would do, without doing it: `--dry-run`.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::agent::ConversationChoice;
+use watchdog_core::checks::describe;
+use watchdog_core::config::settings::Limits;
+use watchdog_core::decision::iteration::prompt::PromptFacts;
+use watchdog_core::decision::iteration::standing::LoopStanding;
+use watchdog_core::decision::machine::ConfigTrust;
+use watchdog_core::decision::termination::may_begin;
+use watchdog_facts::evidence::UnreadableFact;
+
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::configuration::effective;
+use crate::judge::open_worktree::OpenWorktree;
+use crate::session::spec_of_new_session;
+
+use super::loop_state::LoopState;
+use super::request::LoopRequest;
+
+/// What a loop would do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoopPlan {
+    /// The name of the work.
+    pub spec: String,
+    /// The iteration that would be next, from 1.
+    pub iteration: u32,
+    /// Whether it would go on with a loop that was cut short.
+    pub resumed: bool,
+    /// Where that loop began, or this one would.
+    pub first_baseline: String,
+    /// What would be started, `{prompt}` standing for the prompt.
+    pub command: Vec<String>,
+    /// What the session would be told.
+    pub prompt: String,
+    /// After how much silence a session would be ended; `None` = never.
+    pub idle_timeout: Option<Duration>,
+    /// What would be left to spend.
+    pub budget: String,
+    /// Why nothing would be started, if so.
+    pub refused: Option<String>,
+    /// What a person should know.
+    pub notes: Vec<String>,
+}
+
+impl LoopPlan {
+    /// The object for programs.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "schema": 1,
+            "dry_run": true,
+            "spec": self.spec,
+            "iteration": self.iteration,
+            "resumed": self.resumed,
+            "first_baseline": self.first_baseline,
+            "command": self.command,
+            "prompt": self.prompt,
+            "idle_timeout_seconds": self.idle_timeout.map(|limit| limit.as_secs_f64()),
+            "budget": self.budget,
+            "refused": self.refused,
+            "notes": self.notes,
+        })
+    }
+}
+
+/// Says what a loop would do. Starts nothing and records nothing.
+///
+/// # Errors
+/// Where repository, records or configuration cannot be read.
+pub fn plan_loop(command_env: &CommandEnv, request: &LoopRequest) -> Result<LoopPlan, UnreadableFact> {
+    let place = OpenWorktree::open(command_env)?;
+    let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, request.spec.as_deref())?;
+    let memory = LoopState::open(&place.store, &place.worktree, &spec, request.restart, now())?;
+    let origin = memory.origin();
+    let effective = match &request.effective {
+        Some(effective) => effective.clone(),
+        None => effective(command_env, &place, Some(&spec), Some(&origin))?,
+    };
+    let limits = request.limits.over(&effective.settings.limits);
+    let standing = &memory.record().standing;
+    let iteration = standing.finished.saturating_add(1);
+    let resumed = request.same_conversation && iteration > 1;
+    let budget = budget(&limits, standing);
+    let prompt = request.prompts.compose(&PromptFacts {
+        iteration,
+        max_iterations: limits.max_iterations,
+        resumed,
+        criteria: &if effective.trust == ConfigTrust::Settled { describe(&effective.settings) } else { String::new() },
+        last: memory.last_verdict().as_ref(),
+        records: &memory.record().records,
+        budget: budget.clone(),
+        spec: &spec,
+        branch: place.worktree.branch().as_deref(),
+        worktree: &place.root().display().to_string(),
+        baseline: origin.as_str(),
+    });
+    let conversation = if resumed { ConversationChoice::Resumed(memory.record().session_id.as_deref()) } else { ConversationChoice::Fresh };
+    let file = command_env.state.prompts().join(format!("{}.md", place.worktree_id));
+    Ok(LoopPlan {
+        command: request.worker.shown(&file, conversation),
+        refused: match &effective.trust {
+            ConfigTrust::Untrusted { allow_with } => Some(format!("completion.json is not trusted; read it, then type: {allow_with}")),
+            ConfigTrust::Settled => may_begin(&limits, &standing.spent, standing.finished.into(), now()).map(|stop| stop.why),
+        },
+        notes: effective.notes.iter().map(|note| note.detail.clone()).collect(),
+        resumed: memory.resumed,
+        idle_timeout: request.idle_timeout(limits.idle_timeout),
+        first_baseline: origin.as_str().to_owned(),
+        spec,
+        iteration,
+        prompt,
+        budget,
+    })
+}
+
+/// What is left to spend, in words.
+pub fn budget(limits: &Limits, standing: &LoopStanding) -> String {
+    let spent = &standing.spent;
+    let mut left = vec![format!("{} of {} iterations", limits.max_iterations.saturating_sub(standing.finished), limits.max_iterations)];
+    if let Some(most) = limits.max_turns {
+        left.push(format!("{} of {most} turns", most.saturating_sub(spent.turns)));
+    }
+    if let Some(most) = limits.max_total_tokens {
+        left.push(format!("{} of {most} tokens", most.saturating_sub(spent.tokens)));
+    }
+    if let Some(most) = limits.max_cost_usd {
+        left.push(format!("{:.2} of {most:.2} US dollars", (most - spent.cost_usd).max(0.0)));
+    }
+    if let Some(most) = limits.max_wall {
+        left.push(format!("{:.0} of {} s", (most.as_secs_f64() - spent.wall_seconds).max(0.0), most.as_secs()));
+    }
+    if let Some(deadline) = limits.deadline {
+        left.push(format!("until {deadline:.0}"));
+    }
+    left.join(", ")
+}

@@ -1,0 +1,96 @@
+//! What a loop is asked to do.
+
+use std::time::Duration;
+
+use crate::agent::SessionWorker;
+use watchdog_core::config::settings::Limits;
+use watchdog_core::decision::iteration::prompt::PromptSet;
+use watchdog_core::decision::silence::USUAL_LIMIT;
+use watchdog_process::OutputMirror;
+
+use crate::judge::configuration::EffectiveConfig;
+use crate::judge::judgement_input::Overrides;
+
+/// What to repeat, and until when.
+#[derive(Debug, Clone)]
+pub struct LoopRequest {
+    /// The name of the work; by default the branch.
+    pub spec: Option<String>,
+    /// Who works.
+    pub worker: SessionWorker,
+    /// Whether each session goes on in the conversation of the last one, instead of a new one.
+    pub same_conversation: bool,
+    /// What the sessions are told.
+    pub prompts: PromptSet,
+    /// Limits over those of the configuration.
+    pub limits: AskedLimits,
+    /// After so many iterations that left the work as it was, a person is asked; 0 = never.
+    pub no_progress: u32,
+    /// A usage limit that lasts longer is not waited for.
+    pub max_wait: Duration,
+    /// Whether a loop that was cut short is forgotten, instead of gone on with.
+    pub restart: bool,
+    /// When a session is ended; by default what the configuration says.
+    pub timeout: Option<Duration>,
+    /// How long a session may be silent; zero = for ever, by default what the configuration says.
+    pub idle_timeout: Option<Duration>,
+    /// Between TERM and KILL.
+    pub grace: Duration,
+    /// How long children that outlive a session are waited for.
+    pub child_wait: Duration,
+    /// Whether those that outlive even that are ended.
+    pub end_survivors: bool,
+    /// Where the sessions' output is shown.
+    pub mirror: OutputMirror,
+    /// What else the command line asks for.
+    pub asked: Overrides,
+    /// The criteria, where they do not come from a `completion.json`.
+    pub effective: Option<EffectiveConfig>,
+}
+
+impl LoopRequest {
+    /// How long a session may be silent before it is ended, given what the configuration says; `None` = for ever. A loop has nobody who
+    /// would notice, so that it has a limit also where nobody named one.
+    pub fn idle_timeout(&self, configured: Option<Duration>) -> Option<Duration> {
+        self.idle_timeout.or(configured).or(Some(USUAL_LIMIT)).filter(|limit| !limit.is_zero())
+    }
+}
+
+/// Limits that the command line names.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AskedLimits {
+    /// Iterations at most.
+    pub max_iterations: Option<u32>,
+    /// Pause between iterations.
+    pub cooldown: Option<Duration>,
+    /// Nothing begins after this instant.
+    pub deadline: Option<jiff::Timestamp>,
+    /// Turns at most.
+    pub max_turns: Option<u64>,
+    /// Tokens at most.
+    pub max_total_tokens: Option<u64>,
+    /// US dollars at most.
+    pub max_cost_usd: Option<f64>,
+    /// Wall time of the loop at most.
+    pub max_wall: Option<Duration>,
+}
+
+impl AskedLimits {
+    /// The limits of the configuration, with those that were named in their place.
+    #[must_use]
+    pub fn over(&self, limits: &Limits) -> Limits {
+        Limits {
+            max_iterations: self.max_iterations.unwrap_or(limits.max_iterations),
+            cooldown: self.cooldown.unwrap_or(limits.cooldown),
+            max_stop_blocks: limits.max_stop_blocks,
+            deadline: self.deadline.or(limits.deadline),
+            max_turns: self.max_turns.or(limits.max_turns),
+            max_total_tokens: self.max_total_tokens.or(limits.max_total_tokens),
+            max_cost_usd: self.max_cost_usd.or(limits.max_cost_usd),
+            max_wall: self.max_wall.or(limits.max_wall),
+            session_timeout: limits.session_timeout,
+            idle_timeout: limits.idle_timeout,
+            background: limits.background,
+        }
+    }
+}

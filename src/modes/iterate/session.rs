@@ -1,0 +1,201 @@
+//! One iteration of a loop: a session with its own baseline, judged by the criteria of where the loop began.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::agent::ConversationChoice;
+use crate::agent::stream::StreamTap;
+use crate::rescue::private_rule;
+use crate::session::{RecordedBaseline, UncommittedRule, note_conversations, record, recorded};
+use watchdog_core::config::settings::{ConfigSettings, RescueMode};
+use watchdog_core::decision::iteration::next::IterationOutcome;
+use watchdog_core::decision::termination::SpentUsage;
+use watchdog_facts::evidence::{Degradation, SessionEnd, UnreadableFact, WarningCode};
+use watchdog_facts::verdict::Verdict;
+use watchdog_git::{BaselinePoint, KnownRefs, Worktree};
+use watchdog_process::StdinSource;
+use watchdog_store::LocalStore;
+
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::configuration::{EffectiveConfig, effective};
+use crate::judge::judgement_input::{JudgementInput, Overrides, half_done_before};
+use crate::judge::judgement_run::SessionSeen;
+use crate::judge::open_worktree::OpenWorktree;
+use crate::judge::settle_anchor;
+use crate::judge::spawn_io::spawn_io;
+use crate::modes::run::session_run::SessionOrder;
+use crate::wire::verdict_json::Judgement;
+
+use super::request::LoopRequest;
+
+/// What all iterations of a loop stand on.
+pub struct LoopContext {
+    /// What the command was told from outside.
+    pub command_env: CommandEnv,
+    /// What is asked.
+    pub request: LoopRequest,
+    /// watchdog's records.
+    pub store: Arc<dyn LocalStore>,
+    /// The top folder.
+    pub root: PathBuf,
+    /// The worktree's name in the store.
+    pub worktree_id: String,
+    /// The name of the work.
+    pub spec: String,
+    /// Where the loop began.
+    pub origin: BaselinePoint,
+    /// The refs of that moment.
+    pub refs: KnownRefs,
+    /// The criteria, as they were when this process began: nothing that a session does changes them.
+    pub effective: EffectiveConfig,
+    /// The prompt as a file, for programs that want one.
+    pub prompt_file: PathBuf,
+}
+
+impl LoopContext {
+    /// What is asked, the limits of the command line included.
+    pub fn settings(&self) -> &ConfigSettings {
+        &self.effective.settings
+    }
+
+    /// The verdict to give where something of git's is half done before the first session.
+    pub fn half_done_before(&self) -> Option<Verdict> {
+        half_done_before(&Worktree::open(&self.root).ok()?, &self.request.asked)
+    }
+
+    fn place(&self) -> Result<OpenWorktree, UnreadableFact> {
+        let worktree = Worktree::open(&self.root)?;
+        Ok(OpenWorktree { worktree_id: self.worktree_id.clone(), worktree, store: Arc::clone(&self.store), notes: self.store.notes() })
+    }
+
+    /// A case with a baseline of its own, recorded now.
+    ///
+    /// What was uncommitted before the first of a loop is adopted where that is asked for; later, only what its own sessions left.
+    pub fn begin(&self, number: u32) -> Result<JudgementInput, UnreadableFact> {
+        let place = self.place()?;
+        let uncommitted = if number == 1 { self.request.asked.uncommitted } else { UncommittedRule::Inherit };
+        let recorded = record(place.store.as_ref(), &place.worktree, Some(&self.spec), uncommitted, now())?;
+        settle_anchor::session_begins(&place, &recorded, self.effective.clone())?;
+        let claude = &self.command_env.claude_home;
+        note_conversations(place.store.as_ref(), (&self.worktree_id, &self.spec), (place.root(), claude), recorded.at)?;
+        Ok(self.case(place, recorded, true, false))
+    }
+
+    /// The case of the session that was started last, for one that was cut off or whose work goes on elsewhere.
+    pub fn last_case(&self, no_probe: bool) -> Result<JudgementInput, UnreadableFact> {
+        let place = self.place()?;
+        let found = recorded(&place.store, &self.worktree_id, Some(&self.spec))?;
+        let known = found.is_some();
+        let recorded = found.unwrap_or_else(|| RecordedBaseline {
+            refs: self.refs.clone(),
+            ..RecordedBaseline::made_up(self.spec.clone(), self.origin.clone(), now())
+        });
+        Ok(self.case(place, recorded, known, no_probe))
+    }
+
+    fn case(&self, place: OpenWorktree, recorded: RecordedBaseline, known: bool, no_probe: bool) -> JudgementInput {
+        let mut settled = self.effective.clone();
+        if self.request.effective.is_none() {
+            settled.notes.extend(self.criteria_changed(&place, &settled.notes));
+        }
+        let asked = Overrides { no_probe: no_probe || self.request.asked.no_probe, once: false, ..self.request.asked.clone() };
+        JudgementInput::new(place, recorded, known, settled, asked).begun_at(self.origin.clone(), self.refs.clone())
+    }
+
+    /// Whether the work tree's criteria differ by now from those that govern.
+    fn criteria_changed(&self, place: &OpenWorktree, known: &[Degradation]) -> Option<Degradation> {
+        // One that does not even parse any more is no reason to end: it does not count.
+        let notes = effective(&self.command_env, place, Some(&self.spec), Some(&self.origin)).map(|found| found.notes).unwrap_or_default();
+        notes.into_iter().find(|note| note.code == WarningCode::CriteriaChanged && !known.contains(note))
+    }
+
+    /// What a session is started with. `Err` says why a prompt cannot be given.
+    pub fn order(&self, number: u32, prompt: &str, spent: SpentUsage, session_id: Option<&str>) -> Result<SessionOrder, String> {
+        let conversation =
+            if self.request.same_conversation && number > 1 { ConversationChoice::Resumed(session_id) } else { ConversationChoice::Fresh };
+        write_prompt(&self.prompt_file, prompt).map_err(|error| format!("cannot write {}: {error}", self.prompt_file.display()))?;
+        let command = self.request.worker.command(prompt, &self.prompt_file, conversation).map_err(|error| error.to_string())?;
+        let mut env: BTreeMap<OsString, Option<OsString>> = BTreeMap::from([
+            ("WATCHDOG_PROMPT_FILE".into(), Some(self.prompt_file.clone().into_os_string())),
+            ("WATCHDOG_ITERATION".into(), Some(number.to_string().into())),
+            ("WATCHDOG_SPEC".into(), Some(self.spec.clone().into())),
+        ]);
+        if let ConversationChoice::Resumed(Some(id)) = conversation {
+            env.insert("WATCHDOG_SESSION_ID".into(), Some(id.into()));
+        }
+        Ok(SessionOrder {
+            command: command.argv,
+            env,
+            stdin: if command.stdin == StdinSource::Bytes(Vec::new()) { StdinSource::Null } else { command.stdin },
+            timeout: self.request.timeout,
+            idle_timeout: self.request.idle_timeout(self.settings().limits.idle_timeout),
+            grace: self.request.grace,
+            child_wait: self.request.child_wait,
+            end_survivors: self.request.end_survivors,
+            mirror: self.request.mirror,
+            tap: StreamTap::default(),
+            before: spent,
+        })
+    }
+
+    /// The state of the work now. `None` where it could not be read, which is told.
+    pub async fn work(&self) -> Option<String> {
+        let (root, spec, rescue) = (self.root.clone(), self.spec.clone(), self.settings().rescue.clone());
+        let looked = spawn_io(move || {
+            let worktree = Worktree::open(&root)?;
+            match rescue.mode {
+                // Not even a snapshot is wanted: sizes and times must do.
+                RescueMode::Off => {
+                    let head = worktree.head()?;
+                    worktree.changes().map(|changes| format!("{head}-{:016x}", changes.fingerprint))
+                }
+                _ => worktree.work_state(&spec, now(), &private_rule(&rescue)),
+            }
+        });
+        match looked.await {
+            Ok(state) => Some(state),
+            Err(error) => {
+                self.command_env.tell(&format!("cannot determine progress: {error}"));
+                None
+            }
+        }
+    }
+}
+
+/// How a session ended badly, in words, and whether the service had no room for it.
+pub fn crash_of(seen: &SessionSeen) -> Option<(String, bool)> {
+    match &seen.end {
+        // A program may end well although its service failed; one that stopped at a limit of its own did not crash then.
+        Some(SessionEnd::Ended { exit } | SessionEnd::CutShort { exit, .. }) => {
+            let overload = seen.notes.iter().find(|note| note.code == WarningCode::Overloaded);
+            overload.map(|note| (note.detail.clone(), true)).or_else(|| (!exit.success()).then(|| (exit.to_string(), false)))
+        }
+        // A system without room is waited for like a service without room.
+        Some(SessionEnd::NotStarted { why, shortage: true }) => Some((why.clone(), true)),
+        _ => None,
+    }
+}
+
+/// What came of an iteration, for the state machine.
+pub fn outcome(judgement: &Judgement, crash: Option<(String, bool)>, work: Option<String>, spent: SpentUsage) -> IterationOutcome {
+    let (crash, overloaded) = crash.map_or((None, false), |(why, overloaded)| (Some(why), overloaded));
+    IterationOutcome {
+        reason: judgement.verdict.reason,
+        retry_at: judgement.verdict.retry_at,
+        crash,
+        overloaded,
+        breaker_open: judgement.breaker.as_ref().is_some_and(|breaker| breaker.state == "open"),
+        work,
+        spent,
+    }
+}
+
+fn write_prompt(path: &Path, prompt: &str) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(path, prompt)
+}

@@ -1,0 +1,285 @@
+//! Whether a session that runs, under whatever program, shows life: its log, its transcript, its files and its processes are looked at once.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::agent::transcript::{self, ClaudeHome};
+use crate::watch::last_change;
+use watchdog_core::decision::silence::{LifeSignals, PersonWait, SilenceVerdict, USUAL_LIMIT, may_wait_for_person, silence};
+use watchdog_facts::verdict::{Reason, Verdict};
+use watchdog_process::session_meter::{ProcessLook, processes_below};
+use watchdog_process::still_runs;
+use watchdog_store::session::{self, SessionRecord};
+use watchdog_store::{LocalStore, StateDir, StoreError};
+
+use super::person::calls_in_transcript;
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::wire::verdict_json::SessionJson;
+
+/// Processor time is looked at for so long, where nothing else shows life: a hundredth of a core is one tick in it.
+const STRETCH: Duration = Duration::from_secs(1);
+
+/// How a session that runs is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionActivity {
+    /// It shows life, or did a short while ago; or nobody can tell.
+    Running,
+    /// It is silent, and waits for a permission or a person.
+    Waiting,
+    /// It has been silent for longer than it may.
+    Stalled,
+}
+
+/// One look at a session that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LiveSession {
+    /// How it is doing.
+    pub doing: SessionActivity,
+    /// For how long it has been silent, where anything tells.
+    pub idle: Option<Duration>,
+}
+
+impl SessionActivity {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SessionActivity::Running => "running",
+            SessionActivity::Waiting => "waiting",
+            SessionActivity::Stalled => "stalled",
+        }
+    }
+}
+
+impl LiveSession {
+    /// The same for a verdict.
+    pub fn to_session(self, record: &SessionRecord) -> SessionJson {
+        let known_by = if record.log.is_some() { "output" } else { "hook" };
+        SessionJson { id: record.session_id.clone(), known_by, idle_seconds: self.idle.map(|idle| idle.as_secs()) }
+    }
+
+    /// What to add to a sentence about it; empty where there is nothing to say.
+    pub fn in_words(self) -> String {
+        let minutes = self.idle.unwrap_or_default().as_secs() / 60;
+        match self.doing {
+            SessionActivity::Running => String::new(),
+            SessionActivity::Waiting => format!("; it waits for a permission or a person, silent for {minutes} min"),
+            SessionActivity::Stalled => format!("; it has stalled: silent for {minutes} min"),
+        }
+    }
+}
+
+/// A recorded session whose process lives.
+#[derive(Debug, Clone)]
+pub struct RunningSession {
+    spec: String,
+    pid: u32,
+    record: SessionRecord,
+    /// How it is doing.
+    pub live: LiveSession,
+}
+
+impl RunningSession {
+    /// The session of a worktree that runs: that of a spec, or without one the newest.
+    ///
+    /// # Errors
+    /// Where the records cannot be read.
+    pub fn of(
+        around: &CommandEnv,
+        store: &dyn LocalStore,
+        (worktree_id, root): (&str, &Path),
+        spec: Option<&str>,
+    ) -> Result<Option<Self>, StoreError> {
+        let found = match spec {
+            Some(spec) => session::of(store, worktree_id, spec)?.map(|record| (spec.to_owned(), record)),
+            None => session::latest(store, worktree_id)?,
+        };
+        let Some((spec, record)) = found else { return Ok(None) };
+        let Some(pid) = record.pid.filter(|pid| record.ended_at.is_none() && still_runs(*pid, record.started_at)) else { return Ok(None) };
+        let live = look_at_session(&record, root, &around.state, &around.claude_home);
+        Ok(Some(RunningSession { spec, pid, record, live }))
+    }
+
+    /// What to say of it.
+    pub fn in_words(&self) -> String {
+        let RunningSession { spec, pid, record, live } = self;
+        format!("a session of '{spec}' runs in this worktree since {:.0} (process {pid}){}", record.started_at, live.in_words())
+    }
+
+    /// The verdict to give instead of beginning another session of the same spec, whose baseline would take the place of this one's.
+    pub fn not_beside_it(&self) -> Verdict {
+        let message = format!("{}; wait for its end, or give the new one a name of its own with --spec", self.in_words());
+        Verdict::new(Reason::SessionActive, message)
+    }
+
+    /// The same for a verdict.
+    pub fn to_session(&self) -> SessionJson {
+        self.live.to_session(&self.record)
+    }
+}
+
+/// Looks at a session that runs in the work tree `root`.
+pub fn look_at_session(record: &SessionRecord, root: &Path, state: &StateDir, home: &ClaudeHome) -> LiveSession {
+    let since = |at: Timestamp| Duration::try_from(at.duration_since(record.started_at)).unwrap_or_default();
+    let at = since(now());
+    let limit = record.idle_limit.unwrap_or(USUAL_LIMIT);
+    let output = record.log.as_deref().and_then(last_output).map(since);
+    let found = match &record.session_id {
+        Some(id) => transcript::session(root, home, id),
+        None => transcript::latest_session(root, home)
+            .filter(|found| Timestamp::try_from(found.modified).is_ok_and(|at| record.started_at <= at)),
+    };
+    let written = found.as_ref().and_then(|found| Timestamp::try_from(found.modified).ok()).map(since);
+    // Where neither tells, nothing is known of what it says: that proves no stall.
+    if output.is_none() && written.is_none() {
+        return LiveSession { doing: SessionActivity::Running, idle: None };
+    }
+    let mut signals = LifeSignals { output: output.unwrap_or_default(), transcript: written, ..LifeSignals::default() };
+    let mut judged = silence(at, Some(limit), &signals);
+    if !matches!(judged, SilenceVerdict::Alive { .. }) {
+        let except = [state.root().to_owned()];
+        let changed = git_dir_of(root).and_then(|git_dir| last_change(root, &git_dir, &except));
+        signals.files = changed.and_then(|found| Timestamp::try_from(found.at).ok()).map(since);
+        judged = silence(at, Some(limit), &signals);
+    }
+    if !matches!(judged, SilenceVerdict::Alive { .. }) {
+        let (works, last) = works(record.pid);
+        if works {
+            signals.processor = Some(at);
+        }
+        let quiet = at.saturating_sub(signals.last());
+        let runs = last.and_then(|look| look.youngest).is_some_and(|youngest| youngest < quiet);
+        let calls = calls_in_transcript(found.as_ref().map(|found| found.path.as_path()));
+        if calls.iter().any(|tool| may_wait_for_person(tool, runs)) {
+            // Whether anybody can answer is not known here; nobody is told that it stalled.
+            signals.waits = PersonWait::ForPerson { can_answer: true };
+        }
+        judged = silence(at, Some(limit), &signals);
+    }
+    match judged {
+        SilenceVerdict::Alive { quiet } | SilenceVerdict::Finished { quiet } => {
+            LiveSession { doing: SessionActivity::Running, idle: Some(quiet) }
+        }
+        SilenceVerdict::Waiting { quiet } => LiveSession { doing: SessionActivity::Waiting, idle: Some(quiet) },
+        SilenceVerdict::Fallen { quiet } => LiveSession { doing: SessionActivity::Stalled, idle: Some(quiet) },
+    }
+}
+
+/// Whether its processes use a hundredth of a core, and the last look at them. One that cannot be looked at may.
+fn works(pid: Option<u32>) -> (bool, Option<ProcessLook>) {
+    let Some(before) = pid.and_then(processes_below) else { return (true, None) };
+    std::thread::sleep(STRETCH);
+    let after = pid.and_then(processes_below);
+    let used = after.map(|after| after.used.saturating_sub(before.used));
+    (used.is_none_or(|used| used * 100 >= STRETCH), after)
+}
+
+/// When a log, or one of the parts that a long one has while it grows, was last written.
+fn last_output(log: &Path) -> Option<Timestamp> {
+    let name = log.file_name()?;
+    let parts = std::fs::read_dir(log.parent()?).ok()?.flatten();
+    let parts = parts.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(name.as_encoded_bytes()));
+    parts.filter_map(|entry| Timestamp::try_from(entry.metadata().ok()?.modified().ok()?).ok()).max()
+}
+
+/// The git directory of a work tree, as its `.git` says; none where there is none.
+fn git_dir_of(root: &Path) -> Option<PathBuf> {
+    let dot = root.join(".git");
+    if dot.is_dir() {
+        return Some(dot);
+    }
+    let text = std::fs::read_to_string(dot).ok()?;
+    Some(root.join(text.strip_prefix("gitdir:")?.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::live_session::*;
+
+    const ID: &str = "0a0a0a0a-0000-4000-8000-000000000001";
+
+    struct Scene {
+        scratch: tempfile::TempDir,
+        child: watchdog_process::SessionProcess,
+    }
+
+    impl Scene {
+        /// A session that began three hours ago and has said nothing for two; it runs and does nothing.
+        fn new() -> (Self, SessionRecord) {
+            let scratch = tempfile::tempdir().expect("a scratch folder");
+            std::fs::create_dir_all(scratch.path().join("tree/.git")).expect("a folder can be made");
+            let mut spec = watchdog_process::SessionSpec::new(["sleep", "1000"], scratch.path());
+            spec.stdin = watchdog_process::StdinSource::Null;
+            let child = watchdog_process::SessionProcess::start(&spec).expect("it starts");
+            let log = scratch.path().join("log");
+            std::fs::write(&log, "x").expect("a file can be written");
+            age(&log, 7200);
+            let started_at = now() - jiff::SignedDuration::from_hours(3);
+            let record = SessionRecord {
+                session_id: Some(ID.into()),
+                pid: Some(child.pid()),
+                started_at,
+                ended_at: None,
+                log: Some(log),
+                idle_limit: None,
+                survivors: Vec::new(),
+                quiet: None,
+            };
+            (Scene { scratch, child }, record)
+        }
+
+        fn look(&self, record: &SessionRecord) -> LiveSession {
+            let state = StateDir::resolve(Some(self.scratch.path().join("state")), None, None).expect("a state folder");
+            let home = ClaudeHome { config_dir: Some(self.scratch.path().join("claude").into()), home: None };
+            look_at_session(record, &self.scratch.path().join("tree"), &state, &home)
+        }
+
+        fn transcript(&self, text: &str) -> PathBuf {
+            let root = std::fs::canonicalize(self.scratch.path().join("tree")).expect("a real path");
+            let slug = root.to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+            let folder = self.scratch.path().join("claude/projects").join(slug);
+            std::fs::create_dir_all(&folder).expect("a folder can be made");
+            let path = folder.join(format!("{ID}.jsonl"));
+            std::fs::write(&path, text).expect("a file can be written");
+            path
+        }
+    }
+
+    fn age(path: &Path, seconds: u64) {
+        let file = std::fs::File::options().write(true).open(path).expect("the file opens");
+        file.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(u64::try_from(now().as_second()).expect("after 1970") - seconds))
+            .expect("times can be set");
+    }
+
+    #[test]
+    fn a_change_of_a_file_shows_that_a_session_lives() {
+        let (scene, record) = Scene::new();
+        // The times of the files themselves cannot be set back: they are from a moment ago.
+        let live = scene.look(&record);
+        assert_eq!(live.doing, SessionActivity::Running);
+        assert!(live.idle.is_some_and(|idle| idle < Duration::from_secs(1800)), "{live:?}");
+        drop(scene.child);
+    }
+
+    #[test]
+    fn a_silent_session_has_stalled_unless_a_call_waits_for_a_person() {
+        let (scene, record) = Scene::new();
+        let record = SessionRecord { idle_limit: Some(Duration::ZERO), ..record };
+        assert_eq!(scene.look(&record).doing, SessionActivity::Stalled);
+        let call = serde_json::json!({"type": "assistant", "sessionId": ID, "message": {"id": "m", "role": "assistant", "model": "m",
+            "content": [{"type": "tool_use", "id": "t", "name": "Edit", "input": {}}]}});
+        age(&scene.transcript(&format!("{call}\n")), 7200);
+        assert_eq!(scene.look(&record).doing, SessionActivity::Waiting);
+        drop(scene.child);
+    }
+
+    #[test]
+    fn what_neither_log_nor_transcript_tells_of_proves_no_stall() {
+        let (scene, record) = Scene::new();
+        let record = SessionRecord { log: None, idle_limit: Some(Duration::ZERO), ..record };
+        assert_eq!(scene.look(&record), LiveSession { doing: SessionActivity::Running, idle: None });
+        drop(scene.child);
+    }
+}

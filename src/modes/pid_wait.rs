@@ -1,0 +1,21 @@
+//! Waits for the end of a process that somebody else started, until a signal asks for an end.
+
+use std::time::Duration;
+
+use watchdog_process::{CancelFlag, PidEnd, WaitPidError, wait_for_pid};
+
+use crate::judge::signals::{SignalState, SignalUrgency};
+use crate::judge::spawn_io::spawn_io;
+
+/// Waits in a thread of its own. A first signal ends the waiting, not the process.
+///
+/// # Errors
+/// When the process cannot be looked at.
+pub async fn end_of(pid: u32, timeout: Option<Duration>, signals: &mut SignalState) -> Result<PidEnd, WaitPidError> {
+    let cancel = CancelFlag::new();
+    let waiting = {
+        let cancel = cancel.clone();
+        spawn_io(move || wait_for_pid(pid, &cancel, timeout))
+    };
+    signals.cancelling(SignalUrgency::Interrupted, &cancel, waiting).await
+}

@@ -1,0 +1,57 @@
+//! Records HEAD as the baseline of a spec, with everything that a later judgement needs to know of this moment.
+
+use serde_json::json;
+
+use crate::session::{RecordedBaseline, UncommittedRule, note_conversations, record, spec_of_new_session};
+use watchdog_facts::evidence::UnreadableFact;
+use watchdog_store::journal::{event, kind};
+
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::configuration::effective;
+use crate::judge::open_worktree::OpenWorktree;
+use crate::judge::refusal::Refusal;
+use crate::judge::settle_anchor::{accept_criteria, between_sessions, session_begins};
+
+/// What is to be recorded.
+#[derive(Debug, Clone, Default)]
+pub struct BaselineOrder {
+    /// The name of the work; by default that of the recorded baseline, or the branch.
+    pub spec: Option<String>,
+    /// What is uncommitted now is the spec's work.
+    pub adopt: bool,
+    /// From now on the criteria and guarded files count as they are here, whoever changed them.
+    pub accept_criteria: bool,
+}
+
+/// Records the baseline. Beside it: why the configuration could not be read, where it could not; whoever judges will say it again.
+///
+/// # Errors
+/// Where the worktree could not be read, or nothing could be written down.
+pub fn record_baseline(
+    command_env: &CommandEnv,
+    place: &OpenWorktree,
+    order: &BaselineOrder,
+) -> Result<(RecordedBaseline, Option<UnreadableFact>), Refusal> {
+    let at = now();
+    let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, order.spec.as_deref())?;
+    between_sessions(place, Some(&spec), at)?;
+    let head = place.worktree.head()?;
+    let effective = effective(command_env, place, Some(&spec), Some(&head));
+    let uncommitted = if order.adopt { UncommittedRule::Adopt } else { UncommittedRule::Inherit };
+    let recorded = record(place.store.as_ref(), &place.worktree, Some(&spec), uncommitted, at)?;
+    let mut unread = None;
+    if order.accept_criteria {
+        accept_criteria(command_env, place, &recorded)?;
+    } else {
+        match effective {
+            Ok(effective) => drop(session_begins(place, &recorded, effective)?),
+            Err(unreadable) => unread = Some(unreadable),
+        }
+    }
+    note_conversations(place.store.as_ref(), (&place.worktree_id, &recorded.spec), (place.root(), &command_env.claude_home), recorded.at)?;
+    let noted = event(recorded.at, &place.worktree_id, Some(&recorded.spec), kind::BASELINE, json!({"baseline": recorded.point.as_str()}));
+    // Nothing guards this append, so it cannot be fenced.
+    let _done = place.store.append(&[noted], None)?;
+    Ok((recorded, unread))
+}

@@ -1,0 +1,135 @@
+//! A rescue that somebody asks for: everything that is uncommitted goes into a snapshot, then into commits as the configuration says.
+
+use serde_json::{Map, Value, json};
+
+use crate::agent::transcript;
+use crate::rescue::{self, NoPlan, RescuePreview};
+use crate::session::recorded;
+use watchdog_core::config::settings::{ConfigSettings, RescueMode};
+use watchdog_facts::evidence::{Degradation, RescueOutcome, WarningCode};
+use watchdog_git::{Snapshot, SnapshotRequest};
+use watchdog_store::journal::{event, kind};
+use watchdog_store::session as sessions;
+
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::configuration::{EffectiveConfig, effective};
+use crate::judge::expiry::expire;
+use crate::judge::open_worktree::OpenWorktree;
+use crate::judge::origins::remember_rescued;
+use crate::judge::planner::CommitPlanner;
+use crate::judge::refusal::Refusal;
+
+/// What a rescue came to.
+#[derive(Debug)]
+pub enum RescueReport {
+    /// Nothing was uncommitted.
+    Nothing,
+    /// What would be committed; nothing was changed.
+    Preview(RescuePreview),
+    /// Everything is in the snapshot, and what could be is committed.
+    Rescued {
+        /// The snapshot.
+        snapshot: Box<Snapshot>,
+        /// The commits, and what was left alone.
+        outcome: Box<RescueOutcome>,
+    },
+}
+
+/// What is to be rescued.
+#[derive(Debug, Clone, Default)]
+pub struct RescueOrder {
+    /// The name of the work; by default that of the recorded baseline, or the branch.
+    pub spec: Option<String>,
+    /// Say what would be committed, and change nothing.
+    pub dry_run: bool,
+}
+
+/// How the agent is asked for a plan of the commits, and how that is given up: whoever calls knows of signals.
+pub type PlanQuestion<'a> = &'a dyn Fn(&CommitPlanner<'_>, &str, u32) -> Result<Map<String, Value>, NoPlan>;
+
+/// Rescues what is uncommitted, with what a person should know beside it.
+///
+/// # Errors
+/// Where the worktree could not be read, or somebody else works on it.
+pub fn rescue_now(
+    command_env: &CommandEnv,
+    place: &OpenWorktree,
+    order: &RescueOrder,
+    ask: PlanQuestion<'_>,
+) -> Result<(RescueReport, Vec<Degradation>), Refusal> {
+    let _lock = place.lock(command_env, "watchdog rescue", false)?;
+    let latest = recorded(&place.store, &place.worktree_id, order.spec.as_deref())?;
+    let spec = order.spec.clone().or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| place.worktree.default_spec());
+    let found = effective(command_env, place, None, latest.as_ref().map(|latest| &latest.point))?;
+    let EffectiveConfig { settings, mut notes, .. } = found;
+    let rescued = rescue_uncommitted(command_env, place, &spec, &settings, order.dry_run, ask);
+    if !order.dry_run {
+        if let Err(why) = expire(&place.worktree, place.store.as_ref(), settings.rescue.keep_days) {
+            notes
+                .push(Degradation { code: WarningCode::SnapshotsNotDropped, detail: format!("old snapshots could not be dropped: {why}") });
+        }
+        if let Ok(RescueReport::Rescued { snapshot, outcome }) = &rescued {
+            let data =
+                json!({"snapshot": snapshot.name, "commits": outcome.commits, "branch": outcome.fallback_branch, "failed": outcome.failed});
+            let noted = event(now(), &place.worktree_id, Some(&spec), kind::RESCUE, data);
+            if place.store.append(&[noted], None).is_err() {
+                let detail = "the rescue could not be written into the journal".to_owned();
+                notes.push(Degradation { code: WarningCode::JournalUnwritable, detail });
+            }
+        }
+    }
+    Ok((rescued?, notes))
+}
+
+fn rescue_uncommitted(
+    command_env: &CommandEnv,
+    place: &OpenWorktree,
+    spec: &str,
+    settings: &ConfigSettings,
+    dry_run: bool,
+    ask: PlanQuestion<'_>,
+) -> Result<RescueReport, Refusal> {
+    if !place.worktree.changes()?.any() {
+        return Ok(RescueReport::Nothing);
+    }
+    if dry_run {
+        return Ok(RescueReport::Preview(rescue::preview(&place.worktree, &settings.rescue)?));
+    }
+    let request = SnapshotRequest { spec, at: now(), why: "asked for by watchdog rescue" };
+    let Some(snapshot) = place.worktree.take_snapshot_with_private(&request, &rescue::private_rule(&settings.rescue))? else {
+        return Ok(RescueReport::Nothing);
+    };
+    let outcome = match settings.rescue.mode {
+        RescueMode::Snapshot | RescueMode::Off => RescueOutcome { left_out: snapshot.left_out.clone(), ..RescueOutcome::default() },
+        RescueMode::Plan | RescueMode::Single | RescueMode::Command => commit(command_env, place, settings, spec, &snapshot, ask)?,
+    };
+    Ok(RescueReport::Rescued { snapshot: Box::new(snapshot), outcome: Box::new(outcome) })
+}
+
+/// Commits by mode; in `plan` the agent is asked.
+fn commit(
+    command_env: &CommandEnv,
+    place: &OpenWorktree,
+    settings: &ConfigSettings,
+    spec: &str,
+    snapshot: &Snapshot,
+    ask: PlanQuestion<'_>,
+) -> Result<RescueOutcome, Refusal> {
+    let session = sessions::of(place.store.as_ref(), &place.worktree_id, spec)?.and_then(|session| session.session_id);
+    let planner = CommitPlanner {
+        command_env,
+        agent: &settings.agent,
+        root: place.root(),
+        session_id: session.as_deref(),
+        expected_session: transcript::latest_session(place.root(), &command_env.claude_home).map(|found| found.session_id),
+        timeout: settings.rescue.timeout,
+        begun: now(),
+        spent: std::sync::Mutex::default(),
+    };
+    let ask = |prompt: &str, attempt: u32| ask(&planner, prompt, attempt);
+    let request = rescue::RescueRequest { settings: &settings.rescue, spec, snapshot, others: &rescue::NO_OTHERS };
+    let mut outcome = rescue::rescue_asking(&place.worktree, &request, Some(&ask))?;
+    remember_rescued(place.store.as_ref(), &place.worktree, &mut outcome);
+    Ok(outcome)
+}

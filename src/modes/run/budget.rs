@@ -1,0 +1,63 @@
+//! Holds the budgets against a session: before it starts, while it runs, and when it has ended.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::agent::stream::StreamTap;
+use watchdog_core::config::settings::Limits;
+use watchdog_core::decision::termination::{SpentUsage, termination, time_left, unknown};
+use watchdog_facts::evidence::Degradation;
+use watchdog_facts::evidence::StopReason;
+
+use crate::clock::now;
+
+/// How often a running session's figures are looked at.
+const LOOK: Duration = Duration::from_millis(250);
+/// How long a session that has just spent a budget may go on: most end by themselves with what spent it.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// The budgets of one session.
+pub struct SessionBudget<'a> {
+    /// What is allowed in all.
+    pub limits: &'a Limits,
+    /// What was spent before it.
+    pub before: SpentUsage,
+    /// Its output.
+    pub tap: &'a StreamTap,
+}
+
+impl SessionBudget<'_> {
+    /// When the session is ended, from its start: by its own timeout, or where time itself is the budget, with what that means.
+    pub fn timeout(&self, own: Option<Duration>, at: Timestamp) -> (Option<Duration>, Option<StopReason>) {
+        match (own, time_left(self.limits, &self.before, at)) {
+            (Some(own), Some((left, _))) if own < left => (Some(own), None),
+            (_, Some((left, stop))) => (Some(left), Some(stop)),
+            (own, None) => (own, None),
+        }
+    }
+
+    /// Comes back once a budget is spent and the session had time to end by itself; never where no such budget is set.
+    pub async fn spent_while_it_runs(&self) {
+        let limits = self.limits;
+        if limits.max_turns.is_none() && limits.max_total_tokens.is_none() && limits.max_cost_usd.is_none() {
+            return std::future::pending().await;
+        }
+        // Time has its own end.
+        let limits = Limits { deadline: None, max_wall: None, ..limits.clone() };
+        while termination(&limits, &self.before.plus(SpentUsage::of(&self.tap.view().usage)), now()).is_none() {
+            tokio::time::sleep(LOOK).await;
+        }
+        tokio::time::sleep(LAST_WORDS).await;
+    }
+
+    /// Why the session was the last one, if it was.
+    pub fn stop(&self, spent: SpentUsage, at: Timestamp) -> Option<StopReason> {
+        termination(self.limits, &self.before.plus(spent), at)
+    }
+
+    /// Which budgets could not be held against the session.
+    pub fn unknown(&self, spent: SpentUsage) -> Option<Degradation> {
+        unknown(self.limits, &spent)
+    }
+}

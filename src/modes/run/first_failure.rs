@@ -1,0 +1,107 @@
+//! Checks that must fail before the work begins: each runs once in a scratch checkout of where it begins. One that passes there would
+//! prove nothing, so that no session is started for it.
+
+use std::sync::Arc;
+
+use watchdog_core::checks::{CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _};
+use watchdog_core::config::settings::{CheckKind, CheckSpec, CommandCriterion};
+use watchdog_core::decision::machine::ConfigTrust;
+use watchdog_facts::display::bounded;
+use watchdog_facts::evidence::{CheckOutcome, OutcomeBefore, UnreadableFact};
+use watchdog_facts::verdict::{Reason, Verdict};
+use watchdog_process::CancelFlag;
+use watchdog_store::before::{self, OutcomeRecord};
+use watchdog_store::{LocalStore, check_cache};
+
+use crate::clock::now;
+use crate::judge::capabilities::SystemCapabilities;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::judgement_input::JudgementInput;
+use crate::judge::signals::{SignalState, SignalUrgency};
+use crate::judge::spawn_io::spawn_io;
+
+/// The verdict to give instead of a session, where a check passes that must fail first. The case comes back as it was.
+pub async fn refuse_what_passes(
+    case: JudgementInput,
+    command_env: &CommandEnv,
+    store: &Arc<dyn LocalStore>,
+    signals: &mut SignalState,
+) -> (JudgementInput, Result<Option<Verdict>, UnreadableFact>) {
+    let wanted = wanted(&case);
+    if wanted.is_empty() {
+        return (case, Ok(None));
+    }
+    let cancel = CancelFlag::new();
+    let running = {
+        let (command_env, store, cancel) = (command_env.clone(), Arc::clone(store), cancel.clone());
+        spawn_io(move || {
+            let found = first_pass(&case, &wanted, &command_env, store.as_ref(), &cancel);
+            (case, found)
+        })
+    };
+    let (case, found) = signals.cancelling(SignalUrgency::Interrupted, &cancel, running).await;
+    if signals.urgency() >= SignalUrgency::Interrupted {
+        let message = "interrupted before the session was started";
+        return (case, Ok(Some(Verdict::new(Reason::Interrupted, message))));
+    }
+    (case, found)
+}
+
+/// The checks that must fail first, of criteria that count.
+fn wanted(case: &JudgementInput) -> Vec<(String, CommandCriterion)> {
+    fn add(check: &CheckSpec, found: &mut Vec<(String, CommandCriterion)>) {
+        match check {
+            CheckSpec::Group { checks, .. } => checks.iter().for_each(|check| add(check, found)),
+            CheckSpec::Single { name, criterion: CheckKind::Command(command) } if command.must_fail_first => {
+                found.push((name.clone(), command.clone()));
+            }
+            CheckSpec::Single { .. } => {}
+        }
+    }
+    let mut found = Vec::new();
+    if case.trust == ConfigTrust::Settled {
+        case.settings.checks.iter().for_each(|check| add(check, &mut found));
+    }
+    found
+}
+
+fn first_pass(
+    case: &JudgementInput,
+    wanted: &[(String, CommandCriterion)],
+    command_env: &CommandEnv,
+    store: &dyn LocalStore,
+    cancel: &CancelFlag,
+) -> Result<Option<Verdict>, UnreadableFact> {
+    let (tree, root) = {
+        let worktree = case.worktree.lock().expect("mutex poisoned");
+        (worktree.tree_at(&case.origin.0)?, worktree.root().to_owned())
+    };
+    for (name, command) in wanted {
+        let check = check_cache::inputs(&[CheckDefinition::of(&CheckKind::Command(command.clone())).text.as_bytes()]);
+        if before::of(store, &case.worktree_id, &case.spec)?.begun(&check).is_some_and(|mark| mark.before == OutcomeBefore::Failed) {
+            continue;
+        }
+        command_env.tell(&format!("'{name}' must fail before the work begins: it runs in a scratch checkout first"));
+        let outside = SystemCapabilities::new(case, &root, cancel).with_scratch(command_env.state.scratch()).at_tree(tree.clone());
+        let clean = CommandCheck::new(CommandCriterion { clean: true, ..command.clone() });
+        let judged = clean.judge(&CheckContext::new(&outside));
+        match judged.judgement.outcome() {
+            CheckOutcome::Pass => {
+                let baseline: String = case.origin.0.as_str().chars().take(12).collect();
+                let message = format!(
+                    "the check '{}' passes at the baseline {baseline} already, so that it would prove nothing, and no session was started; \
+                     name a check that fails until the work is done, or take must_fail_first from it",
+                    bounded(name, 100)
+                );
+                return Ok(Some(Verdict::new(Reason::NoCriteria, message)));
+            }
+            CheckOutcome::Unmet | CheckOutcome::Unrunnable => {
+                let mark = OutcomeRecord { check, tree: tree.clone(), before: OutcomeBefore::Failed, tests: judged.tests, at: now() };
+                before::update(store, &case.worktree_id, &case.spec, |record| record.begin(mark.clone()))?;
+            }
+            // It could not tell: a pass later is not known to be new.
+            CheckOutcome::Waiting | CheckOutcome::Failed | CheckOutcome::TimedOut => {}
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,311 @@
+//! Snapshots while a session runs, so that what the agent itself throws away can be had back.
+//!
+//! A thread of its own looks at the work tree now and then, with its own view of the repository: it takes no lock, writes
+//! nothing but objects and refs, and runs at the lowest priority, so that the agent never waits for it. On Linux the
+//! priority of disk access follows from that of the processor, as nothing else is set. It is no thread of the runtime's,
+//! because a priority that was lowered cannot be raised again.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use crate::rescue::private_rule;
+use watchdog_core::config::settings::{RescueMode, RescueSettings};
+use watchdog_git::{OriginEvidence, Snapshot, SnapshotRequest, Worktree};
+use watchdog_store::LocalStore;
+use watchdog_store::journal::snapshot_event;
+
+use crate::clock::now;
+use crate::judge::command_env::OnProgress;
+use crate::judge::kept_elsewhere::keep_elsewhere;
+
+/// Between two looks that tell whether the work tree is quiet, at most.
+const SETTLE: Duration = Duration::from_secs(10);
+
+/// What snapshots during a session are taken of.
+pub struct SnapshotSubject {
+    /// A path in the worktree.
+    pub root: PathBuf,
+    /// Its name in the store.
+    pub worktree_id: String,
+    /// The name of the work.
+    pub spec: String,
+    /// How often, and what is kept apart.
+    pub settings: RescueSettings,
+    /// What tells the session's helpers, whose worktrees are kept like its own.
+    pub evidence: OriginEvidence,
+    /// For the journal.
+    pub store: Arc<dyn LocalStore>,
+    /// Whom to tell.
+    pub narrate: OnProgress,
+    /// The state in which each helper was kept, and when.
+    pub helpers: RefCell<HashMap<PathBuf, (u64, Instant)>>,
+}
+
+/// The thread that takes them.
+pub struct PeriodicSnapshots {
+    stop: Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl PeriodicSnapshots {
+    /// Begins, unless the configuration wants no snapshots. To be called before the session starts.
+    ///
+    /// What is uncommitted already is kept before this returns: it is work that the session did not make and may destroy. Returns why
+    /// it could not be kept, where it could not.
+    pub fn start(subject: SnapshotSubject) -> (Option<Self>, Option<String>) {
+        if subject.settings.mode == RescueMode::Off {
+            return (None, None);
+        }
+        let every = subject.settings.snapshot_every;
+        let mut rhythm = SnapshotRhythm::new(every, (every / 3).min(SETTLE));
+        let unkept = subject.look(&mut rhythm).inspect_err(|why| subject.complain(why)).err();
+        if every.is_zero() {
+            return (None, unkept);
+        }
+        let complained = unkept.is_some();
+        let (stop, stopped) = channel();
+        let narrate = Arc::clone(&subject.narrate);
+        let span = tracing::Span::current();
+        let watch_over = move || span.in_scope(|| subject.watch_over(rhythm, complained, &stopped));
+        let thread = std::thread::Builder::new().name("snapshots".into()).spawn(watch_over);
+        match thread {
+            Ok(thread) => (Some(PeriodicSnapshots { stop, thread }), unkept),
+            Err(error) => {
+                narrate(&format!("no snapshots are taken during the session: {error}"));
+                (None, unkept)
+            }
+        }
+    }
+
+    /// Ends after the snapshot that is under way, if one is.
+    pub fn stop(self) {
+        // It may have ended already.
+        let _ = self.stop.send(());
+        if self.thread.join().is_err() {
+            tracing::warn!(target: "watchdog::rescue", "the thread that takes snapshots panicked");
+        }
+    }
+}
+
+impl SnapshotSubject {
+    fn watch_over(self, mut rhythm: SnapshotRhythm, mut complained: bool, stopped: &Receiver<()>) {
+        lower_priority();
+        while matches!(stopped.recv_timeout(rhythm.pause()), Err(RecvTimeoutError::Timeout)) {
+            match self.look(&mut rhythm) {
+                Ok(()) => complained = false,
+                // A repository that is in the middle of something may be readable at the next look; one complaint will do.
+                Err(why) if !complained => {
+                    complained = true;
+                    self.complain(&why);
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn complain(&self, why: &str) {
+        (self.narrate)(&format!("a snapshot during the session could not be taken: {why}"));
+    }
+
+    fn look(&self, rhythm: &mut SnapshotRhythm) -> Result<(), String> {
+        // Opened anew each time: configuration and refs are the agent's to change.
+        let looked = Worktree::open(&self.root).and_then(|worktree| worktree.changes().map(|changes| (worktree, changes)));
+        let (worktree, changes) = match looked {
+            Ok(looked) => looked,
+            Err(error) => {
+                rhythm.failed();
+                return Err(error.to_string());
+            }
+        };
+        // Before the session, a clean tree is looked at as well: small ignored settings are kept with it, and are no change.
+        let due = rhythm.is_due(changes.any().then_some(changes.fingerprint)) || !rhythm.begun;
+        let at = now();
+        let request = SnapshotRequest { spec: &self.spec, at, why: rhythm.why() };
+        self.look_at_helpers(&worktree, &request);
+        if !due {
+            return Ok(());
+        }
+        let taken = worktree.take_snapshot_with_private(&request, &private_rule(&self.settings)).map_err(|error| {
+            rhythm.forget();
+            error.to_string()
+        })?;
+        self.note(taken.filter(|snapshot| !snapshot.reused).as_ref(), at);
+        Ok(())
+    }
+
+    /// A helper that is seen for the first time is kept at once, later ones as often as the session's own worktree.
+    fn look_at_helpers(&self, worktree: &Worktree, request: &SnapshotRequest<'_>) {
+        let every = self.settings.snapshot_every;
+        let is_due = |root: &Path, state: u64| {
+            let mut seen = self.helpers.borrow_mut();
+            let due = seen.get(root).is_none_or(|(kept, at)| *kept != state && at.elapsed() >= every);
+            if due {
+                seen.insert(root.to_owned(), (state, Instant::now()));
+            }
+            due
+        };
+        let kept = keep_elsewhere(worktree, &self.evidence, request, &self.settings, is_due);
+        for snapshot in &kept.taken {
+            self.note(Some(snapshot), request.at);
+        }
+        for why in kept.failed {
+            tracing::debug!(target: "watchdog::rescue", why = why, "cannot keep the work of a helper");
+        }
+    }
+
+    fn note(&self, taken: Option<&Snapshot>, at: Timestamp) {
+        if let Some(snapshot) = taken {
+            let event = snapshot_event(at, &self.worktree_id, Some(&self.spec), &snapshot.name, &snapshot.commit);
+            // The ref is what counts, and the journal can be rebuilt from it.
+            let _ = self.store.append(&[event], None);
+        }
+    }
+}
+
+/// Linux alone has a priority for each thread; elsewhere this thread is like any other.
+fn lower_priority() {
+    #[cfg(target_os = "linux")]
+    {
+        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 19);
+    }
+}
+
+/// When to look, and whether what is seen is worth a snapshot. Pure.
+#[derive(Debug)]
+struct SnapshotRhythm {
+    every: Duration,
+    settle: Duration,
+    /// How long ago the last snapshot was taken, as the pauses since say.
+    since: Duration,
+    /// The fingerprint at the last look, while it is watched for quiet.
+    last: Option<u64>,
+    /// For how long it is watched.
+    restless: Duration,
+    /// The fingerprint of the last snapshot.
+    kept: Option<u64>,
+    /// Nothing was looked at yet.
+    first: bool,
+    /// The last look was not the first.
+    begun: bool,
+    pause: Duration,
+}
+
+impl SnapshotRhythm {
+    fn new(every: Duration, settle: Duration) -> Self {
+        SnapshotRhythm {
+            every,
+            settle,
+            since: Duration::ZERO,
+            last: None,
+            restless: Duration::ZERO,
+            kept: None,
+            first: true,
+            begun: false,
+            pause: every,
+        }
+    }
+
+    /// Takes in what was seen (`None`: nothing uncommitted); says whether to take a snapshot now.
+    fn is_due(&mut self, seen: Option<u64>) -> bool {
+        if !self.first {
+            self.since += self.pause;
+            self.restless += self.pause;
+        }
+        let first = std::mem::replace(&mut self.first, false);
+        self.begun = !first;
+        let before = std::mem::take(&mut self.last);
+        if before.is_none() {
+            self.restless = Duration::ZERO;
+        }
+        let open = self.since >= self.every;
+        let Some(seen) = seen.filter(|seen| Some(*seen) != self.kept) else {
+            // Nothing new: after a long quiet time, a change is still to be seen soon, but looks cost something.
+            self.pause = if open { self.settle.max(self.every / 5) } else { self.every.saturating_sub(self.since) };
+            return false;
+        };
+        // A work tree that is never quiet must not go without any.
+        if first || (open && (before == Some(seen) || self.restless >= self.every)) {
+            self.kept = Some(seen);
+            self.since = Duration::ZERO;
+            self.pause = self.every;
+            return true;
+        }
+        self.last = open.then_some(seen);
+        self.pause = if open { self.settle } else { self.every.saturating_sub(self.since) };
+        false
+    }
+
+    /// Why a snapshot is taken, once it is due.
+    fn why(&self) -> &'static str {
+        if self.begun { "during the session" } else { "before the session" }
+    }
+
+    fn failed(&mut self) {
+        self.since += if self.first { Duration::ZERO } else { self.pause };
+        self.first = false;
+        self.pause = self.every;
+    }
+
+    /// The snapshot that was due could not be taken: the same state is due again.
+    fn forget(&mut self) {
+        self.kept = None;
+    }
+
+    fn pause(&self) -> Duration {
+        // A pause of nothing would be a busy loop.
+        self.pause.max(Duration::from_millis(50))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::periodic::*;
+
+    const EVERY: Duration = Duration::from_secs(300);
+    const SETTLE: Duration = Duration::from_secs(10);
+
+    /// What a run of looks led to: the times, in seconds, at which a snapshot was taken.
+    fn taken(until: u64, seen: impl Fn(u64) -> Option<u64>) -> Vec<u64> {
+        let mut rhythm = SnapshotRhythm::new(EVERY, SETTLE);
+        let (mut at, mut taken) = (0, Vec::new());
+        while at <= until {
+            if rhythm.is_due(seen(at)) {
+                taken.push(at);
+            }
+            at += rhythm.pause().as_secs();
+        }
+        taken
+    }
+
+    #[test]
+    fn what_is_there_at_the_beginning_is_kept_at_once_and_only_once() {
+        assert_eq!(taken(4000, |_| Some(1)), [0]);
+        assert_eq!(taken(4000, |_| None), Vec::<u64>::new());
+    }
+
+    #[test]
+    fn a_change_is_kept_once_it_is_quiet() {
+        assert_eq!(taken(4000, |at| (at >= 100).then_some(7)), [310], "the first look after the interval, and one to see that it rests");
+        assert_eq!(taken(4000, |at| (at >= 1000).then_some(7)), [1030], "looked at every minute after a long quiet time");
+        assert_eq!(taken(400, |at| Some(if at < 350 { at } else { 1 })), [0, 360], "it changes until 350");
+    }
+
+    #[test]
+    fn between_two_snapshots_the_interval_passes() {
+        let times = taken(4000, |at| Some(at / 100));
+        assert!(times.windows(2).all(|pair| pair[1] - pair[0] >= EVERY.as_secs()), "{times:?}");
+        assert!(times.len() > 8, "{times:?}");
+    }
+
+    #[test]
+    fn a_work_tree_that_never_rests_is_kept_all_the_same() {
+        assert_eq!(taken(1300, Some), [0, 600, 1200]);
+    }
+}

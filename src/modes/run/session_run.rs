@@ -1,0 +1,398 @@
+//! One session under watch: started, shown, logged, kept in snapshots, waited for with its children, written down. Judges nothing.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tracing::Instrument as _;
+
+use crate::agent::envelope::{self, session_id_in};
+use crate::agent::overload::ended_in_overload;
+use crate::agent::stream::{SessionSummary, StreamTap};
+use crate::agent::unrunnable;
+use crate::session::{describe_end, log_path};
+use watchdog_core::decision::termination::SpentUsage;
+use watchdog_facts::context::{SessionContext, SessionUsage};
+use watchdog_facts::display::{log_millis, plural};
+use watchdog_facts::evidence::StopReason;
+use watchdog_facts::evidence::{Degradation, ProcessExit, SessionEnd, WarningCode};
+use watchdog_facts::session_work::ContentIds;
+use watchdog_process::own_stdin::stdin_may_bring_more;
+use watchdog_process::{OutputMirror, SessionOutcome, SessionProcess, SessionSpec, StartError, StdinSource, SurvivingProcess};
+use watchdog_store::LocalStore;
+use watchdog_store::journal::kind;
+use watchdog_store::session::{self, SessionRecord};
+use watchdog_store::uncommitted;
+
+use super::budget::SessionBudget;
+use super::periodic::{PeriodicSnapshots, SnapshotSubject};
+use super::session_wait::{EndTerms, SessionWaiter};
+use super::silence_watch::{SilenceEnd, WatchedSession};
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::journal::CommandJournal;
+use crate::judge::judgement_input::JudgementInput;
+use crate::judge::judgement_run::SessionSeen;
+use crate::judge::session_cost::own_cost;
+use crate::judge::settle_anchor;
+use crate::judge::signals::SignalState;
+use crate::judge::spawn_io::spawn_io;
+use crate::modes::person::person_can_answer;
+
+/// A session to run.
+#[derive(Debug, Clone)]
+pub struct SessionOrder {
+    /// A program and its arguments.
+    pub command: Vec<OsString>,
+    /// Variables to set (`Some`) or to remove (`None`).
+    pub env: BTreeMap<OsString, Option<OsString>>,
+    /// What it reads.
+    pub stdin: StdinSource,
+    /// When it is ended; by default what the configuration says.
+    pub timeout: Option<Duration>,
+    /// How long it may be silent before it is ended; for ever, without.
+    pub idle_timeout: Option<Duration>,
+    /// Between TERM and KILL.
+    pub grace: Duration,
+    /// How long children that outlive it are waited for.
+    pub child_wait: Duration,
+    /// Whether those that outlive even that are ended.
+    pub end_survivors: bool,
+    /// Where its output is shown.
+    pub mirror: OutputMirror,
+    /// Looks at its output while it runs, for whoever wants to show it.
+    pub tap: StreamTap,
+    /// What earlier sessions of the same undertaking spent of its budgets.
+    pub before: SpentUsage,
+}
+
+/// Runs one session in the worktree of a case to its end. What is uncommitted before it starts is kept first.
+pub async fn run_session(
+    command_env: &CommandEnv,
+    case: &JudgementInput,
+    store: &Arc<dyn LocalStore>,
+    journal: &CommandJournal,
+    order: SessionOrder,
+    signals: &mut SignalState,
+) -> SessionSeen {
+    let worktree = case.worktree.lock().expect("mutex poisoned").root().display().to_string();
+    let span = tracing::info_span!(target: "watchdog::session", "session", worktree = worktree, spec = case.spec);
+    let seen = run_in_span(command_env, case, store, journal, order, signals).instrument(span.clone()).await;
+    span.in_scope(|| {
+        tracing::debug!(
+            target: "watchdog::session",
+            end = end_word(seen.end.as_ref()),
+            session_id = seen.session_id,
+            survivors = seen.survivors.len(),
+            wall_seconds = seen.context.usage.wall_seconds,
+            "the session ended"
+        );
+    });
+    seen
+}
+
+async fn run_in_span(
+    command_env: &CommandEnv,
+    case: &JudgementInput,
+    store: &Arc<dyn LocalStore>,
+    journal: &CommandJournal,
+    order: SessionOrder,
+    signals: &mut SignalState,
+) -> SessionSeen {
+    let begun = now();
+    let (root, git_dir) = {
+        let worktree = case.worktree.lock().expect("mutex poisoned");
+        (worktree.root().to_owned(), worktree.git_dir().to_owned())
+    };
+    let log = log_path(&command_env.state.logs(), &case.worktree_id, begun);
+    let may_hear_more = order.stdin == StdinSource::Inherit && stdin_may_bring_more();
+    let spec = SessionSpec {
+        env: order.env,
+        stdin: order.stdin,
+        log: Some(log.clone()),
+        mirror: order.mirror,
+        tap: Some(Arc::new(order.tap.clone())),
+        child_wait: order.child_wait,
+        end_survivors: order.end_survivors,
+        ..SessionSpec::new(order.command.clone(), root.clone())
+    };
+    tracing::info!(
+        target: "watchdog::session",
+        program = %order.command.first().map(|name| name.to_string_lossy()).unwrap_or_default(),
+        timeout_ms = order.timeout.map(log_millis),
+        idle_timeout_ms = order.idle_timeout.map(log_millis),
+        "starts a session"
+    );
+    let subject = SnapshotSubject {
+        root: root.clone(),
+        worktree_id: case.worktree_id.clone(),
+        spec: case.spec.clone(),
+        settings: case.settings.rescue.clone(),
+        evidence: case.evidence.clone(),
+        store: Arc::clone(store),
+        narrate: Arc::clone(&command_env.narrate),
+        helpers: RefCell::default(),
+    };
+    let without_snapshot = case.asked.without_snapshot;
+    let span = tracing::Span::current();
+    let (snapshots, unkept) = spawn_io(move || span.in_scope(|| PeriodicSnapshots::start(subject))).await;
+    if let Some(why) = unkept.filter(|_| !without_snapshot) {
+        stop(snapshots);
+        return SessionSeen { end: Some(SessionEnd::NotKept { why }), ..SessionSeen::default() };
+    }
+    // First of all: whoever comes after a killed watchdog must find the session, and what it starts at once must be known for its own.
+    // This process stands for it until its own is known.
+    let announced =
+        SessionRecord { pid: Some(std::process::id()), log: Some(log), idle_limit: order.idle_timeout, ..SessionRecord::began(begun) };
+    let former = session::of(store.as_ref(), &case.worktree_id, &case.spec);
+    let mut notes = Vec::new();
+    if let Err(error) = session::record(store.as_ref(), &case.worktree_id, &case.spec, &announced) {
+        notes.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
+    }
+    // Its threads before it: one that cannot be had must not cost a session that has begun to work.
+    let began = SessionWaiter::prepare().map_err(StartError::no_thread).and_then(|waiter| Ok((waiter, SessionProcess::start(&spec)?)));
+    let (waiter, session) = match began {
+        Ok(began) => began,
+        Err(error) => {
+            stop(snapshots);
+            // It never was. A record that stays tells of a session that is gone, which is no lie either.
+            let _ = former.and_then(|former| session::put_back(store.as_ref(), (&case.worktree_id, &case.spec), former.as_ref()));
+            return SessionSeen { end: Some(not_started(error)), ..SessionSeen::default() };
+        }
+    };
+    let started = SessionRecord { pid: Some(session.pid()), ..announced };
+    // Not in its place: a hook may have told its name by now.
+    if let Err(error) = session::update(store.as_ref(), &case.worktree_id, &case.spec, |record| record.pid = started.pid)
+        && notes.is_empty()
+    {
+        notes.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
+    }
+    tracing::debug!(target: "watchdog::session", pid = session.pid(), "the session runs");
+    journal.write(kind::SESSION_STARTED, json!({"pid": session.pid(), "argv": shown(&order.command)}));
+    let watched = WatchedSession {
+        meter: session.meter(),
+        tap: order.tap.clone(),
+        limit: order.idle_timeout,
+        can_answer: person_can_answer(&root, &command_env.claude_home, &order.command),
+        root,
+        git_dir,
+        except: vec![command_env.state.root().to_owned()],
+        home: command_env.claude_home.clone(),
+        may_hear_more,
+    };
+    let budget = SessionBudget { limits: &case.settings.limits, before: order.before, tap: &order.tap };
+    let (timeout, at_timeout) = budget.timeout(order.timeout.or(case.settings.limits.session_timeout), now());
+    let terms = EndTerms { timeout, grace: order.grace };
+    let (outcome, silent) = waiter.wait(session, watched, terms, &budget, signals).await;
+    stop(snapshots);
+    if !outcome.ended_survivors.is_empty() {
+        command_env.tell(&format!("ended what outlived the session: {}", named(&outcome.ended_survivors)));
+    }
+    let mut summary = order.tap.finish();
+    summary.usage.cost_usd = own_cost(store.as_ref(), &case.worktree_id, &summary);
+    let stop = at_timeout.filter(|_| outcome.timed_out);
+    let mut seen = see(outcome, &summary, notes, &budget, SessionCut { stop, silent }, now());
+    if seen.session_id.is_none() {
+        // An agent that prints nothing about itself may have told its name by a hook.
+        let recorded = session::of(store.as_ref(), &case.worktree_id, &case.spec).ok().flatten();
+        seen.session_id = recorded.filter(|recorded| recorded.started_at == started.started_at).and_then(|recorded| recorded.session_id);
+    }
+    journal.write(
+        kind::SESSION_ENDED,
+        json!({"end": end_word(seen.end.as_ref()), "session_id": seen.session_id, "survivors": seen.survivors.len(),
+               "usage": usage_json(&summary, seen.context.usage.wall_seconds), "ended": summary.ended, "retries": summary.retries}),
+    );
+    if let Some(met) = limit_met(seen.end.as_ref()) {
+        journal.write(kind::LIMIT, met);
+    }
+    let survivors = seen.survivors.iter().map(|survivor| (survivor.pid, survivor.name.clone())).collect();
+    let ended = SessionRecord { session_id: seen.session_id.clone(), ended_at: Some(now()), survivors, ..started };
+    if session::record(store.as_ref(), &case.worktree_id, &case.spec, &ended).is_err() {
+        command_env.tell("the session's end could not be recorded");
+    }
+    let worktree = case.worktree.lock().expect("mutex poisoned");
+    seen.notes.extend(settle_anchor::session_ended(store.as_ref(), &worktree, &case.spec));
+    drop(worktree);
+    if seen.survivors.is_empty() {
+        seen.uncommitted_at_end = uncommitted_at_end(case, store);
+    }
+    seen
+}
+
+/// Records what the session left uncommitted: what changes later is not its work. `None` where that could not be read or recorded; then
+/// whatever is found counts as its work.
+fn uncommitted_at_end(case: &JudgementInput, store: &Arc<dyn LocalStore>) -> Option<ContentIds> {
+    let end = case.worktree.lock().expect("mutex poisoned").uncommitted_contents().ok()?.1;
+    let recorded = uncommitted::ended(store.as_ref(), &case.worktree_id, &case.spec, case.recorded_at?, &end);
+    recorded.ok().map(|()| end)
+}
+
+/// A snapshot that is under way is let finish: the judgement would only begin the same.
+fn stop(snapshots: Option<PeriodicSnapshots>) {
+    if let Some(snapshots) = snapshots {
+        snapshots.stop();
+    }
+}
+
+/// What cut a session short.
+struct SessionCut {
+    /// The budget that its timeout stood for.
+    stop: Option<StopReason>,
+    /// Its silence.
+    silent: Option<SilenceEnd>,
+}
+
+fn see(
+    outcome: SessionOutcome,
+    summary: &SessionSummary,
+    mut notes: Vec<Degradation>,
+    budget: &SessionBudget<'_>,
+    cut: SessionCut,
+    at: Timestamp,
+) -> SessionSeen {
+    if let Some(why) = &outcome.log_note {
+        notes.push(Degradation { code: WarningCode::LogIncomplete, detail: why.clone() });
+    }
+    if !outcome.survivors.is_empty() {
+        let detail = format!("{} processes of the session still run", outcome.survivors.len());
+        notes.push(Degradation { code: WarningCode::ProcessesLeft, detail });
+    }
+    let usage = SessionUsage { wall_seconds: Some(outcome.duration.as_secs_f64()), ..summary.usage };
+    let spent = SpentUsage::of(&usage);
+    notes.extend(budget.unknown(spent));
+    notes.extend(refused_tools(summary));
+    let cut_short = no_room(&outcome, at).or_else(|| limit_of_its_own(summary));
+    notes.extend(cut_short.clone());
+    if let Some(SilenceEnd::Finished(after)) = cut.silent.filter(|_| outcome.cancelled) {
+        let detail = format!("it told its final result, was silent for {} s and did not end; watchdog ended it", after.as_secs());
+        notes.push(Degradation { code: WarningCode::EndedAfterResult, detail });
+    }
+    let end = match (cut.stop.or_else(|| budget.stop(spent, at)), cut.silent.filter(|_| outcome.cancelled)) {
+        (Some(stop), _) => SessionEnd::OverLimit { stop },
+        (None, Some(SilenceEnd::Idle(after))) => SessionEnd::Idle { after },
+        // How it was ended says nothing about it: its result does.
+        (None, Some(SilenceEnd::Finished(_))) => {
+            let exit = ProcessExit::Code(i32::from(summary.error.is_some()));
+            let ended = SessionOutcome { exit: Some(exit), ..outcome.clone() };
+            told_end(describe_end(&ended, at), summary, &ended, cut_short)
+        }
+        (None, None) => told_end(describe_end(&outcome, at), summary, &outcome, cut_short),
+    };
+    SessionSeen {
+        end: Some(end),
+        session_id: summary.session_id.clone().or_else(|| session_id_in(&outcome.tail_stdout)),
+        survivors: outcome.survivors,
+        log: outcome.log,
+        uncommitted_at_end: None,
+        notes,
+        context: SessionContext { usage, ..summary.context() },
+    }
+}
+
+/// What the events of a session add to what its process told; `cut_short` is the note on what ended it early.
+fn told_end(end: SessionEnd, summary: &SessionSummary, outcome: &SessionOutcome, cut_short: Option<Degradation>) -> SessionEnd {
+    let survivors = !outcome.survivors.is_empty();
+    match end {
+        SessionEnd::Ended { exit } if let Some(why) = cannot_work(summary, outcome, exit) => SessionEnd::Unrunnable { why },
+        SessionEnd::RateLimited { why, retry_at } => SessionEnd::RateLimited { why, retry_at: retry_at.or(summary.limit_ends) },
+        // Work that died with the session is for the agent to tell about.
+        SessionEnd::Ended { exit } if survivors && !summary.background_tasks.is_empty() => {
+            let named = summary.background_tasks.iter().filter_map(|task| task.get("description")?.as_str());
+            let what = named.filter(|name| !name.is_empty()).take(3).collect::<Vec<_>>().join(", ");
+            let count = plural(summary.background_tasks.len() as u64, "background task");
+            SessionEnd::LeftWork { exit, what: if what.is_empty() { count } else { format!("{count} ({what})") } }
+        }
+        SessionEnd::Ended { exit } if let Some(note) = cut_short => SessionEnd::CutShort { exit, why: note.detail },
+        end => end,
+    }
+}
+
+/// That the service had no room for the session: nothing that its agent did or left undone.
+fn no_room(outcome: &SessionOutcome, at: Timestamp) -> Option<Degradation> {
+    let why = ended_in_overload(&outcome.tail_stdout, outcome.exit?, at)?;
+    Some(Degradation { code: WarningCode::Overloaded, detail: format!("the service had no room for the session: {why}") })
+}
+
+/// Why the agent's program cannot work, where that is how its session ended.
+fn cannot_work(summary: &SessionSummary, outcome: &SessionOutcome, exit: ProcessExit) -> Option<String> {
+    match (summary.structured, &summary.error) {
+        (true, Some(error)) => unrunnable::in_error(error),
+        (true, None) => None,
+        // A program whose events are not followed may still tell its error in one of them.
+        (false, _) => match envelope::read(&outcome.tail_stdout) {
+            Some(found) => found.is_error.then(|| unrunnable::in_error(&found.errors.join("\n"))).flatten(),
+            None => unrunnable::in_last_lines(&outcome.tail_stdout, exit),
+        },
+    }
+}
+
+/// Tools that the agent was refused, with the option that allows them.
+fn refused_tools(summary: &SessionSummary) -> Option<Degradation> {
+    let tools = (!summary.refused_tools.is_empty()).then(|| summary.refused_tools.join(" "))?;
+    let detail = format!("the agent was refused tools; allow them with --allowedTools {tools}");
+    Some(Degradation { code: WarningCode::ToolsRefused, detail })
+}
+
+/// The agent's program has limits of its own; one that ended the session is no end of the work.
+fn limit_of_its_own(summary: &SessionSummary) -> Option<Degradation> {
+    let ended = summary.ended.as_deref().filter(|ended| ended.starts_with("error_max"))?;
+    let why = summary.error.as_deref().unwrap_or(ended);
+    Some(Degradation {
+        code: WarningCode::SessionCutShort,
+        detail: format!("the agent's program ended the session at a limit of its own: {why}"),
+    })
+}
+
+/// The limit that ended a session, as an event has it.
+fn limit_met(end: Option<&SessionEnd>) -> Option<Value> {
+    match end? {
+        SessionEnd::OverLimit { stop } => Some(json!({"reason": stop.reason.as_str(), "why": stop.why, "retry_at": null})),
+        SessionEnd::RateLimited { why, retry_at } => {
+            Some(json!({"reason": "rate_limited", "why": why, "retry_at": retry_at.map(|at| at.to_string())}))
+        }
+        _ => None,
+    }
+}
+
+/// What a session spent, as events and reports have it. `null` is unknown.
+fn usage_json(summary: &SessionSummary, wall_seconds: Option<f64>) -> Value {
+    json!({"turns": summary.usage.turns, "input_tokens": summary.usage.input_tokens, "output_tokens": summary.usage.output_tokens,
+           "cost_usd": summary.usage.cost_usd, "session_cost_usd": summary.session_cost_usd, "wall_seconds": wall_seconds})
+}
+
+fn not_started(error: StartError) -> SessionEnd {
+    let shortage = matches!(error, StartError::Shortage { .. });
+    SessionEnd::NotStarted { why: format!("the session could not be started: {error}"), shortage }
+}
+
+/// Processes in words, the first few.
+fn named(survivors: &[SurvivingProcess]) -> String {
+    const NAMED: usize = 5;
+    let mut words: Vec<String> = survivors.iter().take(NAMED).map(|left| format!("{} (process {})", left.name, left.pid)).collect();
+    if survivors.len() > NAMED {
+        words.push(format!("{} more", survivors.len() - NAMED));
+    }
+    words.join(", ")
+}
+
+fn end_word(end: Option<&SessionEnd>) -> String {
+    match end {
+        Some(SessionEnd::Ended { exit } | SessionEnd::CutShort { exit, .. }) => exit.to_string(),
+        Some(SessionEnd::TimedOut { .. }) => "timed out".into(),
+        Some(SessionEnd::Idle { .. }) => "silent".into(),
+        Some(SessionEnd::RateLimited { .. }) => "usage limit".into(),
+        Some(SessionEnd::OverLimit { stop }) => stop.reason.as_str().into(),
+        Some(SessionEnd::LeftWork { exit, .. }) => exit.to_string(),
+        Some(SessionEnd::Unrunnable { .. }) => "agent unrunnable".into(),
+        Some(SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. }) | None => "not started".into(),
+    }
+}
+
+/// The command line for the journal, each word cut: prompts are long, and their place is not the journal.
+fn shown(command: &[OsString]) -> Vec<String> {
+    command.iter().take(20).map(|word| word.to_string_lossy().chars().take(200).collect()).collect()
+}

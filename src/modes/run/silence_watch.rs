@@ -1,0 +1,232 @@
+//! Watches a session for silence, in a thread of its own, while another waits for its end. What it sees is judged by `decision::silence`.
+//!
+//! Output, transcript and processes are looked at often. The files are looked at only once all of these have been silent for long enough: their
+//! own times tell since when nothing changed.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use tokio::sync::oneshot;
+
+use crate::agent::stream::StreamTap;
+use crate::agent::transcript::{self, ClaudeHome};
+use crate::watch::{LastChange, last_change};
+use watchdog_core::decision::silence::{LifeSignals, PersonWait, SilenceVerdict, may_wait_for_person, silence};
+use watchdog_process::session_meter::{CpuUse, ProcessLook, SessionMeter};
+
+use crate::clock::now;
+use crate::modes::person::calls_in_transcript;
+
+/// Between two looks, at least and at most.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+/// Processor time is judged over stretches of this length, or of the limit where that is shorter.
+const STRETCH: Duration = Duration::from_secs(60);
+/// Looking at files may cost one part in so many of the time.
+const COST: u32 = 50;
+
+/// A session to watch.
+pub struct WatchedSession {
+    /// Its output and its processes.
+    pub meter: SessionMeter,
+    /// What its output tells.
+    pub tap: StreamTap,
+    /// How long it may be silent; for ever, without.
+    pub limit: Option<Duration>,
+    /// Its work tree.
+    pub root: PathBuf,
+    /// Its git directory.
+    pub git_dir: PathBuf,
+    /// What in the work tree is watchdog's own.
+    pub except: Vec<PathBuf>,
+    /// Where its transcript would be.
+    pub home: ClaudeHome,
+    /// Whether somebody may still tell it something, so that no result is its last.
+    pub may_hear_more: bool,
+    /// Whether a person can answer what it asks.
+    pub can_answer: bool,
+}
+
+/// Why a session is to be ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SilenceEnd {
+    /// It fell silent for this long.
+    Idle(Duration),
+    /// It told its final result and did not end.
+    Finished(Duration),
+}
+
+/// The thread. Dropped, it stops watching.
+pub struct SilenceWatch {
+    begin: Sender<WatchedSession>,
+    end: oneshot::Receiver<SilenceEnd>,
+}
+
+impl SilenceWatch {
+    /// Makes the thread, before there is a session.
+    ///
+    /// # Errors
+    /// Where no thread can be had.
+    pub fn prepare() -> io::Result<Self> {
+        let (begin, begun) = channel::<WatchedSession>();
+        let (tell, end) = oneshot::channel();
+        std::thread::Builder::new().name("silence".into()).spawn(move || {
+            if let Ok(session) = begun.recv()
+                && let Some(end) = watch(session, &begun)
+            {
+                // Where nobody waits any more the session has ended by itself.
+                let _ = tell.send(end);
+            }
+        })?;
+        Ok(SilenceWatch { begin, end })
+    }
+
+    /// Begins to watch a session that has just started.
+    pub fn begin(&self, session: WatchedSession) {
+        let _ = self.begin.send(session);
+    }
+
+    /// Comes back when the session is to be ended; otherwise never.
+    pub async fn falls_silent(&mut self) -> SilenceEnd {
+        match (&mut self.end).await {
+            Ok(end) => end,
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+fn watch(session: WatchedSession, stopped: &Receiver<WatchedSession>) -> Option<SilenceEnd> {
+    let pause = session.limit.map_or(LOOKS.1, |limit| (limit / 40).clamp(LOOKS.0, LOOKS.1));
+    let mut state = WatchState::new(session, pause);
+    while matches!(stopped.recv_timeout(pause), Err(RecvTimeoutError::Timeout)) {
+        if let Some(end) = state.look() {
+            return Some(end);
+        }
+    }
+    None
+}
+
+struct WatchState {
+    session: WatchedSession,
+    begun: (Instant, Timestamp),
+    /// Time that was watched: while this process was stopped, or the machine suspended, nobody was silent.
+    watched: Duration,
+    last_look: Instant,
+    pause: Duration,
+    signals: LifeSignals,
+    output: u64,
+    transcript: Option<(PathBuf, u64)>,
+    processor: CpuUse,
+    files: Option<LastChange>,
+    next_costly: Duration,
+}
+
+impl WatchState {
+    fn new(session: WatchedSession, pause: Duration) -> Self {
+        let at = Instant::now();
+        let stretch = session.limit.map_or(STRETCH, |limit| limit.clamp(LOOKS.0, STRETCH));
+        let transcript = transcript_of(&session, None);
+        WatchState {
+            begun: (at, now()),
+            watched: Duration::ZERO,
+            last_look: at,
+            pause,
+            signals: LifeSignals { transcript: transcript.as_ref().map(|_| Duration::ZERO), ..LifeSignals::default() },
+            output: 0,
+            transcript,
+            processor: CpuUse::over(stretch),
+            files: None,
+            next_costly: Duration::ZERO,
+            session,
+        }
+    }
+
+    fn look(&mut self) -> Option<SilenceEnd> {
+        let at = Instant::now();
+        self.watched += at.saturating_duration_since(self.last_look).min(self.pause * 2 + LOOKS.0);
+        self.last_look = at;
+        let view = self.session.tap.view();
+        let output = self.session.meter.output();
+        if std::mem::replace(&mut self.output, output) != output {
+            self.signals.output = self.watched;
+        }
+        let transcript = transcript_of(&self.session, view.session_id.as_deref());
+        if transcript.is_some() && transcript != self.transcript {
+            (self.signals.transcript, self.transcript) = (Some(self.watched), transcript);
+        }
+        let processes = self.session.meter.processes();
+        if let Some(look) = processes {
+            let works = self.processor.works(at, look.used);
+            let before = self.signals.processor.unwrap_or_default();
+            self.signals.processor = Some(if works { self.watched } else { before });
+        }
+        self.signals.waits = PersonWait::No;
+        self.signals.finished = view.finished && !self.session.may_hear_more && !self.began_something(processes);
+        if matches!(self.judged(), SilenceVerdict::Alive { .. }) || self.watched < self.next_costly {
+            return None;
+        }
+        self.look_at_files();
+        let calls =
+            if view.structured { view.calls } else { calls_in_transcript(self.transcript.as_ref().map(|(path, _)| path.as_path())) };
+        let runs = self.began_something(processes);
+        if calls.iter().any(|tool| may_wait_for_person(tool, runs)) {
+            self.signals.waits = PersonWait::ForPerson { can_answer: self.session.can_answer };
+        }
+        match self.judged() {
+            SilenceVerdict::Fallen { quiet } => Some(SilenceEnd::Idle(quiet)),
+            SilenceVerdict::Finished { quiet } => Some(SilenceEnd::Finished(quiet)),
+            SilenceVerdict::Waiting { .. } => {
+                self.next_costly = self.next_costly.max(self.watched + self.session.limit.unwrap_or_default() / 8);
+                None
+            }
+            SilenceVerdict::Alive { .. } => None,
+        }
+    }
+
+    fn judged(&self) -> SilenceVerdict {
+        silence(self.watched, self.session.limit, &self.signals)
+    }
+
+    /// Whether a process of the session began after it last said something, or may have: between two looks nobody can tell.
+    fn began_something(&self, processes: Option<ProcessLook>) -> bool {
+        let said = self.signals.output.max(self.signals.transcript.unwrap_or_default());
+        let ago = self.watched.saturating_sub(said);
+        processes.and_then(|look| look.youngest).is_some_and(|youngest| youngest < ago + self.pause)
+    }
+
+    fn look_at_files(&mut self) {
+        let begun = Instant::now();
+        let found = last_change(&self.session.root, &self.session.git_dir, &self.session.except);
+        self.next_costly = self.watched + begun.elapsed() * COST;
+        let Some(found) = found else { return };
+        let same = self.files.replace(found).is_some_and(|before| before.mark == found.mark);
+        if same && self.signals.files.is_some() {
+            return;
+        }
+        self.signals.files = Some(match self.age(&found) {
+            Some(age) => self.watched.saturating_sub(age),
+            // A time to come, by this clock, tells nothing but that it changed.
+            None => self.watched,
+        });
+    }
+
+    /// How long ago that was, by a clock that was not set since the session began.
+    fn age(&self, found: &LastChange) -> Option<Duration> {
+        let at = now();
+        let changed = Timestamp::try_from(found.at).ok()?;
+        let age = Duration::try_from(at.duration_since(changed)).ok()?;
+        let by_wall = Duration::try_from(at.duration_since(self.begun.1)).unwrap_or_default();
+        Some(age.saturating_sub(by_wall.saturating_sub(self.begun.0.elapsed())))
+    }
+}
+
+/// The transcript of the session, or the latest of its folder, and how long it is.
+fn transcript_of(session: &WatchedSession, id: Option<&str>) -> Option<(PathBuf, u64)> {
+    let of = |root: &Path| match id {
+        Some(id) => transcript::session(root, &session.home, id).or_else(|| transcript::latest_session(root, &session.home)),
+        None => transcript::latest_session(root, &session.home),
+    };
+    of(&session.root).map(|found| (found.path, found.size))
+}

@@ -1,0 +1,153 @@
+//! `watchdog run`: wraps one session. Baseline, session, its end and that of its children, judgement.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::agent::stream::StreamTap;
+use crate::session::{note_conversations, record, spec_of_new_session};
+use watchdog_core::decision::termination::{SpentUsage, termination};
+use watchdog_facts::evidence::{UnreadableFact, WarningCode};
+use watchdog_facts::verdict::Verdict;
+use watchdog_git::Worktree;
+use watchdog_process::{OutputMirror, StdinSource};
+use watchdog_store::LocalStore;
+use watchdog_store::journal::kind;
+
+use super::first_failure::refuse_what_passes;
+use super::session_run::{SessionOrder, run_session};
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::configuration::effective;
+use crate::judge::journal::CommandJournal;
+use crate::judge::judgement_input::{JudgementInput, Overrides, half_done_before};
+use crate::judge::judgement_run::judge;
+use crate::judge::open_worktree::OpenWorktree;
+use crate::judge::refusal::{Refusal, SettledCase};
+use crate::judge::settle_anchor;
+use crate::judge::signals::SignalState;
+use crate::modes::live_session::RunningSession;
+use crate::wire::verdict_json::Judgement;
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct RunRequest {
+    /// The name of the work; by default the branch.
+    pub spec: Option<String>,
+    /// The session: a program and its arguments.
+    pub command: Vec<OsString>,
+    /// When it is ended; by default what the configuration says.
+    pub timeout: Option<Duration>,
+    /// How long it may be silent; zero = for ever, by default what the configuration says.
+    pub idle_timeout: Option<Duration>,
+    /// Between TERM and KILL.
+    pub grace: Duration,
+    /// How long children that outlive it are waited for.
+    pub child_wait: Duration,
+    /// Whether those that outlive even that are ended.
+    pub end_survivors: bool,
+    /// Whether stdout belongs to the verdict, so that the session's output goes to stderr.
+    pub output_to_stderr: bool,
+    /// What the command line asks for.
+    pub asked: Overrides,
+}
+
+/// Runs one session and judges it.
+pub async fn run(command_env: &CommandEnv, request: RunRequest, signals: &mut SignalState) -> Judgement {
+    let begun = now();
+    try_run(command_env, request, signals, begun).await.unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
+}
+
+/// The same; where no session was started, why.
+async fn try_run(command_env: &CommandEnv, request: RunRequest, signals: &mut SignalState, begun: Timestamp) -> Result<Judgement, Refusal> {
+    let place = OpenWorktree::open(command_env)?;
+    let mut lock = place.lock(command_env, "watchdog run", true)?;
+    if let Some(verdict) = half_done_before(&place.worktree, &request.asked) {
+        return Err(verdict.into());
+    }
+    if let Some(verdict) = beside_a_live_session(command_env, &place, request.spec.as_deref())? {
+        return Err(verdict.into());
+    }
+    let store = Arc::clone(&place.store);
+    let case = open_case(command_env, place, &request, begun)?;
+    let journal = CommandJournal::of(&case, command_env, &store);
+    let settled = SettledCase { command_env, case: &case, store: store.as_ref(), journal: &journal, begun };
+    settled.admit()?;
+    if let Some(stop) = termination(&case.settings.limits, &SpentUsage::default(), begun) {
+        return Err(settled.refuse(Verdict::new(stop.reason, format!("{}; the session was not started", stop.why))));
+    }
+    let idle_timeout = request.idle_timeout.or(case.settings.limits.idle_timeout).filter(|limit| !limit.is_zero());
+    command_env.tell(&first_line(&case, idle_timeout.is_some()));
+    let (mut case, found) = refuse_what_passes(case, command_env, &store, signals).await;
+    SettledCase { command_env, case: &case, store: store.as_ref(), journal: &journal, begun }.unless(found)?;
+    journal.note(kind::BASELINE, json!({"baseline": case.baseline.as_str()}));
+
+    let order = SessionOrder {
+        command: request.command.clone(),
+        env: BTreeMap::new(),
+        stdin: StdinSource::Inherit,
+        timeout: request.timeout,
+        idle_timeout,
+        grace: request.grace,
+        child_wait: request.child_wait,
+        end_survivors: request.end_survivors,
+        tap: StreamTap::default(),
+        before: SpentUsage::default(),
+        mirror: if request.output_to_stderr { OutputMirror::ToStderr } else { OutputMirror::Through },
+    };
+    let seen = run_session(command_env, &case, &store, &journal, order, signals).await;
+    if lock.set_session_active(false).is_err() {
+        command_env.tell("others could not be told that the session ended");
+    }
+    note_changed_criteria(&mut case, command_env, &store);
+    let judgement = judge(case, store, journal, seen, command_env, signals, begun).await;
+    drop(lock);
+    Ok(judgement)
+}
+
+/// What the session did to the file in force is told like what was found before it.
+fn note_changed_criteria(case: &mut JudgementInput, command_env: &CommandEnv, store: &Arc<dyn LocalStore>) {
+    let Ok(worktree) = Worktree::open(case.worktree.get_mut().expect("mutex poisoned").root()) else { return };
+    let place = OpenWorktree { worktree_id: case.worktree_id.clone(), worktree, store: Arc::clone(store), notes: Vec::new() };
+    // One that does not even parse any more does not count.
+    let Ok(found) = effective(command_env, &place, Some(&case.spec), Some(&case.baseline)) else { return };
+    let new = found.notes.into_iter().filter(|note| note.code == WarningCode::CriteriaChanged && !case.notes.contains(note));
+    let new: Vec<_> = new.collect();
+    case.notes.extend(new);
+}
+
+/// The verdict to give where a session of the same spec runs, as a hook tells of one or a killed watchdog leaves one: its baseline stays.
+fn beside_a_live_session(command_env: &CommandEnv, place: &OpenWorktree, named: Option<&str>) -> Result<Option<Verdict>, UnreadableFact> {
+    let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, named)?;
+    let running = RunningSession::of(command_env, place.store.as_ref(), (&place.worktree_id, place.root()), Some(&spec))?;
+    Ok(running.map(|running| running.not_beside_it()))
+}
+
+fn open_case(
+    command_env: &CommandEnv,
+    place: OpenWorktree,
+    request: &RunRequest,
+    begun: Timestamp,
+) -> Result<JudgementInput, UnreadableFact> {
+    // The configuration is read before anything is recorded: a mistake in it leaves no trace.
+    let head = place.worktree.head()?;
+    let spec = spec_of_new_session(place.store.as_ref(), &place.worktree, request.spec.as_deref())?;
+    settle_anchor::between_sessions(&place, Some(&spec), begun)?;
+    let effective = effective(command_env, &place, Some(&spec), Some(&head))?;
+    let recorded = record(place.store.as_ref(), &place.worktree, Some(&spec), request.asked.uncommitted, begun)?;
+    let effective = settle_anchor::session_begins(&place, &recorded, effective)?;
+    note_conversations(place.store.as_ref(), (&place.worktree_id, &recorded.spec), (place.root(), &command_env.claude_home), recorded.at)?;
+    Ok(JudgementInput::new(place, recorded, true, effective, request.asked.clone()))
+}
+
+/// What a person should know before the session begins, in one line: whose the uncommitted files are, and what becomes of silence.
+fn first_line(case: &JudgementInput, ends_silence: bool) -> String {
+    match ends_silence {
+        true => case.whose_work(),
+        false => format!("{}; no idle timeout: a session that falls silent is not ended (--idle-timeout 30m ends it)", case.whose_work()),
+    }
+}

@@ -1,0 +1,209 @@
+//! The crew of a sweep: threads that look at worktrees, and a few that ask agents. One store, one journal, one ration.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use super::probe_budget::ProbeBudget;
+use super::report::{SweepOutcome, SweepReport, SweepRow};
+use super::request::SweepRequest;
+use super::scan::{PendingProbe, SweepScanOutcome, isolated};
+use super::sweep_cache::EarlierSweeps;
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::expiry::expire;
+use crate::judge::journal::JournalBatcher;
+use crate::judge::judgement_run::JudgementRun;
+use crate::judge::signals::SignalState;
+use crate::judge::spawn_io::spawn_io;
+use watchdog_facts::evidence::UnreadableFact;
+use watchdog_facts::verdict::Status;
+use watchdog_git::{FoundWorktree, RepoCache, find_worktrees};
+use watchdog_process::CancelFlag;
+use watchdog_store::journal::tidy;
+use watchdog_store::{LocalStore, baseline, open_store, session};
+
+/// How many judgements wait for their turn to ask at most. Each holds a lock and an open repository.
+const WAITING: usize = 64;
+
+/// How many repositories a thread keeps open.
+const FAMILIES: usize = 8;
+
+/// What the threads of a sweep share.
+pub struct WorkerPool<'a> {
+    pub(super) around: &'a CommandEnv,
+    pub(super) request: &'a SweepRequest,
+    pub(super) store: Arc<dyn LocalStore>,
+    pub(super) ledger: Arc<JournalBatcher>,
+    pub(super) probe_budget: ProbeBudget,
+    pub(super) cancel: CancelFlag,
+    pub(super) memory: EarlierSweeps,
+    /// The worktrees for which a baseline is recorded.
+    pub(super) watched: HashSet<String>,
+    /// Those for which a session is.
+    pub(super) with_sessions: HashSet<String>,
+    /// Repositories whose old snapshots were looked for in this sweep.
+    expired: Mutex<HashSet<PathBuf>>,
+    jobs: Mutex<VecDeque<FoundWorktree>>,
+    total: usize,
+    done: AtomicUsize,
+    report: Mutex<SweepReport>,
+}
+
+/// Looks once at every worktree. A first signal ends it after what is under way.
+///
+/// # Errors
+/// When watchdog's own state cannot be read; whatever is wrong with a worktree is a row.
+pub async fn sweep(command_env: &CommandEnv, request: SweepRequest, signals: &mut SignalState) -> Result<SweepReport, UnreadableFact> {
+    let cancel = CancelFlag::new();
+    let sweeping = {
+        let (command_env, cancel) = (command_env.clone(), cancel.clone());
+        spawn_io(move || sweep_now(&command_env, &request, cancel))
+    };
+    tokio::select! {
+        swept = sweeping => swept,
+        never = signals.escalate(&cancel) => match never {},
+    }
+}
+
+fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) -> Result<SweepReport, UnreadableFact> {
+    let begun = Instant::now();
+    around.state.ensure()?;
+    let store: Arc<dyn LocalStore> = open_store(&around.state)?;
+    let found = find_worktrees(&request.paths, &|| cancel.is_cancelled());
+    tracing::debug!(target: "watchdog::sweep", worktrees = found.worktrees.len(), "found worktrees");
+    let mut notes: Vec<String> = store.notes().into_iter().map(|note| note.detail).collect();
+    notes.extend(found.notes);
+    let mut jobs = VecDeque::from(found.worktrees);
+    // Begun elsewhere each time, so that a spent ration does not always leave the same ones out.
+    if !jobs.is_empty() {
+        let turn = usize::try_from(now().as_second().unsigned_abs()).unwrap_or(0).wrapping_mul(7919) % jobs.len();
+        jobs.rotate_left(turn);
+    }
+    let sweep = WorkerPool {
+        around,
+        request,
+        ledger: Arc::new(JournalBatcher::new(Arc::clone(&store))),
+        probe_budget: ProbeBudget::new(if request.asked.no_probe { 0 } else { request.max_probes_total }),
+        cancel,
+        memory: EarlierSweeps::open(Arc::clone(&store), around, request)?,
+        watched: baseline::worktrees(store.as_ref())?,
+        with_sessions: session::worktrees(store.as_ref())?,
+        store,
+        expired: Mutex::default(),
+        total: jobs.len(),
+        jobs: Mutex::new(jobs),
+        done: AtomicUsize::new(0),
+        report: Mutex::new(SweepReport { notes, ..SweepReport::default() }),
+    };
+    sweep.work();
+    let mut report = std::mem::take(&mut *held(&sweep.report));
+    if let Err(error) = sweep.ledger.finish().and_then(|()| sweep.memory.finish()) {
+        report.notes.push(format!("what was seen could not be written down: {error}"));
+    }
+    if tidy(sweep.store.as_ref(), now(), report.lines.len()).is_err() {
+        report.notes.push("old events could not be removed from the journal".into());
+    }
+    report.lines.sort_by(|a, b| a.worktree.cmp(&b.worktree));
+    report.not_reached = held(&sweep.jobs).len();
+    report.probes = sweep.probe_budget.taken();
+    report.duration = begun.elapsed();
+    Ok(report)
+}
+
+impl WorkerPool<'_> {
+    fn work(&self) {
+        let (want, wanted) = sync_channel(WAITING);
+        let wanted = Mutex::new(Some(wanted));
+        std::thread::scope(|scope| {
+            let begin = || std::thread::Builder::new();
+            let ask = || begin().spawn_scoped(scope, || self.ask_all(&wanted)).is_ok();
+            // Where no further thread may be had, fewer do the work: without anybody who asks, nobody is asked.
+            if (0..self.request.max_parallel_probes.max(1)).filter(|_| ask()).count() == 0 {
+                *held(&wanted) = None;
+            }
+            let look = |want: SyncSender<PendingProbe>| begin().spawn_scoped(scope, move || self.look_at_all(&want)).is_ok();
+            if (0..self.request.jobs.max(1)).filter(|_| look(want.clone())).count() == 0 {
+                self.look_at_all(&want);
+            }
+            drop(want);
+        });
+    }
+
+    fn look_at_all(&self, want: &SyncSender<PendingProbe>) {
+        let mut families: HashMap<PathBuf, RepoCache> = HashMap::new();
+        while !self.cancel.is_cancelled() {
+            let Some(found) = held(&self.jobs).pop_front() else { return };
+            let root = found.root.clone();
+            // Each holds an opened repository. A bug that one was in the middle of must not spread.
+            if families.len() == FAMILIES && !families.contains_key(&found.common_dir) {
+                families.clear();
+            }
+            let mut family = families.remove(&found.common_dir).unwrap_or_default();
+            let looked = isolated(root.clone(), || {
+                let looked = self.look(&found, &mut family);
+                families.insert(found.common_dir.clone(), family);
+                looked
+            });
+            match looked {
+                SweepScanOutcome::Row(row) => self.tell(&row),
+                SweepScanOutcome::Wants(pending) if self.probe_budget.take() => {
+                    // Probe threads are joined after scan threads.
+                    if let Err(refused) = want.send(*pending) {
+                        self.tell_of(root, || self.without_asking(refused.0));
+                    }
+                }
+                SweepScanOutcome::Wants(pending) => self.tell_of(root, || self.without_asking(*pending)),
+            }
+        }
+    }
+
+    fn ask_all(&self, wanted: &Mutex<Option<Receiver<PendingProbe>>>) {
+        loop {
+            let next = held(wanted).as_ref().and_then(|wanted| wanted.recv().ok());
+            let Some(pending) = next else { return };
+            self.tell_of(pending.root().to_owned(), || self.ask(pending));
+        }
+    }
+
+    fn tell_of(&self, root: PathBuf, work: impl FnOnce() -> SweepRow) {
+        if let SweepScanOutcome::Row(row) = isolated(root, || SweepScanOutcome::Row(work())) {
+            self.tell(&row);
+        }
+    }
+
+    fn tell(&self, row: &SweepRow) {
+        let line = row.line();
+        tracing::info!(
+            target: "watchdog::sweep",
+            worktree = line.worktree,
+            spec = line.spec,
+            status = line.status.map(Status::as_str),
+            reason = line.reason,
+            again = matches!(row.outcome, SweepOutcome::Again { .. }),
+            "looked at a worktree"
+        );
+        held(&self.report).lines.push(line);
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        (self.request.on_row)(row, done, self.total);
+    }
+
+    /// Drops old snapshots, looked for once per repository and sweep.
+    pub(super) fn expire(&self, judgement_run: &JudgementRun) {
+        let worktree = judgement_run.case.worktree.lock().expect("mutex poisoned");
+        if !held(&self.expired).insert(worktree.common_dir().to_owned()) {
+            return;
+        }
+        if let Err(why) = expire(&worktree, self.store.as_ref(), judgement_run.case.settings.rescue.keep_days) {
+            held(&self.report).notes.push(format!("old snapshots of {} could not be dropped: {why}", worktree.root().display()));
+        }
+    }
+}
+
+/// What was shared stays usable after a panic: every change to it is one step.
+fn held<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

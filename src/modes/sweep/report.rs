@@ -1,0 +1,179 @@
+//! What a sweep came to.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::wire::verdict_json::{Judgement, millis};
+use watchdog_facts::verdict::{Reason, Status};
+
+/// How many characters of a message are kept for the table.
+const MESSAGE: usize = 300;
+
+/// One worktree of a sweep.
+#[derive(Debug, Clone)]
+pub struct SweepRow {
+    /// Its top folder.
+    pub worktree: PathBuf,
+    /// What became of it.
+    pub outcome: SweepOutcome,
+}
+
+/// What became of one worktree.
+#[derive(Debug, Clone)]
+pub enum SweepOutcome {
+    /// It has a verdict.
+    Judged(Box<Judgement>),
+    /// Nothing moved since an earlier sweep, whose verdict it has again.
+    Again {
+        /// The verdict's object.
+        verdict: Box<Value>,
+    },
+    /// No baseline is recorded: nobody asked for it to be watched.
+    Unwatched {
+        /// Why it could not have been looked at, where that is so.
+        note: Option<String>,
+    },
+    /// Its folder is gone.
+    Gone {
+        /// For a person.
+        why: String,
+    },
+}
+
+impl SweepRow {
+    /// The verdict's object; for what was not judged, one that has the same keys as far as they mean anything.
+    pub fn to_json(&self) -> Value {
+        let (word, message) = match &self.outcome {
+            SweepOutcome::Judged(judgement) => return judgement.to_json(),
+            SweepOutcome::Again { verdict } => return (**verdict).clone(),
+            SweepOutcome::Unwatched { note: None } => ("no_baseline", "no baseline is recorded".to_string()),
+            SweepOutcome::Unwatched { note: Some(why) } => ("no_baseline", format!("no baseline is recorded; {why}")),
+            SweepOutcome::Gone { why } => ("gone", why.clone()),
+        };
+        json!({
+            "schema": 1, "status": null, "reason": null, "not_judged": word, "complete": false, "evidence": "none",
+            "message": message, "worktree": self.worktree.display().to_string(),
+        })
+    }
+
+    /// What is kept of it for the table.
+    pub fn line(&self) -> SweepLine {
+        let worktree = self.worktree.display().to_string();
+        let blank = SweepLine { worktree, status: None, reason: "", spec: None, commits: None, left: None, message: String::new() };
+        let short = |text: &str| text.chars().take(MESSAGE).collect::<String>();
+        match &self.outcome {
+            SweepOutcome::Judged(judgement) => {
+                let verdict = &judgement.verdict;
+                SweepLine {
+                    status: Some(verdict.status()),
+                    reason: verdict.reason.as_str(),
+                    spec: judgement.spec.clone(),
+                    commits: verdict.commits.as_ref().map(|commits| commits.made_here),
+                    left: verdict.changes.as_ref().map(|changes| changes.total()),
+                    message: short(&verdict.message),
+                    ..blank
+                }
+            }
+            SweepOutcome::Again { verdict } => {
+                let text = |key: &str| verdict[key].as_str().unwrap_or_default();
+                let reason = Reason::ALL.iter().find(|reason| reason.as_str() == text("reason"));
+                let total = |changes: &Value| {
+                    ["staged", "unstaged", "untracked", "conflicted"].iter().filter_map(|kind| changes[*kind].as_u64()).sum()
+                };
+                SweepLine {
+                    status: reason.map(|reason| reason.status()),
+                    reason: reason.map_or("", |reason| reason.as_str()),
+                    spec: verdict["spec"].as_str().map(str::to_owned),
+                    commits: verdict["made_here"].as_u64(),
+                    left: verdict["changes"].is_object().then(|| total(&verdict["changes"])),
+                    message: short(text("message")),
+                    ..blank
+                }
+            }
+            SweepOutcome::Unwatched { note } => {
+                SweepLine { reason: "no_baseline", message: short(note.as_deref().unwrap_or_default()), ..blank }
+            }
+            SweepOutcome::Gone { why } => SweepLine { reason: "gone", message: short(why), ..blank },
+        }
+    }
+}
+
+/// One worktree in the table. A verdict with all its commits and paths would be too much to keep of thousands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SweepLine {
+    /// Its top folder.
+    pub worktree: String,
+    /// The verdict's status; `None` where it was not judged.
+    pub status: Option<Status>,
+    /// The verdict's reason, or `no_baseline` or `gone`.
+    pub reason: &'static str,
+    /// The name of the work.
+    pub spec: Option<String>,
+    /// Commits made here, where they were read.
+    pub commits: Option<u64>,
+    /// Uncommitted changes, where they were looked at.
+    pub left: Option<u64>,
+    /// The verdict's message.
+    pub message: String,
+}
+
+/// What a sweep came to.
+#[derive(Debug, Clone, Default)]
+pub struct SweepReport {
+    /// Every worktree that was looked at, by its top folder.
+    pub lines: Vec<SweepLine>,
+    /// How many were found and not looked at, because a signal ended the sweep.
+    pub not_reached: usize,
+    /// Questions put to agents.
+    pub probes: u32,
+    /// What a person should know beside the rows.
+    pub notes: Vec<String>,
+    /// Wall time.
+    pub duration: Duration,
+}
+
+impl SweepReport {
+    /// 0, or the highest code among `review`, `timeout`, `stopped`, `failed` and `error`. An interrupted sweep is `stopped`.
+    pub fn exit_code(&self) -> u8 {
+        let code = |status: Status| match status {
+            Status::Complete | Status::Incomplete | Status::Waiting => 0,
+            Status::Review | Status::Timeout | Status::Stopped | Status::Failed | Status::Error => status.exit_code(),
+        };
+        let interrupted = if self.not_reached > 0 { Status::Stopped.exit_code() } else { 0 };
+        self.lines.iter().filter_map(|line| line.status).map(code).max().unwrap_or(0).max(interrupted)
+    }
+
+    /// Wall time in milliseconds.
+    pub fn millis(&self) -> u64 {
+        millis(self.duration)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::*;
+
+    #[test]
+    fn the_exit_code_is_the_highest_of_those_that_call_for_somebody() {
+        let of = |statuses: &[Option<Status>], not_reached| {
+            let line = |status: &Option<Status>| SweepLine {
+                worktree: String::new(),
+                status: *status,
+                reason: "",
+                spec: None,
+                commits: None,
+                left: None,
+                message: String::new(),
+            };
+            SweepReport { lines: statuses.iter().map(line).collect(), not_reached, ..SweepReport::default() }.exit_code()
+        };
+        assert_eq!(of(&[], 0), 0);
+        assert_eq!(of(&[Some(Status::Complete), Some(Status::Incomplete), Some(Status::Waiting), None], 0), 0);
+        assert_eq!(of(&[Some(Status::Review), Some(Status::Incomplete)], 0), 12);
+        assert_eq!(of(&[Some(Status::Failed), Some(Status::Timeout), Some(Status::Stopped)], 0), 15);
+        assert_eq!(of(&[Some(Status::Error), Some(Status::Failed)], 3), 16);
+        assert_eq!(of(&[Some(Status::Complete)], 1), 14);
+    }
+}

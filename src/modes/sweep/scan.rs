@@ -1,0 +1,279 @@
+//! One worktree of a sweep: whether it is anybody's, whether it is free, and what it comes to.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::drive::{DriveOutcome, drive, perform};
+use super::pool::WorkerPool;
+use super::report::{SweepOutcome, SweepRow};
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::configuration::effective;
+use crate::judge::journal::{CommandJournal, observed};
+use crate::judge::judgement_input::{JudgementInput, Overrides};
+use crate::judge::judgement_run::{JudgementRun, SessionSeen};
+use crate::judge::open_worktree::{OpenWorktree, taken};
+use crate::judge::panicked::verdict_of_panic;
+use crate::judge::refusal::SettledCase;
+use crate::judge::settle_anchor;
+use crate::modes::live_session::RunningSession;
+use crate::session::recorded;
+use crate::wire::verdict_json::{Judgement, SessionJson};
+use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachineSetup};
+use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
+use watchdog_facts::verdict::{Reason, Status, Verdict};
+use watchdog_git::{FoundWorktree, RepoCache, WorktreeState};
+use watchdog_store::baseline;
+use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
+
+/// What is said of a worktree that was removed meanwhile.
+const VANISHED: &str = "its folder vanished while it was looked at";
+
+/// What a first look came to.
+pub enum SweepScanOutcome {
+    /// The end.
+    Row(SweepRow),
+    /// Only the agent can tell more.
+    Wants(Box<PendingProbe>),
+}
+
+/// A judgement that waits for its turn to ask. The worktree stays ours meanwhile.
+pub struct PendingProbe {
+    found: FoundWorktree,
+    around: CommandEnv,
+    judgement_run: JudgementRun,
+    setup: MachineSetup,
+    machine: CheckMachine,
+    action: MachineAction,
+    /// Let go of when the judgement is done.
+    _lock: WorktreeLock,
+}
+
+impl PendingProbe {
+    /// The worktree's top folder.
+    pub fn root(&self) -> &Path {
+        &self.found.root
+    }
+}
+
+/// Does one worktree's work, so that a bug that it meets is a row like any other.
+pub fn isolated(root: PathBuf, work: impl FnOnce() -> SweepScanOutcome) -> SweepScanOutcome {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(looked) => looked,
+        Err(panic) => SweepScanOutcome::Row(unjudged(root, verdict_of_panic(panic.as_ref()))),
+    }
+}
+
+impl WorkerPool<'_> {
+    /// Looks at one worktree as far as that costs nobody anything.
+    pub fn look(&self, found: &FoundWorktree, family: &mut RepoCache) -> SweepScanOutcome {
+        let row = |outcome| SweepScanOutcome::Row(SweepRow { worktree: found.root.clone(), outcome });
+        let judged = |verdict| SweepScanOutcome::Row(unjudged(found.root.clone(), verdict));
+        let id = found.worktree_id();
+        let watched = self.watched.contains(&id);
+        match &found.standing {
+            WorktreeState::There => {}
+            WorktreeState::Gone { why } => {
+                self.memory.forget(&id);
+                return row(SweepOutcome::Gone { why: why.clone() });
+            }
+            WorktreeState::Broken { why } if !watched && !self.was_watched(&found.root) => {
+                return row(SweepOutcome::Unwatched { note: Some(why.clone()) });
+            }
+            WorktreeState::Broken { why } => return judged(Verdict::unreadable(unreadable(FaultKind::Git, why))),
+            WorktreeState::Nothing { why } => {
+                let verdict = Verdict::unreadable(unreadable(FaultKind::NotARepository, why));
+                return row(SweepOutcome::Judged(Box::new(bare_judgement(&found.root, verdict))));
+            }
+        }
+        if !watched {
+            return row(SweepOutcome::Unwatched { note: None });
+        }
+        if let Some((verdict, session)) = self.session_active(&id, &found.root) {
+            let judgement = Judgement { session: Some(session), ..bare_judgement(&found.root, verdict) };
+            return SweepScanOutcome::Row(judged_row(found.root.clone(), judgement));
+        }
+        let holder =
+            LockHolder { pid: std::process::id(), command: "watchdog sweep".into(), since: now(), session_active: false, spec: None };
+        let lock = match WorktreeLock::try_acquire(&self.around.state, &id, holder) {
+            Ok(LockAttempt::Held(lock)) => lock,
+            Ok(LockAttempt::Busy(holder)) => return judged(taken(holder)),
+            Err(error) => return judged(Verdict::unreadable(error.into())),
+        };
+        if let Some(verdict) = self.memory.recall(found, &id) {
+            return row(SweepOutcome::Again { verdict: Box::new(verdict) });
+        }
+        self.judge(found, family, id, lock).unwrap_or_else(|unreadable| match found.root.exists() {
+            true => judged(Verdict::unreadable(unreadable)),
+            false => row(SweepOutcome::Gone { why: VANISHED.into() }),
+        })
+    }
+
+    /// Whether a baseline was recorded for what stood at this place. A broken `.git` does not tell under which name; where the
+    /// records cannot be read, it may have been.
+    fn was_watched(&self, root: &Path) -> bool {
+        baseline::everywhere(self.store.as_ref())
+            .map_or(true, |rows| rows.into_iter().any(|(_, _, row)| row.is_ok_and(|row| row.worktree == root)))
+    }
+
+    /// A session that a hook or `run` wrote down, and whose process still lives.
+    fn session_active(&self, id: &str, root: &Path) -> Option<(Verdict, SessionJson)> {
+        if !self.with_sessions.contains(id) {
+            return None;
+        }
+        // One that cannot be read hides nothing: the lock and the judgement come next.
+        let running = RunningSession::of(self.around, self.store.as_ref(), (id, root), None).ok()??;
+        Some((Verdict::new(Reason::SessionActive, running.in_words()), running.to_session()))
+    }
+
+    fn judge(
+        &self,
+        found: &FoundWorktree,
+        family: &mut RepoCache,
+        id: String,
+        lock: WorktreeLock,
+    ) -> Result<SweepScanOutcome, UnreadableFact> {
+        let begun = now();
+        let around = CommandEnv { worktree: found.root.clone(), ..self.around.clone() };
+        let end = |judgement: Judgement| Ok(SweepScanOutcome::Row(judged_row(found.root.clone(), judgement)));
+        // Read under the lock: another sweep may have judged it a moment ago.
+        let Some(recorded) = recorded(&self.store, &id, None)? else {
+            return Ok(SweepScanOutcome::Row(SweepRow { worktree: found.root.clone(), outcome: SweepOutcome::Unwatched { note: None } }));
+        };
+        let worktree = family.open(found)?;
+        if worktree.worktree_id() != id {
+            return Err(unreadable(FaultKind::Git, "another worktree took its place while it was looked at"));
+        }
+        let place = OpenWorktree { worktree_id: id, worktree, store: Arc::clone(&self.store), notes: Vec::new() };
+        settle_anchor::between_sessions(&place, Some(&recorded.spec), begun)?;
+        let effective = effective(&around, &place, Some(&recorded.spec), Some(&recorded.point))?;
+        let spent = self.probe_budget.is_spent();
+        let asked = Overrides { no_probe: self.request.asked.no_probe || spent, once: true, ..self.request.asked.clone() };
+        let case = JudgementInput::new(place, recorded, true, effective, asked);
+        let journal = CommandJournal::of(&case, &around, &self.store);
+        journal.join(&self.ledger);
+        let settled = SettledCase { command_env: &around, case: &case, store: self.store.as_ref(), journal: &journal, begun };
+        if let Err(refusal) = settled.admit() {
+            return end(refusal.into_judgement(&around, begun));
+        }
+        let store = Arc::clone(&self.store);
+        let (judgement_run, setup) = match JudgementRun::begin(case, store, journal, SessionSeen::default(), true, &around, begun) {
+            Ok(begun) => begun,
+            Err(judgement) => return end(*judgement),
+        };
+        let mut machine = CheckMachine::new(setup.clone());
+        let _within = judgement_run.span.clone().entered();
+        match drive(&mut machine, &judgement_run.executor, MachineEvent::Start, &self.cancel, &mut |_| false) {
+            DriveOutcome::Ended(mut verdict) => {
+                // Who would have been asked is told why not, also where the ration was spent before this look began.
+                if spent && self.request.max_probes_total > 0 && !self.request.asked.no_probe && verdict.reason == Reason::Working {
+                    verdict.degraded.push(self.rationed());
+                }
+                let mut judgement = self.settle(&judgement_run, &around, *verdict);
+                if let Err(error) = self.memory.keep(found, &judgement_run, &judgement, begun) {
+                    judgement.verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
+                }
+                if let Some(worktree) = judgement_run.into_worktree() {
+                    family.give_back(worktree);
+                }
+                end(judgement)
+            }
+            DriveOutcome::Asks(action) => {
+                let found = found.clone();
+                Ok(SweepScanOutcome::Wants(Box::new(PendingProbe { found, around, judgement_run, setup, machine, action, _lock: lock })))
+            }
+        }
+    }
+
+    /// Goes on with a judgement whose turn it is to ask.
+    pub fn ask(&self, pending: PendingProbe) -> SweepRow {
+        let PendingProbe { found, around, judgement_run, setup, mut machine, action, _lock } = pending;
+        let event = match self.cancel.is_cancelled() {
+            true => MachineEvent::Interrupt,
+            false => perform(&action, &machine, &judgement_run.executor, &self.cancel),
+        };
+        observed(judgement_run.executor.journal(), &event);
+        // A plan belongs to the answer that led to it; another question is one more of the ration.
+        let mut may_ask = |action: &MachineAction| *action == MachineAction::Rescue || self.probe_budget.take();
+        let _within = judgement_run.span.clone().entered();
+        match drive(&mut machine, &judgement_run.executor, event, &self.cancel, &mut may_ask) {
+            DriveOutcome::Ended(verdict) => judged_row(found.root, self.settle(&judgement_run, &around, *verdict)),
+            DriveOutcome::Asks(_) => self.without_asking(PendingProbe { found, around, judgement_run, setup, machine, action, _lock }),
+        }
+    }
+
+    /// Judges without asking, because the ration is spent: the next sweep may.
+    pub fn without_asking(&self, pending: PendingProbe) -> SweepRow {
+        let PendingProbe { found, around, judgement_run, mut setup, _lock, .. } = pending;
+        setup.no_probe = true;
+        setup.notes.push(self.rationed());
+        judgement_run.executor.ask_nobody();
+        let mut machine = CheckMachine::new(setup);
+        let _within = judgement_run.span.clone().entered();
+        match drive(&mut machine, &judgement_run.executor, MachineEvent::Start, &self.cancel, &mut |_| true) {
+            DriveOutcome::Ended(verdict) => judged_row(found.root, self.settle(&judgement_run, &around, *verdict)),
+            DriveOutcome::Asks(_) => unreachable!("everything may be done"),
+        }
+    }
+
+    fn rationed(&self) -> Degradation {
+        let detail = format!("the agent was not asked, as the {} questions of this sweep are spent", self.request.max_probes_total);
+        Degradation { code: WarningCode::ProbesRationed, detail }
+    }
+
+    fn settle(&self, judgement_run: &JudgementRun, around: &CommandEnv, verdict: Verdict) -> Judgement {
+        let judgement = judgement_run.settle(around, verdict);
+        self.expire(judgement_run);
+        judgement
+    }
+}
+
+fn unreadable(kind: FaultKind, why: &str) -> UnreadableFact {
+    UnreadableFact { kind, why: why.to_owned(), hint: None }
+}
+
+fn judged_row(worktree: PathBuf, judgement: Judgement) -> SweepRow {
+    // Removed while it was looked at: nothing is wrong with git, or with the agent.
+    if judgement.verdict.status() == Status::Error && !worktree.exists() {
+        return SweepRow { worktree, outcome: SweepOutcome::Gone { why: VANISHED.into() } };
+    }
+    SweepRow { worktree, outcome: SweepOutcome::Judged(Box::new(judgement)) }
+}
+
+/// A verdict on a worktree that could not be opened, or was not to be.
+fn unjudged(root: PathBuf, verdict: Verdict) -> SweepRow {
+    let judgement = bare_judgement(&root, verdict);
+    judged_row(root, judgement)
+}
+
+fn bare_judgement(root: &Path, verdict: Verdict) -> Judgement {
+    Judgement {
+        verdict,
+        worktree: root.display().to_string(),
+        spec: None,
+        branch: None,
+        baseline: None,
+        breaker: None,
+        log: None,
+        session: None,
+        survivors: Vec::new(),
+        looped: None,
+        duration: std::time::Duration::ZERO,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scan::*;
+
+    #[test]
+    fn a_panic_is_a_row_that_names_the_bug() {
+        for work in [(|| panic!("{} went wrong", "this")) as fn() -> SweepScanOutcome, || panic!("this went wrong")] {
+            let SweepScanOutcome::Row(row) = isolated("/".into(), work) else { panic!("no row") };
+            let line = row.line();
+            assert_eq!((line.worktree.as_str(), line.reason), ("/", "git_error"));
+            assert!(line.message.contains("this went wrong"), "{}", line.message);
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The verdict of an earlier sweep again, where everything that it rested on stands as it stood: the files of the worktree
+//! and of its git directory, what watchdog recorded, what is asked, and the user's configuration. Nothing else is taken
+//! over: an answer of an agent, a check's result or a breaker's state are asked for anew each time.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::request::SweepRequest;
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::configuration::FILE;
+use crate::judge::judgement_run::JudgementRun;
+use crate::wire::verdict_json::Judgement;
+use watchdog_facts::evidence::{UnreadableFact, WarningCode};
+use watchdog_facts::verdict::Reason;
+use watchdog_git::{FoundWorktree, StatFingerprint, StatFingerprints, TABLES};
+use watchdog_store::engine::RowRevision;
+use watchdog_store::sweep_cache::{self, SweepCacheEntry};
+use watchdog_store::{LocalStore, StoreError, rows_of_worktrees};
+
+/// How many looks are written together.
+const TOGETHER: usize = 128;
+
+/// What earlier sweeps left behind.
+pub struct EarlierSweeps {
+    store: Arc<dyn LocalStore>,
+    /// What is asked of every worktree alike.
+    asked: String,
+    asks_nobody: bool,
+    /// Files that decide about every worktree alike: which configuration is trusted, or the one that was named.
+    everywhere: Vec<PathBuf>,
+    /// The recorded rows of each worktree with their revisions, when the sweep began.
+    rows: HashMap<String, String>,
+    looks: HashMap<String, RowRevision>,
+    waiting: Mutex<Vec<(String, SweepCacheEntry)>>,
+}
+
+impl EarlierSweeps {
+    /// Reads what there is, for one sweep.
+    pub fn open(store: Arc<dyn LocalStore>, around: &CommandEnv, request: &SweepRequest) -> Result<Self, UnreadableFact> {
+        let asks_nobody = request.asked.no_probe || request.max_probes_total == 0;
+        let words = (env!("CARGO_PKG_VERSION"), &request.asked, asks_nobody, &around.config, &around.trusted);
+        let mut everywhere = vec![around.state.trust()];
+        everywhere.extend(around.config.clone());
+        Ok(EarlierSweeps {
+            asked: fingerprint(&format!("{words:?}")),
+            asks_nobody,
+            everywhere,
+            rows: rows_of_worktrees(store.as_ref())?,
+            looks: sweep_cache::all(store.as_ref())?,
+            store,
+            waiting: Mutex::default(),
+        })
+    }
+
+    /// The verdict of an earlier sweep, if nothing that it rested on moved. To be called under the worktree's lock.
+    pub fn recall(&self, found: &FoundWorktree, id: &str) -> Option<Value> {
+        self.looks.get(id)?;
+        // One that cannot be read costs a look.
+        let last = sweep_cache::of(self.store.as_ref(), id).ok()??;
+        if last.asked != self.asked_of(id)? {
+            return None;
+        }
+        // A snapshot that was dropped since must be taken again; a packed one costs a look. One in tables is among the traces.
+        let is_there = |name: &str| [name, TABLES].iter().any(|file| found.common_dir.join(file).exists());
+        if last.snapshot.is_some_and(|name| !is_there(&name)) {
+            return None;
+        }
+        let more = self.beside(found);
+        let stamp = StatFingerprints::read(&last.traces).stamp(StatFingerprint { worktree: found, more: &more }, now().into())?;
+        if stamp != last.stamp {
+            return None;
+        }
+        let mut verdict = last.verdict;
+        let fields = verdict.as_object_mut()?;
+        fields.insert("unchanged_since".into(), json!(last.at.to_string()));
+        fields.insert("duration_ms".into(), json!(0));
+        Some(verdict)
+    }
+
+    /// Keeps a verdict for the next sweep, if it may be used again. `begun` is before anything was read for it.
+    pub fn keep(
+        &self,
+        found: &FoundWorktree,
+        judgement_run: &JudgementRun,
+        judgement: &Judgement,
+        begun: Timestamp,
+    ) -> Result<(), StoreError> {
+        let Some(look) = self.look(found, judgement_run, judgement, begun) else { return Ok(()) };
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.push((judgement_run.case.worktree_id.clone(), look));
+        if waiting.len() < TOGETHER {
+            return Ok(());
+        }
+        let due = std::mem::take(&mut *waiting);
+        drop(waiting);
+        sweep_cache::keep(self.store.as_ref(), &due)
+    }
+
+    /// Writes what still waits.
+    pub fn finish(&self) -> Result<(), StoreError> {
+        let due = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        if due.is_empty() { Ok(()) } else { sweep_cache::keep(self.store.as_ref(), &due) }
+    }
+
+    /// Lets go of what is known of a worktree that is gone.
+    pub fn forget(&self, id: &str) {
+        if let Some(rev) = self.looks.get(id) {
+            // It is small, and in nobody's way.
+            let _ = sweep_cache::forget(self.store.as_ref(), id, *rev);
+        }
+    }
+
+    fn look(
+        &self,
+        found: &FoundWorktree,
+        judgement_run: &JudgementRun,
+        judgement: &Judgement,
+        begun: Timestamp,
+    ) -> Option<SweepCacheEntry> {
+        let verdict = &judgement.verdict;
+        let rests_on_git = match verdict.reason {
+            Reason::NewCommits => true,
+            // Nobody was asked, and nobody will be.
+            Reason::Working => self.asks_nobody,
+            _ => false,
+        };
+        let closed = judgement.breaker.as_ref().is_some_and(|breaker| breaker.state == "closed" && breaker.strikes == 0);
+        let written =
+            !verdict.degraded.iter().any(|note| matches!(note.code, WarningCode::StoreUnwritable | WarningCode::JournalUnwritable));
+        let plain = judgement_run.case.settings.checks.is_empty() && verdict.probes.is_empty() && verdict.rescue_commits == 0;
+        if !(rests_on_git && closed && written && plain && verdict.changes.is_some()) {
+            return None;
+        }
+        let traces = judgement_run.executor.traces()?;
+        let snapshot = verdict.snapshot.clone();
+        let more = self.beside(found);
+        let stamp = traces.stamp(StatFingerprint { worktree: found, more: &more }, begun.into())?;
+        let asked = self.asked_of(&judgement_run.case.worktree_id)?;
+        Some(SweepCacheEntry { asked, traces: traces.to_text(), stamp, snapshot, at: begun, verdict: judgement.to_json() })
+    }
+
+    fn beside(&self, found: &FoundWorktree) -> Vec<PathBuf> {
+        let mut more = self.everywhere.clone();
+        more.push(found.root.join(FILE));
+        more
+    }
+
+    fn asked_of(&self, id: &str) -> Option<String> {
+        Some(fingerprint(&format!("{} {}", self.asked, self.rows.get(id)?)))
+    }
+}
+
+fn fingerprint(text: &str) -> String {
+    Sha256::digest(text.as_bytes())[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,127 @@
+//! Searches for worktrees, in a thread of its own, and again after something moved.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::Instant;
+
+use crate::judge::signals::{SignalState, SignalUrgency};
+use crate::judge::spawn_io::or_panic;
+use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_git::{SearchResult, WorktreeState, find_worktrees};
+
+/// When to search after something moved: what git is making then is not whole at once.
+const PAUSES: [Duration; 3] = [Duration::from_millis(50), Duration::from_millis(500), Duration::from_secs(5)];
+
+/// A search pauses for so many times as long as the last one took, so that it never takes more than a part of one processor.
+const REST: u32 = 4;
+
+/// Searches the named paths.
+pub struct Discovery {
+    paths: Vec<PathBuf>,
+    under_way: Option<JoinHandle<SearchResult>>,
+    begun: Instant,
+    /// No search begins before.
+    rested: Instant,
+    /// When to search next, and how many searches follow that one.
+    next: Option<Instant>,
+    left: usize,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Discovery {
+    /// Searches nothing yet.
+    pub fn new(paths: Vec<PathBuf>) -> Self {
+        let now = Instant::now();
+        Discovery { paths, under_way: None, begun: now, rested: now, next: None, left: 0, is_over: Arc::default() }
+    }
+
+    /// Asks for a search, as worktrees may have come, gone or moved.
+    pub fn want(&mut self) {
+        let soon = Instant::now() + PAUSES[0];
+        self.next = Some(self.next.map_or(soon, |next| next.min(soon)));
+        self.left = PAUSES.len() - 1;
+    }
+
+    /// When to call [`Discovery::begin_due`] next.
+    pub fn due(&self) -> Option<Instant> {
+        self.next.filter(|_| self.under_way.is_none()).map(|next| next.max(self.rested))
+    }
+
+    /// Begins a search that is due.
+    pub fn begin_due(&mut self) {
+        if self.due().is_some_and(|at| at <= Instant::now()) {
+            self.next = (self.left > 0).then(|| Instant::now() + PAUSES[PAUSES.len() - self.left]);
+            self.left = self.left.saturating_sub(1);
+            self.begin();
+        }
+    }
+
+    fn begin(&mut self) {
+        self.begun = Instant::now();
+        let (paths, is_over) = (self.paths.clone(), Arc::clone(&self.is_over));
+        self.under_way = Some(tokio::task::spawn_blocking(move || find_worktrees(&paths, &|| is_over.load(Ordering::Relaxed))));
+    }
+
+    /// What the search under way found, or the bug that ended it; never, where there is none. Loses nothing where it is dropped before.
+    pub async fn found(&mut self) -> Result<SearchResult, JoinError> {
+        let found = match &mut self.under_way {
+            Some(search) => search.await,
+            None => return std::future::pending().await,
+        };
+        self.under_way = None;
+        self.rested = Instant::now() + self.begun.elapsed() * REST;
+        found
+    }
+
+    /// Ends a search under way soon.
+    pub fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    /// The first search. Where there is nothing to watch, the paths were mistaken, and waiting would hide that.
+    pub async fn first(&mut self, signals: &mut SignalState) -> Result<SearchResult, UnreadableFact> {
+        self.begin();
+        let search = tokio::select! {
+            // Nothing is watched yet that this could spoil.
+            search = self.found() => or_panic(search),
+            () = signals.reached(SignalUrgency::Interrupted) => return Ok(SearchResult::default()),
+        };
+        if search.worktrees.iter().any(|worktree| worktree.standing == WorktreeState::There) {
+            return Ok(search);
+        }
+        let why = search.worktrees.iter().find_map(|worktree| match &worktree.standing {
+            WorktreeState::There => None,
+            WorktreeState::Gone { why } | WorktreeState::Broken { why } => Some(format!("{}: {why}", worktree.root.display())),
+            WorktreeState::Nothing { why } => Some(why.clone()),
+        });
+        let why = why.unwrap_or_else(|| "no worktree was found".into());
+        Err(UnreadableFact {
+            kind: FaultKind::NotARepository,
+            why,
+            hint: Some("name a repository, or a folder with repositories in it".into()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::discovery::*;
+
+    #[test]
+    fn what_moves_between_two_searches_is_not_left_for_the_last_of_them() {
+        let mut discovery = Discovery::new(Vec::new());
+        assert_eq!(discovery.due(), None, "nothing moved");
+        discovery.next = Some(Instant::now() + PAUSES[2]);
+        discovery.want();
+        assert!(discovery.due().is_some_and(|at| at <= Instant::now() + PAUSES[0]), "soon");
+        let first = discovery.due();
+        discovery.want();
+        assert_eq!(discovery.due(), first, "what moves all the time puts nothing off");
+        discovery.rested = Instant::now() + PAUSES[1];
+        assert_eq!(discovery.due(), Some(discovery.rested), "a search that took long is not repeated at once");
+    }
+}

@@ -1,0 +1,481 @@
+//! The loop of a watch: hears movements, waits until git is done, and has each worktree looked at, a few at the same time and
+//! none twice at a time.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::{Instant, sleep_until};
+
+use super::discovery::Discovery;
+use super::fs_events::FsEvents;
+use super::request::WatchRequest;
+use super::scan::{ScanCause, ScanSubject, ScanTask, WatchScanOutcome, look};
+use super::stalled::StalledSessions;
+use super::suspend_detector::SuspendDetector;
+use super::watch_set::{WatchConcern, WatchSet};
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::judgement_input::Overrides;
+use crate::judge::judgement_run::early;
+use crate::judge::panicked::verdict_of_panic;
+use crate::judge::signals::{SignalState, SignalUrgency};
+use crate::notify::event_tail::EventTail;
+use crate::watch::{FsMovement, WatchDepth};
+use watchdog_facts::display::plural;
+use watchdog_facts::evidence::UnreadableFact;
+use watchdog_facts::verdict::{Reason, Verdict};
+use watchdog_git::{BaselinePoint, SearchResult};
+use watchdog_store::engine::StoredEvent;
+use watchdog_store::journal::{is_ours, kind};
+use watchdog_store::{LocalStore, open_store};
+
+/// Movements of one commit come within milliseconds of each other.
+const SETTLE: Duration = Duration::from_millis(4);
+/// A lock that stays longer than this is not that of a commit under way, and what is broken for longer is not about to be removed.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How soon a worktree that somebody else works on is looked at again, at first and at the longest.
+const BUSY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+/// How soon one that cannot be read is looked at again, at the longest.
+const BROKEN: Duration = Duration::from_secs(60);
+/// Whatever was heard, everything is looked at this often: some file systems tell nothing.
+const ROUND: Duration = Duration::from_secs(300);
+/// How often the outbox is emptied.
+const TICK: Duration = Duration::from_secs(30);
+
+/// A look that is due.
+struct DueScan {
+    at: Instant,
+    since: Instant,
+    cause: ScanCause,
+}
+
+/// A look that is under way.
+struct RunningScan {
+    id: String,
+    cause: ScanCause,
+    since: Instant,
+}
+
+struct WatchLoop<'a, L> {
+    around: &'a CommandEnv,
+    request: &'a WatchRequest,
+    store: Arc<dyn LocalStore>,
+    signals: SignalState,
+    watch_set: WatchSet,
+    fs_events: FsEvents,
+    due: BTreeMap<String, DueScan>,
+    /// When a work tree will have been left alone for long enough.
+    quiet: BTreeMap<String, Instant>,
+    look: L,
+    looking: JoinSet<WatchScanOutcome>,
+    /// Which look is whose, also where a bug ended it.
+    tasks: HashMap<Id, RunningScan>,
+    /// Which worktrees are being looked at.
+    under_way: BTreeSet<String>,
+    discovery: Discovery,
+    suspend_detector: SuspendDetector,
+    last_round: Instant,
+    /// When work trees that nobody can hear were last looked at.
+    last_work: Instant,
+    told_deaf: bool,
+    /// What could not be looked at and was told, by worktree.
+    complaints: BTreeMap<String, String>,
+    stalled: StalledSessions,
+}
+
+/// Watches until a signal comes or nobody listens any more. Returns the number of the signal, 0 where there was none.
+///
+/// # Errors
+/// Where there is no place for the records, or they cannot be read.
+pub async fn watch(around: &CommandEnv, request: &WatchRequest, signals: &mut SignalState) -> Result<i32, UnreadableFact> {
+    watch_by(around, request, signals, look).await
+}
+
+/// The same, with each look made by `look`.
+pub(super) async fn watch_by(
+    around: &CommandEnv,
+    request: &WatchRequest,
+    signals: &mut SignalState,
+    look: impl AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static,
+) -> Result<i32, UnreadableFact> {
+    around.state.ensure()?;
+    let store: Arc<dyn LocalStore> = open_store(&around.state)?;
+    // Before anything is looked at, so that nothing happens in between.
+    let mut tail = EventTail::new(Arc::clone(&store), around.state.root(), store.cursor_at(Timestamp::MAX)?);
+    let mut discovery = Discovery::new(request.paths.clone());
+    let first = discovery.first(signals).await?;
+    around.notifications.wake(&store);
+    let mut watch = WatchLoop {
+        around,
+        request,
+        store,
+        signals: signals.clone(),
+        watch_set: WatchSet::default(),
+        fs_events: FsEvents::new(request.poll_only),
+        due: BTreeMap::new(),
+        quiet: BTreeMap::new(),
+        look,
+        looking: JoinSet::new(),
+        tasks: HashMap::new(),
+        under_way: BTreeSet::new(),
+        discovery,
+        suspend_detector: SuspendDetector::new(Instant::now(), now()),
+        last_round: Instant::now(),
+        last_work: Instant::now(),
+        told_deaf: false,
+        complaints: BTreeMap::new(),
+        stalled: StalledSessions::default(),
+    };
+    watch.found(first);
+    tokio::task::LocalSet::new().run_until(watch.stay(&mut tail, signals)).await;
+    Ok(signals.last())
+}
+
+impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L> {
+    async fn stay(&mut self, tail: &mut EventTail, signals: &mut SignalState) {
+        let mut next_regular_look = Instant::now() + self.pause();
+        loop {
+            self.discovery.begin_due();
+            self.begin_looks();
+            let next = self.due.iter().filter(|(id, _)| !self.under_way.contains(*id)).map(|(_, due)| due.at);
+            let next = next.chain(self.quiet.values().copied()).chain(self.discovery.due()).min();
+            let full = self.looking.len() >= self.request.jobs;
+            let go_on = tokio::select! {
+                moved = self.fs_events.next() => { self.heard(moved); true }
+                () = sleep_until(next.unwrap_or(next_regular_look)), if next.is_some() && !full => true,
+                Some(looked) = self.looking.join_next_with_id(), if !self.looking.is_empty() => self.looked(looked),
+                found = self.discovery.found() => { self.searched(found); true }
+                () = tail.changed() => { self.read(tail); true }
+                () = sleep_until(next_regular_look) => {
+                    self.look_regularly();
+                    next_regular_look = Instant::now() + self.pause();
+                    (self.request.is_heard)()
+                }
+                () = signals.reached(SignalUrgency::Interrupted) => false,
+            };
+            if !go_on {
+                break;
+            }
+            if self.suspend_detector.stood_still(Instant::now(), now()) {
+                self.all_due("the machine slept, or this process was stopped");
+            }
+        }
+        self.discovery.end();
+        // What is under way hears the signal too, and its verdict is told.
+        while let Some(looked) = self.looking.join_next_with_id().await {
+            self.looked(looked);
+        }
+    }
+
+    fn pause(&self) -> Duration {
+        if self.polls() { self.request.poll } else { TICK }
+    }
+
+    fn polls(&self) -> bool {
+        self.request.poll_only || self.fs_events.watch_error.is_some()
+    }
+
+    /// Only hints come in here, in bursts; nothing is opened or read.
+    fn heard(&mut self, moved: FsMovement) {
+        let mut next = Some(moved);
+        while let Some(moved) = next.take().or_else(|| self.fs_events.more()) {
+            let FsMovement::At(paths) = moved else {
+                self.all_due("movements were dropped");
+                for id in self.watch_set.names() {
+                    self.stirred(id);
+                }
+                continue;
+            };
+            for path in paths {
+                let WatchConcern { heads, work, search } = self.watch_set.concern(&path);
+                if search {
+                    self.discovery.want();
+                }
+                for id in heads {
+                    self.make_due(id, ScanCause::Head, SETTLE);
+                }
+                for id in work {
+                    self.stirred(id);
+                }
+            }
+        }
+    }
+
+    /// Notes that something may have changed in a work tree just now.
+    fn stirred(&mut self, id: String) {
+        if let Some(quiet) = self.request.quiet_for {
+            self.quiet.insert(id, Instant::now() + quiet);
+        }
+    }
+
+    fn all_due(&mut self, why: &str) {
+        tracing::info!(target: "watchdog::watch", why = why, "every worktree is looked at");
+        self.discovery.want();
+        for id in self.watch_set.names() {
+            self.make_due(id, ScanCause::Head, SETTLE);
+        }
+    }
+
+    /// Notes that a worktree is to be looked at.
+    fn make_due(&mut self, id: String, cause: ScanCause, pause: Duration) {
+        let at = Instant::now() + pause;
+        let due = self.due.entry(id).or_insert(DueScan { at, since: Instant::now(), cause });
+        if cause > due.cause {
+            *due = DueScan { at: due.at.min(at), cause, ..*due };
+        }
+    }
+
+    fn begin_looks(&mut self) {
+        let time = Instant::now();
+        let fallen: Vec<String> = self.quiet.iter().filter(|(_, at)| **at <= time).map(|(id, _)| id.clone()).collect();
+        for id in fallen {
+            // A look at HEAD alone would be taken for it.
+            if self.due.contains_key(&id) {
+                self.quiet.insert(id, time + BUSY.0);
+            } else {
+                self.quiet.remove(&id);
+                self.make_due(id, ScanCause::Quiet, Duration::ZERO);
+            }
+        }
+        let ready = self.due.iter().filter(|(id, due)| due.at <= time && !self.under_way.contains(*id));
+        let mut ready: Vec<(String, ScanCause, Instant)> = ready.map(|(id, due)| (id.clone(), due.cause, due.since)).collect();
+        // Whoever waits longest comes first.
+        ready.sort_by_key(|(_, _, since)| *since);
+        for (id, cause, since) in ready {
+            let Some(member) = self.watch_set.get_mut(&id) else {
+                self.due.remove(&id);
+                continue;
+            };
+            if cause != ScanCause::Ended && member.dirs.is_busy() && time - since < PATIENCE {
+                self.make_later(&id, SETTLE);
+                continue;
+            }
+            if cause == ScanCause::Head {
+                let trace = member.dirs.trace();
+                let same = trace == member.trace;
+                if trace.is_none() {
+                    self.discovery.want();
+                }
+                // Whether one without a HEAD is gone or broken is for the look to tell.
+                if trace.is_some() && same {
+                    self.due.remove(&id);
+                    continue;
+                }
+            }
+            if self.looking.len() >= self.request.jobs {
+                return;
+            }
+            if let Some(member) = self.watch_set.get_mut(&id) {
+                // Before the look: what moves during it shall be seen as new.
+                member.trace = member.dirs.trace();
+            }
+            self.due.remove(&id);
+            self.begin_look(id, cause, since);
+        }
+    }
+
+    fn make_later(&mut self, id: &str, pause: Duration) {
+        if let Some(due) = self.due.get_mut(id) {
+            due.at = Instant::now() + pause;
+        }
+    }
+
+    fn begin_look(&mut self, id: String, cause: ScanCause, since: Instant) {
+        let Some(member) = self.watch_set.get(&id) else { return };
+        let root = member.root.clone();
+        tracing::info!(target: "watchdog::watch", worktree = %root.display(), cause = cause.as_str(), "looks at a worktree");
+        let subject = ScanSubject { id: id.clone(), root: root.clone(), cause, seen: member.seen.clone(), fingerprint: member.fingerprint };
+        let may_ask = self.request.probe || cause == ScanCause::Ended;
+        let asked = Overrides { once: true, no_probe: self.request.asked.no_probe || !may_ask, ..self.request.asked.clone() };
+        let narrate = Arc::clone(&self.around.narrate);
+        let named = root.display().to_string();
+        let around =
+            CommandEnv { worktree: root, narrate: Arc::new(move |text: &str| narrate(&format!("{named}: {text}"))), ..self.around.clone() };
+        let (store, signals) = (Arc::clone(&self.store), self.signals.clone());
+        self.under_way.insert(id.clone());
+        let look = self.look.clone();
+        let task = self.looking.spawn_local(async move { look(ScanTask { around, store, subject, asked, signals }).await });
+        self.tasks.insert(task.id(), RunningScan { id, cause, since });
+    }
+
+    /// Takes in what a look came to; `false` where nobody listens any more.
+    fn looked(&mut self, looked: Result<(Id, WatchScanOutcome), JoinError>) -> bool {
+        let task = looked.as_ref().map_or_else(JoinError::id, |(task, _)| *task);
+        let Some(RunningScan { id, cause, since }) = self.tasks.remove(&task) else { return true };
+        self.under_way.remove(&id);
+        let looked = match looked {
+            Ok((_, looked)) => looked,
+            Err(panicked) => return self.panicked(id, panicked),
+        };
+        let Some(member) = self.watch_set.get_mut(&id) else { return true };
+        match looked {
+            WatchScanOutcome::Unwatched => true,
+            WatchScanOutcome::Same { head } => {
+                member.seen = head.or(member.seen.take());
+                self.complaints.remove(&id);
+                true
+            }
+            WatchScanOutcome::Busy => {
+                // A movement during it made it due already.
+                member.trace = None;
+                let pause = (since.elapsed() / 4).clamp(BUSY.0, BUSY.1);
+                let due = self.due.entry(id).or_insert(DueScan { at: Instant::now() + pause, since, cause });
+                due.cause = due.cause.max(cause);
+                due.at = due.at.max(Instant::now() + pause);
+                true
+            }
+            WatchScanOutcome::Judged { head, fingerprint, judgement } => {
+                // What the judgement itself committed is no news.
+                let after = judgement
+                    .verdict
+                    .commits
+                    .as_ref()
+                    .map(|commits| commits.head.clone().map_or(BaselinePoint::Unborn, BaselinePoint::Commit));
+                member.seen = after.or(head);
+                member.fingerprint = fingerprint.or(member.fingerprint);
+                self.complaints.remove(&id);
+                (self.request.on_row)(&judgement)
+            }
+            WatchScanOutcome::Unreadable(unreadable) => {
+                // It may just have been moved or removed, which the search tells, or be whole again soon.
+                member.trace = None;
+                let root = member.root.clone();
+                self.discovery.want();
+                let pause = (since.elapsed() / 4).clamp(BUSY.0, BROKEN);
+                self.due.entry(id.clone()).or_insert(DueScan { at: Instant::now() + pause, since, cause });
+                // What is being removed is broken for a moment before it is gone, which is nothing to be told.
+                if !root.exists() || since.elapsed() < PATIENCE || self.complaints.get(&id) == Some(&unreadable.why) {
+                    return true;
+                }
+                self.complaints.insert(id, unreadable.why.clone());
+                let around = CommandEnv { worktree: root, ..self.around.clone() };
+                (self.request.on_row)(&early(&around, None, Verdict::unreadable(unreadable), now()))
+            }
+        }
+    }
+
+    /// A bug that one worktree meets is told of that worktree, and does not end the watch over the others. It is looked at again when
+    /// something moves there: at once, the same bug would be met again.
+    fn panicked(&mut self, id: String, panicked: JoinError) -> bool {
+        let Ok(panic) = panicked.try_into_panic() else { return true };
+        let worktree = self.watch_set.get(&id).map(|member| member.root.clone()).unwrap_or_else(|| id.into());
+        let around = CommandEnv { worktree, ..self.around.clone() };
+        (self.request.on_row)(&early(&around, None, verdict_of_panic(panic.as_ref()), now()))
+    }
+
+    /// What other processes wrote down: ends of sessions, and verdicts that make ours superfluous.
+    fn read(&mut self, tail: &mut EventTail) {
+        // A store that cannot be read now is read with the next change.
+        while let Ok(events) = tail.read() {
+            if events.is_empty() {
+                break;
+            }
+            for event in events.iter().filter(|event| !is_ours(&event.id)) {
+                self.read_one(event);
+            }
+        }
+        // Such as that a damaged one was put aside, and every baseline with it.
+        for note in self.store.notes() {
+            self.around.tell(&note.detail);
+        }
+    }
+
+    fn read_one(&mut self, event: &StoredEvent) {
+        let Some(member) = self.watch_set.get_mut(&event.worktree) else {
+            // It may be one that came unheard.
+            if event.kind == kind::BASELINE {
+                self.discovery.want();
+            }
+            return;
+        };
+        match event.kind.as_str() {
+            kind::SESSION_ENDED => self.make_due(event.worktree.clone(), ScanCause::Ended, SETTLE),
+            kind::BASELINE | kind::SESSION_STARTED => self.make_due(event.worktree.clone(), ScanCause::Head, SETTLE),
+            kind::VERDICT => {
+                let reason = event.data["reason"].as_str();
+                let looked_at = [Reason::Locked, Reason::SessionActive].iter().all(|busy| reason != Some(busy.as_str()));
+                if let Some(head) = event.data["head"].as_str().filter(|_| looked_at) {
+                    member.seen = Some(if head == "unborn" { BaselinePoint::Unborn } else { BaselinePoint::Commit(head.to_owned()) });
+                    self.due.remove(&event.worktree);
+                    // Whether HEAD moved on since then is for the next look to tell.
+                    member.trace = None;
+                    self.make_due(event.worktree.clone(), ScanCause::Head, BUSY.0);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn look_regularly(&mut self) {
+        self.around.notifications.wake(&self.store);
+        let worktrees = self.watch_set.names().into_iter().filter_map(|id| Some((id.clone(), self.watch_set.get(&id)?.root.clone())));
+        self.stalled.look(self.around, &self.store, worktrees.collect());
+        if self.last_round.elapsed() >= ROUND {
+            self.last_round = Instant::now();
+            self.all_due("it is time");
+        } else if self.polls() {
+            let changed: Vec<String> =
+                self.watch_set.names().into_iter().filter(|id| self.watch_set.get(id).is_some_and(|m| m.dirs.trace() != m.trace)).collect();
+            for id in changed {
+                self.make_due(id, ScanCause::Head, SETTLE);
+            }
+            // Without ears nobody knows for how long changes were left alone; that they are judged once is what remains.
+            if self.request.quiet_for.is_some_and(|quiet| self.last_work.elapsed() >= quiet) {
+                self.last_work = Instant::now();
+                for id in self.watch_set.names() {
+                    self.make_due(id, ScanCause::Quiet, SETTLE);
+                }
+            }
+        }
+    }
+
+    fn searched(&mut self, found: Result<SearchResult, JoinError>) {
+        match found {
+            Ok(found) => self.found(found),
+            Err(_) => self.around.tell("the search for worktrees failed, which is a bug; those that are known stay watched"),
+        }
+    }
+
+    /// Takes in what a search came to.
+    fn found(&mut self, search: SearchResult) {
+        let before = self.watch_set.size();
+        for note in search.notes {
+            self.around.tell(&note);
+        }
+        let new = self.watch_set.replace(&search.worktrees, &|root| root.join(".git").symlink_metadata().is_ok());
+        self.complaints.retain(|id, _| self.watch_set.get(id).is_some());
+        let mut wanted = BTreeMap::new();
+        for member in self.watch_set.members() {
+            wanted.extend(member.dirs.own());
+            wanted.extend(member.dirs.shared());
+            if self.request.quiet_for.is_some() {
+                wanted.insert(member.root.clone(), WatchDepth::Tree);
+            }
+        }
+        let begun = self.fs_events.listen_to(wanted);
+        // What moved between the search and the watch is seen by this look, and what is broken is told by it.
+        for id in new.into_iter().chain(self.watch_set.with_git_data_in(&begun)) {
+            self.make_due(id, ScanCause::Head, Duration::ZERO);
+        }
+        for id in self.watch_set.with_top_in(&begun) {
+            self.stirred(id);
+        }
+        if before != self.watch_set.size() {
+            let (worktrees, repositories) = self.watch_set.size();
+            let of = if repositories == 1 { "1 repository".to_owned() } else { format!("{repositories} repositories") };
+            let line = format!(
+                "watching {} of {of}, in {}",
+                plural(worktrees as u64, "worktree"),
+                plural(self.fs_events.count() as u64, "folder")
+            );
+            self.around.tell(&line);
+        }
+        if let Some(error) = self.fs_events.watch_error.as_ref().filter(|_| !self.told_deaf) {
+            self.around.tell(&format!("{error}; looking every {} s instead", self.request.poll.as_secs_f64()));
+        }
+        self.told_deaf = self.fs_events.watch_error.is_some();
+    }
+}

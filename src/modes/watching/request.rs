@@ -1,0 +1,31 @@
+//! What a watch is asked to do.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::judge::judgement_input::Overrides;
+use crate::wire::verdict_json::Judgement;
+
+/// What to watch.
+#[derive(Clone)]
+pub struct WatchRequest {
+    /// Repositories, and folders to search for them.
+    pub paths: Vec<PathBuf>,
+    /// What the command line asks of each judgement.
+    pub asked: Overrides,
+    /// Whether the agent may be asked also where no session ended.
+    pub probe: bool,
+    /// Watch work trees too, and judge uncommitted changes that were left alone for so long.
+    pub quiet_for: Option<Duration>,
+    /// How often to look where the system lets nobody watch.
+    pub poll: Duration,
+    /// Only look every so often.
+    pub poll_only: bool,
+    /// How many judgements at the same time.
+    pub jobs: usize,
+    /// Who hears of each judgement; `false` ends the watch, as nobody listens any more.
+    pub on_row: Arc<dyn Fn(&Judgement) -> bool>,
+    /// Whether anybody listens, asked from time to time while there is nothing to hear.
+    pub is_heard: Arc<dyn Fn() -> bool>,
+}

@@ -1,0 +1,175 @@
+//! One look at one worktree: whether there is anything to judge, and the judgement, as `check --once` makes it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::judgement_input::Overrides;
+use crate::judge::open_worktree::{OpenWorktree, WATCH};
+use crate::judge::signals::SignalState;
+use crate::modes::check::{CheckRequest, check_place};
+use crate::session::recorded;
+use crate::wire::verdict_json::Judgement;
+use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_facts::verdict::Reason;
+use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_store::LocalStore;
+use watchdog_store::journal::kind;
+use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
+
+/// Why a worktree is looked at; a later one is the stronger reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ScanCause {
+    /// Changes in its work tree fell quiet.
+    Quiet,
+    /// Its HEAD may have moved.
+    Head,
+    /// A session ended.
+    Ended,
+}
+
+impl ScanCause {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ScanCause::Quiet => "quiet",
+            ScanCause::Head => "head",
+            ScanCause::Ended => "session_ended",
+        }
+    }
+}
+
+/// A worktree to look at, with what was seen of it before.
+pub struct ScanSubject {
+    /// Its name in the records.
+    pub id: String,
+    /// Its top folder.
+    pub root: PathBuf,
+    /// Why.
+    pub cause: ScanCause,
+    /// The commit that was last judged.
+    pub seen: Option<BaselinePoint>,
+    /// The uncommitted changes that were last judged.
+    pub fingerprint: Option<u64>,
+}
+
+/// What one look is given.
+pub struct ScanTask {
+    /// What was told from outside, with the worktree's own folder.
+    pub around: CommandEnv,
+    /// The records.
+    pub store: Arc<dyn LocalStore>,
+    /// The worktree.
+    pub subject: ScanSubject,
+    /// What is asked of the judgement.
+    pub asked: Overrides,
+    /// What ends it early.
+    pub signals: SignalState,
+}
+
+/// What a look came to.
+pub enum WatchScanOutcome {
+    /// Nobody asked for this worktree to be watched: it has no baseline.
+    Unwatched,
+    /// Nothing is new.
+    Same {
+        /// Where HEAD is.
+        head: Option<BaselinePoint>,
+    },
+    /// Somebody else works on it.
+    Busy,
+    /// A judgement.
+    Judged {
+        /// Where HEAD was just before.
+        head: Option<BaselinePoint>,
+        /// The uncommitted changes just before, where they were looked at.
+        fingerprint: Option<u64>,
+        /// The judgement.
+        judgement: Box<Judgement>,
+    },
+    /// It could not even be looked at.
+    Unreadable(UnreadableFact),
+}
+
+/// Looks, and judges where there is something new.
+pub async fn look(task: ScanTask) -> WatchScanOutcome {
+    let ScanTask { around, store, subject, asked, mut signals } = task;
+    match prepare(&around, &store, &subject) {
+        Ok(PreparedScan::Place(place, lock, head, fingerprint)) => {
+            let request = CheckRequest { asked, ..CheckRequest::default() };
+            let judgement = Box::new(check_place(&around, *place, &request, &mut signals, now()).await);
+            drop(lock);
+            match unreadable(&judgement).filter(|_| head.is_none()) {
+                Some(unreadable) => WatchScanOutcome::Unreadable(unreadable),
+                None => WatchScanOutcome::Judged { head, fingerprint, judgement },
+            }
+        }
+        Ok(PreparedScan::Nothing(looked)) => looked,
+        Err(unreadable) => WatchScanOutcome::Unreadable(unreadable),
+    }
+}
+
+/// Why git could not be read in the midst of a judgement: what is being removed is broken for a moment before it is gone.
+fn unreadable(judgement: &Judgement) -> Option<UnreadableFact> {
+    let kind = match judgement.verdict.reason {
+        Reason::GitError => FaultKind::Git,
+        Reason::NotARepository => FaultKind::NotARepository,
+        _ => return None,
+    };
+    Some(UnreadableFact { kind, why: judgement.verdict.message.clone(), hint: None })
+}
+
+enum PreparedScan {
+    Place(Box<OpenWorktree>, WorktreeLock, Option<BaselinePoint>, Option<u64>),
+    Nothing(WatchScanOutcome),
+}
+
+fn prepare(around: &CommandEnv, store: &Arc<dyn LocalStore>, subject: &ScanSubject) -> Result<PreparedScan, UnreadableFact> {
+    let Some(recorded) = recorded(store, &subject.id, None)? else { return Ok(PreparedScan::Nothing(WatchScanOutcome::Unwatched)) };
+    let worktree = Worktree::open(&subject.root)?;
+    if worktree.worktree_id() != subject.id {
+        let why = format!("another worktree is in the place of {}", subject.root.display());
+        return Err(UnreadableFact { kind: FaultKind::NotARepository, why, hint: None });
+    }
+    // What HEAD names cannot be told everywhere; then every movement is judged.
+    let head = worktree.head().ok();
+    let before = subject.seen.as_ref().unwrap_or(&recorded.point);
+    let moved = head.as_ref().is_none_or(|head| head != before);
+    let mut fingerprint = None;
+    let new = match subject.cause {
+        ScanCause::Ended => true,
+        ScanCause::Head => moved,
+        ScanCause::Quiet => {
+            let changes = worktree.changes()?;
+            fingerprint = Some(changes.fingerprint);
+            moved || (changes.any() && subject.fingerprint != fingerprint)
+        }
+    };
+    if !new {
+        return Ok(PreparedScan::Nothing(WatchScanOutcome::Same { head }));
+    }
+    // Only now: a look that comes to nothing is in nobody's way.
+    let holder = LockHolder { pid: std::process::id(), command: WATCH.into(), since: now(), session_active: false, spec: None };
+    let LockAttempt::Held(lock) = WorktreeLock::try_acquire(&around.state, &subject.id, holder)? else {
+        return Ok(PreparedScan::Nothing(WatchScanOutcome::Busy));
+    };
+    if subject.cause != ScanCause::Quiet && was_judged(store.as_ref(), &subject.id, head.as_ref())? {
+        return Ok(PreparedScan::Nothing(WatchScanOutcome::Same { head }));
+    }
+    let place = OpenWorktree { worktree_id: subject.id.clone(), worktree, store: Arc::clone(store), notes: Vec::new() };
+    Ok(PreparedScan::Place(Box::new(place), lock, head, fingerprint))
+}
+
+/// Whether the last that was written down about a worktree is a verdict on this very head. Whoever held the lock until now may have written
+/// it, and nobody have read it yet.
+fn was_judged(store: &dyn LocalStore, id: &str, head: Option<&BaselinePoint>) -> Result<bool, UnreadableFact> {
+    let (events, _) = store.read_back(store.cursor_at(Timestamp::MAX)?, Some(id), 1)?;
+    let busy = |reason: &str| [Reason::Locked, Reason::SessionActive].iter().any(|busy| reason == busy.as_str());
+    Ok(events.last().is_some_and(|event| {
+        let judged = event.kind == kind::VERDICT && !event.data["reason"].as_str().is_some_and(busy);
+        judged && head.is_some_and(|head| event.data["head"].as_str() == Some(head.as_str()))
+    }))
+}

@@ -1,0 +1,49 @@
+//! Tells once of each session of a watched worktree that has stalled. It is not judged while it runs: a person, or its own watchdog, ends it.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use tokio::task::JoinHandle;
+
+use crate::judge::command_env::CommandEnv;
+use crate::modes::live_session::{SessionActivity, look_at_session};
+use watchdog_process::still_runs;
+use watchdog_store::{LocalStore, session};
+
+/// A session, by its worktree and its beginning.
+type SessionKey = (String, Timestamp);
+
+/// Sessions that stalled and were told.
+#[derive(Default)]
+pub struct StalledSessions {
+    reported: Arc<Mutex<BTreeSet<SessionKey>>>,
+    under_way: Option<JoinHandle<()>>,
+}
+
+impl StalledSessions {
+    /// Looks at the sessions that run in these worktrees, in a thread of its own, unless the last look is still under way.
+    pub fn look(&mut self, around: &CommandEnv, store: &Arc<dyn LocalStore>, worktrees: Vec<(String, PathBuf)>) {
+        if worktrees.is_empty() || self.under_way.as_ref().is_some_and(|look| !look.is_finished()) {
+            return;
+        }
+        let (around, store, reported) = (around.clone(), Arc::clone(store), Arc::clone(&self.reported));
+        self.under_way = Some(tokio::task::spawn_blocking(move || {
+            for (id, root) in worktrees {
+                // One that cannot be read is told by the look at its worktree.
+                let Ok(Some((spec, found))) = session::latest(store.as_ref(), &id) else { continue };
+                let Some(pid) = found.pid.filter(|pid| found.ended_at.is_none() && still_runs(*pid, found.started_at)) else { continue };
+                let live = look_at_session(&found, &root, &around.state, &around.claude_home);
+                let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
+                let key = (id, found.started_at);
+                // One that goes on, and stalls again, is told again.
+                if live.doing != SessionActivity::Stalled {
+                    reported.remove(&key);
+                } else if reported.insert(key) {
+                    around.tell(&format!("{}: the session of '{spec}' (process {pid}) runs{}", root.display(), live.in_words()));
+                }
+            }
+        }));
+    }
+}

@@ -1,0 +1,263 @@
+//! Which worktrees are watched, and whom a movement is about. Knows no clock and no watch.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::watch::{GitDirs, HeadTrace};
+use watchdog_git::{BaselinePoint, FoundWorktree, WorktreeState};
+
+/// One worktree that is watched.
+#[derive(Debug, Clone)]
+pub struct WatchedWorktree {
+    /// Its top folder.
+    pub root: PathBuf,
+    /// Its git directories.
+    pub dirs: GitDirs,
+    /// What said where HEAD is when it was last looked at.
+    pub trace: Option<HeadTrace>,
+    /// The commit that HEAD named when it was last judged or had its baseline recorded.
+    pub seen: Option<BaselinePoint>,
+    /// The fingerprint of the uncommitted changes when they were last judged.
+    pub fingerprint: Option<u64>,
+}
+
+/// What a movement asks for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct WatchConcern {
+    /// The worktrees whose HEAD may have moved.
+    pub heads: BTreeSet<String>,
+    /// The worktrees in whose work tree something changed.
+    pub work: BTreeSet<String>,
+    /// Worktrees may have come, gone or moved.
+    pub search: bool,
+}
+
+/// The worktrees that are watched, by their names in the records.
+#[derive(Debug, Default)]
+pub struct WatchSet {
+    members: BTreeMap<String, WatchedWorktree>,
+    /// From git directory to name.
+    by_git_dir: BTreeMap<PathBuf, String>,
+    /// The names of a repository's worktrees.
+    by_common_dir: BTreeMap<PathBuf, BTreeSet<String>>,
+    /// From top folder to name, to find whom a changed file belongs to.
+    by_root: BTreeMap<PathBuf, String>,
+}
+
+impl WatchSet {
+    /// Takes over what a search found; what is known of those that stay is kept. One that is broken stays as well, since somebody may
+    /// count on it, also where the search did not take it for a worktree any more: `is_left` says whether anything of it is there. Returns
+    /// the names of those that are new, in a new place, or broken.
+    pub fn replace(&mut self, found: &[FoundWorktree], is_left: &dyn Fn(&Path) -> bool) -> Vec<String> {
+        let mut old = std::mem::take(self).members;
+        let mut new = Vec::new();
+        for worktree in
+            found.iter().filter(|worktree| !matches!(worktree.standing, WorktreeState::Gone { .. } | WorktreeState::Nothing { .. }))
+        {
+            let id = worktree.worktree_id();
+            let dirs = GitDirs { git_dir: worktree.git_dir.clone(), common_dir: worktree.common_dir.clone() };
+            let member = match old.remove(&id) {
+                Some(member) if member.root == worktree.root => WatchedWorktree { dirs, ..member },
+                // Whatever was looked at there may have been missed.
+                Some(member) => {
+                    new.push(id.clone());
+                    WatchedWorktree { root: worktree.root.clone(), dirs, trace: None, ..member }
+                }
+                None => {
+                    new.push(id.clone());
+                    WatchedWorktree { root: worktree.root.clone(), dirs, trace: None, seen: None, fingerprint: None }
+                }
+            };
+            if worktree.standing != WorktreeState::There && !new.contains(&id) {
+                new.push(id.clone());
+            }
+            self.insert(id, member);
+        }
+        for worktree in found {
+            old.remove(&worktree.worktree_id());
+        }
+        for (id, member) in old {
+            if !self.by_root.contains_key(&member.root) && is_left(&member.root) {
+                new.push(id.clone());
+                self.insert(id, member);
+            }
+        }
+        new
+    }
+
+    fn insert(&mut self, id: String, member: WatchedWorktree) {
+        self.by_git_dir.insert(member.dirs.git_dir.clone(), id.clone());
+        self.by_common_dir.entry(member.dirs.common_dir.clone()).or_default().insert(id.clone());
+        self.by_root.insert(member.root.clone(), id.clone());
+        self.members.insert(id, member);
+    }
+
+    /// How many worktrees, and of how many repositories.
+    pub fn size(&self) -> (usize, usize) {
+        (self.members.len(), self.by_common_dir.len())
+    }
+
+    /// Every name.
+    pub fn names(&self) -> Vec<String> {
+        self.members.keys().cloned().collect()
+    }
+
+    /// Every worktree.
+    pub fn members(&self) -> impl Iterator<Item = &WatchedWorktree> {
+        self.members.values()
+    }
+
+    /// One worktree.
+    pub fn get(&self, id: &str) -> Option<&WatchedWorktree> {
+        self.members.get(id)
+    }
+
+    /// The same, to note what was seen.
+    pub fn get_mut(&mut self, id: &str) -> Option<&mut WatchedWorktree> {
+        self.members.get_mut(id)
+    }
+
+    /// The worktrees whose git data lies in any of these folders.
+    pub fn with_git_data_in(&self, folders: &BTreeSet<PathBuf>) -> Vec<String> {
+        let is_in = |dirs: &GitDirs| dirs.own().into_iter().chain(dirs.shared()).any(|(folder, _)| folders.contains(&folder));
+        let found = self.members.iter().filter(|(_, member)| !folders.is_empty() && is_in(&member.dirs));
+        found.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// The worktrees whose top is any of these folders.
+    pub fn with_top_in(&self, folders: &BTreeSet<PathBuf>) -> Vec<String> {
+        folders.iter().filter_map(|folder| self.by_root.get(folder)).cloned().collect()
+    }
+
+    /// Whom a movement at this path is about.
+    pub fn concern(&self, path: &Path) -> WatchConcern {
+        let mut concern = WatchConcern::default();
+        // The nearest git directory around the path; `worktrees/<name>` lies inside the shared one.
+        let around = path.ancestors().find(|folder| self.by_git_dir.contains_key(*folder) || self.by_common_dir.contains_key(*folder));
+        let Some(git_dir) = around else {
+            match path.ancestors().find_map(|folder| self.by_root.get(folder)) {
+                Some(id) if !path.components().any(|part| part.as_os_str() == OsStr::new(".git")) => concern.work.insert(id.clone()),
+                Some(_) | None => false,
+            };
+            return concern;
+        };
+        let own = self.by_git_dir.get(git_dir);
+        let inside = path.strip_prefix(git_dir).unwrap_or(path).as_os_str().as_bytes();
+        // Its own folder moved or went away, as did the file that says where its work tree is, or a worktree came or went.
+        concern.search = inside.is_empty() || inside.starts_with(b"gitdir") || inside == b"commondir" || inside.starts_with(b"worktrees");
+        let of_all = self.by_common_dir.get(git_dir);
+        if let (Some(name), Some(all)) = (inside.strip_prefix(b"refs/heads/"), of_all) {
+            let branch = [b"refs/heads/", name.strip_suffix(b".lock").unwrap_or(name)].concat();
+            let on_it = |id: &&String| self.members.get(*id).is_some_and(|member| is_or_below(member.branch(), &branch));
+            concern.heads.extend(all.iter().filter(on_it).cloned());
+        } else if let (true, Some(all)) = (inside == b"packed-refs" || inside.starts_with(b"reftable"), of_all) {
+            // Not its lock: each commit takes that for a moment and changes nothing, and everybody would be looked at.
+            concern.heads.extend(all.iter().cloned());
+        }
+        // Locks that come and go are what a commit looks like; files that nobody reads HEAD from are not.
+        if let Some(own) = own.filter(|_| inside.starts_with(b"HEAD") || inside.starts_with(b"index") || inside.starts_with(b"reftable")) {
+            concern.heads.insert(own.clone());
+        }
+        concern
+    }
+}
+
+impl WatchedWorktree {
+    fn branch(&self) -> &[u8] {
+        self.trace.as_ref().map_or(&[], |trace| &trace.branch)
+    }
+}
+
+/// Whether a branch is the one that moved, or lies in a folder of branches that came or went as a whole.
+fn is_or_below(branch: &[u8], moved: &[u8]) -> bool {
+    branch.strip_prefix(moved).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::watch_set::*;
+
+    fn worktree(root: &str, git_dir: &str, common_dir: &str) -> FoundWorktree {
+        FoundWorktree { root: root.into(), git_dir: git_dir.into(), common_dir: common_dir.into(), standing: WorktreeState::There }
+    }
+
+    /// A main worktree on `main`, and linked ones on `task/a` and `task/b`.
+    fn watch_set() -> (WatchSet, [String; 3]) {
+        let found = [
+            worktree("/r", "/r/.git", "/r/.git"),
+            worktree("/a", "/r/.git/worktrees/a", "/r/.git"),
+            worktree("/b", "/r/.git/worktrees/b", "/r/.git"),
+        ];
+        let mut watch_set = WatchSet::default();
+        assert_eq!(watch_set.replace(&found, &|_| false).len(), 3);
+        let ids = found.map(|worktree| worktree.worktree_id());
+        for (id, branch) in ids.iter().zip(["refs/heads/main", "refs/heads/task/a", "refs/heads/task/b"]) {
+            let mut trace = HeadTrace::default();
+            trace.branch = branch.into();
+            watch_set.get_mut(id).unwrap().trace = Some(trace);
+        }
+        (watch_set, ids)
+    }
+
+    #[test]
+    fn a_movement_is_about_those_whose_head_it_may_move() {
+        let (watch_set, [main, a, b]) = watch_set();
+        for (path, heads, search) in [
+            ("/r/.git/HEAD.lock", vec![&main], false),
+            ("/r/.git/index", vec![&main], false),
+            ("/r/.git/config", vec![], false),
+            ("/r/.git/worktrees/a/HEAD.lock", vec![&a], false),
+            ("/r/.git/worktrees/a/index.lock", vec![&a], false),
+            ("/r/.git/worktrees/a/gitdir", vec![], true),
+            ("/r/.git/worktrees/a", vec![], true),
+            ("/r/.git/worktrees/new", vec![], true),
+            ("/r/.git/worktrees", vec![], true),
+            ("/r/.git", vec![], true),
+            ("/r/.git/refs/heads/task/b.lock", vec![&b], false),
+            ("/r/.git/refs/heads/task/b", vec![&b], false),
+            ("/r/.git/refs/heads/task", vec![&a, &b], false),
+            ("/r/.git/refs/heads/tas", vec![], false),
+            ("/r/.git/packed-refs", vec![&main, &a, &b], false),
+            ("/r/.git/packed-refs.lock", vec![], false),
+            ("/r/.git/reftable/tables.list", vec![&main, &a, &b], false),
+            ("/elsewhere/file", vec![], false),
+        ] {
+            let concern = watch_set.concern(Path::new(path));
+            assert_eq!((concern.heads.iter().collect::<BTreeSet<_>>(), concern.search), (heads.into_iter().collect(), search), "{path}");
+            assert!(concern.work.is_empty(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_changed_file_is_about_the_innermost_work_tree() {
+        let (mut watch_set, [main, ..]) = watch_set();
+        let inner = worktree("/r/inner", "/r/inner/.git", "/r/inner/.git");
+        let mut found = vec![worktree("/r", "/r/.git", "/r/.git"), inner.clone()];
+        assert_eq!(watch_set.replace(&found, &|_| false), [inner.worktree_id()], "what stays is not new");
+        for (path, id) in [("/r/src/x", &main), ("/r/inner/x", &inner.worktree_id())] {
+            assert_eq!(watch_set.concern(Path::new(path)).work.iter().collect::<Vec<_>>(), [id], "{path}");
+        }
+        assert!(watch_set.concern(Path::new("/r/sub/.git/x")).work.is_empty());
+        found.pop();
+        watch_set.replace(&found, &|_| false);
+        assert_eq!(watch_set.size(), (1, 1));
+        assert!(watch_set.get(&main).unwrap().trace.is_some(), "what is known of it is kept");
+    }
+
+    #[test]
+    fn what_is_broken_stays_and_what_is_gone_or_replaced_does_not() {
+        let (mut watch_set, [main, a, b]) = watch_set();
+        let gone =
+            FoundWorktree { standing: WorktreeState::Gone { why: String::new() }, ..worktree("/a", "/r/.git/worktrees/a", "/r/.git") };
+        let broken =
+            FoundWorktree { standing: WorktreeState::Broken { why: String::new() }, ..worktree("/b", "/r/.git/worktrees/b", "/r/.git") };
+        assert_eq!(watch_set.replace(&[gone, broken], &|_| true), [b.clone(), main.clone()]);
+        assert_eq!(watch_set.names().iter().collect::<BTreeSet<_>>(), BTreeSet::from([&main, &b]), "the one that nobody found is left");
+        assert!(watch_set.get(&a).is_none());
+        let other = worktree("/r", "/elsewhere", "/elsewhere");
+        assert_eq!(watch_set.replace(std::slice::from_ref(&other), &|root| root == Path::new("/r")), [other.worktree_id()]);
+        assert_eq!(watch_set.names(), [other.worktree_id()], "another one is in its place, and of the third nothing is left");
+    }
+}

@@ -1,0 +1,52 @@
+//! What an agent is asked to do with a task.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::agent::SessionWorker;
+use crate::judge::judgement_input::Overrides;
+use watchdog_process::OutputMirror;
+
+/// One task for one agent.
+#[derive(Debug, Clone)]
+pub struct TaskOrder {
+    /// The task.
+    pub id: String,
+    /// The agent's name.
+    pub agent: String,
+    /// Where it works.
+    pub place: TaskCheckout,
+    /// How the agent is started.
+    pub worker: SessionWorker,
+    /// How long the task stays taken when nobody renews that.
+    pub lease: Duration,
+    /// Whether the status is also kept in the task's file.
+    pub write_back: bool,
+    /// After so many iterations that left the work as it was, a person is asked; 0 = never.
+    pub no_progress: u32,
+    /// A usage limit that lasts longer is not waited for.
+    pub max_wait: Duration,
+    /// When a session is ended; by default what the configuration says.
+    pub timeout: Option<Duration>,
+    /// How long a session may be silent; zero = for ever, by default what the configuration says.
+    pub idle_timeout: Option<Duration>,
+    /// Between TERM and KILL.
+    pub grace: Duration,
+    /// How long children that outlive a session are waited for.
+    pub child_wait: Duration,
+    /// Whether those that outlive even that are ended.
+    pub end_survivors: bool,
+    /// Where the sessions' output is shown.
+    pub mirror: OutputMirror,
+    /// What else the command line asks for.
+    pub asked: Overrides,
+}
+
+/// Where a task is worked on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskCheckout {
+    /// In the worktree that the command is about, on the branch that is there.
+    Here,
+    /// In a linked worktree of the agent's own, on the branch of the task. This folder, or one beside it where it holds unsaved work.
+    Own(PathBuf),
+}

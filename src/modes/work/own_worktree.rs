@@ -1,0 +1,229 @@
+//! The linked worktree and the branch that a task is worked on in.
+//!
+//! Nothing is ever removed here, and no worktree is switched to another branch while it holds anything that no branch keeps. One that
+//! does is left as it is, and the next task gets a worktree beside it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use watchdog_git::{BaselinePoint, Worktree, WorktreeState, worktrees_of};
+use watchdog_process::git_program::{git, tail};
+
+/// How long git may take for one step; making a worktree writes every file of it.
+const DEADLINE: Duration = Duration::from_secs(900);
+
+/// How many worktrees beside each other are looked at.
+const MOST: u32 = 50;
+
+/// Between two tries beside another git; in all they take two and a half seconds.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(1280);
+
+/// The branch of a task.
+pub fn branch_of(id: &str) -> String {
+    format!("watchdog/{id}")
+}
+
+/// A worktree on a task's branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskWorktree {
+    /// Its top folder.
+    pub root: PathBuf,
+    /// What a person should know.
+    pub notes: Vec<String>,
+}
+
+/// Why there is no worktree for a task.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotReady {
+    /// The work of a dependency does not go together with what is there.
+    #[error("the work of {dependency} does not merge into {branch}; merge it by hand in {root}, then run the task again: {why}")]
+    Conflict { dependency: String, branch: String, root: String, why: String },
+    /// The branch is in use where the tasks themselves are.
+    #[error("the branch {branch} is checked out in {root}; switch that to another branch first")]
+    CheckedOut { branch: String, root: String },
+    /// There is nothing to begin from.
+    #[error("the repository has no commit yet; make a first one")]
+    Unborn,
+    /// git refused.
+    #[error("failed to make the worktree of the task: {0}")]
+    Git(String),
+}
+
+/// What a worktree is wanted for.
+#[derive(Debug, Clone)]
+pub struct WorktreePurpose {
+    /// The worktree that the tasks are in: new branches begin at its HEAD.
+    pub from: PathBuf,
+    /// The folder of the agent, which may be there or not.
+    pub home: PathBuf,
+    /// The branch.
+    pub branch: String,
+    /// Branches with the work of its dependencies.
+    pub dependencies: Vec<String>,
+    /// Branches of tasks that somebody works on: their worktrees are left alone, however clean they look.
+    pub taken: Vec<String>,
+}
+
+/// Makes or finds the worktree, and brings the work of the dependencies into its branch.
+///
+/// # Errors
+/// See [`NotReady`].
+pub fn make_ready(wanted: &WorktreePurpose) -> Result<TaskWorktree, NotReady> {
+    let failed = |error: watchdog_git::Error| NotReady::Git(error.to_string());
+    let from = Worktree::open(&wanted.from).map_err(failed)?;
+    let BaselinePoint::Commit(base) = from.head().map_err(failed)? else { return Err(NotReady::Unborn) };
+    let mut notes = Vec::new();
+    let root = match checked_out(&from, &wanted.branch) {
+        Some(root) if root == from.root() => {
+            return Err(NotReady::CheckedOut { branch: wanted.branch.clone(), root: root.display().to_string() });
+        }
+        Some(root) => root,
+        None => beside_others(|| settle_in(&from, wanted, &base, &mut notes))?,
+    };
+    bring_in(&root, wanted, &mut notes)?;
+    Ok(TaskWorktree { root, notes })
+}
+
+/// Tries again where git met a worktree that another git was just making: it reads all of them first, and gives up at a half-made one.
+fn beside_others<T>(mut make: impl FnMut() -> Result<T, NotReady>) -> Result<T, NotReady> {
+    let mut pause = SHORTEST_PAUSE;
+    loop {
+        match make() {
+            Err(NotReady::Git(why)) if pause <= LONGEST_PAUSE && why.contains("failed to read") && why.contains("/worktrees/") => {
+                std::thread::sleep(pause);
+                pause *= 2;
+            }
+            made => return made,
+        }
+    }
+}
+
+/// The worktree that has a branch checked out.
+fn checked_out(from: &Worktree, branch: &str) -> Option<PathBuf> {
+    let there = worktrees_of(from.common_dir()).into_iter().filter(|found| found.standing == WorktreeState::There);
+    there.map(|found| found.root).find(|root| Worktree::open(root).is_ok_and(|worktree| worktree.branch().as_deref() == Some(branch)))
+}
+
+/// Puts the branch into the agent's folder, or into the first one beside it that is free.
+fn settle_in(from: &Worktree, wanted: &WorktreePurpose, base: &str, notes: &mut Vec<String>) -> Result<PathBuf, NotReady> {
+    let known = matches!(from.resolve(&format!("refs/heads/{}", wanted.branch)), Ok(BaselinePoint::Commit(_)));
+    for n in 1..=MOST {
+        let folder = beside(&wanted.home, n);
+        let text = folder.to_str().ok_or_else(|| NotReady::Git(format!("{} is not UTF-8", folder.display())))?;
+        if !folder.exists() {
+            if let Some(parent) = folder.parent() {
+                std::fs::create_dir_all(parent).map_err(|error| NotReady::Git(format!("{}: {error}", parent.display())))?;
+            }
+            let new = ["worktree", "add", "--quiet", "--no-track", "-b", &wanted.branch, "--", text, base];
+            let old = ["worktree", "add", "--quiet", "--", text, &wanted.branch];
+            run(from, if known { &old } else { &new })?;
+            return folder.canonicalize().map_err(|error| NotReady::Git(error.to_string()));
+        }
+        match why_not_free(from, &folder, &wanted.taken) {
+            None => {
+                let worktree = Worktree::open(&folder).map_err(|error| NotReady::Git(error.to_string()))?;
+                let new = ["checkout", "--quiet", "--no-track", "-b", &wanted.branch, base];
+                let old = ["checkout", "--quiet", &wanted.branch];
+                run(&worktree, if known { &old } else { &new })?;
+                return Ok(worktree.root().to_owned());
+            }
+            Some(why) => notes.push(format!("{} is left as it is: {why}", folder.display())),
+        }
+    }
+    Err(NotReady::Git(format!("{} and {} folders beside it are in use; {}", wanted.home.display(), MOST - 1, notes.join("; "))))
+}
+
+fn beside(home: &Path, n: u32) -> PathBuf {
+    let name = home.file_name().unwrap_or_default().to_string_lossy();
+    if n == 1 { home.to_owned() } else { home.with_file_name(format!("{name}-{n}")) }
+}
+
+/// Why a worktree may not be switched to another branch. `None` = everything in it is kept by the branch that it is on.
+fn why_not_free(from: &Worktree, folder: &Path, taken: &[String]) -> Option<String> {
+    let worktree = match Worktree::open(folder) {
+        Ok(worktree) => worktree,
+        Err(error) => return Some(error.to_string()),
+    };
+    let here = folder.canonicalize().ok();
+    if here.as_deref() != Some(worktree.root()) || worktree.common_dir() != from.common_dir() || worktree.root() == from.root() {
+        return Some("it is no linked worktree of this repository".into());
+    }
+    let Some(branch) = worktree.branch().filter(|branch| branch.starts_with("watchdog/")) else {
+        return Some("it is on no branch of a task".into());
+    };
+    if taken.contains(&branch) {
+        return Some(format!("somebody works on {branch} there"));
+    }
+    match worktree.changes() {
+        Err(error) => Some(error.to_string()),
+        Ok(changes) if changes.any() => Some(format!("it holds uncommitted work of {branch}")),
+        Ok(changes) if changes.operation.is_some() => Some(format!("something is half done on {branch} there")),
+        Ok(changes) => changes.degraded.first().map(|note| note.detail.clone()),
+    }
+}
+
+/// Merges what dependencies made and the branch does not have yet. A worktree with unsaved work is left to the agent whose it is.
+fn bring_in(root: &Path, wanted: &WorktreePurpose, notes: &mut Vec<String>) -> Result<(), NotReady> {
+    let failed = |error: watchdog_git::Error| NotReady::Git(error.to_string());
+    let worktree = Worktree::open(root).map_err(failed)?;
+    for dependency in &wanted.dependencies {
+        if !matches!(worktree.resolve(&format!("refs/heads/{dependency}")), Ok(BaselinePoint::Commit(_))) {
+            notes.push(format!("the branch {dependency} is gone; its work is taken to be in the base branch"));
+            continue;
+        }
+        let asked = ["merge-base", "--is-ancestor", dependency, "HEAD"];
+        if run(&worktree, &asked).is_ok() {
+            continue;
+        }
+        let changes = worktree.changes().map_err(failed)?;
+        if changes.any() || changes.operation.is_some() {
+            notes.push(format!("{dependency} is not merged, as {} holds uncommitted work", root.display()));
+            continue;
+        }
+        let message = format!("Merge branch '{dependency}' into {}", wanted.branch);
+        if let Err(why) = run(&worktree, &["merge", "--quiet", "--no-edit", "--no-verify", "-m", &message, dependency]) {
+            // Back to what was there before: a half merged tree is nothing that an agent should find.
+            let _ = run(&worktree, &["merge", "--abort"]);
+            return Err(NotReady::Conflict {
+                dependency: dependency.clone(),
+                branch: wanted.branch.clone(),
+                root: root.display().to_string(),
+                why: why.to_string(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Runs git in a worktree, without the repository's hooks.
+fn run(worktree: &Worktree, args: &[&str]) -> Result<(), NotReady> {
+    let args: Vec<&str> = ["-c", "core.hooksPath=/dev/null"].iter().chain(args).copied().collect();
+    let finished = git(worktree.root(), &args, &[], worktree.has_identity(), DEADLINE).run();
+    let finished = finished.map_err(|error| NotReady::Git(error.to_string()))?;
+    if finished.exit.success() { Ok(()) } else { Err(NotReady::Git(tail(&finished))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::own_worktree::*;
+
+    #[test]
+    fn a_worktree_that_another_git_is_making_is_waited_for_and_nothing_else_is() {
+        let half_made = || NotReady::Git("fatal: failed to read .git/worktrees/agent-5/commondir: Success".into());
+        let mut tries = 0;
+        let made = beside_others(|| {
+            tries += 1;
+            if tries < 4 { Err(half_made()) } else { Ok(tries) }
+        });
+        assert_eq!(made, Ok(4));
+        for refused in [NotReady::Git("fatal: a branch named 'watchdog/T1' already exists".into()), NotReady::Unborn] {
+            let mut tries = 0;
+            let made: Result<(), NotReady> = beside_others(|| {
+                tries += 1;
+                Err(refused.clone())
+            });
+            assert_eq!((made, tries), (Err(refused), 1));
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! A crew of agents and a queue: whoever is idle takes the next task of its role, until nothing is left that could begin.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::task::{JoinSet, LocalSet};
+
+use super::task_queue::TaskQueue;
+use crate::agent::SessionWorker;
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::signals::{SignalState, SignalUrgency};
+use crate::modes::iterate::{LoopStatus, LoopView};
+use crate::tasks::queue::{ready, takes};
+use crate::tasks::task_board::BoardTask;
+use watchdog_core::config::task_file::TaskStatus;
+use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_facts::verdict::{Reason, Status, Verdict};
+use watchdog_git::BaselinePoint;
+use watchdog_store::task::agent_lease;
+
+use super::lease::RenewedLease;
+use super::order::{TaskCheckout, TaskOrder};
+use super::task::{TaskEnd, TaskReport, run_task};
+
+/// How often the queue is looked at while nothing happens here: others may work on it, and files may come.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// How long a task that could not be begun is left alone.
+const LEFT_ALONE: Duration = Duration::from_secs(5);
+
+/// So many errors in a row, and an agent takes no more tasks.
+const ERRORS: u32 = 2;
+
+/// An agent that works on tasks.
+#[derive(Debug, Clone)]
+pub struct PoolAgent {
+    /// Its name.
+    pub name: String,
+    /// Which tasks it takes; `None` = any.
+    pub role: Option<String>,
+    /// How it is started.
+    pub worker: SessionWorker,
+    /// The folder of its worktree.
+    pub home: PathBuf,
+}
+
+/// Who works, and how.
+pub struct CrewOrder {
+    /// The agents, each with a name of its own.
+    pub members: Vec<PoolAgent>,
+    /// How many of them work at most: the first whose names nobody else works under.
+    pub at_most: usize,
+    /// What every task has in common; its id, agent, place and worker are filled in.
+    pub each: TaskOrder,
+    /// Whether to wait for further tasks when nothing is left.
+    pub stay: bool,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct CrewReport {
+    /// Why it ended, for the exit code.
+    pub verdict: Verdict,
+    /// Every task, as it stands now.
+    pub tasks: Vec<BoardTask>,
+    /// What was ended here, in order.
+    pub done: Vec<TaskReport>,
+}
+
+impl CrewReport {
+    /// The object for programs.
+    pub fn to_json(&self) -> Value {
+        let task = |entry: &BoardTask| {
+            let record = &entry.record;
+            json!({"id": entry.id(), "status": record.status.as_str(), "agent": record.agent, "reason": record.reason,
+                   "message": record.message, "branch": record.branch,
+                   "worktree": record.worktree.as_ref().map(|path| path.display().to_string()),
+                   "log": record.log.as_ref().map(|path| path.display().to_string())})
+        };
+        json!({
+            "schema": 1,
+            "status": self.verdict.status().as_str(),
+            "reason": self.verdict.reason.as_str(),
+            "complete": self.verdict.status() == Status::Complete,
+            "message": self.verdict.message,
+            "tasks": self.tasks.iter().map(task).collect::<Vec<_>>(),
+            "done": self.done.iter().map(TaskReport::to_json).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// An agent as the crew sees it.
+struct AgentSeat {
+    member: PoolAgent,
+    /// The task that it works on.
+    busy: Option<String>,
+    errors: u32,
+    /// Why it takes no more tasks.
+    out: Option<String>,
+    /// Keeps its name while it is ours.
+    name: RenewedLease,
+}
+
+struct AgentPool<'a> {
+    command_env: &'a CommandEnv,
+    order: &'a CrewOrder,
+    seats: Vec<AgentSeat>,
+    /// Tasks that are left alone until then.
+    later: BTreeMap<String, Timestamp>,
+    /// What was said already.
+    said: BTreeSet<String>,
+    done: Vec<TaskReport>,
+}
+
+type FinishedTask = (usize, String, Result<TaskReport, UnreadableFact>);
+
+/// Has the crew work until nothing is left that could begin, or a signal comes.
+///
+/// # Errors
+/// Where the tasks cannot be read at the beginning.
+pub async fn work(command_env: &CommandEnv, order: &CrewOrder, signals: &mut SignalState) -> Result<CrewReport, UnreadableFact> {
+    let queue = TaskQueue::open(command_env)?;
+    if queue.head == BaselinePoint::Unborn {
+        return Err(UnreadableFact {
+            kind: FaultKind::Git,
+            why: "the repository has no commit yet, so that no branch can begin".into(),
+            hint: Some("make a first commit".into()),
+        });
+    }
+    let seats = take_seats(&queue, order)?;
+    if seats.is_empty() {
+        let verdict = Verdict::new(Reason::Locked, "every agent works already, under another 'watchdog task work'");
+        return report(&queue, verdict, Vec::new());
+    }
+    let mut pool = AgentPool { command_env, order, seats, later: BTreeMap::new(), said: BTreeSet::new(), done: Vec::new() };
+    // Loops are not to be sent between threads; all of them share this one.
+    let interrupted = LocalSet::new().run_until(pool.run(signals)).await;
+    let queue = TaskQueue::open(command_env)?;
+    let verdict = pool.verdict(&queue, interrupted)?;
+    report(&queue, verdict, pool.done)
+}
+
+fn take_seats(queue: &TaskQueue, order: &CrewOrder) -> Result<Vec<AgentSeat>, UnreadableFact> {
+    let ttl = order.each.lease;
+    let holder = format!("{} {}", std::process::id(), watchdog_store::journal::event_id(now()));
+    let mut seats = Vec::new();
+    for member in &order.members {
+        if seats.len() == order.at_most {
+            break;
+        }
+        let store = queue.store();
+        let Some(lease) = agent_lease(store.as_ref(), &queue.repository_id, &member.name, &holder, ttl)? else { continue };
+        let name = RenewedLease::start(store, ttl, move |store, ttl| {
+            Ok(matches!(store.renew(&lease, ttl)?, watchdog_store::engine::LeaseHold::Held(_)))
+        });
+        seats.push(AgentSeat { member: member.clone(), busy: None, errors: 0, out: None, name });
+    }
+    Ok(seats)
+}
+
+fn report(queue: &TaskQueue, verdict: Verdict, done: Vec<TaskReport>) -> Result<CrewReport, UnreadableFact> {
+    Ok(CrewReport { verdict, tasks: queue.settled()?.entries().cloned().collect(), done })
+}
+
+impl AgentPool<'_> {
+    /// Works; whether a signal ended it.
+    async fn run(&mut self, signals: &mut SignalState) -> bool {
+        let mut running: JoinSet<FinishedTask> = JoinSet::new();
+        loop {
+            let interrupted = signals.urgency() >= SignalUrgency::Interrupted;
+            let waits = if interrupted { false } else { self.give_out(&mut running, signals) };
+            if running.is_empty() && (interrupted || !(waits || self.order.stay)) {
+                return interrupted;
+            }
+            tokio::select! {
+                Some(finished) = running.join_next(), if !running.is_empty() => match finished {
+                    Ok(finished) => self.take_in(finished),
+                    // Its lease ends by itself; the others go on.
+                    Err(error) => self.say(&format!("a task ended by a bug of watchdog: {error}")),
+                },
+                () = signals.reached(SignalUrgency::Interrupted), if !interrupted => {}
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        if self.said.insert(text.to_owned()) {
+            self.command_env.tell(text);
+        }
+    }
+
+    /// Gives every idle agent its next task. Whether there is something to wait for.
+    fn give_out(&mut self, running: &mut JoinSet<FinishedTask>, signals: &SignalState) -> bool {
+        let (queue, queued, taken_elsewhere) = match self.look() {
+            Ok(seen) => seen,
+            Err(unreadable) => {
+                self.say(&format!("the tasks cannot be read, looking again: {}", unreadable.why));
+                return !running.is_empty();
+            }
+        };
+        for problem in &queue.folder.problems {
+            self.say(&problem.to_string());
+        }
+        for n in 0..self.seats.len() {
+            if self.seats[n].name.is_lost() && self.seats[n].out.is_none() {
+                self.seats[n].out = Some("its name was taken by another watchdog".into());
+            }
+        }
+        let at = now();
+        self.later.retain(|_, until| *until > at);
+        let mut waits = taken_elsewhere;
+        for task in ready(&queued) {
+            let id = &task.link.id;
+            if self.seats.iter().any(|seat| seat.busy.as_ref() == Some(id)) {
+                continue;
+            }
+            let role = task.role.as_deref();
+            let fits = |seat: &AgentSeat| seat.out.is_none() && takes(seat.member.role.as_deref(), role);
+            if !self.seats.iter().any(fits) {
+                continue;
+            }
+            // Somebody here will take it, now or when it has ended what it does.
+            waits = true;
+            if self.later.contains_key(id) {
+                continue;
+            }
+            if let Some(n) = self.seats.iter().position(|seat| seat.busy.is_none() && fits(seat)) {
+                self.begin(n, id, running, signals);
+            }
+        }
+        // A task that was found to be beyond us (its commands are not allowed) is not waited for.
+        let beyond = |id: &str| self.later.get(id).is_some_and(|until| *until == Timestamp::MAX);
+        waits && (taken_elsewhere || !running.is_empty() || ready(&queued).iter().any(|task| !beyond(&task.link.id)))
+    }
+
+    /// The queue as it stands, and whether others work on tasks.
+    fn look(&self) -> Result<(TaskQueue, Vec<crate::tasks::queue::QueuedTask>, bool), UnreadableFact> {
+        let queue = TaskQueue::open(self.command_env)?;
+        let ledger = queue.settled()?;
+        let ours = |entry: &BoardTask| self.seats.iter().any(|seat| seat.busy.as_deref() == Some(entry.id()));
+        // One that a person set has no lease, and nobody knows when it ends.
+        let taken = |entry: &BoardTask| {
+            matches!(entry.record.status, TaskStatus::Assigned | TaskStatus::InProgress) && entry.record.fence.is_some() && !ours(entry)
+        };
+        let (queued, taken_by_others) = (ledger.queued(), ledger.entries().any(taken));
+        drop(ledger);
+        Ok((queue, queued, taken_by_others))
+    }
+
+    fn begin(&mut self, n: usize, id: &str, running: &mut JoinSet<FinishedTask>, signals: &SignalState) {
+        let seat = &mut self.seats[n];
+        seat.busy = Some(id.to_owned());
+        let member = seat.member.clone();
+        let order = TaskOrder {
+            id: id.to_owned(),
+            agent: member.name.clone(),
+            place: TaskCheckout::Own(member.home),
+            worker: member.worker,
+            ..self.order.each.clone()
+        };
+        let (outer, name) = (Arc::clone(&self.command_env.narrate), member.name);
+        let narrate = Arc::new(move |text: &str| outer(&format!("{name}: {text}")));
+        let around = CommandEnv { narrate, ..self.command_env.clone() };
+        around.tell(&format!("takes {id}"));
+        let signals = signals.clone();
+        let id = id.to_owned();
+        running.spawn_local(async move {
+            let ended = run_task(&around, &order, Arc::new(LineByLine), &signals).await;
+            (n, id, ended)
+        });
+    }
+
+    fn take_in(&mut self, (n, id, ended): FinishedTask) {
+        self.seats[n].busy = None;
+        let name = self.seats[n].member.name.clone();
+        let report = match ended {
+            Ok(report) => report,
+            Err(unreadable) => {
+                self.say(&format!("{name}: {id}: {}", unreadable.why));
+                return self.failed(n, &id);
+            }
+        };
+        let verdict = &report.judgement.verdict;
+        let text = match report.end {
+            TaskEnd::Stands(status) => format!("{name}: {id} is {}: {}", status.as_str(), verdict.message),
+            TaskEnd::CompleteBefore => verdict.message.clone(),
+            TaskEnd::NotBegun => format!("{name}: {id} was not begun: {}", verdict.message),
+            TaskEnd::Lost => format!("{name}: {id} was lost"),
+        };
+        let (reason, end) = (verdict.reason, report.end.clone());
+        match end {
+            // It stays as it is until a person says a word.
+            TaskEnd::NotBegun if reason == Reason::Untrusted => {
+                self.later.insert(id, Timestamp::MAX);
+                self.say(&text);
+            }
+            // Somebody was faster.
+            TaskEnd::NotBegun | TaskEnd::CompleteBefore => self.leave_alone(&id),
+            TaskEnd::Lost => self.say(&text),
+            TaskEnd::Stands(status) => {
+                // What is tried again and again is said once.
+                if status == TaskStatus::Pending {
+                    self.say(&text)
+                } else {
+                    self.command_env.tell(&text)
+                }
+                match status {
+                    TaskStatus::Pending if reason == Reason::AgentUnrunnable => self.seats[n].out = Some(verdict.message.clone()),
+                    TaskStatus::Pending if reason == Reason::DeadlineExceeded => {
+                        let why = verdict.message.clone();
+                        self.seats.iter_mut().for_each(|seat| seat.out = Some(why.clone()));
+                    }
+                    TaskStatus::Pending if reason == Reason::RateLimited => self.seats[n].out = Some(verdict.message.clone()),
+                    TaskStatus::Pending => self.leave_alone(&id),
+                    _ if verdict.status() == Status::Error => self.failed(n, &id),
+                    _ => self.seats[n].errors = 0,
+                }
+                self.done.push(report);
+            }
+        }
+    }
+
+    fn leave_alone(&mut self, id: &str) {
+        let until = now().checked_add(LEFT_ALONE).unwrap_or(Timestamp::MAX);
+        self.later.insert(id.to_owned(), until);
+    }
+
+    /// One error may be the task's; two in a row are the agent's, and every further task would go the same way.
+    fn failed(&mut self, n: usize, id: &str) {
+        self.leave_alone(id);
+        let seat = &mut self.seats[n];
+        seat.errors += 1;
+        if seat.errors >= ERRORS {
+            seat.out = Some(format!("{ERRORS} errors in a row"));
+            let text = format!("{}: takes no more tasks after {ERRORS} errors in a row", seat.member.name);
+            self.say(&text);
+        }
+    }
+
+    /// The word about the whole: the worst of what the tasks stand at.
+    fn verdict(&self, queue: &TaskQueue, interrupted: bool) -> Result<Verdict, UnreadableFact> {
+        let ledger = queue.settled()?;
+        let count = |status: TaskStatus| ledger.entries().filter(|entry| entry.record.status == status).count();
+        let all = ledger.entries().count();
+        let figures = format!(
+            "{} of {all} tasks are complete, {} in review, {} failed, {} left",
+            count(TaskStatus::Complete),
+            count(TaskStatus::Review),
+            count(TaskStatus::Failed),
+            count(TaskStatus::Pending) + count(TaskStatus::Blocked) + count(TaskStatus::Assigned) + count(TaskStatus::InProgress),
+        );
+        let out: Vec<String> = self.seats.iter().filter_map(|seat| Some(format!("{}: {}", seat.member.name, seat.out.as_ref()?))).collect();
+        Ok(if interrupted {
+            Verdict::new(Reason::Interrupted, format!("interrupted; {figures}; start it again to go on"))
+        } else if all == 0 {
+            Verdict::new(Reason::NoCriteria, "there is no task")
+        } else if count(TaskStatus::Failed) > 0 {
+            Verdict::new(Reason::Halted, figures)
+        } else if count(TaskStatus::Complete) == all {
+            Verdict::new(Reason::ChecksPassed, format!("all {all} tasks are complete"))
+        } else if !out.is_empty() {
+            Verdict::new(Reason::AgentStopped, format!("{figures}; {}", out.join("; ")))
+        } else if self.later.values().any(|until| *until == Timestamp::MAX) {
+            Verdict::new(Reason::Untrusted, format!("{figures}; some name commands that are not trusted"))
+        } else if count(TaskStatus::Review) > 0 {
+            Verdict::new(Reason::Disputed, figures)
+        } else {
+            Verdict::new(Reason::Dependencies, format!("{figures}; no agent here takes them, or they wait for each other"))
+        })
+    }
+}
+
+/// Several loops at once are told about line by line.
+struct LineByLine;
+
+impl LoopView for LineByLine {
+    fn show(&self, _status: &LoopStatus) {}
+}

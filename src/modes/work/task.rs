@@ -1,0 +1,414 @@
+//! One task from being taken to what came of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::task_queue::{GovernedTask, TaskQueue};
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::configuration::{EffectiveConfig, effective};
+use crate::judge::judgement_run::early;
+use crate::judge::signals::SignalState;
+use crate::judge::spawn_io::spawn_io;
+use crate::modes::iterate::{AskedLimits, LoopRequest, LoopView, run_loop};
+use crate::tasks::task_board::{BoardTask, LeasedTask, LedgerError, TaskTaker};
+use crate::wire::verdict_json::Judgement;
+use watchdog_core::config::settings::ConfigSettings;
+use watchdog_core::config::task_file::{TaskFile, TaskStatus};
+use watchdog_core::decision::iteration::prompt::PromptSet;
+use watchdog_core::decision::machine::ConfigTrust;
+use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+use watchdog_facts::verdict::{Reason, Status, Verdict};
+use watchdog_git::{BaselinePoint, Worktree};
+use watchdog_store::LocalStore;
+use watchdog_store::session;
+use watchdog_store::task::TaskRecord;
+
+use super::lease::RenewedLease;
+use super::order::{TaskCheckout, TaskOrder};
+use super::own_worktree::{NotReady, TaskWorktree, WorktreePurpose, branch_of, make_ready};
+
+/// What came of a task.
+#[derive(Debug)]
+pub struct TaskReport {
+    /// The task.
+    pub id: String,
+    /// The agent.
+    pub agent: String,
+    /// How it ended.
+    pub end: TaskEnd,
+    /// The last verdict, or why there was nothing to judge.
+    pub judgement: Judgement,
+    /// Where it was worked on.
+    pub worktree: Option<PathBuf>,
+}
+
+/// How work on a task ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskEnd {
+    /// It stands there now.
+    Stands(TaskStatus),
+    /// It was complete before; nothing was started.
+    CompleteBefore,
+    /// It was not begun: somebody has it, it waits, or its commands are not allowed.
+    NotBegun,
+    /// Its lease ended meanwhile; whoever has it now says where it stands.
+    Lost,
+}
+
+impl TaskReport {
+    /// The verdict for programs, with the task beside it.
+    pub fn to_json(&self) -> Value {
+        let mut value = self.judgement.to_json();
+        let status = match self.end {
+            TaskEnd::Stands(status) => Some(status.as_str()),
+            TaskEnd::CompleteBefore => Some(TaskStatus::Complete.as_str()),
+            TaskEnd::NotBegun | TaskEnd::Lost => None,
+        };
+        value["task"] = json!({"id": self.id, "status": status, "agent": self.agent, "begun": !matches!(self.end, TaskEnd::NotBegun | TaskEnd::CompleteBefore),
+            "worktree": self.worktree.as_ref().map(|path| path.display().to_string())});
+        value
+    }
+}
+
+/// Where a verdict leaves a task. What a person must decide is review; what is no fault of the task leaves it to the next agent.
+pub fn status_after(verdict: &Verdict) -> TaskStatus {
+    match (verdict.status(), verdict.reason) {
+        (Status::Complete, _) => TaskStatus::Complete,
+        // Not the task, but the agent cannot go on.
+        (_, Reason::AgentUnrunnable | Reason::Interrupted | Reason::DeadlineExceeded) | (Status::Waiting, _) => TaskStatus::Pending,
+        (Status::Failed, _) => TaskStatus::Failed,
+        (Status::Incomplete | Status::Review | Status::Timeout | Status::Stopped | Status::Error, _) => TaskStatus::Review,
+    }
+}
+
+/// Takes a task, works on it until a loop of sessions ends, and writes down where it stands then.
+///
+/// # Errors
+/// Where the tasks cannot be read, or there is no such task.
+pub async fn run_task(
+    command_env: &CommandEnv,
+    order: &TaskOrder,
+    view: Arc<dyn LoopView>,
+    signals: &SignalState,
+) -> Result<TaskReport, UnreadableFact> {
+    let begun = now();
+    let queue = TaskQueue::open(command_env)?;
+    let mut ledger = queue.settled()?;
+    let entry = ledger.get(&order.id).cloned().ok_or_else(|| UnreadableFact {
+        kind: FaultKind::Config,
+        why: format!("failed to get task '{}': there is none with this id", order.id),
+        hint: Some("'watchdog task list' shows those that are there".into()),
+    })?;
+    let not_begun = |verdict: Verdict| TaskReport {
+        id: order.id.clone(),
+        agent: order.agent.clone(),
+        end: TaskEnd::NotBegun,
+        judgement: Judgement { spec: Some(order.id.clone()), ..early(command_env, None, verdict, begun) },
+        worktree: None,
+    };
+    if entry.record.status == TaskStatus::Complete {
+        return Ok(TaskReport { end: TaskEnd::CompleteBefore, ..not_begun(complete_before(&entry)) });
+    }
+    let governed = queue.governed(&entry)?;
+    tracing::debug!(
+        target: "watchdog::task",
+        task = order.id,
+        status = entry.record.status.as_str(),
+        trusted = governed.allow_with.is_none(),
+        attempts = entry.record.attempts,
+        "read a task"
+    );
+    if let Some(verdict) = why_not(&entry, &governed, &ledger.blockers(&order.id)) {
+        return Ok(not_begun(verdict));
+    }
+    let holder = format!("{} {}", std::process::id(), watchdog_store::journal::event_id(begun));
+    let taker = TaskTaker { agent: &order.agent, holder: &holder, ttl: order.lease };
+    let (held, changes) = match ledger.claim(&order.id, &taker, begun) {
+        Ok(Some(taken)) => taken,
+        Ok(None) => return Ok(not_begun(Verdict::new(Reason::Locked, format!("somebody else has taken {}", order.id)))),
+        Err(LedgerError::Store(error)) => return Err(error.into()),
+        Err(error) => return Ok(not_begun(Verdict::new(Reason::Locked, error.to_string()))),
+    };
+    queue.note(&changes);
+    tracing::info!(target: "watchdog::task", task = order.id, agent = order.agent, "takes a task");
+    let taken = TakenTask { command_env, order, queue: &queue, entry: &entry, governed, held };
+    taken.carry_out(view, signals, begun).await
+}
+
+/// What is said of a task that is complete already. It rests on the record alone, so it is no evidence of its own.
+fn complete_before(entry: &BoardTask) -> Verdict {
+    let (id, record) = (entry.id(), &entry.record);
+    let recorded = record.reason.as_deref().and_then(|word| Reason::ALL.iter().find(|reason| reason.as_str() == word).copied());
+    let reason = recorded.filter(|reason| reason.status() == Status::Complete).unwrap_or(Reason::NothingToDo);
+    let why = record.message.as_deref().map(|message| format!(" ({message})")).unwrap_or_default();
+    let reopen = format!("'watchdog task set {id} pending --reason WHY' reopens it");
+    Verdict::new(reason, format!("{id} is complete since {}{why}; nothing was started. {reopen}", record.changed_at.strftime("%F %R UTC")))
+}
+
+/// Why a task is not begun, before anything is spent on it.
+fn why_not(entry: &BoardTask, governed: &GovernedTask, blockers: &[crate::tasks::dependencies::BlockedBy]) -> Option<Verdict> {
+    let id = entry.id();
+    if let Some(with) = &governed.allow_with {
+        let why = format!("{id} names commands that are not trusted; read its file, then allow them with: {with}");
+        return Some(Verdict::new(Reason::Untrusted, why));
+    }
+    if !blockers.is_empty() {
+        let waits = blockers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        return Some(Verdict::new(Reason::Dependencies, format!("{id} waits for {waits}")));
+    }
+    None
+}
+
+struct TakenTask<'a> {
+    command_env: &'a CommandEnv,
+    order: &'a TaskOrder,
+    queue: &'a TaskQueue,
+    entry: &'a BoardTask,
+    governed: GovernedTask,
+    held: LeasedTask,
+}
+
+impl TakenTask<'_> {
+    async fn carry_out(self, view: Arc<dyn LoopView>, signals: &SignalState, begun: jiff::Timestamp) -> Result<TaskReport, UnreadableFact> {
+        let store = self.queue.store();
+        let kept = {
+            let held = self.held.clone();
+            RenewedLease::start(store.clone(), self.order.lease, move |store, ttl| held.renew(store, ttl))
+        };
+        let prepared = self.prepare(&store).await;
+        let (judgement, root) = match prepared {
+            Ok(ready) => {
+                ready.notes.iter().for_each(|note| self.command_env.tell(note));
+                let mut signals = signals.also(kept.lost());
+                let around = CommandEnv { worktree: ready.root.clone(), ..self.command_env.clone() };
+                match self.request() {
+                    Ok(request) => (run_loop(&around, request, view, &mut signals).await, Some(ready.root)),
+                    Err(unreadable) => (early(self.command_env, None, Verdict::unreadable(unreadable), begun), Some(ready.root)),
+                }
+            }
+            Err(verdict) => (early(self.command_env, None, *verdict, begun), None),
+        };
+        tracing::info!(
+            target: "watchdog::task",
+            task = self.order.id,
+            agent = self.order.agent,
+            status = judgement.verdict.status().as_str(),
+            reason = judgement.verdict.reason.as_str(),
+            "ends work on a task"
+        );
+        let log = root.as_deref().and_then(|root| log_of(store.as_ref(), root, &self.order.id));
+        let end = self.write_down(&store, &judgement.verdict, log, kept.is_lost());
+        drop(kept);
+        self.held.clone().release(store.as_ref());
+        // Whoever waited for it need not wait for the next look at the queue.
+        let end = end?;
+        if let Ok(ledger) = self.queue.settled()
+            && self.order.write_back
+        {
+            for entry in ledger.entries() {
+                if let Err(error) = ledger.write_back(entry.id()) {
+                    self.command_env.tell(&format!("the status of {} could not be written into its file: {error}", entry.id()));
+                }
+            }
+        }
+        Ok(TaskReport { id: self.order.id.clone(), agent: self.order.agent.clone(), end, judgement, worktree: root })
+    }
+
+    /// Writes down that the task is begun, and makes its worktree.
+    async fn prepare(&self, store: &Arc<dyn LocalStore>) -> Result<TaskWorktree, Box<Verdict>> {
+        let wanted = self.wanted().map_err(|unreadable| Box::new(Verdict::unreadable(unreadable)))?;
+        let baseline = self.baseline().as_str().to_owned();
+        let begin = |record: &mut TaskRecord| {
+            record.attempts += 1;
+            let unborn = if baseline == BaselinePoint::Unborn.as_str() { String::new() } else { baseline.clone() };
+            record.baseline.get_or_insert(unborn);
+            record.branch = wanted.as_ref().map(|wanted| wanted.branch.clone()).or_else(|| self.queue.place.worktree.branch());
+        };
+        // A task that a person took out of review or failed is in progress already.
+        let already = matches!(self.entry.record.status, TaskStatus::Review | TaskStatus::Failed);
+        let step = if already {
+            self.held.amend(store.as_ref(), now(), begin)
+        } else {
+            self.held.step(store.as_ref(), TaskStatus::InProgress, now(), begin)
+        };
+        let change = step.map_err(|error| Box::new(Verdict::new(Reason::StoreError, error.to_string())))?;
+        self.queue.note(&[change]);
+        let ready = match wanted {
+            None => TaskWorktree { root: self.queue.place.root().to_owned(), notes: Vec::new() },
+            Some(wanted) => spawn_io(move || make_ready(&wanted)).await.map_err(|error| Box::new(not_ready(&error)))?,
+        };
+        let root = ready.root.clone();
+        // For people; the branch is what counts.
+        let _ = self.held.amend(store.as_ref(), now(), |record| record.worktree = Some(root.clone()));
+        Ok(ready)
+    }
+
+    fn wanted(&self) -> Result<Option<WorktreePurpose>, UnreadableFact> {
+        let TaskCheckout::Own(home) = &self.order.place else { return Ok(None) };
+        let ledger = self.queue.ledger()?;
+        let own = branch_of(&self.order.id);
+        let taken = |entry: &&BoardTask| matches!(entry.record.status, TaskStatus::Assigned | TaskStatus::InProgress);
+        Ok(Some(WorktreePurpose {
+            from: self.queue.place.root().to_owned(),
+            home: home.clone(),
+            taken: ledger.entries().filter(taken).map(|entry| branch_of(entry.id())).filter(|branch| *branch != own).collect(),
+            dependencies: self
+                .governed
+                .task
+                .depends_on
+                .iter()
+                .filter_map(|id| ledger.get(id).and_then(|entry| entry.record.branch.clone()))
+                .filter(|branch| *branch != own)
+                .collect(),
+            branch: own,
+        }))
+    }
+
+    /// The commit whose criteria govern: HEAD of the tasks' worktree when this task was first begun.
+    fn baseline(&self) -> BaselinePoint {
+        match self.entry.record.baseline.as_deref() {
+            None => self.queue.head.clone(),
+            Some("") => BaselinePoint::Unborn,
+            Some(commit) => BaselinePoint::Commit(commit.to_owned()),
+        }
+    }
+
+    fn request(&self) -> Result<LoopRequest, UnreadableFact> {
+        let mut effective = effective(self.command_env, &self.queue.place, Some(&self.order.id), Some(&self.baseline()))?;
+        lay_over(&mut effective, &self.governed);
+        let task = &self.governed.task;
+        let order = self.order;
+        Ok(LoopRequest {
+            spec: Some(order.id.clone()),
+            worker: order.worker.clone(),
+            same_conversation: false,
+            prompts: PromptSet::of_plain_task(&prompt_of(task)),
+            limits: AskedLimits { max_iterations: task.max_iterations, ..AskedLimits::default() },
+            no_progress: order.no_progress,
+            max_wait: order.max_wait,
+            // One that was cut short goes on; a person who takes a task again begins anew.
+            restart: matches!(self.entry.record.status, TaskStatus::Review | TaskStatus::Failed),
+            timeout: order.timeout,
+            idle_timeout: order.idle_timeout,
+            grace: order.grace,
+            child_wait: order.child_wait,
+            end_survivors: order.end_survivors,
+            mirror: order.mirror,
+            asked: order.asked.clone(),
+            effective: Some(effective),
+        })
+    }
+
+    fn write_down(
+        &self,
+        store: &Arc<dyn LocalStore>,
+        verdict: &Verdict,
+        log: Option<PathBuf>,
+        lost: bool,
+    ) -> Result<TaskEnd, UnreadableFact> {
+        if lost {
+            self.command_env.tell(&format!("the lease of {} has ended; somebody else may work on it", self.order.id));
+            return Ok(TaskEnd::Lost);
+        }
+        let status = status_after(verdict);
+        let step = self.held.step(store.as_ref(), status, now(), |record| {
+            record.fence = None;
+            record.reason = Some(verdict.reason.as_str().to_owned());
+            record.message = Some(verdict.message.clone());
+            record.log = log.clone().or_else(|| record.log.clone());
+        });
+        match step {
+            Ok(change) => {
+                self.queue.note(&[change]);
+                Ok(TaskEnd::Stands(status))
+            }
+            Err(LedgerError::Store(error)) => Err(error.into()),
+            Err(error) => {
+                self.command_env.tell(&error.to_string());
+                Ok(TaskEnd::Lost)
+            }
+        }
+    }
+}
+
+/// The task's own criteria take the place of the configuration's; a task without any leaves those.
+fn lay_over(effective: &mut EffectiveConfig, governed: &GovernedTask) {
+    let task = &governed.task;
+    effective.notes.extend(governed.notes.iter().cloned());
+    // Nothing of a configuration that is not trusted counts, and nothing can be complete beside it.
+    if matches!(effective.trust, ConfigTrust::Untrusted { .. }) || task.checks.is_empty() {
+        return;
+    }
+    let ConfigSettings { mode, checks, .. } = &mut effective.settings;
+    (*mode, *checks) = (task.mode, task.checks.clone());
+}
+
+/// The title leads, unless the text begins with it as its own heading.
+fn prompt_of(task: &TaskFile) -> String {
+    let (title, body) = (task.title.trim(), task.body.as_str());
+    let heading = body.lines().next().unwrap_or_default().trim_start_matches('#').trim();
+    match () {
+        () if body.is_empty() => title.to_owned(),
+        () if heading == title => body.to_owned(),
+        () => format!("{title}\n\n{body}"),
+    }
+}
+
+fn not_ready(error: &NotReady) -> Verdict {
+    let reason = match error {
+        NotReady::Conflict { .. } | NotReady::CheckedOut { .. } | NotReady::Unborn => Reason::Disputed,
+        NotReady::Git(_) => Reason::GitError,
+    };
+    Verdict::new(reason, error.to_string())
+}
+
+fn log_of(store: &dyn LocalStore, root: &Path, id: &str) -> Option<PathBuf> {
+    let worktree = Worktree::open(root).ok()?;
+    session::of(store, &worktree.worktree_id(), id).ok().flatten()?.log
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::task::*;
+
+    #[test]
+    fn the_title_leads_the_prompt_and_stands_there_once() {
+        let prompt = |body: &str| {
+            let text = format!("---\nid: T1\ntitle: Log in\n---\n{body}");
+            prompt_of(&watchdog_core::config::task_file::parse_task(text.as_bytes(), Path::new("t.md")).expect("a task"))
+        };
+        assert_eq!(prompt(""), "Log in");
+        assert_eq!(prompt("With a password."), "Log in\n\nWith a password.");
+        assert_eq!(prompt("# Log in\n\nWith a password."), "# Log in\n\nWith a password.");
+    }
+
+    #[test]
+    fn a_verdict_leaves_a_task_where_it_belongs() {
+        use TaskStatus::{Complete, Failed, Pending, Review};
+        for (reason, status) in [
+            (Reason::NewCommits, Complete),
+            (Reason::ChecksPassed, Complete),
+            (Reason::NothingToDo, Complete),
+            (Reason::MaxIterations, Review),
+            (Reason::Untrusted, Review),
+            (Reason::VerifyTimeout, Review),
+            (Reason::MaxProbes, Review),
+            (Reason::BudgetExhausted, Review),
+            (Reason::BreakerOpen, Review),
+            (Reason::AgentStopped, Review),
+            (Reason::GitError, Review),
+            (Reason::VerifyUnrunnable, Failed),
+            (Reason::Halted, Failed),
+            (Reason::AgentUnrunnable, Pending),
+            (Reason::Interrupted, Pending),
+            (Reason::DeadlineExceeded, Pending),
+            (Reason::RateLimited, Pending),
+            (Reason::Locked, Pending),
+        ] {
+            assert_eq!(status_after(&Verdict::new(reason, "x")), status, "{reason:?}");
+        }
+    }
+}

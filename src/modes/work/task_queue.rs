@@ -1,0 +1,229 @@
+//! The queue of tasks of a repository, opened: the files of a work tree, their records, and which copy of a file governs.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::tasks::folder::{self, LoadedTask, TaskFolder};
+use crate::tasks::task_board::{BoardTask, TaskBoard, TaskStep};
+use watchdog_core::config::task_file::{TaskFile, TaskStatus, parse_task};
+use watchdog_facts::display::escape_to_one_line;
+use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
+use watchdog_git::BaselinePoint;
+use watchdog_store::LocalStore;
+use watchdog_store::journal::{event, kind};
+use watchdog_store::trust::{TrustStore, fingerprint};
+
+use crate::clock::now;
+use crate::judge::command_env::CommandEnv;
+use crate::judge::configuration::{EffectiveConfig, effective};
+use crate::judge::open_worktree::OpenWorktree;
+use crate::notify::delivery::NotificationWorker;
+use crate::notify::rules::NotificationRules;
+
+/// The tasks of a repository, as one work tree has their files.
+pub struct TaskQueue {
+    /// The work tree.
+    pub place: OpenWorktree,
+    /// Names the repository in the store.
+    pub repository_id: String,
+    /// What `completion.json` asks for.
+    pub effective: EffectiveConfig,
+    /// The files.
+    pub folder: TaskFolder,
+    /// HEAD of the work tree.
+    pub head: BaselinePoint,
+    trust: TrustStore,
+    trusted_hashes: Option<String>,
+    notices: NotificationRules,
+    notifications: NotificationWorker,
+}
+
+/// The copy of a task's file that counts, and whether its commands may run.
+#[derive(Debug, Clone)]
+pub struct GovernedTask {
+    /// What it says.
+    pub task: TaskFile,
+    /// The commit whose copy it is; `None` = the work tree's.
+    pub commit: Option<String>,
+    /// How to allow its commands, where they are not.
+    pub allow_with: Option<String>,
+    /// What a person should know about it.
+    pub notes: Vec<Degradation>,
+}
+
+impl TaskQueue {
+    /// Opens the work tree, the store and the files.
+    ///
+    /// # Errors
+    /// Where one of them cannot be read.
+    pub fn open(command_env: &CommandEnv) -> Result<Self, UnreadableFact> {
+        let place = OpenWorktree::open(command_env)?;
+        let head = place.worktree.head()?;
+        let effective = effective(command_env, &place, None, Some(&head))?;
+        let dir = &effective.settings.tasks.dir;
+        let folder = folder::read(place.root(), dir).map_err(|error| UnreadableFact {
+            kind: FaultKind::Config,
+            why: format!("failed to read the tasks in {dir}: {error}"),
+            hint: None,
+        })?;
+        let repository_id = place.worktree.repository_id();
+        let notices = NotificationRules::new(effective.settings.notify.clone(), place.root());
+        Ok(TaskQueue {
+            place,
+            repository_id,
+            effective,
+            folder,
+            head,
+            trust: TrustStore::new(&command_env.state),
+            trusted_hashes: command_env.trusted.clone(),
+            notices,
+            notifications: command_env.notifications.clone(),
+        })
+    }
+
+    /// The store.
+    pub fn store(&self) -> Arc<dyn LocalStore> {
+        Arc::clone(&self.place.store)
+    }
+
+    /// The records of all tasks, as they are. Writes nothing.
+    ///
+    /// # Errors
+    /// Where a record cannot be read.
+    pub fn ledger(&self) -> Result<TaskBoard<'_>, UnreadableFact> {
+        Ok(TaskBoard::read(self.place.store.as_ref(), &self.repository_id, &self.folder, now())?)
+    }
+
+    /// The records of all tasks, brought up to date.
+    ///
+    /// # Errors
+    /// Where a record cannot be read or written.
+    pub fn settled(&self) -> Result<TaskBoard<'_>, UnreadableFact> {
+        let mut ledger = self.ledger()?;
+        // Pinned is what would govern now: HEAD's copy, and the work tree's only where that has none.
+        ledger.pin(|loaded| {
+            let committed = match (&self.head, loaded.relative.to_str()) {
+                (BaselinePoint::Commit(commit), Some(path)) => self.place.worktree.blob_at(commit, path)?,
+                _ => None,
+            };
+            let is_this = |bytes: &Vec<u8>| parse_task(bytes, &loaded.relative).is_ok_and(|task| task.id == loaded.task.id);
+            Ok::<_, UnreadableFact>(committed.filter(is_this).unwrap_or_else(|| loaded.bytes.clone()))
+        })?;
+        let changes = ledger.settle(now())?;
+        self.note(&changes);
+        Ok(ledger)
+    }
+
+    /// Writes steps into the journal, each under its task's name, and tells those who want to be told. The journal tells a story; the
+    /// records, which are written already, are the truth, so that a step which cannot be told changes nothing.
+    pub fn note(&self, changes: &[TaskStep]) {
+        let at = now();
+        let event_of =
+            |change: &TaskStep| Some(event(at, &self.place.worktree_id, Some(&change.id), event_kind(change)?, change_json(change)));
+        let events: Vec<_> = changes.iter().filter_map(event_of).collect();
+        if events.is_empty() {
+            return;
+        }
+        if self.notices.offer(self.place.store.as_ref(), &events).is_ok_and(|any| any) {
+            self.notifications.wake(&self.place.store);
+        }
+        let _ = self.place.store.append(&events, None);
+    }
+
+    /// The copy of a task's file that counts: that of the commit at which the task was first begun (HEAD, as long as it was not), so
+    /// that no agent moves its own goalposts; the work tree's only where that commit has none.
+    ///
+    /// # Errors
+    /// Where the commit, or its copy, cannot be read.
+    pub fn governed(&self, entry: &BoardTask) -> Result<GovernedTask, UnreadableFact> {
+        let LoadedTask { relative, bytes, .. } = &entry.loaded;
+        let recorded = entry.record.baseline.as_deref().map(|commit| match commit {
+            "" => BaselinePoint::Unborn,
+            commit => BaselinePoint::Commit(commit.to_owned()),
+        });
+        let commit = match recorded.as_ref().unwrap_or(&self.head) {
+            BaselinePoint::Commit(commit) => Some(commit.clone()),
+            BaselinePoint::Unborn => None,
+        };
+        let committed = match (&commit, relative.to_str()) {
+            (Some(commit), Some(path)) => self.place.worktree.blob_at(commit, path)?,
+            _ => None,
+        };
+        let mut notes = Vec::new();
+        if entry.gone {
+            let name = escape_to_one_line(&relative.display().to_string());
+            let detail = format!(
+                "{name} is gone, and the task stays open as it was; bring the file back, or close it with: watchdog task set {} complete \
+                 --reason WHY",
+                entry.id()
+            );
+            notes.push(Degradation { code: WarningCode::CriteriaChanged, detail });
+            let task = entry.loaded.task.clone();
+            let allow_with = if task.commands().is_empty() { None } else { self.wanted_trust(relative, bytes, None)? };
+            return Ok(GovernedTask { task, commit: None, allow_with, notes });
+        }
+        let (mut task, mut bytes, commit) = match committed {
+            Some(committed) if committed != *bytes => {
+                let short: String = commit.iter().flat_map(|commit| commit.chars().take(12)).collect();
+                let name = escape_to_one_line(&relative.display().to_string());
+                let detail = format!("{name} differs from that of {short}, which governs: commit the change before the task is begun");
+                notes.push(Degradation { code: WarningCode::CriteriaChanged, detail });
+                let task = parse_task(&committed, relative).map_err(|error| UnreadableFact {
+                    kind: FaultKind::Config,
+                    why: format!("{error} (as {short} has it)"),
+                    hint: Some("commit the file as it should be".into()),
+                })?;
+                (task, committed, commit)
+            }
+            _ => (entry.loaded.task.clone(), bytes.clone(), None),
+        };
+        let pinned = entry.record.pinned.as_ref();
+        if let Some((text, pinned)) = pinned.and_then(|pinned| Some((&pinned.text, parse_task(pinned.text.as_bytes(), relative).ok()?)))
+            && (&pinned.checks, pinned.mode) != (&task.checks, task.mode)
+        {
+            let name = escape_to_one_line(&relative.display().to_string());
+            let detail = format!(
+                "the criteria of {name} differ from those that the task was first seen with, which govern; accept the new ones with: \
+                 watchdog trust {name}"
+            );
+            notes.push(Degradation { code: WarningCode::CriteriaChanged, detail });
+            (task.checks, task.mode) = (pinned.checks, pinned.mode);
+            bytes = text.clone().into_bytes();
+        }
+        let allow_with = if task.commands().is_empty() { None } else { self.wanted_trust(relative, &bytes, commit.as_deref())? };
+        Ok(GovernedTask { task, commit, allow_with, notes })
+    }
+
+    fn wanted_trust(&self, relative: &std::path::Path, bytes: &[u8], commit: Option<&str>) -> Result<Option<String>, UnreadableFact> {
+        let hash = fingerprint(&self.repository_id, relative, bytes);
+        if self.trust.is_trusted(&hash, self.trusted_hashes.as_deref())? {
+            return Ok(None);
+        }
+        let file = escape_to_one_line(&relative.display().to_string());
+        Ok(Some(match commit {
+            None => format!("watchdog trust {file}"),
+            Some(commit) => format!("watchdog trust {file} --rev {}", &commit[..commit.len().min(12)]),
+        }))
+    }
+}
+
+fn event_kind(change: &TaskStep) -> Option<&'static str> {
+    Some(match (change.from, change.to) {
+        (None, _) => return None,
+        (Some(from), to) if from == to => return None,
+        (_, TaskStatus::Assigned) => kind::ASSIGNED,
+        (_, TaskStatus::InProgress) => kind::STARTED,
+        (_, TaskStatus::Complete) => kind::COMPLETE,
+        (_, TaskStatus::Review) => kind::REVIEW,
+        (_, TaskStatus::Failed) => kind::FAILED,
+        (_, TaskStatus::Blocked) => kind::BLOCKED,
+        (_, TaskStatus::Pending) => kind::PENDING,
+    })
+}
+
+/// A step for programs.
+pub fn change_json(change: &TaskStep) -> Value {
+    json!({"task": change.id, "from": change.from.map(TaskStatus::as_str), "to": change.to.as_str(), "agent": change.agent,
+           "reason": change.reason})
+}

@@ -1,0 +1,161 @@
+//! Which events are told to whom, by the `notify` of a trusted configuration. What is to be told goes into the outbox of the store
+//! before the event itself is written down; the courier delivers it.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use watchdog_core::config::settings::NotifyRule;
+use watchdog_store::engine::NewEvent;
+use watchdog_store::journal::kind;
+use watchdog_store::notice_record::RepeatedNotice;
+use watchdog_store::outbox::{self, OutboxNotice};
+use watchdog_store::{LocalStore, StoreError, answer, notice_record};
+
+use crate::wire::event_json::event_json;
+use crate::wire::event_words::answers_to;
+
+/// The rules of one worktree.
+#[derive(Debug, Clone)]
+pub struct NotificationRules {
+    rules: Vec<NotifyRule>,
+    path: String,
+}
+
+impl NotificationRules {
+    /// The rules of a configuration that is trusted, for the worktree at `root`.
+    pub fn new(rules: Vec<NotifyRule>, root: &Path) -> Self {
+        NotificationRules { rules, path: root.display().to_string() }
+    }
+
+    /// Whether nobody is ever told anything.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Puts what is to be told about these events into the outbox, and says whether there is anything.
+    ///
+    /// # Errors
+    /// Where the store refuses, or the outbox is full.
+    pub fn offer(&self, store: &dyn LocalStore, events: &[NewEvent]) -> Result<bool, StoreError> {
+        let mut any = false;
+        for event in events {
+            // What is told again is decided for every event, as the next one is compared with it.
+            if self.is_empty() || is_repeated(store, event)? {
+                continue;
+            }
+            for (n, rule) in self.rules.iter().enumerate().filter(|(_, rule)| answers_to(event, &rule.on)) {
+                let mut payload = event_json(event);
+                payload["path"] = json!(self.path);
+                let (to, timeout, retries) = (rule.to.clone(), rule.timeout, rule.retries);
+                let notice = OutboxNotice { event: payload, to, timeout, retries, attempts: 0, not_before: event.at };
+                if !outbox::put(store, &event.id, n, &notice)? {
+                    return Err(StoreError::TooMany { what: "notifications", count: outbox::FULL });
+                }
+                any = true;
+            }
+        }
+        Ok(any)
+    }
+}
+
+/// Whether an event says of its spec what was said of the same state: the same verdict on the same commits and changes, or the end of a
+/// task whose verdict was told already. A new session, or a new task, begins anew.
+fn is_repeated(store: &dyn LocalStore, event: &NewEvent) -> Result<bool, StoreError> {
+    let spec = event.spec.as_deref().unwrap_or_default();
+    let text = |key: &str| event.data.get(key).and_then(Value::as_str).unwrap_or_default();
+    match event.kind.as_str() {
+        kind::VERDICT => {
+            // The agent is asked again after a pause: what it is asked about is still the same. An answer that cannot be read is none.
+            let answered = answer::of(store, &event.worktree, spec).ok().flatten().map(|answer| answer.state).unwrap_or_default();
+            let state = [text("baseline"), text("head"), &answered].join(" ");
+            // Where HEAD was not looked at, nothing says that it moved.
+            let state = (!text("head").is_empty()).then_some(state.as_str());
+            let again =
+                if matches!(text("status"), "error" | "failed") { RepeatedNotice::AfterOthers } else { RepeatedNotice::NewStateOnly };
+            let what = [text("status"), text("reason")].join(" ");
+            notice_record::is_repeated(store, &event.worktree, spec, state, (&what, again))
+        }
+        // Opened again about the same state, it is no news.
+        kind::BREAKER if text("state") == "open" => {
+            notice_record::is_repeated(store, &event.worktree, spec, None, ("breaker open", RepeatedNotice::NewStateOnly))
+        }
+        kind::COMPLETE | kind::REVIEW | kind::FAILED => {
+            let before = notice_record::last(store, &event.worktree, spec)?;
+            Ok(before.split(' ').next() == Some(event.kind.as_str()))
+        }
+        kind::BASELINE | kind::SESSION_STARTED | kind::ASSIGNED | kind::STARTED => {
+            notice_record::forget(store, &event.worktree, spec)?;
+            Ok(false)
+        }
+        _ => Ok(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::super::rules::*;
+    use watchdog_core::config::settings::NotifyTarget;
+    use watchdog_store::journal::event;
+    use watchdog_store::{StateDir, open_store};
+
+    fn offered(script: &[(&str, Value)], on: &[&str]) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::resolve(Some(folder.path().join("state")), None, None).unwrap();
+        state.ensure().unwrap();
+        let store = open_store(&state).unwrap();
+        let on = on.iter().map(|word| (*word).to_owned()).collect();
+        let rule = NotifyRule { on, ..NotifyRule::new(NotifyTarget::Command(vec!["x".into()])) };
+        let notices = NotificationRules::new(vec![rule], Path::new("/w"));
+        for (kind, data) in script {
+            let event = event(Timestamp::UNIX_EPOCH, "w", Some("s"), kind, data.clone());
+            notices.offer(store.as_ref(), &[event]).unwrap();
+        }
+        let waiting = outbox::waiting(store.as_ref()).unwrap();
+        assert!(waiting.iter().all(|(_, notice)| notice.event["path"] == "/w"));
+        waiting.iter().map(|(_, notice)| notice.event["data"]["reason"].as_str().unwrap_or("-").to_owned()).collect()
+    }
+
+    fn verdict(status: &str, reason: &str, head: &str) -> (&'static str, Value) {
+        ("verdict", json!({"status": status, "reason": reason, "head": head}))
+    }
+
+    #[test]
+    fn only_what_was_asked_for_is_told() {
+        let script = [verdict("review", "untrusted", "1"), verdict("complete", "rescued", "1"), ("probe", json!({"reason": "a probe"}))];
+        assert_eq!(offered(&script, &["review", "rescued"]), ["untrusted", "rescued"]);
+        assert_eq!(offered(&script, &["probe"]), ["a probe"]);
+        assert_eq!(offered(&script, &["failed"]), [""; 0]);
+    }
+
+    #[test]
+    fn the_same_verdict_is_told_once_until_something_changes() {
+        let same = verdict("review", "untrusted", "1");
+        let twice = [same.clone(), same.clone(), verdict("review", "untrusted", "2"), verdict("complete", "rescued", "2"), same.clone()];
+        assert_eq!(offered(&twice, &["review"]), ["untrusted"; 3]);
+        let sessions = [same.clone(), ("session_started", json!({})), same.clone()];
+        assert_eq!(offered(&sessions, &["review"]), ["untrusted"; 2], "each session is told about");
+    }
+
+    #[test]
+    fn what_comes_and_goes_in_the_same_state_is_told_once_but_for_faults() {
+        let head = |status, reason| verdict(status, reason, "1");
+        let (working, timeout, error) = (head("incomplete", "working"), head("timeout", "max_probes"), head("error", "git_error"));
+        let refused = ("verdict", json!({"status": "stopped", "reason": "breaker_open", "head": null}));
+        let opens = ("breaker", json!({"state": "open", "reason": "opens"}));
+        let week = [&working, &timeout, &opens, &refused, &timeout, &working, &timeout, &opens, &refused].map(Clone::clone);
+        assert_eq!(offered(&week, &["timeout", "stopped", "breaker_open"]), ["max_probes", "opens", "breaker_open"]);
+        let faults = [&error, &error, &working, &error].map(Clone::clone);
+        assert_eq!(offered(&faults, &["error"]), ["git_error"; 2], "a fault that comes back is another one");
+    }
+
+    #[test]
+    fn the_end_of_a_task_repeats_what_its_verdict_said() {
+        let end = ("complete", json!({"reason": "the task"}));
+        assert_eq!(offered(&[verdict("complete", "new_commits", "1"), end.clone()], &["complete"]), ["new_commits"]);
+        assert_eq!(offered(&[verdict("waiting", "locked", "1"), end.clone()], &["complete"]), ["the task"]);
+        assert_eq!(offered(&[end], &["complete"]), ["the task"]);
+    }
+}
