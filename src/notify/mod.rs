@@ -2,5 +2,7 @@
 
 pub mod delivery;
 pub mod event_tail;
+#[cfg(feature = "webhooks")]
+mod https_post;
 pub mod rules;
 pub mod webhook;

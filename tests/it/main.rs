@@ -89,6 +89,8 @@ mod layers;
 mod logging;
 // Who is told what, and that no work waits for it.
 mod notify;
+// What an earlier version left behind.
+mod older_state;
 // People who work in the worktree between two sessions.
 mod people_between;
 // Snapshots while a session runs.

@@ -1,16 +1,19 @@
-//! Whether a value meets a JSON Schema.
+//! Whether a value meets a JSON Schema. A build without the feature `jsonschema` says so in place of judging by one.
 
 use serde_json::Value;
 
+#[cfg(feature = "jsonschema")]
 use super::feedback::{bounded, one_line};
 
 /// Faults that are named at most.
+#[cfg(feature = "jsonschema")]
 const NAMED: usize = 10;
 
 /// What violates the schema; empty where the value meets it. References to other documents are not followed.
 ///
 /// # Errors
 /// Why the schema is none.
+#[cfg(feature = "jsonschema")]
 pub(super) fn violations(schema: &Value, value: &Value) -> Result<Vec<String>, String> {
     let shown = |text: String| bounded(one_line(&text), 300);
     let validator = jsonschema::validator_for(schema).map_err(|error| shown(error.to_string()))?;
@@ -19,4 +22,13 @@ pub(super) fn violations(schema: &Value, value: &Value) -> Result<Vec<String>, S
         shown(if at.is_empty() { error.to_string() } else { format!("{at}: {error}") })
     });
     Ok(named.collect())
+}
+
+/// Judges nothing.
+///
+/// # Errors
+/// Always: this build knows no schemas.
+#[cfg(not(feature = "jsonschema"))]
+pub(super) fn violations(_: &Value, _: &Value) -> Result<Vec<String>, String> {
+    Err("this watchdog was built without JSON Schema (the cargo feature `jsonschema`)".into())
 }
