@@ -133,7 +133,7 @@ fn lines(status: &LoopStatus, now: Timestamp) -> Vec<String> {
         head.push(format!("{} tokens", thousands(spent.tokens)));
     }
     if let Some((state, strikes, limit)) = status.breaker {
-        head.push(format!("breaker {state} {strikes}/{limit}"));
+        head.push(format!("breaker {} {strikes}/{limit}", state.as_str()));
     }
     let second = match status.phase {
         LoopPhase::Session { since: at } => {
@@ -199,6 +199,7 @@ fn cut(line: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use watchdog_core::decision::breaker::BreakerState;
     use watchdog_process::OutputReader as _;
 
     fn status(phase: LoopPhase) -> LoopStatus {
@@ -209,7 +210,7 @@ mod tests {
             since: Timestamp::UNIX_EPOCH,
             phase,
             spent: SpentUsage { cost_usd: 1.234, tokens: 45_120, ..SpentUsage::default() },
-            breaker: Some(("closed", 1, 3)),
+            breaker: Some((BreakerState::Closed, 1, 3)),
             tap: None,
         }
     }

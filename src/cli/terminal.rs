@@ -177,7 +177,7 @@ fn verdict_lines(judgement: &Judgement) -> Vec<String> {
         lines.push(format!("  look again at {at}"));
     }
     if let Some(breaker) = judgement.breaker.as_ref().filter(|breaker| breaker.strikes > 0) {
-        lines.push(format!("  breaker: {}, {} of {} strikes", breaker.state, breaker.strikes, breaker.limit));
+        lines.push(format!("  breaker: {}, {} of {} strikes", breaker.state.as_str(), breaker.strikes, breaker.limit));
     }
     lines
 }

@@ -23,7 +23,7 @@ use watchdog_store::{LocalStore, StoreError};
 use super::executor::{ActionExecutor, since};
 use super::session_cost::cost_beyond_the_last_end;
 use crate::clock::now;
-use crate::wire::verdict_json::SessionJson;
+use crate::wire::verdict_json::JudgedSession;
 
 /// What a judgement knows of its questions.
 #[derive(Default)]
@@ -108,12 +108,12 @@ impl ActionExecutor {
     }
 
     /// The session that the judgement is about, where it had to be known.
-    pub fn session(&self) -> Option<SessionJson> {
+    pub fn session(&self) -> Option<JudgedSession> {
         let asked = self.asked();
         let whom = asked.whom.as_ref()?;
         let answered = asked.last.as_ref().and_then(|(_, record)| record.session_id.clone());
         let id = whom.resume.clone().or(answered).or_else(|| whom.expected.clone());
-        Some(SessionJson { id, known_by: whom.known_by.as_str(), idle_seconds: None })
+        Some(JudgedSession { id, known_by: whom.known_by.as_str(), idle_seconds: None })
     }
 
     /// Whom questions go to, found out once and kept; looked at again where it is the latest conversation, which may grow.

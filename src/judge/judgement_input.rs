@@ -4,7 +4,6 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::json;
 
 use crate::session::anchor::point_of;
 use crate::session::{RecordedBaseline, UncommittedRule};
@@ -25,7 +24,7 @@ use super::journal::CommandJournal;
 use super::open_worktree::OpenWorktree;
 use super::origins::origin_evidence;
 use crate::clock::now;
-use crate::wire::verdict_json::BreakerJson;
+use crate::wire::verdict_json::breaker_json;
 
 /// What the command line asks for, over what the configuration says.
 #[derive(Debug, Clone, Default)]
@@ -207,9 +206,9 @@ impl JudgementInput {
     }
 
     /// The breaker as it is now, for the verdict.
-    pub fn breaker(&self, store: &dyn watchdog_store::LocalStore) -> Option<BreakerJson> {
+    pub fn breaker(&self, store: &dyn watchdog_store::LocalStore) -> Option<BreakerView> {
         let breaker = breaker::of(store, &self.worktree_id, &self.spec).ok()?;
-        Some(breaker_json(&breaker.state(now(), &self.settings.breaker)))
+        Some(breaker.state(now(), &self.settings.breaker))
     }
 
     /// What earlier calls with the same baseline left behind, and the fingerprint of the work at the first of them.
@@ -272,17 +271,17 @@ impl JudgementInput {
         store: &dyn watchdog_store::LocalStore,
         verdict: &Verdict,
         journal: &CommandJournal,
-    ) -> Result<BreakerJson, UnreadableFact> {
+    ) -> Result<BreakerView, UnreadableFact> {
         let outcome = BreakerInput::of(verdict);
         let at = now();
         let settings = &self.settings.breaker;
         let before = breaker::of(store, &self.worktree_id, &self.spec)?;
         let mut after = before.clone();
         after.record(at, settings, outcome.clone());
-        let view = breaker_json(&after.state(at, settings));
+        let view = after.state(at, settings);
         if after != before {
             breaker::update(store, &self.worktree_id, &self.spec, |breaker| breaker.record(at, settings, outcome.clone()))?;
-            journal.note(watchdog_store::journal::kind::BREAKER, json!(view));
+            journal.note(watchdog_store::journal::kind::BREAKER, breaker_json(&view));
         }
         Ok(view)
     }
@@ -304,18 +303,6 @@ pub fn half_done_before(worktree: &Worktree, asked: &Overrides) -> Option<Verdic
         operation.as_str()
     );
     Some(Verdict::new(Reason::Disputed, message))
-}
-
-/// A breaker as verdicts and `watchdog breaker` show it.
-pub fn breaker_json(view: &BreakerView) -> BreakerJson {
-    BreakerJson {
-        state: view.state.as_str(),
-        strikes: view.strikes,
-        limit: view.limit,
-        open_until: view.open_until.map(|at| at.to_string()),
-        since: view.since.map(|at| at.to_string()),
-        why: view.why.clone(),
-    }
 }
 
 /// Whether judging a check runs a program that could disturb the work.

@@ -17,7 +17,7 @@ use watchdog_store::{LocalStore, StateDir, StoreError};
 use super::person::calls_in_transcript;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::wire::verdict_json::SessionJson;
+use crate::wire::verdict_json::JudgedSession;
 
 /// Processor time is looked at for so long, where nothing else shows life: a hundredth of a core is one tick in it.
 const STRETCH: Duration = Duration::from_secs(1);
@@ -55,9 +55,9 @@ impl SessionActivity {
 
 impl LiveSession {
     /// The same for a verdict.
-    pub fn to_session(self, record: &SessionRecord) -> SessionJson {
+    pub fn to_session(self, record: &SessionRecord) -> JudgedSession {
         let known_by = if record.log.is_some() { "output" } else { "hook" };
-        SessionJson { id: record.session_id.clone(), known_by, idle_seconds: self.idle.map(|idle| idle.as_secs()) }
+        JudgedSession { id: record.session_id.clone(), known_by, idle_seconds: self.idle.map(|idle| idle.as_secs()) }
     }
 
     /// What to add to a sentence about it; empty where there is nothing to say.
@@ -115,7 +115,7 @@ impl RunningSession {
     }
 
     /// The same for a verdict.
-    pub fn to_session(&self) -> SessionJson {
+    pub fn to_session(&self) -> JudgedSession {
         self.live.to_session(&self.record)
     }
 }

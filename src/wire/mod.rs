@@ -2,4 +2,5 @@
 
 pub mod event_json;
 pub mod event_words;
+pub mod loop_json;
 pub mod verdict_json;

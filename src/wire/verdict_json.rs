@@ -2,12 +2,17 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use watchdog_core::decision::breaker::BreakerView;
+use watchdog_core::decision::iteration::record::IterationRecord;
+use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::evidence::{Changes, CheckResult, Commits, ProbeOutcome, Reply};
 use watchdog_facts::secret_shapes::mask_value;
 use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Status, Verdict};
+
+use super::loop_json::loop_json;
 
 /// What a verdict was about, and what stands around it.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,22 +28,22 @@ pub struct Judgement {
     /// Full hexadecimal name, or `unborn`.
     pub baseline: Option<String>,
     /// The breaker after this verdict.
-    pub breaker: Option<BreakerJson>,
+    pub breaker: Option<BreakerView>,
     /// The session's log file, where watchdog ran it.
     pub log: Option<String>,
     /// The session that the judgement is about, where one is known.
-    pub session: Option<SessionJson>,
+    pub session: Option<JudgedSession>,
     /// What was left running after the session ended by itself.
     pub survivors: Vec<String>,
     /// The loop that it ends, where it does.
-    pub looped: Option<LoopJson>,
+    pub looped: Option<EndedLoop>,
     /// Wall time of the whole judgement.
     pub duration: Duration,
 }
 
 /// The session in a verdict: whom a question goes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionJson {
+pub struct JudgedSession {
     /// The agent's own name for it, where it is known.
     pub id: Option<String>,
     /// How it is known: `output`, `hook`, `transcript`, or `latest` where nobody can tell.
@@ -47,36 +52,25 @@ pub struct SessionJson {
     pub idle_seconds: Option<u64>,
 }
 
-impl SessionJson {
-    fn to_json(&self) -> Value {
-        json!({"id": self.id, "known_by": self.known_by, "idle_seconds": self.idle_seconds})
-    }
-}
-
-/// The loop in a verdict.
+/// The loop that a verdict ends.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LoopJson {
+pub struct EndedLoop {
     /// Iterations that ended, earlier processes of the same loop included.
     pub iterations: u32,
-    /// What else is told about it.
-    pub object: Value,
-}
-
-/// The breaker in a verdict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct BreakerJson {
-    /// `closed`, `open` or `half_open`.
-    pub state: &'static str,
-    /// Strikes counted since the last complete.
-    pub strikes: u32,
-    /// Strikes that open it.
-    pub limit: u32,
-    /// RFC 3339.
-    pub open_until: Option<String>,
-    /// RFC 3339.
-    pub since: Option<String>,
-    /// What the last strike was.
-    pub why: Option<String>,
+    /// Its own name, which tells it from the one before.
+    pub id: String,
+    /// When it began.
+    pub begun_at: Timestamp,
+    /// Its last iterations, oldest first.
+    pub history: Vec<IterationRecord>,
+    /// What all of its sessions spent.
+    pub spent: SpentUsage,
+    /// The commit, or `unborn`, at which it began.
+    pub first_baseline: String,
+    /// Whether an earlier process began it.
+    pub resumed: bool,
+    /// Whether it is over, so that the next call begins another.
+    pub over: bool,
 }
 
 impl Judgement {
@@ -118,7 +112,7 @@ impl Judgement {
             "probes_used": verdict.probes_used,
             "probes": verdict.probes.iter().map(probe_json).collect::<Vec<_>>(),
             "checks": verdict.checks.iter().map(check_json).collect::<Vec<_>>(),
-            "session": self.session.as_ref().map(SessionJson::to_json),
+            "session": self.session.as_ref().map(session_json),
             "inherited": verdict.inherited,
             "changed_since_end": verdict.changed_since_end,
             "unchanged_since": verdict.unchanged_since.map(|at| at.to_string()),
@@ -126,7 +120,7 @@ impl Judgement {
             "probe_usage": usage_json(&verdict.probe_usage),
             "strike": verdict.strike,
             "not_a_strike_because": verdict.not_a_strike_because,
-            "breaker": self.breaker,
+            "breaker": self.breaker.as_ref().map(breaker_json),
             "degraded": verdict.degraded.iter().map(|note| note.code.as_str()).collect::<Vec<_>>(),
             "notes": verdict.degraded.iter().map(|note| json!({"code": note.code.as_str(), "detail": note.detail})).collect::<Vec<_>>(),
             "log": self.log,
@@ -135,11 +129,27 @@ impl Judgement {
         });
         if let Some(looped) = &self.looped {
             object["iterations"] = json!(looped.iterations);
-            object["loop"] = looped.object.clone();
+            object["loop"] = loop_json(looped);
         }
         mask_value(&mut object);
         object
     }
+}
+
+fn session_json(session: &JudgedSession) -> Value {
+    json!({"id": session.id, "known_by": session.known_by, "idle_seconds": session.idle_seconds})
+}
+
+/// A breaker, as in `breaker` of a verdict, in the journal, and as `watchdog breaker` shows it.
+pub fn breaker_json(view: &BreakerView) -> Value {
+    json!({
+        "state": view.state.as_str(),
+        "strikes": view.strikes,
+        "limit": view.limit,
+        "open_until": view.open_until.map(|at| at.to_string()),
+        "since": view.since.map(|at| at.to_string()),
+        "why": view.why,
+    })
 }
 
 fn commits_json(commits: &Commits) -> Vec<Value> {

@@ -10,10 +10,10 @@ use super::from_session::PrivilegedCommand;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
-use crate::judge::judgement_input::breaker_json;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::session::recorded;
-use crate::wire::verdict_json::BreakerJson;
+use crate::wire::verdict_json::breaker_json;
+use watchdog_core::decision::breaker::BreakerView;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_store::breaker as records;
 use watchdog_store::journal::{event, kind};
@@ -34,20 +34,20 @@ pub fn breaker(command_env: &CommandEnv, terminal: &CommandTerminal, args: Break
         let _done = store.append(&[noted], None)?;
     }
     let view = records::of(store, &place.worktree_id, &spec)?.state(now(), &settings);
-    let shown = breaker_json(&view);
     if terminal.json {
         let worktree = place.root().display().to_string();
-        terminal.value(&json!({"schema": 1, "worktree": worktree, "spec": spec, "breaker": shown}));
+        terminal.value(&json!({"schema": 1, "worktree": worktree, "spec": spec, "breaker": breaker_json(&view)}));
     } else {
-        for line in lines(&spec, &shown) {
+        for line in lines(&spec, &view) {
             terminal.line(&line);
         }
     }
     Ok(0)
 }
 
-fn lines(spec: &str, breaker: &BreakerJson) -> Vec<String> {
-    let mut lines = vec![format!("{} for '{}': {} of {} strikes", breaker.state, escape_to_one_line(spec), breaker.strikes, breaker.limit)];
+fn lines(spec: &str, breaker: &BreakerView) -> Vec<String> {
+    let mut lines =
+        vec![format!("{} for '{}': {} of {} strikes", breaker.state.as_str(), escape_to_one_line(spec), breaker.strikes, breaker.limit)];
     if let Some(since) = &breaker.since {
         lines.push(format!("  since {since}"));
     }

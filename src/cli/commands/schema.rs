@@ -93,7 +93,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::wire::verdict_json::Judgement;
+    use crate::wire::verdict_json::{EndedLoop, Judgement};
+    use watchdog_core::decision::termination::SpentUsage;
     use watchdog_facts::verdict::{Status, Verdict};
 
     fn keys(value: &Value) -> BTreeSet<&str> {
@@ -105,6 +106,19 @@ mod tests {
         let written = [VERDICT, CONTEXT, EVENT].map(|text| serde_json::from_str(text).expect("JSON"));
         for schema in written.into_iter().chain([config_schema()]) {
             assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+        }
+    }
+
+    fn ended_loop() -> EndedLoop {
+        EndedLoop {
+            iterations: 1,
+            id: "a".into(),
+            begun_at: jiff::Timestamp::UNIX_EPOCH,
+            history: Vec::new(),
+            spent: SpentUsage::default(),
+            first_baseline: "unborn".into(),
+            resumed: false,
+            over: true,
         }
     }
 
@@ -121,7 +135,7 @@ mod tests {
             log: None,
             session: None,
             survivors: Vec::new(),
-            looped: Some(crate::wire::verdict_json::LoopJson { iterations: 1, object: json!({}) }),
+            looped: Some(ended_loop()),
             duration: Duration::ZERO,
         };
         assert_eq!(keys(&judgement.to_json()), keys(&schema["properties"]));

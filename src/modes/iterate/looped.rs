@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::json;
+use watchdog_core::decision::breaker::BreakerState;
 
 use crate::session::spec_of_new_session;
 use watchdog_core::checks::describe;
@@ -37,10 +38,11 @@ use crate::judge::signals::{SignalState, SignalUrgency};
 use crate::modes::live_session::RunningSession;
 use crate::modes::run::first_failure::refuse_what_passes;
 use crate::modes::run::session_run::run_session;
-use crate::wire::verdict_json::{Judgement, LoopJson};
+use crate::wire::loop_json::record_json;
+use crate::wire::verdict_json::{EndedLoop, Judgement};
 
 use super::left_over;
-use super::loop_messages::{about_silence, in_words, loop_json, record_json, why_in_words};
+use super::loop_messages::{about_silence, in_words, why_in_words};
 use super::loop_state::LoopState;
 use super::pause;
 use super::request::LoopRequest;
@@ -411,7 +413,7 @@ impl LoopRun {
         let mut verdict = verdict_of(end, last.as_ref().map(|last| last.verdict.clone()));
         let mut judgement = last.unwrap_or_else(|| early(&self.ground.command_env, None, verdict.clone(), self.begun));
         if *end == LoopEnd::BreakerOpen {
-            verdict.retry_at = judgement.breaker.as_ref().and_then(|breaker| breaker.open_until.as_ref()?.parse().ok());
+            verdict.retry_at = judgement.breaker.as_ref().and_then(|breaker| breaker.open_until);
         }
         let context = unknown(&self.ground.settings().limits, &self.machine.standing().spent);
         verdict.degraded.extend(context.filter(|note| verdict.degraded.iter().all(|known| known.code != note.code)));
@@ -431,12 +433,20 @@ impl LoopRun {
         judgement.branch = judgement.branch.or_else(|| Worktree::open(&self.ground.root).ok()?.branch());
         judgement.duration = since(self.begun);
         let (standing, origin) = (self.machine.standing(), self.ground.origin.as_str());
-        let object = loop_json(self.memory.record(), &standing.spent, origin, self.memory.resumed, over);
-        judgement.looped = Some(LoopJson { iterations: self.machine.standing().finished, object });
+        judgement.looped = Some(EndedLoop {
+            iterations: standing.finished,
+            id: self.memory.record().id.clone(),
+            begun_at: self.memory.record().begun_at,
+            history: self.memory.record().records.clone(),
+            spent: standing.spent,
+            first_baseline: origin.to_owned(),
+            resumed: self.memory.resumed,
+            over,
+        });
         judgement
     }
 }
 
-fn breaker_of(case: &JudgementInput, store: &dyn watchdog_store::LocalStore) -> Option<(&'static str, u32, u32)> {
+fn breaker_of(case: &JudgementInput, store: &dyn watchdog_store::LocalStore) -> Option<(BreakerState, u32, u32)> {
     case.breaker(store).map(|breaker| (breaker.state, breaker.strikes, breaker.limit))
 }

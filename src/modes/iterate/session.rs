@@ -10,6 +10,7 @@ use crate::agent::stream::StreamTap;
 use crate::rescue::private_rule;
 use crate::session::{RecordedBaseline, UncommittedRule, note_conversations, record, recorded};
 use watchdog_core::config::settings::{ConfigSettings, RescueMode};
+use watchdog_core::decision::breaker::BreakerState;
 use watchdog_core::decision::iteration::next::IterationOutcome;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::evidence::{Degradation, SessionEnd, UnreadableFact, WarningCode};
@@ -187,7 +188,7 @@ pub fn outcome(judgement: &Judgement, crash: Option<(String, bool)>, work: Optio
         retry_at: judgement.verdict.retry_at,
         crash,
         overloaded,
-        breaker_open: judgement.breaker.as_ref().is_some_and(|breaker| breaker.state == "open"),
+        breaker_open: judgement.breaker.as_ref().is_some_and(|breaker| breaker.state == BreakerState::Open),
         work,
         spent,
     }

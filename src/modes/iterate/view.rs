@@ -1,6 +1,7 @@
 //! What whoever watches a loop is shown, whenever something of it changes.
 
 use jiff::Timestamp;
+use watchdog_core::decision::breaker::BreakerState;
 
 use crate::agent::stream::StreamTap;
 use watchdog_core::decision::iteration::next::PauseFor;
@@ -22,7 +23,7 @@ pub struct LoopStatus {
     /// What the sessions that ended spent.
     pub spent: SpentUsage,
     /// State, strikes and limit of the breaker, where it is known.
-    pub breaker: Option<(&'static str, u32, u32)>,
+    pub breaker: Option<(BreakerState, u32, u32)>,
     /// The output of the session that runs.
     pub tap: Option<StreamTap>,
 }

@@ -19,7 +19,7 @@ use crate::judge::refusal::SettledCase;
 use crate::judge::settle_anchor;
 use crate::modes::live_session::RunningSession;
 use crate::session::recorded;
-use crate::wire::verdict_json::{Judgement, SessionJson};
+use crate::wire::verdict_json::{JudgedSession, Judgement};
 use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachineSetup};
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
@@ -118,7 +118,7 @@ impl WorkerPool<'_> {
     }
 
     /// A session that a hook or `run` wrote down, and whose process still lives.
-    fn session_active(&self, id: &str, root: &Path) -> Option<(Verdict, SessionJson)> {
+    fn session_active(&self, id: &str, root: &Path) -> Option<(Verdict, JudgedSession)> {
         if !self.with_sessions.contains(id) {
             return None;
         }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use watchdog_core::decision::breaker::BreakerState;
 
 use super::request::SweepRequest;
 use crate::clock::now;
@@ -130,7 +131,7 @@ impl EarlierSweeps {
             Reason::Working => self.asks_nobody,
             _ => false,
         };
-        let closed = judgement.breaker.as_ref().is_some_and(|breaker| breaker.state == "closed" && breaker.strikes == 0);
+        let closed = judgement.breaker.as_ref().is_some_and(|breaker| breaker.state == BreakerState::Closed && breaker.strikes == 0);
         let written =
             !verdict.degraded.iter().any(|note| matches!(note.code, WarningCode::StoreUnwritable | WarningCode::JournalUnwritable));
         let plain = judgement_run.case.settings.checks.is_empty() && verdict.probes.is_empty() && verdict.rescue_commits == 0;

@@ -1,0 +1,44 @@
+//! A loop and its iterations as JSON.
+
+use serde_json::{Value, json};
+
+use watchdog_core::decision::iteration::record::IterationRecord;
+use watchdog_core::decision::termination::SpentUsage;
+
+use super::verdict_json::{EndedLoop, millis};
+
+/// An iteration, as in `loop.history` of a verdict and in the journal.
+pub fn record_json(record: &IterationRecord) -> Value {
+    json!({
+        "iteration": record.number,
+        "at": record.at.to_string(),
+        "duration_ms": millis(record.duration),
+        "status": record.reason.status().as_str(),
+        "reason": record.reason.as_str(),
+        "message": record.message,
+        "crash": record.crash,
+        "commits": record.commits,
+        "log": record.log,
+    })
+}
+
+/// A loop, as in `loop` of a verdict.
+pub fn loop_json(looped: &EndedLoop) -> Value {
+    let EndedLoop { id, begun_at, history, spent, first_baseline, resumed, over, .. } = looped;
+    let SpentUsage { turns, tokens, cost_usd, wall_seconds, untold } = *spent;
+    json!({
+        "id": id,
+        "begun_at": begun_at.to_string(),
+        "first_baseline": first_baseline,
+        "resumed": resumed,
+        "over": over,
+        "spent": {
+            // A sum of which nothing was told is unknown, not zero.
+            "turns": (turns > 0 || !untold.turns).then_some(turns),
+            "tokens": (tokens > 0 || !untold.tokens).then_some(tokens),
+            "cost_usd": (cost_usd > 0.0 || !untold.cost).then_some(cost_usd),
+            "wall_seconds": wall_seconds,
+        },
+        "history": history.iter().map(record_json).collect::<Vec<_>>(),
+    })
+}
