@@ -2,7 +2,9 @@
 //! calls looks outside where the machine asks.
 
 use watchdog_core::config::settings::OnNoCriteria;
-use watchdog_core::decision::machine::{CheckMachine, ChecksJudged, ConfigTrust, JudgedScope, MachineAction, MachineEvent, MachineSetup};
+use watchdog_core::decision::machine::{
+    CheckMachine, ChecksJudged, ConfigTrust, DriveOutcome, JudgedScope, MachineAction, MachineEvent, MachinePace, MachineSetup, drive,
+};
 use watchdog_facts::evidence::{CheckResult, CriteriaChanged, ReadFact};
 use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 
@@ -18,13 +20,37 @@ struct VerdictGrounds {
     changed: ReadFact<CriteriaChanged>,
 }
 
+/// Answers what the machine asks of criteria alone, and notes what it rests on.
+struct CriteriaPace<J, C> {
+    judge: J,
+    changed: C,
+    grounds: VerdictGrounds,
+}
+
+impl<J: FnMut() -> ChecksJudged, C: FnMut() -> ReadFact<CriteriaChanged>> MachinePace for CriteriaPace<J, C> {
+    fn perform(&mut self, action: &MachineAction, _machine: &CheckMachine) -> Option<MachineEvent> {
+        match action {
+            MachineAction::JudgeChecks => {
+                let judged = (self.judge)();
+                (self.grounds.evidence, self.grounds.feedback) = (judged.evidence, judged.feedback.clone());
+                Some(MachineEvent::Checks(judged))
+            }
+            MachineAction::ReadCriteria => {
+                self.grounds.changed = (self.changed)();
+                Some(MachineEvent::Criteria(self.grounds.changed.clone()))
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Judges the criteria, and says how each ended. The caller keeps what is uncommitted before programs of checks run.
 pub fn judge_criteria(
     setup: MachineSetup,
-    mut judge: impl FnMut() -> ChecksJudged,
-    mut changed: impl FnMut() -> ReadFact<CriteriaChanged>,
+    judge: impl FnMut() -> ChecksJudged,
+    changed: impl FnMut() -> ReadFact<CriteriaChanged>,
 ) -> (StopFacts, Vec<CheckResult>) {
-    let mut grounds = VerdictGrounds {
+    let grounds = VerdictGrounds {
         trust: setup.trust.clone(),
         on_no_criteria: setup.on_no_criteria,
         required: setup.require_evidence,
@@ -34,22 +60,11 @@ pub fn judge_criteria(
     };
     let mut machine =
         CheckMachine::new(MachineSetup { scope: JudgedScope::Criteria { baseline_known: false }, checks_run_programs: false, ..setup });
-    let mut event = MachineEvent::Start;
-    loop {
-        event = match machine.step(event) {
-            MachineAction::JudgeChecks => {
-                let judged = judge();
-                (grounds.evidence, grounds.feedback) = (judged.evidence, judged.feedback.clone());
-                MachineEvent::Checks(judged)
-            }
-            MachineAction::ReadCriteria => {
-                grounds.changed = changed();
-                MachineEvent::Criteria(grounds.changed.clone())
-            }
-            MachineAction::Conclude(verdict) => return (stop_facts(&verdict, grounds), verdict.checks),
-            // Of criteria alone the machine asks nothing else. Whatever it is, nobody is held for it.
-            other => return (StopFacts::Failed { why: format!("nobody can answer {other:?} in a hook") }, Vec::new()),
-        };
+    let mut pace = CriteriaPace { judge, changed, grounds };
+    match drive(&mut machine, MachineEvent::Start, &mut pace) {
+        DriveOutcome::Ended(verdict) => (stop_facts(&verdict, pace.grounds), verdict.checks),
+        // Of criteria alone the machine asks nothing else. Whatever it is, nobody is held for it.
+        DriveOutcome::Held(action) => (StopFacts::Failed { why: format!("nobody can answer {action:?} in a hook") }, Vec::new()),
     }
 }
 

@@ -1,5 +1,5 @@
 //! The hands of the decision machine: carries out one action through the adapters, and says what came of it.
-//! Everything here blocks; the dispatcher calls it from threads.
+//! Everything here blocks; whoever drives the machine calls it in a thread.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use tracing::{Instrument as _, Span};
+use tracing::Span;
 
-use watchdog_core::decision::machine::{CheckMachine, EarlierRounds, MachineSetup};
+use watchdog_core::decision::machine::{EarlierRounds, MachineSetup};
 use watchdog_core::decision::rounds;
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::evidence::{Degradation, SessionEnd, WarningCode};
@@ -20,7 +20,6 @@ use watchdog_store::journal::{kind, tidy, tidy_is_due};
 use watchdog_store::{LocalStore, before, uncommitted};
 
 use super::command_env::CommandEnv;
-use super::dispatcher::drive;
 use super::executor::{ActionExecutor, since};
 use super::expiry::expire;
 use super::journal::CommandJournal;
@@ -30,7 +29,9 @@ use super::origins::{keep_judged_head, settle_beside};
 use super::session_context::load_session_context;
 use super::settle_anchor;
 use super::signals::SignalState;
+use super::spawn_io::spawn_io;
 use super::survivors;
+use super::waiting_pace::drive_to_the_end;
 use crate::clock::now;
 use crate::wire::verdict_json::Judgement;
 
@@ -189,22 +190,35 @@ impl JudgementRun {
     }
 }
 
-/// Judges a case: drives the machine, then tells breaker, progress and journal.
+/// Judges a case in a thread of its own: [`judge_here`] for the event loop.
 pub async fn judge(
     case: JudgementInput,
     store: Arc<dyn LocalStore>,
     journal: Arc<CommandJournal>,
     session: SessionSeen,
     command_env: &CommandEnv,
-    signals: &mut SignalState,
+    signals: &SignalState,
+    begun: Timestamp,
+) -> Judgement {
+    let (command_env, signals, span) = (command_env.clone(), signals.clone(), Span::current());
+    spawn_io(move || span.in_scope(|| judge_here(case, store, journal, session, &command_env, &signals, begun))).await
+}
+
+/// Judges a case: drives the machine, then tells breaker, progress and journal. Blocks.
+pub fn judge_here(
+    case: JudgementInput,
+    store: Arc<dyn LocalStore>,
+    journal: Arc<CommandJournal>,
+    session: SessionSeen,
+    command_env: &CommandEnv,
+    signals: &SignalState,
     begun: Timestamp,
 ) -> Judgement {
     let (judgement_run, setup) = match JudgementRun::begin(case, Arc::clone(&store), journal, session, false, command_env, begun) {
         Ok(begun) => begun,
         Err(judgement) => return *judgement,
     };
-    let verdict =
-        drive(CheckMachine::new(setup), Arc::clone(&judgement_run.executor), signals).instrument(judgement_run.span.clone()).await;
+    let verdict = judgement_run.span.in_scope(|| drive_to_the_end(setup, &judgement_run.executor, signals));
     let judgement = judgement_run.settle(command_env, verdict);
     if tidy_is_due(judgement.duration, now()) && tidy(store.as_ref(), now(), 1).is_err() {
         command_env.tell("old events could not be removed from the journal");

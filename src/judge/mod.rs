@@ -1,7 +1,7 @@
 //! The judge: has the decision machine ask its questions of the world, and settles what follows from its verdict.
 //!
 //! Reading order: [`open_worktree`] (the worktree, its records and its lock), [`configuration`] and [`judgement_input`] (what is to be judged),
-//! [`judgement_run`] (the course of one judgement), [`dispatcher`] (one action after the other) and [`executor`] (what is done for each),
+//! [`judgement_run`] (the course of one judgement), [`waiting_pace`] (one action after the other) and [`executor`] (what is done for each),
 //! [`refusal`] (why nothing was judged).
 
 pub mod asking;
@@ -9,7 +9,6 @@ pub mod capabilities;
 pub mod command_env;
 pub mod configuration;
 pub mod criteria_files;
-pub mod dispatcher;
 pub mod executor;
 pub mod expiry;
 pub mod journal;
@@ -31,3 +30,4 @@ pub mod signals;
 pub mod spawn_io;
 pub mod survivors;
 pub mod undone;
+pub mod waiting_pace;

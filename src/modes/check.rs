@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use tokio::runtime::Handle;
 
 use crate::session::{RecordedBaseline, recorded};
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::BaselinePoint;
 use watchdog_process::PidEnd;
+use watchdog_store::lock::WorktreeLock;
 
 use super::live_session::{RunningSession, SessionActivity};
 use super::pid_wait;
@@ -17,11 +19,12 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
 use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
-use crate::judge::judgement_run::{SessionSeen, about, judge};
+use crate::judge::judgement_run::{SessionSeen, about, judge_here};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::{Refusal, SettledCase};
 use crate::judge::settle_anchor;
 use crate::judge::signals::SignalState;
+use crate::judge::spawn_io::spawn_io;
 use crate::wire::verdict_json::Judgement;
 
 /// What to judge.
@@ -38,7 +41,7 @@ pub struct CheckRequest {
 }
 
 /// Judges what happened since the baseline.
-pub async fn check(command_env: &CommandEnv, request: CheckRequest, signals: &mut SignalState) -> Judgement {
+pub async fn check(command_env: &CommandEnv, request: CheckRequest, signals: &SignalState) -> Judgement {
     let begun = now();
     try_check(command_env, request, signals, begun).await.unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
 }
@@ -46,23 +49,22 @@ pub async fn check(command_env: &CommandEnv, request: CheckRequest, signals: &mu
 /// The same; where nothing could be judged, why.
 pub async fn try_check(
     command_env: &CommandEnv,
-    mut request: CheckRequest,
-    signals: &mut SignalState,
+    request: CheckRequest,
+    signals: &SignalState,
     begun: Timestamp,
 ) -> Result<Judgement, Refusal> {
+    let (command_env, signals) = (command_env.clone(), signals.clone());
+    spawn_io(move || check_here(&command_env, request, &signals, begun)).await
+}
+
+/// The steps of a check: open, lock, wait, then those of [`judge_place`].
+fn check_here(command_env: &CommandEnv, mut request: CheckRequest, signals: &SignalState, begun: Timestamp) -> Result<Judgement, Refusal> {
     let place = OpenWorktree::open(command_env)?;
     let mut lock =
         place.lock(command_env, "watchdog check", false).map_err(|refusal| with_its_session(command_env, &place, refusal, begun))?;
-    if let Some(pid) = request.pid {
-        let marked = lock.set_session_active(true);
-        wait_for(command_env, pid, signals).await?;
-        if marked.and_then(|()| lock.set_session_active(false)).is_err() {
-            command_env.tell("could not update the lock file");
-        }
-        request.asked.session_over = true;
-    }
+    wait_for_process(command_env, &mut request, &mut lock, signals)?;
     let stalled = stalled_session(command_env, &place);
-    let mut judgement = try_place(command_env, place, &request, signals, begun).await.or_else(|refusal| match refusal {
+    let mut judgement = judge_place(command_env, place, &request, signals, begun).or_else(|refusal| match refusal {
         Refusal::Judgement(judgement) => Ok(*judgement),
         other => Err(other),
     })?;
@@ -71,29 +73,19 @@ pub async fn try_check(
     Ok(judgement)
 }
 
-/// Judges a place whose lock the caller holds.
-pub async fn check_place(
+/// The steps under the lock that the caller holds: input, admit, judge.
+pub fn judge_place(
     command_env: &CommandEnv,
     place: OpenWorktree,
     request: &CheckRequest,
-    signals: &mut SignalState,
-    begun: Timestamp,
-) -> Judgement {
-    try_place(command_env, place, request, signals, begun).await.unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
-}
-
-async fn try_place(
-    command_env: &CommandEnv,
-    place: OpenWorktree,
-    request: &CheckRequest,
-    signals: &mut SignalState,
+    signals: &SignalState,
     begun: Timestamp,
 ) -> Result<Judgement, Refusal> {
     let store = Arc::clone(&place.store);
-    let case = settle_case(command_env, place, request)?;
+    let case = judgement_input(command_env, place, request)?;
     let journal = CommandJournal::of(&case, command_env, &store);
     SettledCase { command_env, case: &case, store: store.as_ref(), journal: &journal, begun }.admit()?;
-    Ok(judge(case, store, journal, SessionSeen::default(), command_env, signals, begun).await)
+    Ok(judge_here(case, store, journal, SessionSeen::default(), command_env, signals, begun))
 }
 
 /// A session that nobody holds the worktree for, as hooks tell of one: who judges its work should know that it has stalled.
@@ -116,7 +108,7 @@ fn with_its_session(command_env: &CommandEnv, place: &OpenWorktree, refusal: Ref
     Refusal::Judgement(Box::new(Judgement { session: Some(running.to_session()), ..judgement }))
 }
 
-fn settle_case(command_env: &CommandEnv, place: OpenWorktree, request: &CheckRequest) -> Result<JudgementInput, UnreadableFact> {
+fn judgement_input(command_env: &CommandEnv, place: OpenWorktree, request: &CheckRequest) -> Result<JudgementInput, UnreadableFact> {
     let found = recorded(&place.store, &place.worktree_id, request.spec.as_deref())?;
     let (recorded, known) = match &request.baseline {
         Some(rev) => {
@@ -158,17 +150,28 @@ fn nothing_recorded(spec: Option<&str>) -> UnreadableFact {
     }
 }
 
-async fn wait_for(command_env: &CommandEnv, pid: u32, signals: &mut SignalState) -> Result<(), Verdict> {
+/// Waits for a process that was named. Meanwhile the lock says that a session is active.
+fn wait_for_process(
+    command_env: &CommandEnv,
+    request: &mut CheckRequest,
+    lock: &mut WorktreeLock,
+    signals: &SignalState,
+) -> Result<(), Verdict> {
+    let Some(pid) = request.pid else { return Ok(()) };
+    let marked = lock.set_session_active(true);
     command_env.tell(&format!("waiting for process {pid} to end"));
-    match pid_wait::end_of(pid, None, signals).await {
-        Ok(PidEnd::Ended) => Ok(()),
-        Ok(PidEnd::NotRunning) => {
-            command_env.tell(&format!("process {pid} is not running (any more)"));
-            Ok(())
-        }
+    match Handle::current().block_on(pid_wait::end_of(pid, None, &mut signals.clone())) {
+        Ok(PidEnd::Ended) => {}
+        Ok(PidEnd::NotRunning) => command_env.tell(&format!("process {pid} is not running (any more)")),
         Ok(PidEnd::Cancelled | PidEnd::TimedOut) => {
-            Err(Verdict::new(Reason::Interrupted, format!("interrupted while waiting for process {pid}; nothing was judged")))
+            let message = format!("interrupted while waiting for process {pid}; nothing was judged");
+            return Err(Verdict::new(Reason::Interrupted, message));
         }
-        Err(error) => Err(Verdict::new(Reason::ProbeError, error.to_string())),
+        Err(error) => return Err(Verdict::new(Reason::ProbeError, error.to_string())),
     }
+    if marked.and_then(|()| lock.set_session_active(false)).is_err() {
+        command_env.tell("could not update the lock file");
+    }
+    request.asked.session_over = true;
+    Ok(())
 }

@@ -4,11 +4,10 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use tracing::Instrument as _;
 
 use crate::session::{RecordedBaseline, recorded};
 use watchdog_core::config::settings::Limits;
-use watchdog_core::decision::machine::{CheckMachine, EarlierRounds, JudgedScope};
+use watchdog_core::decision::machine::{EarlierRounds, JudgedScope};
 use watchdog_core::decision::termination::{LoopCourse, SpentUsage, course, unknown};
 use watchdog_facts::context::{SessionContext, running_tasks};
 use watchdog_facts::display::plural;
@@ -21,7 +20,6 @@ use watchdog_store::journal::kind;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
-use crate::judge::dispatcher::drive;
 use crate::judge::executor::ActionExecutor;
 use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
@@ -30,10 +28,12 @@ use crate::judge::machine_log;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
 use crate::judge::signals::SignalState;
+use crate::judge::spawn_io::spawn_io;
+use crate::judge::waiting_pace::drive_to_the_end;
 use crate::wire::verdict_json::Judgement;
 
 /// Judges the configured checks against what is told.
-pub async fn evaluate(command_env: &CommandEnv, context: SessionContext, asked: Overrides, signals: &mut SignalState) -> Judgement {
+pub async fn evaluate(command_env: &CommandEnv, context: SessionContext, asked: Overrides, signals: &SignalState) -> Judgement {
     let begun = now();
     try_evaluate(command_env, context, asked, signals, begun).await.unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
 }
@@ -43,7 +43,18 @@ pub async fn try_evaluate(
     command_env: &CommandEnv,
     context: SessionContext,
     asked: Overrides,
-    signals: &mut SignalState,
+    signals: &SignalState,
+    begun: Timestamp,
+) -> Result<Judgement, Refusal> {
+    let (command_env, signals) = (command_env.clone(), signals.clone());
+    spawn_io(move || evaluate_here(&command_env, context, asked, &signals, begun)).await
+}
+
+fn evaluate_here(
+    command_env: &CommandEnv,
+    context: SessionContext,
+    asked: Overrides,
+    signals: &SignalState,
     begun: Timestamp,
 ) -> Result<Judgement, Refusal> {
     let (case, store, baseline_known) = open_case(command_env, &context, asked, begun)?;
@@ -62,7 +73,7 @@ pub async fn try_evaluate(
             let executor = ActionExecutor::new(Arc::clone(&case), command_env.clone(), Arc::clone(&journal), None)
                 .with_context(SessionContext { from_host: true, ..context }, false)
                 .with_store(Arc::clone(&store));
-            let verdict = drive(CheckMachine::new(setup), Arc::new(executor), signals).instrument(span.clone()).await;
+            let verdict = span.in_scope(|| drive_to_the_end(setup, &executor, signals));
             capped(&limits, iteration, verdict)
         }
     };

@@ -4,9 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::drive::{DriveOutcome, drive, perform};
 use super::pool::WorkerPool;
 use super::report::{SweepOutcome, SweepRow};
+use super::sweep_pace::SweepPace;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
@@ -20,7 +20,7 @@ use crate::judge::settle_anchor;
 use crate::modes::live_session::RunningSession;
 use crate::session::recorded;
 use crate::wire::verdict_json::{JudgedSession, Judgement};
-use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachineSetup};
+use watchdog_core::decision::machine::{CheckMachine, DriveOutcome, MachineAction, MachineEvent, MachineSetup, drive};
 use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{FoundWorktree, RepoCache, WorktreeState};
@@ -164,7 +164,7 @@ impl WorkerPool<'_> {
         };
         let mut machine = CheckMachine::new(setup.clone());
         let _within = judgement_run.span.clone().entered();
-        match drive(&mut machine, &judgement_run.executor, MachineEvent::Start, &self.cancel, &mut |_| false) {
+        match drive(&mut machine, MachineEvent::Start, &mut self.pace(&judgement_run, &|_| false)) {
             DriveOutcome::Ended(mut verdict) => {
                 // Who would have been asked is told why not, also where the ration was spent before this look began.
                 if spent && self.request.max_probes_total > 0 && !self.request.asked.no_probe && verdict.reason == Reason::Working {
@@ -179,7 +179,7 @@ impl WorkerPool<'_> {
                 }
                 end(judgement)
             }
-            DriveOutcome::Asks(action) => {
+            DriveOutcome::Held(action) => {
                 let found = found.clone();
                 Ok(SweepScanOutcome::Wants(Box::new(PendingProbe { found, around, judgement_run, setup, machine, action, _lock: lock })))
             }
@@ -189,17 +189,20 @@ impl WorkerPool<'_> {
     /// Goes on with a judgement whose turn it is to ask.
     pub fn ask(&self, pending: PendingProbe) -> SweepRow {
         let PendingProbe { found, around, judgement_run, setup, mut machine, action, _lock } = pending;
-        let event = match self.cancel.is_cancelled() {
-            true => MachineEvent::Interrupt,
-            false => perform(&action, &machine, &judgement_run.executor, &self.cancel),
-        };
-        observed(judgement_run.executor.journal(), &event);
         // A plan belongs to the answer that led to it; another question is one more of the ration.
-        let mut may_ask = |action: &MachineAction| *action == MachineAction::Rescue || self.probe_budget.take();
+        let may_ask = |action: &MachineAction| *action == MachineAction::Rescue || self.probe_budget.take();
+        let mut pace = self.pace(&judgement_run, &may_ask);
+        let event = match self.cancel.is_cancelled() {
+            true => {
+                observed(judgement_run.executor.journal(), &MachineEvent::Interrupt);
+                MachineEvent::Interrupt
+            }
+            false => pace.carry_out(&action, &machine),
+        };
         let _within = judgement_run.span.clone().entered();
-        match drive(&mut machine, &judgement_run.executor, event, &self.cancel, &mut may_ask) {
+        match drive(&mut machine, event, &mut pace) {
             DriveOutcome::Ended(verdict) => judged_row(found.root, self.settle(&judgement_run, &around, *verdict)),
-            DriveOutcome::Asks(_) => self.without_asking(PendingProbe { found, around, judgement_run, setup, machine, action, _lock }),
+            DriveOutcome::Held(_) => self.without_asking(PendingProbe { found, around, judgement_run, setup, machine, action, _lock }),
         }
     }
 
@@ -211,10 +214,14 @@ impl WorkerPool<'_> {
         judgement_run.executor.ask_nobody();
         let mut machine = CheckMachine::new(setup);
         let _within = judgement_run.span.clone().entered();
-        match drive(&mut machine, &judgement_run.executor, MachineEvent::Start, &self.cancel, &mut |_| true) {
+        match drive(&mut machine, MachineEvent::Start, &mut self.pace(&judgement_run, &|_| true)) {
             DriveOutcome::Ended(verdict) => judged_row(found.root, self.settle(&judgement_run, &around, *verdict)),
-            DriveOutcome::Asks(_) => unreachable!("everything may be done"),
+            DriveOutcome::Held(_) => unreachable!("everything may be done"),
         }
+    }
+
+    fn pace<'a>(&'a self, judgement_run: &'a JudgementRun, may_ask: &'a dyn Fn(&MachineAction) -> bool) -> SweepPace<'a> {
+        SweepPace { executor: &judgement_run.executor, cancel: &self.cancel, may_ask }
     }
 
     fn rationed(&self) -> Degradation {

@@ -10,7 +10,8 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::Overrides;
 use crate::judge::open_worktree::{OpenWorktree, WATCH};
 use crate::judge::signals::SignalState;
-use crate::modes::check::{CheckRequest, check_place};
+use crate::judge::spawn_io::spawn_io;
+use crate::modes::check::{CheckRequest, judge_place};
 use crate::session::recorded;
 use crate::wire::verdict_json::Judgement;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
@@ -94,13 +95,19 @@ pub enum WatchScanOutcome {
     Unreadable(UnreadableFact),
 }
 
-/// Looks, and judges where there is something new.
+/// Looks in a thread of its own, and judges where there is something new.
 pub async fn look(task: ScanTask) -> WatchScanOutcome {
-    let ScanTask { around, store, subject, asked, mut signals } = task;
-    match prepare(&around, &store, &subject) {
+    spawn_io(move || look_here(&task)).await
+}
+
+fn look_here(task: &ScanTask) -> WatchScanOutcome {
+    let ScanTask { around, store, subject, asked, signals } = task;
+    match prepare(around, store, subject) {
         Ok(PreparedScan::Place(place, lock, head, fingerprint)) => {
-            let request = CheckRequest { asked, ..CheckRequest::default() };
-            let judgement = Box::new(check_place(&around, *place, &request, &mut signals, now()).await);
+            let request = CheckRequest { asked: asked.clone(), ..CheckRequest::default() };
+            let begun = now();
+            let judged = judge_place(around, *place, &request, signals, begun);
+            let judgement = Box::new(judged.unwrap_or_else(|refusal| refusal.into_judgement(around, begun)));
             drop(lock);
             match unreadable(&judgement).filter(|_| head.is_none()) {
                 Some(unreadable) => WatchScanOutcome::Unreadable(unreadable),

@@ -8,6 +8,7 @@ mod ask;
 mod closing;
 mod conclude;
 mod criteria;
+mod drive;
 mod facts;
 mod fruitless;
 mod rescue;
@@ -17,6 +18,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 
+pub use drive::{DriveOutcome, MachinePace, drive};
 pub use facts::{
     ChecksJudged, ConfigTrust, CriteriaFiles, EarlierRounds, JudgedScope, LeftRunning, MachineAction, MachineEvent, MachinePause,
     MachineSetup,

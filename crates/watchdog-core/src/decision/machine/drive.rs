@@ -1,0 +1,128 @@
+//! Drives a machine from action to action until its verdict. Whoever carries the actions out sets the pace: whether pauses are waited for,
+//! and which actions are held back.
+
+use watchdog_facts::verdict::Verdict;
+
+use super::{CheckMachine, MachineAction, MachineEvent};
+
+/// Who carries out the actions of a machine, and how.
+pub trait MachinePace {
+    /// Whether an end was asked for. Not asked again once it was.
+    fn is_interrupted(&mut self) -> bool {
+        false
+    }
+
+    /// Whether the machine still learns this before it is told of the interruption.
+    fn counts_before_interrupt(&self, _event: &MachineEvent) -> bool {
+        true
+    }
+
+    /// Has the machine take its next step.
+    fn step(&mut self, machine: &mut CheckMachine, event: MachineEvent) -> MachineAction {
+        machine.step(event)
+    }
+
+    /// Carries out one action, a pause included, and says what came of it; `None` holds the action back, and ends the drive.
+    fn perform(&mut self, action: &MachineAction, machine: &CheckMachine) -> Option<MachineEvent>;
+}
+
+/// How far a machine came.
+#[derive(Debug, PartialEq)]
+pub enum DriveOutcome {
+    /// To its verdict.
+    Ended(Box<Verdict>),
+    /// To an action that the pace holds back.
+    Held(MachineAction),
+}
+
+/// Drives a machine on from an event, at this pace.
+pub fn drive(machine: &mut CheckMachine, mut event: MachineEvent, pace: &mut impl MachinePace) -> DriveOutcome {
+    let mut interrupted = false;
+    loop {
+        if !interrupted && pace.is_interrupted() {
+            interrupted = true;
+            // What was just learned is taken in first: a rescue that ended must not be forgotten.
+            if pace.counts_before_interrupt(&event) {
+                let _ = pace.step(machine, event);
+            }
+            event = MachineEvent::Interrupt;
+        }
+        let action = pace.step(machine, event);
+        if let MachineAction::Conclude(verdict) = action {
+            return DriveOutcome::Ended(verdict);
+        }
+        event = match pace.perform(&action, machine) {
+            Some(event) => event,
+            None => return DriveOutcome::Held(action),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::settings::ConfigSettings;
+    use crate::decision::machine::MachineSetup;
+    use watchdog_facts::evidence::{FaultKind, UnreadableFact};
+    use watchdog_facts::verdict::Reason;
+
+    /// Reads nothing, is interrupted before the given look, and holds the given look back.
+    #[derive(Default)]
+    struct ScriptedPace {
+        interrupted_at: Option<usize>,
+        held_at: Option<usize>,
+        learns: bool,
+        steps: Vec<MachineEvent>,
+        looks: usize,
+    }
+
+    impl MachinePace for ScriptedPace {
+        fn is_interrupted(&mut self) -> bool {
+            assert!(!self.steps.contains(&MachineEvent::Interrupt), "it is not asked again");
+            self.interrupted_at == Some(self.looks)
+        }
+
+        fn counts_before_interrupt(&self, _event: &MachineEvent) -> bool {
+            self.learns
+        }
+
+        fn step(&mut self, machine: &mut CheckMachine, event: MachineEvent) -> MachineAction {
+            self.steps.push(event.clone());
+            machine.step(event)
+        }
+
+        fn perform(&mut self, action: &MachineAction, _machine: &CheckMachine) -> Option<MachineEvent> {
+            assert_eq!(*action, MachineAction::ReadCommits, "it is asked first, and again after an interruption");
+            self.looks += 1;
+            (self.held_at != Some(self.looks)).then(unreadable)
+        }
+    }
+
+    fn unreadable() -> MachineEvent {
+        MachineEvent::Commits(Err(UnreadableFact { kind: FaultKind::Git, why: "no objects".into(), hint: None }))
+    }
+
+    fn driven(mut pace: ScriptedPace) -> (DriveOutcome, Vec<MachineEvent>) {
+        let mut machine = CheckMachine::new(MachineSetup::of(&ConfigSettings::default()));
+        let outcome = drive(&mut machine, MachineEvent::Start, &mut pace);
+        (outcome, pace.steps)
+    }
+
+    #[test]
+    fn a_machine_is_driven_to_its_verdict_or_to_the_action_that_is_held_back() {
+        let (outcome, steps) = driven(ScriptedPace::default());
+        assert!(matches!(outcome, DriveOutcome::Ended(verdict) if verdict.reason == Reason::GitError));
+        assert_eq!(steps, [MachineEvent::Start, unreadable()]);
+        let (outcome, steps) = driven(ScriptedPace { held_at: Some(1), ..ScriptedPace::default() });
+        assert_eq!((outcome, steps), (DriveOutcome::Held(MachineAction::ReadCommits), vec![MachineEvent::Start]));
+    }
+
+    #[test]
+    fn an_interruption_is_told_once_and_after_what_counts_before_it() {
+        for (learns, told) in [(true, vec![MachineEvent::Start, MachineEvent::Interrupt]), (false, vec![MachineEvent::Interrupt])] {
+            let (outcome, steps) = driven(ScriptedPace { interrupted_at: Some(0), held_at: Some(1), learns, ..ScriptedPace::default() });
+            assert_eq!(outcome, DriveOutcome::Held(MachineAction::ReadCommits));
+            assert_eq!(steps, told);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The pace of a sweep: one round without a pause, in the thread that calls. A question to the agent is held back until its turn comes.
+
+use crate::judge::executor::ActionExecutor;
+use crate::judge::{journal, machine_log};
+use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachinePace};
+use watchdog_process::CancelFlag;
+
+/// How a sweep drives its machines, of which it has thousands.
+pub struct SweepPace<'a> {
+    /// Carries out the actions.
+    pub executor: &'a ActionExecutor,
+    /// What ends the sweep.
+    pub cancel: &'a CancelFlag,
+    /// Consulted before each action that puts a question to the agent.
+    pub may_ask: &'a dyn Fn(&MachineAction) -> bool,
+}
+
+impl MachinePace for SweepPace<'_> {
+    fn is_interrupted(&mut self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
+    fn step(&mut self, machine: &mut CheckMachine, event: MachineEvent) -> MachineAction {
+        machine_log::step(machine, event)
+    }
+
+    /// One round has no pause; the next sweep looks again.
+    fn perform(&mut self, action: &MachineAction, machine: &CheckMachine) -> Option<MachineEvent> {
+        let held_back = asks(action, self.executor) && !(self.may_ask)(action);
+        (!held_back).then(|| self.carry_out(action, machine))
+    }
+}
+
+impl SweepPace<'_> {
+    /// Carries out an action whose turn it is, and says what came of it.
+    pub fn carry_out(&self, action: &MachineAction, machine: &CheckMachine) -> MachineEvent {
+        let event = self.executor.perform(action, &(machine.commits().cloned(), machine.changes().cloned()), self.cancel);
+        journal::observed(self.executor.journal(), &event);
+        event
+    }
+}
+
+/// Whether an action puts a question to the agent.
+fn asks(action: &MachineAction, executor: &ActionExecutor) -> bool {
+    match action {
+        // An answer that stands costs nobody anything.
+        MachineAction::Ask { .. } => !executor.answer_stands(),
+        MachineAction::Rescue => executor.would_ask_for_a_plan(),
+        _ => false,
+    }
+}
