@@ -31,7 +31,7 @@ pub struct EventTail {
 }
 
 impl EventTail {
-    /// The events after `cursor`. `folder` is the one that the store writes to.
+    /// The events after `cursor`. `folder` is the one that the store writes to. Blocks.
     pub fn new(store: Arc<dyn LocalStore>, folder: &Path, cursor: EventCursor) -> Self {
         let moved = Arc::new(Notify::new());
         let watching = watch_folder(folder, {
@@ -41,12 +41,14 @@ impl EventTail {
         EventTail { store, cursor, moved, watching: watching.ok(), stirred: false }
     }
 
-    /// What was appended since the last call, at most one batch of it; empty where nothing was.
+    /// What was appended since the last call, at most one batch of it, read in a thread of its own; empty where nothing was.
     ///
     /// # Errors
     /// When the store cannot be read; the next call tries again at the same place.
-    pub fn read(&mut self) -> Result<Vec<StoredEvent>, StoreError> {
-        let (events, cursor) = self.store.read(self.cursor, BATCH)?;
+    pub async fn read(&mut self) -> Result<Vec<StoredEvent>, StoreError> {
+        let (store, cursor) = (Arc::clone(&self.store), self.cursor);
+        let reading = tokio::task::spawn_blocking(move || store.read(cursor, BATCH));
+        let (events, cursor) = reading.await.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))?;
         self.cursor = cursor;
         Ok(events)
     }

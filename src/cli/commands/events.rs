@@ -64,7 +64,7 @@ pub fn events(command_env: &CommandEnv, terminal: &CommandTerminal, args: Events
         let mut tail = EventTail::new(store, command_env.state.root(), cursor);
         let mut reported = false;
         loop {
-            match tail.read() {
+            match tail.read().await {
                 Ok(events) => {
                     reported = false;
                     if events.iter().filter(|event| chosen.has(event)).any(|event| show(event).is_err()) {

@@ -5,32 +5,35 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
 use super::discovery::Discovery;
+use super::due_scans::DueScans;
 use super::fs_events::FsEvents;
+use super::head_scan::{HeadScan, scan_heads, still_there};
 use super::request::WatchRequest;
 use super::scan::{ScanCause, ScanSubject, ScanTask, WatchScanOutcome, look};
 use super::stalled::StalledSessions;
 use super::suspend_detector::SuspendDetector;
 use super::watch_set::{WatchConcern, WatchSet};
+use super::watch_sources::{WatchSources, open_sources};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::Overrides;
 use crate::judge::judgement_run::early;
 use crate::judge::panicked::verdict_of_panic;
 use crate::judge::signals::{SignalState, SignalUrgency};
+use crate::judge::spawn_io::spawn_io;
 use crate::notify::event_tail::EventTail;
 use crate::watch::{FsMovement, WatchDepth};
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::{BaselinePoint, SearchResult};
+use watchdog_store::LocalStore;
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::journal::{is_ours, kind};
-use watchdog_store::{LocalStore, open_store};
 
 /// Movements of one commit come within milliseconds of each other.
 const SETTLE: Duration = Duration::from_millis(4);
@@ -44,13 +47,8 @@ const BROKEN: Duration = Duration::from_secs(60);
 const ROUND: Duration = Duration::from_secs(300);
 /// How often the outbox is emptied.
 const TICK: Duration = Duration::from_secs(30);
-
-/// A look that is due.
-struct DueScan {
-    at: Instant,
-    since: Instant,
-    cause: ScanCause,
-}
+/// How many worktrees have their HEAD read at a time.
+const TOGETHER: usize = 64;
 
 /// A look that is under way.
 struct RunningScan {
@@ -66,7 +64,7 @@ struct WatchLoop<'a, L> {
     signals: SignalState,
     watch_set: WatchSet,
     fs_events: FsEvents,
-    due: BTreeMap<String, DueScan>,
+    due: DueScans,
     /// When a work tree will have been left alone for long enough.
     quiet: BTreeMap<String, Instant>,
     look: L,
@@ -101,10 +99,8 @@ pub(super) async fn watch_by(
     signals: &mut SignalState,
     look: impl AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static,
 ) -> Result<i32, UnreadableFact> {
-    around.state.ensure()?;
-    let store: Arc<dyn LocalStore> = open_store(&around.state)?;
-    // Before anything is looked at, so that nothing happens in between.
-    let mut tail = EventTail::new(Arc::clone(&store), around.state.root(), store.cursor_at(Timestamp::MAX)?);
+    let (state, poll_only) = (around.state.clone(), request.poll_only);
+    let WatchSources { store, mut tail, fs_events } = spawn_io(move || open_sources(&state, poll_only)).await?;
     let mut discovery = Discovery::new(request.paths.clone());
     let first = discovery.first(signals).await?;
     around.notifications.wake(&store);
@@ -114,8 +110,8 @@ pub(super) async fn watch_by(
         store,
         signals: signals.clone(),
         watch_set: WatchSet::default(),
-        fs_events: FsEvents::new(request.poll_only),
-        due: BTreeMap::new(),
+        fs_events,
+        due: DueScans::default(),
         quiet: BTreeMap::new(),
         look,
         looking: JoinSet::new(),
@@ -129,7 +125,7 @@ pub(super) async fn watch_by(
         complaints: BTreeMap::new(),
         stalled: StalledSessions::default(),
     };
-    watch.found(first);
+    watch.found(first).await;
     tokio::task::LocalSet::new().run_until(watch.stay(&mut tail, signals)).await;
     Ok(signals.last())
 }
@@ -139,18 +135,17 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         let mut next_regular_look = Instant::now() + self.pause();
         loop {
             self.discovery.begin_due();
-            self.begin_looks();
-            let next = self.due.iter().filter(|(id, _)| !self.under_way.contains(*id)).map(|(_, due)| due.at);
-            let next = next.chain(self.quiet.values().copied()).chain(self.discovery.due()).min();
+            self.begin_looks().await;
+            let next = self.due.next(&self.under_way).into_iter().chain(self.quiet.values().copied()).chain(self.discovery.due()).min();
             let full = self.looking.len() >= self.request.jobs;
             let go_on = tokio::select! {
                 moved = self.fs_events.next() => { self.heard(moved); true }
                 () = sleep_until(next.unwrap_or(next_regular_look)), if next.is_some() && !full => true,
                 Some(looked) = self.looking.join_next_with_id(), if !self.looking.is_empty() => self.looked(looked),
-                found = self.discovery.found() => { self.searched(found); true }
-                () = tail.changed() => { self.read(tail); true }
+                found = self.discovery.found() => { self.searched(found).await; true }
+                () = tail.changed() => { self.read(tail).await; true }
                 () = sleep_until(next_regular_look) => {
-                    self.look_regularly();
+                    self.look_regularly().await;
                     next_regular_look = Instant::now() + self.pause();
                     (self.request.is_heard)()
                 }
@@ -195,7 +190,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                     self.discovery.want();
                 }
                 for id in heads {
-                    self.make_due(id, ScanCause::Head, SETTLE);
+                    self.due.add(id, ScanCause::Head, SETTLE);
                 }
                 for id in work {
                     self.stirred(id);
@@ -215,72 +210,68 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         tracing::info!(target: "watchdog::watch", why = why, "every worktree is looked at");
         self.discovery.want();
         for id in self.watch_set.names() {
-            self.make_due(id, ScanCause::Head, SETTLE);
+            self.due.add(id, ScanCause::Head, SETTLE);
         }
     }
 
-    /// Notes that a worktree is to be looked at.
-    fn make_due(&mut self, id: String, cause: ScanCause, pause: Duration) {
-        let at = Instant::now() + pause;
-        let due = self.due.entry(id).or_insert(DueScan { at, since: Instant::now(), cause });
-        if cause > due.cause {
-            *due = DueScan { at: due.at.min(at), cause, ..*due };
-        }
-    }
-
-    fn begin_looks(&mut self) {
+    async fn begin_looks(&mut self) {
         let time = Instant::now();
         let fallen: Vec<String> = self.quiet.iter().filter(|(_, at)| **at <= time).map(|(id, _)| id.clone()).collect();
         for id in fallen {
             // A look at HEAD alone would be taken for it.
-            if self.due.contains_key(&id) {
+            if self.due.has(&id) {
                 self.quiet.insert(id, time + BUSY.0);
             } else {
                 self.quiet.remove(&id);
-                self.make_due(id, ScanCause::Quiet, Duration::ZERO);
+                self.due.add(id, ScanCause::Quiet, Duration::ZERO);
             }
         }
-        let ready = self.due.iter().filter(|(id, due)| due.at <= time && !self.under_way.contains(*id));
-        let mut ready: Vec<(String, ScanCause, Instant)> = ready.map(|(id, due)| (id.clone(), due.cause, due.since)).collect();
-        // Whoever waits longest comes first.
-        ready.sort_by_key(|(_, _, since)| *since);
-        for (id, cause, since) in ready {
-            let Some(member) = self.watch_set.get_mut(&id) else {
-                self.due.remove(&id);
-                continue;
-            };
-            if cause != ScanCause::Ended && member.dirs.is_busy() && time - since < PATIENCE {
-                self.make_later(&id, SETTLE);
-                continue;
-            }
-            if cause == ScanCause::Head {
-                let trace = member.dirs.trace();
-                let same = trace == member.trace;
-                if trace.is_none() {
-                    self.discovery.want();
-                }
-                // Whether one without a HEAD is gone or broken is for the look to tell.
-                if trace.is_some() && same {
-                    self.due.remove(&id);
+        let ready = self.due.ready(time, &self.under_way);
+        for ready in ready.chunks(TOGETHER) {
+            let mut heads = self.read_heads(ready.iter().map(|(id, _, _)| id)).await;
+            for (id, cause, since) in ready {
+                let Some(head) = heads.remove(id) else {
+                    self.due.remove(id);
                     continue;
+                };
+                if self.is_ready(id, *cause, time - *since, &head) {
+                    if self.looking.len() >= self.request.jobs {
+                        return;
+                    }
+                    if let Some(member) = self.watch_set.get_mut(id) {
+                        // Before the look: what moves during it shall be seen as new.
+                        member.trace = head.trace;
+                    }
+                    self.due.remove(id);
+                    self.begin_look(id.clone(), *cause, *since);
                 }
             }
-            if self.looking.len() >= self.request.jobs {
-                return;
-            }
-            if let Some(member) = self.watch_set.get_mut(&id) {
-                // Before the look: what moves during it shall be seen as new.
-                member.trace = member.dirs.trace();
-            }
-            self.due.remove(&id);
-            self.begin_look(id, cause, since);
         }
     }
 
-    fn make_later(&mut self, id: &str, pause: Duration) {
-        if let Some(due) = self.due.get_mut(id) {
-            due.at = Instant::now() + pause;
+    /// Reads what says where HEAD is in these worktrees, as far as they are watched, in a thread of its own.
+    async fn read_heads(&self, ids: impl Iterator<Item = &String>) -> BTreeMap<String, HeadScan> {
+        let dirs: Vec<_> = ids.filter_map(|id| Some((id.clone(), self.watch_set.get(id)?.dirs.clone()))).collect();
+        if dirs.is_empty() { BTreeMap::new() } else { spawn_io(move || scan_heads(dirs)).await }
+    }
+
+    /// Whether a look that is due is to be made now. One that is too early is put off, one that would find nothing is dropped.
+    fn is_ready(&mut self, id: &str, cause: ScanCause, waited: Duration, head: &HeadScan) -> bool {
+        if cause != ScanCause::Ended && head.is_busy && waited < PATIENCE {
+            self.due.put_off(id, SETTLE);
+            return false;
         }
+        if cause == ScanCause::Head {
+            if head.trace.is_none() {
+                self.discovery.want();
+            }
+            // Whether one without a HEAD is gone or broken is for the look to tell.
+            if head.trace.is_some() && self.watch_set.get(id).is_some_and(|member| member.trace == head.trace) {
+                self.due.remove(id);
+                return false;
+            }
+        }
+        true
     }
 
     fn begin_look(&mut self, id: String, cause: ScanCause, since: Instant) {
@@ -322,9 +313,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                 // A movement during it made it due already.
                 member.trace = None;
                 let pause = (since.elapsed() / 4).clamp(BUSY.0, BUSY.1);
-                let due = self.due.entry(id).or_insert(DueScan { at: Instant::now() + pause, since, cause });
-                due.cause = due.cause.max(cause);
-                due.at = due.at.max(Instant::now() + pause);
+                self.due.add_again_after(id, cause, since, pause);
                 true
             }
             WatchScanOutcome::Judged { head, fingerprint, judgement } => {
@@ -339,15 +328,15 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                 self.complaints.remove(&id);
                 (self.request.on_row)(&judgement)
             }
-            WatchScanOutcome::Unreadable(unreadable) => {
+            WatchScanOutcome::Unreadable { why: unreadable, is_gone } => {
                 // It may just have been moved or removed, which the search tells, or be whole again soon.
                 member.trace = None;
                 let root = member.root.clone();
                 self.discovery.want();
                 let pause = (since.elapsed() / 4).clamp(BUSY.0, BROKEN);
-                self.due.entry(id.clone()).or_insert(DueScan { at: Instant::now() + pause, since, cause });
+                self.due.add_again(id.clone(), cause, since, pause);
                 // What is being removed is broken for a moment before it is gone, which is nothing to be told.
-                if !root.exists() || since.elapsed() < PATIENCE || self.complaints.get(&id) == Some(&unreadable.why) {
+                if is_gone || since.elapsed() < PATIENCE || self.complaints.get(&id) == Some(&unreadable.why) {
                     return true;
                 }
                 self.complaints.insert(id, unreadable.why.clone());
@@ -367,9 +356,9 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
     }
 
     /// What other processes wrote down: ends of sessions, and verdicts that make ours superfluous.
-    fn read(&mut self, tail: &mut EventTail) {
+    async fn read(&mut self, tail: &mut EventTail) {
         // A store that cannot be read now is read with the next change.
-        while let Ok(events) = tail.read() {
+        while let Ok(events) = tail.read().await {
             if events.is_empty() {
                 break;
             }
@@ -378,7 +367,8 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
             }
         }
         // Such as that a damaged one was put aside, and every baseline with it.
-        for note in self.store.notes() {
+        let store = Arc::clone(&self.store);
+        for note in spawn_io(move || store.notes()).await {
             self.around.tell(&note.detail);
         }
     }
@@ -392,8 +382,8 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
             return;
         };
         match event.kind.as_str() {
-            kind::SESSION_ENDED => self.make_due(event.worktree.clone(), ScanCause::Ended, SETTLE),
-            kind::BASELINE | kind::SESSION_STARTED => self.make_due(event.worktree.clone(), ScanCause::Head, SETTLE),
+            kind::SESSION_ENDED => self.due.add(event.worktree.clone(), ScanCause::Ended, SETTLE),
+            kind::BASELINE | kind::SESSION_STARTED => self.due.add(event.worktree.clone(), ScanCause::Head, SETTLE),
             kind::VERDICT => {
                 let reason = event.data["reason"].as_str();
                 let looked_at = [Reason::Locked, Reason::SessionActive].iter().all(|busy| reason != Some(busy.as_str()));
@@ -402,14 +392,14 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                     self.due.remove(&event.worktree);
                     // Whether HEAD moved on since then is for the next look to tell.
                     member.trace = None;
-                    self.make_due(event.worktree.clone(), ScanCause::Head, BUSY.0);
+                    self.due.add(event.worktree.clone(), ScanCause::Head, BUSY.0);
                 }
             }
             _ => {}
         }
     }
 
-    fn look_regularly(&mut self) {
+    async fn look_regularly(&mut self) {
         self.around.notifications.wake(&self.store);
         let worktrees = self.watch_set.names().into_iter().filter_map(|id| Some((id.clone(), self.watch_set.get(&id)?.root.clone())));
         self.stalled.look(self.around, &self.store, worktrees.collect());
@@ -417,35 +407,37 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
             self.last_round = Instant::now();
             self.all_due("it is time");
         } else if self.polls() {
-            let changed: Vec<String> =
-                self.watch_set.names().into_iter().filter(|id| self.watch_set.get(id).is_some_and(|m| m.dirs.trace() != m.trace)).collect();
-            for id in changed {
-                self.make_due(id, ScanCause::Head, SETTLE);
+            for (id, head) in self.read_heads(self.watch_set.names().iter()).await {
+                if self.watch_set.get(&id).is_some_and(|member| member.trace != head.trace) {
+                    self.due.add(id, ScanCause::Head, SETTLE);
+                }
             }
             // Without ears nobody knows for how long changes were left alone; that they are judged once is what remains.
             if self.request.quiet_for.is_some_and(|quiet| self.last_work.elapsed() >= quiet) {
                 self.last_work = Instant::now();
                 for id in self.watch_set.names() {
-                    self.make_due(id, ScanCause::Quiet, SETTLE);
+                    self.due.add(id, ScanCause::Quiet, SETTLE);
                 }
             }
         }
     }
 
-    fn searched(&mut self, found: Result<SearchResult, JoinError>) {
+    async fn searched(&mut self, found: Result<SearchResult, JoinError>) {
         match found {
-            Ok(found) => self.found(found),
+            Ok(found) => self.found(found).await,
             Err(_) => self.around.tell("the search for worktrees failed, which is a bug; those that are known stay watched"),
         }
     }
 
     /// Takes in what a search came to.
-    fn found(&mut self, search: SearchResult) {
+    async fn found(&mut self, search: SearchResult) {
         let before = self.watch_set.size();
         for note in search.notes {
             self.around.tell(&note);
         }
-        let new = self.watch_set.replace(&search.worktrees, &|root| root.join(".git").symlink_metadata().is_ok());
+        let roots = self.watch_set.roots_beside(&search.worktrees);
+        let left = spawn_io(move || still_there(roots)).await;
+        let new = self.watch_set.replace(&search.worktrees, &|root| left.contains(root));
         self.complaints.retain(|id, _| self.watch_set.get(id).is_some());
         let mut wanted = BTreeMap::new();
         for member in self.watch_set.members() {
@@ -455,10 +447,10 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                 wanted.insert(member.root.clone(), WatchDepth::Tree);
             }
         }
-        let begun = self.fs_events.listen_to(wanted);
+        let begun = self.fs_events.listen_to(wanted).await;
         // What moved between the search and the watch is seen by this look, and what is broken is told by it.
         for id in new.into_iter().chain(self.watch_set.with_git_data_in(&begun)) {
-            self.make_due(id, ScanCause::Head, Duration::ZERO);
+            self.due.add(id, ScanCause::Head, Duration::ZERO);
         }
         for id in self.watch_set.with_top_in(&begun) {
             self.stirred(id);

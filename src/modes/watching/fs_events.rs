@@ -1,23 +1,23 @@
 //! Hears movements in folders. What is heard is bounded: where too much comes at once, it is "anywhere".
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::watch::{FolderWatch, FsMovement, WatchDepth, WatchError};
+use super::watched_folders::WatchedFolders;
+use crate::judge::spawn_io::spawn_io;
+use crate::watch::{FsMovement, WatchDepth, WatchError};
 
 /// How many movements wait to be looked at.
 const WAITING: usize = 8192;
 
 /// Hears movements in a set of folders.
 pub struct FsEvents {
-    watching: Option<FolderWatch>,
-    /// What is watched, with the inode that it had then: a folder that was made anew is another one.
-    watched: BTreeMap<PathBuf, (WatchDepth, u64)>,
+    /// `None` where nothing is to be heard, and while a thread has them.
+    folders: Option<WatchedFolders>,
     heard: Receiver<FsMovement>,
     /// More came than waits. Kept until it was heard of, however much is taken out meanwhile.
     dropped: Arc<Notify>,
@@ -30,60 +30,36 @@ pub struct FsEvents {
 }
 
 impl FsEvents {
-    /// Ears that hear nothing yet; with `closed`, never anything.
+    /// Ears that hear nothing yet; with `closed`, never anything. Blocks.
     pub fn new(closed: bool) -> Self {
         let (sender, heard) = channel(WAITING);
         let dropped = Arc::new(Notify::new());
-        let watching = FolderWatch::start(hearing(sender.clone(), Arc::clone(&dropped)));
-        let (watching, watch_error) = match watching {
+        let (folders, watch_error) = match WatchedFolders::start(hearing(sender.clone(), Arc::clone(&dropped))) {
             Ok(_) if closed => (None, None),
-            Ok(watching) => (Some(watching), None),
+            Ok(folders) => (Some(folders), None),
             Err(error) => (None, Some(error)),
         };
-        FsEvents { watching, watched: BTreeMap::new(), heard, dropped, missed: false, watch_error, _sender: sender }
+        FsEvents { folders, heard, dropped, missed: false, watch_error, _sender: sender }
     }
 
     /// Watches these folders and no others, and returns those that are only now: what moved in them before went unheard. What cannot be
     /// watched is noted in `watch_error`.
-    pub fn listen_to(&mut self, wanted: BTreeMap<PathBuf, WatchDepth>) -> BTreeSet<PathBuf> {
-        let mut begun = BTreeSet::new();
-        let Some(watching) = &mut self.watching else { return begun };
-        let there: BTreeMap<PathBuf, (WatchDepth, u64)> =
-            wanted.into_iter().filter_map(|(folder, depth)| inode(&folder).map(|inode| (folder, (depth, inode)))).collect();
-        for folder in self.watched.iter().filter(|(folder, known)| there.get(*folder) != Some(*known)).map(|(folder, _)| folder) {
-            watching.remove(folder);
-        }
-        self.watched.retain(|folder, known| there.get(folder) == Some(known));
-        self.watch_error = None;
+    pub async fn listen_to(&mut self, wanted: BTreeMap<PathBuf, WatchDepth>) -> BTreeSet<PathBuf> {
+        let Some(mut folders) = self.folders.take() else { return BTreeSet::new() };
         let missed = std::mem::take(&mut self.missed);
-        for (folder, known) in there {
-            let again = missed && known.0 == WatchDepth::Tree;
-            if self.watched.contains_key(&folder) && !again {
-                continue;
-            }
-            match watching.add(&folder, known.0) {
-                Ok(()) => {
-                    begun.insert(folder.clone());
-                    self.watched.insert(folder, known);
-                }
-                // It went away in between, and whoever removed it moved something that is heard.
-                Err(_) if inode(&folder).is_none() => {}
-                Err(error) => {
-                    let limit = matches!(error, WatchError::Limit);
-                    self.watch_error = Some(error);
-                    // Each further folder would be refused as well.
-                    if limit {
-                        return begun;
-                    }
-                }
-            }
-        }
+        let listening = move || {
+            let (begun, error) = folders.replace(wanted, missed);
+            (folders, begun, error)
+        };
+        let (folders, begun, error) = spawn_io(listening).await;
+        self.folders = Some(folders);
+        self.watch_error = error;
         begun
     }
 
     /// How many folders are watched; what is below them not counted.
     pub fn count(&self) -> usize {
-        self.watched.len()
+        self.folders.as_ref().map_or(0, WatchedFolders::count)
     }
 
     /// The next movement. Loses nothing where it is dropped before.
@@ -114,10 +90,6 @@ fn hearing(sender: Sender<FsMovement>, dropped: Arc<Notify>) -> impl Fn(FsMoveme
             dropped.notify_one();
         }
     }
-}
-
-fn inode(folder: &Path) -> Option<u64> {
-    std::fs::metadata(folder).ok().filter(std::fs::Metadata::is_dir).map(|meta| meta.ino())
 }
 
 #[cfg(test)]

@@ -92,7 +92,12 @@ pub enum WatchScanOutcome {
         judgement: Box<Judgement>,
     },
     /// It could not even be looked at.
-    Unreadable(UnreadableFact),
+    Unreadable {
+        /// Why.
+        why: UnreadableFact,
+        /// Whether its top folder is gone.
+        is_gone: bool,
+    },
 }
 
 /// Looks in a thread of its own, and judges where there is something new.
@@ -110,13 +115,17 @@ fn look_here(task: &ScanTask) -> WatchScanOutcome {
             let judgement = Box::new(judged.unwrap_or_else(|refusal| refusal.into_judgement(around, begun)));
             drop(lock);
             match unreadable(&judgement).filter(|_| head.is_none()) {
-                Some(unreadable) => WatchScanOutcome::Unreadable(unreadable),
+                Some(unreadable) => unreadable_scan(subject, unreadable),
                 None => WatchScanOutcome::Judged { head, fingerprint, judgement },
             }
         }
         Ok(PreparedScan::Nothing(looked)) => looked,
-        Err(unreadable) => WatchScanOutcome::Unreadable(unreadable),
+        Err(unreadable) => unreadable_scan(subject, unreadable),
     }
+}
+
+fn unreadable_scan(subject: &ScanSubject, why: UnreadableFact) -> WatchScanOutcome {
+    WatchScanOutcome::Unreadable { why, is_gone: !subject.root.exists() }
 }
 
 /// Why git could not be read in the midst of a judgement: what is being removed is broken for a moment before it is gone.

@@ -119,6 +119,12 @@ impl WatchSet {
         self.members.get_mut(id)
     }
 
+    /// The top folders of those that a search did not find.
+    pub fn roots_beside(&self, found: &[FoundWorktree]) -> BTreeSet<PathBuf> {
+        let found: BTreeSet<String> = found.iter().map(FoundWorktree::worktree_id).collect();
+        self.members.iter().filter(|(id, _)| !found.contains(*id)).map(|(_, member)| member.root.clone()).collect()
+    }
+
     /// The worktrees whose git data lies in any of these folders.
     pub fn with_git_data_in(&self, folders: &BTreeSet<PathBuf>) -> Vec<String> {
         let is_in = |dirs: &GitDirs| dirs.own().into_iter().chain(dirs.shared()).any(|(folder, _)| folders.contains(&folder));

@@ -1,0 +1,72 @@
+//! The looks that are due, by worktree: when, since when, and why.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::scan::ScanCause;
+
+struct DueScan {
+    at: Instant,
+    since: Instant,
+    cause: ScanCause,
+}
+
+/// At most one look for each worktree.
+#[derive(Default)]
+pub struct DueScans(BTreeMap<String, DueScan>);
+
+impl DueScans {
+    /// Notes that a worktree is to be looked at. Where that is known for a stronger reason, nothing changes.
+    pub fn add(&mut self, id: String, cause: ScanCause, pause: Duration) {
+        let at = Instant::now() + pause;
+        let due = self.0.entry(id).or_insert(DueScan { at, since: Instant::now(), cause });
+        if cause > due.cause {
+            *due = DueScan { at: due.at.min(at), cause, ..*due };
+        }
+    }
+
+    /// Notes that a worktree that was due `since` then is to be looked at once more, unless a movement made it due already.
+    pub fn add_again(&mut self, id: String, cause: ScanCause, since: Instant, pause: Duration) {
+        self.0.entry(id).or_insert(DueScan { at: Instant::now() + pause, since, cause });
+    }
+
+    /// The same for one that somebody else works on: no look comes before the pause is over, whatever moves.
+    pub fn add_again_after(&mut self, id: String, cause: ScanCause, since: Instant, pause: Duration) {
+        let at = Instant::now() + pause;
+        let due = self.0.entry(id).or_insert(DueScan { at, since, cause });
+        due.cause = due.cause.max(cause);
+        due.at = due.at.max(at);
+    }
+
+    /// Puts a look off.
+    pub fn put_off(&mut self, id: &str, pause: Duration) {
+        if let Some(due) = self.0.get_mut(id) {
+            due.at = Instant::now() + pause;
+        }
+    }
+
+    /// Whether a worktree is to be looked at.
+    pub fn has(&self, id: &str) -> bool {
+        self.0.contains_key(id)
+    }
+
+    /// Looks at a worktree no more, or looks now.
+    pub fn remove(&mut self, id: &str) {
+        self.0.remove(id);
+    }
+
+    /// When the next look is due, but for worktrees that are looked at already.
+    pub fn next(&self, under_way: &BTreeSet<String>) -> Option<Instant> {
+        self.0.iter().filter(|(id, _)| !under_way.contains(*id)).map(|(_, due)| due.at).min()
+    }
+
+    /// What is due by `time`, but for worktrees that are looked at already. Whoever waits longest comes first.
+    pub fn ready(&self, time: Instant, under_way: &BTreeSet<String>) -> Vec<(String, ScanCause, Instant)> {
+        let ready = self.0.iter().filter(|(id, due)| due.at <= time && !under_way.contains(*id));
+        let mut ready: Vec<(String, ScanCause, Instant)> = ready.map(|(id, due)| (id.clone(), due.cause, due.since)).collect();
+        ready.sort_by_key(|(_, _, since)| *since);
+        ready
+    }
+}

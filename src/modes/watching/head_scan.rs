@@ -1,0 +1,24 @@
+//! What the files of worktrees say before any of them is opened. Everything here blocks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use crate::watch::{GitDirs, HeadTrace};
+
+/// What a worktree's git directories say at one moment.
+pub struct HeadScan {
+    /// Whether git is at work there.
+    pub is_busy: bool,
+    /// What says where HEAD is; `None` where that cannot be read.
+    pub trace: Option<HeadTrace>,
+}
+
+/// Reads what says where HEAD is in each of these worktrees.
+pub fn scan_heads(worktrees: Vec<(String, GitDirs)>) -> BTreeMap<String, HeadScan> {
+    worktrees.into_iter().map(|(id, dirs)| (id, HeadScan { is_busy: dirs.is_busy(), trace: dirs.trace() })).collect()
+}
+
+/// Those of these top folders that still have git data.
+pub fn still_there(roots: BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
+    roots.into_iter().filter(|root| root.join(".git").symlink_metadata().is_ok()).collect()
+}
