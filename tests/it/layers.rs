@@ -81,6 +81,24 @@ const OWNED: &[(&str, &[&str])] = &[
 const CATCH_ALL: &[&str] =
     &["util", "utils", "helper", "helpers", "manager", "misc", "common", "service", "processor", "handler", "stuff", "lib2", "tools"];
 
+/// Files of which everything runs on the thread of an event loop; of any other, that is the bodies of async functions.
+const ON_THE_EVENT_LOOP: &[&str] = &[
+    "src/modes/watching/discovery.rs",
+    "src/modes/watching/due_scans.rs",
+    "src/modes/watching/event_loop.rs",
+    "src/modes/watching/stalled.rs",
+    "src/modes/watching/suspend_detector.rs",
+    "src/modes/watching/watch_set.rs",
+];
+
+/// Calls that touch files, git or the database, or that wait for something that does.
+const BLOCKING: &str = r"(?x)
+    \bfs:: | \.(?:exists|metadata|symlink_metadata|is_dir|is_file|trace|is_busy|ensure)\( | \bstore\.\w+\(
+    | \b(?:OpenWorktree|Worktree|WorktreeLock|WatchedFolders|FolderWatch|EventTail|FsEvents)::(?:open|try_acquire|start|new)\(
+    | \b(?:open_store|find_worktrees|recorded|effective|wait_for_pid|look_at_session|still_runs)\(
+    | \b(?:check_here|evaluate_here|judge_here|judge_place|drive_to_the_end|look_here|sweep_now)\(
+    | \b(?:open_sources|scan_heads|still_there|watch_folder)\(";
+
 struct Source {
     /// Relative to the project, with `/`.
     name: String,
@@ -222,6 +240,55 @@ fn each_external_crate_is_used_in_its_own_room_only() {
             }
         }
     }
+    assert_none(&faults);
+}
+
+/// The part of a text from an opening bracket to its closing one; the whole rest where that is missing.
+fn bracketed(text: &str) -> &str {
+    let mut depth = 0;
+    let end = text.char_indices().find(|(_, c)| {
+        depth += i32::from("({".contains(*c)) - i32::from(")}".contains(*c));
+        depth == 0
+    });
+    end.map_or(text, |(end, _)| &text[..=end])
+}
+
+/// What of a shipped text runs on the thread of an event loop: nothing that is handed to a thread of its own.
+fn on_the_event_loop(text: &str, whole: bool) -> String {
+    let begins = Regex::new(r"\basync fn\b").expect("a fixed pattern");
+    let bodies = begins.find_iter(text).filter_map(|found| Some(bracketed(&text[found.end() + text[found.end()..].find('{')?..])));
+    let mut left = if whole { text.to_owned() } else { bodies.collect() };
+    let handed_over = Regex::new(r"\b(?:spawn_io|spawn_blocking)\(").expect("a fixed pattern");
+    while let Some(found) = handed_over.find(&left).map(|found| found.start()..found.end() - 1) {
+        let length = bracketed(&left[found.end..]).len();
+        left.replace_range(found.start..found.end + length, "handed_over");
+    }
+    left
+}
+
+#[test]
+fn a_check_a_watch_and_a_sweep_touch_no_file_on_the_thread_of_the_event_loop() {
+    let blocking = Regex::new(BLOCKING).expect("a fixed pattern");
+    let sample = "async fn a() { if x { spawn_io(move || open_store(&(s))).await; } }\nfn b() { open_store(s) }";
+    assert!(!blocking.is_match(&on_the_event_loop(sample, false)), "what is handed to a thread may block");
+    assert!(
+        blocking.is_match(&on_the_event_loop(sample, true))
+            && blocking.is_match(&on_the_event_loop("async fn a() { open_store(s) }", false))
+    );
+    let files = sources(&["src/judge", "src/modes/watching", "src/modes/sweep", "src/notify"]);
+    let more = sources(&["src/modes"])
+        .into_iter()
+        .filter(|source| ["src/modes/check.rs", "src/modes/evaluate.rs"].contains(&source.name.as_str()));
+    let mut faults = Vec::new();
+    let mut whole = 0;
+    for source in files.into_iter().chain(more) {
+        let is_whole = ON_THE_EVENT_LOOP.contains(&source.name.as_str());
+        whole += usize::from(is_whole);
+        for found in blocking.find_iter(&on_the_event_loop(&source.shipped, is_whole)) {
+            faults.push(format!("{}: {} blocks the event loop: spawn_io(…)", source.name, found.as_str()));
+        }
+    }
+    assert_eq!(whole, ON_THE_EVENT_LOOP.len(), "every file that is named is there");
     assert_none(&faults);
 }
 
