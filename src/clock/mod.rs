@@ -3,4 +3,4 @@
 pub mod pauses;
 mod wall;
 
-pub use wall::now;
+pub use wall::{now, since};

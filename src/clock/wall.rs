@@ -1,8 +1,15 @@
 //! The hour. Everything else takes the time as a parameter.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 /// The wall clock.
 pub fn now() -> Timestamp {
     Timestamp::now()
+}
+
+/// Wall time since an instant; zero where the clock was set back.
+pub fn since(at: Timestamp) -> Duration {
+    Duration::try_from(now().duration_since(at)).unwrap_or_default()
 }

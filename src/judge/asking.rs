@@ -1,7 +1,5 @@
 //! Asks the agent for a judgement: whom, whether its last answer stands, and what its words are worth beside git.
 
-use std::sync::Mutex;
-
 use sha2::{Digest, Sha256};
 
 use crate::agent::probe::{self, ProbeRequest};
@@ -20,31 +18,11 @@ use watchdog_process::CancelFlag;
 use watchdog_store::answer::{self, AnswerRecord};
 use watchdog_store::{LocalStore, StoreError};
 
-use super::executor::{ActionExecutor, since};
+use super::executor::ActionExecutor;
+use super::probe_history::SentProbe;
 use super::session_cost::cost_beyond_the_last_end;
-use crate::clock::now;
+use crate::clock::{now, since};
 use crate::wire::verdict_json::JudgedSession;
-
-/// What a judgement knows of its questions.
-#[derive(Default)]
-pub struct ProbeHistory {
-    /// The last answer, where it stands for this judgement.
-    standing: Option<AnswerRecord>,
-    seen: Mutex<SentProbe>,
-}
-
-#[derive(Default)]
-struct SentProbe {
-    whom: Option<ProbeTarget>,
-    /// The last answer that was asked for, with the state that it is about.
-    last: Option<(String, ProbeRecord)>,
-    /// An answer that asking again in this judgement cannot change.
-    settled: Option<ProbeRecord>,
-    /// Whether the standing answer was given instead of a question.
-    stood: bool,
-    /// What plans and judges cost.
-    beside: ProbeUsage,
-}
 
 impl ActionExecutor {
     fn asked(&self) -> std::sync::MutexGuard<'_, SentProbe> {

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
 use serde_json::json;
 
 use crate::agent::transcript::{self, TranscriptFile};
@@ -30,7 +29,6 @@ use watchdog_process::{CancelFlag, SurvivingProcess};
 use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 
-use super::asking::ProbeHistory;
 use super::capabilities::{LineCheckers, SystemCapabilities};
 use super::command_env::CommandEnv;
 use super::criteria_files;
@@ -40,6 +38,7 @@ use super::kept_elsewhere::keep_elsewhere;
 use super::machine_log;
 use super::origins::remember_rescued;
 use super::planner::CommitPlanner;
+use super::probe_history::ProbeHistory;
 use super::session_work::{self, SessionWork};
 use super::survivors;
 use super::undone;
@@ -413,9 +412,4 @@ impl ActionExecutor {
 /// than work can be told apart.
 pub fn at_once() -> usize {
     std::thread::available_parallelism().map_or(2, NonZero::get).clamp(2, 8)
-}
-
-/// Wall time since an instant; zero where the clock was set back.
-pub fn since(at: Timestamp) -> Duration {
-    Duration::try_from(now().duration_since(at)).unwrap_or_default()
 }

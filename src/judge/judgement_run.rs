@@ -1,6 +1,5 @@
 //! Drives a case to its verdict, and settles what follows from it.
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,7 +10,6 @@ use watchdog_core::decision::machine::{EarlierRounds, MachineSetup};
 use watchdog_core::decision::rounds;
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::evidence::{Degradation, SessionEnd, WarningCode};
-use watchdog_facts::secret_shapes::mask;
 use watchdog_facts::session_work::ContentIds;
 use watchdog_facts::verdict::{Status, Verdict};
 use watchdog_git::Worktree;
@@ -20,9 +18,10 @@ use watchdog_store::journal::{kind, tidy, tidy_is_due};
 use watchdog_store::{LocalStore, before, uncommitted};
 
 use super::command_env::CommandEnv;
-use super::executor::{ActionExecutor, since};
+use super::executor::ActionExecutor;
 use super::expiry::expire;
 use super::journal::CommandJournal;
+use super::judgement_about::about;
 use super::judgement_input::JudgementInput;
 use super::machine_log;
 use super::origins::{keep_judged_head, settle_beside};
@@ -88,7 +87,7 @@ impl JudgementRun {
         let ran_a_session = session.end.is_some();
         let (earlier, fingerprint) = match case.earlier(store.as_ref()) {
             Ok(earlier) => earlier,
-            Err(unreadable) => return Err(Box::new(early(command_env, Some(&case), Verdict::unreadable(unreadable), begun))),
+            Err(unreadable) => return Err(Box::new(about(command_env, Some(&case), Verdict::unreadable(unreadable), begun))),
         };
         let over_limit = matches!(session.end, Some(SessionEnd::OverLimit { .. }));
         let context = load_session_context(&case, store.as_ref(), command_env, session.context);
@@ -104,7 +103,7 @@ impl JudgementRun {
         let mut told_earlier = earlier;
         let executor = match executor.stand_by_the_last_answer(store.as_ref(), ran_a_session, &mut told_earlier) {
             Ok(executor) => executor,
-            Err(error) => return Err(Box::new(early(command_env, Some(&case), Verdict::unreadable(error.into()), begun))),
+            Err(error) => return Err(Box::new(about(command_env, Some(&case), Verdict::unreadable(error.into()), begun))),
         };
         let mut setup = case.setup(told_earlier, session.end.clone(), ran_a_session || look_at_leftovers);
         setup.notes.extend(session.notes);
@@ -229,64 +228,4 @@ pub fn judge_here(
     }
     drop(worktree);
     judgement
-}
-
-/// A verdict without a check: something kept it from beginning.
-pub fn early(command_env: &CommandEnv, case: Option<&JudgementInput>, verdict: Verdict, begun: Timestamp) -> Judgement {
-    about(command_env, case, verdict, begun)
-}
-
-/// A verdict that the breaker, a lock or a fault gave before anything was judged, written down where there is a journal.
-pub fn refused(
-    command_env: &CommandEnv,
-    case: &JudgementInput,
-    store: &dyn LocalStore,
-    journal: &CommandJournal,
-    verdict: Verdict,
-    begun: Timestamp,
-) -> Judgement {
-    let mut judgement = about(command_env, Some(case), verdict, begun);
-    judgement.breaker = case.breaker(store);
-    journal.write(kind::VERDICT, judgement.to_json());
-    judgement
-}
-
-/// A verdict without the secrets that programs and agents printed: it is shown, written down, told to others, and part of the next prompt.
-fn masked(mut verdict: Verdict) -> Verdict {
-    let in_place = |text: &mut String| {
-        if let Cow::Owned(masked) = mask(text) {
-            *text = masked;
-        }
-    };
-    in_place(&mut verdict.message);
-    verdict.feedback.iter_mut().for_each(in_place);
-    verdict.degraded.iter_mut().for_each(|note| in_place(&mut note.detail));
-    verdict.helpers.iter_mut().for_each(in_place);
-    verdict
-}
-
-/// A verdict with what stands around it.
-pub fn about(command_env: &CommandEnv, case: Option<&JudgementInput>, verdict: Verdict, begun: Timestamp) -> Judgement {
-    let verdict = masked(verdict);
-    machine_log::concluded(&verdict, since(begun));
-    let (worktree, branch) = match case {
-        Some(case) => {
-            let worktree = case.worktree.lock().expect("mutex poisoned");
-            (worktree.root().to_owned(), worktree.branch())
-        }
-        None => (command_env.worktree.clone(), None),
-    };
-    Judgement {
-        verdict,
-        worktree: worktree.display().to_string(),
-        spec: case.map(|case| case.spec.clone()),
-        branch,
-        baseline: case.map(|case| case.baseline.as_str().to_owned()),
-        breaker: None,
-        log: None,
-        session: None,
-        survivors: Vec::new(),
-        looped: None,
-        duration: since(begun),
-    }
 }

@@ -2,16 +2,20 @@
 //!
 //! Reading order: [`open_worktree`] (the worktree, its records and its lock), [`configuration`] and [`judgement_input`] (what is to be judged),
 //! [`judgement_run`] (the course of one judgement), [`waiting_pace`] (one action after the other) and [`executor`] (what is done for each),
-//! [`refusal`] (why nothing was judged).
+//! [`admission`] and [`refusal`] (why nothing was judged).
 
+pub mod admission;
 pub mod asking;
 pub mod capabilities;
 pub mod command_env;
 pub mod configuration;
 pub mod criteria_files;
+pub mod earlier_rounds;
 pub mod executor;
 pub mod expiry;
+pub mod input_assembly;
 pub mod journal;
+pub mod judgement_about;
 pub mod judgement_input;
 pub mod judgement_run;
 pub mod kept_elsewhere;
@@ -20,6 +24,7 @@ pub mod open_worktree;
 pub mod origins;
 pub mod panicked;
 pub mod planner;
+pub mod probe_history;
 pub mod refusal;
 pub mod serving_git;
 pub mod session_context;

@@ -1,6 +1,6 @@
 //! The worktree that a command is about, with its store and its lock.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -48,7 +48,7 @@ impl OpenWorktree {
         command_env.state.ensure()?;
         let store = open_store(&command_env.state)?;
         let notes = store.notes();
-        Ok(OpenWorktree { worktree_id: worktree.worktree_id(), worktree, store: store, notes })
+        Ok(OpenWorktree { worktree_id: worktree.worktree_id(), worktree, store, notes })
     }
 
     /// The top folder.
@@ -59,11 +59,6 @@ impl OpenWorktree {
     /// Where to watch for commits.
     pub fn git_dirs(&self) -> GitDirs {
         GitDirs { git_dir: self.worktree.git_dir().to_owned(), common_dir: self.worktree.common_dir().to_owned() }
-    }
-
-    /// The completion.json of the work tree.
-    pub fn configuration_path(&self) -> PathBuf {
-        self.root().join(super::configuration::FILE)
     }
 
     /// Takes the worktree's lock; refused where somebody else has it.

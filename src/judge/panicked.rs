@@ -10,7 +10,7 @@ use watchdog_store::journal::kind;
 
 use super::command_env::CommandEnv;
 use super::journal::CommandJournal;
-use super::judgement_run::early;
+use super::judgement_about::about;
 use super::open_worktree::OpenWorktree;
 use crate::clock::now;
 use crate::wire::verdict_json::Judgement;
@@ -30,7 +30,7 @@ pub fn verdict_of_panic(panic: &(dyn Any + Send)) -> Verdict {
 /// anew: what the judgement held is gone with it.
 pub fn judged_without_room(around: &CommandEnv, why: UnreadableFact) -> Judgement {
     let begun = now();
-    let mut judgement = early(around, None, Verdict::unreadable(why), begun);
+    let mut judgement = about(around, None, Verdict::unreadable(why), begun);
     let written = OpenWorktree::open(around).and_then(|place| {
         judgement.worktree = place.root().display().to_string();
         judgement.branch = place.worktree.branch();

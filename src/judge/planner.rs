@@ -15,8 +15,7 @@ use watchdog_facts::verdict::ProbeUsage;
 use watchdog_process::CancelFlag;
 
 use super::command_env::CommandEnv;
-use super::executor::since;
-use crate::clock::now;
+use crate::clock::{now, since};
 
 /// Whom to ask for a plan, and for how long.
 pub struct CommitPlanner<'a> {

@@ -5,12 +5,10 @@ use jiff::Timestamp;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::Verdict;
 use watchdog_git as git;
-use watchdog_store::{LocalStore, StoreError};
+use watchdog_store::StoreError;
 
 use super::command_env::CommandEnv;
-use super::journal::CommandJournal;
-use super::judgement_input::JudgementInput;
-use super::judgement_run::{about, refused};
+use super::judgement_about::about;
 use crate::wire::verdict_json::Judgement;
 
 /// Why nothing was judged.
@@ -76,50 +74,5 @@ impl From<StoreError> for Refusal {
 impl From<Verdict> for Refusal {
     fn from(verdict: Verdict) -> Self {
         Refusal::Verdict(Box::new(verdict))
-    }
-}
-
-/// A case that is settled and not judged yet: what stops it now is told about it.
-pub struct SettledCase<'a> {
-    /// What the command was told.
-    pub command_env: &'a CommandEnv,
-    /// The case.
-    pub case: &'a JudgementInput,
-    /// watchdog's records.
-    pub store: &'a dyn LocalStore,
-    /// Where a refusal is written down.
-    pub journal: &'a CommandJournal,
-    /// When the command began.
-    pub begun: Timestamp,
-}
-
-impl SettledCase<'_> {
-    /// Asks the breaker and the trust whether work may begin.
-    pub fn admit(&self) -> Result<(), Refusal> {
-        self.unless(self.case.admit(self.store))
-    }
-
-    /// Goes on unless a verdict was found, or the look for one failed.
-    pub fn unless(&self, found: Result<Option<Verdict>, UnreadableFact>) -> Result<(), Refusal> {
-        match found {
-            Ok(None) => Ok(()),
-            Ok(Some(verdict)) => Err(self.refuse(verdict)),
-            Err(unreadable) => Err(self.unreadable(unreadable)),
-        }
-    }
-
-    /// Answers with this verdict, and writes it down.
-    pub fn refuse(&self, verdict: Verdict) -> Refusal {
-        Refusal::Judgement(Box::new(refused(self.command_env, self.case, self.store, self.journal, verdict, self.begun)))
-    }
-
-    /// Answers that this could not be read.
-    pub fn unreadable(&self, unreadable: UnreadableFact) -> Refusal {
-        self.instead(Verdict::unreadable(unreadable))
-    }
-
-    /// Answers with this verdict, of which the journal knows nothing.
-    pub fn instead(&self, verdict: Verdict) -> Refusal {
-        Refusal::Judgement(Box::new(about(self.command_env, Some(self.case), verdict, self.begun)))
     }
 }

@@ -15,13 +15,15 @@ use watchdog_store::lock::WorktreeLock;
 use super::live_session::{RunningSession, SessionActivity};
 use super::pid_wait;
 use crate::clock::now;
+use crate::judge::admission::SettledCase;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
 use crate::judge::journal::CommandJournal;
+use crate::judge::judgement_about::about;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
-use crate::judge::judgement_run::{SessionSeen, about, judge_here};
+use crate::judge::judgement_run::{SessionSeen, judge_here};
 use crate::judge::open_worktree::OpenWorktree;
-use crate::judge::refusal::{Refusal, SettledCase};
+use crate::judge::refusal::Refusal;
 use crate::judge::settle_anchor;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
@@ -156,7 +158,7 @@ fn wait_for_process(
     request: &mut CheckRequest,
     lock: &mut WorktreeLock,
     signals: &SignalState,
-) -> Result<(), Verdict> {
+) -> Result<(), Refusal> {
     let Some(pid) = request.pid else { return Ok(()) };
     let marked = lock.set_session_active(true);
     command_env.tell(&format!("waiting for process {pid} to end"));
@@ -165,9 +167,9 @@ fn wait_for_process(
         Ok(PidEnd::NotRunning) => command_env.tell(&format!("process {pid} is not running (any more)")),
         Ok(PidEnd::Cancelled | PidEnd::TimedOut) => {
             let message = format!("interrupted while waiting for process {pid}; nothing was judged");
-            return Err(Verdict::new(Reason::Interrupted, message));
+            return Err(Verdict::new(Reason::Interrupted, message).into());
         }
-        Err(error) => return Err(Verdict::new(Reason::ProbeError, error.to_string())),
+        Err(error) => return Err(Verdict::new(Reason::ProbeError, error.to_string()).into()),
     }
     if marked.and_then(|()| lock.set_session_active(false)).is_err() {
         command_env.tell("could not update the lock file");

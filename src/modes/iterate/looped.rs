@@ -24,15 +24,16 @@ use watchdog_git::Worktree;
 use watchdog_store::journal::kind;
 use watchdog_store::lock::WorktreeLock;
 
-use crate::clock::now;
+use crate::clock::{now, since};
+use crate::judge::admission::SettledCase;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
-use crate::judge::executor::since;
 use crate::judge::journal::CommandJournal;
+use crate::judge::judgement_about::about;
 use crate::judge::judgement_input::JudgementInput;
-use crate::judge::judgement_run::{SessionSeen, early, judge};
+use crate::judge::judgement_run::{SessionSeen, judge};
 use crate::judge::open_worktree::OpenWorktree;
-use crate::judge::refusal::{Refusal, SettledCase};
+use crate::judge::refusal::Refusal;
 use crate::judge::settle_anchor;
 use crate::judge::signals::{SignalState, SignalUrgency};
 use crate::modes::live_session::RunningSession;
@@ -403,7 +404,7 @@ impl LoopRun {
                 let verdict = &mut last.verdict;
                 (verdict.commits, verdict.changes, verdict.feedback) = (facts.commits, facts.changes, facts.feedback);
             }
-            None => self.last = Some(early(&self.ground.command_env, None, verdict, self.begun)),
+            None => self.last = Some(about(&self.ground.command_env, None, verdict, self.begun)),
         }
         self.finish(&LoopEnd::Verdict)
     }
@@ -411,7 +412,7 @@ impl LoopRun {
     fn finish(&mut self, end: &LoopEnd) -> Judgement {
         let last = self.last.take();
         let mut verdict = verdict_of(end, last.as_ref().map(|last| last.verdict.clone()));
-        let mut judgement = last.unwrap_or_else(|| early(&self.ground.command_env, None, verdict.clone(), self.begun));
+        let mut judgement = last.unwrap_or_else(|| about(&self.ground.command_env, None, verdict.clone(), self.begun));
         if *end == LoopEnd::BreakerOpen {
             verdict.retry_at = judgement.breaker.as_ref().and_then(|breaker| breaker.open_until);
         }

@@ -20,9 +20,10 @@ use watchdog_process::StdinSource;
 use watchdog_store::LocalStore;
 
 use crate::clock::now;
+use crate::judge::admission::half_done_before;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{EffectiveConfig, effective};
-use crate::judge::judgement_input::{JudgementInput, Overrides, half_done_before};
+use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::judgement_run::SessionSeen;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::settle_anchor;

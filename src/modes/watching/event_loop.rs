@@ -20,8 +20,8 @@ use super::watch_set::{WatchConcern, WatchSet};
 use super::watch_sources::{WatchSources, open_sources};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
+use crate::judge::judgement_about::about;
 use crate::judge::judgement_input::Overrides;
-use crate::judge::judgement_run::early;
 use crate::judge::panicked::verdict_of_panic;
 use crate::judge::signals::{SignalState, SignalUrgency};
 use crate::judge::spawn_io::spawn_io;
@@ -341,7 +341,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                 }
                 self.complaints.insert(id, unreadable.why.clone());
                 let around = CommandEnv { worktree: root, ..self.around.clone() };
-                (self.request.on_row)(&early(&around, None, Verdict::unreadable(unreadable), now()))
+                (self.request.on_row)(&about(&around, None, Verdict::unreadable(unreadable), now()))
             }
         }
     }
@@ -352,7 +352,7 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         let Ok(panic) = panicked.try_into_panic() else { return true };
         let worktree = self.watch_set.get(&id).map(|member| member.root.clone()).unwrap_or_else(|| id.into());
         let around = CommandEnv { worktree, ..self.around.clone() };
-        (self.request.on_row)(&early(&around, None, verdict_of_panic(panic.as_ref()), now()))
+        (self.request.on_row)(&about(&around, None, verdict_of_panic(panic.as_ref()), now()))
     }
 
     /// What other processes wrote down: ends of sessions, and verdicts that make ours superfluous.

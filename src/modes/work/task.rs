@@ -9,7 +9,7 @@ use super::task_queue::{GovernedTask, TaskQueue};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{EffectiveConfig, effective};
-use crate::judge::judgement_run::early;
+use crate::judge::judgement_about::about;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
 use crate::modes::iterate::{AskedLimits, LoopRequest, LoopView, run_loop};
@@ -106,7 +106,7 @@ pub async fn run_task(
         id: order.id.clone(),
         agent: order.agent.clone(),
         end: TaskEnd::NotBegun,
-        judgement: Judgement { spec: Some(order.id.clone()), ..early(command_env, None, verdict, begun) },
+        judgement: Judgement { spec: Some(order.id.clone()), ..about(command_env, None, verdict, begun) },
         worktree: None,
     };
     if entry.record.status == TaskStatus::Complete {
@@ -186,10 +186,10 @@ impl TakenTask<'_> {
                 let around = CommandEnv { worktree: ready.root.clone(), ..self.command_env.clone() };
                 match self.request() {
                     Ok(request) => (run_loop(&around, request, view, &mut signals).await, Some(ready.root)),
-                    Err(unreadable) => (early(self.command_env, None, Verdict::unreadable(unreadable), begun), Some(ready.root)),
+                    Err(unreadable) => (about(self.command_env, None, Verdict::unreadable(unreadable), begun), Some(ready.root)),
                 }
             }
-            Err(verdict) => (early(self.command_env, None, *verdict, begun), None),
+            Err(verdict) => (about(self.command_env, None, *verdict, begun), None),
         };
         tracing::info!(
             target: "watchdog::task",

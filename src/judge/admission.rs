@@ -1,0 +1,128 @@
+//! Whether work on a case may begin: what the breaker says, and what is half done. Tells the breaker, too, what came of it.
+
+use jiff::Timestamp;
+
+use crate::session::UncommittedRule;
+use watchdog_core::decision::breaker::{BreakerAdmission, BreakerInput, BreakerView};
+use watchdog_facts::evidence::UnreadableFact;
+use watchdog_facts::verdict::{Reason, Verdict};
+use watchdog_git::Worktree;
+use watchdog_store::journal::kind;
+use watchdog_store::{LocalStore, breaker};
+
+use super::command_env::CommandEnv;
+use super::journal::CommandJournal;
+use super::judgement_about::about;
+use super::judgement_input::{JudgementInput, Overrides};
+use super::refusal::Refusal;
+use crate::clock::now;
+use crate::wire::verdict_json::breaker_json;
+
+/// A case that is settled and not judged yet: what stops it now is told about it.
+pub struct SettledCase<'a> {
+    /// What the command was told.
+    pub command_env: &'a CommandEnv,
+    /// The case.
+    pub case: &'a JudgementInput,
+    /// watchdog's records.
+    pub store: &'a dyn LocalStore,
+    /// Where a refusal is written down.
+    pub journal: &'a CommandJournal,
+    /// When the command began.
+    pub begun: Timestamp,
+}
+
+impl SettledCase<'_> {
+    /// Asks the breaker and the trust whether work may begin.
+    pub fn admit(&self) -> Result<(), Refusal> {
+        self.unless(self.case.admit(self.store))
+    }
+
+    /// Goes on unless a verdict was found, or the look for one failed.
+    pub fn unless(&self, found: Result<Option<Verdict>, UnreadableFact>) -> Result<(), Refusal> {
+        match found {
+            Ok(None) => Ok(()),
+            Ok(Some(verdict)) => Err(self.refuse(verdict)),
+            Err(unreadable) => Err(self.unreadable(unreadable)),
+        }
+    }
+
+    /// Answers with this verdict, and writes it down.
+    pub fn refuse(&self, verdict: Verdict) -> Refusal {
+        let mut judgement = about(self.command_env, Some(self.case), verdict, self.begun);
+        judgement.breaker = self.case.breaker(self.store);
+        self.journal.write(kind::VERDICT, judgement.to_json());
+        Refusal::Judgement(Box::new(judgement))
+    }
+
+    /// Answers that this could not be read.
+    pub fn unreadable(&self, unreadable: UnreadableFact) -> Refusal {
+        self.instead(Verdict::unreadable(unreadable))
+    }
+
+    /// Answers with this verdict, of which the journal knows nothing.
+    pub fn instead(&self, verdict: Verdict) -> Refusal {
+        Refusal::Judgement(Box::new(about(self.command_env, Some(self.case), verdict, self.begun)))
+    }
+}
+
+impl JudgementInput {
+    /// Asks the breaker whether work may begin; the verdict to give where it may not.
+    pub fn admit(&self, store: &dyn LocalStore) -> Result<Option<Verdict>, UnreadableFact> {
+        let settings = &self.settings.breaker;
+        let at = now();
+        let recorded = breaker::of(store, &self.worktree_id, &self.spec)?;
+        let mut changed = recorded.clone();
+        let mut admission = changed.admit(at, settings);
+        if changed != recorded {
+            admission = breaker::update(store, &self.worktree_id, &self.spec, |breaker| breaker.admit(at, settings))?;
+        }
+        match admission {
+            BreakerAdmission::Go | BreakerAdmission::Trial => Ok(None),
+            BreakerAdmission::Refused { until, since, why, strikes, trial_under_way } => {
+                let message = if trial_under_way {
+                    format!("the breaker is half-open since {since:.0} and its one trial is under way")
+                } else {
+                    format!(
+                        "the breaker is open since {since:.0}, after {strikes} strikes: {why}; one trial is let through at {until:.0}, \
+                         or close it now with: watchdog breaker reset"
+                    )
+                };
+                Ok(Some(Verdict { retry_at: Some(until), ..Verdict::new(Reason::BreakerOpen, message) }))
+            }
+        }
+    }
+
+    /// The breaker as it is now, for the verdict.
+    pub fn breaker(&self, store: &dyn LocalStore) -> Option<BreakerView> {
+        let breaker = breaker::of(store, &self.worktree_id, &self.spec).ok()?;
+        Some(breaker.state(now(), &self.settings.breaker))
+    }
+
+    /// Tells the breaker what came of it, quietly where nothing changes, and returns how it stands.
+    pub fn feed_breaker(&self, store: &dyn LocalStore, verdict: &Verdict, journal: &CommandJournal) -> Result<BreakerView, UnreadableFact> {
+        let outcome = BreakerInput::of(verdict);
+        let at = now();
+        let settings = &self.settings.breaker;
+        let before = breaker::of(store, &self.worktree_id, &self.spec)?;
+        let mut after = before.clone();
+        after.record(at, settings, outcome.clone());
+        let view = after.state(at, settings);
+        if after != before {
+            breaker::update(store, &self.worktree_id, &self.spec, |breaker| breaker.record(at, settings, outcome.clone()))?;
+            journal.note(kind::BREAKER, breaker_json(&view));
+        }
+        Ok(view)
+    }
+}
+
+/// The verdict to give instead of starting a session in the middle of a rebase or a merge, unless the session is to finish it. To be asked
+/// before anything is recorded.
+pub fn half_done_before(worktree: &Worktree, asked: &Overrides) -> Option<Verdict> {
+    let operation = worktree.operation().filter(|_| asked.uncommitted != UncommittedRule::Adopt)?;
+    let message = format!(
+        "a {} was in progress before the session, which was not started; finish or abort it, or hand it to the agent with --adopt",
+        operation.as_str()
+    );
+    Some(Verdict::new(Reason::Disputed, message))
+}

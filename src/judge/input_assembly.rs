@@ -1,0 +1,79 @@
+//! Makes the input of a judgement from what was found out, and of it what the machine is told.
+
+use std::sync::Mutex;
+
+use crate::session::RecordedBaseline;
+use watchdog_core::config::settings::CheckSpec;
+use watchdog_core::decision::machine::{EarlierRounds, MachineSetup};
+use watchdog_facts::evidence::SessionEnd;
+
+use super::configuration::EffectiveConfig;
+use super::criteria_files;
+use super::judgement_input::{JudgementInput, Overrides};
+use super::open_worktree::OpenWorktree;
+use super::origins::origin_evidence;
+
+impl JudgementInput {
+    /// Joins what was found out.
+    pub fn new(place: OpenWorktree, recorded: RecordedBaseline, known: bool, effective: EffectiveConfig, asked: Overrides) -> Self {
+        let pins_file = effective.pins_file();
+        let mut settings = effective.settings;
+        let completion = &mut settings.completion_check;
+        completion.max_probes = asked.max_probes.unwrap_or(completion.max_probes);
+        completion.probe_interval = asked.probe_interval.unwrap_or(completion.probe_interval);
+        completion.probe_timeout = asked.probe_timeout.unwrap_or(completion.probe_timeout);
+        let mut notes = place.notes;
+        notes.extend(place.worktree.served_note());
+        notes.extend(recorded.notes);
+        notes.extend(effective.notes);
+        let known = known.then_some(recorded.refs);
+        let evidence = origin_evidence(&place.store, &place.worktree, known.as_ref()).with_time(recorded.at);
+        JudgementInput {
+            evidence,
+            origin: (recorded.point.clone(), known.clone()),
+            anchor: effective.anchor,
+            pins_file,
+            by_own_criteria: effective.own,
+            governing_file: effective.file,
+            worktree: Mutex::new(place.worktree),
+            worktree_id: place.worktree_id,
+            spec: recorded.spec,
+            baseline: recorded.point,
+            work: recorded.work,
+            recorded_at: known.as_ref().map(|_| recorded.at),
+            record_at: recorded.record_at,
+            known,
+            settings,
+            asked,
+            trust: effective.trust,
+            notes,
+        }
+    }
+
+    /// What the machine needs to know before the first fact.
+    pub fn setup(&self, earlier: EarlierRounds, session: Option<SessionEnd>, look_at_leftovers: bool) -> MachineSetup {
+        MachineSetup {
+            no_rescue: self.asked.no_rescue,
+            no_probe: self.asked.no_probe,
+            once: self.asked.once,
+            has_checks: !self.settings.checks.is_empty(),
+            criteria_files: criteria_files::kind(self),
+            checks_run_programs: self.settings.checks.iter().any(runs_programs),
+            trust: self.trust.clone(),
+            no_progress_limit: self.asked.no_progress_limit,
+            look_at_leftovers,
+            session,
+            earlier,
+            notes: self.notes.clone(),
+            ..MachineSetup::of(&self.settings)
+        }
+    }
+}
+
+/// Whether judging a check runs a program that could disturb the work.
+fn runs_programs(check: &CheckSpec) -> bool {
+    match check {
+        CheckSpec::Group { checks, .. } => checks.iter().any(runs_programs),
+        CheckSpec::Single { criterion, .. } => criterion.runs_programs(),
+    }
+}

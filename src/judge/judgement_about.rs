@@ -1,0 +1,54 @@
+//! A verdict as a judgement: with the worktree and the work that it is about, and without secrets.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+
+use watchdog_facts::secret_shapes::mask;
+use watchdog_facts::verdict::Verdict;
+
+use super::command_env::CommandEnv;
+use super::judgement_input::JudgementInput;
+use super::machine_log;
+use crate::clock::since;
+use crate::wire::verdict_json::Judgement;
+
+/// A verdict without the secrets that programs and agents printed: it is shown, written down, told to others, and part of the next prompt.
+fn masked(mut verdict: Verdict) -> Verdict {
+    let in_place = |text: &mut String| {
+        if let Cow::Owned(masked) = mask(text) {
+            *text = masked;
+        }
+    };
+    in_place(&mut verdict.message);
+    verdict.feedback.iter_mut().for_each(in_place);
+    verdict.degraded.iter_mut().for_each(|note| in_place(&mut note.detail));
+    verdict.helpers.iter_mut().for_each(in_place);
+    verdict
+}
+
+/// A verdict with what stands around it.
+pub fn about(command_env: &CommandEnv, case: Option<&JudgementInput>, verdict: Verdict, begun: Timestamp) -> Judgement {
+    let verdict = masked(verdict);
+    machine_log::concluded(&verdict, since(begun));
+    let (worktree, branch) = match case {
+        Some(case) => {
+            let worktree = case.worktree.lock().expect("mutex poisoned");
+            (worktree.root().to_owned(), worktree.branch())
+        }
+        None => (command_env.worktree.clone(), None),
+    };
+    Judgement {
+        verdict,
+        worktree: worktree.display().to_string(),
+        spec: case.map(|case| case.spec.clone()),
+        branch,
+        baseline: case.map(|case| case.baseline.as_str().to_owned()),
+        breaker: None,
+        log: None,
+        session: None,
+        survivors: Vec::new(),
+        looped: None,
+        duration: since(begun),
+    }
+}

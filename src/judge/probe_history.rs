@@ -1,0 +1,29 @@
+//! What one judgement knows of its questions to the agent.
+
+use std::sync::Mutex;
+
+use crate::session::ProbeTarget;
+use watchdog_facts::verdict::{ProbeRecord, ProbeUsage};
+use watchdog_store::answer::AnswerRecord;
+
+/// What a judgement knows of its questions.
+#[derive(Default)]
+pub struct ProbeHistory {
+    /// The last answer, where it stands for this judgement.
+    pub(super) standing: Option<AnswerRecord>,
+    pub(super) seen: Mutex<SentProbe>,
+}
+
+/// What was asked in this judgement.
+#[derive(Default)]
+pub struct SentProbe {
+    pub(super) whom: Option<ProbeTarget>,
+    /// The last answer that was asked for, with the state that it is about.
+    pub(super) last: Option<(String, ProbeRecord)>,
+    /// An answer that asking again in this judgement cannot change.
+    pub(super) settled: Option<ProbeRecord>,
+    /// Whether the standing answer was given instead of a question.
+    pub(super) stood: bool,
+    /// What plans and judges cost.
+    pub(super) beside: ProbeUsage,
+}
