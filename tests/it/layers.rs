@@ -1,7 +1,7 @@
 //! The rules of `ARCHITECTURE.md` that a compiler does not enforce: who imports whom, which crate is used where,
 //! what is banned in which room, and what every file must look like.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -225,6 +225,34 @@ fn rooms_import_only_what_lies_below_them() {
         }
     }
     assert_none(&faults);
+}
+
+#[test]
+fn the_files_of_the_judge_import_each_other_in_no_circle() {
+    let named = Regex::new(r"\b(?:crate::judge|super)::(\{[^}]*\}|[a-z_]+)").expect("a fixed pattern");
+    let word = Regex::new(r"(?:^\{|,)\s*([a-z_]+)").expect("a fixed pattern");
+    let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for source in sources(&["src/judge"]) {
+        // What lies in a folder is one part.
+        let part = source.name.trim_start_matches("src/judge/").split(['/', '.']).next().unwrap_or_default().to_owned();
+        for found in
+            named.captures_iter(&source.shipped).filter(|found| !source.name.contains("/capabilities/") || found[0].starts_with("crate"))
+        {
+            let others = if found[1].starts_with('{') {
+                word.captures_iter(&found[1]).map(|one| one[1].to_owned()).collect()
+            } else {
+                vec![found[1].to_owned()]
+            };
+            imports.entry(part.clone()).or_default().extend(others.into_iter().filter(|other| *other != part));
+        }
+    }
+    assert!(imports["judgement_run"].contains("waiting_pace"), "imports are found: {imports:?}");
+    // Whatever imports nothing that is left is no part of a circle.
+    let mut left: BTreeSet<String> = imports.keys().cloned().collect();
+    while let Some(free) = left.iter().find(|part| imports[*part].is_disjoint(&left)).cloned() {
+        left.remove(&free);
+    }
+    assert!(left.is_empty(), "these import each other, or what does: {left:?}");
 }
 
 #[test]
