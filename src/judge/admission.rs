@@ -1,5 +1,7 @@
 //! Whether work on a case may begin: what the breaker says, and what is half done. Tells the breaker, too, what came of it.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use crate::session::UncommittedRule;
@@ -19,23 +21,29 @@ use crate::clock::now;
 use crate::wire::verdict_json::breaker_json;
 
 /// A case that is settled and not judged yet: what stops it now is told about it.
-pub struct SettledCase<'a> {
+pub struct SettledCase {
     /// What the command was told.
-    pub command_env: &'a CommandEnv,
+    pub command_env: CommandEnv,
     /// The case.
-    pub case: &'a JudgementInput,
+    pub case: JudgementInput,
     /// watchdog's records.
-    pub store: &'a dyn LocalStore,
+    pub store: Arc<dyn LocalStore>,
     /// Where a refusal is written down.
-    pub journal: &'a CommandJournal,
+    pub journal: Arc<CommandJournal>,
     /// When the command began.
     pub begun: Timestamp,
 }
 
-impl SettledCase<'_> {
-    /// Asks the breaker and the trust whether work may begin.
+impl SettledCase {
+    /// A case with a journal of its own, which also tells those who want to be told.
+    pub fn new(command_env: &CommandEnv, case: JudgementInput, store: Arc<dyn LocalStore>, begun: Timestamp) -> Self {
+        let journal = CommandJournal::of(&case, command_env, &store);
+        SettledCase { command_env: command_env.clone(), case, store, journal, begun }
+    }
+
+    /// Asks the breaker whether work may begin.
     pub fn admit(&self) -> Result<(), Refusal> {
-        self.unless(self.case.admit(self.store))
+        self.unless(self.case.admit(self.store.as_ref()))
     }
 
     /// Goes on unless a verdict was found, or the look for one failed.
@@ -49,8 +57,8 @@ impl SettledCase<'_> {
 
     /// Answers with this verdict, and writes it down.
     pub fn refuse(&self, verdict: Verdict) -> Refusal {
-        let mut judgement = about(self.command_env, Some(self.case), verdict, self.begun);
-        judgement.breaker = self.case.breaker(self.store);
+        let mut judgement = about(&self.command_env, Some(&self.case), verdict, self.begun);
+        judgement.breaker = self.case.breaker(self.store.as_ref());
         self.journal.write(kind::VERDICT, judgement.to_json());
         Refusal::Judgement(Box::new(judgement))
     }
@@ -62,7 +70,7 @@ impl SettledCase<'_> {
 
     /// Answers with this verdict, of which the journal knows nothing.
     pub fn instead(&self, verdict: Verdict) -> Refusal {
-        Refusal::Judgement(Box::new(about(self.command_env, Some(self.case), verdict, self.begun)))
+        Refusal::Judgement(Box::new(about(&self.command_env, Some(&self.case), verdict, self.begun)))
     }
 }
 

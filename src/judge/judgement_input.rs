@@ -91,12 +91,6 @@ impl JudgementInput {
         self.anchor.as_ref().map_or_else(|| self.origin.0.clone(), point_of)
     }
 
-    /// The same case without a question to the agent.
-    pub fn without_probe(mut self) -> Self {
-        self.asked.no_probe = true;
-        self
-    }
-
     /// The same case as a part of work that began earlier.
     pub fn begun_at(self, point: BaselinePoint, refs: KnownRefs) -> Self {
         JudgementInput { origin: (point, Some(refs)), ..self }

@@ -17,6 +17,7 @@ use watchdog_process::SurvivingProcess;
 use watchdog_store::journal::{kind, tidy, tidy_is_due};
 use watchdog_store::{LocalStore, before, uncommitted};
 
+use super::admission::SettledCase;
 use super::command_env::CommandEnv;
 use super::executor::ActionExecutor;
 use super::expiry::expire;
@@ -59,6 +60,7 @@ pub struct JudgementRun {
     pub case: Arc<JudgementInput>,
     /// The hands of the machine.
     pub executor: Arc<ActionExecutor>,
+    command_env: CommandEnv,
     store: Arc<dyn LocalStore>,
     journal: Arc<CommandJournal>,
     earlier: EarlierRounds,
@@ -72,25 +74,18 @@ pub struct JudgementRun {
 impl JudgementRun {
     /// Settles what the machine is told before the first fact. Leftovers beside commits are looked at where asked, or where
     /// watchdog ran the session itself.
-    pub fn begin(
-        case: JudgementInput,
-        store: Arc<dyn LocalStore>,
-        journal: Arc<CommandJournal>,
-        session: SessionSeen,
-        look_at_leftovers: bool,
-        command_env: &CommandEnv,
-        begun: Timestamp,
-    ) -> Result<(Self, MachineSetup), Box<Judgement>> {
+    pub fn begin(settled: SettledCase, session: SessionSeen, look_at_leftovers: bool) -> Result<(Self, MachineSetup), Box<Judgement>> {
+        let SettledCase { command_env, case, store, journal, begun } = settled;
         let span = machine_log::judgement_span(&case);
         let _within = span.clone().entered();
         machine_log::begun(&case);
         let ran_a_session = session.end.is_some();
         let (earlier, fingerprint) = match case.earlier(store.as_ref()) {
             Ok(earlier) => earlier,
-            Err(unreadable) => return Err(Box::new(about(command_env, Some(&case), Verdict::unreadable(unreadable), begun))),
+            Err(unreadable) => return Err(Box::new(about(&command_env, Some(&case), Verdict::unreadable(unreadable), begun))),
         };
         let over_limit = matches!(session.end, Some(SessionEnd::OverLimit { .. }));
-        let context = load_session_context(&case, store.as_ref(), command_env, session.context);
+        let context = load_session_context(&case, store.as_ref(), &command_env, session.context);
         let mut case = case;
         if session.uncommitted_at_end.is_some() {
             case.work.end = session.uncommitted_at_end;
@@ -103,7 +98,7 @@ impl JudgementRun {
         let mut told_earlier = earlier;
         let executor = match executor.stand_by_the_last_answer(store.as_ref(), ran_a_session, &mut told_earlier) {
             Ok(executor) => executor,
-            Err(error) => return Err(Box::new(about(command_env, Some(&case), Verdict::unreadable(error.into()), begun))),
+            Err(error) => return Err(Box::new(about(&command_env, Some(&case), Verdict::unreadable(error.into()), begun))),
         };
         let mut setup = case.setup(told_earlier, session.end.clone(), ran_a_session || look_at_leftovers);
         setup.notes.extend(session.notes);
@@ -111,6 +106,7 @@ impl JudgementRun {
         (setup.survivors, setup.session_over) = (left.holding, left.session_over);
         setup.notes.extend(left.released);
         let judgement_run = JudgementRun {
+            command_env,
             case,
             executor: Arc::new(executor),
             store,
@@ -131,7 +127,7 @@ impl JudgementRun {
     }
 
     /// Tells breaker, progress and journal what it came to.
-    pub fn settle(&self, command_env: &CommandEnv, verdict: Verdict) -> Judgement {
+    pub fn settle(&self, verdict: Verdict) -> Judgement {
         let _within = self.span.enter();
         keep_judged_head(&self.case, &verdict);
         // A sweep looks at many, and looks for helpers only beside what it keeps.
@@ -163,7 +159,7 @@ impl JudgementRun {
         let breaker = settled.map_err(|unreadable| {
             verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: unreadable.why });
         });
-        let mut judgement = about(command_env, Some(&self.case), verdict, self.begun);
+        let mut judgement = about(&self.command_env, Some(&self.case), verdict, self.begun);
         judgement.breaker = breaker.ok().or_else(|| self.case.breaker(self.store.as_ref()));
         judgement.log = self.log.as_ref().map(|path| path.display().to_string());
         judgement.session = judgement.session.or_else(|| self.executor.session());
@@ -189,43 +185,30 @@ impl JudgementRun {
     }
 }
 
-/// Judges a case in a thread of its own: [`judge_here`] for the event loop.
-pub async fn judge(
-    case: JudgementInput,
-    store: Arc<dyn LocalStore>,
-    journal: Arc<CommandJournal>,
-    session: SessionSeen,
-    command_env: &CommandEnv,
-    signals: &SignalState,
-    begun: Timestamp,
-) -> Judgement {
-    let (command_env, signals, span) = (command_env.clone(), signals.clone(), Span::current());
-    spawn_io(move || span.in_scope(|| judge_here(case, store, journal, session, &command_env, &signals, begun))).await
-}
+impl SettledCase {
+    /// Judges in a thread of its own: [`SettledCase::judge_here`] for the event loop.
+    pub async fn judge(self, session: SessionSeen, signals: &SignalState) -> Judgement {
+        let (signals, span) = (signals.clone(), Span::current());
+        spawn_io(move || span.in_scope(|| self.judge_here(session, &signals))).await
+    }
 
-/// Judges a case: drives the machine, then tells breaker, progress and journal. Blocks.
-pub fn judge_here(
-    case: JudgementInput,
-    store: Arc<dyn LocalStore>,
-    journal: Arc<CommandJournal>,
-    session: SessionSeen,
-    command_env: &CommandEnv,
-    signals: &SignalState,
-    begun: Timestamp,
-) -> Judgement {
-    let (judgement_run, setup) = match JudgementRun::begin(case, Arc::clone(&store), journal, session, false, command_env, begun) {
-        Ok(begun) => begun,
-        Err(judgement) => return *judgement,
-    };
-    let verdict = judgement_run.span.in_scope(|| drive_to_the_end(setup, &judgement_run.executor, signals));
-    let judgement = judgement_run.settle(command_env, verdict);
-    if tidy_is_due(judgement.duration, now()) && tidy(store.as_ref(), now(), 1).is_err() {
-        command_env.tell("old events could not be removed from the journal");
+    /// Drives the machine to its verdict, then tells breaker, progress and journal. Blocks.
+    pub fn judge_here(self, session: SessionSeen, signals: &SignalState) -> Judgement {
+        let (command_env, store) = (self.command_env.clone(), Arc::clone(&self.store));
+        let (judgement_run, setup) = match JudgementRun::begin(self, session, false) {
+            Ok(begun) => begun,
+            Err(judgement) => return *judgement,
+        };
+        let verdict = judgement_run.span.in_scope(|| drive_to_the_end(setup, &judgement_run.executor, signals));
+        let judgement = judgement_run.settle(verdict);
+        if tidy_is_due(judgement.duration, now()) && tidy(store.as_ref(), now(), 1).is_err() {
+            command_env.tell("old events could not be removed from the journal");
+        }
+        let worktree = judgement_run.case.worktree.lock().expect("mutex poisoned");
+        if let Err(why) = expire(&worktree, store.as_ref(), judgement_run.case.settings.rescue.keep_days) {
+            command_env.tell(&format!("old snapshots could not be dropped: {why}"));
+        }
+        drop(worktree);
+        judgement
     }
-    let worktree = judgement_run.case.worktree.lock().expect("mutex poisoned");
-    if let Err(why) = expire(&worktree, store.as_ref(), judgement_run.case.settings.rescue.keep_days) {
-        command_env.tell(&format!("old snapshots could not be dropped: {why}"));
-    }
-    drop(worktree);
-    judgement
 }

@@ -18,10 +18,9 @@ use crate::clock::now;
 use crate::judge::admission::SettledCase;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
-use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_about::about;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
-use crate::judge::judgement_run::{SessionSeen, judge_here};
+use crate::judge::judgement_run::SessionSeen;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
 use crate::judge::settle_anchor;
@@ -84,10 +83,9 @@ pub fn judge_place(
     begun: Timestamp,
 ) -> Result<Judgement, Refusal> {
     let store = Arc::clone(&place.store);
-    let case = judgement_input(command_env, place, request)?;
-    let journal = CommandJournal::of(&case, command_env, &store);
-    SettledCase { command_env, case: &case, store: store.as_ref(), journal: &journal, begun }.admit()?;
-    Ok(judge_here(case, store, journal, SessionSeen::default(), command_env, signals, begun))
+    let settled = SettledCase::new(command_env, judgement_input(command_env, place, request)?, store, begun);
+    settled.admit()?;
+    Ok(settled.judge_here(SessionSeen::default(), signals))
 }
 
 /// A session that nobody holds the worktree for, as hooks tell of one: who judges its work should know that it has stalled.

@@ -31,7 +31,7 @@ use crate::judge::configuration::effective;
 use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_about::about;
 use crate::judge::judgement_input::JudgementInput;
-use crate::judge::judgement_run::{SessionSeen, judge};
+use crate::judge::judgement_run::SessionSeen;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
 use crate::judge::settle_anchor;
@@ -232,7 +232,8 @@ impl LoopRun {
         self.show(LoopPhase::Judging);
         let case = self.ground.last_case(true).map_err(|unreadable| Box::new(Verdict::unreadable(unreadable)))?;
         let crash = Some(("it was cut off, and so was watchdog".to_string(), false));
-        Ok(IterationInput::Played(Box::new(self.judged(case, number, at, SessionSeen::default(), crash, signals).await)))
+        let settled = self.settled(case, at);
+        Ok(IterationInput::Played(Box::new(self.judged(settled, number, SessionSeen::default(), crash, signals).await)))
     }
 
     /// Plays one iteration. `Err` holds the verdict of one that could not begin.
@@ -246,12 +247,13 @@ impl LoopRun {
         }
         let store = Arc::clone(&self.ground.store);
         let case = self.ground.begin(number)?;
-        SettledCase { command_env, case: &case, store: store.as_ref(), journal: &self.journal, begun }.admit()?;
-        let (case, found) = refuse_what_passes(case, command_env, &store, signals).await;
-        let settled = SettledCase { command_env, case: &case, store: store.as_ref(), journal: &self.journal, begun };
+        let settled = self.settled(case, begun);
+        settled.admit()?;
+        let (case, found) = refuse_what_passes(settled.case, command_env, &store, signals).await;
+        let mut settled = SettledCase { case, ..settled };
         settled.unless(found)?;
-        self.journal.note(kind::BASELINE, json!({"baseline": case.baseline.as_str()}));
-        let prompt = self.prompt(number, &case);
+        self.journal.note(kind::BASELINE, json!({"baseline": settled.case.baseline.as_str()}));
+        let prompt = self.prompt(number, &settled.case);
         let spent = self.machine.standing().spent;
         let order = self.ground.order(number, &prompt, spent, self.memory.record().session_id.as_deref());
         let order = order.map_err(|why| settled.instead(Verdict::new(Reason::AgentUnrunnable, why)))?;
@@ -260,37 +262,42 @@ impl LoopRun {
         kept.map_err(|unreadable| settled.unreadable(unreadable))?;
         tracing::info!(target: "watchdog::session", iteration = number, max_iterations = at_most, "begins an iteration");
         self.tell(&format!("iteration {number} of at most {} begins", self.status.max_iterations));
-        (self.status.iteration, self.status.breaker) = (number, breaker_of(&case, self.ground.store.as_ref()));
+        (self.status.iteration, self.status.breaker) = (number, breaker_of(&settled.case, self.ground.store.as_ref()));
         self.status.tap = Some(order.tap.clone());
         self.show(LoopPhase::Session { since: begun });
-        let mut seen = run_session(&self.ground.command_env, &case, &self.ground.store, &self.journal, order, signals).await;
+        let mut seen = run_session(&self.ground.command_env, &settled.case, &self.ground.store, &self.journal, order, signals).await;
         let _ = self.lock.set_session_active(false);
         self.status.tap = None;
         seen.context.prompt.get_or_insert(prompt);
         let crash = crash_of(&seen);
         // Nobody asks an agent that has just crashed: the next session goes on in any case.
-        let case = if crash.is_some() { case.without_probe() } else { case };
+        settled.case.asked.no_probe |= crash.is_some();
         if let Some(id) = &seen.session_id {
             let id = id.clone();
             // Without it the next session goes on with the agent's last conversation.
             let _ = self.memory.keep(|record| record.session_id = Some(id));
         }
         self.show(LoopPhase::Judging);
-        Ok(self.judged(case, number, begun, seen, crash, signals).await)
+        Ok(self.judged(settled, number, seen, crash, signals).await)
     }
 
     async fn judge_again(&mut self, signals: &mut SignalState) -> Result<PlayedIteration, UnreadableFact> {
         let number = self.machine.standing().finished.saturating_add(1);
         self.show(LoopPhase::Judging);
-        let case = self.ground.last_case(false)?;
-        Ok(self.judged(case, number, now(), SessionSeen::default(), None, signals).await)
+        let settled = self.settled(self.ground.last_case(false)?, now());
+        Ok(self.judged(settled, number, SessionSeen::default(), None, signals).await)
+    }
+
+    /// A case of this loop, whose sessions share one journal.
+    fn settled(&self, case: JudgementInput, begun: Timestamp) -> SettledCase {
+        let LoopContext { command_env, store, .. } = &self.ground;
+        SettledCase { command_env: command_env.clone(), case, store: Arc::clone(store), journal: Arc::clone(&self.journal), begun }
     }
 
     async fn judged(
         &mut self,
-        case: JudgementInput,
+        settled: SettledCase,
         number: u32,
-        begun: Timestamp,
         mut seen: SessionSeen,
         crash: Option<(String, bool)>,
         signals: &mut SignalState,
@@ -298,8 +305,8 @@ impl LoopRun {
         let (words, spent) = (seen.context.output.clone(), SpentUsage::of(&seen.context.usage));
         seen.context.iteration = Some(number.into());
         seen.context.summaries = self.memory.record().records.iter().map(IterationRecord::summary).collect();
-        let store = Arc::clone(&self.ground.store);
-        let judgement = judge(case, store, Arc::clone(&self.journal), seen, &self.ground.command_env, signals, begun).await;
+        let begun = settled.begun;
+        let judgement = settled.judge(seen, signals).await;
         let record = IterationRecord::new(number, begun, judgement.duration, &judgement.verdict)
             .with_words(words.as_deref())
             .with_crash(crash.as_ref().map(|(why, _)| why.as_str()));

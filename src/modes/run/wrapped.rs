@@ -25,9 +25,7 @@ use crate::judge::admission::SettledCase;
 use crate::judge::admission::half_done_before;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
-use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
-use crate::judge::judgement_run::judge;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
 use crate::judge::settle_anchor;
@@ -75,18 +73,17 @@ async fn try_run(command_env: &CommandEnv, request: RunRequest, signals: &mut Si
         return Err(verdict.into());
     }
     let store = Arc::clone(&place.store);
-    let case = open_case(command_env, place, &request, begun)?;
-    let journal = CommandJournal::of(&case, command_env, &store);
-    let settled = SettledCase { command_env, case: &case, store: store.as_ref(), journal: &journal, begun };
+    let settled = SettledCase::new(command_env, open_case(command_env, place, &request, begun)?, Arc::clone(&store), begun);
     settled.admit()?;
-    if let Some(stop) = termination(&case.settings.limits, &SpentUsage::default(), begun) {
+    if let Some(stop) = termination(&settled.case.settings.limits, &SpentUsage::default(), begun) {
         return Err(settled.refuse(Verdict::new(stop.reason, format!("{}; the session was not started", stop.why))));
     }
-    let idle_timeout = request.idle_timeout.or(case.settings.limits.idle_timeout).filter(|limit| !limit.is_zero());
-    command_env.tell(&first_line(&case, idle_timeout.is_some()));
-    let (mut case, found) = refuse_what_passes(case, command_env, &store, signals).await;
-    SettledCase { command_env, case: &case, store: store.as_ref(), journal: &journal, begun }.unless(found)?;
-    journal.note(kind::BASELINE, json!({"baseline": case.baseline.as_str()}));
+    let idle_timeout = request.idle_timeout.or(settled.case.settings.limits.idle_timeout).filter(|limit| !limit.is_zero());
+    command_env.tell(&first_line(&settled.case, idle_timeout.is_some()));
+    let (case, found) = refuse_what_passes(settled.case, command_env, &store, signals).await;
+    let mut settled = SettledCase { case, ..settled };
+    settled.unless(found)?;
+    settled.journal.note(kind::BASELINE, json!({"baseline": settled.case.baseline.as_str()}));
 
     let order = SessionOrder {
         command: request.command.clone(),
@@ -101,12 +98,12 @@ async fn try_run(command_env: &CommandEnv, request: RunRequest, signals: &mut Si
         before: SpentUsage::default(),
         mirror: if request.output_to_stderr { OutputMirror::ToStderr } else { OutputMirror::Through },
     };
-    let seen = run_session(command_env, &case, &store, &journal, order, signals).await;
+    let seen = run_session(command_env, &settled.case, &store, &settled.journal, order, signals).await;
     if lock.set_session_active(false).is_err() {
         command_env.tell("others could not be told that the session ended");
     }
-    note_changed_criteria(&mut case, command_env, &store);
-    let judgement = judge(case, store, journal, seen, command_env, signals, begun).await;
+    note_changed_criteria(&mut settled.case, command_env, &store);
+    let judgement = settled.judge(seen, signals).await;
     drop(lock);
     Ok(judgement)
 }

@@ -11,7 +11,7 @@ use crate::clock::now;
 use crate::judge::admission::SettledCase;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
-use crate::judge::journal::{CommandJournal, observed};
+use crate::judge::journal::observed;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::judgement_run::{JudgementRun, SessionSeen};
 use crate::judge::open_worktree::{OpenWorktree, taken};
@@ -41,7 +41,6 @@ pub enum SweepScanOutcome {
 /// A judgement that waits for its turn to ask. The worktree stays ours meanwhile.
 pub struct PendingProbe {
     found: FoundWorktree,
-    around: CommandEnv,
     judgement_run: JudgementRun,
     setup: MachineSetup,
     machine: CheckMachine,
@@ -151,14 +150,12 @@ impl WorkerPool<'_> {
         let spent = self.probe_budget.is_spent();
         let asked = Overrides { no_probe: self.request.asked.no_probe || spent, once: true, ..self.request.asked.clone() };
         let case = JudgementInput::new(place, recorded, true, effective, asked);
-        let journal = CommandJournal::of(&case, &around, &self.store);
-        journal.join(&self.ledger);
-        let settled = SettledCase { command_env: &around, case: &case, store: self.store.as_ref(), journal: &journal, begun };
+        let settled = SettledCase::new(&around, case, Arc::clone(&self.store), begun);
+        settled.journal.join(&self.ledger);
         if let Err(refusal) = settled.admit() {
             return end(refusal.into_judgement(&around, begun));
         }
-        let store = Arc::clone(&self.store);
-        let (judgement_run, setup) = match JudgementRun::begin(case, store, journal, SessionSeen::default(), true, &around, begun) {
+        let (judgement_run, setup) = match JudgementRun::begin(settled, SessionSeen::default(), true) {
             Ok(begun) => begun,
             Err(judgement) => return end(*judgement),
         };
@@ -170,7 +167,7 @@ impl WorkerPool<'_> {
                 if spent && self.request.max_probes_total > 0 && !self.request.asked.no_probe && verdict.reason == Reason::Working {
                     verdict.degraded.push(self.rationed());
                 }
-                let mut judgement = self.settle(&judgement_run, &around, *verdict);
+                let mut judgement = self.settle(&judgement_run, *verdict);
                 if let Err(error) = self.memory.keep(found, &judgement_run, &judgement, begun) {
                     judgement.verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
                 }
@@ -181,14 +178,14 @@ impl WorkerPool<'_> {
             }
             DriveOutcome::Held(action) => {
                 let found = found.clone();
-                Ok(SweepScanOutcome::Wants(Box::new(PendingProbe { found, around, judgement_run, setup, machine, action, _lock: lock })))
+                Ok(SweepScanOutcome::Wants(Box::new(PendingProbe { found, judgement_run, setup, machine, action, _lock: lock })))
             }
         }
     }
 
     /// Goes on with a judgement whose turn it is to ask.
     pub fn ask(&self, pending: PendingProbe) -> SweepRow {
-        let PendingProbe { found, around, judgement_run, setup, mut machine, action, _lock } = pending;
+        let PendingProbe { found, judgement_run, setup, mut machine, action, _lock } = pending;
         // A plan belongs to the answer that led to it; another question is one more of the ration.
         let may_ask = |action: &MachineAction| *action == MachineAction::Rescue || self.probe_budget.take();
         let mut pace = self.pace(&judgement_run, &may_ask);
@@ -201,21 +198,21 @@ impl WorkerPool<'_> {
         };
         let _within = judgement_run.span.clone().entered();
         match drive(&mut machine, event, &mut pace) {
-            DriveOutcome::Ended(verdict) => judged_row(found.root, self.settle(&judgement_run, &around, *verdict)),
-            DriveOutcome::Held(_) => self.without_asking(PendingProbe { found, around, judgement_run, setup, machine, action, _lock }),
+            DriveOutcome::Ended(verdict) => judged_row(found.root, self.settle(&judgement_run, *verdict)),
+            DriveOutcome::Held(_) => self.without_asking(PendingProbe { found, judgement_run, setup, machine, action, _lock }),
         }
     }
 
     /// Judges without asking, because the ration is spent: the next sweep may.
     pub fn without_asking(&self, pending: PendingProbe) -> SweepRow {
-        let PendingProbe { found, around, judgement_run, mut setup, _lock, .. } = pending;
+        let PendingProbe { found, judgement_run, mut setup, _lock, .. } = pending;
         setup.no_probe = true;
         setup.notes.push(self.rationed());
         judgement_run.executor.ask_nobody();
         let mut machine = CheckMachine::new(setup);
         let _within = judgement_run.span.clone().entered();
         match drive(&mut machine, MachineEvent::Start, &mut self.pace(&judgement_run, &|_| true)) {
-            DriveOutcome::Ended(verdict) => judged_row(found.root, self.settle(&judgement_run, &around, *verdict)),
+            DriveOutcome::Ended(verdict) => judged_row(found.root, self.settle(&judgement_run, *verdict)),
             DriveOutcome::Held(_) => unreachable!("everything may be done"),
         }
     }
@@ -229,8 +226,8 @@ impl WorkerPool<'_> {
         Degradation { code: WarningCode::ProbesRationed, detail }
     }
 
-    fn settle(&self, judgement_run: &JudgementRun, around: &CommandEnv, verdict: Verdict) -> Judgement {
-        let judgement = judgement_run.settle(around, verdict);
+    fn settle(&self, judgement_run: &JudgementRun, verdict: Verdict) -> Judgement {
+        let judgement = judgement_run.settle(verdict);
         self.expire(judgement_run);
         judgement
     }
