@@ -8,7 +8,7 @@ use crate::judge::signals::SignalState;
 use watchdog_facts::verdict::Reason;
 use watchdog_process::headroom::look_for_room;
 
-/// Threads for work that blocks, beside those of a session: a judgement, a look at HEAD, a search, a lease that is renewed.
+/// Threads for work that blocks, beside those of a session: a judgement, a process that is waited for, a search, a lease that is renewed.
 const THREADS: usize = 4;
 
 /// Has all of them started now, so that none need be had in the midst of something. Each waits for the last, as one that is free would be used again.
