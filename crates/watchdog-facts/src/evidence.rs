@@ -246,25 +246,63 @@ pub struct StopReason {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionEnd {
     /// It ended by itself.
-    Ended { exit: ProcessExit },
+    Ended {
+        /// The code or signal, as the operating system reported it.
+        exit: ProcessExit,
+    },
     /// watchdog ended it at its timeout.
-    TimedOut { after: Duration },
+    TimedOut {
+        /// The configured timeout, from the start of the session.
+        after: Duration,
+    },
     /// watchdog ended it because it fell silent for this long.
-    Idle { after: Duration },
+    Idle {
+        /// How long nothing was printed.
+        after: Duration,
+    },
     /// It ended, and the last it said was that a usage limit is reached.
-    RateLimited { why: String, retry_at: Option<Timestamp> },
+    RateLimited {
+        /// The agent's words, for a person.
+        why: String,
+        /// When the limit resets, where those words say it.
+        retry_at: Option<Timestamp>,
+    },
     /// It reached a budget or the deadline, or watchdog ended it there.
-    OverLimit { stop: StopReason },
+    OverLimit {
+        /// Which of the configured limits it was.
+        stop: StopReason,
+    },
     /// It ended by itself, and what it named as still running in the background does still run.
-    LeftWork { exit: ProcessExit, what: String },
+    LeftWork {
+        /// The code or signal, as the operating system reported it.
+        exit: ProcessExit,
+        /// The background work that was still found running, for a person.
+        what: String,
+    },
     /// It ended by itself before its work was done: its service failed, or a budget or turn limit of its own program ended it.
-    CutShort { exit: ProcessExit, why: String },
+    CutShort {
+        /// The code or signal, as the operating system reported it.
+        exit: ProcessExit,
+        /// What the output of the session says about the cause, for a person.
+        why: String,
+    },
     /// It ended, and the last it said was that its program cannot work: a login that is not valid, credit that is spent.
-    Unrunnable { why: String },
+    Unrunnable {
+        /// The agent's words, for a person.
+        why: String,
+    },
     /// It could not be started; `shortage` = the system had no room for it then, so that trying again may help.
-    NotStarted { why: String, shortage: bool },
+    NotStarted {
+        /// The operating system's error, for a person.
+        why: String,
+        /// Whether processes, threads, memory or file descriptors were used up.
+        shortage: bool,
+    },
     /// It was not started, because what is uncommitted could not be kept in a snapshot first.
-    NotKept { why: String },
+    NotKept {
+        /// Why the snapshot failed, for a person.
+        why: String,
+    },
 }
 
 /// Files that say what done means and that changed since the anchor, committed or not. Changes that merely came from elsewhere with a

@@ -4,6 +4,8 @@
 //! a change is), [`reply`] and [`context`] (what an agent says of itself), [`warning_code`] and [`shortage`] (what weakens a verdict),
 //! [`left_out_reason`] (why a path was left alone), [`display`] and [`secret_shapes`] (how all of it is shown, without secrets).
 
+#![warn(missing_docs, unreachable_pub)]
+
 pub mod context;
 pub mod display;
 pub mod evidence;

@@ -98,23 +98,46 @@ pub enum ProbeOutcome {
     /// A usable answer.
     Reply(Reply),
     /// Output without a usable answer in it.
-    Unreadable { why: String },
+    Unreadable {
+        /// What is wrong with the output, for a person.
+        why: String,
+    },
     /// No output at all.
     Empty,
     /// Its deadline passed.
     TimedOut,
     /// The agent knows no session to resume, or answered from a fresh one.
-    NoConversation { why: String },
+    NoConversation {
+        /// How the lost session was noticed, for a person.
+        why: String,
+    },
     /// The program is not there or cannot be executed.
-    NotInstalled { why: String },
+    NotInstalled {
+        /// The operating system's error, for a person.
+        why: String,
+    },
     /// The agent refuses until a person logs in, or pays.
-    NotLoggedIn { why: String },
+    NotLoggedIn {
+        /// The agent's words, for a person.
+        why: String,
+    },
     /// The service is overloaded or failed in passing.
-    Overloaded { why: String },
+    Overloaded {
+        /// The agent's words, for a person.
+        why: String,
+    },
     /// A usage limit, with the instant of its reset where the text tells it.
-    RateLimited { why: String, retry_at: Option<Timestamp> },
+    RateLimited {
+        /// The agent's words, for a person.
+        why: String,
+        /// When the limit resets; `None` where those words do not say it.
+        retry_at: Option<Timestamp>,
+    },
     /// It ended with an error that fits nothing above.
-    Failed { why: String },
+    Failed {
+        /// The agent's error, for a person.
+        why: String,
+    },
 }
 
 impl ProbeOutcome {
