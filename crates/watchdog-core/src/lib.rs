@@ -3,6 +3,8 @@
 //! Reading order: [`config`] (`completion.json` as types), [`decision`] (the machine that asks for one fact after the other and concludes
 //! with a verdict, the circuit breaker, the course of a loop), [`checks`] (criteria; what they need from outside is a trait).
 
+#![warn(missing_docs, unreachable_pub)]
+
 pub mod checks;
 pub mod config;
 pub mod decision;

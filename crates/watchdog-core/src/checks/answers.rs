@@ -102,13 +102,27 @@ impl<'a> CommandRequest<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandRun {
     /// It ended by itself or by somebody else's signal.
-    Finished { exit: ProcessExit, output: CommandOutput },
+    Finished {
+        /// The code or signal, as the operating system reported it.
+        exit: ProcessExit,
+        /// What it printed, bounded.
+        output: CommandOutput,
+    },
     /// It could not be started. `why` is for a person, without a final period.
-    Unrunnable { why: String },
+    Unrunnable {
+        /// The operating system's error.
+        why: String,
+    },
     /// The system had no room to start it: trying again may help. `why` as above.
-    NoRoom { why: String },
+    NoRoom {
+        /// What the system ran out of.
+        why: String,
+    },
     /// Its deadline passed, and it was ended.
-    TimedOut { output: CommandOutput },
+    TimedOut {
+        /// What it had printed by then, bounded.
+        output: CommandOutput,
+    },
 }
 
 /// How the command of a check went.
@@ -225,9 +239,15 @@ pub enum JudgeAnswer {
     /// What it said, bounded.
     Text(String),
     /// There is nobody to ask.
-    Unrunnable { why: String },
+    Unrunnable {
+        /// Which program or configuration is missing.
+        why: String,
+    },
     /// It was asked, and gave no answer.
-    Failed { why: String },
+    Failed {
+        /// How the question failed.
+        why: String,
+    },
     /// The deadline passed.
     TimedOut,
 }
@@ -238,9 +258,15 @@ pub enum LineExchange {
     /// The line that it answered, without its end.
     Line(String),
     /// It could not be started.
-    Unrunnable { why: String },
+    Unrunnable {
+        /// The operating system's error.
+        why: String,
+    },
     /// It ended, or broke the rules, instead of answering.
-    Failed { why: String },
+    Failed {
+        /// How it ended, or which rule it broke.
+        why: String,
+    },
     /// The deadline passed, and it was ended.
     TimedOut,
 }

@@ -117,21 +117,47 @@ impl From<CheckJudgement> for JudgedCheck {
 #[must_use = "a judgement that nobody looks at is a check that was not made"]
 pub enum CheckJudgement {
     /// Met, and how strongly that is shown.
-    Pass { evidence: Evidence },
+    Pass {
+        /// Enters the verdict; the weakest of all checks counts.
+        evidence: Evidence,
+    },
     /// Met, how strongly that is shown, and in one line what was found.
-    PassWith { evidence: Evidence, found: String },
+    PassWith {
+        /// Enters the verdict; the weakest of all checks counts.
+        evidence: Evidence,
+        /// For a person; never feedback to the agent.
+        found: String,
+    },
     /// It was met before, and nothing that it depends on changed since.
-    PassedBefore { evidence: Evidence },
+    PassedBefore {
+        /// That of the run which passed.
+        evidence: Evidence,
+    },
     /// Not met. The feedback tells the agent what is missing.
-    Unmet { feedback: String },
+    Unmet {
+        /// Sentences for the agent; they may quote output of programs.
+        feedback: String,
+    },
     /// Cannot be met yet, by something that runs elsewhere.
-    Waiting { feedback: String },
+    Waiting {
+        /// What is waited for, in sentences for the agent.
+        feedback: String,
+    },
     /// Could not be run at all.
-    Unrunnable { why: String },
+    Unrunnable {
+        /// The obstacle, for a person.
+        why: String,
+    },
     /// Ran, and could not tell.
-    Failed { why: String },
+    Failed {
+        /// What left the result open, for a person.
+        why: String,
+    },
     /// Its deadline passed.
-    TimedOut { why: String },
+    TimedOut {
+        /// What was not finished in time, for a person.
+        why: String,
+    },
 }
 
 impl CheckJudgement {

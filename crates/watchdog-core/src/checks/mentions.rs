@@ -45,7 +45,7 @@ pub(super) struct PhraseMatcher<'a> {
 
 impl<'a> PhraseMatcher<'a> {
     /// Made ready; `asked` is everything that the agent was asked.
-    pub fn new(criterion: &'a SignalCriterion, asked: &[&'a str]) -> Self {
+    pub(super) fn new(criterion: &'a SignalCriterion, asked: &[&'a str]) -> Self {
         let wanted = criterion.text.trim();
         let mut mentions = PhraseMatcher {
             criterion,
@@ -69,7 +69,7 @@ impl<'a> PhraseMatcher<'a> {
     }
 
     /// Whether a text claims it.
-    pub fn claimed_in(&self, text: &str) -> bool {
+    pub(super) fn claimed_in(&self, text: &str) -> bool {
         if self.wanted.is_empty() {
             return false;
         }

@@ -26,7 +26,7 @@ use super::structured::StructuredCheck;
 use super::unusable::UnusableCheck;
 
 /// A check, and what it costs to ask it.
-pub type BuiltCheck = (CheckCost, Box<dyn CompletionCheck>);
+pub(super) type BuiltCheck = (CheckCost, Box<dyn CompletionCheck>);
 
 /// Makes a check from the keys of an entry, without `type` and `name`; an error says which key is wrong and how.
 type MakeCheck = Box<dyn Fn(&Map<String, Value>) -> Result<BuiltCheck, String> + Send + Sync>;

@@ -10,7 +10,12 @@ use super::settings::Mode;
 #[derive(Debug, Clone, PartialEq)]
 pub enum CheckSpec {
     /// Several that combine.
-    Group { mode: Mode, checks: Vec<CheckSpec> },
+    Group {
+        /// Whether all members must be met, or one.
+        mode: Mode,
+        /// The members, in the order of the file.
+        checks: Vec<CheckSpec>,
+    },
     /// A single one.
     Single {
         /// Given by the user, or the type word.
@@ -46,7 +51,10 @@ pub enum CheckKind {
     /// A project is in its last phase.
     Phase(PhaseCriterion),
     /// So many iterations were made.
-    Iterations { count: u64 },
+    Iterations {
+        /// The least number of iterations, from the key `count`.
+        count: u64,
+    },
     /// A program of the user's judges the whole context.
     Custom(CustomCriterion),
     /// Always met.

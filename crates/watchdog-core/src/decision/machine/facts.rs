@@ -107,7 +107,10 @@ pub enum ConfigTrust {
     /// It counts, or there is none.
     Settled,
     /// It is not used; holds what a person must type to allow it.
-    Untrusted { allow_with: String },
+    Untrusted {
+        /// A whole `watchdog trust` command line.
+        allow_with: String,
+    },
 }
 
 /// What earlier calls with the same baseline left behind.
@@ -223,5 +226,10 @@ pub enum MachinePause {
     /// The configured pause between rounds: the agent said that it needs time.
     Interval(Duration),
     /// A backoff after a question that failed; `attempt` counts failures in a row from 1, `at_most` bounds it.
-    Backoff { attempt: u32, at_most: Duration },
+    Backoff {
+        /// How many questions in a row failed.
+        attempt: u32,
+        /// The longest this pause may become.
+        at_most: Duration,
+    },
 }
