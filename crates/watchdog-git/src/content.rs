@@ -31,7 +31,7 @@ pub(super) struct ContentRules {
 }
 
 impl ContentRules {
-    pub fn of(repo: &gix::Repository) -> gix::Result<Self> {
+    pub(crate) fn of(repo: &gix::Repository) -> gix::Result<Self> {
         let files = repo.filesystem_options()?;
         Ok(ContentRules {
             stat: repo.stat_options()?,
@@ -52,12 +52,12 @@ pub(super) struct FileComparer<'w> {
 }
 
 impl<'w> FileComparer<'w> {
-    pub fn new(repo: &'w gix::Repository, index: &'w State, rules: ContentRules) -> Self {
+    pub(crate) fn new(repo: &'w gix::Repository, index: &'w State, rules: ContentRules) -> Self {
         FileComparer { repo, index, rules, filters: None }
     }
 
     /// Compares the file `name` in an open folder, of which `found` was just learned, with its entry, which is no submodule.
-    pub fn compare(&mut self, folder: BorrowedFd<'_>, name: &[u8], entry: &Entry, found: &rustix::fs::Stat) -> FileComparison {
+    pub(crate) fn compare(&mut self, folder: BorrowedFd<'_>, name: &[u8], entry: &Entry, found: &rustix::fs::Stat) -> FileComparison {
         // With `git add -N` the content is still to come.
         if entry.flags.contains(Flags::INTENT_TO_ADD) {
             return FileComparison::Changed;

@@ -46,12 +46,12 @@ struct ContentConversion {
 }
 
 impl<'w> DiskComparer<'w> {
-    pub fn new(worktree: &'w Worktree, tree: ObjectId) -> Self {
+    pub(crate) fn new(worktree: &'w Worktree, tree: ObjectId) -> Self {
         DiskComparer { worktree, tree, conversion: None, ignore: None }
     }
 
     /// What lies at a path, compared with what the tree has there. Links on the way are not followed.
-    pub fn at(&mut self, path: &BStr, expected: Option<(Mode, ObjectId)>) -> io::Result<OnDisk> {
+    pub(crate) fn at(&mut self, path: &BStr, expected: Option<(Mode, ObjectId)>) -> io::Result<OnDisk> {
         let file = self.path_of(path);
         if !self.parents_are_folders(path) {
             return Ok(OnDisk::Absent);
@@ -92,7 +92,7 @@ impl<'w> DiskComparer<'w> {
 
     /// The files below a folder that are `new`, but for those that the tree's own rules ignore.
     /// `depth` is how many folders deep they can lie.
-    pub fn new_files(
+    pub(crate) fn new_files(
         &mut self,
         folder: &str,
         depth: Option<usize>,
@@ -148,7 +148,7 @@ impl<'w> DiskComparer<'w> {
     }
 
     /// Whether the tree's own rules ignore a path or a folder above it.
-    pub fn ignored(&mut self, path: &BStr) -> Result<bool, Error> {
+    pub(crate) fn ignored(&mut self, path: &BStr) -> Result<bool, Error> {
         for at in path.find_iter("/") {
             if self.is_ignored(path[..at].as_bstr(), true)? {
                 return Ok(true);

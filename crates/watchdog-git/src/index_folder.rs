@@ -15,7 +15,7 @@ pub(super) struct IndexFolder<'i> {
 impl<'i> IndexFolder<'i> {
     /// The children within `span`, all of whose paths begin with the same `prefix` bytes.
     /// With `fold`, names are compared regardless of case, as on file systems that do.
-    pub fn new(index: &'i State, span: Range<usize>, prefix: usize, fold: bool) -> Self {
+    pub(crate) fn new(index: &'i State, span: Range<usize>, prefix: usize, fold: bool) -> Self {
         let mut children = IndexFolder { files: Vec::new(), folders: Vec::new(), fold };
         let entries = index.entries();
         let mut at = span.start;
@@ -48,34 +48,34 @@ impl<'i> IndexFolder<'i> {
     }
 
     /// Where the entries of a file are, as a position in [`IndexFolder::files`].
-    pub fn file(&self, name: &[u8]) -> Option<usize> {
+    pub(crate) fn file(&self, name: &[u8]) -> Option<usize> {
         let name = folded(name, self.fold);
         self.files.binary_search_by(|(other, _)| other.cmp(&name)).ok()
     }
 
     /// Where a folder is, as a position in [`IndexFolder::folders`].
-    pub fn folder(&self, name: &[u8]) -> Option<usize> {
+    pub(crate) fn folder(&self, name: &[u8]) -> Option<usize> {
         let name = folded(name, self.fold);
         self.folders.binary_search_by(|(other, _)| other.cmp(&name)).ok()
     }
 
     /// The index positions of each file's entries.
-    pub fn files(&self) -> impl ExactSizeIterator<Item = Range<usize>> + '_ {
+    pub(crate) fn files(&self) -> impl ExactSizeIterator<Item = Range<usize>> + '_ {
         self.files.iter().map(|(_, span)| span.clone())
     }
 
     /// The index positions below each folder.
-    pub fn folders(&self) -> impl ExactSizeIterator<Item = Range<usize>> + '_ {
+    pub(crate) fn folders(&self) -> impl ExactSizeIterator<Item = Range<usize>> + '_ {
         self.folders.iter().map(|(_, span)| span.clone())
     }
 
     /// The index positions of one file's entries.
-    pub fn file_span(&self, at: usize) -> Range<usize> {
+    pub(crate) fn file_span(&self, at: usize) -> Range<usize> {
         self.files[at].1.clone()
     }
 
     /// The index positions below one folder.
-    pub fn folder_span(&self, at: usize) -> Range<usize> {
+    pub(crate) fn folder_span(&self, at: usize) -> Range<usize> {
         self.folders[at].1.clone()
     }
 }

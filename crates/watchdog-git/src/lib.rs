@@ -1,5 +1,7 @@
 //! Only gix. Reads HEAD, history and changes, makes and restores snapshots. Never starts a process.
 
+#![warn(missing_docs, unreachable_pub)]
+
 mod baseline;
 mod baseline_ref;
 mod birth;

@@ -23,7 +23,7 @@ const RAW: usize = 32 << 10;
 impl NameListing {
     /// Reads a folder, `.` and `..` left out, in place of what was read before.
     #[cfg(target_os = "linux")]
-    pub fn read(&mut self, folder: &OwnedFd) -> rustix::io::Result<()> {
+    pub(crate) fn read(&mut self, folder: &OwnedFd) -> rustix::io::Result<()> {
         self.clear();
         let mut raw = std::mem::take(&mut self.raw);
         raw.resize(RAW, std::mem::MaybeUninit::uninit());
@@ -49,7 +49,7 @@ impl NameListing {
     }
 
     /// The names, in the order of the file system.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], FileType)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], FileType)> {
         self.found.iter().map(|(at, kind)| (&self.names[at.clone()], *kind))
     }
 

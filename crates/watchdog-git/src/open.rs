@@ -19,19 +19,36 @@ use watchdog_facts::shortage::told_by;
 pub enum Error {
     /// No git repository at or above the path.
     #[error("{path} is not in a git repository")]
-    NotARepository { path: PathBuf },
+    NotARepository {
+        /// Where the search for a repository began.
+        path: PathBuf,
+    },
     /// A repository without a work tree.
     #[error("{path} is a bare repository: there is no work tree to watch")]
-    Bare { path: PathBuf },
+    Bare {
+        /// The repository that was found.
+        path: PathBuf,
+    },
     /// The repository belongs to another user.
     #[error("the repository at {path} is owned by another user")]
-    ForeignOwner { path: PathBuf },
+    ForeignOwner {
+        /// The repository that was found.
+        path: PathBuf,
+    },
     /// A revision that names no commit.
     #[error("'{rev}' is not a known revision of this repository")]
-    UnknownRevision { rev: String },
+    UnknownRevision {
+        /// As the caller gave it.
+        rev: String,
+    },
     /// Anything else that git's data refused.
     #[error("failed to {doing}: {why}")]
-    Read { doing: String, why: String },
+    Read {
+        /// What failed, as a verb with its object: "read HEAD".
+        doing: String,
+        /// gix's or the operating system's error.
+        why: String,
+    },
 }
 
 impl Error {

@@ -14,7 +14,10 @@ pub enum RemoteState {
     /// A remote-tracking branch reaches HEAD.
     Yes,
     /// None does; so many commits are missing there, counted up to [`RemoteState::COUNTED`].
-    No { ahead: u64 },
+    No {
+        /// How many commits of HEAD no remote-tracking branch reaches.
+        ahead: u64,
+    },
 }
 
 impl RemoteState {

@@ -49,12 +49,12 @@ pub(super) enum ReflogAction {
 
 impl ReflogAction {
     /// Whether the commit that the entry arrives at was made by the action.
-    pub fn makes(self) -> bool {
+    pub(crate) fn makes(self) -> bool {
         matches!(self, ReflogAction::Made | ReflogAction::Merged { .. })
     }
 
     /// Whether the message proves that what arrived was pulled.
-    pub fn pulled(self) -> bool {
+    pub(crate) fn pulled(self) -> bool {
         matches!(self, ReflogAction::Merged { pulled: true } | ReflogAction::Moved { pulled: true })
     }
 }

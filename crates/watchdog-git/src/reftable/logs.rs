@@ -21,7 +21,7 @@ impl ServedWorktree {
     }
 
     /// The reflogs of all refs as files with their names, the worktree's own HEAD among them.
-    pub fn all_logs(&self) -> Result<Vec<(String, PathBuf)>, Error> {
+    pub(crate) fn all_logs(&self) -> Result<Vec<(String, PathBuf)>, Error> {
         let fail = |e| Error::read("write a copy of the reflogs", e);
         let logs = self.logs("--all", ALL)?;
         self.mirror.clear("logs").map_err(fail)?;

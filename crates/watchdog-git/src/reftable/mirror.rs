@@ -48,7 +48,7 @@ pub(super) struct RefMirror {
 
 impl RefMirror {
     /// Makes one in `scratch`, without any ref.
-    pub fn new(scratch: &Path, git_dir: &Path) -> Result<Self, Error> {
+    pub(super) fn new(scratch: &Path, git_dir: &Path) -> Result<Self, Error> {
         let fail = |e: io::Error| Error::read(format!("make a copy of refs in {}", scratch.display()), e);
         DirBuilder::new().recursive(true).mode(0o700).create(scratch).map_err(fail)?;
         remove_left_behind(scratch);
@@ -61,12 +61,12 @@ impl RefMirror {
         Ok(mirror)
     }
 
-    pub fn folder(&self) -> &Path {
+    pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Shows these refs, and no others.
-    pub fn show(&self, refs: &BTreeMap<String, RefValue>) -> Result<(), Error> {
+    pub(super) fn show(&self, refs: &BTreeMap<String, RefValue>) -> Result<(), Error> {
         let fail = |e: io::Error| Error::read(format!("write a copy of refs in {}", self.folder.display()), e);
         let (loose, packed): (Vec<_>, Vec<_>) =
             refs.iter().partition(|(name, held)| !name.contains('/') || matches!(held, RefValue::Ref(_)));
@@ -108,7 +108,7 @@ impl RefMirror {
     }
 
     /// Writes a file of the mirror with the folders that lead to it; returns where it is.
-    pub fn write(&self, name: &str, content: &[u8]) -> io::Result<PathBuf> {
+    pub(super) fn write(&self, name: &str, content: &[u8]) -> io::Result<PathBuf> {
         let path = self.folder.join(name);
         fs::create_dir_all(path.parent().expect("below the mirror"))?;
         fs::write(&path, content)?;
@@ -116,7 +116,7 @@ impl RefMirror {
     }
 
     /// Removes a folder of the mirror with all that is in it.
-    pub fn clear(&self, name: &str) -> io::Result<()> {
+    pub(super) fn clear(&self, name: &str) -> io::Result<()> {
         fs::remove_dir_all(self.folder.join(name)).or_else(unless_gone)
     }
 }

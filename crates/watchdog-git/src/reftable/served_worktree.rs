@@ -85,7 +85,7 @@ impl ServedWorktree {
     ///
     /// # Errors
     /// When there is nobody to ask, the copy cannot be made, or git does not answer.
-    pub fn begin(git_dir: &Path, common_dir: &Path) -> Result<Self, Error> {
+    pub(crate) fn begin(git_dir: &Path, common_dir: &Path) -> Result<Self, Error> {
         let server = SERVER.get().ok_or_else(|| Error::Read {
             doing: format!("read the refs of {}", common_dir.display()),
             why: format!("extensions.refStorage is '{REFTABLE}', and there is no git to ask"),
@@ -98,7 +98,7 @@ impl ServedWorktree {
     }
 
     /// Where gix is to read the refs of this repository.
-    pub fn store(&self, repo: &gix::Repository) -> gix::refs::file::Store {
+    pub(crate) fn store(&self, repo: &gix::Repository) -> gix::refs::file::Store {
         let options = gix::refs::store::init::Options {
             write_reflog: repo.refs.write_reflog,
             precompose_unicode: repo.refs.precompose_unicode,
@@ -108,7 +108,7 @@ impl ServedWorktree {
     }
 
     /// The folder that stands for the git directory where refs are read.
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         self.mirror.folder()
     }
 
@@ -116,7 +116,7 @@ impl ServedWorktree {
     ///
     /// # Errors
     /// When git does not answer, or the mirror cannot be written.
-    pub fn refresh(&self) -> Result<(), Error> {
+    pub(crate) fn refresh(&self) -> Result<(), Error> {
         let tables = self.tables()?;
         if self.seen.borrow().tables.as_ref() == Some(&tables) {
             return Ok(());

@@ -7,7 +7,7 @@ use crate::Error;
 
 impl ServedWorktree {
     /// Creates a ref; `false` where the name is taken.
-    pub fn create(&self, name: &str, id: ObjectId, message: &str) -> Result<bool, Error> {
+    pub(crate) fn create(&self, name: &str, id: ObjectId, message: &str) -> Result<bool, Error> {
         let wrote = self.update(&format!("create {name} {id}\n"), message);
         self.refresh()?;
         match (wrote, self.held(name)) {
@@ -19,20 +19,20 @@ impl ServedWorktree {
     }
 
     /// Points a ref at an object, whether it was there or not.
-    pub fn set(&self, name: &str, id: ObjectId, message: &str) -> Result<(), Error> {
+    pub(crate) fn set(&self, name: &str, id: ObjectId, message: &str) -> Result<(), Error> {
         self.update(&format!("update {name} {id}\n"), message)?;
         self.refresh()?;
         if self.held(name) == Some(RefValue::Object(id)) { Ok(()) } else { Err(self.unkept(name)) }
     }
 
     /// Deletes a ref, provided that it still names `id`.
-    pub fn delete(&self, name: &str, id: ObjectId) -> Result<(), Error> {
+    pub(crate) fn delete(&self, name: &str, id: ObjectId) -> Result<(), Error> {
         self.update(&format!("delete {name} {id}\n"), "watchdog: dropped")?;
         self.refresh()
     }
 
     /// The branches that HEAD of any worktree of this repository names, whole.
-    pub fn checked_out(&self) -> Result<Vec<String>, Error> {
+    pub(crate) fn checked_out(&self) -> Result<Vec<String>, Error> {
         let git_output = self.git_output(&["worktree", "list", "--porcelain", "-z"], &[])?;
         let branch = |line: &[u8]| Some(String::from_utf8_lossy(line.strip_prefix(b"branch ")?).into_owned());
         Ok(git_output.split(|byte| *byte == 0).filter_map(branch).collect())

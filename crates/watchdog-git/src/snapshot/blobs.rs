@@ -64,19 +64,19 @@ impl KeepRule {
 }
 
 impl<'repo> ObjectSink<'repo> {
-    pub fn new(repo: &'repo gix::Repository) -> Self {
+    pub(super) fn new(repo: &'repo gix::Repository) -> Self {
         ObjectSink { repo, written: HashSet::new(), kept: HashSet::new(), refused: None, dry: false }
     }
 
     /// Only names content, writes nothing.
-    pub fn dry(repo: &'repo gix::Repository) -> Self {
+    pub(super) fn dry(repo: &'repo gix::Repository) -> Self {
         ObjectSink { dry: true, ..ObjectSink::new(repo) }
     }
 
     /// Reads what is at `path` and keeps it. `None` where nothing is that git could hold.
     ///
     /// A file that changes meanwhile is read again; one that never rests is taken as it was last read.
-    pub fn take(&mut self, below: &mut FolderWalk, path: &BStr, keep: KeepRule) -> io::Result<Option<ReadBlob>> {
+    pub(super) fn take(&mut self, below: &mut FolderWalk, path: &BStr, keep: KeepRule) -> io::Result<Option<ReadBlob>> {
         // What an earlier attempt at this file ended in counts only while no later one is better.
         let refused = self.refused.take();
         let outcome = self.take_at_rest(below, path, keep);
@@ -133,22 +133,22 @@ impl<'repo> ObjectSink<'repo> {
     }
 
     /// Where we are, for [`ObjectSink::forget_since`].
-    pub fn mark(&self) -> (HashSet<ObjectId>, HashSet<ObjectId>) {
+    pub(super) fn mark(&self) -> (HashSet<ObjectId>, HashSet<ObjectId>) {
         (self.written.clone(), self.kept.clone())
     }
 
     /// Forgets what was written since: nothing relies on it any more.
-    pub fn forget_since(&mut self, mark: (HashSet<ObjectId>, HashSet<ObjectId>)) {
+    pub(super) fn forget_since(&mut self, mark: (HashSet<ObjectId>, HashSet<ObjectId>)) {
         (self.written, self.kept) = mark;
     }
 
     /// Whether a garbage collection took away what nothing referred to yet. To be asked once a ref does.
-    pub fn vanished(&self) -> bool {
+    pub(super) fn vanished(&self) -> bool {
         self.vanished_from(self.repo)
     }
 
     /// The same, looked for by another way to the same database.
-    pub fn vanished_from(&self, repo: &gix::Repository) -> bool {
+    pub(super) fn vanished_from(&self, repo: &gix::Repository) -> bool {
         use gix::objs::Exists;
         self.kept.iter().any(|id| !repo.objects.exists(id))
     }
@@ -187,7 +187,7 @@ impl<'repo> ObjectSink<'repo> {
 
     /// Fails where the database refused a file's content: one that could be read and not be kept is not left out, as a
     /// snapshot without it would let a rescue begin.
-    pub fn all_kept(&mut self) -> Result<(), Error> {
+    pub(super) fn all_kept(&mut self) -> Result<(), Error> {
         self.refused.take().map_or(Ok(()), Err)
     }
 
@@ -222,7 +222,7 @@ impl<'repo> ObjectSink<'repo> {
     }
 
     /// Writes a tree, a commit or bytes of our own, unless it is there.
-    pub fn object(&mut self, object: &dyn gix::objs::WriteTo) -> Result<ObjectId, Error> {
+    pub(super) fn object(&mut self, object: &dyn gix::objs::WriteTo) -> Result<ObjectId, Error> {
         let mut bytes = Vec::new();
         object.write_to(&mut bytes).map_err(|e| Error::read("encode an object", e))?;
         let kind = object.kind();
@@ -235,7 +235,7 @@ impl<'repo> ObjectSink<'repo> {
     }
 
     /// Makes sure that what was written survives a power cut. To be called before a ref names it.
-    pub fn make_durable(&mut self) -> io::Result<()> {
+    pub(super) fn make_durable(&mut self) -> io::Result<()> {
         let objects = self.repo.objects.store_ref().path().to_owned();
         #[cfg(target_os = "linux")]
         if self.written.len() > FLUSH_ONE_BY_ONE {

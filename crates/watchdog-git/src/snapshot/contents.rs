@@ -260,11 +260,11 @@ pub(super) struct RepositoryBoundary {
 }
 
 impl RepositoryBoundary {
-    pub fn new(below: FolderWalk) -> Self {
+    pub(super) fn new(below: FolderWalk) -> Self {
         RepositoryBoundary { below, last: None }
     }
 
-    pub fn crosses(&mut self, path: &BStr) -> bool {
+    pub(super) fn crosses(&mut self, path: &BStr) -> bool {
         let folder = split(path).0;
         if let Some((last, crosses)) = &self.last
             && last == folder

@@ -93,7 +93,7 @@ fn os(name: &BStr) -> &OsStr {
 
 impl FolderWalk {
     /// Opens `root`, following symlinks in its own name only.
-    pub fn open(root: &Path) -> io::Result<Self> {
+    pub(super) fn open(root: &Path) -> io::Result<Self> {
         let root = rustix::fs::open(root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         Ok(FolderWalk { root, last: None })
     }
@@ -116,7 +116,7 @@ impl FolderWalk {
     }
 
     /// The opened folder `path`; empty for the root.
-    pub fn folder(&mut self, path: &BStr) -> Result<&OwnedFd, Errno> {
+    pub(super) fn folder(&mut self, path: &BStr) -> Result<&OwnedFd, Errno> {
         if path.is_empty() {
             return Ok(&self.root);
         }
@@ -136,12 +136,12 @@ impl FolderWalk {
     }
 
     /// Forgets the folder that was kept open, as it may be replaced.
-    pub fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         self.last = None;
     }
 
     /// What is at `path`; `None` where nothing is.
-    pub fn lstat(&mut self, path: &BStr) -> io::Result<Option<FileStat>> {
+    pub(super) fn lstat(&mut self, path: &BStr) -> io::Result<Option<FileStat>> {
         let (parent, name) = split(path);
         let found = self.folder(parent).and_then(|dir| rustix::fs::statat(dir, os(name), AtFlags::SYMLINK_NOFOLLOW));
         match found {
@@ -152,7 +152,7 @@ impl FolderWalk {
     }
 
     /// Opens the regular file at `path`, and says what it is at this moment.
-    pub fn open_file(&mut self, path: &BStr) -> io::Result<(File, FileStat)> {
+    pub(super) fn open_file(&mut self, path: &BStr) -> io::Result<(File, FileStat)> {
         let (parent, name) = split(path);
         let dir = self.folder(parent)?;
         // NONBLOCK: a pipe that took the place of the file must not hold us.
@@ -166,14 +166,14 @@ impl FolderWalk {
     }
 
     /// Where the symlink at `path` points to.
-    pub fn read_link(&mut self, path: &BStr) -> io::Result<Vec<u8>> {
+    pub(super) fn read_link(&mut self, path: &BStr) -> io::Result<Vec<u8>> {
         let (parent, name) = split(path);
         let dir = self.folder(parent)?;
         Ok(rustix::fs::readlinkat(dir, os(name), Vec::new())?.into_bytes())
     }
 
     /// The entries of the folder `path`, sorted by name.
-    pub fn list(&mut self, path: &BStr) -> io::Result<Vec<DiskEntry>> {
+    pub(super) fn list(&mut self, path: &BStr) -> io::Result<Vec<DiskEntry>> {
         let dir = self.folder(path)?;
         let fd = rustix::fs::openat(dir, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let mut entries = Vec::new();

@@ -27,7 +27,7 @@ impl FolderRules {
     /// The patterns that hold everywhere in `repo`: the user's own list and `info/exclude`.
     ///
     /// `root` is the folder that paths are relative to, which is not the work tree for a nested repository.
-    pub fn global(repo: &gix::Repository, root: &Path) -> Self {
+    pub(super) fn global(repo: &gix::Repository, root: &Path) -> Self {
         let config = repo.config_snapshot();
         let case = if config.boolean("core.ignoreCase").unwrap_or(false) { Case::Fold } else { Case::Sensitive };
         let users = match config.trusted_path("core.excludesFile") {
@@ -52,7 +52,7 @@ impl FolderRules {
     ///
     /// `prefix` leads from the opened folder to the root of these rules. `fallback` is what the index has, for a
     /// sparse checkout that leaves the file out.
-    pub fn enter(
+    pub(super) fn enter(
         &mut self,
         below: &mut FolderWalk,
         prefix: &BStr,
@@ -76,12 +76,12 @@ impl FolderRules {
     }
 
     /// Drops the patterns that [`FolderRules::enter`] added.
-    pub fn leave(&mut self, before: usize) {
+    pub(super) fn leave(&mut self, before: usize) {
         self.search.patterns.truncate(before);
     }
 
     /// Whether git would ignore `path`, given that it does not ignore its folder.
-    pub fn ignores(&self, path: &BStr, is_folder: bool) -> bool {
+    pub(super) fn ignores(&self, path: &BStr, is_folder: bool) -> bool {
         self.search.pattern_matching_relative_path(path, Some(is_folder), self.case).is_some_and(|found| !found.pattern.is_negative())
     }
 }

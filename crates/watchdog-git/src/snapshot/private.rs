@@ -44,7 +44,7 @@ pub(super) struct SnapshotParts {
 
 impl SnapshotParts {
     /// Writes the trees.
-    pub fn build(
+    pub(super) fn build(
         repo: &gix::Repository,
         index: &gix::index::File,
         changes: &BTreeMap<BString, TreeEdit>,
@@ -74,7 +74,7 @@ pub(super) struct PrivatePaths {
 
 impl PrivatePaths {
     /// Asks `rule` about everything that differs from HEAD. `None` where nothing is private.
-    pub fn find(
+    pub(super) fn find(
         repo: &gix::Repository,
         head_tree: ObjectId,
         parts: &SnapshotParts,
@@ -128,12 +128,12 @@ impl PrivatePaths {
     }
 
     /// How many paths are kept apart.
-    pub fn len(&self) -> u64 {
+    pub(super) fn len(&self) -> u64 {
         self.why.len() as u64
     }
 
     /// The work tree's changes as the shared snapshot has them: private paths are as in HEAD.
-    pub fn without(&self, changes: &BTreeMap<BString, TreeEdit>) -> BTreeMap<BString, TreeEdit> {
+    pub(super) fn without(&self, changes: &BTreeMap<BString, TreeEdit>) -> BTreeMap<BString, TreeEdit> {
         let mut left = changes.clone();
         for (path, committed) in &self.work {
             let as_committed = match committed {
@@ -146,12 +146,12 @@ impl PrivatePaths {
     }
 
     /// The files of nested repositories that the shared snapshot has.
-    pub fn without_nested(&self, nested: &BTreeMap<BString, ReadBlob>) -> BTreeMap<BString, ReadBlob> {
+    pub(super) fn without_nested(&self, nested: &BTreeMap<BString, ReadBlob>) -> BTreeMap<BString, ReadBlob> {
         nested.iter().filter(|(path, _)| !self.nested.contains(*path)).map(|(path, taken)| (path.clone(), *taken)).collect()
     }
 
     /// The index as the shared snapshot has it.
-    pub fn without_staged(&self, index: &gix::index::File) -> gix::index::File {
+    pub(super) fn without_staged(&self, index: &gix::index::File) -> gix::index::File {
         let mut left = index.clone();
         let apart: BTreeMap<&BString, &HeadEntry> = self.staged.iter().chain(&self.conflicted).collect();
         if apart.is_empty() {
@@ -171,7 +171,7 @@ impl PrivatePaths {
     }
 
     /// Writes the tree of what is kept apart.
-    pub fn write(&self, repo: &gix::Repository, blobs: &mut ObjectSink<'_>) -> Result<ObjectId, Error> {
+    pub(super) fn write(&self, repo: &gix::Repository, blobs: &mut ObjectSink<'_>) -> Result<ObjectId, Error> {
         let mut why = Vec::new();
         for (path, reason) in &self.why {
             why.extend_from_slice(reason.as_bytes());
@@ -230,7 +230,7 @@ pub(super) struct WholeSnapshot {
 
 impl WholeSnapshot {
     /// Puts a snapshot and its private part together.
-    pub fn of(repo: &gix::Repository, record: &SnapshotRecord, tree: ObjectId) -> Result<Self, Error> {
+    pub(super) fn of(repo: &gix::Repository, record: &SnapshotRecord, tree: ObjectId) -> Result<Self, Error> {
         let repo = repo.clone().with_object_memory();
         let index = record.index.map(|id| tree_of(&repo, id)).transpose()?;
         let extras = record.extras.map(|id| tree_of(&repo, id)).transpose()?;
@@ -246,7 +246,7 @@ impl WholeSnapshot {
     }
 
     /// What a person should know about a snapshot that is not whole.
-    pub fn note(&self) -> Option<String> {
+    pub(super) fn note(&self) -> Option<String> {
         self.incomplete.then(|| "its private files (secrets, over-size files) are not in this repository any more".to_owned())
     }
 

@@ -40,11 +40,11 @@ fn line(text: &str) -> String {
 }
 
 impl SnapshotRecord {
-    pub fn parents(&self) -> impl Iterator<Item = ObjectId> {
+    pub(super) fn parents(&self) -> impl Iterator<Item = ObjectId> {
         [self.head, self.index, self.extras].into_iter().flatten()
     }
 
-    pub fn message(&self) -> String {
+    pub(super) fn message(&self) -> String {
         let mut out = format!("watchdog snapshot of {}\n\n", line(&self.spec));
         out.push_str("Uncommitted work, kept by watchdog. Bring it back with: watchdog rescue restore ID\n");
         if !self.left_out.is_empty() {
@@ -78,7 +78,7 @@ impl SnapshotRecord {
     }
 
     /// Reads a message; `None` where it is not one of ours.
-    pub fn parse(message: &str) -> Option<Self> {
+    pub(super) fn parse(message: &str) -> Option<Self> {
         let trailers = message.trim_end().rsplit("\n\n").next()?;
         let value = |key: &str| {
             trailers.lines().find_map(|l| l.strip_prefix("Watchdog-")?.strip_prefix(key)?.strip_prefix(':').map(|v| v.trim().to_owned()))
@@ -141,11 +141,11 @@ pub(super) struct StoredSnapshot {
 
 impl StoredSnapshot {
     /// The ref of what is kept apart, where there is any.
-    pub fn private_name(&self) -> Option<String> {
+    pub(super) fn private_name(&self) -> Option<String> {
         self.record.private.map(|_| self.name.replacen(PREFIX, super::private::PREFIX, 1))
     }
 
-    pub fn info(self) -> SnapshotSummary {
+    pub(super) fn info(self) -> SnapshotSummary {
         SnapshotSummary {
             id: self.name.strip_prefix(PREFIX).unwrap_or(&self.name).to_owned(),
             name: self.name,

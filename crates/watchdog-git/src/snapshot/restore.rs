@@ -40,7 +40,10 @@ pub enum RestoreTarget {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RestoredTo {
     /// Into the work tree. `index` says whether the index is as it was, too.
-    WorkTree { index: bool },
+    WorkTree {
+        /// `false` where the index was left alone; the note says why.
+        index: bool,
+    },
     /// As this branch.
     Branch(String),
     /// Into this folder.
@@ -68,28 +71,58 @@ pub enum RestoreError {
     Git(#[from] Error),
     /// There is no such snapshot.
     #[error("there is no snapshot '{id}': list them with watchdog rescue list")]
-    Unknown { id: String },
+    Unknown {
+        /// As the caller gave it.
+        id: String,
+    },
     /// Several snapshots begin so.
     #[error("several snapshots begin with '{id}' ({}): give more of the id", some(candidates))]
-    Ambiguous { id: String, candidates: Vec<String> },
+    Ambiguous {
+        /// As the caller gave it.
+        id: String,
+        /// The full ids that begin with it.
+        candidates: Vec<String>,
+    },
     /// The work tree or index has changes that are in no commit.
     #[error("the work tree has uncommitted changes ({}): commit them first, or restore into a branch or a folder", some(paths))]
-    NotClean { paths: Vec<String> },
+    NotClean {
+        /// The changed paths, relative to the top of the work tree.
+        paths: Vec<String>,
+    },
     /// Files that git does not track are in the way.
     #[error("files that are in no commit are in the way ({}): move them, or restore into a branch or a folder", some(paths))]
-    WouldOverwrite { paths: Vec<String> },
+    WouldOverwrite {
+        /// The untracked paths, relative to the top of the work tree.
+        paths: Vec<String>,
+    },
     /// HEAD has other content there than the snapshot started from.
     #[error("HEAD changed the same files since the snapshot ({}): restore into a branch and merge it", some(paths))]
-    Moved { paths: Vec<String> },
+    Moved {
+        /// The paths that differ, relative to the top of the work tree.
+        paths: Vec<String>,
+    },
     /// The branch is there already, or one that its name needs as a folder.
     #[error("cannot create the branch '{name}': {why}")]
-    Branch { name: String, why: String },
+    Branch {
+        /// The branch that was asked for, without `refs/heads/`.
+        name: String,
+        /// What stands in the way, for a person.
+        why: String,
+    },
     /// The folder has something in it, or is no folder.
     #[error("{path} is not an empty folder: name a new one")]
-    NotEmpty { path: PathBuf },
+    NotEmpty {
+        /// The folder that the caller named.
+        path: PathBuf,
+    },
     /// The file system refused. What was restored so far stays; the same restore can be run again.
     #[error("failed to restore {path}: {source}")]
-    Write { path: String, source: std::io::Error },
+    Write {
+        /// The first path that failed.
+        path: String,
+        /// The operating system's error.
+        source: std::io::Error,
+    },
 }
 
 /// What a branch does not hold: what is kept apart is never put on one.

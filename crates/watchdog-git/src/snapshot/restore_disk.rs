@@ -31,7 +31,7 @@ pub(super) struct DiskWriter<'repo> {
 }
 
 impl<'repo> DiskWriter<'repo> {
-    pub fn new(repo: &'repo gix::Repository, below: FolderWalk) -> Self {
+    pub(super) fn new(repo: &'repo gix::Repository, below: FolderWalk) -> Self {
         DiskWriter { repo, below, count: 0 }
     }
 
@@ -54,7 +54,7 @@ impl<'repo> DiskWriter<'repo> {
     }
 
     /// Puts an object at a path: beside it first, then over it in one step.
-    pub fn put(&mut self, path: &BStr, kind: EntryKind, id: ObjectId) -> io::Result<()> {
+    pub(super) fn put(&mut self, path: &BStr, kind: EntryKind, id: ObjectId) -> io::Result<()> {
         let (folder, name) = split(path);
         if !folder.is_empty() {
             self.make_folder(folder)?;
@@ -99,7 +99,7 @@ impl<'repo> DiskWriter<'repo> {
     }
 
     /// Removes a file, and the folders that it leaves empty.
-    pub fn remove(&mut self, path: &BStr) -> io::Result<()> {
+    pub(super) fn remove(&mut self, path: &BStr) -> io::Result<()> {
         let (folder, name) = split(path);
         let at = match self.below.folder(folder) {
             Ok(at) => at,

@@ -57,7 +57,7 @@ pub(super) struct ScannedChanges {
 }
 
 impl ScannedChanges {
-    pub fn leave_out(&mut self, path: &BStr, why: LeftOutReason) {
+    pub(super) fn leave_out(&mut self, path: &BStr, why: LeftOutReason) {
         self.left_out.push(LeftOut { path: path_text(path), why });
     }
 }
@@ -89,7 +89,7 @@ pub(super) struct DiskScan<'a, 'repo> {
 
 impl DiskScan<'_, '_> {
     /// Compares one repository with what is on disk.
-    pub fn run(&mut self, scope: &ScannedRepository<'_>) -> Result<(), Error> {
+    pub(super) fn run(&mut self, scope: &ScannedRepository<'_>) -> Result<(), Error> {
         self.tracked(scope)?;
         let mut rules = FolderRules::global(scope.repo, &self.root.join(as_path(scope.prefix.as_bstr())));
         self.untracked(scope, &mut rules, BStr::new(""))
