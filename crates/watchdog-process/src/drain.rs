@@ -59,7 +59,7 @@ pub(super) struct DrainProgress {
 
 impl DrainProgress {
     /// Bytes that were read so far.
-    pub fn read(&self) -> u64 {
+    pub(crate) fn read(&self) -> u64 {
         self.read.load(Ordering::Acquire)
     }
 }
@@ -74,7 +74,7 @@ struct DrainRest {
 
 impl<K: OutputKeeper> OutputDrain<K> {
     /// Starts reading. Of each stream a copy goes to `mirrors`.
-    pub fn start(stdout: PipeReader, stderr: PipeReader, keep: K, mirrors: [Option<MirrorEnd>; 2]) -> io::Result<Self> {
+    pub(crate) fn start(stdout: PipeReader, stderr: PipeReader, keep: K, mirrors: [Option<MirrorEnd>; 2]) -> io::Result<Self> {
         let (tell, ends) = channel();
         let drain = OutputDrain {
             kept: Arc::new(Mutex::new(Some(keep))),
@@ -98,13 +98,13 @@ impl<K: OutputKeeper> OutputDrain<K> {
     }
 
     /// How far both threads are, for others to look at.
-    pub fn progress(&self) -> [Arc<DrainProgress>; 2] {
+    pub(crate) fn progress(&self) -> [Arc<DrainProgress>; 2] {
         self.progress.clone()
     }
 
     /// Waits until all that the ended leader wrote was taken: both streams have ended, or are silent and held open by somebody else.
     /// A slow terminal is waited for, until `give_up` says so.
-    pub fn settle(&mut self, give_up: impl Fn() -> bool) {
+    pub(crate) fn settle(&mut self, give_up: impl Fn() -> bool) {
         let mut rests: [DrainRest; 2] = std::array::from_fn(|at| {
             let unread = self.unread(at);
             let read = self.progress[at].read.load(Ordering::Acquire);
@@ -139,13 +139,13 @@ impl<K: OutputKeeper> OutputDrain<K> {
     }
 
     /// Stops waiting for whoever reads the mirrored output: what is still to come is kept, not shown.
-    pub fn hurry(&self) {
+    pub(crate) fn hurry(&self) {
         self.phase.fetch_max(HURRYING, Ordering::Release);
     }
 
     /// Takes what was kept. Streams that are still open are read on for as long as this process lives, and thrown away.
     /// `None` if a thread has panicked in the midst of keeping.
-    pub fn finish(self) -> Option<K> {
+    pub(crate) fn finish(self) -> Option<K> {
         self.phase.fetch_max(DISCARDING, Ordering::Release);
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

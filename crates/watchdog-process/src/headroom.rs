@@ -20,10 +20,18 @@ const PLENTY: u64 = 1024;
 pub enum NoRoom {
     /// Too few further threads.
     #[error("no {wanted} further threads or processes may be had: {source}")]
-    Threads { wanted: usize, source: io::Error },
+    Threads {
+        /// How many were tried.
+        wanted: usize,
+        /// The operating system's error at the first that failed.
+        source: io::Error,
+    },
     /// Too little address space.
     #[error("no more than {} MiB of memory may be addressed", allowed >> 20)]
-    AddressSpace { allowed: u64 },
+    AddressSpace {
+        /// The limit of the process, in bytes.
+        allowed: u64,
+    },
 }
 
 impl NoRoom {

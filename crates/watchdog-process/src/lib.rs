@@ -1,18 +1,20 @@
 //! Starts every process, ends process trees, and keeps bounded output.
 //!
 //! Every process goes through [`builder`]: it leads its own process group, carries the mark of its tree, and its output is read by `drain`.
-//! [`program`] runs one to its end, [`session_process`] shows and logs one that may last for hours, [`wait_pid`] waits for one that somebody else
-//! started. [`process_tree`] ends all that descends from one; who that is is judged in `process_lineage`, from the table that `process_table` reads, under the
-//! lock of [`tree_registry`].
+//! [`program`] runs one to its end, `session_process` shows and logs one that may last for hours, `wait_pid` waits for one that somebody
+//! else started. `process_tree` ends all descendants of one: `process_lineage` finds them in the table that `process_table` reads, under the
+//! lock of `tree_registry`.
 //!
-//! The first start makes this process a subreaper. It must then start everything through here, but for children that stay in its own
-//! process group: an orphan in another group is taken for a part of a tree.
+//! The first start makes this process a subreaper. From then on it must start everything through here, except children that stay in its
+//! own process group: this crate takes an orphan in another group for a part of a tree.
+
+#![warn(missing_docs, unreachable_pub)]
 
 mod alive;
 mod ancestry;
 pub mod builder;
 mod call_log;
-pub mod cancel;
+mod cancel;
 mod drain;
 pub mod git_program;
 pub mod headroom;
@@ -24,13 +26,13 @@ pub mod own_stdin;
 pub mod plain_text;
 mod process_lineage;
 mod process_table;
-pub mod process_tree;
+mod process_tree;
 pub mod program;
 pub mod session_meter;
-pub mod session_process;
+mod session_process;
 mod tree_mark;
-pub mod tree_registry;
-pub mod wait_pid;
+mod tree_registry;
+mod wait_pid;
 
 pub use alive::still_runs;
 pub use ancestry::ProcessAncestry;

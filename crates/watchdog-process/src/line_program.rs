@@ -36,7 +36,12 @@ pub enum LineAnswer {
     /// It answered with a line that is too long to keep.
     TooLong,
     /// It ended, or closed its stdout, without an answer; with the end of what it complained.
-    Ended { exit: Option<ProcessExit>, stderr: String },
+    Ended {
+        /// `None` where the operating system did not report it.
+        exit: Option<ProcessExit>,
+        /// The last bytes of its stderr, as text.
+        stderr: String,
+    },
     /// The time was over.
     TimedOut,
     /// The wait was cancelled.

@@ -50,7 +50,7 @@ pub(super) struct LogOutcome {
 
 impl LogFile {
     /// Begins a log, readable by its owner only; an older one at the same path is replaced.
-    pub fn create(path: &Path, limits: LogLimits) -> io::Result<Self> {
+    pub(crate) fn create(path: &Path, limits: LogLimits) -> io::Result<Self> {
         let file = open_private(path)?;
         let log = LogFile { path: path.to_owned(), limits, file, written: 0, turns: 0, dropped: 0, fault: None };
         // Parts of a run that was killed would be taken for ours.
@@ -64,7 +64,7 @@ impl LogFile {
     }
 
     /// Appends bytes. Never fails: the first fault is remembered and ends the logging.
-    pub fn write(&mut self, bytes: &[u8]) {
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
         if self.fault.is_none()
             && let Err(error) = self.try_write(bytes)
         {
@@ -73,7 +73,7 @@ impl LogFile {
     }
 
     /// Puts the parts together.
-    pub fn finish(mut self) -> LogOutcome {
+    pub(crate) fn finish(mut self) -> LogOutcome {
         if self.turns > 0
             && let Err(error) = self.join()
         {

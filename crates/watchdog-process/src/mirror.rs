@@ -58,7 +58,7 @@ impl MirrorEnd {
     }
 
     /// Writes all of `bytes`, unless the reader is gone, or it is slow and `stop` says that there is no time for it.
-    pub fn show(&mut self, mut bytes: &[u8], stop: impl Fn() -> bool) {
+    pub(crate) fn show(&mut self, mut bytes: &[u8], stop: impl Fn() -> bool) {
         while let Some(to) = &self.to
             && !bytes.is_empty()
         {

@@ -13,10 +13,12 @@ pub struct OutputTail {
 }
 
 impl OutputTail {
+    /// Keeps the last `limit` bytes.
     pub fn new(limit: usize) -> Self {
         OutputTail { limit, ..OutputTail::default() }
     }
 
+    /// Appends; drops the oldest bytes beyond the limit.
     pub fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
         let bytes = &bytes[bytes.len().saturating_sub(self.limit)..];
@@ -57,12 +59,14 @@ impl HeadTail {
         HeadTail { head_limit: keep / 2, head: Vec::new(), tail: OutputTail::new(keep - keep / 2) }
     }
 
+    /// Appends; drops bytes from the middle beyond the limit.
     pub fn push(&mut self, bytes: &[u8]) {
         let (first, rest) = bytes.split_at((self.head_limit - self.head.len()).min(bytes.len()));
         self.head.extend_from_slice(first);
         self.tail.push(rest);
     }
 
+    /// What is kept, in order, with the number of bytes dropped between the two halves.
     pub fn into_kept(self) -> BoundedOutput {
         let total = self.tail.total();
         let (mut bytes, tail) = (self.head, self.tail.into_bytes());

@@ -76,12 +76,12 @@ pub(super) struct ProcessTrees {
 
 impl ProcessTrees {
     /// Whether this pid leads a tree that was not reaped yet.
-    pub fn is_leader(&self, pid: u32) -> bool {
+    pub(crate) fn is_leader(&self, pid: u32) -> bool {
         self.trees.values().any(|tree| tree.leader == pid)
     }
 
     /// Everything in this tree, parents before children, the leader first, the dead included. Remembers what it finds.
-    pub fn members(&mut self, id: u64, table: &[ProcessRow], sight: &TableSight<'_>) -> Vec<ProcessRow> {
+    pub(crate) fn members(&mut self, id: u64, table: &[ProcessRow], sight: &TableSight<'_>) -> Vec<ProcessRow> {
         let present: HashMap<u32, u64> = table.iter().map(|row| (row.pid, row.started)).collect();
         for tree in self.trees.values_mut() {
             tree.known.retain(|pid, started| present.get(pid) == Some(started));
@@ -119,7 +119,7 @@ impl ProcessTrees {
     }
 
     /// The orphans that have ended and that nobody but this process can reap. Never a leader, nor what another part of this process may have started.
-    pub fn to_reap<'t>(&self, table: &'t [ProcessRow], sight: &TableSight<'_>) -> Vec<&'t ProcessRow> {
+    pub(crate) fn to_reap<'t>(&self, table: &'t [ProcessRow], sight: &TableSight<'_>) -> Vec<&'t ProcessRow> {
         let ours = |row: &ProcessRow| {
             let known = |known: &HashMap<u32, u64>| known.get(&row.pid) == Some(&row.started);
             known(&self.left)

@@ -27,7 +27,7 @@ mod linux {
     use super::{ProcessRow, SignalOutcome};
 
     /// Every process that this user may see.
-    pub fn read_all() -> io::Result<Vec<ProcessRow>> {
+    pub(crate) fn read_all() -> io::Result<Vec<ProcessRow>> {
         let mut rows = Vec::with_capacity(256);
         for entry in std::fs::read_dir("/proc")? {
             let name = entry?.file_name();
@@ -42,7 +42,7 @@ mod linux {
     }
 
     /// One process; none if it is gone.
-    pub fn read_one(pid: u32) -> Option<ProcessRow> {
+    pub(crate) fn read_one(pid: u32) -> Option<ProcessRow> {
         parse_stat(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
@@ -62,31 +62,31 @@ mod linux {
     }
 
     /// How long the system has been up, on the clock on which processes begin.
-    pub fn uptime() -> Option<Duration> {
+    pub(crate) fn uptime() -> Option<Duration> {
         let seconds = std::fs::read_to_string("/proc/uptime").ok()?.split_ascii_whitespace().next()?.parse().ok()?;
         Duration::try_from_secs_f64(seconds).ok()
     }
 
     /// Ticks of the process table as time.
-    pub fn of_ticks(ticks: u64) -> Duration {
+    pub(crate) fn of_ticks(ticks: u64) -> Duration {
         Duration::from_millis(ticks.saturating_mul(1000) / rustix::param::clock_ticks_per_second().max(1))
     }
 
     /// The value of an environment variable that a process began with; none if it has none or may not be read.
-    pub fn variable(pid: u32, name: &str) -> Option<Vec<u8>> {
+    pub(crate) fn variable(pid: u32, name: &str) -> Option<Vec<u8>> {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
         let found = environment.split(|b| *b == 0).find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
         Some(found.to_vec())
     }
 
     /// The children of this process that its main thread holds; none where the kernel does not tell.
-    pub fn children_of_main_thread() -> Option<HashSet<u32>> {
+    pub(crate) fn children_of_main_thread() -> Option<HashSet<u32>> {
         let own = std::process::id();
         children_of_thread(OsStr::new(&own.to_string()))
     }
 
     /// All children of this process; none where the kernel does not tell.
-    pub fn children() -> Option<HashSet<u32>> {
+    pub(crate) fn children() -> Option<HashSet<u32>> {
         let mut all = HashSet::new();
         for thread in std::fs::read_dir("/proc/self/task").ok()? {
             let thread = thread.ok()?.file_name();
@@ -109,7 +109,7 @@ mod linux {
     ///
     /// The pidfd is opened first and the table is read again after: if the row is still right then, the pidfd holds that very process,
     /// and a pid that is reused later cannot redirect the signal.
-    pub fn signal(row: &ProcessRow, signal: Signal) -> SignalOutcome {
+    pub(crate) fn signal(row: &ProcessRow, signal: Signal) -> SignalOutcome {
         let Some(pid) = i32::try_from(row.pid).ok().and_then(Pid::from_raw) else { return SignalOutcome::Gone };
         let sent = |result: rustix::io::Result<()>| match result {
             Ok(()) => SignalOutcome::Delivered,

@@ -56,7 +56,7 @@ pub(super) enum TreeWake {
 }
 
 /// A leader that was started in a process group of its own, and its descendants. Dropped unfinished it ends them all.
-pub struct ProcessTree {
+pub(crate) struct ProcessTree {
     handle: duct::Handle,
     id: u64,
     leader: Pid,
@@ -87,7 +87,7 @@ impl ProcessTree {
     }
 
     /// The pid of the leader, which is the id of its process group too.
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.leader.as_raw_nonzero().get().unsigned_abs()
     }
 
@@ -118,7 +118,7 @@ impl ProcessTree {
     }
 
     /// What is alive of the tree, the leader left out.
-    pub fn survivors(&self) -> Vec<SurvivingProcess> {
+    pub(crate) fn survivors(&self) -> Vec<SurvivingProcess> {
         let rows = if self.leader_has_ended() { tree_registry::left_by_ended_leader(self.id) } else { tree_registry::living(self.id) };
         let own = self.pid();
         match rows {

@@ -67,13 +67,28 @@ pub struct FinishedProgram {
 pub enum StartError {
     /// It is not in `PATH`, or not where it was said to be, or may not be executed.
     #[error("cannot run '{program}': {why}")]
-    NotRunnable { program: String, why: String },
+    NotRunnable {
+        /// The name or path that was to be run.
+        program: String,
+        /// The operating system's error, in words for a person.
+        why: String,
+    },
     /// The system has no room for it now: no process, thread, memory or file descriptor is left. Trying again may help.
     #[error("failed to run '{program}': {source}")]
-    Shortage { program: String, source: io::Error },
+    Shortage {
+        /// The name or path that was to be run.
+        program: String,
+        /// The operating system's error.
+        source: io::Error,
+    },
     /// The system refused.
     #[error("failed to run '{program}': {source}")]
-    System { program: String, source: std::io::Error },
+    System {
+        /// The name or path that was to be run.
+        program: String,
+        /// The operating system's error.
+        source: std::io::Error,
+    },
 }
 
 /// What to do with processes that a program leaves running when it ends by itself.

@@ -12,7 +12,7 @@ mod linux {
 
     /// Calls `start` so that what it starts carries the brand of tree `id`; returns the brand, if there is room for one.
     /// While it runs, what other threads start carries it too: the caller must not take the brand alone for proof.
-    pub fn branding<T>(salt: u64, id: u64, start: impl FnOnce() -> T) -> (Option<u64>, T) {
+    pub(crate) fn branding<T>(salt: u64, id: u64, start: impl FnOnce() -> T) -> (Option<u64>, T) {
         let before = getrlimit(Resource::Msgqueue);
         let tree_mark = brand_below(before.maximum, salt, id);
         let branded = tree_mark
@@ -33,7 +33,7 @@ mod linux {
     }
 
     /// The brand of a process; none if it is gone or has no such limit.
-    pub fn brand_of(pid: u32) -> Option<u64> {
+    pub(crate) fn brand_of(pid: u32) -> Option<u64> {
         soft_limit(&std::fs::read_to_string(format!("/proc/{pid}/limits")).ok()?)
     }
 

@@ -16,7 +16,7 @@ use super::process_table::{self, SignalOutcome};
 use super::tree_mark;
 
 /// The environment variable that every started process carries: the trees that it is in, outermost first, separated by colons.
-pub const TREE_VARIABLE: &str = "WATCHDOG_TREE";
+pub(crate) const TREE_VARIABLE: &str = "WATCHDOG_TREE";
 
 /// Marks of watchdogs around this one that are handed on; each is some 30 bytes.
 const MARKS_KEPT: usize = 8;

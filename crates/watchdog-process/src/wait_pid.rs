@@ -28,13 +28,24 @@ pub enum PidEnd {
 pub enum WaitPidError {
     /// Not a number that names a process.
     #[error("{pid} is not a process id")]
-    NotAPid { pid: u32 },
+    NotAPid {
+        /// As the caller gave it.
+        pid: u32,
+    },
     /// The own process does not end while it waits.
     #[error("{pid} is this process itself, which cannot wait for its own end")]
-    Own { pid: u32 },
+    Own {
+        /// As the caller gave it.
+        pid: u32,
+    },
     /// A thread's id, say.
     #[error("failed to wait for process {pid}: {source}")]
-    System { pid: u32, source: std::io::Error },
+    System {
+        /// As the caller gave it.
+        pid: u32,
+        /// The operating system's error.
+        source: std::io::Error,
+    },
 }
 
 /// How often a pid is looked at where there are no pidfds.
