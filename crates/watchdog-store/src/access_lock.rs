@@ -37,38 +37,38 @@ impl Drop for AccessGuard {
 
 impl AccessLock {
     /// The gate that the lock file at `path` stands for.
-    pub fn open(path: &Path, patience: Duration) -> Result<Self, StoreError> {
+    pub(crate) fn open(path: &Path, patience: Duration) -> Result<Self, StoreError> {
         Ok(AccessLock { file: Arc::new(open_private(path)?), patience })
     }
 
     /// Waits until nobody has the gate alone. `database` is named in the error.
-    pub fn shared(&self, database: &Path) -> Result<AccessGuard, StoreError> {
+    pub(crate) fn shared(&self, database: &Path) -> Result<AccessGuard, StoreError> {
         self.wait(database, File::try_lock_shared).map(|()| AccessGuard(self.file.clone()))
     }
 
     /// Waits until nobody else uses the database.
-    pub fn alone(&self, database: &Path) -> Result<AccessGuard, StoreError> {
+    pub(crate) fn alone(&self, database: &Path) -> Result<AccessGuard, StoreError> {
         self.wait(database, File::try_lock).map(|()| AccessGuard(self.file.clone()))
     }
 
     /// Takes the lock exclusively if nobody else uses the database.
-    pub fn try_alone(&self) -> Option<AccessGuard> {
+    pub(crate) fn try_alone(&self) -> Option<AccessGuard> {
         self.file.try_lock().is_ok().then(|| AccessGuard(self.file.clone()))
     }
 
     /// Takes the shared lock until this is dropped or used otherwise.
-    pub fn stay(&self, database: &Path) -> Result<(), StoreError> {
+    pub(crate) fn stay(&self, database: &Path) -> Result<(), StoreError> {
         self.wait(database, File::try_lock_shared)
     }
 
     /// Leaves word in the gate's file whether the last one in it left in good order. A hint that survives the death of processes,
     /// not that of the machine, so it need not be made durable; one that cannot be written counts as never left.
-    pub fn say_left_in_order(&self, in_order: bool) {
+    pub(crate) fn say_left_in_order(&self, in_order: bool) {
         let _ = self.file.write_all_at(if in_order { LEFT_IN_ORDER } else { b"-" }, 0);
     }
 
     /// Whether the last one that had the gate left in good order.
-    pub fn was_left_in_order(&self) -> bool {
+    pub(crate) fn was_left_in_order(&self) -> bool {
         let mut word = [0; LEFT_IN_ORDER.len()];
         self.file.read_exact_at(&mut word, 0).is_ok_and(|()| &word == LEFT_IN_ORDER)
     }

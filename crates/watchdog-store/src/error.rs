@@ -13,52 +13,140 @@ pub enum StoreError {
     NoPlace,
     /// The path is taken by something that is not a directory.
     #[error("cannot use {path} for watchdog's state: it is not a directory")]
-    NotADirectory { path: PathBuf },
+    NotADirectory {
+        /// What the state directory was to be.
+        path: PathBuf,
+    },
     /// The directory, or the link to it, belongs to another user.
     #[error("cannot use {path} for watchdog's state: it belongs to user {owner}, not to you (user {user})")]
-    ForeignOwner { path: PathBuf, owner: u32, user: u32 },
+    ForeignOwner {
+        /// The state directory, or the link to it.
+        path: PathBuf,
+        /// User id of the owner.
+        owner: u32,
+        /// User id of this process.
+        user: u32,
+    },
     /// Others may write into the directory.
     #[error("cannot use {path} for watchdog's state: other users may write into it (mode {mode:o})")]
-    OpenToOthers { path: PathBuf, mode: u32 },
+    OpenToOthers {
+        /// The state directory.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
     /// The file system is read-only, or permissions forbid writing.
     #[error("failed to {doing} {path}: {why}")]
-    ReadOnly { doing: &'static str, path: PathBuf, why: String },
+    ReadOnly {
+        /// What failed, as a verb: "create".
+        doing: &'static str,
+        /// The file or folder that it concerns.
+        path: PathBuf,
+        /// The operating system's or the database's error.
+        why: String,
+    },
     /// The disk or a quota is full.
     #[error("failed to {doing} {path}: {why}")]
-    Full { doing: &'static str, path: PathBuf, why: String },
+    Full {
+        /// What failed, as a verb: "create".
+        doing: &'static str,
+        /// The file or folder that it concerns.
+        path: PathBuf,
+        /// The operating system's or the database's error.
+        why: String,
+    },
     /// Any other refusal of the operating system.
     #[error("failed to {doing} {path}: {why}")]
-    Io { doing: &'static str, path: PathBuf, why: String },
+    Io {
+        /// What failed, as a verb: "create".
+        doing: &'static str,
+        /// The file or folder that it concerns.
+        path: PathBuf,
+        /// The operating system's or the database's error.
+        why: String,
+    },
     /// Another process kept the database to itself for longer than we wait.
     #[error("{path} is in use by another process, and stayed so for {seconds} seconds")]
-    Busy { path: PathBuf, seconds: u64 },
+    Busy {
+        /// The file of the database.
+        path: PathBuf,
+        /// How long this process waited.
+        seconds: u64,
+    },
     /// A later version of watchdog wrote it.
     #[error("{path} has format {found}, and this watchdog knows formats up to {known}")]
-    Newer { path: PathBuf, found: i64, known: i64 },
+    Newer {
+        /// The file of the database.
+        path: PathBuf,
+        /// The format that the file names.
+        found: i64,
+        /// The newest format that this program reads.
+        known: i64,
+    },
     /// The file is a database of some other program.
     #[error("{path} is a database, but not one of watchdog's")]
-    Foreign { path: PathBuf },
+    Foreign {
+        /// The file of the database.
+        path: PathBuf,
+    },
     /// The database is damaged and could not be put aside.
     #[error("{path} is damaged: {why}")]
-    Damaged { path: PathBuf, why: String },
+    Damaged {
+        /// The file of the database.
+        path: PathBuf,
+        /// The database's error, or why it could not be moved.
+        why: String,
+    },
     /// The database refused for a reason of its own.
     #[error("failed to {doing} in {path}: {why}")]
-    Engine { doing: &'static str, path: PathBuf, why: String },
+    Engine {
+        /// What failed, as a verb with its object.
+        doing: &'static str,
+        /// The file of the database.
+        path: PathBuf,
+        /// The database's error.
+        why: String,
+    },
     /// One row cannot be understood.
     #[error("the stored {what} cannot be read: {why}")]
-    BadRecord { what: String, why: String },
+    BadRecord {
+        /// The kind of row, in words for a person.
+        what: String,
+        /// What its bytes lack.
+        why: String,
+    },
     /// One row was written by a later version of watchdog.
     #[error("the stored {what} has format {found}, and this watchdog knows formats up to {known}")]
-    NewerRecord { what: String, found: u64, known: u64 },
+    NewerRecord {
+        /// The kind of row, in words for a person.
+        what: String,
+        /// The format that the row names.
+        found: u64,
+        /// The newest format that this program reads.
+        known: u64,
+    },
     /// Other processes changed the same row again and again.
     #[error("the stored {what} was changed by others {attempts} times while it was being updated")]
-    Contended { what: String, attempts: u32 },
+    Contended {
+        /// The kind of row, in words for a person.
+        what: String,
+        /// How often the update was tried.
+        attempts: u32,
+    },
     /// So much waits already that no more is taken.
     #[error("{count} {what} wait already, and no more are taken")]
-    TooMany { what: &'static str, count: usize },
+    TooMany {
+        /// What is in the queue, in the plural.
+        what: &'static str,
+        /// How long the queue is.
+        count: usize,
+    },
     /// Not a fingerprint.
     #[error("'{text}' is not a hash: expected 64 hexadecimal digits")]
-    NotAHash { text: String },
+    NotAHash {
+        /// The text that was to be read as a fingerprint.
+        text: String,
+    },
 }
 
 impl StoreError {

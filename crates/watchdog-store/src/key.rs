@@ -19,7 +19,7 @@ impl RowKey {
         RowKey(text)
     }
 
-    /// The prefix that all keys of `kind` share whose first parts are `parts`, for [`super::Store::list`].
+    /// The prefix that all keys of `kind` share whose first parts are `parts`, for [`super::SharedStore::list`].
     pub fn prefix(kind: &str, parts: &[&str]) -> String {
         format!("{}/", RowKey::new(kind, parts).0)
     }

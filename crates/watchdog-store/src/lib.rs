@@ -1,15 +1,18 @@
 //! Only the database and the files beside it: journal, baselines, breakers, leases, locks, trust.
 //!
-//! - [`state_dir`]: where everything lives, and who may touch it.
-//! - [`engine`]: the traits [`SharedStore`] and [`LocalStore`], which know nothing of SQLite; [`sqlite`] implements both, [`open_store`] opens
-//!   the records of this machine.
-//! - [`journal`], [`anchor`], [`answer`], [`baseline`], [`breaker`], [`conversation`], [`expiry`], [`figures`], [`hook_session`], [`sweep_cache`], [`left_rows`], [`looped`], [`outbox`], [`check_cache`], [`progress`], [`refs`],
-//!   [`session`], [`task`], [`notice_record`], [`uncommitted`]: what is kept, as typed, versioned rows over any [`LocalStore`].
+//! - `state_dir`: where everything lives, and who may touch it ([`StateDir`]).
+//! - [`engine`]: the traits [`SharedStore`] and [`LocalStore`], which know nothing of SQLite; `sqlite` implements both ([`SqliteStore`]);
+//!   [`open_store`] opens the records of this machine.
+//! - [`journal`], [`anchor`], [`answer`], [`baseline`], [`breaker`], [`check_cache`], [`conversation`], [`expiry`], [`figures`],
+//!   [`hook_session`], [`left_rows`], [`looped`], [`notice_record`], [`outbox`], [`progress`], [`refs`], [`session`], [`sweep_cache`],
+//!   [`task`], [`uncommitted`]: typed, versioned rows over any [`LocalStore`].
 //! - [`tally`]: what events add to the figures.
-//! - [`rebuild`]: rows made anew from git's refs, which stay the truth.
+//! - [`rebuild`]: makes rows anew from git's refs, which stay the truth.
 //! - [`lock`], [`trust`]: plain files, so that they work where the database does not.
 //!
-//! Rescue never waits for this room: every failure here is a value that the caller reports and works on without.
+//! Rescue never waits for this room: every failure here is a value, which the caller reports and then works on without.
+
+#![warn(missing_docs, unreachable_pub)]
 
 mod access_lock;
 mod clock;
@@ -26,8 +29,8 @@ pub mod engine;
 pub mod journal;
 pub mod lock;
 pub mod rebuild;
-pub mod sqlite;
-pub mod state_dir;
+mod sqlite;
+mod state_dir;
 pub mod tally;
 pub mod trust;
 

@@ -100,7 +100,7 @@ impl Drop for DatabaseFile {
 }
 
 impl DatabaseFile {
-    pub fn open(dir: &StateDir) -> Result<Self, StoreError> {
+    pub(super) fn open(dir: &StateDir) -> Result<Self, StoreError> {
         let journal = journal_for(dir.root());
         let mut site = DatabaseFile::at(dir, journal)?;
         if journal == JournalMode::Rollback {
@@ -114,7 +114,7 @@ impl DatabaseFile {
     }
 
     /// A site that is not connected yet.
-    pub fn at(dir: &StateDir, journal: JournalMode) -> Result<Self, StoreError> {
+    pub(super) fn at(dir: &StateDir, journal: JournalMode) -> Result<Self, StoreError> {
         Ok(DatabaseFile {
             database: dir.database(),
             gate: AccessLock::open(&dir.locks().join("store.gate"), PATIENCE)?,
@@ -125,16 +125,16 @@ impl DatabaseFile {
         })
     }
 
-    pub fn database(&self) -> &Path {
+    pub(super) fn database(&self) -> &Path {
         &self.database
     }
 
-    pub fn take_notes(&mut self) -> Vec<Degradation> {
+    pub(super) fn take_notes(&mut self) -> Vec<Degradation> {
         std::mem::take(&mut self.notes)
     }
 
     /// Runs one operation. `None` means that the database was damaged and has been put aside.
-    pub fn attempt<T>(
+    pub(super) fn attempt<T>(
         &mut self,
         doing: &'static str,
         op: &impl Fn(&mut Connection) -> rusqlite::Result<T>,

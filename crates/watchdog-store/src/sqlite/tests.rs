@@ -22,7 +22,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let tmp = tempfile::tempdir().unwrap();
         let dir = StateDir::resolve(Some(tmp.path().join("state")), None, None).unwrap();
         dir.ensure().unwrap();
