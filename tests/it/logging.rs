@@ -281,6 +281,7 @@ fn the_page_about_the_log_lists_every_target_level_message_and_field() {
     let top = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
     sources(&top.join("src"), &mut files);
+    sources(&top.join("crates"), &mut files);
     let mut faults = Vec::new();
     let text = |path: &PathBuf| fs::read_to_string(path).expect("a source");
     let logged: BTreeSet<LogEntry> = files.iter().flat_map(|path| entries_of(&text(path), &mut faults)).collect();
