@@ -23,7 +23,10 @@ pub enum ReplyReading {
     /// A usable answer.
     Reply(Reply),
     /// Something, but no usable answer; `why` is for people.
-    Unreadable { why: String },
+    Unreadable {
+        /// What the output lacks.
+        why: String,
+    },
     /// Nothing at all.
     Empty,
 }

@@ -28,27 +28,52 @@ pub enum HoldMode {
 #[derive(Debug, Clone, PartialEq)]
 pub enum StopFacts {
     /// watchdog could not judge; `why` is for a person.
-    Failed { why: String },
+    Failed {
+        /// The obstacle, from a judgement that ended in `error`.
+        why: String,
+    },
     /// There is nothing to judge: no criteria.
     Nothing,
     /// No criteria, and the configuration asks for a person then.
     NoCriteria,
     /// The configuration is there, and does not count.
-    Untrusted { allow_with: String },
+    Untrusted {
+        /// A whole `watchdog trust` command line.
+        allow_with: String,
+    },
     /// A budget is spent or the deadline has passed.
     Limit(StopReason),
     /// Something still runs in the background; in a few words each.
-    Background { tasks: Vec<String> },
+    Background {
+        /// One entry for each running task.
+        tasks: Vec<String>,
+    },
     /// Every check passed, and what is guarded changed; names what did.
-    CriteriaChanged { guarded: String },
+    CriteriaChanged {
+        /// The changed paths, joined in one line.
+        guarded: String,
+    },
     /// Every check passed, and that shows less than the configuration requires.
-    TooWeak { evidence: Evidence, required: Evidence },
+    TooWeak {
+        /// The weakest of the checks that passed.
+        evidence: Evidence,
+        /// The least that the configuration accepts.
+        required: Evidence,
+    },
     /// Every check passed.
     Passed,
     /// The checks are not met; holds what is missing, for the agent.
-    Unmet { feedback: String },
+    Unmet {
+        /// The joined feedback of the checks.
+        feedback: String,
+    },
     /// The checks could not be judged; holds the machine's reason, and more for a person.
-    Undecided { reason: Reason, feedback: String },
+    Undecided {
+        /// The reason of the verdict.
+        reason: Reason,
+        /// The joined feedback of the checks.
+        feedback: String,
+    },
 }
 
 /// How often this session was held in a row already.

@@ -8,13 +8,25 @@ pub enum HookAction {
     /// Nothing: the host goes on as it would without us.
     Nothing,
     /// The agent may not stop, and is told why.
-    Block { reason: String },
+    Block {
+        /// What is missing, in sentences for the agent.
+        reason: String,
+    },
     /// The tool is not run, and the agent is told why.
-    Deny { reason: String },
+    Deny {
+        /// What is wrong with the call, in sentences for the agent.
+        reason: String,
+    },
     /// The agent is told something after the tool's result.
-    Advise { context: String },
+    Advise {
+        /// Sentences for the agent.
+        context: String,
+    },
     /// The agent is told something as the session begins.
-    Begin { context: String },
+    Begin {
+        /// Sentences for the agent.
+        context: String,
+    },
     /// The session ends here.
     Finish,
 }

@@ -21,16 +21,32 @@ pub struct SettingsFile {
 pub enum SettingsFileError {
     /// The system refuses.
     #[error("failed to {what} {}: {source}", path.display())]
-    Io { what: &'static str, path: PathBuf, source: io::Error },
+    Io {
+        /// What failed, as a verb.
+        what: &'static str,
+        /// The settings file, or the folder of it.
+        path: PathBuf,
+        /// The operating system's error.
+        source: io::Error,
+    },
     /// Not a text.
     #[error("{} is not UTF-8 text", path.display())]
-    NotText { path: PathBuf },
+    NotText {
+        /// The settings file.
+        path: PathBuf,
+    },
     /// Too large to be one.
     #[error("{} is larger than {} MiB, too large for a settings file", path.display(), MOST / 1024 / 1024)]
-    TooLarge { path: PathBuf },
+    TooLarge {
+        /// The settings file.
+        path: PathBuf,
+    },
     /// Somebody wrote to it meanwhile.
     #[error("{} was changed by somebody else just now; nothing was written", path.display())]
-    Changed { path: PathBuf },
+    Changed {
+        /// The settings file.
+        path: PathBuf,
+    },
 }
 
 impl SettingsFile {

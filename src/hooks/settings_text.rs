@@ -25,10 +25,20 @@ pub enum EditError {
     Broken(String),
     /// A value has another type than the host expects.
     #[error("`{path}` is {found}, not {expected}")]
-    Shape { path: String, found: &'static str, expected: &'static str },
+    Shape {
+        /// The keys down to the value, joined with periods.
+        path: String,
+        /// The kind of value that is there, with its article.
+        found: &'static str,
+        /// The kind of value that the host reads, with its article.
+        expected: &'static str,
+    },
     /// Which of two equal keys counts is nobody's to say.
     #[error("`{path}` is there twice")]
-    Twice { path: String },
+    Twice {
+        /// The keys down to the value, joined with periods.
+        path: String,
+    },
 }
 
 /// Comments are kept, as some editors allow them here; everything else that is no JSON is refused.

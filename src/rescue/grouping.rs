@@ -19,9 +19,15 @@ pub type AskPlanner<'a> = &'a dyn Fn(&str, u32) -> Result<Map<String, Value>, No
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoPlan {
     /// There was one, without a plan in it: asking once more may help.
-    Unusable { why: String },
+    Unusable {
+        /// What the answer lacks, for a person.
+        why: String,
+    },
     /// Asking again cannot help now: a limit, a deadline, a program that is not there or answers something else.
-    Unavailable { why: String },
+    Unavailable {
+        /// The obstacle, for a person.
+        why: String,
+    },
     /// A person asked for an end: nothing is to be committed any more.
     Interrupted,
 }

@@ -18,10 +18,20 @@ pub enum RestoreIntoError {
     Restore(#[from] RestoreError),
     /// git made no worktree. Nothing was restored.
     #[error("failed to make a linked worktree at {path}: {why}")]
-    NotMade { path: PathBuf, why: String },
+    NotMade {
+        /// Where the worktree was to be.
+        path: PathBuf,
+        /// git's complaint, or why git could not be run.
+        why: String,
+    },
     /// The worktree is there, but not what belongs in it.
     #[error("{source}; the linked worktree that was made for it stays: remove it with git worktree remove --force '{path}'")]
-    Unfilled { path: PathBuf, source: RestoreError },
+    Unfilled {
+        /// Where the worktree is.
+        path: PathBuf,
+        /// Which step failed.
+        source: RestoreError,
+    },
 }
 
 /// Makes a linked worktree at `folder`, which must be new or empty, with HEAD detached at the commit that the snapshot

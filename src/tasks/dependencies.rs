@@ -22,7 +22,12 @@ pub enum BlockedBy {
     /// There is no such task.
     Missing(String),
     /// It is not complete.
-    Unmet { id: String, status: TaskStatus },
+    Unmet {
+        /// The dependency.
+        id: String,
+        /// Where the dependency stands now.
+        status: TaskStatus,
+    },
 }
 
 impl fmt::Display for BlockedBy {

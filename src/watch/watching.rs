@@ -14,7 +14,12 @@ pub enum WatchError {
     Limit,
     /// Anything else.
     #[error("failed to watch {path}: {why}")]
-    Watch { path: PathBuf, why: String },
+    Watch {
+        /// The directory that was to be watched.
+        path: PathBuf,
+        /// The operating system's error.
+        why: String,
+    },
 }
 
 /// Where something moved.
