@@ -1,29 +1,12 @@
 //! Does what the mode asks for, then counts the commits and proves that nothing was lost.
 
-use std::collections::BTreeSet;
-
-use watchdog_core::config::settings::{RescueMode, RescueSettings};
+use watchdog_core::config::settings::RescueMode;
 use watchdog_facts::evidence::RescueOutcome;
-use watchdog_git::{Error, Snapshot, Worktree};
+use watchdog_git::{Error, Worktree};
 
 use super::grouping::AskPlanner;
+use super::request::RescueRequest;
 use super::{index_mending, own_commits, retry, user_command};
-
-/// One rescue of one worktree.
-#[derive(Debug, Clone, Copy)]
-pub struct RescueRequest<'a> {
-    /// Mode, limits and what is never committed.
-    pub settings: &'a RescueSettings,
-    /// The name of the work.
-    pub spec: &'a str,
-    /// What the work was before the rescue, and what it is proved against afterwards.
-    pub snapshot: &'a Snapshot,
-    /// Paths (percent-escaped where not UTF-8) that are not the session's work: they stay uncommitted, and are not told as left out.
-    pub others: &'a BTreeSet<String>,
-}
-
-/// Where everything uncommitted is to be rescued.
-pub static NO_OTHERS: BTreeSet<String> = BTreeSet::new();
 
 /// Turns the work that `request.snapshot` holds into commits on the current branch, as far as mode and state allow.
 ///

@@ -6,8 +6,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::carry_out::RescueRequest;
 use super::message::planned;
+use super::request::RescueRequest;
 use super::single::{CommitAttempt, CommitGroup, commit};
 use super::task_list::{OpenBox, open_tasks};
 use watchdog_facts::evidence::{Degradation, WarningCode};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::carry_out::{NO_OTHERS, RescueRequest};
+use super::request::{NO_OTHERS, RescueRequest};
 use super::selection::select;
 use super::single::without_replaced;
 use watchdog_core::config::settings::RescueSettings;

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::carry_out::RescueRequest;
 use super::message::with_snapshot;
+use super::request::RescueRequest;
 use super::single::CommitGroup;
 use watchdog_git::{Error, KeptEntry, Worktree};
 use watchdog_process::git_program::{git, tail};

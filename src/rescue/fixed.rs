@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::carry_out::RescueRequest;
+use super::request::RescueRequest;
 use super::single::CommitGroup;
 use watchdog_facts::secret_shapes::{self, LIMIT};
 use watchdog_git::{Error, Worktree};

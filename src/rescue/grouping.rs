@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::carry_out::RescueRequest;
 use super::checkboxes::{self, TaskList};
 use super::plan::{self, PlannedCommit};
+use super::request::RescueRequest;
 use super::single::CommitGroup;
 use super::{message, plan_diff};
 use crate::agent::plan_prompt::{CommitPlanFacts, plan_prompt};

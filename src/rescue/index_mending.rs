@@ -3,9 +3,9 @@
 
 use std::time::Instant;
 
-use super::carry_out::RescueRequest;
 use super::index_lock;
 use super::own_commits::left;
+use super::request::RescueRequest;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_git::{Error, Worktree};

@@ -1,6 +1,6 @@
 //! The messages of a rescue's commits. Pure.
 
-use super::carry_out::RescueRequest;
+use super::request::RescueRequest;
 use watchdog_git::{Snapshot, SnapshotKind, SnapshotPath};
 
 /// How many files are listed.

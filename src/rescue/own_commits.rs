@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::carry_out::RescueRequest;
 use super::choice::choose;
 use super::grouping::{self, AskPlanner, CommitGrouping};
+use super::request::RescueRequest;
 use super::single::{CommitAttempt, CommitGroup, commit, obstacle, protection};
 use super::{checkboxes, fallback_branch, fixed, message, smuggled};
 use watchdog_core::config::settings::RescueMode;

@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 
-use super::carry_out::RescueRequest;
 use super::index_lock::{named_in, wait};
 use super::private_rule::private_rule;
+use super::request::RescueRequest;
 use watchdog_facts::evidence::RescueOutcome;
 use watchdog_git::{CommitState, Error, Snapshot, SnapshotRequest, Worktree};
 

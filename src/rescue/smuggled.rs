@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::carry_out::RescueRequest;
 use super::fallback_branch;
+use super::request::RescueRequest;
 use watchdog_facts::evidence::{Degradation, LeftOut, LeftOutReason, RescueOutcome, WarningCode};
 use watchdog_facts::secret_shapes::{self, LIMIT};
 use watchdog_git::{CommittedContent, Error, SnapshotPath, Worktree};

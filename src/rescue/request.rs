@@ -1,0 +1,22 @@
+//! What a rescue is asked for: the work, the settings, and the snapshot that it is proved against.
+
+use std::collections::BTreeSet;
+
+use watchdog_core::config::settings::RescueSettings;
+use watchdog_git::Snapshot;
+
+/// One rescue of one worktree.
+#[derive(Debug, Clone, Copy)]
+pub struct RescueRequest<'a> {
+    /// Mode, limits and what is never committed.
+    pub settings: &'a RescueSettings,
+    /// The name of the work.
+    pub spec: &'a str,
+    /// What the work was before the rescue, and what it is proved against afterwards.
+    pub snapshot: &'a Snapshot,
+    /// Paths (percent-escaped where not UTF-8) that are not the session's work: they stay uncommitted, and are not told as left out.
+    pub others: &'a BTreeSet<String>,
+}
+
+/// Where everything uncommitted is to be rescued.
+pub static NO_OTHERS: BTreeSet<String> = BTreeSet::new();
