@@ -4,17 +4,19 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 
-pub use super::args_loop::LoopArgs;
-pub use super::args_sweep::SweepArgs;
-
+use super::args_global::GlobalArgs;
 use super::args_hook::HookArgs;
+use super::args_judge::JudgeArgs;
+use super::args_loop::LoopArgs;
 use super::args_rescue::RescueArgs;
 use super::args_silence::SilenceArgs;
+use super::args_sweep::SweepArgs;
 use super::commands::evaluate::{self, EvaluateArgs};
 use super::commands::schema::SchemaArgs;
 use super::examples;
+use super::time_span::{SinceTime, duration, since};
 
 /// Tells from git whether a coding agent's session is complete, still running, stalled, or done but never committed.
 #[derive(Debug, Parser)]
@@ -26,58 +28,6 @@ pub struct Cli {
     /// What to do; without it, what is going on here.
     #[command(subcommand)]
     pub command: Option<Command>,
-}
-
-/// The heading of the flags that every command takes.
-pub(super) const GLOBAL: &str = "Global options";
-
-/// Flags that every command takes.
-#[derive(Debug, Clone, Args)]
-pub struct GlobalArgs {
-    /// Act on the worktree at PATH instead of the current folder, as git -C does
-    #[arg(short = 'C', long = "worktree", value_name = "PATH", env = "WATCHDOG_WORKTREE", global = true, help_heading = GLOBAL)]
-    pub worktree: Option<PathBuf>,
-    /// Use this configuration instead of the worktree's completion.json; naming it means trusting it
-    #[arg(long, value_name = "FILE", env = "WATCHDOG_CONFIG", global = true, help_heading = GLOBAL)]
-    pub config: Option<PathBuf>,
-    /// Where journal, baselines and breakers live [default: $XDG_STATE_HOME/watchdog]
-    #[arg(long, value_name = "DIR", env = "WATCHDOG_STATE_DIR", global = true, help_heading = GLOBAL)]
-    pub state_dir: Option<PathBuf>,
-    /// Print one JSON object on stdout; everything for people goes to stderr
-    #[arg(long, env = "WATCHDOG_JSON", value_parser = clap::builder::FalseyValueParser::new(), global = true, help_heading = GLOBAL)]
-    pub json: bool,
-    /// Say less: only the result
-    #[arg(short, long, global = true, help_heading = GLOBAL)]
-    pub quiet: bool,
-    /// Log more to stderr: -v decisions, -vv facts, -vvv calls with their times; WATCHDOG_LOG filters by target (docs/logging.md)
-    #[arg(short, long, action = clap::ArgAction::Count, global = true, help_heading = GLOBAL)]
-    pub verbose: u8,
-    /// How -v and WATCHDOG_LOG write: lines for people, or one JSON object a line
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text, env = "WATCHDOG_LOG_FORMAT", global = true, help_heading = GLOBAL)]
-    pub log_format: LogFormat,
-    /// When to use colours; NO_COLOR is honoured
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorWhen::Auto, env = "WATCHDOG_COLOR", global = true, help_heading = GLOBAL)]
-    pub color: ColorWhen,
-}
-
-/// How the log is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// Lines for people
-    Text,
-    /// One JSON object on each line
-    Json,
-}
-
-/// When to use colours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ColorWhen {
-    /// When the output is a terminal
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
 }
 
 /// The commands.
@@ -177,38 +127,6 @@ pub struct SnapshotArgs {
     /// Do it although this is called from inside of a watched session
     #[arg(long)]
     pub from_session: bool,
-}
-
-/// What `check` and `run` have in common.
-#[derive(Debug, Clone, Args)]
-pub struct JudgeArgs {
-    /// A name for the work [default: the branch]
-    #[arg(long, value_name = "NAME", env = "WATCHDOG_SPEC")]
-    pub spec: Option<String>,
-    /// Ask the agent at most N times [default: 5]
-    #[arg(long, value_name = "N")]
-    pub max_probes: Option<u32>,
-    /// Pause between two questions; a commit cuts it short [default: 30s]
-    #[arg(long, value_name = "DUR", value_parser = duration)]
-    pub probe_interval: Option<Duration>,
-    /// Deadline of one question [default: 60s]
-    #[arg(long, value_name = "DUR", value_parser = duration)]
-    pub probe_timeout: Option<Duration>,
-    /// Never probe the agent; decide from git alone
-    #[arg(long)]
-    pub no_probe: bool,
-    /// Commit nothing; snapshots are taken all the same
-    #[arg(long)]
-    pub no_rescue: bool,
-    /// Run all checks and report every failure
-    #[arg(long)]
-    pub all: bool,
-    /// Run commands again that passed before on the same tree
-    #[arg(long)]
-    pub no_cache: bool,
-    /// The agent's program, where it is not in PATH under its usual name
-    #[arg(long, value_name = "PROGRAM", env = "WATCHDOG_AGENT_PROGRAM")]
-    pub agent_program: Option<std::ffi::OsString>,
 }
 
 /// Arguments of `watchdog check`.
@@ -370,36 +288,8 @@ pub struct EventsArgs {
     pub all: bool,
 }
 
-/// From when on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SinceTime {
-    /// So long before now.
-    Ago(Duration),
-    /// An instant.
-    At(jiff::Timestamp),
-}
-
-/// Reads a time span or an instant.
-pub(super) fn since(text: &str) -> Result<SinceTime, String> {
-    let instant = || text.parse().map(SinceTime::At).map_err(|_| ());
-    duration(text)
-        .map(SinceTime::Ago)
-        .or_else(|_| instant())
-        .map_err(|()| format!("'{text}' is neither a time span nor an instant; write 90s, 2h or 2026-03-04T05:06:07Z"))
-}
-
 fn event_word() -> clap::builder::PossibleValuesParser {
     clap::builder::PossibleValuesParser::new(crate::wire::event_words::event_words())
-}
-
-/// Reads `90`, `90s`, `1.5m`, `1h30m` or `2 days` as a time span; a bare number is seconds.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let unreadable = || format!("'{text}' is not a time span; write 90s, 5m or 1h30m");
-    if let Ok(seconds) = text.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).map_err(|_| unreadable());
-    }
-    let signed: jiff::SignedDuration = text.parse().map_err(|_| unreadable())?;
-    Duration::try_from(signed).map_err(|_| unreadable())
 }
 
 #[cfg(test)]
@@ -431,29 +321,6 @@ mod tests {
             let expected = format!("WATCHDOG_{}", long.to_ascii_uppercase().replace('-', "_"));
             assert_eq!(*variable, expected, "of {command}");
             assert!(["WATCHDOG_SPEC", "WATCHDOG_AGENT_PROGRAM"].contains(&variable.as_str()), "{variable} of {command}");
-        }
-    }
-
-    #[test]
-    fn a_beginning_is_a_time_span_or_an_instant() {
-        assert_eq!(since("2h"), Ok(SinceTime::Ago(Duration::from_secs(7200))));
-        for text in ["2026-03-04T05:06:07Z", "2026-03-04T07:06:07+02:00"] {
-            assert_eq!(since(text), Ok(SinceTime::At("2026-03-04T05:06:07Z".parse().unwrap())), "{text}");
-        }
-        for text in ["", "yesterday", "-5s", "2026-03-04", "2026-13-04T05:06:07Z"] {
-            assert!(since(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn time_spans_are_read_with_and_without_a_unit() {
-        for (text, millis) in
-            [("90", 90_000), ("90s", 90_000), ("1.5", 1500), ("5m", 300_000), ("1h30m", 5_400_000), ("0", 0), ("250ms", 250)]
-        {
-            assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
-        }
-        for text in ["", "-5", "soon", "-5s", "1e400", "NaN"] {
-            assert!(duration(text).is_err(), "{text}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::args::duration;
+use super::time_span::duration;
 use crate::hooks::HookEvent;
 
 const AFTER_HELP: &str = "\

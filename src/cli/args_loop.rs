@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::args::{JudgeArgs, duration};
+use super::args_judge::JudgeArgs;
 use super::args_silence::SilenceArgs;
+use super::time_span::duration;
 use watchdog_core::config::settings::Preset;
 
 const AFTER_HELP: &str = "\

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::args::{SinceTime, since};
+use super::time_span::{SinceTime, since};
 
 const AFTER_HELP: &str = "\
 Figures of whole days, by UTC; they are kept for a year and outlive the events that they came from. What was not told by \

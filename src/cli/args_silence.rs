@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::args::duration;
+use super::time_span::duration;
 
 /// Arguments of `run`, `loop`, `task run` and `task work`.
 #[derive(Debug, Clone, Copy, Default, Args)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use super::args::duration;
+use super::time_span::duration;
 
 const AFTER_HELP: &str = "\
 One line for each worktree: its verdict, after one look as with `check --once`. A worktree without a recorded baseline is \

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::args::duration;
 use super::args_loop::AgentName;
 use super::args_silence::SilenceArgs;
+use super::time_span::duration;
 use watchdog_core::config::task_file::{TASK_STATUSES, TaskStatus};
 
 const AFTER_HELP: &str = "\

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::args::duration;
+use super::time_span::duration;
 
 const AFTER_HELP: &str = "\
 A worktree is judged from the moment on at which it has a baseline (watchdog snapshot, run, or a hook); each judgement is one line, or \

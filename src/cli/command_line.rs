@@ -8,10 +8,13 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args as _, Command as Definition, FromArgMatches as _};
 
-use super::args::{CheckArgs, Cli, GlobalArgs, LoopArgs, ProbeArgs, RunArgs, SnapshotArgs, SweepArgs};
+use super::args::{CheckArgs, Cli, ProbeArgs, RunArgs, SnapshotArgs};
+use super::args_global::GlobalArgs;
 use super::args_hook::{EventArgs, PostToolUseArgs, StopArgs};
+use super::args_loop::LoopArgs;
 use super::args_report::ReportArgs;
 use super::args_status::StatusArgs;
+use super::args_sweep::SweepArgs;
 use super::commands::evaluate::EvaluateArgs;
 use super::help::arranged;
 use watchdog_core::config::nearest_word;

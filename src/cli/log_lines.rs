@@ -19,7 +19,7 @@ use tracing_subscriber::registry::LookupSpan;
 use watchdog_facts::display::{bounded, escape_to_one_line};
 use watchdog_facts::secret_shapes::mask;
 
-use super::args::LogFormat;
+use super::args_global::LogFormat;
 use super::log_writer::LogWriter;
 use super::terminal::harmless;
 

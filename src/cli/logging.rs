@@ -11,7 +11,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use watchdog_core::config::nearest_hint;
 
-use super::args::GlobalArgs;
+use super::args_global::GlobalArgs;
 use super::failure::CommandFailure;
 use super::log_lines::LogLines;
 

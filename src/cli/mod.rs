@@ -3,7 +3,9 @@
 mod amounts;
 mod args;
 mod args_forget;
+mod args_global;
 mod args_hook;
+mod args_judge;
 mod args_loop;
 mod args_report;
 mod args_rescue;
@@ -29,6 +31,7 @@ mod result_output;
 mod scarcity;
 mod table;
 mod terminal;
+mod time_span;
 mod version;
 
 pub use program::main;

@@ -17,7 +17,7 @@ use watchdog_facts::shortage::Shortage;
 use watchdog_facts::verdict::Reason;
 use watchdog_store::StateDir;
 
-use super::args;
+use super::args_global::GlobalArgs;
 use super::command_line::{calls_a_hook, read};
 use super::commands;
 use super::failure::{BUG, CommandFailure, USAGE};
@@ -92,7 +92,7 @@ fn ended(code: u8) -> ExitCode {
 }
 
 /// Ends a command that the system had no room to finish; a judgement with a verdict, in the journal too where that can be written.
-fn without_room(terminal: &CommandTerminal, judged: Option<&args::GlobalArgs>, shortage: Shortage) -> ExitCode {
+fn without_room(terminal: &CommandTerminal, judged: Option<&GlobalArgs>, shortage: Shortage) -> ExitCode {
     let why = format!("the system has no further {}; commits and snapshots made so far are kept", shortage.of);
     let hint = format!("{}, then run watchdog check", shortage.helps);
     let failure = CommandFailure::new(Reason::StoreError, &why).hint(&hint);
@@ -126,7 +126,7 @@ fn complain(terminal: &CommandTerminal, failure: &CommandFailure) {
 
 /// Reads the environment, once, into what the commands need.
 pub(super) fn command_env(
-    global: &args::GlobalArgs,
+    global: &GlobalArgs,
     terminal: &CommandTerminal,
     agent_program: Option<OsString>,
     notifications: NotificationWorker,

@@ -12,7 +12,7 @@ use crate::wire::verdict_json::Judgement;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, is_hostile};
 use watchdog_facts::verdict::Reason;
 
-use super::args::{ColorWhen, GlobalArgs};
+use super::args_global::{ColorWhen, GlobalArgs};
 use super::result_output;
 use super::table::style_of;
 

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::cli::args::{EventsArgs, SinceTime};
+use crate::cli::args::EventsArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::reader;
 use crate::cli::terminal::CommandTerminal;
+use crate::cli::time_span::SinceTime;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::cli::args::GlobalArgs;
+use crate::cli::args_global::GlobalArgs;
 use crate::cli::args_hook::{HookArgs, HookCommand, InstallArgs, SettingsArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;

@@ -1,6 +1,7 @@
 //! `watchdog check` and `watchdog run`: judge, and say so.
 
-use crate::cli::args::{CheckArgs, JudgeArgs, RunArgs};
+use crate::cli::args::{CheckArgs, RunArgs};
+use crate::cli::args_judge::JudgeArgs;
 use crate::cli::args_session::UncommittedArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;

@@ -7,11 +7,11 @@ use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 
 use crate::cli::amounts::grouped;
-use crate::cli::args::SinceTime;
 use crate::cli::args_report::ReportArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::table::TableColumns;
 use crate::cli::terminal::CommandTerminal;
+use crate::cli::time_span::SinceTime;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::report::PathFilter;

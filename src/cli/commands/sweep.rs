@@ -6,7 +6,7 @@ use std::num::NonZero;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::cli::args::SweepArgs;
+use crate::cli::args_sweep::SweepArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::news::ShownNews;
 use crate::cli::table::{TableColumns, style_of};
