@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::elements::flat_keys::{self, FlatKeys};
-use super::elements::{TOP, behavior, completion_block};
+use super::elements::{TOP, behavior, completion_block, home_of};
 use super::problem::{ConfigError, ProblemReport};
 use super::reader::{ConfigNode, ConfigSection};
 use super::settings::{CheckSpec, ConfigSettings, Mode};
@@ -38,7 +38,7 @@ pub fn parse(text: &str, origin: &Path) -> Result<ParsedConfig, ConfigError> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_registered(text: &str, origin: &Path, types: &[&str]) -> Result<ParsedConfig, ConfigError> {
-    let report = ProblemReport::knowing(text, types);
+    let report = ProblemReport::knowing(text, types, home_of);
     let mut settings = ConfigSettings::default();
     if text.len() > MAX_BYTES {
         report.problem(0, "", || format!("the file is {} bytes long; at most {MAX_BYTES} are read", text.len()));

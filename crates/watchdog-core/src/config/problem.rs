@@ -58,10 +58,14 @@ impl fmt::Display for ConfigError {
     }
 }
 
+/// Names the block that a key belongs in, where exactly one has it. Whoever knows the blocks hands it in, so that reading a value needs no block.
+type HomeOfKey = fn(&str) -> Option<&'static str>;
+
 /// Collects problems and notes while a file is read.
 pub(super) struct ProblemReport<'t> {
     text: &'t str,
     registered: &'t [&'t str],
+    home_of: HomeOfKey,
     problems: RefCell<Vec<ConfigProblem>>,
     more: Cell<usize>,
     notes: RefCell<Vec<String>>,
@@ -69,12 +73,24 @@ pub(super) struct ProblemReport<'t> {
 
 impl<'t> ProblemReport<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        ProblemReport { text, registered: &[], problems: RefCell::default(), more: Cell::new(0), notes: RefCell::default() }
+        ProblemReport {
+            text,
+            registered: &[],
+            home_of: |_| None,
+            problems: RefCell::default(),
+            more: Cell::new(0),
+            notes: RefCell::default(),
+        }
     }
 
-    /// A report of a file that may name these types of check as well.
-    pub(super) fn knowing(text: &'t str, registered: &'t [&'t str]) -> Self {
-        ProblemReport { registered, ..ProblemReport::new(text) }
+    /// A report of a file with blocks of keys, which may name these types of check as well.
+    pub(super) fn knowing(text: &'t str, registered: &'t [&'t str], home_of: HomeOfKey) -> Self {
+        ProblemReport { registered, home_of, ..ProblemReport::new(text) }
+    }
+
+    /// The block that a key belongs in, where exactly one has it; the empty text is the top of the file.
+    pub(super) fn home_of(&self, key: &str) -> Option<&'static str> {
+        (self.home_of)(key)
     }
 
     /// Types of check that another program registered.

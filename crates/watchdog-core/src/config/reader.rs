@@ -76,7 +76,7 @@ impl<'a> ConfigNode<'a> {
         let section = self.open_section()?;
         for member in section.members.iter().filter(|m| !known.contains(&m.name.as_ref())) {
             self.report.problem(member.at, &joined(&self.path, &shown_key(&member.name)), || {
-                let other_home = super::elements::home_of(&member.name).filter(|home| *home != self.path);
+                let other_home = self.report.home_of(&member.name).filter(|home| *home != self.path);
                 match other_home {
                     Some("") => "unknown key here, it belongs at the top of the file".into(),
                     Some(home) => format!("unknown key here, it belongs in `{home}`"),

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use super::elements::{check_list, completion_block};
+use super::elements::{check_list, completion_block, home_of};
 use super::nearest::misspelt;
 use super::parse::MAX_BYTES;
 use super::problem::{ConfigError, ProblemReport, shown, shown_key};
@@ -209,7 +209,7 @@ pub fn parse_task(bytes: &[u8], origin: &Path) -> Result<TaskFile, ConfigError> 
         };
         return fail("", why.into());
     };
-    let report = ProblemReport::new(text);
+    let report = ProblemReport::knowing(text, &[], home_of);
     let mut task = empty();
     if let Some(json) = yaml::read(text, matter.start, matter.end, &report) {
         read(&ConfigNode { report: &report, json: &json, path: String::new() }, &mut task);
